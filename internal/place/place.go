@@ -1,0 +1,115 @@
+// Package place puts whole files in place, durably, one process at a time: readers
+// see the old bytes or the new ones, what was acknowledged survives a power cut, and
+// a lock ends with the process that held it, however that ends.
+package place
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// File replaces the file at path, or makes it, durably and as a whole: a temporary
+// file in the same directory, synced, renamed, and the directory synced. Missing
+// directories are made, 0700 where mode keeps others out and else 0755.
+func File(path string, data []byte, mode os.FileMode) error { return file(path, data, mode, true) }
+
+// Cache is File for what can be made again: it is whole or not there, but may be
+// torn by a power cut, and nobody waits for the disk.
+func Cache(path string, data []byte, mode os.FileMode) error { return file(path, data, mode, false) }
+
+func file(path string, data []byte, mode os.FileMode, durable bool) error {
+	dir := filepath.Dir(path)
+	if err := mkdirs(dir, mode, durable); err != nil {
+		return fault.New(fault.Failed, "write %s: %w", path, err)
+	}
+	tmp, err := temp(dir, data, mode, durable)
+	if err == nil {
+		if err = rename(tmp, path); err != nil {
+			os.Remove(tmp)
+		}
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "write %s: %w", path, err)
+	}
+	if durable {
+		return Sync(dir)
+	}
+	return nil
+}
+
+// Temp writes data to a new file in dir, synced, and returns its path, for who
+// gives it a name in another way than File. On an error there is no file.
+func Temp(dir string, data []byte, mode os.FileMode) (path string, err error) {
+	return temp(dir, data, mode, true)
+}
+
+func temp(dir string, data []byte, mode os.FileMode, durable bool) (path string, err error) {
+	f, err := os.CreateTemp(dir, ".rye-tmp-*") // 0600
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err == nil && mode != 0o600 {
+		err = f.Chmod(mode)
+	}
+	if err == nil && durable {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// Replace renames a file over another, durably.
+func Replace(from, to string) error {
+	if err := rename(from, to); err != nil {
+		return fault.New(fault.Failed, "replace %s: %w", to, err)
+	}
+	return Sync(filepath.Dir(to))
+}
+
+// Sync makes the names in dir durable, where the system can.
+func Sync(dir string) error {
+	if err := syncDir(dir); err != nil {
+		return fault.New(fault.Failed, "sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// mkdirs makes dir and what is missing above it, and their names durable.
+func mkdirs(dir string, mode os.FileMode, durable bool) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	up := filepath.Dir(dir)
+	if up != dir {
+		if err := mkdirs(up, mode, durable); err != nil {
+			return err
+		}
+	}
+	perm := os.FileMode(0o755)
+	if mode&0o077 == 0 {
+		perm = 0o700
+	}
+	if err := os.Mkdir(dir, perm); err != nil && !os.IsExist(err) {
+		return err
+	}
+	if !durable {
+		return nil
+	}
+	return syncDir(up)
+}
+
+// The pauses between two tries for a lock.
+const (
+	firstPause = time.Millisecond
+	maxPause   = 20 * time.Millisecond
+)

@@ -1,0 +1,109 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func TestFileReplacesWhole(t *testing.T) {
+	p := filepath.Join(t.TempDir(), "a", "b")
+	for _, text := range []string{"one", "two, longer", ""} {
+		if err := File(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(p)
+		if err != nil || string(got) != text {
+			t.Errorf("read %q, %v, want %q", got, err, text)
+		}
+		if left, _ := os.ReadDir(filepath.Dir(p)); len(left) != 1 {
+			t.Errorf("%d files left, want 1", len(left))
+		}
+	}
+}
+
+func TestFileLeavesNothingWhenRefused(t *testing.T) {
+	dir := t.TempDir()
+	p := filepath.Join(dir, "taken")
+	if err := os.Mkdir(p, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := File(p, []byte("x"), 0o644); err == nil {
+		t.Error("replaced a directory")
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("%d entries left, want the directory alone", len(left))
+	}
+}
+
+// TestModes: a file that others may not read gets directories that they may not
+// enter.
+func TestModes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes mean nothing there")
+	}
+	for mode, dirMode := range map[os.FileMode]os.FileMode{0o600: 0o700, 0o644: 0o755} {
+		top := filepath.Join(t.TempDir(), "new")
+		p := filepath.Join(top, "deeper", "file")
+		for _, put := range []func(string, []byte, os.FileMode) error{File, Cache} {
+			if err := put(p, []byte("x"), mode); err != nil {
+				t.Fatal(err)
+			}
+			if st, err := os.Stat(p); err != nil || st.Mode().Perm() != mode {
+				t.Errorf("file made with %o: %v, %v", mode, st.Mode(), err)
+			}
+			if st, err := os.Stat(top); err != nil || st.Mode().Perm() != dirMode {
+				t.Errorf("directory of a file made with %o: %v, %v", mode, st.Mode(), err)
+			}
+		}
+	}
+}
+
+func TestTempAndReplace(t *testing.T) {
+	dir := t.TempDir()
+	tmp, err := Temp(dir, []byte("x"), 0o600)
+	if err != nil || filepath.Dir(tmp) != dir {
+		t.Fatal(tmp, err)
+	}
+	to := filepath.Join(dir, "name")
+	if err := Replace(tmp, to); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(to); string(got) != "x" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if err := Replace(tmp, to); !fault.Is(err, fault.Failed) || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("replace by nothing: %v", err)
+	}
+	if _, err := Temp(filepath.Join(dir, "none"), nil, 0o600); err == nil {
+		t.Error("a temporary file in no directory")
+	}
+}
+
+// TestLock: a second lock waits until its context ends, and says why.
+func TestLock(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := Lock(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy := errors.New("busy")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 0, busy)
+	defer cancel()
+	if _, err := Lock(ctx, path); err != busy {
+		t.Errorf("second lock: %v, want busy", err)
+	}
+	unlock()
+	if unlock, err = Lock(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	if _, err := Lock(t.Context(), filepath.Join(path, "below")); !fault.Is(err, fault.Failed) {
+		t.Errorf("lock below a file: %v, want failed", err)
+	}
+}

@@ -1,0 +1,56 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+const errorSharingViolation = syscall.Errno(32)
+
+// rename renames a file over another. A reader that has the old one open makes
+// the system refuse for a moment.
+func rename(from, to string) error {
+	for i := 0; ; i++ {
+		err := os.Rename(from, to)
+		if err == nil || i == 50 || !(errors.Is(err, errorSharingViolation) || errors.Is(err, fs.ErrPermission)) {
+			return err
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// syncDir does nothing: Windows offers no way to sync a directory, and NTFS
+// journals its names.
+func syncDir(string) error { return nil }
+
+// Lock takes the lock at path for this process by opening it without sharing,
+// waiting until ctx is done, and returns what gives it back; then the error is the
+// cause of ctx. The system closes the file when the process dies, however it dies.
+// Two Locks of one process exclude each other, too.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	name, err := syscall.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "lock %s: %w", path, err)
+	}
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
+		h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil,
+			syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+		if err == nil {
+			return func() { syscall.CloseHandle(h) }, nil
+		}
+		if !errors.Is(err, errorSharingViolation) {
+			return nil, fault.New(fault.Failed, "lock %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
