@@ -1,0 +1,133 @@
+package objects
+
+import (
+	"bytes"
+	"strings"
+)
+
+// readBlock reads the metadata of a file in a language without literals of its
+// own: the first comment block that has a line "version: ...". A block is a run
+// of lines that begin with the line comment at column 1, or a /* */ or <!-- -->
+// comment that begins its line.
+func (p *parser) readBlock() error {
+	p.dialect = dialectOurs
+	c, ok := comments[p.ext]
+	if !ok {
+		return nil
+	}
+	for i := 0; i < min(len(p.body), MaxMetaSize); {
+		lines, next := commentBlock(p.body, i, c)
+		if lines != nil && hasVersion(lines) {
+			return p.blockFields(lines)
+		}
+		i = next
+	}
+	return nil
+}
+
+// commentLine is a line of a comment: its text and the offset of the text.
+type commentLine struct {
+	text []byte
+	off  int
+}
+
+// commentBlock returns the lines of the block that begins at i, nil when the line
+// is no comment, and the offset of the line after.
+func commentBlock(body []byte, i int, c comment) (lines []commentLine, next int) {
+	if i == 0 && bytes.HasPrefix(body, []byte("#!")) {
+		return nil, lineEnd(body, 0)
+	}
+	if c.close != "" {
+		return longComment(body, i, c.open, c.close)
+	}
+	if c == slash && bytes.HasPrefix(body[i:], []byte("/*")) {
+		return longComment(body, i, "/*", "*/")
+	}
+	next = i
+	for next < len(body) && bytes.HasPrefix(body[next:], []byte(c.open)) {
+		end := lineEnd(body, next)
+		at := next + len(c.open)
+		if at < end && body[at] == ' ' {
+			at++
+		}
+		lines = append(lines, commentLine{body[at:end], at})
+		next = end
+	}
+	if next == i {
+		next = lineEnd(body, i)
+	}
+	return lines, next
+}
+
+// longComment returns the lines between open and closing. A star that leads each
+// line, as in /** ... */, is left out.
+func longComment(body []byte, i int, open, closing string) (lines []commentLine, next int) {
+	if !bytes.HasPrefix(body[i:], []byte(open)) {
+		return nil, lineEnd(body, i)
+	}
+	start := i + len(open)
+	n := bytes.Index(body[start:], []byte(closing))
+	if n < 0 {
+		return nil, len(body)
+	}
+	end := start + n
+	for start < end && body[start] == '*' {
+		start++
+	}
+	for at := start; at < end; {
+		stop := min(lineEnd(body, at), end)
+		text := at
+		if open == "/*" {
+			text += len(star(body[at:stop]))
+		}
+		if at == start && text < stop && body[text] == ' ' {
+			text++
+		}
+		lines = append(lines, commentLine{body[text:stop], text})
+		at = stop
+	}
+	return lines, lineEnd(body, end)
+}
+
+// star returns the leading blanks, star and blank of a line of a /* comment.
+func star(line []byte) []byte {
+	i := 0
+	for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
+		i++
+	}
+	if i == len(line) || line[i] != '*' {
+		return nil
+	}
+	i++
+	if i < len(line) && line[i] == ' ' {
+		i++
+	}
+	return line[:i]
+}
+
+func hasVersion(lines []commentLine) bool {
+	for _, l := range lines {
+		if bytes.HasPrefix(l.text, []byte("version:")) {
+			return true
+		}
+	}
+	return false
+}
+
+// blockFields reads the lines as YAML and puts errors and fields where they are.
+func (p *parser) blockFields(lines []commentLine) error {
+	var b strings.Builder
+	for _, l := range lines {
+		b.Write(l.text)
+		if !bytes.HasSuffix(l.text, []byte("\n")) {
+			b.WriteByte('\n')
+		}
+	}
+	column := 1
+	for _, l := range lines {
+		if bytes.HasPrefix(l.text, []byte("version:")) {
+			column = markOf(p.body, l.off).col
+		}
+	}
+	return p.yamlFields([]byte(b.String()), mark{p.at(lines[0].off).line, column})
+}

@@ -1,0 +1,157 @@
+// Package objects holds the vocabulary of rye: what an item is, how it is named,
+// and how its text form is read. It decides nothing and touches nothing outside
+// its arguments.
+//
+// An item is a file with one signature line, here of a shell tool (wrapped; it is
+// one line of 230 bytes behind "# "):
+//
+//	#!/bin/sh
+//	# rye:signed:v2:2026-01-31T12:00:00Z:<64 hex digits, SHA-256 of the body>:
+//	    <86 of base64url, Ed25519>:<43 of base64url, SHA-256 of the key>
+//	# version: 1.0.0
+//	# executor_id: rye/core/runtimes/bash_runtime
+//	# description: Greets.
+//	echo hello
+//
+// The body is every byte but that line. Split takes the two apart, WithSignature
+// puts them together, SignedMessage says what the key signs, Parse reads what the
+// item says about itself, and Validate what is wrong with that. The formats are
+// normative in docs/format: signature.md, item.md, bundle.md.
+package objects
+
+import (
+	"fmt"
+	"time"
+)
+
+// Item is one file of a space, taken apart but not believed: nothing in it has
+// been verified. Only trust.Verify turns it into something that may be used.
+// An Item is never modified after Parse and may be shared between goroutines.
+type Item struct {
+	Ref  Ref
+	Path string // slash path below .ai, for example tools/acme/hello.py
+
+	Raw  []byte // the file's bytes as read; read-only
+	Body []byte // Raw without its signature line; what a v2 signature covers
+
+	Sum    Digest // SHA-256 of Raw: what locks and registries pin
+	Digest Digest // SHA-256 of Body: what the author signed
+
+	Signature *Signature       // the native line; nil when there is none
+	Legacy    *LegacySignature // the ancestor's line; nil when there is none
+
+	Meta Meta
+
+	places  map[string]mark // where fields stand, for Validate
+	dialect int
+}
+
+// Executable reports whether the body begins with "#!". The mode bits of a file
+// on disk are never evidence.
+func (it *Item) Executable() bool {
+	return len(it.Body) > 2 && it.Body[0] == '#' && it.Body[1] == '!'
+}
+
+// Signature is the native signature line, version 2, parsed.
+type Signature struct {
+	SignedAt time.Time // UTC, whole seconds
+	Digest   Digest    // of the body, as claimed
+	Sig      [64]byte  // Ed25519
+	Key      Fingerprint
+}
+
+// LegacySignature is a line of the ancestor, RYE OS, parsed but not verified.
+type LegacySignature struct {
+	SignedAt   time.Time
+	Digest     Digest // SHA-256 of the payload, which is less than the file
+	Sig        [64]byte
+	Key        string // 16 hexadecimal digits
+	Provenance string // "provider@user", never signed; "" when absent
+	Payload    []byte // the bytes that the digest is meant to cover
+	Covers     string // what of the file that is, in words for people
+	Complete   bool   // whether that is all that a program or a model is given
+	Unsigned   string // why the line is no signature at all (a placeholder); "" when it is one
+}
+
+// Meta is what an item says about itself. Fields that do not apply to the kind
+// are zero.
+type Meta struct {
+	Name        string
+	Version     string // the literal text; "" when there is none
+	Title       string
+	Description string
+	Category    string
+	Author      string
+	EntryType   string // knowledge
+	Tags        []string
+
+	ToolType string
+	Executor ID    // the item that runs this tool; "" for a primitive
+	Needs    Needs // what the tool asks of the sandbox
+
+	Schema map[string]any // JSON Schema of a tool's parameters; nil when none
+	Config map[string]any // merged along the chain
+	Env    map[string]any // env_config
+	Anchor map[string]any
+	Deps   map[string]any // verify_deps
+
+	Inputs      []Input  // directive
+	Permissions []string // directive: capability strings, as declared
+	Limits      map[string]any
+	Model       map[string]string
+	Actions     []Action
+
+	Prose string // the text for a model: a directive's body, a knowledge entry's text
+
+	Fields  map[string]any // every field as read, known or not
+	Unknown []string       // names of fields that no rule knows, sorted
+}
+
+// Needs is what a tool asks of the sandbox. Declared is false when the item is
+// silent, which means the default of its space and not "nothing".
+type Needs struct {
+	Declared bool
+	Read     []string // paths; relative ones are below the project
+	Write    []string
+	Net      []string // host[:port], or "*"; empty means no network
+}
+
+// Input is a declared parameter of a directive.
+type Input struct {
+	Name        string
+	Type        string // "string" when not given
+	Required    bool
+	Default     string
+	HasDefault  bool
+	Description string
+}
+
+// Action is an execute, search, load or sign element in a directive.
+type Action struct {
+	Primary string
+	Attrs   map[string]string
+	Params  map[string]string
+}
+
+// Problem is one thing wrong with an item, placed for the person who wrote it.
+type Problem struct {
+	Line, Column int    // 1-based; 0 when unknown
+	Field        string // "" when the problem is not about one field
+	Rule         string // what was expected
+	Mend         string // what to write instead
+}
+
+// String places the problem and says it in one line: "3:5: version: want ...".
+func (p Problem) String() string {
+	text := p.Rule
+	if p.Field != "" {
+		text = p.Field + ": " + text
+	}
+	switch {
+	case p.Line > 0 && p.Column > 0:
+		text = fmt.Sprintf("%d:%d: %s", p.Line, p.Column, text)
+	case p.Line > 0:
+		text = fmt.Sprintf("%d: %s", p.Line, text)
+	}
+	return text
+}

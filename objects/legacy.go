@@ -1,0 +1,181 @@
+package objects
+
+import (
+	"bytes"
+	"encoding/base64"
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+)
+
+// The ancestor's line, as its own expression reads it. Its signature is base64url
+// with or without padding, its fingerprint 16 digits, its provenance unsigned.
+var (
+	legacyFields = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^rye:signed:(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):([a-f0-9]{64}):([A-Za-z0-9_-]+)(={0,2}):([a-f0-9]{16})(?:\|([A-Za-z0-9_-]+@[A-Za-z0-9_-]+))?$`)
+	})
+	legacyStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<directive[^>]*>`) })
+)
+
+// legacyWords begin the lines that the ancestor strips before it hashes a file.
+var legacyWords = []string{"rye:signed:", "rye:validated:", "kiwi-mcp:validated:", "kiwi-mcp:signed:"}
+
+// legacyLine is a line of the ancestor in its place.
+type legacyLine struct {
+	span
+	text string // without comment syntax
+}
+
+// legacyKind returns the kind whose rules the ancestor applied to the file at
+// path. Everything that is neither directive nor knowledge it treats as a tool.
+func legacyKind(path string) Kind {
+	switch {
+	case strings.HasPrefix(path, Directive.Dir()+"/"):
+		return Directive
+	case strings.HasPrefix(path, Knowledge.Dir()+"/"):
+		return Knowledge
+	}
+	return Tool
+}
+
+// findLegacy returns the ancestor's line, nil when there is none where it
+// belongs. Directives and knowledge have it at byte 0 as an HTML comment whatever
+// the extension; tools at byte 0 or below a "#!/" line, as # or //.
+func findLegacy(path string, raw []byte) *legacyLine {
+	start := 0
+	tool := legacyKind(path) == Tool
+	if tool && bytes.HasPrefix(raw, []byte("#!/")) {
+		start = bytes.IndexByte(raw, '\n') + 1
+	}
+	end := bytes.IndexByte(raw[start:], '\n')
+	if end < 0 || end > 4096 {
+		return nil
+	}
+	line := string(raw[start : start+end])
+	text, ok := strings.CutPrefix(line, "<!-- ")
+	if ok && !tool {
+		text, ok = strings.CutSuffix(text, "-->")
+		text = strings.TrimRight(text, " ")
+	} else if tool {
+		if text, ok = strings.CutPrefix(line, "# "); !ok {
+			text, ok = strings.CutPrefix(line, "// ")
+		}
+	}
+	if !ok || laterVersion(text) {
+		return nil
+	}
+	for _, w := range legacyWords {
+		if strings.HasPrefix(text, w) {
+			return &legacyLine{span{start, start + end}, text}
+		}
+	}
+	return nil
+}
+
+// laterVersion reports whether text names a version of the native line: the
+// ancestor has a date where "v2" stands.
+func laterVersion(text string) bool {
+	rest, ok := strings.CutPrefix(text, signedWord+"v")
+	return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+// splitLegacy takes the ancestor's line out of raw and works out what it covers.
+// Examples of signature lines further down are let pass, as the ancestor did,
+// unless one is native: then nobody could say which line counts.
+func splitLegacy(path string, raw []byte, l *legacyLine) ([]byte, *Signature, *LegacySignature, error) {
+	body := without(raw, l.start, l.end+1)
+	for _, s := range signedLines(body, math.MaxInt) {
+		if i := bytes.Index(body[s.start:s.end], []byte(signedWord)); laterVersion(string(body[s.start+i : s.end])) {
+			off := s.start
+			if off >= l.start {
+				off += l.end + 1 - l.start
+			}
+			return nil, nil, nil, secondLine(path, raw, off)
+		}
+	}
+	sig := parseLegacy(l.text)
+	if sig.Unsigned == "" {
+		sig.cover(legacyKind(path), body)
+	}
+	return body, nil, sig, nil
+}
+
+// parseLegacy reads the fields. A line that is not a complete signature gives
+// one that says so and cannot verify.
+func parseLegacy(text string) *LegacySignature {
+	for _, w := range legacyWords[1:] {
+		if strings.HasPrefix(text, w) {
+			return &LegacySignature{Unsigned: strings.TrimSuffix(w, ":") + " line, which holds no signature"}
+		}
+	}
+	m := legacyFields().FindStringSubmatch(text)
+	if m == nil {
+		return &LegacySignature{Unsigned: "placeholder or incomplete signature line"}
+	}
+	at, err := time.Parse(stampLayout, m[1])
+	b, err2 := base64.RawURLEncoding.Strict().DecodeString(m[3])
+	d, err3 := ParseDigest("sha256:" + m[2])
+	if err != nil || err2 != nil || err3 != nil || len(b) != 64 || len(m[4]) == 1 {
+		return &LegacySignature{Unsigned: "incomplete signature line"}
+	}
+	s := &LegacySignature{SignedAt: at, Digest: d, Key: m[5], Provenance: m[6]}
+	copy(s.Sig[:], b)
+	return s
+}
+
+// Message returns what the ancestor's key signed: the digest's hexadecimal
+// digits as text. Time, key and provenance were never signed.
+func (s *LegacySignature) Message() []byte { return []byte(s.Digest.Hex()) }
+
+// cover works out the bytes that the ancestor hashed and says what they are.
+func (s *LegacySignature) cover(k Kind, body []byte) {
+	s.Payload, s.Covers, s.Complete = body, "the whole file", true
+	switch k {
+	case Directive:
+		s.coverDirective(body)
+	case Knowledge:
+		if !bytes.HasPrefix(body, []byte("---")) {
+			return
+		}
+		if end := bytes.Index(body[3:], []byte("---")); end >= 0 {
+			s.Payload = trimPython(body[3+end+3:])
+			s.Covers = "only the text below the front matter"
+		}
+	default:
+		if !bytes.HasPrefix(body, []byte("#!/")) {
+			return
+		}
+		if i := bytes.IndexByte(body, '\n'); i >= 0 {
+			s.Payload = body[i+1:]
+			s.Covers, s.Complete = "the file without its #! line", false
+		}
+	}
+}
+
+func (s *LegacySignature) coverDirective(body []byte) {
+	const closing = "</directive>"
+	at := legacyStart().FindIndex(body)
+	end := bytes.LastIndex(body, []byte(closing))
+	if at == nil || end < at[0] {
+		s.Payload, s.Covers, s.Complete = nil, "nothing: the file has no <directive> element", false
+		return
+	}
+	end += len(closing)
+	s.Payload = body[at[0]:end]
+	rest := bytes.TrimPrefix(bytes.TrimSpace(body[end:]), []byte("```"))
+	if s.Complete = len(bytes.TrimSpace(rest)) == 0; s.Complete {
+		s.Covers = "only the <directive> element"
+	} else {
+		s.Covers = "only the <directive> element, not the text below it that a model is given"
+	}
+}
+
+// trimPython trims what Python's str.strip does, which is a little more than Go's.
+func trimPython(b []byte) []byte {
+	return bytes.TrimFunc(b, func(r rune) bool {
+		return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
+	})
+}

@@ -1,0 +1,467 @@
+package objects
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// ManifestName is the name of a bundle's manifest. It stands at the root of the
+// files that it lists, and is not one of them.
+const ManifestName = "rye.bundle.yaml"
+
+// Bounds of a bundle.
+const (
+	MaxBundleFiles = 20000
+	MaxBundleFile  = 64 << 20 // bytes
+	maxPathLength  = 512
+	maxPathDepth   = 16
+)
+
+// Manifest lists every file of a bundle: what cannot carry a signature line, and
+// what must not change alone. docs/format/bundle.md is normative. Each manifest
+// has exactly one form, so parsing and encoding give the same bytes.
+type Manifest struct {
+	ID      ID     // <namespace>/bundle/<name>
+	Version string // semantic
+	Files   []File // sorted by Path, unique also when case is ignored
+
+	item *Item
+}
+
+// File is an entry of a manifest.
+type File struct {
+	Path       string // slash path below the manifest's directory
+	Executable bool   // mode 0755, else 0644
+	Size       int64  // bytes
+	Sum        Digest
+}
+
+// Ref returns what the manifest's signature is bound to: a config item of the
+// bundle's id. The file's place is not part of it.
+func (m *Manifest) Ref() Ref { return Ref{Kind: Config, ID: m.ID} }
+
+// Item returns the manifest as an item, for verification. It is nil for a
+// manifest that was not parsed.
+func (m *Manifest) Item() *Item { return m.item }
+
+// File returns the entry of a path.
+func (m *Manifest) File(path string) (File, bool) {
+	i, ok := slices.BinarySearchFunc(m.Files, path, func(f File, p string) int { return strings.Compare(f.Path, p) })
+	if !ok {
+		return File{}, false
+	}
+	return m.Files[i], true
+}
+
+// Encode returns the manifest without a signature line. It refuses a manifest
+// that ParseManifest would refuse.
+func (m *Manifest) Encode() ([]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return m.encode(), nil
+}
+
+func (m *Manifest) encode() []byte {
+	b := make([]byte, 0, 64+len(m.Files)*160)
+	b = fmt.Appendf(b, "format: 1\nbundle:\n  id: %s\n  version: %s\nfiles:\n", m.ID, m.Version)
+	for _, f := range m.Files {
+		mode := "0644"
+		if f.Executable {
+			mode = "0755"
+		}
+		b = append(b, `  - {path: "`...)
+		b = append(b, f.Path...)
+		b = append(b, `", mode: "`...)
+		b = append(b, mode...)
+		b = append(b, `", size: `...)
+		b = strconv.AppendInt(b, f.Size, 10)
+		b = append(b, `, sha256: "`...)
+		b = append(b, f.Sum.Hex()...)
+		b = append(b, "\"}\n"...)
+	}
+	return b
+}
+
+// ParseManifest reads a manifest with or without its signature line. It is
+// ordinary YAML, but only the one form that Encode writes is accepted: nothing
+// can be read in two ways, and forty files cost microseconds.
+func ParseManifest(raw []byte) (*Manifest, error) {
+	body, sig, legacy, err := Split(ManifestName, raw)
+	if err != nil {
+		return nil, err
+	}
+	if legacy != nil {
+		return nil, malformed(ManifestName, 1, 0, "a manifest of the ancestor").Mend("rye bundle create")
+	}
+	r := &manifestReader{body: body, line: 0}
+	if sig != nil {
+		r.line = 1
+	}
+	m, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	m.item = &Item{
+		Ref: m.Ref(), Path: ManifestName, Raw: raw, Body: body, Signature: sig,
+		Sum: DigestOf(raw), Digest: DigestOf(body),
+		Meta: Meta{Name: m.ID.Name(), Version: m.Version},
+	}
+	return m, nil
+}
+
+// manifestReader takes lines off a manifest.
+type manifestReader struct {
+	body []byte
+	line int // of the file, of the line last taken
+}
+
+func (r *manifestReader) next() (string, bool) {
+	n := bytes.IndexByte(r.body, '\n')
+	if n < 0 {
+		return string(r.body), false
+	}
+	line := string(r.body[:n])
+	r.body = r.body[n+1:]
+	r.line++
+	return line, true
+}
+
+func (r *manifestReader) bad(format string, args ...any) error {
+	return malformed(ManifestName, max(r.line, 1), 0, format, args...)
+}
+
+// want takes a line and cuts the prefix off.
+func (r *manifestReader) want(prefix string) (string, error) {
+	line, ok := r.next()
+	rest, cut := strings.CutPrefix(line, prefix)
+	if !ok || !cut {
+		return "", r.bad("line %q: want %q", clip(line), prefix)
+	}
+	return rest, nil
+}
+
+func (r *manifestReader) read() (*Manifest, error) {
+	m := &Manifest{}
+	for _, l := range []struct {
+		text string
+		into func(string) error
+	}{
+		{"format: ", func(s string) error {
+			if s != "1" {
+				return r.bad("format %q: this rye reads format 1", clip(s))
+			}
+			return nil
+		}},
+		{"bundle:", r.empty},
+		{"  id: ", func(s string) (err error) {
+			if m.ID, err = ParseID(s); err != nil {
+				return r.bad("%v", err)
+			}
+			return nil
+		}},
+		{"  version: ", func(s string) error { m.Version = s; return nil }},
+		{"files:", r.empty},
+	} {
+		rest, err := r.want(l.text)
+		if err == nil {
+			err = l.into(rest)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for len(r.body) > 0 {
+		if len(m.Files) == MaxBundleFiles {
+			return nil, fault.New(fault.Limit, "%s: more than %d files", ManifestName, MaxBundleFiles)
+		}
+		f, err := r.file()
+		if err != nil {
+			return nil, err
+		}
+		m.Files = append(m.Files, f)
+	}
+	return m, m.check()
+}
+
+func (r *manifestReader) empty(s string) error {
+	if s != "" {
+		return r.bad("%q after the colon: want nothing", clip(s))
+	}
+	return nil
+}
+
+// file reads one entry.
+func (r *manifestReader) file() (f File, err error) {
+	rest, err := r.want(`  - {path: "`)
+	if err != nil {
+		return f, err
+	}
+	path, rest, ok1 := strings.Cut(rest, `", mode: "`)
+	mode, rest, ok2 := strings.Cut(rest, `", size: `)
+	size, sum, ok3 := strings.Cut(rest, `, sha256: "`)
+	sum, ok4 := strings.CutSuffix(sum, `"}`)
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return f, r.bad(`entry: want {path: "…", mode: "0644", size: 1, sha256: "…"}`)
+	}
+	if mode != "0644" && mode != "0755" {
+		return f, r.bad("mode %q of %q: want 0644 or 0755", clip(mode), clip(path))
+	}
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil || n < 0 || strconv.FormatInt(n, 10) != size {
+		return f, r.bad("size %q of %q: want a number of bytes", clip(size), clip(path))
+	}
+	d, err := ParseDigest("sha256:" + sum)
+	if err != nil {
+		return f, r.bad("sha256 %q of %q: want 64 lower-case hexadecimal digits", clip(sum), clip(path))
+	}
+	return File{Path: path, Executable: mode == "0755", Size: n, Sum: d}, nil
+}
+
+// check applies the rules that concern the whole.
+func (m *Manifest) check() error {
+	bad := func(format string, args ...any) error { return malformed(ManifestName, 0, 0, format, args...) }
+	if _, err := ParseID(string(m.ID)); err != nil {
+		return bad("%v", err)
+	}
+	if parts := strings.Split(string(m.ID), "/"); len(parts) < 3 || parts[1] != "bundle" {
+		return bad("bundle id %q: want <namespace>/bundle/<name>", clip(string(m.ID)))
+	}
+	if _, ok := parseVersion(m.Version); !ok {
+		return bad("bundle version %q is not a semantic version", clip(m.Version))
+	}
+	if len(m.Files) > MaxBundleFiles {
+		return fault.New(fault.Limit, "%s: %d files, at most %d are allowed", ManifestName, len(m.Files), MaxBundleFiles)
+	}
+	folded := make(map[string]string, len(m.Files))
+	for i, f := range m.Files {
+		if err := CheckPath(f.Path); err != nil {
+			return bad("%v", err)
+		}
+		if f.Path == ManifestName {
+			return bad("the manifest lists itself")
+		}
+		if i > 0 && m.Files[i-1].Path >= f.Path {
+			return bad("%q after %q: files are sorted by path, each once", f.Path, m.Files[i-1].Path)
+		}
+		if f.Size < 0 || f.Size > MaxBundleFile {
+			return fault.New(fault.Limit, "%s: %q has %d bytes, at most %d are allowed", ManifestName, f.Path, f.Size, MaxBundleFile)
+		}
+		if err := collide(folded, f.Path); err != nil {
+			return bad("%v", err)
+		}
+	}
+	return nil
+}
+
+// collide notes a path and its directories, and refuses two spellings of one
+// name and a name that is a file and a directory.
+func collide(folded map[string]string, path string) error {
+	for end := len(path); end > 0; end = strings.LastIndexByte(path[:end], '/') {
+		name, what := path[:end], path[:end]
+		if end < len(path) {
+			what += "/" // a directory
+		}
+		key := strings.ToLower(name)
+		old, seen := folded[key]
+		if seen && (old != what || end == len(path)) {
+			return fmt.Errorf("%q and %q are one name on some systems", strings.TrimSuffix(old, "/"), path)
+		}
+		if seen {
+			return nil
+		}
+		folded[key] = what
+	}
+	return nil
+}
+
+// CheckPath refuses a slash path that some system could not hold or would read
+// differently: names are [A-Za-z0-9_][A-Za-z0-9._-]*, do not end in a dot or
+// ".lock", are no device, and at most 16 of them make a path.
+func CheckPath(path string) error {
+	bad := func(why string) error { return fault.New(fault.Malformed, "path %q: %s", clip(path), why) }
+	if path == "" || len(path) > maxPathLength {
+		return bad("want 1 to " + strconv.Itoa(maxPathLength) + " bytes")
+	}
+	names := strings.Split(path, "/")
+	if len(names) > maxPathDepth {
+		return bad("more than " + strconv.Itoa(maxPathDepth) + " levels")
+	}
+	for _, n := range names {
+		if why := checkName(n); why != "" {
+			return bad(why)
+		}
+	}
+	return nil
+}
+
+func checkName(n string) string {
+	for i := 0; i < len(n); i++ {
+		c := n[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || i > 0 && (c == '.' || c == '-') {
+			continue
+		}
+		return "names are letters, digits, _ . and - (the last two not first)"
+	}
+	stem, _, _ := strings.Cut(strings.ToLower(n), ".")
+	switch {
+	case n == "" || len(n) > 128:
+		return "a name is empty or longer than 128 bytes"
+	case strings.HasSuffix(n, "."):
+		return "a name ends in a dot"
+	case strings.HasSuffix(strings.ToLower(n), ".lock"):
+		return "a name ends in .lock"
+	case deviceName(stem):
+		return "a name is a device on Windows"
+	}
+	return ""
+}
+
+// BundleError lists the files that do not agree with a manifest, each list
+// sorted. It comes wrapped in a fault.Error with the code Integrity.
+type BundleError struct {
+	ID      ID
+	Extra   []string // in the directory, not in the manifest
+	Missing []string // the other way round
+	Changed []string // other bytes, or not a regular file
+}
+
+// Error names the first of each.
+func (e *BundleError) Error() string {
+	var parts []string
+	for _, l := range []struct {
+		word  string
+		paths []string
+	}{{"changed", e.Changed}, {"missing", e.Missing}, {"extra", e.Extra}} {
+		if n := len(l.paths); n == 1 {
+			parts = append(parts, fmt.Sprintf("%s: %s", l.word, l.paths[0]))
+		} else if n > 1 {
+			parts = append(parts, fmt.Sprintf("%s: %s and %d more", l.word, l.paths[0], n-1))
+		}
+	}
+	return fmt.Sprintf("bundle %s: %s", e.ID, strings.Join(parts, "; "))
+}
+
+// Check compares every file of fsys, whose root is the manifest's directory, with
+// the manifest: nothing missing, nothing changed, nothing extra, nothing but
+// regular files and directories. The manifest itself is passed over. Modes are
+// not compared, because a disk is no evidence for them. The error wraps a
+// BundleError, or is what fsys failed with.
+func (m *Manifest) Check(fsys fs.FS) error {
+	return m.Read(fsys, func(File, []byte) error { return nil })
+}
+
+// Read is Check that hands over the bytes it compared, file by file, so that what
+// was checked is what is used. An error of visit ends it. When Read fails, what
+// visit was given must not be used.
+func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
+	e := &BundleError{ID: m.ID}
+	seen := make(map[string]bool, len(m.Files))
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path == ManifestName {
+			return err
+		}
+		f, listed := m.File(path)
+		if !listed {
+			e.Extra = append(e.Extra, path)
+			if len(e.Extra) > MaxBundleFiles {
+				return fs.SkipAll
+			}
+			return nil
+		}
+		seen[path] = true
+		if !d.Type().IsRegular() {
+			e.Changed = append(e.Changed, path)
+			return nil
+		}
+		data, err := f.read(fsys)
+		if err != nil {
+			return err
+		}
+		if !f.Matches(data) {
+			e.Changed = append(e.Changed, path)
+			return nil
+		}
+		return visit(f, data)
+	})
+	if err != nil {
+		return fmt.Errorf("check bundle %s: %w", m.ID, err)
+	}
+	for _, f := range m.Files {
+		if !seen[f.Path] {
+			e.Missing = append(e.Missing, f.Path)
+		}
+	}
+	if len(e.Extra)+len(e.Missing)+len(e.Changed) == 0 {
+		return nil
+	}
+	sort.Strings(e.Extra)
+	sort.Strings(e.Changed)
+	return fault.New(fault.Integrity, "%w", e).Mend("rye bundle create %s <dir>, if the change is yours", m.ID)
+}
+
+// read returns the file's bytes, at most one more than it should have.
+func (f File) read(fsys fs.FS) ([]byte, error) {
+	r, err := fsys.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, f.Size+1))
+}
+
+// Matches reports whether data is the file that the manifest lists.
+func (f File) Matches(data []byte) bool {
+	return int64(len(data)) == f.Size && DigestOf(data) == f.Sum
+}
+
+// ManifestOf lists the files of fsys, whose root becomes the manifest's
+// directory. A file is executable when its bytes begin with "#!".
+func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
+	m := &Manifest{ID: id, Version: version}
+	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path == ManifestName {
+			return err
+		}
+		if !d.Type().IsRegular() {
+			return fault.New(fault.Malformed, "bundle %s: %q is not a regular file", id, clip(path))
+		}
+		if err := CheckPath(path); err != nil {
+			return err
+		}
+		b, err := readFile(fsys, path)
+		if err != nil {
+			return err
+		}
+		m.Files = append(m.Files, File{
+			Path: path, Executable: bytes.HasPrefix(b, []byte("#!")), Size: int64(len(b)), Sum: DigestOf(b),
+		})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return m, m.check()
+}
+
+func readFile(fsys fs.FS, path string) ([]byte, error) {
+	r, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, MaxBundleFile+1))
+	if err == nil && len(b) > MaxBundleFile {
+		err = fault.New(fault.Limit, "%q has more than %d bytes", path, MaxBundleFile)
+	}
+	return b, err
+}

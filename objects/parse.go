@@ -1,0 +1,319 @@
+package objects
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Parse takes the file at path (slashes, below .ai) apart: what it is called,
+// its signature line, and what it says about itself, in every dialect of
+// docs/format/item.md. It reads text and runs nothing. A wrong path is Usage; a
+// file that breaks its format is Malformed with line and column (SyntaxError).
+// Whether the item keeps the rules of its kind is for Validate to say.
+//
+// The item keeps raw; the caller must not change it afterwards.
+func Parse(path string, raw []byte) (*Item, error) {
+	ref, ext, err := RefOfPath(path)
+	if err != nil {
+		return nil, err
+	}
+	body, sig, legacy, err := Split(path, raw)
+	if err != nil {
+		return nil, err
+	}
+	it := &Item{Ref: ref, Path: path, Raw: raw, Body: body, Signature: sig, Legacy: legacy}
+	it.Sum = DigestOf(raw)
+	it.Digest = it.Sum
+	if len(body) != len(raw) {
+		it.Digest = DigestOf(body)
+	}
+	p := &parser{path: path, ext: ext, ref: ref, body: body}
+	if len(body) != len(raw) {
+		p.gap = gapLine(raw, body)
+	}
+	if err := checkBody(p); err != nil {
+		return nil, err
+	}
+	if err := p.parse(&it.Meta); err != nil {
+		return nil, err
+	}
+	it.places = p.places
+	it.dialect = p.dialect
+	return it, nil
+}
+
+// Dialects that the rules of validation tell apart.
+const (
+	dialectOurs   = iota // front matter, comment block: ours, name and category follow from the path
+	dialectXML           // the ancestor's directive
+	dialectFence         // the ancestor's knowledge
+	dialectPython        // dunder assignments
+	dialectData          // a file that is YAML or JSON as a whole
+)
+
+// parser reads the metadata of one item. Offsets are into body; places that
+// people see count the line that was taken out.
+type parser struct {
+	path, ext string
+	ref       Ref
+	body      []byte
+	gap       int // line of the signature in the file; 0 when there is none
+	dialect   int
+
+	fields  map[string]any
+	texts   map[string]string // literal text of scalar fields
+	places  map[string]mark
+	unknown []string
+}
+
+// gapLine returns the line number that raw has and body has not.
+func gapLine(raw, body []byte) int {
+	i := 0
+	for i < len(body) && raw[i] == body[i] {
+		i++
+	}
+	return markOf(raw, bytes.LastIndexByte(raw[:i], '\n')+1).line
+}
+
+// at returns the place in the file of an offset in the body.
+func (p *parser) at(off int) mark {
+	m := markOf(p.body, off)
+	if p.gap > 0 && m.line >= p.gap {
+		m.line++
+	}
+	return m
+}
+
+func (p *parser) bad(m mark, format string, args ...any) *fault.Error {
+	return malformed(p.path, m.line, m.col, format, args...)
+}
+
+// badField refuses a field that rye reads but that has the wrong form.
+func (p *parser) badField(name, format string, args ...any) *fault.Error {
+	m := p.places[name]
+	return malformed(p.path, m.line, m.col, "field "+name+": "+format, args...)
+}
+
+// checkBody refuses text that no dialect may hold.
+func checkBody(p *parser) error {
+	if i := invalidUTF8(p.body); i >= 0 {
+		m := p.at(i)
+		return p.bad(m, "byte 0x%02X is not UTF-8 text", p.body[i])
+	}
+	return nil
+}
+
+func (p *parser) parse(m *Meta) error {
+	p.fields = map[string]any{}
+	p.texts = map[string]string{}
+	p.places = map[string]mark{}
+	m.Name = p.ref.ID.Name()
+	if err := p.read(m); err != nil {
+		return err
+	}
+	if err := p.common(m); err != nil {
+		return err
+	}
+	var known map[string]bool
+	var err error
+	switch p.ref.Kind {
+	case Tool:
+		known, err = toolFields, p.tool(m)
+	case Directive:
+		known, err = directiveFields, p.directive(m)
+	case Knowledge:
+		known = knowledgeFields
+		m.EntryType, err = p.text("entry_type")
+	case Config:
+		m.Config = p.fields
+	}
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		for name := range p.fields {
+			if !known[name] && !commonFields[name] {
+				p.unknown = append(p.unknown, name)
+			}
+		}
+	}
+	slices.Sort(p.unknown)
+	m.Fields, m.Unknown = p.fields, p.unknown
+	return nil
+}
+
+// read fills the fields from the dialect that kind and extension call for.
+func (p *parser) read(m *Meta) error {
+	if err := CheckExtension(p.path); err != nil {
+		return err
+	}
+	switch p.ref.Kind {
+	case Directive:
+		return p.readDirective(m)
+	case Knowledge:
+		if p.ext == ".md" {
+			return p.readMarkdown(m)
+		}
+		m.Prose = string(p.body)
+		return p.readYAML()
+	case Config:
+		return p.readYAML()
+	}
+	switch p.ext {
+	case ".py":
+		return p.readPython()
+	case ".yaml", ".yml":
+		return p.readYAML()
+	case ".json":
+		return p.readJSON()
+	case ".md":
+		return p.readMarkdown(m)
+	}
+	return p.readBlock()
+}
+
+// CheckExtension refuses a path (below .ai) whose kind has no files of that type.
+func CheckExtension(path string) error {
+	ref, ext, err := RefOfPath(path)
+	if err != nil {
+		return err
+	}
+	yaml := ext == ".yaml" || ext == ".yml"
+	switch {
+	case ref.Kind == Directive && ext != ".md":
+		return malformed(path, 0, 0, "a directive is a Markdown file (.md)")
+	case ref.Kind == Knowledge && ext != ".md" && !yaml:
+		return malformed(path, 0, 0, "a knowledge entry is Markdown (.md) or YAML (.yaml, .yml)")
+	case ref.Kind == Config && !yaml:
+		return malformed(path, 0, 0, "a config item is YAML (.yaml, .yml)")
+	}
+	return nil
+}
+
+// Names of fields that rules know, by kind. Others are kept and reported.
+var (
+	commonFields    = names("name id version title description category author tags created_at updated_at license")
+	knowledgeFields = names("entry_type references extended_from source sources related format thread_id directive status model duration elapsed_seconds turns input_tokens output_tokens spend")
+	directiveFields = names("model limits permissions inputs outputs actions hooks templates preamble content extends context cost")
+	toolFields      = names("tool_type executor_id needs config_schema input_schema output_schema parameters env_config config anchor verify_deps " +
+		"tool_id requires tier_mapping pricing context_window prompts tool_use cache inputs outputs child_constraints permissions " +
+		"extensions parser signature_format extraction_rules search_fields validation_schema sealed entrypoint")
+)
+
+func names(s string) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range strings.Fields(s) {
+		m[n] = true
+	}
+	return m
+}
+
+// common reads the fields that every kind has.
+func (p *parser) common(m *Meta) error {
+	name := "name"
+	if p.ref.Kind == Knowledge && p.fields["id"] != nil {
+		name = "id"
+	}
+	for _, f := range []struct {
+		name string
+		into *string
+	}{
+		{name, &m.Name}, {"version", &m.Version}, {"title", &m.Title}, {"description", &m.Description},
+		{"category", &m.Category}, {"author", &m.Author},
+	} {
+		s, err := p.text(f.name)
+		if err != nil {
+			return err
+		}
+		if s != "" {
+			*f.into = s
+		}
+	}
+	var err error
+	m.Tags, err = p.list("tags")
+	return err
+}
+
+// text returns a field's literal text, "" when it is absent or null: a version
+// written 1.10 is "1.10" and not a number.
+func (p *parser) text(name string) (string, error) {
+	v, ok := p.fields[name]
+	if !ok || v == nil {
+		return "", nil
+	}
+	if s, ok := p.texts[name]; ok {
+		return s, nil
+	}
+	if s, ok := v.(string); ok {
+		return s, nil
+	}
+	if l, err := p.stringList(name, v); name == "author" && err == nil {
+		return strings.Join(l, ", "), nil
+	}
+	return "", p.badField(name, "want text, have %s", shape(v))
+}
+
+// list returns a field that is a list of texts; one text counts as a list of one.
+func (p *parser) list(name string) ([]string, error) {
+	return p.stringList(name, p.fields[name])
+}
+
+func (p *parser) stringList(name string, v any) ([]string, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		if v == "" {
+			return nil, nil
+		}
+		return []string{v}, nil
+	case []any:
+		out := make([]string, 0, len(v))
+		for _, e := range v {
+			s, ok := e.(string)
+			if !ok {
+				return nil, p.badField(name, "want a list of texts, have %s in it", shape(e))
+			}
+			out = append(out, s)
+		}
+		return out, nil
+	}
+	return nil, p.badField(name, "want a list of texts, have %s", shape(v))
+}
+
+// mapping returns a field that is a mapping; nil when it is absent or null.
+func (p *parser) mapping(name string) (map[string]any, error) {
+	v := p.fields[name]
+	if v == nil {
+		return nil, nil
+	}
+	m, ok := v.(map[string]any)
+	if !ok {
+		return nil, p.badField(name, "want a mapping, have %s", shape(v))
+	}
+	return m, nil
+}
+
+// shape names what a value is, for people.
+func shape(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case bool:
+		return "true or false"
+	case string:
+		return "text"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a mapping"
+	}
+	return "a number"
+}
+
+// sortedKeys returns the keys of m in order, so that errors do not depend on chance.
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }

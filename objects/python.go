@@ -1,0 +1,283 @@
+package objects
+
+import "fmt"
+
+// A Python tool says what it is by assignments of literals at the beginning of a
+// line of its module. They are read here by a scanner that knows strings,
+// comments and brackets and nothing else of Python; nothing is ever imported.
+
+// pythonNames maps the names that are read to the fields they fill.
+var pythonNames = map[string]string{
+	"__version__":          "version",
+	"__tool_type__":        "tool_type",
+	"__executor_id__":      "executor_id",
+	"__category__":         "category",
+	"__tool_description__": "description",
+	"__description__":      "description",
+	"__title__":            "title",
+	"__author__":           "author",
+	"__tags__":             "tags",
+	"__needs__":            "needs",
+	"CONFIG_SCHEMA":        "config_schema",
+	"ENV_CONFIG":           "env_config",
+	"CONFIG":               "config",
+	"ANCHOR":               "anchor",
+	"VERIFY_DEPS":          "verify_deps",
+}
+
+// nonLiteral stands for an expression that is not a literal.
+type nonLiteral struct{}
+
+// pyError is a place and a reason; the scanner panics with it internally and
+// readPython turns it into an error.
+type pyError struct {
+	off int
+	msg string
+}
+
+// readPython fills the fields from the module's assignments.
+func (p *parser) readPython() (err error) {
+	p.dialect = dialectPython
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(pyError)
+			if !ok {
+				panic(r)
+			}
+			err = p.bad(p.at(e.off), "python: %s", e.msg)
+		}
+	}()
+	s := &pyScanner{b: p.body, budget: MaxMetaSize}
+	for s.i < len(s.b) {
+		at := s.i
+		name, ok := s.assignment()
+		if !ok {
+			s.skipLine()
+			continue
+		}
+		field, known := pythonNames[name]
+		if !known {
+			s.skipLine()
+			continue
+		}
+		v, text := s.assigned()
+		if err := p.pythonField(name, field, v, text, at); err != nil {
+			return err
+		}
+		s.skipLine()
+	}
+	return nil
+}
+
+// pythonField keeps one assignment. What decides over execution may not be left
+// open by an expression, nor said twice.
+func (p *parser) pythonField(name, field string, v any, text string, at int) error {
+	_, isMap := v.(map[string]any)
+	if name[0] != '_' && !isMap {
+		return nil // an ordinary constant that happens to have the name
+	}
+	if _, twice := p.fields[field]; twice {
+		return p.bad(p.at(at), "python: %s is assigned twice", name)
+	}
+	if _, open := v.(nonLiteral); open {
+		if field == "executor_id" || field == "needs" {
+			return p.bad(p.at(at), "python: %s must be a literal", name)
+		}
+		if _, known := p.places[field]; !known {
+			p.places[field] = p.at(at) // so that who needs it can say where it is open
+		}
+		return nil // as if it were not there
+	}
+	p.places[field] = p.at(at)
+	p.fields[field] = literalsOnly(v)
+	if text != "" {
+		p.texts[field] = text
+	}
+	return nil
+}
+
+// literalsOnly replaces what is not a literal by nil, all the way down.
+func literalsOnly(v any) any {
+	switch v := v.(type) {
+	case nonLiteral:
+		return nil
+	case []any:
+		for i := range v {
+			v[i] = literalsOnly(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = literalsOnly(v[k])
+		}
+	}
+	return v
+}
+
+// pyScanner walks over Python source.
+type pyScanner struct {
+	b      []byte
+	i      int
+	budget int // bytes of literals that may still be read
+	nest   int // template fields that are open
+}
+
+func (s *pyScanner) fail(off int, format string, args ...any) {
+	panic(pyError{off, fmt.Sprintf(format, args...)})
+}
+
+// peek returns the byte n after the current one, 0 at the end.
+func (s *pyScanner) peek(n int) byte {
+	if s.i+n < len(s.b) {
+		return s.b[s.i+n]
+	}
+	return 0
+}
+
+// assignment reads "name =" or "name: type =" at the beginning of a line and
+// stops behind the "=". Otherwise it stays anywhere in the line and says no.
+func (s *pyScanner) assignment() (string, bool) {
+	start := s.i
+	for isWord(s.peek(0)) {
+		s.i++
+	}
+	if pythonNames[string(s.b[start:s.i])] == "" {
+		return "", false
+	}
+	name := string(s.b[start:s.i])
+	s.blanks()
+	if s.peek(0) == ':' {
+		s.i++
+		s.expression("=\n")
+	}
+	if s.peek(0) != '=' || s.peek(1) == '=' {
+		return "", false
+	}
+	s.i++
+	return name, true
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
+}
+
+// assigned reads the right side up to the end of the statement. The text is the
+// literal's own, for a number.
+func (s *pyScanner) assigned() (any, string) {
+	start := s.i
+	s.blanks()
+	from := s.i
+	v := s.literal(1, false)
+	text := string(s.b[from:s.i])
+	s.blanks()
+	switch s.peek(0) {
+	case 0, '\n', '\r', ';', '#':
+	case ',':
+		v = nonLiteral{} // a tuple without brackets: nobody writes metadata like that
+	default:
+		v = nonLiteral{}
+	}
+	s.expression(";\n")
+	if s.budget -= s.i - start; s.budget < 0 {
+		s.fail(start, "more than %d bytes of metadata", MaxMetaSize)
+	}
+	switch v.(type) {
+	case int, float64:
+		return v, text
+	}
+	return v, ""
+}
+
+// blanks skips spaces, tabs and joined lines.
+func (s *pyScanner) blanks() {
+	for {
+		switch c := s.peek(0); {
+		case c == ' ' || c == '\t' || c == '\f':
+			s.i++
+		case c == '\\' && s.peek(1) == '\n':
+			s.i += 2
+		case c == '\\' && s.peek(1) == '\r' && s.peek(2) == '\n':
+			s.i += 3
+		default:
+			return
+		}
+	}
+}
+
+// space skips blanks, line ends and comments, as between brackets.
+func (s *pyScanner) space() {
+	for {
+		s.blanks()
+		switch s.peek(0) {
+		case '\n', '\r':
+			s.i++
+		case '#':
+			s.comment()
+		default:
+			return
+		}
+	}
+}
+
+// comment skips to the end of the line and leaves the line feed.
+func (s *pyScanner) comment() {
+	for s.i < len(s.b) && s.b[s.i] != '\n' {
+		s.i++
+	}
+}
+
+// skipLine goes to the beginning of the next logical line.
+func (s *pyScanner) skipLine() {
+	s.expression("\n")
+	if s.i < len(s.b) {
+		s.i++
+	}
+}
+
+// expression skips to one of the bytes of stop outside strings and brackets, or
+// to a closing bracket that it did not open, or to the end.
+func (s *pyScanner) expression(stop string) {
+	depth := 0
+	opened := 0
+	for s.i < len(s.b) {
+		c := s.b[s.i]
+		switch {
+		case c == '"' || c == '\'':
+			s.skipString()
+			continue
+		case c == '#':
+			s.comment()
+			continue
+		case c == '\\':
+			s.i++ // a joined line, or nonsense
+			if s.peek(0) == '\r' && s.peek(1) == '\n' {
+				s.i++
+			}
+		case c == '(' || c == '[' || c == '{':
+			if depth == 0 {
+				opened = s.i
+			}
+			depth++
+		case c == ')' || c == ']' || c == '}':
+			if depth == 0 && (len(stop) == 0 || stop[len(stop)-1] != '\n') {
+				return
+			}
+			depth = max(0, depth-1)
+		case depth == 0 && contains(stop, c):
+			return
+		}
+		s.i++
+	}
+	s.i = min(s.i, len(s.b))
+	if depth > 0 {
+		s.fail(opened, "the bracket that opens here is never closed")
+	}
+}
+
+func contains(set string, c byte) bool {
+	for i := 0; i < len(set); i++ {
+		if set[i] == c {
+			return true
+		}
+	}
+	return false
+}

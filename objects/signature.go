@@ -1,0 +1,340 @@
+package objects
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Parts of the signature line; docs/format/signature.md is normative.
+const (
+	signedWord  = "rye:signed:"
+	signedV2    = "rye:signed:v2:"
+	stampLayout = "2006-01-02T15:04:05Z"
+	stampLen    = len(stampLayout)
+	lineLen     = len(signedV2) + stampLen + 1 + 64 + 1 + 86 + 1 + 43 // 230 bytes, always
+
+	// PayloadType is the DSSE payload type of a signed item.
+	PayloadType = "application/vnd.rye.item.v2+json"
+)
+
+var b64 = base64.RawURLEncoding.Strict()
+
+// Line returns the signature line without comment syntax and without line feed.
+// SignedAt is written in UTC with its fraction cut off.
+func (s Signature) Line() string {
+	return signedV2 + s.SignedAt.UTC().Format(stampLayout) + ":" + s.Digest.Hex() + ":" +
+		b64.EncodeToString(s.Sig[:]) + ":" + s.Key.URL()
+}
+
+// ParseSignature accepts exactly what Line returns.
+func ParseSignature(line string) (Signature, error) {
+	s, why := parseSignature(line)
+	if why != "" {
+		return Signature{}, fault.New(fault.Malformed, "parse signature line: %s", why)
+	}
+	return s, nil
+}
+
+// parseSignature returns in words what is wrong, or "".
+func parseSignature(line string) (s Signature, why string) {
+	rest, ok := strings.CutPrefix(line, signedV2)
+	if !ok {
+		return s, fmt.Sprintf("%q: want %s", clip(line), signedV2)
+	}
+	if len(line) != lineLen || rest[20] != ':' || rest[85] != ':' || rest[172] != ':' {
+		return s, fmt.Sprintf("%d bytes, want %d: time, SHA-256, signature and key, joined by colons", len(line), lineLen)
+	}
+	stamp, sum, sig, key := rest[:20], rest[21:85], rest[86:172], rest[173:]
+	t, err := time.Parse(stampLayout, stamp)
+	if err != nil || t.Format(stampLayout) != stamp {
+		return s, fmt.Sprintf("time %q, want UTC like 2026-01-31T12:00:00Z", stamp)
+	}
+	d, err := ParseDigest("sha256:" + sum)
+	if err != nil {
+		return s, fmt.Sprintf("digest %q, want 64 lower-case hexadecimal digits", sum)
+	}
+	if n, err := b64.Decode(s.Sig[:], []byte(sig)); err != nil || n != len(s.Sig) {
+		return s, "signature is not 86 characters of base64url"
+	}
+	f, err := ParseFingerprintURL(key)
+	if err != nil {
+		return s, fmt.Sprintf("key %q, want 43 characters of base64url", key)
+	}
+	s.SignedAt, s.Digest, s.Key = t, d, f
+	return s, ""
+}
+
+// SignedMessage returns the bytes that the key signs: the DSSE pre-authentication
+// encoding of a canonical JSON object (RFC 8785). A line can therefore not be
+// moved to another kind, id, version, time or key; and below the namespace
+// "local", where nobody owns names, not to another project either: project is
+// the project's genesis id there ("" in user space) and is left out elsewhere.
+// s.Sig is not part of the message.
+func SignedMessage(ref Ref, version, project string, s Signature) []byte {
+	p := make([]byte, 0, 384)
+	p = append(p, `{"digest":`...)
+	p = appendJSONString(p, s.Digest.String())
+	p = append(p, `,"id":`...)
+	p = appendJSONString(p, string(ref.ID))
+	p = append(p, `,"key":`...)
+	p = appendJSONString(p, s.Key.String())
+	p = append(p, `,"kind":`...)
+	p = appendJSONString(p, string(ref.Kind))
+	if ref.ID.Namespace() == LocalNamespace {
+		p = append(p, `,"project":`...)
+		p = appendJSONString(p, project)
+	}
+	p = append(p, `,"signed_at":`...)
+	p = appendJSONString(p, s.SignedAt.UTC().Format(stampLayout))
+	p = append(p, `,"v":2,"version":`...)
+	p = appendJSONString(p, version)
+	p = append(p, '}')
+	return PAE(PayloadType, p)
+}
+
+// LocalNamespace is the first segment of ids that nobody owns.
+const LocalNamespace = "local"
+
+// PAE returns the pre-authentication encoding of DSSE v1: the type and the
+// payload, each with its length in bytes, so that no two pairs give the same bytes.
+func PAE(payloadType string, payload []byte) []byte {
+	out := make([]byte, 0, len(payloadType)+len(payload)+32)
+	out = fmt.Appendf(out, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload))
+	return append(out, payload...)
+}
+
+// appendJSONString appends s as RFC 8785 spells strings: the short escapes, \u00xx
+// for other control characters, everything else as it is.
+func appendJSONString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c >= 0x20:
+			b = append(b, c)
+		default:
+			if k := strings.IndexByte("\b\t\n\f\r", c); k >= 0 {
+				b = append(b, '\\', "btnfr"[k])
+			} else {
+				b = append(b, `\u00`...)
+				b = hex.AppendEncode(b, []byte{c})
+			}
+		}
+	}
+	return append(b, '"')
+}
+
+// Split takes a file apart: the body, which is every byte but the signature
+// line, and the line itself, native or of the ancestor. Both are nil in an
+// unsigned file, and the body then is the whole file. Split changes nothing and
+// believes nothing; body shares raw's memory where it can.
+//
+// Errors are Malformed (a line that is damaged, misplaced or not the only one, a
+// byte order mark, a carriage return around the line) or Limit.
+func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *LegacySignature, err error) {
+	if len(raw) > MaxItemSize {
+		return nil, nil, nil, fault.New(fault.Limit, "read %s: %d bytes, at most %d are allowed", path, len(raw), MaxItemSize)
+	}
+	if bytes.HasPrefix(raw, bom) {
+		return nil, nil, nil, malformed(path, 1, 1, "the file begins with a byte order mark").
+			Mend("save %s as UTF-8 without a byte order mark", path)
+	}
+	c, ok := comments[extOf(path)]
+	if !ok {
+		return raw, nil, nil, nil
+	}
+	if l := findLegacy(path, raw); l != nil {
+		return splitLegacy(path, raw, l)
+	}
+	lines := signedLines(raw, 2)
+	if len(lines) == 0 {
+		return raw, nil, nil, nil
+	}
+	if len(lines) > 1 {
+		return nil, nil, nil, secondLine(path, raw, lines[1].start)
+	}
+	body, s, err := splitNative(path, raw, c, lines[0])
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return body, s, nil, nil
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+// splitNative takes out l, the only line of raw that looks like a signature.
+func splitNative(path string, raw []byte, c comment, l span) ([]byte, *Signature, error) {
+	m := markOf(raw, l.start)
+	bad := func(format string, args ...any) error {
+		return malformed(path, m.line, 0, format, args...).Mend("delete line %d of %s and run rye sign again", m.line, path)
+	}
+	text := string(raw[l.start:l.end])
+	if l.end == len(raw) {
+		return nil, nil, bad("the signature line does not end with a line feed")
+	}
+	if raw[l.end] == '\r' || l.start > 0 && raw[l.start-1] == '\r' {
+		return nil, nil, bad("a carriage return at the signature line: something converted the line endings")
+	}
+	inner, ok := strings.CutPrefix(text, c.open+" ")
+	if ok && c.close != "" {
+		inner, ok = strings.CutSuffix(inner, " "+c.close)
+	}
+	if !ok || !strings.HasPrefix(inner, signedWord) {
+		return nil, nil, bad("signature line %q: want %q", clip(text), c.line("rye:signed:v2:..."))
+	}
+	s, why := parseSignature(inner)
+	if why != "" {
+		return nil, nil, bad("signature line: %s", why)
+	}
+	body := without(raw, l.start, l.end+1)
+	at, err := signaturePlace(path, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	if at != l.start {
+		return nil, nil, bad("the signature line is not in its place (line 1, after a #! line, or last after front matter)")
+	}
+	return body, &s, nil
+}
+
+// without returns raw less the bytes from i up to j, copying only when it must.
+func without(raw []byte, i, j int) []byte {
+	switch {
+	case i == 0:
+		return raw[j:]
+	case j == len(raw):
+		return raw[:i:i]
+	}
+	out := make([]byte, 0, len(raw)-(j-i))
+	return append(append(out, raw[:i]...), raw[j:]...)
+}
+
+// signaturePlace returns the offset in body where its signature line stands:
+// the beginning; after a "#!" line; or the end, when what begins the file must
+// stay at byte 0 (front matter, an XML declaration).
+func signaturePlace(path string, body []byte) (int, error) {
+	if bytes.HasPrefix(body, []byte("#!")) {
+		if i := bytes.IndexByte(body, '\n'); i >= 0 {
+			return i + 1, nil
+		}
+		return 0, noFinalNewline(path)
+	}
+	if !startTaken(path, body) {
+		return 0, nil
+	}
+	if body[len(body)-1] != '\n' {
+		return 0, noFinalNewline(path)
+	}
+	return len(body), nil
+}
+
+func noFinalNewline(path string) error {
+	return malformed(path, 0, 0, "the signature line goes below the last line, which does not end with a line feed").
+		Mend("end %s with a newline", path)
+}
+
+// startTaken reports whether something in body must stay at byte 0.
+func startTaken(path string, body []byte) bool {
+	if comments[extOf(path)] != angle {
+		return false
+	}
+	return bytes.HasPrefix(body, []byte("---")) || bytes.HasPrefix(body, []byte("<?xml"))
+}
+
+// WithSignature returns the file with s as its signature line, the inverse of
+// Split. It refuses a body in which the line would not be the only one, and file
+// types without comments. It does not check s against the body.
+func WithSignature(path string, body []byte, s Signature) ([]byte, error) {
+	c, ok := comments[extOf(path)]
+	if !ok {
+		return nil, fault.New(fault.Malformed, "sign %s: files of this type cannot carry a signature line", path).
+			Mend("rye bundle create, and sign the bundle")
+	}
+	if _, why := parseSignature(s.Line()); why != "" {
+		return nil, fault.New(fault.Malformed, "sign %s: %s", path, why)
+	}
+	line := c.line(s.Line()) + "\n"
+	if len(body)+len(line) > MaxItemSize {
+		return nil, fault.New(fault.Limit, "sign %s: %d bytes, at most %d are allowed", path, len(body)+len(line), MaxItemSize)
+	}
+	if bytes.HasPrefix(body, bom) {
+		return nil, malformed(path, 1, 1, "the file begins with a byte order mark").
+			Mend("save %s as UTF-8 without a byte order mark", path)
+	}
+	if found := signedLines(body, 1); len(found) > 0 {
+		return nil, secondLine(path, body, found[0].start)
+	}
+	at, err := signaturePlace(path, body)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]byte, 0, len(body)+len(line))
+	out = append(out, body[:at]...)
+	out = append(out, line...)
+	return append(out, body[at:]...), nil
+}
+
+func secondLine(path string, raw []byte, off int) error {
+	m := markOf(raw, off)
+	return malformed(path, m.line, m.col, "a second line that begins with %s", signedWord).
+		Mend("delete line %d of %s, or, if it is an example, put a word before %s", m.line, path, signedWord)
+}
+
+// span is a line: from its first byte up to the LF or CR that ends it, or the end.
+type span struct{ start, end int }
+
+// openers are what may stand before the word in a line that counts as a
+// signature line, in any file type: a line that some other program could take
+// for one must not hide in a body.
+var openers = []string{"<!--", "//", "/*", "--", "#", ";", "%"}
+
+// signedLines returns the first max lines that look like signature lines.
+func signedLines(raw []byte, max int) []span {
+	var found []span
+	for from := 0; len(found) < max; {
+		i := bytes.Index(raw[from:], []byte(signedWord))
+		if i < 0 {
+			break
+		}
+		i += from
+		from = i + len(signedWord)
+		start, ok := lineStart(raw, i)
+		if !ok {
+			continue
+		}
+		end := bytes.IndexAny(raw[from:], "\r\n")
+		if end < 0 {
+			end = len(raw) - from
+		}
+		found = append(found, span{start, from + end})
+	}
+	return found
+}
+
+// lineStart returns where the line of raw[i] starts, if only blanks and at most
+// one comment opener stand between.
+func lineStart(raw []byte, i int) (int, bool) {
+	i = skipBlanks(raw, i)
+	for _, o := range openers {
+		if bytes.HasSuffix(raw[:i], []byte(o)) {
+			i = skipBlanks(raw, i-len(o))
+			break
+		}
+	}
+	return i, i == 0 || raw[i-1] == '\n' || raw[i-1] == '\r'
+}
+
+// skipBlanks walks back over blanks that end at i.
+func skipBlanks(raw []byte, i int) int {
+	for i > 0 && (raw[i-1] == ' ' || raw[i-1] == '\t' || raw[i-1] == '\v' || raw[i-1] == '\f') {
+		i--
+	}
+	return i
+}

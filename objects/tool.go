@@ -1,0 +1,92 @@
+package objects
+
+// tool reads the fields of a tool. What limits or directs execution must have
+// the right form: it is never skipped because nobody understood it.
+func (p *parser) tool(m *Meta) error {
+	var err error
+	if m.ToolType, err = p.text("tool_type"); err != nil {
+		return err
+	}
+	if err := p.executor(m); err != nil {
+		return err
+	}
+	if err := p.needs(m); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name string
+		into *map[string]any
+	}{
+		{"config_schema", &m.Schema}, {"config", &m.Config}, {"env_config", &m.Env},
+		{"anchor", &m.Anchor}, {"verify_deps", &m.Deps},
+	} {
+		if *f.into, err = p.mapping(f.name); err != nil {
+			return err
+		}
+	}
+	if m.Schema == nil {
+		m.Schema, err = p.mapping("input_schema")
+	}
+	return err
+}
+
+// executor reads executor_id, which is an id or, for a primitive, null.
+func (p *parser) executor(m *Meta) error {
+	v, ok := p.fields["executor_id"]
+	if !ok || v == nil {
+		return nil
+	}
+	s, ok := v.(string)
+	if !ok {
+		return p.badField("executor_id", "want an id, have %s", shape(v))
+	}
+	if s == "" {
+		return nil
+	}
+	id, err := ParseID(s)
+	if err != nil {
+		return p.badField("executor_id", "%v", err)
+	}
+	m.Executor = id
+	return nil
+}
+
+// needs reads what the tool asks of the sandbox: read and write are lists of
+// paths, net is a list of hosts, or true or false for any and none.
+func (p *parser) needs(m *Meta) error {
+	v, ok := p.fields["needs"]
+	if !ok {
+		return nil
+	}
+	fields, isMap := v.(map[string]any)
+	if !isMap {
+		return p.badField("needs", "want a mapping of read, write and net, have %s", shape(v))
+	}
+	n := Needs{Declared: true}
+	for _, key := range sortedKeys(fields) {
+		v := fields[key]
+		var err error
+		switch key {
+		case "read":
+			n.Read, err = p.stringList("needs", v)
+		case "write":
+			n.Write, err = p.stringList("needs", v)
+		case "net":
+			switch v := v.(type) {
+			case bool:
+				if v {
+					n.Net = []string{"*"}
+				}
+			default:
+				n.Net, err = p.stringList("needs", v)
+			}
+		default:
+			err = p.badField("needs", "%q is not known; want read, write and net", clip(key))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	m.Needs = n
+	return nil
+}

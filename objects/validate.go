@@ -1,0 +1,232 @@
+package objects
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Validate returns what the rules of the item's kind have against it, in the
+// order of the file; nil when there is nothing. An item with problems may be
+// read, shown and mended, but not signed. docs/format/item.md lists the rules.
+func Validate(it *Item) []Problem {
+	v := &validator{it: it}
+	v.common()
+	switch it.Ref.Kind {
+	case Directive:
+		v.directive()
+	case Tool:
+		v.tool()
+	case Knowledge:
+		v.knowledge()
+	}
+	sort.SliceStable(v.problems, func(i, j int) bool { return v.problems[i].Line < v.problems[j].Line })
+	return v.problems
+}
+
+type validator struct {
+	it       *Item
+	problems []Problem
+}
+
+func (v *validator) add(field, rule, mend string) {
+	m, ok := v.it.places[field]
+	if !ok {
+		m = v.start()
+	}
+	v.problems = append(v.problems, Problem{Line: m.line, Column: m.col, Field: field, Rule: rule, Mend: mend})
+}
+
+// start is the line where the metadata begins: where to look for what is not there.
+func (v *validator) start() mark {
+	line := 0
+	for _, m := range v.it.places {
+		if line == 0 || m.line < line {
+			line = m.line
+		}
+	}
+	return mark{line: max(line, 1)}
+}
+
+// need reports a field that must not be empty.
+func (v *validator) need(field, value, example string) {
+	_, given := v.it.Meta.Fields[field]
+	switch {
+	case value != "":
+	case !given && v.it.places[field].line > 0:
+		v.add(field, field+" is not a literal: Python is read here and never run", v.example(field, example))
+	default:
+		v.add(field, "required field is missing: "+field, v.example(field, example))
+	}
+}
+
+// example writes a field as the item's dialect does.
+func (v *validator) example(field, value string) string {
+	switch v.it.dialect {
+	case dialectPython:
+		name := "__" + field + "__"
+		if field == "description" {
+			name = "__tool_description__"
+		}
+		return name + " = " + strconv.Quote(value)
+	case dialectXML:
+		if field == "name" || field == "version" {
+			return fmt.Sprintf("<directive %s=%q>", field, value)
+		}
+		return fmt.Sprintf("<%s>%s</%s> in <metadata>", field, value, field)
+	}
+	return field + ": " + value
+}
+
+// common checks what every kind has: a version, a name and category that agree
+// with the path, and text that shows what it is.
+func (v *validator) common() {
+	m, id := &v.it.Meta, v.it.Ref.ID
+	if v.it.Ref.Kind == Config {
+		return // free in its fields
+	}
+	v.need("version", m.Version, "1.0.0")
+	if m.Version != "" {
+		if _, ok := parseVersion(m.Version); !ok {
+			v.add("version", fmt.Sprintf("version %q is not a semantic version", clip(m.Version)), v.example("version", "1.0.0"))
+		}
+	}
+	name := "name"
+	if v.it.Ref.Kind == Knowledge && m.Fields["id"] != nil {
+		name = "id"
+	}
+	if m.Name != id.Name() {
+		v.add(name, fmt.Sprintf("%s %q is not the file's name %q", name, clip(m.Name), id.Name()), v.example(name, id.Name()))
+	}
+	if _, given := m.Fields["category"]; given && m.Category != id.Category() {
+		v.add("category", fmt.Sprintf("category %q is not the file's directory %q", clip(m.Category), id.Category()), v.example("category", id.Category()))
+	}
+	for _, f := range []struct{ name, text string }{
+		{"description", m.Description}, {"title", m.Title}, {"author", m.Author},
+	} {
+		if r, bad := deceptive(f.text); bad {
+			v.add(f.name, fmt.Sprintf("%s holds the invisible character U+%04X", f.name, r), "delete the character")
+		}
+	}
+}
+
+// deceptive returns the first character that makes a text look like another one.
+func deceptive(s string) (rune, bool) {
+	for _, r := range s {
+		if hidden(r) || r >= 0x200b && r <= 0x200d || r == 0x2060 || unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {
+			return r, true
+		}
+	}
+	return 0, false
+}
+
+// directiveLimits are the limits that the runner knows, and whether they count.
+var directiveLimits = map[string]string{
+	"turns": "whole", "tokens": "whole", "spawns": "whole", "depth": "whole", "duration_seconds": "whole",
+	"spend": "number", "spend_currency": "text",
+}
+
+func (v *validator) directive() {
+	m := &v.it.Meta
+	if v.it.dialect == dialectXML {
+		if m.Fields["name"] == nil {
+			v.add("name", "required field is missing: name", v.example("name", v.it.Ref.ID.Name()))
+		}
+		v.need("author", m.Author, "your name")
+	}
+	v.need("description", m.Description, "what it does, in a sentence")
+	for _, k := range sortedKeys(m.Limits) {
+		want, known := directiveLimits[k]
+		if !known {
+			v.add("limits", "unknown limit "+strconv.Quote(clip(k)), "turns, tokens, spend, spend_currency, spawns, depth or duration_seconds")
+			continue
+		}
+		if !limitIs(m.Limits[k], want) {
+			v.add("limits", fmt.Sprintf("limit %s: want a %s value that is not negative", k, want), k+"=\"10\"")
+		}
+	}
+	if s := m.Model["parallel"]; s != "" && s != "true" && s != "false" {
+		v.add("model", "parallel is neither true nor false", `parallel="true"`)
+	}
+}
+
+func limitIs(v any, want string) bool {
+	switch v := v.(type) {
+	case int:
+		return want != "text" && v >= 0
+	case float64:
+		return want == "number" && v >= 0
+	case string:
+		return want == "text"
+	}
+	return false
+}
+
+func (v *validator) tool() {
+	m := &v.it.Meta
+	v.need("description", m.Description, "what it does, in a sentence")
+	if v.it.dialect != dialectOurs {
+		v.need("tool_type", m.ToolType, "python")
+	}
+	if _, given := m.Fields["executor_id"]; !given && v.it.dialect == dialectOurs {
+		v.add("executor_id", "required field is missing: executor_id", v.example("executor_id", "rye/core/runtimes/bash_runtime"))
+	}
+	v.needs()
+	if m.Executor == v.it.Ref.ID {
+		v.add("executor_id", "the tool names itself as its executor", "name a runtime")
+	}
+}
+
+// needs checks what a person is shown and the sandbox is told.
+func (v *validator) needs() {
+	n := &v.it.Meta.Needs
+	for _, path := range slices.Concat(n.Read, n.Write) {
+		if _, bad := deceptive(path); bad || path == "" || len(path) > 4096 || strings.ContainsAny(path, "\n\r\t") {
+			v.add("needs", fmt.Sprintf("path %q is empty, too long or holds invisible characters", clip(path)), "a path below the project, or an absolute one")
+		}
+	}
+	for _, host := range n.Net {
+		if !validHost(host) {
+			v.add("needs", fmt.Sprintf("net %q is not a host", clip(host)), "example.org, example.org:443 or *")
+		}
+	}
+}
+
+// validHost accepts "*", a name or IPv4 address with or without port, and an
+// IPv6 address in brackets.
+func validHost(s string) bool {
+	if s == "*" {
+		return true
+	}
+	host, port, hasPort := s, "", false
+	if i := strings.LastIndexByte(s, ':'); i > strings.LastIndexByte(s, ']') {
+		host, port, hasPort = s[:i], s[i+1:], true
+	}
+	if n, ok := parseNumber(port); hasPort && (!ok || n == 0 || n > 65535) {
+		return false
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		return strings.HasSuffix(inner, "]") && len(inner) > 2 && strings.Trim(inner[:len(inner)-1], "0123456789abcdefABCDEF:.") == ""
+	}
+	host = strings.TrimPrefix(host, "*.")
+	for _, label := range strings.Split(host, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || !identifiers(label, false) {
+			return false
+		}
+	}
+	return len(host) <= 253
+}
+
+func (v *validator) knowledge() {
+	m := &v.it.Meta
+	v.need("title", m.Title, "what it is about")
+	v.need("entry_type", m.EntryType, "reference")
+	if v.it.dialect == dialectFence || v.it.dialect == dialectData {
+		if m.Fields["id"] == nil && m.Fields["name"] == nil {
+			v.add("id", "required field is missing: id", v.example("id", v.it.Ref.ID.Name()))
+		}
+	}
+}
