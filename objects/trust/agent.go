@@ -1,0 +1,117 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// agentWait bounds one exchange with an agent when the context sets no earlier
+// end. An agent may ask a person to confirm, so it is long.
+const agentWait = 2 * time.Minute
+
+// AgentSigner returns a signer whose private key stays in the ssh-agent that
+// listens at sock: a path, or on Windows a named pipe. The key with fingerprint
+// fp must be there now (NotFound) and be a plain Ed25519 key. Each signature opens
+// a connection of its own and is verified before it is returned.
+func AgentSigner(ctx context.Context, sock string, fp objects.Fingerprint) (Signer, error) {
+	s := &agentSigner{sock: sock}
+	err := s.do(ctx, func(a agent.ExtendedAgent) error {
+		keys, err := a.List()
+		if err != nil {
+			return fault.New(fault.Auth, "list the keys of the ssh-agent: %w", err)
+		}
+		for _, k := range keys {
+			if ssh.FingerprintSHA256(k) != fp.String() {
+				continue
+			}
+			s.pub, err = parseWire(k.Blob)
+			return err
+		}
+		return fault.New(fault.NotFound, "the ssh-agent holds no key %s", fp).Mend("ssh-add the key; ssh-add -l lists what is there")
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// AgentKeys lists the plain Ed25519 keys that the ssh-agent at sock holds now.
+// Keys of other types, hardware's and certificates' among them, are left out.
+func AgentKeys(ctx context.Context, sock string) ([]PublicKey, error) {
+	var all []PublicKey
+	s := &agentSigner{sock: sock}
+	err := s.do(ctx, func(a agent.ExtendedAgent) error {
+		keys, err := a.List()
+		if err != nil {
+			return fault.New(fault.Auth, "list the keys of the ssh-agent: %w", err)
+		}
+		for _, k := range keys {
+			if k.Format != keyType {
+				continue
+			}
+			pub, err := parseWire(k.Blob)
+			if err != nil {
+				return err
+			}
+			all = append(all, pub)
+		}
+		return nil
+	})
+	return all, err
+}
+
+type agentSigner struct {
+	sock string
+	pub  PublicKey
+}
+
+func (s *agentSigner) Public() PublicKey { return s.pub }
+
+func (s *agentSigner) Sign(ctx context.Context, message []byte) ([]byte, error) {
+	var sig *ssh.Signature
+	err := s.do(ctx, func(a agent.ExtendedAgent) error {
+		key, err := ssh.ParsePublicKey(s.pub.wire())
+		if err != nil {
+			return fault.New(fault.Failed, "sign with the ssh-agent: %w", err)
+		}
+		if sig, err = a.Sign(key, message); err != nil {
+			return fault.New(fault.Auth, "sign with %s in the ssh-agent: %w", s.pub, err).Mend("ssh-add the key")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if sig.Format != keyType || !s.pub.Verify(message, sig.Blob) {
+		return nil, fault.New(fault.Integrity, "sign with %s in the ssh-agent: it returned a signature that does not verify", s.pub)
+	}
+	return sig.Blob, nil
+}
+
+// do runs f on a fresh connection, which ends when ctx does.
+func (s *agentSigner) do(ctx context.Context, f func(agent.ExtendedAgent) error) error {
+	ctx, cancel := context.WithTimeout(ctx, agentWait)
+	defer cancel()
+	conn, err := dialAgent(ctx, s.sock)
+	if err != nil {
+		return fault.New(fault.Auth, "reach the ssh-agent at %q: %w", clip(s.sock), err).Mend("eval $(ssh-agent), then ssh-add the key")
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	err = f(agent.NewClient(conn))
+	switch {
+	case err == nil || ctx.Err() == nil:
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fault.New(fault.Auth, "the ssh-agent at %q does not answer: %w", clip(s.sock), ctx.Err())
+	}
+	return ctx.Err()
+}

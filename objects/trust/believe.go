@@ -1,0 +1,129 @@
+package trust
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Believes returns nil when a genuine signature by k counts for ref in a scope:
+// trust is (key, namespace, space). Otherwise the error is Untrusted, or Revoked
+// for a key that the registry took back. It says nothing about any content.
+func (s *Store) Believes(k PublicKey, ref objects.Ref, in Scope) error {
+	if why, ok := s.deniedKey(k.Fingerprint()); ok {
+		return fault.New(fault.Revoked, "%s was denied%s", k, because(why))
+	}
+	_, err := s.judge(k, ref, in)
+	return err
+}
+
+// reason returns in words why k counts.
+func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope) string {
+	why, err := s.judge(k, ref, in)
+	if err != nil {
+		return err.Error()
+	}
+	return why
+}
+
+// judge applies the rules in their order: where, then whose namespace, then which key.
+func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
+	ns := ref.ID.Namespace()
+	no := func(code fault.Code, format string, args ...any) *fault.Error {
+		return fault.New(code, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
+	}
+	switch {
+	case in.Space != objects.User && in.Space != objects.Project:
+		return "", no(fault.Untrusted, "items of the system space are believed by their bundle's manifest only")
+	case in.Registry != "":
+		return s.judgeBound(k, ref, in)
+	case in.Space == objects.Project && !s.Accepted(in.Project):
+		return "", no(fault.Untrusted, "this project was not accepted on this machine, so no key counts in it").Mend("rye adopt --all")
+	case in.Space == objects.Project && s.overridden(in.Project, ref) && s.IsOwn(k):
+		return "your own key, and you chose to override this item in this project", nil
+	case Reserved(ns):
+		return "", no(fault.Untrusted, "%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
+	}
+	if _, ok := s.bound[ns]; ok {
+		return s.judgeBound(k, ref, in)
+	}
+	if s.IsOwn(k) {
+		return "your own key, and nobody else owns " + ns + "/", nil
+	}
+	for _, p := range s.pins {
+		if p.Key == k && slices.Contains(p.Namespaces, ns) && p.countsIn(in) {
+			return "pinned for " + ns + "/ in the " + in.String(), nil
+		}
+	}
+	return "", no(fault.Untrusted, "%s, which does not count for %s/ here", s.describe(k), ns).
+		Mend("rye trust pin %s --namespace %s", k, ns)
+}
+
+// judgeBound asks the binding of ref's namespace, for items locked from a
+// registry and for the publisher's own files alike.
+func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
+	ns := ref.ID.Namespace()
+	no := func(code fault.Code, format string, args ...any) *fault.Error {
+		return fault.New(code, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
+	}
+	b, ok := s.bound[ns]
+	switch {
+	case Reserved(ns):
+		return "", no(fault.Untrusted, "%s/ belongs to the system space, not to a registry", ns)
+	case !ok:
+		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Mend("rye registry add <url>")
+	case in.Registry != "" && in.Registry != b.Registry:
+		return "", no(fault.Untrusted, "%s/ is bound to another registry, %s", ns, clip(b.Registry))
+	}
+	switch b.state(k) {
+	case Current:
+		return "a key of " + ns + "/ in registry " + b.Registry, nil
+	case Retired:
+		if in.Registry != "" && !in.Logged.IsZero() {
+			return "a retired key of " + ns + "/, for content that registry " + b.Registry + " logged", nil
+		}
+		return "", no(fault.Revoked, "%s was retired, and this content is not what the registry logged", k).Mend("rye sign %s", ref)
+	case Revoked:
+		return "", no(fault.Revoked, "%s was revoked by registry %s", k, clip(b.Registry))
+	}
+	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), clip(b.Registry), ns).
+		Mend("rye trust override %s", ref)
+}
+
+// countsIn reports whether the pin reaches a scope.
+func (p Pin) countsIn(in Scope) bool {
+	if in.Space == objects.User {
+		return p.User
+	}
+	return slices.Contains(p.Projects, in.Project)
+}
+
+// describe says whose key k is, as far as the store knows.
+func (s *Store) describe(k PublicKey) string {
+	who := k.String()
+	for _, o := range s.own {
+		if o.Key == k {
+			return who + " (your key" + named(o.Name) + ")"
+		}
+	}
+	for _, p := range s.pins {
+		if p.Key == k {
+			return who + " (pinned" + named(p.Name) + " for " + strings.Join(p.Namespaces, ", ") + ")"
+		}
+	}
+	for _, b := range s.Bindings() {
+		if st := b.state(k); st != "" {
+			return who + " (" + string(st) + " key of " + b.Namespace + "/)"
+		}
+	}
+	return who + " (not known here)"
+}
+
+func named(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " " + name
+}

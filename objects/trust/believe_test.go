@@ -1,0 +1,306 @@
+package trust
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+var root = objects.Fingerprint{1}
+
+// bound returns a store in which acme is bound to registry one with these keys.
+func bound(t testing.TB, me *FileKey, keys ...BoundKey) *Store {
+	t.Helper()
+	st := storeOf(t, me)
+	must(t, st.PinRegistry(Registry{ID: regOne, URL: "https://one.example/r.git", Roots: []objects.Fingerprint{root}}))
+	must(t, st.PinRegistry(Registry{ID: regTwo, URL: "https://two.example/r.git", Roots: []objects.Fingerprint{root}}))
+	must(t, st.BindNamespace("acme", regOne, keys...))
+	return st
+}
+
+func from(registry string, it *objects.Item) Scope {
+	in := Scope{Space: objects.Project, Project: projectA, Registry: registry}
+	if it != nil {
+		in.Logged = it.Sum
+	}
+	return in
+}
+
+func TestOwnKeyCountsEverywhereUnowned(t *testing.T) {
+	me := newKey(t)
+	st := storeOf(t, me)
+	it := sign(t, me, tool, inA)
+	for _, in := range []Scope{inA, inUser, {Space: objects.User, Project: projectB}} {
+		if _, err := Verify(it, in, st); err != nil {
+			t.Errorf("%v: %v", in, err)
+		}
+	}
+	for name, in := range map[string]Scope{
+		"project not accepted": {Space: objects.Project, Project: projectB},
+		"no project":           {Space: objects.Project},
+		"system":               {Space: objects.System},
+		"no space":             {},
+	} {
+		refused(t, name, it, in, st, fault.Untrusted)
+	}
+	st.ForgetProject(projectA)
+	if err := refused(t, "forgotten project", it, inA, st, fault.Untrusted); fault.HintOf(err) != "rye adopt --all" {
+		t.Errorf("mend %q", fault.HintOf(err))
+	}
+}
+
+// TestBoundNamespace: then only the registry's keys count, for files of one's own
+// and for locked items alike.
+func TestBoundNamespace(t *testing.T) {
+	me, publisher := newKey(t), newKey(t)
+	st := bound(t, me, BoundKey{publisher.Public(), Current})
+	mine, theirs := sign(t, me, tool, inA), sign(t, publisher, tool, inA)
+
+	for _, in := range []Scope{inA, inUser, from(regOne, nil), from(regOne, theirs)} {
+		if _, err := Verify(theirs, in, st); err != nil {
+			t.Errorf("publisher's key in %v: %v", in, err)
+		}
+		refused(t, "own key", mine, Scope{in.Space, in.Project, in.Registry, objects.Digest{}}, st, fault.Untrusted)
+	}
+	if _, err := Verify(sign(t, me, "tools/local/scratch_own.py", inA), inA, st); err != nil {
+		t.Errorf("own key in an unbound namespace: %v", err)
+	}
+
+	must(t, st.Override(projectA, mine.Ref))
+	if _, err := Verify(mine, inA, st); err != nil {
+		t.Errorf("overridden: %v", err)
+	}
+	refused(t, "override elsewhere", mine, inUser, st, fault.Untrusted)
+	refused(t, "override of a locked item", mine, from(regOne, mine), st, fault.Untrusted)
+	sh := sign(t, me, "tools/acme/hello_sh.sh", inA)
+	refused(t, "override of another id", sh, inA, st, fault.Untrusted)
+	st.RemoveOverride(projectA, mine.Ref)
+	refused(t, "override taken back", mine, inA, st, fault.Untrusted)
+}
+
+// TestAttack49and71OtherBytes: a locked item has the digest that was logged.
+func TestAttack49and71OtherBytes(t *testing.T) {
+	me, publisher := newKey(t), newKey(t)
+	st := bound(t, me, BoundKey{publisher.Public(), Current})
+	first := sign(t, publisher, tool, inA)
+	raw, err := SignItem(t.Context(), publisher, first, inA, noon.AddDate(0, 0, 1))
+	must(t, err)
+	second := parse(t, tool, raw) // genuine too, but not what the lock pins
+	refused(t, "other genuine bytes", second, from(regOne, first), st, fault.Integrity)
+	refused(t, "other registry", first, from(regTwo, first), st, fault.Untrusted)
+	refused(t, "lookalike registry", first, from("sha256:"+strings.Repeat("33", 32), first), st, fault.Untrusted)
+}
+
+// TestAttack60and62and68Revocation: by what was logged, not by date, and offline.
+func TestAttack60and62and68Revocation(t *testing.T) {
+	me, publisher, next := newKey(t), newKey(t), newKey(t)
+	st := bound(t, me, BoundKey{publisher.Public(), Retired}, BoundKey{next.Public(), Current})
+	it := sign(t, publisher, tool, inA)
+	if _, err := Verify(it, from(regOne, it), st); err != nil {
+		t.Errorf("retired key, logged content: %v", err)
+	}
+	refused(t, "retired key, nothing logged", it, from(regOne, nil), st, fault.Revoked)
+	raw, err := SignItem(t.Context(), publisher, parse(t, tool, []byte(samples[tool])), inA, noon.AddDate(-3, 0, 0))
+	must(t, err)
+	refused(t, "retired key, backdated file", parse(t, tool, raw), inA, st, fault.Revoked)
+
+	must(t, st.BindNamespace("acme", regOne, BoundKey{publisher.Public(), Revoked}, BoundKey{next.Public(), Current}))
+	refused(t, "revoked key, logged content", it, from(regOne, it), st, fault.Revoked)
+	refused(t, "revoked key, own file", it, inA, st, fault.Revoked)
+	if _, err := Verify(sign(t, next, tool, inA), inA, st); err != nil {
+		t.Errorf("the next key: %v", err)
+	}
+}
+
+// TestRevocationStaysInItsNamespace: a registry cannot take my key back for what
+// is not its own.
+func TestRevocationStaysInItsNamespace(t *testing.T) {
+	me := newKey(t)
+	st := bound(t, me, BoundKey{me.Public(), Revoked})
+	refused(t, "in the namespace", sign(t, me, tool, inA), inA, st, fault.Revoked)
+	if _, err := Verify(sign(t, me, "tools/local/scratch_own.py", inA), inA, st); err != nil {
+		t.Errorf("elsewhere: %v", err)
+	}
+}
+
+func TestDenied(t *testing.T) {
+	me := newKey(t)
+	it := sign(t, me, tool, inA)
+	for name, deny := range map[string]func(*Store) error{
+		"key":  func(s *Store) error { return s.DenyKey(me.Public().Fingerprint(), "lost laptop") },
+		"file": func(s *Store) error { return s.DenyDigest(it.Sum, "lost laptop") },
+		"body": func(s *Store) error { return s.DenyDigest(it.Digest, "lost laptop") },
+	} {
+		st := storeOf(t, me)
+		if _, err := Verify(it, inA, st); err != nil { // a remembered verdict must not outlive the denial
+			t.Fatal(err)
+		}
+		must(t, deny(st))
+		if err := refused(t, name, it, inA, st, fault.Revoked); !strings.Contains(err.Error(), "lost laptop") {
+			t.Errorf("%s: %v does not say why", name, err)
+		}
+		if name == "key" {
+			if err := st.Believes(me.Public(), it.Ref, inA); !fault.Is(err, fault.Revoked) {
+				t.Errorf("Believes = %v", err)
+			}
+			must(t, st.RemoveKey(me.Public().Fingerprint()))
+			refused(t, "denied key that is not known", it, inA, st, fault.Revoked)
+			must(t, st.AddOwn(me.Public(), ""))
+		}
+		st.Allow(me.Public().Fingerprint(), it.Sum)
+		st.Allow(objects.Fingerprint{}, it.Digest)
+		if _, err := Verify(it, inA, st); err != nil {
+			t.Errorf("%s allowed again: %v", name, err)
+		}
+	}
+}
+
+// TestAttack82Reserved: the system's namespaces are nobody's, unless the user
+// chose so for one item in one project.
+func TestAttack82Reserved(t *testing.T) {
+	me := newKey(t)
+	st := storeOf(t, me)
+	for _, ns := range []string{"rye", "core", "std"} {
+		path := "tools/" + ns + "/hello.py"
+		text := strings.Replace(samples[tool], `__category__ = "acme"`, `__category__ = "`+ns+`"`, 1)
+		raw, err := SignItem(t.Context(), me, parse(t, path, []byte(text)), inA, noon)
+		must(t, err)
+		it := parse(t, path, raw)
+		err = refused(t, ns, it, inA, st, fault.Untrusted)
+		if want := "rye trust override " + it.Ref.String(); fault.HintOf(err) != want {
+			t.Errorf("mend %q, want %q", fault.HintOf(err), want)
+		}
+		must(t, st.Override(projectA, it.Ref))
+		if _, err := Verify(it, inA, st); err != nil {
+			t.Errorf("overridden: %v", err)
+		}
+		refused(t, ns+" in the user space", it, inUser, st, fault.Untrusted)
+		refused(t, ns+" in a registry", it, from(regOne, it), st, fault.Untrusted)
+		if err := st.Pin(Pin{Key: newKey(t).Public(), Namespaces: []string{ns}, User: true}); !fault.Is(err, fault.Usage) {
+			t.Errorf("pin for %s: %v", ns, err)
+		}
+		if err := st.AddOwn(me.Public(), "", ns); !fault.Is(err, fault.Usage) {
+			t.Errorf("claim %s: %v", ns, err)
+		}
+		must(t, st.PinRegistry(Registry{ID: regOne, Roots: []objects.Fingerprint{root}}))
+		if err := st.BindNamespace(ns, regOne, BoundKey{me.Public(), Current}); !fault.Is(err, fault.Usage) {
+			t.Errorf("bind %s: %v", ns, err)
+		}
+	}
+	// A teammate's override counts for nothing: only one's own keys do.
+	bob := newKey(t)
+	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}, Projects: []string{projectA}}))
+	path := "tools/rye/hello.py"
+	raw, err := SignItem(t.Context(), bob, parse(t, path, []byte(strings.Replace(samples[tool], `"acme"`, `"rye"`, 1))), inA, noon)
+	must(t, err)
+	refused(t, "teammate", parse(t, path, raw), inA, st, fault.Untrusted)
+}
+
+// TestNamespaceConflicts: two owners of one name are a conflict, never a merge.
+func TestNamespaceConflicts(t *testing.T) {
+	me, bob, publisher := newKey(t), newKey(t), newKey(t)
+	untrusted := func(what string, err error) {
+		t.Helper()
+		if !fault.Is(err, fault.Untrusted) {
+			t.Errorf("%s: %v, want untrusted", what, err)
+		}
+	}
+	pub := BoundKey{publisher.Public(), Current}
+
+	st := storeOf(t, me)
+	untrusted("registry not pinned", st.BindNamespace("acme", regOne, pub))
+	must(t, st.PinRegistry(Registry{ID: regOne, URL: "https://one.example", Roots: []objects.Fingerprint{root}}))
+	must(t, st.PinRegistry(Registry{ID: regTwo, Roots: []objects.Fingerprint{root}}))
+	must(t, st.AddOwn(me.Public(), "default", "acme"))
+	untrusted("claimed by me", st.BindNamespace("acme", regOne, pub))
+	must(t, st.BindNamespace("acme", regOne, pub, BoundKey{me.Public(), Current}))
+	untrusted("bound to another registry", st.BindNamespace("acme", regTwo, pub, BoundKey{me.Public(), Current}))
+	untrusted("pinned by hand later", st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}, User: true}))
+	untrusted("claimed later", st.AddOwn(bob.Public(), "second", "acme"))
+	if b, ok := st.Binding("acme"); !ok || b.Registry != regOne || len(b.Keys) != 2 {
+		t.Errorf("Binding = %v, %v", b, ok)
+	}
+
+	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"tools"}, User: true}))
+	untrusted("pinned by hand before", st.BindNamespace("tools", regOne, pub))
+
+	// Attack 53: another identity at the same address; attack 66's kin: other roots.
+	untrusted("identity changed", st.PinRegistry(Registry{ID: "sha256:" + strings.Repeat("33", 32), URL: "https://one.example", Roots: []objects.Fingerprint{root}}))
+	untrusted("roots changed", st.PinRegistry(Registry{ID: regOne, URL: "https://one.example", Roots: []objects.Fingerprint{{2}}}))
+	must(t, st.SetRoots(regOne, objects.Fingerprint{2}))
+	if r, ok := st.Registry(regOne); !ok || r.Roots[0] != (objects.Fingerprint{2}) {
+		t.Errorf("Registry = %v, %v", r, ok)
+	}
+	must(t, st.RemoveRegistry(regOne))
+	if _, ok := st.Binding("acme"); ok {
+		t.Error("a binding outlived its registry")
+	}
+}
+
+func TestChangesRefused(t *testing.T) {
+	me := newKey(t)
+	st := storeOf(t, me)
+	k := newKey(t).Public()
+	must(t, st.PinRegistry(Registry{ID: regOne, Roots: []objects.Fingerprint{root}}))
+	before, err := st.Encode()
+	must(t, err)
+	tooLong := strings.Repeat("x", maxText+1)
+	for name, err := range map[string]error{
+		"no key":               st.AddOwn(PublicKey{}, ""),
+		"long name":            st.AddOwn(k, tooLong),
+		"name of two lines":    st.AddOwn(k, "a\nb"),
+		"namespace of two":     st.AddOwn(k, "", "a/b"),
+		"namespace *":          st.AddOwn(k, "", "*"),
+		"pin without where":    st.Pin(Pin{Key: k, Namespaces: []string{"acme"}}),
+		"pin without what":     st.Pin(Pin{Key: k, User: true}),
+		"pin of own key":       st.Pin(Pin{Key: me.Public(), Namespaces: []string{"acme"}, User: true}),
+		"pin for no project":   st.Pin(Pin{Key: k, Namespaces: []string{"acme"}, Projects: []string{""}}),
+		"project":              st.AcceptProject("0123"),
+		"project in capitals":  st.AcceptProject(strings.ToUpper(projectA)),
+		"registry id":          st.PinRegistry(Registry{ID: "abc", Roots: []objects.Fingerprint{root}}),
+		"registry without key": st.PinRegistry(Registry{ID: regTwo}),
+		"roots of none":        st.SetRoots(regTwo, root),
+		"bind local":           st.BindNamespace("local", regOne, BoundKey{k, Current}),
+		"bind without key":     st.BindNamespace("acme", regOne),
+		"bind unknown state":   st.BindNamespace("acme", regOne, BoundKey{k, "great"}),
+		"bind twice":           st.BindNamespace("acme", regOne, BoundKey{k, Current}, BoundKey{k, Revoked}),
+		"deny nothing":         st.DenyKey(objects.Fingerprint{}, ""),
+		"deny no digest":       st.DenyDigest(objects.Digest{}, ""),
+		"override local":       st.Override(projectA, objects.Ref{Kind: objects.Tool, ID: "local/x"}),
+		"override elsewhere":   st.Override(projectB, objects.Ref{Kind: objects.Tool, ID: "rye/x"}),
+		"override nothing":     st.Override(projectA, objects.Ref{}),
+		"remove unknown":       st.RemoveKey(k.Fingerprint()),
+		"remove registry":      st.RemoveRegistry(regTwo),
+	} {
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if after, _ := st.Encode(); string(after) != string(before) {
+		t.Errorf("a refused change changed the store:\n%s\n%s", before, after)
+	}
+}
+
+// TestPinMore: a second pin of a key adds to the first; Pin itself replaces.
+func TestPinMore(t *testing.T) {
+	st, bob := storeOf(t), newKey(t).Public()
+	must(t, st.PinMore(Pin{Key: bob, Name: "Bob", Namespaces: []string{"friends"}, User: true}))
+	must(t, st.PinMore(Pin{Key: bob, Namespaces: []string{"others"}, Projects: []string{projectA}}))
+	want := []Pin{{Key: bob, Name: "Bob", Namespaces: []string{"friends", "others"}, User: true, Projects: []string{projectA}}}
+	if got := st.Pins(); !reflect.DeepEqual(got, want) {
+		t.Errorf("pinned twice: %+v, want %+v", got, want)
+	}
+	if err := st.PinMore(Pin{Key: bob, Namespaces: []string{"rye"}, User: true}); !fault.Is(err, fault.Usage) {
+		t.Errorf("more of a reserved namespace: %v, want usage", err)
+	}
+	if got := st.Pins(); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a refusal: %+v, want %+v", got, want)
+	}
+	must(t, st.Pin(Pin{Key: bob, Namespaces: []string{"others"}, User: true}))
+	if got := st.Pins(); len(got) != 1 || !reflect.DeepEqual(got[0].Namespaces, []string{"others"}) || len(got[0].Projects) > 0 {
+		t.Errorf("pinned anew: %+v, want others only", got)
+	}
+}

@@ -1,0 +1,245 @@
+package trust
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Bundle is a set of files that one signature covers through a verified manifest.
+// A file is read and compared with the manifest each time it is asked for, so a
+// bundle costs nothing until it is used. It is safe for concurrent use when its
+// file system is. Only VerifyBundle and OpenBundle make one; the zero value holds
+// no files.
+type Bundle struct {
+	manifest *objects.Manifest
+	files    fs.FS
+	store    *Store // nil for the system bundle, whose keys are compiled in
+	key      PublicKey
+	scope    Scope
+	at       time.Time
+	dir      string // slash path below .ai that the files stand in; "" for .ai itself
+}
+
+// VerifyBundle verifies the manifest of the system space against the keys that
+// are compiled into the program, once. The files are verified by digest when they
+// are asked for. Unsigned and unknown signers are Untrusted, everything that does
+// not hold is Integrity.
+func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error) {
+	m, err := objects.ParseManifest(manifest)
+	if err != nil {
+		return Bundle{}, err
+	}
+	it := m.Item()
+	no := func(code fault.Code, format string, args ...any) (Bundle, error) {
+		return Bundle{}, fault.New(code, "verify bundle %s: "+format, append([]any{m.ID}, args...)...).Mend("install rye again")
+	}
+	if it.Signature == nil {
+		return no(fault.Untrusted, "unsigned")
+	}
+	if it.Signature.Digest != it.Digest {
+		return no(fault.Integrity, "changed after it was signed")
+	}
+	for _, k := range keys {
+		if k.Fingerprint() != it.Signature.Key {
+			continue
+		}
+		if !k.Verify(objects.SignedMessage(m.Ref(), m.Version, "", *it.Signature), it.Signature.Sig[:]) {
+			return no(fault.Integrity, "not a signature by %s", k)
+		}
+		return Bundle{manifest: m, files: files, key: k, scope: Scope{Space: objects.System}, at: it.Signature.SignedAt}, nil
+	}
+	return no(fault.Untrusted, "signed by %s, which is no key of this rye", it.Signature.Key)
+}
+
+// OpenBundle verifies the manifest of any other bundle, as Verify does for an
+// item with the bundle's id, and opens it. Its files count only as far as the key
+// that signed the manifest does: an item of another namespace in it is refused
+// unless that key counts for it too.
+func OpenBundle(manifest []byte, files fs.FS, in Scope, st *Store) (Bundle, error) {
+	m, err := objects.ParseManifest(manifest)
+	if err != nil {
+		return Bundle{}, err
+	}
+	v, err := Verify(m.Item(), in, st)
+	if err != nil {
+		return Bundle{}, err
+	}
+	in.Logged = objects.Digest{} // pinned the manifest, not the files
+	return Bundle{manifest: m, files: files, store: st, key: v.key, scope: in, at: v.at}, nil
+}
+
+// In returns the bundle as one whose files stand in dir, a slash path below .ai.
+// Only the directory that the bundle's id names will do (objects.BundleID): what
+// its files are called must not depend on where somebody put them.
+func (b Bundle) In(dir string) (Bundle, error) {
+	want, err := objects.BundleID(dir)
+	if err != nil {
+		return Bundle{}, err
+	}
+	if want != b.ID() {
+		return Bundle{}, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", b.ID(), clip(dir)).
+			Mend("rye bundle create %s .ai/%s, if that is its place now", want, clip(dir))
+	}
+	b.dir = dir
+	return b, nil
+}
+
+// ID returns the bundle's id, "" for the zero Bundle.
+func (b Bundle) ID() objects.ID {
+	if b.manifest == nil {
+		return ""
+	}
+	return b.manifest.ID
+}
+
+// Version returns the bundle's version.
+func (b Bundle) Version() string {
+	if b.manifest == nil {
+		return ""
+	}
+	return b.manifest.Version
+}
+
+// Digest returns the SHA-256 of the signed manifest, which names the bundle.
+func (b Bundle) Digest() objects.Digest {
+	if b.manifest == nil {
+		return objects.Digest{}
+	}
+	return b.manifest.Item().Sum
+}
+
+// Key returns the key that signed the manifest.
+func (b Bundle) Key() PublicKey { return b.key }
+
+// SignedAt returns the time that the manifest's signer claims, in UTC.
+func (b Bundle) SignedAt() time.Time { return b.at }
+
+// Files returns the entries of the manifest, sorted by path. The caller must not
+// change them.
+func (b Bundle) Files() []objects.File {
+	if b.manifest == nil {
+		return nil
+	}
+	return b.manifest.Files
+}
+
+// File returns the verified bytes of a file. A path that the manifest does not
+// list is NotFound whatever the file system holds; other bytes are Integrity.
+func (b Bundle) File(path string) ([]byte, error) {
+	f, ok := objects.File{}, false
+	if b.manifest != nil {
+		f, ok = b.manifest.File(path)
+	}
+	if !ok {
+		return nil, fault.New(fault.NotFound, "bundle %s: no file %q", b.ID(), clip(path))
+	}
+	data, err := readListed(b.files, f)
+	if err != nil {
+		return nil, fault.New(fault.Integrity, "bundle %s: read %q: %w", b.ID(), path, err)
+	}
+	if !f.Matches(data) {
+		return nil, fault.New(fault.Integrity, "bundle %s: %q is not the file that the manifest lists", b.ID(), path).
+			Mend("install the bundle again")
+	}
+	return data, nil
+}
+
+// readListed reads at most one byte more than the manifest says there is.
+func readListed(files fs.FS, f objects.File) ([]byte, error) {
+	r, err := files.Open(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data := make([]byte, f.Size+1)
+	n, err := io.ReadFull(r, data)
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		err = nil
+	}
+	return data[:n:n], err
+}
+
+// Lists returns nil when data is the file that the manifest lists at path, and
+// Integrity for other bytes and for a path that it does not list.
+func (b Bundle) Lists(path string, data []byte) error {
+	if b.manifest == nil {
+		return fault.New(fault.Usage, "look into a bundle: none was verified")
+	}
+	f, ok := b.manifest.File(path)
+	switch {
+	case !ok:
+		return fault.New(fault.Integrity, "bundle %s: %q is not in its manifest", b.ID(), clip(path)).
+			Mend("rye bundle create %s <dir>, if it belongs there", b.ID())
+	case !f.Matches(data):
+		return fault.New(fault.Integrity, "bundle %s: %q is not the file that the manifest lists", b.ID(), path).
+			Mend("rye bundle create %s <dir>, if the change is yours", b.ID())
+	}
+	return nil
+}
+
+// Read checks that the directory holds every file of the manifest and nothing
+// else, and hands over the bytes that it compared; see objects.Manifest.Read.
+func (b Bundle) Read(visit func(objects.File, []byte) error) error {
+	if b.manifest == nil {
+		return fault.New(fault.Usage, "check bundle: none was verified")
+	}
+	return b.manifest.Read(b.files, visit)
+}
+
+// Item returns the item in a file, which stands at its path below .ai or below
+// the directory given to In, verified through the manifest.
+func (b Bundle) Item(path string) (Verified, error) {
+	data, err := b.File(path)
+	if err != nil {
+		return Verified{}, err
+	}
+	return b.Cover(path, data)
+}
+
+// Cover is Item for a caller that has read the file.
+func (b Bundle) Cover(path string, data []byte) (Verified, error) {
+	if err := b.Lists(path, data); err != nil {
+		return Verified{}, err
+	}
+	if b.dir != "" {
+		path = b.dir + "/" + path
+	}
+	it, err := objects.Parse(path, data)
+	if err != nil {
+		return Verified{}, err
+	}
+	v := Verified{item: it, key: b.key, scope: b.scope, level: Manifest, at: b.at}
+	if b.store == nil {
+		return v, nil
+	}
+	if err := b.store.Denied(v); err != nil {
+		return Verified{}, err
+	}
+	if it.Ref.ID.Namespace() == objects.LocalNamespace && b.ID().Namespace() != objects.LocalNamespace {
+		return Verified{}, fault.New(fault.Untrusted, "bundle %s: %s: the manifest binds no project", b.ID(), it.Ref)
+	}
+	if err := b.store.Believes(b.key, it.Ref, b.scope); err != nil {
+		return Verified{}, fault.New(fault.CodeOf(err), "bundle %s: %w", b.ID(), err)
+	}
+	return v, nil
+}
+
+// Check compares every file with the manifest: nothing missing, changed or extra.
+func (b Bundle) Check() error {
+	return b.Read(func(objects.File, []byte) error { return nil })
+}
+
+// SignManifest returns the bundle manifest with a fresh signature line by s. The
+// scope matters only for a bundle below local/.
+func SignManifest(ctx context.Context, s Signer, manifest []byte, in Scope, now time.Time) ([]byte, error) {
+	m, err := objects.ParseManifest(manifest)
+	if err != nil {
+		return nil, err
+	}
+	return signLine(ctx, s, m.Item(), in, now)
+}

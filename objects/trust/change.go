@@ -1,0 +1,341 @@
+package trust
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// AddOwn records a key of the user's, or replaces its name and claims. Claiming
+// a namespace that is bound to other keys is refused (Untrusted).
+func (s *Store) AddOwn(k PublicKey, name string, namespaces ...string) error {
+	o := OwnKey{k, name, sorted(namespaces)}
+	if err := checkOwn(o); err != nil {
+		return err
+	}
+	for _, ns := range o.Namespaces {
+		if err := s.mayClaim(k, ns); err != nil {
+			return err
+		}
+	}
+	s.pins = slices.DeleteFunc(s.pins, func(p Pin) bool { return p.Key == k })
+	s.own = append(slices.DeleteFunc(s.own, func(x OwnKey) bool { return x.Key == k }), o)
+	s.sort()
+	s.changed()
+	return nil
+}
+
+// mayClaim refuses a namespace that a registry bound to other keys.
+func (s *Store) mayClaim(k PublicKey, ns string) error {
+	if b, ok := s.bound[ns]; ok && b.state(k) != Current {
+		return fault.New(fault.Untrusted, "claim %s/ for %s: registry %s binds it to other keys", ns, k, clip(b.Registry))
+	}
+	return nil
+}
+
+// Pin believes somebody else's key for what p says, replacing what was said
+// before. A namespace that is bound to other keys is refused (Untrusted).
+func (s *Store) Pin(p Pin) error {
+	p.Namespaces, p.Projects = sorted(p.Namespaces), sorted(p.Projects)
+	if err := checkPin(p); err != nil {
+		return err
+	}
+	if s.IsOwn(p.Key) {
+		return fault.New(fault.Usage, "pin %s: it is your own key", p.Key)
+	}
+	for _, ns := range p.Namespaces {
+		if err := s.mayClaim(p.Key, ns); err != nil {
+			return err
+		}
+	}
+	s.pins = append(slices.DeleteFunc(s.pins, func(x Pin) bool { return x.Key == p.Key }), p)
+	s.sort()
+	s.changed()
+	return nil
+}
+
+// PinMore is Pin that adds to what the key was pinned for: the namespaces of both
+// then count in the places of both. A name replaces the old one unless it is empty.
+func (s *Store) PinMore(p Pin) error {
+	if i := slices.IndexFunc(s.pins, func(x Pin) bool { return x.Key == p.Key }); i >= 0 {
+		old := s.pins[i]
+		p.Name = cmp.Or(p.Name, old.Name)
+		p.User = p.User || old.User
+		p.Namespaces = slices.Concat(old.Namespaces, p.Namespaces)
+		p.Projects = slices.Concat(old.Projects, p.Projects)
+	}
+	return s.Pin(p)
+}
+
+// RemoveKey forgets a key of the user's or a pinned one (NotFound when it is
+// neither). Keys of registries go only with their binding.
+func (s *Store) RemoveKey(fp objects.Fingerprint) error {
+	n := len(s.own) + len(s.pins)
+	s.own = slices.DeleteFunc(s.own, func(o OwnKey) bool { return o.Key.Fingerprint() == fp })
+	s.pins = slices.DeleteFunc(s.pins, func(p Pin) bool { return p.Key.Fingerprint() == fp })
+	if len(s.own)+len(s.pins) == n {
+		return fault.New(fault.NotFound, "remove %s: neither your key nor a pinned one", fp).Mend("rye trust list")
+	}
+	s.changed()
+	return nil
+}
+
+// Unpin takes namespaces from a pinned key, or without any the whole pin. A key
+// that is not pinned, or not for one of them, is NotFound; the user's own is Usage.
+func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
+	if k, ok := s.known[fp]; ok && s.IsOwn(k) {
+		return fault.New(fault.Usage, "unpin %s: it is your own key", fp).Mend("rye trust deny %s", fp)
+	}
+	i := slices.IndexFunc(s.pins, func(p Pin) bool { return p.Key.Fingerprint() == fp })
+	if i < 0 {
+		return fault.New(fault.NotFound, "unpin %s: it is not pinned", fp).Mend("rye trust list")
+	}
+	p := s.pins[i]
+	var left []string
+	if len(namespaces) > 0 {
+		left = slices.Clone(p.Namespaces)
+	}
+	for _, ns := range namespaces {
+		if !slices.Contains(p.Namespaces, ns) {
+			return fault.New(fault.NotFound, "unpin %s: it is not pinned for %q", fp, clip(ns)).Mend("rye trust list")
+		}
+		left = slices.DeleteFunc(left, func(x string) bool { return x == ns })
+	}
+	s.pins = slices.Delete(slices.Clone(s.pins), i, i+1)
+	if p.Namespaces = left; len(left) > 0 {
+		s.pins = append(s.pins, p)
+	}
+	s.sort()
+	s.changed()
+	return nil
+}
+
+// AcceptProject lets the user's own keys, and those pinned for it, count in the
+// project with a genesis id.
+func (s *Store) AcceptProject(genesis string) error {
+	if err := checkProject(genesis); err != nil {
+		return err
+	}
+	s.projects = sorted(append(s.projects, genesis))
+	s.changed()
+	return nil
+}
+
+// ForgetProject takes AcceptProject back, with the overrides for that project and
+// what keys were pinned for there; a pin that counts nowhere else goes with it.
+func (s *Store) ForgetProject(genesis string) {
+	s.projects = slices.DeleteFunc(s.projects, func(p string) bool { return p == genesis })
+	s.overrides = slices.DeleteFunc(s.overrides, func(o Override) bool { return o.Project == genesis })
+	var pins []Pin
+	for _, p := range s.pins {
+		p.Projects = slices.DeleteFunc(slices.Clone(p.Projects), func(g string) bool { return g == genesis })
+		if p.User || len(p.Projects) > 0 {
+			pins = append(pins, p)
+		}
+	}
+	s.pins = pins
+	s.changed()
+}
+
+// PinRegistry records a registry at first contact. The same again is fine; other
+// roots for a known identity, or another identity at a known address, are refused
+// (Untrusted): roots change by SetRoots, after the change was verified.
+func (s *Store) PinRegistry(r Registry) error {
+	r.Roots = sortedPrints(r.Roots)
+	if err := checkRegistry(r); err != nil {
+		return err
+	}
+	for _, old := range s.registries {
+		if old.ID == r.ID && !slices.Equal(old.Roots, r.Roots) {
+			return fault.New(fault.Untrusted, "pin registry %s: it was pinned with other root keys", clip(r.ID))
+		}
+		if old.ID != r.ID && old.URL == r.URL && r.URL != "" {
+			return fault.New(fault.Untrusted, "pin registry at %s: registry identity changed: it was %s and is %s now", clip(r.URL), old.ID, r.ID)
+		}
+	}
+	s.putRegistry(r)
+	return nil
+}
+
+// SetRoots records the root keys of a pinned registry after its own history
+// proved that they changed.
+func (s *Store) SetRoots(id string, roots ...objects.Fingerprint) error {
+	r, ok := s.Registry(id)
+	if !ok {
+		return fault.New(fault.NotFound, "set the roots of registry %s: it is not pinned", clip(id))
+	}
+	r.Roots = sortedPrints(roots)
+	if err := checkRegistry(r); err != nil {
+		return err
+	}
+	s.putRegistry(r)
+	return nil
+}
+
+func (s *Store) putRegistry(r Registry) {
+	s.registries = append(slices.DeleteFunc(s.registries, func(x Registry) bool { return x.ID == r.ID }), r)
+	s.sort()
+	s.changed()
+}
+
+// RemoveRegistry forgets a registry and every namespace bound to it. What was
+// denied stays denied.
+func (s *Store) RemoveRegistry(id string) error {
+	if _, ok := s.Registry(id); !ok {
+		return fault.New(fault.NotFound, "remove registry %s: it is not pinned", clip(id))
+	}
+	s.registries = slices.DeleteFunc(s.registries, func(r Registry) bool { return r.ID == id })
+	for ns, b := range s.bound {
+		if b.Registry == id {
+			delete(s.bound, ns)
+		}
+	}
+	s.changed()
+	return nil
+}
+
+// BindNamespace says that a namespace is owned by whom a pinned registry says,
+// with these keys, replacing what that registry said before. Where somebody else
+// owns it already, another registry or a key that claimed it or was pinned for it
+// and is not among these, that is a conflict (Untrusted) and never merged.
+func (s *Store) BindNamespace(namespace, registryID string, keys ...BoundKey) error {
+	b := Binding{namespace, registryID, slices.Clone(keys)}
+	sortBound(b.Keys)
+	if err := checkBinding(b); err != nil {
+		return err
+	}
+	conflict := func(format string, args ...any) *fault.Error {
+		return fault.New(fault.Untrusted, "bind %s/ to registry %s: "+format, append([]any{namespace, clip(registryID)}, args...)...)
+	}
+	if _, ok := s.Registry(registryID); !ok {
+		return conflict("that registry is not pinned").Mend("rye registry add <url>")
+	}
+	if old, ok := s.bound[namespace]; ok && old.Registry != registryID {
+		return conflict("it is bound to registry %s", clip(old.Registry))
+	}
+	for _, o := range s.own {
+		if slices.Contains(o.Namespaces, namespace) && b.state(o.Key) == "" {
+			return conflict("you claimed it with %s, which is not among the registry's keys", o.Key)
+		}
+	}
+	for _, p := range s.pins {
+		if slices.Contains(p.Namespaces, namespace) && b.state(p.Key) == "" {
+			return conflict("%s is pinned for it, and not among the registry's keys", p.Key)
+		}
+	}
+	if s.bound == nil {
+		s.bound = make(map[string]Binding)
+	}
+	s.bound[namespace] = b
+	s.changed()
+	return nil
+}
+
+// DenyKey takes a key back everywhere, whoever vouches for it.
+func (s *Store) DenyKey(fp objects.Fingerprint, reason string) error {
+	return s.deny(Denial{Key: fp, Reason: reason})
+}
+
+// DenyDigest takes a content back everywhere: the SHA-256 of a file or of a body.
+func (s *Store) DenyDigest(d objects.Digest, reason string) error {
+	return s.deny(Denial{Digest: d, Reason: reason})
+}
+
+func (s *Store) deny(d Denial) error {
+	if err := checkDenial(d); err != nil {
+		return err
+	}
+	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool { return x.Key == d.Key && x.Digest == d.Digest })
+	s.denials = append(s.denials, d)
+	s.sort()
+	s.changed()
+	return nil
+}
+
+// Allow takes back what DenyKey and DenyDigest said about a key or a digest.
+func (s *Store) Allow(fp objects.Fingerprint, d objects.Digest) {
+	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool {
+		return !fp.IsZero() && x.Key == fp || !d.IsZero() && x.Digest == d
+	})
+	s.changed()
+}
+
+// Override lets the user's own keys count for one item of a reserved or bound
+// namespace in an accepted project.
+func (s *Store) Override(project string, ref objects.Ref) error {
+	o := Override{project, ref}
+	if err := checkOverride(o); err != nil {
+		return err
+	}
+	if !s.Accepted(project) {
+		return fault.New(fault.Untrusted, "override %s: the project was not accepted", ref).Mend("rye adopt --all")
+	}
+	if !slices.Contains(s.overrides, o) {
+		s.overrides = append(s.overrides, o)
+		s.sort()
+	}
+	s.changed()
+	return nil
+}
+
+// RemoveOverride takes Override back.
+func (s *Store) RemoveOverride(project string, ref objects.Ref) {
+	s.overrides = slices.DeleteFunc(s.overrides, func(o Override) bool { return o == Override{project, ref} })
+	s.changed()
+}
+
+// SetAllowLegacy opts in to lines of the ancestor, or out again.
+func (s *Store) SetAllowLegacy(yes bool) {
+	s.allowLegacy = yes
+	s.changed()
+}
+
+// sort puts every list into the order in which it is written.
+func (s *Store) sort() {
+	byKey := func(a, b PublicKey) int { return strings.Compare(a.String(), b.String()) }
+	slices.SortFunc(s.own, func(a, b OwnKey) int { return byKey(a.Key, b.Key) })
+	slices.SortFunc(s.pins, func(a, b Pin) int { return byKey(a.Key, b.Key) })
+	slices.Sort(s.projects)
+	slices.SortFunc(s.registries, func(a, b Registry) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(s.denials, func(a, b Denial) int {
+		return cmp.Or(-compareBool(!a.Key.IsZero(), !b.Key.IsZero()),
+			strings.Compare(a.Key.String(), b.Key.String()), strings.Compare(a.Digest.Hex(), b.Digest.Hex()))
+	})
+	slices.SortFunc(s.overrides, func(a, b Override) int {
+		return cmp.Or(strings.Compare(a.Project, b.Project), strings.Compare(a.Ref.String(), b.Ref.String()))
+	})
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+func sortBound(ks []BoundKey) {
+	slices.SortFunc(ks, func(a, b BoundKey) int { return strings.Compare(a.Key.String(), b.Key.String()) })
+}
+
+// sorted returns a sorted copy without repetitions.
+func sorted(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func sortedPrints(list []objects.Fingerprint) []objects.Fingerprint {
+	list = slices.Clone(list)
+	sortPrints(list)
+	return slices.Compact(list)
+}
+
+func sortPrints(list []objects.Fingerprint) {
+	slices.SortFunc(list, func(a, b objects.Fingerprint) int { return strings.Compare(a.String(), b.String()) })
+}

@@ -1,0 +1,253 @@
+package trust
+
+import (
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Bounds of what a trust store holds.
+const (
+	maxText = 200  // bytes of a name or a reason
+	maxURL  = 2048 // bytes
+	maxList = 4096 // entries of one list
+)
+
+// consistent judges a store as a whole: every entry by itself, nothing twice,
+// and the rules between entries that the methods keep.
+func (s *Store) consistent() error {
+	if err := s.checkEntries(); err != nil {
+		return err
+	}
+	if err := s.checkTwice(); err != nil {
+		return err
+	}
+	for ns, b := range s.bound {
+		if _, ok := s.Registry(b.Registry); !ok {
+			return bad("namespace %q is bound to registry %s, which is not pinned", ns, clip(b.Registry))
+		}
+		for _, o := range s.own {
+			if slices.Contains(o.Namespaces, ns) && b.state(o.Key) == "" {
+				return bad("namespace %q is claimed by %s and bound to other keys", ns, o.Key)
+			}
+		}
+		for _, p := range s.pins {
+			if slices.Contains(p.Namespaces, ns) && b.state(p.Key) == "" {
+				return bad("namespace %q is pinned for %s and bound to other keys", ns, p.Key)
+			}
+		}
+	}
+	for _, o := range s.overrides {
+		if !s.Accepted(o.Project) {
+			return bad("override of %s in project %q, which is not accepted", o.Ref, o.Project)
+		}
+	}
+	return nil
+}
+
+func (s *Store) checkEntries() error {
+	var errs []error
+	for _, o := range s.own {
+		errs = append(errs, checkOwn(o))
+	}
+	for _, p := range s.pins {
+		errs = append(errs, checkPin(p))
+	}
+	for _, p := range s.projects {
+		errs = append(errs, checkProject(p))
+	}
+	for _, r := range s.registries {
+		errs = append(errs, checkRegistry(r))
+	}
+	for _, b := range s.bound {
+		errs = append(errs, checkBinding(b))
+	}
+	for _, d := range s.denials {
+		errs = append(errs, checkDenial(d))
+	}
+	for _, o := range s.overrides {
+		errs = append(errs, checkOverride(o))
+	}
+	for _, err := range errs {
+		if err != nil {
+			return fault.New(fault.Malformed, "trust store: %w", err)
+		}
+	}
+	return nil
+}
+
+// checkTwice refuses a key, project, registry, denial or override that stands
+// there twice: readers must not have to guess which one counts. Lists are sorted.
+func (s *Store) checkTwice() error {
+	seen := make(map[string]bool)
+	var twice string
+	once := func(kind, id string) {
+		if seen[kind+id] {
+			twice = kind + id
+		}
+		seen[kind+id] = true
+	}
+	for _, o := range s.own {
+		once("key ", o.Key.String())
+	}
+	for _, p := range s.pins {
+		once("key ", p.Key.String())
+	}
+	for _, p := range s.projects {
+		once("project ", p)
+	}
+	for _, r := range s.registries {
+		once("registry ", r.ID)
+		if r.URL != "" {
+			once("registry at ", r.URL)
+		}
+	}
+	for _, d := range s.denials {
+		once("denial of ", d.Key.String()+" "+d.Digest.String())
+	}
+	for _, o := range s.overrides {
+		once("override of ", o.Ref.String()+" in "+o.Project)
+	}
+	if twice != "" {
+		return bad("%s stands there twice", clip(twice))
+	}
+	return nil
+}
+
+func bad(format string, args ...any) error {
+	return fault.New(fault.Malformed, "trust store: "+format, args...)
+}
+
+func checkOwn(o OwnKey) error {
+	if o.Key.IsZero() {
+		return fault.New(fault.Usage, "own key: no key")
+	}
+	if err := checkText("name", o.Name); err != nil {
+		return err
+	}
+	return checkNamespaces(o.Namespaces)
+}
+
+func checkPin(p Pin) error {
+	if p.Key.IsZero() {
+		return fault.New(fault.Usage, "pin: no key")
+	}
+	if len(p.Namespaces) == 0 || !p.User && len(p.Projects) == 0 {
+		return fault.New(fault.Usage, "pin %s: say for which namespaces it counts and where", p.Key)
+	}
+	if len(p.Projects) > maxList {
+		return fault.New(fault.Limit, "pin %s: more than %d projects", p.Key, maxList)
+	}
+	for _, g := range p.Projects {
+		if err := checkProject(g); err != nil {
+			return err
+		}
+	}
+	if err := checkText("name", p.Name); err != nil {
+		return err
+	}
+	return checkNamespaces(p.Namespaces)
+}
+
+// checkNamespaces refuses what nobody can own.
+func checkNamespaces(list []string) error {
+	if len(list) > maxList {
+		return fault.New(fault.Limit, "more than %d namespaces for one key", maxList)
+	}
+	for _, ns := range list {
+		if err := checkNamespace(ns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkNamespace(ns string) error {
+	if id, err := objects.ParseID(ns); err != nil || id.Namespace() != ns {
+		return fault.New(fault.Usage, "namespace %q: want one segment of an id", clip(ns))
+	}
+	if Reserved(ns) {
+		return fault.New(fault.Usage, "namespace %q: it belongs to the system space", ns)
+	}
+	return nil
+}
+
+// checkProject accepts the genesis ids that rye init makes: 32 hexadecimal digits.
+func checkProject(genesis string) error {
+	b, err := hex.DecodeString(genesis)
+	if err != nil || len(b) != 16 || strings.ToLower(genesis) != genesis {
+		return fault.New(fault.Usage, "project %q: want the 32 hexadecimal digits of its rye.yaml", clip(genesis))
+	}
+	return nil
+}
+
+func checkRegistry(r Registry) error {
+	if _, err := objects.ParseDigest(r.ID); err != nil {
+		return fault.New(fault.Usage, "registry identity: %w", err)
+	}
+	if len(r.Roots) == 0 || len(r.Roots) > maxList {
+		return fault.New(fault.Usage, "registry %s: %d root keys", r.ID, len(r.Roots))
+	}
+	for i, fp := range r.Roots {
+		if fp.IsZero() || i > 0 && fp == r.Roots[i-1] {
+			return fault.New(fault.Usage, "registry %s: a root key that is none, or is there twice", r.ID)
+		}
+	}
+	if len(r.URL) > maxURL || strings.IndexFunc(r.URL, unprintable) >= 0 {
+		return fault.New(fault.Usage, "registry %s: address %q", r.ID, clip(r.URL))
+	}
+	return nil
+}
+
+func checkBinding(b Binding) error {
+	if err := checkNamespace(b.Namespace); err != nil {
+		return err
+	}
+	if b.Namespace == objects.LocalNamespace {
+		return fault.New(fault.Usage, "namespace %q: nobody owns it, so no registry can", b.Namespace)
+	}
+	if _, err := objects.ParseDigest(b.Registry); err != nil {
+		return fault.New(fault.Usage, "registry identity: %w", err)
+	}
+	if len(b.Keys) == 0 || len(b.Keys) > maxList {
+		return fault.New(fault.Usage, "namespace %q: %d keys", b.Namespace, len(b.Keys))
+	}
+	for i, k := range b.Keys {
+		if k.Key.IsZero() || i > 0 && k.Key == b.Keys[i-1].Key {
+			return fault.New(fault.Usage, "namespace %q: a key that is none, or is there twice", b.Namespace)
+		}
+		if k.State != Current && k.State != Retired && k.State != Revoked {
+			return fault.New(fault.Usage, "namespace %q: key state %q: want current, retired or revoked", b.Namespace, clip(string(k.State)))
+		}
+	}
+	return nil
+}
+
+func checkDenial(d Denial) error {
+	if d.Key.IsZero() == d.Digest.IsZero() {
+		return fault.New(fault.Usage, "deny: want either a key or a digest")
+	}
+	return checkText("reason", d.Reason)
+}
+
+func checkOverride(o Override) error {
+	ns := o.Ref.ID.Namespace()
+	if o.Ref.Kind == "" || ns == "" || ns == objects.LocalNamespace {
+		return fault.New(fault.Usage, "override %q: want an item of a namespace that somebody else owns", clip(o.Ref.String()))
+	}
+	return checkProject(o.Project)
+}
+
+func checkText(what, s string) error {
+	if len(s) > maxText || !utf8.ValidString(s) || strings.IndexFunc(s, unprintable) >= 0 {
+		return fault.New(fault.Usage, "%s %q: want at most %d bytes of printable text", what, clip(s), maxText)
+	}
+	return nil
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }

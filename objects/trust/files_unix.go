@@ -1,0 +1,38 @@
+//go:build !windows
+
+package trust
+
+import (
+	"io/fs"
+	"os"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// checkPrivate refuses a private file that group or others may read.
+func checkPrivate(path string, st fs.FileInfo) error {
+	if m := st.Mode().Perm(); m&0o077 != 0 {
+		return fault.New(fault.Auth, "load key %s: others may read it (mode %04o)", path, m).Mend("chmod 600 %s", path)
+	}
+	return nil
+}
+
+// checkKeyDir refuses a directory in which others could replace a key.
+func checkKeyDir(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return fault.New(fault.Failed, "save key: %w", err)
+	}
+	if m := st.Mode(); m.Perm()&0o022 != 0 && m&fs.ModeSticky == 0 {
+		return fault.New(fault.Auth, "save key in %s: others may write there (mode %04o)", dir, m.Perm()).Mend("chmod 700 %s", dir)
+	}
+	return nil
+}
+
+// checkUnwritable refuses a file that decides about trust when others may change it.
+func checkUnwritable(path string, st fs.FileInfo) error {
+	if m := st.Mode().Perm(); m&0o022 != 0 {
+		return fault.New(fault.Auth, "read %s: others may write it (mode %04o)", path, m).Mend("chmod 600 %s", path)
+	}
+	return nil
+}

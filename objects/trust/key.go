@@ -1,0 +1,223 @@
+package trust
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/pem"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// PublicKey is an Ed25519 public key that was checked when it was made: 32 bytes,
+// canonical, on the curve, not of small order. The zero value is not a key. It is
+// comparable, and equal exactly when its fingerprint is.
+type PublicKey struct{ b [32]byte }
+
+// keyType is the only algorithm there is. What is not this is refused by name,
+// so that a later one has to be let in on purpose.
+const keyType = "ssh-ed25519"
+
+// PublicKeyFromBytes accepts the 32 bytes of RFC 8032. It refuses (Malformed)
+// encodings that name a point twice, points that are not on the curve, and the
+// points of small order, whose signatures verify for every message.
+func PublicKeyFromBytes(b []byte) (PublicKey, error) {
+	var k PublicKey
+	if len(b) != len(k.b) {
+		return k, fault.New(fault.Malformed, "public key: %d bytes, want %d", len(b), len(k.b))
+	}
+	if why := weak(b); why != "" {
+		return k, fault.New(fault.Malformed, "public key %s: %s", hex.EncodeToString(b), why)
+	}
+	copy(k.b[:], b)
+	return k, nil
+}
+
+// The field of Curve25519 and the constant d of edwards25519 (RFC 8032 §5.1).
+var (
+	fieldP, _ = new(big.Int).SetString("7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed", 16)
+	curveD, _ = new(big.Int).SetString("52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3", 16)
+)
+
+// smallOrder holds the y coordinates, little-endian and without the sign of x, of
+// the eight points whose order divides 8: y = 1 (the identity), -1 (order 2),
+// 0 (order 4), and the two of order 8. TestSmallOrder computes them again.
+var smallOrder = [5][32]byte{
+	{1},
+	{0xec, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f},
+	{},
+	{0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f,
+		0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a},
+	{0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0,
+		0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05},
+}
+
+// weak returns in words why b must not be used as a key, or "".
+func weak(b []byte) string {
+	var y [32]byte
+	copy(y[:], b)
+	y[31] &= 0x7f // the top bit is the sign of x
+	if slices.Contains(smallOrder[:], y) {
+		return "of small order: its signatures hold for every message"
+	}
+	be := y
+	slices.Reverse(be[:])
+	yi := new(big.Int).SetBytes(be[:])
+	if yi.Cmp(fieldP) >= 0 {
+		return "not canonical: y is not below 2^255-19"
+	}
+	// x^2 = (y^2-1)/(d*y^2+1) has a root exactly when numerator times
+	// denominator is a square.
+	y2 := yi.Mul(yi, yi)
+	y2.Mod(y2, fieldP)
+	den := new(big.Int).Mul(y2, curveD)
+	den.Add(den, big.NewInt(1)).Mod(den, fieldP)
+	num := y2.Sub(y2, big.NewInt(1))
+	num.Mul(num, den).Mod(num, fieldP)
+	if big.Jacobi(num, fieldP) != 1 {
+		return "not a point of the curve"
+	}
+	return ""
+}
+
+// ParsePublicKey accepts the form that Authorized returns, optionally followed
+// by a space and a comment, which is ignored. Another algorithm is Untrusted,
+// everything else that is wrong Malformed.
+func ParsePublicKey(authorizedLine string) (PublicKey, error) {
+	kind, rest, _ := strings.Cut(authorizedLine, " ")
+	if kind != keyType {
+		if strings.Contains(kind, "-") && !strings.ContainsAny(kind, "\r\n\"") {
+			return PublicKey{}, otherAlgorithm(kind)
+		}
+		return PublicKey{}, fault.New(fault.Malformed, "public key %q: want %s AAAA...", clip(authorizedLine), keyType)
+	}
+	b64, _, _ := strings.Cut(rest, " ")
+	wire, err := base64.StdEncoding.Strict().DecodeString(b64)
+	if err != nil || strings.ContainsAny(authorizedLine, "\r\n") {
+		return PublicKey{}, fault.New(fault.Malformed, "public key %q: not one line of base64", clip(authorizedLine))
+	}
+	return parseWire(wire)
+}
+
+func otherAlgorithm(kind string) error {
+	return fault.New(fault.Untrusted, "key of type %q: only %s is accepted", clip(kind), keyType).
+		Mend("rye key new")
+}
+
+// parseWire reads the form of RFC 4253 §6.6: two strings, nothing after them.
+func parseWire(wire []byte) (PublicKey, error) {
+	r := reader{b: wire}
+	kind := r.str()
+	if r.bad {
+		return PublicKey{}, fault.New(fault.Malformed, "public key: truncated")
+	}
+	if string(kind) != keyType {
+		return PublicKey{}, otherAlgorithm(string(kind))
+	}
+	raw := r.str()
+	if r.bad || len(r.b) != 0 {
+		return PublicKey{}, fault.New(fault.Malformed, "public key: truncated, or bytes after the key")
+	}
+	return PublicKeyFromBytes(raw)
+}
+
+// wire returns what parseWire reads.
+func (k PublicKey) wire() []byte { return appendStr(appendStr(nil, []byte(keyType)), k.b[:]) }
+
+// Fingerprint returns the SHA-256 of the key's SSH form, as ssh-keygen -l does.
+// That of the zero key is the zero fingerprint.
+func (k PublicKey) Fingerprint() objects.Fingerprint {
+	if k.IsZero() {
+		return objects.Fingerprint{}
+	}
+	return sha256.Sum256(k.wire())
+}
+
+// Authorized returns the key as it stands in authorized_keys, without a comment:
+// "ssh-ed25519 AAAA...".
+func (k PublicKey) Authorized() string {
+	return keyType + " " + base64.StdEncoding.EncodeToString(k.wire())
+}
+
+// Bytes returns the 32 bytes of RFC 8032.
+func (k PublicKey) Bytes() [32]byte { return k.b }
+
+// IsZero reports whether k is the zero value, which is no key.
+func (k PublicKey) IsZero() bool { return k == PublicKey{} }
+
+// String returns the fingerprint.
+func (k PublicKey) String() string { return k.Fingerprint().String() }
+
+// Verify reports whether sig is a signature of msg by k. Always false for the zero key.
+func (k PublicKey) Verify(msg, sig []byte) bool {
+	return !k.IsZero() && len(sig) == ed25519.SignatureSize && ed25519.Verify(k.b[:], msg, sig)
+}
+
+// spkiPrefix is what stands before the 32 bytes in a SubjectPublicKeyInfo (RFC 8410).
+var spkiPrefix = []byte{0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00}
+
+// PEM returns the key as the ancestor keeps it: SubjectPublicKeyInfo in PEM.
+func (k PublicKey) PEM() []byte {
+	der := append(slices.Clone(spkiPrefix), k.b[:]...)
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+}
+
+// LegacyFingerprint returns the 16 hexadecimal digits by which the ancestor names
+// the key: the first eight bytes of a SHA-256 over the PEM text. It is too short
+// to identify a key and only ever selects candidates.
+func (k PublicKey) LegacyFingerprint() string {
+	sum := sha256.Sum256(k.PEM())
+	return hex.EncodeToString(sum[:8])
+}
+
+// ParsePEM reads what PEM returns: how keys of the ancestor are taken over.
+func ParsePEM(text []byte) (PublicKey, error) {
+	b, rest := pem.Decode(text)
+	if b == nil || b.Type != "PUBLIC KEY" || len(b.Headers) != 0 || strings.TrimSpace(string(rest)) != "" {
+		return PublicKey{}, fault.New(fault.Malformed, "public key: not one PUBLIC KEY block in PEM")
+	}
+	raw := b.Bytes
+	if len(raw) != len(spkiPrefix)+32 || string(raw[:len(spkiPrefix)]) != string(spkiPrefix) {
+		return PublicKey{}, fault.New(fault.Untrusted, "public key: not an Ed25519 key in SubjectPublicKeyInfo")
+	}
+	return PublicKeyFromBytes(raw[len(spkiPrefix):])
+}
+
+// reader takes SSH wire strings off the front of b. After the first that does
+// not fit, bad stays true and everything reads as empty.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) uint32() uint32 {
+	if r.bad || len(r.b) < 4 {
+		r.bad = true
+		return 0
+	}
+	n := binary.BigEndian.Uint32(r.b)
+	r.b = r.b[4:]
+	return n
+}
+
+func (r *reader) str() []byte {
+	n := r.uint32()
+	if r.bad || uint64(n) > uint64(len(r.b)) {
+		r.bad = true
+		return nil
+	}
+	s := r.b[:n:n]
+	r.b = r.b[n:]
+	return s
+}
+
+func appendStr(to, s []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(to, uint32(len(s))), s...)
+}

@@ -1,0 +1,257 @@
+package trust
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// FileKey is a private key held in memory. It is a Signer and safe for concurrent
+// use. Printing one shows its fingerprint and nothing else.
+type FileKey struct {
+	priv ed25519.PrivateKey
+	pub  PublicKey
+}
+
+// GenerateKey makes a new key from the system's randomness.
+func GenerateKey() (*FileKey, error) {
+	_, priv, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "make a key: %w", err)
+	}
+	return newFileKey(priv)
+}
+
+// newFileKey keeps a private key whose public half belongs to it.
+func newFileKey(priv ed25519.PrivateKey) (*FileKey, error) {
+	pub, err := PublicKeyFromBytes(priv[ed25519.SeedSize:])
+	if err != nil {
+		return nil, err
+	}
+	return &FileKey{priv, pub}, nil
+}
+
+// Public returns the public half.
+func (k *FileKey) Public() PublicKey { return k.pub }
+
+// Sign signs message. It fails only when ctx is done.
+func (k *FileKey) Sign(ctx context.Context, message []byte) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return ed25519.Sign(k.priv, message), nil
+}
+
+// Format prints the fingerprint whatever the verb, so that no log holds the key.
+func (k *FileKey) Format(f fmt.State, _ rune) { io.WriteString(f, k.pub.String()) }
+
+// keyFileMax bounds a private key file; ours have about 400 bytes.
+const keyFileMax = 16 << 10
+
+const (
+	opensshPEM   = "OPENSSH PRIVATE KEY"
+	opensshMagic = "openssh-key-v1\x00"
+)
+
+// Save writes the key in OpenSSH's private-key format, encrypted when passphrase
+// is not empty, with mode 0600; missing directories are made with 0700. The file
+// is complete or absent, whatever happens. A file that exists is never
+// overwritten (Conflict): a lost private key cannot be had back.
+func (k *FileKey) Save(path string, passphrase []byte) error {
+	text, err := k.OpenSSH("rye "+filepath.Base(path), passphrase)
+	if err != nil {
+		return err
+	}
+	return saveNew(path, text)
+}
+
+// writeNew writes a file that must not exist yet: under a temporary name, synced,
+// then linked to its own, which fails when somebody was faster.
+func writeNew(path string, data []byte) error {
+	exists := func() error {
+		return fault.New(fault.Conflict, "save key %s: the file exists already, and a key is never overwritten", path).
+			Mend("choose another name, or move %s away", path)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return exists()
+	}
+	tmp, err := place.Temp(filepath.Dir(path), data, 0o600)
+	if err != nil {
+		return fault.New(fault.Failed, "save key %s: %w", path, err)
+	}
+	defer os.Remove(tmp)
+	err = os.Link(tmp, path)
+	if errors.Is(err, fs.ErrExist) {
+		return exists()
+	}
+	if err != nil { // a file system without hard links: reserve the name, then replace our own reservation
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			return exists()
+		}
+		if err != nil {
+			return fault.New(fault.Failed, "save key %s: %w", path, err)
+		}
+		f.Close()
+		if err := place.Replace(tmp, path); err != nil {
+			os.Remove(path)
+			return fault.New(fault.Failed, "save key %s: %w", path, err)
+		}
+	}
+	return place.Sync(filepath.Dir(path))
+}
+
+// LoadKey reads a private key in OpenSSH's format. A file that others may read is
+// refused (Authentication): its key may be anybody's by now. ask is called at most
+// once, when the key is encrypted; nil means that nobody can be asked. Only plain
+// Ed25519 keys are read.
+func LoadKey(path string, ask func() ([]byte, error)) (*FileKey, error) {
+	raw, err := readKeyFile(path)
+	if err != nil {
+		return nil, err
+	}
+	k, err := parseKey(raw, ask)
+	if err != nil {
+		return nil, keyFileError(path, err)
+	}
+	return k, nil
+}
+
+// readKeyFile reads a file after looking at the open file's own mode, so that the
+// file that was checked is the one that is read.
+func readKeyFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "load key %s: no such file", path).Mend("rye key new")
+	}
+	if err != nil {
+		return nil, fault.New(fault.Auth, "load key %s: %w", path, err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fault.New(fault.Failed, "load key %s: %w", path, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fault.New(fault.Malformed, "load key %s: not a regular file", path)
+	}
+	if err := checkPrivate(path, st); err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, keyFileMax+1))
+	if err != nil {
+		return nil, fault.New(fault.Failed, "load key %s: %w", path, err)
+	}
+	if len(raw) > keyFileMax {
+		return nil, fault.New(fault.Limit, "load key %s: more than %d bytes", path, keyFileMax)
+	}
+	return raw, nil
+}
+
+// ReadPublic returns the public half of a private key file, which is not
+// encrypted, without asking for a passphrase. It says what the file claims:
+// only LoadKey proves that the private half fits.
+func ReadPublic(path string) (PublicKey, error) {
+	pub, _, err := Peek(path)
+	return pub, err
+}
+
+// envelope is the outer, never encrypted layer of a private key file.
+type envelope struct {
+	pub       PublicKey
+	encrypted bool
+}
+
+func parseEnvelope(raw []byte) (e envelope, err error) {
+	bad := func(why string) (envelope, error) {
+		return e, fault.New(fault.Malformed, "not a private key in OpenSSH's format: %s", why).Mend("rye key new")
+	}
+	block, rest := pem.Decode(raw)
+	switch {
+	case block == nil:
+		return bad("no PEM block")
+	case block.Type != opensshPEM:
+		return bad("the block is called " + strings.ToLower(clip(block.Type)))
+	case len(block.Headers) != 0 || len(bytes.TrimSpace(rest)) != 0 || !bytes.HasPrefix(raw, []byte("-----BEGIN ")):
+		return bad("text around the block")
+	}
+	inner, ok := bytes.CutPrefix(block.Bytes, []byte(opensshMagic))
+	if !ok {
+		return bad("wrong magic")
+	}
+	r := reader{b: inner}
+	cipher, _, _ := r.str(), r.str(), r.str()
+	n, pub, _ := r.uint32(), r.str(), r.str()
+	if r.bad || n != 1 || len(r.b) != 0 {
+		return bad("not exactly one key")
+	}
+	if e.pub, err = parseWire(pub); err != nil {
+		return e, err
+	}
+	e.encrypted = string(cipher) != "none"
+	return e, nil
+}
+
+// parseKey reads a private key and proves that its halves belong together. A
+// wrong public half is not a detail: signing with it gives the private one away.
+func parseKey(raw []byte, ask func() ([]byte, error)) (*FileKey, error) {
+	env, err := parseEnvelope(raw)
+	if err != nil {
+		return nil, err
+	}
+	any, err := decryptKey(raw, env, ask)
+	if err != nil {
+		return nil, err
+	}
+	priv, ok := any.(*ed25519.PrivateKey)
+	if !ok || len(*priv) != ed25519.PrivateKeySize {
+		return nil, fault.New(fault.Untrusted, "the private half is not of type %s", keyType).Mend("rye key new")
+	}
+	derived := ed25519.NewKeyFromSeed(priv.Seed())
+	if !bytes.Equal(derived, *priv) || !bytes.Equal(derived[ed25519.SeedSize:], env.pub.b[:]) {
+		return nil, fault.New(fault.Malformed, "the public half does not belong to the private one")
+	}
+	return newFileKey(derived)
+}
+
+func decryptKey(raw []byte, env envelope, ask func() ([]byte, error)) (any, error) {
+	if !env.encrypted {
+		key, err := ssh.ParseRawPrivateKey(raw)
+		if err != nil {
+			return nil, fault.New(fault.Malformed, "%w", err)
+		}
+		return key, nil
+	}
+	if ask == nil {
+		return nil, fault.New(fault.Auth, "the key is encrypted, and there is nobody to ask for its passphrase").
+			Mend("ssh-add the key, then RYE_KEY=agent:%s", env.pub)
+	}
+	passphrase, err := ask()
+	if err != nil {
+		return nil, fault.New(fault.Auth, "the key is encrypted, and its passphrase cannot be asked for: %w", err).
+			Mend("at a terminal, or: ssh-add the key, then RYE_KEY=agent:%s", env.pub)
+	}
+	key, err := ssh.ParseRawPrivateKeyWithPassphrase(raw, passphrase)
+	if errors.Is(err, x509.IncorrectPasswordError) || err != nil && len(passphrase) == 0 {
+		return nil, fault.New(fault.Auth, "wrong passphrase")
+	}
+	if err != nil {
+		return nil, fault.New(fault.Malformed, "%w", err)
+	}
+	return key, nil
+}

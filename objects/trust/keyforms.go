@@ -1,0 +1,213 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// pkcs8PEM names the form in which the ancestor keeps its key (RFC 5208, RFC 8410).
+const pkcs8PEM = "PRIVATE KEY"
+
+// OpenSSH returns the key as a file of OpenSSH, encrypted when passphrase is not
+// empty. The comment is for people and is not protected.
+func (k *FileKey) OpenSSH(comment string, passphrase []byte) ([]byte, error) {
+	var block *pem.Block
+	var err error
+	if len(passphrase) == 0 {
+		block, err = ssh.MarshalPrivateKey(k.priv, comment)
+	} else {
+		block, err = ssh.MarshalPrivateKeyWithPassphrase(k.priv, comment, passphrase)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "encode key %s: %w", k.pub, err)
+	}
+	return pem.EncodeToMemory(block), nil
+}
+
+// PKCS8 returns the key as the ancestor keeps it: PKCS#8 in PEM, never encrypted.
+func (k *FileKey) PKCS8() ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(k.priv)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "encode key %s: %w", k.pub, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: pkcs8PEM, Bytes: der}), nil
+}
+
+// Foreign is a private key file that another program made.
+type Foreign struct {
+	Key       *FileKey
+	Protected bool   // by a passphrase, which Save keeps
+	text      []byte // of a file in OpenSSH's format; nil for other forms
+}
+
+// ReadForeign reads a private key to take it over: a file of OpenSSH, or an
+// unencrypted PKCS#8 file in PEM, as the ancestor keeps its key. The file must be
+// private, as for LoadKey. ask is called at most once, when the file is encrypted:
+// what nobody can open is not taken over.
+func ReadForeign(path string, ask func() ([]byte, error)) (*Foreign, error) {
+	raw, err := readKeyFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := parseForeign(raw, ask)
+	if err != nil {
+		return nil, keyFileError(path, err)
+	}
+	return f, nil
+}
+
+func parseForeign(raw []byte, ask func() ([]byte, error)) (*Foreign, error) {
+	if block, _ := pem.Decode(raw); block != nil && block.Type != opensshPEM {
+		k, err := parsePKCS8(raw)
+		return &Foreign{Key: k}, err
+	}
+	k, err := parseKey(raw, ask)
+	if err != nil {
+		return nil, err
+	}
+	env, err := parseEnvelope(raw)
+	return &Foreign{Key: k, Protected: env.encrypted, text: raw}, err
+}
+
+// parsePKCS8 reads exactly what PKCS8 returns.
+func parsePKCS8(raw []byte) (*FileKey, error) {
+	block, rest := pem.Decode(raw)
+	switch {
+	case block == nil || len(block.Headers) != 0 || len(bytes.TrimSpace(rest)) != 0 || !bytes.HasPrefix(raw, []byte("-----BEGIN ")):
+		return nil, fault.New(fault.Malformed, "not one private key in PEM")
+	case block.Type == "ENCRYPTED "+pkcs8PEM:
+		return nil, fault.New(fault.Malformed, "an encrypted PKCS#8 key").
+			Mend("ssh-keygen -p -f <file>, which turns it into OpenSSH's format and keeps it encrypted")
+	case block.Type != pkcs8PEM:
+		return nil, fault.New(fault.Untrusted, "a key of type %q: only %s is accepted", clip(block.Type), keyType).Mend("rye key new")
+	}
+	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fault.New(fault.Malformed, "%w", err)
+	}
+	priv, ok := any.(ed25519.PrivateKey)
+	if !ok {
+		return nil, fault.New(fault.Untrusted, "a key of type %T: only %s is accepted", any, keyType).Mend("rye key new")
+	}
+	if again, err := x509.MarshalPKCS8PrivateKey(priv); err != nil || !bytes.Equal(again, block.Bytes) {
+		return nil, fault.New(fault.Malformed, "not in the plain form of PKCS#8: there is more in it than a private key")
+	}
+	return newFileKey(priv)
+}
+
+// Save writes the key to a path that must not exist yet. A file of OpenSSH is kept
+// byte for byte, and with it its passphrase.
+func (f *Foreign) Save(path string) error {
+	if f.text == nil {
+		return f.Key.Save(path, nil)
+	}
+	return saveNew(path, f.text)
+}
+
+// Peek returns the public half of a private key file and whether a passphrase
+// protects the other, without asking for one. It says what the file claims: only
+// LoadKey proves that the halves belong together.
+func Peek(path string) (pub PublicKey, protected bool, err error) {
+	raw, err := readKeyFile(path)
+	if err != nil {
+		return PublicKey{}, false, err
+	}
+	env, err := parseEnvelope(raw)
+	if err != nil {
+		return PublicKey{}, false, keyFileError(path, err)
+	}
+	return env.pub, env.encrypted, nil
+}
+
+// Rewrite replaces the file of this very key at path, encrypted when passphrase is
+// not empty. The old file is there until the new one is. A symbolic link is refused
+// (Usage): what it points to would keep its old passphrase.
+func (k *FileKey) Rewrite(path string, passphrase []byte) error {
+	if err := NoLink(path); err != nil {
+		return err
+	}
+	have, _, err := Peek(path)
+	if err != nil {
+		return err
+	}
+	if have != k.pub {
+		return fault.New(fault.Conflict, "write key %s: the file holds another key, %s", path, have)
+	}
+	text, err := k.OpenSSH("rye "+filepath.Base(path), passphrase)
+	if err != nil {
+		return err
+	}
+	return place.File(path, text, 0o600)
+}
+
+// CopyKey copies a private key file, as it is, to a name that must not exist yet.
+func CopyKey(from, to string) error {
+	raw, err := readKeyFile(from)
+	if err != nil {
+		return err
+	}
+	return saveNew(to, raw)
+}
+
+// ReplaceKey renames a key file over another, durably.
+func ReplaceKey(from, to string) error {
+	if err := place.Replace(from, to); err != nil {
+		return fault.New(fault.Failed, "rename key %s: %w", from, err)
+	}
+	return nil
+}
+
+// WriteSecret writes a file with mode 0600 that must not exist yet.
+func WriteSecret(path string, data []byte) error { return writeNew(path, data) }
+
+// NoLink refuses a symbolic link where a key file is to be replaced.
+func NoLink(path string) error {
+	st, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.New(fault.NotFound, "key %s: no such file", path).Mend("rye key list")
+	case err != nil:
+		return fault.New(fault.Failed, "key %s: %w", path, err)
+	case st.Mode()&fs.ModeSymlink != 0:
+		return fault.New(fault.Usage, "key %s: a symbolic link; the key itself lies elsewhere", path).Mend("change it where it lies")
+	}
+	return nil
+}
+
+// saveNew writes a new key file into a directory that only its owner may change.
+func saveNew(path string, text []byte) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.New(fault.Failed, "save key %s: %w", path, err)
+	}
+	if err := checkKeyDir(dir); err != nil {
+		return err
+	}
+	return writeNew(path, text)
+}
+
+// keyFileError says which file an error was about, and keeps code and remedy.
+func keyFileError(path string, err error) error {
+	code, hint := fault.Malformed, ""
+	var f *fault.Error
+	if errors.As(err, &f) {
+		code, hint = f.Code, f.Hint
+	}
+	e := fault.New(code, "load key %s: %w", path, err)
+	e.Hint = hint
+	return e
+}
+
+// ReadSecret reads a private key file as it is, under the conditions of LoadKey.
+func ReadSecret(path string) ([]byte, error) { return readKeyFile(path) }

@@ -1,0 +1,285 @@
+package trust
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Store is whom the user believes: the content of trust.yaml, which is written
+// normatively in docs/format/trust.md. Reading one is safe for concurrent use;
+// changing one is not. Changes are kept by Save, or better made inside Update.
+type Store struct {
+	path  string
+	read  objects.Digest // of the file's bytes when it was read; zero when there was none
+	fresh bool           // nothing was changed since then
+
+	own         []OwnKey
+	pins        []Pin
+	projects    []string
+	registries  []Registry
+	bound       map[string]Binding // by namespace
+	denials     []Denial
+	overrides   []Override
+	allowLegacy bool
+
+	known map[objects.Fingerprint]PublicKey // every key above
+
+	mu       sync.Mutex
+	verdicts map[verdict]struct{}
+}
+
+// OwnKey is a key whose private half the user holds. It counts for every id that
+// nobody else owns, in the user space and in accepted projects.
+type OwnKey struct {
+	Key        PublicKey
+	Name       string   // of its file among the keys, or a label
+	Namespaces []string // claimed: a registry that binds one of them to other keys is a conflict
+}
+
+// Pin is somebody else's key, believed for some namespaces in some places.
+type Pin struct {
+	Key        PublicKey
+	Name       string   // who that is, for people; decides nothing
+	Namespaces []string // at least one; never reserved
+	User       bool     // counts in the user space
+	Projects   []string // genesis ids of the projects where it counts
+}
+
+// Registry is a registry that was met and pinned.
+type Registry struct {
+	ID    string                // identity: "sha256:" and the digest of its genesis commit
+	URL   string                // where it was met; advisory, but never shared by two identities
+	Roots []objects.Fingerprint // keys that may sign its root branch
+}
+
+// KeyState is what a registry says about a key of a namespace.
+type KeyState string
+
+// The states of a bound key.
+const (
+	Current KeyState = "current" // signs new items
+	Retired KeyState = "retired" // counts only for content that the registry logged
+	Revoked KeyState = "revoked" // counts for nothing
+)
+
+// BoundKey is a key of a bound namespace.
+type BoundKey struct {
+	Key   PublicKey
+	State KeyState
+}
+
+// Binding says that a namespace belongs to whom a registry says it does. Then
+// only the keys here count for its items, the user's own not excepted.
+type Binding struct {
+	Namespace string
+	Registry  string // identity
+	Keys      []BoundKey
+}
+
+// state returns the state of k in b, "" when b does not hold it.
+func (b Binding) state(k PublicKey) KeyState {
+	for _, bk := range b.Keys {
+		if bk.Key == k {
+			return bk.State
+		}
+	}
+	return ""
+}
+
+// Denial takes back a key or a content, wherever it occurs. Exactly one of Key
+// and Digest is set. A digest may be that of a whole file or of a body.
+type Denial struct {
+	Key    objects.Fingerprint
+	Digest objects.Digest
+	Reason string
+}
+
+// Override lets the user's own keys count for one item of a reserved or bound
+// namespace in one project.
+type Override struct {
+	Project string
+	Ref     objects.Ref
+}
+
+// reserved are the namespaces of the system space.
+var reserved = []string{"rye", "core", "std"}
+
+// Reserved reports whether a namespace belongs to the system space: items in it
+// are believed only from the embedded bundle, or by an Override.
+func Reserved(namespace string) bool { return slices.Contains(reserved, namespace) }
+
+// changed must follow every change of what the store believes.
+func (s *Store) changed() {
+	s.fresh = false
+	s.index()
+}
+
+// index rebuilds what is looked up from what is written down.
+func (s *Store) index() {
+	s.known = make(map[objects.Fingerprint]PublicKey)
+	for _, o := range s.own {
+		s.known[o.Key.Fingerprint()] = o.Key
+	}
+	for _, p := range s.pins {
+		s.known[p.Key.Fingerprint()] = p.Key
+	}
+	for _, b := range s.bound {
+		for _, k := range b.Keys {
+			s.known[k.Key.Fingerprint()] = k.Key
+		}
+	}
+	s.mu.Lock()
+	s.verdicts = nil
+	s.mu.Unlock()
+}
+
+// Own returns the user's keys, sorted by fingerprint. The caller owns the slice.
+func (s *Store) Own() []OwnKey { return slices.Clone(s.own) }
+
+// Pins returns other people's keys, sorted by fingerprint. The caller owns the slice.
+func (s *Store) Pins() []Pin { return slices.Clone(s.pins) }
+
+// Projects returns the genesis ids of the accepted projects, sorted.
+func (s *Store) Projects() []string { return slices.Clone(s.projects) }
+
+// Registries returns the pinned registries, sorted by identity.
+func (s *Store) Registries() []Registry { return slices.Clone(s.registries) }
+
+// Registry returns the pinned registry with an identity.
+func (s *Store) Registry(id string) (Registry, bool) {
+	for _, r := range s.registries {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return Registry{}, false
+}
+
+// Binding returns to whom a namespace is bound.
+func (s *Store) Binding(namespace string) (Binding, bool) {
+	b, ok := s.bound[namespace]
+	return b, ok
+}
+
+// Bindings returns every binding, sorted by namespace.
+func (s *Store) Bindings() []Binding {
+	var bs []Binding
+	for _, b := range s.bound {
+		bs = append(bs, b)
+	}
+	slices.SortFunc(bs, func(a, b Binding) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return bs
+}
+
+// Denials returns what was denied, keys first, each sorted.
+func (s *Store) Denials() []Denial { return slices.Clone(s.denials) }
+
+// Overrides returns the overrides, sorted by project and item.
+func (s *Store) Overrides() []Override { return slices.Clone(s.overrides) }
+
+// AllowLegacy reports whether lines of the ancestor count, where they cover
+// enough. See docs/format/trust.md.
+func (s *Store) AllowLegacy() bool { return s.allowLegacy }
+
+// Accepted reports whether the user accepted a project.
+func (s *Store) Accepted(project string) bool {
+	_, ok := slices.BinarySearch(s.projects, project)
+	return ok && project != ""
+}
+
+// Key returns the known key with a fingerprint.
+func (s *Store) Key(fp objects.Fingerprint) (PublicKey, bool) {
+	k, ok := s.known[fp]
+	return k, ok
+}
+
+// IsOwn reports whether k is one of the user's keys.
+func (s *Store) IsOwn(k PublicKey) bool {
+	return slices.ContainsFunc(s.own, func(o OwnKey) bool { return o.Key == k })
+}
+
+// legacyKeys returns the known keys with the ancestor's short fingerprint.
+func (s *Store) legacyKeys(short string) []PublicKey {
+	var found []PublicKey
+	for _, k := range s.known {
+		if k.LegacyFingerprint() == short {
+			found = append(found, k)
+		}
+	}
+	return found
+}
+
+func (s *Store) deniedDigest(ds ...objects.Digest) (reason string, denied bool) {
+	for _, d := range s.denials {
+		if !d.Digest.IsZero() && slices.Contains(ds, d.Digest) {
+			return d.Reason, true
+		}
+	}
+	return "", false
+}
+
+func (s *Store) deniedKey(fp objects.Fingerprint) (reason string, denied bool) {
+	for _, d := range s.denials {
+		if !d.Key.IsZero() && d.Key == fp {
+			return d.Reason, true
+		}
+	}
+	return "", false
+}
+
+func (s *Store) overridden(project string, ref objects.Ref) bool {
+	return project != "" && slices.Contains(s.overrides, Override{project, ref})
+}
+
+// verdict is a signature that was found to hold. It depends on nothing that can
+// change: the bytes, the name and project they were signed for, and the key.
+type verdict struct {
+	sum     objects.Digest
+	ref     objects.Ref
+	version string
+	project string
+	key     PublicKey
+}
+
+// maxVerdicts bounds the memory of a process that lives long: about 1 MB.
+const maxVerdicts = 4096
+
+// holds reports whether the native line of it is a signature by k. What held is
+// remembered until the store changes; what did not is computed again each time.
+func (s *Store) holds(it *objects.Item, in Scope, k PublicKey) bool {
+	v := verdict{it.Sum, it.Ref, it.Meta.Version, in.binds(), k}
+	s.mu.Lock()
+	_, known := s.verdicts[v]
+	s.mu.Unlock()
+	if known {
+		return true
+	}
+	msg := objects.SignedMessage(it.Ref, it.Meta.Version, v.project, *it.Signature)
+	if !k.Verify(msg, it.Signature.Sig[:]) {
+		return false
+	}
+	s.mu.Lock()
+	if s.verdicts == nil || len(s.verdicts) >= maxVerdicts {
+		s.verdicts = make(map[verdict]struct{})
+	}
+	s.verdicts[v] = struct{}{}
+	s.mu.Unlock()
+	return true
+}
+
+// Denied returns an error (Revoked) when the user denied v's content or key after
+// all: the door for what was verified without the store, items of the system bundle.
+func (s *Store) Denied(v Verified) error {
+	it := v.Item()
+	if why, ok := s.deniedDigest(it.Sum, it.Digest); ok {
+		return fault.New(fault.Revoked, "verify %s: this content was denied%s", it.Ref, because(why))
+	}
+	if why, ok := s.deniedKey(v.Key().Fingerprint()); ok {
+		return fault.New(fault.Revoked, "verify %s: signed by %s, which was denied%s", it.Ref, v.Key(), because(why))
+	}
+	return nil
+}

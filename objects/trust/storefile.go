@@ -1,0 +1,352 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+const (
+	storeFormat = 1
+	storeMax    = 4 << 20          // bytes of trust.yaml
+	lockWait    = 10 * time.Second // for another process that is writing
+)
+
+// storeHeader begins every trust.yaml that rye writes.
+const storeHeader = `# Whom you believe. Written by rye trust, rye key and rye registry, which drop
+# comments; docs/format/trust.md says what the fields mean.
+`
+
+// The file's fields; docs/format/trust.md is normative.
+type (
+	storeFile struct {
+		Format      int                    `yaml:"format"`
+		Own         []ownFile              `yaml:"own,omitempty"`
+		Keys        []pinFile              `yaml:"keys,omitempty"`
+		Projects    []string               `yaml:"projects,omitempty"`
+		Registries  []registryFile         `yaml:"registries,omitempty"`
+		Namespaces  map[string]bindingFile `yaml:"namespaces,omitempty"`
+		Deny        []denialFile           `yaml:"deny,omitempty"`
+		Overrides   []overrideFile         `yaml:"overrides,omitempty"`
+		AllowLegacy bool                   `yaml:"allow_legacy,omitempty"`
+	}
+	ownFile struct {
+		Key        string   `yaml:"key"`
+		Name       string   `yaml:"name,omitempty"`
+		Namespaces []string `yaml:"namespaces,omitempty"`
+	}
+	pinFile struct {
+		Key        string   `yaml:"key"`
+		Name       string   `yaml:"name,omitempty"`
+		Namespaces []string `yaml:"namespaces"`
+		User       bool     `yaml:"user,omitempty"`
+		Projects   []string `yaml:"projects,omitempty"`
+	}
+	registryFile struct {
+		ID    string   `yaml:"id"`
+		URL   string   `yaml:"url,omitempty"`
+		Roots []string `yaml:"roots"`
+	}
+	bindingFile struct {
+		Registry string         `yaml:"registry"`
+		Keys     []boundKeyFile `yaml:"keys"`
+	}
+	boundKeyFile struct {
+		Key   string   `yaml:"key"`
+		State KeyState `yaml:"state"`
+	}
+	denialFile struct {
+		Key    string `yaml:"key,omitempty"`
+		Digest string `yaml:"digest,omitempty"`
+		Reason string `yaml:"reason,omitempty"`
+	}
+	overrideFile struct {
+		Project string `yaml:"project"`
+		Item    string `yaml:"item"`
+	}
+)
+
+// LoadStore reads the trust store at path, without a lock: writers replace the
+// file as a whole. A missing file is an empty store, which believes nobody. A file
+// that others may write is refused (Authentication), and so is everything in it
+// that breaks its format (Malformed): half a deny list is worse than none.
+func LoadStore(path string) (*Store, error) {
+	raw, err := readStoreFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if raw == nil {
+		s := &Store{path: path, fresh: true}
+		s.index()
+		return s, nil
+	}
+	s, err := ParseStore(raw)
+	if err != nil {
+		e := fault.New(fault.CodeOf(err), "read %s: %w", path, err)
+		return nil, e
+	}
+	s.path, s.read, s.fresh = path, objects.DigestOf(raw), true
+	return s, nil
+}
+
+// readStoreFile returns nil when there is no file.
+func readStoreFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read trust store: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read trust store: %w", err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fault.New(fault.Malformed, "read %s: not a regular file", path)
+	}
+	if err := checkUnwritable(path, st); err != nil {
+		return nil, err
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, storeMax+1))
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read trust store: %w", err)
+	}
+	if len(raw) > storeMax {
+		return nil, fault.New(fault.Limit, "read %s: more than %d bytes", path, storeMax)
+	}
+	if raw == nil {
+		raw = []byte{}
+	}
+	return raw, nil
+}
+
+// ParseStore reads the text of a trust.yaml. The store it returns has no file.
+func ParseStore(raw []byte) (*Store, error) {
+	var f storeFile
+	if err := objects.DecodeYAML(raw, storeMax, &f); err != nil {
+		return nil, err
+	}
+	if f.Format != storeFormat {
+		return nil, fault.New(fault.Malformed, "trust store: format %d, this rye reads %d", f.Format, storeFormat).Mend("install a newer rye")
+	}
+	s := &Store{allowLegacy: f.AllowLegacy, projects: f.Projects, bound: make(map[string]Binding)}
+	if err := s.fill(f); err != nil {
+		return nil, err
+	}
+	s.sort()
+	s.index()
+	return s, s.consistent()
+}
+
+// fill converts every entry; consistent then judges what they say together.
+func (s *Store) fill(f storeFile) (err error) {
+	for _, o := range f.Own {
+		k := OwnKey{Name: o.Name, Namespaces: sorted(o.Namespaces)}
+		if k.Key, err = ParsePublicKey(o.Key); err != nil {
+			return err
+		}
+		s.own = append(s.own, k)
+	}
+	for _, p := range f.Keys {
+		k := Pin{Name: p.Name, Namespaces: sorted(p.Namespaces), User: p.User, Projects: sorted(p.Projects)}
+		if k.Key, err = ParsePublicKey(p.Key); err != nil {
+			return err
+		}
+		s.pins = append(s.pins, k)
+	}
+	for _, r := range f.Registries {
+		reg := Registry{ID: r.ID, URL: r.URL}
+		for _, text := range r.Roots {
+			fp, err := objects.ParseFingerprint(text)
+			if err != nil {
+				return err
+			}
+			reg.Roots = append(reg.Roots, fp)
+		}
+		sortPrints(reg.Roots)
+		s.registries = append(s.registries, reg)
+	}
+	for ns, b := range f.Namespaces {
+		bind := Binding{Namespace: ns, Registry: b.Registry}
+		for _, k := range b.Keys {
+			pub, err := ParsePublicKey(k.Key)
+			if err != nil {
+				return err
+			}
+			bind.Keys = append(bind.Keys, BoundKey{pub, k.State})
+		}
+		sortBound(bind.Keys)
+		s.bound[ns] = bind
+	}
+	return s.fillRest(f)
+}
+
+func (s *Store) fillRest(f storeFile) (err error) {
+	for _, d := range f.Deny {
+		den := Denial{Reason: d.Reason}
+		if d.Key != "" {
+			if den.Key, err = objects.ParseFingerprint(d.Key); err != nil {
+				return err
+			}
+		}
+		if d.Digest != "" {
+			if den.Digest, err = objects.ParseDigest(d.Digest); err != nil {
+				return err
+			}
+		}
+		s.denials = append(s.denials, den)
+	}
+	for _, o := range f.Overrides {
+		ref, err := objects.ParseRef(o.Item)
+		if err != nil || ref.String() != o.Item {
+			return fault.New(fault.Malformed, "trust store: override of %q: want kind:id", clip(o.Item))
+		}
+		s.overrides = append(s.overrides, Override{o.Project, ref})
+	}
+	return nil
+}
+
+// Encode returns the text of trust.yaml. Equal stores give equal bytes.
+func (s *Store) Encode() ([]byte, error) {
+	f := storeFile{Format: storeFormat, Projects: s.projects, AllowLegacy: s.allowLegacy}
+	for _, o := range s.own {
+		f.Own = append(f.Own, ownFile{o.Key.Authorized(), o.Name, o.Namespaces})
+	}
+	for _, p := range s.pins {
+		f.Keys = append(f.Keys, pinFile{p.Key.Authorized(), p.Name, p.Namespaces, p.User, p.Projects})
+	}
+	for _, r := range s.registries {
+		rf := registryFile{ID: r.ID, URL: r.URL}
+		for _, fp := range r.Roots {
+			rf.Roots = append(rf.Roots, fp.String())
+		}
+		f.Registries = append(f.Registries, rf)
+	}
+	for ns, b := range s.bound {
+		bf := bindingFile{Registry: b.Registry}
+		for _, k := range b.Keys {
+			bf.Keys = append(bf.Keys, boundKeyFile{k.Key.Authorized(), k.State})
+		}
+		if f.Namespaces == nil {
+			f.Namespaces = make(map[string]bindingFile)
+		}
+		f.Namespaces[ns] = bf
+	}
+	for _, d := range s.denials {
+		df := denialFile{Reason: d.Reason}
+		if d.Key.IsZero() {
+			df.Digest = d.Digest.String()
+		} else {
+			df.Key = d.Key.String()
+		}
+		f.Deny = append(f.Deny, df)
+	}
+	for _, o := range s.overrides {
+		f.Overrides = append(f.Overrides, overrideFile{o.Project, o.Ref.String()})
+	}
+	text, err := objects.EncodeYAML(f)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]byte(storeHeader), text), nil
+}
+
+// Epoch names what the store says now: stores that say the same have the same
+// epoch. A verdict of Verify that is kept anywhere is kept for one epoch.
+func (s *Store) Epoch() (objects.Digest, error) {
+	text, err := s.Encode()
+	return objects.DigestOf(text), err
+}
+
+// Save writes a store that LoadStore returned, durably and as a whole, mode 0600.
+// It refuses (Conflict) when another process wrote the file since: use Update for
+// changes, which cannot meet that.
+func (s *Store) Save() error {
+	return locked(s.path, s.save)
+}
+
+// save is Save under the lock.
+func (s *Store) save() error {
+	raw, err := readStoreFile(s.path)
+	if err != nil {
+		return err
+	}
+	var now objects.Digest
+	if raw != nil {
+		now = objects.DigestOf(raw)
+	}
+	if now != s.read {
+		return fault.New(fault.Conflict, "write %s: another process changed it meanwhile", s.path).Mend("try again")
+	}
+	text, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	// What is written must be readable: a store that cannot be read back locks its owner out.
+	if _, err := ParseStore(text); err != nil {
+		return fault.New(fault.CodeOf(err), "write %s: %w", s.path, err)
+	}
+	path, err := filepath.EvalSymlinks(s.path)
+	if err != nil {
+		path = s.path // not there yet
+	}
+	if err := place.File(path, text, 0o600); err != nil {
+		return err
+	}
+	s.read, s.fresh = objects.DigestOf(text), true
+	return nil
+}
+
+// Update changes the trust store at path under a lock that holds across
+// processes: it loads it, calls change, and saves it unless change fails or
+// changed nothing. Change must not wait for a person.
+func Update(path string, change func(*Store) error) error {
+	return locked(path, func() error {
+		s, err := LoadStore(path)
+		if err != nil {
+			return err
+		}
+		if err := change(s); err != nil {
+			return err
+		}
+		if s.fresh {
+			return nil
+		}
+		return s.save()
+	})
+}
+
+// locked runs f while this process alone may write the store at path.
+func locked(path string, f func() error) error {
+	if path == "" {
+		return fault.New(fault.Usage, "save the trust store: it has no file")
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fault.New(fault.Failed, "save trust store: %w", err)
+	}
+	unlock, err := lockFor(path+".lock", lockWait)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return f()
+}
+
+// lockFor takes the lock at path, waiting up to wait.
+func lockFor(path string, wait time.Duration) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), wait,
+		fault.New(fault.Conflict, "lock %s: another process has held it for %s", path, wait).Mend("try again"))
+	defer cancel()
+	return place.Lock(ctx, path)
+}

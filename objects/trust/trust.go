@@ -1,0 +1,107 @@
+// Package trust answers one question: whose key signed this, and do we believe it?
+//
+// A key is believed for a namespace in a space, never globally, and only the
+// user's own file trust.yaml (docs/format/trust.md) says so: nothing that a
+// repository contains can widen it. Verify is the one way from an objects.Item,
+// which anybody may have written, to a Verified, which may be used; files that
+// are covered by a signed manifest take the other way, VerifyBundle.
+//
+// The package also keeps what trust is made of: Ed25519 keys in OpenSSH's form
+// (FileKey, AgentSigner), the signatures that git understands (SignCommit,
+// VerifySSHSIG), and the trust store itself.
+package trust
+
+import (
+	"context"
+	"time"
+
+	"github.com/rye-os/rye/objects"
+)
+
+// Signer makes Ed25519 signatures with one key. Implementations are safe for
+// concurrent use. Sign returns 64 bytes over the message itself, not a digest.
+type Signer interface {
+	Public() PublicKey
+	Sign(ctx context.Context, message []byte) ([]byte, error)
+}
+
+// Scope is where an item is being used. It decides which keys count. Scope is
+// comparable.
+type Scope struct {
+	Space    objects.Space
+	Project  string         // the project's genesis id (rye.yaml "project"); "" outside a project
+	Registry string         // registry identity an item was locked from ("sha256:..."); "" for own files
+	Logged   objects.Digest // SHA-256 of the whole file as the registry's verified log or the lock pins it; zero when nothing does
+}
+
+// binds returns the genesis id that signatures of local/* items bind in this
+// scope: the user space belongs to no project.
+func (in Scope) binds() string {
+	if in.Space == objects.Project {
+		return in.Project
+	}
+	return ""
+}
+
+// String names the scope for people.
+func (in Scope) String() string {
+	if in.Registry != "" {
+		return "registry " + clip(in.Registry)
+	}
+	return in.Space.String() + " space"
+}
+
+// Level says how an item came to be believed.
+type Level string
+
+// The levels.
+const (
+	Signed   Level = "signed"   // its own line, version 2: every byte, id, kind and version
+	Manifest Level = "manifest" // named by the signed manifest of a bundle
+	Legacy   Level = "legacy"   // the ancestor's line, which covers less; only where the user opted in
+)
+
+// Verified is an item whose signature was checked and whose signer is believed
+// for its id, in the scope asked for. Only Verify and Bundle.Item make one; the
+// zero value panics on every use.
+type Verified struct {
+	item  *objects.Item
+	key   PublicKey
+	scope Scope
+	level Level
+	at    time.Time
+}
+
+// Item returns the verified item.
+func (v Verified) Item() *objects.Item { return v.must().item }
+
+// Key returns the key that signed the item, or the manifest that covers it.
+func (v Verified) Key() PublicKey { return v.must().key }
+
+// Scope returns the scope that the item was verified for. It is believed nowhere else.
+func (v Verified) Scope() Scope { return v.must().scope }
+
+// Level returns how the item came to be believed.
+func (v Verified) Level() Level { return v.must().level }
+
+// SignedAt returns the time that the signer claims, in UTC. Only its order
+// within one signer's own files means something: clocks can be set.
+func (v Verified) SignedAt() time.Time { return v.must().at }
+
+// IsZero reports whether v holds nothing, so that every other method would panic.
+func (v Verified) IsZero() bool { return v.item == nil }
+
+func (v Verified) must() Verified {
+	if v.item == nil {
+		panic("trust: use of an item that was not verified")
+	}
+	return v
+}
+
+// clip keeps an error message readable when the input is not.
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}

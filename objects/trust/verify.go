@@ -1,0 +1,197 @@
+package trust
+
+import (
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Verify decides whether it may be used in a scope. The gates stand in a fixed
+// order, and the first that refuses names the failure:
+//
+//	well-formed   Malformed   the bytes give this item, with at most one line
+//	signed        Untrusted   there is a signature line of version 2
+//	content       Integrity   the body, and the file where it is pinned, have their digests
+//	not denied    Revoked     neither the user nor the registry took back digest or key
+//	key known     Untrusted   the store holds the key that the line names
+//	signature     Integrity   Ed25519 holds over id, kind, version, digest, time and key
+//	believed      Untrusted   that key counts for this namespace in this scope
+//
+// Every refusal has a hint where a command can mend it. Verify reads only its
+// arguments; it is safe for concurrent use while nobody changes st.
+func Verify(it *objects.Item, in Scope, st *Store) (Verified, error) {
+	e := examination{it: it, in: in, st: st}
+	for _, g := range gates {
+		if err := g.check(&e); err != nil {
+			return Verified{}, err
+		}
+	}
+	return Verified{item: it, key: e.key, scope: in, level: e.level, at: e.at}, nil
+}
+
+// examination is what the gates find out, one building on the other.
+type examination struct {
+	it    *objects.Item
+	in    Scope
+	st    *Store
+	key   PublicKey
+	level Level
+	at    time.Time
+}
+
+// gate is one check of Verify. passed tells, after a check that passed, what it
+// found; it is only called to explain.
+type gate struct {
+	name   string
+	check  func(*examination) error
+	passed func(*examination) string
+}
+
+var gates = []gate{
+	{"well-formed", (*examination).wellFormed, (*examination).saysForm},
+	{"signed", (*examination).signed, (*examination).saysSigned},
+	{"content", (*examination).content, (*examination).saysContent},
+	{"not denied", (*examination).notDenied, (*examination).saysNotDenied},
+	{"key known", (*examination).keyKnown, (*examination).saysKey},
+	{"signature", (*examination).signature, (*examination).saysSignature},
+	{"believed", (*examination).believed, (*examination).saysBelieved},
+}
+
+func (e *examination) wellFormed() error {
+	if e.it == nil || e.st == nil {
+		return fault.New(fault.Usage, "verify: no item or no trust store")
+	}
+	if err := sameAsParsed(e.it); err != nil {
+		return fault.New(fault.CodeOf(err), "verify %s: %w", e.it.Ref, err)
+	}
+	return nil
+}
+
+func (e *examination) signed() error {
+	switch {
+	case e.it.Signature != nil:
+		e.level, e.at = Signed, e.it.Signature.SignedAt
+	case e.it.Legacy == nil:
+		return e.refuse(fault.Untrusted, "unsigned").Mend("rye sign %s", e.it.Ref)
+	case e.it.Legacy.Unsigned != "":
+		return e.refuse(fault.Untrusted, "unsigned: %s", e.it.Legacy.Unsigned).Mend("rye sign --upgrade %s", e.it.Ref)
+	default:
+		e.level, e.at = Legacy, e.it.Legacy.SignedAt
+	}
+	return nil
+}
+
+func (e *examination) content() error {
+	sum := objects.DigestOf(e.it.Raw)
+	if sum != e.it.Sum || objects.DigestOf(e.it.Body) != e.it.Digest {
+		return e.refuse(fault.Malformed, "the item's digests are not those of its bytes")
+	}
+	claimed, got := objects.Digest{}, e.it.Digest
+	if e.level == Signed {
+		claimed = e.it.Signature.Digest
+	} else {
+		claimed, got = e.it.Legacy.Digest, objects.DigestOf(e.it.Legacy.Payload)
+	}
+	if claimed != got {
+		return e.refuse(fault.Integrity, "changed after it was signed: its body has %s, its signature line says %s", got, claimed).
+			Mend("rye sign %s", e.it.Ref)
+	}
+	if !e.in.Logged.IsZero() && e.in.Logged != sum {
+		return e.refuse(fault.Integrity, "the file has %s, but %s was pinned", sum, e.in.Logged)
+	}
+	return nil
+}
+
+// notDenied looks at digests and at the key that the line names, before anything
+// else is believed about that key.
+func (e *examination) notDenied() error {
+	if why, ok := e.st.deniedDigest(e.it.Sum, e.it.Digest); ok {
+		return e.refuse(fault.Revoked, "this content was denied%s", because(why))
+	}
+	for _, k := range e.candidates() {
+		fp := k.Fingerprint()
+		if why, ok := e.st.deniedKey(fp); ok {
+			return e.refuse(fault.Revoked, "signed by %s, which was denied%s", fp, because(why))
+		}
+		if b, ok := e.st.bound[e.it.Ref.ID.Namespace()]; ok && b.state(k) == Revoked {
+			return e.refuse(fault.Revoked, "signed by %s, which registry %s revoked for %s", fp, clip(b.Registry), b.Namespace)
+		}
+	}
+	if e.level == Signed {
+		if why, ok := e.st.deniedKey(e.it.Signature.Key); ok { // known or not
+			return e.refuse(fault.Revoked, "signed by %s, which was denied%s", e.it.Signature.Key, because(why))
+		}
+	}
+	return nil
+}
+
+// candidates returns the known keys that the line may mean: one for a full
+// fingerprint, any number for the 64 bits of the ancestor's.
+func (e *examination) candidates() []PublicKey {
+	if e.level == Legacy {
+		return e.st.legacyKeys(e.it.Legacy.Key)
+	}
+	if k, ok := e.st.known[e.it.Signature.Key]; ok {
+		return []PublicKey{k}
+	}
+	return nil
+}
+
+func (e *examination) keyKnown() error {
+	if len(e.candidates()) > 0 {
+		return nil
+	}
+	name := ""
+	if e.level == Legacy {
+		name = e.it.Legacy.Key
+	} else {
+		name = e.it.Signature.Key.String()
+	}
+	return e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name).
+		Mend("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
+}
+
+func (e *examination) signature() error {
+	if e.level == Legacy {
+		for _, k := range e.candidates() {
+			if k.Verify(e.it.Legacy.Message(), e.it.Legacy.Sig[:]) {
+				e.key = k
+				return nil
+			}
+		}
+		return e.refuse(fault.Integrity, "not a signature by %s", e.it.Legacy.Key)
+	}
+	e.key = e.st.known[e.it.Signature.Key]
+	if e.st.holds(e.it, e.in, e.key) {
+		return nil
+	}
+	err := e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time", e.key, e.it.Ref, clip(e.it.Meta.Version))
+	if e.it.Ref.ID.Namespace() == objects.LocalNamespace {
+		err = e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time, in this project", e.key, e.it.Ref, clip(e.it.Meta.Version))
+	}
+	return err.Mend("rye sign %s", e.it.Ref)
+}
+
+func (e *examination) believed() error {
+	if err := e.st.Believes(e.key, e.it.Ref, e.in); err != nil {
+		return err
+	}
+	if e.level == Legacy {
+		return e.legacyAllowed()
+	}
+	return nil
+}
+
+// refuse makes the error of a gate.
+func (e *examination) refuse(code fault.Code, format string, args ...any) *fault.Error {
+	return fault.New(code, "verify %s in the %s: "+format, append([]any{e.it.Ref, e.in}, args...)...)
+}
+
+// because words an optional reason.
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + clip(why)
+}
