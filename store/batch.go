@@ -1,0 +1,393 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// packFile is a pack being written to a temporary file.
+type packFile struct {
+	format Format
+	path   string // without ".pack"
+	file   *os.File
+	w      *bufio.Writer
+	off    int64
+	list   []packed
+}
+
+// newPackFile begins a pack in the directory nest.
+func newPackFile(nest string, f Format) (*packFile, error) {
+	p := &packFile{format: f, path: filepath.Join(nest, randomName())}
+	file, err := create(p.path+".pack", permObject)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "begin a pack: %w", err)
+	}
+	p.file, p.w, p.off = file, bufio.NewWriterSize(file, 64<<10), packHead
+	p.w.Write(packHeader(0)) // the count is not known yet
+	return p, nil
+}
+
+func packHeader(n int) []byte {
+	b := append([]byte("PACK"), 0, 0, 0, 2)
+	return binary.BigEndian.AppendUint32(b, uint32(n))
+}
+
+// add appends a whole object.
+func (p *packFile) add(id OID, t Type, data []byte) error {
+	c := crcWriter{w: p.w}
+	if err := writeEntry(&c, t, data); err != nil {
+		return fault.New(fault.Failed, "write a pack: %w", err)
+	}
+	p.list = append(p.list, packed{id, c.sum, p.off})
+	p.off += c.n
+	return nil
+}
+
+// addEntry appends the entry of a whole object as it is.
+func (p *packFile) addEntry(id OID, entry []byte) error {
+	if _, err := p.w.Write(entry); err != nil {
+		return fault.New(fault.Failed, "write a pack: %w", err)
+	}
+	p.list = append(p.list, packed{id, crc32.ChecksumIEEE(entry), p.off})
+	p.off += int64(len(entry))
+	return nil
+}
+
+// writeEntry writes an object as a pack holds it, whole.
+func writeEntry(w io.Writer, t Type, data []byte) error {
+	var head [12]byte
+	if _, err := w.Write(appendEntryHead(head[:0], t, int64(len(data)))); err != nil {
+		return err
+	}
+	return deflate(w, data)
+}
+
+// appendEntryHead appends type and size as they begin an entry of a pack.
+func appendEntryHead(b []byte, t Type, size int64) []byte {
+	c := byte(t)<<4 | byte(size&15)
+	for size >>= 4; size != 0; size >>= 7 {
+		b = append(b, c|0x80)
+		c = byte(size & 0x7f)
+	}
+	return append(b, c)
+}
+
+// crcWriter counts and checksums what passes through.
+type crcWriter struct {
+	w   io.Writer
+	sum uint32
+	n   int64
+}
+
+func (c *crcWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.sum = crc32.Update(c.sum, crc32.IEEETable, b[:n])
+	c.n += int64(n)
+	return n, err
+}
+
+// finish writes count and trailer, then the index, and syncs both. It returns the
+// pack's checksum, which is its name.
+func (p *packFile) finish() (sum []byte, err error) {
+	err = step()
+	if err == nil {
+		err = p.w.Flush()
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "write a pack: %w", err)
+	}
+	if sum, err = sealPack(p.file, len(p.list), p.off, p.format.new()); err != nil {
+		return nil, fault.New(fault.Failed, "write a pack: %w", err)
+	}
+	idx, err := create(p.path+".idx", permObject)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "write a pack index: %w", err)
+	}
+	defer idx.Close()
+	if err := writeIdx(idx, p.format, p.list, sum); err != nil {
+		return nil, fault.New(fault.Failed, "write a pack index: %w", err)
+	}
+	files := []*os.File{p.file, idx}
+	if err := parallel(2, func(i int) error { return syncFile(files[i]) }); err != nil {
+		return nil, fault.New(fault.Failed, "sync a pack: %w", err)
+	}
+	return sum, p.file.Close()
+}
+
+// sealPack writes the count into the head of a pack of size bytes and appends the
+// checksum of it all.
+func sealPack(f *os.File, n int, size int64, h hash.Hash) ([]byte, error) {
+	if _, err := f.WriteAt(packHeader(n), 0); err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(h, io.NewSectionReader(f, 0, size)); err != nil {
+		return nil, err
+	}
+	sum := h.Sum(nil)
+	_, err := f.WriteAt(sum, size)
+	return sum, err
+}
+
+// remove deletes the temporary files.
+func (p *packFile) remove() {
+	p.file.Close()
+	os.Remove(p.path + ".pack")
+	os.Remove(p.path + ".idx")
+}
+
+// install gives a finished pack its name in objects/pack: first the pack, then
+// the index by which readers find it. The .keep file comes before both.
+func (r *Repo) install(ctx context.Context, temp string, sum []byte) (*keep, error) {
+	dir := filepath.Join(r.disk.dir, "pack")
+	name := filepath.Join(dir, "pack-"+oidOf(sum).String())
+	k, err := r.protect(ctx, name+".pack")
+	if err != nil {
+		return nil, err
+	}
+	for _, ext := range []string{".pack", ".idx"} {
+		if err = renameSame(temp+ext, name+ext); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = syncDir(dir)
+	}
+	if err != nil {
+		r.release(k)
+		return nil, fault.New(fault.Failed, "add a pack: %w", err)
+	}
+	_, _, err = r.disk.rescan()
+	return k, err
+}
+
+// renameSame renames onto a name that means the same bytes. Windows refuses to
+// replace a file that is open; then the one that is there stays.
+func renameSame(from, to string) error {
+	err := rename(from, to)
+	if err == nil {
+		return nil
+	}
+	a, aerr := os.Stat(from)
+	b, berr := os.Stat(to)
+	if aerr == nil && berr == nil && a.Size() == b.Size() {
+		return os.Remove(from)
+	}
+	return err
+}
+
+// Batch collects objects into one pack. It is for one goroutine. Nothing of it is
+// readable through the Repo before Flush. Objects that the repository has already
+// are written again: what is unreachable there may be about to be dropped.
+type Batch struct {
+	r     *Repo
+	pack  *packFile
+	seen  map[OID]bool
+	trees map[OID][]byte // not yet flushed, for EditTree
+	keeps []*keep
+}
+
+// NewBatch begins a batch. End it with Flush or Discard.
+func (r *Repo) NewBatch() *Batch {
+	return &Batch{r: r, seen: map[OID]bool{}, trees: map[OID][]byte{}}
+}
+
+// Packed is an object ready to be added to a batch: hashed and deflated, which is
+// most of the work, and may be done on many goroutines.
+type Packed struct {
+	id    OID
+	entry []byte // as a pack holds it
+	tree  []byte // the data of a tree
+}
+
+// Pack makes a Packed. It keeps no data but that of trees.
+func (f Format) Pack(t Type, data []byte) (Packed, error) {
+	if t < TypeCommit || t > TypeTag {
+		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
+	}
+	var b bytes.Buffer
+	b.Grow(len(data)/2 + maxStored)
+	if err := writeEntry(&b, t, data); err != nil {
+		return Packed{}, err
+	}
+	p := Packed{id: f.Hash(t, data), entry: b.Bytes()}
+	if t == TypeTree {
+		p.tree = data
+	}
+	return p, nil
+}
+
+// ID returns the object's id.
+func (p Packed) ID() OID { return p.id }
+
+// AddPacked is Add for an object that Pack of the repository's format made.
+func (b *Batch) AddPacked(p Packed) error {
+	if int(p.id.n) != b.r.format.size() {
+		return fault.New(fault.Usage, "add to a batch: an object of another format, or none")
+	}
+	if b.seen[p.id] {
+		return nil
+	}
+	if err := b.begin(); err != nil {
+		return err
+	}
+	if err := b.pack.addEntry(p.id, p.entry); err != nil {
+		return err
+	}
+	b.added(p.id, p.tree)
+	return nil
+}
+
+// Add puts an object into the batch and returns its id. data is not kept, except
+// that of trees. An object added twice is stored once.
+func (b *Batch) Add(t Type, data []byte) (OID, error) {
+	if t < TypeCommit || t > TypeTag {
+		return OID{}, fault.New(fault.Usage, "add to a batch: %s is not a type of object", t)
+	}
+	id := b.r.format.Hash(t, data)
+	if b.seen[id] {
+		return id, nil
+	}
+	if err := b.begin(); err != nil {
+		return OID{}, err
+	}
+	if err := b.pack.add(id, t, data); err != nil {
+		return OID{}, err
+	}
+	if t != TypeTree {
+		data = nil
+	}
+	b.added(id, data)
+	return id, nil
+}
+
+// begin makes the pack before its first object.
+func (b *Batch) begin() error {
+	if b.pack != nil {
+		return nil
+	}
+	nest, err := b.r.ownNest(context.Background())
+	if err == nil {
+		b.pack, err = newPackFile(nest, b.r.format)
+	}
+	return err
+}
+
+func (b *Batch) added(id OID, tree []byte) {
+	b.seen[id] = true
+	if tree != nil {
+		b.trees[id] = tree
+	}
+}
+
+// Has reports whether id was added since the last Flush.
+func (b *Batch) Has(id OID) bool { return b.seen[id] }
+
+// Objects returns the ids of everything added since the last Flush, in the order
+// in which it was added.
+func (b *Batch) Objects() []OID {
+	if b.pack == nil {
+		return nil
+	}
+	ids := make([]OID, len(b.pack.list))
+	for i, p := range b.pack.list {
+		ids[i] = p.id
+	}
+	return ids
+}
+
+// EditTree applies changes to the tree base (zero: the empty tree), which may be
+// in the repository or in this batch, and returns the new tree.
+func (b *Batch) EditTree(base OID, changes []Change) (OID, error) {
+	e, err := newEdit(changes)
+	if err != nil {
+		return OID{}, err
+	}
+	w := editor{
+		tree: func(id OID) ([]Entry, error) {
+			if raw, ok := b.trees[id]; ok {
+				return ParseTree(b.r.format, raw)
+			}
+			return b.r.Tree(id)
+		},
+		add: b.Add,
+		has: func(id OID) bool { return b.seen[id] || b.r.Has(id) },
+	}
+	return w.apply(base, e)
+}
+
+// Commit adds a commit of tree with exactly the parents given: o.Parents and
+// o.AllowEmpty do not count.
+func (b *Batch) Commit(ctx context.Context, tree OID, parents []OID, o CommitOptions) (OID, error) {
+	raw, err := o.commit(ctx, tree, parents)
+	if err != nil {
+		return OID{}, err
+	}
+	return b.Add(TypeCommit, raw)
+}
+
+// putAll adds objects and flushes.
+func (b *Batch) putAll(ctx context.Context, objs []object) error {
+	for _, o := range objs {
+		if _, err := b.Add(o.t, o.data); err != nil {
+			return err
+		}
+	}
+	return b.Flush(ctx)
+}
+
+// Flush makes everything in the batch durable and readable: one pack with its
+// index. Until Release, Discard or Repo.Close the pack is protected from a
+// concurrent git repack, so move the ref that needs it first, then Release.
+// A flushed batch may be added to again; that makes another pack.
+func (b *Batch) Flush(ctx context.Context) error {
+	if b.pack == nil {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	sum, err := b.pack.finish()
+	var k *keep
+	if err == nil {
+		k, err = b.r.install(ctx, b.pack.path, sum)
+	}
+	b.drop()
+	if err != nil {
+		return err
+	}
+	b.keeps = append(b.keeps, k)
+	return nil
+}
+
+// drop forgets what was added.
+func (b *Batch) drop() {
+	if b.pack != nil {
+		b.pack.remove()
+		b.pack = nil
+	}
+	clear(b.seen)
+	clear(b.trees)
+}
+
+// Release ends the protection that Flush began. It may be called more than once.
+func (b *Batch) Release() {
+	for _, k := range b.keeps {
+		b.r.release(k)
+	}
+	b.keeps = nil
+}
+
+// Discard gives up what was not flushed, and releases what was.
+func (b *Batch) Discard() {
+	b.drop()
+	b.Release()
+}

@@ -1,0 +1,470 @@
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Above this many loose objects or packs an Edit compacts when it has committed
+// (measured: git and rye read one object in the same time up to there).
+const (
+	maxLooseFiles = 256
+	maxPackFiles  = 8
+)
+
+// maxCompact is the size of a pack, in bytes, from which on it is left as it is.
+const maxCompact = 64 << 20
+
+// CompactOptions says how to compact.
+type CompactOptions struct {
+	DryRun bool // say what would be done, and do nothing
+}
+
+// Compacted tells what Compact did, or with DryRun would do.
+type Compacted struct {
+	Loose   int   // objects that were files of their own
+	Packs   int   // packs that were taken in
+	Objects int   // objects in the new pack; 0: there was nothing to do
+	Before  int64 // bytes of all of them on disk
+	After   int64 // bytes of the new pack and its index; 0 with DryRun
+	Left    int   // loose objects that no ref reaches, left as they are
+}
+
+// Compact puts loose objects and small packs into one pack. Nothing is lost,
+// reachable or not, wherever it is interrupted: what it replaces is removed after
+// the new pack was read back from disk, every object hashed, and synced. It holds
+// the write lock, so other rye processes wait for it; plain git may work beside
+// it. Packs with a .keep file, which belong to whoever is still writing, stay, and
+// so do loose objects that no ref reaches: they may be somebody's who has not
+// moved a ref yet, and in a pack git repack would drop them at once. A damaged
+// repository is refused (Integrity) and left alone.
+func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error) {
+	if !o.DryRun {
+		unlock, err := r.lock(ctx)
+		if err != nil {
+			return Compacted{}, err
+		}
+		defer unlock()
+	}
+	done, err := r.compact(ctx, o, false)
+	for try := 0; isMissing(err) && try < maxScans; try++ { // git repack removed a pack meanwhile
+		done, err = r.compact(ctx, o, false)
+	}
+	if err != nil {
+		return done, rewrap(err, "compact %s", r.dir)
+	}
+	return done, nil
+}
+
+// autoCompact compacts after an Edit when there are many files. It leaves packs
+// alone that are large beside what is new, so that each byte is written again only
+// a few times however long a repository lives. Its failure is not the Edit's.
+func (r *Repo) autoCompact(ctx context.Context) {
+	if !r.crowded() {
+		return
+	}
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return
+	}
+	defer unlock()
+	if r.crowded() { // else another process was faster
+		r.compact(ctx, CompactOptions{}, true)
+	}
+}
+
+// growing takes packs, smallest first, as long as each is at most twice what was
+// taken before it, and those without which there would be too many.
+func growing(packs []oldPack, size int64) []oldPack {
+	for i, p := range packs {
+		if p.size > 2*size && len(packs)-i <= maxPackFiles/2 {
+			return packs[:i]
+		}
+		size += p.size
+	}
+	return packs
+}
+
+// crowded reports whether there are too many files: for that it reads one or two
+// directories, and all of them only when the first is full.
+func (r *Repo) crowded() bool {
+	names, _ := filepath.Glob(filepath.Join(r.disk.dir, "pack", "pack-*.idx"))
+	if len(names) > maxPackFiles {
+		if packs, err := r.disk.oldPacks(); err == nil && len(packs) > maxPackFiles {
+			return true
+		}
+	}
+	fan, err := os.ReadDir(r.disk.dir)
+	if err != nil || len(fan) < 150 { // 256 ids begin with 162 different bytes, give or take 7
+		return false
+	}
+	ids, err := r.disk.looseIDs()
+	return err == nil && len(ids) > maxLooseFiles+r.leftBefore()
+}
+
+// leftName is a file that says how many loose objects the last Compact left for
+// being unreachable, so that they do not bring on the next. It may be deleted.
+const leftName = "info/rye-left"
+
+func (r *Repo) leftBefore() (n int) {
+	b, _ := readSmall(filepath.Join(r.disk.dir, leftName), 64)
+	fmt.Sscan(string(b), &n)
+	return max(n, 0)
+}
+
+func (r *Repo) noteLeft(n int) {
+	path := filepath.Join(r.disk.dir, leftName)
+	if n == 0 {
+		os.Remove(path)
+		return
+	}
+	if n != r.leftBefore() { // not durable: it is a hint
+		temp := filepath.Join(r.nest, randomName())
+		if f, err := writeTemp(temp, fmt.Appendln(nil, n), permFile); err == nil {
+			f.Close()
+			if rename(temp, path) != nil {
+				os.Remove(temp)
+			}
+		}
+	}
+}
+
+// looseIDs lists the objects that are files of their own.
+func (d *diskObjects) looseIDs() ([]OID, error) {
+	fan, err := os.ReadDir(d.dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []OID
+	for _, f := range fan {
+		if len(f.Name()) != 2 || !f.IsDir() {
+			continue
+		}
+		names, err := os.ReadDir(filepath.Join(d.dir, f.Name()))
+		if isMissing(err) {
+			continue // git removed it
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range names {
+			raw, err := hex.DecodeString(f.Name() + n.Name())
+			if err == nil && len(raw) == d.format.size() && strings.ToLower(n.Name()) == n.Name() {
+				ids = append(ids, oidOf(raw))
+			}
+		}
+	}
+	return ids, nil
+}
+
+// oldPack is a pack that may be taken in.
+type oldPack struct {
+	*pack
+	size int64 // of pack and index
+}
+
+// oldPacks lists the packs that may be taken in, smallest first: none that anybody
+// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large.
+func (d *diskObjects) oldPacks() ([]oldPack, error) {
+	packs, _, err := d.rescan()
+	if err != nil {
+		return nil, err
+	}
+	var old []oldPack
+	for _, p := range packs {
+		marked := false
+		for _, ext := range []string{".keep", ".promisor", ".mtimes", ".bitmap"} {
+			_, err := os.Lstat(p.path + ext)
+			marked = marked || !isMissing(err)
+		}
+		body, err1 := os.Stat(p.path + ".pack")
+		index, err2 := os.Stat(p.path + ".idx")
+		if marked || err1 != nil || err2 != nil || body.Size() > maxCompact {
+			continue
+		}
+		old = append(old, oldPack{p, body.Size() + index.Size()})
+	}
+	sort.Slice(old, func(i, j int) bool { return old[i].size < old[j].size })
+	return old, nil
+}
+
+// compact does the work under the write lock. With recent it looks only at what
+// came lately, so that it costs no more as a repository grows.
+func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Compacted, err error) {
+	if !o.DryRun {
+		r.dropOrphans()
+	}
+	loose, packs, err := r.toCompact(ctx, &c, recent)
+	if err == nil && !o.DryRun {
+		r.noteLeft(c.Left)
+	}
+	if err != nil || c.Loose == 0 && len(packs) < 2 {
+		return Compacted{Left: c.Left}, err
+	}
+	c.Packs = len(packs)
+	if o.DryRun {
+		seen := map[OID]bool{}
+		err := eachID(loose, packs, func(id OID) error { seen[id] = true; return nil })
+		c.Objects = len(seen)
+		return c, err
+	}
+	out, err := r.rewrite(ctx, loose, packs)
+	if err != nil {
+		return Compacted{}, err
+	}
+	defer out.remove()
+	sum, err := out.finish()
+	if err == nil {
+		err = r.readBack(ctx, out)
+	}
+	if err != nil {
+		return Compacted{}, err
+	}
+	for _, ext := range []string{".pack", ".idx"} {
+		if fi, err := os.Stat(out.path + ext); err == nil {
+			c.After += fi.Size()
+		}
+	}
+	k, err := r.install(ctx, out.path, sum)
+	if err != nil {
+		return Compacted{}, err
+	}
+	defer r.release(k)
+	c.Objects = len(out.list)
+	return c, r.dropOld(loose, packs, "pack-"+oidOf(sum).String())
+}
+
+// toCompact finds what there is to do.
+func (r *Repo) toCompact(ctx context.Context, c *Compacted, recent bool) (loose []OID, packs []oldPack, err error) {
+	all, err := r.disk.looseIDs()
+	if err != nil {
+		return nil, nil, fault.New(fault.Failed, "list loose objects: %w", err)
+	}
+	if len(all) > 0 {
+		reached, err := r.reachable(ctx, recent)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, id := range all {
+			fi, err := os.Stat(loosePath(r.disk.dir, id))
+			if !reached[id] || err != nil {
+				c.Left++
+				continue
+			}
+			loose, c.Before = append(loose, id), c.Before+fi.Size()
+		}
+	}
+	if packs, err = r.disk.oldPacks(); err != nil {
+		return nil, nil, err
+	}
+	if recent {
+		packs = growing(packs, c.Before)
+	}
+	for _, p := range packs {
+		c.Before += p.size
+	}
+	c.Loose = len(loose)
+	return loose, packs, nil
+}
+
+// reachable returns everything that refs lead to; with recent, and as far as is
+// cheap to know, less what older packed commits lead to.
+func (r *Repo) reachable(ctx context.Context, recent bool) (map[OID]bool, error) {
+	refs, err := r.Refs("refs/")
+	if err != nil {
+		return nil, err
+	}
+	var tips []OID
+	for _, ref := range refs {
+		tips = append(tips, ref.ID)
+	}
+	var older []OID
+	if recent {
+		if older, err = r.packedBelow(tips); err != nil {
+			return nil, err
+		}
+	}
+	got, err := r.Reach(ctx, tips, older, ReachOptions{})
+	if isMissing(err) {
+		return nil, fault.New(fault.Integrity, "something that a ref leads to is missing: %w", err).Mend("git fsck")
+	}
+	if err != nil {
+		return nil, err
+	}
+	set := make(map[OID]bool, len(got.Objects))
+	for _, id := range got.Objects {
+		set[id] = true
+	}
+	return set, nil
+}
+
+// packedBelow returns the first packed commits below tips whose parents are packed
+// as well. What they lead to was packed with them, or before; where it was not, it
+// stays as it is until Compact is asked for.
+func (r *Repo) packedBelow(tips []OID) (found []OID, err error) {
+	seen := map[OID]bool{}
+	for todo := tips; len(todo) > 0; {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if t, _, err := r.Stat(id); err != nil || t != TypeCommit {
+			continue // a tag, or missing: Reach will tell
+		}
+		parents, err := r.links(id)
+		if err != nil {
+			return nil, err
+		}
+		parents = parents[:len(parents)-1] // the last is the tree
+		if !slices.ContainsFunc(append(parents[:len(parents):len(parents)], id), r.disk.hasLoose) {
+			found = append(found, id)
+			continue
+		}
+		todo = append(todo[:len(todo):len(todo)], parents...)
+	}
+	return found, nil
+}
+
+// eachID calls f for every object to be compacted; some occur more than once.
+func eachID(loose []OID, packs []oldPack, f func(OID) error) error {
+	for _, id := range loose {
+		if err := f(id); err != nil {
+			return err
+		}
+	}
+	for _, p := range packs {
+		if err := p.open(true); err != nil {
+			return err
+		}
+		for i := range p.idx.n {
+			id, err := p.idx.id(i)
+			if err == nil {
+				err = f(id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// rewrite writes everything into one new pack in the nest, each object once.
+func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *packFile, err error) {
+	out, err := newPackFile(r.nest, r.format)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			out.remove()
+		}
+	}()
+	seen := map[OID]bool{}
+	err = eachID(loose, packs, func(id OID) error {
+		if seen[id] {
+			return nil
+		}
+		seen[id] = true
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if raw, err := r.disk.raw(id); err == nil && raw != nil {
+			return out.addEntry(id, raw)
+		}
+		_, size, err := r.Stat(id)
+		if err != nil {
+			return err
+		}
+		t, data, err := r.Object(id, max(size, 1))
+		if err != nil {
+			return err
+		}
+		return out.add(id, t, data)
+	})
+	return out, err
+}
+
+// readBack reads every object of a finished pack from disk and hashes it.
+func (r *Repo) readBack(ctx context.Context, out *packFile) error {
+	p := &pack{path: out.path, format: r.format}
+	defer p.close()
+	for _, o := range out.list {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		i, ok, err := p.find(o.id)
+		if err == nil && !ok {
+			err = fault.New(fault.Integrity, "it is not in the new pack")
+		}
+		var t Type
+		var data []byte
+		if err == nil {
+			t, data, err = p.load(i, maxRaw)
+		}
+		if fault.Is(err, fault.Limit) {
+			continue // larger than is held in memory: copied by its CRC, or hashed when it was read
+		}
+		if err == nil {
+			err = compare(r.format, o.id, t, data)
+		}
+		if err != nil {
+			return fault.New(fault.CodeOf(err), "object %s: %w", o.id, err).Mend("git fsck --full")
+		}
+	}
+	return nil
+}
+
+// dropOld removes what the new pack holds. The pack goes before its index: an
+// index alone holds nothing, so the next Compact may remove it. What cannot be
+// removed, on Windows because somebody reads it, stays for the next time.
+func (r *Repo) dropOld(loose []OID, packs []oldPack, kept string) error {
+	for _, p := range packs {
+		if filepath.Base(p.path) == kept {
+			continue // there was one pack, and it is the same
+		}
+		if _, err := os.Lstat(p.path + ".keep"); err == nil {
+			continue // somebody has just made the same pack
+		}
+		if err := remove(p.path + ".pack"); err != nil && !isMissing(err) {
+			continue
+		}
+		for _, ext := range []string{".rev", ".idx"} {
+			remove(p.path + ext)
+		}
+	}
+	var dirs []string
+	for _, id := range loose {
+		path := loosePath(r.disk.dir, id)
+		remove(path)
+		dirs = append(dirs, filepath.Dir(path))
+	}
+	for _, dir := range slices.Compact(dirs) {
+		removeDir(dir) // unless something is left in it
+	}
+	_, _, err := r.disk.rescan()
+	return err
+}
+
+// dropOrphans removes indexes whose pack is gone: a Compact was killed between the
+// two. Whoever makes a pack names it before its index.
+func (r *Repo) dropOrphans() {
+	found, _ := filepath.Glob(filepath.Join(r.disk.dir, "pack", "pack-*.idx"))
+	for _, idx := range found {
+		base := strings.TrimSuffix(idx, ".idx")
+		if _, err := os.Lstat(base + ".pack"); isMissing(err) {
+			remove(base + ".rev")
+			remove(idx)
+		}
+	}
+}

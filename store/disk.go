@@ -1,0 +1,192 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Files of git are read-only once they are complete, so that no editor and no
+// mistake changes them in place.
+const (
+	permObject fs.FileMode = 0o444
+	permFile   fs.FileMode = 0o644
+	permDir    fs.FileMode = 0o755
+)
+
+// testOnlyStep, set by a test, runs before each change to the disk that another
+// process could see done while the next is not: where a kill could fall. Its error
+// is that of the change, where one can fail for want of room.
+var testOnlyStep func() error
+
+func step() error {
+	if testOnlyStep != nil {
+		return testOnlyStep()
+	}
+	return nil
+}
+
+// testOnlySync, set by a test, runs before a file (or, with a nil file, a
+// directory) is synced.
+var testOnlySync func(f *os.File, dir string)
+
+// testOnlyNoSync leaves out waiting for the disk, to measure the rest.
+var testOnlyNoSync bool
+
+func syncFile(f *os.File) error {
+	if testOnlyNoSync {
+		return nil
+	}
+	if testOnlySync != nil {
+		testOnlySync(f, "")
+	}
+	return f.Sync()
+}
+
+// syncDir makes the entries of a directory durable, where the system can.
+func syncDir(dir string) error {
+	if testOnlyNoSync {
+		return nil
+	}
+	if testOnlySync != nil {
+		testOnlySync(nil, dir)
+	}
+	return fsyncDir(dir)
+}
+
+func rename(from, to string) error {
+	if err := step(); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+func link(from, to string) error {
+	if err := step(); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
+// remove needs no room.
+func remove(path string) error {
+	step()
+	return os.Remove(path)
+}
+
+// create makes a new file to write to and read from.
+func create(path string, perm fs.FileMode) (*os.File, error) {
+	if err := step(); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+}
+
+// randomName returns 16 hexadecimal digits that no other process will choose.
+func randomName() string {
+	var b [8]byte
+	rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
+	return hex.EncodeToString(b[:])
+}
+
+// writeTemp writes data to a new file path. It does not sync it.
+func writeTemp(path string, data []byte, perm fs.FileMode) (*os.File, error) {
+	f, err := create(path, perm)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		os.Remove(path)
+		return nil, err
+	}
+	return f, nil
+}
+
+// writeDurable writes data to path by way of temp, on the same file system: the
+// file is complete and synced before it has its name. The caller syncs the directory.
+func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
+	f, err := writeTemp(temp, data, perm)
+	if err != nil {
+		return err
+	}
+	err = syncFile(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = rename(temp, path)
+	}
+	if err != nil {
+		os.Remove(temp)
+	}
+	return err
+}
+
+// syncDirs makes the entries of several directories durable, at the same time:
+// journalling file systems then commit once for all.
+func syncDirs(dirs ...string) error {
+	return parallel(len(dirs), func(i int) error { return syncDir(dirs[i]) })
+}
+
+// parallel runs f(0) … f(n-1) and returns one of their errors.
+func parallel(n int, f func(int) error) error {
+	if n == 1 {
+		return f(0)
+	}
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[i] = f(i)
+		}()
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// readSmall reads a file that must not be larger than limit bytes.
+func readSmall(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("file is larger than expected")}
+	}
+	return b, nil
+}
+
+// mkdirs makes path and what is missing above it, up to root, and returns the
+// directories whose entries changed and must be synced.
+func mkdirs(root, path string) ([]string, error) {
+	var changed []string
+	for {
+		err := os.Mkdir(path, permDir)
+		switch {
+		case err == nil:
+			return append(changed, filepath.Dir(path)), nil
+		case errors.Is(err, fs.ErrExist):
+			return changed, nil
+		case !errors.Is(err, fs.ErrNotExist) || path == root:
+			return nil, err
+		}
+		up, err := mkdirs(root, filepath.Dir(path))
+		if err != nil {
+			return nil, err
+		}
+		changed = append(changed, up...)
+	}
+}

@@ -1,0 +1,330 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// diskObjects reads the objects directory of a repository: loose files and packs.
+// Alternates, replace refs and grafts do not count: an id names its own bytes, in
+// this directory, and nothing else. It is safe for concurrent use.
+type diskObjects struct {
+	dir    string
+	format Format
+
+	mu    sync.Mutex
+	packs []*pack // the one that had the last object comes first
+	known bool    // packs was read once
+}
+
+// maxScans bounds how often the list of packs is read anew for one missing object:
+// an object may move from file to pack to file while others repack.
+const maxScans = 5
+
+// errSkip says that a place does not have the object.
+var errSkip = errors.New("not here")
+
+// lookup runs loose for the object's own file and inPack for the pack that has it,
+// whichever comes first. When neither is there it looks again at a fresh list of
+// packs, until that list stops changing.
+func (d *diskObjects) lookup(id OID, loose func() error, inPack func(p *pack, i int64) error) error {
+	if int(id.n) != d.format.size() {
+		return notFound("object %s", id)
+	}
+	if p, i := d.hot(id); p != nil {
+		if err := inPack(p, i); err == nil || fault.Is(err, fault.Limit) {
+			return err
+		}
+	}
+	return d.search(id, loose, inPack)
+}
+
+// patiently is lookup for who expects the object to be there. Whoever repacks may be
+// quicker than this process is scheduled: as long as packs come and go, what is
+// missing may only be on its way.
+func (d *diskObjects) patiently(id OID, loose func() error, inPack func(p *pack, i int64) error) error {
+	err := d.lookup(id, loose, inPack)
+	for try := 0; err != nil && isMissing(err) && try < maxWaits && d.stirring(); try++ {
+		time.Sleep(waitStep)
+		err = d.lookup(id, loose, inPack)
+	}
+	return err
+}
+
+// A missing object is looked for again this often, at this distance, while the
+// directory of packs was changed within the last moment.
+const (
+	maxWaits = 20
+	waitStep = 5 * time.Millisecond
+	moment   = 500 * time.Millisecond
+)
+
+// stirring reports whether somebody has just added or removed a pack.
+func (d *diskObjects) stirring() bool {
+	fi, err := os.Stat(filepath.Join(d.dir, "pack"))
+	return err == nil && time.Since(fi.ModTime()) < moment
+}
+
+// search is one look, at the object's own file and at a list of packs that is read
+// anew until it stops changing.
+func (d *diskObjects) search(id OID, loose func() error, inPack func(p *pack, i int64) error) error {
+	var packs []*pack
+	for scan := range maxScans {
+		err := loose()
+		if !isMissing(err) {
+			return err
+		}
+		if scan == 0 {
+			if packs, err = d.list(); err != nil {
+				return err
+			}
+		}
+		err, vanished := d.inPacks(packs, id, inPack)
+		if err != errSkip {
+			return err
+		}
+		fresh, changed, err := d.rescan()
+		if err != nil {
+			return err
+		}
+		if !changed && !vanished {
+			break
+		}
+		packs = fresh
+	}
+	return notFound("object %s", id)
+}
+
+// hot returns the pack that has an object and whose index is in memory: who reads
+// many objects is spared a question to the file system for each.
+func (d *diskObjects) hot(id OID) (*pack, int64) {
+	d.mu.Lock()
+	packs := d.packs
+	d.mu.Unlock()
+	for _, p := range packs {
+		if x := p.memory(); x != nil {
+			if i, ok, err := x.find(id); ok && err == nil {
+				return p, i
+			}
+		}
+	}
+	return nil, 0
+}
+
+// inPacks tries each pack. A pack that is gone from disk is passed over; so is one
+// that is broken, unless no other has the object.
+func (d *diskObjects) inPacks(packs []*pack, id OID, use func(p *pack, i int64) error) (result error, vanished bool) {
+	broken := errSkip
+	for n, p := range packs {
+		i, ok, err := p.find(id)
+		if err == nil && ok {
+			err = use(p, i)
+		}
+		switch {
+		case err == nil && !ok:
+		case err == nil:
+			if n > 0 {
+				d.promote(p)
+			}
+			return nil, vanished
+		case isMissing(err):
+			vanished = true
+		case fault.Is(err, fault.Limit):
+			return err, vanished
+		default:
+			broken = err
+		}
+	}
+	return broken, vanished
+}
+
+// promote puts the pack that had an object first. Readers hold their own copies
+// of the list, so it makes a new one.
+func (d *diskObjects) promote(p *pack) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := make([]*pack, 0, len(d.packs)+1)
+	list = append(list, p)
+	found := false
+	for _, o := range d.packs {
+		if o == p {
+			found = true
+		} else {
+			list = append(list, o)
+		}
+	}
+	if found {
+		d.packs = list
+	}
+}
+
+// list returns the packs, reading their names the first time.
+func (d *diskObjects) list() ([]*pack, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.known {
+		return d.packs, nil
+	}
+	_, err := d.scanLocked()
+	return d.packs, err
+}
+
+// rescan reads the names of the packs anew and reports whether they changed.
+func (d *diskObjects) rescan() ([]*pack, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	changed, err := d.scanLocked()
+	return d.packs, changed, err
+}
+
+// scanLocked looks at names only. Those of temporary files of git and go-git
+// (tmp_*, .tmp-*) do not count, nor does what has no index yet.
+func (d *diskObjects) scanLocked() (changed bool, err error) {
+	dir := filepath.Join(d.dir, "pack")
+	names, err := os.ReadDir(dir)
+	if err != nil && !isMissing(err) {
+		return false, fault.New(fault.Failed, "list packs: %w", err)
+	}
+	old := make(map[string]*pack, len(d.packs))
+	for _, p := range d.packs {
+		old[p.path] = p
+	}
+	var added []*pack
+	present := make(map[string]bool, len(names))
+	for _, n := range names {
+		base, ok := strings.CutSuffix(n.Name(), ".idx")
+		if !ok || base == "" || base[0] == '.' || strings.HasPrefix(base, "tmp") {
+			continue
+		}
+		path := filepath.Join(dir, base)
+		present[path] = true
+		if old[path] == nil {
+			added = append(added, &pack{path: path, format: d.format})
+		}
+	}
+	// Files of packs that are gone are closed by the garbage collector: another
+	// goroutine may be reading them.
+	kept := d.packs[:0:0]
+	for _, p := range d.packs {
+		if present[p.path] {
+			kept = append(kept, p)
+		}
+	}
+	changed = len(added) > 0 || len(kept) < len(d.packs)
+	d.packs, d.known = append(kept, added...), true
+	return changed, nil
+}
+
+// load returns an object; its bytes were compared with its id.
+func (d *diskObjects) load(id OID, limit int64) (t Type, data []byte, err error) {
+	err = d.patiently(id,
+		func() error {
+			t, data, err = d.loadLoose(id, limit)
+			if err != nil && !isMissing(err) && !fault.Is(err, fault.Limit) && d.inAnyPack(id) {
+				return notFound("") // a torn file does not hide a good copy in a pack
+			}
+			return err
+		},
+		func(p *pack, i int64) error {
+			if t, data, err = p.load(i, limit); err != nil {
+				return err
+			}
+			return compare(d.format, id, t, data)
+		})
+	if err != nil {
+		return 0, nil, wrapRead(id, err)
+	}
+	return t, data, nil
+}
+
+// compare checks that data, as an object of type t, is what id names.
+func compare(f Format, id OID, t Type, data []byte) error {
+	if got := f.Hash(t, data); got != id {
+		return fault.New(fault.Integrity, "the bytes stored for it are those of %s", got)
+	}
+	return nil
+}
+
+func wrapRead(id OID, err error) error {
+	if isMissing(err) {
+		return err
+	}
+	e := fault.New(fault.CodeOf(err), "read object %s: %w", id, err)
+	if e.Code == fault.Integrity {
+		e.Mend("git fsck --full; fetch the object again from where it came")
+	}
+	return e
+}
+
+func (d *diskObjects) loadLoose(id OID, limit int64) (Type, []byte, error) {
+	f, err := os.Open(loosePath(d.dir, id))
+	if err != nil {
+		return 0, nil, err
+	}
+	defer f.Close()
+	t, _, data, err := readLoose(f, limit, false)
+	if err != nil {
+		return 0, nil, err
+	}
+	return t, data, compare(d.format, id, t, data)
+}
+
+// stat returns type and size from an object's header.
+func (d *diskObjects) stat(id OID) (t Type, size int64, err error) {
+	err = d.lookup(id,
+		func() error {
+			f, err := os.Open(loosePath(d.dir, id))
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			t, size, _, err = readLoose(f, 0, true)
+			return err
+		},
+		func(p *pack, i int64) error {
+			t, size, err = p.stat(i)
+			return err
+		})
+	if err != nil {
+		return 0, 0, wrapRead(id, err)
+	}
+	return t, size, nil
+}
+
+func (d *diskObjects) has(id OID) bool {
+	return d.lookup(id,
+		func() error { _, err := os.Stat(loosePath(d.dir, id)); return err },
+		func(*pack, int64) error { return nil }) == nil
+}
+
+func (d *diskObjects) hasLoose(id OID) bool {
+	_, err := os.Stat(loosePath(d.dir, id))
+	return err == nil
+}
+
+func (d *diskObjects) inAnyPack(id OID) bool {
+	packs, err := d.list()
+	if err != nil {
+		return false
+	}
+	err, _ = d.inPacks(packs, id, func(*pack, int64) error { return nil })
+	return err == nil
+}
+
+// close closes every pack. A read that is under way fails.
+func (d *diskObjects) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, p := range d.packs {
+		errs = append(errs, p.close())
+	}
+	d.packs, d.known = nil, false
+	return errors.Join(errs...)
+}

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// CommitOptions says how to commit.
+type CommitOptions struct {
+	Message    string       // must end in a newline; UTF-8
+	Signer     CommitSigner // nil: unsigned
+	Author     Ident        // also the committer
+	When       time.Time
+	Parents    []OID // further parents, after the tip of the ref
+	AllowEmpty bool  // commit even when the tree does not change and Parents is empty
+}
+
+// commit returns the bytes of the commit, signed.
+func (o CommitOptions) commit(ctx context.Context, tree OID, parents []OID) ([]byte, error) {
+	if o.Message == "" || o.Message[len(o.Message)-1] != '\n' {
+		return nil, fault.New(fault.Usage, "commit message %q: must end in a newline", clip(o.Message))
+	}
+	if o.When.Unix() < 0 {
+		return nil, fault.New(fault.Usage, "commit time %v: before 1970, or not set", o.When)
+	}
+	at := o.Author.At(o.When)
+	return signCommit(ctx, Commit{Tree: tree, Parents: parents, Author: at, Committer: at, Message: o.Message}, o.Signer)
+}
+
+// maxLooseEdit is how many objects one Edit may write as loose files; more go
+// into a pack.
+const maxLooseEdit = 64
+
+// Edit applies changes to the tree at the tip of ref and commits: the one way in
+// which rooms change a branch. A missing ref is created. It is serialised by the
+// repository's write lock among rye's processes; when plain git moves the ref
+// meanwhile, the changes are applied anew to its new tip. The last writer of a
+// path wins; a change that cannot be expressed (a file where others made a
+// directory) is fault.Conflict. When nothing changes, the tip is returned and no
+// commit is made (see CommitOptions). The commit it returns is durable and
+// reachable from ref. When many files have come together, it compacts them.
+func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitOptions) (OID, error) {
+	e, err := newEdit(changes)
+	if err != nil {
+		return OID{}, rewrap(err, "edit %s", ref)
+	}
+	if err := CheckRefName(ref); err != nil {
+		return OID{}, err
+	}
+	var id OID
+	err = r.retryLocked(ctx, func() error {
+		for {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			var moved *ConflictError
+			if id, err = r.editLocked(ctx, ref, e, o); !errors.As(err, &moved) {
+				return err
+			} // plain git moved the ref: build on its commit
+		}
+	})
+	if err != nil {
+		return OID{}, rewrap(err, "edit %s", ref)
+	}
+	r.autoCompact(ctx)
+	return id, nil
+}
+
+// editLocked makes one attempt under the write lock.
+func (r *Repo) editLocked(ctx context.Context, ref string, e *edit, o CommitOptions) (OID, error) {
+	tip, err := r.Ref(ref)
+	if err != nil && !isMissing(err) {
+		return OID{}, err
+	}
+	var base OID
+	var parents []OID
+	if !tip.IsZero() {
+		if base, err = r.treeOf(tip); err != nil {
+			return OID{}, err
+		}
+		parents = append(parents, tip)
+	}
+	var objs collector
+	w := editor{tree: r.Tree, add: objs.adder(r.format), has: r.Has}
+	tree, err := w.apply(base, e)
+	if err != nil {
+		return OID{}, err
+	}
+	if tree == base && len(o.Parents) == 0 && !o.AllowEmpty {
+		return tip, nil
+	}
+	raw, err := o.commit(ctx, tree, append(parents, o.Parents...))
+	if err != nil {
+		return OID{}, err
+	}
+	id, _ := objs.adder(r.format)(TypeCommit, raw)
+	return id, r.publish(ctx, objs.list, Update{ref, tip, id})
+}
+
+// treeOf returns the tree of a commit, also of one that ParseCommit refuses.
+func (r *Reader) treeOf(commit OID) (OID, error) {
+	raw, err := r.typed(commit, TypeCommit, MaxCommitSize)
+	if err != nil {
+		return OID{}, err
+	}
+	tree, _, _, err := commitLinks(raw)
+	if err != nil {
+		return OID{}, rewrap(err, "commit %s", commit)
+	}
+	return tree, nil
+}
+
+// publish writes objects durably and then moves the ref to them. The new value of
+// the ref is synced together with the objects: one wait for the disk less.
+func (r *Repo) publish(ctx context.Context, objs []object, u Update) (err error) {
+	tx := &refTx{r: r, updates: []Update{u}}
+	defer func() {
+		if cerr := tx.close(); err == nil {
+			err = cerr
+		}
+	}()
+	write := func() error { return r.disk.putLoose(r.nest, objs) }
+	if len(objs) > maxLooseEdit {
+		b := r.NewBatch()
+		defer b.Discard()
+		write = func() error { return b.putAll(ctx, objs) }
+	}
+	if err := parallel(2, func(i int) error {
+		if i == 0 {
+			return write()
+		}
+		return tx.prepare()
+	}); err != nil {
+		return err
+	}
+	return tx.move()
+}
+
+// collector gathers the objects of one edit, each once.
+type collector struct {
+	list []object
+	seen map[OID]bool
+}
+
+func (c *collector) adder(f Format) func(Type, []byte) (OID, error) {
+	return func(t Type, data []byte) (OID, error) {
+		id := f.Hash(t, data)
+		if !c.seen[id] {
+			if c.seen == nil {
+				c.seen = map[OID]bool{}
+			}
+			c.seen[id] = true
+			c.list = append(c.list, object{id, t, data})
+		}
+		return id, nil
+	}
+}

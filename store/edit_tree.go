@@ -1,0 +1,230 @@
+package store
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Change is one change of a tree: a file's new content, or its removal.
+type Change struct {
+	Path   string // "a/b/c"
+	Data   []byte // the new content; nil is an empty file unless ID or Delete is set
+	ID     OID    // instead of Data: an object that is there (a tree, with ModeDir)
+	Mode   Mode   // zero means ModeFile
+	Delete bool   // remove the file or directory; a missing path is no error
+}
+
+// edit is a set of changes as a tree of names. To replace a directory by a file,
+// or the other way round, delete it in the same set.
+type edit struct {
+	gone bool    // what was here is removed first
+	file *Change // then this is put here
+	sub  map[string]*edit
+}
+
+// maxPathParts bounds the depth of a path that rye writes.
+const maxPathParts = 64
+
+// newEdit arranges changes, later ones over earlier ones of the same path.
+func newEdit(changes []Change) (*edit, error) {
+	root := &edit{}
+	for i := range changes {
+		c := &changes[i]
+		if err := checkChange(c); err != nil {
+			return nil, err
+		}
+		at := root
+		for _, name := range strings.Split(c.Path, "/") {
+			if at.sub == nil {
+				at.sub = map[string]*edit{}
+			}
+			next := at.sub[name]
+			if next == nil {
+				next = &edit{}
+				at.sub[name] = next
+			}
+			at = next
+		}
+		if c.Delete {
+			at.gone, at.file, at.sub = true, nil, nil
+		} else {
+			at.file = c
+		}
+	}
+	return root, nil
+}
+
+func checkChange(c *Change) error {
+	parts := strings.Split(c.Path, "/")
+	if len(parts) > maxPathParts {
+		return fault.New(fault.Limit, "path %q: more than %d names", clip(c.Path), maxPathParts)
+	}
+	for _, name := range parts {
+		if err := checkLocalName(name); err != nil {
+			return rewrap(err, "path %q", clip(c.Path))
+		}
+	}
+	switch {
+	case c.Delete:
+	case c.Mode == 0, c.Mode.IsFile():
+	case c.Mode == ModeDir && !c.ID.IsZero():
+	default:
+		return fault.New(fault.Usage, "path %q: mode %o; want a regular file, or a directory by its id", clip(c.Path), uint32(c.Mode))
+	}
+	return nil
+}
+
+// writes reports whether e puts anything anywhere.
+func (e *edit) writes() bool {
+	if e.file != nil {
+		return true
+	}
+	for _, s := range e.sub {
+		if s.writes() {
+			return true
+		}
+	}
+	return false
+}
+
+// editor applies an edit: it reads trees and hands on the objects it makes.
+type editor struct {
+	tree func(OID) ([]Entry, error)
+	add  func(Type, []byte) (OID, error)
+	has  func(OID) bool
+}
+
+// apply returns the tree that e makes of base (zero: the empty tree).
+func (w *editor) apply(base OID, e *edit) (OID, error) {
+	id, err := w.dir(base, e, "")
+	if err == nil && id.IsZero() {
+		return w.add(TypeTree, nil)
+	}
+	return id, err
+}
+
+// dir applies e to one directory. An empty result is the zero OID.
+func (w *editor) dir(base OID, e *edit, prefix string) (OID, error) {
+	var entries []Entry
+	if !base.IsZero() {
+		var err error
+		if entries, err = w.tree(base); err != nil {
+			return OID{}, err
+		}
+	}
+	out := make([]Entry, 0, len(entries)+len(e.sub))
+	changed := false
+	for _, old := range entries {
+		s := e.sub[old.Name]
+		if s == nil {
+			out = append(out, old)
+			continue
+		}
+		now, err := w.entry(old, s, prefix+old.Name)
+		if err != nil {
+			return OID{}, err
+		}
+		changed = changed || now != old
+		if !now.ID.IsZero() {
+			out = append(out, now)
+		}
+	}
+	have := make(map[string]bool, len(entries))
+	for _, old := range entries {
+		have[old.Name] = true
+	}
+	for name, s := range e.sub {
+		if have[name] {
+			continue
+		}
+		now, err := w.entry(Entry{Name: name}, s, prefix+name)
+		if err != nil {
+			return OID{}, err
+		}
+		if !now.ID.IsZero() {
+			out, changed = append(out, now), true
+		}
+	}
+	switch {
+	case len(out) == 0:
+		return OID{}, nil
+	case !changed:
+		return base, nil
+	}
+	raw, err := EncodeTree(out)
+	if err != nil {
+		return OID{}, err
+	}
+	return w.add(TypeTree, raw)
+}
+
+// entry applies e to one name. old has no ID where the name is new; the result
+// has none where it is removed.
+func (w *editor) entry(old Entry, e *edit, path string) (Entry, error) {
+	if e.file == nil && !e.gone && e.sub == nil {
+		return old, nil
+	}
+	now := old
+	if e.gone {
+		now.ID = OID{}
+	}
+	isDir := !now.ID.IsZero() && now.IsDir()
+	if e.sub != nil {
+		if !now.ID.IsZero() && !isDir {
+			if !e.writes() {
+				return now, nil // removes what is not there
+			}
+			if e.file == nil {
+				return now, cannot(path, "a file is in the place of a directory")
+			}
+		}
+		if now.ID.IsZero() || isDir {
+			id, err := w.dir(now.ID, e, path+"/")
+			if err != nil {
+				return now, err
+			}
+			now.ID, now.Mode = id, ModeDir
+			isDir = !id.IsZero()
+		}
+	}
+	if e.file == nil {
+		return now, nil
+	}
+	if isDir && e.file.Mode != ModeDir {
+		return now, cannot(path, "a directory is in the place of a file")
+	}
+	if e.subWrites() {
+		return now, cannot(path, "both a file and a directory are to be there")
+	}
+	return w.put(old.Name, e)
+}
+
+func (e *edit) subWrites() bool {
+	for _, s := range e.sub {
+		if s.writes() {
+			return true
+		}
+	}
+	return false
+}
+
+func cannot(path, why string) error {
+	return fault.New(fault.Conflict, "change %q: %s", clip(path), why)
+}
+
+// put adds the object of a file, once per edit, and returns its entry.
+func (w *editor) put(name string, e *edit) (Entry, error) {
+	mode := e.file.Mode
+	if mode == 0 {
+		mode = ModeFile
+	}
+	if !e.file.ID.IsZero() {
+		if !w.has(e.file.ID) {
+			return Entry{}, notFound("object %s for %q", e.file.ID, clip(e.file.Path))
+		}
+		return Entry{Name: name, Mode: mode, ID: e.file.ID}, nil
+	}
+	id, err := w.add(TypeBlob, e.file.Data)
+	return Entry{Name: name, Mode: mode, ID: id}, err
+}

@@ -1,0 +1,327 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// The files that rye adds to a repository. Git ignores both; the ending of the
+// first keeps git from ever taking it for a ref.
+const (
+	lockName = "rye.lock" // locked by the kernel; holds the record of ref locks
+	tempName = "rye.tmp"  // a directory ("nest") of temporary files per writing process
+)
+
+// errBusy says that another process or Repo holds a kernel lock.
+var errBusy = errors.New("lock is held by another process")
+
+// maxWait bounds waiting for locks when the caller's context does not.
+const maxWait = 60 * time.Second
+
+// writeLock serialises the writers of one repository. A Repo has one.
+type writeLock struct {
+	sem  chan struct{} // of this Repo's goroutines
+	file *os.File      // rye.lock, once opened; used only while sem is held
+}
+
+// lock takes the repository's write lock, mends what a dead process left, and
+// makes sure that this Repo has its nest. The caller must call unlock.
+func (r *Repo) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fault.New(fault.Conflict,
+		"write to %s: another process has held %s for %v", r.dir, lockName, maxWait).Mend("wait for the other rye command, or end it"))
+	defer cancel()
+	w := &r.write
+	select {
+	case w.sem <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if err := r.lockFile(ctx); err != nil {
+		<-w.sem
+		return nil, err
+	}
+	unlock = func() {
+		funlock(w.file)
+		<-w.sem
+	}
+	if err := r.afterLock(); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// lockFile locks rye.lock, again if the file was replaced while we waited.
+func (r *Repo) lockFile(ctx context.Context) error {
+	w := &r.write
+	path := filepath.Join(r.dir, lockName)
+	for {
+		if w.file == nil {
+			f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, permFile)
+			if err != nil {
+				return fault.New(fault.Failed, "open the write lock: %w", err)
+			}
+			w.file = f
+		}
+		if err := flockContext(ctx, w.file); err != nil {
+			w.file = nil // an abandoned wait may still be using it
+			return err
+		}
+		mine, err1 := w.file.Stat()
+		there, err2 := os.Stat(path)
+		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
+			return nil
+		}
+		w.file.Close()
+		w.file = nil
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// flockContext waits for the lock in the kernel, which is fair, and gives up with
+// ctx. It closes f when it fails.
+func flockContext(ctx context.Context, f *os.File) error {
+	err := flock(f, false)
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, errBusy) {
+		f.Close()
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- flock(f, true) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			f.Close()
+		}
+		return err
+	case <-ctx.Done():
+		go func() { // the kernel cannot be asked to stop waiting
+			<-done
+			funlock(f)
+			f.Close()
+		}()
+		return context.Cause(ctx)
+	}
+}
+
+// afterLock runs first whenever the lock was taken.
+func (r *Repo) afterLock() error {
+	if err := r.mendRefLocks(); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return fault.New(fault.Failed, "write to %s: the repository was closed", r.dir)
+	}
+	if r.nest != "" {
+		return nil
+	}
+	return r.makeNest()
+}
+
+// makeNest makes this Repo's own directory for temporary files, under the write
+// lock (and mu), and removes those of dead processes. A nest is in use exactly as long as
+// the kernel's lock on its file "pin" is held.
+func (r *Repo) makeNest() error {
+	top := filepath.Join(r.dir, tempName)
+	if err := os.Mkdir(top, permDir); err != nil && !errors.Is(err, os.ErrExist) {
+		return fault.New(fault.Failed, "make a directory for temporary files: %w", err)
+	}
+	if err := r.cleanNests(top); err != nil {
+		return err
+	}
+	nest := filepath.Join(top, randomName())
+	if err := os.Mkdir(nest, permDir); err != nil {
+		return fault.New(fault.Failed, "make a directory for temporary files: %w", err)
+	}
+	pin, err := create(filepath.Join(nest, pinName), permFile)
+	if err == nil {
+		err = flock(pin, false)
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "make a directory for temporary files: %w", err)
+	}
+	r.nest, r.pin = nest, pin
+	return nil
+}
+
+const pinName = "pin"
+
+// cleanNests removes the nests of dead processes, and the .keep files by which
+// they protected packs from git repack.
+func (r *Repo) cleanNests(top string) error {
+	dead, err := deadNests(top)
+	if err != nil || len(dead) == 0 {
+		return err
+	}
+	// The .keep files go first: a nest that is gone is not looked for again.
+	if err := r.dropKeeps(dead); err != nil {
+		return fault.New(fault.Failed, "look for leftovers: %w", err)
+	}
+	for _, nest := range dead {
+		step()
+		os.RemoveAll(nest) // what cannot be removed now is tried again by the next
+	}
+	return nil
+}
+
+// dropKeeps removes the .keep files that name one of the nests.
+func (r *Repo) dropKeeps(nests []string) error {
+	dir := filepath.Join(r.dir, "objects", "pack")
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if !strings.HasSuffix(n.Name(), ".keep") {
+			continue
+		}
+		k := filepath.Join(dir, n.Name())
+		b, err := readSmall(k, 256)
+		name, ours := strings.CutPrefix(strings.TrimSpace(string(b)), keepPrefix)
+		if err == nil && ours && slices.ContainsFunc(nests, func(n string) bool { return filepath.Base(n) == name }) {
+			if err := remove(k); err != nil && !isMissing(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keepPrefix begins the text of our .keep files; the nest's name follows.
+const keepPrefix = "rye "
+
+func nestIsDead(nest string) bool {
+	f, err := os.OpenFile(filepath.Join(nest, pinName), os.O_RDWR, 0)
+	if err != nil {
+		return isMissing(err) // made under the write lock, which we hold: its maker died
+	}
+	defer f.Close()
+	if flock(f, false) != nil {
+		return false
+	}
+	funlock(f)
+	return true
+}
+
+// ownNest returns the nest and makes it if this Repo has not written before. The
+// caller must not hold the write lock.
+func (r *Repo) ownNest(ctx context.Context) (string, error) {
+	r.mu.Lock()
+	nest := r.nest
+	r.mu.Unlock()
+	if nest != "" {
+		return nest, nil
+	}
+	unlock, err := r.lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nest, nil
+}
+
+// refLock is one lock file that is about to be made: path is relative to the
+// repository, content and mtime are what tells it from the lock of anyone else.
+type refLock struct {
+	path    string
+	content string
+	mtime   int64 // nanoseconds since 1970
+}
+
+// recordRefLocks writes into rye.lock which lock files this process is about to
+// make. The caller syncs it before it makes them.
+func (r *Repo) recordRefLocks(locks []refLock) error {
+	var body bytes.Buffer
+	for _, l := range locks {
+		fmt.Fprintf(&body, "%d %s %s\n", l.mtime, strconv.Quote(l.content), strconv.Quote(l.path))
+	}
+	record := fmt.Appendf(nil, "rye ref locks %010d\n", body.Len())
+	err := step()
+	if err == nil {
+		_, err = r.write.file.WriteAt(append(record, body.Bytes()...), 0)
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "write %s: %w", lockName, err)
+	}
+	return nil
+}
+
+const recordHead = len("rye ref locks 0000000000\n")
+
+// readRefLocks returns the record. What it does not understand it leaves out: the
+// record is only ever used to remove files that match it in every respect.
+func (r *Repo) readRefLocks() ([]refLock, error) {
+	head := make([]byte, recordHead)
+	if n, err := r.write.file.ReadAt(head, 0); n < recordHead {
+		if err == io.EOF {
+			return nil, nil
+		}
+		return nil, fault.New(fault.Failed, "read %s: %w", lockName, err)
+	}
+	var size int
+	if _, err := fmt.Sscanf(string(head), "rye ref locks %d\n", &size); err != nil || size <= 0 || size > 1<<26 {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.NewSectionReader(r.write.file, int64(recordHead), int64(size)))
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read %s: %w", lockName, err)
+	}
+	var locks []refLock
+	for _, line := range strings.Split(string(body), "\n") {
+		var l refLock
+		if n, err := fmt.Sscanf(line, "%d %q %q", &l.mtime, &l.content, &l.path); n == 3 && err == nil {
+			locks = append(locks, l)
+		}
+	}
+	return locks, nil
+}
+
+// mendRefLocks removes lock files that a rye process recorded, made, and did not
+// live to remove. While we hold the write lock no living rye has any, so one that
+// is exactly as recorded is stale; any other is left alone.
+func (r *Repo) mendRefLocks() error {
+	locks, err := r.readRefLocks()
+	if err != nil || len(locks) == 0 {
+		return err
+	}
+	for _, l := range locks {
+		path := filepath.Join(r.dir, filepath.FromSlash(l.path))
+		if !filepath.IsLocal(filepath.FromSlash(l.path)) || !strings.HasSuffix(l.path, ".lock") || !l.matches(path) {
+			continue
+		}
+		if err := remove(path); err != nil && !isMissing(err) {
+			return fault.New(fault.Failed, "remove the stale lock of a dead process: %w", err).Mend("rm %s", path)
+		}
+	}
+	return r.recordRefLocks(nil)
+}
+
+// matches reports whether the file at path is the recorded one.
+func (l refLock) matches(path string) bool {
+	fi, err := os.Lstat(path)
+	if err != nil || !fi.Mode().IsRegular() || fi.ModTime().UnixNano() != l.mtime || fi.Size() != int64(len(l.content)) {
+		return false
+	}
+	b, err := readSmall(path, int64(len(l.content)))
+	return err == nil && string(b) == l.content
+}

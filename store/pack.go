@@ -1,0 +1,452 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// The kinds of pack entries that are not whole objects.
+const (
+	packOfsDelta Type = 6
+	packRefDelta Type = 7
+)
+
+const (
+	packHead = 12
+	// maxChain bounds the deltas below an object in our own packs. git's own
+	// largest is 4095 (pack.depth).
+	maxChain = 4096
+)
+
+// pack is a pack and its index, opened on first use. It is safe for concurrent use.
+type pack struct {
+	path   string // without ".pack"
+	format Format
+
+	mu   sync.Mutex
+	idx  *idxFile
+	file *os.File
+	size int64 // bytes of the pack before its trailer
+	err  error // what opening it said, once and for all; nil while untried
+
+	starts []int64 // where entries begin, sorted, and the end; nil until needed
+	bases  baseCache
+}
+
+// open opens the index, and the pack too when that is asked for. A missing file
+// is reported as missing: a concurrent repack removed it.
+func (p *pack) open(whole bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err != nil {
+		return p.err
+	}
+	if p.idx == nil {
+		x, err := openIdx(p.path+".idx", p.format)
+		if err != nil {
+			return p.failed(err)
+		}
+		p.idx = x
+	}
+	if p.file == nil && whole {
+		f, err := os.Open(p.path + ".pack")
+		if err != nil {
+			return p.failed(err)
+		}
+		if p.size, err = checkPackFile(f, p.idx); err != nil {
+			f.Close()
+			return p.failed(err)
+		}
+		p.file = f
+	}
+	return nil
+}
+
+func (p *pack) failed(err error) error {
+	if !isMissing(err) {
+		p.err = fault.New(fault.Integrity, "read pack %s: %w", p.path, err)
+		return p.err
+	}
+	return err
+}
+
+// checkPackFile compares the ends of a pack with its index and returns its size
+// before the trailer.
+func checkPackFile(f *os.File, x *idxFile) (int64, error) {
+	fi, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := fi.Size() - int64(x.format.size())
+	var head [packHead]byte
+	if _, err := f.ReadAt(head[:], 0); err != nil || size < packHead {
+		return 0, fault.New(fault.Integrity, "cut off")
+	}
+	n, err := parsePackHead(head[:])
+	if err != nil {
+		return 0, err
+	}
+	if int64(n) != x.n {
+		return 0, fault.New(fault.Integrity, "holds %d objects, its index %d", n, x.n)
+	}
+	want, err := x.packSum()
+	if err != nil {
+		return 0, err
+	}
+	got := make([]byte, len(want))
+	if _, err := f.ReadAt(got, size); err != nil {
+		return 0, err
+	}
+	if !bytes.Equal(got, want) {
+		return 0, fault.New(fault.Integrity, "its index belongs to another pack")
+	}
+	return size, nil
+}
+
+// parsePackHead returns the number of objects that a pack claims to hold.
+func parsePackHead(head []byte) (uint32, error) {
+	if string(head[:4]) != "PACK" {
+		return 0, fault.New(fault.Malformed, "pack: does not begin with PACK")
+	}
+	if v := binary.BigEndian.Uint32(head[4:]); v != 2 && v != 3 {
+		return 0, fault.New(fault.Malformed, "pack: version %d, want 2 or 3", v)
+	}
+	return binary.BigEndian.Uint32(head[8:]), nil
+}
+
+func (p *pack) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var err error
+	if p.idx != nil {
+		err = p.idx.close()
+		p.idx = nil
+	}
+	if p.file != nil {
+		if e := p.file.Close(); err == nil {
+			err = e
+		}
+		p.file = nil
+	}
+	return err
+}
+
+// memory returns the index when all of it is in memory; else nil.
+func (p *pack) memory() *idxFile {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.idx == nil || p.err != nil || p.idx.mem.Load() == nil {
+		return nil
+	}
+	return p.idx
+}
+
+// find returns the position of id in the pack's index.
+func (p *pack) find(id OID) (int64, bool, error) {
+	if err := p.open(false); err != nil {
+		return 0, false, err
+	}
+	return p.idx.find(id)
+}
+
+// entryHead is the head of an entry in a pack.
+type entryHead struct {
+	t    Type  // a type of object, or packOfsDelta, packRefDelta
+	size int64 // of what the entry's zlib stream inflates to
+	data int64 // where that stream begins
+	base int64 // packOfsDelta: where its base begins
+	ref  OID   // packRefDelta: its base
+}
+
+// byteReader is what the heads of entries are read from.
+type byteReader interface {
+	io.Reader
+	io.ByteReader
+}
+
+// readEntryHead reads the head of the entry at off and returns how long it is.
+func readEntryHead(r byteReader, off int64, f Format) (h entryHead, n int64, err error) {
+	cut := fault.New(fault.Integrity, "pack entry at %d: cut off", off)
+	c, err := r.ReadByte()
+	if err != nil {
+		return h, 0, cut
+	}
+	n = 1
+	h.t, h.size = Type(c>>4&7), int64(c&15)
+	for shift := 4; c&0x80 != 0; shift += 7 {
+		if c, err = r.ReadByte(); err != nil {
+			return h, 0, cut
+		}
+		n++
+		if shift > 53 {
+			return h, 0, fault.New(fault.Integrity, "pack entry at %d: size of more than 60 bits", off)
+		}
+		h.size |= int64(c&0x7f) << shift
+	}
+	switch h.t {
+	case TypeCommit, TypeTree, TypeBlob, TypeTag:
+	case packOfsDelta:
+		back, m, err := readBack(r)
+		if err != nil || back <= 0 || back > off-packHead {
+			return h, 0, fault.New(fault.Integrity, "pack entry at %d: delta on something before the pack", off)
+		}
+		h.base = off - back
+		n += m
+	case packRefDelta:
+		var b [32]byte
+		if _, err := io.ReadFull(r, b[:f.size()]); err != nil {
+			return h, 0, cut
+		}
+		h.ref = oidOf(b[:f.size()])
+		n += int64(f.size())
+	default:
+		return h, 0, fault.New(fault.Integrity, "pack entry at %d: unknown type %d", off, h.t)
+	}
+	h.data = off + n
+	return h, n, nil
+}
+
+// readBack reads the distance to the base of an offset delta.
+func readBack(r byteReader) (back, n int64, err error) {
+	for n < 9 {
+		c, err := r.ReadByte()
+		if err != nil {
+			return 0, n, err
+		}
+		n++
+		back |= int64(c & 0x7f)
+		if c&0x80 == 0 {
+			return back, n, nil
+		}
+		back = (back + 1) << 7
+	}
+	return 0, n, fault.New(fault.Integrity, "distance of more than 63 bits")
+}
+
+// section returns an inflater at off. Give it back with free.
+func (p *pack) section(off int64) *inflater {
+	return newInflater(io.NewSectionReader(p.file, off, p.size-off))
+}
+
+// head reads the head of the entry at off and checks that off is in the pack.
+func (p *pack) head(off int64) (entryHead, error) {
+	if off < packHead || off >= p.size {
+		return entryHead{}, fault.New(fault.Integrity, "pack entry at %d: outside the pack", off)
+	}
+	var buf [64]byte
+	n := min(int64(len(buf)), p.size-off)
+	if _, err := p.file.ReadAt(buf[:n], off); err != nil {
+		return entryHead{}, err
+	}
+	h, _, err := readEntryHead(bytes.NewReader(buf[:n]), off, p.format)
+	if err == nil && h.t == packRefDelta {
+		h.base, err = p.baseOf(h.ref)
+	}
+	return h, err
+}
+
+// entry reads the head of the entry at off and, when that is a whole object of
+// at most limit bytes, the object: for most of them in one read.
+func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
+	if off < packHead || off >= p.size {
+		return h, nil, fault.New(fault.Integrity, "pack entry at %d: outside the pack", off)
+	}
+	in := p.section(off)
+	defer in.free()
+	if h, _, err = readEntryHead(in.buf, off, p.format); err != nil {
+		return h, nil, err
+	}
+	switch {
+	case h.t == packRefDelta:
+		h.base, err = p.baseOf(h.ref)
+		return h, nil, err
+	case h.t > TypeTag:
+		return h, nil, nil
+	case h.size > limit:
+		return h, nil, tooLarge(h.size, limit)
+	}
+	if err = in.start(); err != nil {
+		return h, nil, err
+	}
+	data, err = in.exactly(h.size)
+	return h, data, err
+}
+
+// baseOf finds the base of a reference delta. On disk it must be in the same pack.
+func (p *pack) baseOf(id OID) (int64, error) {
+	i, ok, err := p.idx.find(id)
+	if err != nil {
+		return 0, err
+	}
+	if !ok {
+		return 0, fault.New(fault.Integrity, "delta on %s, which is not in its pack", id)
+	}
+	return p.idx.offset(i)
+}
+
+// inflate reads the zlib stream of an entry of at most limit bytes.
+func (p *pack) inflate(h entryHead, limit int64) ([]byte, error) {
+	if h.size > limit {
+		return nil, tooLarge(h.size, limit)
+	}
+	in := p.section(h.data)
+	defer in.free()
+	if err := in.start(); err != nil {
+		return nil, err
+	}
+	return in.exactly(h.size)
+}
+
+// stat returns type and size of the object at position i.
+func (p *pack) stat(i int64) (Type, int64, error) {
+	if err := p.open(true); err != nil {
+		return 0, 0, err
+	}
+	off, err := p.idx.offset(i)
+	if err != nil {
+		return 0, 0, err
+	}
+	h, err := p.head(off)
+	if err != nil {
+		return 0, 0, err
+	}
+	size := h.size
+	if h.t > TypeTag {
+		if size, err = p.resultSize(h); err != nil {
+			return 0, 0, err
+		}
+	}
+	for depth := 0; h.t > TypeTag; depth++ {
+		if depth == maxChain {
+			return 0, 0, fault.New(fault.Limit, "more than %d deltas below each other", maxChain)
+		}
+		if h, err = p.head(h.base); err != nil {
+			return 0, 0, err
+		}
+	}
+	return h.t, size, nil
+}
+
+// resultSize inflates as much of a delta as tells the size of its result.
+func (p *pack) resultSize(h entryHead) (int64, error) {
+	in := p.section(h.data)
+	defer in.free()
+	if err := in.start(); err != nil {
+		return 0, err
+	}
+	b := make([]byte, min(h.size, 20))
+	if err := in.fill(b); err != nil {
+		return 0, err
+	}
+	_, size, _, err := deltaSizes(b)
+	return size, err
+}
+
+// load returns the object at position i, not yet hashed.
+func (p *pack) load(i int64, limit int64) (Type, []byte, error) {
+	if err := p.open(true); err != nil {
+		return 0, nil, err
+	}
+	off, err := p.idx.offset(i)
+	if err != nil {
+		return 0, nil, err
+	}
+	h, data, err := p.entry(off, limit)
+	if err != nil || h.t <= TypeTag {
+		return h.t, data, err
+	}
+	if size, err := p.resultSize(h); err != nil {
+		return 0, nil, err
+	} else if size > limit {
+		return 0, nil, tooLarge(size, limit)
+	}
+	return p.loadDelta(h, max(limit, DefaultLimit))
+}
+
+// loadDelta follows the chain of bases down to a whole object (or a base that is
+// cached), then applies the deltas upwards. limit bounds every step.
+func (p *pack) loadDelta(h entryHead, limit int64) (Type, []byte, error) {
+	chain := []entryHead{h}
+	var t Type
+	var data []byte
+	at := h.base
+	for {
+		var ok bool
+		if t, data, ok = p.bases.get(at); ok {
+			break
+		}
+		b, err := p.head(at)
+		if err != nil {
+			return 0, nil, err
+		}
+		if b.t <= TypeTag {
+			if data, err = p.inflate(b, limit); err != nil {
+				return 0, nil, err
+			}
+			t = b.t
+			p.bases.put(at, t, data)
+			break
+		}
+		if len(chain) == maxChain {
+			return 0, nil, fault.New(fault.Limit, "more than %d deltas below each other", maxChain)
+		}
+		chain = append(chain, b)
+		at = b.base
+	}
+	for i := len(chain) - 1; i >= 0; i-- {
+		delta, err := p.inflate(chain[i], limit)
+		if err != nil {
+			return 0, nil, err
+		}
+		if data, err = applyDelta(data, delta, limit); err != nil {
+			return 0, nil, err
+		}
+		if i > 0 {
+			p.bases.put(chain[i-1].base, t, data)
+		}
+	}
+	return t, data, nil
+}
+
+// baseCache remembers the last bases of deltas, so that reading many objects of a
+// chain does not start at its end each time. What it holds is not changed.
+type baseCache struct {
+	mu   sync.Mutex
+	m    map[int64]cachedBase
+	size int
+}
+
+type cachedBase struct {
+	t    Type
+	data []byte
+}
+
+const maxBaseCache = 4 << 20 // bytes per pack
+
+func (c *baseCache) get(off int64) (Type, []byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, ok := c.m[off]
+	return b.t, b.data, ok
+}
+
+func (c *baseCache) put(off int64, t Type, data []byte) {
+	if len(data) > maxBaseCache/8 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.m[off]; ok {
+		return
+	}
+	if c.m == nil || c.size+len(data) > maxBaseCache {
+		c.m, c.size = map[int64]cachedBase{}, 0
+	}
+	c.m[off] = cachedBase{t, data}
+	c.size += len(data)
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"bufio"
+	"context"
+	"hash/crc32"
+	"io"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// PackFor writes a pack stream of what is reachable from want and not from have.
+func (r *Repo) PackFor(ctx context.Context, w io.Writer, want, have []OID) error {
+	got, err := r.Reach(ctx, want, have, ReachOptions{})
+	if err != nil {
+		return err
+	}
+	return r.WritePack(ctx, w, got.Objects)
+}
+
+// WritePack writes a pack stream of exactly the objects ids, each once, in no
+// promised order. What our packs hold whole is copied as it is deflated there,
+// checked by its CRC; many objects are read in the order of the disk.
+func (r *Repo) WritePack(ctx context.Context, w io.Writer, ids []OID) error {
+	ids = uniqueIDs(ids)
+	sum := r.format.new()
+	buf := bufio.NewWriterSize(io.MultiWriter(w, sum), 64<<10)
+	if _, err := buf.Write(packHeader(len(ids))); err != nil {
+		return err
+	}
+	if len(ids) > manyRaw {
+		var err error
+		if ids, err = r.disk.copyMany(ctx, buf, ids); err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := r.writeObject(buf, id); err != nil {
+			return err
+		}
+	}
+	if err := buf.Flush(); err != nil {
+		return err
+	}
+	_, err := w.Write(sum.Sum(nil))
+	return err
+}
+
+func uniqueIDs(ids []OID) []OID {
+	seen := make(map[OID]bool, len(ids))
+	out := make([]OID, 0, len(ids))
+	for _, id := range ids {
+		if !seen[id] {
+			seen[id] = true
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// writeObject appends one object to a pack stream.
+func (r *Repo) writeObject(w *bufio.Writer, id OID) error {
+	raw, err := r.disk.raw(id)
+	if err != nil {
+		return err
+	}
+	if raw != nil {
+		_, err := w.Write(raw)
+		return err
+	}
+	t, size, err := r.Stat(id)
+	if err != nil {
+		return err
+	}
+	if _, data, err := r.Object(id, max(size, 1)); err != nil {
+		return err
+	} else {
+		return writeEntry(w, t, data)
+	}
+}
+
+const (
+	// manyRaw is from how many objects on it pays to hold a pack's index in
+	// memory and to sort its offsets in order to know where each entry ends. For
+	// fewer, the entry is inflated.
+	manyRaw = 256
+	maxRaw  = 64 << 20 // bytes of one entry copied through memory
+)
+
+// raw returns the entry of an object that a pack holds whole; nil where there is
+// none such. Errors mean that nothing can be read at all.
+func (d *diskObjects) raw(id OID) (entry []byte, err error) {
+	if d.hasLoose(id) {
+		return nil, nil
+	}
+	err = d.lookup(id,
+		func() error { return notFound("object %s", id) },
+		func(p *pack, i int64) error {
+			entry, err = p.raw(i)
+			return err
+		})
+	if err != nil && !isMissing(err) {
+		entry, err = nil, nil // let the ordinary way of reading say what is wrong
+	}
+	if isMissing(err) {
+		return nil, nil // loose again, perhaps
+	}
+	return entry, err
+}
+
+// raw returns the bytes of the entry at position i, head included, when it is a
+// whole object of moderate size; else nil.
+func (p *pack) raw(i int64) ([]byte, error) {
+	if err := p.open(true); err != nil {
+		return nil, err
+	}
+	off, err := p.idx.offset(i)
+	if err != nil {
+		return nil, err
+	}
+	h, err := p.head(off)
+	if err != nil || h.t > TypeTag || h.size > maxRaw {
+		return nil, err
+	}
+	end, err := p.endByInflating(h)
+	if err != nil || end-off > maxRaw {
+		return nil, err
+	}
+	b := make([]byte, end-off)
+	if _, err := p.file.ReadAt(b, off); err != nil {
+		return nil, err
+	}
+	want, err := p.idx.crc(i)
+	if err != nil {
+		return nil, err
+	}
+	if crc32.ChecksumIEEE(b) != want {
+		return nil, fault.New(fault.Integrity, "pack entry at %d: CRC does not match", off)
+	}
+	return b, nil
+}
+
+// endByInflating finds where an entry ends by reading through it.
+func (p *pack) endByInflating(h entryHead) (int64, error) {
+	sec := io.NewSectionReader(p.file, h.data, p.size-h.data)
+	in := newInflater(sec)
+	defer in.free()
+	if err := in.start(); err != nil {
+		return 0, err
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(in.z, h.size))
+	if err != nil || n != h.size {
+		return 0, fault.New(fault.Integrity, "pack entry: %d bytes where %d are declared", n, h.size)
+	}
+	if err := in.end(h.size); err != nil {
+		return 0, err
+	}
+	at, err := sec.Seek(0, io.SeekCurrent)
+	return h.data + at - int64(in.buf.Buffered()), err
+}

@@ -1,0 +1,235 @@
+package store
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Quarantine holds a pack from outside: checked, indexed, but not part of the
+// repository. Its Reader sees the pack and the repository. End it with Accept or
+// Discard; a dead process's quarantine is removed by the next writer. After
+// Accept it reads what the repository reads.
+type Quarantine struct {
+	Reader
+	r   *Repo
+	ids []OID // sorted
+	in  map[OID]bool
+	src *packSource
+
+	outside []OID // named by objects of the pack, and not in it; unless !linked
+	linked  bool  // outside is known
+
+	mu   sync.Mutex
+	dir  string // "" once it is gone
+	path string // of the pack, without ".pack"
+	sum  []byte
+	keep *keep
+}
+
+// packSource reads one pack that no repository lists. It is safe for concurrent use.
+type packSource struct {
+	mu sync.RWMutex
+	p  *pack // nil once it is gone
+}
+
+func newQuarantine(r *Repo, dir string, out *packFile, sum []byte) *Quarantine {
+	q := &Quarantine{r: r, dir: dir, path: out.path, sum: sum, in: make(map[OID]bool, len(out.list))}
+	for _, p := range out.list {
+		if !q.in[p.id] {
+			q.in[p.id] = true
+			q.ids = append(q.ids, p.id)
+		}
+	}
+	sort.Slice(q.ids, func(i, j int) bool { return q.ids[i].Compare(q.ids[j]) < 0 })
+	q.src = &packSource{p: &pack{path: out.path, format: r.format}}
+	q.Reader.init(r.format, q.src, r.disk)
+	return q
+}
+
+// use runs f for the object's position; missing when the pack does not have it.
+func (s *packSource) use(id OID, f func(p *pack, i int64) error) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.p == nil {
+		return notFound("object %s", id)
+	}
+	i, ok, err := s.p.find(id)
+	if err != nil {
+		return wrapRead(id, err)
+	}
+	if !ok {
+		return notFound("object %s", id)
+	}
+	if err := f(s.p, i); err != nil {
+		return wrapRead(id, err)
+	}
+	return nil
+}
+
+func (s *packSource) load(id OID, limit int64) (t Type, data []byte, err error) {
+	err = s.use(id, func(p *pack, i int64) error {
+		if t, data, err = p.load(i, limit); err != nil {
+			return err
+		}
+		return compare(p.format, id, t, data)
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	return t, data, nil
+}
+
+func (s *packSource) stat(id OID) (t Type, size int64, err error) {
+	err = s.use(id, func(p *pack, i int64) error {
+		t, size, err = p.stat(i)
+		return err
+	})
+	return t, size, err
+}
+
+func (s *packSource) has(id OID) bool {
+	return s.use(id, func(*pack, int64) error { return nil }) == nil
+}
+
+// close ends reading, before the files are moved or removed.
+func (s *packSource) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.p != nil {
+		s.p.close()
+		s.p = nil
+	}
+}
+
+// Objects returns the ids of everything in the pack, sorted: what came, and the
+// bases that a thin pack left out.
+func (q *Quarantine) Objects() []OID { return append([]OID(nil), q.ids...) }
+
+// Contains reports whether id is in the pack itself.
+func (q *Quarantine) Contains(id OID) bool { return q.in[id] }
+
+// Connected checks that everything reachable from ids is in the quarantine or in
+// the repository. What the repository has is taken to be complete. The error for
+// a hole is fault.Malformed.
+func (q *Quarantine) Connected(ctx context.Context, ids ...OID) error {
+	if q.closed(ctx) {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id OID) bool { return q.in[id] })
+	}
+	return q.walk(ctx, ids)
+}
+
+// closed reports whether everything that any object of the pack names is there.
+// That is known without reading one; where it is not so, a walk finds out whether
+// the hole matters.
+func (q *Quarantine) closed(ctx context.Context) bool {
+	if !q.linked {
+		return false
+	}
+	for _, id := range q.outside {
+		if ctx.Err() != nil || !q.r.Has(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// walk follows every link from ids as far as the pack has it.
+func (q *Quarantine) walk(ctx context.Context, ids []OID) error {
+	seen := make(map[OID]bool, len(q.ids))
+	todo := append([]OID(nil), ids...)
+	for len(todo) > 0 {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if !q.in[id] {
+			if !q.r.Has(id) {
+				return fault.New(fault.Malformed, "object %s is neither in the pack nor in the repository", id)
+			}
+			continue
+		}
+		links, err := q.links(id)
+		if err != nil {
+			return err
+		}
+		todo = append(todo, links...)
+	}
+	return nil
+}
+
+// links returns the ids that an object names.
+func (r *Reader) links(id OID) ([]OID, error) {
+	t, size, err := r.Stat(id)
+	if err != nil || t == TypeBlob {
+		return nil, err
+	}
+	_, data, err := r.Object(id, max(size, 1))
+	if err != nil {
+		return nil, err
+	}
+	ids, err := linksOf(r.format, t, data)
+	if err != nil {
+		return nil, rewrap(err, "%s %s", t, id)
+	}
+	return ids, nil
+}
+
+// Accept moves the pack into the repository, durably. ids must be in the pack or
+// in the repository, else nothing happens. As with Batch.Flush, move the refs and
+// then Release.
+func (q *Quarantine) Accept(ctx context.Context, ids ...OID) error {
+	for _, id := range ids {
+		if !q.Has(id) {
+			return fault.New(fault.Malformed, "accept pack: object %s did not come, and is not here", id)
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dir == "" {
+		return fault.New(fault.Failed, "accept pack: the quarantine is gone")
+	}
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	var err error
+	if len(q.ids) > 0 {
+		q.src.close()
+		q.keep, err = q.r.install(ctx, q.path, q.sum)
+	}
+	q.remove()
+	return err
+}
+
+// Release ends the protection from git repack that Accept began.
+func (q *Quarantine) Release() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.r.release(q.keep)
+	q.keep = nil
+}
+
+// Discard removes the quarantine. After Accept it only releases.
+func (q *Quarantine) Discard() {
+	q.mu.Lock()
+	q.remove()
+	q.mu.Unlock()
+	q.Release()
+}
+
+func (q *Quarantine) remove() {
+	q.src.close()
+	if q.dir != "" {
+		os.RemoveAll(q.dir)
+		q.dir = ""
+	}
+}

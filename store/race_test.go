@@ -1,0 +1,6 @@
+//go:build race
+
+package store
+
+// slowdown is how much more processor time everything takes here.
+const slowdown = 12

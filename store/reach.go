@@ -1,0 +1,415 @@
+package store
+
+import (
+	"container/heap"
+	"context"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// ReachOptions narrows Reach to what a shallow or filtering reader asks for.
+type ReachOptions struct {
+	Depth     int   // commits below each other from each wanted one; 0: all
+	Shallow   []OID // commits whose parents the other side does not have
+	NoBlobs   bool  // filter blob:none
+	NoTrees   bool  // filter tree:0
+	BlobLimit int64 // filter blob:limit: only blobs below this many bytes; 0: no limit
+}
+
+// Reached is what Reach found.
+type Reached struct {
+	Objects   []OID // tags and commits first, newest first; each once
+	Shallow   []OID // commits whose parents were left out because of Depth
+	Unshallow []OID // of ReachOptions.Shallow: commits whose parents are now included
+}
+
+// Reach lists what is reachable from want and, as far as is cheap to know, not
+// from have: every object the other side lacks, perhaps some that it has. Ids in
+// have that are unknown here are passed over; an unknown id in want is an error.
+// Wanted trees and blobs are listed whatever the filter.
+func (r *Reader) Reach(ctx context.Context, want, have []OID, o ReachOptions) (*Reached, error) {
+	w := &reach{r: r, o: o, out: &Reached{}, marks: map[OID]*mark{}, seen: map[OID]bool{}, shallow: map[OID]bool{}}
+	w.deepen = o.Depth > 0 && len(o.Shallow) > 0
+	for _, id := range o.Shallow {
+		w.shallow[id] = true
+	}
+	var rest []OID // wanted trees and blobs
+	for _, id := range want {
+		if err := w.want(id, &rest, 0); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range have {
+		if err := w.have(id); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.paint(ctx); err != nil {
+		return nil, err
+	}
+	if err := w.commits(ctx); err != nil {
+		return nil, err
+	}
+	w.o.NoTrees, w.o.NoBlobs, w.o.BlobLimit = false, false, 0
+	for _, id := range rest {
+		if err := w.single(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return w.out, nil
+}
+
+// mark is what is known of one commit.
+type mark struct {
+	id      OID
+	tree    OID
+	parents []OID
+	when    int64
+	has     bool // the other side has it
+	wanted  bool
+	depth   int  // from the nearest wanted tip, 1 for the tip itself
+	cut     bool // depth ends here: its parents are left out
+	queued  bool
+	counted bool // queued, and counted in wanting
+}
+
+type reach struct {
+	r       *Reader
+	o       ReachOptions
+	out     *Reached
+	marks   map[OID]*mark
+	queue   markQueue
+	wanting int // queued marks whose parents may be wanted
+	order   []*mark
+	seen    map[OID]bool // objects listed, or known to be there
+	shallow map[OID]bool // commits whose parents the other side does not have
+	deepen  bool         // look behind what the other side has, for parents it lacks
+}
+
+// maxTagChain bounds tags of tags.
+const maxTagChain = 16
+
+// want enters one wanted id: commits into the queue, tags and what they name.
+func (w *reach) want(id OID, rest *[]OID, depth int) error {
+	t, _, err := w.r.Stat(id)
+	if err != nil {
+		return err
+	}
+	switch t {
+	case TypeCommit:
+		m, err := w.mark(id)
+		if err != nil {
+			return err
+		}
+		m.wanted, m.depth = true, 1
+		w.push(m)
+	case TypeTag:
+		if depth == maxTagChain {
+			return fault.New(fault.Limit, "tag %s: more than %d tags of tags", id, maxTagChain)
+		}
+		raw, err := w.r.typed(id, TypeTag, MaxCommitSize)
+		if err != nil {
+			return err
+		}
+		tag, err := ParseTag(raw)
+		if err != nil {
+			return rewrap(err, "tag %s", id)
+		}
+		w.list(id)
+		return w.want(tag.Target, rest, depth+1)
+	default:
+		*rest = append(*rest, id)
+	}
+	return nil
+}
+
+// have enters one id that the other side has.
+func (w *reach) have(id OID) error {
+	t, _, err := w.r.Stat(id)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if t != TypeCommit {
+		w.seen[id] = true
+		return nil
+	}
+	m, err := w.mark(id)
+	if err != nil {
+		return err
+	}
+	w.has(m)
+	return nil
+}
+
+func (w *reach) list(id OID) {
+	if !w.seen[id] {
+		w.seen[id] = true
+		w.out.Objects = append(w.out.Objects, id)
+	}
+}
+
+// mark reads the links of a commit, once.
+func (w *reach) mark(id OID) (*mark, error) {
+	if m := w.marks[id]; m != nil {
+		return m, nil
+	}
+	raw, err := w.r.typed(id, TypeCommit, MaxCommitSize)
+	if err != nil {
+		return nil, err
+	}
+	m := &mark{id: id}
+	if m.tree, m.parents, m.when, err = commitLinks(raw); err != nil {
+		return nil, rewrap(err, "commit %s", id)
+	}
+	w.marks[id] = m
+	return m, nil
+}
+
+// push queues m, or counts it when it is queued already and is now wanted.
+func (w *reach) push(m *mark) {
+	if m.wanted && (!m.has || w.deepen) && !m.counted {
+		m.counted = true
+		w.wanting++
+	}
+	if !m.queued {
+		m.queued = true
+		heap.Push(&w.queue, m)
+	}
+}
+
+// has marks a commit as had. When it was queued as wanted, that wish ends.
+func (w *reach) has(m *mark) {
+	if m.has {
+		return
+	}
+	m.has = true
+	if m.counted && !w.deepen {
+		m.counted = false
+		w.wanting--
+	}
+	w.push(m)
+}
+
+// paint walks from both sides, newest first, until nothing is left that is
+// wanted and may not be had. Clocks that run backwards make it list more than
+// needed, never less.
+func (w *reach) paint(ctx context.Context) error {
+	for w.wanting > 0 {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		m := heap.Pop(&w.queue).(*mark)
+		m.queued = false
+		if m.counted {
+			m.counted = false
+			w.wanting--
+		}
+		has, wants := m.has, m.wanted && (!m.has || w.deepen)
+		if wants {
+			w.order = append(w.order, m)
+			m.cut = w.o.Depth > 0 && m.depth >= w.o.Depth && len(m.parents) > 0
+			wants = !m.cut
+		}
+		if w.shallow[m.id] {
+			has, wants = false, wants && w.deepen
+		}
+		for _, p := range m.parents {
+			if err := w.parent(m, p, has, wants); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parent hands on to a parent of m that it is had, or wanted.
+func (w *reach) parent(m *mark, id OID, has, wants bool) error {
+	if !has && !wants {
+		return nil
+	}
+	p, err := w.mark(id)
+	if isMissing(err) && !wants {
+		return nil // a partial repository need not have what both sides have
+	}
+	if err != nil {
+		return err
+	}
+	if has {
+		w.has(p)
+	}
+	if !wants {
+		return nil
+	}
+	nearer := p.depth == 0 || m.depth+1 < p.depth
+	if nearer {
+		p.depth = m.depth + 1
+	}
+	if !p.wanted || nearer && w.o.Depth > 0 {
+		p.wanted = true
+		if !p.has || w.deepen {
+			w.push(p)
+		}
+	}
+	return nil
+}
+
+// commits lists the wanted commits and then what their trees add.
+func (w *reach) commits(ctx context.Context) error {
+	var list []*mark
+	for _, m := range w.order {
+		if m.has || w.seen[m.id] {
+			continue
+		}
+		w.list(m.id)
+		list = append(list, m)
+	}
+	for _, m := range w.order {
+		if m.cut && !m.has && !w.shallow[m.id] {
+			w.shallow[m.id] = true
+			w.out.Shallow = append(w.out.Shallow, m.id)
+		}
+	}
+	if err := w.unshallow(); err != nil {
+		return err
+	}
+	for i := len(list) - 1; i >= 0; i-- { // oldest first: later trees then add little
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		if err := w.commitTree(list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unshallow finds the commits that the other side had cut off and now gets the
+// parents of. It has their trees, so what those share is not sent again.
+func (w *reach) unshallow() error {
+	if !w.deepen {
+		return nil
+	}
+	for _, id := range w.o.Shallow {
+		m := w.marks[id]
+		if m == nil || !m.wanted || m.cut {
+			continue
+		}
+		w.out.Unshallow = append(w.out.Unshallow, id)
+		err := w.r.Walk(m.tree, func(_ string, e Entry) error {
+			if e.IsDir() && w.seen[e.ID] {
+				return SkipDir
+			}
+			w.seen[e.ID] = true
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commitTree lists what the tree of m adds to that of its first parent, when the
+// other side will have that one, else all of it.
+func (w *reach) commitTree(m *mark) error {
+	var base OID
+	if len(m.parents) > 0 {
+		if p := w.marks[m.parents[0]]; p != nil && (p.has || w.seen[p.id] && !m.cut) {
+			base = p.tree
+		}
+	}
+	return w.tree(m.tree, base, 0)
+}
+
+// tree lists the objects of a tree that base does not have at the same place.
+func (w *reach) tree(id, base OID, depth int) error {
+	if w.o.NoTrees || id == base || w.seen[id] {
+		return nil
+	}
+	if depth == maxTreeDepth {
+		return fault.New(fault.Limit, "tree deeper than %d directories", maxTreeDepth)
+	}
+	entries, err := w.r.Tree(id)
+	if err != nil {
+		return err
+	}
+	old, err := w.r.treeOrNone(base)
+	if err != nil {
+		if !isMissing(err) {
+			return err
+		}
+		old = nil
+	}
+	w.list(id)
+	for _, e := range entries {
+		for len(old) > 0 && less(old[0], e) {
+			old = old[1:]
+		}
+		var was OID
+		if len(old) > 0 && old[0].Name == e.Name && old[0].IsDir() == e.IsDir() {
+			was = old[0].ID
+		}
+		if err := w.entry(e, was, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *reach) entry(e Entry, was OID, depth int) error {
+	switch {
+	case e.ID == was || w.seen[e.ID] || e.Mode == ModeGitlink:
+		return nil
+	case e.IsDir():
+		return w.tree(e.ID, was, depth+1)
+	case w.o.NoBlobs:
+		return nil
+	}
+	if w.o.BlobLimit > 0 {
+		_, size, err := w.r.Stat(e.ID)
+		if err != nil || size >= w.o.BlobLimit {
+			return err
+		}
+	}
+	w.list(e.ID)
+	return nil
+}
+
+// single lists a wanted tree or blob.
+func (w *reach) single(ctx context.Context, id OID) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	t, _, err := w.r.Stat(id)
+	if err != nil {
+		return err
+	}
+	if t == TypeTree {
+		return w.tree(id, OID{}, 0)
+	}
+	w.list(id)
+	return nil
+}
+
+// markQueue is a heap, newest commit first; what is had comes before what is
+// wanted at the same second.
+type markQueue []*mark
+
+func (q markQueue) Len() int { return len(q) }
+func (q markQueue) Less(i, j int) bool {
+	if q[i].when != q[j].when {
+		return q[i].when > q[j].when
+	}
+	return q[i].has && !q[j].has
+}
+func (q markQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *markQueue) Push(x any)   { *q = append(*q, x.(*mark)) }
+func (q *markQueue) Pop() any {
+	old := *q
+	m := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return m
+}

@@ -1,0 +1,230 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// DefaultLimit is the size limit, in bytes, where a caller gives 0.
+const DefaultLimit = 64 << 20
+
+// Reader reads objects. Repo and Quarantine embed one, so both have its methods,
+// and code that only reads takes a *Reader. It is safe for concurrent use.
+type Reader struct {
+	format  Format
+	sources []source
+
+	mu    sync.Mutex
+	trees map[OID][]byte // verified bytes of trees read lately; not changed
+	kept  int            // bytes in trees
+}
+
+// source is a place that has objects. load compares bytes and id. Errors for an
+// object that is not there satisfy isMissing.
+type source interface {
+	load(id OID, limit int64) (Type, []byte, error)
+	stat(id OID) (Type, int64, error)
+	has(id OID) bool
+}
+
+func (r *Reader) init(f Format, sources ...source) { r.format, r.sources = f, sources }
+
+// Format returns the hash that names the objects.
+func (r *Reader) Format() Format { return r.format }
+
+// Object returns the type and bytes of id. The bytes were hashed and compared
+// with id, and are the caller's. An object larger than limit bytes (0 means
+// DefaultLimit) is refused with fault.Limit before it is inflated; a missing one
+// with fault.NotFound (ErrNotExist); bytes that do not match with fault.Integrity.
+func (r *Reader) Object(id OID, limit int64) (Type, []byte, error) {
+	if limit <= 0 {
+		limit = DefaultLimit
+	}
+	for _, s := range r.sources {
+		t, data, err := s.load(id, limit)
+		if err == nil || !isMissing(err) {
+			return t, data, err
+		}
+	}
+	return 0, nil, notFound("object %s", id)
+}
+
+// Stat returns the type and size of id from its header, without checking its bytes.
+func (r *Reader) Stat(id OID) (Type, int64, error) {
+	for _, s := range r.sources {
+		t, size, err := s.stat(id)
+		if err == nil || !isMissing(err) {
+			return t, size, err
+		}
+	}
+	return 0, 0, notFound("object %s", id)
+}
+
+// Has reports whether id is there.
+func (r *Reader) Has(id OID) bool {
+	for _, s := range r.sources {
+		if s.has(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// typed is Object for what must be of type want.
+func (r *Reader) typed(id OID, want Type, limit int64) ([]byte, error) {
+	t, data, err := r.Object(id, limit)
+	if err != nil {
+		return nil, err
+	}
+	if t != want {
+		return nil, fault.New(fault.Malformed, "object %s is a %s, want a %s", id, t, want)
+	}
+	return data, nil
+}
+
+// Blob is Object for what must be a blob.
+func (r *Reader) Blob(id OID, limit int64) ([]byte, error) { return r.typed(id, TypeBlob, limit) }
+
+// Commit reads and splits a commit. See ParseCommit for what is accepted.
+func (r *Reader) Commit(id OID) (*Commit, error) {
+	raw, err := r.typed(id, TypeCommit, MaxCommitSize)
+	if err != nil {
+		return nil, err
+	}
+	c, err := ParseCommit(raw)
+	if err == nil && int(c.Tree.n) != r.format.size() {
+		err = fault.New(fault.Malformed, "parse commit: ids of another object format")
+	}
+	if err != nil {
+		return nil, fault.New(fault.CodeOf(err), "commit %s: %w", id, err)
+	}
+	c.ID = id
+	return c, nil
+}
+
+// maxKeptTrees bounds the bytes of trees kept by a Reader.
+const maxKeptTrees = 2 << 20
+
+// rawTree returns the verified bytes of a tree, which must not be changed.
+func (r *Reader) rawTree(id OID) ([]byte, error) {
+	r.mu.Lock()
+	raw, ok := r.trees[id]
+	r.mu.Unlock()
+	if ok {
+		return raw, nil
+	}
+	raw, err := r.typed(id, TypeTree, MaxTreeSize)
+	if err != nil || len(raw) > maxKeptTrees/4 {
+		return raw, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.trees == nil || r.kept+len(raw) > maxKeptTrees {
+		r.trees, r.kept = map[OID][]byte{}, 0
+	}
+	if _, ok := r.trees[id]; !ok {
+		r.trees[id] = raw
+		r.kept += len(raw)
+	}
+	return raw, nil
+}
+
+// Tree returns the entries of a tree, in git's order. See ParseTree for what is accepted.
+func (r *Reader) Tree(id OID) ([]Entry, error) {
+	raw, err := r.rawTree(id)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := ParseTree(r.format, raw)
+	if err != nil {
+		return nil, fault.New(fault.CodeOf(err), "tree %s: %w", id, err)
+	}
+	return entries, nil
+}
+
+// Lookup returns the entry at path ("a/b/c", no leading slash) below tree. "" is
+// the tree itself. Missing: fault.NotFound (ErrNotExist).
+func (r *Reader) Lookup(tree OID, path string) (Entry, error) {
+	e := Entry{Mode: ModeDir, ID: tree}
+	for rest := path; rest != ""; {
+		name, more, slash := strings.Cut(rest, "/")
+		if name == "" || slash && more == "" {
+			return Entry{}, fault.New(fault.Usage, "path %q: empty name", clip(path))
+		}
+		if !e.IsDir() {
+			return Entry{}, notFound("path %q", clip(path))
+		}
+		raw, err := r.rawTree(e.ID)
+		if err != nil {
+			return Entry{}, treeOfRepo(e.ID, err)
+		}
+		next, ok, err := findEntry(r.format, raw, name)
+		if err != nil {
+			return Entry{}, fault.New(fault.CodeOf(err), "tree %s: %w", e.ID, err)
+		}
+		if !ok {
+			return Entry{}, notFound("path %q", clip(path))
+		}
+		e, rest = next, more
+	}
+	return e, nil
+}
+
+// treeOfRepo keeps apart a path that is not in a tree and a tree that is not in
+// the repository: the second is damage, or a partial repository.
+func treeOfRepo(id OID, err error) error {
+	if isMissing(err) {
+		return fault.New(fault.Integrity, "tree %s is not in the repository", id)
+	}
+	return err
+}
+
+// SkipDir, returned by a visit function for a directory, leaves that directory
+// out. SkipAll ends a walk without error. They are those of io/fs.
+var (
+	SkipDir = fs.SkipDir
+	SkipAll = fs.SkipAll
+)
+
+// maxTreeDepth bounds walks through trees, which may be hostile.
+const maxTreeDepth = 256
+
+// Walk calls visit for every entry below tree in git's order, directories before
+// what they hold. It reads every occurrence of a subtree that occurs many times:
+// for trees from outside call CheckContent first.
+func (r *Reader) Walk(tree OID, visit func(path string, e Entry) error) error {
+	err := r.walk(tree, "", 0, visit)
+	if errors.Is(err, SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func (r *Reader) walk(tree OID, prefix string, depth int, visit func(string, Entry) error) error {
+	if depth == maxTreeDepth {
+		return fault.New(fault.Limit, "tree deeper than %d directories", maxTreeDepth)
+	}
+	entries, err := r.Tree(tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		err := visit(prefix+e.Name, e)
+		if e.IsDir() && errors.Is(err, SkipDir) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if err := r.walk(e.ID, prefix+e.Name+"/", depth+1, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

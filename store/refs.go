@@ -1,0 +1,166 @@
+package store
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Ref is a ref and where it points.
+type Ref struct {
+	Name string
+	ID   OID
+}
+
+const (
+	maxRefFile  = 4096 // bytes
+	maxSymlinks = 5    // symbolic refs below each other, as in git
+)
+
+// Ref returns where name points. Missing: fault.NotFound (ErrNotExist). A ref
+// file that holds nothing sensible is fault.Integrity, never "missing".
+func (r *Repo) Ref(name string) (OID, error) {
+	for range maxSymlinks {
+		if err := CheckRefName(name); err != nil {
+			return OID{}, err
+		}
+		id, target, err := r.rawRef(name)
+		if err != nil {
+			return OID{}, err
+		}
+		if target == "" {
+			if id.IsZero() {
+				return OID{}, notFound("ref %s", name)
+			}
+			return id, nil
+		}
+		name = target
+	}
+	return OID{}, fault.New(fault.Integrity, "ref %s: symbolic refs more than %d deep", name, maxSymlinks)
+}
+
+// rawRef reads a ref: its id, or the target of a symbolic ref, or neither when it
+// does not exist. The loose file comes first, then packed-refs: git pack-refs
+// writes the second before it removes the first, so a ref is never missed.
+func (r *Repo) rawRef(name string) (id OID, target string, err error) {
+	id, target, err = r.looseRef(name)
+	if err != nil || !id.IsZero() || target != "" {
+		return id, target, err
+	}
+	id, err = r.packedRefID(name)
+	return id, "", err
+}
+
+// looseRef reads the file of a ref; neither id nor target when there is none.
+func (r *Repo) looseRef(name string) (OID, string, error) {
+	path := filepath.Join(r.dir, filepath.FromSlash(name))
+	fi, err := os.Lstat(path)
+	if isMissing(err) || err != nil && isNotDir(err) || err == nil && fi.IsDir() {
+		return OID{}, "", nil
+	}
+	if err == nil && !fi.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	var b []byte
+	if err == nil {
+		b, err = readSmall(path, maxRefFile)
+	}
+	if isMissing(err) || err != nil && isNotDir(err) {
+		return OID{}, "", nil
+	}
+	if err != nil {
+		return OID{}, "", fault.New(fault.Integrity, "read ref %s: %w", name, err)
+	}
+	id, target, err := parseRef(string(b), r.format)
+	if err != nil {
+		return OID{}, "", fault.New(fault.Integrity, "read ref %s: %w", name, err).
+			Mend("git update-ref %s <the right commit>", name)
+	}
+	return id, target, nil
+}
+
+// parseRef reads the text of a loose ref.
+func parseRef(text string, f Format) (OID, string, error) {
+	line := strings.TrimRight(text, " \t\r\n")
+	if target, ok := strings.CutPrefix(line, "ref:"); ok {
+		return OID{}, strings.TrimLeft(target, " \t"), nil
+	}
+	id, ok := parseHex(line)
+	if !ok || int(id.n) != f.size() {
+		return OID{}, "", fault.New(fault.Integrity, "its file holds %q", clip(line))
+	}
+	return id, "", nil
+}
+
+// Refs lists the refs whose names begin with prefix ("refs/" for all), sorted.
+// Names that CheckRefName refuses are left out, symbolic refs are followed, and
+// those that lead nowhere are left out.
+func (r *Repo) Refs(prefix string) ([]Ref, error) {
+	if !strings.HasPrefix(prefix, "refs/") {
+		return nil, fault.New(fault.Usage, "refs below %q: want a prefix that begins with refs/", clip(prefix))
+	}
+	found := map[string]OID{}
+	if err := r.looseRefs(prefix, found); err != nil {
+		return nil, err
+	}
+	_, packed, err := r.readPackedRefs()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range packed {
+		if _, ok := found[p.name]; !ok && strings.HasPrefix(p.name, prefix) && CheckRefName(p.name) == nil {
+			found[p.name] = p.id
+		}
+	}
+	refs := make([]Ref, 0, len(found))
+	for name, id := range found {
+		if !id.IsZero() {
+			refs = append(refs, Ref{name, id})
+		}
+	}
+	sort.Slice(refs, func(i, j int) bool { return refs[i].Name < refs[j].Name })
+	return refs, nil
+}
+
+// looseRefs walks the directory that prefix leads into.
+func (r *Repo) looseRefs(prefix string, found map[string]OID) error {
+	top := prefix[:strings.LastIndexByte(prefix, '/')]
+	if top != "refs" && CheckRefName(top) != nil {
+		return nil // no ref can be there, and the path could lead out of the repository
+	}
+	root := filepath.Join(r.dir, filepath.FromSlash(top))
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if isMissing(err) || isNotDir(err) {
+				return nil // removed or packed while we walk
+			}
+			return fault.New(fault.Failed, "list refs: %w", err)
+		}
+		rel, err := filepath.Rel(r.dir, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if d.IsDir() || !strings.HasPrefix(name, prefix) || CheckRefName(name) != nil {
+			return nil
+		}
+		id, target, err := r.looseRef(name)
+		if err != nil {
+			return err
+		}
+		if target != "" {
+			if id, err = r.Ref(target); err != nil {
+				id = OID{} // leads nowhere
+			}
+		}
+		if target != "" || !id.IsZero() {
+			found[name] = id
+		}
+		return nil
+	})
+}

@@ -1,0 +1,254 @@
+package store
+
+import (
+	"bytes"
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Mode is the mode of a tree entry, as git writes it.
+type Mode uint32
+
+// The modes that git knows. Only ModeDir, ModeFile and ModeExec may come from outside.
+const (
+	ModeDir     Mode = 0o040000
+	ModeFile    Mode = 0o100644
+	ModeExec    Mode = 0o100755
+	ModeSymlink Mode = 0o120000
+	ModeGitlink Mode = 0o160000
+)
+
+// IsFile reports whether m is a regular file, executable or not.
+func (m Mode) IsFile() bool { return m == ModeFile || m == ModeExec }
+
+// Entry is one name in a tree.
+type Entry struct {
+	Name string
+	Mode Mode
+	ID   OID
+}
+
+// IsDir reports whether the entry is a subtree.
+func (e Entry) IsDir() bool { return e.Mode == ModeDir }
+
+// Type returns the type of the object that the entry names.
+func (e Entry) Type() Type {
+	switch e.Mode {
+	case ModeDir:
+		return TypeTree
+	case ModeGitlink:
+		return TypeCommit
+	}
+	return TypeBlob
+}
+
+// Bounds of a tree object.
+const (
+	MaxTreeSize    = 64 << 20 // bytes
+	MaxTreeEntries = 1 << 20
+	maxName        = 4096 // bytes of one name that git may have written
+)
+
+// ParseTree reads a tree as git writes it: the five modes without leading zero,
+// names without "/" and NUL, sorted, each once. It judges names no further; that
+// is the work of CheckTree. Whatever it accepts, EncodeTree gives back byte for
+// byte. Errors are fault.Malformed.
+func ParseTree(f Format, raw []byte) ([]Entry, error) {
+	if len(raw) > MaxTreeSize {
+		return nil, fault.New(fault.Limit, "parse tree: %d bytes, at most %d are read", len(raw), MaxTreeSize)
+	}
+	entries := make([]Entry, 0, min(len(raw)/36, 4096))
+	for len(raw) > 0 {
+		e, rest, err := nextEntry(f, raw)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(entries); n > 0 && !less(entries[n-1], e) {
+			return nil, fault.New(fault.Malformed, "parse tree: %q does not sort after %q", clip(e.Name), clip(entries[n-1].Name))
+		}
+		if len(entries) == MaxTreeEntries {
+			return nil, fault.New(fault.Limit, "parse tree: more than %d entries", MaxTreeEntries)
+		}
+		entries, raw = append(entries, e), rest
+	}
+	if err := checkUnique(entries); err != nil {
+		return nil, err
+	}
+	return entries, nil
+}
+
+// checkUnique finds a file and a directory of one name, which sort apart.
+func checkUnique(entries []Entry) error {
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		asFile := Entry{Name: e.Name, Mode: ModeFile}
+		i := sort.Search(len(entries), func(i int) bool { return !less(entries[i], asFile) })
+		if i < len(entries) && entries[i].Name == e.Name && !entries[i].IsDir() {
+			return fault.New(fault.Malformed, "parse tree: %q twice", clip(e.Name))
+		}
+	}
+	return nil
+}
+
+// nextEntry splits the first entry off raw.
+func nextEntry(f Format, raw []byte) (Entry, []byte, error) {
+	mode, name, id, rest, ok := splitEntry(f, raw)
+	if !ok {
+		return Entry{}, nil, fault.New(fault.Malformed, "parse tree: entry cut off, or without mode or name")
+	}
+	e := Entry{Name: string(name), Mode: mode, ID: oidOf(id)}
+	switch {
+	case len(name) > maxName:
+		return e, nil, fault.New(fault.Malformed, "parse tree: name of %d bytes", len(name))
+	case bytes.IndexByte(name, '/') >= 0:
+		return e, nil, fault.New(fault.Malformed, "parse tree: name %q holds a slash", clip(e.Name))
+	case e.ID.IsZero():
+		return e, nil, fault.New(fault.Malformed, "parse tree: %q has no object", clip(e.Name))
+	}
+	switch mode {
+	case ModeDir, ModeFile, ModeExec, ModeSymlink, ModeGitlink:
+		return e, rest, nil
+	}
+	return e, nil, fault.New(fault.Malformed, "parse tree: %q has mode %o", clip(e.Name), uint32(mode))
+}
+
+// splitEntry cuts "<octal mode> <name>\0<id>" without judging it.
+func splitEntry(f Format, raw []byte) (mode Mode, name, id, rest []byte, ok bool) {
+	sp := 0
+	for sp < len(raw) && sp < 7 && raw[sp] >= '0' && raw[sp] <= '7' {
+		mode = mode<<3 | Mode(raw[sp]-'0')
+		sp++
+	}
+	if sp == 0 || raw[0] == '0' || sp >= len(raw) || raw[sp] != ' ' {
+		return 0, nil, nil, nil, false
+	}
+	raw = raw[sp+1:]
+	nul := bytes.IndexByte(raw, 0)
+	if nul <= 0 || len(raw) < nul+1+f.size() {
+		return 0, nil, nil, nil, false
+	}
+	end := nul + 1 + f.size()
+	return mode, raw[:nul], raw[nul+1 : end], raw[end:], true
+}
+
+// findEntry looks for one name without allocating the others.
+func findEntry(f Format, raw []byte, name string) (Entry, bool, error) {
+	for len(raw) > 0 {
+		mode, n, id, rest, ok := splitEntry(f, raw)
+		if !ok {
+			return Entry{}, false, fault.New(fault.Malformed, "parse tree: entry cut off, or without mode or name")
+		}
+		if string(n) == name {
+			return Entry{Name: name, Mode: mode, ID: oidOf(id)}, true, nil
+		}
+		raw = rest
+	}
+	return Entry{}, false, nil
+}
+
+// less is git's order of tree entries: by bytes, a directory as if its name
+// ended in "/".
+func less(a, b Entry) bool {
+	n := min(len(a.Name), len(b.Name))
+	if c := strings.Compare(a.Name[:n], b.Name[:n]); c != 0 {
+		return c < 0
+	}
+	return tail(a, n) < tail(b, n)
+}
+
+func tail(e Entry, n int) int {
+	switch {
+	case n < len(e.Name):
+		return int(e.Name[n])
+	case e.IsDir():
+		return '/'
+	}
+	return 0
+}
+
+// EncodeTree sorts entries in place and returns the bytes of their tree. It
+// refuses names and modes that git fsck would refuse.
+func EncodeTree(entries []Entry) ([]byte, error) {
+	sort.Slice(entries, func(i, j int) bool { return less(entries[i], entries[j]) })
+	size := 0
+	for _, e := range entries {
+		size += len(e.Name) + 8 + int(e.ID.n)
+	}
+	b := make([]byte, 0, size)
+	for i, e := range entries {
+		if err := checkEncodable(e); err != nil {
+			return nil, err
+		}
+		if e.ID.n != entries[0].ID.n {
+			return nil, fault.New(fault.Malformed, "encode tree: %q is of another object format", clip(e.Name))
+		}
+		if i > 0 && !less(entries[i-1], e) {
+			return nil, fault.New(fault.Malformed, "encode tree: %q twice", clip(e.Name))
+		}
+		b = appendOctal(b, e.Mode)
+		b = append(b, ' ')
+		b = append(b, e.Name...)
+		b = append(b, 0)
+		b = append(b, e.ID.b[:e.ID.n]...)
+	}
+	return b, checkUnique(entries)
+}
+
+func appendOctal(b []byte, m Mode) []byte {
+	if m == ModeDir {
+		return append(b, "40000"...)
+	}
+	for shift := 15; shift >= 0; shift -= 3 {
+		b = append(b, '0'+byte(m>>shift)&7)
+	}
+	return b
+}
+
+func checkEncodable(e Entry) error {
+	switch e.Mode {
+	case ModeDir, ModeFile, ModeExec, ModeSymlink, ModeGitlink:
+	default:
+		return fault.New(fault.Malformed, "encode tree: %q has mode %o", clip(e.Name), uint32(e.Mode))
+	}
+	if e.ID.IsZero() {
+		return fault.New(fault.Malformed, "encode tree: %q has no object", clip(e.Name))
+	}
+	return checkLocalName(e.Name)
+}
+
+// checkLocalName is the rule for names that rye itself writes for its user: what
+// git, in strict mode, and every file system can hold. Much wider than CheckName.
+func checkLocalName(name string) error {
+	lower := strings.ToLower(name)
+	switch {
+	case name == "", name == ".", name == "..":
+		return fault.New(fault.Malformed, "name %q cannot stand in a tree", name)
+	case len(name) > 255:
+		return fault.New(fault.Malformed, "name %q: longer than 255 bytes", clip(name))
+	case !utf8.ValidString(name):
+		return fault.New(fault.Malformed, "name %q: not UTF-8", clip(name))
+	case strings.ContainsAny(name, "/\\:\x7f") || strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) >= 0:
+		return fault.New(fault.Malformed, "name %q: holds a slash, backslash, colon or control character", clip(name))
+	case strings.HasPrefix(lower, "git~"), isDotGit(lower):
+		return fault.New(fault.Malformed, "name %q: means git's own directory on some file systems", clip(name))
+	}
+	return nil
+}
+
+// isDotGit recognises .git as NTFS and HFS+ do: trailing dots and blanks, and
+// characters that they ignore.
+func isDotGit(lower string) bool {
+	kept := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
+			return -1
+		}
+		return r
+	}, lower)
+	return strings.TrimRight(kept, ". ") == ".git"
+}
