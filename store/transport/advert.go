@@ -1,0 +1,192 @@
+package transport
+
+import (
+	"io"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// agent is how both sides of this package introduce themselves.
+const agent = "rye/1"
+
+// The two services of a git server.
+const (
+	uploadPack  = "git-upload-pack"
+	receivePack = "git-receive-pack"
+)
+
+// caps are the capabilities that a server offers: name to value, "" for none.
+// Of a name given more than once the last value counts.
+type caps map[string]string
+
+func (c caps) has(name string) bool { _, ok := c[name]; return ok }
+
+// feature reports whether the space-separated value of name lists word, as in
+// "fetch=shallow filter".
+func (c caps) feature(name, word string) bool {
+	for _, f := range strings.Fields(c[name]) {
+		if f == word {
+			return true
+		}
+	}
+	return false
+}
+
+func (c caps) add(s string) {
+	name, value, _ := strings.Cut(s, "=")
+	if name != "" {
+		c[name] = value
+	}
+}
+
+// checkFormat refuses a repository whose object ids we cannot read.
+func (c caps) checkFormat() error {
+	if f := c["object-format"]; f != "" && f != "sha1" && f != "sha256" {
+		return fault.New(fault.Usage, "remote keeps objects in format %q; want sha1 or sha256", cleanText(f))
+	}
+	return nil
+}
+
+// advert is what a server says first.
+type advert struct {
+	version int // 0, 1 or 2
+	caps    caps
+	refs    map[string]store.OID // versions 0 and 1 only; by names that validRef accepts, and HEAD
+	head    string               // the branch that HEAD points at, when the server tells
+}
+
+// advertLimit bounds an advertisement, in refs.
+const advertLimit = 1 << 20
+
+// readAdvert reads the advertisement of service. Refs whose name is not under
+// one of the prefixes are dropped while reading; no prefix keeps all.
+func readAdvert(p *pktReader, service string, prefixes []string) (*advert, error) {
+	kind, line, err := p.line()
+	if err != nil {
+		return nil, eofIsSilence(err)
+	}
+	if line == "# service="+service { // smart HTTP, before versions 0 and 1
+		if kind, _, err = p.line(); err != nil || kind != pktFlush {
+			return nil, malformedAdvert("no flush after the service line", err)
+		}
+		if kind, line, err = p.line(); err != nil {
+			return nil, eofIsSilence(err)
+		}
+	}
+	a := &advert{caps: caps{}, refs: map[string]store.OID{}}
+	switch line {
+	case "version 2":
+		a.version = 2
+		return a, readCaps2(p, a.caps)
+	case "version 1":
+		a.version = 1
+		if kind, line, err = p.line(); err != nil {
+			return nil, eofIsSilence(err)
+		}
+	}
+	if err := a.readRefs(p, kind, line, prefixes); err != nil {
+		return nil, err
+	}
+	return a, a.caps.checkFormat()
+}
+
+func eofIsSilence(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return fault.New(fault.Network, "remote closed the connection without an answer")
+	}
+	return err
+}
+
+func malformedAdvert(why string, err error) error {
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Network, "read advertisement of remote: %s", why).
+		Mend("check that the address is that of a git repository")
+}
+
+func readCaps2(p *pktReader, c caps) error {
+	for n := 0; ; n++ {
+		kind, line, err := p.line()
+		switch {
+		case err != nil:
+			return malformedAdvert("cut short", err)
+		case kind == pktFlush:
+			return c.checkFormat()
+		case kind != pktData || n > 1000:
+			return malformedAdvert("not a list of capabilities", nil)
+		}
+		c.add(line)
+	}
+}
+
+// readRefs reads lines "<id> <name>" up to the flush; the first also holds the
+// capabilities, behind a NUL.
+func (a *advert) readRefs(p *pktReader, kind pktKind, line string, prefixes []string) error {
+	for n := 0; kind != pktFlush; n++ {
+		if kind != pktData || n > advertLimit {
+			return malformedAdvert("not a list of refs", nil)
+		}
+		if n == 0 {
+			first, list, ok := strings.Cut(line, "\x00")
+			if !ok {
+				return malformedAdvert("no capabilities", nil)
+			}
+			for _, c := range strings.Fields(list) {
+				if from, to, ok := strings.Cut(strings.TrimPrefix(c, "symref="), ":"); ok && from == "HEAD" && validRef(to) {
+					a.head = to
+				}
+				a.caps.add(c)
+			}
+			line = first
+		}
+		if err := a.addRef(line, prefixes); err != nil {
+			return err
+		}
+		var err error
+		if kind, line, err = p.line(); err != nil {
+			return malformedAdvert("cut short", eofIsSilence(err))
+		}
+	}
+	return nil
+}
+
+func (a *advert) addRef(line string, prefixes []string) error {
+	id, name, ok := strings.Cut(line, " ")
+	if !ok || id == "shallow" || name == "capabilities^{}" || strings.HasSuffix(name, "^{}") {
+		return nil
+	}
+	oid, err := store.ParseOID(id)
+	if err != nil {
+		return malformedAdvert("", fault.New(fault.Network, "read advertisement of remote: %w", err))
+	}
+	return putRef(a.refs, name, oid, prefixes)
+}
+
+// putRef keeps a ref that was asked for and whose name is sound; others are
+// ignored, since a host may keep refs that are no concern of ours. One name
+// with two values is a lie.
+func putRef(refs map[string]store.OID, name string, id store.OID, prefixes []string) error {
+	if name != "HEAD" && !validRef(name) || !underAny(name, prefixes) || id.IsZero() {
+		return nil
+	}
+	if was, ok := refs[name]; ok && was != id {
+		return fault.New(fault.Network, "read refs of remote: %s twice, as %s and %s", name, was, id)
+	}
+	refs[name] = id
+	return nil
+}
+
+func underAny(name string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if strings.HasPrefix(name, p) {
+			return true
+		}
+	}
+	return len(prefixes) == 0
+}
+
+// validRef reports whether a name may travel: one grammar for all of rye.
+func validRef(name string) bool { return store.CheckRefName(name) == nil }

@@ -1,0 +1,307 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// secret is a password or token. It prints as "[redacted]".
+type secret string
+
+func (secret) String() string   { return "[redacted]" }
+func (secret) GoString() string { return "[redacted]" }
+
+// credential is a user name and a secret, good for one host only.
+type credential struct {
+	user   string
+	secret secret
+	source string // "token", "netrc" or "git"; for messages
+}
+
+// authState looks credentials up, one source after the other, for the host it
+// was made for and no other, and remembers the one that worked.
+type authState struct {
+	t     target
+	o     *Options
+	tried int // sources used up
+	now   *credential
+	seen  []secret // everything that must never be printed
+}
+
+// header sets the request's Authorization, when a credential is known and the
+// request goes to the host it is bound to.
+func (a *authState) header(req *http.Request) {
+	if a.now == nil || !a.bound(req) {
+		return
+	}
+	req.SetBasicAuth(a.now.user, string(a.now.secret))
+}
+
+func (a *authState) bound(req *http.Request) bool {
+	to := target{scheme: req.URL.Scheme, host: req.URL.Hostname(), port: req.URL.Port()}
+	return to.scheme == a.t.scheme && strings.EqualFold(to.hostPort(), a.t.hostPort())
+}
+
+// next moves on to the next source that knows a credential. A source whose
+// credential was refused is not asked again; git is told of the refusal.
+func (a *authState) next(ctx context.Context) bool {
+	a.reject(ctx)
+	for ; a.tried < 3; a.tried++ {
+		var c *credential
+		switch a.tried {
+		case 0:
+			c = a.fromToken()
+		case 1:
+			c = a.fromNetrc()
+		case 2:
+			c = a.fromGit(ctx)
+		}
+		if c == nil || c.secret == "" || strings.ContainsAny(c.user+string(c.secret), "\r\n\x00") {
+			continue
+		}
+		a.seen = append(a.seen, c.secret)
+		a.now = c
+		a.tried++
+		return true
+	}
+	return false
+}
+
+// hasToken reports whether a token was handed in that has not been used yet.
+func (a *authState) hasToken() bool { return a.tried == 0 && a.fromToken() != nil }
+
+func (a *authState) fromToken() *credential {
+	if a.o.Token == nil {
+		return nil
+	}
+	tok := a.o.Token(a.t.hostPort())
+	if tok == "" {
+		return nil
+	}
+	user := a.t.user
+	if user == "" {
+		user = "x-access-token" // forges look at the password only
+	}
+	return &credential{user, secret(tok), "token"}
+}
+
+// fromNetrc reads the netrc file for the host, or for host:port. A "default"
+// entry is not used: it is bound to no host.
+func (a *authState) fromNetrc() *credential {
+	if a.o.Netrc == "" {
+		return nil
+	}
+	f, err := os.Open(a.o.Netrc)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	if err != nil {
+		return nil
+	}
+	for _, host := range []string{a.t.hostPort(), a.t.host} {
+		if c := findNetrc(string(text), host, a.t.user); c != nil {
+			return c
+		}
+	}
+	return nil
+}
+
+// findNetrc returns the first entry for machine host, and user unless "".
+func findNetrc(text, host, user string) *credential {
+	var c *credential
+	done := func() bool {
+		return c != nil && c.secret != "" && (user == "" || user == c.user)
+	}
+	words := netrcWords(text)
+	for i := 0; i < len(words); i++ {
+		arg := ""
+		if i+1 < len(words) {
+			arg = words[i+1]
+		}
+		switch words[i] {
+		case "machine":
+			if done() {
+				return c
+			}
+			c = nil
+			if strings.EqualFold(arg, host) {
+				c = &credential{source: "netrc"}
+			}
+			i++
+		case "default":
+			if done() {
+				return c
+			}
+			c = nil
+		case "login", "user":
+			if c != nil {
+				c.user = arg
+			}
+			i++
+		case "password":
+			if c != nil {
+				c.secret = secret(arg)
+			}
+			i++
+		case "account":
+			i++
+		}
+	}
+	if done() {
+		return c
+	}
+	return nil
+}
+
+// netrcWords splits a netrc file into words. Lines beginning with # and macro
+// definitions, which run to an empty line, are left out.
+func netrcWords(text string) []string {
+	var words []string
+	macro := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "":
+			macro = false
+		case macro || line[0] == '#':
+		default:
+			for _, w := range strings.Fields(line) {
+				if w == "macdef" {
+					macro = true
+					break
+				}
+				words = append(words, strings.Trim(w, `"`))
+			}
+		}
+	}
+	return words
+}
+
+// fromGit asks `git credential fill`, which asks the user's helpers. It runs
+// outside any repository, without prompts, with the environment handed in.
+func (a *authState) fromGit(ctx context.Context) *credential {
+	out, err := a.git(ctx, "fill", a.describe(nil))
+	if err != nil {
+		return nil
+	}
+	c := &credential{source: "git"}
+	for line := range strings.Lines(string(out)) {
+		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), "=")
+		switch key {
+		case "host":
+			if !strings.EqualFold(value, a.t.hostPort()) {
+				return nil // a helper must not answer for another host
+			}
+		case "username":
+			c.user = value
+		case "password":
+			c.secret = secret(value)
+		}
+	}
+	return c
+}
+
+// approve tells git's helpers that the credential worked, so that they keep it.
+func (a *authState) approve(ctx context.Context) {
+	if a.now != nil && a.now.source == "git" {
+		a.git(ctx, "approve", a.describe(a.now))
+	}
+}
+
+func (a *authState) reject(ctx context.Context) {
+	if a.now != nil && a.now.source == "git" {
+		a.git(ctx, "reject", a.describe(a.now))
+	}
+	a.now = nil
+}
+
+// describe is the text that git credential reads. No value holds a line end:
+// parseTarget refused them, next refuses them in credentials.
+func (a *authState) describe(c *credential) string {
+	s := "protocol=" + a.t.scheme + "\nhost=" + a.t.hostPort() + "\npath=" + strings.TrimPrefix(a.t.path, "/") + "\n"
+	switch {
+	case c != nil:
+		s += "username=" + c.user + "\npassword=" + string(c.secret) + "\n"
+	case a.t.user != "":
+		s += "username=" + a.t.user + "\n"
+	}
+	return s + "\n"
+}
+
+func (a *authState) git(ctx context.Context, verb, input string) ([]byte, error) {
+	if a.o.Git == "" {
+		return nil, exec.ErrNotFound
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, a.o.Git, "credential", verb)
+	cmd.Dir = filepath.VolumeName(os.TempDir()) + string(filepath.Separator) // no repository's own configuration
+	cmd.Env = append(CleanEnv(a.o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
+	cmd.Stdin = strings.NewReader(input)
+	cmd.WaitDelay = time.Second
+	var out bytes.Buffer
+	cmd.Stdout = &limitedBuffer{b: &out, left: 64 << 10}
+	err := cmd.Run()
+	return out.Bytes(), err
+}
+
+// redact cuts every secret out of a text, also in the forms in which requests
+// carry it.
+func (a *authState) redact(text string) string {
+	for _, s := range a.seen {
+		text = strings.ReplaceAll(text, string(s), "[redacted]")
+	}
+	if a.now != nil {
+		basic := base64.StdEncoding.EncodeToString([]byte(a.now.user + ":" + string(a.now.secret)))
+		text = strings.ReplaceAll(text, basic, "[redacted]")
+	}
+	return text
+}
+
+// limitedBuffer keeps the first bytes written to it and drops the rest.
+type limitedBuffer struct {
+	b    *bytes.Buffer
+	left int
+}
+
+func (l *limitedBuffer) Write(p []byte) (int, error) {
+	n := min(len(p), l.left)
+	l.b.Write(p[:n])
+	l.left -= n
+	return len(p), nil
+}
+
+// CleanEnv returns the variables of environ that ssh and git's credential
+// helpers need to find the user's configuration, agent and desktop. Nothing
+// that would redirect git (GIT_*) or load code (LD_*) is among them.
+func CleanEnv(environ []string) []string {
+	var out []string
+	for _, kv := range environ {
+		name, _, ok := strings.Cut(kv, "=")
+		if ok && (cleanNames[strings.ToUpper(name)] || strings.HasPrefix(name, "LC_")) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+var cleanNames = map[string]bool{
+	"HOME": true, "PATH": true, "USER": true, "LOGNAME": true, "LANG": true, "TMPDIR": true,
+	"SSH_AUTH_SOCK": true, "SSH_AGENT_PID": true, "XDG_CONFIG_HOME": true, "XDG_CACHE_HOME": true,
+	"XDG_DATA_HOME": true, "XDG_RUNTIME_DIR": true, "DBUS_SESSION_BUS_ADDRESS": true,
+	"DISPLAY": true, "WAYLAND_DISPLAY": true, "GNUPGHOME": true, "PASSWORD_STORE_DIR": true,
+	// Windows
+	"USERPROFILE": true, "APPDATA": true, "LOCALAPPDATA": true, "PROGRAMDATA": true, "PROGRAMFILES": true,
+	"PROGRAMFILES(X86)": true, "SYSTEMROOT": true, "WINDIR": true, "COMSPEC": true, "PATHEXT": true,
+	"TEMP": true, "TMP": true, "HOMEDRIVE": true, "HOMEPATH": true, "USERNAME": true,
+}

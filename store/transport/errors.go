@@ -1,0 +1,104 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// A RejectedError says that the remote refused to move a ref. Its code is
+// Conflict when the ref is not where the caller expected it, else Denied.
+type RejectedError struct {
+	Name   string // full name of the ref
+	Reason string // in the remote's words, cleaned of control characters, or ours
+	code   fault.Code
+}
+
+func (e *RejectedError) Error() string {
+	return fmt.Sprintf("push %s: rejected: %s", e.Name, e.Reason)
+}
+
+// textMax bounds what is shown of a text from outside, in bytes.
+const textMax = 300
+
+// cleanText makes a text from a remote fit to be shown: no control, format or
+// invalid characters (a terminal would obey them), at most textMax bytes.
+func cleanText(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if b.Len() > textMax {
+			b.WriteString("…")
+			break
+		}
+		switch {
+		case r == '\n' || r == '\r' || r == '\t':
+			b.WriteByte(' ')
+		case r == utf8.RuneError || unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// remoteError is the error for a refusal in a remote's own words.
+func remoteError(text string) error {
+	text = cleanText(text)
+	low := strings.ToLower(text)
+	has := func(parts ...string) bool {
+		for _, p := range parts {
+			if strings.Contains(low, p) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case has("not our ref", "not exported", "not found", "no such", "does not exist", "does not appear to be"):
+		return fault.New(fault.NotFound, "remote: %s", text)
+	case has("denied", "authenticat", "authoriz", "permission", "forbidden"):
+		return fault.New(fault.Auth, "remote: %s", text)
+	}
+	return fault.New(fault.Network, "remote: %s", text)
+}
+
+var errStalled = errors.New("no data for too long")
+
+// wrap gives err the operation and the address it happened to, and a code when
+// it has none. Secrets known to the remote are cut out of the text.
+func (r *Remote) wrap(ctx context.Context, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil && fault.CodeOf(err) != fault.Integrity {
+		switch {
+		case errors.Is(cause, errStalled):
+			return fault.New(fault.Network, "%s %s: no data for %v", op, r, r.o.Stall).
+				Mend("try again; the remote or the network stopped answering")
+		case errors.Is(cause, context.DeadlineExceeded):
+			return fault.New(fault.Network, "%s %s: not done in time: %w", op, r, cause).
+				Mend("try again, or allow more time")
+		case errors.Is(cause, context.Canceled):
+			return fault.New(fault.Interrupt, "%s %s: %w", op, r, cause)
+		}
+	}
+	var rej *RejectedError
+	if errors.As(err, &rej) {
+		return fault.New(rej.code, "%w", err).Mend("rye pull, then push again")
+	}
+	code, hint := fault.CodeOf(err), fault.HintOf(err)
+	if code == fault.Failed || code == fault.Interrupt {
+		code = fault.Network
+	}
+	if text := err.Error(); r.auth.redact(text) != text {
+		err = errors.New(r.auth.redact(text)) // the chain would still hold the secret
+	}
+	f := fault.New(code, "%s %s: %w", op, r, err)
+	f.Hint = hint
+	return f
+}

@@ -1,0 +1,351 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// FetchOptions narrow a fetch. The zero value fetches everything reachable.
+type FetchOptions struct {
+	// Filter leaves objects out: "blob:none", "tree:0" or "blob:limit=<bytes>";
+	// "" none. A remote that cannot filter sends more than was asked; see Stats.
+	Filter string
+	// Depth is the number of commits below each other that are sent; 0 = all.
+	Depth int
+	// Limits bound the pack; zero fields are those of store.DefaultLimits.
+	Limits store.Limits
+}
+
+// Stats tell what a fetch cost and got.
+type Stats struct {
+	Bytes    int64       // received from the remote, as packets
+	Objects  int         // in the pack
+	Filtered bool        // the remote applied FetchOptions.Filter
+	Shallow  []store.OID // commits whose parents were left out because of Depth
+}
+
+// wantMax bounds the ids of one fetch.
+const wantMax = 100_000
+
+// Fetch gets the objects want, and what is reachable from them but not from
+// have, into a quarantine of the repository into. Every id in want is in the
+// quarantine or in the repository afterwards, else the error is Integrity and
+// nothing is kept. What is reachable from want is not checked here: see
+// store.Quarantine.Connected. have should name objects of into; without want
+// nothing is asked and the error is Usage.
+func (r *Remote) Fetch(ctx context.Context, into *store.Repo, want, have []store.OID, o FetchOptions) (*store.Quarantine, Stats, error) {
+	var q *store.Quarantine
+	var st Stats
+	if err := checkFetch(want, have, o); err != nil {
+		return nil, st, fault.New(fault.CodeOf(err), "fetch from %s: %w", r, err)
+	}
+	err := r.do(ctx, "fetch from", func(ctx context.Context) error {
+		return r.reading(ctx, func() (err error) {
+			st = Stats{}
+			q, err = r.fetch(ctx, into, want, have, o, &st)
+			return err
+		})
+	})
+	return q, st, err
+}
+
+func checkFetch(want, have []store.OID, o FetchOptions) error {
+	if len(want) == 0 || len(want) > wantMax || len(have) > wantMax {
+		return fault.New(fault.Usage, "%d objects wanted, %d at hand: want 1 to %d", len(want), len(have), wantMax)
+	}
+	for _, id := range want {
+		if id.IsZero() {
+			return fault.New(fault.Usage, "the zero id is no object")
+		}
+	}
+	if o.Depth < 0 {
+		return fault.New(fault.Usage, "depth %d", o.Depth)
+	}
+	if o.Filter == "" {
+		return nil
+	}
+	_, err := parseFilter(o.Filter)
+	return err
+}
+
+func (r *Remote) fetch(ctx context.Context, into *store.Repo, want, have []store.OID, o FetchOptions, st *Stats) (*store.Quarantine, error) {
+	s, a, err := r.uploadKept(ctx, []string{"refs/", "HEAD"})
+	if err != nil {
+		return nil, err
+	}
+	f := &fetching{r: r, s: s, a: a, into: into, want: want, have: have, o: o, st: st}
+	q, err := f.run(ctx)
+	if err != nil || a.version < 2 {
+		return q, errors.Join(err, ignore(s.Close()))
+	}
+	r.keep(s, a)
+	return q, nil
+}
+
+// fetching is one fetch under way.
+type fetching struct {
+	r          *Remote
+	s          session
+	a          *advert
+	into       *store.Repo
+	want, have []store.OID
+	o          FetchOptions
+	st         *Stats
+}
+
+func (f *fetching) run(ctx context.Context) (*store.Quarantine, error) {
+	if err := f.a.sameFormat(f.into.Format()); err != nil {
+		return nil, err
+	}
+	lim := f.o.Limits.Bytes
+	if lim <= 0 {
+		lim = store.DefaultLimits.Bytes
+	}
+	q := &request{limit: lim + lim/64 + 16<<20} // packets and progress around the pack
+	var err error
+	if f.a.version == 2 {
+		f.encode(q.packets())
+	} else {
+		err = f.encode0(q.packets())
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := f.s.round(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if f.a.version == 2 {
+		err = f.sections(p)
+	} else {
+		err = f.acks0(p)
+	}
+	if err != nil {
+		return nil, eofIsSilence(err)
+	}
+	return f.take(ctx, p, q.limit)
+}
+
+// sameFormat refuses to mix object formats.
+func (a *advert) sameFormat(f store.Format) error {
+	theirs := a.caps["object-format"]
+	if theirs == "" {
+		theirs = "sha1"
+	}
+	if theirs != f.String() {
+		return fault.New(fault.Usage, "the remote names objects by %s, this repository by %s", theirs, f)
+	}
+	return nil
+}
+
+// encode writes the fetch command of version 2. It asks for everything in one
+// round: what the caller has is known, so there is nothing to negotiate.
+func (f *fetching) encode(w *pktWriter) {
+	encodeCommand(w, "fetch", f.a.caps)
+	w.linef("ofs-delta")
+	if len(f.have) > 0 {
+		w.linef("thin-pack")
+	}
+	if f.r.o.Progress == nil {
+		w.linef("no-progress")
+	}
+	if f.o.Filter != "" && f.a.caps.feature("fetch", "filter") {
+		f.st.Filtered = true
+		w.linef("filter %s", f.o.Filter)
+	}
+	if f.o.Depth > 0 && f.a.caps.feature("fetch", "shallow") {
+		w.linef("deepen %d", f.o.Depth)
+	}
+	for _, id := range f.want {
+		w.linef("want %s", id)
+	}
+	for _, id := range f.have {
+		w.linef("have %s", id)
+	}
+	w.linef("done")
+	w.flush()
+}
+
+// sections reads the answer of version 2 up to the beginning of the pack.
+func (f *fetching) sections(p *pktReader) error {
+	for n := 0; n < 8; n++ {
+		kind, name, err := p.line()
+		switch {
+		case err != nil:
+			return err
+		case kind != pktData:
+			return fault.New(fault.Network, "the answer holds no pack")
+		case name == "packfile":
+			return nil
+		}
+		for lines := 0; ; lines++ {
+			kind, line, err := p.line()
+			if err != nil {
+				return err
+			}
+			if kind == pktDelim {
+				break
+			}
+			if kind != pktData || lines > wantMax {
+				return fault.New(fault.Network, "the answer holds no pack")
+			}
+			if name == "shallow-info" {
+				if err := f.shallow(line); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return fault.New(fault.Network, "the answer holds too many sections")
+}
+
+// shallow notes a line of the shallow section, the same in all versions.
+func (f *fetching) shallow(line string) error {
+	id, ok := strings.CutPrefix(line, "shallow ")
+	if !ok {
+		return nil // unshallow: we never say that we are
+	}
+	oid, err := store.ParseOID(id)
+	if err != nil || len(f.st.Shallow) >= wantMax {
+		return fault.New(fault.Network, "the answer holds a malformed shallow section")
+	}
+	f.st.Shallow = append(f.st.Shallow, oid)
+	return nil
+}
+
+// take reads the pack into a quarantine and checks that it holds what was asked.
+func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.Quarantine, error) {
+	d := &demux{p: p, progress: f.r.o.Progress, limit: limit}
+	q, err := f.into.Import(ctx, d, f.o.Limits)
+	f.st.Bytes = d.total
+	if d.err != nil && d.err != io.EOF {
+		err = d.err // the cause, when reading failed; not what Import made of it
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, d) // the flush, or an error in the last words
+	}
+	if err == nil {
+		err = holds(q, f.want)
+	}
+	if err != nil {
+		if q != nil {
+			q.Discard()
+		}
+		return nil, err
+	}
+	f.st.Objects = len(q.Objects())
+	return q, nil
+}
+
+func holds(q *store.Quarantine, want []store.OID) error {
+	for _, id := range want {
+		if !q.Has(id) {
+			return fault.New(fault.Integrity, "the remote's pack does not hold %s, which was asked for", id)
+		}
+	}
+	return nil
+}
+
+// encode0 writes the request of versions 0 and 1: wants with capabilities, then
+// what we have. Without multi_ack the server answers with a single line.
+func (f *fetching) encode0(w *pktWriter) error {
+	c := f.a.caps
+	ask := []string{"side-band-64k", "ofs-delta"}
+	if !c.has("side-band-64k") {
+		return fault.New(fault.Network, "the remote is too old: it offers no side-band-64k")
+	}
+	if len(f.have) > 0 && c.has("thin-pack") {
+		ask = append(ask, "thin-pack")
+	}
+	if f.r.o.Progress == nil && c.has("no-progress") {
+		ask = append(ask, "no-progress")
+	}
+	if c.has("agent") {
+		ask = append(ask, "agent="+agent)
+	}
+	if v := c["object-format"]; v != "" {
+		ask = append(ask, "object-format="+v)
+	}
+	if f.o.Filter != "" && c.has("filter") {
+		ask = append(ask, "filter")
+		f.st.Filtered = true
+	}
+	for i, id := range f.want {
+		if i == 0 {
+			w.linef("want %s %s", id, strings.Join(ask, " "))
+		} else {
+			w.linef("want %s", id)
+		}
+	}
+	if f.o.Depth > 0 && c.has("shallow") {
+		w.linef("deepen %d", f.o.Depth)
+	}
+	if f.st.Filtered {
+		w.linef("filter %s", f.o.Filter)
+	}
+	w.flush()
+	for _, id := range f.have {
+		w.linef("have %s", id)
+	}
+	w.linef("done")
+	return nil
+}
+
+// acks0 reads the answer of versions 0 and 1 up to the pack: the shallow
+// section when a depth was asked for, then one ACK or NAK.
+func (f *fetching) acks0(p *pktReader) error {
+	if f.o.Depth > 0 && f.a.caps.has("shallow") {
+		for n := 0; ; n++ {
+			kind, line, err := p.line()
+			if err != nil {
+				return err
+			}
+			if kind == pktFlush {
+				break
+			}
+			if kind != pktData || n > wantMax {
+				return fault.New(fault.Network, "the answer holds a malformed shallow section")
+			}
+			if err := f.shallow(line); err != nil {
+				return err
+			}
+		}
+	}
+	kind, line, err := p.line()
+	if err != nil {
+		return err
+	}
+	if kind != pktData || line != "NAK" && !strings.HasPrefix(line, "ACK ") {
+		return fault.New(fault.Network, "the answer begins with %q, want ACK or NAK", cleanText(line))
+	}
+	return nil
+}
+
+// filter is a parsed object filter.
+type filter struct {
+	noBlobs, noTrees bool
+	blobLimit        int64
+}
+
+// parseFilter reads the filters that are understood here.
+func parseFilter(s string) (filter, error) {
+	switch s {
+	case "blob:none":
+		return filter{noBlobs: true}, nil
+	case "tree:0":
+		return filter{noTrees: true, noBlobs: true}, nil
+	}
+	var n int64
+	if rest, ok := strings.CutPrefix(s, "blob:limit="); ok {
+		if _, err := fmt.Sscanf(rest, "%d", &n); err == nil && n > 0 && fmt.Sprint(n) == rest {
+			return filter{blobLimit: n}, nil
+		}
+	}
+	return filter{}, fault.New(fault.Usage, "filter %q is not blob:none, tree:0 or blob:limit=<bytes>", cleanText(s))
+}

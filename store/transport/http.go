@@ -1,0 +1,336 @@
+package transport
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// redirectMax is how many redirects are followed, and only by the first request.
+const redirectMax = 5
+
+// httpDialer speaks smart HTTP. Redirects are followed by hand: on the first
+// request only, never from https to http, and to another host without
+// credentials.
+type httpDialer struct {
+	r      *Remote
+	client *http.Client
+	base   string // address of the repository, after redirects
+	away   bool   // base is on another host than the address given
+	known  []byte // version 2 advertisement of upload-pack; nil = not asked yet
+}
+
+func newHTTPDialer(r *Remote) *httpDialer {
+	d := &net.Dialer{Timeout: r.o.Connect}
+	u := url.URL{Scheme: r.t.scheme, Host: r.t.hostPort(), Path: strings.TrimSuffix(r.t.path, "/")}
+	return &httpDialer{r: r, base: u.String(), client: &http.Client{
+		Transport: &http.Transport{
+			Proxy:                  r.o.Proxy,
+			DialContext:            d.DialContext,
+			TLSHandshakeTimeout:    r.o.Connect,
+			TLSClientConfig:        r.o.TLS.Clone(),
+			ForceAttemptHTTP2:      true,
+			MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConnsPerHost:    1,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+type httpSession struct {
+	d       *httpDialer
+	service string
+	version int
+	first   *pktReader
+	body    io.ReadCloser
+}
+
+func (s *httpSession) advert() *pktReader { return s.first }
+func (s *httpSession) stateless() bool    { return true }
+
+func (s *httpSession) Close() error {
+	if s.body == nil {
+		return nil
+	}
+	// Read to its end, the connection can be used again; a slow one is not worth the wait.
+	body := s.body
+	s.body = nil
+	t := time.AfterFunc(100*time.Millisecond, func() { body.Close() })
+	io.CopyN(io.Discard, body, 4<<10)
+	t.Stop()
+	return body.Close()
+}
+
+// open asks for the advertisement. That of upload-pack in version 2 holds
+// nothing but capabilities and is asked for once.
+func (d *httpDialer) open(ctx context.Context, service string, version int) (session, error) {
+	if d.known != nil && service == uploadPack {
+		return &httpSession{d: d, service: service, version: 2, first: newPktReader(bytes.NewReader(d.known))}, nil
+	}
+	resp, err := d.get(ctx, service, version)
+	if err != nil {
+		return nil, err
+	}
+	s := &httpSession{d: d, service: service, version: version, body: resp.Body}
+	in := &boundedReader{ctx, resp.Body, d.r.o.MaxAdvert}
+	p := newPktReader(in)
+	if head, _ := p.r.Peek(13); string(head) == "000eversion 2" {
+		all, err := io.ReadAll(io.LimitReader(p.r, 64<<10))
+		resp.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		d.known, s.body = all, nil
+		p = newPktReader(bytes.NewReader(all))
+	}
+	s.first = p
+	return s, nil
+}
+
+// get sends the first request, follows redirects and answers challenges.
+func (d *httpDialer) get(ctx context.Context, service string, version int) (*http.Response, error) {
+	suffix := "/info/refs?service=" + service
+	at := d.base + suffix
+	for hops := 0; ; {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+		if err != nil {
+			return nil, err
+		}
+		if version > 0 {
+			req.Header.Set("Git-Protocol", fmt.Sprintf("version=%d", version))
+		}
+		resp, err := d.send(ctx, req, nil)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+			resp.Body.Close()
+			if hops++; hops > redirectMax {
+				return nil, fault.New(fault.Network, "more than %d redirects", redirectMax)
+			}
+			if at, err = d.redirect(resp, suffix); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if retry, err := d.challenge(ctx, resp); err != nil {
+			return nil, err
+		} else if retry {
+			continue
+		}
+		if ct := resp.Header.Get("Content-Type"); ct != "application/x-"+service+"-advertisement" {
+			resp.Body.Close()
+			return nil, fault.New(fault.Network, "the answer is %q, not that of a git repository", cleanText(ct)).
+				Mend("check the address")
+		}
+		d.r.auth.approve(ctx)
+		return resp, nil
+	}
+}
+
+// redirect checks where an answer points and makes it the repository's base.
+func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error) {
+	loc, err := resp.Location()
+	if err != nil {
+		return "", fault.New(fault.Network, "redirect without a usable address")
+	}
+	base, ok := strings.CutSuffix(loc.String(), suffix)
+	if !ok || loc.User != nil || loc.Fragment != "" {
+		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
+	}
+	t, err := parseTarget(base)
+	if err != nil || t.scheme != "http" && t.scheme != "https" {
+		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
+	}
+	if t.scheme == "http" && (d.r.t.scheme == "https" || !isLoopback(t.host) && !d.r.o.Insecure) {
+		return "", fault.New(fault.Network, "redirect to %q over plain http refused", cleanText(loc.Host))
+	}
+	if isLoopback(t.host) && !isLoopback(d.r.t.host) {
+		return "", fault.New(fault.Network, "redirect from %q to this machine refused", d.r.t.host)
+	}
+	d.base = base
+	d.away = t.scheme != d.r.t.scheme || !strings.EqualFold(t.hostPort(), d.r.t.hostPort())
+	return base + suffix, nil
+}
+
+// send performs one request with the credential that is known for its host.
+// Its stall limit runs from the last piece of the body that was taken.
+func (d *httpDialer) send(ctx context.Context, req *http.Request, body io.Reader) (*http.Response, error) {
+	req.Header.Set("User-Agent", "git/"+agent) // forges route on the word git
+	if !d.away {
+		d.r.auth.header(req)
+	}
+	if st, _ := ctx.Value(stallKey{}).(*stall); st != nil {
+		var answered atomic.Bool // a body may still be read then
+		t := time.AfterFunc(st.after, func() {
+			if !answered.Load() {
+				st.abort(errStalled)
+			}
+		})
+		defer t.Stop()
+		defer answered.Store(true)
+		if from := body; body != nil {
+			body = readerFunc(func(p []byte) (int, error) { t.Reset(st.after); return from.Read(p) })
+		}
+	}
+	if body != nil {
+		req.Body = io.NopCloser(body)
+	}
+	resp, err := d.client.Do(req)
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // without the method and the address, which wrap adds
+	}
+	return resp, err
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// challenge looks at the status. It reports true when a further credential is
+// at hand and the request is worth repeating; any other refusal is an error.
+func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry bool, err error) {
+	code := resp.StatusCode
+	if code == http.StatusOK {
+		return false, nil
+	}
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512))
+	resp.Body.Close()
+	ask := code == http.StatusUnauthorized || (code == http.StatusNotFound || code == http.StatusForbidden) && d.r.auth.hasToken()
+	if ask && !d.away && d.r.auth.next(ctx) {
+		return true, nil
+	}
+	said := ""
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/plain") && len(text) > 0 {
+		said = ": " + cleanText(string(text))
+	}
+	switch {
+	case code == http.StatusUnauthorized && d.away:
+		return false, fault.New(fault.Auth, "it redirects to another host, which asks for credentials; none are sent there").
+			Mend("use the address %s itself", d.base)
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return false, fault.New(fault.Auth, "the host refused access (HTTP %d)%s", code, said).
+			Mend("set %s to a token, or store a credential in netrc or git's credential helper", TokenVariable(d.r.t.hostPort()))
+	case code == http.StatusNotFound, code == http.StatusGone:
+		return false, fault.New(fault.NotFound, "no repository there (HTTP %d)%s", code, said).
+			Mend("check the address; a private repository needs %s", TokenVariable(d.r.t.hostPort()))
+	case code == http.StatusRequestEntityTooLarge:
+		return false, fault.New(fault.Limit, "the host takes no body of that size (HTTP 413)")
+	}
+	return false, fault.New(fault.Network, "the host answered HTTP %d%s", code, said)
+}
+
+// TokenVariable returns the name of the environment variable that holds the
+// token for a host: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
+func TokenVariable(host string) string {
+	return "RYE_TOKEN_" + strings.Map(func(c rune) rune {
+		switch {
+		case 'a' <= c && c <= 'z':
+			return c - 'a' + 'A'
+		case 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+			return c
+		}
+		return '_'
+	}, host)
+}
+
+// round posts a request. A large pack is sent while it is made, in chunks, as
+// git does; a server that takes no chunks (a CGI one, for instance) gets it
+// again with its length.
+func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error) {
+	s.Close()
+	make := q.stream
+	for {
+		b, err := make()
+		if err != nil {
+			return nil, err
+		}
+		resp, err := s.post(ctx, b)
+		if ended := b.end(); ended != nil {
+			if resp != nil {
+				resp.Body.Close()
+			}
+			return nil, ended
+		}
+		if b.size < 0 && ctx.Err() == nil && refusesChunks(b, resp, err) {
+			make = q.spool
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if retry, err := s.d.challenge(ctx, resp); err != nil {
+			return nil, err
+		} else if retry {
+			continue
+		}
+		return s.answer(ctx, resp, q.limit)
+	}
+}
+
+// refusesChunks reports whether a body of unknown size was turned down. When the
+// connection broke, only a body that was not sent completely counts: the server
+// cannot have acted on it.
+func refusesChunks(b *body, resp *http.Response, err error) bool {
+	if err != nil {
+		return !b.whole
+	}
+	switch resp.StatusCode {
+	case http.StatusBadRequest, http.StatusLengthRequired, http.StatusNotImplemented:
+		resp.Body.Close()
+		return true
+	}
+	return false
+}
+
+func (s *httpSession) answer(ctx context.Context, resp *http.Response, limit int64) (*pktReader, error) {
+	if ct := resp.Header.Get("Content-Type"); ct != "application/x-"+s.service+"-result" {
+		resp.Body.Close()
+		return nil, fault.New(fault.Network, "the answer is %q, not that of %s", cleanText(ct), s.service)
+	}
+	s.body = resp.Body
+	if limit <= 0 {
+		limit = s.d.r.o.MaxAdvert
+	}
+	return newPktReader(&boundedReader{ctx, resp.Body, limit}), nil
+}
+
+func (s *httpSession) post(ctx context.Context, b *body) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.d.base+"/"+s.service, nil)
+	if err != nil {
+		return nil, err
+	}
+	var data io.Reader = b
+	req.ContentLength = b.size
+	req.Header.Set("Content-Type", "application/x-"+s.service+"-request")
+	req.Header.Set("Accept", "application/x-"+s.service+"-result")
+	if s.service == uploadPack && b.size > 1024 {
+		data, req.ContentLength = gzipped(b)
+		req.Header.Set("Content-Encoding", "gzip")
+	}
+	if s.version > 0 {
+		req.Header.Set("Git-Protocol", fmt.Sprintf("version=%d", s.version))
+	}
+	return s.d.send(ctx, req, data)
+}
+
+// gzipped packs many ids, which halves them.
+func gzipped(r io.Reader) (io.Reader, int64) {
+	var buf bytes.Buffer
+	z := gzip.NewWriter(&buf)
+	io.Copy(z, r) // from memory to memory: cannot fail
+	z.Close()
+	return &buf, int64(buf.Len())
+}

@@ -1,0 +1,264 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// Update is one move of a ref of the remote: from Old, where the caller believes
+// it to be (zero: it must not exist), to New (zero: delete it).
+type Update = store.Update
+
+// updateMax bounds the refs of one push.
+const updateMax = 10_000
+
+// Push moves refs of the remote in one request, all or none when the remote
+// offers that, and sends the objects it lacks. from must hold every New. A ref
+// that is not at its Old, or that the remote refuses to move, gives a
+// *RejectedError (Conflict, or Denied when the remote's rules refuse).
+func (r *Remote) Push(ctx context.Context, from *store.Repo, updates []Update) error {
+	return r.push(ctx, &pushing{r: r, from: from, updates: updates})
+}
+
+// PushObjects is Push for a caller who knows which objects the remote lacks,
+// having just made them: exactly those are sent, and nothing is read to find them
+// out. A remote that lacks others refuses the push, and nothing is changed there.
+func (r *Remote) PushObjects(ctx context.Context, from *store.Repo, updates []Update, objects []store.OID) error {
+	return r.push(ctx, &pushing{r: r, from: from, updates: updates, objects: objects})
+}
+
+// DryRun reports what Push would, as far as the remote tells without being
+// sent anything: access, and where its refs are.
+func (r *Remote) DryRun(ctx context.Context, from *store.Repo, updates []Update) error {
+	return r.push(ctx, &pushing{r: r, from: from, updates: updates, dry: true})
+}
+
+func (r *Remote) push(ctx context.Context, p *pushing) error {
+	if err := checkUpdates(p.from, p.updates); err != nil {
+		return fault.New(fault.CodeOf(err), "push to %s: %w", r, err)
+	}
+	if r.o.ReadOnly {
+		return fault.New(fault.Denied, "push to %s: opened for reading only", r)
+	}
+	return r.do(ctx, "push to", func(ctx context.Context) error {
+		s, err := r.dial.open(ctx, receivePack, 0)
+		if err != nil {
+			return err
+		}
+		p.s = s
+		return errors.Join(p.run(ctx), ignore(s.Close()))
+	})
+}
+
+func checkUpdates(from *store.Repo, updates []Update) error {
+	if len(updates) == 0 || len(updates) > updateMax {
+		return fault.New(fault.Usage, "%d refs: want 1 to %d", len(updates), updateMax)
+	}
+	seen := map[string]bool{}
+	for _, u := range updates {
+		switch {
+		case !validRef(u.Name):
+			return fault.New(fault.Usage, "ref name %q", cleanText(u.Name))
+		case seen[u.Name]:
+			return fault.New(fault.Usage, "%s is named twice", u.Name)
+		case u.New.IsZero() && u.Old.IsZero():
+			return fault.New(fault.Usage, "%s: from nothing to nothing", u.Name)
+		case !u.New.IsZero() && !from.Has(u.New):
+			return fault.New(fault.NotFound, "%s: %s is not in the repository", u.Name, u.New)
+		}
+		seen[u.Name] = true
+	}
+	return nil
+}
+
+// pushing is one push under way.
+type pushing struct {
+	r       *Remote
+	s       session
+	from    *store.Repo
+	updates []Update
+	objects []store.OID // to send; nil: find out
+	dry     bool
+	caps    caps
+}
+
+func (p *pushing) run(ctx context.Context) error {
+	a, err := readAdvert(p.s.advert(), receivePack, nil)
+	if err != nil {
+		return err
+	}
+	p.caps = a.caps
+	if a.version == 2 {
+		return fault.New(fault.Network, "the remote answers receive-pack in version 2, which does not exist")
+	}
+	if err := p.fits(a); err != nil || p.dry {
+		return err
+	}
+	q := &request{}
+	packs := p.encode(q.packets())
+	if packs {
+		q.pack = func(w io.Writer) error {
+			if p.objects != nil {
+				return p.from.WritePack(ctx, w, p.objects)
+			}
+			return p.from.PackFor(ctx, w, (&orders{updates: p.updates}).news(), p.common(a))
+		}
+	}
+	in, err := p.s.round(ctx, q)
+	if err != nil {
+		return err
+	}
+	return p.report(in)
+}
+
+// fits compares the remote's refs with what the caller expects, before a byte
+// of the pack is made.
+func (p *pushing) fits(a *advert) error {
+	if err := a.sameFormat(p.from.Format()); err != nil {
+		return err
+	}
+	if !a.caps.has("report-status") {
+		return fault.New(fault.Network, "the remote is too old: it does not report what it did")
+	}
+	for _, u := range p.updates {
+		if at := a.refs[u.Name]; at != u.Old {
+			is := "at " + at.String()
+			if at.IsZero() {
+				is = "not there"
+			}
+			want := "at " + u.Old.String()
+			if u.Old.IsZero() {
+				want = "not there"
+			}
+			return &RejectedError{u.Name, "it is " + is + ", expected " + want, fault.Conflict}
+		}
+		if u.New.IsZero() && !a.caps.has("delete-refs") {
+			return &RejectedError{u.Name, "the remote does not delete refs", fault.Denied}
+		}
+	}
+	return nil
+}
+
+// encode writes the commands and reports whether a pack has to follow.
+func (p *pushing) encode(w *pktWriter) (packs bool) {
+	ask := []string{"report-status"}
+	for _, c := range []string{"side-band-64k", "quiet", "atomic", "ofs-delta"} {
+		if p.caps.has(c) && (c != "atomic" || len(p.updates) > 1) && (c != "quiet" || p.r.o.Progress == nil) {
+			ask = append(ask, c)
+		}
+	}
+	if p.caps.has("agent") {
+		ask = append(ask, "agent="+agent)
+	}
+	if v := p.caps["object-format"]; v != "" {
+		ask = append(ask, "object-format="+v)
+	}
+	f := p.from.Format()
+	for i, u := range p.updates {
+		line := hexOID(u.Old, f) + " " + hexOID(u.New, f) + " " + u.Name
+		if i == 0 {
+			line += "\x00 " + strings.Join(ask, " ")
+		}
+		w.data([]byte(line)) // without a final LF, as git does here
+		packs = packs || !u.New.IsZero()
+	}
+	w.flush()
+	return packs
+}
+
+// hexOID is an id as the format writes it, zero included.
+func hexOID(id store.OID, f store.Format) string {
+	if id.IsZero() {
+		return strings.Repeat("0", 2*int(f))
+	}
+	return id.String()
+}
+
+// common are the objects that both sides have, as far as the remote's refs tell.
+func (p *pushing) common(a *advert) []store.OID {
+	var ids []store.OID
+	seen := map[store.OID]bool{}
+	for _, id := range a.refs {
+		if !seen[id] && p.from.Has(id) {
+			ids = append(ids, id)
+		}
+		seen[id] = true
+	}
+	return ids
+}
+
+// report reads what the remote did: "unpack ok", then ok or ng for each ref.
+func (p *pushing) report(in *pktReader) error {
+	if p.caps.has("side-band-64k") {
+		d := &demux{p: in, progress: p.r.o.Progress, limit: p.r.o.MaxAdvert}
+		err := p.lines(newPktReader(d))
+		if _, rest := io.Copy(io.Discard, d); err == nil || d.err != io.EOF && fault.CodeOf(rest) != fault.Failed {
+			err = rest
+		}
+		return err
+	}
+	return p.lines(in)
+}
+
+func (p *pushing) lines(in *pktReader) error {
+	kind, line, err := in.line()
+	if err != nil || kind != pktData {
+		return malformedReport(err)
+	}
+	unpack, ok := strings.CutPrefix(line, "unpack ")
+	if !ok {
+		return malformedReport(nil)
+	}
+	done := map[string]bool{}
+	var first error
+	for n := 0; ; n++ {
+		kind, line, err := in.line()
+		if err != nil || kind == pktDelim || n > 2*updateMax {
+			return malformedReport(err)
+		}
+		if kind != pktData {
+			break
+		}
+		if name, ok := strings.CutPrefix(line, "ok "); ok {
+			done[name] = true
+		} else if rest, ok := strings.CutPrefix(line, "ng "); ok && first == nil {
+			name, why, _ := strings.Cut(rest, " ")
+			first = rejected(cleanText(name), cleanText(why))
+		}
+	}
+	if unpack != "ok" {
+		return fault.New(fault.Network, "the remote could not take the objects: %s", cleanText(unpack))
+	}
+	for _, u := range p.updates {
+		if first == nil && !done[u.Name] {
+			first = &RejectedError{u.Name, "the remote does not say that it moved", fault.Network}
+		}
+	}
+	return first
+}
+
+func malformedReport(err error) error {
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return err
+	}
+	return fault.New(fault.Network, "the remote's report is cut short; whether it moved the refs is unknown").
+		Mend("rye fetch shows where they are")
+}
+
+// rejected tells a lost race from a refusal by rule, in the words that git
+// and forges use.
+func rejected(name, why string) *RejectedError {
+	low := strings.ToLower(why)
+	for _, s := range []string{"fetch first", "non-fast-forward", "fast-forward", "already exists", "cannot lock ref", "failed to lock",
+		"failed to update ref", "incorrect old value", "atomic", "is at ", "conflict", "reference already exists", "stale info"} {
+		if strings.Contains(low, s) {
+			return &RejectedError{name, why, fault.Conflict}
+		}
+	}
+	return &RejectedError{name, why, fault.Denied}
+}

@@ -1,0 +1,123 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// list returns the refs under prefixes, and the branch of HEAD when HEAD is
+// among them.
+func (r *Remote) list(ctx context.Context, prefixes []string) (map[string]store.OID, string, error) {
+	s, a, err := r.uploadKept(ctx, prefixes)
+	if err != nil {
+		return nil, "", err
+	}
+	if a.version < 2 {
+		return a.refs, a.head, ignore(s.Close())
+	}
+	q := &request{limit: r.o.MaxAdvert}
+	encodeLsRefs(q.packets(), a.caps, prefixes)
+	p, err := s.round(ctx, q)
+	if err != nil {
+		return nil, "", errors.Join(err, ignore(s.Close()))
+	}
+	refs, head, err := readLsRefs(p, prefixes)
+	if err != nil {
+		return nil, "", errors.Join(err, ignore(s.Close()))
+	}
+	r.keep(s, a)
+	return refs, head, nil
+}
+
+// kept is a session of upload-pack in version 2, between two commands.
+type kept struct {
+	session
+	a *advert
+}
+
+// keep holds a session for the next operation. Setting one up costs a TLS or
+// ssh handshake.
+func (r *Remote) keep(s session, a *advert) {
+	if st, ok := s.(*stream); ok && !st.pause() {
+		return // the operation's end has closed it
+	}
+	if r.idle != nil {
+		r.idle.Close()
+	}
+	r.idle = &kept{s, a}
+}
+
+// uploadKept is upload with a session that was kept, when there is one.
+func (r *Remote) uploadKept(ctx context.Context, prefixes []string) (session, *advert, error) {
+	k, _ := r.idle.(*kept)
+	r.idle = nil
+	if k == nil {
+		return r.upload(ctx, prefixes)
+	}
+	if st, ok := k.session.(*stream); ok {
+		st.resume(ctx)
+	}
+	return k.session, k.a, nil
+}
+
+func encodeCommand(w *pktWriter, command string, c caps) {
+	w.linef("command=%s", command)
+	if c.has("agent") {
+		w.linef("agent=%s", agent)
+	}
+	if f := c["object-format"]; f != "" {
+		w.linef("object-format=%s", f)
+	}
+	w.delim()
+}
+
+func encodeLsRefs(w *pktWriter, c caps, prefixes []string) {
+	encodeCommand(w, "ls-refs", c)
+	w.linef("symrefs")
+	for _, p := range prefixes {
+		w.linef("ref-prefix %s", p)
+	}
+	w.flush()
+}
+
+// readLsRefs reads lines "<id> <name>[ <attribute>]..." up to the flush.
+func readLsRefs(p *pktReader, prefixes []string) (map[string]store.OID, string, error) {
+	refs, head := map[string]store.OID{}, ""
+	for n := 0; ; n++ {
+		kind, line, err := p.line()
+		switch {
+		case err == io.EOF:
+			return nil, "", eofIsSilence(err)
+		case err != nil:
+			return nil, "", err
+		case kind == pktFlush:
+			return refs, head, nil
+		case kind != pktData || n > advertLimit:
+			return nil, "", fault.New(fault.Network, "read refs of remote: not a list of refs")
+		}
+		fields := strings.Split(line, " ")
+		if len(fields) < 2 {
+			return nil, "", fault.New(fault.Network, "read refs of remote: line without a name")
+		}
+		for _, attr := range fields[2:] {
+			if to, ok := strings.CutPrefix(attr, "symref-target:"); ok && fields[1] == "HEAD" && validRef(to) {
+				head = to
+			}
+		}
+		if fields[0] == "unborn" {
+			continue
+		}
+		id, err := store.ParseOID(fields[0])
+		if err != nil {
+			return nil, "", fault.New(fault.Network, "read refs of remote: %w", err)
+		}
+		if err := putRef(refs, fields[1], id, prefixes); err != nil {
+			return nil, "", err
+		}
+	}
+}

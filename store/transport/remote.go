@@ -1,0 +1,229 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// Options say how remotes are reached. The zero value reaches public
+// repositories and knows no credentials.
+type Options struct {
+	// Token returns the value of RYE_TOKEN_<HOST> for a host ("git.example.org",
+	// or with a port that is not the scheme's own), or "". It is sent to that host
+	// only, and only after the host asked for it.
+	Token func(host string) string
+	// Netrc is the path of the user's netrc file; "" = none. Asked after Token.
+	Netrc string
+	// Git is the path of git for its credential helpers, asked last; "" = none.
+	Git string
+	// SSH is the path of the ssh program; "" = "ssh", looked up in PATH.
+	SSH string
+	// Env is the user's environment; CleanEnv of it goes to ssh and git.
+	Env []string
+	// Proxy chooses an HTTP proxy, as http.ProxyFromEnvironment does; nil = none.
+	Proxy func(*http.Request) (*url.URL, error)
+	// TLS adds private authorities or client certificates; nil = the system's.
+	TLS *tls.Config
+	// Insecure allows http:// to hosts other than this machine.
+	Insecure bool
+	// ReadOnly refuses to push.
+	ReadOnly bool
+
+	// Timeout bounds each operation; 0 = 15 minutes. A shorter deadline of its
+	// context counts too.
+	Timeout time.Duration
+	// Connect bounds setting up a connection; 0 = 15 seconds.
+	Connect time.Duration
+	// Stall bounds each wait for the remote to send or take something; 0 = 60 seconds.
+	Stall time.Duration
+	// MaxAdvert bounds what a remote may say about its refs, in bytes; 0 = 64 MiB.
+	MaxAdvert int64
+	// Progress gets the remote's progress texts, cleaned of control characters;
+	// nil asks the remote to be quiet.
+	Progress func(text string)
+}
+
+func (o Options) withDefaults() Options {
+	def := func(d *time.Duration, v time.Duration) {
+		if *d <= 0 {
+			*d = v
+		}
+	}
+	def(&o.Timeout, 15*time.Minute)
+	def(&o.Connect, 15*time.Second)
+	def(&o.Stall, time.Minute)
+	if o.MaxAdvert <= 0 {
+		o.MaxAdvert = 64 << 20
+	}
+	if o.SSH == "" {
+		o.SSH = "ssh"
+	}
+	return o
+}
+
+// Remote is a repository somewhere else. It is safe for concurrent use; its
+// operations run one after the other.
+type Remote struct {
+	t    target
+	o    Options
+	auth *authState
+	dial dialer
+
+	mu   sync.Mutex
+	idle session // speaks version 2 and can take another command; nil = none
+}
+
+// dialer begins a conversation with a service of a remote.
+type dialer interface {
+	// open returns a session whose advertisement is still to be read.
+	// version is what the client would like to speak.
+	open(ctx context.Context, service string, version int) (session, error)
+}
+
+// session is one conversation: an advertisement, then requests and answers.
+// Over HTTP each request is a POST; over the others there is one stream.
+type session interface {
+	// advert returns the stream of the advertisement.
+	advert() *pktReader
+	// round sends a request and returns the stream of the answer, which is to be
+	// read to its end before the next round.
+	round(ctx context.Context, q *request) (*pktReader, error)
+	// stateless reports whether the other side forgets between requests.
+	stateless() bool
+	Close() error
+}
+
+// Dial checks an address and returns the remote behind it. Nothing is sent
+// before the first operation. Its errors are of code Usage.
+func Dial(address string, o Options) (*Remote, error) {
+	t, err := parseTarget(address)
+	if err != nil {
+		return nil, err
+	}
+	if t.scheme == "http" && !o.Insecure && !isLoopback(t.host) {
+		return nil, refuse(address, "http:// can be read and changed by everybody on the way").
+			Mend("use https://%s", t.hostPort()+t.path)
+	}
+	r := &Remote{t: t, o: o.withDefaults()}
+	r.auth = &authState{t: t, o: &r.o}
+	switch t.scheme {
+	case "http", "https":
+		r.dial = newHTTPDialer(r)
+	case "git":
+		r.dial = &tcpDialer{r}
+	case "ssh":
+		r.dial = &sshDialer{r}
+	case "file":
+		r.dial = &localDialer{r}
+	}
+	return r, nil
+}
+
+// String returns the address as it was given. It never holds a password.
+func (r *Remote) String() string { return r.t.text }
+
+// Close ends connections that are kept for a further operation.
+func (r *Remote) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h, ok := r.dial.(*httpDialer); ok {
+		h.client.CloseIdleConnections()
+	}
+	return r.drop()
+}
+
+func (r *Remote) drop() error {
+	if r.idle == nil {
+		return nil
+	}
+	err := r.idle.Close()
+	r.idle = nil
+	return err
+}
+
+// do runs one operation under the remote's lock and deadline and makes its
+// error presentable.
+func (r *Remote) do(ctx context.Context, op string, f func(ctx context.Context) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	ctx, abort := context.WithCancelCause(ctx)
+	defer abort(nil)
+	err := f(context.WithValue(ctx, stallKey{}, &stall{r.o.Stall, abort}))
+	if err != nil {
+		r.drop() // its stream may be in the middle of something
+	}
+	return r.wrap(ctx, op, err)
+}
+
+// reading runs f, which asks and changes nothing, and runs it again on a new
+// connection when a kept one turns out to be dead.
+func (r *Remote) reading(ctx context.Context, f func() error) error {
+	_, kept := r.idle.(*kept)
+	err := f()
+	if code := fault.CodeOf(err); err == nil || !kept || ctx.Err() != nil || code != fault.Network && code != fault.Failed {
+		return err
+	}
+	return f()
+}
+
+// upload returns a session of upload-pack and what the server said first.
+func (r *Remote) upload(ctx context.Context, prefixes []string) (session, *advert, error) {
+	s, err := r.dial.open(ctx, uploadPack, 2)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := readAdvert(s.advert(), uploadPack, prefixes)
+	if err != nil {
+		return nil, nil, errors.Join(err, ignore(s.Close()))
+	}
+	return s, a, nil
+}
+
+// ignore marks an error of cleaning up that adds nothing to the one at hand.
+func ignore(error) error { return nil }
+
+// Head returns the branch that the remote's HEAD points at, or "" when the
+// remote does not tell or the repository is empty.
+func (r *Remote) Head(ctx context.Context) (string, error) {
+	var head string
+	err := r.do(ctx, "list refs of", func(ctx context.Context) error {
+		return r.reading(ctx, func() (err error) {
+			_, head, err = r.list(ctx, []string{"HEAD"})
+			return err
+		})
+	})
+	return head, err
+}
+
+// Refs returns the remote's refs whose full names begin with one of the
+// prefixes, all of them without prefixes; "HEAD" is listed under its own name.
+// Names outside the grammar of rye's refs are left out.
+func (r *Remote) Refs(ctx context.Context, prefixes ...string) (map[string]store.OID, error) {
+	for _, p := range prefixes {
+		if !validPrefix(p) {
+			return nil, fault.New(fault.Usage, "list refs of %s: prefix %q is not the beginning of a ref name", r, p)
+		}
+	}
+	var refs map[string]store.OID
+	err := r.do(ctx, "list refs of", func(ctx context.Context) error {
+		return r.reading(ctx, func() (err error) {
+			refs, _, err = r.list(ctx, prefixes)
+			return err
+		})
+	})
+	return refs, err
+}
+
+func validPrefix(p string) bool {
+	return p == "HEAD" || validRef(p+"x")
+}

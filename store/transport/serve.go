@@ -1,0 +1,275 @@
+package transport
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// conversation is the server's side of one session, or over HTTP of one request.
+type conversation struct {
+	s    *Server
+	repo *store.Repo
+	in   *pktReader
+	out  *bufio.Writer
+	w    *pktWriter
+	once bool // HTTP: the client repeats itself with each request
+}
+
+func (s *Server) converse(repo *store.Repo, in io.Reader, out io.Writer) *conversation {
+	b := bufio.NewWriterSize(out, 64<<10)
+	return &conversation{s: s, repo: repo, in: newPktReader(in), out: b, w: &pktWriter{w: b}}
+}
+
+// serve speaks with one client over a stream until it has had enough.
+func (s *Server) serve(ctx context.Context, repo *store.Repo, service string, version int, in io.Reader, out io.Writer) error {
+	c := s.converse(repo, in, out)
+	err := c.advertise(service, version)
+	switch {
+	case err != nil:
+	case service == receivePack:
+		err = c.receive(ctx)
+	case version == 2:
+		err = c.commands(ctx)
+	default:
+		err = c.upload0(ctx)
+	}
+	return c.end(err)
+}
+
+// end sends what is left, and a refusal in the form that clients understand.
+func (c *conversation) end(err error) error {
+	if err == io.EOF {
+		err = nil // the client left between requests
+	}
+	if err != nil && c.w.err == nil {
+		c.w.linef("ERR %s", refusal(err))
+	}
+	return errors.Join(err, c.w.err, c.out.Flush())
+}
+
+// refusal is the text of an error as the other side may see it: without paths
+// of this machine, which only unexpected errors hold.
+func refusal(err error) string {
+	if fault.CodeOf(err) == fault.Failed {
+		return "the server could not do it"
+	}
+	return cleanText(err.Error())
+}
+
+// advertise writes what a server says first.
+func (c *conversation) advertise(service string, version int) error {
+	format := "object-format=" + c.repo.Format().String()
+	if version == 2 && service == uploadPack {
+		for _, line := range []string{"version 2", "agent=" + agent, "ls-refs=unborn", "fetch=shallow filter", format} {
+			c.w.linef("%s", line)
+		}
+		c.w.flush()
+		return errors.Join(c.w.err, c.out.Flush())
+	}
+	offer := []string{"report-status", "delete-refs", "atomic", "quiet"}
+	if service == uploadPack {
+		offer = []string{"multi_ack_detailed", "thin-pack", "side-band", "shallow", "no-progress", "filter",
+			"allow-tip-sha1-in-want", "allow-reachable-sha1-in-want"}
+	}
+	offer = append(offer, "side-band-64k", "ofs-delta", format, "agent="+agent)
+	refs, head, err := c.refs()
+	if err != nil {
+		return err
+	}
+	if service == uploadPack && head.Name != "" {
+		offer = append(offer, "symref=HEAD:"+head.Name)
+	}
+	if service == uploadPack && !head.ID.IsZero() {
+		refs = append([]store.Ref{{Name: "HEAD", ID: head.ID}}, refs...)
+	}
+	if len(refs) == 0 {
+		refs = []store.Ref{{Name: "capabilities^{}"}}
+	}
+	for i, r := range refs {
+		line := hexOID(r.ID, c.repo.Format()) + " " + r.Name
+		if i == 0 {
+			line += "\x00" + strings.Join(offer, " ")
+		}
+		c.w.linef("%s", line)
+		if peeled := c.peel(r); service == uploadPack && !peeled.IsZero() {
+			c.w.linef("%s %s^{}", peeled, r.Name)
+		}
+	}
+	c.w.flush()
+	return errors.Join(c.w.err, c.out.Flush())
+}
+
+// refs returns the refs that are served, and the branch of HEAD with its id,
+// zero when the branch is not born yet.
+func (c *conversation) refs() ([]store.Ref, store.Ref, error) {
+	all, err := c.repo.Refs("refs/")
+	if err != nil {
+		return nil, store.Ref{}, err
+	}
+	head := store.Ref{}
+	if name, err := c.repo.Head(); err == nil && validRef(name) {
+		head.Name = name
+	}
+	refs := all[:0]
+	for _, r := range all {
+		if validRef(r.Name) {
+			refs = append(refs, r)
+		}
+		if r.Name == head.Name {
+			head.ID = r.ID
+		}
+	}
+	return refs, head, nil
+}
+
+// peel returns what an annotated tag names in the end, zero for anything else.
+func (c *conversation) peel(r store.Ref) store.OID {
+	if !strings.HasPrefix(r.Name, "refs/tags/") {
+		return store.OID{}
+	}
+	id := r.ID
+	for range 5 {
+		t, _, err := c.repo.Stat(id)
+		if err != nil || t != store.TypeTag {
+			break
+		}
+		_, raw, err := c.repo.Object(id, 1<<20)
+		if err != nil {
+			break
+		}
+		line, _, _ := strings.Cut(string(raw), "\n")
+		next, err := store.ParseOID(strings.TrimPrefix(line, "object "))
+		if err != nil {
+			break
+		}
+		id = next
+	}
+	if id == r.ID {
+		return store.OID{}
+	}
+	return id
+}
+
+// command is one request of protocol version 2.
+type command struct {
+	name   string
+	format string
+	args   []string
+}
+
+// argMax bounds the lines of one request.
+const argMax = 2*wantMax + 1000
+
+// readCommand reads a request of version 2; io.EOF when the client has left.
+func readCommand(p *pktReader) (*command, error) {
+	cmd := &command{}
+	inArgs := false
+	for n := 0; ; n++ {
+		kind, data, err := p.next()
+		switch {
+		case err != nil:
+			if err == io.EOF && n > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		case kind == pktFlush && n == 0:
+			return nil, io.EOF
+		case kind == pktFlush:
+			return cmd, nil
+		case kind == pktDelim && !inArgs:
+			inArgs = true
+			continue
+		case kind != pktData || n > argMax:
+			return nil, fault.New(fault.Malformed, "request is not a list of lines")
+		}
+		line := strings.TrimSuffix(string(data), "\n")
+		if inArgs {
+			cmd.args = append(cmd.args, line)
+		} else if name, ok := strings.CutPrefix(line, "command="); ok {
+			cmd.name = name
+		} else if f, ok := strings.CutPrefix(line, "object-format="); ok {
+			cmd.format = f
+		}
+	}
+}
+
+// commands answers requests of version 2 until the client leaves.
+func (c *conversation) commands(ctx context.Context) error {
+	for {
+		cmd, err := readCommand(c.in)
+		if err != nil {
+			return err
+		}
+		if cmd.format != "" && cmd.format != c.repo.Format().String() {
+			return fault.New(fault.Usage, "the repository names objects by %s", c.repo.Format())
+		}
+		switch cmd.name {
+		case "ls-refs":
+			err = c.lsRefs(cmd.args)
+		case "fetch":
+			err = c.fetch2(ctx, cmd.args)
+		default:
+			err = fault.New(fault.Usage, "unknown command %q", cleanText(cmd.name))
+		}
+		if err = errors.Join(err, c.w.err); err != nil {
+			return err
+		}
+		if err := c.out.Flush(); err != nil || c.once {
+			return err
+		}
+	}
+}
+
+func (c *conversation) lsRefs(args []string) error {
+	var prefixes []string
+	var peel, symrefs, unborn bool
+	for _, a := range args {
+		switch p, isPrefix := strings.CutPrefix(a, "ref-prefix "); {
+		case isPrefix:
+			prefixes = append(prefixes, p)
+		case a == "peel":
+			peel = true
+		case a == "symrefs":
+			symrefs = true
+		case a == "unborn":
+			unborn = true
+		}
+	}
+	if len(prefixes) > 1000 {
+		prefixes = nil // a prefix is a hint, and a client with that many wants most of them
+	}
+	refs, head, err := c.refs()
+	if err != nil {
+		return err
+	}
+	target := ""
+	if symrefs && head.Name != "" {
+		target = " symref-target:" + head.Name
+	}
+	if underAny("HEAD", prefixes) {
+		switch {
+		case !head.ID.IsZero():
+			c.w.linef("%s HEAD%s", head.ID, target)
+		case unborn && target != "":
+			c.w.linef("unborn HEAD%s", target)
+		}
+	}
+	for _, r := range refs {
+		if !underAny(r.Name, prefixes) {
+			continue
+		}
+		more := ""
+		if p := c.peel(r); peel && !p.IsZero() {
+			more = " peeled:" + p.String()
+		}
+		c.w.linef("%s %s%s", r.ID, r.Name, more)
+	}
+	c.w.flush()
+	return nil
+}

@@ -1,0 +1,257 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// orders are what a client tells receive-pack to do.
+type orders struct {
+	updates []Update
+	status  bool // report-status
+	atomic  bool
+	band    int // longest sideband packet, 0 = none
+	packs   bool
+}
+
+// news are the ids that refs are to move to.
+func (o *orders) news() (ids []store.OID) {
+	for _, u := range o.updates {
+		if !u.New.IsZero() {
+			ids = append(ids, u.New)
+		}
+	}
+	return ids
+}
+
+// readOrders reads commands "<old> <new> <name>", with capabilities behind the
+// first, up to the flush. It returns nil when the client wants nothing.
+func readOrders(p *pktReader, f store.Format) (*orders, error) {
+	o := &orders{}
+	for n := 0; ; n++ {
+		kind, data, err := p.next()
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == pktFlush && n == 0:
+			return nil, nil
+		case kind == pktFlush:
+			return o, nil
+		case kind != pktData || n > updateMax:
+			return nil, fault.New(fault.Malformed, "request is not a list of commands")
+		}
+		line := strings.TrimSuffix(string(data), "\n")
+		if n == 0 {
+			var list string
+			line, list, _ = strings.Cut(line, "\x00")
+			if err := o.caps(list, f); err != nil {
+				return nil, err
+			}
+		}
+		u, err := parseOrder(line, f)
+		if err != nil {
+			return nil, err
+		}
+		o.packs = o.packs || !u.New.IsZero()
+		o.updates = append(o.updates, u)
+	}
+}
+
+func (o *orders) caps(list string, f store.Format) error {
+	for _, c := range strings.Fields(list) {
+		switch name, value, _ := strings.Cut(c, "="); name {
+		case "report-status":
+			o.status = true
+		case "atomic":
+			o.atomic = true
+		case "side-band-64k":
+			o.band = pktMax
+		case "object-format":
+			if value != f.String() {
+				return fault.New(fault.Usage, "the repository names objects by %s", f)
+			}
+		}
+	}
+	return nil
+}
+
+func parseOrder(line string, f store.Format) (u Update, err error) {
+	fields := strings.SplitN(line, " ", 3)
+	if len(fields) != 3 {
+		return u, fault.New(fault.Malformed, "command %q", cleanText(line))
+	}
+	zero := hexOID(store.OID{}, f)
+	for i, to := range []*store.OID{&u.Old, &u.New} {
+		if fields[i] == zero {
+			continue
+		}
+		if *to, err = store.ParseOID(fields[i]); err != nil {
+			return u, err
+		}
+	}
+	u.Name = fields[2]
+	return u, nil
+}
+
+// receive takes a push: commands, then a pack unless all of them delete.
+func (c *conversation) receive(ctx context.Context) error {
+	o, err := readOrders(c.in, c.repo.Format())
+	if err != nil || o == nil {
+		return err
+	}
+	refused := make([]string, len(o.updates)) // why, by position; "" = moved
+	unpack := c.obey(ctx, o, refused)
+	if unpack != nil && !c.once {
+		io.Copy(io.Discard, c.in.r) // the client reads our report when it has sent its pack
+	}
+	if !o.status {
+		return nil
+	}
+	if o.band == 0 {
+		return report(c.w, o, unpack, refused)
+	}
+	err = report(&pktWriter{w: &bandWriter{p: c.w, band: bandData, size: o.band}}, o, unpack, refused)
+	c.w.flush()
+	return err
+}
+
+func report(w *pktWriter, o *orders, unpack error, refused []string) error {
+	if unpack != nil {
+		w.linef("unpack %s", refusal(unpack))
+	} else {
+		w.linef("unpack ok")
+	}
+	for i, u := range o.updates {
+		switch {
+		case unpack != nil:
+			w.linef("ng %s unpacker error", u.Name)
+		case refused[i] != "":
+			w.linef("ng %s %s", u.Name, cleanText(refused[i]))
+		default:
+			w.linef("ok %s", u.Name)
+		}
+	}
+	w.flush()
+	return w.err
+}
+
+// obey takes the objects into quarantine, checks them and every command, and
+// only then lets the objects in and moves refs.
+func (c *conversation) obey(ctx context.Context, o *orders, refused []string) error {
+	r := &c.repo.Reader
+	var q *store.Quarantine
+	whole := false
+	if o.packs {
+		var err error
+		if q, err = c.repo.Import(ctx, c.in.r, c.s.Limits); err != nil {
+			return err
+		}
+		defer q.Discard()
+		r = &q.Reader
+		whole = q.Connected(ctx, o.news()...) == nil // else find out for which ref
+	}
+	var good []Update
+	var tips []store.OID
+	for i, u := range o.updates {
+		err := c.allowed(ctx, r, u)
+		if err == nil && !whole && !u.New.IsZero() && q.Connected(ctx, u.New) != nil {
+			err = fault.New(fault.Malformed, "missing necessary objects")
+		}
+		if err != nil {
+			refused[i] = refusal(err)
+			continue
+		}
+		good = append(good, u)
+		if !u.New.IsZero() {
+			tips = append(tips, u.New)
+		}
+	}
+	if o.atomic && len(good) < len(o.updates) {
+		fill(refused, "atomic push failed")
+		return nil
+	}
+	if len(tips) > 0 {
+		if err := q.Accept(ctx, tips...); err != nil {
+			return err
+		}
+		defer q.Release()
+	}
+	c.move(ctx, o, good, refused)
+	return nil
+}
+
+func fill(refused []string, why string) {
+	for i := range refused {
+		if refused[i] == "" {
+			refused[i] = why
+		}
+	}
+}
+
+// move moves the refs that were allowed: together, or each for itself.
+func (c *conversation) move(ctx context.Context, o *orders, good []Update, refused []string) {
+	if o.atomic {
+		if err := c.repo.SwapAll(ctx, good, "push"); err != nil {
+			fill(refused, lost(err))
+		}
+		return
+	}
+	for i, u := range o.updates {
+		if refused[i] != "" {
+			continue
+		}
+		if err := c.repo.Swap(ctx, u.Name, u.Old, u.New, "push"); err != nil {
+			refused[i] = lost(err)
+		}
+	}
+}
+
+// lost is the refusal of a move that came too late, in git's words.
+func lost(err error) string {
+	if fault.Is(err, fault.Conflict) {
+		return "cannot lock ref: " + refusal(err)
+	}
+	return refusal(err)
+}
+
+// allowed checks one command against the server's rules. r sees the pushed
+// objects, too.
+func (c *conversation) allowed(ctx context.Context, r *store.Reader, u Update) error {
+	if !validRef(u.Name) {
+		return fault.New(fault.Usage, "invalid ref name")
+	}
+	if c.s.keep == u.Name {
+		return fault.New(fault.Denied, "branch is checked out there")
+	}
+	at, err := c.repo.Ref(u.Name)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	if at != u.Old {
+		return fault.New(fault.Conflict, "is at %s, not at %s", at, u.Old)
+	}
+	switch {
+	case u.New.IsZero() && c.s.DenyDeletes:
+		return fault.New(fault.Denied, "deletion prohibited")
+	case u.New.IsZero():
+		return nil
+	}
+	if t, _, err := r.Stat(u.New); err != nil {
+		return fault.New(fault.Malformed, "missing necessary objects")
+	} else if strings.HasPrefix(u.Name, "refs/heads/") && t != store.TypeCommit {
+		return fault.New(fault.Malformed, "a branch needs a commit, not a %s", t)
+	}
+	if !c.s.FastForwardOnly || u.Old.IsZero() {
+		return nil
+	}
+	steps := 0
+	ff, err := walkBack(ctx, r, u.New, &steps, func(id store.OID) bool { return id == u.Old })
+	if err == nil && !ff {
+		err = fault.New(fault.Conflict, "non-fast-forward")
+	}
+	return err
+}

@@ -1,0 +1,224 @@
+package transport
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// Server serves the bare repositories below a directory over smart HTTP, and to
+// this process for local addresses. git and this package's Remote can clone,
+// fetch and push. It runs no hooks, reads no configuration of the repositories
+// and follows no path out of Root.
+//
+// Any object of a repository may be fetched by id, whether a ref reaches it or
+// not: what must stay private belongs into a repository of its own.
+type Server struct {
+	// Root is the directory of the repositories: /a/b.git is Root/a/b.git.
+	Root string
+	// AllowPush lets clients move refs. Combine it with Authorize unless only
+	// this machine can connect.
+	AllowPush bool
+	// FastForwardOnly refuses to move a ref to what does not contain its old value.
+	FastForwardOnly bool
+	// DenyDeletes refuses to delete refs.
+	DenyDeletes bool
+	// Limits bound pushed packs; zero fields are those of store.DefaultLimits.
+	Limits store.Limits
+	// MaxRequest bounds the body of a request, less its pack; 0 = 16 MiB.
+	MaxRequest int64
+	// Authorize says whether a request may read or push; nil allows all. What it
+	// refuses is answered with 401.
+	Authorize func(r *http.Request, repo string, push bool) bool
+
+	keep string // the branch that pushes must not move; "" = none
+}
+
+func (s *Server) maxRequest() int64 {
+	if s.MaxRequest > 0 {
+		return s.MaxRequest
+	}
+	return 16 << 20
+}
+
+// ServeHTTP answers /<repository>/info/refs, /git-upload-pack and /git-receive-pack.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, verb := splitPath(r.URL.Path)
+	service := verb
+	if verb == "info/refs" {
+		service = r.URL.Query().Get("service")
+	}
+	method := http.MethodPost
+	if verb == "info/refs" {
+		method = http.MethodGet
+	}
+	push := service == receivePack
+	switch {
+	case name == "" || service != uploadPack && !push:
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	case r.Method != method:
+		w.Header().Set("Allow", method)
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	case s.Authorize != nil && !s.Authorize(r, name, push):
+		w.Header().Set("WWW-Authenticate", `Basic realm="rye"`)
+		http.Error(w, "credentials wanted", http.StatusUnauthorized)
+		return
+	case push && !s.AllowPush:
+		http.Error(w, "pushing is not allowed", http.StatusForbidden)
+		return
+	}
+	repo, err := s.open(name)
+	if err != nil {
+		http.Error(w, "not found", http.StatusNotFound)
+		return
+	}
+	defer repo.Close()
+	w.Header().Set("Cache-Control", "no-cache, max-age=0, must-revalidate")
+	if verb == "info/refs" {
+		s.serveAdvert(w, r, repo, service)
+	} else {
+		s.serveRequest(w, r, repo, service)
+	}
+}
+
+// splitPath splits the path of a request into a repository's name and what is
+// asked of it; "" when it is neither.
+func splitPath(path string) (name, verb string) {
+	for _, v := range []string{"info/refs", uploadPack, receivePack} {
+		if n, ok := strings.CutSuffix(path, "/"+v); ok {
+			return cleanName(strings.TrimPrefix(n, "/")), v
+		}
+	}
+	return "", ""
+}
+
+// cleanName returns name when each of its segments is harmless as a file name,
+// else "".
+func cleanName(name string) string {
+	for seg := range strings.SplitSeq(name, "/") {
+		if store.CheckName(seg) != nil {
+			return ""
+		}
+	}
+	return name
+}
+
+// open opens a repository below Root. Links that lead out of it are refused.
+func (s *Server) open(name string) (*store.Repo, error) {
+	root, err := os.OpenRoot(s.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	for _, n := range []string{name, name + ".git"} {
+		if info, err := root.Stat(filepath.FromSlash(n) + "/objects"); err == nil && info.IsDir() {
+			return store.Open(filepath.Join(s.Root, filepath.FromSlash(n)))
+		}
+	}
+	return nil, fault.New(fault.NotFound, "repository %q", name)
+}
+
+// version reads the Git-Protocol header: key=value pairs joined by colons.
+func version(r *http.Request) int {
+	for kv := range strings.SplitSeq(r.Header.Get("Git-Protocol"), ":") {
+		if v, ok := strings.CutPrefix(kv, "version="); ok {
+			if n, err := strconv.Atoi(v); err == nil && n >= 0 && n <= 2 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+func (s *Server) serveAdvert(w http.ResponseWriter, r *http.Request, repo *store.Repo, service string) {
+	w.Header().Set("Content-Type", "application/x-"+service+"-advertisement")
+	c := s.converse(repo, http.NoBody, w)
+	v := version(r)
+	if v < 2 || service == receivePack {
+		c.w.linef("# service=%s", service)
+		c.w.flush()
+	}
+	c.end(c.advertise(service, v)) // a client that left needs no answer
+}
+
+func (s *Server) serveRequest(w http.ResponseWriter, r *http.Request, repo *store.Repo, service string) {
+	if r.Header.Get("Content-Type") != "application/x-"+service+"-request" {
+		http.Error(w, "unexpected content type", http.StatusUnsupportedMediaType)
+		return
+	}
+	limit := s.maxRequest()
+	if service == receivePack {
+		if s.Limits.Bytes > 0 {
+			limit += s.Limits.Bytes
+		} else {
+			limit += store.DefaultLimits.Bytes
+		}
+	}
+	body, err := bodyOf(w, r, limit)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-"+service+"-result")
+	c := s.converse(repo, body, w)
+	c.once = true
+	switch {
+	case service == receivePack:
+		err = c.receive(r.Context())
+	case version(r) == 2:
+		err = c.commands(r.Context())
+	default:
+		err = c.upload0(r.Context())
+	}
+	c.end(err)
+	io.Copy(io.Discard, body) // bounded; a client still sending gets to read the answer
+}
+
+// bodyOf returns the request's body, unpacked, of at most limit bytes in both forms.
+func bodyOf(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, error) {
+	var body io.Reader = http.MaxBytesReader(w, r.Body, limit)
+	switch r.Header.Get("Content-Encoding") {
+	case "", "identity":
+	case "gzip", "x-gzip":
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, errors.New("body is not gzip")
+		}
+		body = z
+	default:
+		return nil, errors.New("content encoding is not supported")
+	}
+	return &boundedReader{ctx: context.Background(), r: body, left: limit}, nil
+}
+
+// openLocal opens the repository at a local path: a bare one, or the one of a
+// working tree, whose current branch must not be moved under its owner's feet.
+func openLocal(path string) (*Server, *store.Repo, error) {
+	s := &Server{AllowPush: true}
+	dir := path
+	if info, err := os.Lstat(filepath.Join(path, ".git")); err == nil && info.IsDir() {
+		dir = filepath.Join(path, ".git")
+	}
+	repo, err := store.Open(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	if filepath.Base(dir) == ".git" {
+		if s.keep, err = repo.Head(); err != nil {
+			repo.Close()
+			return nil, nil, err
+		}
+	}
+	return s, repo, nil
+}

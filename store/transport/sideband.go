@@ -1,0 +1,91 @@
+package transport
+
+import (
+	"io"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// The bands that a server multiplexes into the packets that carry a pack.
+const (
+	bandData     = 1
+	bandProgress = 2
+	bandError    = 3
+)
+
+// demux reads the data band of a multiplexed stream up to its flush packet,
+// hands progress texts to a callback and turns the error band into an error.
+type demux struct {
+	p        *pktReader
+	progress func(string)
+	rest     []byte // of the packet read last
+	total    int64  // bytes of all bands so far
+	limit    int64  // on total; keeps a server that only chats from chatting for ever
+	err      error  // sticky
+}
+
+func (d *demux) Read(b []byte) (int, error) {
+	for len(d.rest) == 0 {
+		if d.err == nil {
+			d.err = d.fill()
+		}
+		if d.err != nil {
+			return 0, d.err
+		}
+	}
+	n := copy(b, d.rest)
+	d.rest = d.rest[n:]
+	return n, nil
+}
+
+func (d *demux) fill() error {
+	kind, data, err := d.p.next()
+	switch {
+	case err == io.EOF:
+		return io.ErrUnexpectedEOF // a complete answer ends with a flush
+	case err != nil:
+		return err
+	case kind == pktFlush:
+		return io.EOF
+	case kind != pktData || len(data) == 0:
+		return fault.New(fault.Network, "read pack from remote: packet without a band")
+	}
+	d.total += int64(len(data)) + 4
+	if d.total > d.limit {
+		return fault.New(fault.Limit, "read pack from remote: more than %d bytes", d.limit)
+	}
+	switch data[0] {
+	case bandData:
+		d.rest = data[1:]
+	case bandProgress:
+		if d.progress != nil {
+			d.progress(cleanText(string(data[1:])))
+		}
+	case bandError:
+		return remoteError(string(data[1:]))
+	default:
+		return fault.New(fault.Network, "read pack from remote: unknown band %d", data[0])
+	}
+	return nil
+}
+
+// bandWriter multiplexes what is written to it into one band.
+type bandWriter struct {
+	p    *pktWriter
+	band byte
+	size int // of the longest packet
+}
+
+func (b *bandWriter) Write(data []byte) (int, error) {
+	n := 0
+	for len(data) > 0 {
+		part := data[:min(len(data), b.size-5)]
+		b.p.data(append([]byte{b.band}, part...))
+		if b.p.err != nil {
+			return n, b.p.err
+		}
+		n += len(part)
+		data = data[len(part):]
+	}
+	return n, nil
+}

@@ -1,0 +1,274 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// stream is a session over one connection: TCP, the pipes of ssh, or those of
+// a server in this process.
+type stream struct {
+	r      *Remote
+	p      *pktReader
+	in     *boundedReader
+	w      *watchedWriter
+	closer func() error
+	half   func() error // ends sending, so that the other side sees the end of a pack; may be nil
+	stop   func() bool  // ends watching the context
+	once   sync.Once
+}
+
+// newStream ties a connection to ctx: when the operation ends early, closing
+// the connection wakes whoever waits for it.
+func newStream(ctx context.Context, r *Remote, in io.Reader, w io.Writer, closer func() error) *stream {
+	s := &stream{r: r, in: &boundedReader{ctx: ctx, r: in, left: r.o.MaxAdvert}, w: &watchedWriter{ctx, w}, closer: closer}
+	s.p = newPktReader(s.in)
+	s.resume(ctx)
+	return s
+}
+
+// resume hands the stream to the operation of ctx.
+func (s *stream) resume(ctx context.Context) {
+	s.in.ctx, s.w.ctx = ctx, ctx
+	s.stop = context.AfterFunc(ctx, func() { s.shut() })
+}
+
+// pause takes the stream from the operation that is over. It reports false when
+// that operation's end has closed it.
+func (s *stream) pause() bool {
+	ok := s.stop()
+	s.stop = func() bool { return ok }
+	return ok
+}
+
+func (s *stream) shut() (err error) {
+	s.once.Do(func() { err = s.closer() })
+	return err
+}
+
+func (s *stream) advert() *pktReader { return s.p }
+func (s *stream) stateless() bool    { return false }
+
+func (s *stream) round(ctx context.Context, q *request) (*pktReader, error) {
+	s.in.left = max(q.limit, s.r.o.MaxAdvert)
+	_, err := s.w.Write(q.head.Bytes())
+	if err == nil && q.pack != nil {
+		err = q.pack(s.w)
+		if err == nil && s.half != nil {
+			err = s.half()
+		}
+	}
+	if err == nil || context.Cause(s.in.ctx) != nil {
+		return s.p, err
+	}
+	// A server that refuses may stop listening; what it said is the better error.
+	if _, _, said := s.p.line(); said != nil && fault.CodeOf(said) != fault.Failed {
+		return nil, said
+	}
+	return nil, err
+}
+
+// Close says goodbye with a flush, as the protocol wants, and ends the connection.
+func (s *stream) Close() error {
+	if !s.stop() {
+		return nil // the context has closed it
+	}
+	s.w.ctx = context.Background()
+	done := make(chan struct{})
+	go func() { s.w.w.Write([]byte("0000")); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(100 * time.Millisecond):
+	}
+	err := s.shut()
+	<-done
+	return err
+}
+
+// tcpDialer speaks git://, which has neither secrecy nor users.
+type tcpDialer struct{ r *Remote }
+
+func (d *tcpDialer) open(ctx context.Context, service string, version int) (session, error) {
+	t := d.r.t
+	port := t.port
+	if port == "" {
+		port = "9418"
+	}
+	nd := net.Dialer{Timeout: d.r.o.Connect}
+	c, err := nd.DialContext(ctx, "tcp", net.JoinHostPort(t.host, port))
+	if err != nil {
+		return nil, err
+	}
+	s := newStream(ctx, d.r, c, c, c.Close)
+	hello := service + " " + t.path + "\x00host=" + t.hostPort() + "\x00"
+	if version > 0 {
+		hello += fmt.Sprintf("\x00version=%d\x00", version)
+	}
+	w := pktWriter{w: s.w}
+	if w.data([]byte(hello)); w.err != nil {
+		s.shut()
+		return nil, w.err
+	}
+	return s, nil
+}
+
+// sshDialer runs the user's ssh, which knows their keys, agent and hosts.
+type sshDialer struct{ r *Remote }
+
+func (d *sshDialer) args(service string) []string {
+	t := d.r.t
+	args := []string{"-o", "BatchMode=yes", "-o", "SendEnv=GIT_PROTOCOL", "-o", "ForwardAgent=no", "-o", "ForwardX11=no",
+		"-o", "PermitLocalCommand=no", "-o", "ClearAllForwardings=yes",
+		"-o", fmt.Sprintf("ConnectTimeout=%d", max(1, int(d.r.o.Connect.Seconds())))}
+	if t.port != "" {
+		args = append(args, "-p", t.port)
+	}
+	if t.user != "" {
+		args = append(args, "-l", t.user)
+	}
+	return append(args, "--", t.host, service+" "+shellQuote(t.path))
+}
+
+// shellQuote makes one word of s for the shell at the other end.
+func shellQuote(s string) string {
+	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
+}
+
+func (d *sshDialer) open(ctx context.Context, service string, version int) (session, error) {
+	cmd := exec.Command(d.r.o.SSH, d.args(service)...)
+	cmd.Env = CleanEnv(d.r.o.Env)
+	if version > 0 {
+		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_PROTOCOL=version=%d", version))
+	}
+	var said bytes.Buffer
+	errs := &lockedWriter{w: &limitedBuffer{b: &said, left: 4 << 10}}
+	cmd.Stderr = errs
+	cmd.WaitDelay = 2 * time.Second
+	in, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return nil, fault.New(fault.Network, "no ssh program").Mend("install OpenSSH, or use https://")
+		}
+		return nil, err
+	}
+	p := &sshProcess{cmd: cmd, out: out}
+	r := &sshReader{in: in, p: p, errs: errs, said: &said}
+	return newStream(ctx, d.r, r, out, p.end), nil
+}
+
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// sshProcess ends its program once: politely first, then by killing it.
+type sshProcess struct {
+	cmd  *exec.Cmd
+	out  io.Closer
+	once sync.Once
+	err  error
+}
+
+func (p *sshProcess) end() error {
+	p.once.Do(func() {
+		p.out.Close()
+		t := time.AfterFunc(2*time.Second, func() { p.cmd.Process.Kill() })
+		p.err = p.cmd.Wait()
+		t.Stop()
+	})
+	return p.err
+}
+
+// sshReader reads what the remote command prints. When it ends, ssh's own words
+// (unknown host key, permission denied) become the error.
+type sshReader struct {
+	in   io.Reader
+	p    *sshProcess
+	errs *lockedWriter
+	said *bytes.Buffer
+}
+
+func (r *sshReader) Read(b []byte) (int, error) {
+	n, err := r.in.Read(b)
+	if err == nil || n > 0 {
+		return n, nil
+	}
+	if r.p.end() == nil {
+		return 0, err
+	}
+	r.errs.mu.Lock()
+	text := cleanText(r.said.String())
+	r.errs.mu.Unlock()
+	if text == "" {
+		return 0, err
+	}
+	return 0, sshError(text)
+}
+
+func sshError(text string) error {
+	err := remoteError(strings.TrimPrefix(text, "remote: "))
+	low := strings.ToLower(text)
+	switch {
+	case strings.Contains(low, "host key verification failed"):
+		return fault.New(fault.Auth, "ssh: %s", text).Mend("connect once with ssh and check the host's key")
+	case strings.Contains(low, "permission denied"):
+		return fault.New(fault.Auth, "ssh: %s", text).Mend("load a key that the host knows: ssh-add")
+	}
+	return err
+}
+
+// localDialer serves a repository on this machine from within this process.
+type localDialer struct{ r *Remote }
+
+func (d *localDialer) open(ctx context.Context, service string, version int) (session, error) {
+	srv, repo, err := openLocal(d.r.t.path)
+	if err != nil {
+		return nil, err
+	}
+	fromServer, toClient := io.Pipe()
+	fromClient, toServer := io.Pipe()
+	ended := make(chan struct{})
+	serveCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		defer close(ended)
+		defer repo.Close()
+		err := srv.serve(serveCtx, repo, service, version, fromClient, toClient)
+		if err == nil {
+			err = io.EOF
+		}
+		toClient.CloseWithError(err)
+		fromClient.CloseWithError(err)
+	}()
+	s := newStream(ctx, d.r, fromServer, toServer, func() error {
+		cancel()
+		toServer.Close()
+		fromServer.Close()
+		<-ended
+		return nil
+	})
+	s.half = toServer.Close
+	return s, nil
+}
