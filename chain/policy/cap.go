@@ -1,0 +1,169 @@
+// Package policy decides whether a caller may do a thing: by what it holds
+// (capabilities), by how dangerous the thing is (tiers and rules) and by what
+// stands in the commands it would run. It decides and never acts, reads nothing
+// but its arguments, and the same arguments always give the same answer.
+package policy
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Cap is a capability: rye.<verb>.<kind>.<id with dots>, where "*" stands for any
+// text, dots too. docs/format/capability.md is its grammar. Only ParseCap and Need
+// make one.
+type Cap string
+
+// MaxCap bounds the length of a capability in bytes.
+const MaxCap = 512
+
+// ParseCap refuses everything that is not a capability of our grammar, "?" and
+// "[" among it: the ancestor's patterns are read by MatchLegacy.
+func ParseCap(s string) (Cap, error) {
+	bad := func(why string) (Cap, error) {
+		return "", fault.New(fault.Malformed, "capability %q: %s", clip(s), why).Mend("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
+	}
+	if len(s) > MaxCap {
+		return bad("too long")
+	}
+	rest, ok := strings.CutPrefix(s, "rye.")
+	if !ok || rest == "" {
+		return bad("it does not begin with rye. and a verb")
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '*') {
+			return bad("want lower-case letters, digits, _, -, dots and *")
+		}
+	}
+	if strings.Contains(s, "..") || strings.HasSuffix(s, ".") || strings.Contains(s, "**") {
+		return bad("an empty segment, or ** for *")
+	}
+	if verb, _, _ := strings.Cut(rest, "."); !strings.Contains(verb, "*") && !verbs[verb] {
+		return bad("the verb is none of execute, search, load, sign")
+	}
+	return Cap(s), nil
+}
+
+var verbs = map[string]bool{"execute": true, "search": true, "load": true, "sign": true}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+// Need returns the capability that doing verb to ref takes. Searching is asked for
+// per kind, because its results are many items.
+func Need(verb string, ref objects.Ref) Cap {
+	if verb == "search" || ref.ID == "" {
+		return Cap("rye." + verb + "." + string(ref.Kind))
+	}
+	return Cap("rye." + verb + "." + string(ref.Kind) + "." + ref.ID.Dots())
+}
+
+// Contains reports whether everything that need stands for is included in c. It
+// is exact for patterns with "*": a star of need must lie within a star of c,
+// since it can stand for a letter that nothing else in c matches.
+func (c Cap) Contains(need Cap) bool { return glob(string(c), string(need)) }
+
+// glob matches text against pattern, "*" being any run of bytes. A star in text
+// is a letter that only a star matches. It takes time of the product of lengths.
+func glob(pattern, text string) bool {
+	p, t := 0, 0
+	star, mark := -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, t
+			p++
+		case p < len(pattern) && pattern[p] == text[t] && text[t] != '*':
+			p++
+			t++
+		case star >= 0:
+			mark++
+			p, t = star+1, mark
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}
+
+// Caps is what a caller holds. nil holds nothing.
+type Caps []Cap
+
+// ParseCaps parses a list, and refuses it for the first that is malformed.
+func ParseCaps(list []string) (Caps, error) {
+	var out Caps
+	for _, s := range list {
+		c, err := ParseCap(s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// Covers reports whether one capability contains need. Several that contain it
+// only together do not count.
+func (cs Caps) Covers(need Cap) bool {
+	for _, c := range cs {
+		if c.Contains(need) {
+			return true
+		}
+	}
+	return false
+}
+
+// Strings returns the capabilities as they are written.
+func (cs Caps) Strings() []string {
+	out := make([]string, len(cs))
+	for i, c := range cs {
+		out[i] = string(c)
+	}
+	return out
+}
+
+// Attenuate returns what a child gets that asks for want under a parent that
+// holds parent: exactly want, when the parent holds all of it, and a Denied error
+// naming the first excess otherwise. A child that asks for nothing gets nothing.
+func Attenuate(parent, want Caps) (Caps, error) {
+	for _, w := range want {
+		if !parent.Covers(w) {
+			return nil, fault.New(fault.Denied, "capability %s: the parent does not hold it, so its child cannot have it", w)
+		}
+	}
+	return append(Caps(nil), want...), nil
+}
+
+// Narrow returns the part of want that parent allows: what is covered stays, what
+// is wider is replaced by the parent's capabilities within it. It never errs, so
+// it serves limits (a policy) and not requests (a child).
+func Narrow(parent, want Caps) Caps {
+	var out Caps
+	add := func(c Cap) {
+		if !out.Covers(c) {
+			out = append(out, c)
+		}
+	}
+	for _, w := range want {
+		if parent.Covers(w) {
+			add(w)
+			continue
+		}
+		for _, p := range parent {
+			if w.Contains(p) {
+				add(p)
+			}
+		}
+	}
+	return out
+}

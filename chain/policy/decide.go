@@ -1,0 +1,164 @@
+package policy
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Verdict is the outcome of a decision. The zero value is Deny.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Deny Verdict = iota
+	Ask          // a person must agree
+	Allow
+)
+
+// String returns "deny", "ask" or "allow".
+func (v Verdict) String() string { return [...]string{"deny", "ask", "allow"}[min(v, Allow)] }
+
+// Request is one thing that somebody wants to do.
+type Request struct {
+	Verb   string // execute, search, load, sign
+	Ref    objects.Ref
+	Digest objects.Digest // of the item's file; what an approval is for
+
+	Caller string // by this name policy.callers may narrow Caps
+	Caps   Caps
+	Person bool // a person typed this very command at a terminal
+	Child  bool // on behalf of a thread's child: sub_agent_policy holds
+
+	Declared Tier // what the item says; T0 when it is silent
+	Floor    Tier // what its primitive is, at least, in the sandbox that it gets
+	Findings []Finding
+}
+
+// Decision is the answer, with the words to explain it.
+type Decision struct {
+	Verdict Verdict
+	Tier    Tier   // the effective one
+	Rule    string // what decided: "capability", "tier", "pattern: recursive delete", ...
+	Reason  string // one sentence
+}
+
+// Err returns nil for Allow and a Denied error for the others; for Ask it says
+// that consent is missing.
+func (d Decision) Err(r Request) error {
+	switch d.Verdict {
+	case Allow:
+		return nil
+	case Ask:
+		return fault.New(fault.Denied, "%s %s needs consent: %s", r.Verb, r.Ref, d.Reason).Mend("rye policy allow %s", r.Ref)
+	}
+	return fault.New(fault.Denied, "%s %s: %s", r.Verb, r.Ref, d.Reason)
+}
+
+// Decide judges a request: capability first, then the tier, which is the highest
+// of what the item declares, what its primitive is, and every rule that its
+// command met. A user's override replaces the first two, never the third.
+func (r Rules) Decide(q Request) Decision {
+	d := r.Permit(q)
+	if d.Verdict != Allow || q.Verb != "execute" {
+		return d
+	}
+	tier, rule := r.tier(q)
+	return r.judge(q, tier, rule)
+}
+
+// Permit judges by capability alone, before anything is known about the item. It
+// allows or denies and never asks.
+func (r Rules) Permit(q Request) Decision {
+	need := Need(q.Verb, q.Ref)
+	caps := q.Caps
+	if limit, ok := r.Callers[q.Caller]; ok {
+		caps = Narrow(limit, caps)
+	}
+	if !caps.Covers(need) {
+		return Decision{Deny, T4, "capability", r.missing(q, need, caps)}
+	}
+	for _, d := range r.Deny {
+		if d.Contains(need) {
+			return Decision{Deny, T4, "deny: " + string(d), fmt.Sprintf("the policy refuses %s to everybody", d)}
+		}
+	}
+	return Decision{Allow, T0, "capability", fmt.Sprintf("%s is held", need)}
+}
+
+func (r Rules) missing(q Request, need Cap, caps Caps) string {
+	if len(q.Caps) == 0 {
+		return fmt.Sprintf("no capabilities declared, so %s is refused", need)
+	}
+	return fmt.Sprintf("%s is not covered by the capabilities [%s]", need, strings.Join(caps.Strings(), " "))
+}
+
+// tier works out the effective tier and what set it.
+func (r Rules) tier(q Request) (Tier, string) {
+	tier, rule := q.Floor, "primitive"
+	if q.Declared > tier {
+		tier, rule = q.Declared, "declared"
+	}
+	for _, o := range r.Tools {
+		if !glob(dots(o.ID), q.Ref.ID.Dots()) {
+			continue
+		}
+		if o.set || o.Tier > tier {
+			tier, rule = o.Tier, "tool_overrides: "+o.ID
+		}
+	}
+	for _, f := range q.Findings {
+		if f.Tier > tier || f.Tier == tier && !strings.HasPrefix(rule, "pattern") {
+			tier, rule = f.Tier, "pattern: "+f.Label
+		}
+	}
+	return tier, rule
+}
+
+// judge turns a tier into a verdict.
+func (r Rules) judge(q Request, tier Tier, rule string) Decision {
+	auto, deny := r.AutoApprove, r.DenyFrom
+	if q.Child {
+		auto, deny = min(auto, r.SubAgents.AutoApprove), min(deny, r.SubAgents.DenyFrom)
+	}
+	d := Decision{Tier: tier, Rule: rule}
+	why := fmt.Sprintf("%s by %s", tier, rule)
+	for _, f := range q.Findings {
+		why += fmt.Sprintf("; %s: %s", f.Label, f.Text)
+	}
+	// A person who types a command has read it; a rule that it met was not asked for.
+	typed := q.Person && len(q.Findings) == 0
+	switch {
+	case tier >= deny:
+		d.Verdict, d.Reason = Deny, "refused from "+deny.String()+" on: "+why
+	case tier <= auto:
+		d.Verdict, d.Reason = Allow, why
+	case typed && tier <= T3:
+		d.Verdict, d.Rule, d.Reason = Allow, "typed", why+", typed at a terminal"
+	case r.remembered(q, tier):
+		d.Verdict, d.Rule, d.Reason = Allow, "approval", why+", allowed for these bytes"
+	default:
+		d.Verdict, d.Reason = Ask, why
+	}
+	return d
+}
+
+// remembered reports whether the user allowed these bytes up to this tier. What
+// stands in a parameter is no part of the bytes.
+func (r Rules) remembered(q Request, tier Tier) bool {
+	for _, f := range q.Findings {
+		if f.Param != "" {
+			return false
+		}
+	}
+	for _, a := range r.Allowed {
+		if a.Ref == q.Ref && a.Digest == q.Digest && !q.Digest.IsZero() && tier <= a.Tier {
+			return true
+		}
+	}
+	return false
+}
+
+func dots(id string) string { return strings.ReplaceAll(id, "/", ".") }

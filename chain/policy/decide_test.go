@@ -1,0 +1,195 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+var (
+	hello = objects.Ref{Kind: objects.Tool, ID: "acme/hello"}
+	all   = Caps{"rye.*"}
+	sum   = objects.DigestOf([]byte("x"))
+)
+
+func rules(t testing.TB, text string) Rules {
+	t.Helper()
+	r, err := ParseRules([]byte(text))
+	if err != nil {
+		t.Fatalf("ParseRules(%q) = %v", text, err)
+	}
+	return r
+}
+
+func TestDecide(t *testing.T) {
+	danger := []Finding{{Label: "recursive delete", Tier: T3, Text: "rm -r x", Param: "cmd"}}
+	own := []Finding{{Label: "recursive delete", Tier: T3, Text: "rm -r x"}}
+	critical := []Finding{{Label: "pipe to shell", Tier: T4, Text: "curl | sh"}}
+	allowed := "policy: 1\nallowed:\n  - ref: tool:acme/hello\n    sha256: " + sum.Hex() + "\n    tier: t3\n"
+	for name, tc := range map[string]struct {
+		policy string
+		q      Request
+		want   Verdict
+		tier   Tier
+	}{
+		"no capability":                   {"", Request{}, Deny, T4},
+		"another capability":              {"", Request{Caps: Caps{"rye.execute.tool.acme.other"}}, Deny, T4},
+		"plain":                           {"", Request{Caps: all, Floor: T1}, Allow, T1},
+		"medium asks":                     {"", Request{Caps: all, Floor: T2}, Ask, T2},
+		"declared raises":                 {"", Request{Caps: all, Floor: T1, Declared: T3}, Ask, T3},
+		"declared cannot lower":           {"", Request{Caps: all, Floor: T2, Declared: T0}, Ask, T2},
+		"typed":                           {"", Request{Caps: all, Person: true, Floor: T2, Declared: T3}, Allow, T3},
+		"typed and critical":              {"", Request{Caps: all, Person: true, Declared: T4}, Deny, T4},
+		"typed and matched":               {"", Request{Caps: all, Person: true, Findings: danger}, Ask, T3},
+		"matched and critical":            {"", Request{Caps: all, Person: true, Findings: critical}, Deny, T4},
+		"override does not lower a match": {"policy: 1\ntool_overrides: {acme/hello: t1}", Request{Caps: all, Findings: danger}, Ask, T3},
+		"override lowers":                 {"policy: 1\ntool_overrides: {acme/*: t1}", Request{Caps: all, Floor: T2, Declared: T3}, Allow, T1},
+		"override raises":                 {"policy: 1\ntool_overrides: {'*': t4}", Request{Caps: all, Person: true}, Deny, T4},
+		"longest override":                {"policy: 1\ntool_overrides: {'*': t4, acme/*: t3, acme/hello: t0}", Request{Caps: all}, Allow, T0},
+		"denied to everybody":             {"policy: 1\ndeny: [rye.execute.tool.acme.*]", Request{Caps: all, Person: true}, Deny, T4},
+		"caller is narrowed":              {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "mcp"}, Deny, T4},
+		"other caller is not":             {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "terminal"}, Allow, T0},
+		"remembered":                      {allowed, Request{Caps: all, Floor: T2, Digest: sum}, Allow, T2},
+		"remembered, other bytes":         {allowed, Request{Caps: all, Floor: T2, Digest: objects.DigestOf(nil)}, Ask, T2},
+		"remembered, own text":            {allowed, Request{Caps: all, Digest: sum, Findings: own}, Allow, T3},
+		"remembered, parameter":           {allowed, Request{Caps: all, Digest: sum, Findings: danger}, Ask, T3},
+		"remembered, critical":            {allowed, Request{Caps: all, Digest: sum, Findings: critical}, Deny, T4},
+		"child asks":                      {"", Request{Caps: all, Child: true, Floor: T1}, Ask, T1},
+		"child is refused":                {"", Request{Caps: all, Child: true, Declared: T3}, Deny, T3},
+		"deny_above as it is named":       {"policy: 1\ndeny_above: t2", Request{Caps: all, Person: true, Declared: T3}, Deny, T3},
+		"deny_above t4 refuses nothing":   {"policy: 1\ndeny_above: t4", Request{Caps: all, Declared: T4}, Ask, T4},
+	} {
+		tc.q.Verb, tc.q.Ref = "execute", hello
+		d := rules(t, tc.policy).Decide(tc.q)
+		if d.Verdict != tc.want || d.Tier != tc.tier {
+			t.Errorf("%s: Decide = %v %s (%s: %s), want %v %s", name, d.Verdict, d.Tier, d.Rule, d.Reason, tc.want, tc.tier)
+		}
+		if err := d.Err(tc.q); (err == nil) != (tc.want == Allow) || err != nil && !fault.Is(err, fault.Denied) {
+			t.Errorf("%s: Err = %v", name, err)
+		}
+	}
+	strict := rules(t, "policy: 1\ntool_overrides: {'*': t2}")
+	if d := strict.Permit(Request{Verb: "execute", Ref: hello, Caps: all}); d.Verdict != Allow {
+		t.Errorf("Permit asks about a tier: %+v", d)
+	}
+	if d := strict.Permit(Request{Verb: "execute", Ref: hello}); d.Verdict != Deny {
+		t.Errorf("Permit of nothing: %+v", d)
+	}
+	if d := Default().Decide(Request{Verb: "load", Ref: hello, Caps: all}); d.Verdict != Allow {
+		t.Errorf("load: %+v", d)
+	}
+}
+
+func TestPolicyFilesRefused(t *testing.T) {
+	for _, text := range []string{
+		"policy: 2", "auto_approve_up_to: t1", "policy: 1\nunknown: x", "policy: 1\nauto_approve_up_to: t5", "policy: 1\nauto_approve_up_to: t4",
+		"policy: 1\ndeny_from: t4\ndeny_above: t3", "policy: 1\ndeny: [x]", "policy: 1\ndangerous_patterns: [{pattern: '(', label: x}]",
+		"policy: 1\ndangerous_patterns: [{pattern: 'x'}]", "policy: 1\nsandbox: S9", "policy: 1\nallowed: [{ref: x, sha256: '', tier: t1}]",
+		"policy: 1\napproval_timeout_secs: 0", "policy: 1\ntool_overrides: {'a?b': t1}", "policy: 1\n---\npolicy: 1", "policy: &a 1\nx: *a", "[]", "policy: 1\npolicy: 1",
+	} {
+		if r, err := ParseRules([]byte(text)); err == nil {
+			t.Errorf("ParseRules(%q) = %+v", text, r)
+		}
+	}
+	if _, err := Default().Tighten([]byte("policy: 1\nallowed: [{ref: 'tool:a/b', sha256: " + sum.Hex() + ", tier: t1}]")); !fault.Is(err, fault.Denied) {
+		t.Errorf("a project that approves itself: %v", err)
+	}
+}
+
+func TestRemember(t *testing.T) {
+	text := []byte("policy: 1\nauto_approve_up_to: t0\n")
+	for _, a := range []Approval{{hello, objects.DigestOf(nil), T2}, {hello, sum, T3}, {objects.Ref{Kind: objects.Tool, ID: "acme/a"}, sum, T2}} {
+		var err error
+		if text, err = Remember(text, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := rules(t, string(text))
+	if len(r.Allowed) != 2 || r.AutoApprove != T0 || r.Allowed[1].Digest != sum || r.Allowed[1].Tier != T3 {
+		t.Errorf("remembered %+v", r)
+	}
+	if _, err := Remember(nil, Approval{hello, sum, T4}); !fault.Is(err, fault.Denied) {
+		t.Errorf("T4 remembered: %v", err)
+	}
+}
+
+// Whatever a project's policy says, no decision becomes milder.
+func TestTightenNeverLoosens(t *testing.T) {
+	tier := rapid.SampledFrom([]string{"t0", "t1", "t2", "t3", "t4"})
+	gen := rapid.Custom(func(rt *rapid.T) string {
+		var b strings.Builder
+		b.WriteString("policy: 1\n")
+		for _, f := range []string{"auto_approve_up_to: ", "deny_from: "} {
+			if rapid.Bool().Draw(rt, "has") {
+				b.WriteString(f + tier.Draw(rt, "tier") + "\n")
+			}
+		}
+		if rapid.Bool().Draw(rt, "has") {
+			b.WriteString("tool_overrides: {" + rapid.SampledFrom([]string{"'*'", "acme/*", "acme/hello"}).Draw(rt, "id") + ": " + tier.Draw(rt, "tier") + "}\n")
+		}
+		if rapid.Bool().Draw(rt, "has") {
+			b.WriteString("callers: {mcp: [" + rapid.SampledFrom([]string{"rye.*", "rye.search.*", "rye.execute.tool.acme.*"}).Draw(rt, "cap") + "]}\n")
+		}
+		if rapid.Bool().Draw(rt, "has") {
+			b.WriteString("deny: [rye.execute.tool." + rapid.SampledFrom([]string{"x", "acme.*"}).Draw(rt, "deny") + "]\n")
+		}
+		if rapid.Bool().Draw(rt, "has") {
+			b.WriteString("sub_agent_policy: {auto_approve_up_to: " + tier.Draw(rt, "tier") + "}\n")
+		}
+		return b.String()
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		user, err := ParseRules([]byte(gen.Draw(rt, "user")))
+		if err != nil {
+			rt.Skip(err)
+		}
+		tight, err := user.Tighten([]byte(gen.Draw(rt, "project")))
+		if err != nil {
+			rt.Skip(err)
+		}
+		q := Request{Verb: "execute", Ref: hello, Caps: all, Caller: rapid.SampledFrom([]string{"mcp", "terminal"}).Draw(rt, "caller"),
+			Person: rapid.Bool().Draw(rt, "person"), Child: rapid.Bool().Draw(rt, "child"),
+			Declared: Tier(rapid.IntRange(0, 4).Draw(rt, "declared")), Floor: Tier(rapid.IntRange(0, 2).Draw(rt, "floor"))}
+		if before, after := user.Decide(q), tight.Decide(q); after.Verdict > before.Verdict {
+			rt.Fatalf("%+v: %v before, %v after", q, before, after)
+		}
+	})
+}
+
+func TestExtraPatterns(t *testing.T) {
+	r := rules(t, "policy: 1\ndangerous_patterns:\n  - {pattern: 'terraform\\s+destroy', label: destroy, tier: t3}\n")
+	found := Analyse("terraform destroy -auto-approve", nil, r.Patterns)
+	if len(found) != 1 || found[0].Label != "destroy" || found[0].Tier != T3 {
+		t.Errorf("found %v", found)
+	}
+}
+
+func FuzzParseRules(f *testing.F) {
+	f.Add([]byte("policy: 1\nauto_approve_up_to: t1\ndeny: [rye.*]\ntool_overrides: {a/*: t2}\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		r, err := ParseRules(raw)
+		if err == nil && r.AutoApprove >= r.DenyFrom {
+			t.Errorf("ParseRules(%q) = %+v", raw, r)
+		}
+	})
+}
+
+func TestTier(t *testing.T) {
+	for s, want := range map[string]Tier{"t0": T0, "T4": T4} {
+		if got, err := ParseTier(s); got != want || err != nil {
+			t.Errorf("ParseTier(%q) = %v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "t5", "t", "4", "t-1", "tt"} {
+		if _, err := ParseTier(s); err == nil {
+			t.Errorf("ParseTier(%q) passed", s)
+		}
+	}
+	if Floor("rye/core/primitives/subprocess", "S2") != T1 || Floor("rye/core/primitives/subprocess", "S1") != T2 || Floor("rye/core/primitives/other", "S2") != T2 {
+		t.Error("Floor")
+	}
+}

@@ -1,0 +1,287 @@
+package policy
+
+import (
+	"regexp"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Rules is a policy: what the user's policy.yaml says, tightened by what the
+// project's says. The zero value is not a policy; Default is.
+type Rules struct {
+	AutoApprove Tier          // up to here nobody is asked
+	DenyFrom    Tier          // from here on nobody can allow it
+	Timeout     time.Duration // of a question
+
+	AllowLegacy bool            // the ancestor's signatures may be used
+	Deny        Caps            // refused to everybody
+	Callers     map[string]Caps // what a caller by this name holds at most
+	Tools       []ToolRule      // tiers of certain tools
+	Patterns    []Pattern       // further dangerous texts
+	Allowed     []Approval      // remembered approvals; the user's only
+	SubAgents   struct{ AutoApprove, DenyFrom Tier }
+	LeastTier   string // least sandbox: "" or "S0", "S1", "S2"
+}
+
+// ToolRule gives the tools whose id matches ("*" is any text) a tier. The user's
+// rule replaces what the tool and its primitive say, the project's can only raise it.
+type ToolRule struct {
+	ID   string
+	Tier Tier
+	set  bool // the user's: replaces
+}
+
+// Pattern is a text that makes a command dangerous wherever it occurs.
+type Pattern struct {
+	Label string
+	Tier  Tier
+	re    *regexp.Regexp
+}
+
+// Approval is a remembered "yes" for exactly one digest.
+type Approval struct {
+	Ref    objects.Ref
+	Digest objects.Digest // of the whole file
+	Tier   Tier           // up to which it holds
+}
+
+// Default is the policy of somebody who has no file: the README of Ryvos.
+func Default() Rules {
+	r := Rules{AutoApprove: T1, DenyFrom: T4, Timeout: time.Minute}
+	r.SubAgents.AutoApprove, r.SubAgents.DenyFrom = T0, T3
+	return r
+}
+
+// MaxFile bounds a policy file in bytes.
+const MaxFile = 256 << 10
+
+// file is policy.yaml. Absent fields change nothing.
+type file struct {
+	Policy      int                 `yaml:"policy"`
+	AutoApprove *Tier               `yaml:"auto_approve_up_to,omitempty"`
+	DenyFrom    *Tier               `yaml:"deny_from,omitempty"`
+	DenyAbove   *Tier               `yaml:"deny_above,omitempty"`
+	Timeout     *int                `yaml:"approval_timeout_secs,omitempty"`
+	AllowLegacy *bool               `yaml:"allow_legacy,omitempty"`
+	Deny        []string            `yaml:"deny,omitempty"`
+	Callers     map[string][]string `yaml:"callers,omitempty"`
+	Tools       map[string]Tier     `yaml:"tool_overrides,omitempty"`
+	Patterns    []patternFile       `yaml:"dangerous_patterns,omitempty"`
+	SubAgents   *agentFile          `yaml:"sub_agent_policy,omitempty"`
+	Sandbox     string              `yaml:"sandbox,omitempty"`
+	Allowed     []approvalFile      `yaml:"allowed,omitempty"`
+}
+
+type patternFile struct {
+	Pattern string `yaml:"pattern"`
+	Label   string `yaml:"label"`
+	Tier    *Tier  `yaml:"tier,omitempty"`
+}
+
+type agentFile struct {
+	AutoApprove *Tier `yaml:"auto_approve_up_to,omitempty"`
+	DenyFrom    *Tier `yaml:"deny_from,omitempty"`
+	DenyAbove   *Tier `yaml:"deny_above,omitempty"`
+}
+
+type approvalFile struct {
+	Ref    string `yaml:"ref"`
+	SHA256 string `yaml:"sha256"`
+	Tier   Tier   `yaml:"tier"`
+}
+
+// ParseRules reads the user's policy over the defaults. An empty file is Default.
+func ParseRules(raw []byte) (Rules, error) {
+	r := Default()
+	f, err := decode(raw)
+	if err != nil || f == nil {
+		return r, err
+	}
+	n, err := f.read()
+	if err != nil {
+		return Default(), err
+	}
+	if f.AutoApprove != nil {
+		r.AutoApprove = *f.AutoApprove
+	}
+	r.DenyFrom = f.denyFrom(r.DenyFrom)
+	if f.Timeout != nil {
+		r.Timeout = time.Duration(*f.Timeout) * time.Second
+	}
+	r.AllowLegacy = f.AllowLegacy != nil && *f.AllowLegacy
+	if s := f.SubAgents; s != nil {
+		if s.AutoApprove != nil {
+			r.SubAgents.AutoApprove = *s.AutoApprove
+		}
+		r.SubAgents.DenyFrom = (&file{DenyFrom: s.DenyFrom, DenyAbove: s.DenyAbove}).denyFrom(r.SubAgents.DenyFrom)
+	}
+	for i := range n.Tools {
+		n.Tools[i].set = true
+	}
+	r.Deny, r.Callers, r.Tools, r.Patterns, r.Allowed, r.LeastTier = n.Deny, n.Callers, n.Tools, n.Patterns, n.Allowed, f.Sandbox
+	if r.AutoApprove >= r.DenyFrom {
+		return Default(), fault.New(fault.Malformed, "policy: auto_approve_up_to %s reaches deny_from %s", r.AutoApprove, r.DenyFrom)
+	}
+	return r, nil
+}
+
+// Tighten returns r narrowed by a project's policy. Whatever the project says, no
+// decision becomes milder: approvals in it are an error, larger values are ignored.
+func (r Rules) Tighten(raw []byte) (Rules, error) {
+	f, err := decode(raw)
+	if err != nil || f == nil {
+		return r, err
+	}
+	n, err := f.read()
+	if err != nil {
+		return r, err
+	}
+	if len(f.Allowed) > 0 {
+		return r, fault.New(fault.Denied, "policy of the project: it holds approvals, which only the user can give").Mend("rye policy allow <ref>")
+	}
+	if f.AutoApprove != nil {
+		r.AutoApprove = min(r.AutoApprove, *f.AutoApprove)
+	}
+	r.DenyFrom = min(r.DenyFrom, f.denyFrom(r.DenyFrom))
+	if f.Timeout != nil {
+		r.Timeout = min(r.Timeout, time.Duration(*f.Timeout)*time.Second)
+	}
+	if f.AllowLegacy != nil {
+		r.AllowLegacy = r.AllowLegacy && *f.AllowLegacy
+	}
+	if s := f.SubAgents; s != nil {
+		if s.AutoApprove != nil {
+			r.SubAgents.AutoApprove = min(r.SubAgents.AutoApprove, *s.AutoApprove)
+		}
+		r.SubAgents.DenyFrom = min(r.SubAgents.DenyFrom, (&file{DenyFrom: s.DenyFrom, DenyAbove: s.DenyAbove}).denyFrom(T4))
+	}
+	r.Deny = append(slices.Clip(r.Deny), n.Deny...)
+	r.Tools = append(slices.Clip(r.Tools), n.Tools...)
+	r.Patterns = append(slices.Clip(r.Patterns), n.Patterns...)
+	r.Callers = narrowCallers(r.Callers, n.Callers)
+	r.LeastTier = max(r.LeastTier, f.Sandbox)
+	return r, nil
+}
+
+func narrowCallers(own, more map[string]Caps) map[string]Caps {
+	out := map[string]Caps{}
+	for name, caps := range own {
+		out[name] = caps
+	}
+	for name, caps := range more {
+		if held, ok := out[name]; ok {
+			caps = Narrow(held, caps)
+		}
+		out[name] = caps
+	}
+	return out
+}
+
+func decode(raw []byte) (*file, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var f file
+	if err := objects.DecodeYAML(raw, MaxFile, &f); err != nil {
+		return nil, err
+	}
+	if f.Policy != 1 {
+		return nil, fault.New(fault.Malformed, "policy: format %d, this version of rye reads format 1", f.Policy).Mend("begin the file with policy: 1")
+	}
+	if f.DenyFrom != nil && f.DenyAbove != nil {
+		return nil, fault.New(fault.Malformed, "policy: deny_from and deny_above say the same thing twice; keep deny_from")
+	}
+	return &f, nil
+}
+
+// denyFrom reads either spelling: nothing is above t4, so deny_above: t4 refuses
+// nothing, as the name says.
+func (f *file) denyFrom(otherwise Tier) Tier {
+	switch {
+	case f.DenyFrom != nil:
+		return *f.DenyFrom
+	case f.DenyAbove != nil:
+		return *f.DenyAbove + 1
+	}
+	return otherwise
+}
+
+// read checks the lists of a file.
+func (f *file) read() (r Rules, err error) {
+	if f.Timeout != nil && (*f.Timeout < 1 || *f.Timeout > 86400) {
+		return r, fault.New(fault.Malformed, "policy: approval_timeout_secs %d: want 1 to 86400", *f.Timeout)
+	}
+	if !slices.Contains([]string{"", "S0", "S1", "S2"}, f.Sandbox) {
+		return r, fault.New(fault.Malformed, "policy: sandbox %q: want S0, S1 or S2", clip(f.Sandbox))
+	}
+	if r.Deny, err = ParseCaps(f.Deny); err != nil {
+		return r, err
+	}
+	r.Callers = map[string]Caps{}
+	for name, list := range f.Callers {
+		if r.Callers[name], err = ParseCaps(list); err != nil {
+			return r, err
+		}
+	}
+	for id, t := range f.Tools {
+		if _, err := ParseCap("rye.execute.tool." + dots(id)); err != nil {
+			return r, fault.New(fault.Malformed, "policy: tool_overrides %q: want an id, in which * is any text", clip(id))
+		}
+		r.Tools = append(r.Tools, ToolRule{ID: id, Tier: t})
+	}
+	// The last rule that matches counts: the longest id, which says the most.
+	sort.Slice(r.Tools, func(i, j int) bool {
+		a, b := r.Tools[i].ID, r.Tools[j].ID
+		return len(a) < len(b) || len(a) == len(b) && a < b
+	})
+	for _, p := range f.Patterns {
+		re, err := regexp.Compile(p.Pattern)
+		if err != nil || p.Label == "" || p.Pattern == "" {
+			return r, fault.New(fault.Malformed, "policy: dangerous_patterns %q: want a pattern that compiles and a label", clip(p.Pattern))
+		}
+		t := T4
+		if p.Tier != nil {
+			t = *p.Tier
+		}
+		r.Patterns = append(r.Patterns, Pattern{Label: p.Label, Tier: t, re: re})
+	}
+	return r, f.approvals(&r)
+}
+
+func (f *file) approvals(r *Rules) error {
+	for _, a := range f.Allowed {
+		ref, err := objects.ParseRef(a.Ref)
+		if err != nil {
+			return err
+		}
+		sum, err := objects.ParseDigest("sha256:" + a.SHA256)
+		if err != nil {
+			return err
+		}
+		r.Allowed = append(r.Allowed, Approval{Ref: ref, Digest: sum, Tier: a.Tier})
+	}
+	return nil
+}
+
+// Remember returns the text of a user's policy file with one more approval. Older
+// approvals of the same item are replaced; everything else stays, comments excepted.
+func Remember(raw []byte, a Approval) ([]byte, error) {
+	f, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		f = &file{Policy: 1}
+	}
+	if a.Tier >= T4 {
+		return nil, fault.New(fault.Denied, "approve %s: %s cannot be allowed", a.Ref, a.Tier)
+	}
+	f.Allowed = slices.DeleteFunc(f.Allowed, func(o approvalFile) bool { return o.Ref == a.Ref.String() })
+	f.Allowed = append(f.Allowed, approvalFile{Ref: a.Ref.String(), SHA256: a.Digest.Hex(), Tier: a.Tier})
+	sort.Slice(f.Allowed, func(i, j int) bool { return f.Allowed[i].Ref < f.Allowed[j].Ref })
+	return objects.EncodeYAML(f)
+}
