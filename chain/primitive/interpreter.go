@@ -1,0 +1,290 @@
+package primitive
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Spec is what a runtime says about its interpreter (env_config.interpreter).
+type Spec struct {
+	Type        string   // venv_python, node_modules, system_binary or version_manager
+	Var         string   // variable whose value, set by the user, goes first: RYE_PYTHON
+	Binary      string   // system_binary: the program's name
+	VenvPath    string   // venv_python: below the project; "" is .venv
+	SearchPaths []string // node_modules: below the project; nil is node_modules/.bin
+	Manager     string   // version_manager: pyenv, nvm, rbenv or asdf
+	Version     string   // version_manager: "" is what the user made global
+	Fallback    string   // looked for on the path when the above is not there
+}
+
+// Search is where Interpreter looks. It is filled by whoever may read the
+// environment.
+type Search struct {
+	Project   string            // "" outside a project
+	Consented bool              // the user agreed to run programs that lie in the project
+	Vars      map[string]string // RYE_PYTHON and its like
+	Path      string            // the user's PATH; "" is SafePath
+	Home      string            // for version managers
+}
+
+// Program is an interpreter that was found.
+type Program struct {
+	Path     string   // absolute; what goes into argv
+	Prefixes []string // files and trees that it must be able to read and execute
+	Project  bool     // it lies in the project: nobody signed it
+}
+
+// Interpreter finds the real program for a runtime, never a shim: the scripts by
+// which version managers pretend to be an interpreter cost 300 ms and choose by
+// files of the current directory. A program in the project is used only with
+// consent; without it the search goes on, and when nothing else is found the
+// error says what was passed over.
+func Interpreter(spec Spec, in Search) (Program, error) {
+	if v := in.Vars[spec.Var]; spec.Var != "" && v != "" {
+		p, ok := real(v)
+		if !ok || !filepath.IsAbs(v) {
+			return Program{}, fault.New(fault.NotFound, "interpreter %s=%q: want the absolute path of a program that is no script", spec.Var, v)
+		}
+		p.Project = in.Project != "" && inside(p.Path, in.Project)
+		return p, nil
+	}
+	refused := ""
+	for _, path := range spec.candidates(in) {
+		p, ok := real(path)
+		if !ok {
+			continue
+		}
+		p.Project = in.Project != "" && inside(path, in.Project)
+		if p.Project && !in.Consented {
+			refused = path
+			continue
+		}
+		return p, nil
+	}
+	if refused != "" {
+		return Program{}, fault.New(fault.Denied, "interpreter %s lies in the project, where nobody signed it", refused).
+			Mend("rye policy allow interpreter")
+	}
+	return Program{}, fault.New(fault.NotFound, "interpreter %s: not found", spec.name()).Mend("install it, or set %s", orElse(spec.Var, "PATH"))
+}
+
+func orElse(s, d string) string {
+	if s == "" {
+		return d
+	}
+	return s
+}
+
+func (s Spec) name() string {
+	switch {
+	case s.Binary != "":
+		return s.Binary
+	case s.Fallback != "":
+		return s.Fallback
+	}
+	return orElse(s.Type, "(none named)")
+}
+
+// candidates lists paths in the order in which they are tried.
+func (s Spec) candidates(in Search) []string {
+	var out []string
+	below := func(parts ...string) {
+		if in.Project == "" {
+			return
+		}
+		p := filepath.Join(append([]string{in.Project}, parts...)...)
+		if inside(p, in.Project) {
+			out = append(out, p)
+		}
+	}
+	switch s.Type {
+	case "venv_python":
+		venv := orElse(s.VenvPath, ".venv")
+		below(venv, "bin", "python")
+		below(venv, "Scripts", "python.exe")
+		below(venv, "bin", "python3")
+	case "node_modules":
+		dirs := s.SearchPaths
+		if dirs == nil {
+			dirs = []string{"node_modules/.bin"}
+		}
+		for _, d := range dirs {
+			below(d, "node")
+			below(d, "node.exe")
+		}
+	case "system_binary":
+		out = append(out, onPath(s.Binary, in)...)
+	case "version_manager":
+		out = append(out, managed(s, in)...)
+	}
+	return append(out, onPath(s.Fallback, in)...)
+}
+
+// onPath lists every program of a name on the path. Relative directories are
+// passed over: they mean whatever the current directory holds.
+func onPath(name string, in Search) []string {
+	if name == "" || strings.ContainsAny(name, `/\`) {
+		if filepath.IsAbs(name) {
+			return []string{name}
+		}
+		return nil
+	}
+	var out []string
+	for _, dir := range filepath.SplitList(orElse(in.Path, SafePath)) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		out = append(out, filepath.Join(dir, name))
+		if runtime.GOOS == "windows" {
+			out = append(out, filepath.Join(dir, name+".exe"))
+		}
+	}
+	return out
+}
+
+// real reports whether path is a program and not a script, and where its
+// libraries are. The path itself stays as it is, because a virtual environment is
+// recognised by it.
+func real(path string) (Program, bool) {
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return Program{}, false
+	}
+	info, err := os.Stat(target)
+	if err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode()&0o111 == 0 {
+		return Program{}, false
+	}
+	f, err := os.Open(target)
+	if err != nil {
+		return Program{}, false
+	}
+	defer f.Close()
+	var magic [2]byte
+	if n, _ := f.Read(magic[:]); n < 2 || magic == [2]byte{'#', '!'} {
+		return Program{}, false
+	}
+	p := Program{Path: path, Prefixes: libraries(target)}
+	if path != target {
+		p.Prefixes = append(p.Prefixes, libraries(path)...)
+	}
+	return p, true
+}
+
+// libraries lists what a program must be able to read: itself, and when it lies
+// in .../bin the directories beside that one where interpreters keep their own
+// files. The whole prefix would be too much: that of ~/bin is somebody's home.
+func libraries(path string) []string {
+	out := []string{path}
+	dir := filepath.Dir(path)
+	switch filepath.Base(dir) {
+	case "bin", "sbin", "Scripts":
+		for _, name := range []string{"lib", "lib64", "libexec", "include", "pyvenv.cfg"} {
+			out = append(out, filepath.Join(filepath.Dir(dir), name))
+		}
+	}
+	return out
+}
+
+func inside(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// managed lists the real programs of a version manager, found by its layout.
+func managed(s Spec, in Search) []string {
+	if in.Home == "" {
+		return nil
+	}
+	name := orElse(s.Binary, map[string]string{"pyenv": "python3", "nvm": "node", "rbenv": "ruby", "asdf": s.Fallback}[s.Manager])
+	if name == "" || strings.ContainsAny(name+s.Version, `/\`) || s.Version == ".." {
+		return nil
+	}
+	switch s.Manager {
+	case "pyenv", "rbenv":
+		root := filepath.Join(in.Home, "."+s.Manager)
+		return versions(filepath.Join(root, "versions"), orElse(s.Version, firstWord(filepath.Join(root, "version"))), name)
+	case "nvm":
+		root := filepath.Join(in.Home, ".nvm")
+		v := orElse(s.Version, firstWord(filepath.Join(root, "alias", "default")))
+		if v != "" && v[0] >= '0' && v[0] <= '9' {
+			v = "v" + v
+		}
+		return versions(filepath.Join(root, "versions", "node"), v, name)
+	case "asdf":
+		plugin := map[string]string{"node": "nodejs", "python3": "python"}[name]
+		return versions(filepath.Join(in.Home, ".asdf", "installs", orElse(plugin, name)), s.Version, name)
+	}
+	return nil
+}
+
+// versions lists dir/<version>*/bin/name; the given version first, all of them,
+// highest name first, when none is given.
+func versions(dir, version, name string) []string {
+	if strings.ContainsAny(version, `/\*`) || version == ".." {
+		return nil
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var found []string
+	for _, e := range entries {
+		if version == "" || e.Name() == version || strings.HasPrefix(e.Name(), version+".") {
+			found = append(found, e.Name())
+		}
+	}
+	sort.Slice(found, func(i, j int) bool { return naturalLess(found[j], found[i]) })
+	for i, v := range found {
+		found[i] = filepath.Join(dir, v, "bin", name)
+	}
+	return found
+}
+
+// naturalLess compares runs of digits as numbers, so that 3.9 is before 3.12.
+func naturalLess(a, b string) bool {
+	for a != "" && b != "" {
+		na, nb := digits(a), digits(b)
+		if na > 0 && nb > 0 {
+			da, db := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
+			if len(da) != len(db) {
+				return len(da) < len(db)
+			}
+			if da != db {
+				return da < db
+			}
+			a, b = a[na:], b[nb:]
+			continue
+		}
+		if a[0] != b[0] {
+			return a[0] < b[0]
+		}
+		a, b = a[1:], b[1:]
+	}
+	return len(a) < len(b)
+}
+
+func digits(s string) int {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return n
+}
+
+func firstWord(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	sc := bufio.NewScanner(bytes.NewReader(text))
+	sc.Split(bufio.ScanWords)
+	sc.Scan()
+	return sc.Text()
+}

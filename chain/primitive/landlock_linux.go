@@ -1,0 +1,190 @@
+package primitive
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Rights on files, by what a caller asks for. A right that the kernel does not
+// know yet is masked out; handled names those that it does.
+const (
+	fsRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	fsExec  = fsRead | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	fsWrite = fsRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE |
+		unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SYM |
+		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_REFER
+	// fsFile are the rights that mean something for a file that is no directory.
+	fsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+)
+
+// landlockABI returns the version of the kernel's Landlock, 0 when there is none.
+var landlockABI = sync.OnceValue(func() int {
+	v, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(v)
+})
+
+// handledFS are all the rights on files that a version knows: what is handled and
+// not granted is refused. Versions from landlock(7) and the kernel's
+// Documentation/userspace-api/landlock.rst.
+func handledFS(abi int) uint64 {
+	all := uint64(unix.LANDLOCK_ACCESS_FS_REFER - 1) // version 1: thirteen rights
+	if abi >= 2 {
+		all |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if abi >= 3 {
+		all |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi >= 5 {
+		all |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	return all
+}
+
+// ruleset says what the kernel shall watch for s.
+func handled(s *Sandbox, abi int) unix.LandlockRulesetAttr {
+	a := unix.LandlockRulesetAttr{Handled_access_fs: handledFS(abi)}
+	if abi >= 4 && !s.Net {
+		a.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if abi >= 4 && s.Net && s.Ports != nil {
+		a.Handled_access_net = unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if abi >= 6 {
+		a.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
+		if !s.Unix {
+			a.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		}
+	}
+	return a
+}
+
+// rules is a ruleset being filled.
+type rules struct {
+	fd     int
+	rights uint64 // handled
+}
+
+func newRules(s *Sandbox, abi int) (*rules, error) {
+	attr := handled(s, abi)
+	fd, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	r := &rules{fd: int(fd), rights: attr.Handled_access_fs}
+	if abi >= 4 && s.Net {
+		for _, port := range s.Ports {
+			if err := r.allowPort(port); err != nil {
+				r.close()
+				return nil, err
+			}
+		}
+	}
+	return r, nil
+}
+
+func (r *rules) close() { unix.Close(r.fd) }
+
+func (r *rules) allowPort(port uint16) error {
+	const ruleNetPort = 2 // LANDLOCK_RULE_NET_PORT
+	rule := struct{ access, port uint64 }{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+	_, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), ruleNetPort, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// allow grants rights on a path and what is below it. The path is opened without
+// following any link: a cloned project must not be able to name ~/.ssh. What does
+// not exist, or is a link, is passed over.
+func (r *rules) allow(path string, rights uint64) error {
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	switch {
+	case err == nil:
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EACCES):
+		return nil
+	default:
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		rights &= fsFile
+	}
+	return r.add(fd, path, rights)
+}
+
+// add grants rights on what fd is.
+func (r *rules) add(fd int, path string, rights uint64) error {
+	rights &= r.rights
+	if rights == 0 {
+		return nil
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
+	_, _, errno := unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return &os.PathError{Op: "grant", Path: path, Err: errno}
+	}
+	return nil
+}
+
+// tree grants rights on path except for what lies in avoid. Directories on the
+// way to something avoided keep only the right to list names, below them each
+// entry is granted by itself.
+func (r *rules) tree(path string, rights uint64, avoid []string) error {
+	inside := false
+	for _, a := range avoid {
+		if within(path, a) {
+			return nil
+		}
+		inside = inside || within(a, path)
+	}
+	if !inside {
+		return r.allow(path, rights)
+	}
+	if err := r.allow(path, rights&unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil // nothing to grant in what cannot be read
+	}
+	for _, e := range entries {
+		if e.Type()&os.ModeSymlink != 0 {
+			continue
+		}
+		if err := r.tree(filepath.Join(path, e.Name()), rights, avoid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// within reports whether path is dir or lies below it. Both are clean.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
+}
+
+// enforce puts the ruleset on the calling thread only. It needs no_new_privs.
+func (r *rules) enforce() error {
+	_, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}

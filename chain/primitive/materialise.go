@@ -1,0 +1,220 @@
+package primitive
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// File is one verified file of a run.
+type File struct {
+	Path string // slash path below the run's directory
+	Data []byte
+	Exec bool // 0555 instead of 0444
+}
+
+// RunDir is a fresh directory with the exact bytes of one run. It is private to
+// this user, and its files cannot be written: by their mode, and under S2 by the
+// kernel's rules, because a run directory is only ever listed in Sandbox.Exec.
+type RunDir struct {
+	Files string // absolute; where the files are, at the paths they were given
+	Temp  string // absolute; empty, writable: HOME and TMPDIR of the program
+
+	root string
+	lock *os.File // held while the run lives, so that Sweep knows
+}
+
+// Materialise writes files into a new directory below dir, which is created when
+// it is missing. Nothing is synced: a run directory means nothing after a crash.
+// The caller must call Remove.
+func Materialise(dir string, files []File) (*RunDir, error) {
+	root, err := freshDir(dir)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "make a run directory: %w", err)
+	}
+	r := &RunDir{root: root, Files: filepath.Join(root, "files"), Temp: filepath.Join(root, "tmp")}
+	if err := r.fill(files); err != nil {
+		r.Remove()
+		return nil, err
+	}
+	return r, nil
+}
+
+// freshDir resolves links in dir, because Landlock's rules are about real paths.
+func freshDir(dir string) (string, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	dir, err := filepath.Abs(dir)
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return "", err
+	}
+	var name [12]byte
+	rand.Read(name[:])
+	root := filepath.Join(dir, runPrefix+hex.EncodeToString(name[:]))
+	return root, os.Mkdir(root, 0o700)
+}
+
+const (
+	runPrefix = "run-"
+	lockName  = "lock"
+)
+
+func (r *RunDir) fill(files []File) (err error) {
+	if r.lock, err = lockFile(filepath.Join(r.root, lockName)); err != nil {
+		return fault.New(fault.Failed, "lock run directory: %w", err)
+	}
+	for _, d := range []string{r.Files, r.Temp} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return fault.New(fault.Failed, "make a run directory: %w", err)
+		}
+	}
+	for _, f := range files {
+		if err := r.write(f); err != nil {
+			return err
+		}
+	}
+	return seal(r.Files)
+}
+
+// write makes one file. O_EXCL refuses two files of one path, and every directory
+// on the way was made by us, so no link can lead out.
+func (r *RunDir) write(f File) error {
+	if !fs.ValidPath(f.Path) || f.Path == "." || strings.Contains(f.Path, `\`) {
+		return fault.New(fault.Malformed, "materialise %q: not a clean relative path", f.Path)
+	}
+	to := filepath.Join(r.Files, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return fault.New(fault.Failed, "materialise %q: %w", f.Path, err)
+	}
+	mode := os.FileMode(0o444)
+	if f.Exec {
+		mode = 0o555
+	}
+	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return fault.New(fault.Failed, "materialise %q: %w", f.Path, err)
+	}
+	_, err = w.Write(f.Data)
+	if err == nil && f.Exec {
+		err = w.Chmod(mode) // the umask may have taken the bits away
+	}
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "materialise %q: %w", f.Path, err)
+	}
+	return nil
+}
+
+// seal takes away the right to create in the directories below top.
+func seal(top string) error {
+	return walkDirs(top, 0o555)
+}
+
+func walkDirs(top string, mode os.FileMode) error {
+	return filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			if err := os.Chmod(path, mode); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+}
+
+// Remove deletes the directory and everything in it, whatever the program made of
+// its temporary part. It may be called more than once, and on nil.
+func (r *RunDir) Remove() error {
+	if r == nil || r.root == "" {
+		return nil
+	}
+	err := removeAll(r.root)
+	if r.lock != nil {
+		r.lock.Close()
+		r.lock = nil
+	}
+	if err != nil {
+		// Windows does not delete an open lock file; now it is closed.
+		err = removeAll(r.root)
+	}
+	return err
+}
+
+// removeAll deletes trees whose directories are write-protected. A directory is
+// made writable before it is listed, so one pass over the parents is enough.
+func removeAll(root string) error {
+	err := os.RemoveAll(root)
+	if err == nil {
+		return nil
+	}
+	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() {
+			os.Chmod(path, 0o700)
+			if err != nil { // it could not be listed before
+				return walkDirs(path, 0o700)
+			}
+		}
+		return nil
+	})
+	return os.RemoveAll(root)
+}
+
+// Sweep deletes the run directories below dir whose process is gone, and returns
+// how many. It never touches one whose run lives, in whatever process. A missing
+// dir is empty.
+func Sweep(dir string) (int, error) {
+	left, err := Leftovers(dir)
+	n := 0
+	for _, path := range left {
+		if removeAll(path) == nil {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Leftovers lists what Sweep would delete.
+func Leftovers(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "sweep run directories: %w", err)
+	}
+	var left []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if e.IsDir() && strings.HasPrefix(e.Name(), runPrefix) && abandoned(path, e) {
+			left = append(left, path)
+		}
+	}
+	return left, nil
+}
+
+// abandoned reports whether nobody holds the run's lock. A directory whose lock
+// is not there yet is being made, or was left in that instant; age decides.
+func abandoned(path string, e fs.DirEntry) bool {
+	if _, err := os.Lstat(filepath.Join(path, lockName)); err != nil {
+		info, err := e.Info()
+		return err == nil && time.Since(info.ModTime()) > time.Hour
+	}
+	f, err := lockFile(filepath.Join(path, lockName))
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}

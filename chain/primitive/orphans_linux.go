@@ -1,0 +1,146 @@
+package primitive
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopting is set once this program takes in what its tools leave behind.
+var adopting atomic.Bool
+
+// AdoptOrphans makes this process the parent of every process whose own parent
+// ended below it (PR_SET_CHILD_SUBREAPER), so that a tool's descendants are found
+// and killed at the end of its run even when they started a session of their own.
+// Programs call it once, early. It is not done unasked because it changes what
+// the whole process sees: orphans of other children arrive here too and are left
+// alone. On systems without it, it does nothing.
+func AdoptOrphans() error {
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("adopt orphans: %w", err)
+	}
+	adopting.Store(true)
+	return nil
+}
+
+// runs are the programs in progress. The lock is also held while one is being
+// started, so that a sweep never takes a newborn for an orphan.
+var runs struct {
+	sync.Mutex
+	leaders map[int]bool
+}
+
+func enter(pid int) {
+	if runs.leaders == nil {
+		runs.leaders = map[int]bool{}
+	}
+	runs.leaders[pid] = true
+}
+
+// leave ends the run of a leader that has ended but was not reaped yet: it kills
+// what the leader left behind. With several runs at once, an orphan that started
+// its own session cannot be told apart; it is then killed with the last of them.
+func leave(pid int) {
+	runs.Lock()
+	defer runs.Unlock()
+	delete(runs.leaders, pid)
+	if !adopting.Load() {
+		return
+	}
+	// Killing a parent makes its children ours, so look again until nothing is new.
+	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
+		killed := killOrphans(pid)
+		if len(killed) == 0 {
+			return
+		}
+		reapOrphans(killed, deadline)
+	}
+}
+
+func killOrphans(leader int) (killed []int) {
+	for _, child := range children() {
+		if child == leader || runs.leaders[child] {
+			continue
+		}
+		session, ours := descent(child)
+		if !ours || session != leader && len(runs.leaders) > 0 {
+			continue
+		}
+		unix.Kill(child, unix.SIGKILL)
+		killed = append(killed, child)
+	}
+	return killed
+}
+
+// reapOrphans collects killed processes. One that hangs in the kernel is left to
+// the next sweep.
+func reapOrphans(pids []int, deadline time.Time) {
+	for _, pid := range pids {
+		for {
+			var info unix.Siginfo
+			err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOHANG, nil)
+			if err != nil && err != unix.EINTR || info.Signo != 0 || time.Now().After(deadline) {
+				break
+			}
+			time.Sleep(200 * time.Microsecond)
+		}
+	}
+}
+
+// children lists the children of all threads of this process.
+func children() []int {
+	tasks, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, t := range tasks {
+		text, _ := os.ReadFile("/proc/self/task/" + t.Name() + "/children")
+		for _, f := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(f); err == nil {
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}
+
+// descent returns a child's session, and whether it was confined by us: a tool
+// cannot shake off no_new_privs or a filter, and this program's other children
+// (ssh, git) have no more of them than it has itself.
+func descent(pid int) (session int, ours bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, false
+	}
+	// The name may hold anything, so fields count from its last parenthesis.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) > 3 {
+		session, _ = strconv.Atoi(string(fields[3]))
+	}
+	return session, confinement(strconv.Itoa(pid)) > confinement("self")
+}
+
+// confinement adds up what /proc says about no_new_privs and filters.
+func confinement(pid string) int {
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return 0
+	}
+	sum := 0
+	for _, key := range []string{"\nNoNewPrivs:\t", "\nSeccomp_filters:\t"} {
+		if _, rest, ok := strings.Cut(string(status), key); ok {
+			n, _, _ := strings.Cut(rest, "\n")
+			v, _ := strconv.Atoi(n)
+			sum += v
+		}
+	}
+	return sum
+}

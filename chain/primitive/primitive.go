@@ -1,0 +1,133 @@
+// Package primitive runs what it is told, and nothing else: one program with
+// one argument vector, in an environment made from nothing, inside the limits
+// that were asked for. It decides nothing; who may run what was decided above.
+//
+// Three tiers exist here. S0 is a clean environment, file descriptors 0 to 2
+// only and a session of its own. S1 adds resource limits, no_new_privs, no
+// capabilities beyond those for files, and a umask. S2 adds the kernel's rules
+// about files (Landlock) and system calls (seccomp). A tier that was asked for
+// and cannot be given is an error; what a given tier does not bind is named in
+// the result. docs/security.md, "Execution and the sandbox", lists both.
+package primitive
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Tier says how much a run is confined. The zero value asks for Best, so that a
+// sandbox is never forgotten.
+type Tier uint8
+
+// The tiers that this package gives. Higher ones contain lower ones.
+const (
+	S0 Tier = iota + 1 // clean environment, descriptors, session
+	S1                 // and resource limits, no_new_privs, capabilities, umask
+	S2                 // and Landlock and seccomp
+)
+
+// String returns "S0", "S1" or "S2"; "best" for the zero value.
+func (t Tier) String() string {
+	if t == 0 {
+		return "best"
+	}
+	return fmt.Sprintf("S%d", uint8(t)-1)
+}
+
+// Best returns the highest tier that this machine gives to this process. It is
+// found out once, by asking the kernel, and cheap afterwards.
+func Best() Tier { return best() }
+
+// Call is one program to run. The zero value of each field but Argv is sensible.
+type Call struct {
+	Argv []string // Argv[0] is the absolute path of the program; no shell is involved
+	Dir  string   // absolute; "" is the private temporary directory
+	Temp string   // private directory for HOME and TMPDIR; "" gives the program none
+
+	// Env is added to PATH, HOME, TMPDIR, LANG and TZ. Variables through which
+	// code is injected into a program (LD_PRELOAD, BASH_ENV, NODE_OPTIONS, ...)
+	// are refused, whoever asks for them.
+	Env map[string]string
+
+	Stdin     []byte        // nil is an empty input
+	Timeout   time.Duration // 0 is DefaultTimeout; below 0 is none
+	Grace     time.Duration // between SIGTERM and SIGKILL; 0 is DefaultGrace
+	MaxOutput int           // bytes kept of each stream; 0 is DefaultMaxOutput
+
+	Sandbox Sandbox
+}
+
+// Defaults of a Call. The timeout is the ancestor's.
+const (
+	DefaultTimeout   = 300 * time.Second
+	DefaultGrace     = 2 * time.Second
+	DefaultMaxOutput = 4 << 20
+)
+
+// Sandbox is what the program may reach. Paths are absolute and resolved. One that
+// does not exist or goes through a symbolic link gives no right: in Read and Exec
+// it is passed over, in Write it is an error.
+// Below S2 only the limits bind, and Result.Unbound says so.
+type Sandbox struct {
+	Tier Tier // demanded: less is an error; 0 is Best
+
+	Read  []string // files and trees that may be read
+	Exec  []string // that may be read and executed
+	Write []string // that may be read, changed, created in and removed from
+
+	// Protect is never writable and Hide never readable either, even inside a
+	// path listed above. Landlock only knows permissions, so a tree that contains
+	// one of them is replaced by its entries without it: in such a directory
+	// nothing new can be created.
+	Protect []string
+	Hide    []string
+
+	Net   bool     // IPv4 and IPv6, as client and server; false is no network at all
+	Ports []uint16 // TCP ports that may be connected to; nil is every port
+	Hosts []string // the hosts meant by Ports; the kernel knows no names, so this only appears in Unbound
+	Unix  bool     // sockets of this machine: agents, databases, desktop. Reaches keys.
+
+	Limits Limits
+}
+
+// Limits are resource limits of the process and of each of its descendants. Zero
+// is the default of the field; below zero is no limit.
+type Limits struct {
+	CPU    int64 // seconds of processor time; default none
+	Memory int64 // bytes of address space; default none, because Node and Go reserve more than they use
+	File   int64 // bytes of a written file; default 4 GiB
+	Files  int64 // open descriptors; default 1024
+	Procs  int64 // processes of this user, not of this run; default none
+}
+
+// Result is what a run did. Exit is meaningful only when Run returned no error,
+// or a fault.Limit for its timeout.
+type Result struct {
+	Exit   int    // 0 to 255; 128 + n when signal n ended it
+	Signal string // "SIGKILL"; "" when it exited by itself
+
+	Stdout    []byte
+	Stderr    []byte
+	Truncated bool // a stream was longer than MaxOutput: its middle is a marker
+
+	Duration time.Duration
+	TimedOut bool
+
+	Tier    Tier     // what was in force
+	Unbound []string // limits that were asked for or are usual and did not bind, and why
+}
+
+// Run runs c and waits for its end and that of its descendants. What it prints
+// goes to stdout and stderr as it comes, complete, and a bounded copy to the
+// result; either may be nil, and each is written to from one goroutine. A write
+// error ends the copying to that writer and nothing else.
+//
+// A program that ran and failed is a Result, not an error. Errors are: Usage for
+// a call that makes no sense, Denied for a tier, limit or variable that cannot be
+// given, NotFound for a missing program, Limit when the time was up, Interrupt
+// when ctx was cancelled. In the last two cases the result holds what there was.
+func Run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) {
+	return run(ctx, c, stdout, stderr)
+}

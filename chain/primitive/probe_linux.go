@@ -1,0 +1,193 @@
+package primitive
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func probe() (Report, error) {
+	rep := Report{Tier: best(), Landlock: landlockABI()}
+	if rep.Tier < S2 {
+		return rep, nil
+	}
+	dir, err := os.MkdirTemp("", "rye-probe-")
+	if err != nil {
+		return rep, fmt.Errorf("probe the sandbox: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	site, closeSite, err := newSite(dir)
+	if err != nil {
+		return rep, fmt.Errorf("probe the sandbox: %w", err)
+	}
+	defer closeSite()
+	c := &Call{Argv: []string{"/proc/self/exe"}, Sandbox: Sandbox{Tier: S2}}
+	b, err := prepare(c)
+	if err != nil {
+		return rep, err
+	}
+	defer b.close()
+	done := make(chan error)
+	onThrownAwayThread(func() {
+		err := b.confine()
+		if err == nil {
+			for _, f := range forbidden {
+				rep.Acts = append(rep.Acts, judge(f.name, f.do(site)))
+			}
+		}
+		done <- err
+	})
+	return rep, <-done
+}
+
+// judge counts the answers by which a sandbox refuses, and no other failure: an
+// act that failed for want of an argument was not refused.
+func judge(name string, err error) Act {
+	a := Act{Name: name, Answer: "allowed"}
+	if err != nil {
+		a.Answer = err.Error()
+		a.Refused = errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOSYS)
+	}
+	return a
+}
+
+// site is what the acts are aimed at.
+type site struct {
+	Dir    string // outside everything that is granted
+	Secret string // a file in it
+	Socket string // a listening socket in it
+	Port   int    // a listening TCP port of this machine
+	Victim int    // a process of the same user, outside
+}
+
+// newSite puts targets into dir.
+func newSite(dir string) (*site, func(), error) {
+	s := &site{Dir: dir, Secret: filepath.Join(dir, "secret"), Socket: filepath.Join(dir, "socket"), Victim: unix.Getppid()}
+	if err := os.WriteFile(s.Secret, []byte("secret\n"), 0o600); err != nil {
+		return nil, nil, err
+	}
+	local, err := net.Listen("unix", s.Socket)
+	if err != nil {
+		return nil, nil, err
+	}
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		local.Close()
+		return nil, nil, err
+	}
+	s.Port = tcp.Addr().(*net.TCPAddr).Port
+	return s, func() { local.Close(); tcp.Close() }, nil
+}
+
+// call makes a system call for its answer only.
+func call(nr uintptr, args ...uintptr) error {
+	var a [6]uintptr
+	copy(a[:], args)
+	if _, _, errno := unix.RawSyscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5]); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func text(s string) uintptr {
+	p, _ := unix.BytePtrFromString(s)
+	return uintptr(unsafe.Pointer(p))
+}
+
+func open(path string, flags int) error {
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+func socket(family, kind, proto int) error {
+	fd, err := unix.Socket(family, kind, proto)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err
+}
+
+// forbidden are the acts. Arguments are chosen so that an act which nobody
+// refuses fails otherwise or does no harm.
+var forbidden = []struct {
+	name string
+	do   func(*site) error
+}{
+	{"read a file outside", func(s *site) error { return open(s.Secret, unix.O_RDONLY) }},
+	{"list a directory outside", func(s *site) error { return open(s.Dir, unix.O_RDONLY|unix.O_DIRECTORY) }},
+	{"write a file outside", func(s *site) error { return open(s.Secret, unix.O_WRONLY) }},
+	{"create a file outside", func(s *site) error { return open(s.Dir+"/new", unix.O_WRONLY|unix.O_CREAT) }},
+	{"truncate a file outside", func(s *site) error { return unix.Truncate(s.Secret, 0) }},
+	{"delete a file outside", func(s *site) error { return unix.Unlink(s.Secret) }},
+	{"rename a file outside", func(s *site) error { return unix.Rename(s.Secret, s.Secret+"2") }},
+	{"link a file outside", func(s *site) error { return unix.Link(s.Secret, s.Dir+"/link") }},
+	{"make a symbolic link outside", func(s *site) error { return unix.Symlink("x", s.Dir+"/symlink") }},
+	{"make a directory outside", func(s *site) error { return unix.Mkdir(s.Dir+"/dir", 0o700) }},
+	{"make a pipe outside", func(s *site) error { return unix.Mkfifo(s.Dir+"/fifo", 0o600) }},
+	{"read another process's environment", func(s *site) error { return open(fmt.Sprintf("/proc/%d/environ", s.Victim), unix.O_RDONLY) }},
+	{"read another process's memory", func(s *site) error { return open(fmt.Sprintf("/proc/%d/mem", s.Victim), unix.O_RDONLY) }},
+	{"signal another process", func(s *site) error { return unix.Kill(s.Victim, 0) }},
+	{"trace another process", func(s *site) error {
+		return call(unix.SYS_PTRACE, unix.PTRACE_PEEKDATA, uintptr(s.Victim), 0, 0)
+	}},
+	{"attach to another process", func(s *site) error { return call(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(s.Victim), 0, 0) }},
+	{"read memory across processes", func(s *site) error { return call(unix.SYS_PROCESS_VM_READV, uintptr(s.Victim)) }},
+	{"write memory across processes", func(s *site) error { return call(unix.SYS_PROCESS_VM_WRITEV, uintptr(s.Victim)) }},
+	{"take another process's descriptor", func(s *site) error { return call(unix.SYS_PIDFD_GETFD, ^uintptr(0)) }},
+	{"change another process's limits", func(s *site) error { return call(unix.SYS_PRLIMIT64, uintptr(s.Victim), unix.RLIMIT_NOFILE) }},
+	{"TCP over IPv4", func(s *site) error { return connect(s) }},
+	{"TCP over IPv6", func(*site) error { return socket(unix.AF_INET6, unix.SOCK_STREAM, 0) }},
+	{"UDP", func(*site) error { return socket(unix.AF_INET, unix.SOCK_DGRAM, 0) }},
+	{"raw packets", func(*site) error { return socket(unix.AF_PACKET, unix.SOCK_RAW, 0) }},
+	{"raw IP", func(*site) error { return socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) }},
+	{"netlink", func(*site) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, 0) }},
+	{"virtual machine sockets", func(*site) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0) }},
+	{"kernel crypto sockets", func(*site) error { return socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0) }},
+	{"sockets of this machine", func(*site) error { return socket(unix.AF_UNIX, unix.SOCK_STREAM, 0) }},
+	{"a datagram pair aimed anew", func(*site) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+		return err
+	}},
+	{"mount", func(s *site) error {
+		return call(unix.SYS_MOUNT, text("none"), text(s.Dir+"/missing"), text("tmpfs"))
+	}},
+	{"unmount", func(s *site) error { return unix.Unmount(s.Dir+"/missing", 0) }},
+	{"change the root", func(*site) error { return unix.Chroot("/") }},
+	{"open a file system", func(*site) error { return call(unix.SYS_FSOPEN, text("tmpfs")) }},
+	{"a user namespace", func(*site) error { return unix.Unshare(unix.CLONE_NEWUSER) }},
+	{"a mount namespace", func(*site) error { return unix.Unshare(unix.CLONE_NEWNS) }},
+	{"enter a namespace", func(*site) error { return call(unix.SYS_SETNS, ^uintptr(0)) }},
+	{"clone3", func(*site) error { return call(unix.SYS_CLONE3, 0, 0) }},
+	{"the key ring", func(*site) error { return call(unix.SYS_KEYCTL, unix.KEYCTL_GET_KEYRING_ID, ^uintptr(2)) }},
+	{"add a key", func(*site) error { return call(unix.SYS_ADD_KEY) }},
+	{"request a key", func(*site) error { return call(unix.SYS_REQUEST_KEY) }},
+	{"bpf", func(*site) error { return call(unix.SYS_BPF) }},
+	{"io_uring", func(*site) error { return call(unix.SYS_IO_URING_SETUP) }},
+	{"userfaultfd", func(*site) error { return call(unix.SYS_USERFAULTFD, ^uintptr(0)) }},
+	{"performance events", func(*site) error { return call(unix.SYS_PERF_EVENT_OPEN) }},
+	{"load a kernel module", func(*site) error { return call(unix.SYS_FINIT_MODULE, ^uintptr(0)) }},
+	{"load another kernel", func(*site) error { return call(unix.SYS_KEXEC_LOAD) }},
+	{"open a file by handle", func(*site) error { return call(unix.SYS_OPEN_BY_HANDLE_AT, ^uintptr(0)) }},
+	{"the kernel's log", func(*site) error { return call(unix.SYS_SYSLOG, 10) }},
+	{"type into a terminal", func(*site) error { return call(unix.SYS_IOCTL, ^uintptr(0), unix.TIOCSTI) }},
+	{"type into a console", func(*site) error { return call(unix.SYS_IOCTL, ^uintptr(0), unix.TIOCLINUX) }},
+	{"executable data (personality)", func(*site) error { return call(unix.SYS_PERSONALITY, 0x0400000) }},
+	{"set the clock", func(*site) error { return call(unix.SYS_CLOCK_SETTIME, 0, 0) }},
+}
+
+func connect(s *site) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Connect(fd, &unix.SockaddrInet4{Port: s.Port, Addr: [4]byte{127, 0, 0, 1}})
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package primitive
+
+func probe() (Report, error) { return Report{Tier: best()}, nil }

@@ -1,0 +1,240 @@
+package primitive
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// process is a started program. Each platform has its own; the methods are
+// called from one goroutine in the order ended, sweep, reap, except for signal.
+type process interface {
+	ended() <-chan struct{} // closed when the program has ended but still holds its id
+	signal(hard bool)       // to the program and its group
+	sweep()                 // kill what it left behind
+	reap() (exit int, signal string, err error)
+}
+
+func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) {
+	if err := check(&c); err != nil {
+		return Result{Exit: -1}, err
+	}
+	env, err := environment(&c)
+	if err != nil {
+		return Result{Exit: -1}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{Exit: -1}, interrupted(&c, ctx)
+	}
+	p, err := openPipes(&c)
+	if err != nil {
+		return Result{Exit: -1}, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
+	}
+	begun := time.Now()
+	proc, unbound, err := start(&c, env, p.child)
+	p.closeChild()
+	if err != nil {
+		p.abandon()
+		return Result{Exit: -1}, startError(&c, err)
+	}
+	p.pump(stdout, stderr)
+	why := wait(ctx, &c, proc)
+	proc.sweep()
+	exit, sig, err := proc.reap()
+	p.finish()
+	res := Result{
+		Exit: exit, Signal: sig, Duration: time.Since(begun),
+		Stdout: p.out.Bytes(), Stderr: p.err.Bytes(), Truncated: p.out.dropped+p.err.dropped > 0,
+		Tier: c.Sandbox.Tier, Unbound: unbound,
+	}
+	return finish(ctx, &c, res, why, err)
+}
+
+// Why a run came to its end.
+type end int
+
+const (
+	byItself end = iota
+	byTimeout
+	byCancel
+)
+
+func finish(ctx context.Context, c *Call, res Result, why end, err error) (Result, error) {
+	switch {
+	case why == byTimeout:
+		res.TimedOut = true
+		return res, fault.New(fault.Limit, "run %s: stopped after its time limit of %s", c.Argv[0], c.Timeout)
+	case why == byCancel:
+		return res, interrupted(c, ctx)
+	case err != nil:
+		return res, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
+	}
+	return res, nil
+}
+
+func interrupted(c *Call, ctx context.Context) error {
+	return fault.New(fault.Interrupt, "run %s: %w", c.Argv[0], context.Cause(ctx))
+}
+
+// check fills in defaults and refuses calls that make no sense.
+func check(c *Call) error {
+	if len(c.Argv) == 0 || !filepath.IsAbs(c.Argv[0]) {
+		return fault.New(fault.Usage, "run %q: want the absolute path of a program", c.Argv)
+	}
+	for i, a := range c.Argv {
+		if strings.Contains(a, "\x00") {
+			return fault.New(fault.Usage, "run %s: argument %d holds a NUL byte, which no program can be given", c.Argv[0], i)
+		}
+	}
+	if c.Sandbox.Tier == 0 {
+		c.Sandbox.Tier = Best()
+	}
+	if c.Sandbox.Tier > S2 {
+		return fault.New(fault.Denied, "run %s: this package gives tiers up to S2, %s is demanded", c.Argv[0], c.Sandbox.Tier)
+	}
+	if c.Timeout == 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Grace == 0 {
+		c.Grace = DefaultGrace
+	}
+	if c.MaxOutput <= 0 {
+		c.MaxOutput = DefaultMaxOutput
+	}
+	if c.Dir == "" {
+		c.Dir = c.Temp
+	}
+	return nil
+}
+
+// wait returns when the program has ended, by itself or by us.
+func wait(ctx context.Context, c *Call, p process) end {
+	var timer <-chan time.Time
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
+		defer t.Stop()
+		timer = t.C
+	}
+	why := byItself
+	select {
+	case <-p.ended():
+		return byItself
+	case <-timer:
+		why = byTimeout
+	case <-ctx.Done():
+		why = byCancel
+	}
+	p.signal(false)
+	grace := time.NewTimer(c.Grace)
+	defer grace.Stop()
+	select {
+	case <-p.ended():
+	case <-grace.C:
+		p.signal(true)
+		<-p.ended()
+	}
+	return why
+}
+
+func startError(c *Call, err error) error {
+	var f *fault.Error
+	switch {
+	case errors.As(err, &f):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.New(fault.NotFound, "run %s: %w", c.Argv[0], err)
+	case errors.Is(err, fs.ErrPermission):
+		return fault.New(fault.Denied, "run %s: %w", c.Argv[0], err)
+	}
+	return fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
+}
+
+// pipes are the three standard streams: what the child gets and what we hold.
+type pipes struct {
+	child         []*os.File
+	in, outR      *os.File
+	errR          *os.File
+	stdin         []byte
+	out, err      bounded
+	readers, fill sync.WaitGroup
+}
+
+func openPipes(c *Call) (p *pipes, err error) {
+	p = &pipes{stdin: c.Stdin, out: bounded{max: c.MaxOutput}, err: bounded{max: c.MaxOutput}}
+	defer func() {
+		if err != nil {
+			p.closeChild()
+			p.abandon()
+		}
+	}()
+	var in *os.File
+	if c.Stdin == nil {
+		in, err = os.Open(os.DevNull)
+	} else {
+		in, p.in, err = os.Pipe()
+	}
+	if err != nil {
+		return p, err
+	}
+	p.child = append(p.child, in)
+	for _, r := range []**os.File{&p.outR, &p.errR} {
+		var w *os.File
+		if *r, w, err = os.Pipe(); err != nil {
+			return p, err
+		}
+		p.child = append(p.child, w)
+	}
+	return p, nil
+}
+
+func (p *pipes) closeChild() {
+	for _, f := range p.child {
+		f.Close()
+	}
+}
+
+// abandon closes our ends of a run that never started.
+func (p *pipes) abandon() {
+	for _, f := range []*os.File{p.in, p.outR, p.errR} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// pump begins to move bytes. A program that never reads its input blocks the
+// writer until finish closes the pipe, and nobody else.
+func (p *pipes) pump(stdout, stderr io.Writer) {
+	if p.in != nil {
+		p.fill.Go(func() {
+			p.in.Write(p.stdin) // EPIPE says that it did not want more
+			p.in.Close()
+		})
+	}
+	p.readers.Go(func() { drain(p.outR, &p.out, stdout) })
+	p.readers.Go(func() { drain(p.errR, &p.err, stderr) })
+}
+
+// finish waits for the end of the output. Everything that could still write is
+// dead by now where the platform lets us kill it; where it does not, a process
+// that holds the pipe open is given a moment and then ignored.
+func (p *pipes) finish() {
+	if p.in != nil {
+		p.in.Close()
+	}
+	late := time.Now().Add(500 * time.Millisecond)
+	p.outR.SetReadDeadline(late)
+	p.errR.SetReadDeadline(late)
+	p.readers.Wait()
+	p.fill.Wait()
+	p.outR.Close()
+	p.errR.Close()
+}

@@ -1,0 +1,173 @@
+//go:build linux && (amd64 || arm64)
+
+package primitive
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+const seccompKnown = true
+
+// denied are system calls that no tool needs and that lead out of a sandbox, or
+// into parts of the kernel with a long list of flaws. Their answer is EPERM, so
+// that programs which only try them go on.
+var denied = []uintptr{
+	// other processes
+	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD, unix.SYS_PROCESS_MADVISE,
+	// mounts and namespaces
+	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG,
+	unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_MOUNT_SETATTR, unix.SYS_SETNS,
+	// ways around the rules for files and sockets
+	unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+	unix.SYS_FANOTIFY_INIT,
+	// keys
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
+	// the kernel itself
+	unix.SYS_BPF, unix.SYS_USERFAULTFD, unix.SYS_PERF_EVENT_OPEN, unix.SYS_KEXEC_LOAD, unix.SYS_KEXEC_FILE_LOAD,
+	unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_SYSLOG,
+	// the machine
+	unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD,
+	unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
+	unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP,
+}
+
+// Offsets in struct seccomp_data, seccomp(2). Both architectures are little-endian.
+const (
+	dataNr   = 0
+	dataArch = 4
+	dataArgs = 16
+)
+
+const (
+	retAllow = unix.SECCOMP_RET_ALLOW
+	retEPERM = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	retNoSys = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retKill  = unix.SECCOMP_RET_KILL_PROCESS
+)
+
+// namespaceFlags are CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID,
+// NEWNET: clone(2). newTime shares its bit with clone's exit signal, so it counts
+// for unshare only.
+const (
+	namespaceFlags = 0x7e020000
+	newTime        = 0x80
+)
+
+func stmt(code uint16, k uint32) unix.SockFilter { return unix.SockFilter{Code: code, K: k} }
+
+func jump(code uint16, k uint32, jt, jf uint8) unix.SockFilter {
+	return unix.SockFilter{Code: code, K: k, Jt: jt, Jf: jf}
+}
+
+func load(off uint32) unix.SockFilter { return stmt(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, off) }
+func low(arg uint32) unix.SockFilter  { return load(dataArgs + 8*arg) }
+func high(arg uint32) unix.SockFilter { return load(dataArgs + 8*arg + 4) }
+func ret(k uint32) unix.SockFilter    { return stmt(unix.BPF_RET|unix.BPF_K, k) }
+func and(k uint32) unix.SockFilter    { return stmt(unix.BPF_ALU|unix.BPF_AND|unix.BPF_K, k) }
+func equal(k uint32, jt, jf uint8) unix.SockFilter {
+	return jump(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, k, jt, jf)
+}
+func anyBit(k uint32, jt, jf uint8) unix.SockFilter {
+	return jump(unix.BPF_JMP|unix.BPF_JSET|unix.BPF_K, k, jt, jf)
+}
+
+// oneOf answers yes when the loaded word is in the list and no otherwise.
+func oneOf(yes, no uint32, list ...uint32) []unix.SockFilter {
+	var p []unix.SockFilter
+	for _, k := range list {
+		p = append(p, equal(k, 0, 1), ret(yes))
+	}
+	return append(p, ret(no))
+}
+
+// on is a block for one system call. The body always ends in an answer, so the
+// number is still loaded when the block was skipped.
+func on(nr uintptr, body ...unix.SockFilter) []unix.SockFilter {
+	return append([]unix.SockFilter{equal(uint32(nr), 0, uint8(len(body)))}, body...)
+}
+
+// filter is the program for a sandbox: what is not named is allowed, because a
+// list of allowed calls breaks with every new C library. What the rules for files
+// cover (Landlock) is not repeated here.
+func filter(s *Sandbox) []unix.SockFilter {
+	p := []unix.SockFilter{
+		load(dataArch), equal(auditArch, 1, 0), ret(retKill), // int 0x80 and its like
+		load(dataNr),
+	}
+	p = append(p, archRules()...)
+	for _, nr := range append(denied, deniedHere...) {
+		p = append(p, on(nr, ret(retEPERM))...)
+	}
+	// A traced child standing still at its exec is how limits are set in time (see
+	// box.limit). These two requests read and write nothing.
+	p = append(p, on(unix.SYS_PTRACE, append([]unix.SockFilter{high(0), equal(0, 1, 0), ret(retEPERM), low(0)},
+		oneOf(retAllow, retEPERM, unix.PTRACE_TRACEME, unix.PTRACE_DETACH)...)...)...)
+	p = append(p, on(unix.SYS_CLONE, low(0), anyBit(namespaceFlags, 0, 1), ret(retEPERM), ret(retAllow))...)
+	// The flags of clone3 are in memory, where a filter cannot look; C libraries go
+	// back to clone when it does not exist.
+	p = append(p, on(unix.SYS_CLONE3, ret(retNoSys))...)
+	p = append(p, on(unix.SYS_UNSHARE, low(0), anyBit(namespaceFlags|newTime, 0, 1), ret(retEPERM), ret(retAllow))...)
+	p = append(p, on(unix.SYS_PRLIMIT64, append([]unix.SockFilter{low(0)}, oneOf(retAllow, retEPERM, 0)...)...)...)
+	p = append(p, on(unix.SYS_PERSONALITY, append([]unix.SockFilter{low(0)}, oneOf(retAllow, retEPERM, 0, 8, 0xffffffff)...)...)...)
+	// Both type into somebody else's terminal.
+	p = append(p, on(unix.SYS_IOCTL, append([]unix.SockFilter{low(1)}, oneOf(retEPERM, retAllow, unix.TIOCSTI, unix.TIOCLINUX)...)...)...)
+	p = append(p, sockets(s)...)
+	return append(p, ret(retAllow))
+}
+
+// sockets decides by family. Sockets of this machine lead to agents that hold
+// keys and to services that run commands (ssh-agent, docker, D-Bus), so they need
+// their own permission; a connected pair leads nowhere and is what event loops
+// use. A datagram socket of a pair can be aimed anew, so pairs are streams.
+func sockets(s *Sandbox) []unix.SockFilter {
+	local := uint32(retEPERM)
+	if s.Unix {
+		local = retAllow
+	}
+	body := []unix.SockFilter{low(0), equal(unix.AF_UNIX, 0, 1), ret(local)}
+	if s.Net {
+		// Routing messages: how the resolver learns which addresses there are.
+		body = append(body, equal(unix.AF_NETLINK, 0, 4), low(2), equal(unix.NETLINK_ROUTE, 0, 1), ret(retAllow), ret(retEPERM))
+		body = append(body, equal(unix.AF_INET, 2, 0), equal(unix.AF_INET6, 1, 0), ret(retEPERM))
+		body = append(body, low(1), and(0xf), equal(unix.SOCK_STREAM, 2, 0), equal(unix.SOCK_DGRAM, 1, 0), ret(retEPERM))
+		body = append(body, low(2))
+		body = append(body, oneOf(retAllow, retEPERM, 0, unix.IPPROTO_TCP, unix.IPPROTO_UDP, unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6)...)
+	} else {
+		body = append(body, ret(retEPERM))
+	}
+	p := on(unix.SYS_SOCKET, body...)
+	if !s.Unix {
+		p = append(p, on(unix.SYS_SOCKETPAIR, low(1), and(0xf), equal(unix.SOCK_DGRAM, 0, 1), ret(retEPERM), ret(retAllow))...)
+	}
+	if s.Net && s.Ports != nil {
+		// Fast open connects without the call that Landlock watches.
+		const fastOpen = unix.MSG_FASTOPEN
+		for nr, arg := range map[uintptr]uint32{unix.SYS_SENDTO: 3, unix.SYS_SENDMSG: 2, unix.SYS_SENDMMSG: 3} {
+			p = append(p, on(nr, low(arg), anyBit(fastOpen, 0, 1), ret(retEPERM), ret(retAllow))...)
+		}
+	}
+	return p
+}
+
+// install puts the filter on the calling thread only. It needs no_new_privs.
+func install(p []unix.SockFilter) error {
+	prog := unix.SockFprog{Len: uint16(len(p)), Filter: &p[0]}
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// seccompWorks asks whether the kernel knows the answers that filter gives.
+func seccompWorks() bool {
+	for _, action := range []uint32{unix.SECCOMP_RET_KILL_PROCESS, unix.SECCOMP_RET_ERRNO} {
+		_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
+		if errno != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,227 @@
+package primitive
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func platformEnv() map[string]string { return nil }
+
+// linuxProcess is a program that leads its own session and process group.
+type linuxProcess struct {
+	p    *os.Process
+	done chan struct{} // closed when the program has ended
+	free chan struct{} // closed when its parent thread may go
+}
+
+// start starts the program from a thread of its own, which is confined first and
+// thrown away afterwards: what the thread gave up, the program never had. So no
+// second exec of ourselves is needed, which would cost 4 ms.
+func start(c *Call, env []string, files []*os.File) (process, []string, error) {
+	box, err := prepare(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer box.close()
+	closeOnExec()
+	lp := &linuxProcess{done: make(chan struct{}), free: make(chan struct{})}
+	launched, limited, released := make(chan error), make(chan error), make(chan error)
+	onThrownAwayThread(func() {
+		var err error
+		lp.p, err = box.launch(c, env, files)
+		launched <- err
+		if err != nil {
+			return
+		}
+		released <- box.release(lp.p.Pid, <-limited)
+		// The program is killed when its parent dies, and its parent is this
+		// thread, not this process: stay until it was reaped.
+		<-lp.free
+	})
+	if err := <-launched; err != nil {
+		return nil, nil, err
+	}
+	limited <- box.limit(lp.p.Pid)
+	err = <-released
+	// Not before: a wait for the end of a traced child returns at its stops too.
+	go lp.watch()
+	if err != nil {
+		lp.signal(true)
+		<-lp.done
+		lp.sweep()
+		lp.reap()
+		return nil, nil, err
+	}
+	return lp, box.unbound, nil
+}
+
+// onThrownAwayThread runs f on a thread that serves no other goroutine, ever. The
+// runtime ends a thread whose goroutine ended locked to it, except for the main
+// thread, so that one is never used.
+func onThrownAwayThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		// Holding the main thread makes the runtime use another one.
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			runtime.LockOSThread()
+			f()
+		}()
+		<-over
+		runtime.UnlockOSThread()
+	}()
+}
+
+// closeOnExec keeps descriptors that this process inherited itself (a shell's, a
+// service manager's) from the program; those that Go opens close by themselves.
+// The flag is set for the whole process, because a thread with a table of its own
+// could not share the program's handle with the others.
+func closeOnExec() {
+	if unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) == nil {
+		return
+	}
+	entries, _ := os.ReadDir("/proc/self/fd")
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+}
+
+// launch runs on the thread that is thrown away.
+func (b *box) launch(c *Call, env []string, files []*os.File) (*os.Process, error) {
+	if err := b.confine(); err != nil {
+		return nil, err
+	}
+	attr := &os.ProcAttr{
+		Dir: c.Dir, Env: env, Files: files,
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Ptrace: b.trace},
+	}
+	runs.Lock()
+	defer runs.Unlock()
+	p, err := os.StartProcess(c.Argv[0], c.Argv, attr)
+	if b.trace && errors.Is(err, unix.EPERM) {
+		// A container, or somebody tracing us, forbids it.
+		b.trace, attr.Sys.Ptrace = false, false
+		b.unbound = append(b.unbound, lateLimits)
+		p, err = os.StartProcess(c.Argv[0], c.Argv, attr)
+	}
+	if err == nil {
+		enter(p.Pid)
+	}
+	return p, err
+}
+
+// limit sets the resource limits, from an ordinary thread: the filter keeps the
+// confined one from touching the limits of others. The program asked to be traced,
+// so it stands still before its first instruction and cannot be ahead of its
+// limits. Where tracing is forbidden they come some microseconds late, and
+// unbound says so.
+func (b *box) limit(pid int) error {
+	if b.trace && !stopped(pid) {
+		return nil // killed meanwhile; there is nothing to limit
+	}
+	for _, l := range b.limits {
+		var old unix.Rlimit
+		lim := unix.Rlimit{Cur: l.max, Max: l.max}
+		if err := unix.Prlimit(pid, l.resource, nil, &old); err == nil && old.Max < lim.Max {
+			lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
+		}
+		if err := unix.Prlimit(pid, l.resource, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fault.New(fault.Denied, "limit %s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+// release lets the program run, on the thread that traces it.
+func (b *box) release(pid int, err error) error {
+	if err != nil || !b.trace {
+		return err
+	}
+	if err := unix.PtraceDetach(pid); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fault.New(fault.Denied, "release a program after limiting it: %w", err)
+	}
+	return nil
+}
+
+// stopped waits until the traced program stops at its exec, and leaves its status
+// for the real wait. It reports false when the program ended instead.
+func stopped(pid int) bool {
+	const trapped = 4 // CLD_TRAPPED, sigaction(2)
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if err == unix.EINTR {
+			continue
+		}
+		return err == nil && info.Code == trapped
+	}
+}
+
+// watch closes done when the program has ended. It does not reap it: as long as
+// the id is taken, the group can be killed without hitting a stranger.
+func (lp *linuxProcess) watch() {
+	for {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, lp.p.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			close(lp.done)
+			return
+		}
+	}
+}
+
+func (lp *linuxProcess) ended() <-chan struct{} { return lp.done }
+
+func (lp *linuxProcess) signal(hard bool) {
+	sig := unix.SIGTERM
+	if hard {
+		sig = unix.SIGKILL
+	}
+	unix.Kill(-lp.p.Pid, sig)
+}
+
+func (lp *linuxProcess) sweep() {
+	unix.Kill(-lp.p.Pid, unix.SIGKILL)
+	leave(lp.p.Pid)
+}
+
+func (lp *linuxProcess) reap() (int, string, error) {
+	state, err := lp.p.Wait()
+	close(lp.free)
+	lp.vanish()
+	if err != nil {
+		return -1, "", err
+	}
+	ws, _ := state.Sys().(syscall.WaitStatus)
+	if ws.Signaled() {
+		return 128 + int(ws.Signal()), unix.SignalName(ws.Signal()), nil
+	}
+	return ws.ExitStatus(), "", nil
+}
+
+// vanish waits for the killed members of the group to be gone: dying takes the
+// kernel a moment. Not longer than that, because where nobody reaps orphans, as in
+// a container without an init, they stay as zombies.
+func (lp *linuxProcess) vanish() {
+	for wait := 50 * time.Microsecond; wait < 50*time.Millisecond; wait *= 2 {
+		if unix.Kill(-lp.p.Pid, 0) != nil {
+			return
+		}
+		time.Sleep(wait)
+	}
+}
