@@ -1,0 +1,412 @@
+package chain
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Inputs are the values that a plan needs to become a call. All paths are
+// absolute and resolved.
+type Inputs struct {
+	Params      Params
+	RunDir      string // where Files were materialised
+	Temp        string
+	ProjectPath string // "" outside a project
+	UserSpace   string // its base, the directory that holds .ai
+	SystemSpace string
+	Interpreter primitive.Program // for Interpreter; its zero value when there is none
+
+	// Vars fills the variables that Declares names, from files and environments
+	// that nobody signed. Others are ignored.
+	Vars map[string]string
+
+	Tier    primitive.Tier // demanded; 0 is the best there is
+	Protect []string       // never writable: .ai, .git, stores, caches
+	Hide    []string       // never readable: keys, trust, what other tools have
+}
+
+// Interpreter returns what the chain wants to run its tool with; false when the
+// command is a program's path.
+func (p *Plan) Interpreter() (primitive.Spec, bool) {
+	if p.config.interpreter == nil {
+		return primitive.Spec{}, false
+	}
+	return *p.config.interpreter, true
+}
+
+// Declares lists the variables that unsigned sources may fill for this chain,
+// sorted: those that an env_config names and that inject nothing.
+func (p *Plan) Declares() []string {
+	var out []string
+	for name := range p.config.vars {
+		if primitive.FromFile(name) {
+			out = append(out, name)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// Needs returns what the chain asks of the sandbox.
+func (p *Plan) Needs() objects.Needs { return p.config.needs }
+
+// Script returns the tool's own shell text: config.command, or its file when that
+// is a shell script; "" when there is none. Together with the parameters it is
+// what command analysis reads.
+func (p *Plan) Script() string {
+	if p.config.text != nil {
+		return *p.config.text
+	}
+	it := p.Tool()
+	switch path.Ext(it.Path) {
+	case ".sh", ".bash":
+		return string(it.Body)
+	}
+	return ""
+}
+
+// Files returns what must be materialised: the tool's file and those around it,
+// at their paths below .ai.
+func (p *Plan) Files() []primitive.File {
+	it := p.Tool()
+	out := []primitive.File{{Path: it.Path, Data: it.Raw, Exec: it.Executable()}}
+	for _, s := range p.Around {
+		out = append(out, primitive.File{Path: s.Path, Data: s.Data, Exec: s.Exec})
+	}
+	return out
+}
+
+// Call gives the one call that the primitive gets. It is a pure function of the
+// plan and its inputs.
+func (p *Plan) Call(in Inputs) (primitive.Call, error) {
+	s, err := p.scope(in)
+	if err != nil {
+		return primitive.Call{}, err
+	}
+	c := primitive.Call{Temp: in.Temp, Timeout: p.config.timeout}
+	if c.Argv, err = p.argv(s, in); err != nil {
+		return c, err
+	}
+	if c.Dir, err = p.dir(s, in); err != nil {
+		return c, err
+	}
+	if p.config.stdin != nil {
+		text, err := s.fill(*p.config.stdin)
+		if err != nil {
+			return c, err
+		}
+		c.Stdin = []byte(text)
+	}
+	if c.Env, err = p.env(s, in); err != nil {
+		return c, err
+	}
+	if c.Sandbox, err = p.sandbox(in); err != nil {
+		return c, err
+	}
+	return c, p.fitsExec(&c)
+}
+
+// scope collects what templates can name. Variables of the plan win over
+// parameters: a parameter called tool_path cannot point elsewhere.
+func (p *Plan) scope(in Inputs) (*scope, error) {
+	s := &scope{values: maps.Clone(p.config.values), params: in.Params.Values, schema: map[string]bool{}}
+	props, _ := p.Tool().Meta.Schema["properties"].(map[string]any)
+	for name := range props {
+		s.schema[name] = true
+	}
+	maps.Copy(s.values, in.Params.Values)
+	maps.Copy(s.values, p.variables(in))
+	for name := range p.variables(in) {
+		delete(s.schema, name)
+	}
+	env := map[string]string{"PROJECT_PATH": in.ProjectPath}
+	for _, name := range p.Declares() {
+		if v, ok := in.Vars[name]; ok {
+			env[name] = v
+		}
+	}
+	if i := p.config.interpreter; i != nil && i.Var != "" {
+		env[i.Var] = in.Interpreter.Path
+	}
+	s.env = env
+	// Later names may build on earlier ones; sorted, because a mapping has no order.
+	for _, name := range slices.Sorted(maps.Keys(p.config.vars)) {
+		if _, filled := in.Vars[name]; filled && primitive.FromFile(name) {
+			continue
+		}
+		v, err := s.fill(p.config.vars[name])
+		if err != nil {
+			return nil, fault.New(fault.Malformed, "plan %s: env_config.env.%s: %w", p.Tool().Ref, name, err)
+		}
+		env[name] = v
+	}
+	return s, nil
+}
+
+// variables are the names that the ancestor's templates have.
+func (p *Plan) variables(in Inputs) map[string]any {
+	tool := filepath.Join(in.RunDir, filepath.FromSlash(p.Tool().Path))
+	params := in.Params.JSON
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	v := map[string]any{
+		"tool_path": tool, "tool_dir": filepath.Dir(tool), "tool_parent": filepath.Dir(filepath.Dir(tool)),
+		"run_dir": in.RunDir, "project_path": in.ProjectPath, "user_space": in.UserSpace, "system_space": in.SystemSpace,
+		"params_json": string(params), "anchor_path": p.anchorPath(in), "interpreter": in.Interpreter.Path,
+	}
+	if p.config.text != nil {
+		v["command"] = *p.config.text
+	}
+	return v
+}
+
+func (p *Plan) argv(s *scope, in Inputs) ([]string, error) {
+	program, err := s.fill(p.config.command)
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsAbs(program) {
+		return nil, fault.New(fault.Malformed, "plan %s: command %q is not the absolute path of a program", p.Tool().Ref, program).
+			Mend("name an interpreter in env_config.interpreter and use its variable")
+	}
+	argv := []string{program}
+	guarded := false
+	for _, a := range p.config.args {
+		guarded = guarded || a == "--"
+		more, err := p.argument(s, a, guarded)
+		if err != nil {
+			return nil, err
+		}
+		argv = append(argv, more...)
+	}
+	return argv, nil
+}
+
+// argument gives the arguments for one template: one, except that a parameter
+// standing alone may be absent or a list. A value from the caller that begins
+// with "-" would be read as an option, so it is refused where it stands alone.
+func (p *Plan) argument(s *scope, a string, guarded bool) ([]string, error) {
+	name, alone := whole(a)
+	_, given := s.params[name]
+	if alone && (given || s.schema[name]) && !s.reserved(p, name) {
+		var out []string
+		v := s.params[name]
+		list, isList := v.([]any)
+		if !isList && v != nil {
+			list = []any{v}
+		}
+		for _, e := range list {
+			t := paramText(e)
+			if _, number := e.(json.Number); strings.HasPrefix(t, "-") && !guarded && !number {
+				return nil, fault.New(fault.Usage, "run %s: parameter %s begins with - and would be read as an option", p.Tool().Ref, name).
+					Mend("in the tool, put -- before {%s} or write --option={%s}", name, name)
+			}
+			out = append(out, t)
+		}
+		return out, nil
+	}
+	text, err := s.fill(a)
+	return []string{text}, err
+}
+
+// reserved reports whether a name is a variable of the plan and not a parameter.
+func (s *scope) reserved(p *Plan, name string) bool {
+	_, ok := p.variables(Inputs{})[name]
+	return ok
+}
+
+func (p *Plan) dir(s *scope, in Inputs) (string, error) {
+	dir := p.config.cwd
+	if a, ok := p.config.anchor["cwd"].(string); ok && dir == "" && p.anchored() {
+		dir = a
+	}
+	dir, err := s.fill(dir)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case dir == "" && in.ProjectPath != "":
+		return in.ProjectPath, nil
+	case dir == "":
+		return in.Temp, nil
+	case !filepath.IsAbs(dir):
+		return filepath.Join(in.ProjectPath, dir), nil
+	}
+	return dir, nil
+}
+
+// env builds what is added to the clean environment.
+func (p *Plan) env(s *scope, in Inputs) (map[string]string, error) {
+	out := map[string]string{}
+	for name := range p.config.vars {
+		out[name] = s.env[name]
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.config.env)) {
+		v, err := s.fill(p.config.env[name])
+		if err != nil {
+			return nil, err
+		}
+		out[name] = v
+	}
+	if p.config.prefix != "" {
+		for name, v := range in.Params.Values {
+			if t, ok := scalarText(v); ok && !strings.Contains(t, "\x00") {
+				out[p.config.prefix+upper(name)] = t
+			}
+		}
+	}
+	if err := p.anchorEnv(s, out); err != nil {
+		return nil, err
+	}
+	// A project's own interpreter brings programs of its own.
+	if in.Interpreter.Path != "" {
+		if _, ok := out["PATH"]; !ok {
+			out["PATH"] = filepath.Dir(in.Interpreter.Path) + string(filepath.ListSeparator) + primitive.SafePath
+		}
+	}
+	return out, nil
+}
+
+// upper makes the name of a variable: letters and digits in upper case, the rest "_".
+func upper(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// maxString is what Linux gives one argument or variable (MAX_ARG_STRLEN, execve(2)).
+const maxString = 128<<10 - 1
+
+// fitsExec tells what would otherwise be "argument list too long".
+func (p *Plan) fitsExec(c *primitive.Call) error {
+	for i, a := range c.Argv {
+		if len(a) > maxString {
+			return p.tooLong(fmt.Sprintf("argument %d", i), len(a))
+		}
+	}
+	for k, v := range c.Env {
+		if len(k)+1+len(v) <= maxString {
+			continue
+		}
+		if k == "RYE_PARAMS" || strings.HasPrefix(k, p.config.prefix) && p.config.prefix != "" {
+			delete(c.Env, k) // a convenience; the same is in the arguments or the input
+			continue
+		}
+		return p.tooLong("variable "+k, len(v))
+	}
+	return nil
+}
+
+func (p *Plan) tooLong(what string, n int) error {
+	return fault.New(fault.Limit, "run %s: %s has %s bytes, a program takes %d", p.Tool().Ref, what, strconv.Itoa(n), maxString).
+		Mend("hand it over on the input: config.stdin: \"{params_json}\"")
+}
+
+// sandbox turns needs and the item's origin into what may be reached.
+func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
+	b := primitive.Sandbox{Tier: in.Tier, Protect: in.Protect, Hide: in.Hide}
+	b.Exec = append(b.Exec, in.RunDir)
+	b.Exec = append(b.Exec, in.Interpreter.Prefixes...)
+	n := p.config.needs
+	foreign := p.Links[0].Verified.Scope().Registry != ""
+	switch {
+	case n.Declared:
+	case foreign:
+		n.Read = append(slices.Clip(n.Read), ".")
+	default:
+		n.Read, n.Write, n.Net = append(slices.Clip(n.Read), "."), append(slices.Clip(n.Write), "."), append(slices.Clip(n.Net), "*")
+	}
+	if !foreign && in.ProjectPath != "" && slices.Contains(n.Read, ".") {
+		b.Exec = append(b.Exec, in.ProjectPath) // its own scripts, as its owner runs them
+	}
+	var err error
+	if b.Read, err = p.paths(n.Read, in, nil); err != nil {
+		return b, err
+	}
+	avoid := in.Hide
+	if p.Tool().Meta.Needs.Declared {
+		avoid = append(slices.Clip(avoid), in.Protect...)
+	}
+	if b.Write, err = p.paths(n.Write, in, avoid); err != nil {
+		return b, err
+	}
+	return b, p.network(&b, n.Net)
+}
+
+// paths makes a need's paths absolute. One that lies in what is never given is
+// refused here: a tool would otherwise fail later, for no visible reason.
+func (p *Plan) paths(list []string, in Inputs, avoid []string) ([]string, error) {
+	var out []string
+	for _, want := range list {
+		abs := filepath.FromSlash(want)
+		if !filepath.IsAbs(abs) {
+			if in.ProjectPath == "" {
+				continue
+			}
+			if clean := path.Clean(want); clean == ".." || strings.HasPrefix(clean, "../") {
+				return nil, fault.New(fault.Denied, "run %s: it needs %q, which leaves the project", p.Tool().Ref, want)
+			}
+			abs = filepath.Join(in.ProjectPath, abs)
+		}
+		abs = filepath.Clean(abs)
+		for _, a := range avoid {
+			if abs == a || strings.HasPrefix(abs, a+string(filepath.Separator)) {
+				return nil, fault.New(fault.Denied, "run %s: it needs to write %q, which no tool may", p.Tool().Ref, want)
+			}
+		}
+		out = append(out, abs)
+	}
+	return out, nil
+}
+
+// network reads the hosts of a need. The kernel knows ports and no names, so a
+// named host opens its port everywhere; the result of the run says so.
+func (p *Plan) network(b *primitive.Sandbox, hosts []string) error {
+	ports := map[uint16]bool{}
+	for _, h := range hosts {
+		switch {
+		case h == "unix":
+			b.Unix = true
+			continue
+		case h == "*":
+			b.Net, ports = true, nil
+		default:
+			b.Net = true
+			b.Hosts = append(b.Hosts, h)
+			port := h[strings.LastIndexByte(h, ':')+1:]
+			n, err := strconv.ParseUint(port, 10, 16)
+			if port == h || port == "*" {
+				n, err = 443, nil
+			}
+			if err != nil {
+				return fault.New(fault.Malformed, "run %s: needs.net %q: want host, host:port, * or unix", p.Tool().Ref, h)
+			}
+			if ports != nil {
+				ports[uint16(n)] = true
+			}
+		}
+	}
+	if b.Net && ports != nil {
+		ports[53] = true // names are looked up over TCP when an answer is long
+		b.Ports = slices.Sorted(maps.Keys(ports))
+	}
+	return nil
+}

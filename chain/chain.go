@@ -1,0 +1,269 @@
+// Package chain works out exactly what would run. A tool names its executor, that
+// one another, until a primitive; the Plan of such a chain says which verified
+// bytes are needed, which parameters are accepted, and which one call the
+// primitive gets. Planning reads nothing but its arguments: finding items and
+// running them are done by others, before and after.
+//
+// The package also keeps the lock (docs/format/lock.md): what a plan consisted of
+// when somebody agreed to it. docs/format/runtime.md says what the items of a
+// chain may declare.
+package chain
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// MaxDepth is the number of items in a chain, tool and primitive included. The
+// ancestor's limit.
+const MaxDepth = 10
+
+// Link is one verified item of a chain and where it was found.
+type Link struct {
+	Verified trust.Verified
+	Space    objects.Space
+	Blob     string  // git id of the file, hexadecimal; "" when it is in no repository
+	Origin   *Origin // set for an item that a registry published
+}
+
+// Origin says where a registry item came from; the lock pins it.
+type Origin struct {
+	Registry  string // the project's name for the registry
+	Version   string
+	Commit    string // of the content, hexadecimal
+	Author    objects.Fingerprint
+	Publisher objects.Fingerprint
+}
+
+// Ref returns the item's name.
+func (l Link) Ref() objects.Ref { return l.Verified.Item().Ref }
+
+// Finder resolves names through the spaces, from at downwards, to items that were
+// verified for where they were found. An absent item is fault.NotFound.
+type Finder interface {
+	FindFrom(ctx context.Context, at objects.Space, ref objects.Ref) (Link, error)
+}
+
+// Library is a Finder that also knows the files around a tool: it returns every
+// file that the tool can load, each verified, or an error for the first that is
+// not. Those are the files of the bundle that the tool lies in, and what the
+// chain's verify_deps cover; a chain that declares none asks with a zero Deps.
+type Library interface {
+	Finder
+	Around(ctx context.Context, tool Link, d Deps) ([]Source, error)
+}
+
+// Source is a verified file that a tool can load beside its own.
+type Source struct {
+	Path string // slash path below .ai
+	Data []byte
+	Exec bool
+	Sum  objects.Digest // SHA-256 of Data
+}
+
+// Primitives that this version of rye runs.
+const (
+	Subprocess objects.ID = "rye/core/primitives/subprocess"
+)
+
+// Plan is a chain whose rules hold, tool first, primitive last. It is made by
+// Resolve, never changed, and safe for concurrent use.
+type Plan struct {
+	Links  []Link
+	Around []Source // further files that the tool can load
+
+	config config
+}
+
+// Tool returns the item that was asked for.
+func (p *Plan) Tool() *objects.Item { return p.Links[0].Verified.Item() }
+
+// Primitive returns the id of what does the work.
+func (p *Plan) Primitive() objects.ID { return p.Links[len(p.Links)-1].Ref().ID }
+
+// Resolve follows ref to a primitive. It refuses, with the rule that was broken:
+// a chain deeper than MaxDepth (Limit), a circle or a kind that does not execute
+// (Malformed), a missing link (NotFound), an item that depends on a higher space
+// (Denied), and inputs or versions that do not fit (Conflict).
+func Resolve(ctx context.Context, f Finder, ref objects.Ref) (*Plan, error) {
+	if ref.Kind != objects.Tool {
+		return nil, fault.New(fault.Usage, "execute %s: only tools have a chain of executors", ref)
+	}
+	p := &Plan{}
+	seen := map[objects.Ref]bool{}
+	at := objects.Project
+	for next := ref; ; {
+		if len(p.Links) == MaxDepth {
+			return nil, fault.New(fault.Limit, "resolve %s: chain too deep (max %d): %s", ref, MaxDepth, p.path())
+		}
+		l, err := f.FindFrom(ctx, at, next)
+		if err != nil {
+			return nil, p.missing(ref, next, err)
+		}
+		if err := p.append(l, next); err != nil {
+			return nil, err
+		}
+		seen[next] = true
+		it := l.Verified.Item()
+		if it.Meta.Executor == "" {
+			break
+		}
+		next = objects.Ref{Kind: objects.Tool, ID: it.Meta.Executor}
+		if seen[next] {
+			return nil, fault.New(fault.Malformed, "resolve %s: circular dependency: %s -> %s", ref, p.path(), next.ID)
+		}
+		at = l.Space
+	}
+	if err := p.complete(); err != nil {
+		return nil, err
+	}
+	return p, p.gather(ctx, f)
+}
+
+// append adds a link after checking it against the one before.
+func (p *Plan) append(l Link, want objects.Ref) error {
+	if l.Ref() != want {
+		return fault.New(fault.Integrity, "resolve %s: %s was found instead", want, l.Ref())
+	}
+	if len(p.Links) > 0 {
+		prev := p.Links[len(p.Links)-1]
+		if l.Space > prev.Space {
+			return fault.New(fault.Denied, "resolve %s: %s of the %s space depends on %s of the %s space, which is above it",
+				p.Links[0].Ref(), prev.Ref(), prev.Space, l.Ref(), l.Space)
+		}
+		if err := fits(prev.Verified.Item(), l.Verified.Item()); err != nil {
+			return err
+		}
+	}
+	p.Links = append(p.Links, l)
+	return nil
+}
+
+func (p *Plan) missing(ref, next objects.Ref, err error) error {
+	if !fault.Is(err, fault.NotFound) || next == ref {
+		return err
+	}
+	prev := p.Links[len(p.Links)-1].Ref()
+	return fault.New(fault.NotFound, "resolve %s: executor not found: %s, which %s names: %w", ref, next.ID, prev, err).
+		Mend("rye search %s", next.ID.Name())
+}
+
+// path shows the chain for messages.
+func (p *Plan) path() string {
+	var ids []string
+	for _, l := range p.Links {
+		ids = append(ids, string(l.Ref().ID))
+	}
+	return strings.Join(ids, " -> ")
+}
+
+// complete checks the end of the chain and merges its configuration.
+func (p *Plan) complete() (err error) {
+	last := p.Links[len(p.Links)-1].Verified.Item()
+	if last.Ref.ID != Subprocess {
+		if len(p.Links) == 1 && last.Meta.ToolType != "primitive" {
+			return fault.New(fault.Malformed, "resolve %s: it names no executor, so nothing can run it", last.Ref).
+				Mend("add executor_id: rye/core/runtimes/bash_runtime (or another runtime), then rye sign %s", last.Ref)
+		}
+		return fault.New(fault.Malformed, "resolve %s: unknown primitive %s", p.Links[0].Ref(), last.Ref.ID)
+	}
+	p.config, err = mergeConfig(p.Links)
+	return err
+}
+
+// gather asks for the files around the tool, and refuses to run without them.
+func (p *Plan) gather(ctx context.Context, f Finder) error {
+	d, _ := p.Deps()
+	lib, ok := f.(Library)
+	if !ok {
+		return nil // this finder knows single files only, so the tool is one
+	}
+	around, err := lib.Around(ctx, p.Links[0], d)
+	if err != nil {
+		return err
+	}
+	for _, s := range around {
+		if err := objects.CheckPath(s.Path); err != nil {
+			return err
+		}
+		if s.Sum != objects.DigestOf(s.Data) {
+			return fault.New(fault.Integrity, "resolve %s: %q beside it is not the file that was verified", p.Links[0].Ref(), s.Path)
+		}
+		if s.Path != p.Tool().Path {
+			p.Around = append(p.Around, s)
+		}
+	}
+	return nil
+}
+
+// fits checks what an item declares about its neighbour in the chain: the
+// ancestor's rules, which its code never reached.
+func fits(child, delegate *objects.Item) error {
+	outputs, okOut := names(child.Meta.Fields["outputs"])
+	inputs, okIn := names(delegate.Meta.Fields["inputs"])
+	if okOut && okIn {
+		for _, in := range inputs {
+			if !contains(outputs, in) {
+				return fault.New(fault.Conflict, "resolve %s: %s needs the input %q, which is not among its outputs", child.Ref, delegate.Ref, in)
+			}
+		}
+	}
+	all, _ := delegate.Meta.Fields["child_constraints"].(map[string]any)
+	c, ok := all[string(child.Ref.ID)].(map[string]any)
+	if !ok {
+		return nil
+	}
+	v, err := objects.ParseVersion(child.Meta.Version)
+	if err != nil {
+		return fault.New(fault.Conflict, "resolve %s: %s asks for certain versions of it, and %q is none: %w", child.Ref, delegate.Ref, child.Meta.Version, err)
+	}
+	return errors.Join(bound(child, delegate, c, "min_version", v, -1), bound(child, delegate, c, "max_version", v, 1))
+}
+
+// bound compares v with one end of a range; beyond is the sign of a violation.
+func bound(child, delegate *objects.Item, c map[string]any, key string, v objects.Version, beyond int) error {
+	text, ok := c[key].(string)
+	if !ok {
+		return nil
+	}
+	limit, err := objects.ParseVersion(text)
+	if err != nil {
+		return fault.New(fault.Malformed, "resolve %s: %s of %s: %w", child.Ref, key, delegate.Ref, err)
+	}
+	if v.Compare(limit) == beyond {
+		return fault.New(fault.Conflict, "resolve %s: its version %s is beyond the %s %s of %s", child.Ref, v, key, limit, delegate.Ref)
+	}
+	return nil
+}
+
+// names reads a list of names, written as texts or as mappings with a name.
+func names(v any) ([]string, bool) {
+	list, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	var out []string
+	for _, e := range list {
+		if m, isMap := e.(map[string]any); isMap {
+			e = m["name"]
+		}
+		if s, isText := e.(string); isText {
+			out = append(out, s)
+		}
+	}
+	return out, true
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,216 @@
+package chain
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// config is what the chain says about its run, merged and typed. Texts in it are
+// templates still.
+type config struct {
+	command string   // the program
+	args    []string // its arguments
+	text    *string  // what the tool gives as config.command under a runtime; never a template
+	cwd     string
+	stdin   *string
+	env     map[string]string // config.env: set for the program
+	vars    map[string]string // env_config.env: set for the program, may be filled from outside
+	prefix  string            // param_env: scalar parameters become variables of this prefix
+	timeout time.Duration
+	values  map[string]any // every other key, for {name}
+
+	interpreter *primitive.Spec
+	anchor      map[string]any
+	deps        map[string]any
+	needs       objects.Needs
+}
+
+// mergeConfig merges from the primitive to the tool; nearer to the tool wins.
+// There is one exception: the program's own line. The item nearest to the
+// primitive that has a command decides which program runs with which arguments,
+// and the command of an item above it is a text for that program. A tool cannot
+// replace the interpreter that its runtime starts.
+func mergeConfig(links []Link) (config, error) {
+	c := config{env: map[string]string{}, vars: map[string]string{}, values: map[string]any{}}
+	var line, lineArgs, withText any
+	for i := len(links) - 1; i >= 0; i-- {
+		it := links[i].Verified.Item()
+		own := maps.Clone(it.Meta.Config)
+		if cmd, ok := own["command"]; ok {
+			if line == nil {
+				line, lineArgs, withText = cmd, own["args"], own["command_args"]
+			} else {
+				text, ok := cmd.(string)
+				if !ok {
+					return c, badConfig(it, "command", "a text")
+				}
+				c.text = &text
+			}
+			delete(own, "command")
+			delete(own, "args")
+			delete(own, "command_args")
+		}
+		if err := c.merge(it, own); err != nil {
+			return c, err
+		}
+	}
+	tool := links[0].Verified.Item()
+	var ok bool
+	if c.command, ok = line.(string); !ok || c.command == "" {
+		return c, fault.New(fault.Malformed, "plan %s: no item of its chain has a config.command", tool.Ref)
+	}
+	if c.text != nil && withText != nil {
+		lineArgs = withText
+	}
+	if c.args, ok = texts(lineArgs); !ok {
+		return c, badConfig(tool, "args", "a list of texts")
+	}
+	return c, c.needed(links)
+}
+
+// merge takes one item's keys over those of the items below it.
+func (c *config) merge(it *objects.Item, own map[string]any) error {
+	for _, key := range slices.Sorted(maps.Keys(own)) {
+		v := own[key]
+		ok := true
+		switch key {
+		case "cwd":
+			c.cwd, ok = v.(string)
+		case "stdin", "input_data":
+			var s string
+			s, ok = v.(string)
+			c.stdin = &s
+		case "param_env":
+			c.prefix, ok = v.(string)
+			ok = ok && (c.prefix == "" || strings.HasPrefix(c.prefix, "RYE_"))
+		case "timeout":
+			c.timeout, ok = seconds(v)
+		case "env":
+			ok = textMap(v, c.env)
+		default:
+			c.values[key] = v
+		}
+		if !ok {
+			return badConfig(it, key, map[string]string{"timeout": "a number of seconds above 0", "env": "a mapping of texts",
+				"param_env": "a prefix that begins with RYE_"}[key])
+		}
+	}
+	return c.environment(it)
+}
+
+// environment reads env_config, anchor and verify_deps; the nearest to the tool
+// that has an interpreter or an anchor decides.
+func (c *config) environment(it *objects.Item) error {
+	if v, ok := it.Meta.Env["env"]; ok && !textMap(v, c.vars) {
+		return badConfig(it, "env_config.env", "a mapping of texts")
+	}
+	if v, ok := it.Meta.Env["interpreter"]; ok {
+		m, isMap := v.(map[string]any)
+		if !isMap {
+			return badConfig(it, "env_config.interpreter", "a mapping")
+		}
+		s := primitive.Spec{}
+		for key, into := range map[string]*string{"type": &s.Type, "var": &s.Var, "binary": &s.Binary, "venv_path": &s.VenvPath,
+			"manager": &s.Manager, "version": &s.Version, "fallback": &s.Fallback} {
+			if v, ok := m[key]; ok {
+				if *into, ok = v.(string); !ok {
+					return badConfig(it, "env_config.interpreter."+key, "a text")
+				}
+			}
+		}
+		if v, ok := m["search_paths"]; ok {
+			if s.SearchPaths, ok = texts(v); !ok {
+				return badConfig(it, "env_config.interpreter.search_paths", "a list of texts")
+			}
+		}
+		c.interpreter = &s
+	}
+	if it.Meta.Anchor != nil {
+		c.anchor = it.Meta.Anchor
+	}
+	if it.Meta.Deps != nil {
+		c.deps = it.Meta.Deps
+	}
+	return nil
+}
+
+// needed joins what the items ask of the sandbox. A runtime's needs are added to
+// those of its tool; only the tool's own silence means the default.
+func (c *config) needed(links []Link) error {
+	c.needs = links[0].Verified.Item().Meta.Needs
+	for _, l := range links[1:] {
+		n := l.Verified.Item().Meta.Needs
+		if !n.Declared {
+			continue
+		}
+		c.needs.Read = append(slices.Clip(c.needs.Read), n.Read...)
+		c.needs.Write = append(slices.Clip(c.needs.Write), n.Write...)
+		c.needs.Net = append(slices.Clip(c.needs.Net), n.Net...)
+	}
+	return nil
+}
+
+func badConfig(it *objects.Item, key, want string) error {
+	if want == "" {
+		want = "a text"
+	}
+	return fault.New(fault.Malformed, "plan: config.%s of %s: want %s", key, it.Ref, want).Mend("rye show %s", it.Ref)
+}
+
+// texts reads a list of texts and numbers; nil is an empty list.
+func texts(v any) ([]string, bool) {
+	if v == nil {
+		return nil, true
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return nil, false
+	}
+	out := make([]string, 0, len(list))
+	for _, e := range list {
+		s, ok := scalarText(e)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, s)
+	}
+	return out, true
+}
+
+func textMap(v any, into map[string]string) bool {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v == nil
+	}
+	for k, e := range m {
+		s, ok := scalarText(e)
+		if !ok {
+			return false
+		}
+		into[k] = s
+	}
+	return true
+}
+
+func seconds(v any) (time.Duration, bool) {
+	var s float64
+	switch v := v.(type) {
+	case int:
+		s = float64(v)
+	case int64:
+		s = float64(v)
+	case float64:
+		s = v
+	}
+	// A week is longer than any run and shorter than an overflow.
+	if !(s > 0 && s <= 7*24*3600) {
+		return 0, false
+	}
+	return time.Duration(s * float64(time.Second)), true
+}

@@ -1,0 +1,349 @@
+package chain
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// LockVersion is the format that this version of rye reads and writes.
+const LockVersion = 1
+
+// MaxLock bounds a lock in bytes; ten thousand items fit.
+const MaxLock = 16 << 20
+
+// Lock is .ai/rye.lock: what the project's tools consist of, agreed to by whoever
+// committed it. docs/format/lock.md is the format. The zero value is an empty lock.
+type Lock struct {
+	Stdlib     *StdlibPin
+	Registries map[string]RegistryPin  // by the project's name for them
+	Namespaces map[string]NamespacePin // the tips that were seen
+	Items      map[objects.Ref]Pin
+}
+
+// StdlibPin names a released standard library.
+type StdlibPin struct {
+	Version  string
+	Manifest objects.Digest
+	Commit   string // of the embedded release in a store; "" when none was recorded
+}
+
+// RegistryPin identifies a registry.
+type RegistryPin struct {
+	ID  objects.Digest // of the raw genesis commit
+	URL string         // where it was last found; an address, not evidence
+}
+
+// NamespacePin is how far a namespace's log had been seen.
+type NamespacePin struct {
+	Registry string
+	Seq      uint64
+	Tip      string         // commit
+	SHA256   objects.Digest // of the raw tip commit
+}
+
+// Pin is one locked item.
+type Pin struct {
+	From       string        // registry name; "" for an item of a space
+	Space      objects.Space // zero for a registry item
+	Version    string
+	Path       string         // below .ai
+	SHA256     objects.Digest // of the whole file
+	Blob       string         // git id; "" when unknown
+	Commit     string         // registry items: the content commit
+	Author     objects.Fingerprint
+	Publisher  objects.Fingerprint
+	Needs      *objects.Needs // registry items: as declared, nil when silent
+	Capability objects.Digest // registry items: of needs and permissions
+	Chain      []objects.Ref  // tools: what runs it, in order, without itself
+	Around     objects.Digest // tools: of the files that it can load beside its own; zero when there are none
+}
+
+// DriftError says that the lock and what was found differ. Cause tells a person
+// which side moved.
+type DriftError struct {
+	Pin   objects.Ref // the item
+	Field string      // "sha256", "chain", ...
+	Want  string      // in the lock
+	Found string
+	Cause string
+}
+
+func (e *DriftError) Error() string {
+	if e.Want == "" && e.Found == "" {
+		return fmt.Sprintf("lock: %s: %s", e.Pin, e.Cause)
+	}
+	return fmt.Sprintf("lock: %s: %s is %s, locked is %s: %s", e.Pin, e.Field, orNone(e.Found), orNone(e.Want), e.Cause)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
+
+func drift(ref objects.Ref, field, want, found, cause string) error {
+	e := fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause})
+	return e.Mend("rye lock %s", ref)
+}
+
+// Match returns nil when the plan is what was locked: the same chain, each link of
+// it with the locked bytes from the locked place. The error wraps *DriftError.
+func (l *Lock) Match(p *Plan) error {
+	tool := p.Links[0].Ref()
+	pin, ok := l.Items[tool]
+	if !ok {
+		return drift(tool, "item", "", "", "it is not in the lock")
+	}
+	if want, found := refsText(pin.Chain), refsText(p.executors()); want != found {
+		return drift(tool, "chain", want, found, "it runs through other items now")
+	}
+	for _, link := range p.Links {
+		pin, ok := l.Items[link.Ref()]
+		if !ok {
+			return drift(link.Ref(), "item", "", "", "it is part of the chain of "+tool.String()+" and not in the lock")
+		}
+		if err := pin.match(link); err != nil {
+			return err
+		}
+	}
+	if found := aroundDigest(p.Around); found != pin.Around {
+		return drift(tool, "around", hexOrNone(pin.Around), hexOrNone(found), "a file that it loads changed, came or went")
+	}
+	return nil
+}
+
+// MatchItem is Match for one item without its chain: what does not execute, or
+// comes from elsewhere.
+func (l *Lock) MatchItem(link Link) error {
+	pin, ok := l.Items[link.Ref()]
+	if !ok {
+		return drift(link.Ref(), "item", "", "", "it is not in the lock")
+	}
+	return pin.match(link)
+}
+
+// aroundDigest is the SHA-256 of what sha256sum prints for the files, sorted by path.
+func aroundDigest(files []Source) objects.Digest {
+	if len(files) == 0 {
+		return objects.Digest{}
+	}
+	lines := make([]string, len(files))
+	for i, f := range files {
+		lines[i] = f.Path + "\x00" + f.Sum.Hex()
+	}
+	slices.Sort(lines)
+	var b bytes.Buffer
+	for _, l := range lines {
+		path, sum, _ := strings.Cut(l, "\x00")
+		fmt.Fprintf(&b, "%s  %s\n", sum, path)
+	}
+	return objects.DigestOf(b.Bytes())
+}
+
+func hexOrNone(d objects.Digest) string {
+	if d.IsZero() {
+		return ""
+	}
+	return d.Hex()
+}
+
+// match compares one link. The digest comes last: the fields before it say why.
+func (pin Pin) match(link Link) error {
+	it, ref := link.Verified.Item(), link.Ref()
+	from := ""
+	if link.Origin != nil {
+		from = link.Origin.Registry
+	}
+	switch {
+	case pin.From != from:
+		return drift(ref, "from", pin.From, from, "it comes from another place")
+	case from == "" && pin.Space != link.Space:
+		return drift(ref, "space", pin.Space.String(), link.Space.String(), "another space's item is in front of it")
+	case pin.Version != it.Meta.Version:
+		return drift(ref, "version", pin.Version, it.Meta.Version, "its version changed")
+	case pin.Path != it.Path:
+		return drift(ref, "path", pin.Path, it.Path, "it was moved")
+	case link.Origin != nil && pin.Commit != link.Origin.Commit:
+		return drift(ref, "commit", pin.Commit, link.Origin.Commit, "the registry's item was published anew")
+	case link.Origin != nil && pin.Publisher != link.Origin.Publisher:
+		return drift(ref, "publisher", pin.Publisher.String(), link.Origin.Publisher.String(), "somebody else published it")
+	case pin.SHA256 != it.Sum:
+		return drift(ref, "sha256", pin.SHA256.Hex(), it.Sum.Hex(), "its content changed")
+	}
+	return nil
+}
+
+// executors are the refs behind the tool.
+func (p *Plan) executors() []objects.Ref {
+	var out []objects.Ref
+	for _, l := range p.Links[1:] {
+		out = append(out, l.Ref())
+	}
+	return out
+}
+
+func refsText(refs []objects.Ref) string {
+	var b bytes.Buffer
+	for i, r := range refs {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(r.String())
+	}
+	return b.String()
+}
+
+// Set pins a plan: the tool with its chain, and every link of it. A link of the
+// user space cannot be locked, because nobody else has it.
+func (l *Lock) Set(p *Plan) error {
+	for _, link := range p.Links {
+		if link.Origin == nil && link.Space == objects.User {
+			return fault.New(fault.Denied, "lock %s: %s is in your user space, which nobody else has", p.Links[0].Ref(), link.Ref()).
+				Mend("rye copy %s --to project", link.Ref())
+		}
+	}
+	if l.Items == nil {
+		l.Items = map[objects.Ref]Pin{}
+	}
+	for i, link := range p.Links {
+		pin := PinOf(link)
+		if i == 0 {
+			pin.Chain, pin.Around = p.executors(), aroundDigest(p.Around)
+		} else {
+			old := l.Items[link.Ref()] // of a runtime that was locked for itself
+			pin.Chain, pin.Around = old.Chain, old.Around
+		}
+		l.Items[link.Ref()] = pin
+	}
+	return nil
+}
+
+// SetItem pins an item that does not execute, such as a directive from a registry.
+func (l *Lock) SetItem(link Link) {
+	if l.Items == nil {
+		l.Items = map[objects.Ref]Pin{}
+	}
+	l.Items[link.Ref()] = PinOf(link)
+}
+
+// PinOf describes a link as the lock does, without its chain.
+func PinOf(link Link) Pin {
+	it := link.Verified.Item()
+	pin := Pin{Space: link.Space, Version: it.Meta.Version, Path: it.Path, SHA256: it.Sum, Blob: link.Blob}
+	if o := link.Origin; o != nil {
+		pin.Space, pin.From = 0, o.Registry
+		pin.Commit, pin.Author, pin.Publisher = o.Commit, o.Author, o.Publisher
+		pin.Capability = CapabilityDigest(it)
+		if it.Meta.Needs.Declared {
+			n := it.Meta.Needs
+			pin.Needs = &n
+		}
+	}
+	return pin
+}
+
+// CapabilityDigest is the SHA-256 of what an item may reach, in canonical JSON:
+// needs and permissions, lists sorted, absent needs null. It changes when, and
+// only when, an update asks for more or less.
+func CapabilityDigest(it *objects.Item) objects.Digest {
+	type needs struct {
+		Net   []string `json:"net"`
+		Read  []string `json:"read"`
+		Write []string `json:"write"`
+	}
+	sorted := func(list []string) []string { return append([]string{}, slices.Sorted(slices.Values(list))...) }
+	v := struct {
+		Needs       *needs   `json:"needs"`
+		Permissions []string `json:"permissions"`
+	}{Permissions: sorted(it.Meta.Permissions)}
+	if n := it.Meta.Needs; n.Declared {
+		v.Needs = &needs{sorted(n.Net), sorted(n.Read), sorted(n.Write)}
+	}
+	text, err := encodeJSON(v)
+	if err != nil {
+		panic("chain: " + err.Error()) // texts always encode
+	}
+	return objects.DigestOf(text)
+}
+
+// Registry lists the pins that come from registries, sorted by ref.
+func (l *Lock) Registry() []objects.Ref {
+	var out []objects.Ref
+	for ref, pin := range l.Items {
+		if pin.From != "" {
+			out = append(out, ref)
+		}
+	}
+	slices.SortFunc(out, compareRefs)
+	return out
+}
+
+// Remove unpins an item, and the links that only its chain needed: tools of a
+// space that nobody locked for themselves.
+func (l *Lock) Remove(ref objects.Ref) {
+	delete(l.Items, ref)
+	used := map[objects.Ref]bool{}
+	for _, pin := range l.Items {
+		for _, c := range pin.Chain {
+			used[c] = true
+		}
+	}
+	for r, pin := range l.Items {
+		if r.Kind == objects.Tool && pin.From == "" && len(pin.Chain) == 0 && !used[r] {
+			delete(l.Items, r)
+		}
+	}
+}
+
+func compareRefs(a, b objects.Ref) int {
+	switch x, y := a.String(), b.String(); {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}
+
+// Clone returns a lock that can be changed without changing l. A nil lock gives an
+// empty one.
+func (l *Lock) Clone() *Lock {
+	out := &Lock{Registries: map[string]RegistryPin{}, Namespaces: map[string]NamespacePin{}, Items: map[objects.Ref]Pin{}}
+	if l == nil {
+		return out
+	}
+	maps.Copy(out.Registries, l.Registries)
+	maps.Copy(out.Namespaces, l.Namespaces)
+	maps.Copy(out.Items, l.Items)
+	if l.Stdlib != nil {
+		s := *l.Stdlib
+		out.Stdlib = &s
+	}
+	return out
+}
+
+// lockVersion reads the first line, which is the same in every format there will be.
+func lockVersion(raw []byte) (int, error) {
+	line, _, _ := bytes.Cut(raw, []byte("\n"))
+	num, ok := bytes.CutPrefix(line, []byte("lock: "))
+	n, err := strconv.Atoi(string(num))
+	if !ok || err != nil || n < 1 {
+		return 0, fault.New(fault.Malformed, "lock: the first line is %q, want lock: %d", clip(string(line)), LockVersion)
+	}
+	return n, nil
+}
+
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}

@@ -1,0 +1,288 @@
+package chain
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// The file's form. Fields stand in the order in which they are written.
+type lockFile struct {
+	Lock       int
+	Stdlib     *stdlibFile
+	Registries map[string]registryFile
+	Namespaces map[string]namespaceFile
+	Items      map[string]itemFile
+}
+
+type stdlibFile struct {
+	Version  string
+	Manifest string
+	Commit   string
+}
+
+type registryFile struct {
+	ID  string
+	URL string
+}
+
+type namespaceFile struct {
+	Registry string
+	Seq      uint64
+	Tip      string
+	SHA256   string
+}
+
+type itemFile struct {
+	From       string
+	Space      string
+	Version    string
+	Path       string
+	SHA256     string
+	Blob       string
+	Commit     string
+	Author     string
+	Publisher  string
+	Needs      *needsFile
+	Capability string
+	Chain      []string
+	Around     string
+}
+
+type needsFile struct {
+	Read  []string
+	Write []string
+	Net   []string
+}
+
+// Encode returns the file's text: sorted, without times, the same for equal locks.
+func (l *Lock) Encode() ([]byte, error) {
+	f := lockFile{Lock: LockVersion, Registries: map[string]registryFile{}, Namespaces: map[string]namespaceFile{}, Items: map[string]itemFile{}}
+	if s := l.Stdlib; s != nil {
+		f.Stdlib = &stdlibFile{Version: s.Version, Manifest: s.Manifest.String(), Commit: s.Commit}
+	}
+	for name, r := range l.Registries {
+		f.Registries[name] = registryFile{ID: r.ID.String(), URL: r.URL}
+	}
+	for ns, n := range l.Namespaces {
+		f.Namespaces[ns] = namespaceFile{Registry: n.Registry, Seq: n.Seq, Tip: n.Tip, SHA256: n.SHA256.Hex()}
+	}
+	for ref, pin := range l.Items {
+		f.Items[ref.String()] = pin.file()
+	}
+	text := f.text()
+	if len(text) > MaxLock {
+		return nil, fault.New(fault.Limit, "lock: %d bytes, at most %d are allowed", len(text), MaxLock)
+	}
+	return text, nil
+}
+
+func (pin Pin) file() itemFile {
+	f := itemFile{From: pin.From, Version: pin.Version, Path: pin.Path, SHA256: pin.SHA256.Hex(), Blob: pin.Blob, Commit: pin.Commit}
+	if pin.Space != 0 {
+		f.Space = pin.Space.String()
+	}
+	if !pin.Author.IsZero() {
+		f.Author = pin.Author.String()
+	}
+	if !pin.Publisher.IsZero() {
+		f.Publisher = pin.Publisher.String()
+	}
+	if !pin.Capability.IsZero() {
+		f.Capability = pin.Capability.Hex()
+	}
+	f.Around = hexOrNone(pin.Around)
+	if n := pin.Needs; n != nil {
+		f.Needs = &needsFile{append([]string{}, n.Read...), append([]string{}, n.Write...), append([]string{}, n.Net...)}
+	}
+	for _, r := range pin.Chain {
+		f.Chain = append(f.Chain, r.String())
+	}
+	return f
+}
+
+// ParseLock reads a lock. It accepts exactly what Encode writes: an unknown field,
+// another order or another spelling is Malformed, so that two tools never see two
+// locks in one file. A newer format is refused with advice, never rewritten.
+func ParseLock(raw []byte) (*Lock, error) {
+	if len(raw) > MaxLock {
+		return nil, fault.New(fault.Limit, "lock: %d bytes, at most %d are allowed", len(raw), MaxLock)
+	}
+	v, err := lockVersion(raw)
+	if err != nil {
+		return nil, err
+	}
+	if v > LockVersion {
+		return nil, fault.New(fault.Malformed, "lock: format %d was written by a newer rye; this one reads format %d and leaves it alone", v, LockVersion).
+			Mend("upgrade rye")
+	}
+	f, err := scanLock(raw)
+	if err != nil {
+		return nil, err
+	}
+	l, err := f.lock()
+	if err != nil {
+		return nil, err
+	}
+	again, err := l.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, raw) {
+		return nil, fault.New(fault.Malformed, "lock: line %d is not written as rye writes it", firstDifference(raw, again)).
+			Mend("rye lock")
+	}
+	return l, nil
+}
+
+func firstDifference(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return bytes.Count(a[:n], []byte("\n")) + 1
+}
+
+func (f *lockFile) lock() (*Lock, error) {
+	l := &Lock{Registries: map[string]RegistryPin{}, Namespaces: map[string]NamespacePin{}, Items: map[objects.Ref]Pin{}}
+	var err error
+	note := func(e error) { err = errors.Join(err, e) }
+	if s := f.Stdlib; s != nil {
+		m, e := objects.ParseDigest(s.Manifest)
+		note(e)
+		note(gitID(s.Commit, true))
+		l.Stdlib = &StdlibPin{Version: s.Version, Manifest: m, Commit: s.Commit}
+	}
+	for name, r := range f.Registries {
+		id, e := objects.ParseDigest(r.ID)
+		note(e)
+		note(plainName(name))
+		if r.URL == "" {
+			note(fault.New(fault.Malformed, "lock: registry %s has no url", clip(name)))
+		}
+		l.Registries[name] = RegistryPin{ID: id, URL: r.URL}
+	}
+	for ns, n := range f.Namespaces {
+		sum, e := objects.ParseDigest("sha256:" + n.SHA256)
+		note(e)
+		note(plainName(ns))
+		note(gitID(n.Tip, false))
+		note(f.registry(n.Registry))
+		l.Namespaces[ns] = NamespacePin{Registry: n.Registry, Seq: n.Seq, Tip: n.Tip, SHA256: sum}
+	}
+	for name, i := range f.Items {
+		ref, e := objects.ParseRef(name)
+		note(e)
+		pin, e := i.pin(ref, f)
+		note(e)
+		l.Items[ref] = pin
+	}
+	if err != nil {
+		return nil, fault.New(fault.Malformed, "lock: %w", err)
+	}
+	return l, nil
+}
+
+func (f *lockFile) registry(name string) error {
+	if _, ok := f.Registries[name]; !ok {
+		return fault.New(fault.Malformed, "lock: registry %q is used and not described", clip(name))
+	}
+	return nil
+}
+
+// pin reads one item. A registry item says everything that lets it be fetched and
+// judged; another says its space.
+func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
+	pin := Pin{From: i.From, Version: i.Version, Path: i.Path, Blob: i.Blob, Commit: i.Commit}
+	var err error
+	note := func(e error) {
+		if e != nil && err == nil {
+			err = fault.New(fault.Malformed, "lock: %s: %w", ref, e)
+		}
+	}
+	var e error
+	pin.SHA256, e = objects.ParseDigest("sha256:" + i.SHA256)
+	note(e)
+	note(gitID(i.Blob, true))
+	if got, _, e := objects.RefOfPath(i.Path); e != nil || got != ref {
+		note(fault.New(fault.Malformed, "path %q is not a place for it", clip(i.Path)))
+	}
+	for _, c := range i.Chain {
+		r, e := objects.ParseRef(c)
+		note(e)
+		if _, ok := f.Items[c]; !ok {
+			note(fault.New(fault.Malformed, "%s of its chain is not locked", clip(c)))
+		}
+		pin.Chain = append(pin.Chain, r)
+	}
+	if i.Around != "" {
+		pin.Around, e = objects.ParseDigest("sha256:" + i.Around)
+		note(e)
+	}
+	if len(i.Chain) >= MaxDepth || len(i.Chain) > 0 && ref.Kind != objects.Tool {
+		note(fault.New(fault.Malformed, "a chain of %d", len(i.Chain)))
+	}
+	if i.From == "" {
+		pin.Space, e = objects.ParseSpace(i.Space)
+		note(e)
+		if pin.Space == objects.User || i.Commit != "" || i.Author != "" || i.Publisher != "" || i.Needs != nil || i.Capability != "" {
+			note(fault.New(fault.Malformed, "only registry items have these fields, and user items are not locked"))
+		}
+		return pin, err
+	}
+	note(i.registryPin(&pin, f))
+	return pin, err
+}
+
+func (i itemFile) registryPin(pin *Pin, f *lockFile) (err error) {
+	note := func(e error) {
+		if err == nil {
+			err = e
+		}
+	}
+	note(f.registry(i.From))
+	if i.Space != "" {
+		note(fault.New(fault.Malformed, "a registry item has no space"))
+	}
+	note(gitID(i.Commit, false))
+	var e error
+	pin.Author, e = objects.ParseFingerprint(i.Author)
+	note(e)
+	pin.Publisher, e = objects.ParseFingerprint(i.Publisher)
+	note(e)
+	pin.Capability, e = objects.ParseDigest("sha256:" + i.Capability)
+	note(e)
+	if n := i.Needs; n != nil {
+		pin.Needs = &objects.Needs{Declared: true, Read: n.Read, Write: n.Write, Net: n.Net}
+	}
+	return err
+}
+
+// gitID checks an object's address: SHA-1 or SHA-256 in lower-case hexadecimal.
+func gitID(s string, optional bool) error {
+	if s == "" && optional {
+		return nil
+	}
+	ok := len(s) == 40 || len(s) == 64
+	for i := 0; i < len(s) && ok; i++ {
+		ok = s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f'
+	}
+	if !ok {
+		return fault.New(fault.Malformed, "git id %q: want 40 or 64 lower-case hexadecimal digits", clip(s))
+	}
+	return nil
+}
+
+// plainName checks a registry's or namespace's name: one segment of an id.
+func plainName(s string) error {
+	id, err := objects.ParseID(s)
+	if err != nil {
+		return err
+	}
+	if id.Name() != s {
+		return fault.New(fault.Malformed, "name %q: want one segment", clip(s))
+	}
+	return nil
+}

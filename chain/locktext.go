@@ -1,0 +1,211 @@
+package chain
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// A lock of a thousand items takes a YAML library a tenth of a second to read, and
+// every command that resolves a name reads the lock. The form of docs/format/lock.md
+// is one line for each value, so it is read line by line. Writing what was read
+// again must give the same bytes: whatever this reader overlooks is refused there.
+
+// scanLock reads the lines of a lock.
+func scanLock(raw []byte) (*lockFile, error) {
+	s := &lockScanner{f: &lockFile{}}
+	for n := 1; len(raw) > 0; n++ {
+		line, rest, found := bytes.Cut(raw, []byte("\n"))
+		if !found || !s.line(string(line)) {
+			return nil, fault.New(fault.Malformed, "lock: line %d: %q is not what rye writes there", n, clip(string(line))).Mend("rye lock")
+		}
+		raw = rest
+	}
+	s.close()
+	return s.f, nil
+}
+
+// lockScanner is where the reader stands: in which section, entry and list.
+type lockScanner struct {
+	f       *lockFile
+	section string
+	name    string // of the entry
+	reg     registryFile
+	ns      namespaceFile
+	item    itemFile
+	list    *[]string // that "- x" lines belong to
+}
+
+func (s *lockScanner) line(text string) bool {
+	body := strings.TrimLeft(text, " ")
+	indent := len(text) - len(body)
+	if item, isList := strings.CutPrefix(body, "- "); isList {
+		text, ok := unquote(item)
+		if s.list == nil || !ok {
+			return false
+		}
+		*s.list = append(*s.list, text)
+		return true
+	}
+	s.list = nil
+	if indent == 2 && s.section != "stdlib" {
+		name, ok := strings.CutSuffix(body, ":")
+		s.close()
+		s.name, _ = unquote(name)
+		return ok && s.name != ""
+	}
+	key, value, _ := strings.Cut(body, ":")
+	if value != "" && value[0] != ' ' {
+		return false
+	}
+	value = strings.TrimPrefix(value, " ")
+	if value != "" && value != "[]" {
+		var ok bool
+		if value, ok = unquote(value); !ok {
+			return false
+		}
+	}
+	switch {
+	case indent == 0:
+		return s.top(key, value)
+	case indent == 2:
+		return set(map[string]*string{"version": &s.f.Stdlib.Version, "manifest": &s.f.Stdlib.Manifest, "commit": &s.f.Stdlib.Commit}, key, value)
+	case s.name == "":
+		return false
+	case indent == 4:
+		return s.field(key, value)
+	case indent == 6 && s.item.Needs != nil:
+		return s.need(key, value)
+	}
+	return false
+}
+
+func (s *lockScanner) top(key, value string) bool {
+	s.close()
+	s.section = key
+	switch key {
+	case "lock":
+		n, err := strconv.Atoi(value)
+		s.f.Lock = n
+		return err == nil
+	case "stdlib":
+		s.f.Stdlib = &stdlibFile{}
+	case "registries":
+		s.f.Registries = map[string]registryFile{}
+	case "namespaces":
+		s.f.Namespaces = map[string]namespaceFile{}
+	case "items":
+		s.f.Items = map[string]itemFile{}
+	default:
+		return false
+	}
+	return value == ""
+}
+
+func (s *lockScanner) field(key, value string) bool {
+	switch s.section {
+	case "registries":
+		return set(map[string]*string{"id": &s.reg.ID, "url": &s.reg.URL}, key, value)
+	case "namespaces":
+		if key == "seq" {
+			n, err := strconv.ParseUint(value, 10, 64)
+			s.ns.Seq = n
+			return err == nil
+		}
+		return set(map[string]*string{"registry": &s.ns.Registry, "tip": &s.ns.Tip, "sha256": &s.ns.SHA256}, key, value)
+	case "items":
+		return s.itemField(key, value)
+	}
+	return false
+}
+
+func (s *lockScanner) itemField(key, value string) bool {
+	i := &s.item
+	var to *string
+	switch key {
+	case "from":
+		to = &i.From
+	case "space":
+		to = &i.Space
+	case "version":
+		to = &i.Version
+	case "path":
+		to = &i.Path
+	case "sha256":
+		to = &i.SHA256
+	case "blob":
+		to = &i.Blob
+	case "commit":
+		to = &i.Commit
+	case "author":
+		to = &i.Author
+	case "publisher":
+		to = &i.Publisher
+	case "capability":
+		to = &i.Capability
+	case "around":
+		to = &i.Around
+	case "chain":
+		s.list = &i.Chain
+		return value == ""
+	case "needs":
+		i.Needs = &needsFile{}
+		return value == ""
+	default:
+		return false
+	}
+	*to = value
+	return value != "" && value != "[]"
+}
+
+func (s *lockScanner) need(key, value string) bool {
+	n := s.item.Needs
+	to, ok := map[string]*[]string{"read": &n.Read, "write": &n.Write, "net": &n.Net}[key]
+	if !ok || value != "" && value != "[]" {
+		return false
+	}
+	*to = []string{}
+	if value == "" {
+		s.list = to
+	}
+	return true
+}
+
+// unquote is the inverse of quote for what it writes; the comparison of the whole
+// file refuses the rest.
+func unquote(s string) (string, bool) {
+	if s == "" || s[0] != '"' {
+		return s, s != ""
+	}
+	var text string
+	err := json.Unmarshal([]byte(s), &text)
+	return text, err == nil
+}
+
+// set stores a value under one of the names of a small mapping.
+func set(names map[string]*string, key, value string) bool {
+	to, ok := names[key]
+	if !ok || value == "" || value == "[]" {
+		return false
+	}
+	*to = value
+	return true
+}
+
+// close files the entry that was being read.
+func (s *lockScanner) close() {
+	if s.name != "" {
+		switch s.section {
+		case "registries":
+			s.f.Registries[s.name] = s.reg
+		case "namespaces":
+			s.f.Namespaces[s.name] = s.ns
+		case "items":
+			s.f.Items[s.name] = s.item
+		}
+	}
+	s.name, s.reg, s.ns, s.item, s.list = "", registryFile{}, namespaceFile{}, itemFile{}, nil
+}

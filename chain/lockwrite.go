@@ -1,0 +1,153 @@
+package chain
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// lockWriter writes the form of docs/format/lock.md, line by line.
+type lockWriter struct{ b []byte }
+
+// text returns the file as it must be.
+func (f *lockFile) text() []byte {
+	w := &lockWriter{}
+	w.b = append(w.b, "lock: "+strconv.Itoa(f.Lock)+"\n"...)
+	if s := f.Stdlib; s != nil {
+		w.head("", "stdlib")
+		w.put("  ", "version", s.Version)
+		w.put("  ", "manifest", s.Manifest)
+		w.some("  ", "commit", s.Commit)
+	}
+	if len(f.Registries) > 0 {
+		w.head("", "registries")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Registries)) {
+		w.entry(name)
+		w.put("    ", "id", f.Registries[name].ID)
+		w.put("    ", "url", f.Registries[name].URL)
+	}
+	if len(f.Namespaces) > 0 {
+		w.head("", "namespaces")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Namespaces)) {
+		n := f.Namespaces[name]
+		w.entry(name)
+		w.put("    ", "registry", n.Registry)
+		w.b = append(w.b, "    seq: "+strconv.FormatUint(n.Seq, 10)+"\n"...)
+		w.put("    ", "tip", n.Tip)
+		w.put("    ", "sha256", n.SHA256)
+	}
+	if len(f.Items) > 0 {
+		w.head("", "items")
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Items)) {
+		w.entry(name)
+		w.item(f.Items[name])
+	}
+	return w.b
+}
+
+func (w *lockWriter) item(i itemFile) {
+	const in = "    "
+	w.some(in, "from", i.From)
+	w.some(in, "space", i.Space)
+	w.some(in, "version", i.Version)
+	w.put(in, "path", i.Path)
+	w.put(in, "sha256", i.SHA256)
+	w.some(in, "blob", i.Blob)
+	w.some(in, "commit", i.Commit)
+	w.some(in, "author", i.Author)
+	w.some(in, "publisher", i.Publisher)
+	if n := i.Needs; n != nil {
+		w.head(in, "needs")
+		w.list(in+"  ", "read", n.Read)
+		w.list(in+"  ", "write", n.Write)
+		w.list(in+"  ", "net", n.Net)
+	}
+	w.some(in, "capability", i.Capability)
+	if len(i.Chain) > 0 {
+		w.list(in, "chain", i.Chain)
+	}
+	w.some(in, "around", i.Around)
+}
+
+func (w *lockWriter) head(in, key string) { w.b = append(w.b, in+key+":\n"...) }
+
+func (w *lockWriter) entry(name string) { w.head("  ", quote(name)) }
+
+func (w *lockWriter) put(in, key, value string) {
+	w.b = append(w.b, in+key+": "+quote(value)+"\n"...)
+}
+
+// some leaves an empty value out.
+func (w *lockWriter) some(in, key, value string) {
+	if value != "" {
+		w.put(in, key, value)
+	}
+}
+
+func (w *lockWriter) list(in, key string, all []string) {
+	if len(all) == 0 {
+		w.b = append(w.b, in+key+": []\n"...)
+		return
+	}
+	w.head(in, key)
+	for _, x := range all {
+		w.b = append(w.b, in+"  - "+quote(x)+"\n"...)
+	}
+}
+
+// quote writes a text so that YAML reads it as that text: as it is when that is
+// certain, else as a JSON string, which YAML reads too.
+func quote(s string) string {
+	if plain(s) {
+		return s
+	}
+	raw, err := encodeJSON(s)
+	if err != nil {
+		panic("chain: " + err.Error()) // texts always encode
+	}
+	return string(raw)
+}
+
+// plain reports whether YAML takes a text without quotes for a text, for certain:
+// letters, digits and a few signs, and nothing that could be a number, a date, a
+// truth value or nothing.
+func plain(s string) bool {
+	if s == "" || strings.HasSuffix(s, ":") || numeric(s) {
+		return false
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		case i > 0 && strings.IndexByte("./:-_+@", c) >= 0:
+		default:
+			return false
+		}
+	}
+	switch strings.ToLower(s) {
+	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf":
+		return false
+	}
+	return true
+}
+
+// numeric reports texts that begin like a number or a date and hold no letter that
+// rules both out. Three numbers with dots between, a version, are neither.
+func numeric(s string) bool {
+	if s[0] < '0' || s[0] > '9' {
+		return false
+	}
+	if len(s) > 1 && s[0] == '0' && strings.IndexByte("xXoObB", s[1]) >= 0 {
+		return true
+	}
+	if len(s) > 4 && s[4] == '-' {
+		return true
+	}
+	if strings.Count(s, ".") == 2 && strings.Trim(s, "0123456789.") == "" {
+		return false
+	}
+	return strings.Trim(s, "0123456789._:eE+-") == ""
+}

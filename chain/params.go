@@ -1,0 +1,146 @@
+package chain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// MaxParams bounds the parameters of one call, in bytes of JSON.
+const MaxParams = 8 << 20
+
+// Params are parameters that were checked against a tool's schema. Numbers keep
+// the digits they came with.
+type Params struct {
+	JSON   []byte         // one object, with the schema's defaults filled in
+	Values map[string]any // the same; numbers are json.Number
+}
+
+// Check validates parameters against the tool's schema and fills in its defaults.
+// Empty raw is {}. Errors are Usage for parameters that do not fit, naming which,
+// and Malformed for a schema that is none.
+func (p *Plan) Check(raw []byte) (Params, error) {
+	ref := p.Links[0].Ref()
+	if len(bytes.TrimSpace(raw)) == 0 {
+		raw = []byte("{}")
+	}
+	var plain map[string]any
+	if err := objects.DecodeJSON(raw, MaxParams, &plain); err != nil {
+		return Params{}, fault.New(fault.Usage, "parameters of %s: %w", ref, err)
+	}
+	if plain == nil {
+		return Params{}, fault.New(fault.Usage, "parameters of %s: want a JSON object", ref)
+	}
+	values, err := exact(raw)
+	if err != nil {
+		return Params{}, fault.New(fault.Usage, "parameters of %s: %w", ref, err)
+	}
+	if err := p.fit(plain, values); err != nil {
+		return Params{}, err
+	}
+	out, err := encodeJSON(values)
+	return Params{JSON: out, Values: values}, err
+}
+
+// fit validates plain and adds to values the defaults that plain received.
+func (p *Plan) fit(plain, values map[string]any) error {
+	it := p.Tool()
+	if it.Meta.Schema == nil {
+		return nil
+	}
+	bad := func(err error) error {
+		return fault.New(fault.Malformed, "schema of %s: %w", it.Ref, err).Mend("correct config_schema, then rye sign %s", it.Ref)
+	}
+	text, err := json.Marshal(it.Meta.Schema)
+	if err != nil {
+		return bad(err)
+	}
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(text, &schema); err != nil {
+		return bad(err)
+	}
+	// Without a loader a schema cannot refer to anything outside itself.
+	resolved, err := schema.Resolve(nil)
+	if err != nil {
+		return bad(err)
+	}
+	if err := resolved.ApplyDefaults(&plain); err != nil {
+		return bad(err)
+	}
+	if err := resolved.Validate(plain); err != nil {
+		return fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err).Mend("rye show %s", it.Ref)
+	}
+	for k, v := range plain {
+		if _, ok := values[k]; !ok {
+			values[k] = v
+		}
+	}
+	return nil
+}
+
+// exact decodes with numbers as they are written.
+func exact(raw []byte) (map[string]any, error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var values map[string]any
+	if err := dec.Decode(&values); err != nil {
+		return nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the object")
+	}
+	return values, nil
+}
+
+// encodeJSON is compact, sorted, and leaves <, > and & alone: tools read it, not browsers.
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, fault.New(fault.Malformed, "encode parameters: %w", err)
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), nil
+}
+
+// scalarText writes a scalar as an argument or variable; false for lists,
+// mappings and nil.
+func scalarText(v any) (string, bool) {
+	switch v := v.(type) {
+	case string:
+		return v, true
+	case bool:
+		return strconv.FormatBool(v), true
+	case json.Number:
+		return v.String(), true
+	case int:
+		return strconv.Itoa(v), true
+	case int64:
+		return strconv.FormatInt(v, 10), true
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), true
+	}
+	return "", false
+}
+
+// paramText writes any parameter value: scalars plain, nothing as "", the rest as JSON.
+func paramText(v any) string {
+	if v == nil {
+		return ""
+	}
+	if s, ok := scalarText(v); ok {
+		return s
+	}
+	b, err := encodeJSON(v)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}
