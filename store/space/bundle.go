@@ -1,0 +1,340 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Cover is the bundle that a directory of a working tree holds. While Err is not
+// nil, nothing in the directory may be used: a file must not escape its manifest
+// because the manifest broke or went away.
+type Cover struct {
+	trust.Bundle
+	Dir      string // slash path below .ai
+	Sum      objects.Digest
+	Blob     store.OID // of the manifest
+	Recorded bool      // the space's ref holds this very manifest
+	State    State
+	Err      error
+}
+
+// Covers remembers the bundles that one verb met, so that each manifest is read
+// and verified once for it. It is safe for concurrent use.
+type Covers struct {
+	mu    sync.Mutex
+	byDir map[string]*Cover // nil where there is none
+}
+
+// Cover returns the bundle nearest to the file at p, nil when it lies in none.
+// seen may be nil. The error is a failure to look.
+func (s *Stack) Cover(ctx context.Context, l *Layer, p string, seen *Covers) (*Cover, error) {
+	for dir := path.Dir(p); strings.Count(dir, "/") >= 2; dir = path.Dir(dir) {
+		c, err := s.coverIn(ctx, l, dir, seen)
+		if c != nil || err != nil {
+			return c, err
+		}
+	}
+	return nil, nil
+}
+
+func (s *Stack) coverIn(ctx context.Context, l *Layer, dir string, seen *Covers) (*Cover, error) {
+	if seen == nil {
+		return s.openCover(ctx, l, dir)
+	}
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	if c, ok := seen.byDir[dir]; ok {
+		return c, nil
+	}
+	c, err := s.openCover(ctx, l, dir)
+	if err != nil {
+		return nil, err
+	}
+	if seen.byDir == nil {
+		seen.byDir = map[string]*Cover{}
+	}
+	seen.byDir[dir] = c
+	return c, nil
+}
+
+// openCover reads and judges the manifest in dir by the rules of Judge; the
+// record counts as much as the file.
+func (s *Stack) openCover(ctx context.Context, l *Layer, dir string) (*Cover, error) {
+	p := dir + "/" + objects.ManifestName
+	raw, err := l.Read(p)
+	gone := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !gone && fault.CodeOf(err) == fault.Failed {
+		return nil, err
+	}
+	recorded, rerr := l.recordedBlob(p)
+	if rerr != nil {
+		return nil, rerr
+	}
+	if gone && recorded.IsZero() {
+		return nil, nil
+	}
+	c := &Cover{Dir: dir, State: Signed}
+	switch {
+	case gone:
+		c.State = Deleted
+		err = fault.New(fault.NotFound, "%s: recorded in the %s space, but gone: nothing vouches for the files beside it", p, l.Space).
+			Mend("rye restore .ai/%s", dir)
+	case err == nil:
+		c.Sum, c.Blob = objects.DigestOf(raw), l.blobID(raw)
+		c.Recorded = c.Blob == recorded
+		err = s.verifyCover(ctx, l, c, raw, recorded)
+	}
+	if c.Err = err; err != nil && c.State == Signed {
+		c.State = stateOf(err)
+	}
+	return c, nil
+}
+
+func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte, recorded store.OID) error {
+	m, err := objects.ParseManifest(raw)
+	if err != nil {
+		return err
+	}
+	b, err := trust.OpenBundle(raw, l.Folder(c.Dir), s.scope(l), s.Trust)
+	if err != nil {
+		c.State = refusedState(m.Item(), err)
+		return fault.New(fault.CodeOf(err), "%s/%s: %w", c.Dir, objects.ManifestName, err).Mend("rye sign .ai/%s", c.Dir)
+	}
+	if b, err = b.In(c.Dir); err != nil {
+		return err
+	}
+	if !c.Recorded {
+		verdict, err := l.newer(ctx, subject{
+			name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), mend: "rye adopt .ai/" + c.Dir,
+			parse: parseManifestItem,
+		}, recorded)
+		if err == nil {
+			err = verdict
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.Bundle = b
+	return nil
+}
+
+func parseManifestItem(_ string, raw []byte) (*objects.Item, error) {
+	m, err := objects.ParseManifest(raw)
+	if err != nil {
+		return nil, err
+	}
+	return m.Item(), nil
+}
+
+// rel returns the path of a file below the bundle's directory.
+func (c *Cover) rel(p string) string { return strings.TrimPrefix(p, c.Dir+"/") }
+
+// Check compares the whole directory with the manifest: nothing missing, changed
+// or extra. It is what stands before anything in the directory is executed.
+func (c *Cover) Check() error {
+	if c.Err != nil {
+		return c.Err
+	}
+	return c.Bundle.Check()
+}
+
+// judgeCovered completes the judgement of a file in a bundle. It must be the file
+// that the manifest lists, and a line of its own must hold as well. Without one,
+// the manifest's signer answers for it, if it is an item at all; parsed is what
+// objects.Parse said about that.
+func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed error) {
+	f.Bundle = c.ID()
+	if f.Err = c.Err; f.Err != nil {
+		f.State = c.State
+		return
+	}
+	if f.Err = c.Lists(c.rel(f.Path), raw); f.Err != nil {
+		f.State = stateOf(f.Err)
+		return
+	}
+	if f.Item != nil && (f.Item.Signature != nil || f.Item.Legacy != nil) {
+		return // its own line decides
+	}
+	if parsed == nil {
+		if ps := objects.Validate(f.Item); len(ps) > 0 {
+			parsed = errors.New(ps[0].String())
+		}
+	}
+	if parsed != nil {
+		f.Item, f.Asset, f.State = nil, true, Malformed
+		f.Err = fault.New(fault.Malformed, "%s: a file of bundle %s, and no item: %w", f.Ref, c.ID(), parsed)
+		return
+	}
+	v, err := c.Cover(c.rel(f.Path), raw)
+	if err == nil {
+		err = s.ownedByLock(l, f.Ref)
+	}
+	if f.Err = err; err != nil {
+		f.State = stateOf(err)
+		return
+	}
+	f.Verified, f.Item = v, v.Item()
+}
+
+// bundleFiles is what a look at the tree found in the directories of bundles.
+type bundleFiles struct {
+	dirs  []string // that hold a manifest, or should
+	files []workFile
+}
+
+// takeBundles moves what lies in directories of bundles out of folders: those with
+// a manifest on disk, or in the record.
+func takeBundles(folders []folder, recorded map[string]store.OID) bundleFiles {
+	has := map[string]bool{}
+	note := func(p string) {
+		if dir := path.Dir(p); path.Base(p) == objects.ManifestName && strings.Count(dir, "/") >= 2 {
+			has[dir] = true
+		}
+	}
+	for i := range folders {
+		for _, f := range folders[i].files {
+			note(f.path)
+		}
+		for _, f := range folders[i].foreign {
+			note(f.path)
+		}
+	}
+	for p := range recorded {
+		note(p)
+	}
+	var b bundleFiles
+	if len(has) == 0 {
+		return b
+	}
+	b.dirs = slices.Sorted(maps.Keys(has))
+	for i := range folders {
+		fd := &folders[i]
+		fd.files = slices.DeleteFunc(fd.files, func(f workFile) bool {
+			if !within(f.path, has) {
+				return false
+			}
+			b.files = append(b.files, f)
+			return true
+		})
+		fd.foreign = slices.DeleteFunc(fd.foreign, func(f foreignName) bool { return within(f.path, has) })
+	}
+	return b
+}
+
+// within reports whether a path lies in one of the directories.
+func within(p string, dirs map[string]bool) bool {
+	for dir := path.Dir(p); strings.Count(dir, "/") >= 2; dir = path.Dir(dir) {
+		if dirs[dir] {
+			return true
+		}
+	}
+	return false
+}
+
+// scanBundles judges each bundle as a whole, and the items in it. A bundle speaks
+// for its own files, so what it has recorded is taken out of the record.
+func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID) ([]Finding, error) {
+	if len(b.dirs) == 0 {
+		return nil, nil
+	}
+	seen := &Covers{}
+	items := b.files[:0:0]
+	for _, f := range b.files {
+		var err error
+		if f.ref, _, err = objects.RefOfPath(f.path); err == nil {
+			items = append(items, f)
+		}
+	}
+	found, err := s.judgeFiles(ctx, l, items, recorded, seen)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.DeleteFunc(found, func(f Finding) bool { return f.Asset })
+	has := map[string]bool{}
+	for _, dir := range b.dirs {
+		has[dir] = true
+		c, err := s.coverIn(ctx, l, dir, seen)
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			all = append(all, c.Finding(l))
+		}
+	}
+	maps.DeleteFunc(recorded, func(p string, _ store.OID) bool { return within(p, has) })
+	return all, nil
+}
+
+// Finding compares the whole directory and says what the bundle is as a whole.
+func (c *Cover) Finding(l *Layer) Finding {
+	f := Finding{State: c.State, Err: c.Check(), Bundle: c.ID(), Manifest: true, Cover: c}
+	f.Space, f.Path, f.Blob, f.Recorded = l.Space, c.Dir+"/"+objects.ManifestName, c.Blob, c.Recorded
+	if f.Bundle == "" {
+		f.Bundle, _ = objects.BundleID(c.Dir)
+	}
+	if f.Err != nil && f.State == Signed {
+		f.State = stateOf(f.Err)
+	}
+	return f
+}
+
+// Bundles returns the directories of the working tree that hold a manifest.
+func (l *Layer) Bundles(ctx context.Context) ([]string, error) {
+	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
+	var dirs []string
+	for p := range foreign {
+		if path.Base(p) == objects.ManifestName {
+			dirs = append(dirs, path.Dir(p))
+		}
+	}
+	return dirs, err
+}
+
+// Folder returns a directory of the working tree as a file system: without links
+// that lead out of the space, and without what Files passes over too. Files that
+// are passed over are never materialised.
+func (l *Layer) Folder(dir string) fs.FS {
+	if err := l.load(); err != nil || l.root == nil {
+		return nothing{}
+	}
+	sub, err := fs.Sub(l.root.FS(), dir)
+	if err != nil {
+		return nothing{}
+	}
+	return WithoutLitter(sub)
+}
+
+// WithoutLitter hides what editors and interpreters leave in directories: names
+// that begin with a dot, and __pycache__. No manifest can list the former.
+func WithoutLitter(f fs.FS) fs.FS { return tidy{f} }
+
+type tidy struct{ fs.FS }
+
+func (t tidy) ReadDir(name string) ([]fs.DirEntry, error) {
+	list, err := fs.ReadDir(t.FS, name)
+	kept := list[:0]
+	for _, e := range list {
+		if !leftOut(e.Name()) {
+			kept = append(kept, e)
+		}
+	}
+	return kept, err
+}
+
+type nothing struct{}
+
+func (nothing) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}

@@ -1,0 +1,296 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// State is what a working item is, compared with its signature and its record.
+type State string
+
+// The states, as rye status prints them.
+const (
+	Signed    State = "signed"
+	Modified  State = "modified"
+	Unsigned  State = "unsigned"
+	Untrusted State = "untrusted"
+	Older     State = "older"
+	Deleted   State = "deleted"
+	Legacy    State = "legacy"
+	Malformed State = "malformed"
+	Revoked   State = "revoked"
+)
+
+// Pin is where a lock says that an item from a registry lies.
+type Pin struct {
+	Registry string // identity
+	Commit   store.OID
+	Path     string // below .ai
+	Sum      objects.Digest
+}
+
+// Stack is the spaces of one project, highest first, with what decides belief.
+// It is safe for concurrent use; it sees changes on disk at once, and changes of
+// the lock or of the trust store only when a new Stack is made.
+type Stack struct {
+	Project *Layer                  // nil outside a project
+	User    *Layer                  // nil when there is no user space
+	System  func() (*System, error) // nil when there is none
+	Genesis string                  // the project's id
+	Trust   *trust.Store
+	Locked  func(objects.Ref) (Pin, bool) // nil when there is no lock
+
+	// What Rows needs besides. Without Cache it reads every file.
+	Cache   string         // directory of caches; may be deleted at any time
+	LockSum objects.Digest // of the lock that Locked speaks for; zero when there is none
+	Program string         // whose rules the verdicts follow
+}
+
+// Found is an item that may be used, and where it came from.
+type Found struct {
+	trust.Verified
+	Space    objects.Space
+	Path     string    // below .ai
+	Blob     store.OID // of the file; zero in the system space
+	Recorded bool      // the space's ref holds these very bytes
+	Registry string    // identity, when it came through the lock
+	Commit   store.OID // content commit, when it came through the lock
+}
+
+// Finding is one candidate for a ref in one space, believed or not. Err says why
+// it may not be used; then Verified is zero and Item may be nil.
+type Finding struct {
+	Found
+	Ref   objects.Ref
+	Item  *objects.Item
+	State State
+	Err   error
+
+	Bundle   objects.ID // of the bundle that it lies in, or is; "" for none
+	Asset    bool       // a file of the bundle that is no item; then Err says why not
+	Manifest bool       // the bundle itself: Ref is zero, Path its manifest
+	Cover    *Cover     // of a bundle itself
+}
+
+// Layers returns the spaces on disk, highest first.
+func (s *Stack) Layers() []*Layer {
+	var all []*Layer
+	for _, l := range []*Layer{s.Project, s.User} {
+		if l != nil {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Layer returns the space on disk, or a fault.Usage error when there is none.
+func (s *Stack) Layer(sp objects.Space) (*Layer, error) {
+	for _, l := range s.Layers() {
+		if l.Space == sp {
+			return l, nil
+		}
+	}
+	if sp == objects.System {
+		return nil, fault.New(fault.Denied, "the system space is compiled in and cannot be changed").
+			Mend("rye copy it to the project first")
+	}
+	return nil, fault.New(fault.NotFound, "no %s space here", sp).Mend("rye init")
+}
+
+// Find returns the item that ref means here.
+func (s *Stack) Find(ctx context.Context, ref objects.Ref) (Found, error) {
+	return s.FindFrom(ctx, objects.Project, ref)
+}
+
+// FindFrom is Find, seeing only the space at and those below it: what a lower
+// space refers to can never be replaced from above.
+func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref) (Found, error) {
+	for sp := at; sp >= objects.System; sp-- {
+		f, ok, err := s.In(ctx, sp, ref)
+		if err != nil {
+			return Found{}, err
+		}
+		if ok {
+			return f.Found, f.Err
+		}
+	}
+	return Found{}, fault.New(fault.NotFound, "%s: not in the %s space or below", ref, at).
+		Mend("rye search %s", ref.ID.Name())
+}
+
+// In returns what one space holds under ref. ok is false when it holds nothing
+// at all; err is a failure to look, not a verdict on the item.
+func (s *Stack) In(ctx context.Context, sp objects.Space, ref objects.Ref) (f Finding, ok bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return Finding{}, false, err
+	}
+	switch {
+	case sp == objects.System:
+		return s.inSystem(ref)
+	case sp == objects.Project && s.Project != nil:
+		if f, ok, err = s.inLayer(ctx, s.Project, ref); ok || err != nil {
+			return f, ok, err
+		}
+		return s.inLock(ref)
+	case sp == objects.User && s.User != nil:
+		return s.inLayer(ctx, s.User, ref)
+	}
+	return Finding{}, false, nil
+}
+
+// At is In for one file: two files of one stem are two files to a tool that loads
+// them, although only one of them could be asked for by the ref they share.
+func (s *Stack) At(ctx context.Context, sp objects.Space, ref objects.Ref, p string) (f Finding, ok bool, err error) {
+	if sp == objects.System {
+		return s.inSystem(ref)
+	}
+	l, err := s.Layer(sp)
+	if err != nil {
+		return Finding{}, false, err
+	}
+	f, err = s.Judge(ctx, l, p, ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Finding{}, false, nil
+	}
+	return f, err == nil, err
+}
+
+func (s *Stack) inSystem(ref objects.Ref) (Finding, bool, error) {
+	if s.System == nil {
+		return Finding{}, false, nil
+	}
+	system, err := s.System()
+	if err != nil {
+		return Finding{}, false, err
+	}
+	p, ok := system.Locate(ref)
+	if !ok {
+		return Finding{}, false, nil
+	}
+	f := Finding{Ref: ref, State: Signed}
+	f.Space, f.Path, f.Recorded = objects.System, p, true
+	f.Verified, f.Err = system.Item(p)
+	if f.Err == nil {
+		f.Err = s.Trust.Denied(f.Verified) // what the user took back stays so, compiled in or not
+	}
+	if f.Err != nil {
+		f.Verified = trust.Verified{}
+		f.State = stateOf(f.Err)
+		return f, true, nil
+	}
+	f.Item = f.Verified.Item()
+	return f, true, nil
+}
+
+// inLock reads an item that a registry published and the lock pinned. The bytes
+// must be the pinned ones, and their author is asked about again.
+func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
+	if s.Locked == nil {
+		return Finding{}, false, nil
+	}
+	pin, ok := s.Locked(ref)
+	if !ok {
+		return Finding{}, false, nil
+	}
+	f := Finding{Ref: ref, State: Signed}
+	f.Space, f.Path, f.Registry, f.Commit, f.Recorded = objects.Project, pin.Path, pin.Registry, pin.Commit, true
+	raw, blob, err := s.Project.pinned(pin)
+	if err != nil {
+		f.Err, f.State = err, stateOf(err)
+		return f, true, nil
+	}
+	f.Blob = blob
+	f.Item, f.Err = objects.Parse(pin.Path, raw)
+	if f.Err == nil {
+		f.Verified, f.Err = trust.Verify(f.Item, trust.Scope{Space: objects.Project, Project: s.Genesis, Registry: pin.Registry, Logged: pin.Sum}, s.Trust)
+	}
+	if f.Err != nil {
+		f.State = stateOf(f.Err)
+	}
+	return f, true, nil
+}
+
+// pinned reads the file of a pin out of the project's store.
+func (l *Layer) pinned(pin Pin) ([]byte, store.OID, error) {
+	missing := func(err error) error {
+		if !errors.Is(err, store.ErrNotExist) {
+			return err // it is there, and not what it should be
+		}
+		return fault.New(fault.Offline, "%s: locked, but its content %s is not in this project's store: %w", pin.Path, pin.Commit, err).
+			Mend("rye pull")
+	}
+	if err := l.load(); err != nil {
+		return nil, store.OID{}, err
+	}
+	if l.repo == nil {
+		return nil, store.OID{}, missing(store.ErrNotExist)
+	}
+	c, err := l.repo.Commit(pin.Commit)
+	if err != nil {
+		return nil, store.OID{}, missing(err)
+	}
+	e, err := l.repo.Lookup(c.Tree, pin.Path)
+	if err != nil {
+		return nil, store.OID{}, missing(err)
+	}
+	raw, err := l.repo.Blob(e.ID, MaxItem)
+	if err != nil {
+		return nil, store.OID{}, missing(err)
+	}
+	if got := objects.DigestOf(raw); got != pin.Sum {
+		return nil, store.OID{}, fault.New(fault.Drift, "%s: the lock pins %s, the store holds %s", pin.Path, pin.Sum, got).
+			Mend("rye pull")
+	}
+	return raw, e.ID, nil
+}
+
+// inLayer judges the working file for ref, or says that a recorded one is missing.
+func (s *Stack) inLayer(ctx context.Context, l *Layer, ref objects.Ref) (Finding, bool, error) {
+	for range 3 {
+		p, err := l.locate(ref)
+		if err != nil {
+			return Finding{}, false, err
+		}
+		if p == "" {
+			break
+		}
+		f, err := s.Judge(ctx, l, p, ref)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return f, err == nil, err
+		} // removed or renamed between the look and the read: look again
+	}
+	gone, err := l.recordedPath(ref)
+	if err != nil || gone == "" {
+		return Finding{}, false, err
+	}
+	return deleted(l, ref, gone), true, nil
+}
+
+func deleted(l *Layer, ref objects.Ref, p string) Finding {
+	f := Finding{Ref: ref, State: Deleted}
+	f.Space, f.Path = l.Space, p
+	f.Err = fault.New(fault.NotFound, "%s: recorded in the %s space, but its file %s is gone", ref, l.Space, p).
+		Mend("rye restore %s, or rye rm %s", ref, ref)
+	return f
+}
+
+// stateOf names the state that a verdict leaves an item in.
+func stateOf(err error) State {
+	switch fault.CodeOf(err) {
+	case fault.Integrity, fault.Drift:
+		return Modified
+	case fault.Revoked:
+		return Revoked
+	case fault.Rollback:
+		return Older
+	case fault.Malformed, fault.Limit:
+		return Malformed
+	}
+	return Untrusted
+}

@@ -1,0 +1,214 @@
+// Package space resolves a name through the project, user and system spaces to
+// one verified item.
+//
+// A space is an .ai directory that people edit (the working tree) over a git ref
+// that remembers what was there (the record). Resolution takes the first space
+// that holds the name at all: a file that is there but cannot be believed is
+// refused, never skipped in favour of a weaker space.
+//
+// Reading needs no key, no lock and no writable disk. Only Record writes.
+package space
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// MaxItem bounds the size of an item's file, in bytes.
+const MaxItem = 8 << 20
+
+// Names below an .ai directory that are rye's own.
+const (
+	StoreDir = ".rye/store.git"
+	HeadRefs = "refs/heads/spaces/"
+)
+
+// Layer is one space on disk: its working tree and its store. It is safe for
+// concurrent use.
+type Layer struct {
+	Space objects.Space
+	Dir   string // the .ai directory
+
+	open   sync.Once
+	making sync.Mutex // held while Create opens what it made
+	root   *os.Root
+	repo   *store.Repo
+	err    error
+}
+
+// Ref returns the name of the git ref that records the layer.
+func (l *Layer) Ref() string { return HeadRefs + l.Space.String() }
+
+// load opens the working tree and, where there is one, the store. A missing
+// directory is an empty layer; a missing store is a layer without a record.
+func (l *Layer) load() error {
+	l.open.Do(func() {
+		root, err := os.OpenRoot(l.Dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			l.err = fmt.Errorf("open %s space: %w", l.Space, err)
+			return
+		}
+		l.root = root
+		dir := filepath.Join(l.Dir, filepath.FromSlash(StoreDir))
+		if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
+			l.repo, l.err = store.Open(dir)
+		}
+	})
+	return l.err
+}
+
+// Close releases what reading opened.
+func (l *Layer) Close() error {
+	var errs []error
+	if l.root != nil {
+		errs = append(errs, l.root.Close())
+	}
+	if l.repo != nil {
+		errs = append(errs, l.repo.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// tip returns the layer's recorded commit, or nil when nothing is recorded yet.
+func (l *Layer) tip() (*store.Commit, error) {
+	if err := l.load(); err != nil || l.repo == nil {
+		return nil, err
+	}
+	id, err := l.repo.Ref(l.Ref())
+	if errors.Is(err, store.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.repo.Commit(id)
+	return c, damaged(l, err)
+}
+
+// damaged turns "no such object" into damage: what a ref reaches has to be there,
+// and an item whose record cannot be read is not an item that nobody recorded.
+func damaged(l *Layer, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// Not wrapped: callers ask for fs.ErrNotExist to learn that a file is gone.
+	return fault.New(fault.Integrity, "the record of the %s space is damaged: %v", l.Space, err).
+		Mend("rye fsck, then bring %s back from a copy", StoreDir)
+}
+
+// extensions are probed in this order before the directory is listed, so that
+// finding one item does not cost more as its folder grows.
+var extensions = map[objects.Kind][]string{
+	objects.Directive: {".md"},
+	objects.Knowledge: {".md", ".yaml", ".yml"},
+	objects.Config:    {".yaml", ".yml"},
+	objects.Tool:      {".py", ".sh", ".yaml", ".yml", ".js", ".ts", ".json", ".toml"},
+}
+
+// Locate returns the path below .ai of the working file that holds ref, "" when
+// there is none.
+func (l *Layer) Locate(ref objects.Ref) (string, error) { return l.locate(ref) }
+
+// locate returns the path below .ai of the working file that holds ref, or "".
+// Two files for one ref are a conflict: which one runs must never be a guess.
+func (l *Layer) locate(ref objects.Ref) (string, error) {
+	if err := l.load(); err != nil || l.root == nil {
+		return "", err
+	}
+	var found []string
+	for _, ext := range extensions[ref.Kind] {
+		if _, err := l.root.Lstat(ref.Path(ext)); err == nil {
+			found = append(found, ref.Path(ext))
+		}
+	}
+	if len(found) == 0 && ref.Kind == objects.Tool {
+		var err error
+		if found, err = l.siblings(ref); err != nil {
+			return "", err
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", nil
+	case 1:
+		return found[0], nil
+	}
+	return "", fault.New(fault.Conflict, "%s: %s are both this item", ref, strings.Join(found, " and ")).
+		Mend("keep one of them")
+}
+
+// siblings lists the folder for a tool in a language that rye does not know.
+func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
+	dir := path.Dir(ref.Path(""))
+	names, err := l.readDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, e := range names {
+		if leftOut(e.Name()) {
+			continue
+		}
+		if got, _, err := objects.RefOfPath(dir + "/" + e.Name()); err == nil && got == ref && !e.IsDir() {
+			found = append(found, dir+"/"+e.Name())
+		}
+	}
+	return found, nil
+}
+
+func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {
+	f, err := l.root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	list, err := f.ReadDir(-1)
+	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
+	return list, err
+}
+
+// Read returns the bytes of a working file, read once. Links and anything but
+// regular files are refused: what is checked must be what is there.
+func (l *Layer) Read(p string) ([]byte, error) {
+	if err := l.load(); err != nil {
+		return nil, err
+	}
+	if l.root == nil {
+		return nil, fs.ErrNotExist
+	}
+	st, err := l.root.Lstat(p)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fault.New(fault.Malformed, "%s: not a regular file", p)
+	}
+	f, err := l.root.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, MaxItem+1))
+	if err == nil && len(raw) > MaxItem {
+		err = fault.New(fault.Limit, "%s: larger than %d bytes", p, MaxItem)
+	}
+	return raw, err
+}

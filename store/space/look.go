@@ -1,0 +1,238 @@
+package space
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Files calls visit for every item file of the working tree, sorted by path,
+// and returns the paths that are no items (foreign names, links) with the reason.
+func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
+	foreign = map[string]error{}
+	for _, k := range objects.Kinds {
+		if err := l.walk(ctx, k.Dir(), 1, foreign, visit); err != nil {
+			return foreign, err
+		}
+	}
+	return foreign, nil
+}
+
+// Below is Files for one folder, a slash path below .ai.
+func (l *Layer) Below(ctx context.Context, dir string, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
+	foreign = map[string]error{}
+	return foreign, l.walk(ctx, dir, 1+strings.Count(dir, "/"), foreign, visit)
+}
+
+func (l *Layer) walk(ctx context.Context, dir string, depth int, foreign map[string]error, visit func(p string, ref objects.Ref) error) error {
+	if err := l.load(); err != nil || l.root == nil {
+		return err
+	}
+	list, err := l.readDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if leftOut(e.Name()) {
+			continue
+		}
+		p := dir + "/" + e.Name()
+		ref, err := itemAt(p, e, depth)
+		if err != nil {
+			foreign[p] = err
+			continue
+		}
+		if e.IsDir() {
+			err = l.walk(ctx, p, depth+1, foreign, visit)
+		} else {
+			err = visit(p, ref)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftOut reports whether a name is none of rye's business: editors and
+// interpreters leave these, and no id can name them.
+func leftOut(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || name == "__pycache__"
+}
+
+// itemAt returns the ref of a file found at p, the zero Ref for a folder to look
+// into, or why neither will do. depth is the number of folders above it.
+func itemAt(p string, e fs.DirEntry, depth int) (objects.Ref, error) {
+	if e.IsDir() {
+		if depth >= objects.MaxIDSegments {
+			return objects.Ref{}, fault.New(fault.Limit, "%s: deeper than %d folders", p, objects.MaxIDSegments)
+		}
+		return objects.Ref{}, nil
+	}
+	ref, _, err := objects.RefOfPath(p)
+	if err == nil && !e.Type().IsRegular() {
+		err = fault.New(fault.Malformed, "%s: not a regular file", p)
+	}
+	return ref, err
+}
+
+// folder is one directory of the working tree, as it was found.
+type folder struct {
+	path    string
+	files   []workFile
+	dirs    []string
+	foreign []foreignName
+}
+
+// workFile is a regular file with a name that rye looks at.
+type workFile struct {
+	path  string
+	ref   objects.Ref
+	stamp stamp // zero when it was gone at once
+	row   int   // of the catalogue that knows the path; -1 for none
+}
+
+// foreignName is what cannot be an item, with the reason.
+type foreignName struct {
+	path string
+	why  error
+}
+
+// look lists the working tree without reading files or judging their names. Where
+// Files stops at a folder that cannot be read, look reports it as foreign.
+func (l *Layer) look(ctx context.Context) ([]folder, error) {
+	if err := l.load(); err != nil || l.root == nil {
+		return nil, err
+	}
+	var all []folder
+	var dirs []string
+	for _, k := range objects.Kinds {
+		dirs = append(dirs, k.Dir())
+	}
+	for depth := 1; len(dirs) > 0; depth++ {
+		level := make([]folder, len(dirs))
+		err := inParallel(ctx, len(dirs), 4, func(i int) error {
+			level[i] = l.readFolder(dirs[i], depth)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		dirs = nil
+		for i := range level {
+			dirs = append(dirs, level[i].dirs...)
+		}
+		all = append(all, level...)
+	}
+	return all, nil
+}
+
+// readFolder lists one folder. A missing one is empty.
+func (l *Layer) readFolder(dir string, depth int) folder {
+	fd := folder{path: dir}
+	f, err := l.root.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fd
+	}
+	var list []fs.DirEntry
+	if err == nil {
+		list, err = f.ReadDir(-1)
+		f.Close()
+	}
+	if err != nil {
+		fd.foreign = append(fd.foreign, foreignName{dir, unreadable(dir, err)})
+	}
+	fd.files = make([]workFile, 0, len(list))
+	for _, e := range list {
+		if leftOut(e.Name()) {
+			continue
+		}
+		p := dir + "/" + e.Name()
+		if e.Type().IsRegular() {
+			w := workFile{path: p, row: -1}
+			if st, err := e.Info(); err == nil {
+				w.stamp = stampOf(st)
+			}
+			fd.files = append(fd.files, w)
+			continue
+		}
+		if _, err := itemAt(p, e, depth); err != nil {
+			fd.foreign = append(fd.foreign, foreignName{p, err})
+		} else {
+			fd.dirs = append(fd.dirs, p)
+		}
+	}
+	return fd
+}
+
+// name gives each file its ref, from the catalogue's row of that path or from the
+// path itself, and moves those that have none to the foreign names.
+func (fd *folder) name(rows []Row, index map[string]int32) {
+	kept := fd.files[:0]
+	for _, f := range fd.files {
+		if i, ok := index[f.path]; ok {
+			f.row, f.ref = int(i), rows[i].Ref
+		} else {
+			var err error
+			if f.ref, _, err = objects.RefOfPath(f.path); err != nil {
+				fd.foreign = append(fd.foreign, foreignName{f.path, err})
+				continue
+			}
+		}
+		kept = append(kept, f)
+	}
+	fd.files = kept
+}
+
+// unreadable says of a file or folder that the system keeps it from us.
+func unreadable(p string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fault.New(fault.Failed, "%s: cannot be read: %w", p, err).Mend("chmod u+r .ai/%s", p)
+}
+
+// inParallel calls do for 0 to n-1, in runs of chunk, until one fails.
+func inParallel(ctx context.Context, n, chunk int, do func(i int) error) error {
+	g, within := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for from := 0; from < n && within.Err() == nil; from += chunk {
+		g.Go(func() error {
+			for i := from; i < min(n, from+chunk); i++ {
+				if err := within.Err(); err != nil {
+					return err
+				}
+				if err := do(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// byRef orders refs by kind and id, then paths; foreign files come first.
+func byRef(a, b objects.Ref, pa, pb string) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID), cmp.Compare(pa, pb))
+}
+
+func sortFindings(all []Finding) {
+	slices.SortFunc(all, func(a, b Finding) int { return byRef(a.Ref, b.Ref, a.Path, b.Path) })
+}

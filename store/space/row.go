@@ -1,0 +1,74 @@
+package space
+
+import (
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Row is what lists tell about one candidate. It may come from a cache, so it is
+// for looking at and never for using: it holds no trust.Verified, and nothing can
+// make one from it.
+type Row struct {
+	Ref      objects.Ref // zero for a file that cannot be an item
+	Space    objects.Space
+	Path     string // below .ai
+	State    State
+	Code     fault.Code // of Why; "" when the item may be used
+	Why      string
+	Hint     string
+	Recorded bool
+	Registry string // identity, when it came through the lock
+
+	Blob     store.OID
+	Sum      objects.Digest // zero when the file did not parse
+	Signer   objects.Fingerprint
+	SignedAt time.Time // zero when there is no native signature line
+
+	Name, Title, Version, Description, Category string
+	Tags                                        []string
+
+	// These are never kept in a cache: a row that has one is made anew each time.
+	Bundle   objects.ID // of the bundle that it lies in, or is
+	Manifest bool       // it is the bundle itself
+	Covers   string     // what a line of the ancestor covers
+}
+
+// Row returns what lists tell about f.
+func (f Finding) Row() Row {
+	r := Row{Ref: f.Ref, Space: f.Space, Path: f.Path, State: f.State, Recorded: f.Recorded, Registry: f.Registry, Blob: f.Blob}
+	if f.Err != nil {
+		r.Code, r.Why, r.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err)
+	}
+	if it := f.Item; it != nil {
+		m := &it.Meta
+		r.Sum, r.Name, r.Title, r.Version, r.Description, r.Category, r.Tags = it.Sum, m.Name, m.Title, m.Version, m.Description, m.Category, m.Tags
+		if it.Signature != nil {
+			r.Signer, r.SignedAt = it.Signature.Key, it.Signature.SignedAt.UTC()
+		}
+		if it.Legacy != nil && it.Legacy.Unsigned == "" {
+			r.Covers = it.Legacy.Covers
+		}
+	}
+	r.Bundle, r.Manifest = f.Bundle, f.Manifest
+	switch {
+	case f.Manifest && f.Cover.Err == nil:
+		c := f.Cover
+		r.Version, r.Sum, r.Signer, r.SignedAt = c.Version(), c.Sum, c.Key().Fingerprint(), c.SignedAt()
+	case f.Bundle != "" && !f.Verified.IsZero() && f.Level() == trust.Manifest:
+		r.Signer, r.SignedAt = f.Key().Fingerprint(), f.Verified.SignedAt()
+	}
+	return r
+}
+
+// RowsOf returns what lists tell about findings.
+func RowsOf(found []Finding) []Row {
+	rows := make([]Row, 0, len(found))
+	for _, f := range found {
+		rows = append(rows, f.Row())
+	}
+	return rows
+}

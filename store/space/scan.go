@@ -1,0 +1,128 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// Scan judges everything that a space on disk holds, reading and verifying every
+// file: working files, and recorded files that are missing. The findings are
+// sorted by ref. A file that cannot be an item is a Malformed finding whose Ref is
+// zero; one that cannot be read is Malformed too, with its ref.
+func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
+	recorded, err := l.recordedAll()
+	if err != nil {
+		return nil, err
+	}
+	folders, err := l.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.scanBundles(ctx, l, takeBundles(folders, recorded), recorded)
+	if err != nil {
+		return nil, err
+	}
+	var files []workFile
+	for i := range folders {
+		folders[i].name(nil, nil)
+		files = append(files, folders[i].files...)
+		all = append(all, foreignFindings(l, folders[i].foreign)...)
+	}
+	found, err := s.judgeFiles(ctx, l, files, recorded, nil)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, found...)
+	for _, f := range all {
+		delete(recorded, f.Path)
+	}
+	for p := range recorded {
+		if ref, _, err := objects.RefOfPath(p); err == nil {
+			all = append(all, deleted(l, ref, p))
+		}
+	}
+	sortFindings(all)
+	return all, nil
+}
+
+// judgeFiles judges working files, on all processors. Those that are gone
+// meanwhile are left out.
+func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, recorded map[string]store.OID, seen *Covers) ([]Finding, error) {
+	found := make([]Finding, len(files))
+	err := inParallel(ctx, len(files), 4, func(i int) (err error) {
+		f := files[i]
+		found[i], err = s.judge(ctx, l, f.path, f.ref, recorded[f.path], seen)
+		if errors.Is(err, fs.ErrPermission) {
+			found[i], err = keptFromUs(l, f, err), nil
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			found[i], err = Finding{}, nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(found, func(f Finding) bool { return f.Ref.Kind == "" }), nil
+}
+
+// recordedAll returns the blob that the record holds at each path.
+func (l *Layer) recordedAll() (map[string]store.OID, error) {
+	all := map[string]store.OID{}
+	err := l.Recorded(func(p string, blob store.OID) error { all[p] = blob; return nil })
+	return all, err
+}
+
+func foreignFindings(l *Layer, foreign []foreignName) []Finding {
+	var all []Finding
+	for _, n := range foreign {
+		f := Finding{State: Malformed, Err: n.why}
+		f.Space, f.Path = l.Space, n.path
+		all = append(all, f)
+	}
+	return all
+}
+
+// keptFromUs is the finding for a file that the system will not let us read.
+func keptFromUs(l *Layer, w workFile, err error) Finding {
+	f := Finding{Ref: w.ref, State: Malformed, Err: unreadable(w.path, err)}
+	f.Space, f.Path = l.Space, w.path
+	return f
+}
+
+// ScanSystem returns the items of the compiled-in space.
+func (s *Stack) ScanSystem() ([]Finding, error) {
+	if s.System == nil {
+		return nil, nil
+	}
+	system, err := s.System()
+	if err != nil {
+		return nil, err
+	}
+	var all []Finding
+	for _, ref := range system.Refs() {
+		f, _, err := s.inSystem(ref)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	sortFindings(all)
+	return all, nil
+}
+
+// ScanLock returns the items that the lock brings from registries.
+func (s *Stack) ScanLock(refs []objects.Ref) []Finding {
+	var all []Finding
+	for _, ref := range refs {
+		if f, ok, _ := s.inLock(ref); ok {
+			all = append(all, f)
+		}
+	}
+	return all
+}

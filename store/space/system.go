@@ -1,0 +1,59 @@
+package space
+
+import (
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/stdlib"
+)
+
+// System is the compiled-in space: the standard library, its manifest verified.
+// It is safe for concurrent use.
+type System struct {
+	trust.Bundle
+	Release stdlib.Release
+	paths   map[objects.Ref]string
+}
+
+// OpenSystem verifies the manifest of the standard library against the list of
+// releases that the program carries. Files are verified when they are asked for.
+func OpenSystem() (*System, error) {
+	all := stdlib.Releases()
+	if len(all) == 0 {
+		return nil, fault.New(fault.Integrity, "open the standard library: this program was built without one").Mend("make stdlib-sign, then build again")
+	}
+	now := all[len(all)-1]
+	key, err := trust.ParsePublicKey(now.Key)
+	if err != nil {
+		return nil, err
+	}
+	b, err := trust.VerifyBundle(stdlib.Manifest(), stdlib.Files(), []trust.PublicKey{key})
+	if err != nil {
+		return nil, err
+	}
+	if got := objects.DigestOf(stdlib.Manifest()); got.String() != now.Manifest {
+		return nil, fault.New(fault.Integrity, "open the standard library: its manifest is %s, the release says %s", got, now.Manifest).Mend("install rye again")
+	}
+	s := &System{Bundle: b, Release: now, paths: map[objects.Ref]string{}}
+	for _, f := range b.Files() {
+		if ref, _, err := objects.RefOfPath(f.Path); err == nil {
+			s.paths[ref] = f.Path
+		}
+	}
+	return s, nil
+}
+
+// Locate returns the path of an item below .ai.
+func (s *System) Locate(ref objects.Ref) (string, bool) {
+	p, ok := s.paths[ref]
+	return p, ok
+}
+
+// Refs returns every item of the standard library, in no order.
+func (s *System) Refs() []objects.Ref {
+	refs := make([]objects.Ref, 0, len(s.paths))
+	for ref := range s.paths {
+		refs = append(refs, ref)
+	}
+	return refs
+}
