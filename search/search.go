@@ -1,0 +1,172 @@
+// Package search finds items by what they say about themselves: it parses a query
+// and ranks documents against it. It reads nothing; callers hand it the catalogue.
+//
+// The query language is the ancestor's: words, "phrases", prefix* and wild*card,
+// field:word, AND, OR, NOT and parentheses; words side by side mean AND. The empty
+// query and "*" match everything. Words match inside words, ignoring case.
+package search
+
+import (
+	"sort"
+	"strings"
+)
+
+// Doc is one item as the catalogue knows it. ID breaks ties, so that equal
+// scores always come in the same order.
+type Doc struct {
+	ID          string // kind:id
+	Name        string
+	Title       string
+	Description string
+	Category    string
+	Tags        []string
+	Rank        int // lower sorts first among equals: the space
+}
+
+// Match is a document that satisfies a query. Score is above 0 and at most 1.
+type Match struct {
+	Index  int // into the documents handed to Rank
+	Score  float64
+	Fields []string // the fields that matched, best first
+}
+
+// weights say how much a hit in a field counts; the ancestor's values, tags added.
+var weights = []struct {
+	field  string
+	weight float64
+	text   func(*Doc) string
+}{
+	{"name", 3, func(d *Doc) string { return d.Name }},
+	{"title", 3, func(d *Doc) string { return d.Title }},
+	{"description", 2, func(d *Doc) string { return d.Description }},
+	{"tags", 2, func(d *Doc) string { return strings.Join(d.Tags, " ") }},
+	{"category", 1.5, func(d *Doc) string { return d.Category }},
+	{"id", 1, func(d *Doc) string { return d.ID }},
+}
+
+// Rank returns the documents that satisfy q, best first.
+func Rank(q Query, docs []Doc) []Match {
+	var found []Match
+	for i := range docs {
+		t := newText(&docs[i])
+		if !q.root.match(t) {
+			continue
+		}
+		found = append(found, score(q, t, i))
+	}
+	sort.SliceStable(found, func(a, b int) bool {
+		x, y := found[a], found[b]
+		switch {
+		case x.Score != y.Score:
+			return x.Score > y.Score
+		case docs[x.Index].Rank != docs[y.Index].Rank:
+			return docs[x.Index].Rank < docs[y.Index].Rank
+		}
+		return docs[x.Index].ID < docs[y.Index].ID
+	})
+	return found
+}
+
+// score is the weight of the fields that hold the query's words, as a share of all
+// weight; a whole word counts twice a part of one.
+func score(q Query, t *text, index int) Match {
+	m := Match{Index: index, Score: 1}
+	if len(q.terms) == 0 {
+		return m
+	}
+	var sum, all float64
+	for i, w := range weights {
+		all += w.weight
+		best := 0.0
+		for _, term := range q.terms {
+			best += term.in(t.fields[i], i)
+		}
+		best /= float64(len(q.terms))
+		if best > 0 {
+			sum += w.weight * best
+			m.Fields = append(m.Fields, w.field)
+		}
+	}
+	m.Score = max(sum/all, 0.0001) // a match by NOT alone still is one
+	return m
+}
+
+// text is a document folded to lower case once.
+type text struct{ fields []string }
+
+func newText(d *Doc) *text {
+	t := &text{fields: make([]string, len(weights))}
+	for i, w := range weights {
+		t.fields[i] = strings.ToLower(w.text(d))
+	}
+	return t
+}
+
+// term is one word, phrase or wildcard, in any field or in one.
+type term struct {
+	word  string // lower case; may hold * when wild
+	wild  bool
+	field int // into weights; -1 for any
+}
+
+// in returns 1 when the term is a whole word of s, 0.5 when it is part of one,
+// and 0 otherwise.
+func (t term) in(s string, field int) float64 {
+	if t.field >= 0 && t.field != field || s == "" {
+		return 0
+	}
+	if t.wild {
+		for _, w := range strings.FieldsFunc(s, notWord) {
+			if glob(t.word, w) {
+				return 1
+			}
+		}
+		return 0
+	}
+	at := 0.0
+	for i := strings.Index(s, t.word); i >= 0; {
+		end := i + len(t.word)
+		if (i == 0 || notWord(rune(s[i-1]))) && (end == len(s) || notWord(rune(s[end]))) {
+			return 1
+		}
+		at = 0.5
+		next := strings.Index(s[i+1:], t.word)
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	return at
+}
+
+func (t term) match(x *text) bool {
+	for i, s := range x.fields {
+		if t.in(s, i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// notWord separates words. Bytes above ASCII are parts of words.
+func notWord(c rune) bool {
+	return c < 0x80 && !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9')
+}
+
+// glob matches s against a pattern in which * stands for any text.
+func glob(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	rest, ok := strings.CutPrefix(s, parts[0])
+	if !ok {
+		return false
+	}
+	last := len(parts) - 1
+	for _, p := range parts[1:last] {
+		i := strings.Index(rest, p)
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+len(p):]
+	}
+	return strings.HasSuffix(rest, parts[last])
+}
