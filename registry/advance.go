@@ -1,0 +1,195 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// maxTries bounds how often a change is rebuilt because others were faster.
+const maxTries = 8
+
+// By says who writes operations.
+type By struct {
+	Signer trust.Signer
+	Who    store.Ident // name and address in commits; zero: the namespace's. A forge shows "Verified" only for an address that it knows.
+}
+
+func (r *Registry) pen(by By, namespace string) pen {
+	who := by.Who
+	if who == (store.Ident{}) {
+		who = store.Ident{Name: namespace, Email: namespace + "@rye.invalid"}
+	}
+	return pen{signer: by.Signer, who: who, now: r.o.Now(), format: store.SHA1}
+}
+
+// A change is what somebody wants of a namespace.
+type change struct {
+	namespace string
+	by        By
+	dry       bool
+	expect    uint64 // the position that the namespace must be at; 0: any
+
+	// plan says what to append to the log as it stands now: nothing when it is
+	// done already. It is called again after others were faster.
+	plan func(s State) ([]Op, error)
+	// prepare adds the objects that the planned operations refer to; nil: none.
+	// It may be called again, and then adds only what is new.
+	prepare func(ctx context.Context, p pen, b *store.Batch, ops []Op) error
+}
+
+// advanced is what became of a change.
+type advanced struct {
+	state State
+	ops   int
+	tries int
+}
+
+// advance appends to a namespace's log: sync, plan, write, one ref update that
+// holds only where the log still ends as planned, and again when it does not.
+func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
+	if r.remote == nil {
+		return advanced{}, fault.New(fault.Offline, "change namespace %s: offline", c.namespace)
+	}
+	var lost error   // why the last try failed
+	var at store.OID // where the log stood then
+	for try := 1; ; try++ {
+		if err := r.sync(ctx, c.namespace); err != nil {
+			return advanced{}, errors.Join(err, lost)
+		}
+		s, err := r.current(ctx, c.namespace)
+		if err != nil {
+			return advanced{}, err
+		}
+		if rejected(lost) && !fault.Is(lost, fault.Conflict) && s.At == at {
+			return advanced{}, lost // nobody was faster: the host does not want it
+		}
+		if c.expect != 0 && s.Seq != c.expect {
+			return advanced{}, fault.New(fault.Conflict, "change namespace %s: it is at operation %d, expected %d", c.namespace, s.Seq, c.expect)
+		}
+		ops, err := c.plan(s)
+		if err != nil || len(ops) == 0 {
+			return advanced{state: s, tries: try}, err
+		}
+		if c.dry {
+			done, err := r.rehearse(s, c, ops)
+			return advanced{state: done, ops: len(ops), tries: try}, err
+		}
+		next, err := r.append(ctx, s, c, ops, try == 1)
+		if err == nil {
+			return advanced{state: next, ops: len(ops), tries: try}, nil
+		}
+		if !mayRetry(err) || try > maxTries || c.expect != 0 {
+			return advanced{}, err
+		}
+		lost, at = err, s.At
+		if err := pause(ctx, try); err != nil {
+			return advanced{}, err
+		}
+	}
+}
+
+// mayRetry: somebody was faster, or it is not known whether the push arrived.
+func mayRetry(err error) bool {
+	return rejected(err) || fault.Is(err, fault.Network)
+}
+
+func rejected(err error) bool {
+	var rej *transport.RejectedError
+	return errors.As(err, &rej)
+}
+
+// pause waits a random time that grows with the tries, so that many publishers
+// do not meet again.
+func pause(ctx context.Context, try int) error {
+	d := time.Duration(rand.Int64N(int64(30 * time.Millisecond << min(try, 6))))
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// current returns the namespace after a sync, judged by the newest root; it may
+// not be claimed yet.
+func (r *Registry) current(ctx context.Context, namespace string) (State, error) {
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return State{}, err
+	}
+	root, err := r.loadRoot(ctx, m)
+	if err != nil {
+		return State{}, err
+	}
+	if _, seen := m.Namespaces[namespace]; !seen {
+		return NewState(root, namespace), nil
+	}
+	s, err := r.load(namespace, m)
+	return s.WithRoot(root), err
+}
+
+// rehearse applies the planned operations without signing them.
+func (r *Registry) rehearse(s State, c change, ops []Op) (State, error) {
+	p := r.pen(c.by, c.namespace)
+	for _, op := range ops {
+		var err error
+		if s, err = s.step(p.place(s, op)); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// append writes the operations after s and pushes them with one ref update. On
+// the first try all that the remote lacks is in one batch; later it is not, for
+// content is made once.
+func (r *Registry) append(ctx context.Context, s State, c change, ops []Op, first bool) (State, error) {
+	repo, err := r.writing()
+	if err != nil {
+		return State{}, err
+	}
+	p := r.pen(c.by, c.namespace)
+	b := repo.NewBatch()
+	defer b.Discard()
+	if c.prepare != nil {
+		if err := c.prepare(ctx, p, b, ops); err != nil {
+			return State{}, err
+		}
+	}
+	next := s
+	for _, op := range ops {
+		raw, after, err := p.operation(ctx, next, op)
+		if err != nil {
+			return State{}, err
+		}
+		if _, err := after.treeAfter(&next, p.format, b.Add); err != nil {
+			return State{}, err
+		}
+		if _, err := b.Add(store.TypeCommit, raw); err != nil {
+			return State{}, err
+		}
+		next = after
+	}
+	made := b.Objects()
+	if err := b.Flush(ctx); err != nil {
+		return State{}, err
+	}
+	defer b.Release()
+	updates := []transport.Update{{Name: branchOf(c.namespace), Old: s.At, New: next.At}}
+	if first {
+		err = r.remote.PushObjects(ctx, repo, updates, made)
+	} else {
+		err = r.remote.Push(ctx, repo, updates)
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return next, r.keepState(ctx, repo, next)
+}

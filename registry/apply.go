@@ -1,0 +1,309 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Apply returns the state after an operation. It is pure: it judges by the
+// operation's position in the log and by what the root said at the position that
+// the operation names, never by a clock. Codes of its errors:
+//
+//	Malformed  a gap, a repetition, a time before the previous operation's
+//	Integrity  another registry, namespace or predecessor; a changed version;
+//	           a state that does not follow from the operation
+//	Untrusted  a signer or author without authority; a key without its proof
+//	Revoked    a signer or author whose key was retired or revoked
+//	Rollback   a root position lower than one seen, or beyond the root
+//	NotFound, Conflict  a version that is not there, or not in a status to change
+func Apply(s State, op Op) (State, error) {
+	next, err := s.step(op)
+	if err != nil {
+		return State{}, fmt.Errorf("operation %d of %s: %w", op.Seq, s.Namespace, err)
+	}
+	if got := next.Digest(); got != op.State {
+		return State{}, fault.New(fault.Integrity, "operation %d of %s: states %s, applying it gives %s", op.Seq, s.Namespace, op.State, got)
+	}
+	return next, nil
+}
+
+// step is Apply without the comparison of states.
+func (s State) step(op Op) (State, error) {
+	if err := s.checkLink(op); err != nil {
+		return State{}, err
+	}
+	grant, err := s.authority(op)
+	if err != nil {
+		return State{}, err
+	}
+	next := s
+	next.Grant = grant
+	next.Seq, next.Tip, next.At, next.Root, next.Time = op.Seq, op.Sum, op.ID, op.Root, op.Time
+	if op.Kind == OpClaim {
+		next.Genesis = op.Sum
+	}
+	switch op.Kind {
+	case OpClaim, OpKeyAdd:
+		err = next.addKeys(op)
+	case OpKeyRetire:
+		err = next.retireKey(op)
+	case OpKeyRevoke:
+		err = next.revokeKey(op)
+	case OpPublish:
+		err = next.publish(op)
+	case OpDeprecate, OpYank, OpUnyank, OpRevoke:
+		err = next.setStatus(op)
+	default:
+		err = fault.New(fault.Malformed, "%q is not an operation", op.Kind)
+	}
+	return next, err
+}
+
+// checkLink: this registry, this namespace, the next position, after the last.
+func (s State) checkLink(op Op) error {
+	switch {
+	case op.Signer.IsZero():
+		return fault.New(fault.Untrusted, "is not signed")
+	case op.Registry != s.Registry:
+		return fault.New(fault.Integrity, "belongs to registry %s, not %s", op.Registry, s.Registry)
+	case op.Namespace != s.Namespace:
+		return fault.New(fault.Integrity, "belongs to namespace %s", op.Namespace)
+	case op.Seq != s.Seq+1:
+		return fault.New(fault.Malformed, "follows position %d", s.Seq)
+	case op.Genesis != s.Genesis:
+		return fault.New(fault.Integrity, "belongs to the log that begins with %s, not %s", op.Genesis, s.Genesis)
+	case op.Prev != s.Tip:
+		return fault.New(fault.Integrity, "follows %s, not %s", op.Prev, s.Tip)
+	case s.Seq > 0 && (len(op.Parents) == 0 || op.Parents[0] != s.At):
+		return fault.New(fault.Malformed, "its first parent is not the operation before it")
+	case op.Root < s.Root:
+		return fault.New(fault.Rollback, "saw the root at %d, an earlier operation saw it at %d", op.Root, s.Root)
+	case op.Root == 0 || op.Root > s.root.Seq:
+		return fault.New(fault.Rollback, "saw the root at %d, which this root (at %d) does not reach", op.Root, s.root.Seq)
+	case op.Time.Before(s.Time):
+		return fault.New(fault.Malformed, "dated %s, before the operation before it", op.Time.Format(timeLayout))
+	}
+	return nil
+}
+
+// authority decides whether the signer may write this operation, and returns the
+// grant that the namespace derives from afterwards.
+//
+// Keys of the namespace may write everything. Beside them only the root has a
+// say: a key that it granted the namespace to later may add itself, which is how
+// a namespace is rescued or handed over, and what readers take as a change of
+// signer.
+func (s State) authority(op Op) (grant uint64, err error) {
+	g := s.root.grantAt(s.Namespace, op.Root)
+	fp := op.Signer.Fingerprint()
+	granted := g != nil && slices.Contains(g.Keys, op.Signer)
+	if op.Kind == OpClaim {
+		if err := s.root.admits(s.Namespace, op.Sum, op.Signer); err != nil {
+			return 0, err
+		}
+		if g != nil && !granted {
+			return 0, fault.New(fault.Untrusted, "signed by %s, which the root did not grant %s to", fp, s.Namespace)
+		}
+		if g != nil {
+			return g.Since, nil
+		}
+		return 0, nil
+	}
+	i := findKey(s.keys, fp)
+	switch {
+	case i < 0 && granted && g.Since > s.Grant && op.Kind == OpKeyAdd && adds(op, fp):
+		return g.Since, nil
+	case i < 0:
+		return 0, fault.New(fault.Untrusted, "signed by %s, which is not a key of %s", fp, s.Namespace)
+	case s.keys[i].State == KeyActive:
+		return s.Grant, nil
+	case op.Kind == OpKeyAdd && adds(op, fp):
+		return 0, fault.New(fault.Untrusted, "key %s was %s and cannot bring itself back", fp, s.keys[i].State)
+	}
+	return 0, fault.New(fault.Revoked, "signed by %s, which was %s at operation %d", fp, s.keys[i].State, s.keys[i].Since)
+}
+
+func adds(op Op, fp objects.Fingerprint) bool {
+	return slices.ContainsFunc(op.Keys, func(k KeyGrant) bool { return k.Public.Fingerprint() == fp })
+}
+
+func (s *State) addKeys(op Op) error {
+	signer := op.Signer.Fingerprint()
+	if op.Kind == OpClaim && !adds(op, signer) {
+		return fault.New(fault.Untrusted, "signed by %s, which it does not list", signer)
+	}
+	s.keys = slices.Clone(s.keys)
+	for _, k := range op.Keys {
+		fp := k.Public.Fingerprint()
+		if i := findKey(s.keys, fp); i >= 0 {
+			return fault.New(fault.Untrusted, "key %s is already here (%s); keys are added once", fp, s.keys[i].State)
+		}
+		if k.Public == op.Signer {
+			if k.Proof != nil {
+				return fault.New(fault.Malformed, "key %s signs the operation and needs no proof", fp)
+			}
+		} else if !k.Public.Verify(ProofMessage(op.Registry, op.Namespace, op.Genesis, fp), k.Proof) {
+			return fault.New(fault.Untrusted, "key %s: no proof that its owner agreed", fp)
+		}
+		s.keys = append(s.keys, Key{Public: k.Public, Added: op.Seq, By: signer, State: KeyActive})
+	}
+	if len(s.keys) > 4*maxKeys {
+		return fault.New(fault.Malformed, "%d keys: want at most %d", len(s.keys), 4*maxKeys)
+	}
+	return nil
+}
+
+func (s *State) retireKey(op Op) error {
+	i := findKey(s.keys, op.Key)
+	if i < 0 {
+		return fault.New(fault.NotFound, "key %s is not a key of %s", op.Key, s.Namespace)
+	}
+	if s.keys[i].State != KeyActive {
+		return fault.New(fault.Conflict, "key %s is already %s", op.Key, s.keys[i].State)
+	}
+	s.keys = slices.Clone(s.keys)
+	s.keys[i].State, s.keys[i].Since = KeyRetired, op.Seq
+	if !slices.ContainsFunc(s.keys, func(k Key) bool { return k.State == KeyActive }) {
+		return fault.New(fault.Conflict, "key %s is the last active key of %s", op.Key, s.Namespace)
+	}
+	return nil
+}
+
+// revokeKey marks a key bad from a position on, and with it what it brought in
+// since: versions that it published or wrote, and keys that it added.
+func (s *State) revokeKey(op Op) error {
+	i := findKey(s.keys, op.Key)
+	if i < 0 {
+		return fault.New(fault.NotFound, "key %s is not a key of %s", op.Key, s.Namespace)
+	}
+	if s.keys[i].State == KeyRevoked {
+		return fault.New(fault.Conflict, "key %s is already revoked", op.Key)
+	}
+	if op.BadFrom == 0 || op.BadFrom > op.Seq {
+		return fault.New(fault.Malformed, "key %s: bad from %d, want 1 to %d", op.Key, op.BadFrom, op.Seq)
+	}
+	s.keys = slices.Clone(s.keys)
+	bad := map[objects.Fingerprint]uint64{}
+	s.spoil(i, op.BadFrom, op, bad)
+	d := draft{shards: &s.shards, open: map[byte][]*row{}}
+	var hit []*Entry
+	err := s.Entries(func(e Entry) error {
+		for fp, from := range bad {
+			if (e.Author == fp || e.Publisher == fp) && e.Seq >= from && e.Status != StatusRevoked {
+				e.Status, e.Reason = StatusRevoked, op.Reason
+				hit = append(hit, &e)
+				break
+			}
+		}
+		return nil
+	})
+	for _, e := range hit {
+		if err == nil {
+			err = d.put(e)
+		}
+	}
+	d.close()
+	return err
+}
+
+// spoil revokes key i, and every key that it added at or after from.
+func (s *State) spoil(i int, from uint64, op Op, bad map[objects.Fingerprint]uint64) {
+	k := &s.keys[i]
+	if k.State == KeyRevoked {
+		return
+	}
+	fp := k.Public.Fingerprint()
+	k.State, k.Since, k.BadFrom, k.Reason = KeyRevoked, op.Seq, from, op.Reason
+	bad[fp] = from
+	for j := range s.keys {
+		if o := &s.keys[j]; o.By == fp && o.Added >= from && j != i {
+			s.spoil(j, o.Added, op, bad)
+		}
+	}
+}
+
+func (s *State) publish(op Op) error {
+	d := draft{shards: &s.shards, open: map[byte][]*row{}}
+	publisher := op.Signer.Fingerprint()
+	for i := range op.Items {
+		e := op.Items[i]
+		if err := s.checkAuthor(&e); err != nil {
+			return err
+		}
+		old, err := d.get(e.Ref, e.Version)
+		if err != nil {
+			return err
+		}
+		if old != nil && old.Sum != e.Sum {
+			return changedVersion(old, e.Sum)
+		}
+		if old != nil {
+			return fault.New(fault.Conflict, "%s: was published by operation %d", e.Name(), old.Seq)
+		}
+		e.Publisher, e.Seq, e.Time, e.Status = publisher, op.Seq, op.Time, StatusOK
+		if err := d.put(&e); err != nil {
+			return err
+		}
+	}
+	d.close()
+	return nil
+}
+
+func changedVersion(old *Entry, sum objects.Digest) error {
+	return fault.New(fault.Integrity, "%s: was published by operation %d with %s, now %s: a version never changes",
+		old.Name(), old.Seq, old.Sum, sum).Mend("raise the version of %s and sign it again", old.Ref)
+}
+
+// checkAuthor: whoever signed the item must hold an active key of the namespace,
+// or no reader could believe the item.
+func (s *State) checkAuthor(e *Entry) error {
+	i := findKey(s.keys, e.Author)
+	if i < 0 {
+		return fault.New(fault.Untrusted, "%s: written by %s, which is not a key of %s", e.Name(), e.Author, s.Namespace)
+	}
+	if s.keys[i].State != KeyActive {
+		return fault.New(fault.Revoked, "%s: written by %s, which was %s at operation %d", e.Name(), e.Author, s.keys[i].State, s.keys[i].Since)
+	}
+	return nil
+}
+
+// statusAfter says what an operation makes of a status; "" when it may not.
+func statusAfter(kind OpKind, from Status) Status {
+	switch {
+	case kind == OpDeprecate && from == StatusOK:
+		return StatusDeprecated
+	case kind == OpYank && (from == StatusOK || from == StatusDeprecated):
+		return StatusYanked
+	case kind == OpUnyank && (from == StatusYanked || from == StatusDeprecated):
+		return StatusOK
+	case kind == OpRevoke && from != StatusRevoked:
+		return StatusRevoked
+	}
+	return ""
+}
+
+func (s *State) setStatus(op Op) error {
+	d := draft{shards: &s.shards, open: map[byte][]*row{}}
+	for i := range op.Items {
+		old, err := d.get(op.Items[i].Ref, op.Items[i].Version)
+		if err != nil {
+			return err
+		}
+		if old == nil {
+			return fault.New(fault.NotFound, "%s: was never published", op.Items[i].Name())
+		}
+		e := *old
+		if e.Status = statusAfter(op.Kind, old.Status); e.Status == "" {
+			return fault.New(fault.Conflict, "%s: is %s, which %s does not change", e.Name(), old.Status, op.Kind)
+		}
+		e.Reason = op.Reason
+		if err := d.put(&e); err != nil {
+			return err
+		}
+	}
+	d.close()
+	return nil
+}

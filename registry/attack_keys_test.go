@@ -1,0 +1,180 @@
+package registry
+
+import (
+	"testing"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// The attacks on keys, owners and statuses: 60 to 69, and those on the root.
+
+func TestAttack60RetiredKey(t *testing.T) {
+	w, h, m := attacked(t)
+	bob := newKey("bob")
+	pub := w.machine(t)
+	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
+	by := By{Signer: w.ada}
+	if err := pub.AddKey(w.ctx, "acme", by, bob.pub, proof); err != nil {
+		t.Fatal(err)
+	}
+	if err := pub.RetireKey(w.ctx, "acme", by, bob.fp()); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(m, "acme")
+	e := h.content(bob, "acme/knowledge/c@1.0.0", "c")
+	h.write(forgery{s: h.state(), by: bob, op: publishOp(e)}, nil) // its time is one that bob was active at
+	m.refuses(t, w, "revoked")
+}
+
+func TestAttack61to65CompromisedKey(t *testing.T) {
+	w, h, m := attacked(t)
+	bob, eve := newKey("bob"), newKey("eve")
+	pub, by := w.machine(t), By{Signer: w.ada}
+	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
+	if err := pub.AddKey(w.ctx, "acme", by, bob.pub, proof); err != nil { // operation 4
+		t.Fatal(err)
+	}
+	w.publish(pub, bob, "acme/knowledge/good@1.0.0") // 5
+	w.publish(pub, bob, "acme/knowledge/bad@1.0.0")  // 6
+	w.sync(m, "acme")
+	before := h.ref(branchPrefix + "acme")
+	bad, err := m.Select(mustRef("acme/knowledge/bad"), mustRange("*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Fetch(w.ctx, bad); err != nil {
+		t.Fatal(err)
+	}
+	if err := pub.RevokeKey(w.ctx, "acme", by, bob.fp(), 6, "stolen"); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(m, "acme")
+	if _, err := m.Select(mustRef("acme/knowledge/good"), mustRange("*")); err != nil {
+		t.Errorf("61, below: %v", err)
+	}
+	_, err = m.Select(mustRef("acme/knowledge/bad"), mustRange("*"))
+	wantCode(t, err, fault.Revoked) // 61, above
+	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 || list[0].Sum != bad.Sum {
+		t.Errorf("revoked = %v, %v", list, err)
+	}
+	if b, err := m.Binding("acme"); err != nil || b.Bound()[1] != (trust.BoundKey{Key: bob.pub, State: trust.Retired}) {
+		t.Errorf("bound = %+v, %v", b.Bound(), err)
+	}
+	off := m.reopen(w, func(o *Options) { o.Offline = true })
+	rel, err := off.Release(mustRef("acme/knowledge/bad"), "1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = off.Fetch(w.ctx, rel)
+	wantCode(t, err, fault.Revoked) // 68
+	m = off.reopen(w, func(o *Options) { o.Offline = false })
+
+	tip := h.ref(branchPrefix + "acme")
+	h.set(branchPrefix+"acme", before)
+	m.refuses(t, w, "rollback") // 65
+	h.set(branchPrefix+"acme", tip)
+	h.write(forgery{s: h.state(), by: bob, op: Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: bob.pub}}}}, nil)
+	m.refuses(t, w, "untrusted") // 63
+	h.set(branchPrefix+"acme", tip)
+	h.write(forgery{s: h.state(), by: w.ada, op: Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: eve.pub}}}}, nil)
+	m.refuses(t, w, "untrusted") // 64
+	stolen, _ := Prove(w.ctx, eve, w.id.ID, "other", h.stateAt(tip).Genesis)
+	h.set(branchPrefix+"acme", tip)
+	h.write(forgery{s: h.state(), by: w.ada, op: Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: eve.pub, Proof: stolen}}}}, nil)
+	m.refuses(t, w, "untrusted") // 64, a proof for another namespace
+}
+
+func TestAttack52And66Root(t *testing.T) {
+	eve := newKey("eve")
+	for name, op := range map[string]RootOp{
+		"66 new roots":  {Kind: OpRoots, Name: "Mine", Claims: ClaimsOpen, Threshold: 1, Keys: []trust.PublicKey{eve.pub}},
+		"45 a grant":    {Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{eve.pub}},
+		"52 checkpoint": {Kind: OpCheckpoint},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, h, m := attacked(t)
+			if op.Kind == OpCheckpoint {
+				s := h.state()
+				op.Checkpoints = []Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At}}
+			}
+			h.rootOp(eve, op)
+			m.refuses(t, w, "untrusted")
+			w.machine(t).refuses(t, w, "untrusted")
+		})
+	}
+}
+
+func TestAttackRootSetBack(t *testing.T) {
+	w, h, m := attacked(t)
+	old := h.ref(mainBranch)
+	admin := w.machine(t)
+	if err := admin.Grant(w.ctx, By{Signer: w.root}, "other", w.ada.pub); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(m, "acme")
+	h.set(mainBranch, old)
+	m.refuses(t, w, "rollback")
+	h.rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "third", Keys: []trust.PublicKey{w.ada.pub}})
+	m.refuses(t, w, "fork")
+}
+
+func TestAttack67Transfer(t *testing.T) {
+	w, h, m := attacked(t)
+	carol := newKey("carol")
+	admin := w.machine(t)
+	if err := admin.Grant(w.ctx, By{Signer: w.root}, "acme", carol.pub); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(m, "acme") // the root said so, nothing happened yet
+	if err := w.machine(t).AddKey(w.ctx, "acme", By{Signer: carol}, carol.pub, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.refuses(t, w, "untrusted")
+	var owner *OwnerError
+	if err := m.Sync(w.ctx, "acme"); !asError(err, &owner) || owner.Grant != 3 || len(owner.Keys) != 2 {
+		t.Fatalf("error = %v, want an OwnerError for root operation 3", err)
+	}
+	m = m.reopen(w, func(o *Options) { o.AcceptOwners = map[string]uint64{"acme": 3} })
+	w.sync(m, "acme")
+	m = m.reopen(w, func(o *Options) { o.AcceptOwners = nil })
+	w.sync(m, "acme")
+	if err := m.RevokeKey(w.ctx, "acme", By{Signer: carol}, w.ada.fp(), h.state().Seq, "left"); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(w.machine(t), "acme") // a newcomer asks nobody: the root vouches
+}
+
+func TestAttack69Statuses(t *testing.T) {
+	w, _, m := attacked(t)
+	pub, by := w.machine(t), By{Signer: w.ada}
+	w.publish(pub, w.ada, "acme/knowledge/a@1.1.0", "acme/knowledge/a@1.2.0", "acme/knowledge/a@1.3.0")
+	change := func(f func(StatusChange) error, version string) {
+		t.Helper()
+		if err := f(StatusChange{Names: []string{"acme/knowledge/a@" + version}, Reason: "because", By: by}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(func(c StatusChange) error { return pub.Yank(w.ctx, c) }, "1.3.0")
+	change(func(c StatusChange) error { return pub.Revoke(w.ctx, c) }, "1.2.0")
+	change(func(c StatusChange) error { return pub.Deprecate(w.ctx, c) }, "1.1.0")
+	w.sync(m, "acme")
+	rel, err := m.Select(mustRef("acme/knowledge/a"), mustRange("^1.0.0"))
+	if err != nil || rel.Version != "1.1.0" || rel.Status != StatusDeprecated || rel.Reason != "because" {
+		t.Errorf("selected %s %s (%v), want 1.1.0 deprecated", rel.Version, rel.Status, err)
+	}
+	yanked, err := m.Release(mustRef("acme/knowledge/a"), "1.3.0")
+	if err != nil || yanked.Status != StatusYanked {
+		t.Errorf("locked 1.3.0 is %s, %v", yanked.Status, err)
+	}
+	if _, err := m.Fetch(w.ctx, yanked); err != nil {
+		t.Errorf("a lock of a yanked version: %v", err)
+	}
+	_, err = m.Select(mustRef("acme/knowledge/a"), mustRange("1.2.0"))
+	wantCode(t, err, fault.Revoked)
+	revoked, _ := m.Release(mustRef("acme/knowledge/a"), "1.2.0")
+	_, err = m.Fetch(w.ctx, revoked)
+	wantCode(t, err, fault.Revoked)
+	_, err = m.Select(mustRef("acme/knowledge/a"), mustRange("1.3.0"))
+	wantCode(t, err, fault.Conflict)
+}

@@ -1,0 +1,229 @@
+package registry
+
+import (
+	"context"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// A pen is what commits are written with. Everything that it writes is read
+// back and applied before it is handed out, so that nothing leaves this machine
+// that a reader would refuse.
+type pen struct {
+	signer trust.Signer
+	who    store.Ident
+	now    time.Time
+	format store.Format
+}
+
+// when returns the time of a commit that follows one of the time before: a clock
+// that is behind must not make the log refuse its next entry.
+func (p pen) when(before time.Time) time.Time {
+	t := p.now.UTC().Truncate(time.Second)
+	if t.Before(before) {
+		return before
+	}
+	return t
+}
+
+// commit encodes and signs.
+func (p pen) commit(ctx context.Context, tree store.OID, parents []store.OID, msg string, when time.Time) ([]byte, error) {
+	stamp := p.who.At(when.UTC())
+	c := &store.Commit{Tree: tree, Parents: parents, Author: stamp, Committer: stamp, Message: msg}
+	unsigned, err := store.EncodeCommit(c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Signature, err = trust.SignCommit(ctx, p.signer, unsigned); err != nil {
+		return nil, err
+	}
+	return store.EncodeCommit(c)
+}
+
+// operation writes the next operation of a namespace and returns its raw commit
+// and the state after it. The caller sets what op is about; the pen sets where
+// it stands.
+func (p pen) operation(ctx context.Context, s State, op Op) ([]byte, State, error) {
+	op = p.place(s, op)
+	next, err := s.step(op)
+	if err != nil {
+		return nil, State{}, err
+	}
+	op.State = next.Digest()
+	tree, err := next.tree(p.format, nil)
+	if err != nil {
+		return nil, State{}, err
+	}
+	raw, err := p.commit(ctx, tree, op.Parents, op.Message(), op.Time)
+	if err != nil {
+		return nil, State{}, err
+	}
+	done, err := ParseOp(raw)
+	if err != nil {
+		return nil, State{}, err
+	}
+	next, err = Apply(s, done)
+	return raw, next, err
+}
+
+// place fills in where op stands after s, and who signs it.
+func (p pen) place(s State, op Op) Op {
+	op.Registry, op.Namespace, op.Genesis = s.Registry, s.Namespace, s.Genesis
+	op.Seq, op.Prev, op.Root = s.Seq+1, s.Tip, s.root.Seq
+	op.Signer, op.Time = p.signer.Public(), p.when(s.Time)
+	op.Parents = nil
+	if s.Seq > 0 {
+		op.Parents = append(op.Parents, s.At)
+	}
+	if op.Kind == OpPublish {
+		for i := range op.Items {
+			op.Parents = append(op.Parents, op.Items[i].Commit)
+		}
+	}
+	return op
+}
+
+// rootOperation fills in where op stands after r, without signing.
+func (p pen) rootOperation(r Root, op RootOp) (RootOp, error) {
+	if op.Kind != OpGenesis {
+		op.Registry, op.Prev = r.ID, r.Tip
+		op.Parents = []store.OID{r.At}
+	}
+	op.Seq = r.Seq + 1
+	next := r
+	if err := next.change(op); err != nil {
+		return op, err
+	}
+	op.State = next.Digest()
+	return op, nil
+}
+
+// sealRoot signs a filled-in operation and returns its raw commit and the root
+// after it.
+func (p pen) sealRoot(ctx context.Context, r Root, op RootOp) ([]byte, Root, error) {
+	next := r
+	if err := next.change(op); err != nil {
+		return nil, Root{}, err
+	}
+	tree, err := next.tree(p.format, nil)
+	if err != nil {
+		return nil, Root{}, err
+	}
+	raw, err := p.commit(ctx, tree, op.Parents, op.Message(), p.when(r.Time))
+	if err != nil {
+		return nil, Root{}, err
+	}
+	done, err := ParseRootOp(raw)
+	if err != nil {
+		return nil, Root{}, err
+	}
+	next, err = r.Apply(done)
+	return raw, next, err
+}
+
+// A sink takes the objects of a tree as they are encoded.
+type sink func(store.Type, []byte) (store.OID, error)
+
+// hasher is the sink that keeps nothing.
+func hasher(f store.Format) sink {
+	return func(t store.Type, data []byte) (store.OID, error) { return f.Hash(t, data), nil }
+}
+
+// tree returns the id of the namespace's tree, and gives to put, unless it is
+// nil, everything that the tree holds and was loaded or changed.
+func (s State) tree(f store.Format, put sink) (store.OID, error) { return s.treeAfter(nil, f, put) }
+
+// treeAfter is tree, less the files that are the same in the state before.
+func (s State) treeAfter(before *State, f store.Format, put sink) (store.OID, error) {
+	keep := put
+	if put == nil {
+		put = hasher(f)
+	}
+	var files []store.Entry
+	for i, sh := range s.shards {
+		if sh == nil {
+			continue
+		}
+		if keep != nil && sh.raw != nil && (before == nil || before.shards[i] != sh) {
+			if _, err := put(store.TypeBlob, sh.raw); err != nil {
+				return store.OID{}, err
+			}
+		}
+		name := shardPath(i)[len("catalogue/"):]
+		files = append(files, store.Entry{Name: name, Mode: store.ModeFile, ID: sh.oid(f)})
+	}
+	head, err := put(store.TypeBlob, encodeNamespace(&s))
+	if err != nil {
+		return store.OID{}, err
+	}
+	top := []store.Entry{{Name: namespacePath, Mode: store.ModeFile, ID: head}}
+	if len(files) > 0 {
+		id, err := putTree(put, files)
+		if err != nil {
+			return store.OID{}, err
+		}
+		top = append([]store.Entry{{Name: "catalogue", Mode: store.ModeDir, ID: id}}, top...)
+	}
+	return putTree(put, top)
+}
+
+// putTree encodes one tree; EncodeTree sorts and checks.
+func putTree(put sink, entries []store.Entry) (store.OID, error) {
+	raw, err := store.EncodeTree(entries)
+	if err != nil {
+		return store.OID{}, err
+	}
+	return put(store.TypeTree, raw)
+}
+
+// tree returns the id of the root's tree, and gives everything in it to put.
+func (r Root) tree(f store.Format, put sink) (store.OID, error) {
+	if put == nil {
+		put = hasher(f)
+	}
+	files := r.Encode()
+	var top, dirs []store.Entry
+	byDir := map[string][]store.Entry{}
+	for _, g := range r.grants {
+		path := grantPath(g.Namespace)
+		id, err := put(store.TypeBlob, g.file)
+		if err != nil {
+			return store.OID{}, err
+		}
+		dir := path[len("namespaces/") : len("namespaces/")+2]
+		byDir[dir] = append(byDir[dir], store.Entry{Name: path[len("namespaces/xx/"):], Mode: store.ModeFile, ID: id})
+	}
+	for dir, entries := range byDir {
+		id, err := putTree(put, entries)
+		if err != nil {
+			return store.OID{}, err
+		}
+		dirs = append(dirs, store.Entry{Name: dir, Mode: store.ModeDir, ID: id})
+	}
+	if len(dirs) > 0 {
+		id, err := putTree(put, dirs)
+		if err != nil {
+			return store.OID{}, err
+		}
+		top = append(top, store.Entry{Name: "namespaces", Mode: store.ModeDir, ID: id})
+	}
+	for _, name := range []string{readmePath, registryPath} {
+		id, err := put(store.TypeBlob, files[name])
+		if err != nil {
+			return store.OID{}, err
+		}
+		top = append(top, store.Entry{Name: name, Mode: store.ModeFile, ID: id})
+	}
+	return putTree(put, top)
+}
+
+// checkTree refuses a tip whose tree holds anything but the state.
+func checkTree(what string, got, want store.OID) error {
+	if got != want {
+		return fault.New(fault.Integrity, "%s: its tree %s is not the state %s: something was slipped in or left out", what, got, want)
+	}
+	return nil
+}

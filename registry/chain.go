@@ -1,0 +1,210 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// Bounds of a log that is read at once.
+const (
+	maxLine      = 2_000_000
+	maxLineBytes = 1 << 30
+	clockSlack   = 5 * time.Minute // a publisher's clock may run ahead of ours
+)
+
+// readLine returns the raw commits of the first-parent line that ends at tip,
+// oldest first, down to a root commit, or down to but without stop; met says
+// that stop was met.
+func readLine(ctx context.Context, rd *store.Reader, tip, stop store.OID) (raws [][]byte, met bool, err error) {
+	total := 0
+	for id := tip; !id.IsZero(); {
+		if id == stop {
+			met = true
+			break
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
+		raw, parent, err := readCommit(rd, id)
+		if err != nil {
+			return nil, false, err
+		}
+		raws = append(raws, raw)
+		if total += len(raw); total > maxLineBytes || len(raws) > maxLine {
+			return nil, false, fault.New(fault.Limit, "log that ends at %s: more than %d operations or %d bytes", tip, maxLine, maxLineBytes)
+		}
+		id = parent
+	}
+	slices.Reverse(raws)
+	return raws, met, nil
+}
+
+var errCutOff = errors.New("log is cut off")
+
+func cutOff(err error) bool { return errors.Is(err, errCutOff) }
+
+// readCommit returns the raw bytes of a commit and its first parent.
+func readCommit(rd *store.Reader, id store.OID) ([]byte, store.OID, error) {
+	t, raw, err := rd.Object(id, store.MaxCommitSize)
+	if fault.Is(err, fault.NotFound) {
+		return nil, store.OID{}, fault.New(fault.Malformed, "%w: commit %s is not there", errCutOff, id)
+	}
+	if err != nil {
+		return nil, store.OID{}, err
+	}
+	if t != store.TypeCommit {
+		return nil, store.OID{}, fault.New(fault.Malformed, "object %s is a %s, not an operation", id, t)
+	}
+	c, err := store.ParseCommit(raw)
+	if err != nil {
+		return nil, store.OID{}, fmt.Errorf("commit %s: %w", id, err)
+	}
+	return raw, c.Parent(), nil
+}
+
+// replayRoot applies the operations in raws to base, one after the other, and
+// checks that the last tree is the last state.
+func replayRoot(base Root, raws [][]byte, now time.Time, f store.Format) (Root, []RootOp, error) {
+	ops := make([]RootOp, 0, len(raws))
+	root := base
+	for _, raw := range raws {
+		op, err := ParseRootOp(raw)
+		if err != nil {
+			return Root{}, nil, err
+		}
+		if root, err = root.Apply(op); err != nil {
+			return Root{}, nil, err
+		}
+		ops = append(ops, op)
+	}
+	if len(ops) == 0 {
+		return root, nil, nil
+	}
+	last := ops[len(ops)-1]
+	if err := checkFuture("root", last.Seq, last.Time, now); err != nil {
+		return Root{}, nil, err
+	}
+	want, err := root.tree(f, nil)
+	if err != nil {
+		return Root{}, nil, err
+	}
+	return root, ops, checkTree("root of the registry", last.Tree, want)
+}
+
+// replay applies the operations in raws to base and checks the last tree.
+func replay(base State, raws [][]byte, now time.Time, f store.Format) (State, error) {
+	s := base
+	var last Op
+	for _, raw := range raws {
+		op, err := ParseOp(raw)
+		if err != nil {
+			return State{}, fmt.Errorf("namespace %s: %w", base.Namespace, err)
+		}
+		if s, err = Apply(s, op); err != nil {
+			return State{}, err
+		}
+		last = op
+	}
+	if len(raws) == 0 {
+		return s, nil
+	}
+	if err := checkFuture(s.Namespace, last.Seq, last.Time, now); err != nil {
+		return State{}, err
+	}
+	want, err := s.tree(f, nil)
+	if err != nil {
+		return State{}, err
+	}
+	return s, checkTree("namespace "+s.Namespace, last.Tree, want)
+}
+
+// checkFuture looks at the last operation only: times never go back.
+func checkFuture(what string, seq uint64, t, now time.Time) error {
+	if t.After(now.Add(clockSlack)) {
+		return fault.New(fault.Malformed, "operation %d of %s: dated %s, which is in the future", seq, what, t.Format(timeLayout)).
+			Mend("check this machine's clock")
+	}
+	return nil
+}
+
+// trustedRoot rebuilds the root at a point that was verified before: the chain
+// of digests from the point down proves that these are the same operations, so
+// neither signatures nor authority are judged again.
+func trustedRoot(ctx context.Context, rd *store.Reader, p Point, id objects.Digest) (Root, error) {
+	raws, _, err := readLine(ctx, rd, p.Tip, store.OID{})
+	if err != nil {
+		return Root{}, err
+	}
+	ops := make([]RootOp, len(raws))
+	want := p.Sum
+	for i := len(raws) - 1; i >= 0; i-- {
+		if objects.DigestOf(raws[i]) != want {
+			return Root{}, fault.New(fault.Integrity, "cache of the registry: operation %d of the root is not the one that was verified", i+1)
+		}
+		if ops[i], err = parseRootOp(raws[i], false); err != nil {
+			return Root{}, err
+		}
+		want = ops[i].Prev
+	}
+	var root Root
+	for _, op := range ops {
+		if err := root.change(op); err != nil {
+			return Root{}, err
+		}
+	}
+	if root.ID != id || root.Seq != p.Seq || root.Digest() != ops[len(ops)-1].State {
+		return Root{}, fault.New(fault.Integrity, "cache of the registry: its root is not the one that was verified")
+	}
+	return root, nil
+}
+
+// rawAt returns the raw operation at position seq of the log that passes through
+// p, whose commits are in rd; the digests prove that it is part of that log.
+func rawAt(ctx context.Context, rd *store.Reader, p Point, seq uint64) ([]byte, error) {
+	id, want := p.Tip, p.Sum
+	for at := p.Seq; at >= seq && at > 0; at-- {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		raw, parent, err := readCommit(rd, id)
+		if err != nil {
+			return nil, err
+		}
+		if objects.DigestOf(raw) != want {
+			return nil, fault.New(fault.Integrity, "cache of the registry: operation %d is not the one that was verified", at)
+		}
+		if at == seq {
+			return raw, nil
+		}
+		if want, err = prevOf(raw); err != nil {
+			return nil, err
+		}
+		id = parent
+	}
+	return nil, fault.New(fault.NotFound, "the log has no operation %d", seq)
+}
+
+// prevOf returns the Rye-Prev of an operation of either kind of log.
+func prevOf(raw []byte) (objects.Digest, error) {
+	c, err := store.ParseCommit(raw)
+	if err != nil {
+		return objects.Digest{}, err
+	}
+	m, err := parseMessage(c.Message)
+	if err != nil {
+		return objects.Digest{}, err
+	}
+	for _, t := range m.trailers {
+		if t.key == "Rye-Prev" {
+			return objects.ParseDigest(t.value)
+		}
+	}
+	return objects.Digest{}, nil
+}

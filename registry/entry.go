@@ -1,0 +1,348 @@
+package registry
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// Status says what a registry thinks of a published version.
+type Status string
+
+// The statuses. Only Revoked is final.
+const (
+	StatusOK         Status = "ok"
+	StatusDeprecated Status = "deprecated" // works, with a warning
+	StatusYanked     Status = "yanked"     // not selected anew; locks keep working
+	StatusRevoked    Status = "revoked"    // refused even when locked
+)
+
+// Bounds of one published version.
+const (
+	MaxItemSize = 16 << 20 // bytes of an item's file
+	maxDeps     = 64
+	maxPath     = 400
+)
+
+// Meta is what a publisher tells the catalogue about an item beyond its bytes,
+// so that dependencies can be resolved and changes of rights be seen without
+// fetching the item. The item itself stays the authority.
+type Meta struct {
+	Description string            // one line of plain text, at most MaxDescription bytes; "" when none
+	Deps        map[string]string // published name to range, for example acme/tool/lib: ^1.2
+	Needs       objects.Digest    // of what the tool asks of the sandbox; zero when silent
+	Caps        objects.Digest    // of the capabilities a directive declares; zero when none
+}
+
+// Entry is one published version: one line of a catalogue.
+type Entry struct {
+	Ref       objects.Ref
+	Version   string         // semantic version, literal text
+	Path      string         // slash path below .ai
+	Sum       objects.Digest // SHA-256 of the raw file
+	Size      int64          // bytes of the raw file
+	Author    objects.Fingerprint
+	Publisher objects.Fingerprint
+	Commit    store.OID // the content commit: an address, Sum is the evidence
+	Seq       uint64    // the operation that published it
+	Time      time.Time // of that operation, UTC, whole seconds
+	Status    Status
+	Reason    string // of the status; "" while ok
+	Meta      Meta
+}
+
+// Name returns "acme/tool/hello@1.4.0".
+func (e *Entry) Name() string { return e.Ref.Published() + "@" + e.Version }
+
+// compareKey orders entries by item, then version, both as bytes.
+func compareKey(a *Entry, item, version string) int {
+	return cmp.Or(strings.Compare(a.Ref.Published(), item), strings.Compare(a.Version, version))
+}
+
+// shardOf returns the shard that holds every version of an item: the first byte
+// of the SHA-256 of "kind/name".
+func shardOf(ref objects.Ref) byte {
+	_, rest, _ := strings.Cut(ref.Published(), "/")
+	sum := sha256.Sum256([]byte(rest))
+	return sum[0]
+}
+
+// ParseName reads "acme/tool/hello@1.4.0", the one spelling of a published version.
+func ParseName(s string) (objects.Ref, string, error) {
+	item, version, ok := strings.Cut(s, "@")
+	if !ok {
+		return objects.Ref{}, "", fault.New(fault.Malformed, "name %q: want namespace/kind/name@version", clip(s))
+	}
+	ref, err := parseItem(item)
+	if err != nil {
+		return ref, "", err
+	}
+	return ref, version, checkVersion(version)
+}
+
+// parseItem reads "acme/tool/hello" and no other form of a ref.
+func parseItem(s string) (objects.Ref, error) {
+	ref, err := objects.ParseRef(s)
+	if err != nil || ref.Published() != s {
+		return objects.Ref{}, fault.New(fault.Malformed, "item %q: want namespace/kind/name, for example acme/tool/hello", clip(s))
+	}
+	return ref, nil
+}
+
+// checkVersion refuses build metadata: two versions of equal precedence would
+// leave "the newest" to chance.
+func checkVersion(s string) error {
+	v, err := objects.ParseVersion(s)
+	if err != nil || v.Build != "" || v.String() != s {
+		return fault.New(fault.Malformed, "version %q: want a semantic version without build metadata, for example 1.4.0", clip(s))
+	}
+	return nil
+}
+
+// check refuses an entry that no publisher may write. What Apply derives (who,
+// where, when, status) is not its business.
+func (e *Entry) check() error {
+	name := clip(e.Name())
+	ref, _, err := objects.RefOfPath(e.Path)
+	if err != nil || ref != e.Ref || len(e.Path) > maxPath || store.CheckName(e.Path[strings.LastIndexByte(e.Path, '/')+1:]) != nil {
+		return fault.New(fault.Malformed, "%s: path %q: is not the path of this item", name, clip(e.Path))
+	}
+	if e.Size <= 0 || e.Size > MaxItemSize {
+		return fault.New(fault.Malformed, "%s: size %d: want 1 to %d bytes", name, e.Size, MaxItemSize)
+	}
+	if e.Sum.IsZero() || e.Author.IsZero() || e.Commit.IsZero() {
+		return fault.New(fault.Malformed, "%s: no digest, author or commit", name)
+	}
+	if err := checkVersion(e.Version); err != nil {
+		return err
+	}
+	return e.Meta.check(name)
+}
+
+func (m *Meta) check(name string) error {
+	if m.Description != "" {
+		if err := checkText("description", m.Description, MaxDescription); err != nil {
+			return err
+		}
+	}
+	if len(m.Deps) > maxDeps {
+		return fault.New(fault.Malformed, "%s: %d dependencies: want at most %d", name, len(m.Deps), maxDeps)
+	}
+	for item, want := range m.Deps {
+		if _, err := parseItem(item); err != nil {
+			return err
+		}
+		if _, err := objects.ParseRange(want); err != nil || len(want) > 100 || !printable(want) {
+			return fault.New(fault.Malformed, "%s: dependency %s: range %q", name, item, clip(want))
+		}
+	}
+	return nil
+}
+
+// jsonMeta and jsonEntry are the decoded forms; the encoder below is by hand,
+// because it fixes order, escapes and absence once for all implementations.
+type jsonMeta struct {
+	Caps        string            `json:"caps"`
+	Deps        map[string]string `json:"deps"`
+	Description string            `json:"description"`
+	Needs       string            `json:"needs"`
+}
+
+type jsonEntry struct {
+	Author      string            `json:"author"`
+	Caps        string            `json:"caps"`
+	Commit      string            `json:"commit"`
+	Deps        map[string]string `json:"deps"`
+	Description string            `json:"description"`
+	Item        string            `json:"item"`
+	Needs       string            `json:"needs"`
+	Path        string            `json:"path"`
+	Publisher   string            `json:"publisher"`
+	Reason      string            `json:"reason"`
+	Seq         uint64            `json:"seq"`
+	SHA256      string            `json:"sha256"`
+	Size        int64             `json:"size"`
+	State       string            `json:"state"`
+	Time        string            `json:"time"`
+	Version     string            `json:"version"`
+}
+
+// A jsonLine writes one JSON object: sorted keys, no spaces, ASCII, empty
+// values left out. Callers give the keys in order.
+type jsonLine struct{ b []byte }
+
+func (l *jsonLine) key(k string) {
+	if len(l.b) == 0 || l.b[len(l.b)-1] == '\n' {
+		l.b = append(l.b, '{')
+	} else if l.b[len(l.b)-1] != '{' {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(append(append(l.b, '"'), k...), '"', ':')
+}
+
+func (l *jsonLine) text(k, v string) {
+	if v != "" {
+		l.key(k)
+		l.b = appendQuoted(l.b, v)
+	}
+}
+
+func (l *jsonLine) digest(k string, d objects.Digest) {
+	if !d.IsZero() {
+		l.text(k, d.String())
+	}
+}
+
+func (l *jsonLine) number(k string, n int64) {
+	l.key(k)
+	l.b = strconv.AppendInt(l.b, n, 10)
+}
+
+func (l *jsonLine) deps(deps map[string]string) {
+	if len(deps) == 0 {
+		return
+	}
+	l.key("deps")
+	l.b = append(l.b, '{')
+	names := make([]string, 0, len(deps))
+	for n := range deps {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		l.text(n, deps[n])
+	}
+	l.b = append(l.b, '}')
+}
+
+// encode returns the meta data as one JSON object, "" when there is none.
+func (m *Meta) encode() string {
+	var l jsonLine
+	l.digest("caps", m.Caps)
+	l.deps(m.Deps)
+	l.text("description", m.Description)
+	l.digest("needs", m.Needs)
+	if len(l.b) == 0 {
+		return ""
+	}
+	return string(append(l.b, '}'))
+}
+
+func (j *jsonMeta) meta() (m Meta, err error) {
+	m.Description, m.Deps = j.Description, j.Deps
+	if j.Caps != "" {
+		if m.Caps, err = objects.ParseDigest(j.Caps); err != nil {
+			return m, err
+		}
+	}
+	if j.Needs != "" {
+		m.Needs, err = objects.ParseDigest(j.Needs)
+	}
+	return m, err
+}
+
+func parseMeta(s string) (Meta, error) {
+	var j jsonMeta
+	if err := objects.DecodeJSON([]byte(s), maxValue, &j); err != nil {
+		return Meta{}, err
+	}
+	return j.meta()
+}
+
+const timeLayout = "2006-01-02T15:04:05Z"
+
+// appendLine appends the entry's catalogue line with its line feed.
+func (e *Entry) appendLine(b []byte) []byte {
+	l := jsonLine{b}
+	l.text("author", e.Author.String())
+	l.digest("caps", e.Meta.Caps)
+	l.text("commit", e.Commit.String())
+	l.deps(e.Meta.Deps)
+	l.text("description", e.Meta.Description)
+	l.text("item", e.Ref.Published())
+	l.digest("needs", e.Meta.Needs)
+	l.text("path", e.Path)
+	l.text("publisher", e.Publisher.String())
+	l.text("reason", e.Reason)
+	l.number("seq", int64(e.Seq))
+	l.digest("sha256", e.Sum)
+	l.number("size", e.Size)
+	l.text("state", string(e.Status))
+	l.text("time", e.Time.Format(timeLayout))
+	l.text("version", e.Version)
+	return append(l.b, '}', '\n')
+}
+
+// ParseEntry reads one catalogue line, without its line feed. It accepts only
+// what encoding gives.
+func ParseEntry(line []byte) (*Entry, error) {
+	var j jsonEntry
+	if err := objects.DecodeJSON(line, 16<<10, &j); err != nil {
+		return nil, err
+	}
+	e, err := j.entry()
+	if err != nil {
+		return nil, err
+	}
+	if got := e.appendLine(nil); !bytes.Equal(got[:len(got)-1], line) {
+		return nil, fault.New(fault.Malformed, "catalogue line of %s: is not in its one spelling", clip(e.Name()))
+	}
+	return e, nil
+}
+
+func (j *jsonEntry) entry() (*Entry, error) {
+	e := &Entry{Version: j.Version, Path: j.Path, Size: j.Size, Seq: j.Seq, Status: Status(j.State), Reason: j.Reason}
+	var errs [7]error
+	e.Ref, errs[0] = parseItem(j.Item)
+	e.Sum, errs[1] = objects.ParseDigest(j.SHA256)
+	e.Author, errs[2] = objects.ParseFingerprint(j.Author)
+	e.Publisher, errs[3] = objects.ParseFingerprint(j.Publisher)
+	e.Commit, errs[4] = store.ParseOID(j.Commit)
+	e.Time, errs[5] = parseTime(j.Time)
+	m := jsonMeta{Caps: j.Caps, Deps: j.Deps, Description: j.Description, Needs: j.Needs}
+	e.Meta, errs[6] = m.meta()
+	for _, err := range errs {
+		if err != nil {
+			return nil, fault.New(fault.Malformed, "catalogue line of %q: %w", clip(j.Item), err)
+		}
+	}
+	if err := e.check(); err != nil {
+		return nil, err
+	}
+	return e, e.checkStatus()
+}
+
+func (e *Entry) checkStatus() error {
+	switch e.Status {
+	case StatusOK:
+		if e.Reason != "" {
+			return fault.New(fault.Malformed, "%s: a reason without a status", clip(e.Name()))
+		}
+	case StatusDeprecated, StatusYanked, StatusRevoked:
+		if err := checkText("reason", e.Reason, MaxReason); err != nil {
+			return err
+		}
+	default:
+		return fault.New(fault.Malformed, "%s: state %q", clip(e.Name()), clip(string(e.Status)))
+	}
+	if e.Seq < 2 || e.Seq > maxCount {
+		return fault.New(fault.Malformed, "%s: seq %d", clip(e.Name()), e.Seq)
+	}
+	return nil
+}
+
+func parseTime(s string) (time.Time, error) {
+	t, err := time.Parse(timeLayout, s)
+	if err != nil || t.Format(timeLayout) != s {
+		return time.Time{}, fault.New(fault.Malformed, "time %q: want 2006-01-02T15:04:05Z", clip(s))
+	}
+	return t, nil
+}

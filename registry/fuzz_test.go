@@ -1,0 +1,153 @@
+package registry
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// Every target has the property: what is read is written back byte for byte, or
+// it is an error with a code.
+
+func fuzzRig(f *testing.F) *rig {
+	ada := newKey("ada")
+	r := newRig(f, ClaimsGranted, ada)
+	r.claim(ada)
+	e := testEntry(ada, "acme/directive/hi@1.0.0", "x")
+	e.Meta = Meta{Description: "Grüße", Deps: map[string]string{"acme/tool/x": "^1"}, Caps: objects.DigestOf(nil)}
+	r.do(ada, Op{Kind: OpPublish, Items: []Entry{e}})
+	r.do(ada, Op{Kind: OpYank, Reason: "wör\"se", Items: []Entry{{Ref: e.Ref, Version: e.Version}}})
+	r.do(ada, Op{Kind: OpKeyRevoke, Reason: "lost", Key: ada.fp(), BadFrom: 3})
+	return r
+}
+
+func wantCoded(t *testing.T, err error) {
+	t.Helper()
+	switch fault.CodeOf(err) {
+	case fault.Malformed, fault.Limit, fault.Untrusted, fault.Integrity:
+	default:
+		t.Fatalf("code %q: %v", fault.CodeOf(err), err)
+	}
+}
+
+func FuzzParseOp(f *testing.F) {
+	r := fuzzRig(f)
+	for _, raw := range append(r.raws, r.roots...) {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if op, err := ParseOp(raw); err != nil {
+			wantCoded(t, err)
+		} else if c, _ := store.ParseCommit(raw); op.Message() != c.Message {
+			t.Fatalf("%q becomes %q", c.Message, op.Message())
+		}
+		if op, err := ParseRootOp(raw); err != nil {
+			wantCoded(t, err)
+		} else if c, _ := store.ParseCommit(raw); op.Message() != c.Message {
+			t.Fatalf("%q becomes %q", c.Message, op.Message())
+		}
+	})
+}
+
+func FuzzMessage(f *testing.F) {
+	r := fuzzRig(f)
+	for _, raw := range append(r.raws, r.roots...) {
+		c, err := store.ParseCommit(raw)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(c.Message)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if op, err := parseOpMessage(text); err != nil {
+			wantCoded(t, err)
+		} else if op.Message() != text {
+			t.Fatalf("%q becomes %q", text, op.Message())
+		}
+		if op, err := parseRootMessage(text); err != nil {
+			wantCoded(t, err)
+		} else if op.Message() != text {
+			t.Fatalf("%q becomes %q", text, op.Message())
+		}
+	})
+}
+
+func FuzzNamespaceFile(f *testing.F) {
+	r := fuzzRig(f)
+	f.Add(encodeNamespace(&r.s))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		s, err := parseNamespace(raw)
+		if err != nil {
+			wantCoded(t, err)
+		} else if !bytes.Equal(encodeNamespace(&s), raw) {
+			t.Fatalf("%q becomes %q", raw, encodeNamespace(&s))
+		}
+	})
+}
+
+func FuzzShard(f *testing.F) {
+	r := fuzzRig(f)
+	files, err := r.s.Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for path, raw := range files {
+		if path != namespacePath {
+			f.Add(raw)
+		}
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		rows, err := parseShard(raw)
+		if err != nil {
+			wantCoded(t, err)
+			return
+		}
+		var again []*row
+		for _, r := range rows {
+			again = append(again, &row{r.Entry, r.Entry.appendLine(nil)})
+		}
+		if got := newShard(again).raw; !bytes.Equal(got, raw) {
+			t.Fatalf("%q becomes %q", raw, got)
+		}
+	})
+}
+
+func FuzzMemory(f *testing.F) {
+	id := objects.DigestOf([]byte("registry"))
+	p := Point{Genesis: id, Seq: 3, Tip: store.SHA1.Hash(store.TypeBlob, nil), Sum: id, Grant: 1}
+	m := memory{Root: p, Namespaces: map[string]Point{"acme": p}}
+	dir := f.TempDir()
+	if err := m.write(dir, "https://example.org/r.git", id); err != nil {
+		f.Fatal(err)
+	}
+	raw, err := os.ReadFile(memoryPath(dir, id))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		dir := t.TempDir()
+		if err := os.WriteFile(memoryPath(dir, id), raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m, err := readMemory(dir, id)
+		if err != nil {
+			wantCoded(t, err)
+			return
+		}
+		out := filepath.Join(dir, "out")
+		os.Mkdir(out, 0o700)
+		if err := m.write(out, "", id); err != nil {
+			t.Fatal(err)
+		}
+		again, err := readMemory(out, id)
+		if err != nil || again.Root != m.Root || len(again.Namespaces) != len(m.Namespaces) {
+			t.Fatalf("%+v becomes %+v (%v)", m, again, err)
+		}
+	})
+}

@@ -1,0 +1,282 @@
+package registry
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// CreateOptions say what registry to create.
+type CreateOptions struct {
+	Name       string         // one line, shown when the registry is added
+	Claims     Claims         // "": ClaimsGranted
+	By         By             // the first root key
+	Cosigners  []trust.Signer // further root keys
+	Threshold  int            // root keys that must agree to a change; 0: 1
+	Namespaces map[string][]trust.PublicKey
+
+	TempDir   string // "": the system's
+	Transport transport.Options
+	Now       func() time.Time // nil: time.Now
+}
+
+// Create makes the root of a registry in the empty repository at url, with one
+// push. A repository that holds anything is refused (Conflict).
+func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) {
+	remote, err := transport.Dial(url, o.Transport)
+	if err != nil {
+		return Identity{}, err
+	}
+	defer remote.Close()
+	refs, err := remote.Refs(ctx)
+	if err != nil {
+		return Identity{}, err
+	}
+	if len(refs) > 0 {
+		return Identity{}, fault.New(fault.Conflict, "create a registry at %s: the repository is not empty", remote).
+			Mend("make a new, empty repository for it")
+	}
+	dir, err := os.MkdirTemp(o.TempDir, "rye-create-*")
+	if err != nil {
+		return Identity{}, fault.New(fault.Failed, "create a registry: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	repo, err := store.Init(filepath.Join(dir, "create.git"), mainBranch)
+	if err != nil {
+		return Identity{}, err
+	}
+	defer repo.Close()
+	root, created, err := o.build(ctx, repo)
+	if err != nil {
+		return Identity{}, err
+	}
+	err = remote.Push(ctx, repo, []transport.Update{{Name: mainBranch, New: root.At}})
+	return identityOf(root, created), err
+}
+
+// build writes the genesis and one grant for each namespace.
+func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.Time, error) {
+	p := pen{signer: o.By.Signer, who: o.By.Who, now: time.Now(), format: repo.Format()}
+	if o.Now != nil {
+		p.now = o.Now()
+	}
+	if p.who == (store.Ident{}) {
+		p.who = rootIdent
+	}
+	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: o.Claims, Threshold: max(o.Threshold, 1),
+		Keys: []trust.PublicKey{o.By.Signer.Public()}}
+	if genesis.Claims == "" {
+		genesis.Claims = ClaimsGranted
+	}
+	if genesis.Name == "" {
+		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: it needs a name")
+	}
+	for _, c := range o.Cosigners {
+		genesis.Keys = append(genesis.Keys, c.Public())
+	}
+	if err := checkRoots(genesis.Claims, genesis.Threshold, len(genesis.Keys)); err != nil {
+		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: %w", err)
+	}
+	ops := []RootOp{genesis}
+	for _, ns := range slices.Sorted(maps.Keys(o.Namespaces)) {
+		if err := CheckNamespace(ns); err != nil {
+			return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: %w", err)
+		}
+		ops = append(ops, RootOp{Kind: OpGrant, Namespace: ns, Keys: o.Namespaces[ns]})
+	}
+	b := repo.NewBatch()
+	defer b.Discard()
+	var root Root
+	for _, op := range ops {
+		next, err := writeRoot(ctx, p, b, root, op, o.Cosigners)
+		if err != nil {
+			return Root{}, time.Time{}, err
+		}
+		root = next
+	}
+	return root, p.when(time.Time{}), b.Flush(ctx)
+}
+
+// rootIdent is who commits to the root when nobody is named.
+var rootIdent = store.Ident{Name: "registry", Email: "registry@rye.invalid"}
+
+// writeRoot fills in, approves, signs and adds one operation of the root.
+func writeRoot(ctx context.Context, p pen, b *store.Batch, root Root, op RootOp, cosigners []trust.Signer) (Root, error) {
+	op, err := p.rootOperation(root, op)
+	if err != nil {
+		return Root{}, err
+	}
+	for _, c := range cosigners {
+		if err := op.Approve(ctx, c); err != nil {
+			return Root{}, err
+		}
+	}
+	return addRoot(ctx, p, b, root, op)
+}
+
+func addRoot(ctx context.Context, p pen, b *store.Batch, root Root, op RootOp) (Root, error) {
+	raw, next, err := p.sealRoot(ctx, root, op)
+	if err != nil {
+		return Root{}, err
+	}
+	if _, err := next.tree(p.format, b.Add); err != nil {
+		return Root{}, err
+	}
+	_, err = b.Add(store.TypeCommit, raw)
+	return next, err
+}
+
+// Propose fills in where an operation of the root stands, after a sync. With a
+// threshold above one it then travels, as its Message, to further holders of
+// root keys, who Approve it; ParseProposal reads it back. It is good for the
+// root's next position only.
+func (r *Registry) Propose(ctx context.Context, op RootOp) (RootOp, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.sync(ctx); err != nil {
+		return op, err
+	}
+	return pen{format: store.SHA1}.rootOperation(r.root, op)
+}
+
+// ParseProposal reads the message of a proposed operation.
+func ParseProposal(message string) (RootOp, error) { return parseRootMessage(message) }
+
+// CommitRoot signs a proposed operation, with the approvals that it has, and
+// pushes it. Another operation of the root in between makes it void (Conflict).
+func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.remote == nil {
+		return fault.New(fault.Offline, "change the root of registry %s: offline", r.o.ID)
+	}
+	if err := r.sync(ctx); err != nil {
+		return err
+	}
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return err
+	}
+	root, err := r.loadRoot(ctx, m)
+	if err != nil {
+		return err
+	}
+	if op.Prev != root.Tip || op.Seq != root.Seq+1 {
+		return fault.New(fault.Conflict, "change the root of registry %s: it is at %d now, the proposal follows %d", r.o.ID, root.Seq, op.Seq-1).
+			Mend("propose it again")
+	}
+	repo, err := r.writing()
+	if err != nil {
+		return err
+	}
+	p := r.pen(by, "registry")
+	b := repo.NewBatch()
+	defer b.Discard()
+	op.Parents = []store.OID{root.At}
+	next, err := addRoot(ctx, p, b, root, op)
+	if err != nil {
+		return err
+	}
+	if err := b.Flush(ctx); err != nil {
+		return err
+	}
+	defer b.Release()
+	if err := r.remote.Push(ctx, repo, []transport.Update{{Name: mainBranch, Old: root.At, New: next.At}}); err != nil {
+		return err
+	}
+	return r.keepRoot(ctx, repo, next)
+}
+
+// changeRoot proposes and commits in one go, for a threshold of one.
+func (r *Registry) changeRoot(ctx context.Context, by By, op RootOp) error {
+	for try := 1; ; try++ {
+		filled, err := r.Propose(ctx, op)
+		if err != nil {
+			return err
+		}
+		err = r.CommitRoot(ctx, by, filled)
+		if !fault.Is(err, fault.Conflict) || try > maxTries {
+			return err
+		}
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+// Grant gives a namespace to keys. Where a log exists already, the grant names
+// it, so that it stays the namespace's; its new owners then add themselves with
+// AddKey, and readers are asked before they follow.
+func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...trust.PublicKey) error {
+	op, err := r.grantOp(ctx, namespace, keys)
+	if err != nil {
+		return err
+	}
+	return r.changeRoot(ctx, by, op)
+}
+
+func (r *Registry) grantOp(ctx context.Context, namespace string, keys []trust.PublicKey) (RootOp, error) {
+	op := RootOp{Kind: OpGrant, Namespace: namespace, Keys: keys}
+	if err := CheckNamespace(namespace); err != nil || len(keys) == 0 {
+		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", clip(namespace))
+	}
+	err := r.Sync(ctx, namespace)
+	root, rootErr := r.Root(ctx)
+	if rootErr != nil {
+		return op, rootErr
+	}
+	if fault.Is(err, fault.Untrusted) && root.Grant(namespace) == nil {
+		return op, nil // somebody's branch that the root never stood for
+	}
+	if err != nil {
+		return op, err
+	}
+	if s, err := r.View(namespace); err == nil {
+		op.Genesis = s.Genesis
+	}
+	return op, nil
+}
+
+// SetRoots replaces the name, the rule for claims, and the root keys. With more
+// than one key, or a threshold above one, use Propose, Approve and CommitRoot.
+func (r *Registry) SetRoots(ctx context.Context, by By, name string, claims Claims, threshold int, keys ...trust.PublicKey) error {
+	return r.changeRoot(ctx, by, RootOp{Kind: OpRoots, Name: Plain(name, maxName), Claims: claims, Threshold: threshold, Keys: keys})
+}
+
+// Checkpoint vouches for the present tips of namespaces: readers refuse to be
+// shown less, and newcomers need not replay what lies before.
+func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) error {
+	op, err := r.CheckpointOp(ctx, namespaces...)
+	if err != nil {
+		return err
+	}
+	return r.changeRoot(ctx, by, op)
+}
+
+// CheckpointOp returns the operation of Checkpoint, to be proposed.
+func (r *Registry) CheckpointOp(ctx context.Context, namespaces ...string) (RootOp, error) {
+	op := RootOp{Kind: OpCheckpoint}
+	if err := r.Sync(ctx, namespaces...); err != nil {
+		return op, err
+	}
+	list := slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	for _, ns := range list {
+		s, err := r.View(ns)
+		if err != nil {
+			return op, err
+		}
+		op.Checkpoints = append(op.Checkpoints, Checkpoint{Namespace: ns, Seq: s.Seq, Sum: s.Tip, ID: s.At})
+	}
+	if n := len(op.Checkpoints); n == 0 || n > MaxItems {
+		return op, fault.New(fault.Usage, "checkpoint of %d namespaces: want 1 to %d", n, MaxItems)
+	}
+	return op, nil
+}

@@ -1,0 +1,159 @@
+package registry
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// KeyState says what a key of a namespace may do.
+type KeyState string
+
+// The states of a key. A key never comes back from retired or revoked.
+const (
+	KeyActive  KeyState = "active"  // may sign operations and author items
+	KeyRetired KeyState = "retired" // what it signed stays good
+	KeyRevoked KeyState = "revoked" // bad from BadFrom on
+)
+
+// Key is a key of a namespace with its history.
+type Key struct {
+	Public  trust.PublicKey
+	Added   uint64              // the operation that added it
+	By      objects.Fingerprint // who signed that operation; itself for a claim
+	State   KeyState
+	Since   uint64 // the operation that retired or revoked it; 0 while active
+	BadFrom uint64 // revoked: the first operation by it that does not count
+	Reason  string // revoked
+}
+
+func findKey(keys []Key, fp objects.Fingerprint) int {
+	for i := range keys {
+		if keys[i].Public.Fingerprint() == fp {
+			return i
+		}
+	}
+	return -1
+}
+
+const namespacePath = "namespace.yaml"
+
+// encodeNamespace returns namespace.yaml: the head of a namespace's state.
+func encodeNamespace(s *State) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "format: %d\n", FormatVersion)
+	fmt.Fprintf(&b, "registry: %s\n", yamlQuoted(s.Registry.String()))
+	fmt.Fprintf(&b, "namespace: %s\n", yamlQuoted(s.Namespace))
+	fmt.Fprintf(&b, "grant: %d\n", s.Grant)
+	b.WriteString("keys:\n")
+	for i := range s.keys {
+		k := &s.keys[i]
+		fmt.Fprintf(&b, "  - key: %s\n", yamlQuoted(k.Public.Authorized()))
+		fmt.Fprintf(&b, "    added: %d\n", k.Added)
+		fmt.Fprintf(&b, "    by: %s\n", yamlQuoted(k.By.String()))
+		fmt.Fprintf(&b, "    state: %s\n", yamlQuoted(string(k.State)))
+		if k.State != KeyActive {
+			fmt.Fprintf(&b, "    since: %d\n", k.Since)
+		}
+		if k.State == KeyRevoked {
+			fmt.Fprintf(&b, "    bad_from: %d\n", k.BadFrom)
+			fmt.Fprintf(&b, "    reason: %s\n", yamlQuoted(k.Reason))
+		}
+	}
+	return b.Bytes()
+}
+
+type yamlNamespace struct {
+	Format    uint64    `yaml:"format"`
+	Registry  string    `yaml:"registry"`
+	Namespace string    `yaml:"namespace"`
+	Grant     uint64    `yaml:"grant"`
+	Keys      []yamlKey `yaml:"keys"`
+}
+
+type yamlKey struct {
+	Key     string `yaml:"key"`
+	Added   uint64 `yaml:"added"`
+	By      string `yaml:"by"`
+	State   string `yaml:"state"`
+	Since   uint64 `yaml:"since"`
+	BadFrom uint64 `yaml:"bad_from"`
+	Reason  string `yaml:"reason"`
+}
+
+// parseNamespace reads namespace.yaml into a state without catalogue. It accepts
+// only what encodeNamespace gives.
+func parseNamespace(raw []byte) (State, error) {
+	var y yamlNamespace
+	if err := objects.DecodeYAML(raw, 1<<20, &y); err != nil {
+		return State{}, err
+	}
+	if y.Format != FormatVersion {
+		return State{}, newerFormat(y.Format)
+	}
+	s := State{Namespace: y.Namespace, Grant: y.Grant}
+	var err error
+	if s.Registry, err = objects.ParseDigest(y.Registry); err != nil {
+		return State{}, err
+	}
+	if err = CheckNamespace(y.Namespace); err != nil {
+		return State{}, err
+	}
+	for _, k := range y.Keys {
+		key, err := k.key()
+		if err != nil {
+			return State{}, err
+		}
+		if findKey(s.keys, key.Public.Fingerprint()) >= 0 {
+			return State{}, fault.New(fault.Malformed, "%s: key %s is listed twice", namespacePath, key.Public.Fingerprint())
+		}
+		s.keys = append(s.keys, key)
+	}
+	if len(s.keys) == 0 || !bytes.Equal(encodeNamespace(&s), raw) {
+		return State{}, fault.New(fault.Malformed, "%s of %s: is not in its one spelling", namespacePath, y.Namespace)
+	}
+	return s, nil
+}
+
+func (y *yamlKey) key() (k Key, err error) {
+	if k.Public, err = trust.ParsePublicKey(y.Key); err != nil {
+		return k, err
+	}
+	if k.By, err = objects.ParseFingerprint(y.By); err != nil {
+		return k, err
+	}
+	k.Added, k.State, k.Since, k.BadFrom, k.Reason = y.Added, KeyState(y.State), y.Since, y.BadFrom, y.Reason
+	bad := k.Added == 0 || max(k.Added, k.Since, k.BadFrom) > maxCount
+	switch k.State {
+	case KeyActive:
+		bad = bad || k.Since != 0 || k.BadFrom != 0 || k.Reason != ""
+	case KeyRetired:
+		bad = bad || k.Since <= k.Added || k.BadFrom != 0 || k.Reason != ""
+	case KeyRevoked:
+		bad = bad || k.Since <= k.Added || k.BadFrom == 0 || k.BadFrom > k.Since || checkText("reason", k.Reason, MaxReason) != nil
+	default:
+		bad = true
+	}
+	if bad {
+		return k, fault.New(fault.Malformed, "%s: key %s: its history makes no sense", namespacePath, k.Public.Fingerprint())
+	}
+	return k, nil
+}
+
+// AllowedSigners returns the keys of a namespace in the format of ssh-keygen's
+// allowed signers file, so that git verify-commit can check its log. Keys that
+// were revoked are left out; git knows no positions, so it believes a retired
+// key for ever.
+func (s State) AllowedSigners() string {
+	var b strings.Builder
+	for i := range s.keys {
+		if s.keys[i].State != KeyRevoked {
+			fmt.Fprintf(&b, "%s namespaces=\"git\" %s\n", s.Namespace, s.keys[i].Public.Authorized())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,302 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Item is a verified item to be published. Its file goes out byte for byte, its
+// author's signature with it.
+type Item struct {
+	Verified trust.Verified
+	Meta     Meta
+}
+
+// Publication says what to publish.
+type Publication struct {
+	Namespace string
+	Items     []Item
+	By        By     // signs the operations; must hold an active key of the namespace
+	Expect    uint64 // the position that the namespace must be at; 0: any
+	DryRun    bool   // check everything, change nothing
+}
+
+// Receipt tells what a publication did, or with DryRun would do.
+type Receipt struct {
+	Namespace  string
+	Published  []Release
+	Unchanged  []Release // were there already, with the same bytes
+	Claimed    bool      // the namespace was claimed on the way
+	Operations int       // appended to the log
+	Tip        Point     // of the namespace afterwards
+	Tries      int       // 1 unless other publishers were faster
+	DryRun     bool
+}
+
+// Publish appends new versions to a namespace's log: as many operations as
+// needed and one ref update, so that others see all of it or nothing. A version
+// that is there with the same bytes is no error; with other bytes it is
+// (Integrity) and nothing is published. An unclaimed namespace is claimed for the
+// signer's key when the registry allows.
+func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) {
+	entries, raws, err := p.entries()
+	if err != nil {
+		return Receipt{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	job := &publishing{p: p, entries: entries, raws: raws}
+	got, err := r.advance(ctx, change{
+		namespace: p.Namespace, by: p.By, dry: p.DryRun, expect: p.Expect,
+		plan: job.plan, prepare: job.prepare,
+	})
+	if err != nil {
+		return Receipt{}, err
+	}
+	return job.receipt(got)
+}
+
+// entries checks what is to be published and sorts it as it will be appended:
+// by the catalogue's files, so that each operation rewrites few of them.
+func (p *Publication) entries() ([]Entry, map[objects.Digest][]byte, error) {
+	if err := CheckNamespace(p.Namespace); err != nil {
+		return nil, nil, fault.New(fault.Usage, "publish: %w", err)
+	}
+	if len(p.Items) == 0 {
+		return nil, nil, fault.New(fault.Usage, "publish to %s: no items", p.Namespace)
+	}
+	raws := make(map[objects.Digest][]byte, len(p.Items))
+	out := make([]Entry, 0, len(p.Items))
+	for _, item := range p.Items {
+		e, err := p.entry(item)
+		if err != nil {
+			return nil, nil, err
+		}
+		raws[e.Sum] = item.Verified.Item().Raw
+		out = append(out, e)
+	}
+	slices.SortFunc(out, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(shardOf(a.Ref), shardOf(b.Ref)), compareKey(&a, b.Ref.Published(), b.Version))
+	})
+	for i := 1; i < len(out); i++ {
+		if compareKey(&out[i-1], out[i].Ref.Published(), out[i].Version) == 0 {
+			return nil, nil, fault.New(fault.Usage, "publish %s: it is given twice", out[i].Name())
+		}
+	}
+	return out, raws, nil
+}
+
+func (p *Publication) entry(item Item) (Entry, error) {
+	it := item.Verified.Item()
+	e := Entry{Ref: it.Ref, Version: it.Meta.Version, Path: it.Path, Sum: it.Sum, Size: int64(len(it.Raw)),
+		Author: item.Verified.Key().Fingerprint(), Meta: item.Meta}
+	refuse := func(code fault.Code, format string, args ...any) *fault.Error {
+		return fault.New(code, "publish %s: "+format, append([]any{it.Ref}, args...)...)
+	}
+	switch {
+	case it.Ref.ID.Namespace() != p.Namespace || it.Ref.Published() == "":
+		return e, refuse(fault.Usage, "is not of namespace %s", p.Namespace)
+	case item.Verified.Level() != trust.Signed:
+		return e, refuse(fault.Untrusted, "only an item with a signature line of its own can be published").Mend("rye sign %s", it.Ref)
+	case e.Version == "":
+		return e, refuse(fault.Malformed, "has no version").Mend("add a version like 1.0.0 to %s and sign it", it.Path)
+	case objects.DigestOf(it.Raw) != it.Sum:
+		return e, refuse(fault.Integrity, "its bytes changed after it was read")
+	}
+	probe := e
+	probe.Commit = store.SHA1.Hash(store.TypeBlob, nil) // not made yet
+	if err := probe.check(); err != nil {
+		return e, refuse(fault.CodeOf(err), "%w", err)
+	}
+	return e, nil
+}
+
+// publishing is one publication under way. Content commits do not depend on the
+// log, so they are made once, however often the operations are rebuilt.
+type publishing struct {
+	p       Publication
+	entries []Entry
+	raws    map[objects.Digest][]byte
+
+	claims bool
+}
+
+func (j *publishing) plan(s State) ([]Op, error) {
+	var fresh []Entry
+	for i := range j.entries {
+		old, err := s.Entry(j.entries[i].Ref, j.entries[i].Version)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			fresh = append(fresh, j.entries[i])
+		case err != nil:
+			return nil, err
+		case old.Sum != j.entries[i].Sum:
+			return nil, changedVersion(&old, j.entries[i].Sum)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil, nil
+	}
+	var ops []Op
+	if j.claims = s.Seq == 0; j.claims {
+		claim, err := j.claim(s)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, claim)
+	}
+	for list := range slices.Chunk(fresh, MaxItems) {
+		list = slices.Clone(list)
+		slices.SortFunc(list, func(a, b Entry) int { return compareKey(&a, b.Ref.Published(), b.Version) })
+		ops = append(ops, Op{Kind: OpPublish, Items: list})
+	}
+	return ops, nil
+}
+
+// claim returns the first operation of an unclaimed namespace.
+func (j *publishing) claim(s State) (Op, error) {
+	g := s.root.Grant(s.Namespace)
+	if g == nil && s.root.Claims != ClaimsOpen {
+		return Op{}, fault.New(fault.Untrusted, "publish to %s: the root of %q has not granted this namespace to anybody", s.Namespace, s.root.Name).
+			Mend("ask a holder of the root for it, with the key %s", j.p.By.Signer.Public().Authorized())
+	}
+	if g == nil && trust.Reserved(s.Namespace) {
+		return Op{}, fault.New(fault.Denied, "publish to %s: the namespace is reserved and cannot be claimed", s.Namespace)
+	}
+	return Op{Kind: OpClaim, Keys: []KeyGrant{{Public: j.p.By.Signer.Public()}}}, nil
+}
+
+// prepare makes the content commits, once, and puts them into the operations.
+func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []Op) error {
+	at := make(map[string]*Entry, len(j.entries))
+	for i := range j.entries {
+		at[j.entries[i].Name()] = &j.entries[i]
+	}
+	var missing []*Entry
+	for i := range ops {
+		for k := range ops[i].Items {
+			if e := at[ops[i].Items[k].Name()]; e.Commit.IsZero() {
+				missing = append(missing, e)
+			}
+		}
+	}
+	if err := j.makeContent(ctx, p, b, missing); err != nil {
+		return err
+	}
+	for i := range ops {
+		for k := range ops[i].Items {
+			ops[i].Items[k].Commit = at[ops[i].Items[k].Name()].Commit
+		}
+	}
+	return nil
+}
+
+// A content is a content commit with everything below it; the commit is last.
+type content struct {
+	entry   *Entry
+	objects []store.Packed
+	err     error
+}
+
+// makeContent signs and compresses on every processor, because that is most of the
+// work of a large publication.
+func (j *publishing) makeContent(ctx context.Context, p pen, b *store.Batch, list []*Entry) error {
+	ctx, stop := context.WithCancel(ctx)
+	todo, done := make(chan *Entry), make(chan content, 64)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(list)) {
+		workers.Go(func() {
+			for e := range todo {
+				done <- j.content(ctx, p, e)
+			}
+		})
+	}
+	go func() {
+		defer close(done)
+		defer workers.Wait()
+		defer close(todo)
+		for _, e := range list {
+			select {
+			case todo <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	var first error
+	for c := range done { // to the end, so that no goroutine stays behind
+		if first == nil {
+			if first = c.add(b); first != nil {
+				stop()
+			}
+		}
+	}
+	if first == nil {
+		first = context.Cause(ctx)
+	}
+	stop()
+	return first
+}
+
+// add adds the content to a batch and notes its commit in the entry.
+func (c *content) add(b *store.Batch) error {
+	if c.err != nil {
+		return c.err
+	}
+	for _, o := range c.objects {
+		if err := b.AddPacked(o); err != nil {
+			return err
+		}
+		c.entry.Commit = o.ID()
+	}
+	return nil
+}
+
+func (j *publishing) content(ctx context.Context, p pen, e *Entry) (c content) {
+	c.entry = e
+	put := func(t store.Type, data []byte) (store.OID, error) {
+		o, err := p.format.Pack(t, data)
+		c.objects = append(c.objects, o)
+		return o.ID(), err
+	}
+	tree, err := putContent(put, e.Path, j.raws[e.Sum])
+	var raw []byte
+	if err == nil {
+		raw, err = p.commit(ctx, tree, nil, contentMessage(e), p.when(p.now))
+	}
+	if err == nil {
+		_, err = put(store.TypeCommit, raw)
+	}
+	c.err = err
+	return c
+}
+
+// receipt sorts the entries into new and old: new is what has our content commit.
+func (j *publishing) receipt(got advanced) (Receipt, error) {
+	s := got.state
+	out := Receipt{Namespace: j.p.Namespace, Claimed: j.claims, Operations: got.ops, Tip: s.point(), Tries: got.tries, DryRun: j.p.DryRun}
+	for i := range j.entries {
+		e, err := s.Entry(j.entries[i].Ref, j.entries[i].Version)
+		if err != nil {
+			return out, err
+		}
+		mine := e.Commit == j.entries[i].Commit
+		if j.p.DryRun {
+			mine = e.Commit.IsZero()
+		}
+		if mine {
+			out.Published = append(out.Published, s.release(e))
+		} else {
+			out.Unchanged = append(out.Unchanged, s.release(e))
+		}
+	}
+	return out, nil
+}

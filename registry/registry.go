@@ -1,0 +1,221 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// Options say which registry is meant and where what is known of it is kept.
+type Options struct {
+	URL string         // any address that transport.Dial takes
+	ID  objects.Digest // its identity, as pinned; Open refuses the zero value
+
+	CacheDir string // holds <hex id>.git: may be deleted at any time
+	StateDir string // holds <hex id>.yaml: what was verified; never delete it
+
+	Transport transport.Options
+	Offline   bool // never use the network
+
+	// Floors are points that locks hold, by namespace ("" for the root): the
+	// registry must pass through them. Only Seq and Sum count.
+	Floors map[string][]Point
+
+	// AcceptOwners consents to owners that the root put in place of those that
+	// this machine knew: by namespace, the root operation that did it. See OwnerError.
+	AcceptOwners map[string]uint64
+
+	Now func() time.Time // nil: time.Now
+}
+
+// Registry is a registry, as far as this machine has verified it. It is safe for
+// concurrent use, also by several processes; its operations run one at a time.
+type Registry struct {
+	o      Options
+	remote *transport.Remote // nil when offline
+
+	mu     sync.Mutex
+	repo   *store.Repo // nil until the cache exists
+	root   Root
+	spaces map[string]State // as of the last Sync or load
+	stats  Stats
+}
+
+// Stats count what a Registry moved over the network since Open.
+type Stats struct {
+	Fetches  int   // fetches of objects
+	Listings int   // listings of refs
+	Bytes    int64 // received in fetches
+}
+
+// Open returns a pinned registry. It reads nothing yet and uses no network.
+func Open(o Options) (*Registry, error) {
+	if o.ID.IsZero() {
+		return nil, fault.New(fault.Untrusted, "open registry %s: it was not pinned", clip(o.URL)).Mend("rye registry add %s", o.URL)
+	}
+	if o.CacheDir == "" || o.StateDir == "" {
+		return nil, fault.New(fault.Usage, "open registry: no directory for its cache or for what was verified")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	r := &Registry{o: o, spaces: map[string]State{}}
+	if !o.Offline {
+		var err error
+		if r.remote, err = transport.Dial(o.URL, o.Transport); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Close ends connections and gives back files.
+func (r *Registry) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	if r.remote != nil {
+		errs = append(errs, r.remote.Close())
+	}
+	if r.repo != nil {
+		errs = append(errs, r.repo.Close())
+		r.repo = nil
+	}
+	return errors.Join(errs...)
+}
+
+// ID returns the identity that was pinned.
+func (r *Registry) ID() objects.Digest { return r.o.ID }
+
+// URL returns the address that the registry was opened with.
+func (r *Registry) URL() string { return r.o.URL }
+
+// Stats returns what was moved over the network so far.
+func (r *Registry) Stats() Stats {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stats
+}
+
+// Identity is what a registry says it is: what a person is shown before it is
+// pinned, and what trust.Store.PinRegistry is given.
+type Identity struct {
+	ID         objects.Digest
+	Name       string
+	Claims     Claims
+	Threshold  int
+	Roots      []trust.PublicKey
+	Seq        uint64 // operations of the root
+	Namespaces int    // granted
+	Created    time.Time
+}
+
+func identityOf(r Root, created time.Time) Identity {
+	return Identity{ID: r.ID, Name: r.Name, Claims: r.Claims, Threshold: r.Threshold, Roots: r.Keys,
+		Seq: r.Seq, Namespaces: len(r.grants), Created: created}
+}
+
+// Contact reads the root of the registry at a URL and verifies it against
+// itself, which proves that it is one thing and not whose it is: to believe that
+// is the caller's decision. tmp is a directory for what is fetched meanwhile; ""
+// is the system's.
+func Contact(ctx context.Context, url, tmp string, o transport.Options) (Identity, error) {
+	o.ReadOnly = true
+	remote, err := transport.Dial(url, o)
+	if err != nil {
+		return Identity{}, err
+	}
+	defer remote.Close()
+	dir, err := os.MkdirTemp(tmp, "rye-contact-*")
+	if err != nil {
+		return Identity{}, fault.New(fault.Failed, "contact %s: %w", remote, err)
+	}
+	defer os.RemoveAll(dir)
+	repo, err := store.Init(filepath.Join(dir, "contact.git"), "refs/heads/main")
+	if err != nil {
+		return Identity{}, err
+	}
+	defer repo.Close()
+	refs, err := remote.Refs(ctx, mainBranch)
+	if err != nil {
+		return Identity{}, err
+	}
+	tip := refs[mainBranch]
+	if tip.IsZero() {
+		return Identity{}, noRegistry(remote.String())
+	}
+	q, _, err := remote.Fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly})
+	if err != nil {
+		return Identity{}, err
+	}
+	defer q.Discard()
+	raws, _, err := readLine(ctx, &q.Reader, tip, store.OID{})
+	if err != nil {
+		return Identity{}, err
+	}
+	root, ops, err := replayRoot(Root{}, raws, time.Now(), repo.Format())
+	if err != nil {
+		return Identity{}, err
+	}
+	return identityOf(root, ops[0].Time), nil
+}
+
+func noRegistry(url string) error {
+	return fault.New(fault.NotFound, "%s: holds no registry (there is no branch main)", url).
+		Mend("rye registry init %s", url)
+}
+
+const (
+	mainBranch   = "refs/heads/main"
+	branchPrefix = "refs/heads/ns/"
+	commitsOnly  = "tree:0" // a replay needs no trees: the state is in the messages
+)
+
+// branchOf returns the branch of a namespace, "" being the root.
+func branchOf(namespace string) string {
+	if namespace == "" {
+		return mainBranch
+	}
+	return branchPrefix + namespace
+}
+
+// cacheDir returns the directory of the registry's cache repository.
+func (r *Registry) cacheDir() string { return filepath.Join(r.o.CacheDir, r.o.ID.Hex()+".git") }
+
+// reading returns the cache repository, nil when there is none.
+func (r *Registry) reading() *store.Repo {
+	if r.repo == nil {
+		if repo, err := store.Open(r.cacheDir()); err == nil {
+			r.repo = repo
+		}
+	}
+	return r.repo
+}
+
+// writing returns the cache repository and makes it when there is none.
+func (r *Registry) writing() (*store.Repo, error) {
+	if repo := r.reading(); repo != nil {
+		return repo, nil
+	}
+	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
+		return nil, fault.New(fault.Failed, "make the cache of registry %s: %w", r.o.ID, err)
+	}
+	repo, err := store.Init(r.cacheDir(), "refs/heads/main")
+	if fault.Is(err, fault.Conflict) { // another process was first
+		repo, err = store.Open(r.cacheDir())
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.repo = repo
+	return repo, nil
+}

@@ -1,0 +1,351 @@
+package registry
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Root is the state of a registry's root after an operation: who holds it, and
+// whose the namespaces are. A Root is never changed; Apply returns another. The
+// zero value is the root before its genesis.
+type Root struct {
+	ID        objects.Digest // identity of the registry: the SHA-256 of the raw genesis
+	Name      string
+	Claims    Claims
+	Threshold int
+	Keys      []trust.PublicKey // read-only
+
+	Seq  uint64
+	Tip  objects.Digest // of the raw commit at Seq
+	At   store.OID      // its address
+	Time time.Time
+
+	grants []*Grant // sorted by namespace
+}
+
+// Grant is the root's word on a namespace.
+type Grant struct {
+	Namespace  string
+	Keys       []trust.PublicKey // the owners; read-only
+	Genesis    objects.Digest    // the claim that is meant; zero when any claim by an owner is
+	Since      uint64            // the root operation that granted
+	Checkpoint *Checkpoint       // the newest; nil when there is none
+
+	file  []byte
+	sum   objects.Digest
+	older *Grant
+}
+
+// Grant returns what the root now says about a namespace, nil when nothing.
+func (r Root) Grant(namespace string) *Grant {
+	if i, ok := r.find(namespace); ok {
+		return r.grants[i]
+	}
+	return nil
+}
+
+// Grants returns every grant, sorted by namespace.
+func (r Root) Grants() []*Grant { return slices.Clone(r.grants) }
+
+// grantAt returns what the root said at a position.
+func (r Root) grantAt(namespace string, seq uint64) *Grant {
+	g := r.Grant(namespace)
+	for g != nil && g.Since > seq {
+		g = g.older
+	}
+	return g
+}
+
+func (r Root) find(namespace string) (int, bool) {
+	return slices.BinarySearchFunc(r.grants, namespace, func(g *Grant, ns string) int {
+		return strings.Compare(g.Namespace, ns)
+	})
+}
+
+func (r Root) isRoot(k trust.PublicKey) bool { return slices.Contains(r.Keys, k) }
+
+// admits refuses a namespace whose genesis the newest root does not stand for.
+// claimant signed that genesis.
+func (r Root) admits(namespace string, genesis objects.Digest, claimant trust.PublicKey) error {
+	g := r.Grant(namespace)
+	switch {
+	case g == nil && r.Claims == ClaimsOpen:
+		return nil
+	case g == nil:
+		return fault.New(fault.Untrusted, "namespace %s: the root of %q has not granted it to anybody", namespace, r.Name)
+	case !g.Genesis.IsZero() && g.Genesis != genesis:
+		return fault.New(fault.Untrusted, "namespace %s: its log begins with %s, the root names %s", namespace, genesis, g.Genesis)
+	case g.Genesis.IsZero() && !slices.Contains(g.Keys, claimant):
+		return fault.New(fault.Untrusted, "namespace %s: claimed by %s, which is not a key that the root granted it to", namespace, claimant.Fingerprint())
+	}
+	return nil
+}
+
+// Apply returns the root after an operation. It refuses whatever the root keys
+// of r, in the required number, did not agree to. Pure.
+func (r Root) Apply(op RootOp) (Root, error) {
+	next, err := r.step(op)
+	if err != nil {
+		return Root{}, fmt.Errorf("operation %d of the root: %w", op.Seq, err)
+	}
+	if got := next.Digest(); got != op.State {
+		return Root{}, fault.New(fault.Integrity, "operation %d of the root: states %s, applying it gives %s", op.Seq, op.State, got)
+	}
+	return next, nil
+}
+
+// step is Apply without the comparison of states.
+func (r Root) step(op RootOp) (Root, error) {
+	if err := r.checkLink(op); err != nil {
+		return Root{}, err
+	}
+	if err := r.checkAgreement(op); err != nil {
+		return Root{}, err
+	}
+	next := r
+	err := next.change(op)
+	return next, err
+}
+
+// change is what an operation does, without judging it.
+func (r *Root) change(op RootOp) error {
+	r.Seq, r.Tip, r.At, r.Time = op.Seq, op.Sum, op.ID, op.Time
+	switch op.Kind {
+	case OpGenesis:
+		r.ID = op.Sum
+		fallthrough
+	case OpRoots:
+		r.Name, r.Claims, r.Threshold, r.Keys = op.Name, op.Claims, op.Threshold, op.Keys
+	case OpGrant:
+		r.grant(op)
+	case OpCheckpoint:
+		for i := range op.Checkpoints {
+			if err := r.checkpoint(&op.Checkpoints[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r Root) checkLink(op RootOp) error {
+	if op.Signer.IsZero() {
+		return fault.New(fault.Untrusted, "is not signed")
+	}
+	if op.Seq != r.Seq+1 {
+		return fault.New(fault.Malformed, "position %d follows %d", op.Seq, r.Seq)
+	}
+	if op.Time.Before(r.Time) {
+		return fault.New(fault.Malformed, "dated %s, before the operation before it", op.Time.Format(timeLayout))
+	}
+	if op.Kind == OpGenesis {
+		return nil
+	}
+	if op.Registry != r.ID {
+		return fault.New(fault.Integrity, "belongs to registry %s, not %s", op.Registry, r.ID)
+	}
+	if op.Prev != r.Tip {
+		return fault.New(fault.Integrity, "follows %s, not %s", op.Prev, r.Tip)
+	}
+	if len(op.Parents) != 1 || op.Parents[0] != r.At {
+		return fault.New(fault.Malformed, "its parent is not the operation before it")
+	}
+	return nil
+}
+
+// checkAgreement counts the root keys that signed or approved. A genesis is
+// judged by its own set. A key that becomes root must have signed too.
+func (r Root) checkAgreement(op RootOp) error {
+	held, threshold := r.Keys, r.Threshold
+	if op.Kind == OpGenesis {
+		held, threshold = op.Keys, op.Threshold
+	}
+	if !slices.Contains(held, op.Signer) {
+		return fault.New(fault.Untrusted, "signed by %s, which is not a root key", op.Signer.Fingerprint())
+	}
+	known := slices.Clone(held)
+	if op.Kind == OpRoots {
+		known = append(known, op.Keys...)
+	}
+	agreed := []trust.PublicKey{op.Signer}
+	msg := op.ApprovalMessage()
+	for _, a := range op.Approvals {
+		i := slices.IndexFunc(known, func(k trust.PublicKey) bool { return k.Fingerprint() == a.Key })
+		switch {
+		case i < 0:
+			return fault.New(fault.Untrusted, "approved by %s, which is not a root key", a.Key)
+		case known[i] == op.Signer:
+			return fault.New(fault.Untrusted, "key %s counts once, however often it signs", a.Key)
+		case !known[i].Verify(msg, a.Sig):
+			return fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)
+		}
+		agreed = append(agreed, known[i])
+	}
+	n := 0
+	for _, k := range agreed {
+		if slices.Contains(held, k) {
+			n++
+		}
+	}
+	if n < threshold {
+		return fault.New(fault.Untrusted, "%d of %d root keys agreed, %d must", n, len(held), threshold)
+	}
+	if op.Kind == OpGenesis || op.Kind == OpRoots {
+		for _, k := range op.Keys {
+			if !slices.Contains(agreed, k) && (op.Kind == OpGenesis || !slices.Contains(held, k)) {
+				return fault.New(fault.Untrusted, "key %s becomes a root key without having signed", k.Fingerprint())
+			}
+		}
+	}
+	return nil
+}
+
+// grant sets the owners of a namespace, on a copy of the list.
+func (r *Root) grant(op RootOp) {
+	g := &Grant{Namespace: op.Namespace, Keys: op.Keys, Genesis: op.Genesis, Since: op.Seq}
+	i, found := r.find(op.Namespace)
+	if !found {
+		g.seal()
+		r.grants = slices.Insert(slices.Clone(r.grants), i, g)
+		return
+	}
+	g.older = r.grants[i]
+	if !g.Genesis.IsZero() && g.Genesis == g.older.Genesis {
+		g.Checkpoint = g.older.Checkpoint
+	}
+	g.seal()
+	r.grants = slices.Clone(r.grants)
+	r.grants[i] = g
+}
+
+func (r *Root) checkpoint(c *Checkpoint) error {
+	i, found := r.find(c.Namespace)
+	if !found {
+		return fault.New(fault.NotFound, "checkpoint of %s: the root has not granted it", c.Namespace)
+	}
+	g := *r.grants[i]
+	if g.Checkpoint != nil && g.Checkpoint.Seq >= c.Seq {
+		return fault.New(fault.Rollback, "checkpoint of %s at %d: the last one was at %d", c.Namespace, c.Seq, g.Checkpoint.Seq)
+	}
+	g.Checkpoint = c
+	g.seal()
+	r.grants = slices.Clone(r.grants)
+	r.grants[i] = &g
+	return nil
+}
+
+// Paths of the root's tree.
+const (
+	registryPath = "registry.yaml"
+	readmePath   = "README.md"
+)
+
+// grantPath returns namespaces/<2 hex of sha256(namespace)>/<namespace>.yaml.
+func grantPath(namespace string) string {
+	sum := sha256.Sum256([]byte(namespace))
+	return fmt.Sprintf("namespaces/%02x/%s.yaml", sum[0], namespace)
+}
+
+// seal writes the grant's file.
+func (g *Grant) seal() {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "format: %d\n", FormatVersion)
+	fmt.Fprintf(&b, "namespace: %s\n", yamlQuoted(g.Namespace))
+	fmt.Fprintf(&b, "since: %d\n", g.Since)
+	b.WriteString("keys:\n")
+	for _, k := range g.Keys {
+		fmt.Fprintf(&b, "  - %s\n", yamlQuoted(k.Authorized()))
+	}
+	if !g.Genesis.IsZero() {
+		fmt.Fprintf(&b, "genesis: %s\n", yamlQuoted(g.Genesis.String()))
+	}
+	if c := g.Checkpoint; c != nil {
+		fmt.Fprintf(&b, "checkpoint:\n  seq: %d\n  sha256: %s\n  commit: %s\n",
+			c.Seq, yamlQuoted(c.Sum.String()), yamlQuoted(c.ID.String()))
+	}
+	g.file = b.Bytes()
+	g.sum = objects.DigestOf(g.file)
+}
+
+func (r *Root) encodeRegistry() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "format: %d\n", FormatVersion)
+	fmt.Fprintf(&b, "name: %s\n", yamlQuoted(r.Name))
+	fmt.Fprintf(&b, "claims: %s\n", yamlQuoted(string(r.Claims)))
+	fmt.Fprintf(&b, "threshold: %d\n", r.Threshold)
+	b.WriteString("roots:\n")
+	for _, k := range r.Keys {
+		fmt.Fprintf(&b, "  - %s\n", yamlQuoted(k.Authorized()))
+	}
+	return b.Bytes()
+}
+
+// readme is fixed by the format, so that no text can be slipped in beside the
+// state, and a reader can tell the tree's id without fetching it.
+const readme = `# %s
+
+This repository is a registry of rye: directives, tools and knowledge for
+agents, signed by their authors.
+
+- ` + "`main`" + ` says who holds the registry and whose each namespace is.
+- ` + "`ns/<namespace>`" + ` is that namespace's log: ` + "`git log --first-parent`" + ` reads like
+  a change log, and every operation is signed.
+- ` + "`catalogue/`" + ` in a namespace's tree lists every version with the SHA-256 of its
+  file and the commit that holds it: ` + "`git show <commit>:<path>`" + `.
+
+Use it with ` + "`rye registry add <url>`" + `, then ` + "`rye add <namespace>/<kind>/<name>`" + `.
+Do not commit here by hand: readers refuse a log with a foreign commit. Protect
+the branches against force pushes and deletion.
+`
+
+// Encode returns the files of the root's tree by path.
+func (r Root) Encode() map[string][]byte {
+	out := map[string][]byte{
+		registryPath: r.encodeRegistry(),
+		readmePath:   fmt.Appendf(nil, readme, r.Name),
+	}
+	for _, g := range r.grants {
+		out[grantPath(g.Namespace)] = g.file
+	}
+	return out
+}
+
+// Digest returns the SHA-256 of the tree's listing: see docs/format/registry.md.
+func (r Root) Digest() objects.Digest {
+	sums := make([]fileSum, 0, len(r.grants)+2)
+	sums = append(sums, fileSum{readmePath, objects.DigestOf(fmt.Appendf(nil, readme, r.Name))},
+		fileSum{registryPath, objects.DigestOf(r.encodeRegistry())})
+	for _, g := range r.grants {
+		sums = append(sums, fileSum{grantPath(g.Namespace), g.sum})
+	}
+	return objects.DigestOf(listing(sums))
+}
+
+// A fileSum is one line of a listing.
+type fileSum struct {
+	path string
+	sum  objects.Digest
+}
+
+// listing returns "<64 hex>  <path>\n" lines sorted by path: what sha256sum
+// prints for the files of a checkout, and can check.
+func listing(sums []fileSum) []byte {
+	slices.SortFunc(sums, func(a, b fileSum) int { return strings.Compare(a.path, b.path) })
+	b := make([]byte, 0, 90*len(sums))
+	for _, s := range sums {
+		b = append(b, s.sum.Hex()...)
+		b = append(b, ' ', ' ')
+		b = append(b, s.path...)
+		b = append(b, '\n')
+	}
+	return b
+}

@@ -1,0 +1,188 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// Point is a place in a log that was verified: a floor under what a registry may
+// show afterwards. Locks hold points too.
+type Point struct {
+	Genesis objects.Digest // raw claim; zero for the root, whose genesis is the registry's identity
+	Seq     uint64
+	Tip     store.OID
+	Sum     objects.Digest // of the raw commit at Seq
+	Grant   uint64         // of the state at Seq
+}
+
+// memory is what this machine has verified of one registry: a small file in the
+// state directory, durable, and never a cache. Without it an attacker could show
+// an older registry, or another, and nobody would notice.
+type memory struct {
+	Root       Point
+	Namespaces map[string]Point
+}
+
+type yamlMemory struct {
+	Format     uint64               `yaml:"format"`
+	ID         string               `yaml:"id"`
+	URL        string               `yaml:"url"` // where it was last met; advisory
+	Root       yamlPoint            `yaml:"root"`
+	Namespaces map[string]yamlPoint `yaml:"namespaces"`
+}
+
+type yamlPoint struct {
+	Genesis string `yaml:"genesis,omitempty"`
+	Seq     uint64 `yaml:"seq"`
+	Tip     string `yaml:"tip"`
+	SHA256  string `yaml:"sha256"`
+	Grant   uint64 `yaml:"grant,omitempty"`
+}
+
+func (p Point) yaml() yamlPoint {
+	y := yamlPoint{Seq: p.Seq, Tip: p.Tip.String(), SHA256: p.Sum.String(), Grant: p.Grant}
+	if !p.Genesis.IsZero() {
+		y.Genesis = p.Genesis.String()
+	}
+	return y
+}
+
+func (y yamlPoint) point() (p Point, err error) {
+	p.Seq, p.Grant = y.Seq, y.Grant
+	if y.Genesis != "" {
+		if p.Genesis, err = objects.ParseDigest(y.Genesis); err != nil {
+			return p, err
+		}
+	}
+	if p.Tip, err = store.ParseOID(y.Tip); err != nil {
+		return p, err
+	}
+	if p.Sum, err = objects.ParseDigest(y.SHA256); err == nil && p.Seq == 0 {
+		err = fault.New(fault.Malformed, "position 0")
+	}
+	return p, err
+}
+
+// memoryPath returns <dir>/<64 hex of the identity>.yaml.
+func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir, id.Hex()+".yaml") }
+
+// readMemory returns what was verified of a registry; nothing yet is no error.
+// A file that cannot be read is one: forgetting would open the way back.
+func readMemory(dir string, id objects.Digest) (memory, error) {
+	m := memory{Namespaces: map[string]Point{}}
+	path := memoryPath(dir, id)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, fault.New(fault.Failed, "read what was verified of the registry: %w", err)
+	}
+	var y yamlMemory
+	err = objects.DecodeYAML(raw, 16<<20, &y)
+	if err == nil && (y.Format != FormatVersion || y.ID != id.String()) {
+		err = fault.New(fault.Malformed, "it is of format %d, about %q", y.Format, clip(y.ID))
+	}
+	if err == nil {
+		m.Root, err = y.Root.point()
+	}
+	for ns, p := range y.Namespaces {
+		if err == nil {
+			m.Namespaces[ns], err = p.point()
+		}
+	}
+	if err != nil {
+		return m, fault.New(fault.Integrity, "read what was verified of the registry, %s: %w", path, err).
+			Mend("look at the file; removing it makes rye trust the registry anew, as on first contact")
+	}
+	return m, nil
+}
+
+func (m memory) write(dir, url string, id objects.Digest) error {
+	y := yamlMemory{Format: FormatVersion, ID: id.String(), URL: url, Root: m.Root.yaml(), Namespaces: map[string]yamlPoint{}}
+	for ns, p := range m.Namespaces {
+		y.Namespaces[ns] = p.yaml()
+	}
+	raw, err := objects.EncodeYAML(y)
+	if err != nil {
+		return err
+	}
+	return place.File(memoryPath(dir, id), raw, 0o600)
+}
+
+// remember moves the memory forward, never back, whatever other processes do
+// meanwhile. namespace "" is the root.
+func (r *Registry) remember(ctx context.Context, namespace string, p Point) error {
+	if err := os.MkdirAll(r.o.StateDir, 0o700); err != nil {
+		return fault.New(fault.Failed, "remember what was verified: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute,
+		fault.New(fault.Conflict, "remember what was verified: another process has held the lock for a minute"))
+	defer cancel()
+	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return err
+	}
+	old := m.Root
+	if namespace != "" {
+		old = m.Namespaces[namespace]
+	}
+	if old.Seq > p.Seq || old == p {
+		return nil // somebody got further meanwhile; the logs are compared at the next sync
+	}
+	if old.Seq == p.Seq && old.Sum != p.Sum {
+		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", logName(namespace))
+	}
+	if namespace == "" {
+		m.Root = p
+	} else {
+		m.Namespaces[namespace] = p
+	}
+	return m.write(r.o.StateDir, r.o.URL, r.o.ID)
+}
+
+// logName names a log for people.
+func logName(namespace string) string {
+	if namespace == "" {
+		return "root of the registry"
+	}
+	return "namespace " + namespace
+}
+
+// keepEvidence stores both of two signed commits that contradict each other, as
+// raw commits. Their signatures speak for themselves, to anybody.
+func (r *Registry) keepEvidence(namespace string, seq uint64, raws ...[]byte) (string, error) {
+	name := namespace
+	if name == "" {
+		name = "main"
+	}
+	dir := filepath.Join(r.o.StateDir, r.o.ID.Hex()+".evidence")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fault.New(fault.Failed, "keep evidence: %w", err)
+	}
+	for _, raw := range raws {
+		path := filepath.Join(dir, fmt.Sprintf("%s-%d-%s.commit", name, seq, objects.DigestOf(raw).Hex()))
+		if _, err := os.Stat(path); err == nil {
+			continue
+		}
+		if err := place.File(path, raw, 0o600); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}

@@ -1,0 +1,329 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// View returns the state of a namespace as it was last synced, without network.
+// Never synced: NotFound (Offline when offline).
+func (r *Registry) View(namespace string) (State, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view(namespace)
+}
+
+func (r *Registry) view(namespace string) (State, error) {
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return State{}, err
+	}
+	s, err := r.load(namespace, m)
+	if err != nil && r.remote == nil {
+		err = r.notAtHand(err)
+	}
+	return s, err
+}
+
+// Root returns the root as it was last synced, without network.
+func (r *Registry) Root(ctx context.Context) (Root, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return Root{}, err
+	}
+	return r.loadRoot(ctx, m)
+}
+
+// Versions returns every version of an item as last synced, oldest first.
+func (r *Registry) Versions(ref objects.Ref) ([]Entry, error) {
+	s, err := r.View(ref.ID.Namespace())
+	if err != nil {
+		return nil, err
+	}
+	return s.Versions(ref)
+}
+
+// Select returns the newest version of an item that a range allows, as last
+// synced. Yanked and revoked versions are passed over, pre-releases too unless
+// the range names one. What is there but may not be taken is told apart from
+// what is not there (NotFound): only revoked (Revoked), else Conflict.
+func (r *Registry) Select(ref objects.Ref, want objects.Range) (Release, error) {
+	s, err := r.View(ref.ID.Namespace())
+	if err != nil {
+		return Release{}, err
+	}
+	return s.Select(ref, want)
+}
+
+// Release returns one version of an item whatever its status, as a lock needs it.
+func (r *Registry) Release(ref objects.Ref, version string) (Release, error) {
+	s, err := r.View(ref.ID.Namespace())
+	if err != nil {
+		return Release{}, err
+	}
+	e, err := s.Entry(ref, version)
+	return s.release(e), err
+}
+
+// Select chooses among the versions of one state: see Registry.Select.
+func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
+	list, err := s.Versions(ref)
+	if err != nil {
+		return Release{}, err
+	}
+	var refused Entry
+	for i := len(list) - 1; i >= 0; i-- {
+		e := list[i]
+		v, err := objects.ParseVersion(e.Version)
+		if err != nil || !want.Allows(v) {
+			continue
+		}
+		if e.Status == StatusOK || e.Status == StatusDeprecated {
+			return s.release(e), nil
+		}
+		if refused.Version == "" || refused.Status == StatusRevoked {
+			refused = e
+		}
+	}
+	switch {
+	case len(list) == 0:
+		return Release{}, fault.New(fault.NotFound, "%s: namespace %s has published nothing of this name", ref.Published(), s.Namespace)
+	case refused.Status == StatusRevoked:
+		return Release{}, fault.New(fault.Revoked, "%s: was revoked: %s", refused.Name(), refused.Reason)
+	case refused.Status == StatusYanked:
+		return Release{}, fault.New(fault.Conflict, "%s: was yanked: %s", refused.Name(), refused.Reason).
+			Mend("ask for another range; locks that have it keep working")
+	}
+	return Release{}, fault.New(fault.Conflict, "%s: no version fits %s; the newest is %s", ref.Published(), want, list[len(list)-1].Version)
+}
+
+func (s State) release(e Entry) Release {
+	return Release{Entry: e, Registry: s.Registry, Namespace: s.Namespace, Genesis: s.Genesis, Tip: s.point()}
+}
+
+// Binding says to whom a registry gives a namespace: what trust.Store.
+// BindNamespace is to be told, by the caller.
+type Binding struct {
+	Namespace string
+	Registry  objects.Digest
+	Genesis   objects.Digest
+	Keys      []Key // in the order in which they were added
+}
+
+// Binding returns the keys of a namespace as last synced.
+func (r *Registry) Binding(namespace string) (Binding, error) {
+	s, err := r.View(namespace)
+	if err != nil {
+		return Binding{}, err
+	}
+	return Binding{Namespace: namespace, Registry: s.Registry, Genesis: s.Genesis, Keys: s.Keys()}, nil
+}
+
+// Bound returns the keys in the terms of the trust store, which knows no
+// positions. A key that was revoked from some position on may have published good
+// items before it: then it is bound as retired, counting for content that the log
+// vouches for and nothing else; what it published later is in Revoked, to be
+// denied by digest. A key of which nothing counts is bound as revoked.
+func (b Binding) Bound() []trust.BoundKey {
+	out := make([]trust.BoundKey, len(b.Keys))
+	for i, k := range b.Keys {
+		state := trust.Current
+		switch {
+		case k.State == KeyRevoked && k.BadFrom <= k.Added+1:
+			state = trust.Revoked
+		case k.State != KeyActive:
+			state = trust.Retired
+		}
+		out[i] = trust.BoundKey{Key: k.Public, State: state}
+	}
+	return out
+}
+
+// Revoked returns every revoked version of a namespace as last synced: their Sum
+// is what trust.Store.DenyDigest is to be told, by the caller, so that they are
+// refused wherever they are met, without the registry.
+func (r *Registry) Revoked(namespace string) ([]Entry, error) {
+	s, err := r.View(namespace)
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	err = s.Entries(func(e Entry) error {
+		if e.Status == StatusRevoked {
+			out = append(out, e)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// Fetched is the file of a release, checked against the log. It is not believed
+// yet: its author's signature is for trust.Verify, with the scope's Logged set
+// to the release's Sum.
+type Fetched struct {
+	Release
+	Raw []byte // read-only
+
+	repo *store.Repo
+}
+
+// Fetch brings the file of a release: from the cache, else by one fetch of its
+// content commit. Codes: Revoked when it was revoked, Network when the registry
+// does not hold what its log promises, Offline when offline and not at hand,
+// Integrity or Malformed when it is not what the log states.
+func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rel.Registry != r.o.ID {
+		return nil, fault.New(fault.Integrity, "fetch %s: it is a release of registry %s, not of %s", rel.Name(), rel.Registry, r.o.ID)
+	}
+	if rel.Status == StatusRevoked {
+		return nil, fault.New(fault.Revoked, "fetch %s: was revoked: %s", rel.Name(), rel.Reason)
+	}
+	if repo := r.reading(); repo != nil && repo.Has(rel.Commit) {
+		raw, _, err := readContent(&repo.Reader, &rel.Entry)
+		if err == nil || !fault.Is(err, fault.NotFound) {
+			return &Fetched{rel, raw, repo}, err
+		}
+		// A filtered fetch brought the commit without its tree.
+	}
+	if r.remote == nil {
+		return nil, fault.New(fault.Offline, "offline: %s (content %s, %s) is not at hand", rel.Name(), rel.Commit, rel.Sum).
+			Mend("rye fetch, once with network")
+	}
+	return r.download(ctx, rel)
+}
+
+func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) {
+	repo, err := r.writing()
+	if err != nil {
+		return nil, err
+	}
+	q, st, err := r.remote.Fetch(ctx, repo, []store.OID{rel.Commit}, nil, transport.FetchOptions{Limits: contentLimits})
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.Network, "fetch %s: the registry does not hold its content %s, which its log promises: %w", rel.Name(), rel.Commit, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer q.Discard()
+	r.stats.Fetches++
+	r.stats.Bytes += st.Bytes
+	raw, _, err := readContent(&q.Reader, &rel.Entry)
+	if fault.Is(err, fault.NotFound) {
+		return nil, fault.New(fault.Network, "fetch %s: the registry sent less than its log promises: %w", rel.Name(), err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := q.Accept(ctx, rel.Commit); err != nil {
+		return nil, err
+	}
+	defer q.Release()
+	if err := moveRef(ctx, repo, contentRef(rel.Sum), rel.Commit); err != nil {
+		return nil, err
+	}
+	return &Fetched{rel, raw, repo}, nil
+}
+
+// contentLimits fit one item with the trees above it.
+var contentLimits = store.Limits{Objects: 64, Bytes: MaxItemSize + 1<<20, Object: MaxItemSize, Total: MaxItemSize + 1<<20}
+
+// contentRef keeps fetched content from being collected.
+func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.Hex() }
+
+// CopyTo copies the content commit into a repository and points ref at it, when
+// it does not already. It returns the commit's id.
+func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
+	b := repo.NewBatch()
+	defer b.Discard()
+	put := func(t store.Type, data []byte) (store.OID, error) {
+		if id := repo.Format().Hash(t, data); repo.Has(id) {
+			return id, nil
+		}
+		return b.Add(t, data)
+	}
+	raw, c, err := readContent(&f.repo.Reader, &f.Entry)
+	if err != nil {
+		return store.OID{}, err
+	}
+	tree, err := putContent(put, f.Path, raw)
+	if err != nil {
+		return store.OID{}, err
+	}
+	id, err := put(store.TypeCommit, c.Raw)
+	if err != nil {
+		return store.OID{}, err
+	}
+	if tree != c.Tree || id != f.Commit {
+		return store.OID{}, fault.New(fault.Conflict, "copy %s: the repository names objects by %s, the registry does not", f.Name(), repo.Format())
+	}
+	if err := b.Flush(ctx); err != nil {
+		return store.OID{}, err
+	}
+	defer b.Release()
+	return id, moveRef(ctx, repo, ref, id)
+}
+
+// History returns the operations of a namespace as last synced ("" for the
+// root's), newest first, at most limit (0: all).
+func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return nil, err
+	}
+	p := m.Root
+	if namespace != "" {
+		p = m.Namespaces[namespace]
+	}
+	repo := r.reading()
+	if p.Seq == 0 || repo == nil {
+		return nil, fault.New(fault.NotFound, "history of the %s: was never synced", logName(namespace)).Mend("rye fetch")
+	}
+	var out []LogEntry
+	want := p.Sum
+	for id := p.Tip; !id.IsZero() && (limit == 0 || len(out) < limit); {
+		raw, parent, err := readCommit(&repo.Reader, id)
+		if cutOff(err) && len(out) > 0 {
+			break // the cache begins at a checkpoint
+		}
+		if err != nil {
+			return nil, err
+		}
+		if objects.DigestOf(raw) != want {
+			return nil, fault.New(fault.Integrity, "history of the %s: commit %s is not the one that was verified", logName(namespace), id)
+		}
+		e, prev, err := logEntry(namespace, raw)
+		if err != nil {
+			return nil, fmt.Errorf("history of the %s: %w", logName(namespace), err)
+		}
+		out = append(out, e)
+		id, want = parent, prev
+	}
+	return out, nil
+}
+
+func logEntry(namespace string, raw []byte) (LogEntry, objects.Digest, error) {
+	if namespace == "" {
+		op, err := ParseRootOp(raw)
+		return LogEntry{Seq: op.Seq, Kind: op.Kind, Time: op.Time, Signer: op.Signer.Fingerprint(),
+			Text: op.Subject(), Commit: op.ID, Sum: op.Sum}, op.Prev, err
+	}
+	op, err := ParseOp(raw)
+	e := LogEntry{Seq: op.Seq, Kind: op.Kind, Time: op.Time, Signer: op.Signer.Fingerprint(),
+		Text: op.Subject(), Reason: op.Reason, Commit: op.ID, Sum: op.Sum}
+	for i := range op.Items {
+		e.Items = append(e.Items, op.Items[i].Name())
+	}
+	return e, op.Prev, err
+}

@@ -1,0 +1,363 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// An OwnerError says that the root of a registry put other owners in the place
+// of those that this machine knew (code Untrusted). Show Keys to a person; with
+// consent, open the registry with AcceptOwners[Namespace] = Grant.
+type OwnerError struct {
+	Namespace string
+	Grant     uint64            // the root operation that did it
+	Keys      []trust.PublicKey // active keys of the namespace now
+}
+
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("namespace %s: the root of its registry gave it to other owners (root operation %d)", e.Namespace, e.Grant)
+}
+
+// Sync verifies what is new in the root and in these namespaces, and remembers
+// it. When nothing is new that is one listing of refs. What is refused changes
+// nothing: no ref, no memory. A namespace that nobody has claimed is no error.
+//
+// Codes: Rollback when the registry shows less than before, Fork when it shows
+// another history (both tips are kept as evidence), Untrusted when its identity
+// or a namespace's owners changed, else those of Apply; Network; Offline when
+// offline and a namespace was never synced.
+func (r *Registry) Sync(ctx context.Context, namespaces ...string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sync(ctx, namespaces...)
+}
+
+func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
+	for _, ns := range namespaces {
+		if err := CheckNamespace(ns); err != nil {
+			return fault.New(fault.Usage, "sync: %w", err)
+		}
+	}
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return err
+	}
+	if r.remote == nil {
+		return r.syncOffline(ctx, m, namespaces)
+	}
+	prefixes := []string{mainBranch}
+	for _, ns := range namespaces {
+		prefixes = append(prefixes, branchOf(ns))
+	}
+	r.stats.Listings++
+	refs, err := r.remote.Refs(ctx, prefixes...)
+	if err != nil {
+		return err
+	}
+	y := &syncing{r: r, m: m, refs: refs}
+	if err := y.syncRoot(ctx, refs[mainBranch]); err != nil {
+		return err
+	}
+	for _, ns := range namespaces {
+		if err := y.syncNamespace(ctx, ns, refs[branchOf(ns)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncOffline only makes sure that everything is at hand.
+func (r *Registry) syncOffline(ctx context.Context, m memory, namespaces []string) error {
+	if _, err := r.loadRoot(ctx, m); err != nil {
+		return r.notAtHand(err)
+	}
+	for _, ns := range namespaces {
+		if _, err := r.load(ns, m); err != nil {
+			return r.notAtHand(err)
+		}
+	}
+	return nil
+}
+
+func (r *Registry) notAtHand(err error) error {
+	return fault.New(fault.Offline, "offline: %w", err).Mend("rye fetch, once with network")
+}
+
+// syncing is one sync under way.
+type syncing struct {
+	r     *Registry
+	m     memory
+	refs  map[string]store.OID
+	moved bool // the root has news
+}
+
+// fetch brings tip and its log, less what the cache has, and returns the reader
+// to see it through. q is nil when the cache had it all.
+func (y *syncing) fetch(ctx context.Context, repo *store.Repo, tip store.OID, have ...store.OID) (*store.Reader, *store.Quarantine, error) {
+	if repo.Has(tip) {
+		return &repo.Reader, nil, nil
+	}
+	have = slices.DeleteFunc(have, func(id store.OID) bool { return id.IsZero() || !repo.Has(id) })
+	q, err := y.download(ctx, repo, tip, have)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &q.Reader, q, nil
+}
+
+func (y *syncing) download(ctx context.Context, repo *store.Repo, tip store.OID, have []store.OID) (*store.Quarantine, error) {
+	q, st, err := y.r.remote.Fetch(ctx, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
+	if err != nil {
+		return nil, err
+	}
+	y.r.stats.Fetches++
+	y.r.stats.Bytes += st.Bytes
+	return q, nil
+}
+
+// accept makes what was fetched and verified part of the cache.
+func accept(ctx context.Context, q *store.Quarantine, tip store.OID) (release func(), err error) {
+	if q == nil {
+		return func() {}, nil
+	}
+	if err := q.Accept(ctx, tip); err != nil {
+		return nil, err
+	}
+	return q.Release, nil
+}
+
+func discard(q *store.Quarantine) {
+	if q != nil {
+		q.Discard()
+	}
+}
+
+func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
+	r, p := y.r, y.m.Root
+	if tip.IsZero() {
+		if p.Seq > 0 {
+			return fault.New(fault.Rollback, "registry %s at %s: its root is gone", r.o.ID, r.remote)
+		}
+		return noRegistry(r.remote.String())
+	}
+	if tip == p.Tip && len(r.o.Floors[""]) == 0 {
+		if repo := r.reading(); repo != nil && repo.Has(tip) {
+			return nil
+		}
+	}
+	repo, err := r.writing()
+	if err != nil {
+		return err
+	}
+	rd, q, err := y.fetch(ctx, repo, tip, p.Tip)
+	if err != nil {
+		return err
+	}
+	defer discard(q)
+	base, err := r.loadRoot(ctx, y.m)
+	if err != nil {
+		base = Root{} // a cache that is gone or broken: everything is verified anew
+	}
+	raws, met, err := readLine(ctx, rd, tip, base.At)
+	if err != nil {
+		return err
+	}
+	if !met {
+		base = Root{}
+	}
+	if base.Seq == 0 && objects.DigestOf(raws[0]) != r.o.ID {
+		return fault.New(fault.Untrusted, "registry at %s: its identity changed: it was pinned as %s and is %s now", r.remote, r.o.ID, objects.DigestOf(raws[0])).
+			Mend("ask its owner; rye registry remove, then add, believes the new one")
+	}
+	root, _, err := replayRoot(base, raws, r.o.Now(), repo.Format())
+	if err != nil {
+		return err
+	}
+	v := view{r: r, rd: rd, base: base.point(), raws: raws, end: root.point()}
+	if err := v.passes(ctx, p, r.o.Floors[""]); err != nil {
+		return err
+	}
+	if y.moved = root.Tip != p.Sum; !y.moved && met {
+		return nil
+	}
+	y.m.Root = root.point()
+	release, err := accept(ctx, q, tip)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return r.keepRoot(ctx, repo, root)
+}
+
+func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) error {
+	r := y.r
+	p, seen := y.m.Namespaces[ns]
+	if tip.IsZero() {
+		return y.absent(ctx, ns, seen)
+	}
+	base, baseErr := r.load(ns, y.m)
+	if baseErr == nil && tip == p.Tip && !y.moved && len(r.o.Floors[ns]) == 0 {
+		return nil
+	}
+	repo, err := r.writing()
+	if err != nil {
+		return err
+	}
+	root, err := r.loadRoot(ctx, y.m)
+	if err != nil {
+		return err
+	}
+	if baseErr != nil {
+		if base, err = y.fromCheckpoint(ctx, repo, root, ns); err != nil {
+			return err
+		}
+	}
+	got, err := y.read(ctx, repo, base.WithRoot(root), tip)
+	if err != nil {
+		return err
+	}
+	defer discard(got.q)
+	s := got.s
+	if seen && p.Genesis != s.Genesis {
+		return fault.New(fault.Untrusted, "namespace %s: its identity changed: its log began with %s and begins with %s now", ns, p.Genesis, s.Genesis)
+	}
+	v := view{r: r, rd: got.rd, namespace: ns, base: got.base.point(), raws: got.raws, end: s.point()}
+	if err := v.passes(ctx, p, r.o.Floors[ns], root.Grant(ns).point()...); err != nil {
+		return err
+	}
+	if err := r.checkOwners(root, s, p); err != nil {
+		return err
+	}
+	if len(got.raws) == 0 && s.point() == p {
+		r.spaces[ns] = s
+		return nil
+	}
+	release, err := accept(ctx, got.q, tip)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return r.keepState(ctx, repo, s)
+}
+
+// absent judges a namespace that has no branch.
+func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
+	root, err := y.r.loadRoot(ctx, y.m)
+	if err != nil {
+		return err
+	}
+	if g := root.Grant(ns); seen || g != nil && (!g.Genesis.IsZero() || g.Checkpoint != nil) || len(y.r.o.Floors[ns]) > 0 {
+		return fault.New(fault.Rollback, "namespace %s: its branch is gone from %s", ns, y.r.remote)
+	}
+	y.r.spaces[ns] = NewState(root, ns)
+	return nil
+}
+
+// shown is a log as the registry shows it: valid in itself, not yet compared
+// with what is known.
+type shown struct {
+	s, base State // base was verified before; raws lie between the two
+	raws    [][]byte
+	rd      *store.Reader
+	q       *store.Quarantine // nil when the cache had it all
+}
+
+// read brings and verifies what follows base. Where the log does not pass
+// through base, or lies before it and the cache does not reach so far back, it
+// is brought as a whole and verified from its beginning.
+func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip store.OID) (shown, error) {
+	got := shown{base: base}
+	var err error
+	if got.rd, got.q, err = y.fetch(ctx, repo, tip, base.At); err == nil {
+		err = y.verify(ctx, &got, repo.Format(), tip)
+	}
+	if base.Seq > 0 && (fault.Is(err, fault.Malformed) && cutOff(err) || got.rd == nil && fault.Is(err, fault.Integrity)) {
+		discard(got.q)
+		got.base = NewState(base.root, base.Namespace)
+		if got.q, err = y.download(ctx, repo, tip, nil); err != nil {
+			return got, err
+		}
+		got.rd = &got.q.Reader
+		err = y.verify(ctx, &got, repo.Format(), tip)
+	}
+	if err != nil {
+		discard(got.q)
+	}
+	return got, err
+}
+
+// verify reads the line down to got.base, else to its beginning, and applies it.
+func (y *syncing) verify(ctx context.Context, got *shown, f store.Format, tip store.OID) error {
+	raws, met, err := readLine(ctx, got.rd, tip, got.base.At)
+	if err != nil {
+		return fmt.Errorf("namespace %s: %w", got.base.Namespace, err)
+	}
+	if !met {
+		got.base = NewState(got.base.root, got.base.Namespace)
+	}
+	got.raws = raws
+	got.s, err = replay(got.base, raws, y.r.o.Now(), f)
+	return err
+}
+
+// checkOwners refuses a log whose claim the root does not stand for, and one
+// whose owners the root replaced, until that is accepted.
+func (r *Registry) checkOwners(root Root, s State, p Point) error {
+	if err := root.admits(s.Namespace, s.Genesis, s.claimant()); err != nil {
+		return err
+	}
+	if p.Seq > 0 && p.Grant != s.Grant && r.o.AcceptOwners[s.Namespace] != s.Grant {
+		e := &OwnerError{Namespace: s.Namespace, Grant: s.Grant}
+		for _, k := range s.keys {
+			if k.State == KeyActive {
+				e.Keys = append(e.Keys, k.Public)
+			}
+		}
+		return fault.New(fault.Untrusted, "%w", e).Mend("ask the owners of the registry, then accept the new owners")
+	}
+	return nil
+}
+
+// claimant returns the key that signed the claim.
+func (s State) claimant() trust.PublicKey {
+	for _, k := range s.keys {
+		if k.Added == 1 && k.By == k.Public.Fingerprint() {
+			return k.Public
+		}
+	}
+	return trust.PublicKey{}
+}
+
+// Namespaces lists the branches of namespaces that the registry shows, sorted.
+// They are names only: nothing is verified.
+func (r *Registry) Namespaces(ctx context.Context) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.remote == nil {
+		m, err := readMemory(r.o.StateDir, r.o.ID)
+		names := make([]string, 0, len(m.Namespaces))
+		for ns := range m.Namespaces {
+			names = append(names, ns)
+		}
+		slices.Sort(names)
+		return names, err
+	}
+	r.stats.Listings++
+	refs, err := r.remote.Refs(ctx, branchPrefix)
+	var names []string
+	for name := range refs {
+		if ns := strings.TrimPrefix(name, branchPrefix); CheckNamespace(ns) == nil {
+			names = append(names, ns)
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}

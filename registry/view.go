@@ -1,0 +1,168 @@
+package registry
+
+import (
+	"context"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// A view is a log as the registry shows it now, valid in itself: operations up
+// to base were verified before, raws are those after it.
+type view struct {
+	r         *Registry
+	rd        *store.Reader
+	namespace string // "" for the root
+	base      Point  // verified before; zero when raws begin with the first operation
+	raws      [][]byte
+	end       Point
+}
+
+// passes checks that the view continues what is known: the point that this
+// machine remembers, points that locks hold, points that the root vouches for.
+func (v view) passes(ctx context.Context, seen Point, floors []Point, more ...Point) error {
+	if seen.Seq > 0 {
+		if err := v.through(ctx, seen, "this machine"); err != nil {
+			return err
+		}
+	}
+	for _, p := range floors {
+		if err := v.through(ctx, p, "a lock"); err != nil {
+			return err
+		}
+	}
+	for _, p := range more {
+		if err := v.through(ctx, p, "the root"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// through checks one point. A view that ends before it is an older one, unless
+// it parted from it; one that has another commit there is a fork.
+func (v view) through(ctx context.Context, p Point, who string) error {
+	if p.Seq > v.end.Seq {
+		return v.shorter(ctx, p, who)
+	}
+	if p.Seq == v.base.Seq && p.Sum == v.base.Sum {
+		return nil
+	}
+	raw, err := v.at(ctx, p.Seq)
+	if err != nil {
+		return err
+	}
+	if objects.DigestOf(raw) == p.Sum {
+		return nil
+	}
+	return v.fork(ctx, p, p.Seq, raw, who)
+}
+
+func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
+	if seq > v.base.Seq {
+		return v.raws[seq-v.base.Seq-1], nil
+	}
+	raw, err := rawAt(ctx, v.rd, v.base, seq)
+	repo := v.r.reading()
+	if !cutOff(err) || v.r.remote == nil || repo == nil {
+		return raw, err
+	}
+	// The cache begins at a checkpoint that lies after what is asked for.
+	q, st, err := v.r.remote.Fetch(ctx, repo, []store.OID{v.base.Tip}, nil, transport.FetchOptions{Filter: commitsOnly})
+	if err != nil {
+		return nil, err
+	}
+	defer q.Discard()
+	v.r.stats.Fetches++
+	v.r.stats.Bytes += st.Bytes
+	return rawAt(ctx, &q.Reader, v.base, seq)
+}
+
+// shorter tells a rollback from a fork that is shorter, as far as the cache
+// still has the operations of the log that p is on.
+func (v view) shorter(ctx context.Context, p Point, who string) error {
+	if repo := v.r.reading(); repo != nil && !p.Tip.IsZero() {
+		ours, err := rawAt(ctx, &repo.Reader, p, v.end.Seq)
+		if err == nil && objects.DigestOf(ours) != v.end.Sum {
+			raw, err := v.at(ctx, v.end.Seq)
+			if err != nil {
+				return err
+			}
+			return v.fork(ctx, p, v.end.Seq, raw, who)
+		}
+	}
+	return fault.New(fault.Rollback, "%s: shows %d operations, %s saw %d: it was set back", logName(v.namespace), v.end.Seq, who, p.Seq).
+		Mend("tell the owners of the registry; rye goes on with what it verified")
+}
+
+// fork keeps what proves the fork, as far as it is at hand, and reports it.
+func (v view) fork(ctx context.Context, p Point, seq uint64, theirs []byte, who string) error {
+	raws := [][]byte{theirs}
+	if repo := v.r.reading(); repo != nil && !p.Tip.IsZero() {
+		if ours, err := rawAt(ctx, &repo.Reader, p, seq); err == nil {
+			raws = append(raws, ours)
+		}
+		if tip, _, err := readCommit(&repo.Reader, p.Tip); err == nil && seq != p.Seq {
+			raws = append(raws, tip)
+		}
+	}
+	if tip, err := v.at(ctx, v.end.Seq); err == nil && v.end.Seq != seq {
+		raws = append(raws, tip)
+	}
+	dir, err := v.r.keepEvidence(v.namespace, seq, raws...)
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Fork, "%s: shows another operation %d than the one that %s verified", logName(v.namespace), seq, who).
+		Mend("both are kept in %s; show them to the owners of the registry", dir)
+}
+
+// point returns what the root vouches for, as a list of none or one.
+func (g *Grant) point() []Point {
+	if g == nil || g.Checkpoint == nil {
+		return nil
+	}
+	c := g.Checkpoint
+	return []Point{{Seq: c.Seq, Tip: c.ID, Sum: c.Sum}}
+}
+
+// fromCheckpoint returns the state at the checkpoint that the root vouches for,
+// so that a first contact need not replay what lies before it; without one, the
+// state before the claim.
+func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Root, ns string) (State, error) {
+	none := NewState(root, ns)
+	g := root.Grant(ns)
+	if g == nil || g.Checkpoint == nil || len(y.r.o.Floors[ns]) > 0 || y.m.Namespaces[ns].Seq > 0 {
+		return none, nil // what must be passed through may lie before the checkpoint
+	}
+	c := g.Checkpoint
+	q, st, err := y.r.remote.Fetch(ctx, repo, []store.OID{c.ID}, nil, transport.FetchOptions{Depth: 1})
+	if err != nil {
+		return none, err
+	}
+	defer q.Discard()
+	y.r.stats.Fetches++
+	y.r.stats.Bytes += st.Bytes
+	raw, _, err := readCommit(&q.Reader, c.ID)
+	if err != nil {
+		return none, err
+	}
+	if objects.DigestOf(raw) != c.Sum {
+		return none, fault.New(fault.Integrity, "checkpoint of %s: commit %s is not %s", ns, c.ID, c.Sum)
+	}
+	op, err := ParseOp(raw)
+	if err != nil {
+		return none, err
+	}
+	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq {
+		return none, fault.New(fault.Integrity, "checkpoint of %s: is operation %d of %s in %s", ns, op.Seq, op.Namespace, op.Registry)
+	}
+	if err := q.Accept(ctx, c.ID); err != nil {
+		return none, err
+	}
+	defer q.Release()
+	s, err := stateAt(repo, op)
+	return s.WithRoot(root), err
+}
