@@ -1,0 +1,335 @@
+package rye
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Add takes files into the project and records them as they are, signed or not,
+// in one commit. A path below .ai stays where it is; another is copied in under
+// q.As and q.Kind. Recording an item does not make it trusted.
+func (r *Rye) Add(ctx context.Context, c Caller, q AddRequest) ([]AddReport, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	bundles, err := s.incomingBundles(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	in, err := s.incoming(ctx, q, bundles)
+	if err != nil {
+		return nil, err
+	}
+	if len(in)+len(bundles) == 0 {
+		return nil, fault.New(fault.NotFound, "add %s: no items there", q.Path).Mend("rye new tool <id>")
+	}
+	l := s.stack.Project
+	recorded := map[string]store.OID{}
+	if err := l.Recorded(func(p string, blob store.OID) error { recorded[p] = blob; return nil }); err != nil {
+		return nil, err
+	}
+	reports, kept := make([]AddReport, len(in)), make([][]store.Change, len(in))
+	err = each(ctx, len(in), func(i int) (err error) {
+		reports[i], kept[i], err = s.checkIncoming(ctx, l, in[i], recorded[in[i].Path], q.Force)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var changes []store.Change
+	for i, it := range in {
+		changes = append(append(changes, kept[i]...), store.Change{Path: it.Path, Data: it.Raw})
+	}
+	refs := refsOf(in)
+	for _, dir := range bundles {
+		rep, files, err := s.addBundle(ctx, l, dir)
+		if err != nil {
+			return nil, err
+		}
+		changes, reports = append(changes, files...), append(reports, rep)
+		id, _ := objects.BundleID(dir) // addBundle compared it
+		refs = append(refs, objects.Ref{Kind: objects.Config, ID: id})
+	}
+	if q.DryRun {
+		return reports, nil
+	}
+	for _, it := range in {
+		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
+			continue
+		}
+		if err := l.Write(it.Path, it.Raw, len(in) == 1); err != nil {
+			return nil, err
+		}
+	}
+	commit, err := s.record(ctx, l, "add", refs, changes)
+	for i := range reports {
+		reports[i].Commit = commit
+	}
+	return reports, err
+}
+
+// incomingBundles returns the directories of the bundles that the request names,
+// or whose files it names: a bundle is taken in whole.
+func (s *session) incomingBundles(ctx context.Context, q AddRequest) ([]string, error) {
+	p, inside := below(s.stack.Project.Dir, q.Path)
+	if !inside {
+		return nil, nil
+	}
+	return s.bundlesAt(ctx, s.stack.Project, p)
+}
+
+// incoming reads what the request names: one file, or every item of a folder
+// below .ai, without what the bundles hold.
+func (s *session) incoming(ctx context.Context, q AddRequest, bundles []string) ([]*objects.Item, error) {
+	st, err := os.Stat(q.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "add %s: no such file, and no published name (acme/tool/hello)", q.Path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := s.stack.Project
+	p, inside := below(l.Dir, q.Path)
+	if inside && inAny(bundles, p) {
+		return nil, nil
+	}
+	if !st.IsDir() {
+		it, err := s.readIncoming(p, inside, q)
+		if err != nil {
+			return nil, err
+		}
+		return []*objects.Item{it}, nil
+	}
+	if !inside {
+		return nil, fault.New(fault.Usage, "add %s: folders are taken in only below .ai", q.Path).Mend("name the files")
+	}
+	var paths []string
+	_, err = l.Files(ctx, func(f string, ref objects.Ref) error {
+		if (p == "." || f == p || strings.HasPrefix(f, p+"/")) && !inAny(bundles, f) {
+			paths = append(paths, f)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*objects.Item, len(paths))
+	return all, each(ctx, len(paths), func(i int) error {
+		raw, err := l.Read(paths[i])
+		if err == nil {
+			all[i], err = objects.Parse(paths[i], raw)
+		}
+		return err
+	})
+}
+
+// each calls f for every index below n, on all processors, until one fails.
+func each(ctx context.Context, n int, f func(i int) error) error {
+	g, stop := errgroup.WithContext(ctx)
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		if stop.Err() != nil {
+			break
+		}
+		g.Go(func() error { return f(i) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+func (s *session) readIncoming(p string, inside bool, q AddRequest) (*objects.Item, error) {
+	if inside {
+		if q.As != "" || q.Kind != "" {
+			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its place says what it is", q.Path).Mend("leave out --as and --kind")
+		}
+		raw, err := s.stack.Project.Read(p)
+		if err != nil {
+			return nil, err
+		}
+		return objects.Parse(p, raw)
+	}
+	raw, err := readBounded(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	ext := filepath.Ext(q.Path)
+	stem := strings.TrimSuffix(filepath.Base(q.Path), ext)
+	kind, err := incomingKind(q.Kind, ext, raw)
+	if err != nil {
+		return nil, err
+	}
+	id := q.As
+	if id == "" {
+		id = s.project.Namespace + "/" + strings.ToLower(stem)
+	}
+	ref, err := objects.ParseRef(string(kind) + ":" + id)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Parse(ref.Path(ext), raw)
+}
+
+func readBounded(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fault.New(fault.Malformed, "%s: not a regular file", path)
+	}
+	if st.Size() > space.MaxItem {
+		return nil, fault.New(fault.Limit, "%s: larger than %d bytes", path, space.MaxItem)
+	}
+	return os.ReadFile(path)
+}
+
+// incomingKind takes the kind that was said, or the only one that fits.
+func incomingKind(said, ext string, raw []byte) (objects.Kind, error) {
+	switch {
+	case said != "":
+		return objects.ParseKind(said)
+	case ext == ".md" && bytes.Contains(raw, []byte("<directive")):
+		return objects.Directive, nil
+	case ext == ".md":
+		return objects.Knowledge, nil
+	case ext == ".yaml" || ext == ".yml":
+		return "", fault.New(fault.Usage, "a %s file may be a tool, knowledge or config", ext).Mend("rye add --kind tool ...")
+	}
+	return objects.Tool, nil
+}
+
+// checkIncoming refuses to lose anything: a different file of the same name stays,
+// unless force, which records it first. It never takes a replayed item for new.
+func (s *session) checkIncoming(ctx context.Context, l *space.Layer, it *objects.Item, was store.OID, force bool) (AddReport, []store.Change, error) {
+	rep := AddReport{Ref: it.Ref.String(), Path: ".ai/" + it.Path, SHA256: it.Sum.String()}
+	for _, p := range objects.Validate(it) {
+		rep.Problems = append(rep.Problems, p)
+	}
+	old, err := l.There(it)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !fault.Is(err, fault.Malformed) {
+		return rep, nil, err
+	}
+	var keep []store.Change
+	if old != nil && old.Sum != it.Sum {
+		if !force {
+			return rep, nil, fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", it.Ref, old.Path).
+				Mend("rye add --force (records the old file first)")
+		}
+		keep = append(keep, store.Change{Path: old.Path, Data: old.Raw})
+	}
+	f, err := s.stack.JudgeBytes(ctx, l, it.Path, it.Ref, it.Raw, was)
+	if err != nil {
+		return rep, nil, err
+	}
+	rep.State = f.State
+	if f.State == space.Older {
+		return rep, nil, f.Err
+	}
+	switch {
+	case f.Bundle != "" && f.Err != nil:
+		rep.Next = Hint(f.Err)
+	case f.State != space.Signed:
+		rep.Next = "rye sign " + it.Ref.String()
+	}
+	return rep, keep, nil
+}
+
+func refsOf(items []*objects.Item) []objects.Ref {
+	refs := make([]objects.Ref, len(items))
+	for i, it := range items {
+		refs[i] = it.Ref
+	}
+	return refs
+}
+
+// record commits changes with a subject that says what was done to what.
+func (s *session) record(ctx context.Context, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
+	o, err := s.r.commitOptions(subject(verb, refs))
+	if err != nil {
+		return "", err
+	}
+	id, err := l.Record(ctx, changes, o)
+	if err != nil {
+		return "", err
+	}
+	return id.String(), nil
+}
+
+func subject(verb string, refs []objects.Ref) string {
+	if len(refs) == 1 {
+		return verb + " " + refs[0].String() + "\n"
+	}
+	var b strings.Builder
+	b.WriteString(verb + " " + plural(len(refs), "item") + "\n\n")
+	for i, ref := range refs {
+		if i == 100 {
+			b.WriteString("... and " + plural(len(refs)-i, "more item") + "\n")
+			break
+		}
+		b.WriteString(ref.String() + "\n")
+	}
+	return b.String()
+}
+
+// Remove takes a working item, or a dependency, out of the project. A working
+// file's bytes are recorded before it goes, so that nothing is lost.
+func (r *Rye) Remove(ctx context.Context, arg string, dryRun bool) (*AddReport, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if dir, ok := s.bundleTarget(s.stack.Project, arg); ok {
+		return s.removeBundle(ctx, s.stack.Project, dir, dryRun)
+	}
+	ref, err := s.ref(arg)
+	if err != nil {
+		return nil, err
+	}
+	f, ok, err := s.stack.In(ctx, objects.Project, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fault.New(fault.NotFound, "remove %s: not in this project", ref).Mend("rye list --space project")
+	}
+	rep := &AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: space.Deleted, Next: "rye restore " + ref.String()}
+	if dryRun {
+		return rep, nil
+	}
+	if f.Registry != "" {
+		rep.Path, rep.Next = "", "rye add "+ref.Published()
+		return rep, s.dropDependency(ref)
+	}
+	l := s.stack.Project
+	if raw, err := l.Read(f.Path); err == nil && !f.Recorded {
+		if _, err := s.record(ctx, l, "keep", []objects.Ref{ref}, []store.Change{{Path: f.Path, Data: raw}}); err != nil {
+			return nil, err
+		}
+	}
+	rep.Commit, err = s.record(ctx, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
+	if err != nil {
+		return nil, err
+	}
+	if err := l.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return rep, nil
+}

@@ -1,0 +1,189 @@
+package rye
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Adopt takes working items as they are for the baseline of this project, after
+// showing whose signatures they carry and asking. Unsigned and altered items are
+// refused: adopting is for what is older, or signed by keys new to this machine.
+func (r *Rye) Adopt(ctx context.Context, q AdoptRequest) (*AdoptReport, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	l := s.stack.Project
+	bundles, rest, err := s.bundleTargets(ctx, l, q.Targets, q.All)
+	if err != nil {
+		return nil, err
+	}
+	refs, err := s.targets(ctx, l, rest, q.All)
+	if err != nil {
+		return nil, err
+	}
+	if refs, bundles, err = s.withBundles(ctx, l, refs, bundles); err != nil {
+		return nil, err
+	}
+	rep := &AdoptReport{Signers: map[string][]string{}}
+	plan, err := s.planAdoption(ctx, l, refs, bundles, rep)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.ask(ctx, plan.question(s.project.Project, rep)); err != nil {
+		return rep, err
+	}
+	return rep, s.adopt(ctx, l, plan, rep)
+}
+
+// adoption is what a yes would do.
+type adoption struct {
+	refs    []objects.Ref
+	names   []string
+	changes []store.Change
+	keys    map[trust.PublicKey]map[string]bool // new signers, and the namespaces they signed in
+}
+
+// planAdoption tries each item against the trust store as a yes would leave it:
+// what does not verify even then, no consent can mend.
+func (s *session) planAdoption(ctx context.Context, l *space.Layer, refs []objects.Ref, bundles []string, rep *AdoptReport) (*adoption, error) {
+	hoped, err := trust.LoadStore(s.r.trustPath()) // a copy in memory, never saved
+	if err != nil {
+		return nil, err
+	}
+	s.allowLegacy(hoped)
+	listed, err := s.r.signers()
+	if err != nil {
+		return nil, err
+	}
+	if err := hoped.AcceptProject(s.project.Project); err != nil {
+		return nil, err
+	}
+	plan := &adoption{keys: map[trust.PublicKey]map[string]bool{}}
+	scope := s.stack.Scope(l)
+	items, errs := make([]*objects.Item, len(refs)), make([]error, len(refs))
+	err = each(ctx, len(refs), func(i int) error { items[i], errs[i] = draft(l, refs[i]); return nil })
+	if err != nil {
+		return nil, err
+	}
+	for i, it := range items {
+		if errs[i] == nil {
+			errs[i] = plan.believe(it, hoped, listed, s.project.Project)
+		}
+	}
+	err = each(ctx, len(refs), func(i int) error {
+		if errs[i] == nil {
+			_, errs[i] = trust.Verify(items[i], scope, hoped)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, it := range items {
+		if errs[i] != nil {
+			rep.refuse(refs[i].String(), errs[i])
+			continue
+		}
+		plan.take(it, refs[i].String(), rep)
+		plan.changes = append(plan.changes, store.Change{Path: it.Path, Data: it.Raw})
+	}
+	for _, dir := range bundles {
+		b, err := plan.adoptBundle(s, l, dir, hoped, listed)
+		if err != nil {
+			rep.refuse(".ai/"+dir, err)
+			continue
+		}
+		plan.take(b.manifest.Item(), bundleRef(b.manifest.ID), rep)
+		plan.changes = append(plan.changes, b.changes...)
+	}
+	return plan, nil
+}
+
+func (rep *AdoptReport) refuse(name string, err error) {
+	rep.Refused = append(rep.Refused, SignResult{Ref: name, Status: "failed", Error: err.Error(), Code: Code(err), Hint: Hint(err)})
+}
+
+// take notes what would be adopted, and whose signature it carries.
+func (a *adoption) take(it *objects.Item, name string, rep *AdoptReport) {
+	a.refs, a.names = append(a.refs, it.Ref), append(a.names, name)
+	signer := ""
+	if it.Signature != nil {
+		signer = it.Signature.Key.String()
+	} else {
+		signer = "RYE OS key " + it.Legacy.Key
+	}
+	rep.Signers[signer] = append(rep.Signers[signer], name)
+}
+
+// believe notes a signer that this machine does not know yet but whose key the
+// project lists, for the namespace of the item.
+func (a *adoption) believe(it *objects.Item, st *trust.Store, listed map[objects.Fingerprint]trust.PublicKey, project string) error {
+	if it.Signature == nil {
+		return nil // Verify says what is wrong
+	}
+	key, ok := listed[it.Signature.Key]
+	ns := it.Ref.ID.Namespace()
+	if !ok || st.IsOwn(key) || a.keys[key][ns] || trust.Reserved(ns) {
+		return nil
+	}
+	if a.keys[key] == nil {
+		a.keys[key] = map[string]bool{}
+	}
+	a.keys[key][ns] = true
+	return pinIn(st, project, key, ns)
+}
+
+// pinIn believes a key for a namespace in one project, beside what it counted for
+// before.
+func pinIn(st *trust.Store, project string, key trust.PublicKey, ns string) error {
+	return st.PinMore(trust.Pin{Key: key, Namespaces: []string{ns}, Projects: []string{project}})
+}
+
+func (a *adoption) question(project string, rep *AdoptReport) Question {
+	q := Question{
+		Topic: "adopt",
+		Text:  fmt.Sprintf("Trust this project (%s) and take %s as its baseline?", project, plural(len(a.names), "item")),
+		Mend:  "rye adopt --all --yes, after looking at rye status",
+	}
+	for fp, refs := range rep.Signers {
+		q.Lines = append(q.Lines, fmt.Sprintf("%s signed %s", fp, strings.Join(clipList(refs, 8), ", ")))
+	}
+	sort.Strings(q.Lines)
+	return q
+}
+
+func clipList(all []string, n int) []string {
+	if len(all) <= n {
+		return all
+	}
+	return append(all[:n:n], fmt.Sprintf("and %d more", len(all)-n))
+}
+
+// adopt accepts the project and its signers, then records the items.
+func (s *session) adopt(ctx context.Context, l *space.Layer, plan *adoption, rep *AdoptReport) error {
+	err := trust.Update(s.r.trustPath(), func(st *trust.Store) error {
+		for key, namespaces := range plan.keys {
+			for ns := range namespaces {
+				if err := pinIn(st, s.project.Project, key, ns); err != nil {
+					return err
+				}
+			}
+		}
+		return st.AcceptProject(s.project.Project)
+	})
+	if err != nil || len(plan.names) == 0 {
+		return err
+	}
+	rep.Adopted = plan.names
+	rep.Commit, err = s.record(ctx, l, "adopt", plan.refs, plan.changes)
+	return err
+}

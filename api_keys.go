@@ -1,0 +1,144 @@
+package rye
+
+// KeyInfo describes a key on this machine.
+type KeyInfo struct {
+	Name        string   `json:"name"`
+	Fingerprint string   `json:"fingerprint"`
+	Path        string   `json:"path,omitempty"` // "" when no file here holds it
+	SSH         string   `json:"ssh"`
+	Namespaces  []string `json:"namespaces,omitempty"`
+	Protected   bool     `json:"protected,omitempty"` // by a passphrase
+	Retired     bool     `json:"retired,omitempty"`   // kept for what it signed
+	State       string   `json:"state,omitempty"`     // "denied", or "unknown" to the trust store; "" is fine
+}
+
+// KeyAnswer is what a key service says: its public key as an authorized_keys line,
+// and a signature when it was asked for one.
+type KeyAnswer struct {
+	Public    string
+	Signature []byte
+}
+
+// KeyImportRequest takes a key over that was made elsewhere.
+type KeyImportRequest struct {
+	From      string // a file; or agent, agent:SHA256:..., kms:<address>
+	Name      string // "" is "default" for a file
+	Namespace string // claimed for it on this machine
+	DryRun    bool
+}
+
+// KeyExportRequest asks for a key in a form for other programs.
+type KeyExportRequest struct {
+	Name   string
+	PEM    bool   // as the ancestor keeps keys: PKCS#8, or SubjectPublicKeyInfo
+	Public bool   // the public half, which needs no consent
+	Out    string // file to write, which must not exist; "" returns the text
+}
+
+// KeyExport is the key in the form asked for.
+type KeyExport struct {
+	KeyInfo
+	Private bool   `json:"private"`
+	Out     string `json:"out,omitempty"`
+	Text    string `json:"text,omitempty"` // unless it was written to Out
+}
+
+// KeyRotateRequest replaces a key by a new one.
+type KeyRotateRequest struct {
+	Name    string
+	DryRun  bool
+	Local   bool                   // leave the registries alone
+	Protect bool                   // protect the new key even where the old one was not
+	Ask     func() ([]byte, error) // for the new key's passphrase; nil when nobody can be asked
+}
+
+// KeyRotation says what became of the two keys.
+type KeyRotation struct {
+	Name       string           `json:"name"`
+	Old        string           `json:"old"`
+	New        string           `json:"new,omitempty"`
+	Path       string           `json:"path"`
+	Retired    string           `json:"retired"` // where the old key is kept
+	Namespaces []RotatedBinding `json:"namespaces,omitempty"`
+	Roots      []string         `json:"roots,omitempty"`      // registries whose root the old key still is
+	SignAgain  []string         `json:"sign_again,omitempty"` // patterns whose working files need the new key
+	DryRun     bool             `json:"dry_run,omitempty"`
+}
+
+// RotatedBinding is a namespace of a registry where the old key was current.
+type RotatedBinding struct {
+	Namespace string `json:"namespace"`
+	Registry  string `json:"registry"`
+	URL       string `json:"url"`
+	Status    string `json:"status"` // rotated, would-rotate, left
+	Text      string `json:"text"`
+}
+
+// TrustEntry is one belief of the trust store.
+type TrustEntry struct {
+	Kind       string   `json:"kind"` // own, key, registry, namespace, project, deny, override
+	Subject    string   `json:"subject"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Detail     string   `json:"detail,omitempty"`
+}
+
+// TrustPinRequest believes somebody else's key.
+type TrustPinRequest struct {
+	Key         string   // an authorized_keys line, or the SHA256:... of a key that is known here
+	Fingerprint string   // what the owner said; must be the key's
+	Namespaces  []string // at least one
+	Name        string   // whose it is, for people
+	Space       string   // user, project, or "" for both
+	DryRun      bool
+}
+
+// TrustChange says what a command changed, or would change, in the trust store.
+type TrustChange struct {
+	Status     string   `json:"status"` // pinned, unpinned, denied, allowed, overridden, forgotten
+	Subject    string   `json:"subject"`
+	Name       string   `json:"name,omitempty"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Where      []string `json:"where,omitempty"`
+	Detail     string   `json:"detail,omitempty"`
+	DryRun     bool     `json:"dry_run,omitempty"`
+}
+
+// TrustImportRequest takes over keys that the ancestor trusted.
+type TrustImportRequest struct {
+	From         string // a .pem or .toml file, or a directory of them
+	Namespaces   []string
+	Fingerprints []string // SHA256:..., as their owners said; all of them, or none
+	Space        string   // as in TrustPinRequest
+	DryRun       bool
+}
+
+// TrustImport lists what was found and what became of it.
+type TrustImport struct {
+	Keys   []ImportedKey `json:"keys"`
+	Pinned int           `json:"pinned"`
+	DryRun bool          `json:"dry_run,omitempty"`
+}
+
+// ImportedKey is one file of the ancestor's trust store.
+type ImportedKey struct {
+	File        string `json:"file"`
+	Status      string `json:"status"` // pinned, would-pin, own, repeated, refused
+	Fingerprint string `json:"fingerprint,omitempty"`
+	Legacy      string `json:"legacy,omitempty"` // the ancestor's fingerprint
+	Owner       string `json:"owner,omitempty"`
+	Error       string `json:"error,omitempty"`
+	Code        string `json:"code,omitempty"`
+}
+
+// TrustExplanation is every check between an item and its use, in one space.
+type TrustExplanation struct {
+	Ref    string  `json:"ref"`
+	Space  string  `json:"space"`
+	Path   string  `json:"path,omitempty"`
+	Used   bool    `json:"used"` // this one is what the ref resolves to
+	OK     bool    `json:"ok"`
+	Signer string  `json:"signer,omitempty"`
+	Code   string  `json:"code,omitempty"`
+	Hint   string  `json:"hint,omitempty"`
+	Checks []Check `json:"checks"`
+}

@@ -1,0 +1,90 @@
+package rye_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye"
+)
+
+const many = 2000
+
+// crowd is a project with many signed knowledge entries of about 4 KiB.
+func crowd(b *testing.B) *person {
+	b.Helper()
+	p := newPerson(b)
+	if _, err := p.Init(b.Context(), rye.InitRequest{Dir: p.dir, Namespace: "acme"}); err != nil {
+		b.Fatal(err)
+	}
+	p.enter(p.dir)
+	for i := range many {
+		dir := fmt.Sprintf("acme/s%03d", i/250)
+		p.write(fmt.Sprintf("knowledge/%s/k%05d.md", dir, i), fmt.Sprintf(
+			"---\nid: k%05d\ntitle: Entry %d\nversion: 1.0.0\nentry_type: reference\ncategory: %s\ndescription: entry number %d\ntags: [a, b]\n---\n\n%s\n",
+			i, i, dir, i, strings.Repeat(fmt.Sprintf("word%d lorem ipsum dolor sit amet, consectetur. ", i), 60+i%40)))
+	}
+	if _, err := p.Sign(b.Context(), rye.Terminal, rye.SignRequest{All: true}); err != nil {
+		b.Fatal(err)
+	}
+	return p
+}
+
+// BenchmarkAdopt takes in a project that came from elsewhere: every item read,
+// verified and recorded in one commit.
+func BenchmarkAdopt(b *testing.B) {
+	p := crowd(b)
+	for b.Loop() {
+		b.StopTimer()
+		if err := os.RemoveAll(p.path(".rye")); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if rep, err := p.Adopt(b.Context(), rye.AdoptRequest{All: true}); err != nil || len(rep.Adopted) != many {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/many, "µs/item")
+}
+
+// BenchmarkAdd records a folder of items that are there already.
+func BenchmarkAdd(b *testing.B) {
+	p := crowd(b)
+	for b.Loop() {
+		b.StopTimer()
+		if err := os.RemoveAll(p.path(".rye")); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if _, err := p.Add(b.Context(), rye.Terminal, rye.AddRequest{Path: p.path(".")}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/many, "µs/item")
+}
+
+func BenchmarkStatus(b *testing.B) {
+	p := crowd(b)
+	for b.Loop() {
+		if all, err := p.Status(b.Context()); err != nil || len(all) != many {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/many, "µs/item")
+}
+
+func BenchmarkExecute(b *testing.B) {
+	p := newPerson(b)
+	if _, err := p.Init(b.Context(), rye.InitRequest{Dir: p.dir, Namespace: "acme"}); err != nil {
+		b.Fatal(err)
+	}
+	p.enter(p.dir)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("*")
+	for b.Loop() {
+		if _, err := p.run("tool:acme/greet", nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

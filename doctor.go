@@ -1,0 +1,149 @@
+package rye
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// Doctor looks at what rye needs here and says what is missing and how to mend it.
+// It changes nothing.
+func (r *Rye) Doctor(ctx context.Context) ([]DoctorCheck, error) {
+	all := []DoctorCheck{r.checkKey(ctx), r.checkTrust(), r.checkProject(), r.checkSystem()}
+	for _, kind := range []string{"python3", "bash", "node"} {
+		all = append(all, r.checkInterpreter(kind))
+	}
+	all = append(all, checkProgram("git", "rye works without git; with it, your own credentials and proxies are used"))
+	all = append(all, checkSandbox())
+	return all, ctx.Err()
+}
+
+func (r *Rye) checkKey(ctx context.Context) DoctorCheck {
+	c := DoctorCheck{Name: "key"}
+	if held(r.o.Key) {
+		k, err := r.signerFor(ctx)
+		if err != nil {
+			c.Text, c.Mend = err.Error(), Hint(err)
+		} else {
+			c.OK, c.Text = true, k.Public().String()+" in the "+heldName(r.o.Key)
+		}
+		return c
+	}
+	pub, err := trust.ReadPublic(r.keyPath(r.o.Key))
+	switch {
+	case fault.Is(err, fault.NotFound):
+		c.Text, c.Mend = "no signing key at "+r.keyPath(r.o.Key), "rye key new"
+	case err != nil:
+		c.Text, c.Mend = err.Error(), Hint(err)
+	default:
+		c.OK, c.Text = true, pub.Fingerprint().String()+" at "+r.keyPath(r.o.Key)
+	}
+	return c
+}
+
+func (r *Rye) checkTrust() DoctorCheck {
+	st, err := trust.LoadStore(r.trustPath())
+	if err != nil {
+		return DoctorCheck{Name: "trust", Text: err.Error(), Mend: Hint(err)}
+	}
+	return DoctorCheck{Name: "trust", OK: true, Text: fmt.Sprintf("%s: %s", r.trustPath(), plural(len(beliefs(st)), "belief"))}
+}
+
+func (r *Rye) checkProject() DoctorCheck {
+	c := DoctorCheck{Name: "project"}
+	if r.o.Project == "" {
+		c.OK, c.Text, c.Mend = true, "none in this directory or above", "rye init"
+		return c
+	}
+	p, err := readProject(r.o.Project)
+	if err != nil {
+		c.Text, c.Mend = err.Error(), Hint(err)
+		return c
+	}
+	c.OK, c.Text = true, fmt.Sprintf("%s, namespace %s", r.o.Project, p.Namespace)
+	return c
+}
+
+func (r *Rye) checkSystem() DoctorCheck {
+	b, err := r.system()
+	if err != nil {
+		return DoctorCheck{Name: "standard library", Text: err.Error()}
+	}
+	return DoctorCheck{Name: "standard library", OK: true, Text: plural(len(b.Refs()), "item") + ", compiled in, manifest signed"}
+}
+
+func (r *Rye) checkInterpreter(kind string) DoctorCheck {
+	path, err := r.interpreter(kind)
+	if err != nil {
+		return DoctorCheck{Name: kind, OK: true, Text: "not found; tools that need it will be refused", Mend: Hint(err)}
+	}
+	return DoctorCheck{Name: kind, OK: true, Text: path}
+}
+
+// checkSandbox attempts every forbidden act inside the sandbox, for real.
+func checkSandbox() DoctorCheck {
+	c := DoctorCheck{Name: "sandbox"}
+	rep, err := primitive.Probe()
+	if err != nil {
+		c.Text = err.Error()
+		return c
+	}
+	var allowed []string
+	for _, a := range rep.Acts {
+		if !a.Refused {
+			allowed = append(allowed, a.Name)
+		}
+	}
+	c.OK = len(allowed) == 0
+	c.Text = fmt.Sprintf("%s, Landlock %d: %s attempted inside, all refused", rep.Tier, rep.Landlock, plural(len(rep.Acts), "forbidden act"))
+	if !c.OK {
+		c.Text = fmt.Sprintf("%s, Landlock %d: not refused: %s", rep.Tier, rep.Landlock, strings.Join(allowed, ", "))
+	}
+	return c
+}
+
+func checkProgram(name, without string) DoctorCheck {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return DoctorCheck{Name: name, OK: true, Text: "not found: " + without}
+	}
+	return DoctorCheck{Name: name, OK: true, Text: path}
+}
+
+// Fsck reads every object that the refs of the project's and the user's stores
+// reach, hashing each, and reports what is damaged.
+func (r *Rye) Fsck(ctx context.Context) ([]DoctorCheck, error) {
+	s, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var (
+		all   []DoctorCheck
+		first error
+	)
+	for _, l := range s.stack.Layers() {
+		c := DoctorCheck{Name: l.Space.String() + " space", OK: true}
+		n, err := l.Fsck(ctx)
+		c.Text = fmt.Sprintf("%s: %s reachable, each hashed", filepath.Join(l.Dir, ".rye", "store.git"), plural(n, "object"))
+		if _, serr := os.Stat(l.Dir); n == 0 && err == nil && (serr != nil || l.Space == objects.User) {
+			c.Text = l.Dir + ": nothing recorded yet"
+		}
+		if err != nil {
+			c.OK, c.Text, c.Mend = false, err.Error(), "rye restore the items named, or clone the project anew"
+			if first == nil {
+				first = err
+			}
+		}
+		all = append(all, c)
+	}
+	return all, first
+}

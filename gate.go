@@ -1,0 +1,209 @@
+package rye
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+// PolicyFile is the name of the user's policy, in the configuration directory,
+// and of a project's, below .ai.
+const PolicyFile = "policy.yaml"
+
+// rules reads the policy once for a session: the user's, narrowed by the project's.
+func (s *session) rules() (policy.Rules, error) {
+	if s.policy != nil {
+		return *s.policy, nil
+	}
+	raw, err := readPolicy(filepath.Join(s.r.o.ConfigDir, PolicyFile))
+	if err != nil {
+		return policy.Rules{}, err
+	}
+	rules, err := policy.ParseRules(raw)
+	if err != nil {
+		return policy.Rules{}, fault.New(fault.CodeOf(err), "read %s: %w", filepath.Join(s.r.o.ConfigDir, PolicyFile), err)
+	}
+	if s.trust.AllowLegacy() { // the older place to say so
+		rules.AllowLegacy = true
+	}
+	if s.project != nil {
+		if raw, err = readPolicy(filepath.Join(s.r.aiDir(), PolicyFile)); err != nil {
+			return policy.Rules{}, err
+		}
+		if rules, err = rules.Tighten(raw); err != nil {
+			return policy.Rules{}, fault.New(fault.CodeOf(err), "read .ai/%s: %w", PolicyFile, err)
+		}
+	}
+	s.policy = &rules
+	return rules, nil
+}
+
+// readPolicy returns nil for a file that is not there.
+func readPolicy(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if st.Size() > policy.MaxFile {
+		return nil, fault.New(fault.Limit, "read %s: larger than %d bytes", path, policy.MaxFile)
+	}
+	return os.ReadFile(path)
+}
+
+// allow asks whether the caller holds the capability for a verb on an item.
+func (s *session) allow(c Caller, verb string, ref objects.Ref) error {
+	q, err := request(c, verb, ref)
+	if err != nil {
+		return err
+	}
+	rules, err := s.rules()
+	if err != nil {
+		return err
+	}
+	// What executing asks beyond the capability is decided when the plan is known.
+	return rules.Permit(q).Err(q)
+}
+
+func request(c Caller, verb string, ref objects.Ref) (policy.Request, error) {
+	caps, err := policy.ParseCaps(c.Caps)
+	if err != nil {
+		return policy.Request{}, err
+	}
+	return policy.Request{Verb: verb, Ref: ref, Caller: c.Name, Caps: caps, Person: c.Name == Terminal.Name}, nil
+}
+
+// judge puts a planned run before the policy.
+func (s *session) judge(c Caller, plan *chain.Plan, params chain.Params) (policy.Decision, policy.Request, error) {
+	it := plan.Tool()
+	rules, err := s.rules()
+	if err != nil {
+		return policy.Decision{}, policy.Request{}, err
+	}
+	q, err := request(c, "execute", it.Ref)
+	if err != nil {
+		return policy.Decision{}, q, err
+	}
+	q.Digest = it.Sum
+	q.Floor = policy.Floor(string(plan.Primitive()), demanded().String())
+	if q.Declared, _, err = policy.Declared(it.Meta.Fields); err != nil {
+		return policy.Decision{}, q, fault.New(fault.Malformed, "%s: %w", it.Ref, err)
+	}
+	if plan.Primitive() == chain.Subprocess {
+		q.Findings = policy.Analyse(plan.Script(), params.Values, rules.Patterns)
+	}
+	return rules.Decide(q), q, nil
+}
+
+// decide asks the policy, and the person where the policy says so.
+func (s *session) decide(ctx context.Context, c Caller, plan *chain.Plan, params chain.Params) error {
+	d, q, err := s.judge(c, plan, params)
+	if err != nil || d.Verdict != policy.Ask {
+		if err == nil {
+			err = d.Err(q)
+		}
+		return err
+	}
+	ask := Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: "rye policy allow " + q.Ref.String() + ", or --yes"}
+	for _, f := range q.Findings {
+		ask.Lines = append(ask.Lines, f.Label+": "+f.Text)
+	}
+	return s.r.ask(ctx, ask)
+}
+
+// demanded is the sandbox that every run gets where the system has one. On others
+// the best there is runs, and the result says what does not bind.
+func demanded() primitive.Tier {
+	if runtime.GOOS == "linux" {
+		return primitive.S2
+	}
+	return primitive.Best()
+}
+
+// tier is what a run demands: the usual sandbox, or more where the policy says so.
+func (s *session) tier() (primitive.Tier, error) {
+	rules, err := s.rules()
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range []primitive.Tier{primitive.S0, primitive.S1, primitive.S2} {
+		if rules.LeastTier == t.String() {
+			return max(t, demanded()), nil
+		}
+	}
+	return demanded(), nil
+}
+
+// PolicyAllow remembers that the user allows one item, as its bytes are now, up to
+// the tier that running it has.
+func (r *Rye) PolicyAllow(ctx context.Context, ref string) (*PolicyReport, error) {
+	s, rep, d, sum, err := r.explainPolicy(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if d.Tier >= policy.T4 {
+		return rep, fault.New(fault.Denied, "allow %s: %s", rep.Ref, d.Reason)
+	}
+	rf, err := objects.ParseRef(rep.Ref)
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(r.o.ConfigDir, PolicyFile)
+	old, err := readPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := policy.Remember(old, policy.Approval{Ref: rf, Digest: sum, Tier: d.Tier})
+	if err != nil {
+		return nil, err
+	}
+	rep.Verdict = policy.Allow.String()
+	return rep, place.File(path, text, 0o600)
+}
+
+// PolicyExplain says what the policy makes of running an item without parameters,
+// for the person at the terminal and for an MCP client.
+func (r *Rye) PolicyExplain(ctx context.Context, ref string) (*PolicyReport, error) {
+	s, rep, _, _, err := r.explainPolicy(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	s.Close()
+	return rep, nil
+}
+
+func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *PolicyReport, d policy.Decision, sum objects.Digest, err error) {
+	if s, err = r.open(); err != nil {
+		return
+	}
+	rf, err := s.ref(ref)
+	if err != nil {
+		return
+	}
+	plan, err := chain.Resolve(ctx, finder{s}, rf)
+	if err != nil {
+		return
+	}
+	rep = &PolicyReport{Ref: rf.String(), SHA256: plan.Tool().Sum.String(), Sandbox: demanded().String()}
+	d, _, err = s.judge(Client, plan, chain.Params{})
+	if err != nil {
+		return
+	}
+	mine, _, err := s.judge(Terminal, plan, chain.Params{})
+	rep.Verdict, rep.Client = mine.Verdict.String(), d.Verdict.String()
+	rep.Tier, rep.Rule, rep.Reason = d.Tier.String(), d.Rule, d.Reason
+	return s, rep, d, plan.Tool().Sum, err
+}

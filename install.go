@@ -1,0 +1,409 @@
+package rye
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/store"
+)
+
+// lockRefs is where a project's store keeps the content that its lock pins.
+const lockRefs = "refs/rye/lock/"
+
+// Install brings registry items into the project: it selects a version, verifies
+// it through its namespace's log, keeps its content in the project's store and
+// pins it in the lock. Without names it brings everything that rye.yaml asks for
+// to where the lock says. A new or changed item is shown and agreed to first.
+func (r *Rye) Install(ctx context.Context, q InstallRequest) (*InstallReport, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	in := &installation{session: s, q: q, rep: &InstallReport{DryRun: q.DryRun}, regs: map[string]*registry.Registry{}, deps: map[string]string{}}
+	defer in.close()
+	wants, err := in.wanted()
+	if err != nil {
+		return nil, err
+	}
+	for len(wants) > 0 {
+		w := wants[0]
+		more, err := in.one(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		wants = append(wants[1:], more...)
+	}
+	if q.DryRun {
+		in.preview()
+		return in.rep, nil
+	}
+	return in.rep, in.finish(ctx)
+}
+
+// want is an item and the versions that will do.
+type want struct {
+	ref    objects.Ref
+	rng    objects.Range
+	text   string // the range as written
+	direct bool   // asked for by name, or listed in rye.yaml
+}
+
+// installation is one Install on its way.
+type installation struct {
+	*session
+	q    InstallRequest
+	rep  *InstallReport
+	regs map[string]*registry.Registry
+	done []arrival
+	deps map[string]string // for rye.yaml
+}
+
+// arrival is an item that was verified and waits to be pinned.
+type arrival struct {
+	release  registry.Release
+	content  *registry.Fetched
+	name     string // of the registry in this project
+	item     *objects.Item
+	verified trust.Verified
+}
+
+func (in *installation) close() {
+	for _, reg := range in.regs {
+		reg.Close()
+	}
+}
+
+// wanted reads the names asked for, or the project's dependencies.
+func (in *installation) wanted() ([]want, error) {
+	var all []want
+	add := func(name, text string) error {
+		ref, err := objects.ParseRef(name)
+		if err != nil {
+			return err
+		}
+		rng, err := objects.ParseRange(text)
+		all = append(all, want{ref: ref, rng: rng, text: text, direct: true})
+		return err
+	}
+	for _, arg := range in.q.Names {
+		name, text, ok := strings.Cut(arg, "@")
+		if !ok {
+			text = in.project.Deps[name]
+		}
+		if err := add(name, orDefault(text, "*")); err != nil {
+			return nil, err
+		}
+	}
+	if len(in.q.Names) > 0 {
+		return all, nil
+	}
+	for _, name := range sortedNames(in.project.Deps) {
+		if err := add(name, in.project.Deps[name]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// one selects, verifies and asks about one item, and returns what it needs besides.
+func (in *installation) one(ctx context.Context, w want) ([]want, error) {
+	for _, a := range in.done {
+		if a.item.Ref == w.ref {
+			return nil, nil
+		}
+	}
+	if f, ok, err := in.stack.In(ctx, objects.Project, w.ref); err != nil {
+		return nil, err
+	} else if ok && f.Registry == "" {
+		return nil, fault.New(fault.Conflict, "add %s: the project has an item of its own by this name", w.ref).Mend("rye rm %s", w.ref)
+	}
+	name, _, err := in.project.registryFor(w.ref.ID.Namespace())
+	if err != nil {
+		return nil, err
+	}
+	reg, err := in.registry(ctx, name, w.ref.ID.Namespace())
+	if err != nil {
+		return nil, err
+	}
+	rel, err := in.choose(reg, w)
+	if err != nil {
+		return nil, err
+	}
+	a, err := in.arrive(ctx, reg, name, rel)
+	if err != nil {
+		return nil, err
+	}
+	if w.direct {
+		in.deps[w.ref.Published()] = in.range_(w, rel)
+	}
+	if !in.unchanged(a) {
+		if err := in.agree(ctx, a); err != nil {
+			return nil, err
+		}
+	}
+	in.done = append(in.done, *a)
+	return in.needs(ctx, a.item), nil
+}
+
+// range_ is what rye.yaml shall say: what was asked for, or a caret on what came.
+func (in *installation) range_(w want, rel registry.Release) string {
+	if w.text != "*" {
+		return w.text
+	}
+	return "^" + rel.Entry.Version
+}
+
+// registry opens and syncs a registry once for each namespace.
+func (in *installation) registry(ctx context.Context, name, ns string) (*registry.Registry, error) {
+	key := name + "\x00" + ns
+	if reg, ok := in.regs[key]; ok {
+		return reg, nil
+	}
+	in.r.progress("reading " + ns + " from " + name)
+	reg, err := in.sync(ctx, name, ns)
+	if err != nil {
+		return nil, err
+	}
+	in.regs[key] = reg
+	return reg, in.bind(reg, ns)
+}
+
+// choose takes the pinned version where it still fits and nobody asked to move,
+// else the newest that fits.
+func (in *installation) choose(reg *registry.Registry, w want) (registry.Release, error) {
+	if in.lock != nil && !in.q.Update {
+		if it, ok := in.lock.Items[w.ref]; ok && it.From != "" {
+			if v, err := objects.ParseVersion(it.Version); err == nil && w.rng.Allows(v) {
+				return reg.Release(w.ref, it.Version)
+			}
+		}
+	}
+	return reg.Select(w.ref, w.rng)
+}
+
+// arrive fetches the content of a release and verifies it as a use of it would.
+func (in *installation) arrive(ctx context.Context, reg *registry.Registry, name string, rel registry.Release) (*arrival, error) {
+	e := rel.Entry
+	in.r.progress("fetching " + e.Name())
+	c, err := reg.Fetch(ctx, rel)
+	if err != nil {
+		return nil, err
+	}
+	it, err := objects.Parse(e.Path, c.Raw)
+	if err != nil {
+		return nil, err
+	}
+	scope := trust.Scope{Space: objects.Project, Project: in.stack.Genesis, Registry: reg.ID().String(), Logged: e.Sum}
+	v, err := trust.Verify(it, scope, in.trust)
+	if err != nil {
+		return nil, err
+	}
+	if it.Ref != e.Ref || it.Meta.Version != e.Version {
+		return nil, fault.New(fault.Integrity, "%s: the file says it is %s@%s", e.Name(), it.Ref, it.Meta.Version)
+	}
+	return &arrival{release: rel, content: c, name: name, item: it, verified: v}, nil
+}
+
+func (in *installation) unchanged(a *arrival) bool {
+	if in.lock == nil {
+		return false
+	}
+	it, ok := in.lock.Items[a.item.Ref]
+	return ok && it.SHA256 == a.item.Sum && it.Author == a.item.Signature.Key
+}
+
+// agree shows what comes in: who signed it and what it may do.
+func (in *installation) agree(ctx context.Context, a *arrival) error {
+	if in.q.DryRun {
+		return nil
+	}
+	it, e := a.item, a.release.Entry
+	q := Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: "rye add " + e.Name() + " --yes"}
+	q.Lines = append(q.Lines,
+		e.Name()+" from "+a.name+": "+it.Meta.Description,
+		"author   "+it.Signature.Key.String(),
+		"sha256   "+it.Sum.String())
+	if it.Ref.Kind == objects.Tool {
+		q.Lines = append(q.Lines, "needs    "+describeNeeds(it.Meta.Needs))
+	}
+	if len(it.Meta.Permissions) > 0 {
+		q.Lines = append(q.Lines, "asks for "+strings.Join(it.Meta.Permissions, ", "))
+	}
+	if in.lock != nil {
+		if old, ok := in.lock.Items[it.Ref]; ok {
+			if old.Author != it.Signature.Key {
+				q.Lines = append(q.Lines, fmt.Sprintf("SIGNER CHANGED: was %s", old.Author))
+			}
+			q.Lines = append(q.Lines, "replaces "+old.Version)
+		}
+	}
+	return in.r.ask(ctx, q)
+}
+
+// describeNeeds says in one line what a registry's tool asks of the sandbox, or
+// what silence gives it.
+func describeNeeds(n objects.Needs) string {
+	if !n.Declared {
+		return "says nothing: reads the project, no network"
+	}
+	var parts []string
+	for _, p := range []struct {
+		verb string
+		what []string
+	}{{"reads", n.Read}, {"writes", n.Write}, {"network", n.Net}} {
+		if len(p.what) > 0 {
+			parts = append(parts, p.verb+" "+strings.Join(p.what, ", "))
+		}
+	}
+	if len(parts) == 0 {
+		return "no files, no network"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// needs lists what a tool runs on that is neither in the project nor below it.
+func (in *installation) needs(ctx context.Context, it *objects.Item) []want {
+	if it.Ref.Kind != objects.Tool || it.Meta.Executor == "" {
+		return nil
+	}
+	ref := objects.Ref{Kind: objects.Tool, ID: it.Meta.Executor}
+	if _, err := in.stack.Find(ctx, ref); err == nil || !fault.Is(err, fault.NotFound) || trust.Reserved(ref.ID.Namespace()) {
+		return nil
+	}
+	rng, err := objects.ParseRange("*")
+	if err != nil {
+		return nil
+	}
+	return []want{{ref: ref, rng: rng, text: "*"}}
+}
+
+func (a *arrival) installed() Installed {
+	e := a.release.Entry
+	return Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.name, SHA256: e.Sum.String(), Commit: e.Commit.String(),
+		Author: e.Author.String(), Publisher: e.Publisher.String(), Seq: e.Seq}
+}
+
+// preview reports what finish would do.
+func (in *installation) preview() {
+	for _, a := range in.done {
+		if in.unchanged(&a) {
+			in.rep.Unchanged = append(in.rep.Unchanged, a.installed())
+		} else {
+			in.rep.Installed = append(in.rep.Installed, a.installed())
+		}
+	}
+	for _, reg := range in.regs {
+		in.rep.Bytes += reg.Stats().Bytes
+	}
+}
+
+// finish keeps the content, then writes the lock, then rye.yaml: at every moment
+// what the lock names is in the store.
+func (in *installation) finish(ctx context.Context) error {
+	if err := in.stack.Project.Create(); err != nil {
+		return err
+	}
+	repo, err := in.stack.Project.Repo()
+	if err != nil {
+		return err
+	}
+	lock := in.lock.Clone()
+	if lock.Stdlib, err = in.stdlib(ctx); err != nil {
+		return err
+	}
+	for _, a := range in.done {
+		e := a.release.Entry
+		got := a.installed()
+		if in.unchanged(&a) && repo.Has(e.Commit) {
+			in.rep.Unchanged = append(in.rep.Unchanged, got)
+		} else {
+			if _, err := a.content.CopyTo(ctx, repo, lockRefs+e.Sum.Hex()); err != nil {
+				return err
+			}
+			in.rep.Installed = append(in.rep.Installed, got)
+		}
+		if err := in.pinArrival(lock, a); err != nil {
+			return err
+		}
+	}
+	if err := in.pinChains(ctx, lock); err != nil {
+		return err
+	}
+	for _, reg := range in.regs {
+		in.rep.Bytes += reg.Stats().Bytes
+	}
+	if err := in.writeLock(lock); err != nil {
+		return err
+	}
+	return in.writeDeps()
+}
+
+// pinChains pins the executors of the tools that arrived, as they resolve now that
+// everything is in place.
+func (in *installation) pinChains(ctx context.Context, lock *chain.Lock) error {
+	in.lock, in.stack.Locked = lock, in.pin
+	for _, a := range in.done {
+		if a.item.Ref.Kind != objects.Tool || a.item.Meta.Executor == "" {
+			continue
+		}
+		plan, err := chain.Resolve(ctx, finder{in.session}, a.item.Ref)
+		if err != nil {
+			return err
+		}
+		if err := lock.Set(plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (in *installation) writeDeps() error {
+	changed := false
+	for name, text := range in.deps {
+		if in.project.Deps[name] != text {
+			if in.project.Deps == nil {
+				in.project.Deps = map[string]string{}
+			}
+			in.project.Deps[name], changed = text, true
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return in.project.write(in.r.o.Project)
+}
+
+// dropDependency takes a registry item out of rye.yaml and the lock, then lets go
+// of its content.
+func (s *session) dropDependency(ref objects.Ref) error {
+	it, ok := s.lock.Items[ref]
+	if !ok {
+		return fault.New(fault.NotFound, "remove %s: not in the lock", ref)
+	}
+	delete(s.project.Deps, ref.Published())
+	if err := s.project.write(s.r.o.Project); err != nil {
+		return err
+	}
+	lock := s.lock.Clone()
+	lock.Remove(ref)
+	if err := s.writeLock(lock); err != nil {
+		return err
+	}
+	repo, err := s.stack.Project.Repo()
+	if err != nil || repo == nil {
+		return err
+	}
+	name := lockRefs + it.SHA256.Hex()
+	id, err := repo.Ref(name)
+	if err != nil {
+		return nil // gone already
+	}
+	return repo.Swap(context.Background(), name, id, store.OID{}, "remove "+ref.String())
+}

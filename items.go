@@ -1,0 +1,390 @@
+package rye
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Status reports every item of the project with its state, sorted by ref. Files
+// that have not changed since they were last verified are answered from the
+// catalogue in the cache directory; nothing else is written.
+func (r *Rye) Status(ctx context.Context) ([]ItemInfo, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	rows, err := s.rows(ctx, objects.Project)
+	if err != nil {
+		return nil, err
+	}
+	all := describeAll(rows)
+	for i := range rows {
+		if twin := twinOf(rows, i); twin != "" {
+			all[i].Why = strings.TrimPrefix(all[i].Why+"; "+twin+" is this item too: keep one of them", "; ")
+		}
+	}
+	return all, nil
+}
+
+// describeAll is describe for many, on every processor: most of it is spelling
+// digests.
+func describeAll(rows []space.Row) []ItemInfo {
+	all := make([]ItemInfo, len(rows))
+	var g errgroup.Group
+	rest := all
+	for part := range slices.Chunk(rows, 1024) {
+		into := rest[:len(part)]
+		rest = rest[len(part):]
+		g.Go(func() error {
+			for i := range part {
+				into[i] = describe(&part[i])
+			}
+			return nil
+		})
+	}
+	g.Wait()
+	return all
+}
+
+// twinOf returns the path of another file for the ref of row i, in rows sorted by
+// ref. Both may be loaded by a tool that they lie beside; neither can be asked for.
+func twinOf(rows []space.Row, i int) string {
+	for _, j := range [...]int{i - 1, i + 1} {
+		if j >= 0 && j < len(rows) && rows[j].Ref == rows[i].Ref && rows[i].Ref.Kind != "" && rows[j].State != space.Deleted && rows[i].State != space.Deleted {
+			return rows[j].Path
+		}
+	}
+	return ""
+}
+
+// List reports the items of a space, or of all when space is "", each ref once
+// with the spaces that it shadows.
+func (r *Rye) List(ctx context.Context, kind, spaceName string) ([]ItemInfo, error) {
+	s, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if kind != "" {
+		if _, err := objects.ParseKind(kind); err != nil {
+			return nil, err
+		}
+	}
+	all, err := s.catalogue(ctx, spaceName)
+	if err != nil {
+		return nil, err
+	}
+	kept := all[:0]
+	for _, it := range all {
+		if kind == "" || it.Kind == kind {
+			kept = append(kept, it)
+		}
+	}
+	return kept, nil
+}
+
+// Show describes one item: the one that would be used, or with all every space's.
+func (r *Rye) Show(ctx context.Context, ref string, all bool) ([]ItemInfo, error) {
+	s, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	rf, err := s.ref(ref)
+	if err != nil {
+		return nil, err
+	}
+	var shown []ItemInfo
+	for sp := objects.Project; sp >= objects.System; sp-- {
+		f, ok, err := s.stack.In(ctx, sp, rf)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		if len(shown) > 0 {
+			shown[0].Shadows = append(shown[0].Shadows, sp.String())
+		}
+		if len(shown) == 0 || all {
+			i := info(f)
+			if f.Item != nil {
+				i.Executor, i.Params = string(f.Item.Meta.Executor), parameters(f.Item)
+			}
+			shown = append(shown, i)
+		}
+	}
+	if len(shown) == 0 {
+		return nil, fault.New(fault.NotFound, "%s: in no space", rf).Mend("rye search %s", rf.ID.Name())
+	}
+	return shown, nil
+}
+
+// parameters lists what an item takes: a directive's inputs, or the properties of
+// a tool's schema.
+func parameters(it *objects.Item) []ParamInfo {
+	var all []ParamInfo
+	for _, in := range it.Meta.Inputs {
+		all = append(all, ParamInfo{Name: in.Name, Type: in.Type, Required: in.Required, Default: in.Default, Description: in.Description})
+	}
+	props, _ := it.Meta.Schema["properties"].(map[string]any)
+	required, _ := it.Meta.Schema["required"].([]any)
+	for _, name := range sortedNames(props) {
+		p := ParamInfo{Name: name, Required: slices.Contains(required, any(name))}
+		if m, ok := props[name].(map[string]any); ok {
+			p.Type, _ = m["type"].(string)
+			p.Description, _ = m["description"].(string)
+			if d, ok := m["default"]; ok {
+				p.Default = inputText(d)
+			}
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+// ref reads what a person typed: a ref, a published name, or the path of an
+// item's file.
+func (s *session) ref(arg string) (objects.Ref, error) {
+	ref, err := objects.ParseRef(arg)
+	if err == nil {
+		return ref, nil
+	}
+	for _, l := range s.stack.Layers() {
+		if p, ok := below(l.Dir, arg); ok {
+			ref, _, err := objects.RefOfPath(p)
+			if err == nil {
+				err = objects.CheckExtension(p)
+			}
+			return ref, err
+		}
+	}
+	return objects.Ref{}, err
+}
+
+// below returns the slash path of file below dir, when it lies there.
+func below(dir, file string) (string, bool) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, abs)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		// The directory may be reached by another name (a link to /tmp, say).
+		real, err1 := filepath.EvalSymlinks(filepath.Dir(abs))
+		realDir, err2 := filepath.EvalSymlinks(dir)
+		if err1 != nil || err2 != nil {
+			return "", false
+		}
+		rel, err = filepath.Rel(realDir, filepath.Join(real, filepath.Base(abs)))
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return "", false
+		}
+	}
+	return filepath.ToSlash(rel), true
+}
+
+// scan judges everything in one space.
+func (s *session) scan(ctx context.Context, sp objects.Space) ([]space.Finding, error) {
+	if sp == objects.System {
+		return s.stack.ScanSystem()
+	}
+	l, err := s.stack.Layer(sp)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.stack.Scan(ctx, l)
+	if err != nil || sp != objects.Project || s.lock == nil {
+		return found, err
+	}
+	own := map[objects.Ref]bool{}
+	for _, f := range found {
+		own[f.Ref] = true
+	}
+	return append(found, s.lockedBeside(own)...), nil
+}
+
+// lockedBeside returns the items of registries that no own file stands before.
+func (s *session) lockedBeside(own map[objects.Ref]bool) []space.Finding {
+	var refs []objects.Ref
+	for ref, it := range s.lock.Items {
+		if it.From != "" && !own[ref] {
+			refs = append(refs, ref)
+		}
+	}
+	slices.SortFunc(refs, func(a, b objects.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return s.stack.ScanLock(refs)
+}
+
+// rows is scan for lists: files that have not changed are not read again.
+func (s *session) rows(ctx context.Context, sp objects.Space) ([]space.Row, error) {
+	if sp == objects.System {
+		found, err := s.stack.ScanSystem()
+		return space.RowsOf(found), err
+	}
+	l, err := s.stack.Layer(sp)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.stack.Rows(ctx, l)
+	if err != nil || sp != objects.Project || s.lock == nil {
+		return rows, err
+	}
+	own := make(map[objects.Ref]bool, len(rows))
+	for i := range rows {
+		own[rows[i].Ref] = true
+	}
+	return append(rows, space.RowsOf(s.lockedBeside(own))...), nil
+}
+
+// catalogue lists spaces, highest first, each ref once; the zero ref of foreign
+// files is left out.
+func (s *session) catalogue(ctx context.Context, only string) ([]ItemInfo, error) {
+	var all []ItemInfo
+	at := map[objects.Ref]int{}
+	for sp := objects.Project; sp >= objects.System; sp-- {
+		if only != "" && only != "all" && only != sp.String() {
+			continue
+		}
+		if sp != objects.System {
+			if _, err := s.stack.Layer(sp); err != nil {
+				continue
+			}
+		}
+		rows, err := s.rows(ctx, sp)
+		if err != nil {
+			return nil, err
+		}
+		for i, it := range describeAll(rows) {
+			ref := rows[i].Ref
+			if ref.Kind == "" {
+				continue
+			}
+			if j, ok := at[ref]; !ok {
+				at[ref] = len(all)
+				all = append(all, it)
+			} else if all[j].Space != sp.String() && !slices.Contains(all[j].Shadows, sp.String()) {
+				all[j].Shadows = append(all[j].Shadows, sp.String())
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ItemInfo) int { return cmp.Compare(a.Ref, b.Ref) })
+	return all, nil
+}
+
+// info describes a finding for people and programs.
+func info(f space.Finding) ItemInfo {
+	r := f.Row()
+	return describe(&r)
+}
+
+func describe(r *space.Row) ItemInfo {
+	i := ItemInfo{
+		Kind: string(r.Ref.Kind), ID: string(r.Ref.ID), Space: r.Space.String(), State: r.State, Recorded: r.Recorded,
+		Path: r.Path, Locked: r.Registry != "",
+		Name: r.Name, Title: r.Title, Version: r.Version, Description: r.Description, Category: r.Category, Tags: r.Tags,
+	}
+	if r.Ref.Kind != "" {
+		i.Ref = r.Ref.String()
+	}
+	if i.Bundle = string(r.Bundle); r.Manifest {
+		i.Ref, i.Kind, i.ID = bundleRef(r.Bundle), "bundle", i.Bundle
+	}
+	i.Covers = r.Covers
+	if r.Why != "" {
+		// The list names item and space already.
+		i.Why = strings.TrimPrefix(r.Why, "verify "+i.Ref+" in the "+i.Space+" space: ")
+	}
+	if r.Sum != (objects.Digest{}) {
+		i.SHA256 = r.Sum.String()
+	}
+	if !r.SignedAt.IsZero() {
+		i.Signer, i.SignedAt = r.Signer.String(), r.SignedAt.Format(time.RFC3339)
+	}
+	return i
+}
+
+// targets turns what a person typed into the refs of working files: refs, paths,
+// or patterns in which * stands for any text and ? for one character.
+func (s *session) targets(ctx context.Context, l *space.Layer, args []string, all bool) ([]objects.Ref, error) {
+	var refs []objects.Ref
+	seen := map[objects.Ref]bool{}
+	add := func(ref objects.Ref) {
+		if !seen[ref] {
+			seen[ref] = true
+			refs = append(refs, ref)
+		}
+	}
+	if all {
+		args = append(args[:len(args):len(args)], "*")
+	}
+	for _, arg := range args {
+		if !strings.ContainsAny(arg, "*?") {
+			ref, err := s.ref(arg)
+			if err != nil {
+				return nil, err
+			}
+			add(ref)
+			continue
+		}
+		n := len(refs)
+		_, err := l.Files(ctx, func(_ string, ref objects.Ref) error {
+			if glob(arg, ref.String()) || glob(arg, string(ref.ID)) {
+				add(ref)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(refs) == n && !all {
+			return nil, fault.New(fault.NotFound, "%q matches no item of the %s space", arg, l.Space).Mend("rye list")
+		}
+	}
+	return refs, nil
+}
+
+// glob matches s against a pattern in which * spans everything, slashes too.
+// It takes time proportional to the product of the lengths at the worst.
+func glob(pattern, s string) bool {
+	p, i, star, mark := 0, 0, -1, 0
+	for i < len(s) {
+		switch {
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == s[i]):
+			p, i = p+1, i+1
+		case p < len(pattern) && pattern[p] == '*':
+			star, mark = p, i
+			p++
+		case star >= 0:
+			mark++
+			p, i = star+1, mark
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}
+
+// draft returns the working item for a ref, as it is.
+func draft(l *space.Layer, ref objects.Ref) (*objects.Item, error) {
+	it, err := l.Draft(ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "%s: not in the %s space", ref, l.Space).Mend("rye new %s %s", ref.Kind, ref.ID)
+	}
+	return it, err
+}

@@ -1,0 +1,184 @@
+package rye
+
+import (
+	"context"
+	"crypto/rand"
+	"path/filepath"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// ImportKey takes over a private key that was made elsewhere and believes it as
+// the user's own. A file is copied below rye's keys, with the passphrase that it
+// has; a key of an agent or a service stays where it is and has to sign something
+// before it counts.
+func (r *Rye) ImportKey(ctx context.Context, q KeyImportRequest) (*KeyInfo, error) {
+	namespaces, err := claims(q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if held(q.From) {
+		return r.importHeld(ctx, q, namespaces)
+	}
+	if q.Name == "" {
+		q.Name = "default"
+	}
+	if err := checkKeyName(q.Name); err != nil {
+		return nil, err
+	}
+	f, err := trust.ReadForeign(q.From, r.o.Passphrase)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.mayImport(f.Key.Public()); err != nil {
+		return nil, err
+	}
+	path := r.keyPath(q.Name)
+	info := keyInfo(q.Name, path, f.Key.Public(), namespaces)
+	info.Protected = f.Protected
+	if q.DryRun {
+		return info, nil
+	}
+	if !sameFile(q.From, path) { // a key that was put there by hand only has to be believed
+		if err := f.Save(path); err != nil {
+			return nil, err
+		}
+	}
+	return info, r.claim(f.Key, filepath.Base(q.Name), namespaces...)
+}
+
+// importHeld claims a key after it proved to be there: whoever names one must be
+// able to sign with it.
+func (r *Rye) importHeld(ctx context.Context, q KeyImportRequest, namespaces []string) (*KeyInfo, error) {
+	k, err := r.holder(ctx, q.From)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.mayImport(k.Public()); err != nil {
+		return nil, err
+	}
+	challenge := make([]byte, 32)
+	rand.Read(challenge) // never fails since Go 1.24
+	challenge = append([]byte("rye: is this key here? "), challenge...)
+	sig, err := k.Sign(ctx, challenge)
+	if err != nil {
+		return nil, err
+	}
+	if !k.Public().Verify(challenge, sig) {
+		return nil, fault.New(fault.Integrity, "import key %s: it does not sign", k.Public())
+	}
+	name := orDefault(q.Name, heldName(q.From))
+	info := keyInfo(name, "", k.Public(), namespaces)
+	if q.DryRun {
+		return info, nil
+	}
+	return info, r.claim(k, name, namespaces...)
+}
+
+// mayImport refuses a key that the user denied: taking it in would not make it count.
+func (r *Rye) mayImport(pub trust.PublicKey) error {
+	st, err := trust.LoadStore(r.trustPath())
+	if err != nil {
+		return err
+	}
+	if keyState(st, pub) == "denied" {
+		return fault.New(fault.Revoked, "import key %s: you denied it", pub).Mend("rye trust allow %s", pub)
+	}
+	return nil
+}
+
+// ExportKey gives out a key for other programs. The private half is given out only
+// after a person agreed; a file is written with mode 0600 and never over another.
+func (r *Rye) ExportKey(ctx context.Context, q KeyExportRequest) (*KeyExport, error) {
+	info, err := r.Key(ctx, q.Name)
+	if err != nil {
+		return nil, err
+	}
+	out := &KeyExport{KeyInfo: *info, Private: !q.Public}
+	text, err := r.exportText(ctx, q, info)
+	if err != nil {
+		return nil, err
+	}
+	if q.Out == "" {
+		out.Text = string(text)
+		return out, nil
+	}
+	out.Out = q.Out
+	return out, trust.WriteSecret(q.Out, text)
+}
+
+func (r *Rye) exportText(ctx context.Context, q KeyExportRequest, info *KeyInfo) ([]byte, error) {
+	if q.Public {
+		if !q.PEM {
+			return []byte(info.SSH + "\n"), nil
+		}
+		pub, err := trust.ParsePublicKey(info.SSH)
+		if err != nil {
+			return nil, err
+		}
+		return pub.PEM(), nil
+	}
+	if info.Path == "" {
+		return nil, fault.New(fault.NotFound, "export key %s: its private half is not in a file of rye's", info.Fingerprint).
+			Mend("rye key export --public")
+	}
+	if err := r.ask(ctx, exportQuestion(q, info)); err != nil {
+		return nil, err
+	}
+	if !q.PEM {
+		return trust.ReadSecret(info.Path)
+	}
+	k, err := trust.LoadKey(info.Path, r.o.Passphrase)
+	if err != nil {
+		return nil, err
+	}
+	return k.PKCS8()
+}
+
+func exportQuestion(q KeyExportRequest, info *KeyInfo) Question {
+	where := "standard output"
+	if q.Out != "" {
+		where = q.Out
+	}
+	what := "nothing protects it"
+	if info.Protected {
+		what = "its passphrase still protects it"
+		if q.PEM {
+			what = "this form drops the passphrase that protects it"
+		}
+	}
+	return Question{Topic: "export private key", Text: "Give out the private key " + info.Name + "? Whoever has it signs as you.",
+		Lines: []string{info.Fingerprint, "to " + where, what}, Mend: "rye key export " + info.Name + " --yes"}
+}
+
+// SetPassphrase changes what protects a key file: fresh is asked for the new
+// passphrase after the old one was given; nil takes the protection away.
+func (r *Rye) SetPassphrase(ctx context.Context, name string, fresh func() ([]byte, error)) (*KeyInfo, error) {
+	info, err := r.Key(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Path == "" {
+		return nil, fault.New(fault.Usage, "passphrase of key %s: its private half is not in a file of rye's", info.Fingerprint).
+			Mend("change it where the key is")
+	}
+	if err := trust.NoLink(info.Path); err != nil {
+		return nil, err
+	}
+	k, err := trust.LoadKey(info.Path, r.o.Passphrase)
+	if err != nil {
+		return nil, err
+	}
+	var secret []byte
+	if fresh != nil {
+		if secret, err = fresh(); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.Rewrite(info.Path, secret); err != nil {
+		return nil, err
+	}
+	info.Protected = len(secret) > 0
+	return info, ctx.Err()
+}

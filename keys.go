@@ -1,0 +1,239 @@
+package rye
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// keyPath returns the file of a key given by name or by path.
+func (r *Rye) keyPath(name string) string {
+	if strings.ContainsAny(name, `/\`) {
+		return name
+	}
+	return filepath.Join(r.keyDir(), name)
+}
+
+// Endings of files among the keys that are not keys to sign with.
+const (
+	nextSuffix    = ".next"     // made by a rotation that has not ended
+	retiredMark   = ".retired-" // kept by a rotation, with its date
+	publicSuffix  = ".pub"      // what ssh-keygen puts beside a key
+	maxKeyName    = 100
+	keyNameLetter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+)
+
+// checkKeyName refuses names for new keys that would mean something else.
+func checkKeyName(name string) error {
+	base := filepath.Base(name)
+	switch {
+	case held(name):
+		return fault.New(fault.Usage, "key %q: that names a key which no file holds", name).Mend("rye key import %s", name)
+	case len(base) > maxKeyName || strings.Trim(base, keyNameLetter) != "" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "-"):
+		return fault.New(fault.Usage, "key %q: want letters, digits, _, - and dots within, at most %d", name, maxKeyName)
+	case strings.HasSuffix(base, nextSuffix) || strings.HasSuffix(base, publicSuffix) || strings.Contains(base, retiredMark):
+		return fault.New(fault.Usage, "key %q: rye gives names like that to files of its own", name)
+	}
+	return nil
+}
+
+// NewKey makes a key, keeps it under name and believes it as the user's own,
+// for the given namespace or, when that is empty, for every free one.
+func (r *Rye) NewKey(ctx context.Context, name, namespace string, passphrase []byte) (*KeyInfo, error) {
+	if name == "" {
+		if name = r.o.Key; held(name) {
+			name = "default"
+		}
+	}
+	if err := checkKeyName(name); err != nil {
+		return nil, err
+	}
+	namespaces, err := claims(namespace)
+	if err != nil {
+		return nil, err
+	}
+	k, err := trust.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	path := r.keyPath(name)
+	if err := k.Save(path, passphrase); err != nil {
+		return nil, err
+	}
+	if err := r.claim(k, filepath.Base(name), namespaces...); err != nil {
+		return nil, err
+	}
+	info := keyInfo(name, path, k.Public(), namespaces)
+	info.Protected = len(passphrase) > 0
+	return info, nil
+}
+
+// claims returns the namespaces that a new key is to claim: one, or none.
+func claims(namespace string) ([]string, error) {
+	if namespace == "" {
+		return nil, nil
+	}
+	return []string{namespace}, checkNamespace(namespace)
+}
+
+func keyInfo(name, path string, pub trust.PublicKey, namespaces []string) *KeyInfo {
+	return &KeyInfo{Name: name, Fingerprint: pub.Fingerprint().String(), Path: path,
+		SSH: pub.Authorized() + " rye:" + name, Namespaces: namespaces, Retired: strings.Contains(filepath.Base(path), retiredMark)}
+}
+
+// Keys lists the user's keys: those in the key directory, and those that somebody
+// else holds. A key that cannot be read without a passphrase is listed from its
+// public half, which the OpenSSH format leaves open.
+func (r *Rye) Keys(ctx context.Context) ([]KeyInfo, error) {
+	st, err := trust.LoadStore(r.trustPath())
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(r.keyDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var all []KeyInfo
+	seen := map[string]bool{}
+	for _, e := range entries {
+		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), publicSuffix) {
+			continue
+		}
+		k, err := r.describeKey(st, e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("key %s: %w", e.Name(), err)
+		}
+		seen[k.Fingerprint] = true
+		all = append(all, *k)
+	}
+	for _, o := range st.Own() {
+		if !seen[o.Key.String()] {
+			k := keyInfo(o.Name, "", o.Key, o.Namespaces)
+			k.State = keyState(st, o.Key)
+			all = append(all, *k)
+		}
+	}
+	return all, nil
+}
+
+// Key describes one key, by name, path, fingerprint or who holds it; "" is the
+// signing key.
+func (r *Rye) Key(ctx context.Context, name string) (*KeyInfo, error) {
+	if name == "" {
+		name = r.o.Key
+	}
+	if held(name) {
+		k, err := r.holder(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return keyInfo(heldName(name), "", k.Public(), nil), nil
+	}
+	if strings.ContainsAny(name, `/\`) && !strings.HasPrefix(name, "SHA256:") {
+		st, err := trust.LoadStore(r.trustPath())
+		if err != nil {
+			return nil, err
+		}
+		return r.describeKey(st, name)
+	}
+	all, err := r.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range all {
+		if k.Name == name || k.Fingerprint == name {
+			return &k, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", clipText(name)).Mend("rye key new %s", clipText(name))
+}
+
+// holder reaches who holds a key, through the keyring when it is the signing key.
+func (r *Rye) holder(ctx context.Context, name string) (trust.Signer, error) {
+	if name == r.o.Key {
+		return r.signerFor(ctx)
+	}
+	return r.reach(ctx, name)
+}
+
+// describeKey reads the open half of a key file and what the store says of it.
+func (r *Rye) describeKey(st *trust.Store, name string) (*KeyInfo, error) {
+	path := r.keyPath(name)
+	pub, protected, err := trust.Peek(path)
+	if err != nil {
+		return nil, err
+	}
+	k := keyInfo(name, path, pub, nil)
+	k.Protected, k.State = protected, keyState(st, pub)
+	for _, o := range st.Own() {
+		if o.Key == pub {
+			k.Namespaces = o.Namespaces
+		}
+	}
+	return k, nil
+}
+
+// keyState says what the trust store makes of one of the user's keys.
+func keyState(st *trust.Store, pub trust.PublicKey) string {
+	for _, d := range st.Denials() {
+		if d.Key == pub.Fingerprint() {
+			return "denied"
+		}
+	}
+	if !st.IsOwn(pub) {
+		return "unknown"
+	}
+	return ""
+}
+
+// clipText keeps a message readable when what it quotes is not.
+func clipText(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}
+
+// commitOptions returns how rye signs and names its commits.
+func (r *Rye) commitOptions(message string) (store.CommitOptions, error) {
+	k, err := r.signer()
+	if err != nil {
+		return store.CommitOptions{}, err
+	}
+	return store.CommitOptions{Message: message, Signer: trust.CommitSigner(k), Author: author(k.Public()), When: r.o.Now()}, nil
+}
+
+// author names the person for git. The address is made from the key, so that it
+// says who signed and is nobody's mailbox.
+func author(pub trust.PublicKey) store.Ident {
+	name := "rye"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+		if u.Name != "" {
+			name = u.Name
+		}
+	}
+	return store.Ident{Name: cleanIdent(name), Email: pub.Fingerprint().URL()[:16] + "@rye.invalid"}
+}
+
+func cleanIdent(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c == '<' || c == '>' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, s)
+	if s = strings.TrimSpace(s); s == "" {
+		return "rye"
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+package rye
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// allowLegacy tells a trust store in memory, which is never saved, what the policy
+// says about signatures of the ancestor. A policy that cannot be read allows
+// nothing; the verb that asks it says what is wrong.
+func (s *session) allowLegacy(st *trust.Store) {
+	rules, err := s.rules()
+	if allow := err == nil && rules.AllowLegacy; allow != st.AllowLegacy() {
+		st.SetAllowLegacy(allow)
+	}
+}
+
+// maxUncovered bounds how many lines of an item are shown as not covered.
+const maxUncovered = 40
+
+// replaced says what the ancestor's line of an item was worth.
+func (s *session) replaced(it *objects.Item, in trust.Scope) *Replaced {
+	l := it.Legacy
+	r := &Replaced{Key: l.Key, Covers: l.Covers}
+	if l.Unsigned != "" {
+		r.Covers, r.Why = "nothing", l.Unsigned
+	} else {
+		r.SignedAt = l.SignedAt.UTC().Format("2006-01-02T15:04:05Z")
+		r.Held, r.Why = s.genuine(it, in)
+	}
+	r.Uncovered = uncovered(it)
+	return r
+}
+
+// genuine asks the gates of verification up to the signature: whether the key
+// counts here is another question.
+func (s *session) genuine(it *objects.Item, in trust.Scope) (held bool, why string) {
+	for _, c := range s.trust.Explain(it, in) {
+		if c.Ran && !c.Pass && c.Name != "believed" {
+			return false, strings.TrimPrefix(c.Words, fmt.Sprintf("verify %s in the %s: ", it.Ref, in))
+		}
+	}
+	return true, ""
+}
+
+// uncovered lists the lines of the body that the ancestor's hash left out, with
+// their numbers in the file. Blank ones are left out.
+func uncovered(it *objects.Item) []string {
+	from, to := 0, 0
+	if p := it.Legacy.Payload; len(p) > 0 {
+		if from = bytes.LastIndex(it.Body, p); from >= 0 {
+			to = from + len(p)
+		} else {
+			from = 0
+		}
+	}
+	gap := bytes.Count(it.Raw[:lineAt(it)], []byte("\n")) // lines before the signature's
+	var all []string
+	more, at, n := 0, 0, 0
+	for line := range bytes.Lines(it.Body) {
+		if n++; n == gap+1 {
+			n++ // the signature's own line
+		}
+		text := bytes.TrimSpace(line)
+		start := at + bytes.Index(line, text)
+		at += len(line)
+		if len(text) == 0 || start >= from && start+len(text) <= to {
+			continue
+		}
+		if len(all) == maxUncovered {
+			more++
+			continue
+		}
+		all = append(all, fmt.Sprintf("%d: %s", n, clipLine(string(text))))
+	}
+	if more > 0 {
+		all = append(all, "... and "+plural(more, "more line"))
+	}
+	return all
+}
+
+// lineAt is where the signature line begins: the first byte that differs.
+func lineAt(it *objects.Item) int {
+	i := 0
+	for i < len(it.Body) && i < len(it.Raw) && it.Raw[i] == it.Body[i] {
+		i++
+	}
+	return bytes.LastIndexByte(it.Raw[:i], '\n') + 1
+}
+
+// clipLine keeps a line of somebody's file short enough to be read among others.
+func clipLine(s string) string {
+	const most = 120 // bytes
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}

@@ -1,0 +1,129 @@
+package rye
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+// ProjectFile and LockFile are the two files of an .ai directory that belong in
+// the user's own version control beside the items.
+const (
+	ProjectFile = "rye.yaml"
+	LockFile    = "rye.lock"
+)
+
+const maxProjectFile = 256 << 10
+
+// projectConfig is rye.yaml, as docs/format/project.md describes it.
+type projectConfig struct {
+	Format     int                       `yaml:"format"`
+	Project    string                    `yaml:"project"` // genesis id: 32 hexadecimal digits
+	Namespace  string                    `yaml:"namespace"`
+	Registries map[string]registryConfig `yaml:"registries,omitempty"`
+	Scopes     map[string]string         `yaml:"scopes,omitempty"` // namespace or "*" -> registry name
+	Deps       map[string]string         `yaml:"deps,omitempty"`   // acme/tool/hello -> range
+}
+
+// registryConfig names a registry: the address may change, the identity may not.
+type registryConfig struct {
+	URL   string   `yaml:"url"`
+	ID    string   `yaml:"id"`
+	Roots []string `yaml:"roots,omitempty"`
+}
+
+// newGenesis returns an id for a project that nobody else has.
+func newGenesis() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails since Go 1.24
+	return hex.EncodeToString(b[:])
+}
+
+func readProject(dir string) (*projectConfig, error) {
+	p := filepath.Join(dir, ".ai", ProjectFile)
+	raw, err := os.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := parseProject(raw)
+	if err != nil {
+		return nil, fault.New(fault.Malformed, "read %s: %w", p, err)
+	}
+	return c, nil
+}
+
+// parseProject reads rye.yaml strictly: a field that this program does not know
+// may be a rule that it would break.
+func parseProject(raw []byte) (*projectConfig, error) {
+	var c projectConfig
+	if err := objects.DecodeYAML(raw, maxProjectFile, &c); err != nil {
+		return nil, err
+	}
+	if c.Format != 1 {
+		return nil, fault.New(fault.Malformed, "format %d: this rye reads format 1", c.Format).Mend("install a newer rye")
+	}
+	if b, err := hex.DecodeString(c.Project); err != nil || len(b) != 16 || strings.ToLower(c.Project) != c.Project {
+		return nil, fault.New(fault.Malformed, "project %q: want 32 lower-case hexadecimal digits", c.Project)
+	}
+	if err := checkNamespace(c.Namespace); err != nil {
+		return nil, err
+	}
+	for name, r := range c.Registries {
+		if _, err := objects.ParseDigest(r.ID); err != nil {
+			return nil, fault.New(fault.Malformed, "registry %s: %w", name, err)
+		}
+	}
+	for scope, name := range c.Scopes {
+		if _, ok := c.Registries[name]; !ok {
+			return nil, fault.New(fault.Malformed, "scope %s names registry %q, which is not listed", scope, name)
+		}
+	}
+	for name, want := range c.Deps {
+		if _, err := objects.ParseRef(name); err != nil {
+			return nil, fault.New(fault.Malformed, "dependency %q: %w", name, err)
+		}
+		if _, err := objects.ParseRange(want); err != nil {
+			return nil, fault.New(fault.Malformed, "dependency %s: %w", name, err)
+		}
+	}
+	return &c, nil
+}
+
+func checkNamespace(ns string) error {
+	id, err := objects.ParseID(ns)
+	if err != nil || id.Namespace() != ns {
+		return fault.New(fault.Usage, "namespace %q: want lower-case letters, digits, _ and -", ns)
+	}
+	return nil
+}
+
+func (c *projectConfig) write(dir string) error {
+	raw, err := objects.EncodeYAML(c)
+	if err != nil {
+		return err
+	}
+	return place.File(filepath.Join(dir, ".ai", ProjectFile), raw, 0o644)
+}
+
+// registryFor returns the one registry that a namespace comes from: its own
+// scope, else "*". There is no second choice, so nobody can shadow a name.
+func (c *projectConfig) registryFor(namespace string) (string, registryConfig, error) {
+	for _, scope := range []string{namespace, "*"} {
+		if name, ok := c.Scopes[scope]; ok {
+			return name, c.Registries[name], nil
+		}
+	}
+	return "", registryConfig{}, fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace).
+		Mend("rye registry add <url>")
+}

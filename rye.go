@@ -1,0 +1,137 @@
+// Package rye is one .ai directory of directives, tools and knowledge, signed,
+// layered and pinned, offered as a handful of verbs. Every face of rye (command
+// line, MCP) calls these verbs and nothing below them; programs that embed rye
+// do the same.
+//
+// A Rye is safe for concurrent use. Methods that wait take a context; when it is
+// cancelled they stop, end what they started, and leave nothing half done.
+// Errors carry a code and often a remedy: see Code and Hint.
+package rye
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Options says where a Rye finds its directories and how it speaks to a person.
+// internal/app fills it from the environment; nothing below reads the environment.
+type Options struct {
+	Project   string // directory that holds .ai/rye.yaml; "" outside a project
+	User      string // the user space's base; its items are in <User>/.ai; "" for none
+	ConfigDir string // keys, trust.yaml, policy.yaml
+	StateDir  string // what registries were seen to say; never delete
+	CacheDir  string // may be deleted at any time
+
+	Key        string                 // name or path of the signing key, agent[:SHA256:...] or kms:<address>; "" is "default"
+	Agent      string                 // the ssh-agent's socket; "" for none
+	Passphrase func() ([]byte, error) // asks for the key's passphrase; nil when nobody can be asked
+	// KeyService signs a message with a key service; without one it only says which
+	// key it is. nil when there is none.
+	KeyService   func(ctx context.Context, uri string, message []byte) (KeyAnswer, error)
+	Interpreters map[string]string // RYE_PYTHON, RYE_NODE, ...: chosen by the user
+	Path         string            // PATH for finding interpreters
+	Home         string            // where version managers keep theirs
+
+	// How other machines are reached; see store/transport.
+	Token func(host string) string
+	Netrc string   // the user's netrc file; "" for none
+	Git   string   // git, for its credential helpers; "" for none
+	Env   []string // for the ssh and git programs, cleaned before use
+	Proxy func(*http.Request) (*url.URL, error)
+
+	Version string // of the program; recorded, never trusted
+
+	Offline  bool
+	Now      func() time.Time                                    // nil means time.Now
+	Consent  func(ctx context.Context, q Question) (bool, error) // nil refuses everything
+	Progress func(text string)                                   // nil is silence
+}
+
+// Question is a decision that only a person, or a flag that stands for one, may take.
+type Question struct {
+	Topic string   // "pin registry", "accept project", "run", ...
+	Text  string   // one line
+	Lines []string // what is being agreed to: fingerprints, a diff, capabilities
+	Mend  string   // the flag or command that answers yes without a terminal
+
+	// Person is set for what only a person who looks at it may answer: a yes makes
+	// something trusted that was not, so that no flag may stand for one.
+	Person bool
+}
+
+// Caller is on whose behalf a verb is called. It decides which capabilities hold.
+type Caller struct {
+	Name string   // "terminal", "mcp", ...
+	Caps []string // capability patterns; nil means none. A person at a terminal holds rye.*
+}
+
+// Terminal is the caller with every capability: the person who owns the keys.
+var Terminal = Caller{Name: "terminal", Caps: []string{"rye.*"}}
+
+// Client is an MCP client: search, load and execute, and sign under approval.
+var Client = Caller{Name: "mcp", Caps: []string{"rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*"}}
+
+// Code returns the error's code from docs/cli.md ("integrity", "untrusted", ...).
+func Code(err error) string { return string(fault.CodeOf(err)) }
+
+// Hint returns the command that mends err, or "".
+func Hint(err error) string { return fault.HintOf(err) }
+
+// Exit returns the exit status that stands for err; 0 for nil.
+func Exit(err error) int {
+	if err == nil {
+		return 0
+	}
+	return fault.CodeOf(err).Exit()
+}
+
+// State is what a working item is, compared with its signature and its space:
+// signed, modified, unsigned, untrusted, older, deleted, legacy, malformed, revoked.
+type State = space.State
+
+// ItemInfo describes one item for lists and status.
+type ItemInfo struct {
+	Ref         string   `json:"ref"`
+	Kind        string   `json:"kind"`
+	ID          string   `json:"id"`
+	Space       string   `json:"space"`
+	State       State    `json:"state"`
+	Why         string   `json:"why,omitempty"`
+	Recorded    bool     `json:"recorded"` // the space's ref holds these very bytes
+	Path        string   `json:"path,omitempty"`
+	Name        string   `json:"name,omitempty"`
+	Title       string   `json:"title,omitempty"`
+	Version     string   `json:"version,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Category    string   `json:"category,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+	Signer      string   `json:"signer,omitempty"`
+	SignedAt    string   `json:"signed_at,omitempty"`
+	SHA256      string   `json:"sha256,omitempty"`
+	Locked      bool     `json:"locked,omitempty"`
+	Covers      string   `json:"covers,omitempty"`  // what a signature of the ancestor covers
+	Bundle      string   `json:"bundle,omitempty"`  // the bundle that it lies in, or is
+	Shadows     []string `json:"shadows,omitempty"` // spaces below that hold the same ref
+
+	// Set by Show only.
+	Executor string      `json:"executor_id,omitempty"`
+	Params   []ParamInfo `json:"parameters,omitempty"`
+}
+
+// ParamInfo is a parameter of a tool or an input of a directive.
+type ParamInfo struct {
+	Name        string `json:"name"`
+	Type        string `json:"type,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+	Default     string `json:"default,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// Ref is the name of an item; see objects.ParseRef for its forms.
+type Ref = objects.Ref

@@ -1,0 +1,111 @@
+package rye_test
+
+import (
+	"bytes"
+	"os/exec"
+	"testing"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// TestNewTool: a tool of each language is written, refused, signed, and runs.
+func TestNewTool(t *testing.T) {
+	for lang, needs := range map[string]string{
+		"python": "python3", "python-script": "python3", "bash": "bash", "sh": "bash", "yaml": "bash", "node": "node", "js": "node", "": "python3",
+	} {
+		t.Run("lang "+lang, func(t *testing.T) {
+			t.Parallel()
+			if _, err := exec.LookPath(needs); err != nil {
+				t.Skipf("no %s here", needs)
+			}
+			p := project(t)
+			rep, err := p.New(t.Context(), rye.NewRequest{Kind: "tool", ID: "hello", Lang: lang, Description: "Say hello."})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = p.run(rep.Ref, nil)
+			wantCode(t, "run unsigned "+rep.Ref, err, fault.Untrusted)
+			p.sign(rep.Ref)
+			for name, want := range map[string]string{"ada": "hello, ada", "": "hello, world"} {
+				var params any
+				if name != "" {
+					params = map[string]any{"name": name}
+				}
+				res, err := p.run(rep.Ref, params)
+				if err != nil {
+					t.Fatalf("%v (%s)", err, rye.Hint(err))
+				}
+				if res.Status != "success" || !bytes.Contains(res.Data, []byte(want)) {
+					t.Errorf("%s %s %s, want %q", res.Status, res.Data, res.Error, want)
+				}
+				if len(res.Chain) != 3 {
+					t.Errorf("chain of %d, want tool, runtime, primitive", len(res.Chain))
+				}
+			}
+			_, err = p.run(rep.Ref, map[string]any{"nobody": "knows"})
+			wantCode(t, "run with a parameter that the schema does not know", err, fault.Usage)
+		})
+	}
+}
+
+// TestNewRuntime: a language that rye does not know is one more YAML file.
+func TestNewRuntime(t *testing.T) {
+	if _, err := exec.LookPath("awk"); err != nil {
+		t.Skip("no awk here")
+	}
+	p := project(t)
+	rep, err := p.New(t.Context(), rye.NewRequest{Kind: "tool", ID: "acme/runtimes/awk", Lang: "runtime", Description: "Runs awk."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write("tools/acme/greet.awk", `# version: 1.0.0
+# executor_id: acme/runtimes/awk
+# description: Says hello.
+BEGIN { print "hello, " ENVIRON["RYE_PARAM_NAME"] }
+`)
+	p.sign("tool:acme/greet")
+	_, err = p.run("tool:acme/greet", nil)
+	wantCode(t, "run on an unsigned runtime", err, fault.Untrusted)
+	p.sign(rep.Ref)
+	res, err := p.run("tool:acme/greet", map[string]any{"name": "ada"})
+	if err != nil || !bytes.Contains(res.Data, []byte("hello, ada")) {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if got := res.Chain[1].ItemID; got != "acme/runtimes/awk" {
+		t.Errorf("the runtime was %s", got)
+	}
+}
+
+// TestNewOthers: items of the other kinds are valid as they are written, and used.
+func TestNewOthers(t *testing.T) {
+	p := project(t)
+	for _, kind := range []string{"directive", "knowledge", "config"} {
+		rep, err := p.New(t.Context(), rye.NewRequest{Kind: kind, ID: "acme/deep/first", Description: "What it is for."})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.sign(rep.Ref)
+		if _, err := p.Load(t.Context(), rye.Terminal, rye.LoadRequest{Ref: rep.Ref}); err != nil {
+			t.Errorf("load %s: %v", rep.Ref, err)
+		}
+		_, err = p.New(t.Context(), rye.NewRequest{Kind: kind, ID: "acme/deep/first"})
+		wantCode(t, "new over what is there", err, fault.Conflict)
+		_, err = p.New(t.Context(), rye.NewRequest{Kind: kind, ID: "acme/x", Lang: "bash"})
+		wantCode(t, "a language for a "+kind, err, fault.Usage)
+	}
+	res, err := p.run("directive:acme/deep/first", map[string]any{"subject": "names"})
+	if err != nil || !bytes.Contains(res.Data, []byte("Work on names.")) {
+		t.Errorf("directive: %+v, %v", res, err)
+	}
+	for _, q := range []rye.NewRequest{
+		{Kind: "tool", ID: "acme/x", Lang: "cobol"},
+		{Kind: "gadget", ID: "acme/x"},
+		{Kind: "tool", ID: "acme/x", Description: "two\nlines"},
+		{Kind: "tool", ID: "acme/x", Description: `a "quote"`},
+		{Kind: "directive", ID: "acme/x", Description: "</description>"},
+	} {
+		_, err := p.New(t.Context(), q)
+		wantCode(t, "new", err, fault.Usage)
+	}
+}

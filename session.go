@@ -1,0 +1,151 @@
+package rye
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Rye is one project (or none), one user space and the standard library, opened
+// for work. Nothing is read from disk before a verb needs it.
+type Rye struct {
+	o      Options
+	system func() (*space.System, error)
+	ring   *keyring
+}
+
+// Open returns a Rye. It touches nothing; a missing project shows when a verb needs one.
+func Open(o Options) *Rye {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Key == "" {
+		o.Key = "default"
+	}
+	return &Rye{o: o, system: sync.OnceValues(space.OpenSystem), ring: &keyring{}}
+}
+
+// session is what one verb sees: one reading of the project, the trust store and
+// the lock, so that a verb never decides by two different states of them.
+type session struct {
+	r       *Rye
+	project *projectConfig // nil outside a project
+	trust   *trust.Store
+	lock    *chain.Lock // nil when there is none
+	stack   *space.Stack
+	policy  *policy.Rules // read when first asked for
+}
+
+// open makes a session, with or without a project.
+func (r *Rye) open() (*session, error) {
+	s := &session{r: r}
+	var err error
+	if s.trust, err = trust.LoadStore(r.trustPath()); err != nil {
+		return nil, err
+	}
+	s.stack = &space.Stack{Trust: s.trust, System: r.system, Cache: r.o.CacheDir, Program: r.o.Version}
+	if r.o.User != "" && r.o.User != r.o.Project {
+		s.stack.User = &space.Layer{Space: objects.User, Dir: filepath.Join(r.o.User, ".ai")}
+	}
+	if r.o.Project == "" {
+		s.allowLegacy(s.trust)
+		return s, nil
+	}
+	if s.project, err = readProject(r.o.Project); err != nil {
+		return nil, err
+	}
+	var sum objects.Digest
+	if s.lock, sum, err = readLock(r.lockPath()); err != nil {
+		return nil, err
+	}
+	s.stack.LockSum = sum
+	s.stack.Project = &space.Layer{Space: objects.Project, Dir: r.aiDir()}
+	s.stack.Genesis = s.project.Project
+	if s.lock != nil {
+		s.stack.Locked = s.pin
+	}
+	s.allowLegacy(s.trust)
+	return s, nil
+}
+
+// openProject is open for verbs that make no sense outside a project.
+func (r *Rye) openProject() (*session, error) {
+	if r.o.Project == "" {
+		return nil, fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
+	}
+	return r.open()
+}
+
+func (s *session) Close() {
+	for _, l := range s.stack.Layers() {
+		l.Close() // read-only handles: nothing to lose
+	}
+}
+
+func (r *Rye) aiDir() string     { return filepath.Join(r.o.Project, ".ai") }
+func (r *Rye) lockPath() string  { return filepath.Join(r.aiDir(), LockFile) }
+func (r *Rye) trustPath() string { return filepath.Join(r.o.ConfigDir, "trust.yaml") }
+func (r *Rye) keyDir() string    { return filepath.Join(r.o.ConfigDir, "keys") }
+
+// pin tells the stack where the lock says that a registry's item lies.
+func (s *session) pin(ref objects.Ref) (space.Pin, bool) {
+	it, ok := s.lock.Items[ref]
+	if !ok || it.From == "" {
+		return space.Pin{}, false
+	}
+	id, err := store.ParseOID(it.Commit)
+	if err != nil {
+		return space.Pin{}, false
+	}
+	return space.Pin{Registry: s.lock.Registries[it.From].ID.String(), Commit: id, Path: it.Path, Sum: it.SHA256}, true
+}
+
+// readLock returns the lock and the digest of its bytes; nil when there is none.
+func readLock(path string) (*chain.Lock, objects.Digest, error) {
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, objects.Digest{}, nil
+	}
+	if err != nil {
+		return nil, objects.Digest{}, err
+	}
+	l, err := chain.ParseLock(raw)
+	if err != nil {
+		return nil, objects.Digest{}, fault.New(fault.CodeOf(err), "read %s: %w", path, err)
+	}
+	return l, objects.DigestOf(raw), nil
+}
+
+// ask puts a question to the person. Without anybody to answer, the answer is no,
+// and the error says which flag would have said yes.
+func (r *Rye) ask(ctx context.Context, q Question) error {
+	if r.o.Consent == nil {
+		return fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).Mend("%s", q.Mend)
+	}
+	ok, err := r.o.Consent(ctx, q)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fault.New(fault.Denied, "%s: not agreed to", q.Topic).Mend("%s", q.Mend)
+	}
+	return nil
+}
+
+func (r *Rye) progress(text string) {
+	if r.o.Progress != nil {
+		r.o.Progress(text)
+	}
+}

@@ -1,0 +1,261 @@
+package rye
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+)
+
+// bulk is how many files one commit may hold before their own syncs are left to
+// the commit's: the record then carries the bytes, and Restore brings them back.
+const bulk = 64
+
+// Sign validates working items, signs them with the user's key and records them
+// in one commit. An item that already carries a valid signature by that key is
+// left as it is. Items fail one by one; the error of a single target is returned.
+func (r *Rye) Sign(ctx context.Context, c Caller, q SignRequest) (*SignReport, error) {
+	s, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	sp := objects.Project
+	if q.Space != "" {
+		if sp, err = objects.ParseSpace(q.Space); err != nil {
+			return nil, err
+		}
+	}
+	l, err := s.stack.Layer(sp)
+	if err != nil {
+		return nil, err
+	}
+	refs, bundles, err := s.signTargets(ctx, c, l, q)
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.signerFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.known(key); err != nil {
+		return nil, err
+	}
+	drafts, err := s.prepare(ctx, l, refs, key, q)
+	if err != nil {
+		return nil, err
+	}
+	drafts = append(drafts, s.prepareBundles(ctx, l, bundles, drafts, key, q)...)
+	if err := s.approve(ctx, c, l, drafts, q); err != nil {
+		return nil, err
+	}
+	return s.finishSigning(ctx, l, key.Public(), drafts, q)
+}
+
+// signTargets returns the items and the directories of the bundles that are to be
+// signed, when the caller may sign them.
+func (s *session) signTargets(ctx context.Context, c Caller, l *space.Layer, q SignRequest) (refs []objects.Ref, bundles []string, err error) {
+	all := q.All || slices.Contains(q.Targets, "*")
+	bundles, rest, err := s.bundleTargets(ctx, l, q.Targets, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	if refs, err = s.targets(ctx, l, rest, q.All); err != nil {
+		return nil, nil, err
+	}
+	if refs, bundles, err = s.withBundles(ctx, l, refs, bundles); err != nil {
+		return nil, nil, err
+	}
+	for _, ref := range refs {
+		if err := s.allow(c, "sign", ref); err != nil {
+			return nil, nil, err
+		}
+	}
+	if len(bundles) > 0 && c.Name != Terminal.Name {
+		// What would be agreed to is a directory of files, some of them no text.
+		return nil, nil, fault.New(fault.Denied, "sign .ai/%s: only a person at a terminal signs bundles", bundles[0]).Mend("rye sign .ai/%s", bundles[0])
+	}
+	return refs, bundles, nil
+}
+
+// signing is one item on its way through Sign.
+type signing struct {
+	SignResult
+	ref  objects.Ref
+	path string
+	raw  []byte         // what to write; nil when the file stays
+	keep []byte         // recorded as well, although the file stays
+	more []store.Change // of a bundle: its other files, recorded with it
+	err  error
+}
+
+// prepare signs every item in memory; nothing is written yet.
+func (s *session) prepare(ctx context.Context, l *space.Layer, refs []objects.Ref, key trust.Signer, q SignRequest) ([]*signing, error) {
+	all, now := make([]*signing, len(refs)), s.r.o.Now() // one time for all of them
+	return all, each(ctx, len(refs), func(i int) error {
+		all[i] = s.signOne(ctx, l, refs[i], key, q, now)
+		return nil
+	})
+}
+
+func (s *session) signOne(ctx context.Context, l *space.Layer, ref objects.Ref, key trust.Signer, q SignRequest, now time.Time) *signing {
+	d := &signing{ref: ref, SignResult: SignResult{Ref: ref.String(), Status: "failed"}}
+	it, err := draft(l, ref)
+	if err != nil {
+		d.err = err
+		d.Mistakes = unreadable(l, ref, err)
+		return d
+	}
+	d.path, d.Path = it.Path, ".ai/"+it.Path
+	if it.Legacy != nil && !q.Upgrade {
+		d.err = fault.New(fault.Untrusted, "sign %s: it carries the ancestor's signature, which this would replace", ref).Mend("rye sign --upgrade %s", ref)
+		return d
+	}
+	if d.err = d.validate(it); d.err != nil {
+		return d
+	}
+	scope := s.stack.Scope(l)
+	if it.Legacy != nil {
+		d.Replaces = s.replaced(it, scope)
+	}
+	if v, err := trust.Verify(it, scope, s.trust); err == nil && v.Key() == key.Public() {
+		d.Status, d.keep = "unchanged", it.Raw
+		d.describe(it)
+		return d
+	}
+	raw, err := trust.SignItem(ctx, key, it, scope, now)
+	if err == nil {
+		it, err = objects.Parse(it.Path, raw)
+	}
+	if err == nil {
+		// What would not verify here must not be written: a foreign namespace, a denied key.
+		_, err = trust.Verify(it, scope, s.trust)
+	}
+	if err != nil {
+		d.err = err
+		return d
+	}
+	d.raw, d.Status = raw, "signed"
+	if q.Check || q.DryRun {
+		d.Status = "would-sign"
+	}
+	d.describe(it)
+	return d
+}
+
+func (d *signing) describe(it *objects.Item) {
+	d.SHA256, d.Key = it.Sum.String(), it.Signature.Key.String()
+	d.SignedAt = it.Signature.SignedAt.UTC().Format("2006-01-02T15:04:05Z")
+}
+
+func (d *signing) validate(it *objects.Item) error {
+	problems := objects.Validate(it)
+	if len(problems) == 0 {
+		return nil
+	}
+	for _, p := range problems {
+		d.Issues = append(d.Issues, p.String())
+	}
+	d.Mistakes, d.Paste = invalid(it, problems), blockToPaste(it)
+	return fault.New(fault.Malformed, "sign %s: %s", it.Ref, d.Issues[0]).Mend("%s", problems[0].Mend)
+}
+
+// finishSigning writes the files and then the record of them, in one commit.
+func (s *session) finishSigning(ctx context.Context, l *space.Layer, key trust.PublicKey, all []*signing, q SignRequest) (*SignReport, error) {
+	rep := &SignReport{}
+	var (
+		changes []store.Change
+		refs    []objects.Ref
+		first   error
+	)
+	for _, d := range all {
+		if d.err != nil {
+			d.Error, d.Code, d.Hint = d.err.Error(), Code(d.err), Hint(d.err)
+			rep.Failed++
+			if first == nil {
+				first = d.err
+			}
+		}
+		if data := d.data(); data != nil && !q.Check && !q.DryRun {
+			changes = append(d.besides(changes), store.Change{Path: d.path, Data: data})
+			refs = append(refs, d.ref)
+		}
+		if d.raw != nil {
+			rep.Signed++
+		}
+		rep.Results = append(rep.Results, d.SignResult)
+	}
+	if q.Check && rep.Signed > 0 && first == nil {
+		first = fault.New(fault.Untrusted, "%s would be signed", plural(rep.Signed, "item")).Mend("rye sign --all")
+	}
+	if len(changes) > 0 {
+		if err := s.noteSigner(l, key); err != nil {
+			return rep, err
+		}
+		if err := s.writeSigned(ctx, l, all); err != nil {
+			return rep, err
+		}
+		commit, err := s.record(ctx, l, "sign", refs, changes)
+		if err != nil {
+			return rep, err
+		}
+		rep.Commit = commit
+	}
+	return rep, first
+}
+
+// besides adds what is recorded together with the file itself.
+func (d *signing) besides(changes []store.Change) []store.Change {
+	for _, c := range d.more {
+		if c.Path != d.path {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+func (d *signing) data() []byte {
+	if d.raw != nil {
+		return d.raw
+	}
+	return d.keep
+}
+
+// noteSigner lists the key's bytes with the project, for colleagues' clones.
+func (s *session) noteSigner(l *space.Layer, key trust.PublicKey) error {
+	if l.Space != objects.Project {
+		return nil
+	}
+	return s.r.noteSigner(key)
+}
+
+func (s *session) writeSigned(ctx context.Context, l *space.Layer, all []*signing) error {
+	for i, d := range all {
+		if d.raw == nil || d.err != nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := l.Write(d.path, d.raw, len(all) <= bulk); err != nil {
+			return fmt.Errorf("write %s: %w", d.Path, err)
+		}
+		if i%500 == 499 {
+			s.r.progress(fmt.Sprintf("signed %d of %d", i+1, len(all)))
+		}
+	}
+	return nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

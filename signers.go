@@ -1,0 +1,71 @@
+package rye
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// SignersFile lists the public keys of those who signed in this project, so that
+// a colleague's clone knows the bytes behind a fingerprint. Being listed there
+// makes nobody trusted: see docs/format/project.md.
+const SignersFile = "allowed_signers"
+
+const maxSigners = 1 << 20
+
+// signers reads the project's list, by fingerprint. Lines that are no Ed25519 keys
+// are left out: the file may serve git for other keys too.
+func (r *Rye) signers() (map[objects.Fingerprint]trust.PublicKey, error) {
+	raw, err := os.ReadFile(filepath.Join(r.aiDir(), SignersFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) > maxSigners {
+		return nil, fault.New(fault.Limit, ".ai/%s: larger than %d bytes", SignersFile, maxSigners)
+	}
+	keys := map[objects.Fingerprint]trust.PublicKey{}
+	for line := range strings.Lines(string(raw)) {
+		i := strings.Index(line, "ssh-ed25519 ")
+		if i < 0 || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if k, err := trust.ParsePublicKey(strings.TrimSpace(line[i:])); err == nil {
+			keys[k.Fingerprint()] = k
+		}
+	}
+	return keys, nil
+}
+
+// noteSigner adds the key to the project's list when it is not there yet.
+func (r *Rye) noteSigner(k trust.PublicKey) error {
+	keys, err := r.signers()
+	if err != nil {
+		return err
+	}
+	if _, ok := keys[k.Fingerprint()]; ok {
+		return nil
+	}
+	p := filepath.Join(r.aiDir(), SignersFile)
+	old, err := os.ReadFile(p)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := strings.Split(strings.TrimSpace(string(old)), "\n")
+	if lines[0] == "" {
+		lines = nil
+	}
+	lines = append(lines, author(k).Email+` namespaces="git" `+k.Authorized())
+	sort.Strings(lines)
+	return place.File(p, []byte(strings.Join(lines, "\n")+"\n"), 0o644)
+}
