@@ -1,0 +1,149 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// signer asks as the facade does: with what it would sign, before it signs.
+type signer struct {
+	verbs
+	text   atomic.Value // what the file holds
+	signed atomic.Int32
+}
+
+func newSigner(text string) *signer {
+	s := &signer{}
+	s.text.Store(text)
+	s.sign = func(ctx context.Context, _ rye.SignRequest) (*rye.SignReport, error) {
+		q := rye.Question{Topic: "sign", Text: "mcp asks to sign 1 item", Lines: []string{"+ " + s.text.Load().(string)}, Mend: "rye sign tool:a"}
+		switch yes, err := Consent(ctx, q); {
+		case err != nil:
+			return nil, fmt.Errorf("sign: %w", err)
+		case !yes:
+			return nil, fault.New(fault.Denied, "sign: not agreed to").Mend("%s", q.Mend)
+		}
+		s.signed.Add(1)
+		return &rye.SignReport{Signed: 1, Results: []rye.SignResult{{Ref: "tool:a", Status: "signed"}}}, nil
+	}
+	return s
+}
+
+func TestApprovalByElicitation(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer sdk.ElicitResult
+		signed int32
+	}{
+		{"yes", sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, 1},
+		{"accepted, but no", sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": false}}, 0},
+		{"declined", sdk.ElicitResult{Action: "decline"}, 0},
+		{"dismissed", sdk.ElicitResult{Action: "cancel"}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := newSigner("rm -rf \u202e/")
+			var asked []string
+			s := connect(t, options(t, v), &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, q *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+				asked = append(asked, q.Params.Message)
+				return &c.answer, nil
+			}})
+			got, isError := callTool(t, s, "sign", map[string]any{"item_type": "tool", "item_id": "a"})
+			if v.signed.Load() != c.signed || isError != (c.signed == 0) {
+				t.Errorf("signed %d times, answer %v; want %d", v.signed.Load(), got, c.signed)
+			}
+			if c.signed == 0 && got["code"] != "denied" {
+				t.Errorf("answer %v, want code denied", got)
+			}
+			if len(asked) != 1 || !strings.Contains(asked[0], `+ rm -rf \u202e/`) {
+				t.Errorf("asked %q, want one question with the change, nothing hidden", asked)
+			}
+		})
+	}
+}
+
+// TestApprovalIsForTheseBytes: what changes while the person reads is asked anew.
+func TestApprovalIsForTheseBytes(t *testing.T) {
+	v := newSigner("harmless")
+	var asked []string
+	s := connect(t, options(t, v), &sdk.ClientOptions{ElicitationHandler: func(_ context.Context, q *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		asked = append(asked, q.Params.Message)
+		yes := len(asked) == 1
+		v.text.Store("harmful")
+		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": yes}}, nil
+	}})
+	got, isError := callTool(t, s, "sign", map[string]any{"item_type": "tool", "item_id": "a"})
+	if !isError || v.signed.Load() != 0 || len(asked) != 2 || !strings.Contains(asked[1], "harmful") {
+		t.Errorf("asked %q, signed %d, answer %v; want the second question refused", asked, v.signed.Load(), got)
+	}
+}
+
+const modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":%s}`
+
+// TestApprovalInRounds is the protocol from 2026-07-28 on, with the attacks that
+// it invites: the state is the client's to keep, so it may be changed, used for
+// another call, and used again.
+func TestApprovalInRounds(t *testing.T) {
+	v := newSigner("x")
+	r := newRaw(t, options(t, v))
+	call := func(tool, id, extra, can string) message {
+		t.Helper()
+		r.next++
+		r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"item_type":"tool","item_id":%q},%s%s}}`,
+			r.next, tool, id, fmt.Sprintf(modern, can), extra))
+		return r.receive()
+	}
+	answer := func(state string) string {
+		return fmt.Sprintf(`,"requestState":%q,"inputResponses":{"approval":{"action":"accept","content":{"approve":true}}}`, state)
+	}
+	const can, cannot = `{"elicitation":{}}`, `{}`
+	if m := call("sign", "a", "", cannot); !m.Result.IsError || m.Result.StructuredContent["code"] != "denied" {
+		t.Fatalf("a client that cannot ask: %+v", m)
+	}
+	first := call("sign", "a", "", can)
+	if first.Result.ResultType != "input_required" || first.Result.RequestState == "" || len(first.Result.InputRequests) != 1 {
+		t.Fatalf("first round: %+v", first)
+	}
+	state := first.Result.RequestState
+	if m := call("sign", "a", answer("0123"), can); !m.Result.IsError || v.signed.Load() != 0 {
+		t.Errorf("an invented state: %+v", m)
+	}
+	if m := call("sign", "b", answer(state), can); !m.Result.IsError || v.signed.Load() != 0 {
+		t.Errorf("the state of another call: %+v", m)
+	}
+	state = call("sign", "a", "", can).Result.RequestState
+	if m := call("sign", "a", answer(state), can); m.Result.IsError || v.signed.Load() != 1 {
+		t.Errorf("second round: %+v", m)
+	}
+	if m := call("sign", "a", answer(state), can); !m.Result.IsError || v.signed.Load() != 1 {
+		t.Errorf("the same answer again: %+v", m)
+	}
+	state = call("sign", "a", "", can).Result.RequestState
+	v.text.Store("y")
+	if m := call("sign", "a", answer(state), can); m.Result.ResultType != "input_required" || v.signed.Load() != 1 {
+		t.Errorf("an answer about other bytes: %+v", m)
+	}
+}
+
+func TestQuestionsAreBounded(t *testing.T) {
+	var p approvals
+	for range 10 * maxQuestions {
+		p.makeRoom()
+		p.open[fmt.Sprint(len(p.open))] = pending{}
+	}
+	if len(p.open) > maxQuestions {
+		t.Errorf("%d questions are remembered", len(p.open))
+	}
+	raw, err := json.Marshal(approvalSchema)
+	if err != nil || !json.Valid([]byte(approvalSchema)) {
+		t.Errorf("%s: %v", raw, err)
+	}
+}

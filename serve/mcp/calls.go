@@ -1,0 +1,274 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// The arguments of the four tools, by the names that the ancestor gave them.
+// Unknown names are refused: a misspelled dry_run must not run.
+
+type searchArgs struct {
+	Query       string `json:"query"`
+	Scope       string `json:"scope"`
+	ItemType    string `json:"item_type"`
+	Space       string `json:"space"`
+	Limit       int    `json:"limit"`
+	Offset      int    `json:"offset"`
+	ProjectPath string `json:"project_path"`
+}
+
+type loadArgs struct {
+	ItemType    string `json:"item_type"`
+	ItemID      string `json:"item_id"`
+	Source      string `json:"source"`
+	Destination string `json:"destination"`
+	ProjectPath string `json:"project_path"`
+}
+
+type executeArgs struct {
+	ItemType    string          `json:"item_type"`
+	ItemID      string          `json:"item_id"`
+	Parameters  json.RawMessage `json:"parameters"`
+	DryRun      bool            `json:"dry_run"`
+	ProjectPath string          `json:"project_path"`
+}
+
+type signArgs struct {
+	ItemType    string `json:"item_type"`
+	ItemID      string `json:"item_id"`
+	Source      string `json:"source"`
+	ProjectPath string `json:"project_path"`
+}
+
+func (a searchArgs) project() string  { return a.ProjectPath }
+func (a loadArgs) project() string    { return a.ProjectPath }
+func (a executeArgs) project() string { return a.ProjectPath }
+func (a signArgs) project() string    { return a.ProjectPath }
+
+// task is one call of a tool.
+type task struct {
+	verbs    Verbs
+	approval *approval
+	progress *progress
+}
+
+// handle is what all tools have in common: strict arguments, the project, the
+// rounds of an approval, and errors that a model can read. An answer that is
+// both a value and an error is a tool's own failure.
+func handle[A interface{ project() string }](s *Server, run func(context.Context, *task, A) (any, error)) server.ToolHandlerFunc {
+	return func(ctx context.Context, req mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
+		defer func() {
+			if r := recover(); r != nil {
+				s.log.Printf("panic in %s: %v\n%s", req.Params.Name, r, debug.Stack())
+				res, err = failed(fault.New(fault.Failed, "internal error in %s; the server's standard error has more", req.Params.Name)), nil
+			}
+		}()
+		var args A
+		t := &task{progress: newProgress(ctx, req)}
+		if err := decodeArgs(req, &args); err != nil {
+			return failed(err), nil
+		}
+		if t.verbs, err = s.verbs(args.project()); err != nil {
+			return failed(err), nil
+		}
+		if t.approval, err = s.approvals.begin(ctx, req); err != nil {
+			return failed(err), nil
+		}
+		ctx = context.WithValue(ctx, approvalKey{}, t.approval)
+		value, err := run(ctx, t, args)
+		switch {
+		case t.approval.asked != nil && err != nil:
+			return s.approvals.ask(t.approval, req), nil
+		case err != nil:
+			return failed(err), nil
+		}
+		return answered(value)
+	}
+}
+
+func (s *Server) verbs(projectPath string) (Verbs, error) {
+	if projectPath == "" {
+		return s.o.Here, nil
+	}
+	return s.projects.at(projectPath)
+}
+
+// decodeArgs reads the arguments as they were sent: mcp-go's own decoding would
+// have rounded large numbers and taken unknown names.
+func decodeArgs(req mcp.CallToolRequest, into any) error {
+	raw := req.Params.RawArguments
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if err := objects.DecodeJSON(raw, len(raw), into); err != nil {
+		return fault.New(fault.Usage, "arguments of %s: %w", req.Params.Name, err).Mend("see the tool's input schema")
+	}
+	return nil
+}
+
+// answered returns a value as structured content and, the same, as text.
+func answered(value any) (*mcp.CallToolResult, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode the answer: %w", err)
+	}
+	res := &mcp.CallToolResult{Content: text(raw), StructuredContent: json.RawMessage(raw)}
+	if f, ok := value.(interface{ failed() bool }); ok {
+		res.IsError = f.failed()
+	}
+	return res, nil
+}
+
+// failure is what every error looks like.
+type failure struct {
+	Status  string `json:"status"` // error
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (failure) failed() bool { return true }
+
+func failed(err error) *mcp.CallToolResult {
+	f := failure{Status: "error", Code: rye.Code(err), Message: err.Error(), Hint: rye.Hint(err)}
+	if errors.Is(err, context.Canceled) {
+		f.Message = "cancelled"
+	}
+	res, err := answered(f)
+	if err != nil {
+		return mcp.NewToolResultError(err.Error()) // strings always encode
+	}
+	return res
+}
+
+// ref joins the two halves of a name. An item_id may be a whole ref.
+func ref(itemType, id string) (string, error) {
+	if id == "" {
+		return "", fault.New(fault.Usage, "item_id is missing")
+	}
+	if itemType == "" {
+		if _, err := objects.ParseRef(id); err != nil {
+			return "", fault.New(fault.Usage, "item_type is missing: want directive, tool, knowledge or config")
+		}
+		return id, nil
+	}
+	if _, err := objects.ParseKind(itemType); err != nil {
+		return "", fault.New(fault.Usage, "item_type: %w", err)
+	}
+	return itemType + ":" + strings.TrimPrefix(id, itemType+":"), nil
+}
+
+func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error) {
+	if a.Limit < 0 || a.Offset < 0 || a.Limit > 1000 {
+		return nil, fault.New(fault.Usage, "limit %d, offset %d: want a limit from 1 to 1000 and no negative offset", a.Limit, a.Offset)
+	}
+	if a.Space == "all" {
+		a.Space = ""
+	}
+	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: a.Limit, Offset: a.Offset}
+	res, err := t.verbs.Search(ctx, rye.Client, q)
+	if err != nil {
+		return nil, err
+	}
+	return newSearchAnswer(a, res), nil
+}
+
+func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
+	name, err := ref(a.ItemType, a.ItemID)
+	if err != nil {
+		return nil, err
+	}
+	res, err := t.verbs.Load(ctx, rye.Client, rye.LoadRequest{Ref: name, Space: a.Source, Destination: a.Destination})
+	if err != nil {
+		return nil, err
+	}
+	return newLoadAnswer(res), nil
+}
+
+func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, error) {
+	name, err := ref(a.ItemType, a.ItemID)
+	if err != nil {
+		return nil, err
+	}
+	q := rye.ExecuteRequest{Ref: name, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
+	res, err := t.verbs.Execute(ctx, rye.Client, q)
+	if err != nil {
+		return nil, err
+	}
+	return executeAnswer{res, executeFailure(res)}, nil
+}
+
+// sign never begins without somebody who can approve: a model must not write,
+// sign and run unseen. The facade asks with the very changes that it would sign.
+func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
+	name, err := ref(a.ItemType, a.ItemID)
+	if err != nil {
+		return nil, err
+	}
+	if !t.approval.possible {
+		return nil, fault.New(fault.Denied, "sign %s: a person has to approve, and this MCP client cannot ask one", name).Mend("rye sign %s", shellWord(name))
+	}
+	rep, err := t.verbs.Sign(ctx, rye.Client, rye.SignRequest{Targets: []string{name}, Space: a.Source})
+	if err != nil && (rep == nil || rep.Failed == 0) {
+		return nil, err // else the answer says what failed, item by item
+	}
+	return newSignAnswer(a, rep), nil
+}
+
+func shellWord(s string) string {
+	if strings.ContainsAny(s, "*? ") {
+		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	}
+	return s
+}
+
+// progress tells a client that asked for it how a call goes on, at most every
+// tenth of a second. It is safe for concurrent use.
+type progress struct {
+	c     *conn
+	token any
+	mu    sync.Mutex
+	bytes int
+	last  time.Time
+}
+
+func newProgress(ctx context.Context, req mcp.CallToolRequest) *progress {
+	p := &progress{}
+	if s, ok := server.ClientSessionFromContext(ctx).(*session); ok && req.Params.Meta != nil {
+		p.c, p.token = s.c, req.Params.Meta.ProgressToken
+	}
+	return p
+}
+
+// output reports a piece of a tool's output: how many bytes there are by now,
+// and the last line of the piece.
+func (p *progress) output(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.bytes += len(b)
+	if now := time.Now(); p.token != nil && now.Sub(p.last) >= 100*time.Millisecond {
+		p.last = now
+		p.c.notify(string(mcp.MethodNotificationProgress), map[string]any{
+			"progressToken": p.token, "progress": p.bytes, "message": visible(lastLine(b)),
+		})
+	}
+}
+
+func lastLine(b []byte) string {
+	s := strings.TrimSpace(string(b))
+	return clip(s[strings.LastIndexByte(s, '\n')+1:], 200)
+}

@@ -1,0 +1,114 @@
+// Package mcp serves the four tools of rye (search, load, execute, sign) to any
+// client of the Model Context Protocol, over a pair of streams. It calls the
+// facade and nothing below it, so that no gate can be passed by.
+//
+// The protocol's messages are mark3labs/mcp-go's; the streams are read and
+// written here, because that needs bounds, order and an end that its own loop
+// does not give (docs/rationale.md). docs/format/mcp.md describes what the tools
+// take and answer.
+package mcp
+
+import (
+	"context"
+	"io"
+	"log"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/rye-os/rye"
+)
+
+// Verbs is what the server needs of a project; *rye.Rye has it.
+type Verbs interface {
+	Search(context.Context, rye.Caller, rye.SearchRequest) (*rye.SearchResult, error)
+	Load(context.Context, rye.Caller, rye.LoadRequest) (*rye.LoadResult, error)
+	Execute(context.Context, rye.Caller, rye.ExecuteRequest) (*rye.ExecuteResult, error)
+	Sign(context.Context, rye.Caller, rye.SignRequest) (*rye.SignReport, error)
+}
+
+// Options says whom the server serves. Here and Open are required.
+type Options struct {
+	Here Verbs // calls without project_path
+	// Open returns the project of a call's project_path; what is not a project
+	// is an error. It is called once per path while the server keeps the answer.
+	Open    func(path string) (Verbs, error)
+	Version string    // of the program, for the client to show
+	Log     io.Writer // what goes wrong, in lines; nil is silence
+
+	MaxMessage int64         // bytes of one request; 0 is 8 MiB
+	Workers    int           // calls at once; 0 is 16
+	Queue      int           // calls waiting for a worker; 0 is 256
+	Drain      time.Duration // how long running calls may finish after the input's end; 0 is 10 s
+
+	testOnlyCheck bool // compare answers with the output schemas
+}
+
+func (o *Options) fill() {
+	if o.Log == nil {
+		o.Log = io.Discard
+	}
+	o.MaxMessage = orElse(o.MaxMessage, 8<<20)
+	o.Workers = orElse(o.Workers, 16)
+	o.Queue = orElse(o.Queue, 256)
+	o.Drain = orElse(o.Drain, 10*time.Second)
+}
+
+func orElse[T int | int64 | time.Duration](v, otherwise T) T {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
+// Server answers one client at a time. It is made by New.
+type Server struct {
+	o         Options
+	log       *log.Logger
+	rpc       *server.MCPServer
+	projects  projects
+	approvals approvals
+}
+
+// New returns a server that is ready to Serve.
+func New(o Options) *Server {
+	o.fill()
+	s := &Server{o: o, log: log.New(o.Log, "rye mcp: ", 0)}
+	s.projects.open = o.Open
+	options := []server.ServerOption{
+		server.WithTitle("rye"),
+		server.WithInstructions(instructions),
+		server.WithToolCapabilities(false),
+	}
+	if o.testOnlyCheck {
+		options = append(options, server.WithOutputSchemaValidation())
+	}
+	s.rpc = server.NewMCPServer("rye", o.Version, options...)
+	s.rpc.AddTools(
+		server.ServerTool{Tool: searchTool(), Handler: handle(s, s.search)},
+		server.ServerTool{Tool: loadTool(), Handler: handle(s, s.load)},
+		server.ServerTool{Tool: executeTool(), Handler: handle(s, s.execute)},
+		server.ServerTool{Tool: signTool(), Handler: handle(s, s.sign)},
+	)
+	return s
+}
+
+// instructions tell a model, once, how the four tools belong together.
+const instructions = `rye holds signed directives (workflows to follow), tools (things that execute) and knowledge (what to know).
+search finds them, load reads one, execute runs a tool or returns a directive to follow, sign makes an edited item usable and needs a person's approval.
+Nothing unsigned, altered or untrusted is executed; an error has a code and often a hint with the command for a person.`
+
+// Serve answers the messages on in until it ends or ctx is cancelled. Only
+// protocol messages are written to out. It returns nil at the end of the input
+// and the cause when it was cancelled or the streams broke. When ctx ends while
+// in is silent, one goroutine stays behind in its Read.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	c := newConn(s, out)
+	return c.serve(ctx, in)
+}
+
+var _ Verbs = (*rye.Rye)(nil)
+
+// text is the JSON of a structured result once more, for clients that read only text.
+func text(raw []byte) []mcp.Content { return []mcp.Content{mcp.NewTextContent(string(raw))} }

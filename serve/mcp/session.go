@@ -1,0 +1,148 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+)
+
+// session is what mcp-go knows of the client, and the way by which the server
+// asks the client something.
+type session struct {
+	c             *conn
+	ready         atomic.Bool
+	notifications chan mcp.JSONRPCNotification
+
+	mu       sync.Mutex
+	info     mcp.Implementation
+	can      mcp.ClientCapabilities
+	protocol string
+	lastID   int64
+	asked    map[string]chan envelope // questions without an answer, by id
+}
+
+func newSession(c *conn) *session {
+	return &session{c: c, notifications: make(chan mcp.JSONRPCNotification, 16), asked: map[string]chan envelope{}}
+}
+
+var (
+	_ server.SessionWithClientInfo      = (*session)(nil)
+	_ server.SessionWithElicitation     = (*session)(nil)
+	_ server.SessionWithProtocolVersion = (*session)(nil)
+)
+
+// The methods that mcp-go calls.
+
+func (s *session) SessionID() string { return "stdio" }
+func (s *session) Initialize()       { s.ready.Store(true) }
+func (s *session) Initialized() bool { return s.ready.Load() }
+
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }
+
+func (s *session) GetClientInfo() mcp.Implementation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.info
+}
+
+func (s *session) SetClientInfo(info mcp.Implementation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.info = info
+}
+
+func (s *session) GetClientCapabilities() mcp.ClientCapabilities {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.can
+}
+
+func (s *session) SetClientCapabilities(can mcp.ClientCapabilities) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.can = can
+}
+
+func (s *session) ProtocolVersion() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.protocol
+}
+
+// SetProtocolVersion is found by mcp-go although its interface is not exported.
+func (s *session) SetProtocolVersion(v string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.protocol = v
+}
+
+// forward writes what mcp-go itself wants to tell the client.
+func (s *session) forward(ctx context.Context) {
+	for {
+		select {
+		case n := <-s.notifications:
+			s.c.write(n)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// RequestElicitation asks the client to ask its person, and waits.
+func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	answer := make(chan envelope, 1)
+	s.mu.Lock()
+	s.lastID++
+	id := strconv.FormatInt(s.lastID, 10)
+	s.asked[id] = answer
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.asked, id)
+		s.mu.Unlock()
+	}()
+	s.c.write(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "id": json.RawMessage(id), "method": mcp.MethodElicitationCreate, "params": q.Params})
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case e := <-answer:
+		if e.Error != nil {
+			return nil, fmt.Errorf("the client did not ask its person: %s", clip(string(e.Error), 200))
+		}
+		var r mcp.ElicitationResult
+		if err := json.Unmarshal(e.Result, &r); err != nil {
+			return nil, fmt.Errorf("read the person's answer: %w", err)
+		}
+		return &r, nil
+	}
+}
+
+// answer hands a response of the client to whoever asked. What nobody asked for is dropped.
+func (s *session) answer(e envelope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if to := s.asked[string(e.ID)]; to != nil {
+		select {
+		case to <- e:
+		default: // answered twice
+		}
+	}
+}
+
+// notify tells the client how far a call is, before anything that is written later.
+func (c *conn) notify(method string, params map[string]any) {
+	c.write(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method, "params": params})
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		return s[:n] + "..."
+	}
+	return s
+}
