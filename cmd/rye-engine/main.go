@@ -1,0 +1,13 @@
+// Command rye-engine is the part of rye that takes longer to start. People do not
+// call it: rye, which must lie beside it and come from the same build, does.
+package main
+
+import (
+	"os"
+
+	"github.com/rye-os/rye/internal/app"
+)
+
+func main() {
+	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys}))
+}

@@ -1,0 +1,82 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTerminalProtectedKey: a life with a passphrase. It is asked for once in a
+// process, never shown, and a rotation does not lose it in silence.
+func TestTerminalProtectedKey(t *testing.T) {
+	h := newHome(t)
+	file := filepath.Join(filepath.Dir(h.key("").Path), "default")
+	plain, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(exit int, prompt, typed string, args ...string) string {
+		t.Helper()
+		shown, got := terminal(t, h, prompt, typed, args...)
+		if got != exit {
+			t.Fatalf("rye %s: exit %d, want %d; shown:\n%s", strings.Join(args, " "), got, exit, shown)
+		}
+		if strings.Contains(shown, "hunter") {
+			t.Fatalf("rye %s shows the passphrase:\n%s", strings.Join(args, " "), shown)
+		}
+		return shown
+	}
+	at(2, "passphrase: ", "hunter2\nhunter3\n", "key", "passphrase")
+	at(2, "passphrase: ", "\n\n", "key", "passphrase")
+	if now, err := os.ReadFile(file); err != nil || string(now) != string(plain) {
+		t.Fatalf("a passphrase that was not agreed on changed the file: %v", err)
+	}
+	at(0, "passphrase: ", "hunter2\nhunter2\n", "key", "passphrase")
+	if !strings.Contains(h.rye("key", "list"), "passphrase") {
+		t.Error("key list does not say that the key is protected")
+	}
+	h.rye("new", "knowledge", "acme/style")
+	h.fails(6, "sign", "--all")
+	if shown := at(0, "passphrase", "hunter2\n", "sign", "--all"); strings.Count(shown, "passphrase of the key") != 1 {
+		t.Errorf("asked more than once:\n%s", shown)
+	}
+	at(6, "passphrase", "wrong\n", "key", "passphrase")
+	before := h.key("").Fingerprint
+	at(0, "passphrase of", "hunter2\nhunter4\nhunter4\n", "key", "rotate", "--yes")
+	if after := h.key("").Fingerprint; after == before || !strings.Contains(h.rye("key", "show"), "passphrase") {
+		t.Errorf("rotated %s into %s, which has to be protected, too", before, after)
+	}
+	at(6, "passphrase of", "hunter2\n", "key", "passphrase", "--remove")
+	at(0, "passphrase of", "hunter4\n", "key", "passphrase", "--remove")
+	h.rye("new", "knowledge", "acme/other")
+	h.rye("sign", "--all")
+}
+
+// TestTerminalPins: at a terminal a person is asked, even with --yes, unless the
+// fingerprint was given as well; the whole pin is shown.
+func TestTerminalPins(t *testing.T) {
+	alice, bob := newHome(t), newHome(t)
+	k := alice.key("")
+	pin := []string{"trust", "pin", k.SSH, "--namespace", "acme", "--namespace", "tools"}
+	for _, c := range []struct {
+		typed  string
+		yes    bool
+		exit   int
+		pinned bool
+	}{
+		{"n\n", false, 16, false}, {"\n", true, 16, false}, {"y\n", true, 0, true},
+	} {
+		args := pin
+		if c.yes {
+			args = append(args[:len(args):len(args)], "--yes")
+		}
+		shown, exit := terminal(t, bob, "[y/N]", c.typed, args...)
+		if exit != c.exit || !strings.Contains(shown, k.Fingerprint) || !strings.Contains(shown, "for tools/ in the user space") {
+			t.Errorf("%q, yes %v: exit %d, want %d; shown:\n%s", c.typed, c.yes, exit, c.exit, shown)
+		}
+		if got := strings.Contains(bob.rye("trust", "list"), k.Fingerprint); got != c.pinned {
+			t.Errorf("%q, yes %v: pinned %v, want %v", c.typed, c.yes, got, c.pinned)
+		}
+	}
+}

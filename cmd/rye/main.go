@@ -1,0 +1,11 @@
+// Command rye is the front: items, trust, stores, runs and registries at the
+// command line. What is heavy to start lives in rye-engine, which must lie beside it.
+package main
+
+import (
+	"os"
+
+	"github.com/rye-os/rye/internal/cli"
+)
+
+func main() { os.Exit(cli.Main(os.Args)) }

@@ -1,0 +1,372 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// home is a person with a project, and the programs at hand.
+type home struct {
+	t   testing.TB
+	env []string
+	dir string // the project
+	as  *syscall.SysProcAttr
+}
+
+func newHome(t testing.TB) *home {
+	t.Helper()
+	top := t.TempDir()
+	h := &home{t: t, dir: filepath.Join(top, "project")}
+	user := filepath.Join(top, "home")
+	for _, d := range []string{h.dir, user} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "RYE_") && !strings.HasPrefix(name, "XDG_") && name != "USER_SPACE" {
+			h.env = append(h.env, kv)
+		}
+	}
+	h.env = append(h.env, "HOME="+user, "USERPROFILE="+user, "APPDATA="+filepath.Join(user, "a"), "LOCALAPPDATA="+filepath.Join(user, "l"))
+	h.rye("init", "--namespace", "acme")
+	return h
+}
+
+func (h *home) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(program("rye"), args...)
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = h.dir, h.env, h.as
+	return cmd
+}
+
+// rye runs a command that must succeed and returns its standard output.
+func (h *home) rye(args ...string) string {
+	h.t.Helper()
+	cmd := h.command(args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		h.t.Fatalf("rye %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out)
+}
+
+func (h *home) write(path, text string) {
+	h.t.Helper()
+	path = filepath.Join(h.dir, filepath.FromSlash(path))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// connect starts rye mcp and returns the official client's session and what the
+// server wrote to standard error.
+func (h *home) connect(o *mcp.ClientOptions) (*mcp.ClientSession, *bytes.Buffer) {
+	h.t.Helper()
+	cmd := h.command("mcp")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).Connect(context.Background(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		h.t.Fatalf("connect: %v\n%s", err, stderr.String())
+	}
+	h.t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			h.t.Errorf("rye mcp did not end well: %v\n%s", err, stderr.String())
+		}
+	})
+	return s, &stderr
+}
+
+func call(t testing.TB, s *mcp.ClientSession, tool string, args map[string]any) (map[string]any, bool) {
+	t.Helper()
+	res, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	got, ok := res.StructuredContent.(map[string]any)
+	if !ok {
+		t.Fatalf("%s: no structured content", tool)
+	}
+	return got, res.IsError
+}
+
+func needBash(t testing.TB) {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("the tools here are for bash")
+	}
+}
+
+const slowTool = `#!/usr/bin/env bash
+# version: 1.0.0
+# tool_type: bash
+# executor_id: rye/core/runtimes/bash_runtime
+# category: acme
+# description: Say that it began, and take its time.
+echo begun
+sleep 30
+echo ended
+`
+
+const failingTool = `#!/usr/bin/env bash
+# version: 1.0.0
+# tool_type: bash
+# executor_id: rye/core/runtimes/bash_runtime
+# category: acme
+# description: Fail.
+echo broken >&2
+exit 3
+`
+
+// TestMCP goes through the four tools of the real process with the official client.
+func TestMCP(t *testing.T) {
+	needBash(t)
+	h := newHome(t)
+	h.rye("new", "tool", "acme/hello", "--lang", "bash", "--description", "Greet somebody")
+	h.rye("new", "directive", "acme/review")
+	h.write(".ai/tools/acme/fails.sh", failingTool)
+	h.rye("sign", "--all")
+	h.write(".ai/tools/acme/stranger.sh", failingTool)
+	s, stderr := h.connect(nil)
+
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != "execute load search sign" {
+		t.Errorf("tools: %s", got)
+	}
+	for _, c := range []struct {
+		name, tool string
+		args       map[string]any
+		code       string // "" for success
+		want       string // in the answer's JSON
+	}{
+		{"search", "search", map[string]any{"query": "greet", "scope": "tool"}, "", `"id":"acme/hello"`},
+		{"load", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello"}, "", "rye:signed:v2:"},
+		{"load from the system", "load", map[string]any{"item_type": "tool", "item_id": "rye/core/runtimes/bash_runtime", "source": "system"}, "", "executor_id"},
+		{"execute a tool", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "parameters": map[string]any{"name": "ada"}}, "", "hello, ada"},
+		{"execute a directive", "execute", map[string]any{"item_type": "directive", "item_id": "acme/review", "parameters": map[string]any{"subject": "naming"}}, "", "Work on naming"},
+		{"dry run", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "dry_run": true}, "", "validation_passed"},
+		{"by project_path", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": h.dir}, "", "hello, world"},
+		{"not found", "execute", map[string]any{"item_type": "tool", "item_id": "acme/nothing"}, "not_found", "acme/nothing"},
+		{"unsigned", "execute", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "untrusted", "rye sign tool:acme/stranger"},
+		{"failing", "execute", map[string]any{"item_type": "tool", "item_id": "acme/fails"}, "failed", "broken"},
+		{"wrong parameters", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "parameters": map[string]any{"nme": "x"}}, "usage", "nme"},
+		{"dots", "load", map[string]any{"item_type": "tool", "item_id": "../../etc/passwd"}, "usage", "id"},
+		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "not_found", "rye init"},
+		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye load"},
+		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye sign tool:acme/stranger"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, isError := call(t, s, c.tool, c.args)
+			raw, _ := json.Marshal(got)
+			text := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(raw))
+			code, _ := got["code"].(string)
+			if code != c.code || isError != (c.code != "") || !strings.Contains(text, c.want) {
+				t.Errorf("%s, error %v; want code %q and %q", raw, isError, c.code, c.want)
+			}
+		})
+	}
+	if stderr.Len() > 0 {
+		t.Errorf("the server said: %s", stderr.String())
+	}
+}
+
+// TestMCPSign: a person sees the change, and only a yes signs it.
+func TestMCPSign(t *testing.T) {
+	h := newHome(t)
+	h.rye("new", "knowledge", "acme/style")
+	var asked []string
+	approve := false
+	s, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		asked = append(asked, q.Params.Message)
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": approve}}, nil
+	}})
+	args := map[string]any{"item_type": "knowledge", "item_id": "acme/style"}
+	if got, isError := call(t, s, "sign", args); !isError || got["code"] != "denied" {
+		t.Errorf("not approved, yet: %v", got)
+	}
+	if status := h.rye("status"); !strings.Contains(status, "unsigned") {
+		t.Errorf("not approved, yet: %s", status)
+	}
+	approve = true
+	if got, isError := call(t, s, "sign", args); isError || got["status"] != "signed" {
+		t.Errorf("approved, yet: %v", got)
+	}
+	if len(asked) != 2 || asked[0] != asked[1] || !strings.Contains(asked[0], "+What a reader should know.") || !strings.Contains(asked[0], "sha256:") {
+		t.Errorf("asked %q", asked)
+	}
+	path := filepath.Join(h.dir, ".ai", "knowledge", "acme", "style.md")
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, bytes.Replace(raw, []byte("What a reader should know."), []byte("Forget it all."), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, isError := call(t, s, "sign", args); isError {
+		t.Fatalf("%v", got)
+	}
+	if last := asked[len(asked)-1]; !strings.Contains(last, "-What a reader should know.") || !strings.Contains(last, "+Forget it all.") || strings.Contains(last, "+---") {
+		t.Errorf("the change was shown as %q", last)
+	}
+	if out := h.rye("load", "knowledge:acme/style"); !strings.Contains(out, "Forget it all.") {
+		t.Errorf("after signing: %s", out)
+	}
+}
+
+// TestMCPCancel: a cancelled call's process ends, and the server goes on.
+func TestMCPCancel(t *testing.T) {
+	needBash(t)
+	h := newHome(t)
+	h.write(".ai/tools/acme/slow.sh", slowTool)
+	h.rye("sign", "--all")
+	begun := make(chan struct{}, 16)
+	s, _ := h.connect(&mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
+		if n.Params.Message == "begun" {
+			begun <- struct{}{}
+		}
+	}})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		cancel()
+	}()
+	p := &mcp.CallToolParams{Name: "execute", Arguments: map[string]any{"item_type": "tool", "item_id": "acme/slow"}}
+	p.SetProgressToken("slow")
+	start := time.Now()
+	if _, err := s.CallTool(ctx, p); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, isError := call(t, s, "search", map[string]any{"query": "*"}); isError {
+		t.Error("the server does not answer any more")
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v: the tool was waited for", took)
+	}
+}
+
+// TestMCPEnds: on an interrupt and at the end of its input, the process ends.
+func TestMCPEnds(t *testing.T) {
+	h := newHome(t)
+	cmd := h.command("mcp")
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("empty input: %v %q", err, out)
+	}
+	cmd = h.command("mcp")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	in.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"))
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		cmd.Process.Kill() // Windows has no signal for this
+		cmd.Wait()
+		return
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		t.Errorf("interrupted: %v, want status 130", err)
+	}
+}
+
+// TestInterrupt: Ctrl-C ends the tool, and rye with its own status.
+func TestInterrupt(t *testing.T) {
+	needBash(t)
+	if runtime.GOOS == "windows" {
+		t.Skip("a process cannot be sent Ctrl-C there")
+	}
+	h := newHome(t)
+	h.write(".ai/tools/acme/slow.sh", slowTool)
+	h.rye("sign", "--all")
+	cmd := h.command("execute", "tool:acme/slow")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || line != "begun\n" {
+		t.Fatalf("its output, while it runs: %q, %v", line, err)
+	}
+	cmd.Process.Signal(os.Interrupt)
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 || !strings.Contains(stderr.String(), "rye: interrupted\n") {
+		t.Errorf("%v, said %q; want status 130", err, stderr.String())
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %v: the tool was waited for", took)
+	}
+}
+
+// BenchmarkStart and BenchmarkStartBash stand beside each other: what a shell
+// costs to start, and what rye does. make bench compares them properly.
+func BenchmarkStart(b *testing.B) { benchmarkProcess(b, program("rye"), "version") }
+
+func BenchmarkStartBash(b *testing.B) { benchmarkProcess(b, "bash", "-c", "true") }
+
+func BenchmarkStartGit(b *testing.B) { benchmarkProcess(b, "git", "--version") }
+
+func benchmarkProcess(b *testing.B, name string, args ...string) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		b.Skip(err)
+	}
+	for b.Loop() {
+		if err := exec.Command(path, args...).Run(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkMCPCall is one round trip to the real server.
+func BenchmarkMCPCall(b *testing.B) {
+	h := newHome(b)
+	h.rye("new", "knowledge", "acme/style")
+	h.rye("sign", "--all")
+	s, _ := h.connect(nil)
+	for b.Loop() {
+		call(b, s, "load", map[string]any{"item_type": "knowledge", "item_id": "acme/style"})
+	}
+}

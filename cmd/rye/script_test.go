@@ -1,0 +1,157 @@
+package main_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// bin holds the two programs, built once, as make builds them.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(withPrograms(m))
+}
+
+func withPrograms(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "rye-cmd-test")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if bin, err = filepath.EvalSymlinks(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	const app = "github.com/rye-os/rye/internal/app."
+	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator),
+		"-ldflags", "-X "+app+"buildID=test -X "+app+"version=v0.0.0-test", "./cmd/rye", "./cmd/rye-engine")
+	build.Dir = filepath.Join("..", "..")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+func program(name string) string {
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return filepath.Join(bin, name)
+}
+
+// TestScript runs testdata/script: one file for each command and case. Besides
+// testscript's own, the commands are
+//
+//	exits 11 rye execute tool:acme/hello    run it and compare its exit status
+//	remember dir                            note every file below dir, …
+//	unchanged dir                           … and fail when one changed, came or went
+//
+// rye's machine state (.ai/.rye) is not compared: a record that grows is no loss.
+func TestScript(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			home := filepath.Join(e.WorkDir, "home")
+			if err := os.MkdirAll(home, 0o755); err != nil {
+				return err
+			}
+			e.Setenv("HOME", home)
+			e.Setenv("USERPROFILE", home)
+			e.Setenv("APPDATA", filepath.Join(home, "appdata"))
+			e.Setenv("LOCALAPPDATA", filepath.Join(home, "localappdata"))
+			e.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+			e.Setenv("RYE_BIN", bin)
+			e.Values[remembered{}] = map[string]string{}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":     exits,
+			"remember":  remember,
+			"unchanged": unchanged,
+		},
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
+
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits status program args...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		got = exit.ExitCode()
+	case err != nil:
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit %d, want %d", got, want)
+	}
+}
+
+type remembered struct{}
+
+func remember(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: remember dir")
+	}
+	ts.Value(remembered{}).(map[string]string)[args[0]] = listing(ts, args[0])
+}
+
+func unchanged(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: unchanged dir")
+	}
+	was, ok := ts.Value(remembered{}).(map[string]string)[args[0]]
+	if !ok {
+		ts.Fatalf("%s was not remembered", args[0])
+	}
+	if now := listing(ts, args[0]); now != was {
+		ts.Fatalf("%s changed; it was\n%s\nand is\n%s", args[0], was, now)
+	}
+}
+
+func listing(ts *testscript.TestScript, dir string) string {
+	root := ts.MkAbs(dir)
+	var lines []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == ".rye":
+			return filepath.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		lines = append(lines, fmt.Sprintf("%s %x", filepath.ToSlash(rel), sha256.Sum256(raw)))
+		return err
+	})
+	ts.Check(err)
+	sort.Strings(lines)
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,158 @@
+package main_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// terminal runs a command of rye at a pseudo-terminal of its own, types when the
+// prompt comes, and returns what was shown and the exit status.
+func terminal(t *testing.T, h *home, prompt, typed string, args ...string) (shown string, exit int) {
+	t.Helper()
+	master, slave := openPTY(t)
+	cmd := h.command(args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	slave.Close()
+	var mu sync.Mutex
+	var out bytes.Buffer
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		buf := make([]byte, 4096)
+		asked := false
+		for {
+			n, err := master.Read(buf)
+			mu.Lock()
+			out.Write(buf[:n])
+			if !asked && strings.Contains(out.String(), prompt) {
+				asked = true
+				if strings.Contains(prompt, "passphrase") {
+					awaitSilence(master)
+				}
+				master.WriteString(typed)
+			}
+			mu.Unlock()
+			if err != nil {
+				return // EIO: nobody has the other side open any more
+			}
+		}
+	}()
+	killer := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	defer killer.Stop()
+	cmd.Wait()
+	<-read
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// awaitSilence returns when what is typed is not shown any more. The prompt comes
+// a moment before that, which only a machine is quick enough to notice.
+func awaitSilence(master *os.File) {
+	const getSettings, echo = 0x5401, 8 // TCGETS, ECHO
+	for range 10000 {
+		var settings struct {
+			iflag, oflag, cflag, lflag uint32
+			rest                       [64]byte
+		}
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), getSettings, uintptr(unsafe.Pointer(&settings))); e != 0 || settings.lflag&echo == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func openPTY(t *testing.T) (master, slave *os.File) {
+	t.Helper()
+	const getNumber, unlock = 0x80045430, 0x40045431 // TIOCGPTN and TIOCSPTLCK of asm-generic/ioctls.h
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { master.Close() })
+	var number uint32
+	var no int32
+	for _, c := range []struct {
+		call uintptr
+		arg  unsafe.Pointer
+	}{{unlock, unsafe.Pointer(&no)}, {getNumber, unsafe.Pointer(&number)}} {
+		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), c.call, uintptr(c.arg)); e != 0 {
+			t.Skip(e)
+		}
+	}
+	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	return master, slave
+}
+
+// TestTerminalAsks: on a terminal rye asks; no is no, yes is yes, and an
+// interrupt is neither.
+func TestTerminalAsks(t *testing.T) {
+	h := newHome(t)
+	url := t.TempDir() + "/registry.git"
+	h.rye("registry", "init", url, "--yes", "--name", "mine")
+	bob := newHome(t)
+	for _, c := range []struct {
+		name, typed string
+		exit        int
+		pinned      bool
+	}{
+		{"interrupted", "\x03", 130, false},
+		{"end of input", "\x04", 16, false},
+		{"empty", "\n", 16, false},
+		{"no", "n\n", 16, false},
+		{"yes", "y\n", 0, true},
+	} {
+		shown, exit := terminal(t, bob, "[y/N]", c.typed, "registry", "add", url)
+		if exit != c.exit || !strings.Contains(shown, "identity sha256:") {
+			t.Errorf("%s: exit %d, want %d; shown:\n%s", c.name, exit, c.exit, shown)
+		}
+		if pinned := strings.Contains(bob.rye("registry", "list"), url); pinned != c.pinned {
+			t.Errorf("%s: pinned %v, want %v", c.name, pinned, c.pinned)
+		}
+	}
+}
+
+// TestTerminalHidesNothing: what an item holds cannot act on the terminal.
+func TestTerminalHidesNothing(t *testing.T) {
+	needBash(t)
+	h := newHome(t)
+	h.write(".ai/tools/acme/nasty.sh", strings.Replace(failingTool, "exit 3", `printf 'A\033[2JB\342\200\256C\n'`, 1))
+	h.rye("sign", "--all")
+	shown, exit := terminal(t, h, "\x00", "", "execute", "tool:acme/nasty")
+	if exit != 0 || !strings.Contains(shown, `A\u001b[2JB\u202eC`) || strings.ContainsAny(shown, "\x1b\u202e") {
+		t.Errorf("exit %d, shown %q", exit, shown)
+	}
+}
+
+// TestTerminalPassphrase: it is asked twice, and not shown.
+func TestTerminalPassphrase(t *testing.T) {
+	if _, err := exec.LookPath("true"); err != nil {
+		t.Skip(err)
+	}
+	h := newHome(t)
+	shown, exit := terminal(t, h, "passphrase: ", "hunter2\nhunter2\n", "key", "new", "safe", "--passphrase")
+	if exit != 0 || strings.Contains(shown, "hunter2") || !strings.Contains(shown, "the same again: ") {
+		t.Errorf("exit %d, shown %q", exit, shown)
+	}
+	h.env = append(h.env, "RYE_KEY=safe")
+	h.rye("new", "knowledge", "acme/style")
+	if shown, exit := terminal(t, h, "passphrase", "wrong\n", "sign", "--all"); exit == 0 {
+		t.Errorf("a wrong passphrase signed: %q", shown)
+	}
+	if shown, exit := terminal(t, h, "passphrase", "hunter2\n", "sign", "--all"); exit != 0 || strings.Contains(shown, "hunter2") {
+		t.Errorf("exit %d, shown %q", exit, shown)
+	}
+}

@@ -1,0 +1,187 @@
+// Package app wires the programs together: it reads the environment once, finds
+// the project and the places on disk, and turns them into the Options of a Rye.
+// Nothing below it reads the environment, and nothing in it decides anything
+// about items. It links no face, so that the front stays light; the faces of the
+// engine are tied in by internal/app/engine.
+package app
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Flags is what a command line may say about a run as a whole.
+type Flags struct {
+	Dir     string // -C: act as if started there; "" is the working directory
+	JSON    bool
+	Quiet   bool
+	Yes     bool // answers every consent that a flag may answer
+	Offline bool
+	NoColor bool
+}
+
+// App is one run of a program of rye. It is made by New and then read-only,
+// apart from its Screen.
+type App struct {
+	Flags
+	Places
+	Dir    string // absolute; relative arguments are relative to it
+	Screen *Screen
+
+	ctx    context.Context // of the run; for questions that come without one
+	home   string
+	getenv func(string) string
+}
+
+// New reads the environment for one run. A directory that does not exist is a
+// usage error; a missing project is not an error here.
+func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
+	a := &App{Flags: f, Screen: s, ctx: ctx, getenv: os.Getenv}
+	dir, err := workingDir(f.Dir)
+	if err != nil {
+		return nil, err
+	}
+	a.Dir = dir
+	a.home, _ = os.UserHomeDir() // "" when unknown: then only what variables name
+	a.Places = findPlaces(dir, a.home, a.getenv)
+	return a, nil
+}
+
+func workingDir(given string) (string, error) {
+	if given == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return "", fault.New(fault.Usage, "find the working directory: %w", err)
+		}
+		return dir, nil
+	}
+	dir, err := filepath.Abs(given)
+	if err != nil {
+		return "", fault.New(fault.Usage, "directory %q: %w", given, err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return "", fault.New(fault.Usage, "directory %q: %w", given, pathCause(err))
+	}
+	if !info.IsDir() {
+		return "", fault.New(fault.Usage, "directory %q: it is a file", given)
+	}
+	return dir, nil
+}
+
+// pathCause drops the operation and path that a caller's message already has.
+func pathCause(err error) error {
+	if pe, ok := err.(*os.PathError); ok {
+		return pe.Err
+	}
+	return err
+}
+
+// Path makes a path argument absolute, relative to -C.
+func (a *App) Path(arg string) string {
+	if filepath.IsAbs(arg) {
+		return filepath.Clean(arg)
+	}
+	return filepath.Join(a.Dir, arg)
+}
+
+// Options returns what a Rye needs, with consent asked on the terminal.
+func (a *App) Options() rye.Options {
+	return rye.Options{
+		Project:      a.Project,
+		User:         a.User,
+		ConfigDir:    a.Config,
+		StateDir:     a.State,
+		CacheDir:     a.Cache,
+		Key:          a.getenv("RYE_KEY"),
+		Agent:        a.agent(),
+		KeyService:   a.keyService,
+		Passphrase:   sync.OnceValues(a.passphrase), // a verb may need the key twice
+		Interpreters: interpreters(os.Environ()),
+		Path:         a.getenv("PATH"),
+		Home:         a.home,
+		Token:        a.token,
+		Netrc:        a.netrc(),
+		Git:          a.lookup("git"),
+		Env:          os.Environ(),
+		Proxy:        http.ProxyFromEnvironment,
+		Version:      Version(),
+		Offline:      a.Offline,
+		Consent:      a.consent,
+		Progress:     a.Screen.progressFunc(a.Quiet || a.JSON),
+	}
+}
+
+// Open returns the Rye of this run. It touches nothing on disk.
+func (a *App) Open() *rye.Rye {
+	// Where the system lets it, what a tool leaves behind becomes this program's and
+	// ends with the run. Where it does not, results say so.
+	_ = primitive.AdoptOrphans()
+	return rye.Open(a.Options())
+}
+
+// agent returns where the ssh-agent listens. Windows' own has a fixed name.
+func (a *App) agent() string {
+	if v := a.getenv("SSH_AUTH_SOCK"); v != "" || runtime.GOOS != "windows" {
+		return v
+	}
+	return `\\.\pipe\openssh-ssh-agent`
+}
+
+func (a *App) passphrase() ([]byte, error) { return a.ReadSecret(a.ctx, "passphrase of the key") }
+
+// token returns the secret for a host: RYE_TOKEN_ and the host's name in upper
+// case, with _ for whatever a variable's name cannot hold.
+func (a *App) token(host string) string { return a.getenv("RYE_TOKEN_" + variableName(host)) }
+
+// netrc returns the file with logins that curl and git would read, too.
+func (a *App) netrc() string {
+	if v := a.getenv("NETRC"); v != "" {
+		return v
+	}
+	if a.home == "" {
+		return ""
+	}
+	name := ".netrc"
+	if runtime.GOOS == "windows" {
+		name = "_netrc"
+	}
+	return filepath.Join(a.home, name)
+}
+
+func variableName(host string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, host)
+}
+
+// interpreterNames are the variables with which a person chooses an interpreter.
+var interpreterNames = [...]string{"RYE_PYTHON", "RYE_NODE", "RYE_BASH"}
+
+func interpreters(environ []string) map[string]string {
+	m := map[string]string{}
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		for _, want := range interpreterNames {
+			if name == want && value != "" {
+				m[name] = value
+			}
+		}
+	}
+	return m
+}

@@ -1,0 +1,150 @@
+package app
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func env(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
+
+func TestFindProject(t *testing.T) {
+	top := t.TempDir()
+	deep := filepath.Join(top, "p", "a", "b")
+	user := filepath.Join(top, "home")
+	for _, d := range []string{deep, filepath.Join(top, "p", ".ai"), filepath.Join(user, ".ai"), filepath.Join(user, "x")} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range []string{filepath.Join(top, "p", ".ai", "rye.yaml"), filepath.Join(user, ".ai", "rye.yaml")} {
+		if err := os.WriteFile(f, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := FindProject(deep, user); got != filepath.Join(top, "p") {
+		t.Errorf("below a project: %q", got)
+	}
+	if got := FindProject(filepath.Join(user, "x"), user); got != "" {
+		t.Errorf("the user space was taken for a project: %q", got)
+	}
+	link := filepath.Join(top, "link")
+	if err := os.Symlink(user, link); err == nil {
+		if got := FindProject(link, user); got != "" {
+			t.Errorf("the user space, by another name, was taken for a project: %q", got)
+		}
+	}
+	if got := FindProject(top, user); got != "" {
+		t.Errorf("outside: %q", got)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	dir := t.TempDir()
+	abs := filepath.Join(dir, "x")
+	p := findPlaces(dir, "", env(map[string]string{"XDG_CONFIG_HOME": abs, "XDG_STATE_HOME": abs, "XDG_CACHE_HOME": abs, "RYE_USER": "u"}))
+	if p.Config != filepath.Join(abs, "rye") || p.User != filepath.Join(dir, "u") || p.Project != "" {
+		t.Errorf("places = %+v", p)
+	}
+	q := findPlaces(dir, "", env(map[string]string{"XDG_CONFIG_HOME": "relative", "USER_SPACE": abs}))
+	if strings.Contains(q.Config, "relative") || q.User != abs {
+		t.Errorf("places = %+v", q)
+	}
+}
+
+func TestTokenVariable(t *testing.T) {
+	a := &App{getenv: env(map[string]string{"RYE_TOKEN_GIT_EXAMPLE_ORG_8443": "s"})}
+	if got := a.token("git.example-org:8443"); got != "s" {
+		t.Errorf("token = %q", got)
+	}
+	if got := a.token("example.org"); got != "" {
+		t.Errorf("token of another host = %q", got)
+	}
+}
+
+func TestPrintable(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"plain\ttext\n", "plain\ttext\n"},
+		{"zażółć 日本 🌾", "zażółć 日本 🌾"},
+		{"\x1b[31m", `\u001b[31m`},
+		{"a\r\nb\rc", "a\nb" + `\u000d` + "c"},
+		{"\u202e\u200b\ufeff", `\u202e\u200b\ufeff`},
+		{"\U000e0041", `\udb40\udc41`},
+		{"\u009b1m\x7f", `\u009b1m\u007f`},
+		{"\xff\xfe", `\xff\xfe`},
+		{"\ufffd", "\ufffd"},
+		{"soft\u00adhyphen", `soft\u00adhyphen`},
+	} {
+		if got := Printable(c.in); got != c.want {
+			t.Errorf("Printable(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// FuzzPrintableWriter: however the bytes arrive, the result is that of Printable
+// over all of them, and nothing in it is hidden.
+func FuzzPrintableWriter(f *testing.F) {
+	f.Add("a\r\nb\xf0\x9f\x8c\xbe\x1b[m\xff", 3)
+	f.Fuzz(func(t *testing.T, s string, cut int) {
+		if cut < 1 {
+			cut = 1
+		}
+		var b bytes.Buffer
+		w := PrintableWriter(&b)
+		for rest := s; rest != ""; {
+			n := min(cut, len(rest))
+			if _, err := w.Write([]byte(rest[:n])); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		w.Flush()
+		if got := b.String(); got != Printable(s) {
+			t.Errorf("in pieces of %d: %q, want %q", cut, got, Printable(s))
+		}
+		if !utf8.Valid(b.Bytes()) || strings.IndexFunc(b.String(), Hidden) >= 0 {
+			t.Errorf("%q is not fit to show", b.String())
+		}
+	})
+}
+
+func TestEngineRefusesAnotherBuild(t *testing.T) {
+	if err := CheckBuild(ThisBuild().ID); err != nil {
+		t.Error(err)
+	}
+	if err := CheckBuild("another"); err == nil {
+		t.Error("another build was accepted")
+	}
+	if exit := EngineMain([]string{"rye-engine", "--for", "another", "mcp"}, nil); exit != 4 {
+		t.Errorf("exit %d, want 4", exit)
+	}
+	if exit := EngineMain([]string{"rye-engine", "mcp"}, nil); exit != 2 {
+		t.Errorf("called by hand: exit %d, want 2", exit)
+	}
+}
+
+// TestProgressLine: whatever is written next to it finds the line wiped.
+func TestProgressLine(t *testing.T) {
+	var out, errs bytes.Buffer
+	s := &Screen{out: &out, err: &errs, ErrTTY: true}
+	show := s.progressFunc(false)
+	show("reading \x1b[2J" + strings.Repeat("x", 100))
+	s.Out().Write([]byte("result\n"))
+	s.Done()
+	shown := errs.String()
+	if !strings.HasPrefix(shown, `reading \u001b[2J`) || strings.ContainsRune(shown, '\x1b') || !strings.HasSuffix(shown, "\r") {
+		t.Errorf("the progress line was drawn as %q", shown)
+	}
+	if line, wipe, _ := strings.Cut(shown, "\r"); len(line) > 80 || len(strings.TrimSuffix(wipe, "\r")) != len([]rune(line)) {
+		t.Errorf("%q is too long, or not wiped", shown)
+	}
+	if out.String() != "result\n" {
+		t.Errorf("printed %q", out.String())
+	}
+	if s.progressFunc(true) != nil || (&Screen{}).progressFunc(false) != nil {
+		t.Error("progress is shown where nobody wants or sees it")
+	}
+}

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// consent asks the person at the terminal. --yes answers for them and says so,
+// except where only a person may answer;
+// without a terminal and without --yes the answer is a refusal that names what
+// would have answered, never an assumption.
+func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
+	w := a.Screen.Err()
+	switch {
+	case a.Yes && !q.Person:
+		if !a.Quiet {
+			fmt.Fprintf(w, "rye: %s: %s: yes, by --yes\n", Printable(q.Topic), Printable(q.Text))
+		}
+		return true, nil
+	case !a.Screen.InTTY || !a.Screen.ErrTTY:
+		return false, refusal(q)
+	}
+	fmt.Fprintf(w, "%s\n", Printable(q.Text))
+	for _, l := range q.Lines {
+		fmt.Fprintf(w, "    %s\n", Printable(l))
+	}
+	fmt.Fprintf(w, "%s? [y/N] ", Printable(q.Topic))
+	answer, err := a.readLine(ctx)
+	if err != nil {
+		fmt.Fprintln(w)
+		return false, err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, nil
+}
+
+func refusal(q rye.Question) error {
+	mend := q.Mend
+	if mend == "" {
+		mend = "look at it, then say --yes"
+	}
+	about := q.Text
+	if len(q.Lines) > 0 {
+		var lines []string
+		for _, l := range q.Lines {
+			lines = append(lines, strings.Join(strings.Fields(l), " ")) // columns mean nothing in a sentence
+		}
+		about += " (" + strings.Join(lines, "; ") + ")"
+	}
+	return fault.New(fault.Denied, "%s: %s: this needs consent, and there is no terminal to ask on", q.Topic, about).Mend("%s", mend)
+}
+
+// readLine reads one line of the terminal.
+func (a *App) readLine(ctx context.Context) (string, error) {
+	return interruptible(ctx, func() (string, error) {
+		text, err := bufio.NewReader(a.Screen.In).ReadString('\n')
+		if err == io.EOF {
+			err = nil // an end of input is an answer: no
+		}
+		return text, err
+	})
+}
+
+// interruptible waits for read or the end of ctx. The reading goroutine outlives
+// a cancelled wait, because a terminal's read cannot be interrupted portably; the
+// process is about to end then.
+func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		value, err := read()
+		got <- answer{value, err}
+	}()
+	select {
+	case a := <-got:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// ReadSecret asks for a line without showing it. It needs a terminal.
+func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
+	if !a.Screen.InTTY || !a.Screen.ErrTTY {
+		return nil, fault.New(fault.Denied, "%s: there is no terminal to ask on", prompt)
+	}
+	fmt.Fprintf(a.Screen.Err(), "%s: ", prompt)
+	fd := int(a.Screen.In.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "hide the input for %s: %w", prompt, err)
+	}
+	secret, err := interruptible(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
+	if ctx.Err() != nil {
+		_ = term.Restore(fd, before) // the reading goroutine still waits, and would leave the echo off
+	}
+	fmt.Fprintln(a.Screen.Err())
+	return secret, err
+}

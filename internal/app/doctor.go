@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rye-os/rye"
+)
+
+// Checks looks at the programs themselves: the engine beside this one, and
+// whether typing rye starts this one.
+func (a *App) Checks(ctx context.Context) []rye.DoctorCheck {
+	return []rye.DoctorCheck{engineCheck(ctx), a.pathCheck()}
+}
+
+func engineCheck(ctx context.Context) rye.DoctorCheck {
+	c := rye.DoctorCheck{Name: "engine"}
+	path, id, err := EngineBuild(ctx)
+	switch {
+	case err != nil:
+		c.Text, c.Mend = err.Error(), rye.Hint(err)
+	case id != ThisBuild().ID:
+		c.Text, c.Mend = path+" is build "+id+", this is "+ThisBuild().ID, installCommand
+	default:
+		c.OK, c.Text = true, path
+	}
+	return c
+}
+
+// pathCheck notices another program named rye, such as the Python manager.
+func (a *App) pathCheck() rye.DoctorCheck {
+	c := rye.DoctorCheck{Name: "path", OK: true, Text: "rye is this program"}
+	self, err := os.Executable()
+	if err != nil {
+		c.OK, c.Text = false, err.Error()
+		return c
+	}
+	found := a.lookup("rye")
+	switch {
+	case found == "":
+		c.Text = "rye is not on PATH; this is " + self
+	case !samePath(found, self):
+		c.OK = false
+		c.Text = "typing rye starts " + found + ", this is " + self
+		c.Mend = "put " + filepath.Dir(self) + " first in PATH"
+	}
+	return c
+}
+
+// lookup finds the file that a shell would start, without the guesses that
+// exec.LookPath makes for the current directory.
+func (a *App) lookup(name string) string {
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	for _, dir := range filepath.SplitList(a.getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); filepath.IsAbs(dir) && err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+			return path
+		}
+	}
+	return ""
+}
+
+func samePath(a, b string) bool {
+	ai, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	bi, err := os.Stat(b)
+	return err == nil && os.SameFile(ai, bi)
+}

@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Face is something that the engine can be for one run.
+type Face func(context.Context, *App) error
+
+// EngineMain runs the engine: rye-engine --for <build id> <face> [--dir d]
+// [--offline]. The front composes these arguments; people type only --build-id.
+// It returns the exit status.
+func EngineMain(argv []string, faces map[string]Face) int {
+	if len(argv) == 2 && argv[1] == "--build-id" {
+		fmt.Println(ThisBuild().ID)
+		return 0
+	}
+	ctx, stop := Context()
+	defer stop()
+	err := engine(ctx, argv[1:], faces)
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, context.Canceled) {
+		return fault.Interrupt.Exit()
+	}
+	fmt.Fprintf(os.Stderr, "rye: %v\n", err)
+	if h := rye.Hint(err); h != "" {
+		fmt.Fprintf(os.Stderr, "rye: hint: %s\n", h)
+	}
+	return rye.Exit(err)
+}
+
+func engine(ctx context.Context, args []string, faces map[string]Face) error {
+	if len(args) < 3 || args[0] != "--for" {
+		return fault.New(fault.Usage, "rye-engine is started by rye").Mend("rye mcp")
+	}
+	if err := CheckBuild(args[1]); err != nil {
+		return err
+	}
+	face, ok := faces[args[2]]
+	if !ok {
+		return fault.New(fault.Usage, "rye-engine has no face %q", args[2])
+	}
+	var f Flags
+	fs := flag.NewFlagSet("rye-engine", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&f.Dir, "dir", "", "")
+	fs.BoolVar(&f.Offline, "offline", false, "")
+	if err := fs.Parse(args[3:]); err != nil {
+		return fault.New(fault.Usage, "rye-engine: %w", err)
+	}
+	a, err := New(ctx, f, NewScreen(os.Stdin, os.Stdout, os.Stderr))
+	if err != nil {
+		return err
+	}
+	return face(ctx, a)
+}

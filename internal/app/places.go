@@ -1,0 +1,141 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Places are the directories of a run, all absolute. "" means there is none.
+type Places struct {
+	Project string // holds .ai/rye.yaml
+	User    string // holds the user space's .ai
+	Config  string // keys, trust.yaml, policy.yaml
+	State   string // what registries were seen to say; not a cache
+	Cache   string // may be deleted at any time
+}
+
+func findPlaces(dir, home string, getenv func(string) string) Places {
+	p := Places{
+		User:   userSpace(dir, home, getenv),
+		Config: configDir(home, getenv),
+		State:  stateDir(home, getenv),
+		Cache:  cacheDir(getenv),
+	}
+	p.Project = FindProject(dir, p.User)
+	return p
+}
+
+// FindProject returns the nearest directory at or above dir that has a
+// .ai/rye.yaml, or "". The user space is never a project: working in a home
+// directory must not turn the user's own items into a project's.
+func FindProject(dir, user string) string {
+	for {
+		if info, err := os.Stat(filepath.Join(dir, ".ai", "rye.yaml")); err == nil && info.Mode().IsRegular() && !sameDir(dir, user) {
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// ProjectAt returns the project at or above path, which may be relative to the
+// run's directory.
+func (a *App) ProjectAt(path string) (string, error) {
+	dir := a.Path(path)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return "", fault.New(fault.NotFound, "project_path %q: no such directory", path)
+	}
+	project := FindProject(dir, a.User)
+	if project == "" {
+		return "", fault.New(fault.NotFound, "project_path %q: no rye project there or above", path).Mend("rye init %s", dir)
+	}
+	return project, nil
+}
+
+func sameDir(a, b string) bool {
+	if b == "" {
+		return false
+	}
+	if a == b {
+		return true
+	}
+	ai, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	bi, err := os.Stat(b)
+	return err == nil && os.SameFile(ai, bi)
+}
+
+// userSpace is RYE_USER, else USER_SPACE (the ancestor's name for it), else home.
+func userSpace(dir, home string, getenv func(string) string) string {
+	for _, name := range []string{"RYE_USER", "USER_SPACE"} {
+		v := getenv(name)
+		if v == "" {
+			continue
+		}
+		if !filepath.IsAbs(v) {
+			v = filepath.Join(dir, v)
+		}
+		return filepath.Clean(v)
+	}
+	return home
+}
+
+func configDir(home string, getenv func(string) string) string {
+	if runtime.GOOS == "windows" {
+		return below(xdg(getenv, "XDG_CONFIG_HOME"), getenv("APPDATA"), "rye")
+	}
+	return below(xdg(getenv, "XDG_CONFIG_HOME"), inHome(home, ".config"), "rye")
+}
+
+func stateDir(home string, getenv func(string) string) string {
+	if runtime.GOOS == "windows" {
+		return below(xdg(getenv, "XDG_STATE_HOME"), getenv("LOCALAPPDATA"), filepath.Join("rye", "state"))
+	}
+	return below(xdg(getenv, "XDG_STATE_HOME"), inHome(home, ".local", "state"), "rye")
+}
+
+func cacheDir(getenv func(string) string) string {
+	platform, err := os.UserCacheDir()
+	if err != nil {
+		platform = ""
+	}
+	name := "rye"
+	if runtime.GOOS == "windows" {
+		name = filepath.Join("rye", "cache") // %LOCALAPPDATA% holds the state, too
+	}
+	return below(xdg(getenv, "XDG_CACHE_HOME"), platform, name)
+}
+
+// xdg returns a base directory variable; the specification says that relative
+// values are invalid and must be ignored.
+func xdg(getenv func(string) string, name string) string {
+	if v := getenv(name); filepath.IsAbs(v) {
+		return v
+	}
+	return ""
+}
+
+func inHome(home string, elem ...string) string {
+	if home == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{home}, elem...)...)
+}
+
+func below(first, second, name string) string {
+	if first != "" {
+		return filepath.Join(first, name)
+	}
+	if second != "" {
+		return filepath.Join(second, name)
+	}
+	return ""
+}

@@ -1,0 +1,26 @@
+package app
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Context returns a context that the first Ctrl-C (or SIGTERM) cancels. The
+// second one ends the process in the system's own way: somebody insists.
+func Context() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-c:
+			signal.Stop(c)
+			cancel()
+		case <-ctx.Done():
+			signal.Stop(c)
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,274 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// invocation is a command line put in order.
+type invocation struct {
+	path []*spec  // the command and its subcommands; empty for rye alone
+	argv []string // global flags, command, its flags, "--", arguments
+	help bool     // --help or -h was there
+	json bool     // --json was there, even when the rest is wrong
+}
+
+// arrange puts a command line in the order that urfave/cli needs: it reads flags
+// only up to the first argument and would take the rest, silently, as arguments.
+// Flags may stand anywhere before "--"; a flag's value is found by the flag's own
+// kind. What is not a flag of the command is refused here, with a suggestion.
+func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error) {
+	var inv invocation
+	inv.json = wantsJSON(args)
+	words, err := split(tree, global, args)
+	if err != nil {
+		return inv, err
+	}
+	rest, err := inv.descend(tree, words)
+	if err != nil {
+		return inv, err
+	}
+	if len(inv.path) == 0 {
+		words = inv.versionFlag(tree, words)
+	}
+	var globals, own []string
+	for _, w := range words {
+		if w.flag == "" {
+			continue
+		}
+		if w.flag == "help" || w.flag == "h" {
+			inv.help = true
+			continue
+		}
+		switch {
+		case flagNamed(inv.flags(), w.flag) != nil:
+			own = append(own, w.normal())
+		case flagNamed(global, w.flag) != nil:
+			globals = append(globals, w.normal())
+		default:
+			return inv, unknownFlag(inv.path, global, w)
+		}
+	}
+	inv.argv = globals
+	for _, s := range inv.path {
+		inv.argv = append(inv.argv, s.name)
+	}
+	inv.argv = append(append(append(inv.argv, own...), "--"), rest...)
+	return inv, nil
+}
+
+// versionFlag takes --version, which people try on every program, for the command.
+func (inv *invocation) versionFlag(tree []*spec, words []word) []word {
+	for i, w := range words {
+		if w.flag == "version" && !w.valued {
+			inv.path = []*spec{find(tree, "version")}
+			return append(words[:i:i], words[i+1:]...)
+		}
+	}
+	return words
+}
+
+// word is one argument: a flag with its value, or plain text.
+type word struct {
+	flag   string // name without dashes; "" for plain text
+	value  string
+	valued bool
+	text   string // as typed
+	last   bool   // plain text after "--"
+}
+
+func (w word) normal() string {
+	if w.valued {
+		return "--" + w.flag + "=" + w.value
+	}
+	return "--" + w.flag
+}
+
+// split takes a command line apart. Whether a flag takes a value is asked of the
+// command before it and then of the whole tree, because a flag may stand before the
+// command that owns it; a test holds the tree to one answer per name.
+func split(tree []*spec, global []cli.Flag, args []string) ([]word, error) {
+	var words []word
+	level := tree
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "--":
+			for _, rest := range args[i+1:] {
+				words = append(words, word{text: rest, last: true})
+			}
+			return words, nil
+		case len(a) < 2 || a[0] != '-':
+			words = append(words, word{text: a})
+			if s := find(level, a); s != nil {
+				global, level = slices.Concat(s.flags, global), s.subs
+			} else {
+				level = nil
+			}
+		default:
+			got, err := splitFlag(tree, global, a)
+			if err != nil {
+				return nil, err
+			}
+			if w := &got[len(got)-1]; !w.valued && takesValue(lookup(tree, global, w.flag)) && !asksVersion(a, args[i+1:]) {
+				if i++; i == len(args) {
+					return nil, fault.New(fault.Usage, "flag %s: a value is missing", a).Mend("rye help")
+				}
+				w.value, w.valued = args[i], true
+			}
+			words = append(words, got...)
+		}
+	}
+	return words, nil
+}
+
+// asksVersion reports a --version that has no value: the program's own, which some
+// commands have with a value. No version begins with a dash.
+func asksVersion(a string, next []string) bool {
+	return a == "--version" && (len(next) == 0 || strings.HasPrefix(next[0], "-"))
+}
+
+// splitFlag takes "--name", "--name=value", "-x", "-xvalue", "-x=value" or
+// bundled "-xyz" apart. Only its last word may lack a value that it needs.
+func splitFlag(tree []*spec, global []cli.Flag, a string) ([]word, error) {
+	if long, ok := strings.CutPrefix(a, "--"); ok {
+		name, value, valued := strings.Cut(long, "=")
+		return []word{{flag: name, value: value, valued: valued, text: a}}, nil
+	}
+	var words []word
+	for rest := a[1:]; rest != ""; {
+		name := rest[:1]
+		rest = rest[1:]
+		f := lookup(tree, global, name)
+		if f == nil {
+			if lookup(tree, global, strings.SplitN(a[1:], "=", 2)[0]) != nil {
+				return nil, fault.New(fault.Usage, "flag %q: long names take two dashes", a).Mend("-%s", a)
+			}
+			return append(words, word{flag: name, text: a}), nil // arrange refuses it
+		}
+		w := word{flag: name, text: a}
+		if rest != "" && (takesValue(f) || rest[0] == '=') {
+			w.value, w.valued, rest = strings.TrimPrefix(rest, "="), true, ""
+		}
+		words = append(words, w)
+	}
+	return words, nil
+}
+
+// descend follows plain words to a command and returns the arguments that are left.
+func (inv *invocation) descend(tree []*spec, words []word) ([]string, error) {
+	level := tree
+	var rest []string
+	for _, w := range words {
+		if w.flag != "" {
+			continue
+		}
+		if len(rest) == 0 && !w.last && len(level) > 0 {
+			if s := find(level, w.text); s != nil {
+				inv.path = append(inv.path, s)
+				level = s.subs
+				continue
+			}
+			if len(inv.path) == 0 {
+				return nil, unknownCommand("rye", w.text, level)
+			}
+		}
+		rest = append(rest, w.text)
+	}
+	return rest, nil
+}
+
+func (inv *invocation) flags() []cli.Flag {
+	if len(inv.path) == 0 {
+		return nil
+	}
+	return inv.path[len(inv.path)-1].flags
+}
+
+func flagNamed(flags []cli.Flag, name string) cli.Flag {
+	for _, f := range flags {
+		if has(f.Names(), name) {
+			return f
+		}
+	}
+	return nil
+}
+
+// lookup finds a flag of any command.
+func lookup(tree []*spec, global []cli.Flag, name string) cli.Flag {
+	if f := flagNamed(global, name); f != nil {
+		return f
+	}
+	for _, s := range tree {
+		if f := flagNamed(s.flags, name); f != nil {
+			return f
+		}
+		if f := lookup(s.subs, nil, name); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+func takesValue(f cli.Flag) bool {
+	if f == nil {
+		return false
+	}
+	_, isBool := f.(*cli.BoolFlag)
+	return !isBool
+}
+
+func wantsJSON(args []string) bool {
+	for _, a := range args {
+		switch a {
+		case "--":
+			return false
+		case "--json", "--json=true":
+			return true
+		}
+	}
+	return false
+}
+
+func unknownCommand(parent, name string, among []*spec) error {
+	var all []string
+	for _, s := range among {
+		if !s.hidden {
+			all = append(append(all, s.name), s.aliases...)
+		}
+	}
+	err := fault.New(fault.Usage, "unknown command %q", clipped(name))
+	if near := nearest(name, all); near != "" {
+		return err.Mend("did you mean %s %s?", parent, near)
+	}
+	return err.Mend("%s --help", parent)
+}
+
+func unknownFlag(path []*spec, global []cli.Flag, w word) error {
+	full := commandName(path)
+	flags, prefix := global, ""
+	if len(path) > 0 {
+		prefix = subject(full) + ": "
+		flags = append(append([]cli.Flag(nil), path[len(path)-1].flags...), global...)
+	}
+	var all []string
+	for _, f := range flags {
+		all = append(all, f.Names()...)
+	}
+	err := fault.New(fault.Usage, "%sunknown flag %q", prefix, clipped(w.text))
+	if near := nearest(w.flag, all); len(near) > 1 {
+		return err.Mend("did you mean --%s?", near)
+	}
+	return err.Mend("%s --help", full)
+}
+
+func clipped(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "..."
+	}
+	return s
+}

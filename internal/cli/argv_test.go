@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func arranged(t *testing.T, args ...string) (invocation, error) {
+	t.Helper()
+	return arrange(commands(), globalFlags(&app.Flags{}), args)
+}
+
+func TestArrange(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		args string // words, separated by |
+		want string
+	}{
+		{"nothing", "", "--"},
+		{"flag after the argument", "execute|tool:a/b|--dry-run", "execute|--dry-run|--|tool:a/b"},
+		{"flag before the command", "--dry-run|execute|tool:a/b", "execute|--dry-run|--|tool:a/b"},
+		{"global flags anywhere", "list|--json|-q", "--json|--q|list|--"},
+		{"value as the next word", "execute|tool:a/b|--params|{}", "execute|--params={}|--|tool:a/b"},
+		{"value before the command", "--params|{}|execute|tool:a/b", "execute|--params={}|--|tool:a/b"},
+		{"value with equals signs", "execute|tool:a/b|-p|q=a=b", "execute|--p=q=a=b|--|tool:a/b"},
+		{"repeated", "execute|-p|a=1|tool:a/b|-p|b=2,3", "execute|--p=a=1|--p=b=2,3|--|tool:a/b"},
+		{"short with its value", "execute|-pa=1|tool:a/b", "execute|--p=a=1|--|tool:a/b"},
+		{"short with equals", "-C=dir|list", "--C=dir|list|--"},
+		{"bundled shorts", "add|-nf|x.py", "add|--n|--f|--|x.py"},
+		{"value that looks like a flag", "execute|tool:a/b|--params|--json", "execute|--params=--json|--|tool:a/b"},
+		{"after --", "add|--|--json|-n", "add|--|--json|-n"},
+		{"subcommand", "registry|init|--open|url", "registry|init|--open|--|url"},
+		{"subcommand after flags", "registry|--open|init|url", "registry|init|--open|--|url"},
+		{"name of a subcommand after --", "lock|--|verify", "lock|--|verify"},
+		{"version as a flag", "--version|--json", "--json|version|--"},
+		{"alias", "run|tool:a/b", "execute|--|tool:a/b"},
+		{"dash alone is an argument", "trust|pin|-|--namespace|a", "trust|pin|--namespace=a|--|-"},
+		{"empty argument", "search|", "search|--|"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var args []string
+			if c.args != "" {
+				args = strings.Split(c.args, "|")
+			}
+			inv, err := arranged(t, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(inv.argv, "|"); got != c.want {
+				t.Errorf("arrange(%q) = %q, want %q", c.args, got, c.want)
+			}
+		})
+	}
+}
+
+func TestArrangeRefuses(t *testing.T) {
+	for _, c := range []struct{ args, hint string }{
+		{"sgin", "did you mean rye sign?"},
+		{"xyzzy", "rye --help"},
+		{"list|--knd|tool", "did you mean --kind?"},
+		{"list|--params|{}", "rye list --help"},
+		{"list|-json", "--json"},
+		{"list|-Z", "rye list --help"},
+		{"execute|tool:a/b|--params", "rye help"},
+		{"--", ""},
+	} {
+		inv, err := arranged(t, strings.Split(c.args, "|")...)
+		if c.hint == "" {
+			if err != nil {
+				t.Errorf("arrange(%q): %v", c.args, err)
+			}
+			continue
+		}
+		if !fault.Is(err, fault.Usage) || fault.HintOf(err) != c.hint {
+			t.Errorf("arrange(%q) = %q, %v (hint %q), want a usage error with hint %q", c.args, inv.argv, err, fault.HintOf(err), c.hint)
+		}
+	}
+}
+
+// TestHelpAndJSONAreSeen: both must work although the rest of the line is wrong.
+func TestHelpAndJSONAreSeen(t *testing.T) {
+	if inv, err := arranged(t, "execute", "-h"); err != nil || !inv.help {
+		t.Errorf("execute -h: help %v, %v", inv.help, err)
+	}
+	if inv, err := arranged(t, "--json", "frobnicate"); err == nil || !inv.json {
+		t.Errorf("--json frobnicate: json %v, %v", inv.json, err)
+	}
+	if inv, _ := arranged(t, "add", "--", "--json"); inv.json {
+		t.Error("--json after -- is an argument")
+	}
+}
+
+// TestFlagArity: whether a flag takes a value is decided before the command is
+// known, so one name must mean the same everywhere.
+func TestFlagArity(t *testing.T) {
+	takes := map[string]bool{}
+	var visit func([]*spec, []cli.Flag)
+	check := func(flags []cli.Flag) {
+		for _, f := range flags {
+			for _, n := range f.Names() {
+				if n == "n" {
+					continue // --dry-run, and the number of entries of log: behind the command both are clear
+				}
+				if was, ok := takes[n]; ok && was != takesValue(f) {
+					t.Errorf("flag --%s takes a value in one command and none in another", n)
+				}
+				takes[n] = takesValue(f)
+			}
+		}
+	}
+	visit = func(list []*spec, global []cli.Flag) {
+		check(global)
+		for _, s := range list {
+			check(s.flags)
+			visit(s.subs, nil)
+		}
+	}
+	visit(commands(), globalFlags(&app.Flags{}))
+}
+
+// FuzzArrange: whatever is typed, no word is lost, invented or reordered among
+// the arguments, and nothing panics.
+func FuzzArrange(f *testing.F) {
+	f.Add("execute\x00tool:a/b\x00-p\x00a=1\x00--\x00-x")
+	f.Add("-nf\x00add\x00--params=\x00-C")
+	f.Fuzz(func(t *testing.T, joined string) {
+		args := strings.Split(joined, "\x00")
+		inv, err := arranged(t, args...)
+		if err != nil {
+			if !fault.Is(err, fault.Usage) {
+				t.Fatalf("arrange(%q): %v, want a usage error", args, err)
+			}
+			return
+		}
+		i := slices.Index(inv.argv, "--")
+		if i < 0 {
+			t.Fatalf("arrange(%q) = %q: no --", args, inv.argv)
+		}
+		rest := args
+		for _, a := range inv.argv[i+1:] {
+			j := slices.Index(rest, a)
+			if j < 0 {
+				t.Fatalf("arrange(%q) = %q: argument %q was not typed there", args, inv.argv, a)
+			}
+			rest = rest[j+1:]
+		}
+	})
+}
+
+func TestNearest(t *testing.T) {
+	all := []string{"sign", "status", "search", "registry", "rm"}
+	for _, c := range []struct{ name, want string }{
+		{"sgin", "sign"}, {"statsu", "status"}, {"serach", "search"}, {"regstry", "registry"}, {"signature", ""}, {"", ""}, {"x", ""},
+	} {
+		if got := nearest(c.name, all); got != c.want {
+			t.Errorf("nearest(%q) = %q, want %q", c.name, got, c.want)
+		}
+	}
+}

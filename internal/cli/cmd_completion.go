@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// The scripts hand the words so far to "rye __complete" and show what it prints,
+// so they need no change when commands or items do.
+const bashCompletion = `# bash completion for rye; try it: source <(rye completion bash)
+_rye() {
+    local IFS=$'\n' words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+    if declare -F _get_comp_words_by_ref >/dev/null; then
+        local cur cword
+        _get_comp_words_by_ref -n : -w words -i cword cur
+        words=("${words[@]:1:cword}")
+    fi
+    COMPREPLY=($(rye __complete -- "${words[@]}" 2>/dev/null))
+    declare -F __ltrim_colon_completions >/dev/null && __ltrim_colon_completions "$cur"
+}
+complete -o default -F _rye rye
+`
+
+const zshCompletion = `#compdef rye
+# zsh completion for rye; try it: source <(rye completion zsh)
+_rye() {
+    local -a candidates
+    candidates=("${(@f)$(rye __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "$candidates[1]" ]]; then
+        compadd -- "${candidates[@]}"
+    else
+        _files
+    fi
+}
+compdef _rye rye
+`
+
+const fishCompletion = `# fish completion for rye; try it: rye completion fish | source
+function __rye_complete
+    set -l words (commandline -opc) (commandline -ct)
+    rye __complete -- $words[2..-1] 2>/dev/null
+end
+complete -c rye -a '(__rye_complete)'
+`
+
+const powershellCompletion = `# PowerShell completion for rye; try it: rye completion powershell | Out-String | Invoke-Expression
+Register-ArgumentCompleter -Native -CommandName rye -ScriptBlock {
+    param($wordToComplete, $commandAst, $cursorPosition)
+    $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
+    if ($wordToComplete -eq '') { $words += '' }
+    rye __complete -- @words 2>$null | ForEach-Object {
+        [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
+    }
+}
+`
+
+var shells = [...]struct{ name, script string }{
+	{"bash", bashCompletion}, {"zsh", zshCompletion}, {"fish", fishCompletion}, {"powershell", powershellCompletion},
+}
+
+func completionCommand() *spec {
+	return &spec{
+		name: "completion", args: "bash | zsh | fish | powershell", group: "Serve and mend",
+		short:    "Print a completion script for a shell",
+		examples: "source <(rye completion bash)\nrye completion fish | source",
+		exits:    []fault.Code{fault.Usage},
+		min:      1, max: 1,
+		run: func(t *task) error {
+			for _, s := range shells {
+				if s.name == t.args[0] {
+					return t.out.show(map[string]string{"shell": s.name, "script": s.script}, func() { t.out.content(s.script) })
+				}
+			}
+			return fault.New(fault.Usage, "completion for %q: want bash, zsh, fish or powershell", clipped(t.args[0]))
+		},
+	}
+}
+
+func completeCommand() *spec {
+	return &spec{
+		name: "__complete", args: "-- <word…>", hidden: true, max: many,
+		short: "Print what could stand where the last word stands",
+		run: func(t *task) error {
+			for _, c := range candidates(t, t.args) {
+				t.out.printf("%s\n", c)
+			}
+			return nil
+		},
+	}
+}
+
+// candidates returns what the last of words could become.
+func candidates(t *task, words []string) []string {
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	last := words[len(words)-1]
+	global := globalFlags(t.flags)
+	before, err := split(t.tree, global, words[:len(words)-1])
+	if err != nil {
+		return nil // the value of a flag: the shell offers files
+	}
+	var inv invocation
+	if _, err := inv.descend(t.tree, before); err != nil {
+		return nil
+	}
+	level := t.tree
+	if len(inv.path) > 0 {
+		level = inv.path[len(inv.path)-1].subs
+	}
+	var all []string
+	switch {
+	case strings.HasPrefix(last, "-"):
+		for _, f := range append(append([]cli.Flag(nil), inv.flags()...), global...) {
+			all = append(all, "--"+f.Names()[0])
+		}
+	default:
+		for _, s := range level {
+			if !s.hidden {
+				all = append(all, s.name)
+			}
+		}
+		all = append(all, argumentWords(t, inv)...)
+	}
+	var fit []string
+	for _, c := range all {
+		if strings.HasPrefix(c, last) {
+			fit = append(fit, c)
+		}
+	}
+	return fit
+}
+
+// argumentWords returns refs where refs are wanted, and the words of closed lists.
+func argumentWords(t *task, inv invocation) []string {
+	if len(inv.path) == 0 {
+		return nil
+	}
+	s := inv.path[len(inv.path)-1]
+	switch {
+	case s.name == "completion":
+		return []string{"bash", "zsh", "fish", "powershell"}
+	case s.name == "help":
+		return append(strings.Split(names(t.tree), ", "), "exit-codes")
+	case s.name == "new", s.name == "list" && len(inv.path) == 1:
+		var kinds []string
+		for _, k := range objects.Kinds {
+			kinds = append(kinds, string(k))
+		}
+		return kinds
+	case !strings.Contains(s.args, "ref"):
+		return nil
+	}
+	items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.List(t.ctx, "", "") })
+	if err != nil {
+		return nil // completion has no way to say why
+	}
+	var refs []string
+	for _, it := range items {
+		refs = append(refs, it.Ref)
+	}
+	return refs
+}

@@ -1,0 +1,182 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+func addCommand() *spec {
+	var q rye.AddRequest
+	return &spec{
+		name: "add", args: "<path…> | <namespace>/<kind>/<name>[@range]…", group: "Begin",
+		short: "Take in files, or items of a registry",
+		long: `A file below .ai/ is recorded where it is; another is copied in, as --kind and
+--as say. A name like acme/tool/hello is brought from its registry, verified, and
+pinned in .ai/rye.lock. Write ./ before a path that looks like a name.`,
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add acme/tool/hello@^1.2",
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
+			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of a file that is copied in"},
+			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it"},
+			dryRun(&q.DryRun),
+			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace what is there; a copy stays in history"},
+		},
+		min: 1, max: many,
+		run: func(t *task) error { return runAdd(t, q) },
+	}
+}
+
+func runAdd(t *task, q rye.AddRequest) error {
+	paths, names, err := sortAdd(t, t.args)
+	if err != nil {
+		return err
+	}
+	if q.As != "" && len(t.args) > 1 {
+		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
+	}
+	for _, path := range paths {
+		q.Path = path
+		reps, err := call(t, func(r *rye.Rye) ([]rye.AddReport, error) { return r.Add(t.ctx, rye.Terminal, q) })
+		if err != nil {
+			return err
+		}
+		for _, rep := range reps {
+			if err := t.out.show(rep, func() { printAdd(t.out, "added", &rep) }); err != nil {
+				return err
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return install(t, rye.InstallRequest{Names: names, DryRun: q.DryRun})
+}
+
+// sortAdd tells files from names of registries. What parses as a name is one,
+// unless it is spelled as a path.
+func sortAdd(t *task, args []string) (paths, names []string, err error) {
+	a, err := t.env()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, arg := range args {
+		switch {
+		case isGitURL(arg):
+			return nil, nil, fault.New(fault.Usage, "add %q: rye takes items from registries, not from a repository as such", clipped(arg)).
+				Mend("rye registry add %s, then rye add <namespace>/<kind>/<name>", arg)
+		case isName(arg):
+			names = append(names, arg)
+		default:
+			path := a.Path(arg)
+			if _, err := os.Stat(path); err != nil {
+				return nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", clipped(arg))
+			}
+			paths = append(paths, path)
+		}
+	}
+	return paths, names, nil
+}
+
+func isGitURL(s string) bool {
+	return strings.Contains(s, "://") || strings.HasPrefix(s, "git@") || strings.HasSuffix(s, ".git")
+}
+
+// isName reports whether s is acme/tool/hello or tool:acme/hello, with or without @range.
+func isName(s string) bool {
+	if strings.HasPrefix(s, ".") || filepath.IsAbs(s) {
+		return false
+	}
+	name, _, _ := strings.Cut(s, "@")
+	_, err := objects.ParseRef(name)
+	return err == nil
+}
+
+func printAdd(p *printer, did string, rep *rye.AddReport) {
+	p.printf("%s %s (%s)\n", did, rep.Ref, string(rep.State))
+	if rep.Next != "" {
+		p.notef("next: %s", rep.Next)
+	}
+}
+
+func removeCommand() *spec {
+	var dry bool
+	return &spec{
+		name: "remove", aliases: []string{"rm"}, args: "<ref…>", group: "Items",
+		short:    "Remove items, or dependencies; history keeps them",
+		examples: "rye remove tool:acme/hello\nrye restore tool:acme/hello     # and back",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
+		flags:    []cli.Flag{dryRun(&dry)},
+		min:      1, max: many,
+		run: func(t *task) error {
+			for _, arg := range t.refs() { // all or none: a slip in the last must not cost the first
+				if _, err := call(t, func(r *rye.Rye) (*rye.AddReport, error) { return r.Remove(t.ctx, arg, true) }); err != nil {
+					return err
+				}
+			}
+			return eachRef(t, "removed", func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.Remove(t.ctx, ref, dry) })
+		},
+	}
+}
+
+// eachRef runs one verb for each argument and prints what it did.
+func eachRef(t *task, did string, verb func(*rye.Rye, string) (*rye.AddReport, error)) error {
+	for _, arg := range t.refs() {
+		rep, err := call(t, func(r *rye.Rye) (*rye.AddReport, error) { return verb(r, arg) })
+		if err != nil {
+			return err
+		}
+		if err := t.out.show(rep, func() { printAdd(t.out, did, rep) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refs returns the arguments as refs: "tool acme/hello", typed as two words, is one.
+func (t *task) refs() []string {
+	var out []string
+	for i := 0; i < len(t.args); i++ {
+		if _, err := objects.ParseKind(t.args[i]); err == nil && i+1 < len(t.args) {
+			out = append(out, t.args[i]+":"+t.args[i+1])
+			i++
+			continue
+		}
+		out = append(out, t.target(t.args[i]))
+	}
+	return out
+}
+
+// target makes a path absolute and leaves refs, names and patterns alone.
+func (t *task) target(arg string) string {
+	a, err := t.env()
+	if err != nil || isName(arg) || strings.ContainsAny(arg, "*?:") {
+		return arg
+	}
+	if path := a.Path(arg); strings.ContainsAny(arg, `./\`) {
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return arg
+}
+
+// oneRef is refs for commands that take one.
+func (t *task) oneRef(name string) (string, error) {
+	refs := t.refs()
+	if len(refs) != 1 {
+		return "", fault.New(fault.Usage, "%s: want one ref, got %d", subject(name), len(refs)).Mend("%s <ref>", name)
+	}
+	return refs[0], nil
+}
+
+func dryRun(into *bool) cli.Flag {
+	return &cli.BoolFlag{Name: "dry-run", Aliases: []string{"n"}, Destination: into, Usage: "say what would happen, change nothing"}
+}

@@ -1,0 +1,340 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func keyCommand() *spec {
+	return &spec{
+		name: "key", group: "Trust",
+		short: "Make, take over, protect and replace signing keys",
+		long: `Keys are Ed25519 in OpenSSH's format: ssh-keygen, ssh-agent and git use them, too.
+RYE_KEY says which key signs: its name (default), a path, agent or agent:SHA256:…
+for a key that your ssh-agent holds, or kms:<name>://<key> for one that a key
+service holds, reached through sigstore's plug-in sigstore-kms-<name>.`,
+		examples: "rye key new\nrye key show --ssh    # for a forge, or for somebody's trust store\nrye key rotate --dry-run",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Untrusted, fault.Denied, fault.Malformed},
+		subs:     []*spec{keyNew(), keyImport(), keyExport(), keyRotate(), keyPassphrase(), keyList(), keyShow()},
+	}
+}
+
+func keyNew() *spec {
+	var namespace string
+	var protect bool
+	return &spec{
+		name: "new", args: "[name]",
+		short:    "Make a key",
+		examples: "rye key new\nrye key new work --namespace acme --passphrase",
+		exits:    []fault.Code{fault.Usage, fault.Conflict, fault.Denied},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "namespace", Destination: &namespace, Usage: "claim this `name` for it, on this machine"},
+			&cli.BoolFlag{Name: "passphrase", Destination: &protect, Usage: "protect it by a passphrase, asked for twice at the terminal"},
+		},
+		max: 1,
+		run: func(t *task) error {
+			var secret []byte
+			if protect {
+				var err error
+				if secret, err = newPassphrase(t); err != nil {
+					return err
+				}
+			}
+			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.NewKey(t.ctx, t.arg(0), namespace, secret) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(k, func() { printKeyMade(t.out, k) })
+		},
+	}
+}
+
+// arg returns an argument that may be left out.
+func (t *task) arg(i int) string {
+	if i < len(t.args) {
+		return t.args[i]
+	}
+	return ""
+}
+
+func printKeyMade(p *printer, k *rye.KeyInfo) {
+	p.printf("%s  %s\n", bold(k.Name), k.Fingerprint)
+	if k.Path != "" {
+		p.printf("%s\n", k.Path)
+	}
+}
+
+// newPassphrase asks twice. It comes from a terminal and from nowhere else: not
+// from a file, not from the environment.
+func newPassphrase(t *task) ([]byte, error) {
+	a, err := t.env()
+	if err != nil {
+		return nil, err
+	}
+	first, err := a.ReadSecret(t.ctx, "new passphrase")
+	if err != nil {
+		return nil, err
+	}
+	again, err := a.ReadSecret(t.ctx, "the same again")
+	if err != nil {
+		return nil, err
+	}
+	if len(first) == 0 || string(first) != string(again) {
+		return nil, fault.New(fault.Usage, "new passphrase: the two differ, or are empty")
+	}
+	return first, nil
+}
+
+func keyImport() *spec {
+	var q rye.KeyImportRequest
+	return &spec{
+		name: "import", args: "<file | agent[:SHA256:…] | kms:…> [name]",
+		short: "Take over a key that was made elsewhere",
+		long: `A file is OpenSSH's private key, whose passphrase it keeps, or the ancestor's
+private_key.pem (PKCS#8, not encrypted). It must be readable by you alone. A key of
+the ssh-agent or of a key service stays there; it has to sign something once, and
+counts as yours from then on.`,
+		examples: "rye key import ~/.ssh/id_ed25519 work\nrye key import ~/.ai/keys/private_key.pem\nrye key import agent:SHA256:…",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `name` for it, on this machine"},
+			dryRun(&q.DryRun),
+		},
+		min: 1, max: 2,
+		run: func(t *task) error {
+			var err error
+			if q.From, err = t.keySource(t.args[0]); err != nil {
+				return err
+			}
+			q.Name = t.arg(1)
+			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.ImportKey(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(k, func() {
+				if printKeyMade(t.out, k); q.DryRun {
+					t.out.notef("nothing was taken over: --dry-run")
+				}
+			})
+		},
+	}
+}
+
+// keySource makes a file's path absolute and leaves other sources alone.
+func (t *task) keySource(arg string) (string, error) {
+	if arg == "agent" || strings.HasPrefix(arg, "agent:") || strings.HasPrefix(arg, "kms:") {
+		return arg, nil
+	}
+	return t.path(arg)
+}
+
+// path makes an argument absolute, relative to -C.
+func (t *task) path(arg string) (string, error) {
+	a, err := t.env()
+	if err != nil {
+		return "", err
+	}
+	return a.Path(arg), nil
+}
+
+func keyExport() *spec {
+	var q rye.KeyExportRequest
+	var out string
+	return &spec{
+		name: "export", args: "[name]",
+		short: "Give out a key, for a backup or another program",
+		long: `Without --public this is the private key, and needs your consent. It goes to
+standard output, or with -o to a new file that only you can read. In OpenSSH's
+format it keeps its passphrase; --pem (PKCS#8, as the ancestor reads it) has none.`,
+		examples: "rye key export --public > alice.pub\nrye key export work -o work.backup\nrye key export --pem -o private_key.pem",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "public", Destination: &q.Public, Usage: "the public half"},
+			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "as the ancestor keeps keys: PKCS#8, or SubjectPublicKeyInfo"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &out, Usage: "`file` to write, which must not exist; mode 0600"},
+		},
+		max: 1,
+		run: func(t *task) error {
+			var err error
+			if q.Name = t.arg(0); out != "" {
+				if q.Out, err = t.path(out); err != nil {
+					return err
+				}
+			}
+			k, err := call(t, func(r *rye.Rye) (*rye.KeyExport, error) { return r.ExportKey(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(k, func() {
+				if k.Out != "" {
+					t.out.notef("%s written to %s", k.Fingerprint, k.Out)
+				}
+				t.out.printf("%s", k.Text)
+			})
+		},
+	}
+}
+
+func keyRotate() *spec {
+	var q rye.KeyRotateRequest
+	return &spec{
+		name: "rotate", args: "[name]",
+		short: "Replace a key by a new one, here and in registries",
+		long: `In every registry namespace where the old key is current, the new key is added
+with its own proof and the old one retired. Then the files change places: the old
+key is kept as <name>.retired-<date> and stays yours, so that what it signed still
+verifies. When it is interrupted, call it again: it goes on where it stopped.
+For a key that was stolen, say rye trust deny as well.`,
+		examples: "rye key rotate --dry-run\nrye key rotate work",
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked,
+			fault.Rollback, fault.Denied, fault.Offline, fault.Malformed},
+		flags: []cli.Flag{
+			dryRun(&q.DryRun),
+			&cli.BoolFlag{Name: "local", Destination: &q.Local, Usage: "leave the registries alone; they keep naming the old key"},
+			&cli.BoolFlag{Name: "passphrase", Destination: &q.Protect, Usage: "protect the new key even where the old one was not"},
+		},
+		max: 1,
+		run: func(t *task) error {
+			q.Name, q.Ask = t.arg(0), func() ([]byte, error) { return newPassphrase(t) }
+			rep, err := call(t, func(r *rye.Rye) (*rye.KeyRotation, error) { return r.RotateKey(t.ctx, q) })
+			if rep != nil && (err == nil || rep.New != "") {
+				if perr := t.out.show(rep, func() { printRotation(t.out, rep, err == nil) }); perr != nil {
+					return perr
+				}
+			}
+			return err
+		},
+	}
+}
+
+func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
+	p.printf("old  %s\n", rep.Old)
+	switch {
+	case rep.DryRun:
+		p.printf("     would be kept as %s\n", rep.Retired)
+	case done:
+		p.printf("     kept as %s\n", rep.Retired)
+	default:
+		p.printf("     still the key %s: the rotation stopped\n", rep.Name)
+	}
+	if rep.New != "" {
+		p.printf("new  %s\n", rep.New)
+	}
+	for _, n := range rep.Namespaces {
+		mark := good(n.Status)
+		if n.Status == "left" {
+			mark = bad(n.Status)
+		}
+		p.printf("%s  %s/ in %s: %s\n", mark, n.Namespace, n.URL, n.Text)
+	}
+	for _, id := range rep.Roots {
+		p.printf("%s  the old key is a root key of registry %s, which its roots have to change\n", bad("left"), id)
+	}
+	if len(rep.SignAgain) > 0 && done {
+		p.notef("next: rye sign '%s'", strings.Join(rep.SignAgain, "' '"))
+	}
+}
+
+func keyPassphrase() *spec {
+	var remove bool
+	return &spec{
+		name: "passphrase", args: "[name]",
+		short:    "Change, add or remove the passphrase of a key",
+		long:     "It is asked for at the terminal, never taken from a file or the environment.",
+		examples: "rye key passphrase\nrye key passphrase work --remove",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Auth, fault.Denied, fault.Malformed},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "remove", Destination: &remove, Usage: "leave the key without one"}},
+		max:      1,
+		run: func(t *task) error {
+			fresh := func() ([]byte, error) { return newPassphrase(t) }
+			if remove {
+				fresh = nil
+			}
+			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.SetPassphrase(t.ctx, t.arg(0), fresh) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(k, func() {
+				if k.Protected {
+					t.out.notef("%s is protected by the new passphrase", k.Name)
+				} else {
+					t.out.notef("%s has no passphrase", k.Name)
+				}
+			})
+		},
+	}
+}
+
+func keyList() *spec {
+	return &spec{
+		name: "list", aliases: []string{"ls"}, short: "List the keys of this machine",
+		examples: "rye key list",
+		exits:    []fault.Code{fault.Usage, fault.Auth, fault.Untrusted, fault.Malformed},
+		run: func(t *task) error {
+			keys, err := call(t, func(r *rye.Rye) ([]rye.KeyInfo, error) { return r.Keys(t.ctx) })
+			if err != nil {
+				return err
+			}
+			if t.out.json {
+				return lines(t.out, keys)
+			}
+			var rows [][]any
+			for _, k := range keys {
+				rows = append(rows, []any{bold(k.Name), k.Fingerprint, strings.Join(k.Namespaces, ", "), keyNotes(&k), faint(k.Path)})
+			}
+			t.out.table(rows)
+			return nil
+		},
+	}
+}
+
+// keyNotes says what is special about a key.
+func keyNotes(k *rye.KeyInfo) string {
+	var notes []string
+	if k.Protected {
+		notes = append(notes, "passphrase")
+	}
+	if k.Retired {
+		notes = append(notes, "retired")
+	}
+	if k.State != "" {
+		notes = append(notes, k.State)
+	}
+	return strings.Join(notes, ", ")
+}
+
+func keyShow() *spec {
+	var ssh bool
+	return &spec{
+		name: "show", args: "[name | fingerprint]", short: "Show a public key",
+		examples: "rye key show\nrye key show work --ssh",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Auth, fault.Untrusted, fault.Malformed},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "ssh", Destination: &ssh, Usage: "as one line of an authorized_keys file"}},
+		max:      1,
+		run: func(t *task) error {
+			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.Key(t.ctx, t.arg(0)) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(k, func() { printKey(t.out, k, ssh) })
+		},
+	}
+}
+
+func printKey(p *printer, k *rye.KeyInfo, ssh bool) {
+	if ssh {
+		p.printf("%s\n", k.SSH)
+		return
+	}
+	p.printf("%s  %s\n%s\n", bold(k.Name), k.Fingerprint, k.SSH)
+	if notes := keyNotes(k); notes != "" {
+		p.printf("%s\n", notes)
+	}
+	if k.Path != "" {
+		p.printf("%s\n", k.Path)
+	}
+}

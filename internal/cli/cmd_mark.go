@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+)
+
+func deprecateCommand() *spec {
+	return markCommand("deprecate", "Warn of published versions", "They keep working; who adds or locks them is warned.")
+}
+
+func yankCommand() *spec {
+	return markCommand("yank", "Take published versions out of new selections", "Locks that have them keep working.")
+}
+
+func unyankCommand() *spec {
+	return markCommand("unyank", "Take a yank or a deprecation back", "")
+}
+
+func revokeCommand() *spec {
+	return markCommand("revoke", "Forbid published versions for good, even where they are locked",
+		"Whoever has seen the revocation refuses them from then on, also without network.")
+}
+
+// markCommand is what the four have in common: versions, a reason, one operation.
+func markCommand(do, short, long string) *spec {
+	q := rye.MarkRequest{Do: do}
+	s := &spec{
+		name: do, args: "<version...>", group: "Share",
+		short: short, long: long,
+		examples: "rye " + do + " acme/tool/hello@1.0.0",
+		exits:    sharing,
+		min:      1, max: many,
+		run: func(t *task) error {
+			q.Names = t.args
+			rep, err := call(t, func(r *rye.Rye) (*rye.MarkReport, error) { return r.Mark(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(rep, func() {
+				for _, n := range rep.Names {
+					t.out.printf("%-9s  %s\n", rep.Done, n)
+				}
+			})
+		},
+	}
+	if do != "unyank" {
+		s.examples += ` --reason "reads files outside the project"`
+		s.flags = []cli.Flag{&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`why`, for everybody who meets the version (required)"}}
+	}
+	return s
+}

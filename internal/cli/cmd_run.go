@@ -1,0 +1,283 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func executeCommand() *spec {
+	var q rye.ExecuteRequest
+	var params string
+	var pairs cli.StringSlice
+	return &spec{
+		name: "execute", aliases: []string{"run"}, args: "<ref>", group: "Run",
+		short: "Run a tool; print a directive's or an entry's text",
+		long: `Everything that runs is verified first, down to the runtime. A tool's output
+appears as it comes; with --json one object describes the run at its end.
+-p name=value passes text, -p name:=value passes JSON (numbers, lists, …).`,
+		examples: "rye execute tool:acme/hello -p name=world\nrye run tool:acme/resize -p width:=640 --locked\nrye execute tool:acme/hello --params '{\"name\":\"world\"}' --dry-run\nrye execute tool:acme/hello --params @input.json --json",
+		exits: []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,
+			fault.Denied, fault.Offline, fault.Drift, fault.Malformed, fault.Limit, fault.Interrupt},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "params", Destination: &params, Usage: "parameters as a JSON `object`, @file, or - for standard input"},
+			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one parameter, `name=value`; repeatable"},
+			dryRun(&q.DryRun),
+			&cli.BoolFlag{Name: "locked", Destination: &q.Locked, Usage: "refuse what differs from .ai/rye.lock"},
+			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "locked, and never touch the network"},
+		},
+		min: 1, max: 2,
+		run: func(t *task) error {
+			var err error
+			if q.Ref, err = t.oneRef("rye execute"); err != nil {
+				return err
+			}
+			if q.Params, err = parameters(t, params, pairs.Value()); err != nil {
+				return err
+			}
+			return runExecute(t, q)
+		},
+	}
+}
+
+func runExecute(t *task, q rye.ExecuteRequest) error {
+	live := &liveOutput{out: t.out.stream(), err: t.out.streamErr()}
+	if !t.out.json {
+		q.Stdout, q.Stderr = live.stdout, live.stderr
+	}
+	res, err := call(t, func(r *rye.Rye) (*rye.ExecuteResult, error) { return r.Execute(t.ctx, rye.Terminal, q) })
+	live.flush()
+	if res != nil {
+		if perr := t.out.show(res, func() { printRun(t.out, res, live.any) }); perr != nil {
+			return perr
+		}
+	}
+	if err == nil && res.Status == "error" {
+		err = fault.New(fault.Failed, "%s: %s", q.Ref, firstLine(res.Error))
+	}
+	return err
+}
+
+// liveOutput passes a tool's output on as it comes.
+type liveOutput struct {
+	out, err io.Writer
+	any      bool // something was printed
+}
+
+func (l *liveOutput) stdout(b []byte) {
+	l.any = l.any || len(b) > 0
+	l.out.Write(b)
+}
+
+func (l *liveOutput) stderr(b []byte) { l.err.Write(b) }
+
+func (l *liveOutput) flush() {
+	for _, w := range []io.Writer{l.out, l.err} {
+		if f, ok := w.(interface{ Flush() error }); ok {
+			f.Flush()
+		}
+	}
+}
+
+// printRun prints what was not shown while it ran.
+func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
+	switch {
+	case res.Status == "validation_passed":
+		p.printf("%s:%s would run\n", res.Type, res.ItemID)
+		for _, l := range res.Chain {
+			p.printf("  %s  %s  %s\n", l.ItemID, l.Space, faint(l.Integrity))
+		}
+	case res.Type == "tool" && !shown:
+		p.content(dataText(res.Data))
+	case res.Type != "tool":
+		p.content(itemText(res))
+		if res.Instructions != "" {
+			p.notef("%s", res.Instructions)
+		}
+	}
+	for _, u := range res.Metadata.Unbound {
+		p.notef("rye: not limited here: %s", u)
+	}
+}
+
+// dataText is how a tool's answer reads for a person: text as text, a
+// subprocess's output as it was, anything else as indented JSON.
+func dataText(data json.RawMessage) string {
+	if len(data) == 0 || string(data) == "null" {
+		return ""
+	}
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return ensureNewline(text)
+	}
+	var proc struct {
+		Stdout     *string `json:"stdout"`
+		ReturnCode *int    `json:"return_code"`
+	}
+	if json.Unmarshal(data, &proc) == nil && proc.Stdout != nil && proc.ReturnCode != nil {
+		return *proc.Stdout
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, data, "", "  ") != nil {
+		return string(data) + "\n"
+	}
+	return b.String() + "\n"
+}
+
+// itemText is the text of a directive or a knowledge entry: its body where the
+// data has one, else the whole of it.
+func itemText(res *rye.ExecuteResult) string {
+	var d struct {
+		Body    string `json:"body"`
+		Content string `json:"content"`
+	}
+	if json.Unmarshal(res.Data, &d) == nil {
+		if d.Body != "" {
+			return ensureNewline(d.Body)
+		}
+		if d.Content != "" {
+			return ensureNewline(d.Content)
+		}
+	}
+	return dataText(res.Data)
+}
+
+func ensureNewline(s string) string {
+	if s == "" || strings.HasSuffix(s, "\n") {
+		return s
+	}
+	return s + "\n"
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	if line == "" {
+		return "it failed"
+	}
+	return line
+}
+
+// maxParams bounds what --params reads from a file or a pipe, in bytes.
+const maxParams = 16 << 20
+
+// parameters joins --params and every -p into one JSON object. A name that is
+// given twice is refused: which one was meant?
+func parameters(t *task, given string, pairs []string) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	if given != "" {
+		raw, err := readParams(t, given)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(raw, &all); err != nil || all == nil {
+			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", clipped(given)).Mend(`rye execute <ref> --params '{"name":"value"}'`)
+		}
+	}
+	for _, pair := range pairs {
+		name, value, err := parsePair(pair)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := all[name]; twice {
+			return nil, fault.New(fault.Usage, "parameter %q is given twice", clipped(name))
+		}
+		all[name] = value
+	}
+	return json.Marshal(all)
+}
+
+func parsePair(pair string) (string, json.RawMessage, error) {
+	name, value, ok := strings.Cut(pair, "=")
+	if !ok || name == "" || name == ":" {
+		return "", nil, fault.New(fault.Usage, "-p %q: want name=value, or name:=JSON", clipped(pair)).Mend("rye execute <ref> -p name=value")
+	}
+	if typed, ok := strings.CutSuffix(name, ":"); ok {
+		if !json.Valid([]byte(value)) {
+			return "", nil, fault.New(fault.Usage, "-p %q: after := comes JSON", clipped(pair)).Mend("-p %s=%s for text", typed, value)
+		}
+		return typed, json.RawMessage(value), nil
+	}
+	text, err := json.Marshal(value)
+	return name, text, err
+}
+
+func readParams(t *task, given string) ([]byte, error) {
+	var from io.Reader
+	switch {
+	case given == "-":
+		from = t.screen.In
+	case strings.HasPrefix(given, "@"):
+		a, err := t.env()
+		if err != nil {
+			return nil, err
+		}
+		f, err := os.Open(a.Path(given[1:]))
+		if err != nil {
+			return nil, fault.New(fault.Usage, "--params: %w", err)
+		}
+		defer f.Close()
+		from = f
+	default:
+		return []byte(given), nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(from, maxParams+1))
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read --params %q: %w", clipped(given), err)
+	}
+	if len(raw) > maxParams {
+		return nil, fault.New(fault.Limit, "--params %q: more than %d bytes", clipped(given), maxParams)
+	}
+	return raw, nil
+}
+
+func lockCommand() *spec {
+	return &spec{
+		name: "lock", args: "[ref…]", group: "Run",
+		short:    "Pin what tools would run, down the whole chain",
+		long:     "Writes .ai/rye.lock, for your own git. Without refs every tool of the project\nis locked.",
+		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Offline, fault.Malformed},
+		max:      many,
+		run: func(t *task) error {
+			rep, err := call(t, func(r *rye.Rye) (*rye.LockReport, error) { return r.Lock(t.ctx, t.refs()) })
+			return printLock(t, rep, err)
+		},
+		subs: []*spec{{
+			name:     "verify",
+			short:    "Compare the lock with what would be used",
+			examples: "rye lock verify",
+			exits:    []fault.Code{fault.NotFound, fault.Drift, fault.Malformed},
+			run: func(t *task) error {
+				rep, err := call(t, func(r *rye.Rye) (*rye.LockReport, error) { return r.VerifyLock(t.ctx) })
+				return printLock(t, rep, err)
+			},
+		}},
+	}
+}
+
+// printLock prints the report even when there is drift, which is an error, too.
+func printLock(t *task, rep *rye.LockReport, err error) error {
+	if rep == nil || err != nil && !fault.Is(err, fault.Drift) {
+		return err
+	}
+	perr := t.out.show(rep, func() {
+		t.out.printf("%s: %d items\n", rep.Path, rep.Items)
+		for _, a := range rep.Added {
+			t.out.printf("%s  %s\n", good("added"), a)
+		}
+		for _, d := range rep.Drift {
+			t.out.printf("%s  %s\n", bad("drift"), d)
+		}
+	})
+	if err == nil {
+		err = perr
+	}
+	return err
+}

@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// sharing are the statuses that talking to a registry may give.
+var sharing = []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
+	fault.Revoked, fault.Rollback, fault.Stale, fault.Fork, fault.Denied, fault.Offline, fault.Malformed, fault.Limit}
+
+func registryCommand() *spec {
+	return &spec{
+		name: "registry", group: "Share",
+		short:    "Make, pin and inspect registries",
+		long:     "A registry is a git repository anywhere: a URL, or a directory on this machine.",
+		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
+		exits:    sharing,
+		subs:     []*spec{registryInit(), registryAdd(), registryList(), registryVerify(), registryLog()},
+	}
+}
+
+func registryInit() *spec {
+	var q rye.RegistryInitRequest
+	var namespaces cli.StringSlice
+	return &spec{
+		name: "init", args: "<url>",
+		short:    "Make the root of a registry in an empty repository",
+		long:     "A directory that does not exist is made. Your key becomes the root key, and the\nregistry is pinned for this project.",
+		examples: "rye registry init ./registry.git --namespace acme\nrye registry init https://example.org/registry.git --open",
+		exits:    sharing,
+		flags: []cli.Flag{
+			registryName(&q.Name),
+			&cli.BoolFlag{Name: "open", Destination: &q.Open, Usage: "anybody may claim a free namespace"},
+			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "bind this `name` to your key (default the project's); repeatable"},
+		},
+		min: 1, max: 1,
+		run: func(t *task) error {
+			q.URL, q.Namespaces = t.remote(t.args[0]), namespaces.Value()
+			info, err := call(t, func(r *rye.Rye) (*rye.RegistryInfo, error) { return r.RegistryInit(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			return printRegistry(t.out, *info)
+		},
+	}
+}
+
+func registryAdd() *spec {
+	var q rye.RegistryAddRequest
+	var scopes cli.StringSlice
+	return &spec{
+		name: "add", args: "<url>",
+		short: "Pin a registry for this project",
+		long: `Its identity and root keys are shown and, when you agree, written to rye.yaml.
+Without a terminal the identity must be given with --id, as its owners publish it.`,
+		examples: "rye registry add https://example.org/registry.git\nrye registry add ./registry.git --name acme --scope acme --id sha256:…",
+		exits:    sharing,
+		flags: []cli.Flag{
+			registryName(&q.Name),
+			&cli.StringFlag{Name: "id", Destination: &q.ID, Usage: "the `identity` it must have, sha256:…"},
+			&cli.StringSliceFlag{Name: "scope", Destination: &scopes, Usage: "a `namespace` that comes from it (default all); repeatable"},
+		},
+		min: 1, max: 1,
+		run: func(t *task) error {
+			q.URL, q.Scopes = t.remote(t.args[0]), scopes.Value()
+			info, err := call(t, func(r *rye.Rye) (*rye.RegistryInfo, error) { return r.RegistryAdd(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			return printRegistry(t.out, *info)
+		},
+	}
+}
+
+// remote makes a directory of this machine absolute and leaves URLs and host:path
+// alone: a colon before any slash makes a host, as git has it.
+func (t *task) remote(arg string) string {
+	colon, slash := strings.IndexByte(arg, ':'), strings.IndexByte(arg, '/')
+	if colon >= 0 && (slash < 0 || colon < slash) && filepath.VolumeName(arg) == "" {
+		return arg
+	}
+	a, err := t.env()
+	if err != nil || arg == "" || arg[0] == '-' {
+		return arg
+	}
+	return a.Path(arg)
+}
+
+func registryName(into *string) cli.Flag {
+	return &cli.StringFlag{Name: "name", Destination: into, Usage: "how this project calls it: `name` (default main)"}
+}
+
+func registryList() *spec {
+	return &spec{
+		name: "list", aliases: []string{"ls"},
+		short:    "List the registries of this project",
+		examples: "rye registry list",
+		exits:    []fault.Code{fault.Usage, fault.Malformed},
+		run: func(t *task) error {
+			list, err := call(t, func(r *rye.Rye) ([]rye.RegistryInfo, error) { return r.RegistryList(t.ctx) })
+			if err != nil {
+				return err
+			}
+			return printRegistries(t.out, list)
+		},
+	}
+}
+
+func registryVerify() *spec {
+	return &spec{
+		name: "verify", args: "[name]",
+		short:    "Fetch a registry, replay its whole history, and compare",
+		examples: "rye registry verify\nrye registry verify main",
+		exits:    sharing,
+		max:      1,
+		run: func(t *task) error {
+			name := ""
+			if len(t.args) == 1 {
+				name = t.args[0]
+			}
+			list, err := call(t, func(r *rye.Rye) ([]rye.RegistryInfo, error) { return r.RegistryVerify(t.ctx, name) })
+			if err != nil {
+				return err
+			}
+			return printRegistries(t.out, list)
+		},
+	}
+}
+
+func registryLog() *spec {
+	var name string
+	return &spec{
+		name: "log", args: "[namespace]", short: "Show what was published in a namespace",
+		long:     "Without a namespace, that of the project.",
+		examples: "rye registry log\nrye registry log acme --name main",
+		exits:    sharing,
+		flags:    []cli.Flag{registryName(&name)},
+		max:      1,
+		run: func(t *task) error {
+			namespace := ""
+			if len(t.args) == 1 {
+				namespace = t.args[0]
+			}
+			entries, err := call(t, func(r *rye.Rye) ([]rye.LogEntry, error) { return r.RegistryLog(t.ctx, name, namespace) })
+			if err != nil {
+				return err
+			}
+			return printLog(t.out, entries)
+		},
+	}
+}
+
+func printRegistries(p *printer, list []rye.RegistryInfo) error {
+	for _, info := range list {
+		if err := printRegistry(p, info); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 {
+		p.notef("no registries; rye registry add <url>")
+	}
+	return nil
+}
+
+func printRegistry(p *printer, info rye.RegistryInfo) error {
+	return p.show(info, func() {
+		p.printf("%s  %s\n  id      %s\n", bold(info.Name), info.URL, info.ID)
+		for _, k := range info.Roots {
+			p.printf("  root    %s\n", k)
+		}
+		if len(info.Scopes) > 0 {
+			p.printf("  scopes  %s\n", strings.Join(info.Scopes, ", "))
+		}
+		for _, ns := range sortedKeys(info.Seen) {
+			p.printf("  seen    %s at %d\n", ns, info.Seen[ns])
+		}
+		if !info.Pinned {
+			p.notef("not pinned here: rye registry add %s", info.URL)
+		}
+	})
+}
+
+func pushCommand() *spec {
+	var q rye.PushRequest
+	return &spec{
+		name: "push", args: "[ref | pattern…]", group: "Share",
+		short:    "Publish signed items of a namespace",
+		long:     "One push is one signed entry in the namespace's log. A version that is already\npublished stays as it is.",
+		examples: "rye push tool:acme/hello\nrye push 'tool:acme/*' --dry-run\nrye push --all",
+		exits:    sharing,
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project's namespace"},
+			&cli.StringFlag{Name: "registry", Destination: &q.Registry, Usage: "the registry's `name`, when the scope has none"},
+			dryRun(&q.DryRun),
+		},
+		max: many,
+		run: func(t *task) error {
+			if len(t.args) == 0 && !q.All {
+				return fault.New(fault.Usage, "push: say which items").Mend("rye push --all, or rye push <ref>")
+			}
+			q.Targets = t.refs()
+			rep, err := call(t, func(r *rye.Rye) (*rye.PushReport, error) { return r.Push(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(rep, func() { printPush(t.out, rep) })
+		},
+	}
+}
+
+func printPush(p *printer, rep *rye.PushReport) {
+	did := good("published")
+	if rep.DryRun {
+		did = style{"33", "would publish"}
+	}
+	for _, name := range rep.Published {
+		p.printf("%s  %s\n", did, name)
+	}
+	for _, name := range rep.Unchanged {
+		p.printf("%s  %s\n", faint("unchanged"), name)
+	}
+	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
+		p.notef("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)
+	}
+}
+
+func fetchCommand() *spec {
+	return &spec{
+		name: "fetch", group: "Share",
+		short:    "See what registries have; verify it, change nothing here",
+		examples: "rye fetch",
+		exits:    sharing,
+		run: func(t *task) error {
+			list, err := call(t, func(r *rye.Rye) ([]rye.RegistryInfo, error) { return r.Fetch(t.ctx) })
+			if err != nil {
+				return err
+			}
+			return printRegistries(t.out, list)
+		},
+	}
+}
+
+func pullCommand() *spec {
+	var q rye.InstallRequest
+	return &spec{
+		name: "pull", args: "[<namespace>/<kind>/<name>[@range]…]", group: "Share",
+		short:    "Bring the project to its lock, or add the named items",
+		examples: "rye pull\nrye pull acme/tool/hello@^1.2",
+		exits:    append([]fault.Code{fault.Drift}, sharing...),
+		flags:    []cli.Flag{dryRun(&q.DryRun)},
+		max:      many,
+		run: func(t *task) error {
+			q.Names = t.args
+			return install(t, q)
+		},
+	}
+}
+
+func updateCommand() *spec {
+	q := rye.InstallRequest{Update: true}
+	return &spec{
+		name: "update", args: "[<namespace>/<kind>/<name>…]", group: "Share",
+		short:    "Move locked items to the newest version that their range allows",
+		examples: "rye update --dry-run\nrye update acme/tool/hello",
+		exits:    sharing,
+		flags:    []cli.Flag{dryRun(&q.DryRun)},
+		max:      many,
+		run: func(t *task) error {
+			q.Names = t.args
+			return install(t, q)
+		},
+	}
+}
+
+// install is add, pull and update of registry items.
+func install(t *task, q rye.InstallRequest) error {
+	rep, err := call(t, func(r *rye.Rye) (*rye.InstallReport, error) { return r.Install(t.ctx, q) })
+	if err != nil {
+		return err
+	}
+	return t.out.show(rep, func() {
+		did := good("installed")
+		if rep.DryRun {
+			did = style{"33", "would install"}
+		}
+		for _, i := range rep.Installed {
+			t.out.printf("%s  %s@%s  %s\n", did, i.Name, i.Version, faint("by "+i.Author+" from "+i.Registry))
+		}
+		received := ""
+		if rep.Bytes > 0 { // a directory of this machine sends none
+			received = ", " + size(rep.Bytes) + " received"
+		}
+		t.out.notef("%d changed, %d unchanged%s", len(rep.Installed), len(rep.Unchanged), received)
+	})
+}
+
+func size(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f KiB", float64(n)/1024)
+}

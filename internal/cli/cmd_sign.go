@@ -1,0 +1,180 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func signCommand() *spec {
+	var q rye.SignRequest
+	return &spec{
+		name: "sign", args: "[ref | path | pattern…]", group: "Items",
+		short: "Sign items with your key, and record them",
+		long: `What is signed can run here and can be published. Patterns are over refs:
+'tool:acme/*'. An item that is signed already, by you, is left as it is.`,
+		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what the ancestor signed",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the space"},
+			&cli.BoolFlag{Name: "check", Destination: &q.Check, Usage: "sign nothing; fail when something would be signed"},
+			&cli.BoolFlag{Name: "upgrade", Destination: &q.Upgrade, Usage: "also items signed in the ancestor's way"},
+			dryRun(&q.DryRun),
+			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` to sign in: project (default) or user"},
+		},
+		max: many,
+		run: func(t *task) error {
+			if len(t.args) == 0 && !q.All {
+				return fault.New(fault.Usage, "sign: say which items").Mend("rye sign --all, or rye sign <ref>")
+			}
+			q.Targets = t.refs()
+			rep, err := call(t, func(r *rye.Rye) (*rye.SignReport, error) { return r.Sign(t.ctx, rye.Terminal, q) })
+			if rep != nil {
+				if perr := printSign(t.out, rep); perr != nil {
+					return perr
+				}
+			}
+			if rep != nil && rep.Failed > 0 {
+				return signFailure(rep) // err is the first of their errors
+			}
+			return err
+		},
+	}
+}
+
+func printSign(p *printer, rep *rye.SignReport) error {
+	if p.json {
+		return p.object(rep)
+	}
+	for _, r := range rep.Results {
+		if r.Error == "" {
+			p.printf("%s  %s\n", good(r.Status), r.Ref)
+			printReplaced(p, r.Replaces)
+			continue
+		}
+		if len(r.Mistakes) > 0 {
+			p.printf("%s  %s\n", bad(r.Status), r.Ref)
+			printMistakes(p, r)
+			continue
+		}
+		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
+		if r.Hint != "" {
+			p.notef("rye: hint: %s", r.Hint)
+		}
+	}
+	return nil
+}
+
+// printMistakes shows what is wrong with a file: where, which field, the rule that
+// it breaks, the line itself, and what to write instead.
+func printMistakes(p *printer, r rye.SignResult) {
+	for _, m := range r.Mistakes {
+		place := m.Path
+		if m.Line > 0 {
+			place += ":" + strconv.Itoa(m.Line)
+		}
+		if m.Line > 0 && m.Column > 0 {
+			place += ":" + strconv.Itoa(m.Column)
+		}
+		rule := m.Rule
+		if m.Field != "" && !strings.HasPrefix(rule, m.Field+" ") {
+			rule = m.Field + ": " + rule
+		}
+		p.printf("    %s  %s\n", place, rule)
+		if m.Text != "" {
+			p.printf("      %4d | %s\n", m.Line, m.Text)
+		}
+		if m.Mend != "" {
+			p.printf("      mend | %s\n", m.Mend)
+		}
+	}
+	if r.Paste != "" {
+		p.printf("    to begin with, put this into the file:\n\n%s\n", strings.TrimRight(r.Paste, "\n")+"\n")
+	}
+}
+
+// printReplaced shows what nobody had signed before: it is signed now.
+func printReplaced(p *printer, r *rye.Replaced) {
+	if r == nil {
+		return
+	}
+	by := prefixed(" by ", r.Key)
+	if !r.Held {
+		by += ", which did not hold: " + r.Why
+	}
+	p.printf("        replaced a signature of RYE OS%s\n", by)
+	p.printf("        it covered %s; id, version and time never\n", r.Covers)
+	if len(r.Uncovered) > 0 {
+		p.printf("        not covered until now:\n")
+	}
+	for _, line := range r.Uncovered {
+		p.printf("        | %s\n", line)
+	}
+}
+
+// signFailure gives the program the status of the first item that failed.
+func signFailure(rep *rye.SignReport) error {
+	for _, r := range rep.Results {
+		if r.Error != "" {
+			return firstCode(orFailed(r.Code), rep.Failed, len(rep.Results), "not signed")
+		}
+	}
+	return fault.New(fault.Failed, "sign: it failed, and no item says why")
+}
+
+func orFailed(code string) string {
+	if code == "" {
+		return string(fault.Failed)
+	}
+	return code
+}
+
+func adoptCommand() *spec {
+	var q rye.AdoptRequest
+	return &spec{
+		name: "adopt", args: "[ref…]", group: "Items",
+		short: "Record items as they are, after looking at who signed them",
+		long: `A fresh clone has no history on this machine: adopt shows whose signatures are
+there and, when you agree, takes them as the baseline. It also accepts a version
+that is older than the recorded one.`,
+		examples: "rye adopt --all\nrye adopt tool:acme/hello",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project"},
+		},
+		max: many,
+		run: func(t *task) error {
+			if len(t.args) == 0 && !q.All {
+				return fault.New(fault.Usage, "adopt: say which items").Mend("rye adopt --all, or rye adopt <ref>")
+			}
+			q.Targets = t.refs()
+			rep, err := call(t, func(r *rye.Rye) (*rye.AdoptReport, error) { return r.Adopt(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			if err := t.out.show(rep, func() { printAdopt(t.out, rep) }); err != nil {
+				return err
+			}
+			if n := len(rep.Refused); n > 0 {
+				return firstCode(orFailed(rep.Refused[0].Code), n, n+len(rep.Adopted), "not adopted")
+			}
+			return nil
+		},
+	}
+}
+
+func printAdopt(p *printer, rep *rye.AdoptReport) {
+	for _, ref := range rep.Adopted {
+		p.printf("%s  %s\n", good("adopted"), ref)
+	}
+	for _, r := range rep.Refused {
+		p.printf("%s  %s: %s\n", bad("refused"), r.Ref, r.Error)
+	}
+	for _, signer := range sortedKeys(rep.Signers) {
+		p.notef("signed by %s: %s", signer, strings.Join(rep.Signers[signer], ", "))
+	}
+}

@@ -1,0 +1,344 @@
+package cli
+
+import (
+	"io"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func trustCommand() *spec {
+	return &spec{
+		name: "trust", group: "Trust",
+		short:    "Decide whose signatures count, and where",
+		examples: "rye trust list\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:…\nrye trust explain tool:acme/hello\nrye trust deny SHA256:… --reason 'key lost'",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed},
+		subs: []*spec{trustList(), trustPin(), trustUnpin(), trustDeny(), trustAllow(), trustOverride(), trustForget(),
+			trustExplain(), trustImport(), trustAllowedSigners()},
+	}
+}
+
+func trustList() *spec {
+	return &spec{
+		name: "list", aliases: []string{"ls"}, short: "List what is believed, and what is not",
+		examples: "rye trust list",
+		exits:    []fault.Code{fault.Usage, fault.Malformed},
+		run: func(t *task) error {
+			list, err := call(t, func(r *rye.Rye) ([]rye.TrustEntry, error) { return r.TrustList(t.ctx) })
+			if err != nil {
+				return err
+			}
+			if t.out.json {
+				return lines(t.out, list)
+			}
+			var rows [][]any
+			for _, e := range list {
+				rows = append(rows, []any{e.Kind, e.Subject, strings.Join(e.Namespaces, ", "), e.Detail})
+			}
+			t.out.table(rows)
+			return nil
+		},
+	}
+}
+
+func trustPin() *spec {
+	var q rye.TrustPinRequest
+	var namespaces cli.StringSlice
+	return &spec{
+		name: "pin", args: "<key>",
+		short: "Believe a key for the namespaces you name",
+		long: `The key is a line like ssh-ed25519 AAAA…, a file that holds one, - for standard
+input, or the SHA256:… of a key that is known here. Its fingerprint is shown, and
+you are asked. Without a terminal both --fingerprint, as the owner told you, and
+--yes are needed. What the key counted for before stays.`,
+		examples: "rye trust pin acme.pub --namespace acme\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:… --yes\nrye trust pin SHA256:… --namespace acme --space project",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Denied, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "`name` that the key counts for; repeatable"},
+			&cli.StringFlag{Name: "fingerprint", Destination: &q.Fingerprint, Usage: "`SHA256:…` as its owner told you; another key is refused"},
+			&cli.StringFlag{Name: "name", Destination: &q.Name, Usage: "`text` that says whose it is"},
+			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that it counts in: user or project (default: both)"},
+			dryRun(&q.DryRun),
+		},
+		min: 1, max: many,
+		run: func(t *task) error {
+			if q.Namespaces = namespaces.Value(); len(q.Namespaces) == 0 {
+				return fault.New(fault.Usage, "trust pin: for which namespace?").Mend("rye trust pin %s --namespace <name>", t.args[0])
+			}
+			var err error
+			if q.Key, err = publicKeyLine(t); err != nil {
+				return err
+			}
+			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustPin(t.ctx, q) })
+		},
+	}
+}
+
+// publicKeyLine returns the key that the arguments spell out or point to.
+func publicKeyLine(t *task) (string, error) {
+	joined := strings.Join(t.args, " ")
+	if strings.HasPrefix(joined, "ssh-") || strings.HasPrefix(joined, "ecdsa-") || strings.HasPrefix(joined, "sk-") || strings.HasPrefix(joined, "SHA256:") {
+		return joined, nil
+	}
+	var from io.Reader = t.screen.In
+	if joined != "-" {
+		path, err := t.path(joined)
+		if err != nil {
+			return "", err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return "", fault.New(fault.NotFound, "read the public key: %w", err)
+		}
+		defer f.Close()
+		from = f
+	}
+	raw, err := io.ReadAll(io.LimitReader(from, 16<<10))
+	if err != nil {
+		return "", fault.New(fault.Failed, "read the public key: %w", err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+// changed runs a verb that changes the trust store and reports what it did.
+func (t *task) changed(verb func(*rye.Rye) (*rye.TrustChange, error)) error {
+	c, err := call(t, verb)
+	if err != nil {
+		return err
+	}
+	return t.out.show(c, func() {
+		text := c.Status + " " + c.Subject
+		if c.Name != "" {
+			text += " (" + c.Name + ")"
+		}
+		if len(c.Namespaces) > 0 {
+			text += " for " + strings.Join(c.Namespaces, ", ")
+		}
+		if len(c.Where) > 0 {
+			text += " in " + strings.Join(c.Where, ", ")
+		}
+		if c.Detail != "" {
+			text += ": " + c.Detail
+		}
+		if c.DryRun {
+			text += " (nothing was changed: --dry-run)"
+		}
+		t.out.notef("%s", text)
+	})
+}
+
+func trustUnpin() *spec {
+	var namespaces cli.StringSlice
+	var dry bool
+	return &spec{
+		name: "unpin", args: "<fingerprint | name>",
+		short:    "Believe a key no longer, or for fewer namespaces",
+		examples: "rye trust unpin SHA256:…\nrye trust unpin Bob --namespace tools",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "only this `name`; repeatable"},
+			dryRun(&dry),
+		},
+		min: 1, max: 1,
+		run: func(t *task) error {
+			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) {
+				return r.TrustUnpin(t.ctx, t.args[0], namespaces.Value(), dry)
+			})
+		},
+	}
+}
+
+func trustDeny() *spec {
+	var reason string
+	var dry bool
+	return &spec{
+		name: "deny", args: "<fingerprint | digest>",
+		short:    "Never again accept a key, or certain bytes",
+		long:     "It holds at once, everywhere, offline too, whoever vouches for them.",
+		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny sha256:…",
+		exits:    []fault.Code{fault.Usage, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "reason", Destination: &reason, Usage: "`text` to remember with it"},
+			dryRun(&dry),
+		},
+		min: 1, max: 1,
+		run: func(t *task) error {
+			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustDeny(t.ctx, t.args[0], reason, dry) })
+		},
+	}
+}
+
+func trustAllow() *spec {
+	var dry bool
+	return &spec{
+		name: "allow", args: "<fingerprint | digest>",
+		short:    "Take a denial back",
+		long:     "What a registry revoked is denied again when the registry is next asked.",
+		examples: "rye trust allow SHA256:…",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		flags:    []cli.Flag{dryRun(&dry)},
+		min:      1, max: 1,
+		run: func(t *task) error {
+			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustAllow(t.ctx, t.args[0], dry) })
+		},
+	}
+}
+
+func trustOverride() *spec {
+	var remove, dry bool
+	return &spec{
+		name: "override", args: "<ref>",
+		short:    "Let this project replace a reserved or bound item with its own",
+		examples: "rye trust override tool:rye/bash\nrye trust override tool:rye/bash --remove",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "remove", Destination: &remove, Usage: "take it back"},
+			dryRun(&dry),
+		},
+		min: 1, max: 2,
+		run: func(t *task) error {
+			ref, err := t.oneRef("rye trust override")
+			if err != nil {
+				return err
+			}
+			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustOverride(t.ctx, ref, remove, dry) })
+		},
+	}
+}
+
+func trustForget() *spec {
+	var dry bool
+	return &spec{
+		name: "forget", args: "[project]",
+		short:    "Take back that you accepted a project",
+		long:     "The project is its directory, its id as trust list shows it, or the one here. What\nwas pinned or overridden only there goes with it.",
+		examples: "rye trust forget\nrye trust forget ../old",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		flags:    []cli.Flag{dryRun(&dry)},
+		max:      1,
+		run: func(t *task) error {
+			project := t.arg(0)
+			if len(project) != 32 && project != "" {
+				var err error
+				if project, err = t.path(project); err != nil {
+					return err
+				}
+			}
+			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustForget(t.ctx, project, dry) })
+		},
+	}
+}
+
+func trustExplain() *spec {
+	return &spec{
+		name: "explain", args: "<ref>",
+		short:    "Say why an item is believed, or why not, check by check",
+		long:     "Each space that holds the item is shown, the one that is used first. The exit\nstatus is that of using it.",
+		examples: "rye trust explain tool:acme/hello\nrye trust explain tool:acme/hello --json",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
+		min:      1, max: 2,
+		run: func(t *task) error {
+			ref, err := t.oneRef("rye trust explain")
+			if err != nil {
+				return err
+			}
+			all, err := call(t, func(r *rye.Rye) ([]rye.TrustExplanation, error) { return r.TrustExplain(t.ctx, ref) })
+			if t.out.json {
+				if perr := lines(t.out, all); perr != nil {
+					return perr
+				}
+			} else {
+				for i := range all {
+					printExplanation(t.out, &all[i])
+				}
+			}
+			return err
+		},
+	}
+}
+
+func printExplanation(p *printer, e *rye.TrustExplanation) {
+	verdict, use := good("believed"), "used"
+	if !e.OK {
+		verdict = bad("refused")
+	}
+	if !e.Used {
+		use = "shadowed"
+	}
+	p.printf("%s  %s  in the %s space, %s\n", verdict, e.Ref, e.Space, use)
+	for _, c := range e.Checks {
+		mark := good("ok")
+		if !c.OK {
+			mark = bad("no")
+		}
+		p.printf("  %s  %-11s  %s\n", mark, c.Name, c.Text)
+	}
+}
+
+func trustImport() *spec {
+	var q rye.TrustImportRequest
+	var namespaces, prints cli.StringSlice
+	return &spec{
+		name: "import", args: "<file | directory>",
+		short: "Pin keys that the ancestor trusted",
+		long: `Reads .pem and .toml files of .ai/trusted_keys and .ai/config/keys/trusted. The
+ancestor let each of them sign everything; here they count for the namespaces that
+you name. What would be pinned is shown, and you are asked. Without a terminal every
+key's --fingerprint, as its owner told you, and --yes are needed.`,
+		examples: "rye trust import ~/.ai/trusted_keys --namespace leo --dry-run\nrye trust import 9fbfabe975fa5a7f.toml --namespace leo",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "`name` that the keys count for; repeatable"},
+			&cli.StringSliceFlag{Name: "fingerprint", Destination: &prints, Usage: "`SHA256:…` of a key, as its owner told you; repeatable"},
+			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that they count in: user or project (default: both)"},
+			dryRun(&q.DryRun),
+		},
+		min: 1, max: 1,
+		run: func(t *task) error {
+			var err error
+			if q.From, err = t.path(t.args[0]); err != nil {
+				return err
+			}
+			q.Namespaces, q.Fingerprints = namespaces.Value(), prints.Value()
+			rep, err := call(t, func(r *rye.Rye) (*rye.TrustImport, error) { return r.TrustImport(t.ctx, q) })
+			if rep != nil {
+				if perr := t.out.show(rep, func() { printTrustImport(t.out, rep) }); perr != nil {
+					return perr
+				}
+			}
+			return err
+		},
+	}
+}
+
+func printTrustImport(p *printer, rep *rye.TrustImport) {
+	var rows [][]any
+	for _, k := range rep.Keys {
+		status := good(k.Status)
+		text := k.Legacy
+		if k.Error != "" {
+			status, text = bad(k.Status), k.Error
+		}
+		rows = append(rows, []any{status, k.Fingerprint, k.Owner, text})
+	}
+	p.table(rows)
+}
+
+func trustAllowedSigners() *spec {
+	return &spec{
+		name: "allowed-signers", short: "Print the believed keys for git's allowedSignersFile",
+		examples: "rye trust allowed-signers > ~/.config/git/allowed_signers\ngit config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers",
+		exits:    []fault.Code{fault.Usage, fault.Malformed},
+		run: func(t *task) error {
+			text, err := call(t, func(r *rye.Rye) (string, error) { return r.AllowedSigners(t.ctx) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(map[string]string{"allowed_signers": text}, func() { t.out.content(text) })
+		},
+	}
+}

@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func restoreCommand() *spec {
+	var at string
+	var dry bool
+	return &spec{
+		name: "restore", args: "<ref…>", group: "Items",
+		short:    "Bring back items as they were recorded",
+		long:     "Without --at it is the version that was recorded last, even of an item that was\nremoved since. A different file that is there now is recorded first.",
+		examples: "rye restore tool:acme/hello\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "at", Destination: &at, Usage: "the version recorded at `commit`"},
+			dryRun(&dry),
+		},
+		min: 1, max: many,
+		run: func(t *task) error {
+			for _, arg := range t.refs() { // all or none
+				if _, err := call(t, func(r *rye.Rye) (*rye.AddReport, error) { return r.RestoreAt(t.ctx, arg, at, true) }); err != nil {
+					return err
+				}
+			}
+			did := "restored"
+			if dry {
+				did = "would restore"
+			}
+			return eachRef(t, did, func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.RestoreAt(t.ctx, ref, at, dry) })
+		},
+	}
+}
+
+func moveCommand() *spec {
+	var dry bool
+	return &spec{
+		name: "mv", aliases: []string{"move"}, args: "<ref> <new ref>", group: "Items",
+		short: "Give an item another id",
+		long: `Moves the file. A signature names the id, so the line goes, and the item has to be
+signed again. What was there is recorded first; rye log and rye restore have it.`,
+		examples: "rye mv tool:acme/hello tool:acme/greet\nrye mv tool:acme/hello acme/greet --dry-run",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied, fault.Malformed},
+		flags:    []cli.Flag{dryRun(&dry)},
+		min:      2, max: 4,
+		run: func(t *task) error {
+			refs := t.refs()
+			if len(refs) != 2 {
+				return fault.New(fault.Usage, "mv: want two refs, got %d", len(refs)).Mend("rye mv <ref> <new ref>")
+			}
+			rep, err := call(t, func(r *rye.Rye) (*rye.MoveReport, error) { return r.Move(t.ctx, refs[0], refs[1], dry) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(rep, func() { printMove(t.out, rep) })
+		},
+	}
+}
+
+func printMove(p *printer, rep *rye.MoveReport) {
+	did := "moved"
+	if rep.DryRun {
+		did = "would move"
+	}
+	p.printf("%s %s to %s\n", did, rep.From, rep.Ref)
+	for _, problem := range rep.Problems {
+		p.notef("%v", problem)
+	}
+	p.notef("next: %s", rep.Next)
+}
+
+func copyCommand() *spec {
+	var q rye.CopyRequest
+	return &spec{
+		name: "copy", aliases: []string{"cp"}, args: "<ref>", group: "Items",
+		short:    "Copy a verified item to another space",
+		long:     "Byte for byte, its signature included; with --as under another id, unsigned.\nA different item that is there is never replaced.",
+		examples: "rye copy tool:rye/bash --to project\nrye copy tool:rye/bash --to project --as acme/bash",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "the `space`: project or user"},
+			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it"},
+			dryRun(&q.DryRun),
+		},
+		min: 1, max: 2,
+		run: func(t *task) error {
+			var err error
+			if q.To == "" {
+				return fault.New(fault.Usage, "copy: to which space?").Mend("rye copy %s --to project", t.args[0])
+			}
+			if q.Ref, err = t.oneRef("rye copy"); err != nil {
+				return err
+			}
+			rep, err := call(t, func(r *rye.Rye) (*rye.CopyReport, error) { return r.Copy(t.ctx, q) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(rep, func() { printCopy(t.out, rep) })
+		},
+	}
+}
+
+func printCopy(p *printer, rep *rye.CopyReport) {
+	did := "copied"
+	if rep.DryRun {
+		did = "would copy"
+	}
+	as := ""
+	if rep.Ref != rep.From {
+		as = " as " + rep.Ref
+	}
+	p.printf("%s %s to the %s space%s (%s)\n", did, rep.From, rep.Space, as, string(rep.State))
+	if rep.Next != "" {
+		p.notef("next: %s", rep.Next)
+	}
+}
+
+func diffCommand() *spec {
+	var from, to string
+	return &spec{
+		name: "diff", args: "[ref…]", group: "Look",
+		short: "Show what changed in items since they were recorded",
+		long: `In the unified format. Without arguments all working items that differ from the
+record are shown; with --from, one item since that commit, or up to --to.`,
+		examples: "rye diff\nrye diff tool:acme/hello\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "from", Destination: &from, Usage: "compare with the version recorded at `commit`"},
+			&cli.StringFlag{Name: "to", Destination: &to, Usage: "show the changes up to `commit`, not the working file"},
+		},
+		max: many,
+		run: func(t *task) error {
+			if from != "" || to != "" {
+				return diffVersions(t, from, to)
+			}
+			all, err := call(t, func(r *rye.Rye) ([]rye.ItemDiff, error) { return r.Diff(t.ctx, t.refs()) })
+			if err != nil {
+				return err
+			}
+			for _, d := range all {
+				if err := t.out.show(d, func() { printDiff(t.out, &d) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func diffVersions(t *task, from, to string) error {
+	ref, err := t.oneRef("rye diff")
+	if err != nil {
+		return err
+	}
+	if from == "" {
+		return fault.New(fault.Usage, "diff: --to needs --from").Mend("rye log %s", ref)
+	}
+	d, err := call(t, func(r *rye.Rye) (*rye.ItemDiff, error) { return r.DiffVersions(t.ctx, ref, from, to) })
+	if err != nil {
+		return err
+	}
+	return t.out.show(d, func() { printDiff(t.out, d) })
+}
+
+func printDiff(p *printer, d *rye.ItemDiff) {
+	what := "changed"
+	switch {
+	case d.Deleted:
+		what = "deleted"
+	case !d.Recorded:
+		what = "new"
+	case len(d.Lines) == 0 && d.From != "":
+		what = "unchanged"
+	case len(d.Lines) == 0:
+		what = "as recorded"
+	}
+	p.printf("%s  %s  %s\n", bold(d.Ref), d.Path, what)
+	if len(d.Lines) == 0 {
+		return
+	}
+	old, now := "a/"+d.Path, "b/"+d.Path
+	if !d.Recorded {
+		old = "/dev/null"
+	}
+	if d.Deleted {
+		now = "/dev/null"
+	}
+	p.printf("%s\n%s\n", bold("--- "+old), bold("+++ "+now))
+	for _, l := range d.Lines {
+		switch {
+		case strings.HasPrefix(l, "+"):
+			p.printf("%s\n", good(l))
+		case strings.HasPrefix(l, "-"):
+			p.printf("%s\n", bad(l))
+		case strings.HasPrefix(l, "@@"):
+			p.printf("%s\n", style{"36", l})
+		default:
+			p.printf("%s\n", l)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// Package cli is the command line of rye: arguments into a request, one call of
+// the facade, the answer printed. Results go to standard output and everything
+// else to standard error; the exit status is the error's code.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Main runs the command line argv (with the program's name first) in this
+// process and returns the exit status.
+func Main(argv []string) int {
+	ctx, stop := app.Context()
+	defer stop()
+	return run(ctx, argv[1:], app.NewScreen(os.Stdin, os.Stdout, os.Stderr))
+}
+
+func run(ctx context.Context, args []string, s *app.Screen) (exit int) {
+	var g app.Flags
+	tree := commands()
+	inv, err := arrange(tree, globalFlags(&g), args)
+	g.JSON = inv.json // errors of the arguments themselves follow it, too
+	out := newPrinter(s, g)
+	defer func() {
+		if r := recover(); r != nil {
+			exit = out.report(crash(r))
+		}
+	}()
+	if err != nil {
+		return out.report(err)
+	}
+	t := &task{ctx: ctx, flags: &g, screen: s, out: out, tree: tree, exit: -1}
+	switch {
+	case inv.help:
+		err = printHelp(t, inv.path)
+	default:
+		err = dispatch(t, inv)
+	}
+	if ferr := out.flush(); err == nil && ferr != nil {
+		err = fault.New(fault.Failed, "write to standard output: %w", ferr)
+	}
+	if code := out.report(err); code != 0 || t.exit < 0 {
+		return code
+	}
+	return t.exit
+}
+
+// crash turns a panic into an error with a code: the runtime's own status for a
+// panic is 2, which is taken by wrong usage.
+func crash(r any) error {
+	fmt.Fprintf(os.Stderr, "%s\n", debug.Stack())
+	return fault.New(fault.Failed, "this is a bug in rye: %v", r).Mend("report it with the lines above and the output of: rye version --json")
+}
+
+// dispatch lets urfave/cli parse the arranged arguments of one command. It is
+// shown only the path to that command, because building the rest costs time
+// that every start would pay.
+func dispatch(t *task, inv invocation) error {
+	a := &cli.App{
+		Name:                      "rye",
+		Flags:                     globalFlags(t.flags),
+		HideHelp:                  true,
+		HideVersion:               true,
+		DisableSliceFlagSeparator: true,
+		Writer:                    t.screen.Err(), // it prints only mistakes
+		ErrWriter:                 t.screen.Err(),
+		ExitErrHandler:            func(*cli.Context, error) {},
+		OnUsageError:              usageError,
+		Action:                    func(*cli.Context) error { return printHelp(t, nil) },
+	}
+	into := &a.Commands
+	for i, s := range inv.path {
+		c := s.command(t, inv.path[:i+1])
+		*into = []*cli.Command{c}
+		into = &c.Subcommands
+	}
+	return a.RunContext(t.ctx, append([]string{"rye"}, inv.argv...))
+}
+
+// usageError is urfave/cli's hook for values that do not parse. Without it the
+// whole help goes to standard output.
+func usageError(_ *cli.Context, err error, _ bool) error {
+	return fault.New(fault.Usage, "%w", err).Mend("rye help")
+}
+
+// globalFlags are understood by every command, before or after its name.
+func globalFlags(g *app.Flags) []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "json", Destination: &g.JSON, Usage: "print one JSON object per line; errors too, on standard error"},
+		&cli.StringFlag{Name: "directory", Aliases: []string{"C"}, Destination: &g.Dir, DefaultText: "dir", Usage: "act as if started in `dir`"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Destination: &g.Quiet, Usage: "no messages but errors"},
+		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Destination: &g.Yes, Usage: "consent to what would be asked"},
+		&cli.BoolFlag{Name: "offline", Destination: &g.Offline, Usage: "never touch the network"},
+		&cli.BoolFlag{Name: "no-color", Destination: &g.NoColor, Usage: "no colour (NO_COLOR does the same)"},
+		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help"},
+	}
+}
+
+// task is one command being run: what it was given, and what it may use. The
+// environment is read, and a Rye opened, on first use.
+type task struct {
+	ctx    context.Context
+	args   []string
+	flags  *app.Flags
+	screen *app.Screen
+	out    *printer
+	tree   []*spec
+	exit   int // status to end with when there is no error; -1 for 0
+
+	opened *app.App
+	verbs  *rye.Rye
+}
+
+// env returns the run's environment.
+func (t *task) env() (*app.App, error) {
+	if t.opened == nil {
+		a, err := app.New(t.ctx, *t.flags, t.screen)
+		if err != nil {
+			return nil, err
+		}
+		t.opened = a
+	}
+	return t.opened, nil
+}
+
+// rye returns the facade.
+func (t *task) rye() (*rye.Rye, error) {
+	if t.verbs == nil {
+		a, err := t.env()
+		if err != nil {
+			return nil, err
+		}
+		t.verbs = a.Open()
+	}
+	return t.verbs, nil
+}
+
+// call runs one verb of the facade that returns a value.
+func call[T any](t *task, verb func(*rye.Rye) (T, error)) (T, error) {
+	r, err := t.rye()
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return verb(r)
+}
+
+// do runs one verb of the facade that returns only an error.
+func do(t *task, verb func(*rye.Rye) error) error {
+	r, err := t.rye()
+	if err != nil {
+		return err
+	}
+	return verb(r)
+}
+
+// firstCode returns an error that ends the program with the status of the first
+// failure among results that were already printed one by one.
+func firstCode(code string, failed, all int, what string) error {
+	return errPrinted{fault.New(fault.Code(code), "%d of %d items %s", failed, all, what)}
+}
+
+// errPrinted marks an error whose details were printed as results.
+type errPrinted struct{ error }
+
+func (e errPrinted) Unwrap() error { return e.error }
+
+func wasPrinted(err error) bool {
+	var e errPrinted
+	return errors.As(err, &e)
+}
+
+// has reports whether one of names is asked for.
+func has(names []string, name string) bool { return slices.Contains(names, name) }

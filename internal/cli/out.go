@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// printer writes results to standard output and messages to standard error.
+// What comes from items is escaped wherever a terminal would act on it, so a
+// command cannot forget to: strings reach a terminal only through here.
+type printer struct {
+	out   *bufio.Writer
+	err   io.Writer
+	tty   bool // standard output is a terminal
+	errs  bool // standard error is a terminal
+	json  bool
+	quiet bool
+	color bool
+}
+
+func newPrinter(s *app.Screen, g app.Flags) *printer {
+	return &printer{
+		out: bufio.NewWriterSize(s.Out(), 32<<10), err: s.Err(),
+		tty: s.OutTTY, errs: s.ErrTTY,
+		json: g.JSON, quiet: g.Quiet,
+		color: s.Color && !g.NoColor,
+	}
+}
+
+// adopt takes over what the parsed flags say.
+func (p *printer) adopt(g *app.Flags) {
+	p.json, p.quiet = g.JSON, g.Quiet
+	p.color = p.color && !g.NoColor
+}
+
+func (p *printer) flush() error { return p.out.Flush() }
+
+// style is text in a colour, where there are colours.
+type style struct {
+	code string // of SGR
+	text string
+}
+
+func good(text string) style  { return style{"32", text} }
+func bad(text string) style   { return style{"31", text} }
+func faint(text string) style { return style{"2", text} }
+func bold(text string) style  { return style{"1", text} }
+
+// printf writes a result. Arguments are escaped, the format is not.
+func (p *printer) printf(format string, args ...any) {
+	for i, a := range args {
+		args[i] = p.safe(a)
+	}
+	fmt.Fprintf(p.out, format, args...)
+}
+
+func (p *printer) safe(a any) any {
+	switch v := a.(type) {
+	case string:
+		if p.tty {
+			return app.Printable(v)
+		}
+	case style:
+		text := p.safe(v.text).(string)
+		if p.color && text != "" {
+			return "\x1b[" + v.code + "m" + text + "\x1b[0m"
+		}
+		return text
+	}
+	return a
+}
+
+// notef writes a message for a person; --quiet silences it.
+func (p *printer) notef(format string, args ...any) {
+	if p.quiet || p.json {
+		return
+	}
+	p.sayf(format, args...)
+}
+
+// sayf writes a message that even --quiet shows.
+func (p *printer) sayf(format string, args ...any) {
+	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
+	text := fmt.Sprintf(format, args...)
+	if p.errs {
+		text = app.Printable(text)
+	}
+	io.WriteString(p.err, text+"\n")
+}
+
+// show prints v as JSON, or calls human.
+func (p *printer) show(v any, human func()) error {
+	if p.json {
+		return p.object(v)
+	}
+	human()
+	return nil
+}
+
+// object writes one line of JSON. On a terminal, characters that it would act on
+// are escaped in JSON's own way, so the line still means the same.
+func (p *printer) object(v any) error {
+	line, err := encode(v)
+	if err != nil {
+		return err
+	}
+	if p.tty {
+		line = escapeJSON(line)
+	}
+	p.out.Write(line)
+	return nil
+}
+
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, fault.New(fault.Failed, "encode the result: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func escapeJSON(line []byte) []byte {
+	if utf8.Valid(line) && !bytes.ContainsFunc(line, app.Hidden) {
+		return line
+	}
+	var b bytes.Buffer
+	for _, r := range string(line) {
+		if app.Hidden(r) {
+			b.WriteString(app.Escaped(r))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
+
+// content writes an item's text: byte for byte, or escaped on a terminal.
+func (p *printer) content(text string) {
+	if !p.tty {
+		p.out.WriteString(text)
+		return
+	}
+	text = app.Printable(text)
+	p.out.WriteString(text)
+	if !strings.HasSuffix(text, "\n") {
+		p.out.WriteByte('\n')
+	}
+}
+
+// stream returns where a running tool's standard output goes, at once.
+func (p *printer) stream() io.Writer {
+	if p.tty {
+		return app.PrintableWriter(unbuffered{p.out})
+	}
+	return unbuffered{p.out}
+}
+
+// streamErr is stream for a tool's standard error.
+func (p *printer) streamErr() io.Writer {
+	if p.errs {
+		return app.PrintableWriter(p.err)
+	}
+	return p.err
+}
+
+type unbuffered struct{ w *bufio.Writer }
+
+func (u unbuffered) Write(b []byte) (int, error) {
+	n, err := u.w.Write(b)
+	if err == nil {
+		err = u.w.Flush()
+	}
+	return n, err
+}
+
+// table prints rows with their columns aligned. The last column is not padded.
+func (p *printer) table(rows [][]any) {
+	var width []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(width) {
+				width = append(width, 0)
+			}
+			width[i] = max(width[i], cellWidth(p, c))
+		}
+	}
+	for _, row := range rows {
+		for i, c := range row {
+			text, _ := p.safe(c).(string)
+			p.out.WriteString(text) // not printf: tables have thousands of cells
+			if i < len(row)-1 {
+				for n := width[i] - cellWidth(p, c) + 2; n > 0; n-- {
+					p.out.WriteByte(' ')
+				}
+			}
+		}
+		p.out.WriteByte('\n')
+	}
+}
+
+func cellWidth(p *printer, c any) int {
+	if s, ok := c.(style); ok {
+		c = s.text
+	}
+	s, _ := p.safe(c).(string)
+	return utf8.RuneCountInString(s)
+}
+
+// failure is how an error looks under --json.
+type failure struct {
+	Error failureBody `json:"error"`
+}
+
+type failureBody struct {
+	Code    string `json:"code"`
+	Exit    int    `json:"exit"`
+	Message string `json:"message"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// report prints err, if it is one, and returns the exit status.
+func (p *printer) report(err error) int {
+	p.out.Flush()
+	if err == nil {
+		return 0
+	}
+	exit := rye.Exit(err)
+	switch {
+	case p.json:
+		line, _ := encode(failure{failureBody{rye.Code(err), exit, message(err), rye.Hint(err)}})
+		if p.errs {
+			line = escapeJSON(line)
+		}
+		p.err.Write(line)
+	case wasPrinted(err) && p.quiet:
+	default:
+		p.sayf("rye: %s", message(err))
+		if h := rye.Hint(err); h != "" {
+			p.sayf("rye: hint: %s", h)
+		}
+	}
+	return exit
+}
+
+func message(err error) string {
+	if fault.Is(err, fault.Interrupt) {
+		return "interrupted"
+	}
+	return err.Error()
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/app"
+)
+
+const nasty = "a\x1b[2Jb\u202ec\u009bd"
+
+func TestTerminalIsSafe(t *testing.T) {
+	it := rye.ItemInfo{Ref: "tool:a/b", Space: "project", State: "signed", Description: nasty, Version: nasty, Signer: nasty}
+	for _, color := range []bool{false, true} {
+		var out, errs bytes.Buffer
+		p := &printer{out: bufio.NewWriter(&out), err: &errs, tty: true, errs: true, color: color}
+		printItems(p, []rye.ItemInfo{it})
+		printItem(p, 0, it)
+		printStatus(p, []rye.ItemInfo{{Ref: nasty, State: "signed", Why: nasty}})
+		p.content(nasty)
+		p.stream().Write([]byte(nasty))
+		p.notef("%s", nasty)
+		p.report(errors.New(nasty))
+		p.flush()
+		text := out.String() + errs.String()
+		for _, own := range []string{"\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[2m", "\x1b[1m", "\x1b[0m"} {
+			if color {
+				text = strings.ReplaceAll(text, own, "")
+			}
+		}
+		if i := strings.IndexFunc(text, app.Hidden); i >= 0 {
+			t.Errorf("color %v: %q reached the terminal", color, text[i:min(len(text), i+20)])
+		}
+	}
+}
+
+func TestJSONIsSafeAndTheSame(t *testing.T) {
+	var out bytes.Buffer
+	p := &printer{out: bufio.NewWriter(&out), tty: true, json: true}
+	if err := p.object(map[string]string{"x": nasty + "\U000e0041"}); err != nil {
+		t.Fatal(err)
+	}
+	p.flush()
+	if strings.IndexFunc(out.String(), app.Hidden) >= 0 {
+		t.Errorf("%q reached the terminal", out.String())
+	}
+	var back map[string]string
+	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["x"] != nasty+"\U000e0041" {
+		t.Errorf("%q reads back as %q, %v", out.String(), back["x"], err)
+	}
+}
+
+// TestContentIsExact: elsewhere than on a terminal, bytes are bytes.
+func TestContentIsExact(t *testing.T) {
+	var out bytes.Buffer
+	p := &printer{out: bufio.NewWriter(&out)}
+	p.content(nasty + "\xff\r\n")
+	p.stream().Write([]byte(nasty))
+	p.flush()
+	if want := nasty + "\xff\r\n" + nasty; out.String() != want {
+		t.Errorf("wrote %q, want %q", out.String(), want)
+	}
+}
+
+func TestParameters(t *testing.T) {
+	for _, c := range []struct {
+		given string
+		pairs []string
+		want  string // "" is a usage error
+	}{
+		{"", nil, `{}`},
+		{"", []string{"name=ada", "n:=3", "empty="}, `{"empty":"","n":3,"name":"ada"}`},
+		{"", []string{"q=a=b,c"}, `{"q":"a=b,c"}`},
+		{`{"a":1}`, []string{"b=2"}, `{"a":1,"b":"2"}`},
+		{`{"a":12345678901234567890}`, nil, `{"a":12345678901234567890}`},
+		{`{"a":1}`, []string{"a=2"}, ""},
+		{`[1]`, nil, ""}, {`null`, nil, ""}, {`{`, nil, ""},
+		{"", []string{"name"}, ""}, {"", []string{"=x"}, ""}, {"", []string{"n:=three"}, ""}, {"", []string{"a=1", "a=2"}, ""},
+	} {
+		got, err := parameters(&task{}, c.given, c.pairs)
+		if c.want == "" {
+			if rye.Code(err) != "usage" {
+				t.Errorf("parameters(%q, %q) = %s, %v, want a usage error", c.given, c.pairs, got, err)
+			}
+			continue
+		}
+		if err != nil || string(got) != c.want {
+			t.Errorf("parameters(%q, %q) = %s, %v, want %s", c.given, c.pairs, got, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// spec is one command: what people read about it, what it accepts, and what it
+// does. Help, docs/cli, completion and the parser all come from it.
+type spec struct {
+	name     string
+	aliases  []string
+	args     string // as the synopsis shows them: "<ref>"
+	group    string // heading in the overview; "" for subcommands
+	short    string // one line, no period
+	long     string // paragraphs; may be ""
+	examples string // one command per line, with # comments
+	exits    []fault.Code
+	flags    []cli.Flag
+	min, max int  // how many arguments; max < 0 is any number
+	hidden   bool // works, but is for programs
+	run      func(*task) error
+	subs     []*spec
+}
+
+// any number of arguments.
+const many = -1
+
+// The headings of the overview, in order.
+var groups = [...]string{
+	"Begin", "Items", "Look", "Run", "Share", "Trust", "Serve and mend",
+}
+
+// commands returns the whole tree. It is built anew for each run, since flags
+// write into the request of the command that owns them.
+func commands() []*spec {
+	return []*spec{
+		initCommand(), newCommand(), addCommand(),
+		removeCommand(), restoreCommand(), moveCommand(), copyCommand(), signCommand(), adoptCommand(), bundleCommand(),
+		verifyCommand(), statusCommand(), diffCommand(), listCommand(), showCommand(), logCommand(), loadCommand(), searchCommand(),
+		executeCommand(), lockCommand(),
+		registryCommand(), pushCommand(), fetchCommand(), pullCommand(), updateCommand(),
+		deprecateCommand(), yankCommand(), unyankCommand(), revokeCommand(),
+		keyCommand(), trustCommand(), policyCommand(),
+		mcpCommand(), doctorCommand(), fsckCommand(), gcCommand(), completionCommand(), versionCommand(), helpCommand(),
+		completeCommand(),
+	}
+}
+
+// find returns the command called name, by its name or an alias.
+func find(list []*spec, name string) *spec {
+	for _, s := range list {
+		if s.name == name || has(s.aliases, name) {
+			return s
+		}
+	}
+	return nil
+}
+
+// command turns s into urfave/cli's form. path ends with s.
+func (s *spec) command(t *task, path []*spec) *cli.Command {
+	full := commandName(path)
+	return &cli.Command{
+		Name:     s.name,
+		Aliases:  s.aliases,
+		Flags:    s.flags,
+		HideHelp: true,
+		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
+			// The standard library's flag package names flags with one dash.
+			text := strings.Replace(err.Error(), " flag -", " flag --", 1)
+			return fault.New(fault.Usage, "%s: %s", subject(full), text).Mend("%s --help", full)
+		},
+		Action: func(c *cli.Context) error {
+			t.out.adopt(t.flags)
+			t.args = c.Args().Slice()
+			if err := s.checkArgs(full, t.args); err != nil {
+				return err
+			}
+			return s.run(t)
+		},
+	}
+}
+
+func (s *spec) checkArgs(full string, args []string) error {
+	usage := strings.TrimSpace(full + " " + s.args)
+	switch {
+	case s.run == nil && len(args) == 0:
+		return fault.New(fault.Usage, "%s: say what: %s", subject(full), names(s.subs)).Mend("%s --help", full)
+	case s.run == nil:
+		return unknownCommand(full, args[0], s.subs)
+	case len(args) < s.min:
+		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).Mend("%s", usage)
+	case s.max >= 0 && len(args) > s.max:
+		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).Mend("%s", usage)
+	}
+	return nil
+}
+
+func missing(n int, synopsis string) string {
+	if n == 1 {
+		return "an argument is missing: " + synopsis
+	}
+	return "arguments are missing: " + synopsis
+}
+
+func names(list []*spec) string {
+	var out []string
+	for _, s := range list {
+		if !s.hidden {
+			out = append(out, s.name)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// subject is a command's name inside a message, which begins with "rye:" anyway.
+func subject(full string) string { return strings.TrimPrefix(full, "rye ") }
+
+// commandName returns "rye key new" for its path.
+func commandName(path []*spec) string {
+	name := "rye"
+	for _, s := range path {
+		name += " " + s.name
+	}
+	return name
+}
