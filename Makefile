@@ -1,0 +1,113 @@
+# rye. `make` alone explains itself; `make quickstart` and `make test` are the two
+# commands to begin with. Needs Go and nothing else; writes into bin/, dist/ and man/.
+
+GO      ?= go
+PREFIX  ?= /usr/local
+FUZZTIME ?= 30s
+EXE     := $(shell $(GO) env GOEXE)
+
+# Both programs carry one build id, and the front refuses an engine with another.
+# It is a digest of the sources, so that the same tree gives the same programs.
+SOURCES := find . -name '.?*' -prune -o -name bin -prune -o -name dist -prune -o -type f \
+	\( -name '*.go' ! -name '*_test.go' -o -name go.mod -o -name go.sum -o -path './stdlib/*' -o -path './scaffold/*' \) -print
+SHA256  := { sha256sum 2>/dev/null || shasum -a 256 2>/dev/null || cksum; }
+BUILD   := $(shell $(SOURCES) | LC_ALL=C sort | xargs cat | $(SHA256) | cut -c1-24)
+VERSION := $(shell cat VERSION)
+
+LDFLAGS := -s -w -X github.com/rye-os/rye/internal/app.version=v$(VERSION) -X github.com/rye-os/rye/internal/app.buildID=$(BUILD)
+# urfave_cli_no_docs leaves out a Markdown library whose start alone costs 0.7 ms.
+GOBUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -ldflags '$(LDFLAGS)'
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: build
+build: ## both programs, into bin/
+	$(GOBUILD) -o bin/ ./cmd/rye ./cmd/rye-engine
+
+.PHONY: quickstart
+quickstart: build ## the main job on real input, each step shown
+	@$(GO) run ./internal/quickstart -bin bin
+
+.PHONY: test
+test: ## every test, as quickly as they go
+	CGO_ENABLED=0 $(GO) test -timeout 10m ./...
+
+.PHONY: race
+race: ## the same with the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m ./...
+
+.PHONY: check
+check: fmt vet tidy docs-check race cross-check ## all that a change must pass
+	@echo "check: all passed"
+
+.PHONY: fmt
+fmt: # the sources are formatted
+	@out=$$(gofmt -l $$(find . -name '.?*' -prune -o -name '*.go' -print)); \
+	 test -z "$$out" || { echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; }
+
+.PHONY: vet
+vet: # for every system that rye runs on, tests included
+	@for os in linux darwin windows; do echo "vet $$os"; GOOS=$$os CGO_ENABLED=0 $(GO) vet ./... || exit 1; done
+
+.PHONY: tidy
+tidy: # go.mod says exactly what is used
+	$(GO) mod tidy -diff
+
+.PHONY: cross-check
+cross-check: # every package builds for every system
+	@for os in linux darwin windows; do echo "build $$os"; GOOS=$$os CGO_ENABLED=0 $(GO) build ./... || exit 1; done
+
+.PHONY: cross
+cross: ## both programs for every system, into dist/
+	@for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
+	   os=$${t%/*}; arch=$${t#*/}; dir=dist/rye-$(VERSION)-$$os-$$arch; echo $$dir; mkdir -p $$dir; \
+	   GOOS=$$os GOARCH=$$arch $(GOBUILD) -o $$dir/ ./cmd/rye ./cmd/rye-engine || exit 1; cp LICENSE README.md $$dir/; done
+
+.PHONY: man
+man: build ## the manual pages, into man/
+	bin/rye$(EXE) help --man man
+	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.1; else echo "man: not linted, there is no mandoc here"; fi
+
+.PHONY: install
+install: man ## both programs and the manual, into $(PREFIX)/bin (PREFIX=... to choose)
+	mkdir -p '$(DESTDIR)$(PREFIX)/bin'
+	cp bin/rye$(EXE) bin/rye-engine$(EXE) '$(DESTDIR)$(PREFIX)/bin/'
+	mkdir -p '$(DESTDIR)$(PREFIX)/share/man/man1'
+	cp man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1/'
+
+.PHONY: bench
+bench: build ## ours beside the peer's, interleaved, medians
+	@$(GO) run ./internal/bench -bin bin
+
+.PHONY: soak
+soak: ## the long tests, then a minute of fuzzing for each parser
+	RYE_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -v $$(grep -rl --include='*_test.go' RYE_SOAK . | xargs -n1 dirname | sort -u)
+	$(MAKE) fuzz FUZZTIME=60s
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (30s)
+	@grep -rHo --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file func; do \
+	   name=$${func#func }; echo "fuzz $${file%/*} $$name"; \
+	   CGO_ENABLED=0 $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$${file%/*}" || exit 1; done
+
+.PHONY: golden
+golden: ## rewrite the golden files; read the diff before you commit it
+	$(GO) test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
+
+.PHONY: docs
+docs: ## rewrite what is generated below docs/
+	$(GO) test ./internal/cli -run Docs -update
+
+.PHONY: docs-check
+docs-check: # what is generated below docs/ is up to date
+	$(GO) test -count=1 -run Docs ./internal/cli
+
+.PHONY: stdlib-sign
+stdlib-sign: ## sign a changed standard library with a key that is then thrown away
+	$(GO) run ./internal/stdlibsign
+
+.PHONY: clean
+clean: ## remove bin/, dist/ and man/
+	rm -rf bin dist man

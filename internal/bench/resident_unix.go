@@ -1,0 +1,21 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// resident returns the largest resident set, in bytes, of a process that ended.
+func resident(cmd *exec.Cmd) int64 {
+	use, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(use.Maxrss) // bytes there, kilobytes elsewhere
+	}
+	return int64(use.Maxrss) << 10
+}

@@ -1,0 +1,407 @@
+package layers
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"os/exec"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/rye-os/rye"
+
+// A room is one package. May lists the rooms it may import, door the outside
+// modules that it may import and no room that does not say so.
+type room struct {
+	floor int
+	path  string // below the module; "." is the module's root
+	says  string
+	may   string
+	door  string
+}
+
+// house is the law, lowest first. A new package is a new line here; a package
+// that wants to import upward declares the one-method interface that it needs
+// and lets internal/app hand it in.
+var house = []room{
+	{0, "internal/fault", "what went wrong, as a code, a message and a remedy",
+		"", ""},
+	{0, "internal/place", "puts whole files in place, one process at a time",
+		"internal/fault", ""},
+	{0, "objects", "item kinds, ids, digests, versions; the text form of items",
+		"internal/fault", yaml},
+	{0, "objects/expr", "templates and conditions in data files",
+		"internal/fault", ""},
+	{0, "stdlib", "the system space, compiled in",
+		"", ""},
+
+	{1, "objects/trust", "whose key signed this, and do we believe it",
+		"internal/fault internal/place objects", ssh},
+	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
+		"internal/fault objects objects/trust", sigstore},
+	{1, "store", "git repositories: objects, packs, refs, quarantine",
+		"internal/fault", gogit + " " + xsys},
+	{1, "store/transport", "moves objects between repositories",
+		"internal/fault store", gogit},
+	{1, "chain/policy", "may this caller do this; decides, never acts",
+		"internal/fault objects", "mvdan.cc/sh"},
+	{1, "chain/primitive", "runs what it is told, in a sandbox",
+		"internal/fault", xsys},
+
+	{2, "store/space", "a name, through three layers, to one verified item",
+		"internal/fault internal/place objects objects/trust stdlib store", ""},
+	{2, "search", "queries, ranking, the golden set",
+		"internal/fault objects store/space", ""},
+	{2, "search/fulltext", "the index of bodies",
+		"internal/fault objects search store/space", bleve},
+	{2, "chain", "works out exactly what would run, and pins it",
+		"internal/fault objects objects/expr objects/trust chain/policy chain/primitive", "github.com/google/jsonschema-go"},
+
+	{3, "registry", "sharing by signed git push and fetch",
+		"internal/fault internal/place objects objects/trust store store/transport chain", ""},
+	{3, ".", "the verbs that every face calls; the Go API",
+		"internal/fault internal/place objects objects/expr objects/trust stdlib store store/transport store/space search chain chain/policy chain/primitive registry", ""},
+
+	{4, "serve/mcp", "the four tools, over MCP",
+		". internal/fault objects", mcpgo},
+
+	{5, "internal/app", "wires the parts; the only one that reads the environment",
+		". chain/primitive internal/fault objects", xterm},
+	{5, "internal/cli", "the command line: parse, one call, print",
+		". internal/app internal/fault objects", "github.com/urfave/cli"},
+	{5, "cmd/rye", "the front",
+		"internal/cli", ""},
+	{5, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
+		". internal/app internal/cli objects/trust/kms serve/mcp", ""},
+
+	{5, "internal/layers", "this law",
+		"", ""},
+	{5, "internal/stdlibsign", "make stdlib-sign",
+		"internal/fault objects objects/trust stdlib", ""},
+	{5, "internal/quickstart", "make quickstart",
+		"store store/transport", mcpsdk},
+	{5, "internal/bench", "make bench",
+		"", ""},
+}
+
+// Outside modules, by the longest prefix that belongs to their door.
+const (
+	gogit    = "github.com/go-git"
+	yaml     = "gopkg.in/yaml.v3"
+	sigstore = "github.com/sigstore/sigstore"
+	ssh      = "golang.org/x/crypto/ssh"
+	xsys     = "golang.org/x/sys"
+	xterm    = "golang.org/x/term"
+	mcpgo    = "github.com/mark3labs/mcp-go"
+	mcpsdk   = "github.com/modelcontextprotocol/go-sdk"
+	bleve    = "github.com/blevesearch/bleve"
+	wazero   = "github.com/tetratelabs/wazero"
+	sqlite   = "modernc.org/sqlite"
+)
+
+// testsMay lists what the tests of a room may import besides what stands on its
+// floor or lower: those who judge the room.
+var testsMay = map[string]string{
+	"stdlib": "objects/trust", // verifies the library as every reader must
+}
+
+// anywhere may be imported by every room; onlyTests by every test file.
+var (
+	anywhere  = []string{"golang.org/x/sync"}
+	onlyTests = []string{"github.com/google/go-cmp", "github.com/rogpeppe/go-internal", "pgregory.net/rapid", "github.com/anishathalye/porcupine", mcpsdk}
+)
+
+// never holds what no line of the table may ever be changed to allow.
+var never = []struct{ who, whom, because string }{
+	{"store", "objects", "the store knows no items"},
+	{"store/transport", "objects", "the store knows no items"},
+	{"serve/", "store", "a face that reaches the store skips verification"},
+	{"serve/", "objects/trust", "a face that reaches trust skips policy"},
+	{"serve/", "chain/primitive", "a face that reaches a primitive skips policy"},
+	{"internal/cli", "store", "a face that reaches the store skips verification"},
+	{"internal/cli", "objects/trust", "a face that reaches trust skips policy"},
+	{"internal/cli", "chain/primitive", "a face that reaches a primitive skips policy"},
+	{"stdlib", "", "the standard library gets no bypass: it is data"},
+	{".", "agent", "the facade and the agent meet in internal/app"},
+	{"agent", ".", "the facade and the agent meet in internal/app"},
+}
+
+// pure rooms are functions of their arguments: no files, network, processes,
+// randomness or clock.
+var (
+	pure      = []string{"objects", "objects/expr", "chain", "chain/policy"}
+	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
+	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
+	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+)
+
+// slow modules would cost every start of the front 9 to 14 ms (docs/rationale.md).
+var slow = []string{mcpgo, mcpsdk, bleve, wazero, sqlite, "go.starlark.net", "github.com/santhosh-tekuri/jsonschema"}
+
+func TestLayers(t *testing.T) {
+	files := sources(t)
+	for _, f := range files {
+		for _, imp := range f.imports {
+			if why := refuse(f, imp); why != "" {
+				t.Errorf("%s imports %s: %s", f.name, imp, why)
+			}
+		}
+	}
+	t.Log("\n" + drawMap(files))
+}
+
+// refuse says why file f may not import imp, or "".
+func refuse(f source, imp string) string {
+	r, ok := find(f.room)
+	if !ok {
+		return fmt.Sprintf("package %s has no line in the law of internal/layers", f.room)
+	}
+	if imp == "C" {
+		return "rye is pure Go: its programs cross-compile and need no C compiler"
+	}
+	if inner, ok := inside(imp); ok {
+		return refuseRoom(f, r, inner)
+	}
+	if !outside(imp) {
+		if slices.Contains(pure, r.path) && !f.test && within(imp, effects) && !within(imp, effectsOK) {
+			return r.path + " is pure: what it needs from the world is an argument"
+		}
+		return ""
+	}
+	if within(imp, strings.Fields(r.door)) || within(imp, anywhere) || f.test && within(imp, onlyTests) {
+		return ""
+	}
+	var doors []string
+	for _, o := range house {
+		if within(imp, strings.Fields(o.door)) {
+			doors = append(doors, o.path)
+		}
+	}
+	if len(doors) == 0 {
+		return "no room has a door to this module: add it to the table, with a paragraph in docs/rationale.md"
+	}
+	return "its door is " + strings.Join(doors, ", ")
+}
+
+func refuseRoom(f source, r room, whom string) string {
+	for _, n := range never {
+		if !f.test && under(r.path, n.who) && (n.whom == "" || under(whom, n.whom)) {
+			return "never: " + n.because
+		}
+	}
+	if whom == r.path || slices.Contains(strings.Fields(r.may), whom) {
+		return ""
+	}
+	o, ok := find(whom)
+	switch {
+	case !ok:
+		return fmt.Sprintf("package %s has no line in the law", whom)
+	case f.test && (o.floor <= r.floor || slices.Contains(strings.Fields(testsMay[r.path]), whom)):
+		return ""
+	}
+	return fmt.Sprintf("%s (floor %d) may import: %s", r.path, r.floor, r.may)
+}
+
+// TestClock refuses calls that read the clock in pure rooms.
+func TestClock(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || !slices.Contains(pure, f.room) {
+			continue
+		}
+		for _, sel := range f.selectors(t) {
+			if pkg, name, _ := strings.Cut(sel, "."); pkg == "time" && slices.Contains(clock, name) {
+				t.Errorf("%s calls %s: %s is pure, the time is an argument", f.name, sel, f.room)
+			}
+		}
+	}
+}
+
+// TestEnvironment keeps the environment in one place: directories, keys and
+// tokens reach every other room as arguments.
+func TestEnvironment(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || f.room == "internal/app" || f.floor == 5 && f.program || f.name == "chain/primitive/start_windows.go" {
+			continue // the last: no Windows program starts without SystemRoot
+		}
+		for _, sel := range f.selectors(t) {
+			if slices.Contains([]string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.UserHomeDir", "os.UserConfigDir", "os.UserCacheDir"}, sel) {
+				t.Errorf("%s calls %s: only internal/app reads the environment", f.name, sel)
+			}
+		}
+	}
+}
+
+// TestFrontIsLight walks the sources from cmd/rye, and then asks the go command
+// about the inside of outside modules too.
+func TestFrontIsLight(t *testing.T) {
+	if path := reach(sources(t), "cmd/rye", slow); path != nil {
+		t.Errorf("a slow module reaches the front: %s", strings.Join(path, " -> "))
+	}
+	if rooms(sources(t))["cmd/rye"] == 0 {
+		t.Skip("cmd/rye is not built yet")
+	}
+	cmd := exec.Command("go", "list", "-deps", "./cmd/rye")
+	cmd.Dir = root
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list -deps ./cmd/rye: %v", err)
+	}
+	for _, dep := range strings.Fields(string(out)) {
+		if within(dep, slow) {
+			t.Errorf("the front links %s (go mod why -m shows the way)", dep)
+		}
+	}
+}
+
+// reach returns the shortest way from a room to one of the modules, or nil.
+func reach(files []source, from string, modules []string) []string {
+	queue, seen := [][]string{{from}}, map[string]bool{from: true}
+	for len(queue) > 0 {
+		way := queue[0]
+		queue = queue[1:]
+		for _, f := range files {
+			if f.test || f.room != way[len(way)-1] {
+				continue
+			}
+			for _, imp := range f.imports {
+				if within(imp, modules) {
+					return append(way, imp)
+				}
+				if next, ok := inside(imp); ok && !seen[next] {
+					seen[next] = true
+					queue = append(queue, append(slices.Clone(way), next))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// TestTable checks the law itself: floors ascend, rooms look down, and nothing
+// is allowed that must never be.
+func TestTable(t *testing.T) {
+	floor := 0
+	for i, r := range house {
+		if r.floor < floor {
+			t.Errorf("%s stands above its floor %d", r.path, r.floor)
+		}
+		floor = r.floor
+		for _, m := range strings.Fields(r.may) {
+			if j := slices.IndexFunc(house, func(o room) bool { return o.path == m }); j < 0 || j >= i {
+				t.Errorf("%s may import %s, which does not stand before it", r.path, m)
+			}
+			if why := refuseRoom(source{room: r.path}, r, m); why != "" {
+				t.Errorf("%s may import %s, yet: %s", r.path, m, why)
+			}
+		}
+	}
+}
+
+// TestLawBites shows that the law refuses: a law that lets everything through
+// would pass on every tree.
+func TestLawBites(t *testing.T) {
+	for _, c := range []struct {
+		room, imp string
+		test      bool
+		want      string // part of the reason; "" when it is allowed
+	}{
+		{"store", module + "/objects", false, "knows no items"},
+		{"serve/mcp", module + "/store", false, "skips verification"},
+		{"serve/mcp", module + "/chain/primitive", false, "skips policy"},
+		{"objects", module + "/store", false, "floor 0"},
+		{"objects", module + "/store", true, "floor 0"},
+		{"objects", "os", false, "pure"},
+		{"objects", "os", true, ""},
+		{"chain", "net/http", false, "pure"},
+		{"chain", "net/url", false, ""},
+		{"chain/policy", "os/exec", false, "pure"},
+		{"stdlib", module + "/objects", false, "no bypass"},
+		{"registry", "github.com/go-git/go-git/v5", false, "door is store"},
+		{"registry", yaml, false, "door is objects"},
+		{"store/space", ssh + "/agent", false, "door is objects/trust"},
+		{"internal/cli", mcpgo + "/server", false, "door is serve/mcp"},
+		{"objects", "github.com/google/go-cmp/cmp", false, "no room has a door"},
+		{"objects", "github.com/google/go-cmp/cmp", true, ""},
+		{"store", "C", false, "pure Go"},
+		{"new/room", "fmt", false, "no line"},
+		{"internal/cli", module, false, ""},
+	} {
+		got := refuse(source{room: c.room, test: c.test}, c.imp)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s importing %s: %q, want %q", c.room, c.imp, got, c.want)
+		}
+	}
+}
+
+// drawMap shows the house with what each room really imports.
+func drawMap(files []source) string {
+	var b strings.Builder
+	floor := -1
+	lines := rooms(files)
+	for _, r := range house {
+		if r.floor != floor {
+			floor = r.floor
+			fmt.Fprintf(&b, "\nfloor %d\n", floor)
+		}
+		size := "not built yet"
+		if n := lines[r.path]; n > 0 {
+			size = fmt.Sprintf("%5d lines", n)
+		}
+		fmt.Fprintf(&b, "  %-20s %-13s %s\n", r.path, size, r.says)
+		if ins, outs := imported(files, r.path); len(ins)+len(outs) > 0 {
+			fmt.Fprintf(&b, "  %-20s   imports %s\n", "", strings.Join(append(ins, outs...), ", "))
+		}
+	}
+	return b.String()
+}
+
+// imported lists the rooms and then the outside modules that a room imports.
+func imported(files []source, path string) (ins, outs []string) {
+	for _, f := range files {
+		if f.room != path || f.test {
+			continue
+		}
+		for _, imp := range f.imports {
+			if in, ok := inside(imp); ok {
+				ins = append(ins, in)
+			} else if outside(imp) {
+				parts := strings.Split(imp, "/")
+				outs = append(outs, "["+strings.Join(parts[:min(3, len(parts))], "/")+"]")
+			}
+		}
+	}
+	sort.Strings(ins)
+	sort.Strings(outs)
+	return slices.Compact(ins), slices.Compact(outs)
+}
+
+// selectors returns every package.Name that the file uses.
+func (f source) selectors(t *testing.T) []string {
+	tree, err := parser.ParseFile(f.fset, f.full, f.text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := make(map[string]string) // the file's name of a package -> its path
+	for _, imp := range tree.Imports {
+		path, _ := strconv.Unquote(imp.Path.Value)
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if imp.Name != nil {
+			name = imp.Name.Name
+		}
+		real[name] = path
+	}
+	var found []string
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := sel.X.(*ast.Ident); ok && real[x.Name] != "" {
+				found = append(found, real[x.Name]+"."+sel.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found
+}

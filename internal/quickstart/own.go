@@ -1,0 +1,23 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// ownBackend makes an empty bare repository and serves it, all without git. The
+// listener is on loopback, so nobody else can push.
+func ownBackend(dir string) (http.Handler, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, err
+	}
+	r, err := store.Init(dir, "refs/heads/main")
+	if err != nil {
+		return nil, err
+	}
+	return &transport.Server{Root: filepath.Dir(dir), AllowPush: true}, r.Close()
+}
