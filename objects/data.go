@@ -43,6 +43,7 @@ func (p *parser) yamlFields(text []byte, at mark) error {
 	if root == nil {
 		return nil
 	}
+	p.yaml, p.yamlAt = text, at
 	if root.Kind != yaml.MappingNode {
 		return p.bad(mark{root.Line, root.Column}, "metadata is not a mapping of names to values")
 	}

@@ -44,6 +44,8 @@ type Item struct {
 
 	places  map[string]mark // where fields stand, for Validate
 	dialect int
+	yaml    []byte // the metadata, where it is YAML: Place looks deeper than places
+	yamlAt  mark   // where it begins in the file
 }
 
 // Executable reports whether the body begins with "#!". The mode bits of a file

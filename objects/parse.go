@@ -43,6 +43,7 @@ func Parse(path string, raw []byte) (*Item, error) {
 	}
 	it.places = p.places
 	it.dialect = p.dialect
+	it.yaml, it.yamlAt = p.yaml, p.yamlAt
 	return it, nil
 }
 
@@ -68,6 +69,9 @@ type parser struct {
 	texts   map[string]string // literal text of scalar fields
 	places  map[string]mark
 	unknown []string
+
+	yaml   []byte // the text of the fields, where it is YAML
+	yamlAt mark
 }
 
 // gapLine returns the line number that raw has and body has not.

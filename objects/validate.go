@@ -148,6 +148,13 @@ func (v *validator) directive() {
 			v.add("limits", fmt.Sprintf("limit %s: want a %s value that is not negative", k, want), k+"=\"10\"")
 		}
 	}
+	for i, c := range m.Permissions {
+		if why := CheckCapability(c); why != "" {
+			line, col := v.it.Place("permissions", strconv.Itoa(i))
+			v.problems = append(v.problems, Problem{Line: line, Column: col, Field: "permissions",
+				Rule: fmt.Sprintf("capability %q: %s", clip(c), why), Mend: capabilityMend(c)})
+		}
+	}
 	if s := m.Model["parallel"]; s != "" && s != "true" && s != "false" {
 		v.add("model", "parallel is neither true nor false", `parallel="true"`)
 	}

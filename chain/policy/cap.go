@@ -5,8 +5,6 @@
 package policy
 
 import (
-	"strings"
-
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
 )
@@ -17,37 +15,16 @@ import (
 type Cap string
 
 // MaxCap bounds the length of a capability in bytes.
-const MaxCap = 512
+const MaxCap = objects.MaxCapability
 
 // ParseCap refuses everything that is not a capability of our grammar, "?" and
 // "[" among it: the ancestor's patterns are read by MatchLegacy.
 func ParseCap(s string) (Cap, error) {
-	bad := func(why string) (Cap, error) {
+	if why := objects.CheckCapability(s); why != "" {
 		return "", fault.New(fault.Malformed, "capability %q: %s", clip(s), why).Mend("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
-	}
-	if len(s) > MaxCap {
-		return bad("too long")
-	}
-	rest, ok := strings.CutPrefix(s, "rye.")
-	if !ok || rest == "" {
-		return bad("it does not begin with rye. and a verb")
-	}
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '*') {
-			return bad("want lower-case letters, digits, _, -, dots and *")
-		}
-	}
-	if strings.Contains(s, "..") || strings.HasSuffix(s, ".") || strings.Contains(s, "**") {
-		return bad("an empty segment, or ** for *")
-	}
-	if verb, _, _ := strings.Cut(rest, "."); !strings.Contains(verb, "*") && !verbs[verb] {
-		return bad("the verb is none of execute, search, load, sign")
 	}
 	return Cap(s), nil
 }
-
-var verbs = map[string]bool{"execute": true, "search": true, "load": true, "sign": true}
 
 func clip(s string) string {
 	if len(s) > 80 {
