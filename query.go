@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/search"
@@ -38,7 +39,8 @@ func (r *Rye) Search(ctx context.Context, c Caller, q SearchRequest) (*SearchRes
 		from []ItemInfo
 	)
 	for _, it := range all {
-		if kinds[it.Kind] && inScope(it.ID, prefix) {
+		may, ok := kinds[it.Kind]
+		if ok && inScope(it.ID, prefix) && (may == nil || may(objects.ID(it.ID))) {
 			docs = append(docs, doc(it))
 			from = append(from, it)
 		}
@@ -52,19 +54,29 @@ func doc(it ItemInfo) search.Doc {
 		Category: it.Category, Tags: it.Tags, Rank: rank}
 }
 
-// searchable returns the kinds that the caller may search, out of those asked for.
-func (s *session) searchable(c Caller, asked string) (map[string]bool, error) {
-	kinds := map[string]bool{}
+// searchable returns the kinds that the caller may search, out of those asked for,
+// each with what says which of its items; nil for all of them.
+func (s *session) searchable(c Caller, asked string) (map[string]func(objects.ID) bool, error) {
+	rules, err := s.rules()
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]func(objects.ID) bool{}
 	var refused error
 	for _, k := range objects.Kinds {
 		if asked != "" && asked != string(k) {
 			continue
 		}
-		if err := s.allow(c, "search", objects.Ref{Kind: k}); err != nil {
-			refused = err
+		q, err := request(c, "search", objects.Ref{Kind: k})
+		if err != nil {
+			return nil, err
+		}
+		may, d := rules.Searching(q)
+		if d.Verdict != policy.Allow {
+			refused = d.Err(q)
 			continue
 		}
-		kinds[string(k)] = true
+		kinds[string(k)] = may
 	}
 	if len(kinds) == 0 && refused != nil {
 		return nil, refused
