@@ -3,13 +3,10 @@ package rye
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
@@ -63,93 +60,39 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 	return s.run(ctx, plan, params, q, locked, start)
 }
 
-// run materialises the verified bytes, starts the primitive and reads its answer.
+// deed is what a primitive did, in words that all of them share.
+type deed struct {
+	chain.Outcome
+	Exit      int
+	Sandbox   string   // the tier that bound it; "" where nothing was started
+	Unbound   []string // limits that did not hold
+	Truncated bool
+}
+
+// run lets the primitive of the chain do the work and turns what it did into a result.
 func (s *session) run(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest, locked bool, start time.Time) (*ExecuteResult, error) {
-	runs := s.r.runsDir()
-	if _, err := primitive.Sweep(runs); err != nil { // what killed runs left behind
-		return nil, err
+	var d deed
+	var err error
+	switch plan.Primitive() {
+	case chain.Subprocess:
+		d, err = s.runSubprocess(ctx, plan, params, q)
+	case chain.HTTP:
+		d, err = s.runHTTP(ctx, plan, params, q)
+	case chain.Builtin:
+		d, err = s.runBuiltin(ctx, plan, params, q)
+	default:
+		err = fault.New(fault.Malformed, "execute %s: unknown primitive %s", plan.Tool().Ref, plan.Primitive())
 	}
-	dir, err := primitive.Materialise(runs, plan.Files())
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Remove()
-	in, err := s.inputs(plan, params, dir)
-	if err != nil {
-		return nil, err
-	}
-	call, err := plan.Call(in)
-	if err != nil {
-		return nil, err
-	}
-	out, err := primitive.Run(ctx, call, sink(q.Stdout), sink(q.Stderr))
-	if err != nil {
-		return nil, err
-	}
-	answer := chain.Read(out)
 	res := planned(plan, locked, start)
-	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = out.Tier.String(), out.Unbound, out.Truncated
-	res.Status, res.Data, res.Error, res.Exit = "success", answer.Data, answer.Error, out.Exit
-	if !answer.OK {
+	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = d.Sandbox, d.Unbound, d.Truncated
+	res.Status, res.Data, res.Error, res.Exit = "success", d.Data, d.Error, d.Exit
+	if !d.OK {
 		res.Status = "error"
 	}
 	return res, nil
-}
-
-// sink turns a callback into a writer; nil stays nil.
-func sink(f func([]byte)) io.Writer {
-	if f == nil {
-		return nil
-	}
-	return sinkFunc(f)
-}
-
-type sinkFunc func([]byte)
-
-func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
-
-// inputs finds out what the call depends on besides the plan.
-func (s *session) inputs(plan *chain.Plan, params chain.Params, dir *primitive.RunDir) (chain.Inputs, error) {
-	tier, err := s.tier()
-	if err != nil {
-		return chain.Inputs{}, err
-	}
-	in := chain.Inputs{
-		Params: params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: s.r.o.Project, UserSpace: s.r.o.User,
-		Tier: tier, Protect: s.protected(), Hide: []string{s.r.o.ConfigDir, s.r.o.StateDir},
-	}
-	spec, ok := plan.Interpreter()
-	if !ok {
-		return in, nil
-	}
-	in.Interpreter, err = primitive.Interpreter(spec, s.r.search())
-	if err != nil {
-		return in, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
-	}
-	return in, nil
-}
-
-// protected lists what no tool may write, whatever it needs.
-func (s *session) protected() []string {
-	all := []string{s.r.o.CacheDir}
-	for _, l := range s.stack.Layers() {
-		all = append(all, l.Dir)
-	}
-	if s.r.o.Project != "" {
-		all = append(all, filepath.Join(s.r.o.Project, ".git"))
-	}
-	return all
-}
-
-// search says where interpreters are looked for.
-func (r *Rye) search() primitive.Search {
-	return primitive.Search{Project: r.o.Project, Vars: r.o.Interpreters, Path: r.o.Path, Home: r.o.Home}
-}
-
-func (r *Rye) interpreter(name string) (string, error) {
-	vars := map[string]string{"python3": "RYE_PYTHON", "node": "RYE_NODE", "bash": "RYE_BASH"}
-	p, err := primitive.Interpreter(primitive.Spec{Type: "system_binary", Binary: name, Var: vars[name]}, r.search())
-	return p.Path, err
 }
 
 // planned describes a plan in the words of an execute result.

@@ -66,9 +66,11 @@ type Source struct {
 	Sum  objects.Digest // SHA-256 of Data
 }
 
-// Primitives that this version of rye runs.
+// Primitives: what a chain can end in.
 const (
-	Subprocess objects.ID = "rye/core/primitives/subprocess"
+	Subprocess objects.ID = "rye/core/primitives/subprocess"  // a program
+	HTTP       objects.ID = "rye/core/primitives/http_client" // one HTTP exchange
+	Builtin    objects.ID = "rye/core/primitives/builtin"     // a function of rye itself
 )
 
 // Plan is a chain whose rules hold, tool first, primitive last. It is made by
@@ -165,7 +167,9 @@ func (p *Plan) path() string {
 // complete checks the end of the chain and merges its configuration.
 func (p *Plan) complete() (err error) {
 	last := p.Links[len(p.Links)-1].Verified.Item()
-	if last.Ref.ID != Subprocess {
+	switch last.Ref.ID {
+	case Subprocess, HTTP, Builtin:
+	default:
 		if len(p.Links) == 1 && last.Meta.ToolType != "primitive" {
 			return fault.New(fault.Malformed, "resolve %s: it names no executor, so nothing can run it", last.Ref).
 				Mend("add executor_id: rye/core/runtimes/bash_runtime (or another runtime), then rye sign %s", last.Ref)

@@ -35,14 +35,15 @@ type config struct {
 // There is one exception: the program's own line. The item nearest to the
 // primitive that has a command decides which program runs with which arguments,
 // and the command of an item above it is a text for that program. A tool cannot
-// replace the interpreter that its runtime starts.
+// replace the interpreter that its runtime starts. Only a subprocess has such a line.
 func mergeConfig(links []Link) (config, error) {
+	runs := links[len(links)-1].Ref().ID == Subprocess
 	c := config{env: map[string]string{}, vars: map[string]string{}, values: map[string]any{}}
 	var line, lineArgs, withText any
 	for i := len(links) - 1; i >= 0; i-- {
 		it := links[i].Verified.Item()
 		own := maps.Clone(it.Meta.Config)
-		if cmd, ok := own["command"]; ok {
+		if cmd, ok := own["command"]; ok && runs {
 			if line == nil {
 				line, lineArgs, withText = cmd, own["args"], own["command_args"]
 			} else {
@@ -62,6 +63,9 @@ func mergeConfig(links []Link) (config, error) {
 	}
 	tool := links[0].Verified.Item()
 	var ok bool
+	if !runs {
+		return c, c.needed(links)
+	}
 	if c.command, ok = line.(string); !ok || c.command == "" {
 		return c, fault.New(fault.Malformed, "plan %s: no item of its chain has a config.command", tool.Ref)
 	}
