@@ -178,6 +178,7 @@ type ExecuteRequest struct {
 	DryRun bool
 	Locked bool         // refuse drift from the lock
 	Frozen bool         // locked, and never touch the network
+	Pinned bool         // run the bytes that the lock pins, whatever stands in the working tree
 	Stdout func([]byte) // live output; nil collects only
 	Stderr func([]byte)
 }

@@ -27,11 +27,9 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.stack.Find(ctx, ref)
+	found, err := s.find(ctx, c, q, ref)
 	if err != nil {
-		if found, err = s.offer(ctx, c, ref, err); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	if err := s.allow(c, "execute", ref); err != nil {
 		return nil, err
@@ -39,7 +37,11 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 	if ref.Kind != objects.Tool {
 		return instruct(found, q, start)
 	}
-	plan, err := chain.Resolve(ctx, finder{s}, ref)
+	lib, err := s.library(q, ref)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := chain.Resolve(ctx, lib, ref)
 	if err != nil {
 		return nil, err
 	}

@@ -198,10 +198,10 @@ func (s *session) writeLock(l *chain.Lock) error {
 // matchLock compares what would run with what the lock pins. Without --locked an
 // item that the lock does not know may run; one that drifted never does.
 func (s *session) matchLock(plan *chain.Plan, q ExecuteRequest) (bool, error) {
-	want := q.Locked || q.Frozen
+	want := q.Locked || q.Frozen || q.Pinned
 	if s.lock == nil {
 		if want {
-			return false, fault.New(fault.Drift, "%s: there is no lock here", plan.Tool().Ref).Mend("rye lock")
+			return false, noLock(plan.Tool().Ref)
 		}
 		return false, nil
 	}

@@ -114,7 +114,7 @@ func (l *Lock) Match(p *Plan) error {
 			return err
 		}
 	}
-	if found := aroundDigest(p.Around); found != pin.Around {
+	if found := AroundDigest(p.Around); found != pin.Around {
 		return drift(tool, "around", hexOrNone(pin.Around), hexOrNone(found), "a file that it loads changed, came or went")
 	}
 	return nil
@@ -130,8 +130,9 @@ func (l *Lock) MatchItem(link Link) error {
 	return pin.match(link)
 }
 
-// aroundDigest is the SHA-256 of what sha256sum prints for the files, sorted by path.
-func aroundDigest(files []Source) objects.Digest {
+// AroundDigest is what a lock pins of the files around a tool: the SHA-256 of what
+// sha256sum prints for them, sorted by path; zero for none.
+func AroundDigest(files []Source) objects.Digest {
 	if len(files) == 0 {
 		return objects.Digest{}
 	}
@@ -216,7 +217,7 @@ func (l *Lock) Set(p *Plan) error {
 	for i, link := range p.Links {
 		pin := PinOf(link)
 		if i == 0 {
-			pin.Chain, pin.Around = p.executors(), aroundDigest(p.Around)
+			pin.Chain, pin.Around = p.executors(), AroundDigest(p.Around)
 		} else {
 			old := l.Items[link.Ref()] // of a runtime that was locked for itself
 			pin.Chain, pin.Around = old.Chain, old.Around

@@ -32,6 +32,7 @@ appears as it comes; with --json one object describes the run at its end.
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "locked", Destination: &q.Locked, Usage: "refuse what differs from .ai/rye.lock"},
 			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "locked, and never touch the network"},
+			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, wherever they are, whatever stands in the working tree"},
 		},
 		min: 1, max: 2,
 		run: func(t *task) error {

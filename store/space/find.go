@@ -188,6 +188,16 @@ func (s *Stack) inSystem(ref objects.Ref) (Finding, bool, error) {
 	return f, true, nil
 }
 
+// FromLock returns the item that a registry published and the lock pins, even when
+// a working file stands in front of it.
+func (s *Stack) FromLock(ref objects.Ref) (Found, error) {
+	f, ok, err := s.inLock(ref)
+	if err == nil && !ok {
+		err = fault.New(fault.NotFound, "%s: the lock brings no such item from a registry", ref)
+	}
+	return f.Found, errors.Join(err, f.Err)
+}
+
 // inLock reads an item that a registry published and the lock pinned. The bytes
 // must be the pinned ones, and their author is asked about again.
 func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {

@@ -3,7 +3,9 @@ package space
 import (
 	"context"
 	"errors"
+	"io/fs"
 
+	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/stdlib"
 	"github.com/rye-os/rye/store"
@@ -17,6 +19,10 @@ const SystemRefs = "refs/rye/system/"
 // returns its id. The commit depends on the release alone: every machine that
 // records a release gets the same id.
 func (l *Layer) Keep(ctx context.Context, s *System) (store.OID, error) {
+	return l.keepRelease(ctx, s, stdlib.Manifest())
+}
+
+func (l *Layer) keepRelease(ctx context.Context, s *System, raw []byte) (store.OID, error) {
 	if err := l.Create(); err != nil {
 		return store.OID{}, err
 	}
@@ -24,11 +30,11 @@ func (l *Layer) Keep(ctx context.Context, s *System) (store.OID, error) {
 	if id, err := l.repo.Ref(ref); err == nil || !errors.Is(err, store.ErrNotExist) {
 		return id, err
 	}
-	manifest, err := objects.ParseManifest(stdlib.Manifest())
+	manifest, err := objects.ParseManifest(raw)
 	if err != nil {
 		return store.OID{}, err
 	}
-	changes := []store.Change{{Path: objects.ManifestName, Data: stdlib.Manifest()}}
+	changes := []store.Change{{Path: objects.ManifestName, Data: raw}}
 	for _, f := range s.Files() {
 		raw, err := s.File(f.Path)
 		if err != nil {
@@ -58,4 +64,51 @@ func (l *Layer) Keep(ctx context.Context, s *System) (store.OID, error) {
 		err = nil // another process kept it meanwhile: the same commit
 	}
 	return id, err
+}
+
+// Kept opens the released standard library with this manifest, from the program
+// itself or from a store of this machine that keeps it. A manifest that this
+// program does not know as a release is Untrusted, one that is nowhere Offline.
+func (s *Stack) Kept(manifest objects.Digest) (*System, error) {
+	now, err := s.System()
+	if err != nil || now.Digest() == manifest {
+		return now, err
+	}
+	for _, rel := range stdlib.Releases() {
+		if rel.Manifest == manifest.String() {
+			return s.kept(rel, manifest)
+		}
+	}
+	return nil, fault.New(fault.Untrusted, "standard library %s: no release that this rye knows", manifest).
+		Mend("upgrade rye, or rye lock to pin the one it carries")
+}
+
+func (s *Stack) kept(rel stdlib.Release, manifest objects.Digest) (*System, error) {
+	for _, l := range s.Layers() {
+		if err := l.load(); err != nil {
+			return nil, err
+		}
+		if l.repo == nil {
+			continue
+		}
+		id, err := l.repo.Ref(SystemRefs + manifest.Hex())
+		if errors.Is(err, store.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		c, err := l.repo.Commit(id)
+		if err != nil {
+			return nil, err
+		}
+		files := treeFS{repo: l.repo, tree: c.Tree}
+		raw, err := fs.ReadFile(files, objects.ManifestName)
+		if err != nil {
+			return nil, err
+		}
+		return openRelease(rel, raw, files)
+	}
+	return nil, fault.New(fault.Offline, "standard library %s: no store here keeps it", rel.Version).
+		Mend("run that version of rye once in this project, or rye lock to pin the one this rye carries")
 }

@@ -1,6 +1,8 @@
 package space
 
 import (
+	"io/fs"
+
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -22,19 +24,23 @@ func OpenSystem() (*System, error) {
 	if len(all) == 0 {
 		return nil, fault.New(fault.Integrity, "open the standard library: this program was built without one").Mend("make stdlib-sign, then build again")
 	}
-	now := all[len(all)-1]
-	key, err := trust.ParsePublicKey(now.Key)
+	return openRelease(all[len(all)-1], stdlib.Manifest(), stdlib.Files())
+}
+
+// openRelease verifies a manifest against what the program knows of its release.
+func openRelease(rel stdlib.Release, manifest []byte, files fs.FS) (*System, error) {
+	key, err := trust.ParsePublicKey(rel.Key)
 	if err != nil {
 		return nil, err
 	}
-	b, err := trust.VerifyBundle(stdlib.Manifest(), stdlib.Files(), []trust.PublicKey{key})
+	b, err := trust.VerifyBundle(manifest, files, []trust.PublicKey{key})
 	if err != nil {
 		return nil, err
 	}
-	if got := objects.DigestOf(stdlib.Manifest()); got.String() != now.Manifest {
-		return nil, fault.New(fault.Integrity, "open the standard library: its manifest is %s, the release says %s", got, now.Manifest).Mend("install rye again")
+	if got := objects.DigestOf(manifest); got.String() != rel.Manifest {
+		return nil, fault.New(fault.Integrity, "open the standard library: its manifest is %s, the release says %s", got, rel.Manifest).Mend("install rye again")
 	}
-	s := &System{Bundle: b, Release: now, paths: map[objects.Ref]string{}}
+	s := &System{Bundle: b, Release: rel, paths: map[objects.Ref]string{}}
 	for _, f := range b.Files() {
 		if ref, _, err := objects.RefOfPath(f.Path); err == nil {
 			s.paths[ref] = f.Path

@@ -1,0 +1,240 @@
+package space
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Snapshot is a working tree as one commit of its record holds it. What it gives
+// was verified as if it were in the working tree now, except that it may be older
+// than what the record holds since: whoever asks names the bytes.
+type Snapshot struct {
+	s    *Stack
+	l    *Layer
+	tree store.OID
+}
+
+// Snapshots calls visit, newest first, for the trees of the record in which the
+// file at p is blob, each tree once. fs.SkipAll from visit ends it.
+func (s *Stack) Snapshots(ctx context.Context, l *Layer, p string, blob store.OID, visit func(*Snapshot) error) error {
+	tip, err := l.tip()
+	if tip == nil || err != nil {
+		return err
+	}
+	seen := map[store.OID]bool{}
+	return l.repo.Log(ctx, tip.ID, func(c *store.Commit) error {
+		if seen[c.Tree] {
+			return nil
+		}
+		seen[c.Tree] = true
+		e, err := l.repo.Lookup(c.Tree, p)
+		if errors.Is(err, store.ErrNotExist) || err == nil && e.ID != blob {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return visit(&Snapshot{s: s, l: l, tree: c.Tree})
+	})
+}
+
+// Below lists the files below dir, slash paths below .ai, in git's order.
+func (sn *Snapshot) Below(dir string) ([]string, error) {
+	e, err := sn.l.repo.Lookup(sn.tree, dir)
+	if errors.Is(err, store.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	err = sn.l.repo.Walk(e.ID, func(p string, _ store.Entry) error {
+		all = append(all, dir+"/"+p)
+		return nil
+	})
+	return all, err
+}
+
+// Bundle returns the bundle nearest to the file at p; ok is false when it lies in
+// none.
+func (sn *Snapshot) Bundle(p string) (b trust.Bundle, dir string, ok bool, err error) {
+	for dir = path.Dir(p); strings.Count(dir, "/") >= 2; dir = path.Dir(dir) {
+		raw, err := sn.read(dir + "/" + objects.ManifestName)
+		if errors.Is(err, store.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			b, err = trust.OpenBundle(raw, treeFS{sn.l.repo, sn.tree, dir + "/"}, sn.s.scope(sn.l), sn.s.Trust)
+		}
+		if err == nil {
+			b, err = b.In(dir)
+		}
+		return b, dir, true, err
+	}
+	return trust.Bundle{}, "", false, nil
+}
+
+// Item returns the verified item at p: by its own line, or by the manifest of the
+// bundle that it lies in.
+func (sn *Snapshot) Item(p string) (trust.Verified, error) {
+	raw, err := sn.read(p)
+	if err != nil {
+		return trust.Verified{}, err
+	}
+	b, dir, ok, err := sn.Bundle(p)
+	if err != nil {
+		return trust.Verified{}, err
+	}
+	if ok && !hasLine(p, raw) {
+		return b.Item(strings.TrimPrefix(p, dir+"/"))
+	}
+	return sn.s.verifyBytes(sn.l, p, raw)
+}
+
+func (sn *Snapshot) read(p string) ([]byte, error) {
+	e, err := sn.l.repo.Lookup(sn.tree, p)
+	if err != nil {
+		return nil, err
+	}
+	return sn.l.repo.Blob(e.ID, MaxItem)
+}
+
+// verifyBytes verifies bytes for a place in a layer, whatever the record holds.
+func (s *Stack) verifyBytes(l *Layer, p string, raw []byte) (trust.Verified, error) {
+	it, err := objects.Parse(p, raw)
+	if err != nil {
+		return trust.Verified{}, err
+	}
+	return trust.Verify(it, s.scope(l), s.Trust)
+}
+
+// Exactly returns the item of a space on disk that has the bytes sum, from
+// wherever they are: the file at p, a store of this machine that has blob, or a
+// bundle as it was recorded. The signature must hold in that space now; that the
+// record holds something newer is no objection. Bytes that are nowhere are
+// fault.Offline.
+func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob store.OID, sum objects.Digest) (Found, error) {
+	l, err := s.Layer(sp)
+	if err != nil {
+		return Found{}, err
+	}
+	f := Found{Space: sp, Path: p, Blob: blob}
+	raw, err := l.Read(p)
+	if err != nil || objects.DigestOf(raw) != sum {
+		raw, err = s.anywhere(blob, sum)
+	}
+	if err != nil {
+		return f, err
+	}
+	if raw == nil {
+		return f, fault.New(fault.Offline, "%s: no file and no store here has the bytes %s that are pinned", p, sum).
+			Mend("rye pull, or rye lock to pin what is here")
+	}
+	f.Blob = l.blobID(raw)
+	if hasLine(p, raw) {
+		f.Verified, err = s.verifyBytes(l, p, raw)
+		return f, err
+	}
+	// A manifest vouches for it: today's, or the one of its time.
+	cover, err := s.Cover(ctx, l, p, nil)
+	if err != nil {
+		return f, err
+	}
+	if cover != nil && cover.Err == nil {
+		if f.Verified, err = cover.Cover(cover.rel(p), raw); err == nil {
+			return f, nil
+		}
+	}
+	_, unsigned := s.verifyBytes(l, p, raw)
+	err = s.Snapshots(ctx, l, p, f.Blob, func(sn *Snapshot) error {
+		v, err := sn.Item(p)
+		if err != nil {
+			return nil // another commit may have the manifest that lists it
+		}
+		f.Verified, unsigned = v, nil
+		return fs.SkipAll
+	})
+	return f, errors.Join(err, unsigned)
+}
+
+// hasLine reports whether a file carries a signature line, whatever it is worth.
+func hasLine(p string, raw []byte) bool {
+	_, sig, legacy, err := objects.Split(p, raw)
+	return err != nil || sig != nil || legacy != nil
+}
+
+// anywhere looks for bytes by their git id in every store; nil when none has them.
+func (s *Stack) anywhere(blob store.OID, sum objects.Digest) ([]byte, error) {
+	if blob.IsZero() {
+		return nil, nil
+	}
+	for _, l := range s.Layers() {
+		if err := l.load(); err != nil {
+			return nil, err
+		}
+		if l.repo == nil {
+			continue
+		}
+		raw, err := l.repo.Blob(blob, MaxItem)
+		if err != nil && !errors.Is(err, store.ErrNotExist) {
+			return nil, err
+		}
+		if err == nil && objects.DigestOf(raw) == sum {
+			return raw, nil
+		}
+	}
+	return nil, nil
+}
+
+// treeFS is a tree of a repository, or a directory of it, as a file system of
+// regular files; directories cannot be opened.
+type treeFS struct {
+	repo   *store.Repo
+	tree   store.OID
+	prefix string // "" or a slash path with a slash at its end
+}
+
+func (t treeFS) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	e, err := t.repo.Lookup(t.tree, t.prefix+name)
+	var raw []byte
+	if err == nil {
+		raw, err = t.repo.Blob(e.ID, MaxItem)
+	}
+	if errors.Is(err, store.ErrNotExist) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return &blobFile{path.Base(name), int64(len(raw)), bytes.NewReader(raw)}, nil
+}
+
+// blobFile is a file that is no more than its bytes.
+type blobFile struct {
+	name string
+	size int64
+	io.Reader
+}
+
+func (f *blobFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *blobFile) Close() error               { return nil }
+func (f *blobFile) Name() string               { return f.name }
+func (f *blobFile) Size() int64                { return f.size }
+func (f *blobFile) Mode() fs.FileMode          { return 0o444 }
+func (f *blobFile) ModTime() time.Time         { return time.Time{} }
+func (f *blobFile) IsDir() bool                { return false }
+func (f *blobFile) Sys() any                   { return nil }
