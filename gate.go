@@ -116,10 +116,8 @@ func (s *session) decide(ctx context.Context, c Caller, plan *chain.Plan, params
 		}
 		return err
 	}
+	// The reason names every finding with its text; a line for each would say it twice.
 	ask := Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: "rye policy allow " + q.Ref.String() + ", or --yes"}
-	for _, f := range q.Findings {
-		ask.Lines = append(ask.Lines, f.Label+": "+f.Text)
-	}
 	return s.r.ask(ctx, ask)
 }
 
