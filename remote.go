@@ -157,6 +157,9 @@ func (s *session) pinRegistry(name, url string, id registry.Identity, scopes []s
 		roots = append(roots, k.Fingerprint())
 	}
 	err := trust.Update(s.r.trustPath(), func(st *trust.Store) error {
+		if old, ok := st.Registry(id.ID.String()); ok {
+			roots = old.Roots // of the same genesis; a sync follows its log, and nothing else does
+		}
 		return st.PinRegistry(trust.Registry{ID: id.ID.String(), URL: url, Roots: roots})
 	})
 	if err != nil {
@@ -290,6 +293,13 @@ func (s *session) syncRegistry(ctx context.Context, name string) (RegistryInfo, 
 		return info, err
 	}
 	defer reg.Close()
+	root, err := reg.Root(ctx)
+	if err != nil {
+		return info, err
+	}
+	if err := s.followRoots(reg.ID(), root); err != nil {
+		return info, err
+	}
 	info.Seen = map[string]uint64{}
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)

@@ -232,7 +232,7 @@ func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
 		p.printf("%s  %s/ in %s: %s\n", mark, n.Namespace, n.URL, n.Text)
 	}
 	for _, id := range rep.Roots {
-		p.printf("%s  the old key is a root key of registry %s, which its roots have to change\n", bad("left"), id)
+		p.printf("%s  the old key is a root key of registry %s: rye registry root add, approve and remove\n", bad("left"), id)
 	}
 	if len(rep.SignAgain) > 0 && done {
 		p.notef("next: rye sign '%s'", strings.Join(rep.SignAgain, "' '"))

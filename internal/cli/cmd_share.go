@@ -22,7 +22,7 @@ func registryCommand() *spec {
 		long:     "A registry is a git repository anywhere: a URL, or a directory on this machine.",
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
-		subs:     []*spec{registryInit(), registryAdd(), registryList(), registryVerify(), registryLog()},
+		subs:     []*spec{registryInit(), registryAdd(), registryList(), registryVerify(), registryLog(), registryRoot()},
 	}
 }
 

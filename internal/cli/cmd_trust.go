@@ -79,8 +79,11 @@ you are asked. Without a terminal both --fingerprint, as the owner told you, and
 }
 
 // publicKeyLine returns the key that the arguments spell out or point to.
-func publicKeyLine(t *task) (string, error) {
-	joined := strings.Join(t.args, " ")
+func publicKeyLine(t *task) (string, error) { return t.publicKey(strings.Join(t.args, " ")) }
+
+// publicKey reads one key as the commands take it: a line, a fingerprint, a file
+// that holds a line, or - for standard input.
+func (t *task) publicKey(joined string) (string, error) {
 	if strings.HasPrefix(joined, "ssh-") || strings.HasPrefix(joined, "ecdsa-") || strings.HasPrefix(joined, "sk-") || strings.HasPrefix(joined, "SHA256:") {
 		return joined, nil
 	}

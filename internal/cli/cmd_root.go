@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func registryRoot() *spec {
+	return &spec{
+		name:  "root",
+		short: "Show and change who holds the root of a registry",
+		long: `The root keys say whose each namespace is. A change needs as many of them as the
+threshold says, and the agreement of every key that becomes one. Where your key is
+not enough, the change is written to a file: send it to the others, who approve it,
+and one of them commits it. It is good for the root as it is now, and for nothing else.`,
+		examples: "rye registry root show\nrye registry root add bob.pub --threshold 2\nrye registry root approve registry-root-3.txt\nrye registry root commit registry-root-3.txt",
+		exits:    sharing,
+		subs:     []*spec{rootShow(), rootAdd(), rootRemove(), rootThreshold(), rootApprove(), rootCommit()},
+	}
+}
+
+func rootShow() *spec {
+	var name string
+	return &spec{
+		name:     "show",
+		short:    "Show the root keys and how many of them must agree",
+		examples: "rye registry root show\nrye registry root show --name main --json",
+		exits:    sharing,
+		flags:    []cli.Flag{rootName(&name)},
+		run: func(t *task) error {
+			info, err := call(t, func(r *rye.Rye) (*rye.RootInfo, error) { return r.RegistryRoot(t.ctx, name) })
+			if err != nil {
+				return err
+			}
+			return t.out.show(info, func() {
+				t.out.printf("%s  %s\n  id         %s\n  claims     %s\n  threshold  %d of %d\n", bold(info.Name), info.URL, info.ID,
+					info.Claims, info.Threshold, len(info.Keys))
+				for _, k := range info.Keys {
+					whose := ""
+					if k.Own {
+						whose = "  yours"
+					}
+					t.out.printf("  root       %s%s\n", k.Fingerprint, faint(whose))
+				}
+				t.out.notef("%d operations", info.Seq)
+			})
+		},
+	}
+}
+
+func rootName(into *string) cli.Flag {
+	return &cli.StringFlag{Name: "name", Destination: into, Usage: "the registry's `name` in this project, where there is more than one"}
+}
+
+// rootFlags are those of every command that makes a proposal.
+func rootFlags(q *rye.RootChangeRequest, threshold bool) []cli.Flag {
+	flags := []cli.Flag{rootName(&q.Registry)}
+	if threshold {
+		flags = append(flags, &cli.IntFlag{Name: "threshold", Destination: &q.Threshold, Usage: "from then on `N` root keys must agree (default: as now)"})
+	}
+	return append(flags,
+		&cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: &q.Out, Usage: "new `file` for the proposal (default registry-root-<position>.txt)"},
+		dryRun(&q.DryRun))
+}
+
+// propose runs a change of the root.
+func (t *task) propose(q rye.RootChangeRequest) error {
+	if q.Threshold < 0 {
+		return fault.New(fault.Usage, "registry root: threshold %d", q.Threshold)
+	}
+	if q.Out != "" {
+		var err error
+		if q.Out, err = t.path(q.Out); err != nil {
+			return err
+		}
+	}
+	c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return r.ChangeRoot(t.ctx, q) })
+	return t.rootChanged(c, err)
+}
+
+func rootAdd() *spec {
+	var q rye.RootChangeRequest
+	return &spec{
+		name: "add", args: "<key…>",
+		short: "Propose further root keys",
+		long: `A key is a file that holds a line like ssh-ed25519 AAAA…, such a line in quotes, or
+the SHA256:… of a key that is known here. Its holder has to approve, so that nobody
+becomes a holder without the key. A key that is there already is refused (11): one
+key is one holder, under however many names it comes.`,
+		examples: "rye registry root add bob.pub\nrye registry root add bob.pub carol.pub --threshold 2 --out ceremony.txt",
+		exits:    sharing,
+		flags:    rootFlags(&q, true),
+		min:      1, max: many,
+		run: func(t *task) (err error) {
+			if q.Add, err = t.publicKeys(); err != nil {
+				return err
+			}
+			return t.propose(q)
+		},
+	}
+}
+
+func rootRemove() *spec {
+	var q rye.RootChangeRequest
+	return &spec{
+		name: "remove", aliases: []string{"rm"}, args: "<key…>",
+		short:    "Propose fewer root keys",
+		long:     "What a removed key signed before stays good. With fewer keys than must agree, give\n--threshold, too.",
+		examples: "rye registry root remove SHA256:…\nrye registry root remove SHA256:… --threshold 1",
+		exits:    sharing,
+		flags:    rootFlags(&q, true),
+		min:      1, max: many,
+		run: func(t *task) (err error) {
+			if q.Remove, err = t.publicKeys(); err != nil {
+				return err
+			}
+			return t.propose(q)
+		},
+	}
+}
+
+// publicKeys reads every argument as a key.
+func (t *task) publicKeys() (list []string, err error) {
+	for _, arg := range t.args {
+		line, err := t.publicKey(arg)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, line)
+	}
+	return list, nil
+}
+
+func rootThreshold() *spec {
+	var q rye.RootChangeRequest
+	return &spec{
+		name: "threshold", args: "<n>",
+		short:    "Propose how many root keys must agree",
+		examples: "rye registry root threshold 2",
+		exits:    sharing,
+		flags:    rootFlags(&q, false),
+		min:      1, max: 1,
+		run: func(t *task) error {
+			n, err := keyCount(t.args[0])
+			if err != nil {
+				return err
+			}
+			q.Threshold = n
+			return t.propose(q)
+		},
+	}
+}
+
+// keyCount reads a small positive number.
+func keyCount(arg string) (int, error) {
+	n := 0
+	for _, c := range arg {
+		if c < '0' || c > '9' || n > 1000 {
+			return 0, fault.New(fault.Usage, "%q: want a number of keys", arg)
+		}
+		n = 10*n + int(c-'0')
+	}
+	if n == 0 {
+		return 0, fault.New(fault.Usage, "%q: want a number of keys, at least 1", arg)
+	}
+	return n, nil
+}
+
+func rootApprove() *spec {
+	var q rye.RootProposalRequest
+	return &spec{
+		name: "approve", args: "<file>",
+		short:    "Agree to a proposed change of the root",
+		long:     "What it would change is shown, checked against the registry as it is, and, when you\nagree, your key's approval is added to the file.",
+		examples: "rye registry root approve registry-root-3.txt\nRYE_KEY=work rye registry root approve registry-root-3.txt",
+		exits:    sharing,
+		flags:    []cli.Flag{rootName(&q.Registry), dryRun(&q.DryRun)},
+		min:      1, max: 1,
+		run: func(t *task) error {
+			var err error
+			if q.File, err = t.path(t.args[0]); err != nil {
+				return err
+			}
+			c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return r.ApproveRoot(t.ctx, q) })
+			return t.rootChanged(c, err)
+		},
+	}
+}
+
+func rootCommit() *spec {
+	var q rye.RootProposalRequest
+	return &spec{
+		name: "commit", args: "<file>",
+		short:    "Publish a change of the root that enough keys agreed to",
+		long:     "Your key signs it, and counts once, whether it approved before or not. When the root\nchanged meanwhile, the proposal is void (4).",
+		examples: "rye registry root commit registry-root-3.txt",
+		exits:    sharing,
+		flags:    []cli.Flag{rootName(&q.Registry), dryRun(&q.DryRun)},
+		min:      1, max: 1,
+		run: func(t *task) error {
+			var err error
+			if q.File, err = t.path(t.args[0]); err != nil {
+				return err
+			}
+			c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return r.CommitRoot(t.ctx, q) })
+			return t.rootChanged(c, err)
+		},
+	}
+}
+
+// rootChanged prints how far a change has come.
+func (t *task) rootChanged(c *rye.RootChange, err error) error {
+	if err != nil {
+		return err
+	}
+	return t.out.show(c, func() {
+		t.out.printf("%s  %s\n", good(c.Status), c.Changes[0])
+		for _, line := range c.Changes[1:] {
+			t.out.printf("  %s\n", line)
+		}
+		t.out.printf("  agreed %d of %d\n", c.Have, c.Want)
+		for _, k := range c.Newcomers {
+			t.out.printf("  wants  %s, which becomes a root key\n", k)
+		}
+		switch {
+		case c.File == "":
+		case c.Complete:
+			t.out.notef("next: rye registry root commit %s", c.File)
+		default:
+			t.out.notef("next: send %s to the others, for rye registry root approve %s", c.File, c.File)
+		}
+	})
+}

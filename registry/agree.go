@@ -1,0 +1,159 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Agreement says how far a proposed operation of the root has come.
+type Agreement struct {
+	Have, Want int                   // root keys that agreed, and how many must
+	Agreed     []objects.Fingerprint // every key that agreed, sorted
+	Waiting    []objects.Fingerprint // root keys that did not; Want may be reached without them
+	Newcomers  []objects.Fingerprint // keys that become root keys and have to agree first
+}
+
+// Complete reports whether the operation may be committed.
+func (a Agreement) Complete() bool { return a.Have >= a.Want && len(a.Newcomers) == 0 }
+
+// Agreement judges a proposal against the root that it is to follow, without
+// committing it: Conflict when it follows another operation, and otherwise what
+// Apply would refuse. signer is who would commit it, whose signature agrees; the
+// zero key is nobody. Pure.
+func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
+	if op.Kind == OpGenesis || op.Registry != r.ID {
+		return Agreement{}, fault.New(fault.Integrity, "proposal: belongs to registry %s, not %s", op.Registry, r.ID)
+	}
+	if op.Seq != r.Seq+1 || op.Prev != r.Tip {
+		return Agreement{}, fault.New(fault.Conflict, "proposal: it follows operation %d of the root, which is at %d now", op.Seq-1, r.Seq).
+			Mend("propose it again")
+	}
+	filled, err := pen{format: store.SHA1}.rootOperation(r, op)
+	if err != nil {
+		return Agreement{}, err
+	}
+	if filled.State != op.State {
+		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, applying it gives %s", op.State, filled.State)
+	}
+	agreed, err := r.agreedTo(op)
+	if err != nil {
+		return Agreement{}, err
+	}
+	if !signer.IsZero() && !slices.Contains(agreed, signer) {
+		agreed = append(agreed, signer)
+	}
+	a := Agreement{Want: r.Threshold}
+	for _, k := range agreed {
+		a.Agreed = append(a.Agreed, k.Fingerprint())
+	}
+	for _, k := range r.Keys {
+		if slices.Contains(agreed, k) {
+			a.Have++
+		} else {
+			a.Waiting = append(a.Waiting, k.Fingerprint())
+		}
+	}
+	if op.Kind == OpRoots {
+		for _, k := range op.Keys {
+			if !r.isRoot(k) && !slices.Contains(agreed, k) {
+				a.Newcomers = append(a.Newcomers, k.Fingerprint())
+			}
+		}
+	}
+	for _, list := range [][]objects.Fingerprint{a.Agreed, a.Waiting, a.Newcomers} {
+		slices.SortFunc(list, func(x, y objects.Fingerprint) int { return slices.Compare(x[:], y[:]) })
+	}
+	return a, nil
+}
+
+// agreedTo returns whose approvals of op hold. One that does not is an error: a
+// proposal that was tampered with must not look merely unfinished.
+func (r Root) agreedTo(op RootOp) (list []trust.PublicKey, err error) {
+	known := slices.Clone(r.Keys)
+	if op.Kind == OpRoots {
+		known = append(known, op.Keys...)
+	}
+	msg := op.ApprovalMessage()
+	for _, a := range op.Approvals {
+		i := slices.IndexFunc(known, func(k trust.PublicKey) bool { return k.Fingerprint() == a.Key })
+		if i < 0 {
+			return nil, fault.New(fault.Untrusted, "approved by %s, which is not a root key", a.Key)
+		}
+		if !known[i].Verify(msg, a.Sig) {
+			return nil, fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)
+		}
+		list = append(list, known[i])
+	}
+	return list, nil
+}
+
+// Without returns the operation without a key's approval: whoever signs the commit
+// agrees by that, and counts once.
+func (op RootOp) Without(key objects.Fingerprint) RootOp {
+	op.Approvals = slices.DeleteFunc(slices.Clone(op.Approvals), func(a Approval) bool { return a.Key == key })
+	return op
+}
+
+// NewRoots returns the operation that replaces the root keys and how many must
+// agree, keeping name and claims. A key given twice is refused (Untrusted): it
+// would count once, under however many names it comes. Pure.
+func (r Root) NewRoots(threshold int, keys ...trust.PublicKey) (RootOp, error) {
+	for i, k := range keys {
+		if slices.Contains(keys[:i], k) {
+			return RootOp{}, fault.New(fault.Untrusted, "root keys: %s is there twice, and one key is one holder, whatever names it has", k.Fingerprint())
+		}
+	}
+	if len(keys) == 0 || len(keys) > maxKeys {
+		return RootOp{}, fault.New(fault.Usage, "root keys: %d, want 1 to %d", len(keys), maxKeys)
+	}
+	if err := checkRoots(r.Claims, threshold, len(keys)); err != nil {
+		return RootOp{}, fault.New(fault.Usage, "root keys: %w", err)
+	}
+	if threshold == r.Threshold && slices.Equal(keys, r.Keys) {
+		return RootOp{}, fault.New(fault.Usage, "root keys: they are that already")
+	}
+	return RootOp{Kind: OpRoots, Name: r.Name, Claims: r.Claims, Threshold: threshold, Keys: keys}, nil
+}
+
+// MaxProposal bounds the text of a proposed operation, in bytes.
+const MaxProposal = 64 << 10
+
+// Describe tells in a few lines what an operation of the root would change, for
+// whoever is asked to agree to it.
+func (r Root) Describe(op RootOp) []string {
+	lines := []string{fmt.Sprintf("operation %d of the root of %q: %s", op.Seq, r.Name, op.Subject())}
+	switch op.Kind {
+	case OpRoots:
+		for _, k := range op.Keys {
+			if !r.isRoot(k) {
+				lines = append(lines, "add    "+k.Fingerprint().String())
+			}
+		}
+		for _, k := range r.Keys {
+			if !slices.Contains(op.Keys, k) {
+				lines = append(lines, "remove "+k.Fingerprint().String())
+			}
+		}
+		lines = append(lines, fmt.Sprintf("then %d of %d root keys must agree, now %d of %d", op.Threshold, len(op.Keys), r.Threshold, len(r.Keys)))
+		if op.Name != r.Name {
+			lines = append(lines, fmt.Sprintf("name   %q, now %q", op.Name, r.Name))
+		}
+		if op.Claims != r.Claims {
+			lines = append(lines, fmt.Sprintf("claims %s, now %s", op.Claims, r.Claims))
+		}
+	case OpGrant:
+		for _, k := range op.Keys {
+			lines = append(lines, op.Namespace+"/ to "+k.Fingerprint().String())
+		}
+	case OpCheckpoint:
+		for _, c := range op.Checkpoints {
+			lines = append(lines, fmt.Sprintf("%s at %d", c.Namespace, c.Seq))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,384 @@
+package rye
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+)
+
+// RegistryRoot says who holds the root of a registry, as last verified or, unless
+// this is offline, as it is now.
+func (r *Rye) RegistryRoot(ctx context.Context, name string) (*RootInfo, error) {
+	w, err := r.openRoot(ctx, name, !r.o.Offline)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	info := &RootInfo{Registry: w.name, URL: w.reg.URL(), ID: w.root.ID.String(), Name: w.root.Name, Seq: w.root.Seq,
+		Claims: string(w.root.Claims), Threshold: w.root.Threshold}
+	for _, k := range w.root.Keys {
+		info.Keys = append(info.Keys, RootKey{Fingerprint: k.String(), SSH: k.Authorized(), Own: w.s.trust.IsOwn(k)})
+	}
+	return info, nil
+}
+
+// ChangeRoot changes who holds the root of a registry, or how many must agree. Where
+// the signing key's word is enough the change is made; otherwise it is written to a
+// file, which the others approve and one of them commits.
+func (r *Rye) ChangeRoot(ctx context.Context, q RootChangeRequest) (*RootChange, error) {
+	w, err := r.openRoot(ctx, q.Registry, true)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	keys, err := w.newKeys(q)
+	if err != nil {
+		return nil, err
+	}
+	op, err := w.root.NewRoots(orDefaultInt(q.Threshold, w.root.Threshold), keys...)
+	if err != nil {
+		return nil, mendThreshold(err, w.root, len(keys))
+	}
+	if op, err = w.reg.Propose(ctx, op); err != nil {
+		return nil, err
+	}
+	return w.advance(ctx, op, rootStep{file: q.Out, fresh: true, dryRun: q.DryRun})
+}
+
+// ApproveRoot adds the signing key's agreement to a proposal, in its file.
+func (r *Rye) ApproveRoot(ctx context.Context, q RootProposalRequest) (*RootChange, error) {
+	return r.withProposal(ctx, q, rootStep{dryRun: q.DryRun})
+}
+
+// CommitRoot signs a proposal that enough keys agreed to and publishes it.
+func (r *Rye) CommitRoot(ctx context.Context, q RootProposalRequest) (*RootChange, error) {
+	return r.withProposal(ctx, q, rootStep{commit: true, dryRun: q.DryRun})
+}
+
+func (r *Rye) withProposal(ctx context.Context, q RootProposalRequest, step rootStep) (*RootChange, error) {
+	op, err := readProposal(q.File)
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.openRoot(ctx, q.Registry, true)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	step.file = q.File
+	return w.advance(ctx, op, step)
+}
+
+// rootWork is one root that is looked at or changed.
+type rootWork struct {
+	s      *session
+	name   string
+	reg    *registry.Registry
+	root   registry.Root
+	signer trust.Signer // nil until it is needed
+}
+
+func (w *rootWork) close() {
+	w.reg.Close()
+	w.s.Close()
+}
+
+// openRoot opens a registry of the project, brought up to date when fresh.
+func (r *Rye) openRoot(ctx context.Context, name string, fresh bool) (*rootWork, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	w := &rootWork{s: s}
+	if w.name, err = s.project.onlyRegistry(name); err == nil {
+		if fresh && r.o.Offline {
+			err = fault.New(fault.Offline, "root of registry %s: it has to be fetched before it is changed", w.name).Mend("leave out --offline")
+		} else if fresh {
+			w.reg, err = s.sync(ctx, w.name)
+		} else {
+			w.reg, err = s.openRegistry(w.name, nil)
+		}
+	}
+	if err == nil {
+		if w.root, err = w.reg.Root(ctx); err != nil {
+			w.reg.Close()
+		}
+	}
+	if err == nil {
+		err = s.followRoots(w.reg.ID(), w.root)
+	}
+	if err != nil {
+		s.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// onlyRegistry returns the name of the registry that is meant; "" will do where
+// there is one.
+func (c *projectConfig) onlyRegistry(name string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	names := sortedNames(c.Registries)
+	switch len(names) {
+	case 0:
+		return "", fault.New(fault.NotFound, "this project has no registry").Mend("rye registry add <url>")
+	case 1:
+		return names[0], nil
+	}
+	return "", fault.New(fault.Usage, "this project has %d registries: say which", len(names)).Mend("rye registry root show --name %s", names[0])
+}
+
+// followRoots keeps in the trust store which keys hold a root, after its log, which
+// begins at the pinned genesis, was verified to say so.
+func (s *session) followRoots(id objects.Digest, root registry.Root) error {
+	var now []objects.Fingerprint
+	for _, k := range root.Keys {
+		now = append(now, k.Fingerprint())
+	}
+	pinned, ok := s.trust.Registry(id.String())
+	if !ok || sameSet(pinned.Roots, now) {
+		return nil
+	}
+	if err := trust.Update(s.r.trustPath(), func(st *trust.Store) error { return st.SetRoots(id.String(), now...) }); err != nil {
+		return err
+	}
+	return s.reloadTrust()
+}
+
+func sameSet(a, b []objects.Fingerprint) bool {
+	for _, x := range a {
+		if !slices.Contains(b, x) {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+// newKeys returns the root keys after what q asks for.
+func (w *rootWork) newKeys(q RootChangeRequest) ([]trust.PublicKey, error) {
+	keys := slices.Clone(w.root.Keys)
+	for _, text := range q.Remove {
+		i := slices.IndexFunc(keys, func(k trust.PublicKey) bool { return k.String() == text || k.Authorized() == firstTwo(text) })
+		if i < 0 {
+			return nil, fault.New(fault.NotFound, "remove %s: it is not a root key", clipText(text)).Mend("rye registry root show")
+		}
+		keys = slices.Delete(keys, i, i+1)
+	}
+	for _, text := range q.Add {
+		k, err := w.s.r.publicKey(w.s.trust, text)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(keys, k) {
+			return nil, fault.New(fault.Untrusted, "add %s: it is a root key already, and one key is one holder, whatever names it has", k).
+				Mend("rye registry root show")
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
+}
+
+// rootStep is what is to be done with a proposal.
+type rootStep struct {
+	file   string // where it is, or is to be written; "" names one after its position
+	fresh  bool   // it was made just now: commit it at once if that can be
+	commit bool
+	dryRun bool
+}
+
+// advance brings a proposal one step further: approve it, and commit it when that
+// was asked for or nothing more is missing of a fresh one.
+func (w *rootWork) advance(ctx context.Context, op registry.RootOp, step rootStep) (*RootChange, error) {
+	var err error
+	if w.signer, err = w.s.r.signerFor(ctx); err != nil {
+		return nil, err
+	}
+	me := w.signer.Public()
+	if err := w.mayAgree(op, me); err != nil {
+		return nil, err
+	}
+	got, err := w.root.Agreement(op, me)
+	if err != nil {
+		return nil, err
+	}
+	c := w.describe(op, got)
+	commit := step.commit || step.fresh && got.Complete()
+	if commit {
+		if err := w.mayCommit(op, got, me); err != nil {
+			return c, err
+		}
+	}
+	c.Status = statusOf(step, commit)
+	if !commit {
+		if c.File = step.file; c.File == "" {
+			c.File = fmt.Sprintf("registry-root-%d.txt", op.Seq)
+		}
+	}
+	if step.dryRun {
+		return c, nil
+	}
+	if err := w.s.r.ask(ctx, w.question(c, commit)); err != nil {
+		return nil, err
+	}
+	if commit {
+		if err := w.reg.CommitRoot(ctx, by(w.signer), op.Without(me.Fingerprint())); err != nil {
+			return nil, err
+		}
+		return c, w.followed(ctx)
+	}
+	if err := op.Approve(ctx, w.signer); err != nil {
+		return nil, err
+	}
+	return c, writeProposal(c.File, op, step.fresh)
+}
+
+// followed notes the new root keys after a commit.
+func (w *rootWork) followed(ctx context.Context) error {
+	root, err := w.reg.Root(ctx)
+	if err != nil {
+		return err
+	}
+	return w.s.followRoots(w.reg.ID(), root)
+}
+
+func statusOf(step rootStep, commit bool) string {
+	status := "approved"
+	switch {
+	case commit:
+		status = "committed"
+	case step.fresh:
+		status = "proposed"
+	}
+	if step.dryRun {
+		return map[string]string{"committed": "would-commit", "proposed": "would-propose", "approved": "would-approve"}[status]
+	}
+	return status
+}
+
+// mayAgree refuses a key whose agreement means nothing here.
+func (w *rootWork) mayAgree(op registry.RootOp, me trust.PublicKey) error {
+	if slices.Contains(w.root.Keys, me) || op.Kind == registry.OpRoots && slices.Contains(op.Keys, me) {
+		return nil
+	}
+	return fault.New(fault.Untrusted, "root of registry %s: %s is not a root key, and does not become one", w.name, me).
+		Mend("RYE_KEY=<name of a root key>, and the same again")
+}
+
+// mayCommit refuses what the readers of the registry would refuse. One key that
+// approved and signs is one agreement.
+func (w *rootWork) mayCommit(op registry.RootOp, got registry.Agreement, me trust.PublicKey) error {
+	switch {
+	case !slices.Contains(w.root.Keys, me):
+		return fault.New(fault.Untrusted, "root of registry %s: signed by %s, which is not a root key yet", w.name, me).
+			Mend("let one of the present root keys commit it")
+	case got.Have < got.Want:
+		return fault.New(fault.Untrusted, "root of registry %s: %d of %d root keys agreed, %d must, and one key counts once", w.name, got.Have, len(w.root.Keys), got.Want).
+			Mend("rye registry root approve <file>, by another of them")
+	case len(got.Newcomers) > 0:
+		return fault.New(fault.Untrusted, "root of registry %s: %s becomes a root key and has not agreed", w.name, got.Newcomers[0]).
+			Mend("rye registry root approve <file>, by whoever holds it")
+	}
+	return nil
+}
+
+func (w *rootWork) describe(op registry.RootOp, got registry.Agreement) *RootChange {
+	c := &RootChange{Registry: w.name, ID: w.root.ID.String(), Seq: op.Seq, Have: got.Have, Want: got.Want, Complete: got.Complete(),
+		Changes: w.root.Describe(op)}
+	if op.Kind == registry.OpRoots {
+		c.Threshold = op.Threshold
+		for _, k := range op.Keys {
+			c.Keys = append(c.Keys, k.String())
+		}
+	}
+	for _, list := range []struct {
+		from []objects.Fingerprint
+		into *[]string
+	}{{got.Agreed, &c.Agreed}, {got.Waiting, &c.Waiting}, {got.Newcomers, &c.Newcomers}} {
+		for _, fp := range list.from {
+			*list.into = append(*list.into, fp.String())
+		}
+	}
+	return c
+}
+
+func (w *rootWork) question(c *RootChange, commit bool) Question {
+	q := Question{Topic: "root of registry " + w.name, Text: "Agree to this change with the key " + w.signer.Public().String() + "?",
+		Lines: c.Changes, Mend: "the same with --yes, when this is what you want"}
+	if commit {
+		q.Text = "Sign this change with the key " + w.signer.Public().String() + " and publish it?"
+	}
+	return q
+}
+
+// mendThreshold names the way out when fewer keys would be left than must agree.
+func mendThreshold(err error, root registry.Root, keys int) error {
+	if fault.Is(err, fault.Usage) && keys > 0 && keys < root.Threshold {
+		return fault.New(fault.Usage, "%w", err).Mend("--threshold %d, or less", keys)
+	}
+	return err
+}
+
+// readProposal reads a proposal's file, which anybody may have written.
+func readProposal(path string) (registry.RootOp, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return registry.RootOp{}, fault.New(fault.NotFound, "read the proposal: %w", err)
+	}
+	if err != nil {
+		return registry.RootOp{}, fault.New(fault.Failed, "read the proposal: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, registry.MaxProposal+1))
+	if err != nil {
+		return registry.RootOp{}, fault.New(fault.Failed, "read the proposal: %w", err)
+	}
+	if len(raw) > registry.MaxProposal {
+		return registry.RootOp{}, fault.New(fault.Limit, "read %s: more than %d bytes", path, registry.MaxProposal)
+	}
+	op, err := registry.ParseProposal(string(raw))
+	if err != nil {
+		return op, fault.New(fault.CodeOf(err), "read %s: %w", path, err)
+	}
+	return op, nil
+}
+
+// writeProposal writes a fresh proposal to a new file, or a further approval over
+// the file that it was read from.
+func writeProposal(path string, op registry.RootOp, fresh bool) error {
+	if _, err := os.Lstat(path); fresh && err == nil {
+		return fault.New(fault.Conflict, "write the proposal: %s is there already", path).Mend("--out <another file>")
+	}
+	return place.File(path, []byte(op.Message()), 0o644)
+}
+
+func orDefaultInt(n, d int) int {
+	if n == 0 {
+		return d
+	}
+	return n
+}
+
+// firstTwo returns the type and the base64 of a public key line.
+func firstTwo(line string) string {
+	n := 0
+	for i, c := range line {
+		if c == ' ' {
+			if n++; n == 2 {
+				return line[:i]
+			}
+		}
+	}
+	return line
+}
