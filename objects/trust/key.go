@@ -106,8 +106,17 @@ func ParsePublicKey(authorizedLine string) (PublicKey, error) {
 	return parseWire(wire)
 }
 
+// otherAlgorithm refuses a key by its type and says what speaks against that type:
+// whoever holds one wants to know whether waiting helps.
 func otherAlgorithm(kind string) error {
-	return fault.New(fault.Untrusted, "key of type %q: only %s is accepted", clip(kind), keyType).
+	why := "one algorithm, with one length and one spelling, leaves nothing to downgrade to"
+	switch {
+	case strings.Contains(kind, "-cert-"):
+		why = "a certificate says what its authority vouches for, and rye believes keys, each by itself"
+	case strings.HasPrefix(kind, "sk-"), strings.HasPrefix(kind, "webauthn-"):
+		why = "a security key signs a counter and flags of its own around a hash of the message, which the 64 bytes of a signature line cannot hold"
+	}
+	return fault.New(fault.Untrusted, "key of type %q: only plain %s is accepted: %s", clip(kind), keyType, why).
 		Mend("rye key new")
 }
 

@@ -156,10 +156,13 @@ func TestPublicKeyMustBeOnTheCurve(t *testing.T) {
 
 // TestAttack17OtherAlgorithms: what is not plain Ed25519 is refused by name.
 func TestAttack17OtherAlgorithms(t *testing.T) {
-	for _, kind := range []string{"ssh-rsa", "ssh-dss", "ecdsa-sha2-nistp256", "sk-ssh-ed25519@openssh.com",
-		"ssh-ed25519-cert-v01@openssh.com", "webauthn-sk-ecdsa-sha2-nistp256@openssh.com"} {
-		if _, err := ParsePublicKey(kind + " AAAA"); !fault.Is(err, fault.Untrusted) {
-			t.Errorf("ParsePublicKey(%s) = %v, want untrusted", kind, err)
+	for kind, why := range map[string]string{
+		"ssh-rsa": "nothing to downgrade to", "ssh-dss": "nothing to downgrade to", "ecdsa-sha2-nistp256": "nothing to downgrade to",
+		"sk-ssh-ed25519@openssh.com": "a counter and flags", "webauthn-sk-ecdsa-sha2-nistp256@openssh.com": "a counter and flags",
+		"ssh-ed25519-cert-v01@openssh.com": "its authority",
+	} {
+		if _, err := ParsePublicKey(kind + " AAAA"); !fault.Is(err, fault.Untrusted) || !strings.Contains(err.Error(), why) {
+			t.Errorf("ParsePublicKey(%s) = %v, want untrusted and %q", kind, err, why)
 		}
 		wire := appendStr(appendStr(nil, []byte(kind)), make([]byte, 32))
 		if _, err := parseWire(wire); !fault.Is(err, fault.Untrusted) {

@@ -120,9 +120,8 @@ func TestAttack19Fields(t *testing.T) {
 	}
 }
 
-// TestAttack17and23OtherKeys: keys of other types and certificates are refused
-// as what they are.
-func TestAttack17and23OtherKeys(t *testing.T) {
+// TestAttack17OtherKeysSign: keys of other types are refused as what they are.
+func TestAttack17OtherKeysSign(t *testing.T) {
 	k, msg := newKey(t), []byte("message")
 	for _, kind := range []string{"ssh-rsa", "sk-ssh-ed25519@openssh.com", "ecdsa-sha2-nistp256"} {
 		f := goodBlob(t, k, msg)
@@ -131,6 +130,11 @@ func TestAttack17and23OtherKeys(t *testing.T) {
 			t.Errorf("%s: %v, want untrusted", kind, err)
 		}
 	}
+}
+
+// TestAttack23Certificate: a certificate is no key, whoever issued it.
+func TestAttack23Certificate(t *testing.T) {
+	k, msg := newKey(t), []byte("message")
 	signer, err := ssh.NewSignerFromKey(&k.priv)
 	if err != nil {
 		t.Fatal(err)
