@@ -1,6 +1,11 @@
 package objects
 
-import "fmt"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+)
 
 // A Python tool says what it is by assignments of literals at the beginning of a
 // line of its module. They are read here by a scanner that knows strings,
@@ -16,6 +21,7 @@ var pythonNames = map[string]string{
 	"__description__":      "description",
 	"__title__":            "title",
 	"__author__":           "author",
+	"__license__":          "license",
 	"__tags__":             "tags",
 	"__needs__":            "needs",
 	"CONFIG_SCHEMA":        "config_schema",
@@ -23,6 +29,48 @@ var pythonNames = map[string]string{
 	"CONFIG":               "config",
 	"ANCHOR":               "anchor",
 	"VERIFY_DEPS":          "verify_deps",
+}
+
+// extractorNames are read besides in the ancestor's extractors, and nowhere else:
+// in other modules they are the module's own.
+var extractorNames = map[string]string{
+	"EXTENSIONS":        "extensions",
+	"PARSER":            "parser",
+	"SIGNATURE_FORMAT":  "signature_format",
+	"EXTRACTION_RULES":  "extraction_rules",
+	"SEARCH_FIELDS":     "search_fields",
+	"VALIDATION_SCHEMA": "validation_schema",
+}
+
+// extractors is where the extractor items lie; see objects/extract.
+const extractors = "rye/core/extractors/"
+
+// pythonOwn are names in double underscores that mean something to Python.
+var pythonOwn = names("all slots doc file path package spec loader builtins dict debug future annotations main init new del class module qualname bases mro match_args")
+
+// PythonField returns the field that an assignment to name fills in a Python tool,
+// and "" when it fills none: those that rye knows, and any other __name__.
+func PythonField(name string) string {
+	if f := pythonNames[name]; f != "" {
+		return f
+	}
+	return freeName(name)
+}
+
+// freeName returns the field of a __name__ that nobody else claims: neither rye,
+// for what it reads under another spelling, nor Python.
+func freeName(name string) string {
+	if len(name) < 5 || name[:2] != "__" || name[len(name)-2:] != "__" {
+		return ""
+	}
+	f := name[2 : len(name)-2]
+	if f[0] < 'a' || f[0] > 'z' || strings.Trim(f, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		return ""
+	}
+	if pythonOwn[f] || toolFields[f] || commonFields[f] {
+		return ""
+	}
+	return f
 }
 
 // nonLiteral stands for an expression that is not a literal.
@@ -47,16 +95,16 @@ func (p *parser) readPython() (err error) {
 			err = p.bad(p.at(e.off), "python: %s", e.msg)
 		}
 	}()
-	s := &pyScanner{b: p.body, budget: MaxMetaSize}
+	s := &pyScanner{b: p.body, budget: MaxMetaSize, extractor: strings.HasPrefix(string(p.ref.ID), extractors)}
 	for s.i < len(s.b) {
 		at := s.i
-		name, ok := s.assignment()
+		name, field, ok := s.assignment()
 		if !ok {
 			s.skipLine()
 			continue
 		}
-		field, known := pythonNames[name]
-		if !known {
+		if pythonNames[name] == "" && extractorNames[name] == "" {
+			p.freeField(s, field, at)
 			s.skipLine()
 			continue
 		}
@@ -69,18 +117,55 @@ func (p *parser) readPython() (err error) {
 	return nil
 }
 
+// freeField keeps a field that rye does not know, when its value is short and
+// stands in one line. Nothing about it is an error: the module may mean anything.
+func (p *parser) freeField(s *pyScanner, field string, at int) {
+	s.blanks()
+	line := s.b[s.i:min(lineEnd(s.b, s.i), s.i+1024)]
+	if len(line) == 0 || line[len(line)-1] != '\n' && s.i+len(line) < len(s.b) || bytes.ContainsAny(line, "{\\") ||
+		bytes.Contains(line, []byte(`"""`)) || bytes.Contains(line, []byte("'''")) || line[0] == '[' && !bytes.Contains(line, []byte("]")) {
+		return
+	}
+	one := &pyScanner{b: line, budget: len(line)}
+	v, text, err := one.alone()
+	if _, open := v.(nonLiteral); err != nil || open || v == nil {
+		return
+	}
+	if _, twice := p.fields[field]; !twice {
+		p.fields[field], p.places[field] = literalsOnly(v), p.at(at)
+		if text != "" {
+			p.texts[field] = text
+		}
+	}
+}
+
+// alone is assigned for a text of its own, in which a mistake is only an error.
+func (s *pyScanner) alone() (v any, text string, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(pyError)
+			if !ok {
+				panic(r)
+			}
+			err = errors.New(e.msg)
+		}
+	}()
+	v, text = s.assigned()
+	return v, text, nil
+}
+
 // pythonField keeps one assignment. What decides over execution may not be left
 // open by an expression, nor said twice.
 func (p *parser) pythonField(name, field string, v any, text string, at int) error {
 	_, isMap := v.(map[string]any)
-	if name[0] != '_' && !isMap {
+	if name[0] != '_' && !isMap && extractorNames[name] == "" {
 		return nil // an ordinary constant that happens to have the name
 	}
 	if _, twice := p.fields[field]; twice {
 		return p.bad(p.at(at), "python: %s is assigned twice", name)
 	}
 	if _, open := v.(nonLiteral); open {
-		if field == "executor_id" || field == "needs" {
+		if field == "executor_id" || field == "needs" || extractorNames[name] != "" {
 			return p.bad(p.at(at), "python: %s must be a literal", name)
 		}
 		if _, known := p.places[field]; !known {
@@ -119,6 +204,8 @@ type pyScanner struct {
 	i      int
 	budget int // bytes of literals that may still be read
 	nest   int // template fields that are open
+
+	extractor bool // the module is one of the ancestor's extractors
 }
 
 func (s *pyScanner) fail(off int, format string, args ...any) {
@@ -133,27 +220,34 @@ func (s *pyScanner) peek(n int) byte {
 	return 0
 }
 
-// assignment reads "name =" or "name: type =" at the beginning of a line and
-// stops behind the "=". Otherwise it stays anywhere in the line and says no.
-func (s *pyScanner) assignment() (string, bool) {
+// assignment reads "name =" or "name: type =" at the beginning of a line, where the
+// name fills a field, and stops behind the "=". Otherwise it stays anywhere in the
+// line and says no.
+func (s *pyScanner) assignment() (name, field string, ok bool) {
 	start := s.i
 	for isWord(s.peek(0)) {
 		s.i++
 	}
-	if pythonNames[string(s.b[start:s.i])] == "" {
-		return "", false
+	if word := s.b[start:s.i]; len(word) < 4 || word[0] != '_' && (word[0] < 'A' || word[0] > 'Z') {
+		return "", "", false
 	}
-	name := string(s.b[start:s.i])
+	name = string(s.b[start:s.i])
+	if field = PythonField(name); field == "" && s.extractor {
+		field = extractorNames[name]
+	}
+	if field == "" {
+		return "", "", false
+	}
 	s.blanks()
 	if s.peek(0) == ':' {
 		s.i++
 		s.expression("=\n")
 	}
 	if s.peek(0) != '=' || s.peek(1) == '=' {
-		return "", false
+		return "", "", false
 	}
 	s.i++
-	return name, true
+	return name, field, true
 }
 
 func isWord(c byte) bool {

@@ -63,6 +63,12 @@ func (v *validator) need(field, value, example string) {
 	}
 }
 
+// Example returns how the field would be written in the item's file with a value.
+func (it *Item) Example(field, value string) string {
+	v := validator{it: it}
+	return v.example(field, value)
+}
+
 // example writes a field as the item's dialect does.
 func (v *validator) example(field, value string) string {
 	switch v.it.dialect {
