@@ -30,6 +30,7 @@ func (s *session) runSubprocess(ctx context.Context, plan *chain.Plan, params ch
 	if err != nil {
 		return deed{}, err
 	}
+	call.Mark = dir.Mark
 	out, err := primitive.Run(ctx, call, sink(q.Stdout), sink(q.Stderr))
 	if err != nil {
 		return deed{}, err

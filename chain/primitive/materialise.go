@@ -26,6 +26,7 @@ type File struct {
 type RunDir struct {
 	Files string // absolute; where the files are, at the paths they were given
 	Temp  string // absolute; empty, writable: HOME and TMPDIR of the program
+	Mark  Mark   // for the run's Call
 
 	root string
 	lock *os.File // held while the run lives, so that Sweep knows
@@ -39,7 +40,7 @@ func Materialise(dir string, files []File) (*RunDir, error) {
 	if err != nil {
 		return nil, fault.New(fault.Failed, "make a run directory: %w", err)
 	}
-	r := &RunDir{root: root, Files: filepath.Join(root, "files"), Temp: filepath.Join(root, "tmp")}
+	r := &RunDir{root: root, Files: filepath.Join(root, "files"), Temp: filepath.Join(root, "tmp"), Mark: newMark()}
 	if err := r.fill(files); err != nil {
 		r.Remove()
 		return nil, err
@@ -72,6 +73,9 @@ const (
 
 func (r *RunDir) fill(files []File) (err error) {
 	if r.lock, err = lockFile(filepath.Join(r.root, lockName)); err != nil {
+		return fault.New(fault.Failed, "lock run directory: %w", err)
+	}
+	if _, err := r.lock.WriteString(r.Mark.String() + "\n"); err != nil {
 		return fault.New(fault.Failed, "lock run directory: %w", err)
 	}
 	for _, d := range []string{r.Files, r.Temp} {
@@ -172,12 +176,13 @@ func removeAll(root string) error {
 }
 
 // Sweep deletes the run directories below dir whose process is gone, and returns
-// how many. It never touches one whose run lives, in whatever process. A missing
+// how many. What is left of such a run's own processes is killed first. It never touches one whose run lives, in whatever process. A missing
 // dir is empty.
 func Sweep(dir string) (int, error) {
 	left, err := Leftovers(dir)
 	n := 0
 	for _, path := range left {
+		endMarked(leftMark(path), time.Second)
 		if removeAll(path) == nil {
 			n++
 		}

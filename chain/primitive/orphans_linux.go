@@ -34,20 +34,31 @@ func AdoptOrphans() error {
 // started, so that a sweep never takes a newborn for an orphan.
 var runs struct {
 	sync.Mutex
-	leaders map[int]bool
+	leaders map[int]Mark
 }
 
 func enter(pid int) {
 	if runs.leaders == nil {
-		runs.leaders = map[int]bool{}
+		runs.leaders = map[int]Mark{}
 	}
-	runs.leaders[pid] = true
+	runs.leaders[pid] = 0
+}
+
+func remember(pid int, m Mark) {
+	runs.Lock()
+	defer runs.Unlock()
+	runs.leaders[pid] = m
 }
 
 // leave ends the run of a leader that has ended but was not reaped yet: it kills
-// what the leader left behind. With several runs at once, an orphan that started
-// its own session cannot be told apart; it is then killed with the last of them.
-func leave(pid int) {
+// what the leader left behind. In a program that adopts orphans these are among
+// its own children, which is quicker to look through than all processes are.
+// Without marks, an orphan that started its own session cannot be told apart from
+// those of other runs; it is then killed with the last of them.
+func leave(pid int, m Mark) {
+	if !adopting.Load() {
+		endMarked(m, time.Second)
+	}
 	runs.Lock()
 	defer runs.Unlock()
 	delete(runs.leaders, pid)
@@ -56,7 +67,7 @@ func leave(pid int) {
 	}
 	// Killing a parent makes its children ours, so look again until nothing is new.
 	for deadline := time.Now().Add(time.Second); time.Now().Before(deadline); {
-		killed := killOrphans(pid)
+		killed := killOrphans(pid, m)
 		if len(killed) == 0 {
 			return
 		}
@@ -64,19 +75,34 @@ func leave(pid int) {
 	}
 }
 
-func killOrphans(leader int) (killed []int) {
+func killOrphans(leader int, m Mark) (killed []int) {
 	for _, child := range children() {
-		if child == leader || runs.leaders[child] {
+		if _, leads := runs.leaders[child]; leads || child == leader {
 			continue
 		}
-		session, ours := descent(child)
-		if !ours || session != leader && len(runs.leaders) > 0 {
+		if !orphanOf(child, leader, m) {
 			continue
 		}
 		unix.Kill(child, unix.SIGKILL)
 		killed = append(killed, child)
 	}
 	return killed
+}
+
+// orphanOf decides whether a child was left behind by the run that ends.
+func orphanOf(child, leader int, m Mark) bool {
+	if own := markOf(child); own != 0 {
+		for _, other := range runs.leaders {
+			if own == other {
+				return false
+			}
+		}
+		if own == m {
+			return true
+		}
+	}
+	session, ours := descent(child)
+	return ours && (session == leader || len(runs.leaders) == 0)
 }
 
 // reapOrphans collects killed processes. One that hangs in the kernel is left to

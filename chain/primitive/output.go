@@ -1,8 +1,11 @@
 package primitive
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
 )
 
 // bounded keeps the beginning and the end of a stream: the beginning says what
@@ -52,9 +55,16 @@ func (b *bounded) Bytes() []byte {
 	return append(out, b.tail[:b.next]...)
 }
 
-// drain copies r to b, and to live as long as live takes it, until r ends.
-func drain(r io.Reader, b *bounded, live io.Writer) {
+// lastWords is how long a pipe may be silent after the end of the run.
+const lastWords = 250 * time.Millisecond
+
+// drain copies r to b, and to live as long as live takes it, until r ends or its
+// deadline has passed. An expired deadline hides what is in the pipe already, and
+// on a busy machine it can expire before this goroutine has had its turn: so there
+// is a second one.
+func drain(r *os.File, b *bounded, live io.Writer) {
 	buf := make([]byte, 32<<10)
+	again := true
 	for {
 		n, err := r.Read(buf)
 		b.Write(buf[:n])
@@ -62,6 +72,10 @@ func drain(r io.Reader, b *bounded, live io.Writer) {
 			if _, werr := live.Write(buf[:n]); werr != nil {
 				live = nil
 			}
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) && again {
+			again = false
+			err = r.SetReadDeadline(time.Now().Add(lastWords))
 		}
 		if err != nil {
 			return

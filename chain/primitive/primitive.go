@@ -56,6 +56,10 @@ type Call struct {
 	Grace     time.Duration // between SIGTERM and SIGKILL; 0 is DefaultGrace
 	MaxOutput int           // bytes kept of each stream; 0 is DefaultMaxOutput
 
+	// Mark is what the processes of the run are known by; 0 is a fresh one. A
+	// caller with a RunDir gives the directory's, so that Sweep knows it too.
+	Mark Mark
+
 	Sandbox Sandbox
 }
 

@@ -103,6 +103,9 @@ func check(c *Call) error {
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout
 	}
+	if c.Mark == 0 {
+		c.Mark = newMark()
+	}
 	if c.Grace == 0 {
 		c.Grace = DefaultGrace
 	}
@@ -230,7 +233,7 @@ func (p *pipes) finish() {
 	if p.in != nil {
 		p.in.Close()
 	}
-	late := time.Now().Add(500 * time.Millisecond)
+	late := time.Now().Add(lastWords)
 	p.outR.SetReadDeadline(late)
 	p.errR.SetReadDeadline(late)
 	p.readers.Wait()

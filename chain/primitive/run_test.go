@@ -204,6 +204,13 @@ type writerFunc func([]byte) (int, error)
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 func TestMain(m *testing.M) {
+	if exit, mine := Inside(os.Args[1:]); mine {
+		os.Exit(exit)
+	}
+	if os.Getenv("RYE_TEST_HOST") != "" {
+		host()
+		return
+	}
 	if os.Getenv("RYE_TEST_ACT") != "" {
 		act()
 		return

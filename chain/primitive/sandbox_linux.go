@@ -39,6 +39,7 @@ type box struct {
 	filter  []unix.SockFilter
 	limits  []limit
 	trace   bool
+	mark    Mark
 	unbound []string
 }
 
@@ -58,14 +59,13 @@ var best = sync.OnceValue(func() Tier {
 // prepare does everything that needs rights which the thread will give up.
 func prepare(c *Call) (*box, error) {
 	s := &c.Sandbox
-	b := &box{tier: s.Tier}
+	b := &box{tier: s.Tier, mark: c.Mark, trace: tracing()}
 	if s.Tier > best() {
 		return nil, fault.New(fault.Denied, "run %s: %s is demanded and this kernel gives %s (Landlock version %d)", c.Argv[0], s.Tier, best(), landlockABI()).
 			Mend("rye doctor")
 	}
 	if s.Tier >= S1 {
 		b.limits = rlimits(&s.Limits)
-		b.trace = len(b.limits) > 0 && tracing()
 	}
 	b.unbound = unbound(c, b)
 	if s.Tier < S2 {
@@ -285,9 +285,6 @@ func unbound(c *Call, b *box) []string {
 	}
 	if s.Tier >= S2 {
 		out = append(out, unboundRules(s, landlockABI())...)
-	}
-	if !adopting.Load() {
-		out = append(out, "a process that starts its own session outlives the run: this program does not adopt orphans")
 	}
 	return out
 }

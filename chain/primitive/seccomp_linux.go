@@ -109,7 +109,14 @@ func filter(s *Sandbox) []unix.SockFilter {
 	// back to clone when it does not exist.
 	p = append(p, on(unix.SYS_CLONE3, ret(retNoSys))...)
 	p = append(p, on(unix.SYS_UNSHARE, low(0), anyBit(namespaceFlags|newTime, 0, 1), ret(retEPERM), ret(retAllow))...)
-	p = append(p, on(unix.SYS_PRLIMIT64, append([]unix.SockFilter{low(0)}, oneOf(retAllow, retEPERM, 0)...)...)...)
+	// Nobody else's limits, and of its own not the one that carries the mark.
+	p = append(p, on(unix.SYS_PRLIMIT64,
+		low(0), equal(0, 1, 0), ret(retEPERM),
+		low(1), equal(unix.RLIMIT_RTTIME, 1, 0), ret(retAllow),
+		low(2), equal(0, 1, 0), ret(retEPERM), // reading is allowed: no new value
+		high(2), equal(0, 1, 0), ret(retEPERM),
+		ret(retAllow))...)
+	p = append(p, on(unix.SYS_SETRLIMIT, low(0), equal(unix.RLIMIT_RTTIME, 0, 1), ret(retEPERM), ret(retAllow))...)
 	p = append(p, on(unix.SYS_PERSONALITY, append([]unix.SockFilter{low(0)}, oneOf(retAllow, retEPERM, 0, 8, 0xffffffff)...)...)...)
 	// Both type into somebody else's terminal.
 	p = append(p, on(unix.SYS_IOCTL, append([]unix.SockFilter{low(1)}, oneOf(retEPERM, retAllow, unix.TIOCSTI, unix.TIOCLINUX)...)...)...)

@@ -20,6 +20,8 @@ type linuxProcess struct {
 	p    *os.Process
 	done chan struct{} // closed when the program has ended
 	free chan struct{} // closed when its parent thread may go
+	mark Mark          // of its descendants; 0 when they carry none
+	over func()        // ends the guard's care for the run
 }
 
 // start starts the program from a thread of its own, which is confined first and
@@ -51,6 +53,8 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 	}
 	limited <- box.limit(lp.p.Pid)
 	err = <-released
+	lp.mark = box.mark
+	lp.over = guardRun(lp.mark)
 	// Not before: a wait for the end of a traced child returns at its stops too.
 	go lp.watch()
 	if err != nil {
@@ -134,6 +138,16 @@ func (b *box) limit(pid int) error {
 	if b.trace && !stopped(pid) {
 		return nil // killed meanwhile; there is nothing to limit
 	}
+	if !stamp(pid, b.mark) {
+		b.mark = 0
+	}
+	if b.mark == 0 && !adopting.Load() {
+		b.unbound = append(b.unbound, "a process that starts its own session outlives the run: it cannot be marked here, and this program does not adopt orphans")
+	}
+	if b.mark == 0 || reenter() == "" {
+		b.unbound = append(b.unbound, "what the program starts outlives a rye that is killed")
+	}
+	remember(pid, b.mark)
 	for _, l := range b.limits {
 		var old unix.Rlimit
 		lim := unix.Rlimit{Cur: l.max, Max: l.max}
@@ -197,7 +211,8 @@ func (lp *linuxProcess) signal(hard bool) {
 
 func (lp *linuxProcess) sweep() {
 	unix.Kill(-lp.p.Pid, unix.SIGKILL)
-	leave(lp.p.Pid)
+	leave(lp.p.Pid, lp.mark)
+	lp.over()
 }
 
 func (lp *linuxProcess) reap() (int, string, error) {

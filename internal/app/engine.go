@@ -19,6 +19,9 @@ type Face func(context.Context, *App) error
 // [--offline]. The front composes these arguments; people type only --build-id.
 // It returns the exit status.
 func EngineMain(argv []string, faces map[string]Face) int {
+	if exit, mine := Inside(argv); mine {
+		return exit
+	}
 	if len(argv) == 2 && argv[1] == "--build-id" {
 		fmt.Println(ThisBuild().ID)
 		return 0

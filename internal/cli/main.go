@@ -21,6 +21,9 @@ import (
 // Main runs the command line argv (with the program's name first) in this
 // process and returns the exit status.
 func Main(argv []string) int {
+	if exit, mine := app.Inside(argv); mine {
+		return exit
+	}
 	ctx, stop := app.Context()
 	defer stop()
 	return run(ctx, argv[1:], app.NewScreen(os.Stdin, os.Stdout, os.Stderr))

@@ -1,0 +1,80 @@
+package primitive
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stamp gives a process its mark. It reports false where that is not possible:
+// inside of another run, whose mark cannot be raised, or where the kernel does
+// not know the limit.
+func stamp(pid int, m Mark) bool {
+	var old unix.Rlimit
+	if m == 0 || unix.Prlimit(pid, unix.RLIMIT_RTTIME, nil, &old) != nil || old.Max != unix.RLIM_INFINITY {
+		return false
+	}
+	return unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(m), Max: uint64(m)}, nil) == nil
+}
+
+// markOf returns the mark of a process, 0 when it has none or is gone.
+func markOf(pid int) Mark {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
+	if err != nil {
+		return 0
+	}
+	// "Max realtime timeout      <soft>   <hard>   us", proc_pid_limits(5)
+	_, rest, ok := bytes.Cut(text, []byte("Max realtime timeout"))
+	if !ok {
+		return 0
+	}
+	line, _, _ := bytes.Cut(rest, []byte("\n"))
+	if f := bytes.Fields(line); len(f) >= 2 {
+		return parseMark(string(f[1]))
+	}
+	return 0
+}
+
+// marked lists the living processes of a run, without this one.
+func marked(m Mark) (pids []int) {
+	if m == 0 {
+		return nil
+	}
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err == nil && pid != os.Getpid() && markOf(pid) == m && !dead(pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// dead reports whether a process has ended and only waits to be collected.
+func dead(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	i := bytes.LastIndexByte(stat, ')')
+	return err != nil || i < 0 || bytes.HasPrefix(stat[i+1:], []byte(" Z")) || bytes.HasPrefix(stat[i+1:], []byte(" X"))
+}
+
+// endMarked kills what is left of a run, until a look at all processes finds
+// nothing or the time is up: one that hangs in the kernel cannot be waited for.
+func endMarked(m Mark, patience time.Duration) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		pids := marked(m)
+		for _, pid := range pids {
+			unix.Kill(pid, unix.SIGKILL)
+		}
+		if len(pids) == 0 || time.Now().After(deadline) {
+			return
+		}
+	}
+}
