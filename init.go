@@ -19,7 +19,7 @@ import (
 // line ending is rewritten under a signature.
 const (
 	gitignore     = "/.rye/\n/threads/\n"
-	gitattributes = "* -text\n/allowed_signers merge=union\n"
+	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept.

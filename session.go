@@ -83,7 +83,7 @@ func (r *Rye) open() (*session, error) {
 // openProject is open for verbs that make no sense outside a project.
 func (r *Rye) openProject() (*session, error) {
 	if r.o.Project == "" {
-		return nil, fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
+		return nil, noProject()
 	}
 	return r.open()
 }
@@ -121,11 +121,18 @@ func readLock(path string) (*chain.Lock, objects.Digest, error) {
 	if err != nil {
 		return nil, objects.Digest{}, err
 	}
+	if chain.Conflicted(raw) {
+		return nil, objects.Digest{}, fault.New(fault.Malformed, "read %s: it holds a merge that nobody finished", path).Mend("rye lock merge")
+	}
 	l, err := chain.ParseLock(raw)
 	if err != nil {
 		return nil, objects.Digest{}, fault.New(fault.CodeOf(err), "read %s: %w", path, err)
 	}
 	return l, objects.DigestOf(raw), nil
+}
+
+func noProject() error {
+	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
 }
 
 // ask puts a question to the person. Without anybody to answer, the answer is no,

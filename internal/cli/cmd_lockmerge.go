@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+func lockMergeCommand() *spec {
+	var q rye.LockMergeRequest
+	return &spec{
+		name: "merge", args: "[<base> <ours> <theirs>]",
+		short: "Merge the locks of two people",
+		long: `Merges a lock that git left in conflict, entry by entry: what one side changed
+is as that side has it; where both did, the later log position, the later
+version of a registry's item and the pin that fits the file that is here are
+taken. With three files it is a merge driver, and git need not ask:
+
+    git config merge.rye-lock.driver 'rye lock merge %O %A %B'`,
+		examples: "rye lock merge\nrye lock merge --prefer theirs\nrye lock merge base.lock ours.lock theirs.lock --dry-run",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Drift, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "prefer", Destination: &q.Prefer, Usage: "`side`, ours or theirs, for what no rule decides"},
+			dryRun(&q.DryRun),
+		},
+		max: 3,
+		run: func(t *task) error {
+			if err := lockSides(t, &q); err != nil {
+				return err
+			}
+			rep, err := call(t, func(r *rye.Rye) (*rye.LockMergeReport, error) { return r.MergeLock(t.ctx, q) })
+			if rep == nil {
+				return err
+			}
+			perr := t.out.show(rep, func() {
+				if err == nil {
+					t.out.printf("%s: %d items\n", rep.Path, rep.Items)
+				}
+				for _, c := range rep.Conflicts {
+					t.out.printf("%s  %s\n", bad("conflict"), c)
+				}
+			})
+			return errors.Join(err, perr)
+		},
+	}
+}
+
+// lockSides reads the three locks: the files that git hands to a merge driver, or
+// what git keeps in its index while a merge is unfinished.
+func lockSides(t *task, q *rye.LockMergeRequest) error {
+	sides := []*[]byte{&q.Base, &q.Ours, &q.Theirs}
+	switch len(t.args) {
+	case 3:
+		for i, p := range t.args {
+			st, err := os.Stat(p)
+			if err == nil && st.Size() > app.MaxMerged {
+				err = fault.New(fault.Limit, "read %s: larger than %d bytes", p, int64(app.MaxMerged))
+			}
+			if err == nil {
+				*sides[i], err = os.ReadFile(p)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		q.Path, _ = filepath.Abs(t.args[1])
+		return nil
+	case 0:
+	default:
+		return fault.New(fault.Usage, "lock merge: %d files, want three or none", len(t.args)).Mend("rye lock merge <base> <ours> <theirs>")
+	}
+	a, err := t.env()
+	if err != nil {
+		return err
+	}
+	texts, err := a.Unmerged(t.ctx, rye.LockFile)
+	for i := range texts {
+		*sides[i] = texts[i]
+	}
+	return err
+}
