@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,11 +81,17 @@ func parseProject(raw []byte) (*projectConfig, error) {
 		return nil, err
 	}
 	for name, r := range c.Registries {
-		if _, err := objects.ParseDigest(r.ID); err != nil {
-			return nil, fault.New(fault.Malformed, "registry %s: %w", name, err)
+		if err := r.check(); err != nil {
+			return nil, fault.New(fault.Malformed, "registry %q: %w", name, err)
+		}
+		if id, err := objects.ParseID(name); err != nil || id.Namespace() != name {
+			return nil, fault.New(fault.Malformed, "registry %q: want a name of lower-case letters, digits, _ and -", name)
 		}
 	}
 	for scope, name := range c.Scopes {
+		if err := checkNamespace(scope); err != nil && scope != "*" {
+			return nil, fault.New(fault.Malformed, "scope %q: want a namespace or *", scope)
+		}
 		if _, ok := c.Registries[name]; !ok {
 			return nil, fault.New(fault.Malformed, "scope %s names registry %q, which is not listed", scope, name)
 		}
@@ -98,6 +105,21 @@ func parseProject(raw []byte) (*projectConfig, error) {
 		}
 	}
 	return &c, nil
+}
+
+func (r registryConfig) check() error {
+	if r.URL == "" {
+		return errors.New("no url")
+	}
+	if _, err := objects.ParseDigest(r.ID); err != nil {
+		return err
+	}
+	for _, root := range r.Roots {
+		if _, err := objects.ParseFingerprint(root); err != nil {
+			return fmt.Errorf("root %q: %w", root, err)
+		}
+	}
+	return nil
 }
 
 func checkNamespace(ns string) error {
