@@ -12,10 +12,12 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 )
 
@@ -44,6 +46,11 @@ type Options struct {
 	Git   string   // git, for its credential helpers; "" for none
 	Env   []string // for the ssh and git programs, cleaned before use
 	Proxy func(*http.Request) (*url.URL, error)
+
+	// Helper starts a program that hands the arguments which follow to ServeHelper, for
+	// instance this one: what outsiders send that may be large is read there, with
+	// little memory and time. nil reads it here.
+	Helper []string
 
 	Version string // of the program; recorded, never trusted
 
@@ -76,6 +83,10 @@ var Terminal = Caller{Name: "terminal", Caps: []string{"rye.*"}}
 
 // Client is an MCP client: search, load and execute, and sign under approval.
 var Client = Caller{Name: "mcp", Caps: []string{"rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*"}}
+
+// ServeHelper does the work of Options.Helper in this process, from standard input to
+// standard output, and returns the exit status.
+func ServeHelper(args []string) int { return store.ServeImport(args, os.Stdin, os.Stdout) }
 
 // Code returns the error's code from docs/cli.md ("integrity", "untrusted", ...).
 func Code(err error) string { return string(fault.CodeOf(err)) }

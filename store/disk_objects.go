@@ -308,6 +308,10 @@ func (d *diskObjects) hasLoose(id OID) bool {
 	return err == nil
 }
 
+// hasNow is has for who asks about many ids that an outsider chose: it looks once,
+// at the packs that are known.
+func (d *diskObjects) hasNow(id OID) bool { return d.hasLoose(id) || d.inAnyPack(id) }
+
 func (d *diskObjects) inAnyPack(id OID) bool {
 	packs, err := d.list()
 	if err != nil {

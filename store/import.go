@@ -1,11 +1,7 @@
 package store
 
 import (
-	"bytes"
-	"compress/zlib"
 	"context"
-	"hash"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,9 +15,21 @@ type Limits struct {
 	Objects int   // in the pack, and thin bases added to it
 	Bytes   int64 // of the pack stream
 	Object  int64 // bytes of one object, inflated
-	Total   int64 // bytes of all objects and deltas, inflated
+	Total   int64 // bytes of all objects and deltas, inflated; see below
 	Depth   int   // deltas below each other
 }
+
+// Bounds that no Limits widen. They make the work that a pack costs follow what
+// was sent of it, and the memory independent of that: a sender who wants to be a
+// burden has to send a lot.
+const (
+	freeInflated = 128 << 20 // bytes that any pack may inflate to, ...
+	maxRatio     = 64        // ... and bytes more for each one received
+	maxDeltified = 16 << 20  // bytes of an object that is a delta or the base of one: it is held in memory
+	maxNewTree   = 8 << 20   // bytes of a tree: some 200,000 entries
+	maxRebuild   = 64        // bytes made on the way to an object that is a delta, for each of its own, ...
+	smallObject  = 64 << 10  // ... or of this many, when it is smaller: the cache of bases holds such chains
+)
 
 // DefaultLimits fits a clone of a large registry. 4095 is the longest chain of
 // deltas that git makes (pack.depth).
@@ -55,24 +63,45 @@ func (l Limits) orDefault() Limits {
 // fault.Limit or fault.Integrity, or those of reading pack; on error nothing is
 // left behind.
 func (r *Repo) Import(ctx context.Context, pack io.Reader, lim Limits) (*Quarantine, error) {
+	dir, err := r.newQuarantineDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	im, err := r.importInto(ctx, dir, pack, lim)
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, rewrap(err, "import pack")
+	}
+	q := newQuarantine(r, dir, im.out.path, im.sum, im.names())
+	q.outside, q.linked = im.links.rest(q.in)
+	return q, nil
+}
+
+// newQuarantineDir makes a directory that dies with this process's nest.
+func (r *Repo) newQuarantineDir(ctx context.Context) (string, error) {
+	nest, err := r.ownNest(ctx)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(nest, "q-"+randomName())
+	if err := os.Mkdir(dir, permDir); err != nil {
+		return "", fault.New(fault.Failed, "make a quarantine: %w", err)
+	}
+	return dir, nil
+}
+
+// importInto reads a pack into dir, which is the caller's to remove.
+func (r *Repo) importInto(ctx context.Context, dir string, pack io.Reader, lim Limits) (*importer, error) {
 	im := &importer{ctx: ctx, r: r, lim: lim.orDefault(), ids: map[OID]bool{}}
-	in := &packStream{src: pack, left: im.lim.Bytes, sum: r.format.new()}
-	n, err := in.head()
+	im.in = &packStream{src: pack, left: im.lim.Bytes, sum: r.format.new()}
+	n, err := im.in.head()
 	if err == nil && int64(n) > int64(im.lim.Objects) {
 		err = fault.New(fault.Limit, "%d objects, at most %d are accepted", n, im.lim.Objects)
 	}
 	if err != nil {
-		return nil, rewrap(err, "import pack")
-	}
-	nest, err := r.ownNest(ctx)
-	if err != nil {
 		return nil, err
 	}
-	q, err := im.run(in, nest, int(n))
-	if err != nil {
-		return nil, rewrap(err, "import pack")
-	}
-	return q, nil
+	return im, im.run(dir, int(n))
 }
 
 // importer holds one import.
@@ -80,11 +109,13 @@ type importer struct {
 	ctx     context.Context
 	r       *Repo
 	lim     Limits
+	in      *packStream
 	entries []imported
 	ids     map[OID]bool
 	total   int64 // bytes inflated so far
 	out     *packFile
 	links   linkSet
+	sum     []byte // of the pack as it lies in quarantine
 }
 
 // imported is one entry of the pack.
@@ -96,32 +127,23 @@ type imported struct {
 	kind Type
 }
 
-func (im *importer) run(in *packStream, nest string, n int) (_ *Quarantine, err error) {
-	dir := filepath.Join(nest, "q-"+randomName())
-	if err := os.Mkdir(dir, permDir); err != nil {
-		return nil, fault.New(fault.Failed, "make a quarantine: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			os.RemoveAll(dir)
-		}
-	}()
+func (im *importer) run(dir string, n int) (err error) {
 	if im.out, err = newPackFile(dir, im.r.format); err != nil {
-		return nil, err
+		return err
 	}
 	defer im.out.file.Close()
-	in.out = im.out.w
-	if err := im.readAll(in, n); err != nil {
-		return nil, err
+	im.in.out = im.out.w
+	if err := im.readAll(im.in, n); err != nil {
+		return err
 	}
 	if err := im.out.w.Flush(); err != nil {
-		return nil, fault.New(fault.Failed, "write a quarantine: %w", err)
+		return fault.New(fault.Failed, "write a quarantine: %w", err)
 	}
-	im.out.off = in.at
+	im.out.off = im.in.at
 	if err := im.resolve(); err != nil {
-		return nil, err
+		return err
 	}
-	return im.seal(dir)
+	return im.seal()
 }
 
 // readAll reads the entries of the stream and its trailer. Whole objects are
@@ -148,7 +170,7 @@ func (im *importer) readEntry(in *packStream, z *streamInflater) error {
 	if e.t == packOfsDelta && im.at(e.base) < 0 {
 		return fault.New(fault.Malformed, "entry at %d: its base at %d is no entry", e.off, e.base)
 	}
-	if err := im.count(e.size); err != nil {
+	if err := im.count(e.size, mostOf(e.t)); err != nil {
 		return fault.New(fault.CodeOf(err), "entry at %d: %w", e.off, err)
 	}
 	if err := im.readData(&e, z); err != nil {
@@ -162,14 +184,28 @@ func (im *importer) readEntry(in *packStream, z *streamInflater) error {
 }
 
 // count adds n bytes to what is inflated, before they are.
-func (im *importer) count(n int64) error {
-	if n > im.lim.Object {
-		return fault.New(fault.Limit, "object of %d bytes, at most %d are accepted", n, im.lim.Object)
+func (im *importer) count(n, most int64) error {
+	if most = min(most, im.lim.Object); n > most {
+		return fault.New(fault.Limit, "object of %d bytes, at most %d are accepted", n, most)
 	}
-	if im.total += n; im.total > im.lim.Total {
-		return fault.New(fault.Limit, "more than %d bytes in all", im.lim.Total)
+	received := im.lim.Bytes - im.in.left
+	if im.total += n; im.total > min(im.lim.Total, freeInflated+maxRatio*received) {
+		return fault.New(fault.Limit, "it would unpack to more than %d bytes, after %d received", im.total-n, received)
 	}
 	return nil
+}
+
+// mostOf returns how large an object, or a delta, may be.
+func mostOf(t Type) int64 {
+	switch t {
+	case TypeBlob:
+		return DefaultLimit
+	case TypeTree:
+		return maxNewTree
+	case TypeCommit, TypeTag:
+		return MaxCommitSize
+	}
+	return maxDeltified
 }
 
 // readData inflates one entry: blobs through the hash only, other objects into
@@ -179,12 +215,15 @@ func (im *importer) readData(e *imported, z *streamInflater) error {
 	case packOfsDelta, packRefDelta:
 		return z.copy(io.Discard, e.size)
 	case TypeBlob:
-		h := im.r.format.new()
-		h.Write(appendHeader(nil, TypeBlob, e.size))
+		h := newNamer(im.r.format, TypeBlob, e.size)
 		if err := z.copy(h, e.size); err != nil {
 			return err
 		}
-		e.kind, e.id = TypeBlob, oidOf(h.Sum(nil))
+		var err error
+		if e.id, err = h.name(); err != nil {
+			return err
+		}
+		e.kind = TypeBlob
 		return im.once(e.id)
 	}
 	data, err := z.bytes(e.size)
@@ -195,8 +234,16 @@ func (im *importer) readData(e *imported, z *streamInflater) error {
 }
 
 // identify checks an object's own form and names it.
-func (im *importer) identify(e *imported, t Type, data []byte) error {
-	e.kind, e.id = t, im.r.format.Hash(t, data)
+func (im *importer) identify(e *imported, t Type, data []byte) (err error) {
+	h := newNamer(im.r.format, t, int64(len(data)))
+	h.Write(data)
+	if e.id, err = h.name(); err != nil {
+		return err
+	}
+	e.kind = t
+	if most := mostOf(t); int64(len(data)) > most {
+		return fault.New(fault.Limit, "%s %s: %d bytes, at most %d are accepted", t, e.id, len(data), most)
+	}
 	links, err := linksOf(im.r.format, t, data)
 	if err != nil {
 		return fault.New(fault.CodeOf(err), "object %s: %w", e.id, err)
@@ -253,8 +300,8 @@ type linkSet struct {
 	many bool // too many to remember; the walk of Connected will tell
 }
 
-// maxLinks bounds what a pack from outside makes us remember: about 100 MB.
-const maxLinks = 1 << 20
+// maxLinks bounds what a pack from outside makes us remember: about 20 MB.
+const maxLinks = 1 << 18
 
 func (l *linkSet) add(came map[OID]bool, ids []OID) {
 	for _, id := range ids {
@@ -291,201 +338,19 @@ func (im *importer) at(off int64) int {
 }
 
 // seal writes the index, and a new head and trailer where bases were added.
-func (im *importer) seal(dir string) (*Quarantine, error) {
+func (im *importer) seal() (err error) {
 	for _, e := range im.entries {
 		im.out.list = append(im.out.list, packed{e.id, e.crc, e.off})
 	}
-	sum, err := im.out.finish()
-	if err != nil {
-		return nil, err
-	}
-	q := newQuarantine(im.r, dir, im.out, sum)
-	q.outside, q.linked = im.links.rest(q.in)
-	return q, nil
+	im.sum, err = im.out.finish()
+	return err
 }
 
-// packStream reads a pack from outside, copies it to a file, and checksums it. It
-// never reads past what it needs from src without having asked for it.
-type packStream struct {
-	src  io.Reader
-	buf  [32 << 10]byte
-	r, w int   // buf[r:w] was read from src and not yet used
-	mark int   // buf[mark:r] was used and not yet copied
-	at   int64 // bytes of the pack before buf[mark]
-	left int64 // bytes that may still be read from src
-	sum  hash.Hash
-	crc  uint32
-	out  io.Writer // nil while only the head is read
-	err  error     // of src, of out, or the limit
-}
-
-func (s *packStream) fill() error {
-	if s.err != nil {
-		return s.err
+// names returns the ids of everything in the pack.
+func (im *importer) names() []OID {
+	ids := make([]OID, 0, len(im.ids))
+	for id := range im.ids {
+		ids = append(ids, id)
 	}
-	if s.err = s.flush(); s.err != nil {
-		return s.err
-	}
-	s.r, s.w, s.mark = 0, 0, 0
-	if s.left <= 0 {
-		s.err = fault.New(fault.Limit, "pack larger than accepted")
-		return s.err
-	}
-	for range 100 {
-		n, err := s.src.Read(s.buf[:min(int64(len(s.buf)), s.left)])
-		if n > 0 {
-			s.w, s.left = n, s.left-int64(n)
-			return nil
-		}
-		if err != nil {
-			s.err = err
-			return err
-		}
-	}
-	s.err = io.ErrNoProgress
-	return s.err
-}
-
-// flush hands on what was used.
-func (s *packStream) flush() error {
-	b := s.buf[s.mark:s.r]
-	s.at += int64(len(b))
-	s.mark = s.r
-	s.sum.Write(b)
-	s.crc = crc32.Update(s.crc, crc32.IEEETable, b)
-	if s.out == nil {
-		return nil
-	}
-	if _, err := s.out.Write(b); err != nil {
-		return fault.New(fault.Failed, "write a quarantine: %w", err)
-	}
-	return nil
-}
-
-func (s *packStream) ReadByte() (byte, error) {
-	if s.r == s.w {
-		if err := s.fill(); err != nil {
-			return 0, err
-		}
-	}
-	c := s.buf[s.r]
-	s.r++
-	return c, nil
-}
-
-func (s *packStream) Read(b []byte) (int, error) {
-	if s.r == s.w {
-		if err := s.fill(); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(b, s.buf[s.r:s.w])
-	s.r += n
-	return n, nil
-}
-
-// head reads the first 12 bytes and returns the number of objects they claim. The
-// file gets a head of its own, so these bytes are not copied.
-func (s *packStream) head() (uint32, error) {
-	var b [packHead]byte
-	if _, err := io.ReadFull(s, b[:]); err != nil {
-		return 0, s.because(fault.New(fault.Malformed, "cut off in its head"))
-	}
-	n, err := parsePackHead(b[:])
-	if err != nil {
-		return 0, err
-	}
-	return n, s.flush()
-}
-
-// begin starts an entry and returns where it is in the pack.
-func (s *packStream) begin() int64 {
-	if err := s.flush(); err != nil && s.err == nil {
-		s.err = err
-	}
-	s.crc = 0
-	return s.at
-}
-
-// end ends an entry and returns its CRC.
-func (s *packStream) end() (uint32, error) {
-	err := s.flush()
-	return s.crc, err
-}
-
-// because returns the error of the source or the file where there is one, for
-// that is why err happened; a source that merely ended leaves err.
-func (s *packStream) because(err error) error {
-	switch {
-	case s.err == nil:
-		return err
-	case s.err == io.EOF, s.err == io.ErrUnexpectedEOF:
-		return fault.New(fault.Malformed, "cut off: %w", err)
-	}
-	return s.err
-}
-
-// trailer compares the checksum at the end of the stream.
-func (s *packStream) trailer(size int) error {
-	if err := s.flush(); err != nil {
-		return err
-	}
-	want := s.sum.Sum(nil)
-	at, out := s.at, s.out
-	s.out = nil
-	got := make([]byte, size)
-	if _, err := io.ReadFull(s, got); err != nil {
-		return s.because(fault.New(fault.Malformed, "cut off in its checksum"))
-	}
-	if string(got) != string(want) {
-		return fault.New(fault.Integrity, "its checksum does not match")
-	}
-	if s.r < s.w {
-		return fault.New(fault.Malformed, "bytes after its end")
-	}
-	s.at, s.out = at, out
-	return nil
-}
-
-// streamInflater inflates entries of a packStream, never reading past one.
-type streamInflater struct {
-	in *packStream
-	z  io.ReadCloser
-}
-
-func (s *streamInflater) start() error {
-	var err error
-	if s.z == nil {
-		s.z, err = zlib.NewReader(s.in)
-	} else {
-		err = s.z.(zlib.Resetter).Reset(s.in, nil)
-	}
-	if err != nil {
-		return fault.New(fault.Integrity, "inflate: %w", err)
-	}
-	return nil
-}
-
-// copy inflates exactly size bytes into w.
-func (s *streamInflater) copy(w io.Writer, size int64) error {
-	if err := s.start(); err != nil {
-		return err
-	}
-	n, err := io.Copy(w, io.LimitReader(s.z, size))
-	if err == nil && n < size {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return fault.New(fault.Integrity, "inflate: %d bytes where %d are declared: %w", n, size, err)
-	}
-	return (&inflater{z: s.z}).end(size)
-}
-
-// bytes inflates exactly size bytes, which were bounded, into memory that grows
-// with what really comes.
-func (s *streamInflater) bytes(size int64) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(int(min(size, 64<<10)))
-	err := s.copy(&b, size)
-	return b.Bytes(), err
+	return ids
 }

@@ -8,7 +8,7 @@ import (
 
 // resolver turns the deltas of an import into objects. It works from each base
 // outwards, so every delta is applied once, and holds only bases that still have
-// deltas waiting.
+// deltas waiting; when those are too many bytes it makes the oldest again later.
 type resolver struct {
 	im    *importer
 	pack  *pack         // the received entries, in the temporary file
@@ -18,15 +18,20 @@ type resolver struct {
 	held  int64         // bytes of bases held
 }
 
-// maxHeld bounds the bytes of bases held at a time.
-const maxHeld = 512 << 20
+// maxHeld bounds the bytes of bases held at a time, beside the whole object at
+// their root and the two that are worked on.
+const maxHeld = 32 << 20
 
 // base is an object whose deltas wait in todo.
 type base struct {
+	up    *base // what it is a delta on; nil for a whole object
+	i     int   // its entry; -1 for an object that only the repository has
+	ref   OID   // that object
 	t     Type
-	data  []byte
+	data  []byte // nil while it is not held
 	todo  []int
 	depth int
+	cost  int64 // bytes to be made on the way to it from the whole object
 }
 
 // resolve resolves every delta of the import, adding to the pack the bases that
@@ -50,7 +55,7 @@ func (im *importer) resolve() error {
 			continue
 		}
 		if todo := rs.waiting(i); len(todo) > 0 {
-			if err := rs.from(i, todo); err != nil {
+			if err := rs.walk(&base{i: i, t: im.entries[i].t, todo: todo, depth: 1}); err != nil {
 				return err
 			}
 		}
@@ -67,46 +72,98 @@ func (rs *resolver) waiting(i int) []int {
 	return todo
 }
 
-// from resolves everything that hangs on the whole object in entry i.
-func (rs *resolver) from(i int, todo []int) error {
-	e := &rs.im.entries[i]
-	data, err := rs.pack.inflate(e.entryHead, rs.im.lim.Object)
-	if err != nil {
-		return err
-	}
-	return rs.walk(base{t: e.t, data: data, todo: todo, depth: 1})
-}
-
-// walk resolves deltas depth first. A base is dropped when its last delta is taken.
-func (rs *resolver) walk(first base) error {
-	stack := []base{first}
-	rs.held = int64(len(first.data))
+// walk resolves everything that hangs on a whole object, depth first. A base is
+// dropped when its last delta is taken.
+func (rs *resolver) walk(root *base) error {
+	stack := []*base{root}
 	for len(stack) > 0 {
 		if err := rs.im.ctx.Err(); err != nil {
 			return context.Cause(rs.im.ctx)
 		}
-		b := &stack[len(stack)-1]
-		from, i := *b, b.todo[0]
-		if b.todo = b.todo[1:]; len(b.todo) == 0 {
-			stack = stack[:len(stack)-1]
-			rs.held -= int64(len(from.data))
+		b := stack[len(stack)-1]
+		i := b.todo[0]
+		if err := rs.recall(b); err != nil {
+			return err
 		}
-		data, err := rs.one(from, i)
+		data, err := rs.one(b, i)
 		if err != nil {
 			return fault.New(fault.CodeOf(err), "entry at %d: %w", rs.im.entries[i].off, err)
 		}
+		if b.todo = b.todo[1:]; len(b.todo) == 0 {
+			stack = stack[:len(stack)-1]
+			rs.drop(b)
+		}
 		if todo := rs.waiting(i); len(todo) > 0 {
-			if rs.held += int64(len(data)); rs.held > maxHeld {
-				return fault.New(fault.Limit, "deltas need more than %d bytes of bases at a time", int64(maxHeld))
-			}
-			stack = append(stack, base{t: from.t, data: data, todo: todo, depth: from.depth + 1})
+			stack = append(stack, &base{up: b, i: i, t: b.t, todo: todo, depth: b.depth + 1, cost: b.cost + int64(len(data))})
+			rs.hold(stack, data)
 		}
 	}
 	return nil
 }
 
+// hold keeps the bytes of the newest base and lets go of the oldest others while
+// that is too much.
+func (rs *resolver) hold(stack []*base, data []byte) {
+	last := len(stack) - 1
+	stack[last].data = data
+	rs.held += int64(len(data))
+	for _, b := range stack[:last] {
+		if rs.held <= maxHeld {
+			return
+		}
+		rs.drop(b)
+	}
+}
+
+func (rs *resolver) drop(b *base) {
+	if b.up != nil && b.data != nil {
+		rs.held -= int64(len(b.data))
+	}
+	b.data = nil
+}
+
+// recall makes the bytes of a base again that were let go.
+func (rs *resolver) recall(b *base) error {
+	if b.data != nil {
+		return nil
+	}
+	var way []*base
+	at := b
+	for ; at.data == nil && at.up != nil; at = at.up {
+		way = append(way, at)
+	}
+	data, err := at.data, error(nil)
+	if data == nil {
+		if data, err = rs.root(at); err != nil {
+			return err
+		}
+	}
+	for i := len(way) - 1; i >= 0; i-- {
+		delta, err := rs.pack.inflate(rs.im.entries[way[i].i].entryHead, maxDeltified)
+		if err != nil {
+			return err
+		}
+		if data, err = applyDelta(data, delta, maxDeltified); err != nil {
+			return err
+		}
+	}
+	if b.data = data; b.up != nil {
+		rs.held += int64(len(data))
+	}
+	return nil
+}
+
+// root reads the whole object that deltas hang on.
+func (rs *resolver) root(b *base) ([]byte, error) {
+	if b.i >= 0 {
+		return rs.pack.inflate(rs.im.entries[b.i].entryHead, min(maxDeltified, rs.im.lim.Object))
+	}
+	_, data, err := rs.im.r.Object(b.ref, min(maxDeltified, rs.im.lim.Object))
+	return data, err
+}
+
 // one resolves entry i, a delta on from.
-func (rs *resolver) one(from base, i int) ([]byte, error) {
+func (rs *resolver) one(from *base, i int) ([]byte, error) {
 	im := rs.im
 	e := &im.entries[i]
 	if from.depth > im.lim.Depth {
@@ -120,8 +177,11 @@ func (rs *resolver) one(from base, i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := im.count(size); err != nil {
+	if err := im.count(size, maxDeltified); err != nil {
 		return nil, err
+	}
+	if from.cost+size > maxRebuild*max(size, smallObject) {
+		return nil, fault.New(fault.Limit, "%d deltas below each other are too many for an object of %d bytes", from.depth, size)
 	}
 	data, err := applyDelta(from.data, delta, im.lim.Object)
 	if err != nil {
@@ -135,15 +195,20 @@ func (rs *resolver) one(from base, i int) ([]byte, error) {
 // are appended to it, as a pack on disk must stand alone.
 func (rs *resolver) external() error {
 	im := rs.im
+	if rs.left > 0 {
+		if _, _, err := im.r.disk.rescan(); err != nil {
+			return err
+		}
+	}
 	for i := 0; i < len(im.entries) && rs.left > 0; i++ {
 		e := im.entries[i]
 		if e.t != packRefDelta || !e.id.IsZero() || rs.byRef[e.ref] == nil {
 			continue
 		}
-		t, data, err := im.r.Object(e.ref, im.lim.Object)
-		if isMissing(err) {
+		if !im.r.disk.hasNow(e.ref) {
 			continue // perhaps a delta that another external base resolves
 		}
+		t, data, err := im.r.Object(e.ref, min(maxDeltified, im.lim.Object))
 		if err != nil {
 			return err
 		}
@@ -152,7 +217,7 @@ func (rs *resolver) external() error {
 		}
 		todo := rs.byRef[e.ref]
 		delete(rs.byRef, e.ref)
-		if err := rs.walk(base{t: t, data: data, todo: todo, depth: 1}); err != nil {
+		if err := rs.walk(&base{i: -1, ref: e.ref, t: t, data: data, todo: todo, depth: 1}); err != nil {
 			return err
 		}
 	}
@@ -173,7 +238,7 @@ func (rs *resolver) append(id OID, t Type, data []byte) error {
 	if len(im.out.list)+len(im.entries) >= im.lim.Objects {
 		return fault.New(fault.Limit, "more than %d objects, with the bases that are missing", im.lim.Objects)
 	}
-	if err := im.count(int64(len(data))); err != nil {
+	if err := im.count(int64(len(data)), maxDeltified); err != nil {
 		return err
 	}
 	links, err := linksOf(im.r.format, t, data)

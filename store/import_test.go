@@ -306,10 +306,16 @@ func TestHostilePacks(t *testing.T) {
 		"claims 200,000":              {claims(200_000), Limits{}, ""},
 		"1 TiB blob, 3 bytes":         {build(func(p *packBuilder) { p.entry(TypeBlob, 1<<40, nil, []byte("abc")) }), Limits{}, fault.Limit},
 		"1 TiB delta":                 {build(func(p *packBuilder) { p.entry(packRefDelta, 1<<40, hello.Bytes(), []byte("abc")) }), Limits{}, fault.Limit},
-		"60 MiB tree, 3 bytes":        {build(func(p *packBuilder) { p.entry(TypeTree, 60<<20, nil, []byte("abc")) }), Limits{}, fault.Integrity},
+		"60 MiB tree, 3 bytes":        {build(func(p *packBuilder) { p.entry(TypeTree, 60<<20, nil, []byte("abc")) }), Limits{}, fault.Limit},
+		"7 MiB tree, 3 bytes":         {build(func(p *packBuilder) { p.entry(TypeTree, 7<<20, nil, []byte("abc")) }), Limits{}, fault.Integrity},
+		"60 MiB commit":               {build(func(p *packBuilder) { p.entry(TypeCommit, 60<<20, nil, make([]byte, 60<<20)) }), Limits{}, fault.Limit},
+		"60 MiB tag":                  {build(func(p *packBuilder) { p.entry(TypeTag, 60<<20, nil, make([]byte, 60<<20)) }), Limits{}, fault.Limit},
+		"deltas on a 60 MiB base":     {build(func(p *packBuilder) { bombs(p, 1); p.ofs(packHead, bigDelta(60<<20, 1, 1)) }), Limits{}, fault.Limit},
+		"a delta chain of much each":  {bigChain(100, 256<<10), Limits{}, fault.Limit},
+		"100,000 deltas on nothing":   {build(func(p *packBuilder) { onNothing(p, 100_000) }), Limits{}, fault.Malformed},
 		"inflates past its size":      {build(func(p *packBuilder) { p.entry(TypeBlob, 3, nil, make([]byte, 100<<20)) }), Limits{}, fault.Integrity},
 		"inflates to less":            {build(func(p *packBuilder) { p.entry(TypeBlob, 4, nil, []byte("abc")) }), Limits{}, fault.Integrity},
-		"zip bomb in total":           {build(func(p *packBuilder) { bombs(p, 5) }), Limits{Total: 200 << 20}, fault.Limit},
+		"zip bomb in total":           {build(func(p *packBuilder) { bombs(p, 5) }), Limits{}, fault.Limit},
 		"object over the limit":       {build(func(p *packBuilder) { p.blob(strings.Repeat("x", 2000)) }), Limits{Object: 1000}, fault.Limit},
 		"stream over the limit":       {good, Limits{Bytes: 20}, fault.Limit},
 		"too many objects":            {good, Limits{Objects: 1}, fault.Limit},
@@ -344,7 +350,23 @@ func TestHostilePacks(t *testing.T) {
 		"tag of nothing":              {build(func(p *packBuilder) { p.entry(TypeTag, 1, nil, []byte("\n")) }), Limits{}, fault.Malformed},
 	}
 	r := newRepo(t)
+	if _, err := r.Put(t.Context(), TypeBlob, []byte("something")); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			q, err := r.ImportApart(t.Context(), []string{self, "__import"}, bytes.NewReader(row.pack), row.lim, nil)
+			if strings.HasPrefix(name, "claims") && err == nil || !strings.HasPrefix(name, "claims") && fault.CodeOf(err) != row.code {
+				t.Errorf("apart: %v, want code %q", err, row.code)
+			}
+			if q != nil {
+				q.Discard()
+			}
+		})
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
@@ -396,6 +418,30 @@ func bombs(p *packBuilder, n int) {
 	}
 }
 
+// bigChain makes n deltas below each other, each of an object of size bytes.
+func bigChain(n, size int) []byte {
+	var p packBuilder
+	at := p.entry(TypeBlob, int64(size), nil, make([]byte, size))
+	for i := range n {
+		op := append([]byte{4, byte(i), byte(i >> 8), byte(i >> 16), 1}, 0xb0|0x80, byte((size-4)>>0), byte((size-4)>>8))
+		d := append(append(varint(int64(size)), varint(int64(size))...), op...)
+		if size-4 > 0xffff {
+			d = append(d[:len(d)-3], 0xf0, byte(size-4), byte((size-4)>>8), byte((size-4)>>16))
+		}
+		at = p.ofs(at, d)
+	}
+	return p.done(-1)
+}
+
+// onNothing adds n deltas whose bases are nowhere, all different.
+func onNothing(p *packBuilder, n int) {
+	for i := range n {
+		var id [20]byte
+		binary.BigEndian.PutUint32(id[:], uint32(i+1))
+		p.ref(oidOf(id[:]), []byte{5, 5, 1, 'x'})
+	}
+}
+
 func chain(n int) []byte {
 	var p packBuilder
 	at := p.blob("hello")
@@ -412,6 +458,49 @@ func ring() []byte {
 	p.ref(a, delta(5, 1, "!"))
 	p.ref(b, delta(6, 1, "!"))
 	return p.done(-1)
+}
+
+// TestImportMakesBasesAgain: bases that would be too many bytes to hold at a time are
+// let go, and made again when their other deltas come.
+func TestImportMakesBasesAgain(t *testing.T) {
+	const size = 1 << 20
+	change := func(n byte) []byte { // the first byte becomes n, the rest stays
+		return append(append(varint(size), varint(size)...), 1, n, 0xf0|1, 1, 0xff, 0xff, 0x0f)
+	}
+	for _, thin := range []bool{false, true} {
+		r := newRepo(t)
+		want := make([]byte, size)
+		var p packBuilder
+		var at int
+		if thin {
+			id, err := r.Put(t.Context(), TypeBlob, want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = p.ref(id, change(1))
+		} else {
+			at = p.entry(TypeBlob, size, nil, want)
+		}
+		var ids []OID
+		for i := range 45 { // held at once this were 45 MiB
+			next := p.ofs(at, change(byte(2+i))) // taken first, so that its base waits for the other
+			p.ofs(at, change(byte(100+i)))
+			at = next
+			for _, c := range []byte{byte(100 + i), byte(2 + i)} {
+				want[0] = c
+				ids = append(ids, SHA1.Hash(TypeBlob, want))
+			}
+		}
+		q, err := importBytes(t, r, p.done(-1), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range ids {
+			if !q.Contains(id) {
+				t.Fatalf("thin %t: %s did not come", thin, id)
+			}
+		}
+	}
 }
 
 // TestImportBrokenSource: the error of a connection comes through, not a verdict

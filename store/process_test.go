@@ -18,6 +18,12 @@ import (
 
 // TestMain lets the test binary be one of its own child processes.
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "__import" { // started by ImportApart
+		if len(os.Args) == 6 {
+			misbehave(os.Args[2])
+		}
+		os.Exit(ServeImport(os.Args[2:], os.Stdin, os.Stdout))
+	}
 	if job := os.Getenv("RYE_TEST_CHILD"); job != "" {
 		if err := child(job); err != nil {
 			fmt.Println("error:", err)

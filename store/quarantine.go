@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -37,16 +36,14 @@ type packSource struct {
 	p  *pack // nil once it is gone
 }
 
-func newQuarantine(r *Repo, dir string, out *packFile, sum []byte) *Quarantine {
-	q := &Quarantine{r: r, dir: dir, path: out.path, sum: sum, in: make(map[OID]bool, len(out.list))}
-	for _, p := range out.list {
-		if !q.in[p.id] {
-			q.in[p.id] = true
-			q.ids = append(q.ids, p.id)
-		}
+// newQuarantine takes over dir and the ids, each given once.
+func newQuarantine(r *Repo, dir, path string, sum []byte, ids []OID) *Quarantine {
+	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: make(map[OID]bool, len(ids))}
+	for _, id := range ids {
+		q.in[id] = true
 	}
-	sort.Slice(q.ids, func(i, j int) bool { return q.ids[i].Compare(q.ids[j]) < 0 })
-	q.src = &packSource{p: &pack{path: out.path, format: r.format}}
+	slices.SortFunc(q.ids, OID.Compare)
+	q.src = &packSource{p: &pack{path: path, format: r.format}}
 	q.Reader.init(r.format, q.src, r.disk)
 	return q
 }
@@ -141,30 +138,33 @@ func (q *Quarantine) closed(ctx context.Context) bool {
 // walk follows every link from ids as far as the pack has it.
 func (q *Quarantine) walk(ctx context.Context, ids []OID) error {
 	seen := make(map[OID]bool, len(q.ids))
-	todo := append([]OID(nil), ids...)
-	for len(todo) > 0 {
-		if err := ctx.Err(); err != nil {
+	var todo []OID // of the pack, each once: a tree may name the same a million times
+	enter := func(ids []OID) error {
+		for _, id := range ids {
+			switch {
+			case seen[id]:
+			case q.in[id]:
+				seen[id] = true
+				todo = append(todo, id)
+			case !q.r.Has(id):
+				return fault.New(fault.Malformed, "object %s is neither in the pack nor in the repository", id)
+			}
+		}
+		return nil
+	}
+	err := enter(ids)
+	for err == nil && len(todo) > 0 {
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if seen[id] {
-			continue
+		var links []OID
+		if links, err = q.links(id); err == nil {
+			err = enter(links)
 		}
-		seen[id] = true
-		if !q.in[id] {
-			if !q.r.Has(id) {
-				return fault.New(fault.Malformed, "object %s is neither in the pack nor in the repository", id)
-			}
-			continue
-		}
-		links, err := q.links(id)
-		if err != nil {
-			return err
-		}
-		todo = append(todo, links...)
 	}
-	return nil
+	return err
 }
 
 // links returns the ids that an object names.

@@ -114,6 +114,7 @@ func (a *App) Options() rye.Options {
 		Git:          a.lookup("git"),
 		Env:          os.Environ(),
 		Proxy:        http.ProxyFromEnvironment,
+		Helper:       helper,
 		Version:      Version(),
 		Offline:      a.Offline,
 		Consent:      a.consent,
@@ -126,15 +127,8 @@ func (a *App) Open() *rye.Rye {
 	// Where the system lets it, what a tool leaves behind becomes this program's and
 	// ends with the run. Where it does not, results say so.
 	_ = primitive.AdoptOrphans()
-	if self, err := os.Executable(); err == nil {
-		primitive.Reenter(self)
-	}
 	return rye.Open(a.Options())
 }
-
-// Inside does the work of a process that rye started as a second one of itself,
-// and reports false in every other. Both programs ask it before anything else.
-func Inside(argv []string) (exit int, mine bool) { return primitive.Inside(argv[1:]) }
 
 // agent returns where the ssh-agent listens. Windows' own has a fixed name.
 func (a *App) agent() string {

@@ -44,7 +44,7 @@ var house = []room{
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
 		"internal/fault objects objects/trust", sigstore},
 	{1, "store", "git repositories: objects, packs, refs, quarantine",
-		"internal/fault", gogit + " " + xsys},
+		"internal/fault", gogit + " " + xsys + " " + sha1cd},
 	{1, "store/transport", "moves objects between repositories",
 		"internal/fault store", gogit},
 	{1, "chain/policy", "may this caller do this; decides, never acts",
@@ -95,6 +95,7 @@ const (
 	sigstore = "github.com/sigstore/sigstore"
 	ssh      = "golang.org/x/crypto/ssh"
 	xsys     = "golang.org/x/sys"
+	sha1cd   = "github.com/pjbgf/sha1cd"
 	xterm    = "golang.org/x/term"
 	mcpgo    = "github.com/mark3labs/mcp-go"
 	mcpsdk   = "github.com/modelcontextprotocol/go-sdk"

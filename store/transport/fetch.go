@@ -222,9 +222,9 @@ func (f *fetching) shallow(line string) error {
 // take reads the pack into a quarantine and checks that it holds what was asked.
 func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.Quarantine, error) {
 	d := &demux{p: p, progress: f.r.o.Progress, limit: limit}
-	q, err := f.into.Import(ctx, d, f.o.Limits)
+	q, refused, err := f.importPack(ctx, d)
 	f.st.Bytes = d.total
-	if d.err != nil && d.err != io.EOF {
+	if d.err != nil && d.err != io.EOF && !refused {
 		err = d.err // the cause, when reading failed; not what Import made of it
 	}
 	if err == nil {
@@ -242,6 +242,29 @@ func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.
 	f.st.Objects = len(q.Objects())
 	return q, nil
 }
+
+// apartFrom is the work from which on a pack is worth a process of its own, in
+// bytes that it may inflate to: a single item is not.
+const apartFrom = 32 << 20
+
+// importPack reads the pack here or, when it may be much, apart. refused says that
+// it was refused before its end, and the conversation was ended for that.
+func (f *fetching) importPack(ctx context.Context, d *demux) (q *store.Quarantine, refused bool, err error) {
+	lim := f.o.Limits
+	if len(f.r.o.Importer) == 0 || lim.Total > 0 && lim.Total <= apartFrom {
+		q, err = f.into.Import(ctx, d, lim)
+		return q, false, err
+	}
+	q, err = f.into.ImportApart(ctx, f.r.o.Importer, d, lim, func() {
+		refused = true
+		if s, _ := ctx.Value(stallKey{}).(*stall); s != nil {
+			s.abort(errRefused)
+		}
+	})
+	return q, refused, err
+}
+
+var errRefused = errors.New("the pack was refused")
 
 func holds(q *store.Quarantine, want []store.OID) error {
 	for _, id := range want {

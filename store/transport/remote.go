@@ -37,6 +37,10 @@ type Options struct {
 	// ReadOnly refuses to push.
 	ReadOnly bool
 
+	// Importer starts a program that serves store.ServeImport with the arguments that
+	// follow it: packs that may be large are read there. nil reads them here.
+	Importer []string
+
 	// Timeout bounds each operation; 0 = 15 minutes. A shorter deadline of its
 	// context counts too.
 	Timeout time.Duration

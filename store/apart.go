@@ -1,0 +1,249 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// What a process that reads one pack may take. What a pack should need at most
+// follows from its Limits; these hold even where that reasoning, or a library,
+// is wrong.
+const (
+	apartMemory = 192 << 20 // bytes beyond what it has when it starts
+	apartCPU    = 60        // seconds of processor time
+	apartGC     = "GOMEMLIMIT=144MiB"
+)
+
+// ImportApart is Import in a process of its own, so that a pack which makes its
+// reader take too much memory or time ends that process and not this one. helper is
+// how to start a program that calls ServeImport with the arguments that follow. It
+// reads pack to its end, where Import stops at the end of the pack. When the pack is
+// refused before that, stop is called: it must end a Read that is under way. nil
+// means that a Read always ends soon. The errors are those of Import.
+func (r *Repo) ImportApart(ctx context.Context, helper []string, pack io.Reader, lim Limits, stop func()) (*Quarantine, error) {
+	dir, err := r.newQuarantineDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q, err := r.importApart(ctx, helper, dir, pack, lim.orDefault(), stop)
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, rewrap(err, "import pack")
+	}
+	return q, nil
+}
+
+func (r *Repo) importApart(ctx context.Context, helper []string, dir string, pack io.Reader, lim Limits, stop func()) (*Quarantine, error) {
+	if len(helper) == 0 {
+		return nil, fault.New(fault.Usage, "no program to read it apart")
+	}
+	repo, err := filepath.Abs(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	bounds := fmt.Sprintf("%d,%d,%d,%d,%d", lim.Objects, lim.Bytes, lim.Object, lim.Total, lim.Depth)
+	cmd := exec.CommandContext(ctx, helper[0], append(helper[1:len(helper):len(helper)], bounds, repo, dir)...)
+	cmd.Env = []string{apartGC, "GOTRACEBACK=none", "GOMAXPROCS=2"} // and nothing of ours
+	var said, answer bytes.Buffer
+	cmd.Stderr = &cappedWriter{w: &said, left: 2 << 10}
+	cmd.Stdout = &cappedWriter{w: &answer, left: int64(lim.Objects)*64 + maxLinks*64 + 8<<10}
+	in, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, fault.New(fault.CodeOf(err), "start the process that reads it: %w", err)
+	}
+	fed := make(chan error, 1)
+	go func() {
+		fed <- feed(in, pack)
+		in.Close()
+	}()
+	end := cmd.Wait() // closes the pipe, too, which ends feed unless it waits for the pack
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	select {
+	case broken := <-fed:
+		err = errors.Join(err, broken) // that is why, whatever the process says
+	default: // it was refused before its end
+		if stop != nil {
+			stop()
+		}
+		<-fed
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case end != nil && !bytes.HasPrefix(answer.Bytes(), []byte("error ")):
+		return nil, diedReading(end, said.String())
+	}
+	return r.understand(dir, answer.Bytes())
+}
+
+// feed copies the pack to the process, which may end before the pack does, and
+// returns the error of reading it.
+func feed(in io.Writer, pack io.Reader) error {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := pack.Read(buf)
+		if n > 0 {
+			if _, werr := in.Write(buf[:n]); werr != nil {
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// diedReading says why there is no answer.
+func diedReading(end error, said string) error {
+	if strings.Contains(said, "panic:") || strings.Contains(said, "nil pointer") {
+		return fault.New(fault.Malformed, "its reader broke on it (%s)", clip(strings.TrimSpace(said)))
+	}
+	return fault.New(fault.Limit, "reading it took more than %d MiB of memory or %d seconds of processor time (%w)", apartMemory>>20, apartCPU, end)
+}
+
+// understand checks what the process says and makes the quarantine of it:
+//
+//	ok <checksum> <name of the pack> <objects> <links known> <ids>
+//	<ids, in hexadecimal, of what the objects name and the pack does not hold>
+//
+// or "error <code> <text>". What the files hold is read from them, not believed.
+func (r *Repo) understand(dir string, answer []byte) (*Quarantine, error) {
+	line, rest, _ := bytes.Cut(answer, []byte{'\n'})
+	if text, ok := bytes.CutPrefix(line, []byte("error ")); ok {
+		code, why, _ := strings.Cut(string(text), " ")
+		if fault.Code(code).Exit() == fault.Failed.Exit() {
+			code = string(fault.Failed)
+		}
+		return nil, fault.New(fault.Code(code), "%s", why)
+	}
+	bad := fault.New(fault.Failed, "the process that read it gave no answer that makes sense")
+	var sumText, name string
+	var objects, named int
+	var linked bool
+	if n, err := fmt.Sscanf(string(line), "ok %s %s %d %t %d", &sumText, &name, &objects, &linked, &named); err != nil || n != 5 {
+		return nil, bad
+	}
+	sum, err := hex.DecodeString(sumText)
+	if _, nameErr := hex.DecodeString(name); err != nil || nameErr != nil || len(sum) != r.format.size() || len(rest) != named*(2*r.format.size()+1) {
+		return nil, bad
+	}
+	path := filepath.Join(dir, name)
+	ids, err := packIDs(path, r.format, sum, objects)
+	if err != nil {
+		return nil, err
+	}
+	q := newQuarantine(r, dir, path, sum, ids)
+	q.linked = linked
+	for _, f := range strings.Fields(string(rest)) {
+		id, err := ParseOID(f)
+		if err != nil {
+			return nil, bad
+		}
+		q.outside = append(q.outside, id)
+	}
+	return q, nil
+}
+
+// packIDs reads the ids of a pack from its index, which must be of n objects and of
+// the pack with that checksum.
+func packIDs(path string, f Format, sum []byte, n int) ([]OID, error) {
+	p := &pack{path: path, format: f}
+	defer p.close()
+	if err := p.open(true); err != nil {
+		return nil, err
+	}
+	if got, err := p.idx.packSum(); err != nil || !bytes.Equal(got, sum) || p.idx.n != int64(n) {
+		return nil, fault.New(fault.Integrity, "its index is not the one that was made of it")
+	}
+	ids := make([]OID, n)
+	for i := range ids {
+		var err error
+		if ids[i], err = p.idx.id(int64(i)); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+// ServeImport is the other side of ImportApart: it reads a pack from in, as args
+// say, and writes the answer to out. The result is the exit status.
+func ServeImport(args []string, in io.Reader, out io.Writer) int {
+	w := bufio.NewWriter(out)
+	defer w.Flush()
+	if err := serveImport(args, in, w); err != nil {
+		fmt.Fprintf(w, "error %s %s\n", fault.CodeOf(err), strings.ReplaceAll(err.Error(), "\n", " "))
+		return 1
+	}
+	return 0
+}
+
+func serveImport(args []string, in io.Reader, out io.Writer) error {
+	var lim Limits
+	if len(args) != 3 {
+		return fault.New(fault.Usage, "reading a pack apart is for rye itself")
+	}
+	if n, err := fmt.Sscanf(args[0], "%d,%d,%d,%d,%d", &lim.Objects, &lim.Bytes, &lim.Object, &lim.Total, &lim.Depth); n != 5 || err != nil {
+		return fault.New(fault.Usage, "reading a pack apart is for rye itself")
+	}
+	if err := confine(lim); err != nil {
+		return fault.New(fault.Failed, "bound the process that reads it: %w", err)
+	}
+	r, err := Open(args[1])
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	im, err := r.importInto(context.Background(), args[2], in, lim)
+	if err != nil {
+		return err
+	}
+	if n, err := in.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return fault.New(fault.Malformed, "bytes after its end")
+	}
+	outside, linked := im.links.rest(im.ids)
+	fmt.Fprintf(out, "ok %x %s %d %t %d\n", im.sum, filepath.Base(im.out.path), len(im.ids), linked, len(outside))
+	for _, id := range outside {
+		fmt.Fprintf(out, "%s\n", id)
+	}
+	return nil
+}
+
+// cappedWriter keeps the first left bytes and swallows the rest.
+type cappedWriter struct {
+	w    io.Writer
+	left int64
+}
+
+func (c *cappedWriter) Write(p []byte) (int, error) {
+	n := min(int64(len(p)), c.left)
+	c.left -= n
+	if _, err := c.w.Write(p[:n]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}

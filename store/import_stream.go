@@ -1,0 +1,197 @@
+package store
+
+import (
+	"bytes"
+	"compress/zlib"
+	"hash"
+	"hash/crc32"
+	"io"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// packStream reads a pack from outside, copies it to a file, and checksums it. It
+// never reads past what it needs from src without having asked for it.
+type packStream struct {
+	src  io.Reader
+	buf  [32 << 10]byte
+	r, w int   // buf[r:w] was read from src and not yet used
+	mark int   // buf[mark:r] was used and not yet copied
+	at   int64 // bytes of the pack before buf[mark]
+	left int64 // bytes that may still be read from src
+	sum  hash.Hash
+	crc  uint32
+	out  io.Writer // nil while only the head is read
+	err  error     // of src, of out, or the limit
+}
+
+func (s *packStream) fill() error {
+	if s.err != nil {
+		return s.err
+	}
+	if s.err = s.flush(); s.err != nil {
+		return s.err
+	}
+	s.r, s.w, s.mark = 0, 0, 0
+	if s.left <= 0 {
+		s.err = fault.New(fault.Limit, "pack larger than accepted")
+		return s.err
+	}
+	for range 100 {
+		n, err := s.src.Read(s.buf[:min(int64(len(s.buf)), s.left)])
+		if n > 0 {
+			s.w, s.left = n, s.left-int64(n)
+			return nil
+		}
+		if err != nil {
+			s.err = err
+			return err
+		}
+	}
+	s.err = io.ErrNoProgress
+	return s.err
+}
+
+// flush hands on what was used.
+func (s *packStream) flush() error {
+	b := s.buf[s.mark:s.r]
+	s.at += int64(len(b))
+	s.mark = s.r
+	s.sum.Write(b)
+	s.crc = crc32.Update(s.crc, crc32.IEEETable, b)
+	if s.out == nil {
+		return nil
+	}
+	if _, err := s.out.Write(b); err != nil {
+		return fault.New(fault.Failed, "write a quarantine: %w", err)
+	}
+	return nil
+}
+
+func (s *packStream) ReadByte() (byte, error) {
+	if s.r == s.w {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	c := s.buf[s.r]
+	s.r++
+	return c, nil
+}
+
+func (s *packStream) Read(b []byte) (int, error) {
+	if s.r == s.w {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(b, s.buf[s.r:s.w])
+	s.r += n
+	return n, nil
+}
+
+// head reads the first 12 bytes and returns the number of objects they claim. The
+// file gets a head of its own, so these bytes are not copied.
+func (s *packStream) head() (uint32, error) {
+	var b [packHead]byte
+	if _, err := io.ReadFull(s, b[:]); err != nil {
+		return 0, s.because(fault.New(fault.Malformed, "cut off in its head"))
+	}
+	n, err := parsePackHead(b[:])
+	if err != nil {
+		return 0, err
+	}
+	return n, s.flush()
+}
+
+// begin starts an entry and returns where it is in the pack.
+func (s *packStream) begin() int64 {
+	if err := s.flush(); err != nil && s.err == nil {
+		s.err = err
+	}
+	s.crc = 0
+	return s.at
+}
+
+// end ends an entry and returns its CRC.
+func (s *packStream) end() (uint32, error) {
+	err := s.flush()
+	return s.crc, err
+}
+
+// because returns the error of the source or the file where there is one, for
+// that is why err happened; a source that merely ended leaves err.
+func (s *packStream) because(err error) error {
+	switch {
+	case s.err == nil:
+		return err
+	case s.err == io.EOF, s.err == io.ErrUnexpectedEOF:
+		return fault.New(fault.Malformed, "cut off: %w", err)
+	}
+	return s.err
+}
+
+// trailer compares the checksum at the end of the stream.
+func (s *packStream) trailer(size int) error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	want := s.sum.Sum(nil)
+	at, out := s.at, s.out
+	s.out = nil
+	got := make([]byte, size)
+	if _, err := io.ReadFull(s, got); err != nil {
+		return s.because(fault.New(fault.Malformed, "cut off in its checksum"))
+	}
+	if string(got) != string(want) {
+		return fault.New(fault.Integrity, "its checksum does not match")
+	}
+	if s.r < s.w {
+		return fault.New(fault.Malformed, "bytes after its end")
+	}
+	s.at, s.out = at, out
+	return nil
+}
+
+// streamInflater inflates entries of a packStream, never reading past one.
+type streamInflater struct {
+	in *packStream
+	z  io.ReadCloser
+}
+
+func (s *streamInflater) start() error {
+	var err error
+	if s.z == nil {
+		s.z, err = zlib.NewReader(s.in)
+	} else {
+		err = s.z.(zlib.Resetter).Reset(s.in, nil)
+	}
+	if err != nil {
+		return fault.New(fault.Integrity, "inflate: %w", err)
+	}
+	return nil
+}
+
+// copy inflates exactly size bytes into w.
+func (s *streamInflater) copy(w io.Writer, size int64) error {
+	if err := s.start(); err != nil {
+		return err
+	}
+	n, err := io.Copy(w, io.LimitReader(s.z, size))
+	if err == nil && n < size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fault.New(fault.Integrity, "inflate: %d bytes where %d are declared: %w", n, size, err)
+	}
+	return (&inflater{z: s.z}).end(size)
+}
+
+// bytes inflates exactly size bytes, which were bounded, into memory that grows
+// with what really comes.
+func (s *streamInflater) bytes(size int64) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(size, 64<<10)))
+	err := s.copy(&b, size)
+	return b.Bytes(), err
+}
