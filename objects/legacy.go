@@ -179,3 +179,12 @@ func trimPython(b []byte) []byte {
 		return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f
 	})
 }
+
+// AncestorDigest returns the SHA-256 that the ancestor would compute for an item as
+// it is now, whoever signed it: of what its signature would cover. The ancestor's
+// lock files pin tools by it.
+func AncestorDigest(it *Item) Digest {
+	var s LegacySignature
+	s.cover(legacyKind(it.Path), it.Body)
+	return DigestOf(s.Payload)
+}

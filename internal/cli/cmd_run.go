@@ -259,7 +259,7 @@ func lockCommand() *spec {
 				rep, err := call(t, func(r *rye.Rye) (*rye.LockReport, error) { return r.VerifyLock(t.ctx) })
 				return printLock(t, rep, err)
 			},
-		}, lockMergeCommand()},
+		}, lockMergeCommand(), lockImportCommand()},
 	}
 }
 

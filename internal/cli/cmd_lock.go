@@ -85,3 +85,43 @@ func lockSides(t *task, q *rye.LockMergeRequest) error {
 	}
 	return err
 }
+
+func lockImportCommand() *spec {
+	var dry bool
+	return &spec{
+		name: "import", args: "[path…]",
+		short: "Lock what RYE OS had locked",
+		long: `Reads the ancestor's lock files (.ai/lockfiles, or the paths given), compares each
+with the tool as it is here, and locks those that agree. What differs is drift and
+stays as it is. The files are not touched; rye has no use for them afterwards.`,
+		examples: "rye lock import --dry-run\nrye lock import\nrye lock import old/.ai/lockfiles/acme/hello@1.0.0.lock.json",
+		exits:    []fault.Code{fault.NotFound, fault.Integrity, fault.Untrusted, fault.Drift, fault.Malformed, fault.Limit},
+		flags:    []cli.Flag{dryRun(&dry)},
+		max:      many,
+		run: func(t *task) error {
+			paths := make([]string, len(t.args))
+			for i, arg := range t.args {
+				var err error
+				if paths[i], err = t.path(arg); err != nil {
+					return err
+				}
+			}
+			rep, err := call(t, func(r *rye.Rye) (*rye.LockImport, error) { return r.ImportLocks(t.ctx, paths, dry) })
+			if rep == nil {
+				return err
+			}
+			perr := t.out.show(rep, func() {
+				var rows [][]any
+				for _, f := range rep.Files {
+					status, text := good(f.Status), ""
+					if f.Error != "" {
+						status, text = bad(f.Status), f.Error
+					}
+					rows = append(rows, []any{status, f.Ref, text, faint(f.File)})
+				}
+				t.out.table(rows)
+			})
+			return errors.Join(err, perr)
+		},
+	}
+}

@@ -1,0 +1,128 @@
+package chain
+
+import (
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// MaxAncestorLock bounds a lock file of the ancestor, in bytes: it holds one chain.
+const MaxAncestorLock = 1 << 20
+
+// AncestorLock is a lock file of RYE OS: .ai/lockfiles/<tool>@<version>.lock.json,
+// one for each tool. It is unsigned, says nothing about the files beside the tool,
+// and its digests are those of the ancestor's signatures (objects.AncestorDigest).
+type AncestorLock struct {
+	Tool    objects.ID
+	Version string
+	Sum     objects.Digest
+	Chain   []AncestorLink // tool first
+}
+
+// AncestorLink is one element of an AncestorLock's chain. The system's are the
+// ancestor's own files, which rye does not have.
+type AncestorLink struct {
+	ID    objects.ID
+	Space objects.Space
+	Sum   objects.Digest
+}
+
+// The ancestor's form, with all fields that it ever wrote.
+type ancestorFile struct {
+	Version   int    `json:"lockfile_version"`
+	Generated string `json:"generated_at"`
+	Root      struct {
+		Tool      string `json:"tool_id"`
+		Version   string `json:"version"`
+		Integrity string `json:"integrity"`
+	} `json:"root"`
+	Chain []struct {
+		ID        string `json:"item_id"`
+		Space     string `json:"space"`
+		ToolType  any    `json:"tool_type"`
+		Executor  any    `json:"executor_id"`
+		Integrity string `json:"integrity"`
+	} `json:"resolved_chain"`
+	Registry any `json:"registry"`
+	Deps     any `json:"verified_deps"`
+}
+
+// ParseAncestorLock reads such a file, strictly: the ancestor's format does not grow
+// any more.
+func ParseAncestorLock(raw []byte) (*AncestorLock, error) {
+	var f ancestorFile
+	if err := objects.DecodeJSON(raw, MaxAncestorLock, &f); err != nil {
+		return nil, err
+	}
+	if f.Version != 1 {
+		return nil, fault.New(fault.Malformed, "lockfile_version %d, want 1", f.Version)
+	}
+	if len(f.Chain) == 0 || len(f.Chain) > MaxDepth {
+		return nil, fault.New(fault.Malformed, "a chain of %d items, want 1 to %d", len(f.Chain), MaxDepth)
+	}
+	l := &AncestorLock{Version: f.Root.Version}
+	var err error
+	if l.Tool, l.Sum, err = ancestorEntry(f.Root.Tool, f.Root.Integrity); err != nil {
+		return nil, err
+	}
+	for _, e := range f.Chain {
+		link := AncestorLink{}
+		if link.ID, link.Sum, err = ancestorEntry(e.ID, e.Integrity); err != nil {
+			return nil, err
+		}
+		if link.Space, err = objects.ParseSpace(e.Space); err != nil {
+			return nil, err
+		}
+		l.Chain = append(l.Chain, link)
+	}
+	if first := l.Chain[0]; first.ID != l.Tool || first.Sum != l.Sum {
+		return nil, fault.New(fault.Malformed, "its root is %s and its chain begins with %s", l.Tool, first.ID)
+	}
+	return l, nil
+}
+
+func ancestorEntry(id, sum string) (objects.ID, objects.Digest, error) {
+	tool, err := objects.ParseID(id)
+	if err != nil {
+		return "", objects.Digest{}, fault.New(fault.Malformed, "%w", err)
+	}
+	d, err := objects.ParseDigest("sha256:" + sum)
+	if err != nil {
+		return "", objects.Digest{}, fault.New(fault.Malformed, "integrity of %s: %w", tool, err)
+	}
+	return tool, d, nil
+}
+
+// Match returns nil when the plan is what the ancestor locked, as far as it can be
+// told: the same tool, version and bytes, through the same items of the project and
+// the user. Items of the ancestor's own library are rye's now, and their digests say
+// nothing. The error wraps *DriftError.
+func (l *AncestorLock) Match(p *Plan) error {
+	tool := p.Tool()
+	ref := objects.Ref{Kind: objects.Tool, ID: l.Tool}
+	if tool.Ref != ref {
+		return ancestorDrift(ref, "tool", l.Tool.Dots(), tool.Ref.ID.Dots(), "another tool was found")
+	}
+	if tool.Meta.Version != l.Version {
+		return ancestorDrift(ref, "version", l.Version, tool.Meta.Version, "its version changed")
+	}
+	for i, want := range l.Chain {
+		if want.Space == objects.System {
+			return nil // from here on the ancestor's own
+		}
+		if i >= len(p.Links) {
+			return ancestorDrift(ref, "chain", string(want.ID), "", "its chain is shorter now")
+		}
+		it := p.Links[i].Verified.Item()
+		if it.Ref.ID != want.ID {
+			return ancestorDrift(ref, "chain", string(want.ID), string(it.Ref.ID), "it runs through other items now")
+		}
+		if got := objects.AncestorDigest(it); got != want.Sum {
+			return ancestorDrift(it.Ref, "sha256", want.Sum.Hex(), got.Hex(), "its content changed")
+		}
+	}
+	return nil
+}
+
+func ancestorDrift(ref objects.Ref, field, want, found, cause string) error {
+	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Mend("rye lock %s, to pin it as it is", ref)
+}

@@ -1,0 +1,147 @@
+package rye
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// AncestorLocks is where RYE OS keeps its lock files, below .ai.
+const AncestorLocks = "lockfiles"
+
+const (
+	ancestorSuffix   = ".lock.json"
+	maxAncestorLocks = 10000 // files of one import
+)
+
+// LockImport says what became of the ancestor's lock files.
+type LockImport struct {
+	Path   string         `json:"path"`
+	Items  int            `json:"items"` // in the lock afterwards
+	Files  []ImportedLock `json:"files"`
+	DryRun bool           `json:"dry_run,omitempty"`
+}
+
+// ImportedLock is one lock file of the ancestor.
+type ImportedLock struct {
+	File   string `json:"file"`
+	Ref    string `json:"ref,omitempty"`
+	Status string `json:"status"` // locked, drift, refused
+	Error  string `json:"error,omitempty"`
+}
+
+// ImportLocks locks what the ancestor had locked: each of its files is compared with
+// the tool as it is here now, verified, and where they agree the tool is pinned with
+// its whole chain. A path is a file or a directory of them; none is .ai/lockfiles.
+// The files stay. Drift is an error, after everything that agrees was locked.
+func (r *Rye) ImportLocks(ctx context.Context, paths []string, dryRun bool) (*LockImport, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if len(paths) == 0 {
+		paths = []string{filepath.Join(r.aiDir(), AncestorLocks)}
+	}
+	files, err := ancestorLocks(paths)
+	if err != nil {
+		return nil, err
+	}
+	std, err := s.stdlib(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lock := s.lock.Clone()
+	lock.Stdlib = std
+	rep := &LockImport{Path: ".ai/" + LockFile, DryRun: dryRun}
+	var first error
+	for _, f := range files {
+		if err := ctx.Err(); err != nil {
+			return rep, err
+		}
+		got := ImportedLock{File: f, Status: "locked"}
+		ref, err := s.importLock(ctx, lock, f)
+		if err != nil {
+			got.Status, got.Error = "refused", strings.TrimPrefix(err.Error(), "lock: ")
+			if fault.Is(err, fault.Drift) {
+				got.Status = "drift"
+			}
+			if first == nil {
+				first = fault.New(fault.CodeOf(err), "import %s: %w", f, err).Mend("%s", fault.HintOf(err))
+			}
+		}
+		if ref.ID != "" {
+			got.Ref = ref.String()
+		}
+		rep.Files = append(rep.Files, got)
+	}
+	rep.Items = len(lock.Items)
+	if dryRun {
+		return rep, first
+	}
+	return rep, errors.Join(first, s.writeLock(lock))
+}
+
+// importLock adds one tool to the lock, when it is what the file says.
+func (s *session) importLock(ctx context.Context, lock *chain.Lock, file string) (objects.Ref, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return objects.Ref{}, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, chain.MaxAncestorLock+1))
+	if err != nil {
+		return objects.Ref{}, err
+	}
+	old, err := chain.ParseAncestorLock(raw)
+	if err != nil {
+		return objects.Ref{}, err
+	}
+	ref := objects.Ref{Kind: objects.Tool, ID: old.Tool}
+	plan, err := chain.Resolve(ctx, finder{s}, ref)
+	if err != nil {
+		return ref, err
+	}
+	if err := old.Match(plan); err != nil {
+		return ref, err
+	}
+	return ref, lock.Set(plan)
+}
+
+// ancestorLocks lists the lock files that paths name or hold, in their order.
+func ancestorLocks(paths []string) (files []string, err error) {
+	for _, p := range paths {
+		st, err := os.Stat(p)
+		if err != nil {
+			return nil, fault.New(fault.NotFound, "import lock files: %w", err).Mend("rye lock import <path>")
+		}
+		if !st.IsDir() {
+			files = append(files, p)
+			continue
+		}
+		err = filepath.WalkDir(p, func(q string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() && strings.HasSuffix(q, ancestorSuffix) {
+				files = append(files, q)
+			}
+			if len(files) > maxAncestorLocks {
+				return fault.New(fault.Limit, "import lock files: more than %d", maxAncestorLocks)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(files) == 0 {
+		return nil, fault.New(fault.NotFound, "import lock files: none ends in %s", ancestorSuffix).Mend("rye lock import <path>")
+	}
+	return files, nil
+}
