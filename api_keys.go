@@ -48,6 +48,8 @@ type KeyRotateRequest struct {
 	Name    string
 	DryRun  bool
 	Local   bool                   // leave the registries alone
+	Resign  bool                   // let the new key sign what the old one signed
+	Also    []string               // directories of further projects where the old key signed
 	Protect bool                   // protect the new key even where the old one was not
 	Ask     func() ([]byte, error) // for the new key's passphrase; nil when nobody can be asked
 }
@@ -62,6 +64,10 @@ type KeyRotation struct {
 	Namespaces []RotatedBinding `json:"namespaces,omitempty"`
 	Roots      []string         `json:"roots,omitempty"`      // registries whose root the old key still is
 	SignAgain  []string         `json:"sign_again,omitempty"` // patterns whose working files need the new key
+	Kept       int              `json:"kept"`                 // files that the old key still vouches for
+	Places     []string         `json:"places"`               // where they were looked for
+	Elsewhere  int              `json:"elsewhere,omitempty"`  // accepted projects that were not looked at
+	Resigned   int              `json:"resigned,omitempty"`   // files that the new key signed
 	DryRun     bool             `json:"dry_run,omitempty"`
 }
 

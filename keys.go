@@ -118,7 +118,7 @@ func (r *Rye) Keys(ctx context.Context) ([]KeyInfo, error) {
 	for _, o := range st.Own() {
 		if !seen[o.Key.String()] {
 			k := keyInfo(o.Name, "", o.Key, o.Namespaces)
-			k.State = keyState(st, o.Key)
+			k.State, k.Retired = keyState(st, o.Key), o.Retired != ""
 			all = append(all, *k)
 		}
 	}
@@ -177,6 +177,7 @@ func (r *Rye) describeKey(st *trust.Store, name string) (*KeyInfo, error) {
 	for _, o := range st.Own() {
 		if o.Key == pub {
 			k.Namespaces = o.Namespaces
+			k.Retired = k.Retired || o.Retired != ""
 		}
 	}
 	return k, nil

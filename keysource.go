@@ -163,6 +163,9 @@ func (r *Rye) claim(k trust.Signer, name string, namespaces ...string) error {
 // that it signed would count here.
 func (s *session) known(k trust.Signer) error {
 	fp := k.Public().Fingerprint()
+	if s.trust.IsRetired(k.Public()) {
+		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Mend("rye key list")
+	}
 	if _, ok := s.trust.Key(fp); ok {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -18,7 +19,9 @@ import (
 // RotateKey replaces a key by a new one. In every registry namespace where the old
 // key is current, the new one is added, with its own proof, and the old one
 // retired; then the files change places. The old key stays the user's own, for
-// what it signed. A rotation that was interrupted goes on where it stopped when it
+// exactly the files that it signed in the spaces that were looked at, as they are and
+// as they were recorded; with Resign the new key signs them once more. A rotation that
+// was interrupted goes on where it stopped when it
 // is called again: until the last step the old key is the signing key.
 func (r *Rye) RotateKey(ctx context.Context, q KeyRotateRequest) (*KeyRotation, error) {
 	s, err := r.open()
@@ -41,7 +44,10 @@ func (r *Rye) RotateKey(ctx context.Context, q KeyRotateRequest) (*KeyRotation, 
 			return t.report(), err
 		}
 	}
-	return t.report(), t.finish()
+	if err := t.finish(ctx); err != nil {
+		return t.report(), err
+	}
+	return t.report(), t.resign(ctx, q)
 }
 
 // rotation is one old key on its way out.
@@ -53,6 +59,7 @@ type rotation struct {
 	pub      trust.PublicKey // of the old key
 	was      trust.OwnKey    // what the trust store says of it
 	guarded  bool            // the old key has a passphrase
+	signed   signedBy        // what the old key vouches for
 }
 
 func (t *rotation) report() *KeyRotation {
@@ -83,12 +90,15 @@ func (s *session) planRotation(ctx context.Context, q KeyRotateRequest) (*rotati
 	}
 	t.was = trust.OwnKey{Key: t.pub, Name: info.Name, Namespaces: info.Namespaces}
 	t.rep = KeyRotation{Name: info.Name, Old: info.Fingerprint, Path: info.Path, DryRun: q.DryRun}
-	if t.rep.Retired, err = retiredPath(info.Path, s.r.o.Now().UTC().Format("2006-01-02")); err != nil {
+	if t.rep.Retired, err = retiredPath(info.Path, s.r.today()); err != nil {
 		return nil, err
 	}
 	if next, _, err := trust.Peek(info.Path + nextSuffix); err == nil {
 		t.rep.New = next.String() // an interrupted rotation made it
 	} else if !fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	if err := t.planKept(ctx, q); err != nil {
 		return nil, err
 	}
 	return t, t.planBindings(ctx, q)
@@ -152,6 +162,10 @@ func (s *session) addressOf(reg trust.Registry) string {
 func (t *rotation) question() Question {
 	q := Question{Topic: "rotate key", Text: "Replace the key " + t.rep.Name + " by a new one?", Mend: "rye key rotate " + t.rep.Name + " --yes",
 		Lines: []string{"old " + t.rep.Old + ", kept as " + filepath.Base(t.rep.Retired)}}
+	q.Lines = append(q.Lines, "it still vouches for "+plural(t.rep.Kept, "file")+" that it signed, in "+strings.Join(t.rep.Places, ", ")+", and for nothing else")
+	if t.rep.Elsewhere > 0 {
+		q.Lines = append(q.Lines, "not for what it signed in "+plural(t.rep.Elsewhere, "other project")+" of yours: name them with --project, or sign there again")
+	}
 	for _, n := range t.rep.Namespaces {
 		q.Lines = append(q.Lines, n.Namespace+"/ in "+n.URL+": "+n.Text)
 	}
@@ -256,12 +270,17 @@ func (s *session) openPinned(n *RotatedBinding) (*registry.Registry, error) {
 }
 
 // finish lets the files change places. The signing key's name always has a key:
-// first the old one is copied, then the new one is renamed over it.
-func (t *rotation) finish() error {
+// first the old one is copied, then the new one is renamed over it. In between the
+// old one signs nothing any more, and the same command goes on.
+func (t *rotation) finish(ctx context.Context) error {
 	if err := trust.CopyKey(t.path, t.rep.Retired); err != nil {
 		return err
 	}
-	err := trust.Update(t.s.r.trustPath(), func(st *trust.Store) error {
+	kept, err := trust.KeepList(t.s.r.trustPath(), t.pub, t.signed.sums)
+	if err != nil {
+		return err
+	}
+	err = trust.Update(t.s.r.trustPath(), func(st *trust.Store) error {
 		var claims []string
 		for _, ns := range t.was.Namespaces {
 			if b, ok := st.Binding(ns); !ok || slices.Contains(b.Keys, trust.BoundKey{Key: t.new.Public(), State: trust.Current}) {
@@ -271,7 +290,7 @@ func (t *rotation) finish() error {
 		if err := st.AddOwn(t.new.Public(), filepath.Base(t.path), claims...); err != nil {
 			return err
 		}
-		return st.AddOwn(t.pub, filepath.Base(t.rep.Retired))
+		return st.RetireOwn(t.pub, filepath.Base(t.rep.Retired), t.s.r.today(), kept)
 	})
 	if err != nil {
 		return err

@@ -181,25 +181,38 @@ format it keeps its passphrase; --pem (PKCS#8, as the ancestor reads it) has non
 
 func keyRotate() *spec {
 	var q rye.KeyRotateRequest
+	var also cli.StringSlice
 	return &spec{
 		name: "rotate", args: "[name]",
 		short: "Replace a key by a new one, here and in registries",
 		long: `In every registry namespace where the old key is current, the new key is added
 with its own proof and the old one retired. Then the files change places: the old
-key is kept as <name>.retired-<date> and stays yours, so that what it signed still
-verifies. When it is interrupted, call it again: it goes on where it stopped.
+key is kept as <name>.retired-<date> and vouches for exactly the files that it had
+signed in your user space, in this project and in those named with --project, as they
+are and as they were recorded. What it signs later counts for nothing (12), whatever
+date it bears. With --resign the new key signs the present files once more.
+When it is interrupted, call it again: it goes on where it stopped.
 For a key that was stolen, say rye trust deny as well.`,
-		examples: "rye key rotate --dry-run\nrye key rotate work",
+		examples: "rye key rotate --dry-run\nrye key rotate work --resign\nrye key rotate --project ../site --project ../notes",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked,
 			fault.Rollback, fault.Denied, fault.Offline, fault.Malformed},
 		flags: []cli.Flag{
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "local", Destination: &q.Local, Usage: "leave the registries alone; they keep naming the old key"},
+			&cli.BoolFlag{Name: "resign", Destination: &q.Resign, Usage: "let the new key sign what the old one signed"},
+			&cli.StringSliceFlag{Name: "project", Destination: &also, Usage: "`directory` of another project where the old key signed; repeatable"},
 			&cli.BoolFlag{Name: "passphrase", Destination: &q.Protect, Usage: "protect the new key even where the old one was not"},
 		},
 		max: 1,
 		run: func(t *task) error {
 			q.Name, q.Ask = t.arg(0), func() ([]byte, error) { return newPassphrase(t) }
+			for _, dir := range also.Value() {
+				path, err := t.path(dir)
+				if err != nil {
+					return err
+				}
+				q.Also = append(q.Also, path)
+			}
 			rep, err := call(t, func(r *rye.Rye) (*rye.KeyRotation, error) { return r.RotateKey(t.ctx, q) })
 			if rep != nil && (err == nil || rep.New != "") {
 				if perr := t.out.show(rep, func() { printRotation(t.out, rep, err == nil) }); perr != nil {
@@ -221,8 +234,15 @@ func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
 	default:
 		p.printf("     still the key %s: the rotation stopped\n", rep.Name)
 	}
+	p.printf("     vouches for %s that it signed, in %s\n", count(rep.Kept, "file"), strings.Join(rep.Places, ", "))
 	if rep.New != "" {
 		p.printf("new  %s\n", rep.New)
+	}
+	if rep.Resigned > 0 {
+		p.printf("     signed %s once more\n", count(rep.Resigned, "file"))
+	}
+	if rep.Elsewhere > 0 {
+		p.notef("%s of yours not looked at: there, rye diff and rye sign what the old key signed", count(rep.Elsewhere, "other project"))
 	}
 	for _, n := range rep.Namespaces {
 		mark := good(n.Status)

@@ -10,18 +10,25 @@ import (
 
 // Believes returns nil when a genuine signature by k counts for ref in a scope:
 // trust is (key, namespace, space). Otherwise the error is Untrusted, or Revoked
-// for a key that the registry took back. It says nothing about any content.
+// for a key that the registry took back or that was retired. It says nothing about
+// any content, so a retired key, which counts for some only, is refused.
 func (s *Store) Believes(k PublicKey, ref objects.Ref, in Scope) error {
+	return s.believesIn(k, ref, in, objects.Digest{})
+}
+
+// believesIn is Believes for the signed file with a digest: an item's, or that of
+// the manifest that covers it.
+func (s *Store) believesIn(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) error {
 	if why, ok := s.deniedKey(k.Fingerprint()); ok {
 		return fault.New(fault.Revoked, "%s was denied%s", k, because(why))
 	}
-	_, err := s.judge(k, ref, in)
+	_, err := s.judge(k, ref, in, sum)
 	return err
 }
 
 // reason returns in words why k counts.
-func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope) string {
-	why, err := s.judge(k, ref, in)
+func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) string {
+	why, err := s.judge(k, ref, in, sum)
 	if err != nil {
 		return err.Error()
 	}
@@ -29,7 +36,7 @@ func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope) string {
 }
 
 // judge applies the rules in their order: where, then whose namespace, then which key.
-func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
+func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
 	ns := ref.ID.Namespace()
 	no := func(code fault.Code, format string, args ...any) *fault.Error {
 		return fault.New(code, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
@@ -42,7 +49,7 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope) (why string, err e
 	case in.Space == objects.Project && !s.Accepted(in.Project):
 		return "", no(fault.Untrusted, "this project was not accepted on this machine, so no key counts in it").Mend("rye adopt --all")
 	case in.Space == objects.Project && s.overridden(in.Project, ref) && s.IsOwn(k):
-		return "your own key, and you chose to override this item in this project", nil
+		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this project")
 	case Reserved(ns):
 		return "", no(fault.Untrusted, "%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
 	}
@@ -50,7 +57,7 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope) (why string, err e
 		return s.judgeBound(k, ref, in)
 	}
 	if s.IsOwn(k) {
-		return "your own key, and nobody else owns " + ns + "/", nil
+		return s.judgeOwn(k, ref, in, sum, "nobody else owns "+ns+"/")
 	}
 	for _, p := range s.pins {
 		if p.Key == k && slices.Contains(p.Namespaces, ns) && p.countsIn(in) {
@@ -105,6 +112,9 @@ func (s *Store) describe(k PublicKey) string {
 	who := k.String()
 	for _, o := range s.own {
 		if o.Key == k {
+			if o.Retired != "" {
+				return who + " (your key" + named(o.Name) + ", retired on " + o.Retired + ")"
+			}
 			return who + " (your key" + named(o.Name) + ")"
 		}
 	}

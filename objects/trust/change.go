@@ -10,11 +10,15 @@ import (
 )
 
 // AddOwn records a key of the user's, or replaces its name and claims. Claiming
-// a namespace that is bound to other keys is refused (Untrusted).
+// a namespace that is bound to other keys is refused (Untrusted), and so is a key
+// that was retired (Revoked): it does not come back unnoticed.
 func (s *Store) AddOwn(k PublicKey, name string, namespaces ...string) error {
-	o := OwnKey{k, name, sorted(namespaces)}
+	o := OwnKey{Key: k, Name: name, Namespaces: sorted(namespaces)}
 	if err := checkOwn(o); err != nil {
 		return err
+	}
+	if old, ok := s.ownKey(k); ok && old.Retired != "" {
+		return fault.New(fault.Revoked, "own key %s: it was retired on %s", k, old.Retired).Mend("rye key new")
 	}
 	for _, ns := range o.Namespaces {
 		if err := s.mayClaim(k, ns); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -130,7 +131,27 @@ func checkOwn(o OwnKey) error {
 	if err := checkText("name", o.Name); err != nil {
 		return err
 	}
+	if err := checkRetired(o); err != nil {
+		return err
+	}
 	return checkNamespaces(o.Namespaces)
+}
+
+// checkRetired wants a day, and claims and a list only where they mean something.
+func checkRetired(o OwnKey) error {
+	if o.Retired == "" {
+		if !o.Kept.IsZero() {
+			return fault.New(fault.Usage, "own key %s: it keeps a list and was not retired", o.Key)
+		}
+		return nil
+	}
+	if _, err := time.Parse(time.DateOnly, o.Retired); err != nil {
+		return fault.New(fault.Usage, "own key %s: retired %q: want a day like 2026-11-22", o.Key, clip(o.Retired))
+	}
+	if len(o.Namespaces) > 0 {
+		return fault.New(fault.Usage, "own key %s: it was retired and claims namespaces", o.Key)
+	}
+	return nil
 }
 
 func checkPin(p Pin) error {

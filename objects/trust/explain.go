@@ -86,4 +86,4 @@ func (e *examination) saysSignature() string {
 	return words
 }
 
-func (e *examination) saysBelieved() string { return e.st.reason(e.key, e.it.Ref, e.in) }
+func (e *examination) saysBelieved() string { return e.st.reason(e.key, e.it.Ref, e.in, e.it.Sum) }

@@ -30,14 +30,17 @@ type Store struct {
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}
+	lists    map[objects.Digest]keptList // of retired keys, read when one is met
 }
 
 // OwnKey is a key whose private half the user holds. It counts for every id that
 // nobody else owns, in the user space and in accepted projects.
 type OwnKey struct {
 	Key        PublicKey
-	Name       string   // of its file among the keys, or a label
-	Namespaces []string // claimed: a registry that binds one of them to other keys is a conflict
+	Name       string         // of its file among the keys, or a label
+	Namespaces []string       // claimed: a registry that binds one of them to other keys is a conflict
+	Retired    string         // the day of its retirement, as 2006-01-02; "" while it is in use
+	Kept       objects.Digest // of the list of what a retired key still vouches for; zero for nothing
 }
 
 // Pin is somebody else's key, believed for some namespaces in some places.

@@ -43,6 +43,8 @@ type (
 		Key        string   `yaml:"key"`
 		Name       string   `yaml:"name,omitempty"`
 		Namespaces []string `yaml:"namespaces,omitempty"`
+		Retired    string   `yaml:"retired,omitempty"`
+		Kept       string   `yaml:"kept,omitempty"`
 	}
 	pinFile struct {
 		Key        string   `yaml:"key"`
@@ -152,9 +154,14 @@ func ParseStore(raw []byte) (*Store, error) {
 // fill converts every entry; consistent then judges what they say together.
 func (s *Store) fill(f storeFile) (err error) {
 	for _, o := range f.Own {
-		k := OwnKey{Name: o.Name, Namespaces: sorted(o.Namespaces)}
+		k := OwnKey{Name: o.Name, Namespaces: sorted(o.Namespaces), Retired: o.Retired}
 		if k.Key, err = ParsePublicKey(o.Key); err != nil {
 			return err
+		}
+		if o.Kept != "" {
+			if k.Kept, err = objects.ParseDigest(o.Kept); err != nil {
+				return err
+			}
 		}
 		s.own = append(s.own, k)
 	}
@@ -221,7 +228,11 @@ func (s *Store) fillRest(f storeFile) (err error) {
 func (s *Store) Encode() ([]byte, error) {
 	f := storeFile{Format: storeFormat, Projects: s.projects, AllowLegacy: s.allowLegacy}
 	for _, o := range s.own {
-		f.Own = append(f.Own, ownFile{o.Key.Authorized(), o.Name, o.Namespaces})
+		of := ownFile{Key: o.Key.Authorized(), Name: o.Name, Namespaces: o.Namespaces, Retired: o.Retired}
+		if !o.Kept.IsZero() {
+			of.Kept = o.Kept.String()
+		}
+		f.Own = append(f.Own, of)
 	}
 	for _, p := range s.pins {
 		f.Keys = append(f.Keys, pinFile{p.Key.Authorized(), p.Name, p.Namespaces, p.User, p.Projects})

@@ -174,7 +174,7 @@ func (e *examination) signature() error {
 }
 
 func (e *examination) believed() error {
-	if err := e.st.Believes(e.key, e.it.Ref, e.in); err != nil {
+	if err := e.st.believesIn(e.key, e.it.Ref, e.in, e.it.Sum); err != nil {
 		return err
 	}
 	if e.level == Legacy {

@@ -161,6 +161,41 @@ func (l *Layer) Recorded(visit func(p string, blob store.OID) error) error {
 	}))
 }
 
+// Ever calls visit for every file that the layer's ref holds or ever held: once for
+// each path and content, newest first.
+func (l *Layer) Ever(ctx context.Context, visit func(p string, blob store.OID) error) error {
+	c, err := l.tip()
+	if c == nil || err != nil {
+		return err
+	}
+	type file struct {
+		p    string
+		blob store.OID
+	}
+	seen := map[file]bool{}
+	var next *store.Commit
+	diff := func(older store.OID) error {
+		return l.repo.Diff(older, next.Tree, func(p string, _, e store.Entry) error {
+			if e.ID.IsZero() || seen[file{p, e.ID}] {
+				return nil
+			}
+			seen[file{p, e.ID}] = true
+			return visit(p, e.ID)
+		})
+	}
+	err = l.repo.Log(ctx, c.ID, func(c *store.Commit) (err error) {
+		if next != nil {
+			err = diff(c.Tree)
+		}
+		next = c
+		return err
+	})
+	if err == nil && next != nil {
+		err = diff(store.OID{})
+	}
+	return damaged(l, err)
+}
+
 // Tip returns the recorded commit's id, zero when nothing is recorded.
 func (l *Layer) Tip() (store.OID, error) {
 	c, err := l.tip()

@@ -1,0 +1,193 @@
+package trust
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+// A retired key still vouches for what it had signed when it was retired, byte for
+// byte, and for nothing else: a date in a signature is whatever its maker writes.
+// What that is stands in a list beside the trust store, which holds the list's
+// digest. It is not looked up in a space's record, because whoever has the key can
+// write there, too.
+
+const (
+	keptDir  = "kept"
+	keptMax  = 16 << 20 // bytes of a list: 229,000 files
+	keptLine = len("sha256:") + 64 + 1
+)
+
+// keptList is the text of a list, or why there is none.
+type keptList struct {
+	text []byte
+	err  error
+}
+
+// KeepList writes the list of what k still vouches for beside the trust store at
+// path, durably, and returns its digest for RetireOwn; zero for an empty list. sums
+// are of whole files, an item's or a bundle manifest's, in any order.
+func KeepList(path string, k PublicKey, sums []objects.Digest) (objects.Digest, error) {
+	if len(sums) == 0 {
+		return objects.Digest{}, nil
+	}
+	text := encodeKept(sums)
+	if len(text) > keptMax {
+		return objects.Digest{}, fault.New(fault.Limit, "retire %s: it signed more than %d files", k, keptMax/keptLine).Mend("rye key rotate --resign")
+	}
+	if err := place.File(keptPath(path, k), text, 0o600); err != nil {
+		return objects.Digest{}, err
+	}
+	return objects.DigestOf(text), nil
+}
+
+func keptPath(store string, k PublicKey) string {
+	fp := k.Fingerprint()
+	return filepath.Join(filepath.Dir(store), keptDir, fmt.Sprintf("%x", fp[:]))
+}
+
+func encodeKept(sums []objects.Digest) []byte {
+	sums = slices.Clone(sums)
+	slices.SortFunc(sums, func(a, b objects.Digest) int { return bytes.Compare(a[:], b[:]) })
+	text := make([]byte, 0, len(sums)*keptLine)
+	for _, d := range slices.Compact(sums) {
+		text = append(append(text, d.String()...), '\n')
+	}
+	return text
+}
+
+// parseKept checks the one spelling of a list: lines of digests, sorted, each once.
+func parseKept(text []byte) error {
+	var last objects.Digest
+	for i := 0; i < len(text); i += keptLine {
+		if len(text)-i < keptLine || text[i+keptLine-1] != '\n' {
+			return fault.New(fault.Malformed, "list of kept files: line %d is not a digest", i/keptLine+1)
+		}
+		d, err := objects.ParseDigest(string(text[i : i+keptLine-1]))
+		if err != nil {
+			return fault.New(fault.Malformed, "list of kept files: line %d: %w", i/keptLine+1, err)
+		}
+		if i > 0 && bytes.Compare(last[:], d[:]) >= 0 {
+			return fault.New(fault.Malformed, "list of kept files: line %d is repeated or out of order", i/keptLine+1)
+		}
+		last = d
+	}
+	return nil
+}
+
+// RetireOwn says that one of the user's keys signs no more: from here on it counts
+// for the files of the list with the digest kept (KeepList) and for nothing else.
+// The same again may replace the list. Its claims end.
+func (s *Store) RetireOwn(k PublicKey, name, day string, kept objects.Digest) error {
+	if !s.IsOwn(k) {
+		return fault.New(fault.NotFound, "retire %s: it is not your key", k).Mend("rye key list")
+	}
+	o := OwnKey{Key: k, Name: name, Retired: day, Kept: kept}
+	if err := checkOwn(o); err != nil {
+		return err
+	}
+	s.own = append(slices.DeleteFunc(s.own, func(x OwnKey) bool { return x.Key == k }), o)
+	s.sort()
+	s.changed()
+	return nil
+}
+
+// ownKey returns the user's key k as the store has it.
+func (s *Store) ownKey(k PublicKey) (OwnKey, bool) {
+	for _, o := range s.own {
+		if o.Key == k {
+			return o, true
+		}
+	}
+	return OwnKey{}, false
+}
+
+// IsRetired reports whether k is a key of the user's that was retired.
+func (s *Store) IsRetired(k PublicKey) bool {
+	o, ok := s.ownKey(k)
+	return ok && o.Retired != ""
+}
+
+// judgeOwn decides about a key of the user's that counts while it is in use.
+func (s *Store) judgeOwn(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest, why string) (string, error) {
+	o, _ := s.ownKey(k)
+	if o.Retired == "" {
+		return "your own key, and " + why, nil
+	}
+	there, err := s.keeps(o, sum)
+	if there {
+		return "your own key, retired on " + o.Retired + ", for bytes that it had signed before, and " + why, nil
+	}
+	words := "and these bytes are not among what it had signed by then"
+	if err != nil {
+		words = err.Error()
+	}
+	return "", fault.New(fault.Revoked, "verify %s in the %s: %s was retired on %s, %s", ref, in, k, o.Retired, words).
+		Mend("rye diff %s; then rye sign %s, if it is yours", ref, ref)
+}
+
+// keeps looks a file up in the list of a retired key. A list that is gone, or is
+// not the one that the store names, keeps nothing.
+func (s *Store) keeps(o OwnKey, sum objects.Digest) (bool, error) {
+	if sum.IsZero() || o.Kept.IsZero() {
+		return false, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list, ok := s.lists[o.Kept]
+	if !ok {
+		list.text, list.err = readKept(s.path, o)
+		if s.lists == nil {
+			s.lists = make(map[objects.Digest]keptList)
+		}
+		s.lists[o.Kept] = list
+	}
+	if list.err != nil {
+		return false, list.err
+	}
+	want := sum.String()
+	lo, hi := 0, len(list.text)/keptLine
+	for lo < hi {
+		mid := (lo + hi) / 2
+		switch line := string(list.text[mid*keptLine : (mid+1)*keptLine-1]); {
+		case line == want:
+			return true, nil
+		case line < want:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return false, nil
+}
+
+func readKept(store string, o OwnKey) ([]byte, error) {
+	if store == "" {
+		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is not at hand")
+	}
+	f, err := os.Open(keptPath(store, o.Key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is gone")
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "and the list of what it vouches for cannot be read: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, keptMax+1))
+	if err != nil {
+		return nil, fault.New(fault.Failed, "and the list of what it vouches for cannot be read: %w", err)
+	}
+	if objects.DigestOf(text) != o.Kept {
+		return nil, fault.New(fault.Integrity, "and the list of what it vouches for was changed")
+	}
+	return text, parseKept(text)
+}
