@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye/internal/fault"
 )
@@ -35,10 +36,12 @@ type Compacted struct {
 	Objects int   // objects in the new pack; 0: there was nothing to do
 	Before  int64 // bytes of all of them on disk
 	After   int64 // bytes of the new pack and its index; 0 with DryRun
-	Left    int   // loose objects that no ref reaches, left as they are
+	Left    int   // loose objects that no ref and no log reaches, left as they are
+	Moves   int   // old moves dropped from logs of refs
 }
 
-// Compact puts loose objects and small packs into one pack. Nothing is lost,
+// Compact puts loose objects and small packs into one pack, and drops from the logs
+// of refs the moves older than 90 days, as git gc does. No object is lost,
 // reachable or not, wherever it is interrupted: what it replaces is removed after
 // the new pack was read back from disk, every object hashed, and synced. It holds
 // the write lock, so other rye processes wait for it; plain git may work beside
@@ -57,6 +60,9 @@ func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error)
 	done, err := r.compact(ctx, o, false)
 	for try := 0; isMissing(err) && try < maxScans; try++ { // git repack removed a pack meanwhile
 		done, err = r.compact(ctx, o, false)
+	}
+	if err == nil && !r.ownExpiry {
+		done.Moves, err = r.expireLogs(time.Now().Add(-logAge), o.DryRun)
 	}
 	if err != nil {
 		return done, rewrap(err, "compact %s", r.dir)
@@ -275,16 +281,16 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, recent bool) (loose 
 	return loose, packs, nil
 }
 
-// reachable returns everything that refs lead to; with recent, and as far as is
-// cheap to know, less what older packed commits lead to.
+// reachable returns everything that refs and their logs lead to; with recent, and
+// as far as is cheap to know, less what older packed commits lead to.
 func (r *Repo) reachable(ctx context.Context, recent bool) (map[OID]bool, error) {
-	refs, err := r.Refs("refs/")
+	here := r.Has
+	if recent {
+		here = r.disk.hasLoose // what is packed has what it leads to beside it
+	}
+	tips, err := r.roots(here)
 	if err != nil {
 		return nil, err
-	}
-	var tips []OID
-	for _, ref := range refs {
-		tips = append(tips, ref.ID)
 	}
 	var older []OID
 	if recent {

@@ -1,13 +1,16 @@
 package store
 
 import (
+	"context"
+	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
 )
 
 // newConfig returns the config file of a new repository. git and go-git read it;
-// rye itself reads only the format.
+// rye itself reads only the format, and whether refs keep logs.
 func newConfig(f Format) string {
 	version, extensions := "0", ""
 	if f != SHA1 {
@@ -17,7 +20,7 @@ func newConfig(f Format) string {
 	repositoryFormatVersion = ` + version + `
 	bare = true
 	fileMode = false
-	logAllRefUpdates = false
+	logAllRefUpdates = true
 	fsync = committed,loose-object,reference
 ` + extensions + `[gc]
 	auto = 0
@@ -37,16 +40,29 @@ func newConfig(f Format) string {
 `
 }
 
-// formatOf reads the object format out of a repository's config and refuses
-// formats that this package does not read, as git demands of every reader.
-func formatOf(text string) (Format, error) {
-	f, version := SHA1, ""
+// config is what rye reads of a repository's config.
+type config struct {
+	format    Format
+	logs      logRule
+	ownExpiry bool // it says how long logs are kept
+}
+
+// parseConfig reads a repository's config and refuses formats that this package
+// does not read, as git demands of every reader.
+func parseConfig(text string) (c config, err error) {
+	f, version, bare, logs := SHA1, "", true, ""
 	var unknown []string
-	err := eachSetting(text, func(key, value string) {
+	err = eachSetting(text, func(key, value string) {
 		name, isExtension := strings.CutPrefix(key, "extensions.")
 		switch {
 		case key == "core.repositoryformatversion":
 			version = value
+		case key == "core.bare":
+			bare = isTrue(value)
+		case key == "core.logallrefupdates":
+			logs = value
+		case key == "gc.reflogexpire":
+			c.ownExpiry = true
 		case key == "extensions.objectformat" && value == "sha256":
 			f = SHA256
 		case key == "extensions.objectformat" && value == "sha1":
@@ -59,15 +75,32 @@ func formatOf(text string) (Format, error) {
 	})
 	switch {
 	case err != nil:
-		return 0, err
+		return c, err
 	case version != "" && version != "0" && version != "1":
-		return 0, fault.New(fault.Malformed, "repository format version %q: want 0 or 1", clip(version))
+		return c, fault.New(fault.Malformed, "repository format version %q: want 0 or 1", clip(version))
 	case version != "1":
-		return SHA1, nil // extensions do not count then
+		f = SHA1 // extensions do not count then
 	case len(unknown) > 0:
-		return 0, fault.New(fault.Malformed, "unknown repository extension %q", clip(unknown[0]))
+		return c, fault.New(fault.Malformed, "unknown repository extension %q", clip(unknown[0]))
 	}
-	return f, nil
+	c.format = f
+	switch {
+	case strings.EqualFold(logs, "always"):
+		c.logs = logAlways
+	case isTrue(logs), logs == "" && !bare:
+		c.logs = logBranches
+	}
+	return c, nil
+}
+
+// isTrue reads a boolean as git does.
+func isTrue(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "yes", "on":
+		return true
+	}
+	n, err := strconv.Atoi(value)
+	return err == nil && n != 0
 }
 
 // eachSetting reads git's config syntax as far as repository formats need it:
@@ -113,4 +146,54 @@ func plainValue(v string) string {
 		v = strings.TrimSpace(v[:i])
 	}
 	return v
+}
+
+// Renew brings the config of a repository up to what Init writes now, when it is
+// exactly what an earlier rye wrote: a setting that somebody chose stays. It
+// reports whether it changed anything; a Repo that is open learns of it when it is
+// opened again.
+func (r *Repo) Renew(ctx context.Context) (changed bool, err error) {
+	err = r.retryLocked(ctx, func() (err error) {
+		changed, err = r.renewLocked()
+		return err
+	})
+	if err != nil {
+		return false, rewrap(err, "renew the config of %s", r.dir)
+	}
+	return changed, nil
+}
+
+func (r *Repo) renewLocked() (changed bool, err error) {
+	file := filepath.Join(r.dir, "config")
+	tx := &refTx{r: r}
+	defer func() {
+		if cerr := tx.close(); err == nil {
+			err = cerr
+		}
+	}()
+	if !r.isOldConfig() {
+		return false, nil
+	}
+	if err := tx.prepareLock("config.lock", ""); err != nil {
+		return false, err
+	}
+	if err := tx.record(); err != nil {
+		return false, err
+	}
+	if err := tx.lockAll(); err != nil {
+		return false, err
+	}
+	if !r.isOldConfig() {
+		return false, nil
+	}
+	if err := writeDurable(filepath.Join(r.nest, randomName()), file, []byte(newConfig(r.format)), permFile); err != nil {
+		return false, fault.New(fault.Failed, "write config: %w", err)
+	}
+	return true, syncDir(r.dir)
+}
+
+// isOldConfig reports whether the config is what rye wrote before refs kept logs.
+func (r *Repo) isOldConfig() bool {
+	text, err := readSmall(filepath.Join(r.dir, "config"), 1<<20)
+	return err == nil && string(text) == strings.Replace(newConfig(r.format), "logAllRefUpdates = true", "logAllRefUpdates = false", 1)
 }

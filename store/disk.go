@@ -129,9 +129,16 @@ func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
 }
 
 // syncDirs makes the entries of several directories durable, at the same time:
-// journalling file systems then commit once for all.
+// journalling file systems then commit once for all. One that is gone holds nothing:
+// git packed what was in it, waited for that, and removed the empty directory.
 func syncDirs(dirs ...string) error {
-	return parallel(len(dirs), func(i int) error { return syncDir(dirs[i]) })
+	return parallel(len(dirs), func(i int) error {
+		err := syncDir(dirs[i])
+		if isMissing(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 // parallel runs f(0) … f(n-1) and returns one of their errors.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -97,7 +98,13 @@ func (r *Repo) editLocked(ctx context.Context, ref string, e *edit, o CommitOpti
 		return OID{}, err
 	}
 	id, _ := objs.adder(r.format)(TypeCommit, raw)
-	return id, r.publish(ctx, objs.list, Update{ref, tip, id})
+	why := "commit: "
+	if tip.IsZero() {
+		why = "commit (initial): "
+	}
+	subject, _, _ := strings.Cut(o.Message, "\n")
+	tx := &refTx{r: r, updates: []Update{{ref, tip, id}}, who: o.Author, why: why + subject}
+	return id, r.publish(ctx, objs.list, tx)
 }
 
 // treeOf returns the tree of a commit, also of one that ParseCommit refuses.
@@ -115,8 +122,7 @@ func (r *Reader) treeOf(commit OID) (OID, error) {
 
 // publish writes objects durably and then moves the ref to them. The new value of
 // the ref is synced together with the objects: one wait for the disk less.
-func (r *Repo) publish(ctx context.Context, objs []object, u Update) (err error) {
-	tx := &refTx{r: r, updates: []Update{u}}
+func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error) {
 	defer func() {
 		if cerr := tx.close(); err == nil {
 			err = cerr

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -119,8 +120,8 @@ func FuzzRef(f *testing.F) {
 func FuzzConfig(f *testing.F) {
 	f.Add(newConfig(SHA256))
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, err := formatOf(text); err == nil && got != SHA1 && got != SHA256 {
-			t.Fatalf("format %d", got)
+		if got, err := parseConfig(text); err == nil && got.format != SHA1 && got.format != SHA256 {
+			t.Fatalf("format %d", got.format)
 		}
 	})
 }
@@ -201,6 +202,22 @@ func FuzzImport(f *testing.F) {
 			if _, _, err := q.Object(id, 0); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// FuzzMove: a line of a log that is read is written again with the same bytes.
+func FuzzMove(f *testing.F) {
+	f.Add(oidA + " " + oidB + " Ann <ann@example.org> 1772600767 +0000\tcommit: hi")
+	f.Add(strings.Repeat("0", 40) + " " + oidA + " a <> 0 -0130")
+	f.Fuzz(func(t *testing.T, line string) {
+		m, ok := parseMove(SHA1, line)
+		if !ok || m.Why != oneLine(m.Why) || strings.ContainsAny(line, "\r\n\x00") {
+			return // git writes no such lines
+		}
+		got, err := encodeMove(SHA1, m)
+		if err != nil || strings.TrimSuffix(got, "\n") != strings.TrimSuffix(line, "\t") {
+			t.Fatalf("%q became %q, %v", line, got, err)
 		}
 	})
 }

@@ -304,14 +304,29 @@ func (r *Repo) mendRefLocks() error {
 	if err != nil || len(locks) == 0 {
 		return err
 	}
+	var dirs []string // synced before the record is gone, see refTx.unlock
 	for _, l := range locks {
 		path := filepath.Join(r.dir, filepath.FromSlash(l.path))
-		if !filepath.IsLocal(filepath.FromSlash(l.path)) || !strings.HasSuffix(l.path, ".lock") || !l.matches(path) {
+		if !filepath.IsLocal(filepath.FromSlash(l.path)) || !strings.HasSuffix(l.path, ".lock") {
 			continue
 		}
+		_, err := os.Lstat(path)
+		if !isMissing(err) && !l.matches(path) {
+			continue // git has it now
+		}
+		if dir := r.dropDeadLog(strings.TrimSuffix(l.path, ".lock")); dir != "" {
+			dirs = append(dirs, dir)
+		}
+		if isMissing(err) {
+			continue
+		}
+		dirs = append(dirs, filepath.Dir(path))
 		if err := remove(path); err != nil && !isMissing(err) {
 			return fault.New(fault.Failed, "remove the stale lock of a dead process: %w", err).Mend("rm %s", path)
 		}
+	}
+	if err := syncDirs(unique(dirs)...); err != nil {
+		return fault.New(fault.Failed, "remove the stale locks of a dead process: %w", err)
 	}
 	return r.recordRefLocks(nil)
 }

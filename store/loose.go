@@ -248,7 +248,7 @@ func (d *diskObjects) freshen(id OID) error {
 	if err := syncFile(f); err != nil {
 		return fault.New(fault.Failed, "sync object %s: %w", id, err)
 	}
-	return syncDir(filepath.Dir(path))
+	return syncDirs(filepath.Dir(path))
 }
 
 func unique(list []string) []string {

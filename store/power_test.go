@@ -4,205 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 )
-
-// A fakeDisk notes what is durable while a real repository is written: the bytes
-// that a file had when it was last synced, and the names that a directory had. What
-// it would hold if the power failed now can be laid out at any moment.
-type fakeDisk struct {
-	t    testing.TB
-	root string
-
-	mu      sync.Mutex
-	dirs    map[os.FileInfo]map[string]os.FileInfo // not shared once it is in here
-	files   map[os.FileInfo]synced
-	known   []os.FileInfo // one per file or directory, whatever it is called
-	held    []*os.File    // so that no inode is used twice
-	images  []image
-	acked   []OID
-	stopped bool
-}
-
-type synced struct {
-	data []byte
-	when time.Time
-	perm fs.FileMode
-}
-
-// image is what survives.
-type image struct {
-	dirs  map[os.FileInfo]map[string]os.FileInfo
-	files map[os.FileInfo]synced
-	acked []OID
-	names bool // every name reached the disk, of its own accord, and no more bytes
-	live  map[os.FileInfo]map[string]os.FileInfo
-}
-
-// newFakeDisk takes what lies below root for durable and watches from then on.
-func newFakeDisk(t testing.TB, root string) *fakeDisk {
-	d := &fakeDisk{t: t, root: root, dirs: map[os.FileInfo]map[string]os.FileInfo{}, files: map[os.FileInfo]synced{}}
-	d.sync(nil, "")
-	testOnlyStep = func() error { d.snapshot(); return nil }
-	testOnlySync = func(f *os.File, dir string) { d.snapshot(); d.sync(f, dir) }
-	t.Cleanup(func() {
-		d.stop()
-		for _, f := range d.held {
-			f.Close()
-		}
-	})
-	return d
-}
-
-func (d *fakeDisk) stop() { testOnlyStep, testOnlySync = nil, nil }
-
-// node returns the one name for a file or directory.
-func (d *fakeDisk) node(path string, fi os.FileInfo) os.FileInfo {
-	for _, k := range d.known {
-		if os.SameFile(k, fi) {
-			return k
-		}
-	}
-	if f, err := os.Open(path); err == nil {
-		d.held = append(d.held, f)
-	}
-	d.known = append(d.known, fi)
-	return fi
-}
-
-func (d *fakeDisk) sync(f *os.File, dir string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case f != nil:
-		d.syncFile(f)
-	case dir != "":
-		if n, list := d.list(dir); list != nil {
-			d.dirs[n] = list
-		}
-	default: // at the beginning: everything
-		filepath.WalkDir(d.root, func(path string, e fs.DirEntry, err error) error {
-			if err != nil {
-				d.t.Fatal(err)
-			}
-			if e.IsDir() {
-				n, list := d.list(path)
-				d.dirs[n] = list
-				return nil
-			}
-			f, err := os.Open(path)
-			if err != nil {
-				d.t.Fatal(err)
-			}
-			defer f.Close()
-			d.syncFile(f)
-			return nil
-		})
-	}
-}
-
-func (d *fakeDisk) syncFile(f *os.File) {
-	fi, err := f.Stat()
-	if err != nil {
-		return
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, 0, fi.Size()))
-	if err != nil {
-		d.t.Error(err)
-	}
-	d.files[d.node(f.Name(), fi)] = synced{data, fi.ModTime(), fi.Mode().Perm()}
-}
-
-// list reads the names in a directory; nil when it is gone.
-func (d *fakeDisk) list(dir string) (os.FileInfo, map[string]os.FileInfo) {
-	fi, err := os.Stat(dir)
-	if err != nil {
-		return nil, nil
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, nil
-	}
-	list := map[string]os.FileInfo{}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if fi, err := os.Lstat(path); err == nil {
-			list[e.Name()] = d.node(path, fi)
-		}
-	}
-	return d.node(dir, fi), list
-}
-
-// snapshot keeps what would survive now: only what was synced; and that with every
-// name that there is, for file systems write names when they like.
-func (d *fakeDisk) snapshot() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.stopped {
-		return
-	}
-	im := image{dirs: copyMap(d.dirs), files: copyMap(d.files), acked: d.acked}
-	d.images = append(d.images, im)
-	im.live, im.names = map[os.FileInfo]map[string]os.FileInfo{}, true
-	filepath.WalkDir(d.root, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			if n, list := d.list(path); list != nil {
-				im.live[n] = list
-			}
-		}
-		return nil
-	})
-	d.images = append(d.images, im)
-}
-
-func copyMap[K comparable, V any](m map[K]V) map[K]V {
-	out := make(map[K]V, len(m))
-	for k, v := range m {
-		out[k] = v
-	}
-	return out
-}
-
-func (d *fakeDisk) ack(id OID) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.acked = append(d.acked[:len(d.acked):len(d.acked)], id)
-}
-
-// layOut makes the files of an image below dir. A name whose file was never synced
-// leads to an empty file.
-func (d *fakeDisk) layOut(im image, node os.FileInfo, dir string) {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		d.t.Fatal(err)
-	}
-	list := im.dirs[node]
-	if im.names {
-		list = im.live[node]
-	}
-	for name, n := range list {
-		path := filepath.Join(dir, name)
-		if n.IsDir() {
-			d.layOut(im, n, path)
-			continue
-		}
-		was := im.files[n]
-		if err := os.WriteFile(path, was.data, 0o644); err != nil {
-			d.t.Fatal(err)
-		}
-		if was.perm != 0 {
-			os.Chmod(path, was.perm)
-			os.Chtimes(path, was.when, was.when)
-		}
-	}
-}
 
 // check lays an image out and does what the next process does: everything that was
 // acknowledged is there, everything that refs lead to is whole, the next edit works
@@ -220,16 +30,72 @@ func (d *fakeDisk) check(n int, im image, useGit bool) {
 	if err := whole(r, im.acked); err != nil {
 		d.t.Fatalf("state %d (names %v): %v", n, im.names, err)
 	}
+	if err := logsTell(r, im.acked); err != nil {
+		d.t.Fatalf("state %d (names %v): %v", n, im.names, err)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), lockPatience/2)
 	defer cancel()
 	if _, err := r.Edit(ctx, testHead, []Change{put("after", "the power came back")}, opts("after")); err != nil {
 		d.t.Fatalf("state %d (names %v): the next edit: %v", n, im.names, err)
 	}
+	if err := touchAll(r); err != nil {
+		d.t.Fatalf("state %d (names %v): move every ref: %v", n, im.names, err)
+	}
 	if err := whole(r, im.acked); err != nil {
 		d.t.Fatalf("state %d (names %v), after an edit: %v", n, im.names, err)
 	}
+	wantLogs(d.t, r)
+	wantNoLocks(d.t, r)
 	if useGit {
 		fsckRefs(d.t, dir)
+	}
+}
+
+// logsTell looks for the last acknowledged commit of the branch in its logs.
+func logsTell(r *Repo, acked []OID) error {
+	tip, err := r.Ref(testHead)
+	if isMissing(err) || !slices.Contains(acked, tip) {
+		return nil // it was not acknowledged yet
+	}
+	for _, name := range []string{"HEAD", testHead} {
+		moves, err := r.RefLog(name)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(moves, func(m Move) bool { return m.New == tip }) {
+			return fmt.Errorf("the log of %s does not tell of the acknowledged commit %s", name, tip)
+		}
+	}
+	return nil
+}
+
+// touchAll deletes and makes again every ref but the branch: none is locked.
+func touchAll(r *Repo) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lockPatience/2)
+	defer cancel()
+	refs, err := r.Refs("refs/")
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		if ref.Name == testHead {
+			continue
+		}
+		if err := r.Swap(ctx, ref.Name, ref.ID, OID{}, "away"); err != nil {
+			return err
+		}
+		if err := r.Swap(ctx, ref.Name, OID{}, ref.ID, "back"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wantNoLocks fails for lock files of git.
+func wantNoLocks(t testing.TB, r *Repo) {
+	t.Helper()
+	if l := refLocks(t, r); len(l) > 0 {
+		t.Errorf("left: %v", l)
 	}
 }
 
@@ -298,6 +164,71 @@ func powerWork(t testing.TB, r *Repo, ack func(OID)) {
 	_, err = r.Compact(ctx, CompactOptions{})
 	must(t, err)
 	ack(mustEdit(t, r, "last", put("last", "1")))
+	powerKeep(t, r, ack)
+}
+
+// powerKeep is what keeps a repository in order.
+func powerKeep(t testing.TB, r *Repo, ack func(OID)) {
+	ctx := context.Background()
+	tip := mustRef(t, r, testHead)
+	must(t, r.Swap(ctx, "refs/heads/gone/x", OID{}, tip, "to be packed"))
+	packByHand(t, r)
+	id := mustEdit(t, r, "after pack-refs", put("p", "1"))
+	ack(id)
+	must(t, r.SwapAll(ctx, []Update{{"refs/heads/gone/x", tip, OID{}}, {"refs/heads/on", OID{}, id}}, "packed"))
+	durably(t, r, "logs/HEAD", strings.Replace(logFile(t, r, "HEAD"), "> 1", "> 0", 1))
+	durably(t, r, "config", strings.Replace(newConfig(r.format), "Updates = true", "Updates = false", 1))
+	dead := filepath.Join(r.Dir(), tempName, "0123456789abcdef")
+	must(t, os.MkdirAll(filepath.Join(dead, "q-1"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dead, pinName), nil, 0o644))
+	n, err := r.Sweep(ctx, false)
+	if must(t, err); n != 1 {
+		t.Errorf("Sweep removed %d", n)
+	}
+	unlock, err := r.lock(ctx) // what an edit does when there are many files
+	must(t, err)
+	_, err = r.compact(ctx, CompactOptions{}, true)
+	unlock()
+	must(t, err)
+	changed, err := r.Renew(ctx)
+	if must(t, err); !changed {
+		t.Error("Renew did nothing")
+	}
+	ack(mustEdit(t, r, "very last", put("last", "2")))
+	_, err = r.Compact(ctx, CompactOptions{})
+	must(t, err)
+}
+
+func mustRef(t testing.TB, r *Repo, name string) OID {
+	t.Helper()
+	id, err := r.Ref(name)
+	must(t, err)
+	return id
+}
+
+// durably writes a file as git does that waits for the disk.
+func durably(t testing.TB, r *Repo, name, text string) {
+	t.Helper()
+	path := filepath.Join(r.Dir(), filepath.FromSlash(name))
+	must(t, writeDurable(path+".by-git", path, []byte(text), 0o644))
+	must(t, syncDir(filepath.Dir(path)))
+}
+
+// packByHand is git pack-refs --all --prune, whose steps are seen here.
+func packByHand(t testing.TB, r *Repo) {
+	t.Helper()
+	refs, err := r.Refs("refs/")
+	must(t, err)
+	text := "# pack-refs with: peeled fully-peeled sorted \n"
+	for _, ref := range refs {
+		text += ref.ID.String() + " " + ref.Name + "\n"
+	}
+	durably(t, r, packedRefsName, text)
+	for _, ref := range refs {
+		file := filepath.Join(r.Dir(), filepath.FromSlash(ref.Name))
+		must(t, remove(file))
+		must(t, syncDir(filepath.Dir(file)))
+	}
 }
 
 func must(t testing.TB, err error) {
@@ -313,9 +244,9 @@ func TestPowerLoss(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("directories cannot be synced there")
 	}
-	rounds, every := 1, 7
+	rounds, every := 1, 17
 	if soak() {
-		rounds, every = 4, 1
+		rounds, every = 2, 1
 	}
 	states := 0
 	for range rounds {

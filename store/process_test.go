@@ -402,6 +402,7 @@ func TestKillAtEveryStep(t *testing.T) {
 			t.Errorf("step %d: left %v", at, l)
 		}
 		wantAcks(t, next, p)
+		wantLogs(t, next)
 		next.Close()
 	}
 	fsck(t, r.Dir())
@@ -411,6 +412,30 @@ func TestKillAtEveryStep(t *testing.T) {
 	t.Logf("%d kills left %d stale locks", kills, stale)
 	if keeps, _ := filepath.Glob(filepath.Join(r.Dir(), "objects/pack/*.keep")); len(keeps) > 0 {
 		t.Errorf("left: %v", keeps)
+	}
+}
+
+// wantLogs fails for logs of refs that do not exist, which git complains of, and for
+// a branch whose log does not end where it is.
+func wantLogs(t testing.TB, r *Repo) {
+	t.Helper()
+	names, err := r.RefLogs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if name == "HEAD" {
+			continue
+		}
+		id, err := r.Ref(name)
+		if err != nil {
+			t.Errorf("the log of a ref that is not there: %v", err)
+			continue
+		}
+		moves, err := r.RefLog(name)
+		if err != nil || len(moves) == 0 || moves[len(moves)-1].New != id {
+			t.Errorf("log of %s: %d moves, %v; the last does not lead to %s", name, len(moves), err, id)
+		}
 	}
 }
 

@@ -17,7 +17,10 @@ type Repo struct {
 	Reader
 	dir   string
 	disk  *diskObjects
+	logs  logRule
 	write writeLock
+
+	ownExpiry bool // the repository says how long logs are kept: git's work then
 
 	mu     sync.Mutex
 	nest   string         // this Repo's directory below rye.tmp, once made
@@ -113,7 +116,7 @@ func Open(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, fault.New(fault.Failed, "open repository %s: %w", dir, err)
 	}
-	f, err := formatOf(string(text))
+	c, err := parseConfig(string(text))
 	if err != nil {
 		return nil, fault.New(fault.Malformed, "open repository %s: %w", dir, err)
 	}
@@ -122,9 +125,9 @@ func Open(dir string) (*Repo, error) {
 			return nil, notFound("open repository %s: no directory %s", dir, need)
 		}
 	}
-	disk := &diskObjects{dir: filepath.Join(dir, "objects"), format: f}
-	r := &Repo{dir: dir, disk: disk, keeps: map[*keep]bool{}}
-	r.Reader.init(f, disk)
+	disk := &diskObjects{dir: filepath.Join(dir, "objects"), format: c.format}
+	r := &Repo{dir: dir, disk: disk, logs: c.logs, ownExpiry: c.ownExpiry, keeps: map[*keep]bool{}}
+	r.Reader.init(c.format, disk)
 	r.write.sem = make(chan struct{}, 1)
 	return r, nil
 }

@@ -23,7 +23,8 @@ type Update struct {
 
 // Swap moves a ref durably from old to new: git's own lock file, compare, write,
 // fsync, rename, fsync of the directory. When the ref is elsewhere the error is a
-// *ConflictError (fault.Conflict). reason says in errors what the move was for.
+// *ConflictError (fault.Conflict). reason says in errors, and in the log of the
+// ref, what the move was for.
 func (r *Repo) Swap(ctx context.Context, name string, old, new OID, reason string) error {
 	return r.SwapAll(ctx, []Update{{name, old, new}}, reason)
 }
@@ -33,7 +34,7 @@ func (r *Repo) Swap(ctx context.Context, name string, old, new OID, reason strin
 func (r *Repo) SwapAll(ctx context.Context, updates []Update, reason string) error {
 	updates, err := checkUpdates(r.format, updates)
 	if err == nil && len(updates) > 0 {
-		err = r.retryLocked(ctx, func() error { return r.swapLocked(updates) })
+		err = r.retryLocked(ctx, func() error { return r.swapLocked(updates, reason) })
 	}
 	if err != nil {
 		if reason != "" {
@@ -122,8 +123,8 @@ func (r *Repo) retryLocked(ctx context.Context, f func() error) error {
 }
 
 // swapLocked moves refs. The caller holds the write lock.
-func (r *Repo) swapLocked(updates []Update) (err error) {
-	tx := &refTx{r: r, updates: updates}
+func (r *Repo) swapLocked(updates []Update, reason string) (err error) {
+	tx := &refTx{r: r, updates: updates, who: mover, why: reason}
 	defer func() {
 		if cerr := tx.close(); err == nil {
 			err = cerr
@@ -137,14 +138,20 @@ func (r *Repo) swapLocked(updates []Update) (err error) {
 
 // refTx is one transaction over refs: prepare, lock, compare, commit, close.
 type refTx struct {
-	r       *Repo
-	updates []Update
-	locks   []refLock // parallel to updates; one more for packed-refs when needed
-	temps   []string  // the prepared files, parallel to locks
-	held    int       // locks made so far; those used up by a rename are ""
-	dirs    []string  // directories to sync
-	header  []byte    // of packed-refs
-	packed  []packedRef
+	r        *Repo
+	updates  []Update
+	who      Ident      // for the logs
+	why      string     // for the logs
+	head     string     // the ref in updates that HEAD names, when HEAD keeps a log
+	locks    []refLock  // parallel to updates; more for packed-refs and HEAD when needed
+	temps    []string   // the prepared files, parallel to locks
+	files    []*os.File // the same, open until they are synced
+	logFiles []*os.File // logs that were appended to, until they are synced
+	held     int        // locks made so far; those used up or removed are ""
+	gone     []string   // locks that were removed
+	dirs     []string   // directories to sync
+	header   []byte     // of packed-refs
+	packed   []packedRef
 }
 
 // move makes the prepared update: lock, compare, commit.
@@ -162,156 +169,34 @@ func (tx *refTx) move() error {
 // rye.lock, and syncs both: a lock that outlives a loss of power is known, too.
 // Nothing outside can see them yet.
 func (tx *refTx) prepare() error {
-	files := []*os.File{}
-	defer func() {
-		for _, f := range files {
-			f.Close()
-		}
-	}()
 	deletes := false
+	head := ""
+	if tx.r.keepsLog("HEAD") {
+		head, _ = tx.r.Head() // a HEAD that names nothing keeps no log
+	}
 	for _, u := range tx.updates {
 		content := u.New.String() + "\n"
 		if u.New.IsZero() {
-			content, deletes = "rye "+randomName()+"\n", true
+			content, deletes = "", true
 		}
-		f, err := tx.prepareLock(u.Name+".lock", content)
-		if err != nil {
+		if u.Name == head && u.Old != u.New {
+			tx.head = head
+		}
+		if err := tx.prepareLock(u.Name+".lock", content); err != nil {
 			return err
 		}
-		files = append(files, f)
 	}
 	if deletes {
-		f, err := tx.prepareLock(packedRefsName+".lock", "rye "+randomName()+"\n")
-		if err != nil {
+		if err := tx.prepareLock(packedRefsName+".lock", ""); err != nil {
 			return err
 		}
-		files = append(files, f)
 	}
-	if err := tx.r.recordRefLocks(tx.locks); err != nil {
-		return err
-	}
-	return parallel(len(files)+1, func(i int) error {
-		f := tx.r.write.file
-		if i < len(files) {
-			f = files[i]
-		}
-		if err := syncFile(f); err != nil {
-			return fault.New(fault.Failed, "prepare ref locks: %w", err)
-		}
-		return nil
-	})
-}
-
-func (tx *refTx) prepareLock(path, content string) (*os.File, error) {
-	temp := filepath.Join(tx.r.nest, randomName())
-	f, err := writeTemp(temp, []byte(content), permFile)
-	if err != nil {
-		return nil, fault.New(fault.Failed, "prepare %s: %w", path, err)
-	}
-	tx.temps = append(tx.temps, temp)
-	fi, err := f.Stat()
-	if err != nil {
-		f.Close()
-		return nil, fault.New(fault.Failed, "prepare %s: %w", path, err)
-	}
-	tx.locks = append(tx.locks, refLock{path, content, fi.ModTime().UnixNano()})
-	return f, nil
-}
-
-// lockAll gives the prepared files the names of git's lock files. A hard link
-// never replaces, so whoever is first has the lock.
-func (tx *refTx) lockAll() error {
-	for i, l := range tx.locks {
-		if err := tx.lockOne(filepath.Join(tx.r.dir, filepath.FromSlash(l.path)), tx.temps[i]); err != nil {
+	if tx.head != "" {
+		if err := tx.prepareLock("HEAD.lock", ""); err != nil {
 			return err
 		}
-		tx.held++
 	}
-	return nil
-}
-
-func (tx *refTx) lockOne(lock, temp string) error {
-	for range 10 { // git may remove an empty directory between our two steps
-		err := makeLock(temp, lock)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, os.ErrExist):
-			return &foreignLock{lock}
-		case isNotDir(err):
-			return tx.blocked(lock)
-		case !isMissing(err):
-			return fault.New(fault.Failed, "lock a ref: %w", err)
-		}
-		dirs, err := mkdirs(tx.r.dir, filepath.Dir(lock))
-		if err != nil {
-			if isNotDir(err) {
-				return tx.blocked(lock)
-			}
-			return fault.New(fault.Failed, "lock a ref: %w", err)
-		}
-		tx.dirs = append(tx.dirs, dirs...)
-	}
-	if _, err := os.Stat(temp); err != nil {
-		return fault.New(fault.Failed, "lock a ref: %w", err)
-	}
-	return tx.blocked(lock)
-}
-
-// makeLock gives the prepared file temp the name lock, which nothing may have.
-func makeLock(temp, lock string) error {
-	err := link(temp, lock)
-	if err == nil || errors.Is(err, os.ErrExist) || isMissing(err) || isNotDir(err) {
-		return err
-	}
-	return copyLock(temp, lock)
-}
-
-// copyLock is makeLock on file systems without hard links. A process killed
-// within it may leave a lock file that only a person can remove.
-func copyLock(temp, lock string) error {
-	content, err := readSmall(temp, maxRefFile)
-	if err != nil {
-		return err
-	}
-	fi, err := os.Stat(temp)
-	if err != nil {
-		return err
-	}
-	f, err := writeTemp(lock, content, permFile)
-	if err != nil {
-		return err
-	}
-	err = syncFile(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Chtimes(lock, time.Time{}, fi.ModTime())
-	}
-	if err != nil {
-		os.Remove(lock)
-	}
-	return err
-}
-
-// blocked names the ref that stands where a directory is needed.
-func (tx *refTx) blocked(lock string) error {
-	rel, err := filepath.Rel(tx.r.dir, strings.TrimSuffix(lock, ".lock"))
-	if err != nil {
-		return err
-	}
-	name := filepath.ToSlash(rel)
-	for up := path.Dir(name); up != "refs" && up != "."; up = path.Dir(up) {
-		if id, _, err := tx.r.looseRef(up); err == nil && !id.IsZero() {
-			return nested(name, up)
-		}
-	}
-	return &foreignLock{lock} // it was there a moment ago
-}
-
-func nested(name, other string) error {
-	return fault.New(fault.Conflict, "ref %s cannot be made: ref %s exists, and one would be a directory of the other", name, other)
+	return tx.record()
 }
 
 // compare checks, with all locks held, that each ref is where its update expects.
@@ -371,8 +256,15 @@ func (tx *refTx) checkNested(name string) error {
 	return nil
 }
 
-// commit makes the moves. Deletions come first: they only need removals.
+// commit makes the moves. The logs come first, as with git, and then deletions:
+// they only need removals.
 func (tx *refTx) commit() error {
+	if err := tx.logMoves(); err != nil {
+		return err
+	}
+	if err := tx.dropLogs(); err != nil {
+		return err
+	}
 	if err := tx.deletePacked(); err != nil {
 		return err
 	}
@@ -394,7 +286,11 @@ func (tx *refTx) commit() error {
 		}
 		tx.dirs = append(tx.dirs, dir)
 	}
-	if err := syncDirs(unique(tx.dirs)...); err != nil {
+	dirs, err := tx.unlock()
+	if err != nil {
+		return err
+	}
+	if err := tx.syncLogs(unique(append(tx.dirs, dirs...))); err != nil {
 		return fault.New(fault.Failed, "sync refs: %w", err)
 	}
 	return nil
@@ -481,27 +377,59 @@ func (tx *refTx) deletePacked() error {
 	return nil
 }
 
-// close removes what is left of locks and prepared files, then the record.
-func (tx *refTx) close() error {
+// unlock removes the locks that no rename used up, and the logs of refs that were
+// not made after all. Its directories must be synced before another record takes
+// the place of ours: a lock that came back with the power would be nobody's.
+func (tx *refTx) unlock() (dirs []string, err error) {
 	var errs []error
-	for i, l := range tx.locks {
+	for i, l := range tx.locks[:tx.held] {
 		if l.path == "" {
 			continue
 		}
-		if i < tx.held {
-			if err := removeFile(filepath.Join(tx.r.dir, filepath.FromSlash(l.path))); err != nil {
-				errs = append(errs, err)
-			}
+		file := filepath.Join(tx.r.dir, filepath.FromSlash(l.path))
+		dirs = append(dirs, filepath.Dir(file))
+		if dir := tx.r.dropDeadLog(strings.TrimSuffix(l.path, ".lock")); dir != "" {
+			dirs = append(dirs, dir)
 		}
+		if err := removeFile(file); err != nil {
+			errs = append(errs, err)
+		}
+		tx.locks[i].path, tx.gone = "", append(tx.gone, l.path)
+	}
+	if len(errs) > 0 {
+		return dirs, fault.New(fault.Failed, "remove lock files: %w", errors.Join(errs...))
+	}
+	return dirs, nil
+}
+
+// close removes what is left of locks and prepared files, then the record.
+func (tx *refTx) close() error {
+	for _, f := range append(tx.files, tx.logFiles...) {
+		f.Close()
+	}
+	dirs, err := tx.unlock() // of a move that was not made
+	if err == nil {
+		err = syncDirs(unique(dirs)...)
+	}
+	errs := []error{err}
+	for _, u := range tx.updates {
+		if u.New.IsZero() {
+			tx.removeEmptyParents(path.Join(logsName, u.Name))
+		}
+	}
+	for _, l := range tx.locks[tx.held:] {
 		tx.removeEmptyParents(l.path)
+	}
+	for _, l := range tx.gone {
+		tx.removeEmptyParents(l)
 	}
 	for _, t := range tx.temps {
 		if err := remove(t); err != nil && !isMissing(err) {
 			errs = append(errs, err)
 		}
 	}
-	if len(errs) > 0 {
-		return fault.New(fault.Failed, "remove lock files: %w", errors.Join(errs...))
+	if err := errors.Join(errs...); err != nil {
+		return fault.New(fault.Failed, "end a move of refs: %w", err)
 	}
 	tx.r.recordRefLocks(nil) // a record without its locks does no harm; the move is done
 	return nil

@@ -9,19 +9,15 @@ import (
 
 const maxFsckObject = 1 << 30 // bytes
 
-// Fsck reads every object that the layer's refs reach and compares its bytes with
-// its id. It returns how many it read.
+// Fsck reads every object that the layer's refs and their logs reach and compares
+// its bytes with its id. It returns how many it read.
 func (l *Layer) Fsck(ctx context.Context) (int, error) {
 	if err := l.load(); err != nil || l.repo == nil {
 		return 0, err
 	}
-	refs, err := l.repo.Refs("refs/")
+	want, err := l.repo.Roots()
 	if err != nil {
 		return 0, err
-	}
-	var want []store.OID
-	for _, r := range refs {
-		want = append(want, r.ID)
 	}
 	all, err := l.repo.Reach(ctx, want, nil, store.ReachOptions{})
 	if err != nil {

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// prepareLock writes the file that a lock will be; one without content, which is
+// never renamed, gets some by which it is known again.
+func (tx *refTx) prepareLock(path, content string) error {
+	if content == "" {
+		content = "rye " + randomName() + "\n"
+	}
+	temp := filepath.Join(tx.r.nest, randomName())
+	f, err := writeTemp(temp, []byte(content), permFile)
+	if err != nil {
+		return fault.New(fault.Failed, "prepare %s: %w", path, err)
+	}
+	tx.temps, tx.files = append(tx.temps, temp), append(tx.files, f)
+	fi, err := f.Stat()
+	if err != nil {
+		return fault.New(fault.Failed, "prepare %s: %w", path, err)
+	}
+	tx.locks = append(tx.locks, refLock{path, content, fi.ModTime().UnixNano()})
+	return nil
+}
+
+// record writes what was prepared into rye.lock, and syncs it all.
+func (tx *refTx) record() error {
+	if err := tx.r.recordRefLocks(tx.locks); err != nil {
+		return err
+	}
+	return parallel(len(tx.files)+1, func(i int) error {
+		f := tx.r.write.file
+		if i < len(tx.files) {
+			f = tx.files[i]
+		}
+		if err := syncFile(f); err != nil {
+			return fault.New(fault.Failed, "prepare ref locks: %w", err)
+		}
+		return nil
+	})
+}
+
+// lockAll gives the prepared files the names of git's lock files. A hard link
+// never replaces, so whoever is first has the lock.
+func (tx *refTx) lockAll() error {
+	for i, l := range tx.locks {
+		if err := tx.lockOne(filepath.Join(tx.r.dir, filepath.FromSlash(l.path)), tx.temps[i]); err != nil {
+			return err
+		}
+		tx.held++
+	}
+	return nil
+}
+
+func (tx *refTx) lockOne(lock, temp string) error {
+	for range 10 { // git may remove an empty directory between our two steps
+		err := makeLock(temp, lock)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, os.ErrExist):
+			return &foreignLock{lock}
+		case isNotDir(err):
+			return tx.blocked(lock)
+		case !isMissing(err):
+			return fault.New(fault.Failed, "lock a ref: %w", err)
+		}
+		dirs, err := mkdirs(tx.r.dir, filepath.Dir(lock))
+		if err != nil {
+			if isNotDir(err) {
+				return tx.blocked(lock)
+			}
+			return fault.New(fault.Failed, "lock a ref: %w", err)
+		}
+		tx.dirs = append(tx.dirs, dirs...)
+	}
+	if _, err := os.Stat(temp); err != nil {
+		return fault.New(fault.Failed, "lock a ref: %w", err)
+	}
+	return tx.blocked(lock)
+}
+
+// makeLock gives the prepared file temp the name lock, which nothing may have.
+func makeLock(temp, lock string) error {
+	err := link(temp, lock)
+	if err == nil || errors.Is(err, os.ErrExist) || isMissing(err) || isNotDir(err) {
+		return err
+	}
+	return copyLock(temp, lock)
+}
+
+// copyLock is makeLock on file systems without hard links. A process killed
+// within it may leave a lock file that only a person can remove.
+func copyLock(temp, lock string) error {
+	content, err := readSmall(temp, maxRefFile)
+	if err != nil {
+		return err
+	}
+	fi, err := os.Stat(temp)
+	if err != nil {
+		return err
+	}
+	f, err := writeTemp(lock, content, permFile)
+	if err != nil {
+		return err
+	}
+	err = syncFile(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Chtimes(lock, time.Time{}, fi.ModTime())
+	}
+	if err != nil {
+		os.Remove(lock)
+	}
+	return err
+}
+
+// blocked names the ref that stands where a directory is needed.
+func (tx *refTx) blocked(lock string) error {
+	rel, err := filepath.Rel(tx.r.dir, strings.TrimSuffix(lock, ".lock"))
+	if err != nil {
+		return err
+	}
+	name := filepath.ToSlash(rel)
+	for up := path.Dir(name); up != "refs" && up != "."; up = path.Dir(up) {
+		if id, _, err := tx.r.looseRef(up); err == nil && !id.IsZero() {
+			return nested(name, up)
+		}
+	}
+	return &foreignLock{lock} // it was there a moment ago
+}
+
+func nested(name, other string) error {
+	return fault.New(fault.Conflict, "ref %s cannot be made: ref %s exists, and one would be a directory of the other", name, other)
+}
