@@ -16,6 +16,7 @@ type InitReport struct {
 	Key       string   `json:"key"`
 	NewKey    bool     `json:"new_key"`
 	Created   []string `json:"created"`
+	Completed []string `json:"completed,omitempty"` // files that got what a newer rye puts there
 	Legacy    []string `json:"legacy,omitempty"`
 	Adopted   int      `json:"adopted"`
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sort"
+	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/internal/place"
@@ -46,7 +47,7 @@ func (r *Rye) Init(ctx context.Context, q InitRequest) (*InitReport, error) {
 	if err := r.ensureKey(ctx, rep); err != nil {
 		return nil, err
 	}
-	fresh, err := r.layProject(dir, q, rep)
+	fresh, err := r.layProject(ctx, dir, q, rep)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (r *Rye) ensureKey(ctx context.Context, rep *InitReport) error {
 
 // layProject writes what is missing of a project, rye.yaml last: a project that
 // names itself is complete.
-func (r *Rye) layProject(dir string, q InitRequest, rep *InitReport) (fresh bool, err error) {
+func (r *Rye) layProject(ctx context.Context, dir string, q InitRequest, rep *InitReport) (fresh bool, err error) {
 	ai := filepath.Join(dir, ".ai")
 	c, err := readProject(dir)
 	if fault.Is(err, fault.NotFound) {
@@ -119,6 +120,11 @@ func (r *Rye) layProject(dir string, q InitRequest, rep *InitReport) (fresh bool
 			rep.Created = append(rep.Created, ".ai/"+f.name)
 		}
 	}
+	if added, err := completeAttributes(filepath.Join(ai, ".gitattributes")); err != nil {
+		return false, err
+	} else if added {
+		rep.Completed = append(rep.Completed, ".ai/.gitattributes")
+	}
 	l := &space.Layer{Space: objects.Project, Dir: ai}
 	if _, err := os.Stat(filepath.Join(ai, filepath.FromSlash(space.StoreDir))); errors.Is(err, fs.ErrNotExist) {
 		rep.Created = append(rep.Created, ".ai/"+space.StoreDir)
@@ -128,10 +134,54 @@ func (r *Rye) layProject(dir string, q InitRequest, rep *InitReport) (fresh bool
 	}
 	defer l.Close()
 	if !fresh {
-		return false, nil
+		return false, renewStore(ctx, l, rep)
 	}
 	rep.Created = append(rep.Created, ".ai/"+ProjectFile)
 	return true, c.write(dir)
+}
+
+// completeAttributes adds to a project of an earlier rye the lines of .gitattributes
+// that it lacks. What the file says of a path already, in whatever words, stands.
+func completeAttributes(path string) (added bool, err error) {
+	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
+		return false, nil // just made, or somebody's own way
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return false, err
+	}
+	said := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 0 {
+			said[f[0]] = true
+		}
+	}
+	for line := range strings.Lines(gitattributes) {
+		if said[strings.Fields(line)[0]] {
+			continue
+		}
+		if len(b) > 0 && b[len(b)-1] != '\n' {
+			b = append(b, '\n')
+		}
+		b, added = append(b, line...), true
+	}
+	if !added {
+		return false, nil
+	}
+	return true, place.File(path, b, 0o644)
+}
+
+// renewStore gives the store of an earlier rye the settings of this one.
+func renewStore(ctx context.Context, l *space.Layer, rep *InitReport) error {
+	repo, err := l.Repo()
+	if err != nil || repo == nil {
+		return err
+	}
+	changed, err := repo.Renew(ctx)
+	if changed {
+		rep.Completed = append(rep.Completed, ".ai/"+space.StoreDir+"/config")
+	}
+	return err
 }
 
 // firstCommit gives the project's space a commit, so that the ref exists and plain

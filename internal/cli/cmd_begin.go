@@ -14,8 +14,9 @@ func initCommand() *spec {
 		name: "init", args: "[dir]", group: "Begin",
 		short: "Make a project, or complete one",
 		long: `Makes .ai/ with its store and rye.yaml, and a key when this machine has none.
-In an .ai/ directory that is already there, nothing is changed or removed; what
-is signed in the ancestor's way is reported.`,
+In an .ai/ directory that is already there, no item is changed or removed; what
+is signed in the ancestor's way is reported. A project of an earlier rye gets what
+it lacks: lines of .gitattributes, the settings of its store.`,
 		examples: "rye init\nrye init --namespace acme ./project",
 		exits:    []fault.Code{fault.Usage, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
@@ -44,6 +45,9 @@ func printInit(p *printer, rep *rye.InitReport) {
 	p.printf("project %s in %s\n", rep.Project, rep.Dir)
 	for _, f := range rep.Created {
 		p.notef("made %s", f)
+	}
+	for _, f := range rep.Completed {
+		p.notef("completed %s", f)
 	}
 	if rep.NewKey {
 		p.notef("made the key %s", rep.Key)
