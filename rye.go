@@ -135,6 +135,13 @@ type ItemInfo struct {
 	Params   []ParamInfo `json:"parameters,omitempty"`
 }
 
+// StateLine is one line of what Survey reports.
+type StateLine struct {
+	Ref   string
+	State State
+	More  *ItemInfo // nil for an item that is signed and recorded, and no more to say
+}
+
 // ParamInfo is a parameter of a tool or an input of a directive.
 type ParamInfo struct {
 	Name        string `json:"name"`

@@ -79,37 +79,67 @@ func statusCommand() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		run: func(t *task) error {
 			brief()
-			items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.Status(t.ctx) })
+			if t.out.json {
+				items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.Status(t.ctx) })
+				if err != nil {
+					return err
+				}
+				return lines(t.out, items)
+			}
+			items, err := call(t, func(r *rye.Rye) ([]rye.StateLine, error) { return r.Survey(t.ctx) })
 			if err != nil {
 				return err
 			}
-			return printStatus(t.out, items)
+			printStatus(t.out, items)
+			return nil
 		},
 	}
 }
 
 // brief is called by commands that make one list and end: the process is gone
-// before it would be worth collecting garbage (a quarter of the time of status
-// over 10,000 items).
-func brief() { debug.SetGCPercent(400) }
+// before it would be worth collecting garbage.
+func brief() { debug.SetGCPercent(800) }
 
-func printStatus(p *printer, items []rye.ItemInfo) error {
-	if p.json {
-		return lines(p, items)
-	}
-	var rows [][]any
+// printStatus is a table written by hand: ten thousand rows of cells cost more than
+// looking at ten thousand files.
+func printStatus(p *printer, items []rye.StateLine) {
 	count := map[rye.State]int{}
-	for _, it := range items {
-		count[it.State]++
-		rows = append(rows, []any{stateStyle(it.State), it.Ref, notes(it)})
+	width, text := 0, map[rye.State]string{}
+	for i := range items {
+		count[items[i].State]++
 	}
-	p.table(rows)
+	for s := range count {
+		width = max(width, len(s))
+	}
+	for s := range count {
+		text[s] = p.safe(stateStyle(s)).(string) + strings.Repeat(" ", width-len(s)+2)
+	}
+	wide := 0 // refs are padded for the notes beside them only
+	for i := range items {
+		if it := &items[i]; it.More != nil {
+			wide = max(wide, cellWidth(p, it.Ref))
+		}
+	}
+	for i := range items {
+		it := &items[i]
+		p.out.WriteString(text[it.State])
+		if it.More == nil {
+			p.out.WriteString(p.text(it.Ref))
+			p.out.WriteByte('\n')
+			continue
+		}
+		p.out.WriteString(p.text(it.Ref))
+		if note := notes(*it.More); note != "" {
+			p.out.WriteString(strings.Repeat(" ", wide-cellWidth(p, it.Ref)+2))
+			p.out.WriteString(p.text(note))
+		}
+		p.out.WriteByte('\n')
+	}
 	var parts []string
 	for _, s := range slices.Sorted(maps.Keys(count)) {
 		parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
 	}
 	p.notef("%d items%s", len(items), prefixed(": ", strings.Join(parts, ", ")))
-	return nil
 }
 
 func prefixed(prefix, s string) string {

@@ -66,9 +66,7 @@ func (p *printer) printf(format string, args ...any) {
 func (p *printer) safe(a any) any {
 	switch v := a.(type) {
 	case string:
-		if p.tty {
-			return app.Printable(v)
-		}
+		return p.text(v)
 	case style:
 		text := p.safe(v.text).(string)
 		if p.color && text != "" {
@@ -77,6 +75,14 @@ func (p *printer) safe(a any) any {
 		return text
 	}
 	return a
+}
+
+// text is safe for one string.
+func (p *printer) text(s string) string {
+	if p.tty {
+		return app.Printable(s)
+	}
+	return s
 }
 
 // notef writes a message for a person; --quiet silences it.

@@ -53,7 +53,7 @@ var house = []room{
 		"internal/fault", xsys},
 
 	{2, "store/space", "a name, through three layers, to one verified item",
-		"internal/fault internal/place objects objects/trust stdlib store", ""},
+		"internal/fault internal/place objects objects/trust stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
 		"internal/fault objects store/space", ""},
 	{2, "search/fulltext", "the index of bodies",

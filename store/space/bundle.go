@@ -199,6 +199,9 @@ type bundleFiles struct {
 func takeBundles(folders []folder, recorded map[string]store.OID) bundleFiles {
 	has := map[string]bool{}
 	note := func(p string) {
+		if !strings.HasSuffix(p, objects.ManifestName) { // nearly always
+			return
+		}
 		if dir := path.Dir(p); path.Base(p) == objects.ManifestName && strings.Count(dir, "/") >= 2 {
 			has[dir] = true
 		}

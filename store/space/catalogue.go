@@ -25,19 +25,40 @@ import (
 // read: those are answered from the catalogue below s.Cache. Nothing that Rows
 // says may decide what runs.
 func (s *Stack) Rows(ctx context.Context, l *Layer) ([]Row, error) {
+	k, err := s.Look(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]Row, k.Len())
+	for i := range rows {
+		rows[i] = k.Row(i)
+	}
+	return rows, nil
+}
+
+// Look is Rows for who has thousands of items and wants to see few of them: a row
+// is made when it is asked for.
+func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
+	u, err := s.update(ctx, l)
+	return &Look{u}, err
+}
+
+// update finds out what is true now, and writes it down where that saves work.
+func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
 	file, key, err := s.catalogueFile(l)
 	if err != nil {
 		return nil, err
 	}
+	u := &update{s: s, l: l, began: time.Now().UnixNano(), old: &catalogue{}}
 	if file == "" {
 		found, err := s.Scan(ctx, l)
-		return RowsOf(found), err
+		u.rows = RowsOf(found)
+		u.merge()
+		return u, err
 	}
-	u := update{s: s, l: l, began: time.Now().UnixNano()}
 	var g errgroup.Group // the file and the tree, side by side
 	g.Go(func() error {
 		u.old = readCatalogue(file, l.Space, key)
-		u.index = u.old.index()
 		return nil
 	})
 	g.Go(func() (err error) {
@@ -63,11 +84,12 @@ func (s *Stack) Rows(ctx context.Context, l *Layer) ([]Row, error) {
 	if err := u.run(ctx); err != nil {
 		return nil, err
 	}
-	now := u.result(key)
+	u.merge()
 	if u.worth {
-		now.stored(l).write(file)
+		u.write(file, key)
 	}
-	return u.withBundles(u.withForeign(now.rows)), nil
+	u.addForeign()
+	return u, nil
 }
 
 // takeBundles judges what lies in bundles apart from the rest: a verdict on a file
@@ -87,26 +109,13 @@ func (u *update) takeBundles(ctx context.Context) error {
 		return err
 	}
 	u.inBundles = RowsOf(found)
-	has := map[string]bool{}
-	for _, dir := range b.dirs {
-		has[dir] = true
-	}
-	for i := range u.old.rows { // from before there was a bundle: not missing
-		if len(has) > 0 && within(u.old.rows[i].Path, has) {
-			u.old.seen[i] = seenFile{}
+	u.fate = make([]fate, u.old.len())
+	for _, dir := range b.dirs { // what there was before the bundle is not missing
+		for i, to := u.old.below(dir); i < to; i++ {
+			u.fate[i] = replaced
 		}
 	}
 	return nil
-}
-
-// withBundles puts the rows of bundles and of what lies in them between the others.
-func (u *update) withBundles(rows []Row) []Row {
-	if len(u.inBundles) == 0 {
-		return rows
-	}
-	rows = slices.Concat(rows, u.inBundles)
-	slices.SortFunc(rows, compareRows)
-	return rows
 }
 
 func compareRows(a, b Row) int { return byRef(a.Ref, b.Ref, a.Path, b.Path) }
@@ -156,14 +165,14 @@ func readCatalogue(file string, sp objects.Space, key objects.Digest) *catalogue
 	return c
 }
 
-// index finds the rows by path.
-func (c *catalogue) index() map[string]int32 {
-	m := make(map[string]int32, len(c.rows))
-	for i := range c.rows {
-		m[c.rows[i].Path] = int32(i)
-	}
-	return m
-}
+// fate is what became of a row of the old catalogue.
+type fate uint8
+
+const (
+	unseen   fate = iota // no file: where the record holds something, it is missing
+	kept                 // still true
+	replaced             // another row stands for its file
+)
 
 // update is one way from an old catalogue to what is true now.
 type update struct {
@@ -171,7 +180,7 @@ type update struct {
 	l        *Layer
 	began    int64
 	old      *catalogue
-	index    map[string]int32 // rows of old by path
+	fate     []fate // of old's rows
 	folders  []folder
 	tip      store.OID
 	recorded map[string]store.OID // nil when the record is the one that old knows
@@ -179,26 +188,36 @@ type update struct {
 	bundles   bool  // the record holds some
 	inBundles []Row // of what lies in bundles
 
-	kept  []bool // of old's rows
-	rows  []Row  // new ones
+	rows  []Row // new ones
 	seen  []seenFile
-	worth bool // a new file would save work
+	order []int // all rows in order: old ones by their number, new ones by -1 - theirs
+	worth bool  // a new file would save work
 }
 
 // run compares every file with its row and reads those that changed.
 func (u *update) run(ctx context.Context) error {
-	u.kept = make([]bool, len(u.old.rows))
 	stale := make([][]workFile, len(u.folders))
 	err := inParallel(ctx, len(u.folders), 8, func(i int) error {
 		fd := &u.folders[i]
-		fd.name(u.old.rows, u.index)
-		for _, f := range fd.files {
-			if f.row >= 0 && f.stamp == u.old.seen[f.row].stamp && !f.stamp.racy(u.old.when) && u.settled(f.row) {
-				u.kept[f.row] = true
-			} else {
-				stale[i] = append(stale[i], f)
-			}
+		if len(fd.files) == 0 {
+			return nil
 		}
+		from, to := u.old.below(fd.path)
+		changed := fd.files[:0]
+		for _, f := range fd.files {
+			f.row = u.old.find(f.path, from, to)
+			if f.row >= 0 && f.stamp == u.old.seen(f.row).stamp && !f.stamp.racy(u.old.when) && u.settled(f.row) {
+				u.fate[f.row] = kept
+				continue
+			}
+			if f.row >= 0 {
+				f.ref = u.old.ref(f.row)
+			}
+			changed = append(changed, f)
+		}
+		fd.files = changed
+		fd.name()
+		stale[i] = fd.files
 		return nil
 	})
 	if err == nil {
@@ -210,17 +229,15 @@ func (u *update) run(ctx context.Context) error {
 	return err
 }
 
-// withForeign puts the names that are no items before the rows.
-func (u *update) withForeign(rows []Row) []Row {
-	var foreign []Row
+// addForeign adds what no catalogue keeps: rows of names that are no items, of
+// bundles and of what lies in them.
+func (u *update) addForeign() {
+	n := len(u.rows)
 	for i := range u.folders {
-		foreign = append(foreign, RowsOf(foreignFindings(u.l, u.folders[i].foreign))...)
+		u.rows = append(u.rows, RowsOf(foreignFindings(u.l, u.folders[i].foreign))...)
 	}
-	if len(foreign) == 0 {
-		return rows
-	}
-	slices.SortFunc(foreign, compareRows)
-	return append(foreign, rows...)
+	u.rows = append(u.rows, u.inBundles...)
+	u.mergeIn(n)
 }
 
 // settled reports whether the old row's verdict still holds now that the record
@@ -229,13 +246,15 @@ func (u *update) settled(i int) bool {
 	if u.recorded == nil {
 		return true
 	}
-	r := &u.old.rows[i]
-	was := u.recorded[r.Path]
-	same := !was.IsZero() && was == r.Blob
-	if r.State == Older || r.State == Signed && !same {
+	f := u.old.bytes(i)
+	was := u.recorded[string(rowPath(f))]
+	blob, _ := oidIn(f[7], f[48:80])
+	same := !was.IsZero() && was == blob
+	if st := u.old.state(i); st == Older || st == Signed && !same {
 		return false // the one verdict that depends on what else was recorded
 	}
-	r.Recorded, u.old.seen[i].known = same, !was.IsZero()
+	u.old.set(i, flagRecorded, same)
+	u.old.set(i, flagKnown, !was.IsZero())
 	return true
 }
 
@@ -267,8 +286,7 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 			u.worth = true
 		}
 		if files[i].row >= 0 {
-			u.kept[files[i].row] = false
-			u.old.seen[files[i].row] = seenFile{} // replaced, so not missing
+			u.fate[files[i].row] = replaced
 		}
 	}
 	return nil
@@ -278,10 +296,11 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 // at the next look. Bytes that the old row knows keep its verdict.
 func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
 	raw, err := u.l.Read(f.path)
-	if err == nil && f.row >= 0 {
-		r := &u.old.rows[f.row]
+	if f.row >= 0 && err == nil {
+		r := u.old.row(f.row)
 		if r.Sum == objects.DigestOf(raw) && r.Blob == u.l.blobID(raw) && u.settled(f.row) {
-			return *r, seenFile{f.stamp, u.old.seen[f.row].known}, nil
+			r.Recorded = u.old.has(f.row, flagRecorded)
+			return r, seenFile{f.stamp, u.old.has(f.row, flagKnown)}, nil
 		}
 	}
 	was := u.recorded[f.path]
@@ -301,21 +320,22 @@ func (u *update) addMissing() {
 		u.rows, u.seen = append(u.rows, r), append(u.seen, seenFile{known: true})
 	}
 	if u.recorded == nil {
-		for i, known := range u.old.seen {
-			switch r := &u.old.rows[i]; {
-			case u.kept[i] || !known.known:
-			case r.State == Deleted:
-				u.kept[i] = true
+		for i, f := range u.fate {
+			switch {
+			case f != unseen || !u.old.has(i, flagKnown):
+			case u.old.state(i) == Deleted:
+				u.fate[i] = kept
 			default:
+				r := u.old.row(i)
 				add(deleted(u.l, r.Ref, r.Path).Row())
 				u.worth = true
 			}
 		}
 		return
 	}
-	for i, kept := range u.kept {
-		if kept {
-			delete(u.recorded, u.old.rows[i].Path)
+	for i, f := range u.fate {
+		if f == kept {
+			delete(u.recorded, string(u.old.path(i)))
 			u.worth = u.worth || u.tip != u.old.tip // worth moving to the new record
 		}
 	}
@@ -329,74 +349,90 @@ func (u *update) addMissing() {
 	}
 }
 
-// result merges what was kept with what is new.
-func (u *update) result(key objects.Digest) *catalogue {
-	now := &catalogue{key: key, tip: u.tip, when: u.began, bundles: u.bundles}
-	all := !slices.Contains(u.kept, false)
-	if all && len(u.rows) == 0 {
-		now.rows, now.seen = u.old.rows, u.old.seen
-		return now
-	}
-	order := make([]int, 0, len(u.old.rows)+len(u.rows)) // old rows, then new ones
-	for i, kept := range u.kept {
-		if kept {
-			order = append(order, i)
-		} else if u.old.seen[i].stamp.isFile {
+// merge puts what was kept and what is new in order.
+func (u *update) merge() {
+	u.order = make([]int, 0, len(u.fate)+len(u.rows))
+	for i, f := range u.fate {
+		if f == kept {
+			u.order = append(u.order, i)
+		} else if f == unseen && u.old.has(i, flagSeen) {
 			u.worth = true // a file that is gone
 		}
 	}
-	for i := range u.rows {
-		order = append(order, len(u.old.rows)+i)
-	}
-	at := func(i int) (*Row, seenFile) {
-		if i < len(u.old.rows) {
-			return &u.old.rows[i], u.old.seen[i]
-		}
-		return &u.rows[i-len(u.old.rows)], u.seen[i-len(u.old.rows)]
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, _ := at(a)
-		y, _ := at(b)
-		return compareRows(*x, *y)
-	})
-	now.rows, now.seen = make([]Row, len(order)), make([]seenFile, len(order))
-	for i, j := range order {
-		r, w := at(j)
-		now.rows[i], now.seen[i] = *r, w
-	}
-	return now
+	u.mergeIn(0)
 }
 
-// stored returns the rows that a file can hold. For one that it cannot, where the
-// record holds something, it says "deleted": a file that is there makes that stale.
-func (c *catalogue) stored(l *Layer) *catalogue {
-	kept := &catalogue{key: c.key, tip: c.tip, when: c.when, bundles: c.bundles}
-	for i := range c.rows {
-		r, w := c.rows[i], c.seen[i]
-		if !storable(&r) {
-			if !w.known || r.Ref.Kind == "" {
-				continue
-			}
-			r, w = deleted(l, r.Ref, r.Path).Row(), seenFile{known: true}
-		}
-		kept.rows, kept.seen = append(kept.rows, r), append(kept.seen, w)
+// mergeIn puts the new rows from number n on between the others.
+func (u *update) mergeIn(n int) {
+	fresh := make([]int, len(u.rows)-n)
+	for i := range fresh {
+		fresh[i] = -1 - n - i
 	}
-	return kept
+	if len(fresh) == 0 {
+		return
+	}
+	slices.SortFunc(fresh, u.compare)
+	var all []int
+	for _, e := range u.order {
+		for len(fresh) > 0 && u.compare(fresh[0], e) < 0 {
+			all, fresh = append(all, fresh[0]), fresh[1:]
+		}
+		all = append(all, e)
+	}
+	u.order = append(all, fresh...)
+}
+
+// compare orders two entries of order by kind, id and path.
+func (u *update) compare(a, b int) int {
+	if a >= 0 && b >= 0 {
+		return u.old.order(a, b)
+	}
+	x, y := u.ref(a), u.ref(b)
+	return byRef(x, y, u.path(a), u.path(b))
+}
+
+func (u *update) path(e int) string {
+	if e < 0 {
+		return u.rows[-1-e].Path
+	}
+	return string(u.old.path(e))
+}
+
+func (u *update) ref(e int) objects.Ref {
+	if e < 0 {
+		return u.rows[-1-e].Ref
+	}
+	return u.old.ref(e)
 }
 
 // write puts the catalogue in place, whole or not at all. Where that is not
 // possible (a read-only disk, no room) the next look simply reads the files again,
 // so there is nothing to report. It is not synced: a torn file is told by its sum.
-func (c *catalogue) write(file string) {
-	raw := c.encode()
-	if len(raw) > maxCat {
+//
+// For a row that a file cannot hold, where the record holds something, it says
+// "deleted": a file that is there makes that stale.
+func (u *update) write(file string, key objects.Digest) {
+	now := &catalogue{key: key, tip: u.tip, when: u.began, bundles: u.bundles}
+	b, n := newCatalogue(len(u.old.raw)+320*len(u.rows)), 0
+	for _, e := range u.order {
+		if n++; e >= 0 {
+			b = u.old.append(b, e)
+			continue
+		}
+		r, w := u.rows[-1-e], u.seen[-1-e]
+		if !storable(&r) {
+			if !w.known || r.Ref.Kind == "" {
+				n--
+				continue
+			}
+			r, w = deleted(u.l, r.Ref, r.Path).Row(), seenFile{known: true}
+		}
+		b = appendRow(b, &r, w)
+	}
+	if len(b) > maxCat || place.Cache(file, now.finish(b, n), 0o600) != nil {
 		return
 	}
-	dir := filepath.Dir(file)
-	if place.Cache(file, raw, 0o600) != nil {
-		return
-	}
-	sweep(dir)
+	sweep(filepath.Dir(file))
 }
 
 // maxCatAge is how long a catalogue stays that nobody brought up to date, in the

@@ -1,9 +1,13 @@
 package space
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
+	"sort"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -11,16 +15,20 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// catalogue is the content of a catalogue file: rows in the order of byRef, and
-// beside each what its file looked like. docs/format/catalogue.md describes the
-// bytes.
+// catalogue is the content of a catalogue file: rows in the order of byRef, and in
+// each what its file looked like. docs/format/catalogue.md describes the bytes. Rows
+// stay as they are in the file until somebody wants to see one: most never are.
 type catalogue struct {
 	key     objects.Digest // of everything a verdict depends on besides file and record
 	tip     store.OID      // of the record
 	bundles bool           // the record holds some: it has to be read, whether it moved or not
 	when    int64          // when the look at the files began, nanoseconds since 1970
-	rows    []Row
-	seen    []seenFile // as long as rows
+	space   objects.Space
+
+	raw   []byte
+	at    []uint32  // where in raw each row begins, and where the last one ends
+	flags []byte    // of each row: a copy, for who learns that the record moved
+	kinds [4][2]int // which rows are of the kind objects.Kinds[i]
 }
 
 // seenFile is what a row was made from.
@@ -51,19 +59,20 @@ const (
 	flagsAll     = 1<<iota - 1
 )
 
-// encode returns the bytes of a catalogue whose rows all fit.
-func (c *catalogue) encode() []byte {
-	b := make([]byte, catHeader, catHeader+320*len(c.rows))
+// newCatalogue returns a catalogue file without rows.
+func newCatalogue(room int) []byte {
+	return append(make([]byte, 0, catHeader+room), make([]byte, catHeader)...)
+}
+
+// finish fills in the header of a file that has its n rows.
+func (c *catalogue) finish(b []byte, n int) []byte {
 	copy(b, catMagic)
-	binary.LittleEndian.PutUint32(b[12:], uint32(len(c.rows)))
+	binary.LittleEndian.PutUint32(b[12:], uint32(n))
 	binary.LittleEndian.PutUint64(b[16:], uint64(c.when))
 	copy(b[24:], c.key[:])
 	b[56] = byte(copy(b[57:89], c.tip.Bytes()))
 	if c.bundles {
 		b[89] = 1
-	}
-	for i := range c.rows {
-		b = appendRow(b, &c.rows[i], c.seen[i])
 	}
 	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], catSum))
 	return b
@@ -128,8 +137,9 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// parseCatalogue reads what encode wrote, for rows of the space sp. Anything else
-// is an error: a damaged catalogue is thrown away as a whole.
+// parseCatalogue reads what finish wrote, for rows of the space sp. It keeps raw.
+// Anything else is an error: a damaged catalogue is thrown away as a whole, so every
+// row is checked here, and reading one later cannot fail.
 func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	bad := func(why string) error { return fault.New(fault.Malformed, "catalogue: %s", why) }
 	if len(raw) < catHeader || len(raw) > maxCat || string(raw[:8]) != catMagic {
@@ -142,66 +152,240 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	if n > (len(raw)-catHeader)/catRow {
 		return nil, bad("more rows than bytes")
 	}
-	c := &catalogue{when: int64(binary.LittleEndian.Uint64(raw[16:])), key: objects.Digest(raw[24:56]),
-		rows: make([]Row, n), seen: make([]seenFile, n)}
+	c := &catalogue{when: int64(binary.LittleEndian.Uint64(raw[16:])), key: objects.Digest(raw[24:56]), space: sp,
+		raw: raw, at: make([]uint32, n+1), flags: make([]byte, n)}
 	var ok bool
 	if c.tip, ok = oidIn(raw[56], raw[57:89]); !ok || raw[89] > 1 || !allZero(raw[90:catHeader]) {
 		return nil, bad("its header")
 	}
 	c.bundles = raw[89] == 1
-	r := rowReader{b: raw, s: string(raw), at: catHeader}
-	for i := range c.rows {
-		row := &c.rows[i]
-		row.Space = sp
-		if !r.row(row, &c.seen[i]) {
+	at := catHeader
+	for i := range n {
+		size, ok := checkRow(raw[at:])
+		if !ok {
 			return nil, bad("a row")
 		}
-		if i > 0 && byRef(c.rows[i-1].Ref, row.Ref, c.rows[i-1].Path, row.Path) >= 0 {
+		c.at[i], c.flags[i] = uint32(at), raw[at+6]
+		if i > 0 && c.order(i-1, i) >= 0 {
 			return nil, bad("rows out of order")
 		}
+		k := &c.kinds[raw[at+4]]
+		if k[1] == 0 {
+			k[0] = i
+		}
+		k[1] = i + 1
+		at += size
 	}
-	if r.at != len(raw) {
+	if c.at[n] = uint32(at); at != len(raw) {
 		return nil, bad("bytes after the last row")
 	}
 	return c, nil
 }
 
-// rowReader reads rows off the bytes b. Strings are parts of s, which holds the
-// same bytes, so that reading a catalogue costs one copy.
-type rowReader struct {
-	b   []byte
-	s   string
-	at  int
-	end int // of the row
+// checkRow returns how long the row is that b begins with.
+func checkRow(b []byte) (int, bool) {
+	if len(b) < catRow {
+		return 0, false
+	}
+	size := 4 + int(binary.LittleEndian.Uint32(b))
+	if size > 4+maxCatRow || size > len(b) || size < catRow {
+		return 0, false
+	}
+	f := b[:size]
+	if int(f[4]) >= len(objects.Kinds) || int(f[5]) >= len(catStates) || f[6]&^flagsAll != 0 {
+		return 0, false
+	}
+	if _, ok := oidIn(f[7], f[48:80]); !ok {
+		return 0, false
+	}
+	var was seenFile
+	var r Row
+	if !was.read(f) || !r.readSigner(f) {
+		return 0, false
+	}
+	at := catRow
+	for range r.texts() {
+		if at = textEnd(f, at); at < 0 {
+			return 0, false
+		}
+	}
+	tags, ok := number(f, at)
+	if !ok || tags > maxCatTags {
+		return 0, false
+	}
+	at += 4
+	for range tags {
+		if at = textEnd(f, at); at < 0 {
+			return 0, false
+		}
+	}
+	return size, at == size && checkRef(f)
 }
 
-func (r *rowReader) row(row *Row, was *seenFile) bool {
-	if len(r.b)-r.at < catRow {
-		return false
+func number(f []byte, at int) (int, bool) {
+	if len(f)-at < 4 {
+		return 0, false
 	}
-	f := r.b[r.at : r.at+catRow]
-	size := int(binary.LittleEndian.Uint32(f))
-	if size > maxCatRow || size > len(r.b)-r.at-4 {
-		return false
+	n := binary.LittleEndian.Uint32(f[at:])
+	return int(n), n <= maxCatRow
+}
+
+// textEnd returns where the string ends that begins at at; -1 when it does not fit.
+func textEnd(f []byte, at int) int {
+	n, ok := number(f, at)
+	if !ok || n > len(f)-at-4 {
+		return -1
 	}
-	r.end = r.at + 4 + size
-	r.at += catRow
-	if r.end < r.at || int(f[4]) >= len(objects.Kinds) || int(f[5]) >= len(catStates) || f[6]&^flagsAll != 0 {
-		return false
+	return at + 4 + n
+}
+
+// checkRef checks that the path begins with the directory of the kind, and that the
+// id ends in it.
+func checkRef(f []byte) bool {
+	path, end, dir := rowPath(f), rowID(f), objects.Kinds[f[4]].Dir()
+	return end > len(dir)+1 && end <= len(path) && string(path[:len(dir)]) == dir && path[len(dir)] == '/'
+}
+
+// rowPath returns the path in a row that was checked, and rowID where the id ends in it.
+func rowPath(f []byte) []byte { return f[catRow+4:][:binary.LittleEndian.Uint32(f[catRow:])] }
+func rowID(f []byte) int      { return int(binary.LittleEndian.Uint32(f[144:])) }
+
+// bytes returns row i as it is in the file.
+func (c *catalogue) bytes(i int) []byte { return c.raw[c.at[i]:c.at[i+1]] }
+
+func (c *catalogue) len() int { return len(c.flags) }
+
+// path returns the path of row i, which must not be changed.
+func (c *catalogue) path(i int) []byte { return rowPath(c.bytes(i)) }
+
+// state returns the state of row i.
+func (c *catalogue) state(i int) State { return catStates[c.bytes(i)[5]] }
+
+// has reports whether all bits of flag are set for row i.
+func (c *catalogue) has(i int, flag byte) bool { return c.flags[i]&flag == flag }
+
+// set sets or clears bits of row i.
+func (c *catalogue) set(i int, flag byte, on bool) {
+	if c.flags[i] &^= flag; on {
+		c.flags[i] |= flag
 	}
-	var ok bool
-	if row.Blob, ok = oidIn(f[7], f[48:80]); !ok {
-		return false
+}
+
+// seen returns what row i was made from.
+func (c *catalogue) seen(i int) seenFile {
+	var w seenFile
+	w.read(c.bytes(i))
+	w.known = c.has(i, flagKnown)
+	return w
+}
+
+// order compares two rows by kind, id and path, as byRef does.
+func (c *catalogue) order(i, j int) int {
+	a, b := c.raw[c.at[i]:], c.raw[c.at[j]:]
+	if a[4] != b[4] {
+		return cmp.Compare(objects.Kinds[a[4]], objects.Kinds[b[4]])
 	}
-	row.State, row.Recorded = catStates[f[5]], f[6]&flagRecorded != 0
-	row.Sum = objects.Digest(f[80:112])
-	if !was.read(f) || !row.readSigner(f) {
-		return false
+	return orderPaths(rowPath(a), rowID(a), rowPath(b), rowID(b))
+}
+
+// orderPaths compares two paths of one kind by their ids, and then whole.
+func orderPaths(a []byte, endA int, b []byte, endB int) int {
+	if d := bytes.Compare(a[:endA], b[:endB]); d != 0 {
+		return d
 	}
-	for _, s := range row.texts() {
-		*s = r.text()
+	return bytes.Compare(a, b)
+}
+
+// ref returns the ref of row i, and twins whether rows i and j share theirs.
+func (c *catalogue) ref(i int) objects.Ref {
+	f := c.bytes(i)
+	k := objects.Kinds[f[4]]
+	return objects.Ref{Kind: k, ID: objects.ID(rowPath(f)[len(k.Dir())+1 : rowID(f)])}
+}
+
+func (c *catalogue) twins(i, j int) bool {
+	a, b := c.raw[c.at[i]:], c.raw[c.at[j]:]
+	return a[4] == b[4] && rowID(a) == rowID(b) && bytes.Equal(rowPath(a)[:rowID(a)], rowPath(b)[:rowID(b)])
+}
+
+// row returns row i. It shares nothing with the file.
+func (c *catalogue) row(i int) Row {
+	f := c.bytes(i)
+	r := Row{Space: c.space, State: catStates[f[5]], Recorded: c.has(i, flagRecorded), Sum: objects.Digest(f[80:112])}
+	r.Blob, _ = oidIn(f[7], f[48:80])
+	r.readSigner(f)
+	s := string(f[catRow:]) // one copy for all strings
+	text := func() (t string) {
+		n := binary.LittleEndian.Uint32(f[len(f)-len(s):])
+		t, s = s[4:4+n], s[4+n:]
+		return t
 	}
-	return r.tags(row) && r.at == r.end && row.readRef(objects.Kinds[f[4]], binary.LittleEndian.Uint32(f[144:]))
+	for _, t := range r.texts() {
+		*t = text()
+	}
+	n := binary.LittleEndian.Uint32(f[len(f)-len(s):])
+	if s = s[4:]; n > 0 {
+		r.Tags = make([]string, n)
+	}
+	for i := range r.Tags {
+		r.Tags[i] = text()
+	}
+	k := objects.Kinds[f[4]]
+	r.Ref = objects.Ref{Kind: k, ID: objects.ID(r.Path[len(k.Dir())+1 : rowID(f)])}
+	return r
+}
+
+// append adds row i to the bytes of a new file.
+func (c *catalogue) append(b []byte, i int) []byte {
+	at := len(b)
+	b = append(b, c.bytes(i)...)
+	b[at+6] = c.flags[i]
+	return b
+}
+
+// below returns the rows whose ids lie below a folder, a slash path below .ai.
+func (c *catalogue) below(dir string) (from, to int) {
+	for k, kind := range objects.Kinds {
+		rest, ok := strings.CutPrefix(dir, kind.Dir())
+		if !ok || rest != "" && rest[0] != '/' {
+			continue
+		}
+		from, to = c.kinds[k][0], c.kinds[k][1]
+		after := func(i int, last byte) bool { // does the id stand beyond dir + last
+			f := c.raw[c.at[i]:]
+			p := rowPath(f)[:rowID(f)]
+			n := min(len(p), len(dir))
+			if string(p[:n]) != dir[:n] {
+				return string(p[:n]) > dir[:n]
+			}
+			return len(p) > n && p[n] >= last
+		}
+		first := from + sort.Search(to-from, func(i int) bool { return after(from+i, '/') })
+		return first, first + sort.Search(to-first, func(i int) bool { return after(first+i, '/'+1) })
+	}
+	return 0, 0
+}
+
+// find returns the row of a path among those from below, or -1.
+func (c *catalogue) find(path string, from, to int) int {
+	end := strings.LastIndexByte(path, '.')
+	if end < 0 || end < strings.LastIndexByte(path, '/') {
+		return -1
+	}
+	for from < to {
+		mid := int(uint(from+to) / 2)
+		f := c.raw[c.at[mid]:]
+		p, e := rowPath(f), rowID(f)
+		switch same := string(p[:e]) == path[:end]; {
+		case same && string(p) == path:
+			return mid
+		case !same && string(p[:e]) < path[:end], same && string(p) < path:
+			from = mid + 1
+		default:
+			to = mid
+		}
+	}
+	return -1
 }
 
 func (w *seenFile) read(f []byte) bool {
@@ -221,51 +405,6 @@ func (r *Row) readSigner(f []byte) bool {
 	r.Signer = objects.Fingerprint(f[112:144])
 	r.SignedAt = time.Unix(int64(binary.LittleEndian.Uint64(f[40:])), 0).UTC()
 	return !r.SignedAt.IsZero()
-}
-
-// readRef takes the ref out of the path: the id is what stands before end.
-func (r *Row) readRef(k objects.Kind, end uint32) bool {
-	from := len(k.Dir()) + 1
-	if int64(end) <= int64(from) || int64(end) > int64(len(r.Path)) || r.Path[:from-1] != k.Dir() || r.Path[from-1] != '/' {
-		return false
-	}
-	r.Ref = objects.Ref{Kind: k, ID: objects.ID(r.Path[from:end])}
-	return true
-}
-
-// text returns the next string; what does not fit into the row ends it.
-func (r *rowReader) text() string {
-	n, ok := r.number()
-	if !ok || n > r.end-r.at {
-		r.at = r.end + 1
-		return ""
-	}
-	s := r.s[r.at : r.at+n]
-	r.at += n
-	return s
-}
-
-func (r *rowReader) number() (int, bool) {
-	if r.end-r.at < 4 {
-		return 0, false
-	}
-	n := binary.LittleEndian.Uint32(r.b[r.at:])
-	r.at += 4
-	return int(n), n <= maxCatRow
-}
-
-func (r *rowReader) tags(row *Row) bool {
-	n, ok := r.number()
-	if !ok || n > maxCatTags || n > (r.end-r.at)/4 {
-		return false
-	}
-	if n > 0 {
-		row.Tags = make([]string, n)
-	}
-	for i := range row.Tags {
-		row.Tags[i] = r.text()
-	}
-	return true
 }
 
 // oidIn reads an object id of n bytes out of 32, the rest being zero.

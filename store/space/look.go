@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -49,7 +51,7 @@ func (l *Layer) walk(ctx context.Context, dir string, depth int, foreign map[str
 			continue
 		}
 		p := dir + "/" + e.Name()
-		ref, err := itemAt(p, e, depth)
+		ref, err := itemAt(p, e.Type(), depth)
 		if err != nil {
 			foreign[p] = err
 			continue
@@ -74,15 +76,15 @@ func leftOut(name string) bool {
 
 // itemAt returns the ref of a file found at p, the zero Ref for a folder to look
 // into, or why neither will do. depth is the number of folders above it.
-func itemAt(p string, e fs.DirEntry, depth int) (objects.Ref, error) {
-	if e.IsDir() {
+func itemAt(p string, typ fs.FileMode, depth int) (objects.Ref, error) {
+	if typ.IsDir() {
 		if depth >= objects.MaxIDSegments {
 			return objects.Ref{}, fault.New(fault.Limit, "%s: deeper than %d folders", p, objects.MaxIDSegments)
 		}
 		return objects.Ref{}, nil
 	}
 	ref, _, err := objects.RefOfPath(p)
-	if err == nil && !e.Type().IsRegular() {
+	if err == nil && !typ.IsRegular() {
 		err = fault.New(fault.Malformed, "%s: not a regular file", p)
 	}
 	return ref, err
@@ -99,9 +101,9 @@ type folder struct {
 // workFile is a regular file with a name that rye looks at.
 type workFile struct {
 	path  string
-	ref   objects.Ref
 	stamp stamp // zero when it was gone at once
-	row   int   // of the catalogue that knows the path; -1 for none
+	ref   objects.Ref
+	row   int // of the catalogue that knows the path; -1 for none
 }
 
 // foreignName is what cannot be an item, with the reason.
@@ -116,6 +118,11 @@ func (l *Layer) look(ctx context.Context) ([]folder, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return nil, err
 	}
+	x, err := newLister(l.root)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
 	var all []folder
 	var dirs []string
 	for _, k := range objects.Kinds {
@@ -124,7 +131,7 @@ func (l *Layer) look(ctx context.Context) ([]folder, error) {
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
 		err := inParallel(ctx, len(dirs), 4, func(i int) error {
-			level[i] = l.readFolder(dirs[i], depth)
+			level[i] = readFolder(x, dirs[i], depth)
 			return nil
 		})
 		if err != nil {
@@ -140,51 +147,62 @@ func (l *Layer) look(ctx context.Context) ([]folder, error) {
 }
 
 // readFolder lists one folder. A missing one is empty.
-func (l *Layer) readFolder(dir string, depth int) folder {
+func readFolder(x *lister, dir string, depth int) folder {
 	fd := folder{path: dir}
-	f, err := l.root.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fd
-	}
-	var list []fs.DirEntry
-	if err == nil {
-		list, err = f.ReadDir(-1)
-		f.Close()
-	}
-	if err != nil {
-		fd.foreign = append(fd.foreign, foreignName{dir, unreadable(dir, err)})
-	}
-	fd.files = make([]workFile, 0, len(list))
-	for _, e := range list {
-		if leftOut(e.Name()) {
-			continue
+	paths := make([]byte, 0, 4<<10) // of the files, one after the other: one string for all
+	err := x.list(dir, func(name string, typ fs.FileMode, st stamp) {
+		if typ.IsRegular() {
+			paths = append(append(append(paths, dir...), '/'), name...)
+			fd.files = append(fd.files, workFile{stamp: st, row: len(paths)})
+			return
 		}
-		p := dir + "/" + e.Name()
-		if e.Type().IsRegular() {
-			w := workFile{path: p, row: -1}
-			if st, err := e.Info(); err == nil {
-				w.stamp = stampOf(st)
-			}
-			fd.files = append(fd.files, w)
-			continue
-		}
-		if _, err := itemAt(p, e, depth); err != nil {
+		p := dir + "/" + name
+		if _, err := itemAt(p, typ, depth); err != nil {
 			fd.foreign = append(fd.foreign, foreignName{p, err})
 		} else {
 			fd.dirs = append(fd.dirs, p)
 		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fd.foreign = append(fd.foreign, foreignName{dir, unreadable(dir, err)})
+	}
+	all, at := string(paths), 0
+	for i := range fd.files {
+		f := &fd.files[i]
+		f.path, at, f.row = all[at:f.row], f.row, -1
 	}
 	return fd
 }
 
-// name gives each file its ref, from the catalogue's row of that path or from the
-// path itself, and moves those that have none to the foreign names.
-func (fd *folder) name(rows []Row, index map[string]int32) {
+// listSlowly is list with nothing but the standard library.
+func listSlowly(root *os.Root, dir string, visit func(name string, typ fs.FileMode, st stamp)) error {
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	list, err := f.ReadDir(-1)
+	f.Close()
+	for _, e := range list {
+		if leftOut(e.Name()) {
+			continue
+		}
+		var s stamp
+		if e.Type().IsRegular() {
+			if st, err := e.Info(); err == nil {
+				s = stampOf(st)
+			}
+		}
+		visit(e.Name(), e.Type(), s)
+	}
+	return err
+}
+
+// name gives each file its ref, and moves those that have none to the foreign
+// names. Files that a catalogue knows need none.
+func (fd *folder) name() {
 	kept := fd.files[:0]
 	for _, f := range fd.files {
-		if i, ok := index[f.path]; ok {
-			f.row, f.ref = int(i), rows[i].Ref
-		} else {
+		if f.row < 0 {
 			var err error
 			if f.ref, _, err = objects.RefOfPath(f.path); err != nil {
 				fd.foreign = append(fd.foreign, foreignName{f.path, err})
@@ -205,12 +223,14 @@ func unreadable(p string, err error) error {
 	return fault.New(fault.Failed, "%s: cannot be read: %w", p, err).Mend("chmod u+r .ai/%s", p)
 }
 
-// inParallel calls do for 0 to n-1, in runs of chunk, until one fails.
+// inParallel calls do for 0 to n-1 on all processors, chunk at a time, until one
+// fails. What is not worth a second processor is done at once.
 func inParallel(ctx context.Context, n, chunk int, do func(i int) error) error {
 	g, within := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for from := 0; from < n && within.Err() == nil; from += chunk {
-		g.Go(func() error {
+	var next atomic.Int64
+	work := func() error {
+		for {
+			from := int(next.Add(int64(chunk))) - chunk
 			for i := from; i < min(n, from+chunk); i++ {
 				if err := within.Err(); err != nil {
 					return err
@@ -219,9 +239,15 @@ func inParallel(ctx context.Context, n, chunk int, do func(i int) error) error {
 					return err
 				}
 			}
-			return nil
-		})
+			if from >= n {
+				return nil
+			}
+		}
 	}
+	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) - 1 {
+		g.Go(work)
+	}
+	g.Go(work)
 	if err := g.Wait(); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 	}
 	var files []workFile
 	for i := range folders {
-		folders[i].name(nil, nil)
+		folders[i].name()
 		files = append(files, folders[i].files...)
 		all = append(all, foreignFindings(l, folders[i].foreign)...)
 	}

@@ -1,0 +1,69 @@
+package space
+
+import (
+	"sort"
+
+	"github.com/rye-os/rye/objects"
+)
+
+// Look is what one look at a space found: its rows, numbered from 0, in the order of
+// Scan. It is safe for concurrent use.
+type Look struct{ u *update }
+
+// Len returns the number of rows.
+func (k *Look) Len() int { return len(k.u.order) }
+
+// Row returns row i.
+func (k *Look) Row(i int) Row {
+	if e := k.u.order[i]; e >= 0 {
+		return k.u.old.row(e)
+	}
+	return k.u.rows[-1-k.u.order[i]]
+}
+
+// Ref returns the ref of row i.
+func (k *Look) Ref(i int) objects.Ref { return k.u.ref(k.u.order[i]) }
+
+// Name returns the ref of row i as people type it.
+func (k *Look) Name(i int) string {
+	e := k.u.order[i]
+	if e < 0 {
+		return k.u.rows[-1-e].Ref.String()
+	}
+	f := k.u.old.bytes(e)
+	kind := objects.Kinds[f[4]]
+	b := make([]byte, 0, 96) // of the stack
+	b = append(append(b, kind...), ':')
+	return string(append(b, rowPath(f)[len(kind.Dir())+1:rowID(f)]...))
+}
+
+// Clean reports whether there is nothing to say about row i but that it is signed
+// and recorded: no remark, and no other file of its ref.
+func (k *Look) Clean(i int) bool {
+	clean := false
+	if e := k.u.order[i]; e >= 0 {
+		clean = k.u.old.state(e) == Signed && k.u.old.has(e, flagRecorded)
+	} else {
+		r := &k.u.rows[-1-e]
+		clean = r.State == Signed && r.Recorded && r.Covers == "" && r.Bundle == "" && r.Ref.Kind != ""
+	}
+	return clean && !k.twins(i-1, i) && !k.twins(i, i+1)
+}
+
+// twins reports whether rows i and j are of one ref.
+func (k *Look) twins(i, j int) bool {
+	if i < 0 || j >= k.Len() {
+		return false
+	}
+	a, b := k.u.order[i], k.u.order[j]
+	if a >= 0 && b >= 0 {
+		return k.u.old.twins(a, b)
+	}
+	return k.u.ref(a) == k.u.ref(b)
+}
+
+// Holds reports whether there is a row of the ref.
+func (k *Look) Holds(ref objects.Ref) bool {
+	i := sort.Search(k.Len(), func(i int) bool { return byRef(k.Ref(i), ref, "", "") >= 0 })
+	return i < k.Len() && k.Ref(i) == ref
+}
