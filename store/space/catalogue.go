@@ -57,26 +57,20 @@ func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
 		return u, err
 	}
 	var g errgroup.Group // the file and the tree, side by side
+	ready := make(chan struct{})
 	g.Go(func() error {
-		u.old = readCatalogue(file, l.Space, key)
-		return nil
+		defer close(ready)
+		return u.prepare(file, key)
 	})
-	g.Go(func() (err error) {
-		u.folders, err = l.look(ctx)
-		return err
+	u.folders, err = l.look(ctx, func(dir string) func([]byte, stamp) bool {
+		<-ready
+		return u.known(dir)
 	})
-	if u.tip, err = l.Tip(); err == nil {
-		err = g.Wait()
-	} else {
-		g.Wait()
+	if perr := g.Wait(); perr != nil {
+		return nil, perr
 	}
 	if err != nil {
 		return nil, err
-	}
-	if u.tip != u.old.tip || u.old.when == 0 || u.old.bundles {
-		if u.recorded, err = l.recordedAll(); err != nil {
-			return nil, err
-		}
 	}
 	if err := u.takeBundles(ctx); err != nil {
 		return nil, err
@@ -92,10 +86,41 @@ func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
 	return u, nil
 }
 
+// prepare reads what was known, and the record where that says something else.
+func (u *update) prepare(file string, key objects.Digest) (err error) {
+	u.old = readCatalogue(file, u.l.Space, key)
+	u.fate = make([]fate, u.old.len())
+	if u.tip, err = u.l.Tip(); err == nil && (u.tip != u.old.tip || u.old.when == 0 || u.old.bundles) {
+		u.recorded, err = u.l.recordedAll()
+	}
+	return err
+}
+
+// known is asked about each file of a folder while the folder is listed.
+func (u *update) known(dir string) func([]byte, stamp) bool {
+	from, to := u.old.below(dir)
+	return func(path []byte, st stamp) bool {
+		i := u.old.find(path, from, to)
+		if i < 0 || st != u.old.seen(i).stamp || st.racy(u.old.when) || !u.settled(i) {
+			return false
+		}
+		u.fate[i] = kept
+		return true
+	}
+}
+
 // takeBundles judges what lies in bundles apart from the rest: a verdict on a file
 // there depends on others, so it is never kept.
 func (u *update) takeBundles(ctx context.Context) error {
 	b := takeBundles(u.folders, u.recorded)
+	if u.keptIn(b.dirs) { // there was no bundle then: list again what was left out
+		var err error
+		if u.folders, err = u.l.look(ctx, nil); err != nil {
+			return err
+		}
+		clear(u.fate)
+		b = takeBundles(u.folders, u.recorded)
+	}
 	for p := range u.recorded {
 		if path.Base(p) == objects.ManifestName {
 			u.bundles = true // and they have to be looked for next time
@@ -109,13 +134,22 @@ func (u *update) takeBundles(ctx context.Context) error {
 		return err
 	}
 	u.inBundles = RowsOf(found)
-	u.fate = make([]fate, u.old.len())
 	for _, dir := range b.dirs { // what there was before the bundle is not missing
 		for i, to := u.old.below(dir); i < to; i++ {
 			u.fate[i] = replaced
 		}
 	}
 	return nil
+}
+
+// keptIn reports whether a row of a file in one of dirs was kept.
+func (u *update) keptIn(dirs []string) bool {
+	for _, dir := range dirs {
+		if from, to := u.old.below(dir); slices.Contains(u.fate[from:to], kept) {
+			return true
+		}
+	}
+	return false
 }
 
 func compareRows(a, b Row) int { return byRef(a.Ref, b.Ref, a.Path, b.Path) }
@@ -194,35 +228,28 @@ type update struct {
 	worth bool  // a new file would save work
 }
 
-// run compares every file with its row and reads those that changed.
+// run compares every file that is left with its row and reads those that changed.
 func (u *update) run(ctx context.Context) error {
-	stale := make([][]workFile, len(u.folders))
-	err := inParallel(ctx, len(u.folders), 8, func(i int) error {
+	var stale []workFile
+	for i := range u.folders {
 		fd := &u.folders[i]
-		if len(fd.files) == 0 {
-			return nil
-		}
 		from, to := u.old.below(fd.path)
-		changed := fd.files[:0]
+		is, changed := u.known(fd.path), fd.files[:0]
 		for _, f := range fd.files {
-			f.row = u.old.find(f.path, from, to)
-			if f.row >= 0 && f.stamp == u.old.seen(f.row).stamp && !f.stamp.racy(u.old.when) && u.settled(f.row) {
-				u.fate[f.row] = kept
+			p := []byte(f.path)
+			if is(p, f.stamp) {
 				continue
 			}
-			if f.row >= 0 {
+			if f.row = u.old.find(p, from, to); f.row >= 0 {
 				f.ref = u.old.ref(f.row)
 			}
 			changed = append(changed, f)
 		}
 		fd.files = changed
 		fd.name()
-		stale[i] = fd.files
-		return nil
-	})
-	if err == nil {
-		err = u.readAll(ctx, slices.Concat(stale...))
+		stale = append(stale, fd.files...)
 	}
+	err := u.readAll(ctx, stale)
 	if err == nil {
 		u.addMissing()
 	}

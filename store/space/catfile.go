@@ -367,19 +367,19 @@ func (c *catalogue) below(dir string) (from, to int) {
 }
 
 // find returns the row of a path among those from below, or -1.
-func (c *catalogue) find(path string, from, to int) int {
-	end := strings.LastIndexByte(path, '.')
-	if end < 0 || end < strings.LastIndexByte(path, '/') {
+func (c *catalogue) find(path []byte, from, to int) int {
+	end := bytes.LastIndexByte(path, '.')
+	if end < 0 || end < bytes.LastIndexByte(path, '/') {
 		return -1
 	}
 	for from < to {
 		mid := int(uint(from+to) / 2)
 		f := c.raw[c.at[mid]:]
-		p, e := rowPath(f), rowID(f)
-		switch same := string(p[:e]) == path[:end]; {
-		case same && string(p) == path:
+		d := orderPaths(rowPath(f), rowID(f), path, end)
+		switch {
+		case d == 0:
 			return mid
-		case !same && string(p[:e]) < path[:end], same && string(p) < path:
+		case d < 0:
 			from = mid + 1
 		default:
 			to = mid

@@ -71,7 +71,7 @@ func TestCatalogueFinds(t *testing.T) {
 	for i, r := range rows {
 		for dir := path.Dir(r.Path); dir != "."; dir = path.Dir(dir) {
 			from, to := c.below(dir)
-			if got := c.find(r.Path, from, to); got != i {
+			if got := c.find([]byte(r.Path), from, to); got != i {
 				t.Errorf("%s below %s (rows %d to %d): row %d, want %d", r.Path, dir, from, to, got, i)
 			}
 			for j, other := range rows {
@@ -81,7 +81,7 @@ func TestCatalogueFinds(t *testing.T) {
 			}
 		}
 		for _, p := range []string{r.Path + "x", strings.TrimSuffix(r.Path, path.Ext(r.Path)), r.Path[:len(r.Path)-1]} {
-			if got := c.find(p, 0, len(rows)); got >= 0 {
+			if got := c.find([]byte(p), 0, len(rows)); got >= 0 {
 				t.Errorf("%s: row %d, want none", p, got)
 			}
 		}
@@ -106,7 +106,7 @@ func FuzzCatalogue(f *testing.F) {
 		for i := range c.len() {
 			r := c.row(i)
 			again, copied = appendRow(again, &r, c.seen(i)), c.append(copied, i)
-			if at := c.find(r.Path, 0, c.len()); at >= 0 && at != i {
+			if at := c.find([]byte(r.Path), 0, c.len()); at >= 0 && at != i {
 				t.Errorf("row %d is found as row %d", i, at)
 			}
 		}

@@ -27,9 +27,9 @@ func newLister(root *os.Root) (*lister, error) {
 
 func (x *lister) close() { x.top.Close() }
 
-// list calls visit for each name in the folder dir. Regular files come with their
+// list calls visit for each name in the folder dir, which is visit's until it returns. Regular files come with their
 // stamp, zero for one that was gone at once.
-func (x *lister) list(dir string, visit func(name string, typ fs.FileMode, st stamp)) error {
+func (x *lister) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
 	fd, err := retry(func() (int, error) {
 		return unix.Openat2(int(x.top.Fd()), dir, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
 	})
@@ -55,7 +55,7 @@ func (x *lister) list(dir string, visit func(name string, typ fs.FileMode, st st
 
 // eachName reads what getdents64(2) wrote: inode and offset of eight bytes each,
 // length of the record in two, type in one, and the name up to a zero byte.
-func eachName(fd int, b []byte, visit func(name string, typ fs.FileMode, st stamp)) {
+func eachName(fd int, b []byte, visit func(name []byte, typ fs.FileMode, st stamp)) {
 	for len(b) > 19 {
 		size := int(binary.NativeEndian.Uint16(b[16:]))
 		if size <= 19 || size > len(b) {
@@ -69,23 +69,22 @@ func eachName(fd int, b []byte, visit func(name string, typ fs.FileMode, st stam
 				break
 			}
 		}
-		name := string(raw)
-		if gone || leftOut(name) {
+		if gone || leftOut(string(raw)) {
 			continue
 		}
 		switch kind {
 		case unix.DT_REG, unix.DT_UNKNOWN:
-			typ, st := stampAt(fd, name)
+			typ, st := stampAt(fd, string(raw))
 			if kind == unix.DT_REG {
 				typ = 0
 			}
-			visit(name, typ, st)
+			visit(raw, typ, st)
 		case unix.DT_DIR:
-			visit(name, fs.ModeDir, stamp{})
+			visit(raw, fs.ModeDir, stamp{})
 		case unix.DT_LNK:
-			visit(name, fs.ModeSymlink, stamp{})
+			visit(raw, fs.ModeSymlink, stamp{})
 		default:
-			visit(name, fs.ModeIrregular, stamp{})
+			visit(raw, fs.ModeIrregular, stamp{})
 		}
 	}
 }

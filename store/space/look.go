@@ -112,9 +112,14 @@ type foreignName struct {
 	why  error
 }
 
-// look lists the working tree without reading files or judging their names. Where
-// Files stops at a folder that cannot be read, look reports it as foreign.
-func (l *Layer) look(ctx context.Context) ([]folder, error) {
+// known returns, for a folder, what says of a file there whether it is known as it
+// is. It is asked on several processors.
+type known func(dir string) func(path []byte, st stamp) bool
+
+// look lists the working tree without reading files or judging their names, and
+// leaves out the files that are known, where known is not nil. Where Files stops at
+// a folder that cannot be read, look reports it as foreign.
+func (l *Layer) look(ctx context.Context, k known) ([]folder, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return nil, err
 	}
@@ -131,7 +136,7 @@ func (l *Layer) look(ctx context.Context) ([]folder, error) {
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
 		err := inParallel(ctx, len(dirs), 4, func(i int) error {
-			level[i] = readFolder(x, dirs[i], depth)
+			level[i] = readFolder(x, dirs[i], depth, k)
 			return nil
 		})
 		if err != nil {
@@ -147,16 +152,22 @@ func (l *Layer) look(ctx context.Context) ([]folder, error) {
 }
 
 // readFolder lists one folder. A missing one is empty.
-func readFolder(x *lister, dir string, depth int) folder {
+func readFolder(x *lister, dir string, depth int, k known) folder {
 	fd := folder{path: dir}
-	paths := make([]byte, 0, 4<<10) // of the files, one after the other: one string for all
-	err := x.list(dir, func(name string, typ fs.FileMode, st stamp) {
+	var path []byte
+	var is func([]byte, stamp) bool
+	err := x.list(dir, func(name []byte, typ fs.FileMode, st stamp) {
+		path = append(append(append(path[:0], dir...), '/'), name...)
 		if typ.IsRegular() {
-			paths = append(append(append(paths, dir...), '/'), name...)
-			fd.files = append(fd.files, workFile{stamp: st, row: len(paths)})
+			if is == nil && k != nil {
+				is = k(dir)
+			}
+			if is == nil || !is(path, st) {
+				fd.files = append(fd.files, workFile{path: string(path), stamp: st, row: -1})
+			}
 			return
 		}
-		p := dir + "/" + name
+		p := string(path)
 		if _, err := itemAt(p, typ, depth); err != nil {
 			fd.foreign = append(fd.foreign, foreignName{p, err})
 		} else {
@@ -166,16 +177,11 @@ func readFolder(x *lister, dir string, depth int) folder {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		fd.foreign = append(fd.foreign, foreignName{dir, unreadable(dir, err)})
 	}
-	all, at := string(paths), 0
-	for i := range fd.files {
-		f := &fd.files[i]
-		f.path, at, f.row = all[at:f.row], f.row, -1
-	}
 	return fd
 }
 
 // listSlowly is list with nothing but the standard library.
-func listSlowly(root *os.Root, dir string, visit func(name string, typ fs.FileMode, st stamp)) error {
+func listSlowly(root *os.Root, dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
 	f, err := root.Open(dir)
 	if err != nil {
 		return err
@@ -192,7 +198,7 @@ func listSlowly(root *os.Root, dir string, visit func(name string, typ fs.FileMo
 				s = stampOf(st)
 			}
 		}
-		visit(e.Name(), e.Type(), s)
+		visit([]byte(e.Name()), e.Type(), s)
 	}
 	return err
 }
