@@ -26,11 +26,11 @@ func (r *Rye) Status(ctx context.Context) ([]ItemInfo, error) {
 		return nil, err
 	}
 	defer s.Close()
-	rows, err := s.rows(ctx, objects.Project)
+	k, err := s.look(ctx, objects.Project)
 	if err != nil {
 		return nil, err
 	}
-	return describeTwins(rows), nil
+	return describeTwins(k.Rows()), nil
 }
 
 // Survey is Status for people: of an item that is signed and recorded it says no
@@ -41,28 +41,23 @@ func (r *Rye) Survey(ctx context.Context) ([]StateLine, error) {
 		return nil, err
 	}
 	defer s.Close()
-	look, err := s.stack.Look(ctx, s.stack.Project)
+	k, err := s.look(ctx, objects.Project)
 	if err != nil {
 		return nil, err
 	}
 	var rows []space.Row // those that have more to say
-	lines := make([]StateLine, look.Len())
+	lines := make([]StateLine, k.Len())
 	for i := range lines {
-		if look.Clean(i) {
-			lines[i] = StateLine{Ref: look.Name(i), State: space.Signed}
+		if k.Clean(i) {
+			lines[i] = StateLine{Ref: k.Name(i), State: space.Signed}
 		} else {
-			rows = append(rows, look.Row(i))
+			rows = append(rows, k.Row(i))
 		}
 	}
 	rest := describeTwins(rows)
 	for i := range lines {
 		if lines[i].State == "" {
 			lines[i], rest = StateLine{rest[0].Ref, rest[0].State, &rest[0]}, rest[1:]
-		}
-	}
-	if s.lock != nil {
-		for _, it := range describeAll(space.RowsOf(s.lockedBeside(look.Holds))) {
-			lines = append(lines, StateLine{it.Ref, it.State, &it})
 		}
 	}
 	return lines, nil
@@ -272,35 +267,27 @@ func (s *session) lockedBeside(own func(objects.Ref) bool) []space.Finding {
 	return s.stack.ScanLock(refs)
 }
 
-// rows is scan for lists: files that have not changed are not read again.
-func (s *session) rows(ctx context.Context, sp objects.Space) ([]space.Row, error) {
+// look is scan for lists: files that have not changed are not read again.
+func (s *session) look(ctx context.Context, sp objects.Space) (*space.Look, error) {
 	if sp == objects.System {
 		found, err := s.stack.ScanSystem()
-		return space.RowsOf(found), err
+		return space.LookAt(space.RowsOf(found)), err
 	}
 	l, err := s.stack.Layer(sp)
 	if err != nil {
 		return nil, err
 	}
-	look, err := s.stack.Look(ctx, l)
-	if err != nil {
-		return nil, err
+	k, err := s.stack.Look(ctx, l)
+	if err == nil && sp == objects.Project && s.lock != nil {
+		k.Add(space.RowsOf(s.lockedBeside(k.Holds)))
 	}
-	rows := make([]space.Row, look.Len())
-	for i := range rows {
-		rows[i] = look.Row(i)
-	}
-	if sp == objects.Project && s.lock != nil {
-		rows = append(rows, space.RowsOf(s.lockedBeside(look.Holds))...)
-	}
-	return rows, nil
+	return k, err
 }
 
-// catalogue lists spaces, highest first, each ref once; the zero ref of foreign
-// files is left out.
-func (s *session) catalogue(ctx context.Context, only string) ([]ItemInfo, error) {
-	var all []ItemInfo
-	at := map[objects.Ref]int{}
+// looks returns what each of the spaces holds, highest first. only is the name of
+// one, or "" or "all".
+func (s *session) looks(ctx context.Context, only string) ([]*space.Look, error) {
+	var all []*space.Look
 	for sp := objects.Project; sp >= objects.System; sp-- {
 		if only != "" && only != "all" && only != sp.String() {
 			continue
@@ -310,10 +297,26 @@ func (s *session) catalogue(ctx context.Context, only string) ([]ItemInfo, error
 				continue
 			}
 		}
-		rows, err := s.rows(ctx, sp)
+		k, err := s.look(ctx, sp)
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, k)
+	}
+	return all, nil
+}
+
+// catalogue lists spaces, highest first, each ref once; the zero ref of foreign
+// files is left out.
+func (s *session) catalogue(ctx context.Context, only string) ([]ItemInfo, error) {
+	looks, err := s.looks(ctx, only)
+	if err != nil {
+		return nil, err
+	}
+	var all []ItemInfo
+	at := map[objects.Ref]int{}
+	for _, k := range looks {
+		rows := k.Rows()
 		for i, it := range describeAll(rows) {
 			ref := rows[i].Ref
 			if ref.Kind == "" {
@@ -322,8 +325,8 @@ func (s *session) catalogue(ctx context.Context, only string) ([]ItemInfo, error
 			if j, ok := at[ref]; !ok {
 				at[ref] = len(all)
 				all = append(all, it)
-			} else if all[j].Space != sp.String() && !slices.Contains(all[j].Shadows, sp.String()) {
-				all[j].Shadows = append(all[j].Shadows, sp.String())
+			} else if sp := it.Space; all[j].Space != sp && !slices.Contains(all[j].Shadows, sp) {
+				all[j].Shadows = append(all[j].Shadows, sp)
 			}
 		}
 	}

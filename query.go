@@ -2,12 +2,14 @@ package rye
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/store/space"
 )
 
 // Search finds items by what they say about themselves, in every space or in one,
@@ -30,28 +32,52 @@ func (r *Rye) Search(ctx context.Context, c Caller, q SearchRequest) (*SearchRes
 	if err != nil {
 		return nil, err
 	}
-	all, err := s.catalogue(ctx, q.Space)
+	looks, err := s.looks(ctx, q.Space)
 	if err != nil {
 		return nil, err
 	}
-	var (
-		docs []search.Doc
-		from []ItemInfo
-	)
-	for _, it := range all {
-		may, ok := kinds[it.Kind]
-		if ok && inScope(it.ID, prefix) && (may == nil || may(objects.ID(it.ID))) {
-			docs = append(docs, doc(it))
-			from = append(from, it)
-		}
-	}
-	return page(q, search.Rank(query, docs), from), nil
+	docs, from := documents(looks, func(ref objects.Ref) bool {
+		may, ok := kinds[string(ref.Kind)]
+		return ok && inScope(string(ref.ID), prefix) && (may == nil || may(ref.ID))
+	})
+	return page(q, search.Rank(query, docs), func(i int) ItemInfo { return describeIn(looks, from[i]) }), nil
 }
 
-func doc(it ItemInfo) search.Doc {
-	rank := map[string]int{"project": 0, "user": 1, "system": 2}[it.Space]
-	return search.Doc{ID: it.Ref, Name: it.Name, Title: it.Title, Description: it.Description,
-		Category: it.Category, Tags: it.Tags, Rank: rank}
+// spot is where an item was found: which look, and which row of it.
+type spot struct{ look, row int }
+
+// documents makes one document for each ref that is wanted, of the highest space
+// that holds it.
+func documents(looks []*space.Look, want func(objects.Ref) bool) (docs []search.Doc, from []spot) {
+	for n, k := range looks {
+		var last objects.Ref
+		for i := range k.Len() {
+			r := k.Row(i)
+			if r.Ref == last || r.Ref.Kind == "" || !want(r.Ref) {
+				continue // a second file of that ref, a name that is no item
+			}
+			last = r.Ref
+			if slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(r.Ref) }) {
+				continue
+			}
+			docs = append(docs, search.Doc{ID: r.Ref.String(), Name: r.Name, Title: r.Title, Description: r.Description,
+				Category: r.Category, Tags: r.Tags, Rank: int(objects.Project - r.Space)})
+			from = append(from, spot{n, i})
+		}
+	}
+	return docs, from
+}
+
+// describeIn describes the row at a spot, with the spaces below that hold its ref too.
+func describeIn(looks []*space.Look, at spot) ItemInfo {
+	r := looks[at.look].Row(at.row)
+	it := describe(&r)
+	for _, below := range looks[at.look+1:] {
+		if below.Holds(r.Ref) {
+			it.Shadows = append(it.Shadows, below.Row(0).Space.String())
+		}
+	}
+	return it
 }
 
 // searchable returns the kinds that the caller may search, out of those asked for,
@@ -109,7 +135,7 @@ func inScope(id, prefix string) bool {
 	return prefix == "" || id == prefix || strings.HasPrefix(id, prefix+"/")
 }
 
-func page(q SearchRequest, found []search.Match, from []ItemInfo) *SearchResult {
+func page(q SearchRequest, found []search.Match, item func(int) ItemInfo) *SearchResult {
 	if q.Limit <= 0 {
 		q.Limit = 10
 	}
@@ -118,7 +144,7 @@ func page(q SearchRequest, found []search.Match, from []ItemInfo) *SearchResult 
 		if len(res.Results) == q.Limit {
 			break
 		}
-		res.Results = append(res.Results, Hit{ItemInfo: from[m.Index], Score: m.Score, Match: m.Fields})
+		res.Results = append(res.Results, Hit{ItemInfo: item(m.Index), Score: m.Score, Match: m.Fields})
 	}
 	return res
 }

@@ -47,8 +47,9 @@ var weights = []struct {
 // Rank returns the documents that satisfy q, best first.
 func Rank(q Query, docs []Doc) []Match {
 	var found []Match
+	t := &text{fields: make([]string, len(weights))}
 	for i := range docs {
-		t := newText(&docs[i])
+		t.fill(&docs[i])
 		if !q.root.match(t) {
 			continue
 		}
@@ -94,12 +95,11 @@ func score(q Query, t *text, index int) Match {
 // text is a document folded to lower case once.
 type text struct{ fields []string }
 
-func newText(d *Doc) *text {
-	t := &text{fields: make([]string, len(weights))}
+// fill makes t the text of another document.
+func (t *text) fill(d *Doc) {
 	for i, w := range weights {
 		t.fields[i] = strings.ToLower(w.text(d))
 	}
-	return t
 }
 
 // term is one word, phrase or wildcard, in any field or in one.

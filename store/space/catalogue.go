@@ -29,11 +29,7 @@ func (s *Stack) Rows(ctx context.Context, l *Layer) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]Row, k.Len())
-	for i := range rows {
-		rows[i] = k.Row(i)
-	}
-	return rows, nil
+	return k.Rows(), nil
 }
 
 // Look is Rows for who has thousands of items and wants to see few of them: a row

@@ -46,10 +46,7 @@ const (
 	maxCatTags = 1 << 12
 )
 
-var (
-	catSum    = crc32.MakeTable(crc32.Castagnoli)
-	catStates = []State{Signed, Modified, Unsigned, Untrusted, Older, Deleted, Legacy, Malformed, Revoked}
-)
+var catStates = []State{Signed, Modified, Unsigned, Untrusted, Older, Deleted, Legacy, Malformed, Revoked}
 
 const (
 	flagRecorded = 1 << iota // the record holds these bytes
@@ -58,6 +55,10 @@ const (
 	flagSigned               // it has a native signature line
 	flagsAll     = 1<<iota - 1
 )
+
+// catSum returns the table of CRC-32C. It is made on first use: most commands never
+// open a catalogue.
+func catSum() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // newCatalogue returns a catalogue file without rows.
 func newCatalogue(room int) []byte {
@@ -74,7 +75,7 @@ func (c *catalogue) finish(b []byte, n int) []byte {
 	if c.bundles {
 		b[89] = 1
 	}
-	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], catSum))
+	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], catSum()))
 	return b
 }
 
@@ -145,7 +146,7 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	if len(raw) < catHeader || len(raw) > maxCat || string(raw[:8]) != catMagic {
 		return nil, bad("not one")
 	}
-	if crc32.Checksum(raw[12:], catSum) != binary.LittleEndian.Uint32(raw[8:]) {
+	if crc32.Checksum(raw[12:], catSum()) != binary.LittleEndian.Uint32(raw[8:]) {
 		return nil, bad("damaged")
 	}
 	n := int(binary.LittleEndian.Uint32(raw[12:]))

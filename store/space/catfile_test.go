@@ -96,7 +96,7 @@ func FuzzCatalogue(f *testing.F) {
 	f.Add([]byte(catMagic))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if len(raw) > 12 {
-			binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[12:], catSum))
+			binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[12:], catSum()))
 		}
 		c, err := parseCatalogue(raw, objects.Project)
 		if err != nil {

@@ -10,6 +10,29 @@ import (
 // Scan. It is safe for concurrent use.
 type Look struct{ u *update }
 
+// LookAt returns a Look of rows that come from elsewhere, and keeps them.
+func LookAt(rows []Row) *Look {
+	u := &update{rows: rows, old: &catalogue{}}
+	u.merge()
+	return &Look{u}
+}
+
+// Add puts rows between the others. Nobody may use k meanwhile.
+func (k *Look) Add(rows []Row) {
+	n := len(k.u.rows)
+	k.u.rows = append(k.u.rows, rows...)
+	k.u.mergeIn(n)
+}
+
+// Rows returns every row.
+func (k *Look) Rows() []Row {
+	rows := make([]Row, k.Len())
+	for i := range rows {
+		rows[i] = k.Row(i)
+	}
+	return rows
+}
+
 // Len returns the number of rows.
 func (k *Look) Len() int { return len(k.u.order) }
 
@@ -45,7 +68,7 @@ func (k *Look) Clean(i int) bool {
 		clean = k.u.old.state(e) == Signed && k.u.old.has(e, flagRecorded)
 	} else {
 		r := &k.u.rows[-1-e]
-		clean = r.State == Signed && r.Recorded && r.Covers == "" && r.Bundle == "" && r.Ref.Kind != ""
+		clean = r.State == Signed && r.Recorded && r.Covers == "" && r.Bundle == "" && r.Registry == "" && r.Ref.Kind != ""
 	}
 	return clean && !k.twins(i-1, i) && !k.twins(i, i+1)
 }
