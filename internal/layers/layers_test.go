@@ -51,6 +51,8 @@ var house = []room{
 		"internal/fault objects", "mvdan.cc/sh"},
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"internal/fault", xsys},
+	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
+		"internal/fault", ""},
 
 	{2, "store/space", "a name, through three layers, to one verified item",
 		"internal/fault internal/place objects objects/trust stdlib store", xsys},
@@ -59,12 +61,12 @@ var house = []room{
 	{2, "search/fulltext", "the index of bodies",
 		"internal/fault objects search store/space", bleve},
 	{2, "chain", "works out exactly what would run, and pins it",
-		"internal/fault objects objects/expr objects/trust chain/policy chain/primitive", "github.com/google/jsonschema-go"},
+		"internal/fault objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
 		"internal/fault internal/place objects objects/trust store store/transport chain", ""},
 	{3, ".", "the verbs that every face calls; the Go API",
-		"internal/fault internal/place objects objects/expr objects/trust stdlib store store/transport store/space search chain chain/policy chain/primitive registry", ""},
+		"internal/fault internal/place objects objects/expr objects/trust stdlib store store/transport store/space search chain chain/policy chain/primitive chain/primitive/web registry", ""},
 
 	{4, "serve/mcp", "the four tools, over MCP",
 		". internal/fault objects", mcpgo},

@@ -1,0 +1,64 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// hopKey marks, in the context of one request, that it carries a secret in clear.
+type hopKey struct{}
+
+func (e *exchange) transport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  e.o.Proxy,
+		DialContext:            e.dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: e.o.Roots},
+		TLSHandshakeTimeout:    e.Connect,
+		ResponseHeaderTimeout:  e.First,
+		MaxResponseHeaderBytes: MaxHeader,
+		MaxIdleConns:           2,
+		ForceAttemptHTTP2:      true, // a dialer of one's own turns it off
+	}
+}
+
+// dial connects to a name or address. Control is called with each address that is
+// about to be dialled, after all looking up is done: what is checked is what is
+// connected to.
+func (e *exchange) dial(ctx context.Context, _, addr string) (net.Conn, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	clear := ctx.Value(hopKey{}) != nil
+	d := net.Dialer{Timeout: e.Connect, Resolver: e.o.Resolver,
+		ControlContext: func(_ context.Context, _, to string, _ syscall.RawConn) error {
+			ap, err := netip.ParseAddrPort(to)
+			if err != nil {
+				return fault.New(fault.Denied, "http: %s leads to %q, which is no address", host, to)
+			}
+			return e.address(host, ap, clear)
+		}}
+	return d.DialContext(ctx, "tcp", addr)
+}
+
+// address judges one address.
+func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
+	to = netip.AddrPortFrom(to.Addr().Unmap().WithZone(""), to.Port())
+	kind := Special(to.Addr())
+	switch {
+	case e.o.Deny != nil && e.o.Deny(host, to):
+		return fault.New(fault.Denied, "http: %s (%s) is refused by the policy", host, to)
+	case kind != "" && (e.o.Allow == nil || !e.o.Allow(host, to)):
+		return fault.New(fault.Denied, "http: %s leads to %s, a %s address", host, to, kind).
+			Mend("if tools may reach it, add it to your policy.yaml: net: {allow: [%q]}", to.String())
+	case kind == "" && clear:
+		return fault.New(fault.Denied, "http: a secret would cross the network in clear to %s", host).Mend("use https")
+	}
+	return nil
+}
