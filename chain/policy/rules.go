@@ -25,6 +25,7 @@ type Rules struct {
 	Allowed     []Approval      // remembered approvals; the user's only
 	SubAgents   struct{ AutoApprove, DenyFrom Tier }
 	LeastTier   string // least sandbox: "" or "S0", "S1", "S2"
+	Net         Net
 }
 
 // ToolRule gives the tools whose id matches ("*" is any text) a tier. The user's
@@ -73,6 +74,7 @@ type file struct {
 	Patterns    []patternFile       `yaml:"dangerous_patterns,omitempty"`
 	SubAgents   *agentFile          `yaml:"sub_agent_policy,omitempty"`
 	Sandbox     string              `yaml:"sandbox,omitempty"`
+	Net         *netFile            `yaml:"net,omitempty"`
 	Allowed     []approvalFile      `yaml:"allowed,omitempty"`
 }
 
@@ -123,6 +125,7 @@ func ParseRules(raw []byte) (Rules, error) {
 		n.Tools[i].set = true
 	}
 	r.Deny, r.Callers, r.Tools, r.Patterns, r.Allowed, r.LeastTier = n.Deny, n.Callers, n.Tools, n.Patterns, n.Allowed, f.Sandbox
+	r.Net = n.Net
 	if r.AutoApprove >= r.DenyFrom {
 		return Default(), fault.New(fault.Malformed, "policy: auto_approve_up_to %s reaches deny_from %s", r.AutoApprove, r.DenyFrom)
 	}
@@ -164,6 +167,7 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 	r.Patterns = append(slices.Clip(r.Patterns), n.Patterns...)
 	r.Callers = narrowCallers(r.Callers, n.Callers)
 	r.LeastTier = max(r.LeastTier, f.Sandbox)
+	r.Net = r.Net.tighten(f.Net, n.Net)
 	return r, nil
 }
 
@@ -217,6 +221,9 @@ func (f *file) read() (r Rules, err error) {
 	}
 	if !slices.Contains([]string{"", "S0", "S1", "S2"}, f.Sandbox) {
 		return r, fault.New(fault.Malformed, "policy: sandbox %q: want S0, S1 or S2", clip(f.Sandbox))
+	}
+	if r.Net, err = f.Net.read(); err != nil {
+		return r, err
 	}
 	if r.Deny, err = ParseCaps(f.Deny); err != nil {
 		return r, err
