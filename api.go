@@ -343,6 +343,27 @@ type PolicyReport struct {
 	Sandbox string `json:"sandbox"`
 }
 
+// PolicyConsentRequest names a tool and which of the unsigned things that it would
+// use are meant.
+type PolicyConsentRequest struct {
+	Ref         string
+	Env         bool // .env files
+	Interpreter bool // an interpreter in the project
+	Forget      bool // take the agreement back
+}
+
+// ConsentReport is one thing that nobody signed and the user agreed to, or no
+// longer does. Values of variables are in none of its fields.
+type ConsentReport struct {
+	Ref     string   `json:"ref"`
+	What    string   `json:"what"` // env or interpreter
+	Path    string   `json:"path"`
+	SHA256  string   `json:"sha256"`
+	Status  string   `json:"status"` // allowed or forgotten
+	Names   []string `json:"names"`  // variables, or files of the interpreter
+	Changed []string `json:"changed,omitempty"`
+}
+
 // ItemDiff is what changed in an item: since it was last recorded, or between two
 // versions. Lines are hunks in the unified format, without the names of files.
 type ItemDiff struct {

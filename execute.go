@@ -14,7 +14,8 @@ import (
 
 // Execute runs a tool exactly as signed, or returns what a directive or a
 // knowledge entry says. The gates stand in one order for every caller: integrity,
-// capability, parameters, lock, policy (tier, commands, approval), sandbox, run.
+// capability, parameters, lock, policy (tier, commands, approval), consent to what
+// nobody signed (.env, a project's interpreter), sandbox, run.
 // A dry run passes every gate but the last.
 func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*ExecuteResult, error) {
 	start := time.Now()
@@ -54,6 +55,9 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 		return nil, err
 	}
 	if err := s.decide(ctx, c, plan, params); err != nil {
+		return nil, err
+	}
+	if s.outside, err = s.unsigned(ctx, plan); err != nil {
 		return nil, err
 	}
 	if q.DryRun {

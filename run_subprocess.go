@@ -7,7 +7,6 @@ import (
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
 )
 
 // runSubprocess materialises the verified bytes, starts the program in its sandbox
@@ -59,14 +58,7 @@ func (s *session) inputs(plan *chain.Plan, params chain.Params, dir *primitive.R
 	in := chain.Inputs{
 		Params: params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: s.r.o.Project, UserSpace: s.r.o.User,
 		Tier: tier, Protect: s.protected(), Hide: []string{s.r.o.ConfigDir, s.r.o.StateDir},
-	}
-	spec, ok := plan.Interpreter()
-	if !ok {
-		return in, nil
-	}
-	in.Interpreter, err = primitive.Interpreter(spec, s.r.search())
-	if err != nil {
-		return in, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
+		Vars: s.outside.vars, Interpreter: s.outside.interpreter,
 	}
 	return in, nil
 }

@@ -1,6 +1,10 @@
 package cli
 
 import (
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/fault"
 )
@@ -15,9 +19,7 @@ func policyCommand() *spec {
 			policyVerb("explain", "Say what would be decided, and by which rule", func(r *rye.Rye, t *task, ref string) (*rye.PolicyReport, error) {
 				return r.PolicyExplain(t.ctx, ref)
 			}),
-			policyVerb("allow", "Allow a tool, as its bytes are now, without being asked", func(r *rye.Rye, t *task, ref string) (*rye.PolicyReport, error) {
-				return r.PolicyAllow(t.ctx, ref)
-			}),
+			policyAllow(),
 		},
 	}
 }
@@ -40,6 +42,53 @@ func policyVerb(name, short string, verb func(*rye.Rye, *task, string) (*rye.Pol
 			return t.out.show(rep, func() { printPolicy(t.out, rep) })
 		},
 	}
+}
+
+func policyAllow() *spec {
+	s := policyVerb("allow", "Allow a tool, as its bytes are now, without being asked", func(r *rye.Rye, t *task, ref string) (*rye.PolicyReport, error) {
+		return r.PolicyAllow(t.ctx, ref)
+	})
+	s.long = `With --env or --interpreter it is not about the tool, but about what the tool would
+use although nobody signed it: .env files that set variables which it declares, and an
+interpreter that lies in the project, as .venv/bin/python. What is agreed to are their
+bytes as they are now; after a change you are asked again. Not covered are the
+packages that an interpreter loads.`
+	s.examples = "rye policy allow tool:acme/deploy\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget"
+	s.exits = append(s.exits, fault.Auth)
+	var q rye.PolicyConsentRequest
+	s.flags = []cli.Flag{
+		&cli.BoolFlag{Name: "env", Destination: &q.Env, Usage: "the .env files that it takes variables from"},
+		&cli.BoolFlag{Name: "interpreter", Destination: &q.Interpreter, Usage: "the project's interpreter that it runs with"},
+		&cli.BoolFlag{Name: "forget", Destination: &q.Forget, Usage: "take that back"},
+	}
+	allow := s.run
+	s.run = func(t *task) error {
+		if !q.Env && !q.Interpreter {
+			if q.Forget {
+				return fault.New(fault.Usage, "policy allow --forget: what?").Mend("rye policy allow %s --forget --env", strings.Join(t.args, " "))
+			}
+			return allow(t)
+		}
+		var err error
+		if q.Ref, err = t.oneRef("rye policy allow"); err != nil {
+			return err
+		}
+		all, err := call(t, func(r *rye.Rye) ([]rye.ConsentReport, error) { return r.PolicyConsent(t.ctx, q) })
+		if err != nil {
+			return err
+		}
+		if t.out.json {
+			return lines(t.out, all)
+		}
+		for _, c := range all {
+			t.out.printf("%s  %s  %s\n  %-13s  %s\n", c.Status, c.What, bold(c.Path), "names", strings.Join(c.Names, ", "))
+			if len(c.Changed) > 0 {
+				t.out.printf("  %-13s  %s\n", "changed", strings.Join(c.Changed, ", "))
+			}
+		}
+		return nil
+	}
+	return s
 }
 
 func printPolicy(p *printer, rep *rye.PolicyReport) {

@@ -49,6 +49,8 @@ var house = []room{
 		"internal/fault store", gogit},
 	{1, "chain/policy", "may this caller do this; decides, never acts",
 		"internal/fault objects", "mvdan.cc/sh"},
+	{1, "chain/consent", "did the user agree to these bytes, which nobody signed",
+		"internal/fault objects", ""},
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"internal/fault", xsys},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
@@ -66,7 +68,7 @@ var house = []room{
 	{3, "registry", "sharing by signed git push and fetch",
 		"internal/fault internal/place objects objects/trust store store/transport chain", ""},
 	{3, ".", "the verbs that every face calls; the Go API",
-		"internal/fault internal/place objects objects/expr objects/trust stdlib store store/transport store/space search chain chain/policy chain/primitive chain/primitive/web registry", ""},
+		"internal/fault internal/place objects objects/expr objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/web registry", ""},
 
 	{4, "serve/mcp", "the four tools, over MCP",
 		". internal/fault objects", mcpgo},
@@ -136,7 +138,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"objects", "objects/expr", "chain", "chain/policy"}
+	pure      = []string{"objects", "objects/expr", "chain", "chain/consent", "chain/policy"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

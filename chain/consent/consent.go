@@ -1,0 +1,176 @@
+// Package consent decides whether something that nobody signed may be used: a .env
+// file, or an interpreter that lies in a project. The user agrees to exact bytes;
+// when they change, the user is asked again and told what changed. It reads no
+// file and asks nobody: it compares, and says what to ask.
+//
+// What was agreed to is kept in one file, docs/format/consent.md:
+//
+//	consent: 1
+//	agreed:
+//	  - what: env
+//	    path: /home/ann/weather/.env
+//	    sha256: <64 hex>
+//	    salt: <32 hex>
+//	    parts: {API_TOKEN: <16 hex>, API_URL: <16 hex>}
+//
+// The digests of the parts only tell which of them changed. They are salted and
+// cut short, because the value of a variable may be a password.
+package consent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// MaxFile bounds the file of agreements in bytes.
+const MaxFile = 1 << 20
+
+// What can be agreed to.
+const (
+	Env         = "env"         // a file of variables
+	Interpreter = "interpreter" // a program that lies in a project
+)
+
+// Thing is something that nobody signed, as it is now.
+type Thing struct {
+	What string // Env or Interpreter
+	Path string // absolute
+	// For is the one tool that it is used for, where an agreement must not hold for
+	// others: items of a registry. "" is every item of one's own spaces.
+	For   string
+	Sum   objects.Digest
+	Parts map[string][]byte // by name: the values of variables, the files of an interpreter
+}
+
+// Agreed is the content of the file. The zero value is an empty one.
+type Agreed struct {
+	entries []entry
+}
+
+type entry struct {
+	What   string            `yaml:"what"`
+	Path   string            `yaml:"path"`
+	For    string            `yaml:"for,omitempty"`
+	SHA256 string            `yaml:"sha256"`
+	Salt   string            `yaml:"salt"`
+	Parts  map[string]string `yaml:"parts,omitempty"`
+}
+
+type file struct {
+	Consent int     `yaml:"consent"`
+	Agreed  []entry `yaml:"agreed,omitempty"`
+}
+
+// Parse reads the file of agreements; nil is an empty one. Every fault is
+// Malformed: an agreement that cannot be read is none.
+func Parse(raw []byte) (Agreed, error) {
+	if len(raw) == 0 {
+		return Agreed{}, nil
+	}
+	var f file
+	if err := objects.DecodeYAML(raw, MaxFile, &f); err != nil {
+		return Agreed{}, err
+	}
+	if f.Consent != 1 {
+		return Agreed{}, fault.New(fault.Malformed, "consent: format %d, this version of rye reads format 1", f.Consent)
+	}
+	seen := map[[3]string]bool{}
+	for _, e := range f.Agreed {
+		_, err := objects.ParseDigest("sha256:" + e.SHA256)
+		if err != nil || e.What != Env && e.What != Interpreter || e.Path == "" || len(e.Salt) != 32 || seen[e.key()] {
+			return Agreed{}, fault.New(fault.Malformed, "consent: the entry for %s %q is none, or is there twice", e.What, e.Path)
+		}
+		seen[e.key()] = true
+	}
+	return Agreed{f.Agreed}, nil
+}
+
+// Encode returns the text of the file, sorted.
+func (a Agreed) Encode() ([]byte, error) {
+	return objects.EncodeYAML(file{1, a.entries})
+}
+
+func (e entry) key() [3]string { return [3]string{e.What, e.Path, e.For} }
+
+func (t Thing) key() [3]string { return [3]string{t.What, t.Path, t.For} }
+
+func (a Agreed) find(t Thing) (entry, bool) {
+	i := slices.IndexFunc(a.entries, func(e entry) bool { return e.key() == t.key() })
+	if i < 0 {
+		return entry{}, false
+	}
+	return a.entries[i], true
+}
+
+// Covers reports whether the user agreed to exactly this.
+func (a Agreed) Covers(t Thing) bool {
+	e, ok := a.find(t)
+	return ok && !t.Sum.IsZero() && e.SHA256 == t.Sum.Hex()
+}
+
+// Changed says what is different from what was agreed to before, by the names of
+// the parts and never by their values: "API_URL changed". It is empty when
+// nothing was.
+func (a Agreed) Changed(t Thing) []string {
+	e, ok := a.find(t)
+	if !ok || e.SHA256 == t.Sum.Hex() {
+		return nil
+	}
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(t.Parts)) {
+		switch was, ok := e.Parts[name]; {
+		case !ok:
+			out = append(out, name+" is new")
+		case was != part(e.Salt, name, t.Parts[name]):
+			out = append(out, name+" changed")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Parts)) {
+		if _, ok := t.Parts[name]; !ok {
+			out = append(out, name+" is gone")
+		}
+	}
+	if out == nil {
+		out = []string{"only spaces, comments or the order"}
+	}
+	return out
+}
+
+// With returns a with the agreement to t, in place of an older one to the same
+// thing. salt is 16 random bytes.
+func (a Agreed) With(t Thing, salt [16]byte) Agreed {
+	e := entry{What: t.What, Path: t.Path, For: t.For, SHA256: t.Sum.Hex(), Salt: hex.EncodeToString(salt[:])}
+	if len(t.Parts) > 0 {
+		e.Parts = map[string]string{}
+	}
+	for name, v := range t.Parts {
+		e.Parts[name] = part(e.Salt, name, v)
+	}
+	out := append(a.Without(t).entries, e)
+	slices.SortFunc(out, func(x, y entry) int {
+		kx, ky := x.key(), y.key()
+		return slices.Compare(kx[:], ky[:])
+	})
+	return Agreed{out}
+}
+
+// Without returns a without an agreement to t.
+func (a Agreed) Without(t Thing) Agreed {
+	return Agreed{slices.DeleteFunc(slices.Clone(a.entries), func(e entry) bool { return e.key() == t.key() })}
+}
+
+func part(salt, name string, value []byte) string {
+	h := sha256.New()
+	h.Write([]byte(salt + "\x00" + name + "\x00"))
+	h.Write(value)
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// Names lists the parts, sorted and joined.
+func (t Thing) Names() string { return strings.Join(slices.Sorted(maps.Keys(t.Parts)), ", ") }

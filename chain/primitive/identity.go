@@ -1,0 +1,100 @@
+package primitive
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// maxStartup bounds the files, besides the program, that Identity reads of an
+// environment, and the bytes of each.
+const (
+	maxStartupFiles = 1000
+	maxStartupBytes = 1 << 20
+)
+
+// Identity returns what an interpreter is, by name: the real path of the program
+// and its SHA-256, and in a virtual environment pyvenv.cfg and the files that
+// Python runs at every start (*.pth, sitecustomize.py, usercustomize.py). Who
+// agrees to an interpreter agrees to these. What the program loads later, the
+// packages in site-packages and node_modules, is not part of it.
+func (p Program) Identity() (map[string][]byte, error) {
+	target, err := filepath.EvalSymlinks(p.Path)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "look at interpreter %s: %w", p.Path, err)
+	}
+	sum, err := sumFile(target)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "look at interpreter %s: %w", p.Path, err)
+	}
+	parts := map[string][]byte{"program": []byte(target + "\n" + sum)}
+	venv := filepath.Dir(filepath.Dir(p.Path))
+	cfg, err := readSmall(filepath.Join(venv, "pyvenv.cfg"))
+	if err != nil || cfg == nil {
+		return parts, err
+	}
+	parts["pyvenv.cfg"] = cfg
+	var startup []string
+	for _, dir := range []string{"lib/python*/site-packages", "lib64/python*/site-packages", "Lib/site-packages"} {
+		for _, name := range []string{"*.pth", "sitecustomize.py", "usercustomize.py"} {
+			found, _ := filepath.Glob(filepath.Join(globSafe(venv), filepath.FromSlash(dir), name))
+			startup = append(startup, found...)
+		}
+	}
+	if len(startup) > maxStartupFiles {
+		return nil, fault.New(fault.Limit, "interpreter %s: more than %d files run at its start", p.Path, maxStartupFiles)
+	}
+	for _, path := range startup {
+		text, err := readSmall(path)
+		if err != nil {
+			return nil, err
+		}
+		rel, _ := filepath.Rel(venv, path)
+		parts[filepath.ToSlash(rel)] = text
+	}
+	return parts, nil
+}
+
+// globSafe escapes what Glob would read as a pattern.
+func globSafe(path string) string {
+	if os.PathSeparator == '\\' {
+		return path // there a backslash separates and nothing escapes
+	}
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// readSmall returns nil for a file that is not there.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxStartupBytes {
+		return nil, fault.New(fault.Limit, "interpreter file %s: want a file of at most %d bytes", path, maxStartupBytes)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "look at an interpreter: %w", err)
+	}
+	return text, nil
+}
+
+func sumFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
+	}
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
+}

@@ -1,0 +1,348 @@
+package rye
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/consent"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+// ConsentFile is the name of the file, in the configuration directory, that
+// remembers what the user agreed to use although nobody signed it.
+const ConsentFile = "consent.yaml"
+
+// unsigned is what a run takes from outside of what was verified, agreed to.
+type unsigned struct {
+	vars        map[string]string
+	interpreter primitive.Program
+}
+
+// unsigned finds what a plan takes from files that nobody signed, and asks the
+// user about what is new or changed. Without an agreement nothing is used.
+func (s *session) unsigned(ctx context.Context, plan *chain.Plan) (u unsigned, err error) {
+	vars, things, err := s.envFiles(plan)
+	if err != nil {
+		return u, err
+	}
+	p, thing, err := s.interpreterOf(plan)
+	if err != nil {
+		return u, err
+	}
+	if thing != nil {
+		things = append(things, *thing)
+	}
+	if err := s.agree(ctx, plan, things); err != nil {
+		return u, err
+	}
+	return unsigned{vars, p}, nil
+}
+
+// agree asks about each thing that the user has not agreed to as it is now, and
+// remembers the answer.
+func (s *session) agree(ctx context.Context, plan *chain.Plan, things []consent.Thing) error {
+	if len(things) == 0 {
+		return nil
+	}
+	a, err := s.r.agreed()
+	if err != nil {
+		return err
+	}
+	ref := plan.Tool().Ref
+	var fresh []consent.Thing
+	for _, t := range things {
+		if a.Covers(t) {
+			continue
+		}
+		q := Question{Topic: "execute " + ref.String(), Mend: fmt.Sprintf("rye policy allow %s --env", ref)}
+		if t.What == consent.Interpreter {
+			q.Mend = fmt.Sprintf("rye policy allow %s --interpreter", ref)
+		}
+		q.Text, q.Lines = s.describeThing(t, a)
+		if err := s.r.ask(ctx, q); err != nil {
+			return err
+		}
+		fresh = append(fresh, t)
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	return s.r.remember(ctx, func(a consent.Agreed) consent.Agreed { return withAll(a, fresh) })
+}
+
+func withAll(a consent.Agreed, things []consent.Thing) consent.Agreed {
+	for _, t := range things {
+		var salt [16]byte
+		rand.Read(salt[:])
+		a = a.With(t, salt)
+	}
+	return a
+}
+
+// describeThing says what is being agreed to: names of variables, never values.
+func (s *session) describeThing(t consent.Thing, a consent.Agreed) (text string, lines []string) {
+	lines = []string{t.Path, t.Sum.String()}
+	switch t.What {
+	case consent.Env:
+		text = "It takes variables from a file that nobody signed: " + s.short(t.Path) + ". Use it?"
+		lines = append(lines, "it sets "+t.Names())
+	case consent.Interpreter:
+		text = "It runs with an interpreter in the project, which nobody signed: " + s.short(t.Path) + ". Use it?"
+		program, _, _ := strings.Cut(string(t.Parts["program"]), "\n")
+		lines = append(lines, "the program is "+program,
+			"agreed to are the program and what it runs at its start ("+t.Names()+"); not its packages: what lies there when it runs is used")
+	}
+	if changed := a.Changed(t); changed != nil {
+		text = "Changed since you agreed. " + text
+		lines = append(lines, changed...)
+	}
+	return text, lines
+}
+
+func (s *session) short(path string) string {
+	if rel, err := filepath.Rel(s.r.o.Project, path); s.r.o.Project != "" && err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+// envFiles reads the .env files that set something which the plan declares, in
+// the ancestor's order, the later over the earlier. Others are not even agreed to.
+func (s *session) envFiles(plan *chain.Plan) (map[string]string, []consent.Thing, error) {
+	declared := plan.Declares()
+	if len(declared) == 0 {
+		return nil, nil, nil
+	}
+	vars := map[string]string{}
+	var things []consent.Thing
+	for _, f := range []struct{ base, name string }{
+		{s.r.o.User, ".ai/.env"}, {s.r.o.Project, ".ai/.env"}, {s.r.o.Project, ".env"}, {s.r.o.Project, ".env.local"},
+	} {
+		if f.base == "" {
+			continue
+		}
+		path := filepath.Join(f.base, filepath.FromSlash(f.name))
+		raw, err := readWithin(f.base, f.name)
+		if err != nil {
+			return nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("make %s a plain file of the project, or move it away", path)
+		}
+		if raw == nil {
+			continue
+		}
+		all, err := consent.ParseEnv(raw.data)
+		if err != nil {
+			return nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("correct %s, or move it away", path)
+		}
+		if !overlap(declared, all) {
+			continue
+		}
+		t := consent.Thing{What: consent.Env, Path: path, For: s.forOnly(plan), Sum: objects.DigestOf(raw.data), Parts: map[string][]byte{}}
+		for name, v := range all {
+			t.Parts[name] = []byte(v)
+		}
+		things = append(things, t)
+		maps.Copy(vars, all)
+	}
+	return vars, things, nil
+}
+
+func overlap(declared []string, vars map[string]string) bool {
+	return slices.ContainsFunc(declared, func(name string) bool { _, ok := vars[name]; return ok })
+}
+
+// forOnly is the tool that an agreement is bound to: what a registry published
+// gets nothing because the user agreed for items of their own.
+func (s *session) forOnly(plan *chain.Plan) string {
+	if plan.Links[0].Verified.Scope().Registry != "" {
+		return plan.Tool().Ref.String()
+	}
+	return ""
+}
+
+// content keeps an empty file apart from none.
+type content struct{ data []byte }
+
+// readWithin reads a file below base, following no link that leads out of it; a
+// missing one is nil. Only plain files are opened: a pipe would wait for ever.
+func readWithin(base, name string) (*content, error) {
+	root, err := os.OpenRoot(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Denied, "%w", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, fault.New(fault.Malformed, "not a plain file")
+	}
+	data, err := io.ReadAll(io.LimitReader(f, consent.MaxEnv+1))
+	return &content{data}, err
+}
+
+// interpreterOf finds the plan's interpreter. One in the project comes with what
+// has to be agreed to, unless the user named it in a variable of rye's.
+func (s *session) interpreterOf(plan *chain.Plan) (p primitive.Program, t *consent.Thing, err error) {
+	spec, ok := plan.Interpreter()
+	if !ok {
+		return p, nil, nil
+	}
+	in := s.r.search()
+	in.Consented = true // to find it; whether it is used is decided below
+	if p, err = primitive.Interpreter(spec, in); err != nil {
+		return p, nil, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
+	}
+	if !p.Project || in.Vars[spec.Var] != "" {
+		return p, nil, nil
+	}
+	parts, err := p.Identity()
+	if err != nil {
+		return p, nil, err
+	}
+	h := ""
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		h += name + " " + objects.DigestOf(parts[name]).Hex() + "\n"
+	}
+	return p, &consent.Thing{What: consent.Interpreter, Path: p.Path, For: s.forOnly(plan), Sum: objects.DigestOf([]byte(h)), Parts: parts}, nil
+}
+
+func (r *Rye) consentPath() string { return filepath.Join(r.o.ConfigDir, ConsentFile) }
+
+// agreed reads what the user agreed to.
+func (r *Rye) agreed() (consent.Agreed, error) {
+	f, err := os.Open(r.consentPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return consent.Agreed{}, nil
+	}
+	if err != nil {
+		return consent.Agreed{}, fault.New(fault.Auth, "read agreements: %w", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o022 != 0 && filepath.Separator == '/' {
+		return consent.Agreed{}, fault.New(fault.Auth, "read %s: others may write it (mode %04o)", r.consentPath(), info.Mode().Perm()).Mend("chmod 600 %s", r.consentPath())
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, consent.MaxFile+1))
+	if err != nil {
+		return consent.Agreed{}, err
+	}
+	a, err := consent.Parse(raw)
+	if err != nil {
+		return a, fault.New(fault.CodeOf(err), "read %s: %w", r.consentPath(), err)
+	}
+	return a, nil
+}
+
+// remember changes the file of agreements, one process at a time.
+func (r *Rye) remember(ctx context.Context, change func(consent.Agreed) consent.Agreed) error {
+	unlock, err := place.Lock(ctx, r.consentPath()+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	a, err := r.agreed()
+	if err != nil {
+		return err
+	}
+	text, err := change(a).Encode()
+	if err != nil {
+		return err
+	}
+	return place.File(r.consentPath(), text, 0o600)
+}
+
+// PolicyConsent remembers, or with q.Forget takes back, that the user lets a tool
+// use the .env files or the project's interpreter that it would use now, as their
+// bytes are now.
+func (r *Rye) PolicyConsent(ctx context.Context, q PolicyConsentRequest) ([]ConsentReport, error) {
+	s, err := r.open()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	ref, err := s.ref(q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := chain.Resolve(ctx, finder{s}, ref)
+	if err != nil {
+		return nil, err
+	}
+	things, err := s.things(plan, q)
+	if err != nil {
+		return nil, err
+	}
+	a, err := r.agreed()
+	if err != nil {
+		return nil, err
+	}
+	var all []ConsentReport
+	for _, t := range things {
+		c := ConsentReport{Ref: ref.String(), What: t.What, Path: t.Path, SHA256: t.Sum.String(), Status: "allowed",
+			Names: slices.Sorted(maps.Keys(t.Parts)), Changed: a.Changed(t)}
+		if q.Forget {
+			c.Status, c.Changed = "forgotten", nil
+		}
+		all = append(all, c)
+	}
+	return all, r.remember(ctx, func(a consent.Agreed) consent.Agreed {
+		if !q.Forget {
+			return withAll(a, things)
+		}
+		for _, t := range things {
+			a = a.Without(t)
+		}
+		return a
+	})
+}
+
+// things collects what a request is about; nothing at all is NotFound.
+func (s *session) things(plan *chain.Plan, q PolicyConsentRequest) (things []consent.Thing, err error) {
+	if q.Env {
+		if _, things, err = s.envFiles(plan); err != nil {
+			return nil, err
+		}
+		if len(things) == 0 {
+			return nil, fault.New(fault.NotFound, "%s: no .env file sets a variable that it declares [%s]", plan.Tool().Ref, strings.Join(plan.Declares(), " "))
+		}
+	}
+	if q.Interpreter {
+		p, t, err := s.interpreterOf(plan)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			return nil, fault.New(fault.NotFound, "%s: it runs with no interpreter of the project (%s)", plan.Tool().Ref, orNone(p.Path))
+		}
+		things = append(things, *t)
+	}
+	return things, nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return s
+}
