@@ -216,6 +216,7 @@ type ExecuteMeta struct {
 	Locked     bool     `json:"locked"`
 	Truncated  bool     `json:"truncated,omitempty"`
 	Verified   string   `json:"verified,omitempty"`
+	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
 }
 
 // LockReport says what the lock holds after the call.

@@ -54,14 +54,14 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 	if err != nil {
 		return nil, err
 	}
-	if err := s.decide(ctx, c, plan, params); err != nil {
+	if err := s.decide(ctx, c, plan, params, q.DryRun); err != nil {
 		return nil, err
 	}
 	if s.outside, err = s.unsigned(ctx, plan); err != nil {
 		return nil, err
 	}
 	if q.DryRun {
-		return planned(plan, locked, start), nil
+		return s.planned(plan, locked, start), nil
 	}
 	return s.run(ctx, plan, params, q, locked, start)
 }
@@ -92,7 +92,7 @@ func (s *session) run(ctx context.Context, plan *chain.Plan, params chain.Params
 	if err != nil {
 		return nil, err
 	}
-	res := planned(plan, locked, start)
+	res := s.planned(plan, locked, start)
 	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = d.Sandbox, d.Unbound, d.Truncated
 	res.Status, res.Data, res.Error, res.Exit = "success", d.Data, d.Error, d.Exit
 	if !d.OK {
@@ -102,8 +102,8 @@ func (s *session) run(ctx context.Context, plan *chain.Plan, params chain.Params
 }
 
 // planned describes a plan in the words of an execute result.
-func planned(plan *chain.Plan, locked bool, start time.Time) *ExecuteResult {
-	res := &ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(plan.Tool().Ref.ID)}
+func (s *session) planned(plan *chain.Plan, locked bool, start time.Time) *ExecuteResult {
+	res := &ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(plan.Tool().Ref.ID), Metadata: ExecuteMeta{Verdict: s.decided}}
 	for _, l := range plan.Links {
 		it := l.Verified.Item()
 		res.Chain = append(res.Chain, ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,

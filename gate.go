@@ -74,7 +74,11 @@ func (s *session) allow(c Caller, verb string, ref objects.Ref) error {
 		return err
 	}
 	// What executing asks beyond the capability is decided when the plan is known.
-	return rules.Permit(q).Err(q)
+	d := rules.Permit(q)
+	if err = d.Err(q); err != nil || verb != "execute" {
+		s.verdict(q, d, false, err, verb == "execute")
+	}
+	return err
 }
 
 func request(c Caller, verb string, ref objects.Ref) (policy.Request, error) {
@@ -107,18 +111,22 @@ func (s *session) judge(c Caller, plan *chain.Plan, params chain.Params) (policy
 	return rules.Decide(q), q, nil
 }
 
-// decide asks the policy, and the person where the policy says so.
-func (s *session) decide(ctx context.Context, c Caller, plan *chain.Plan, params chain.Params) error {
+// decide asks the policy, and the person where the policy says so. A dry run asks
+// the same and leaves no record.
+func (s *session) decide(ctx context.Context, c Caller, plan *chain.Plan, params chain.Params, dry bool) error {
 	d, q, err := s.judge(c, plan, params)
-	if err != nil || d.Verdict != policy.Ask {
-		if err == nil {
-			err = d.Err(q)
-		}
+	if err != nil {
 		return err
 	}
-	// The reason names every finding with its text; a line for each would say it twice.
-	ask := Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: "rye policy allow " + q.Ref.String() + ", or --yes"}
-	return s.r.ask(ctx, ask)
+	ask := d.Verdict == policy.Ask
+	if ask {
+		// The reason names every finding with its text; a line for each would say it twice.
+		err = s.r.ask(ctx, Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: "rye policy allow " + q.Ref.String() + ", or --yes"})
+	} else {
+		err = d.Err(q)
+	}
+	s.verdict(q, d, ask, err, !dry)
+	return err
 }
 
 // demanded is the sandbox that every run gets where the system has one. On others

@@ -58,6 +58,7 @@ type Options struct {
 	Now      func() time.Time                                    // nil means time.Now
 	Consent  func(ctx context.Context, q Question) (bool, error) // nil refuses everything
 	Progress func(text string)                                   // nil is silence
+	Verdict  func(Verdict)                                       // gets every decision of the policy; called by one verb at a time, by several verbs at once
 }
 
 // Question is a decision that only a person, or a flag that stands for one, may take.

@@ -46,6 +46,7 @@ type session struct {
 	lock    *chain.Lock // nil when there is none
 	stack   *space.Stack
 	policy  *policy.Rules // read when first asked for
+	decided *Verdict      // what the policy said last
 	outside unsigned      // what the run of this session takes from unsigned files
 }
 

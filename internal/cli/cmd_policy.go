@@ -20,6 +20,50 @@ func policyCommand() *spec {
 				return r.PolicyExplain(t.ctx, ref)
 			}),
 			policyAllow(),
+			policyLog(),
+		},
+	}
+}
+
+func policyLog() *spec {
+	limit := 20
+	return &spec{
+		name: "log", short: "Show what was decided about executions on this machine",
+		long: `Newest last. Each line is one decision: who wanted to run what, whether it was
+allowed, in which tier, and by which rule. Parameters are not kept. With --json
+every decision is one object with the digest of what it was about.`,
+		examples: "rye policy log\nrye policy log --limit 0 --json",
+		exits:    []fault.Code{fault.NotFound},
+		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Value: limit, Destination: &limit, Usage: "at most `N` decisions; 0 for all that are kept"}},
+		run: func(t *task) error {
+			if limit < 0 {
+				return fault.New(fault.Usage, "policy log: --limit %d", limit)
+			}
+			list, err := call(t, func(r *rye.Rye) ([]rye.Verdict, error) { return r.PolicyLog(t.ctx, limit) })
+			if err != nil {
+				return err
+			}
+			if t.out.json {
+				for _, v := range list {
+					if err := t.out.show(v, nil); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			var rows [][]any
+			for _, v := range list {
+				verdict, by := good(v.Verdict), v.Rule
+				if v.Verdict != "allow" {
+					verdict = bad(v.Verdict)
+				}
+				if v.Asked {
+					by += ", asked"
+				}
+				rows = append(rows, []any{v.Time, verdict, v.Tier, v.Ref, v.Caller, by})
+			}
+			t.out.table(rows)
+			return nil
 		},
 	}
 }
