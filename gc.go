@@ -30,6 +30,7 @@ type GCReport struct {
 	Before  int64  `json:"bytes_before"`
 	After   int64  `json:"bytes_after"` // 0 with DryRun
 	Left    int    `json:"left"`        // loose objects that no ref reaches, left as they are
+	Moves   int    `json:"moves"`       // moves of refs older than 90 days, dropped from their logs
 	Removed int    `json:"removed"`     // leftovers of dead processes
 	Text    string `json:"text"`        // the same for people
 }
@@ -76,15 +77,16 @@ func gcLayer(ctx context.Context, l *space.Layer, q GCRequest) (*GCReport, error
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", g.Place, err)
 	}
-	g.Loose, g.Packs, g.Objects, g.Before, g.After, g.Left = c.Loose, c.Packs, c.Objects, c.Before, c.After, c.Left
+	g.add(c)
 	return g, nil
 }
 
-// gcRegistries sweeps the caches of registries. Their objects stay as they are:
-// a cache lacks what nobody asked for, so that it cannot be walked.
+// gcRegistries sweeps the caches of registries and puts their packs together. What
+// is wrong with one does not keep it from the others.
 func (r *Rye) gcRegistries(ctx context.Context, q GCRequest) (*GCReport, error) {
 	g := &GCReport{Place: "registry caches", Dir: filepath.Join(r.o.CacheDir, "registries")}
 	dirs, _ := filepath.Glob(filepath.Join(g.Dir, "*.git"))
+	var errs []error
 	for _, dir := range dirs {
 		repo, err := store.Open(dir)
 		if err != nil {
@@ -92,11 +94,20 @@ func (r *Rye) gcRegistries(ctx context.Context, q GCRequest) (*GCReport, error) 
 		}
 		n, err := repo.Sweep(ctx, q.DryRun)
 		g.Removed += n
-		if err = errors.Join(err, repo.Close()); err != nil {
-			return g, err
+		var c store.Compacted
+		if err == nil {
+			c, err = repo.Compact(ctx, store.CompactOptions{DryRun: q.DryRun, Packs: true})
+			g.add(c)
 		}
+		errs = append(errs, err, repo.Close())
 	}
-	return g, nil
+	return g, errors.Join(errs...)
+}
+
+// add counts what Compact did.
+func (g *GCReport) add(c store.Compacted) {
+	g.Loose, g.Packs, g.Objects = g.Loose+c.Loose, g.Packs+c.Packs, g.Objects+c.Objects
+	g.Before, g.After, g.Left, g.Moves = g.Before+c.Before, g.After+c.After, g.Left+c.Left, g.Moves+c.Moves
 }
 
 // runsDir is where runs get their files.
@@ -179,6 +190,9 @@ func (g *GCReport) text(dry bool) string {
 	if g.Objects > 0 {
 		parts = append(parts, fmt.Sprintf("%s %s and %s into one pack of %s", verb("put", "would put"),
 			plural(g.Loose, "loose object"), plural(g.Packs, "pack"), plural(g.Objects, "object")))
+	}
+	if g.Moves > 0 {
+		parts = append(parts, fmt.Sprintf("%s %s from the logs of refs", verb("dropped", "would drop"), plural(g.Moves, "old move")))
 	}
 	if g.Removed > 0 {
 		parts = append(parts, fmt.Sprintf("%s %s", verb("removed", "would remove"), plural(g.Removed, "leftover")))

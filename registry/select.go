@@ -227,6 +227,7 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 	if err := q.Accept(ctx, rel.Commit); err != nil {
 		return nil, err
 	}
+	defer repo.Tidy(ctx, store.CompactOptions{Packs: true})
 	defer q.Release()
 	if err := moveRef(ctx, repo, contentRef(rel.Sum), rel.Commit); err != nil {
 		return nil, err

@@ -63,6 +63,11 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 		return err
 	}
 	y := &syncing{r: r, m: m, refs: refs}
+	defer func(before int) {
+		if r.repo != nil && r.stats.Fetches > before {
+			r.repo.Tidy(ctx, store.CompactOptions{Packs: true})
+		}
+	}(r.stats.Fetches)
 	if err := y.syncRoot(ctx, refs[mainBranch]); err != nil {
 		return err
 	}

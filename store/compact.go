@@ -27,6 +27,10 @@ const maxCompact = 64 << 20
 // CompactOptions says how to compact.
 type CompactOptions struct {
 	DryRun bool // say what would be done, and do nothing
+
+	// Packs leaves loose objects as they are, so that nothing need be followed:
+	// for caches, which lack parts of what their refs lead to.
+	Packs bool
 }
 
 // Compacted tells what Compact did, or with DryRun would do.
@@ -73,8 +77,13 @@ func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error)
 // autoCompact compacts after an Edit when there are many files. It leaves packs
 // alone that are large beside what is new, so that each byte is written again only
 // a few times however long a repository lives. Its failure is not the Edit's.
-func (r *Repo) autoCompact(ctx context.Context) {
-	if !r.crowded() {
+func (r *Repo) autoCompact(ctx context.Context) { r.Tidy(ctx, CompactOptions{}) }
+
+// Tidy is what Edit does when it has committed, for those who write otherwise: where
+// there are many files it compacts what came lately. Where there are not, it reads
+// one or two directories. It has no error, for nothing depends on it.
+func (r *Repo) Tidy(ctx context.Context, o CompactOptions) {
+	if !r.crowded(o.Packs) {
 		return
 	}
 	unlock, err := r.lock(ctx)
@@ -82,8 +91,8 @@ func (r *Repo) autoCompact(ctx context.Context) {
 		return
 	}
 	defer unlock()
-	if r.crowded() { // else another process was faster
-		r.compact(ctx, CompactOptions{}, true)
+	if r.crowded(o.Packs) { // else another process was faster
+		r.compact(ctx, o, true)
 	}
 }
 
@@ -101,12 +110,15 @@ func growing(packs []oldPack, size int64) []oldPack {
 
 // crowded reports whether there are too many files: for that it reads one or two
 // directories, and all of them only when the first is full.
-func (r *Repo) crowded() bool {
+func (r *Repo) crowded(packsOnly bool) bool {
 	names, _ := filepath.Glob(filepath.Join(r.disk.dir, "pack", "pack-*.idx"))
 	if len(names) > maxPackFiles {
 		if packs, err := r.disk.oldPacks(); err == nil && len(packs) > maxPackFiles {
 			return true
 		}
+	}
+	if packsOnly {
+		return false
 	}
 	fan, err := os.ReadDir(r.disk.dir)
 	if err != nil || len(fan) < 150 { // 256 ids begin with 162 different bytes, give or take 7
@@ -208,8 +220,8 @@ func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Co
 	if !o.DryRun {
 		r.dropOrphans()
 	}
-	loose, packs, err := r.toCompact(ctx, &c, recent)
-	if err == nil && !o.DryRun {
+	loose, packs, err := r.toCompact(ctx, &c, o.Packs, recent)
+	if err == nil && !o.DryRun && !o.Packs {
 		r.noteLeft(c.Left)
 	}
 	if err != nil || c.Loose == 0 && len(packs) < 2 {
@@ -249,10 +261,12 @@ func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Co
 }
 
 // toCompact finds what there is to do.
-func (r *Repo) toCompact(ctx context.Context, c *Compacted, recent bool) (loose []OID, packs []oldPack, err error) {
-	all, err := r.disk.looseIDs()
-	if err != nil {
-		return nil, nil, fault.New(fault.Failed, "list loose objects: %w", err)
+func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bool) (loose []OID, packs []oldPack, err error) {
+	var all []OID
+	if !packsOnly {
+		if all, err = r.disk.looseIDs(); err != nil {
+			return nil, nil, fault.New(fault.Failed, "list loose objects: %w", err)
+		}
 	}
 	if len(all) > 0 {
 		reached, err := r.reachable(ctx, recent)

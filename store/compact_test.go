@@ -216,12 +216,12 @@ func TestUnreachableDoesNotCrowd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !r.crowded() {
+	if !r.crowded(false) {
 		t.Fatal("not crowded")
 	}
 	mustEdit(t, r, "more", put("more", "2"))
-	if loose, packs := counts(t, r); loose != 2*maxLooseFiles || packs != 1 || r.crowded() {
-		t.Errorf("%d loose objects, %d packs, crowded %v", loose, packs, r.crowded())
+	if loose, packs := counts(t, r); loose != 2*maxLooseFiles || packs != 1 || r.crowded(false) {
+		t.Errorf("%d loose objects, %d packs, crowded %v", loose, packs, r.crowded(false))
 	}
 }
 
@@ -315,5 +315,54 @@ func TestKillCompact(t *testing.T) {
 	}
 	if kills < 40/every {
 		t.Errorf("%d kills: the steps are not where they should be", kills)
+	}
+}
+
+// TestCompactPacksAlone: a repository that lacks parts of what its refs lead to can
+// have its packs put together; loose objects stay where they are.
+func TestCompactPacksAlone(t *testing.T) {
+	r := newRepo(t)
+	_, all := crowd(t, r)
+	partial, err := EncodeCommit(&Commit{Tree: SHA1.Hash(TypeTree, []byte("not here")), Author: Ident{"a", "b"}.At(testTime), Committer: Ident{"a", "b"}.At(testTime), Message: "m\n"})
+	must(t, err)
+	id, err := r.Put(t.Context(), TypeCommit, partial)
+	must(t, err)
+	must(t, r.Swap(t.Context(), "refs/rye/partial", OID{}, id, ""))
+	if _, err := r.Compact(t.Context(), CompactOptions{}); !fault.Is(err, fault.Integrity) {
+		t.Errorf("Compact of a partial repository: %v", err)
+	}
+	before, _ := counts(t, r)
+	c, err := r.Compact(t.Context(), CompactOptions{Packs: true, DryRun: true})
+	if err != nil || c.Packs != 4 || c.Loose != 0 {
+		t.Errorf("a dry run: %+v, %v", c, err)
+	}
+	c, err = r.Compact(t.Context(), CompactOptions{Packs: true})
+	loose, packs := counts(t, r)
+	if err != nil || c.Packs != 4 || loose != before || packs != 2 { // and the one that is held
+		t.Errorf("Compact = %+v, %v; %d loose objects of %d, %d packs", c, err, loose, before, packs)
+	}
+	wantAll(t, r, all)
+}
+
+// TestTidy: a writer of packs has them put together before there are many.
+func TestTidy(t *testing.T) {
+	defer func() { testOnlyNoSync = false }()
+	testOnlyNoSync = true
+	r := newRepo(t)
+	for i := range 40 {
+		b := r.NewBatch()
+		_, err := b.Add(TypeBlob, fmt.Append(nil, "blob ", i))
+		must(t, err)
+		must(t, b.Flush(t.Context()))
+		b.Release()
+		r.Tidy(t.Context(), CompactOptions{Packs: true})
+		if _, packs := counts(t, r); packs > maxPackFiles {
+			t.Fatalf("%d packs after %d batches", packs, i+1)
+		}
+	}
+	for i := range 40 {
+		if !r.Has(SHA1.Hash(TypeBlob, fmt.Append(nil, "blob ", i))) {
+			t.Errorf("blob %d is lost", i)
+		}
 	}
 }

@@ -80,9 +80,10 @@ func gcCommand() *spec {
 	return &spec{
 		name: "gc", group: "Serve and mend",
 		short: "Put the stores' objects into few files, and sweep up leftovers",
-		long: `Puts loose objects and small packs of the project's and the user's stores into one
-pack each, and removes what killed processes left: directories of runs,
-quarantines, temporary files. Nothing that a store holds is lost, and other rye and
+		long: `Puts loose objects and small packs of the project's and the user's stores, and the
+packs of the caches of registries, into one pack each, drops moves older than 90 days
+from the logs of refs, and removes what killed processes left: directories of runs,
+quarantines, temporary files. No object that a store holds is lost, and other rye and
 git processes may go on working. rye does the first by itself when many files have
 come together.`,
 		examples: "rye gc\nrye gc --dry-run",
