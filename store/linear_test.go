@@ -191,10 +191,14 @@ func linear(t *testing.T, writers, commits, byGit int) {
 		}()
 	}
 	loop(func(int) {
+		from := time.Now()
 		if _, err := r.Compact(context.Background(), CompactOptions{}); err != nil {
 			t.Errorf("compact: %v", err)
 		}
-		time.Sleep(20 * time.Millisecond) // leave the others some of two cores
+		select { // it holds the write lock: leave the writers most of the time
+		case <-stop:
+		case <-time.After(4*time.Since(from) + 20*time.Millisecond):
+		}
 	})
 	var acked []OID
 	if gitBin != "" {

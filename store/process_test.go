@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand"
@@ -119,7 +120,35 @@ func childMixed(r *Repo, name string, i int) error {
 		return err
 	}
 	fmt.Println("ack", id)
-	return r.SwapAll(ctx, []Update{{own + "b", id, OID{}}}, "delete")
+	if err := r.SwapAll(ctx, []Update{{own + "b", id, OID{}}}, "delete"); err != nil || i%3 > 0 {
+		return err
+	}
+	return childKeeps(r, own+"c", id)
+}
+
+// childKeeps takes a commit in from outside, onto a ref, and keeps the repository in order.
+func childKeeps(r *Repo, name string, id OID) error {
+	ctx := context.Background()
+	var stream bytes.Buffer
+	if err := r.PackFor(ctx, &stream, []OID{id}, nil); err != nil {
+		return err
+	}
+	q, err := r.Import(ctx, &stream, Limits{})
+	if err != nil {
+		return err
+	}
+	defer q.Discard()
+	if err := q.Accept(ctx, id); err != nil {
+		return err
+	}
+	if err := r.Swap(ctx, name, OID{}, id, "import"); err != nil {
+		return err
+	}
+	if _, err := r.Sweep(ctx, false); err != nil {
+		return err
+	}
+	_, err = r.Compact(ctx, CompactOptions{})
+	return err
 }
 
 type proc struct {
@@ -367,13 +396,13 @@ func readTip(r *Repo) error {
 
 // TestKillAtEveryStep: a process is killed before each of its changes to the disk,
 // one after the other, through an edit of loose files, one of a pack, a batch,
-// creation and deletion of refs, loose and packed.
+// creation and deletion of refs, loose and packed, an import, compacting, sweeping.
 func TestKillAtEveryStep(t *testing.T) {
 	r := newRepo(t)
 	mustEdit(t, r, "start", put("start", "1"))
 	every := 1
 	if !soak() {
-		every = 11
+		every = 17
 	}
 	kills, stale := 0, 0
 	for at := 1 + rand.Intn(every); ; at += every {
@@ -460,7 +489,7 @@ func TestKill(t *testing.T) {
 	mustEdit(t, r, "start", put("start", "1"))
 	kills := 15
 	if soak() {
-		kills = 100
+		kills = 200
 	}
 	rng := rand.New(rand.NewSource(time.Now().UnixNano()))
 	acked := 0
@@ -487,6 +516,7 @@ func TestKill(t *testing.T) {
 			t.Errorf("kill %d: the next writer waited %v", i, took)
 		}
 		acked += wantAcks(t, next, p, q)
+		wantLogs(t, next)
 		if i%10 == 0 || i == kills-1 {
 			fsck(t, r.Dir())
 		}
