@@ -3,6 +3,8 @@ package objects
 import (
 	"bytes"
 	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
 )
 
 // readBlock reads the metadata of a file in a language without literals of its
@@ -17,6 +19,9 @@ func (p *parser) readBlock() error {
 	}
 	for i := 0; i < min(len(p.body), MaxMetaSize); {
 		lines, next := commentBlock(p.body, i, c)
+		if next-i > maxBlock && lines != nil {
+			return fault.New(fault.Limit, "%s: a comment of more than %d bytes where metadata is looked for", p.path, maxBlock)
+		}
 		if lines != nil && hasVersion(lines) {
 			return p.blockFields(lines)
 		}
@@ -24,6 +29,10 @@ func (p *parser) readBlock() error {
 	}
 	return nil
 }
+
+// maxBlock bounds a comment that could be metadata, with what marks and indents it,
+// in bytes: of a longer one only the beginning is taken apart, and it is refused.
+const maxBlock = 4 * MaxMetaSize
 
 // commentLine is a line of a comment: its text and the offset of the text.
 type commentLine struct {
@@ -44,7 +53,7 @@ func commentBlock(body []byte, i int, c comment) (lines []commentLine, next int)
 		return longComment(body, i, "/*", "*/")
 	}
 	next = i
-	for next < len(body) && bytes.HasPrefix(body[next:], []byte(c.open)) {
+	for next < len(body) && next-i <= maxBlock && bytes.HasPrefix(body[next:], []byte(c.open)) {
 		end := lineEnd(body, next)
 		at := next + len(c.open)
 		if at < end && body[at] == ' ' {
@@ -74,7 +83,7 @@ func longComment(body []byte, i int, open, closing string) (lines []commentLine,
 	for start < end && body[start] == '*' {
 		start++
 	}
-	for at := start; at < end; {
+	for at := start; at < end && at-i <= maxBlock; {
 		stop := min(lineEnd(body, at), end)
 		text := at
 		if open == "/*" {
