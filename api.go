@@ -45,6 +45,13 @@ type AddRequest struct {
 	Force  bool
 }
 
+// AddFromRequest takes the items of another git repository into the project.
+type AddFromRequest struct {
+	URL    string // and #<branch or tag>; without it what HEAD names there
+	DryRun bool
+	Force  bool // replace what is there; a copy stays in history
+}
+
 // AddReport says what came in.
 type AddReport struct {
 	Ref      string `json:"ref"`

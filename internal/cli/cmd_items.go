@@ -15,12 +15,15 @@ import (
 func addCommand() *spec {
 	var q rye.AddRequest
 	return &spec{
-		name: "add", args: "<path…> | <namespace>/<kind>/<name>[@range]…", group: "Begin",
-		short: "Take in files, or items of a registry",
+		name: "add", args: "<path…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>]", group: "Begin",
+		short: "Take in files, items of a registry, or those of a repository",
 		long: `A file below .ai/ is recorded where it is; another is copied in, as --kind and
 --as say. A name like acme/tool/hello is brought from its registry, verified, and
-pinned in .ai/rye.lock. Write ./ before a path that looks like a name.`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add acme/tool/hello@^1.2",
+pinned in .ai/rye.lock. Write ./ before a path that looks like a name.
+
+An address takes in every item below .ai of a git repository, as it is: nobody
+vouches for it but the items' own signatures, and nothing follows it later.`,
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
@@ -35,23 +38,26 @@ pinned in .ai/rye.lock. Write ./ before a path that looks like a name.`,
 }
 
 func runAdd(t *task, q rye.AddRequest) error {
-	paths, names, err := sortAdd(t, t.args)
+	paths, names, urls, err := sortAdd(t, t.args)
 	if err != nil {
 		return err
 	}
 	if q.As != "" && len(t.args) > 1 {
 		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
 	}
+	if len(urls) > 0 && (q.As != "" || q.Kind != "") {
+		return fault.New(fault.Usage, "add: the items of a repository keep their ids").Mend("leave out --as and --kind")
+	}
 	for _, path := range paths {
 		q.Path = path
-		reps, err := call(t, func(r *rye.Rye) ([]rye.AddReport, error) { return r.Add(t.ctx, rye.Terminal, q) })
-		if err != nil {
+		if err := showAdded(t, func(r *rye.Rye) ([]rye.AddReport, error) { return r.Add(t.ctx, rye.Terminal, q) }); err != nil {
 			return err
 		}
-		for _, rep := range reps {
-			if err := t.out.show(rep, func() { printAdd(t.out, "added", &rep) }); err != nil {
-				return err
-			}
+	}
+	for _, url := range urls {
+		from := rye.AddFromRequest{URL: url, DryRun: q.DryRun, Force: q.Force}
+		if err := showAdded(t, func(r *rye.Rye) ([]rye.AddReport, error) { return r.AddFrom(t.ctx, from) }); err != nil {
+			return err
 		}
 	}
 	if len(names) == 0 {
@@ -60,32 +66,51 @@ func runAdd(t *task, q rye.AddRequest) error {
 	return install(t, rye.InstallRequest{Names: names, DryRun: q.DryRun})
 }
 
-// sortAdd tells files from names of registries. What parses as a name is one,
-// unless it is spelled as a path.
-func sortAdd(t *task, args []string) (paths, names []string, err error) {
+func showAdded(t *task, verb func(*rye.Rye) ([]rye.AddReport, error)) error {
+	reps, err := call(t, verb)
+	if err != nil {
+		return err
+	}
+	for _, rep := range reps {
+		if err := t.out.show(rep, func() { printAdd(t.out, "added", &rep) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sortAdd tells files from names of registries and addresses of repositories. What
+// parses as a name is one, unless it is spelled as a path.
+func sortAdd(t *task, args []string) (paths, names, urls []string, err error) {
 	a, err := t.env()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for _, arg := range args {
 		switch {
 		case isGitURL(arg):
-			return nil, nil, fault.New(fault.Usage, "add %q: rye takes items from registries, not from a repository as such", clipped(arg)).
-				Mend("rye registry add %s, then rye add <namespace>/<kind>/<name>", arg)
+			dir, name, named := strings.Cut(arg, "#")
+			if !strings.Contains(dir, ":") { // of this machine
+				if arg = a.Path(dir); named {
+					arg += "#" + name
+				}
+			}
+			urls = append(urls, arg)
 		case isName(arg):
 			names = append(names, arg)
 		default:
 			path := a.Path(arg)
 			if _, err := os.Stat(path); err != nil {
-				return nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", clipped(arg))
+				return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", clipped(arg))
 			}
 			paths = append(paths, path)
 		}
 	}
-	return paths, names, nil
+	return paths, names, urls, nil
 }
 
 func isGitURL(s string) bool {
+	s, _, _ = strings.Cut(s, "#")
 	return strings.Contains(s, "://") || strings.HasPrefix(s, "git@") || strings.HasSuffix(s, ".git")
 }
 

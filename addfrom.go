@@ -1,0 +1,255 @@
+package rye
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// What a repository that is no registry may hold: of it, and of its items.
+var (
+	repositoryLimits = store.Limits{Objects: 50_000, Bytes: 64 << 20, Total: 256 << 20}
+	itemsLimits      = store.ContentLimits{Depth: 16, Entries: 10_000, Blob: objects.MaxItemSize, Total: 64 << 20}
+)
+
+// maxShown bounds the items that a question lists by name.
+const maxShown = 200
+
+// AddFrom takes the items below .ai of another git repository into the project, as
+// they are, and records them in one commit. Nobody vouches for such a repository: its
+// branches and tags are addresses, its commits' signatures are not looked at, and what
+// comes in counts only as far as its own signatures do. A person is shown what comes.
+// Nothing is written before all of it was checked.
+func (r *Rye) AddFrom(ctx context.Context, q AddFromRequest) ([]AddReport, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if r.o.Offline {
+		return nil, fault.New(fault.Offline, "add %s: it has to be fetched", q.URL).Mend("leave out --offline")
+	}
+	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(r.o.CacheDir, "rye-add-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	commit, items, err := s.fetchItems(ctx, q.URL, filepath.Join(dir, "add.git"))
+	if err != nil {
+		return nil, err
+	}
+	reports, changes, err := s.weigh(ctx, items, q.Force)
+	if err != nil || q.DryRun {
+		return reports, err
+	}
+	if err := r.ask(ctx, takeQuestion(q.URL, commit, items, reports)); err != nil {
+		return nil, err
+	}
+	return reports, s.takeIn(ctx, items, reports, changes)
+}
+
+// fetchItems brings the newest commit of a repository into one of our own at dir, and
+// returns its items.
+func (s *session) fetchItems(ctx context.Context, address, dir string) (store.OID, []*objects.Item, error) {
+	url, name, _ := strings.Cut(address, "#")
+	o := s.r.transportOptions()
+	o.ReadOnly = true
+	remote, err := transport.Dial(url, o)
+	if err != nil {
+		return store.OID{}, nil, err
+	}
+	defer remote.Close()
+	s.r.progress("fetching " + remote.String())
+	repo, err := store.Init(dir, "refs/heads/main")
+	if err != nil {
+		return store.OID{}, nil, err
+	}
+	defer repo.Close()
+	tip, err := tipOf(ctx, remote, name)
+	if err != nil {
+		return store.OID{}, nil, err
+	}
+	pack, _, err := remote.Fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{Depth: 1, Limits: repositoryLimits})
+	if err != nil {
+		return store.OID{}, nil, err
+	}
+	defer pack.Discard()
+	c, err := commitOf(&pack.Reader, tip, name)
+	if err != nil {
+		return store.OID{}, nil, fault.New(fault.CodeOf(err), "add %s: %w", remote, err)
+	}
+	if err := pack.Connected(ctx, c.Tree); err != nil {
+		return store.OID{}, nil, fault.New(fault.CodeOf(err), "add %s: %w", remote, err)
+	}
+	items, err := itemsOf(ctx, &pack.Reader, c.Tree)
+	if err != nil {
+		return store.OID{}, nil, fault.New(fault.CodeOf(err), "add %s: %w", remote, err)
+	}
+	if len(items) == 0 {
+		return store.OID{}, nil, fault.New(fault.NotFound, "add %s: no items below .ai there", remote)
+	}
+	return c.ID, items, nil
+}
+
+// tipOf finds the branch or tag of that name; "" is what HEAD names.
+func tipOf(ctx context.Context, remote *transport.Remote, name string) (store.OID, error) {
+	prefixes := []string{"HEAD"}
+	if name != "" {
+		prefixes = []string{"refs/heads/" + name, "refs/tags/" + name}
+	}
+	refs, err := remote.Refs(ctx, prefixes...)
+	if err != nil {
+		return store.OID{}, err
+	}
+	var tip store.OID
+	for _, p := range prefixes {
+		id := refs[p]
+		if !tip.IsZero() && !id.IsZero() && id != tip {
+			return id, fault.New(fault.Conflict, "add %s: %q is a branch and a tag there, and they differ", remote, name)
+		}
+		if !id.IsZero() {
+			tip = id
+		}
+	}
+	if tip.IsZero() {
+		return tip, fault.New(fault.NotFound, "add %s: there is no %s", remote, strings.Join(prefixes, " and no "))
+	}
+	return tip, nil
+}
+
+// commitOf returns the commit that a ref named. An annotated tag must be the one that
+// the ref says it is: whoever moves refs could else serve an old version under a new
+// name. A tag proves nothing, signed or not.
+func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error) {
+	t, _, err := rd.Stat(id)
+	if err != nil {
+		return nil, err
+	}
+	if t != store.TypeTag {
+		return rd.Commit(id)
+	}
+	_, raw, err := rd.Object(id, store.MaxCommitSize)
+	if err != nil {
+		return nil, err
+	}
+	tag, err := store.ParseTag(raw)
+	if err != nil {
+		return nil, err
+	}
+	if tag.Name != name {
+		return nil, fault.New(fault.Integrity, "what it calls tag %q is tag %q", name, tag.Name)
+	}
+	return rd.Commit(tag.Target)
+}
+
+// itemsOf reads every item below .ai of a tree from outside. Only the directories of
+// kinds are looked at, and all of each must pass the rule for outside content.
+func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.Item, error) {
+	var items []*objects.Item
+	for _, kind := range objects.Kinds {
+		dir := kind.Dir()
+		top, err := rd.Lookup(tree, ".ai/"+dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !top.IsDir() {
+			return nil, fault.New(fault.Malformed, ".ai/%s is no directory there", dir)
+		}
+		if err := rd.CheckContent(ctx, top.ID, itemsLimits); err != nil {
+			return nil, fault.New(fault.CodeOf(err), ".ai/%s: %w", dir, err)
+		}
+		err = rd.Walk(top.ID, func(p string, e store.Entry) error {
+			p = dir + "/" + p
+			if e.IsDir() {
+				return nil
+			}
+			if _, _, err := objects.RefOfPath(p); err != nil {
+				return fault.New(fault.Malformed, ".ai/%s is no item: %w", p, err)
+			}
+			raw, err := rd.Blob(e.ID, objects.MaxItemSize)
+			if err != nil {
+				return err
+			}
+			it, err := objects.Parse(p, raw)
+			items = append(items, it)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return items, nil
+}
+
+// weigh judges what would come in, as Add does, and returns what must be recorded of
+// the files that it replaces.
+func (s *session) weigh(ctx context.Context, items []*objects.Item, force bool) ([]AddReport, []store.Change, error) {
+	l := s.stack.Project
+	recorded := map[string]store.OID{}
+	if err := l.Recorded(func(p string, blob store.OID) error { recorded[p] = blob; return nil }); err != nil {
+		return nil, nil, err
+	}
+	reports := make([]AddReport, len(items))
+	var changes []store.Change
+	for i, it := range items {
+		rep, kept, err := s.checkIncoming(ctx, l, it, recorded[it.Path], force)
+		if err != nil {
+			return nil, nil, err
+		}
+		reports[i], changes = rep, append(changes, kept...)
+	}
+	for _, it := range items {
+		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
+	}
+	return reports, changes, nil
+}
+
+func takeQuestion(url string, commit store.OID, items []*objects.Item, reports []AddReport) Question {
+	q := Question{Topic: "add from " + url, Text: "Take in " + plural(len(items), "item") + "?", Mend: "rye add " + url + " --yes"}
+	q.Lines = append(q.Lines, "commit   "+commit.String())
+	for i, it := range items {
+		if i == maxShown {
+			q.Lines = append(q.Lines, "... and "+plural(len(items)-i, "more item"))
+			break
+		}
+		line := it.Ref.String() + "  " + string(reports[i].State)
+		if it.Signature != nil {
+			line += "  signed by " + it.Signature.Key.String()
+		}
+		q.Lines = append(q.Lines, line)
+	}
+	return q
+}
+
+// takeIn writes the files and records them.
+func (s *session) takeIn(ctx context.Context, items []*objects.Item, reports []AddReport, changes []store.Change) error {
+	l := s.stack.Project
+	for _, it := range items {
+		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
+			continue
+		}
+		if err := l.Write(it.Path, it.Raw, len(items) == 1); err != nil {
+			return err
+		}
+	}
+	commit, err := s.record(ctx, l, "add", refsOf(items), changes)
+	for i := range reports {
+		reports[i].Commit = commit
+	}
+	return err
+}
