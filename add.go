@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -187,17 +188,7 @@ func (s *session) readIncoming(p string, inside bool, q AddRequest) (*objects.It
 }
 
 func readBounded(path string) ([]byte, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fault.New(fault.Malformed, "%s: not a regular file", path)
-	}
-	if st.Size() > space.MaxItem {
-		return nil, fault.New(fault.Limit, "%s: larger than %d bytes", path, space.MaxItem)
-	}
-	return os.ReadFile(path)
+	return place.Read(path, space.MaxItem)
 }
 
 // incomingKind takes the kind that was said, or the only one that fits.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 
@@ -50,17 +49,11 @@ func (s *session) rules() (policy.Rules, error) {
 
 // readPolicy returns nil for a file that is not there.
 func readPolicy(path string) ([]byte, error) {
-	st, err := os.Stat(path)
+	raw, err := place.Read(path, policy.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if st.Size() > policy.MaxFile {
-		return nil, fault.New(fault.Limit, "read %s: larger than %d bytes", path, policy.MaxFile)
-	}
-	return os.ReadFile(path)
+	return raw, err
 }
 
 // allow asks whether the caller holds the capability for a verb on an item.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -50,7 +49,7 @@ func newGenesis() string {
 
 func readProject(dir string) (*projectConfig, error) {
 	p := filepath.Join(dir, ".ai", ProjectFile)
-	raw, err := os.ReadFile(p)
+	raw, err := place.Read(p, maxProjectFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
 	}

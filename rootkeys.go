@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -332,20 +331,12 @@ func mendThreshold(err error, root registry.Root, keys int) error {
 
 // readProposal reads a proposal's file, which anybody may have written.
 func readProposal(path string) (registry.RootOp, error) {
-	f, err := os.Open(path)
+	raw, err := place.Read(path, registry.MaxProposal)
 	if errors.Is(err, fs.ErrNotExist) {
 		return registry.RootOp{}, fault.New(fault.NotFound, "read the proposal: %w", err)
 	}
 	if err != nil {
-		return registry.RootOp{}, fault.New(fault.Failed, "read the proposal: %w", err)
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, registry.MaxProposal+1))
-	if err != nil {
-		return registry.RootOp{}, fault.New(fault.Failed, "read the proposal: %w", err)
-	}
-	if len(raw) > registry.MaxProposal {
-		return registry.RootOp{}, fault.New(fault.Limit, "read %s: more than %d bytes", path, registry.MaxProposal)
+		return registry.RootOp{}, err
 	}
 	op, err := registry.ParseProposal(string(raw))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -116,7 +116,7 @@ func (s *session) pin(ref objects.Ref) (space.Pin, bool) {
 
 // readLock returns the lock and the digest of its bytes; nil when there is none.
 func readLock(path string) (*chain.Lock, objects.Digest, error) {
-	raw, err := os.ReadFile(path)
+	raw, err := place.Read(path, chain.MaxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, objects.Digest{}, nil
 	}

@@ -3,12 +3,10 @@ package rye
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -24,15 +22,12 @@ const maxSigners = 1 << 20
 // signers reads the project's list, by fingerprint. Lines that are no Ed25519 keys
 // are left out: the file may serve git for other keys too.
 func (r *Rye) signers() (map[objects.Fingerprint]trust.PublicKey, error) {
-	raw, err := os.ReadFile(filepath.Join(r.aiDir(), SignersFile))
+	raw, err := place.Read(filepath.Join(r.aiDir(), SignersFile), maxSigners)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	if len(raw) > maxSigners {
-		return nil, fault.New(fault.Limit, ".ai/%s: larger than %d bytes", SignersFile, maxSigners)
 	}
 	keys := map[objects.Fingerprint]trust.PublicKey{}
 	for line := range strings.Lines(string(raw)) {
@@ -57,7 +52,7 @@ func (r *Rye) noteSigner(k trust.PublicKey) error {
 		return nil
 	}
 	p := filepath.Join(r.aiDir(), SignersFile)
-	old, err := os.ReadFile(p)
+	old, err := place.Read(p, maxSigners)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

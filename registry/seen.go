@@ -81,7 +81,7 @@ func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir
 func readMemory(dir string, id objects.Digest) (memory, error) {
 	m := memory{Namespaces: map[string]Point{}}
 	path := memoryPath(dir, id)
-	raw, err := os.ReadFile(path)
+	raw, err := place.Read(path, 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}

@@ -1,8 +1,10 @@
 package place
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -105,5 +107,34 @@ func TestLock(t *testing.T) {
 	unlock()
 	if _, err := Lock(t.Context(), filepath.Join(path, "below")); !fault.Is(err, fault.Failed) {
 		t.Errorf("lock below a file: %v, want failed", err)
+	}
+}
+
+func TestRead(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "f")
+	if _, err := Read(path, 10); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := Read(dir, 10); !fault.Is(err, fault.Malformed) {
+		t.Errorf("a directory: %v, want malformed", err)
+	}
+	for _, n := range []int{0, 9, 10, 11, 5000} {
+		if err := os.WriteFile(path, bytes.Repeat([]byte("x"), n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := Read(path, 10)
+		if n > 10 && !fault.Is(err, fault.Limit) || n <= 10 && (err != nil || len(raw) != n) {
+			t.Errorf("%d bytes of 10: %d, %v", n, len(raw), err)
+		}
+	}
+	// What has no size until it is read, and more than it may.
+	if _, err := os.Stat("/proc/self/status"); err == nil {
+		if _, err := Read("/proc/self/status", 10); !fault.Is(err, fault.Limit) {
+			t.Errorf("a file that says it is empty: %v, want limit", err)
+		}
+		if raw, err := Read("/proc/self/status", 1<<20); err != nil || len(raw) < 100 {
+			t.Errorf("a file that says it is empty: %d, %v", len(raw), err)
+		}
 	}
 }

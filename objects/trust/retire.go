@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -174,15 +172,10 @@ func readKept(store string, o OwnKey) ([]byte, error) {
 	if store == "" {
 		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is not at hand")
 	}
-	f, err := os.Open(keptPath(store, o.Key))
+	text, err := place.Read(keptPath(store, o.Key), keptMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is gone")
 	}
-	if err != nil {
-		return nil, fault.New(fault.Failed, "and the list of what it vouches for cannot be read: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, keptMax+1))
 	if err != nil {
 		return nil, fault.New(fault.Failed, "and the list of what it vouches for cannot be read: %w", err)
 	}
