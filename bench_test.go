@@ -88,3 +88,34 @@ func BenchmarkExecute(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkSignDurable4KiB signs one item of 4 KiB: the file is written and synced, and
+// the commit is durable. BenchmarkSign4KiB in objects/trust is the same in memory.
+func BenchmarkSignDurable4KiB(b *testing.B) {
+	p := newPerson(b)
+	if _, err := p.Init(b.Context(), rye.InitRequest{Dir: p.dir, Namespace: "acme"}); err != nil {
+		b.Fatal(err)
+	}
+	p.enter(p.dir)
+	n := 0
+	for b.Loop() {
+		n++
+		p.write("knowledge/acme/entry.md", fmt.Sprintf("---\nid: entry\ntitle: Entry %d\nversion: 1.0.0\nentry_type: reference\ncategory: acme\n---\n\n%s\n",
+			n, strings.Repeat("lorem ipsum dolor sit amet. ", 140)))
+		if _, err := p.Sign(b.Context(), rye.Terminal, rye.SignRequest{Targets: []string{"knowledge:acme/entry"}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkVerifyAll reads, verifies and judges every item of a project.
+func BenchmarkVerifyAll(b *testing.B) {
+	p := crowd(b)
+	for b.Loop() {
+		all, err := p.Verify(b.Context(), nil, false)
+		if err != nil || len(all) < many {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/many, "µs/item")
+}

@@ -11,7 +11,7 @@ import (
 type side = func() (time.Duration, error)
 
 func rows(large int) []row {
-	return []row{
+	return append([]row{
 		{what: "start", peer: "git --version", setup: func(b *bench) (side, side, error) {
 			return b.process(b.dir, "rye", "version"), b.process(b.dir, "git", "--version"), nil
 		}},
@@ -24,7 +24,7 @@ func rows(large int) []row {
 		{what: fmt.Sprintf("search %d items by name", large), peer: "grep -rl", setup: search(large)},
 		{what: fmt.Sprintf("take in %d items", large), peer: "git fast-import", heavy: true, setup: takeIn(large)},
 		{what: "MCP call: execute of a knowledge entry", peer: "its own duration_ms", setup: mcpCall},
-	}
+	}, itemRows(large)...)
 }
 
 func load(n int) func(*bench) (side, side, error) {

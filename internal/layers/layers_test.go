@@ -89,7 +89,7 @@ var house = []room{
 	{5, "internal/quickstart", "make quickstart",
 		"store store/transport", mcpsdk},
 	{5, "internal/bench", "make bench",
-		"", ""},
+		"objects objects/trust", ""},
 }
 
 // Outside modules, by the longest prefix that belongs to their door.

@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// itemRows measure signing and verifying. In memory the peer is what cannot be left
+// out, Ed25519 and SHA-256 over the same bytes; as processes it is ssh-keygen, which
+// neither records nor syncs, and git, which does.
+func itemRows(large int) []row {
+	return []row{
+		{what: "sign 4 KiB in memory, 1000 times", peer: "ed25519 and sha256 alone", setup: signInMemory},
+		{what: "verify 4 KiB in memory, 1000 times", peer: "ed25519 and sha256 alone", setup: verifyInMemory},
+		{what: "sign, write, sync, commit one item", peer: "git commit -S, synced", setup: signDurable},
+		{what: "sign one item", peer: "ssh-keygen -Y sign", setup: signBesideKeygen},
+		{what: "verify one item of 4 KiB", peer: "ssh-keygen -Y verify", setup: verifyBesideKeygen},
+		{what: fmt.Sprintf("verify %d items", large), peer: "git fsck", heavy: true, setup: verifyAll(large)},
+	}
+}
+
+const inMemory = 1000
+
+// fourKiB is a tool that tells its number.
+func fourKiB(i int) string {
+	text := fmt.Sprintf("# version: 1.0.0\n# tool_type: bash\n# executor_id: rye/core/runtimes/bash_runtime\n# category: acme\n# description: Number %d.\n\n", i)
+	return text + strings.Repeat("# padding\n", (4096-len(text))/10)
+}
+
+// signer is a key and items in memory, signed by it.
+type signer struct {
+	key   *trust.FileKey
+	raw   ed25519.PrivateKey
+	in    trust.Scope
+	store *trust.Store
+	items []*objects.Item
+}
+
+func newSigner() (*signer, error) {
+	key, err := trust.GenerateKey()
+	if err != nil {
+		return nil, err
+	}
+	s := &signer{key: key, raw: ed25519.NewKeyFromSeed(make([]byte, 32)), in: trust.Scope{Space: objects.User}}
+	if s.store, err = trust.ParseStore([]byte("format: 1\n")); err != nil {
+		return nil, err
+	}
+	if err := s.store.AddOwn(key.Public(), "bench"); err != nil {
+		return nil, err
+	}
+	for i := range inMemory {
+		it, err := objects.Parse(fmt.Sprintf("tools/acme/t%04d.sh", i), []byte(fourKiB(i)))
+		if err != nil {
+			return nil, err
+		}
+		s.items = append(s.items, it)
+	}
+	return s, nil
+}
+
+func timed(do func(i int) error) side {
+	return func() (time.Duration, error) {
+		start := time.Now()
+		for i := range inMemory {
+			if err := do(i); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(start), nil
+	}
+}
+
+func signInMemory(b *bench) (side, side, error) {
+	s, err := newSigner()
+	if err != nil {
+		return nil, nil, err
+	}
+	ours := timed(func(i int) error {
+		_, err := trust.SignItem(b.ctx, s.key, s.items[i], s.in, time.Now())
+		return err
+	})
+	theirs := timed(func(i int) error {
+		sum := sha256.Sum256(s.items[i].Raw)
+		ed25519.Sign(s.raw, sum[:])
+		return nil
+	})
+	return ours, theirs, nil
+}
+
+// verifyInMemory asks a new store each time: what held is remembered.
+func verifyInMemory(b *bench) (side, side, error) {
+	s, err := newSigner()
+	if err != nil {
+		return nil, nil, err
+	}
+	text, err := s.store.Encode()
+	if err != nil {
+		return nil, nil, err
+	}
+	var sigs [][]byte
+	for i, it := range s.items {
+		raw, err := trust.SignItem(context.Background(), s.key, it, s.in, time.Now())
+		if err == nil {
+			s.items[i], err = objects.Parse(it.Path, raw)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		sum := sha256.Sum256(raw)
+		sigs = append(sigs, ed25519.Sign(s.raw, sum[:]))
+	}
+	ours := func() (time.Duration, error) {
+		st, err := trust.ParseStore(text)
+		if err != nil {
+			return 0, err
+		}
+		return timed(func(i int) error { _, err := trust.Verify(s.items[i], s.in, st); return err })()
+	}
+	public := s.raw.Public().(ed25519.PublicKey)
+	theirs := timed(func(i int) error {
+		if sum := sha256.Sum256(s.items[i].Raw); !ed25519.Verify(public, sum[:], sigs[i]) {
+			return errors.New("ed25519 refuses what it signed")
+		}
+		return nil
+	})
+	return ours, theirs, nil
+}
+
+// benchKey returns the path of the user's key, and of a file that it trusts it in.
+func (b *bench) benchKey() (key, allowed string, err error) {
+	key, allowed = filepath.Join(b.dir, ".config", "rye", "keys", "default"), filepath.Join(b.dir, "keygen_signers")
+	public, err := b.command(b.dir, "rye", "key", "export", "--public").Output()
+	return key, allowed, errors.Join(err, os.WriteFile(allowed, append([]byte("bench@localhost "), public...), 0o600))
+}
+
+// renewing returns a side that changes the file before each run, unmeasured.
+func renewing(path string, run side) side {
+	n := 0
+	return func() (time.Duration, error) {
+		n++
+		if err := os.WriteFile(path, []byte(fourKiB(n)), 0o644); err != nil {
+			return 0, err
+		}
+		return run()
+	}
+}
+
+func signDurable(b *bench) (side, side, error) {
+	dir, err := b.project(100)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, _, err := b.benchKey()
+	if err != nil {
+		return nil, nil, err
+	}
+	repo := filepath.Join(b.dir, "signing")
+	err = errors.Join(os.MkdirAll(repo, 0o755), b.do(repo, "git", "init", "--quiet"), os.WriteFile(filepath.Join(repo, "x.sh"), nil, 0o644), b.do(repo, "git", "add", "x.sh"))
+	commit := b.process(repo, "git", "-c", "gpg.format=ssh", "-c", "user.signingkey="+key, "-c", "core.fsync=all", "-c", "gc.auto=0", "commit", "--quiet", "-S", "-a", "-m", "x")
+	return renewing(filepath.Join(dir, ".ai", "tools", "acme", "durable.sh"), b.process(dir, "rye", "sign", "tool:acme/durable")),
+		renewing(filepath.Join(repo, "x.sh"), commit), err
+}
+
+func signBesideKeygen(b *bench) (side, side, error) {
+	dir, err := b.project(100)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, _, err := b.benchKey()
+	path := filepath.Join(b.dir, "keygen.sh")
+	sign := b.process(b.dir, "ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", key, path)
+	fresh := func() (time.Duration, error) {
+		os.Remove(path + ".sig") // ssh-keygen would ask
+		return sign()
+	}
+	return renewing(filepath.Join(dir, ".ai", "tools", "acme", "beside.sh"), b.process(dir, "rye", "sign", "tool:acme/beside")), renewing(path, fresh), err
+}
+
+func verifyBesideKeygen(b *bench) (side, side, error) {
+	dir, err := b.project(100)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, allowed, err := b.benchKey()
+	path, ours := filepath.Join(b.dir, "verified.sh"), filepath.Join(dir, ".ai", "tools", "acme", "verified.sh")
+	err = errors.Join(err, os.WriteFile(path, []byte(fourKiB(0)), 0o644), os.WriteFile(ours, []byte(fourKiB(0)), 0o644),
+		b.do(b.dir, "ssh-keygen", "-q", "-Y", "sign", "-n", "file", "-f", key, path), b.do(dir, "rye", "sign", "tool:acme/verified"))
+	theirs := func() (time.Duration, error) {
+		in, err := os.Open(path)
+		if err != nil {
+			return 0, err
+		}
+		defer in.Close()
+		cmd := b.command(b.dir, "ssh-keygen", "-q", "-Y", "verify", "-n", "file", "-f", allowed, "-I", "bench@localhost", "-s", path+".sig")
+		cmd.Stdin = in
+		start := time.Now()
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("ssh-keygen -Y verify: %w: %s", err, clip(out))
+		}
+		return time.Since(start), err
+	}
+	return b.process(dir, "rye", "verify", "tool:acme/verified"), theirs, err
+}
+
+// verifyAll reads and verifies every item; git fsck reads and hashes what the same
+// files are in the store, and looks at no signature.
+func verifyAll(n int) func(*bench) (side, side, error) {
+	return func(b *bench) (side, side, error) {
+		dir, err := b.project(n)
+		return b.process(dir, "rye", "verify", "--quiet"), b.process(dir, "git", "-C", ".ai/.rye/store.git", "fsck", "--full", "--strict"), err
+	}
+}
