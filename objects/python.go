@@ -46,7 +46,7 @@ var extractorNames = map[string]string{
 const extractors = "rye/core/extractors/"
 
 // pythonOwn are names in double underscores that mean something to Python.
-var pythonOwn = names("all slots doc file path package spec loader builtins dict debug future annotations main init new del class module qualname bases mro match_args")
+const pythonOwn = " all slots doc file path package spec loader builtins dict debug future annotations main init new del class module qualname bases mro match_args "
 
 // PythonField returns the field that an assignment to name fills in a Python tool,
 // and "" when it fills none: those that rye knows, and any other __name__.
@@ -67,7 +67,7 @@ func freeName(name string) string {
 	if f[0] < 'a' || f[0] > 'z' || strings.Trim(f, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
 		return ""
 	}
-	if pythonOwn[f] || toolFields[f] || commonFields[f] {
+	if strings.Contains(pythonOwn, " "+f+" ") || toolFields[f] || commonFields[f] {
 		return ""
 	}
 	return f

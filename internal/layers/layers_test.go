@@ -36,6 +36,8 @@ var house = []room{
 		"internal/fault", yaml},
 	{0, "objects/expr", "templates and conditions in data files",
 		"internal/fault", ""},
+	{0, "objects/extract", "what extractor items say of other items; never what the law reads",
+		"internal/fault objects", ""},
 	{0, "stdlib", "the system space, compiled in",
 		"", ""},
 
@@ -57,7 +59,7 @@ var house = []room{
 		"internal/fault", ""},
 
 	{2, "store/space", "a name, through three layers, to one verified item",
-		"internal/fault internal/place objects objects/trust stdlib store", xsys},
+		"internal/fault internal/place objects objects/extract objects/trust stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
 		"internal/fault objects store/space", ""},
 	{2, "search/fulltext", "the index of bodies",
@@ -68,7 +70,7 @@ var house = []room{
 	{3, "registry", "sharing by signed git push and fetch",
 		"internal/fault internal/place objects objects/trust store store/transport chain", ""},
 	{3, ".", "the verbs that every face calls; the Go API",
-		"internal/fault internal/place objects objects/expr objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/web registry", ""},
+		"internal/fault internal/place objects objects/expr objects/extract objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/web registry", ""},
 
 	{4, "serve/mcp", "the four tools, over MCP",
 		". internal/fault objects", mcpgo},
@@ -138,7 +140,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"objects", "objects/expr", "chain", "chain/consent", "chain/policy"}
+	pure      = []string{"objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

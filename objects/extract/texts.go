@@ -1,0 +1,201 @@
+package extract
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rye-os/rye/objects"
+)
+
+const maxMore = 16 // fields that an extractor may add to lists
+
+// Texts is what lists and searches tell of an item. It says nothing that anything
+// is decided by.
+type Texts struct {
+	Name, Title, Description, Category string
+
+	Tags []string
+	More []Text // sorted by name, none empty
+}
+
+// Text is a field that only an extractor asks for.
+type Text struct{ Name, Value string }
+
+// Texts returns what an item is listed with. nil Rules are those of the standard
+// library: the fields themselves.
+func (r *Rules) Texts(it *objects.Item) Texts {
+	m := &it.Meta
+	t := Texts{Name: m.Name, Title: m.Title, Description: m.Description, Category: m.Category, Tags: m.Tags}
+	if r == nil || it.Ref.Kind != r.Kind {
+		return t
+	}
+	for _, f := range []struct {
+		name string
+		into *string
+	}{{"name", &t.Name}, {"title", &t.Title}, {"description", &t.Description}, {"category", &t.Category}} {
+		if r.moved(f.name) {
+			if s := textOf(r.at(it, f.name)); s != "" { // else what the item says there itself
+				*f.into = s
+			}
+		}
+	}
+	if r.moved("tags") {
+		if l := tagsOf(r.at(it, "tags")); len(l) > 0 {
+			t.Tags = l
+		}
+	}
+	for _, name := range r.more {
+		if s := textOf(r.at(it, name)); s != "" {
+			t.More = append(t.More, Text{name, s})
+		}
+	}
+	return t
+}
+
+// moved reports whether a rule takes the field from elsewhere than where it stands.
+func (r *Rules) moved(field string) bool {
+	keys, ok := r.sources[field]
+	return ok && !(len(keys) == 1 && keys[0] == field)
+}
+
+// at returns the value that the extractor takes for a field, as it stands in the
+// item's metadata.
+func (r *Rules) at(it *objects.Item, field string) any {
+	keys, ok := r.sources[field]
+	switch {
+	case !ok:
+		keys = []string{field}
+	case len(keys) == 0:
+		return it.Ref.ID.Name()
+	}
+	return follow(it, keys)
+}
+
+// value is at for a rule of validation, with the place of the value.
+func (r *Rules) value(it *objects.Item, f *rule) (v any, place []string) {
+	keys, ok := r.sources[f.name]
+	if ok && len(keys) == 0 {
+		return it.Ref.ID.Name(), nil
+	}
+	if !ok {
+		keys = []string{f.name}
+	}
+	v = follow(it, keys)
+	if len(keys) == 1 && keys[0] == "permissions" && f.itemType == "object" {
+		v = ancestral(it.Meta.Permissions) // the ancestor's schema means what its parser made
+	}
+	return v, keys
+}
+
+// follow reads the metadata, in the form that rye gives to what it knows.
+func follow(it *objects.Item, keys []string) any {
+	var v any
+	for i, key := range keys {
+		if i == 0 {
+			v = known(it, key)
+			continue
+		}
+		m, _ := v.(map[string]any)
+		v = m[key]
+	}
+	return v
+}
+
+// known returns a field of the item. Text that rye reads is as it is written
+// ("1.10" and not 1.1), limits are without "max_", inputs have their type.
+func known(it *objects.Item, name string) any {
+	m := &it.Meta
+	raw, given := m.Fields[name]
+	switch name {
+	case "name":
+		return m.Name
+	case "id":
+		if it.Ref.Kind == objects.Knowledge {
+			return m.Name
+		}
+		return raw
+	case "version", "title", "description", "category", "author", "entry_type", "tool_type":
+		text := map[string]string{"version": m.Version, "title": m.Title, "description": m.Description, "category": m.Category,
+			"author": m.Author, "entry_type": m.EntryType, "tool_type": m.ToolType}[name]
+		if !given || raw == nil {
+			return nil
+		}
+		if _, list := raw.([]any); text == "" || list && name != "author" {
+			return raw
+		}
+		return text
+	case "limits":
+		if m.Limits != nil {
+			return m.Limits
+		}
+	case "inputs":
+		if it.Ref.Kind == objects.Directive && m.Inputs != nil {
+			return inputs(m.Inputs)
+		}
+	}
+	return raw
+}
+
+func inputs(all []objects.Input) []any {
+	var l []any
+	for _, in := range all {
+		l = append(l, map[string]any{"name": in.Name, "type": in.Type, "required": in.Required, "default": in.Default, "description": in.Description})
+	}
+	return l
+}
+
+// ancestral gives capabilities the form that the ancestor's parser gave them.
+func ancestral(caps []string) any {
+	var l []any
+	for _, c := range caps {
+		l = append(l, map[string]any{"tag": "cap", "content": c})
+	}
+	return l
+}
+
+// textOf writes a value as one text: a list with commas, a mapping not at all.
+func textOf(v any) string {
+	switch v := v.(type) {
+	case []any:
+		var parts []string
+		for _, e := range v {
+			if s := plain(e); s != "" {
+				parts = append(parts, s)
+			}
+		}
+		return bounded(strings.Join(parts, ", "))
+	case nil, map[string]any:
+		return ""
+	}
+	return bounded(plain(v))
+}
+
+func tagsOf(v any) []string {
+	if s := plain(v); s != "" {
+		return []string{bounded(s)}
+	}
+	l, _ := v.([]any)
+	var all []string
+	for _, e := range l[:min(len(l), MaxValues)] {
+		if s := plain(e); s != "" && !slices.Contains(all, s) {
+			all = append(all, bounded(s))
+		}
+	}
+	return all
+}
+
+// bounded cuts a text that is too long for a list, between characters.
+func bounded(s string) string {
+	if len(s) <= MaxText {
+		return s
+	}
+	s = s[:MaxText]
+	for len(s) > 0 {
+		if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n != 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s
+}
