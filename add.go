@@ -210,7 +210,11 @@ func incomingKind(said, ext string, raw []byte) (objects.Kind, error) {
 // unless force, which records it first. It never takes a replayed item for new.
 func (s *session) checkIncoming(ctx context.Context, l *space.Layer, it *objects.Item, was store.OID, force bool) (AddReport, []store.Change, error) {
 	rep := AddReport{Ref: it.Ref.String(), Path: ".ai/" + it.Path, SHA256: it.Sum.String()}
-	for _, p := range objects.Validate(it) {
+	problems, err := s.problems(ctx, l.Space, it)
+	if err != nil {
+		return rep, nil, err
+	}
+	for _, p := range problems {
 		rep.Problems = append(rep.Problems, p)
 	}
 	old, err := l.There(it)

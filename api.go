@@ -128,6 +128,8 @@ type VerifyResult struct {
 	Error  string  `json:"error,omitempty"`
 	Hint   string  `json:"hint,omitempty"`
 	Checks []Check `json:"checks,omitempty"`
+
+	Mistakes []Mistake `json:"mistakes,omitempty"` // in the text of an own item; they refuse nothing
 }
 
 // Check is one step of a verification, for --explain.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store/space"
 )
 
@@ -119,6 +120,9 @@ func (r *Rye) List(ctx context.Context, kind, spaceName string) ([]ItemInfo, err
 			return nil, err
 		}
 	}
+	if _, err := s.extractors(ctx); err != nil {
+		return nil, err // what they would have shown cannot be told
+	}
 	all, err := s.catalogue(ctx, spaceName)
 	if err != nil {
 		return nil, err
@@ -143,6 +147,10 @@ func (r *Rye) Show(ctx context.Context, ref string, all bool) ([]ItemInfo, error
 	if err != nil {
 		return nil, err
 	}
+	set, err := s.extractors(ctx)
+	if _, is := extract.KindOf(rf); err != nil && !is {
+		return nil, err
+	}
 	var shown []ItemInfo
 	for sp := objects.Project; sp >= objects.System; sp-- {
 		f, ok, err := s.stack.In(ctx, sp, rf)
@@ -156,7 +164,8 @@ func (r *Rye) Show(ctx context.Context, ref string, all bool) ([]ItemInfo, error
 			shown[0].Shadows = append(shown[0].Shadows, sp.String())
 		}
 		if len(shown) == 0 || all {
-			i := info(f)
+			r := f.Row(set)
+			i := describe(&r)
 			if f.Item != nil {
 				i.Executor, i.Params = string(f.Item.Meta.Executor), parameters(f.Item)
 			}
@@ -269,9 +278,13 @@ func (s *session) lockedBeside(own func(objects.Ref) bool) []space.Finding {
 
 // look is scan for lists: files that have not changed are not read again.
 func (s *session) look(ctx context.Context, sp objects.Space) (*space.Look, error) {
+	set, err := s.extractors(ctx) // none where they cannot be used, as in Look
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
 	if sp == objects.System {
 		found, err := s.stack.ScanSystem()
-		return space.LookAt(space.RowsOf(found)), err
+		return space.LookAt(space.RowsOf(found, set)), err
 	}
 	l, err := s.stack.Layer(sp)
 	if err != nil {
@@ -279,7 +292,7 @@ func (s *session) look(ctx context.Context, sp objects.Space) (*space.Look, erro
 	}
 	k, err := s.stack.Look(ctx, l)
 	if err == nil && sp == objects.Project && s.lock != nil {
-		k.Add(space.RowsOf(s.lockedBeside(k.Holds)))
+		k.Add(space.RowsOf(s.lockedBeside(k.Holds), set))
 	}
 	return k, err
 }
@@ -336,7 +349,7 @@ func (s *session) catalogue(ctx context.Context, only string) ([]ItemInfo, error
 
 // info describes a finding for people and programs.
 func info(f space.Finding) ItemInfo {
-	r := f.Row()
+	r := f.Row(nil)
 	return describe(&r)
 }
 
@@ -356,6 +369,12 @@ func describe(r *space.Row) ItemInfo {
 	if r.Why != "" {
 		// The list names item and space already.
 		i.Why = strings.TrimPrefix(r.Why, "verify "+i.Ref+" in the "+i.Space+" space: ")
+	}
+	for _, t := range r.More {
+		if i.Fields == nil {
+			i.Fields = make(map[string]string, len(r.More))
+		}
+		i.Fields[t.Name] = t.Value
 	}
 	if r.Sum != (objects.Digest{}) {
 		i.SHA256 = r.Sum.String()

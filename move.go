@@ -116,7 +116,11 @@ func (r *Rye) Move(ctx context.Context, from, to string, dryRun bool) (*MoveRepo
 	}
 	rep := &MoveReport{From: it.Ref.String(), Ref: moved.Ref.String(), Path: ".ai/" + moved.Path,
 		Next: "rye sign " + moved.Ref.String(), DryRun: dryRun}
-	for _, p := range objects.Validate(moved) {
+	problems, err := s.problems(ctx, l.Space, moved)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range problems {
 		rep.Problems = append(rep.Problems, p)
 	}
 	if dryRun {

@@ -24,19 +24,29 @@ func (r *Rye) Search(ctx context.Context, c Caller, q SearchRequest) (*SearchRes
 		return nil, err
 	}
 	defer s.Close()
-	query, err := search.Parse(q.Query)
-	if err != nil {
-		return nil, err
+	if _, err := search.Parse(q.Query); err != nil {
+		return nil, err // before anything is read
 	}
 	kinds, err := s.searchable(c, kind)
 	if err != nil {
+		return nil, err
+	}
+	if _, err := s.extractors(ctx); err != nil {
 		return nil, err
 	}
 	looks, err := s.looks(ctx, q.Space)
 	if err != nil {
 		return nil, err
 	}
-	docs, from := documents(looks, func(ref objects.Ref) bool {
+	weights, fields, err := s.weights(ctx) // has the library's from the look at it
+	if err != nil {
+		return nil, err
+	}
+	query, err := search.Parse(q.Query, fields...)
+	if err != nil {
+		return nil, err
+	}
+	docs, from := documents(looks, weights, func(ref objects.Ref) bool {
 		may, ok := kinds[string(ref.Kind)]
 		return ok && inScope(string(ref.ID), prefix) && (may == nil || may(ref.ID))
 	})
@@ -48,7 +58,7 @@ type spot struct{ look, row int }
 
 // documents makes one document for each ref that is wanted, of the highest space
 // that holds it.
-func documents(looks []*space.Look, want func(objects.Ref) bool) (docs []search.Doc, from []spot) {
+func documents(looks []*space.Look, weights map[objects.Kind]search.Weights, want func(objects.Ref) bool) (docs []search.Doc, from []spot) {
 	for n, k := range looks {
 		var last objects.Ref
 		for i := range k.Len() {
@@ -60,8 +70,12 @@ func documents(looks []*space.Look, want func(objects.Ref) bool) (docs []search.
 			if slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(r.Ref) }) {
 				continue
 			}
-			docs = append(docs, search.Doc{ID: r.Ref.String(), Name: r.Name, Title: r.Title, Description: r.Description,
-				Category: r.Category, Tags: r.Tags, Rank: int(objects.Project - r.Space)})
+			d := search.Doc{ID: r.Ref.String(), Name: r.Name, Title: r.Title, Description: r.Description,
+				Category: r.Category, Tags: r.Tags, Rank: int(objects.Project - r.Space), Weights: weights[r.Ref.Kind]}
+			for _, t := range r.More {
+				d.More = append(d.More, search.Text(t))
+			}
+			docs = append(docs, d)
 			from = append(from, spot{n, i})
 		}
 	}

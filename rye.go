@@ -131,6 +131,9 @@ type ItemInfo struct {
 	Bundle      string   `json:"bundle,omitempty"`  // the bundle that it lies in, or is
 	Shadows     []string `json:"shadows,omitempty"` // spaces below that hold the same ref
 
+	// Fields are further ones that an extractor of the project or the user asks for.
+	Fields map[string]string `json:"fields,omitempty"`
+
 	// Set by Show only.
 	Executor string      `json:"executor_id,omitempty"`
 	Params   []ParamInfo `json:"parameters,omitempty"`

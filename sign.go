@@ -117,7 +117,7 @@ func (s *session) signOne(ctx context.Context, l *space.Layer, ref objects.Ref, 
 		d.err = fault.New(fault.Untrusted, "sign %s: it carries the ancestor's signature, which this would replace", ref).Mend("rye sign --upgrade %s", ref)
 		return d
 	}
-	if d.err = d.validate(it); d.err != nil {
+	if d.err = d.validate(ctx, s, l.Space, it); d.err != nil {
 		return d
 	}
 	scope := s.stack.Scope(l)
@@ -154,10 +154,10 @@ func (d *signing) describe(it *objects.Item) {
 	d.SignedAt = it.Signature.SignedAt.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-func (d *signing) validate(it *objects.Item) error {
-	problems := objects.Validate(it)
+func (d *signing) validate(ctx context.Context, s *session, in objects.Space, it *objects.Item) error {
+	problems, err := s.problems(ctx, in, it)
 	if len(problems) == 0 {
-		return nil
+		return err
 	}
 	for _, p := range problems {
 		d.Issues = append(d.Issues, p.String())

@@ -1,6 +1,7 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"strings"
@@ -16,6 +17,8 @@ import (
 // Verify checks items as a use of them would: refs and paths as they resolve, or
 // with no target every item of the project and the user space. The error is the
 // first refusal, so that its code says what kind it was; the results are complete.
+// Mistakes in the text of own items, by the rules of their kind and what extractors ask
+// besides, are told and refuse nothing: they keep an item from being signed anew.
 func (r *Rye) Verify(ctx context.Context, targets []string, explain bool) ([]VerifyResult, error) {
 	s, err := r.open()
 	if err != nil {
@@ -30,6 +33,7 @@ func (r *Rye) Verify(ctx context.Context, targets []string, explain bool) ([]Ver
 		all   []VerifyResult
 		first error
 	)
+	_, broken := s.extractors(ctx) // then some mistakes cannot be looked for
 	for _, f := range found {
 		v := VerifyResult{ItemInfo: info(f), OK: f.Err == nil}
 		if f.Err != nil {
@@ -41,9 +45,10 @@ func (r *Rye) Verify(ctx context.Context, targets []string, explain bool) ([]Ver
 		if explain && f.Item != nil {
 			v.Checks = s.explain(f)
 		}
+		v.Mistakes = s.mistakes(ctx, f)
 		all = append(all, v)
 	}
-	return all, first
+	return all, cmp.Or(first, broken)
 }
 
 func (s *session) findings(ctx context.Context, targets []string) ([]space.Finding, error) {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -49,11 +50,12 @@ func (n or) match(t *text) bool {
 }
 
 // Parse reads a query. Binding is, loosest first: OR, AND (also unwritten), NOT.
-func Parse(s string) (Query, error) {
+// more names fields that may stand before a colon, besides those of every document.
+func Parse(s string, more ...string) (Query, error) {
 	if len(s) > MaxQuery {
 		return Query{}, fault.New(fault.Usage, "query: %d bytes, want at most %d", len(s), MaxQuery)
 	}
-	p := parser{rest: s}
+	p := parser{rest: s, more: more}
 	p.next()
 	if p.tok == "" && !p.quoted {
 		return Query{root: every{}}, p.err
@@ -69,9 +71,10 @@ func Parse(s string) (Query, error) {
 type parser struct {
 	rest   string
 	tok    string
-	quoted bool // tok was in quotes: never an operator
-	field  int  // of a quoted token with a field: before it
-	negs   int  // NOTs around the current place
+	quoted bool   // tok was in quotes: never an operator
+	field  string // of a quoted token with a field: before it
+	more   []string
+	negs   int // NOTs around the current place
 	count  int
 	terms  []term
 	err    error
@@ -87,7 +90,7 @@ func (p *parser) fail(format string, args ...any) {
 // next reads a token: ( or ), a quoted phrase, or a run of anything else.
 func (p *parser) next() {
 	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
-	p.tok, p.quoted, p.field = "", false, -1
+	p.tok, p.quoted, p.field = "", false, ""
 	if p.rest == "" {
 		return
 	}
@@ -95,8 +98,8 @@ func (p *parser) next() {
 		p.tok, p.rest = p.rest[:1], p.rest[1:]
 		return
 	}
-	if name, after, ok := strings.Cut(p.rest, ":\""); ok && fieldIndex(name) >= 0 {
-		p.field, p.rest = fieldIndex(name), "\""+after
+	if name, after, ok := strings.Cut(p.rest, ":\""); ok && p.isField(name) {
+		p.field, p.rest = name, "\""+after
 	}
 	if p.rest[0] == '"' {
 		body, after, ok := strings.Cut(p.rest[1:], "\"")
@@ -183,8 +186,8 @@ func (p *parser) term() node {
 	}
 	t := term{word: strings.ToLower(p.tok), field: p.field}
 	if !p.quoted {
-		if name, word, ok := strings.Cut(t.word, ":"); ok && fieldIndex(name) >= 0 {
-			t.field, t.word = fieldIndex(name), word
+		if name, word, ok := strings.Cut(t.word, ":"); ok && p.isField(name) {
+			t.field, t.word = name, word
 		}
 		t.wild = strings.Contains(t.word, "*")
 		if strings.Trim(t.word, "*") == "" {
@@ -200,11 +203,6 @@ func (p *parser) term() node {
 	return t
 }
 
-func fieldIndex(name string) int {
-	for i, w := range weights {
-		if w.field == name {
-			return i
-		}
-	}
-	return -1
+func (p *parser) isField(name string) bool {
+	return slices.Contains(standard, name) || slices.Contains(p.more, name)
 }

@@ -20,7 +20,50 @@ type Doc struct {
 	Description string
 	Category    string
 	Tags        []string
-	Rank        int // lower sorts first among equals: the space
+	More        []Text // further fields, asked for by an extractor
+	Rank        int    // lower sorts first among equals: the space
+	Weights     Weights
+}
+
+// Text is a field beyond those that every document has.
+type Text struct{ Name, Value string }
+
+// Weights say how much a hit in each field counts, heaviest first. They come from
+// extractor items (docs/format/extractor.md). A field without a weight is not
+// searched.
+type Weights []Weight
+
+// Weight is a field and how much it counts: above 0.
+type Weight struct {
+	Field  string
+	Weight float64
+}
+
+// standard are the fields that every document has.
+var standard = []string{"name", "title", "description", "tags", "category", "id"}
+
+// text returns the field of that name, "" when the document has none.
+func (d *Doc) text(name string) string {
+	switch name {
+	case "name":
+		return d.Name
+	case "title":
+		return d.Title
+	case "description":
+		return d.Description
+	case "tags":
+		return strings.Join(d.Tags, " ")
+	case "category":
+		return d.Category
+	case "id":
+		return d.ID
+	}
+	for _, t := range d.More {
+		if t.Name == name {
+			return t.Value
+		}
+	}
+	return ""
 }
 
 // Match is a document that satisfies a query. Score is above 0 and at most 1.
@@ -30,24 +73,10 @@ type Match struct {
 	Fields []string // the fields that matched, best first
 }
 
-// weights say how much a hit in a field counts; the ancestor's values, tags added.
-var weights = []struct {
-	field  string
-	weight float64
-	text   func(*Doc) string
-}{
-	{"name", 3, func(d *Doc) string { return d.Name }},
-	{"title", 3, func(d *Doc) string { return d.Title }},
-	{"description", 2, func(d *Doc) string { return d.Description }},
-	{"tags", 2, func(d *Doc) string { return strings.Join(d.Tags, " ") }},
-	{"category", 1.5, func(d *Doc) string { return d.Category }},
-	{"id", 1, func(d *Doc) string { return d.ID }},
-}
-
 // Rank returns the documents that satisfy q, best first.
 func Rank(q Query, docs []Doc) []Match {
 	var found []Match
-	t := &text{fields: make([]string, len(weights))}
+	t := &text{}
 	for i := range docs {
 		t.fill(&docs[i])
 		if !q.root.match(t) {
@@ -76,29 +105,39 @@ func score(q Query, t *text, index int) Match {
 		return m
 	}
 	var sum, all float64
-	for i, w := range weights {
-		all += w.weight
+	for i := range t.fields {
+		f := &t.fields[i]
+		all += f.weight
 		best := 0.0
 		for _, term := range q.terms {
-			best += term.in(t.fields[i], i)
+			best += term.in(f)
 		}
 		best /= float64(len(q.terms))
 		if best > 0 {
-			sum += w.weight * best
-			m.Fields = append(m.Fields, w.field)
+			sum += f.weight * best
+			m.Fields = append(m.Fields, f.name)
 		}
 	}
-	m.Score = max(sum/all, 0.0001) // a match by NOT alone still is one
+	m.Score = 0.0001 // a match by NOT alone still is one
+	if all > 0 {
+		m.Score = max(sum/all, m.Score)
+	}
 	return m
 }
 
-// text is a document folded to lower case once.
-type text struct{ fields []string }
+// text is what is searched of a document, folded to lower case once.
+type text struct{ fields []field }
+
+type field struct {
+	name, text string
+	weight     float64
+}
 
 // fill makes t the text of another document.
 func (t *text) fill(d *Doc) {
-	for i, w := range weights {
-		t.fields[i] = strings.ToLower(w.text(d))
+	t.fields = t.fields[:0]
+	for _, w := range d.Weights {
+		t.fields = append(t.fields, field{w.Field, strings.ToLower(d.text(w.Field)), w.Weight})
 	}
 }
 
@@ -106,13 +145,14 @@ func (t *text) fill(d *Doc) {
 type term struct {
 	word  string // lower case; may hold * when wild
 	wild  bool
-	field int // into weights; -1 for any
+	field string // "" for any
 }
 
-// in returns 1 when the term is a whole word of s, 0.5 when it is part of one,
-// and 0 otherwise.
-func (t term) in(s string, field int) float64 {
-	if t.field >= 0 && t.field != field || s == "" {
+// in returns 1 when the term is a whole word of the field, 0.5 when it is part of
+// one, and 0 otherwise.
+func (t term) in(f *field) float64 {
+	s := f.text
+	if t.field != "" && t.field != f.name || s == "" {
 		return 0
 	}
 	if t.wild {
@@ -140,8 +180,8 @@ func (t term) in(s string, field int) float64 {
 }
 
 func (t term) match(x *text) bool {
-	for i, s := range x.fields {
-		if t.in(s, i) > 0 {
+	for i := range x.fields {
+		if t.in(&x.fields[i]) > 0 {
 			return true
 		}
 	}

@@ -18,7 +18,7 @@ func verifyCommand() *spec {
 	return &spec{
 		name: "verify", args: "[ref | path…]", group: "Look",
 		short:    "Check signatures, digests and trust; write nothing",
-		long:     "Without arguments every item that the project could use is checked. The exit\nstatus is that of the first item that fails.",
+		long:     "Without arguments every item that the project could use is checked. The exit\nstatus is that of the first item that fails. Mistakes in the text of your items, by\nthe rules of their kind and the project's extractors, are shown and fail nothing.",
 		examples: "rye verify\nrye verify tool:acme/hello --explain",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "explain", Destination: &explain, Usage: "show each check"}},
@@ -28,7 +28,10 @@ func verifyCommand() *spec {
 			if err != nil && len(res) == 0 {
 				return err
 			}
-			return printVerify(t.out, res) // err is the first of their errors
+			if perr := printVerify(t.out, res); perr != nil {
+				return perr // err is the first of their errors
+			}
+			return err
 		},
 	}
 }
@@ -65,6 +68,7 @@ func verifyLines(p *printer, v rye.VerifyResult) {
 		}
 		p.printf("      %s  %s: %s\n", mark, c.Name, c.Text)
 	}
+	printMistakes(p, v.Mistakes)
 	if v.Hint != "" {
 		p.notef("rye: hint: %s", v.Hint)
 	}
@@ -189,7 +193,7 @@ func listCommand() *spec {
 		name: "list", aliases: []string{"ls"}, args: "[kind]", group: "Look",
 		short:    "List the items of the project, the user and the system",
 		examples: "rye list\nrye list tool --space project",
-		exits:    []fault.Code{fault.Usage, fault.Malformed},
+		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
 		flags:    []cli.Flag{kindFlag(&kind), spaceFlag(&space)},
 		max:      1,
 		run: func(t *task) error {
@@ -235,7 +239,7 @@ func showCommand() *spec {
 		name: "show", args: "<ref>", group: "Look",
 		short:    "Show what is known of an item",
 		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "in every space, not only where it is found first"}},
 		min:      1, max: 2,
 		run: func(t *task) error {
@@ -271,6 +275,9 @@ func printItem(p *printer, i int, it rye.ItemInfo) {
 		if f.value != "" {
 			p.printf("  %s  %s\n", faint(fmt.Sprintf("%-11s", f.name)), f.value)
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(it.Fields)) {
+		p.printf("  %s  %s\n", faint(fmt.Sprintf("%-11s", name)), it.Fields[name])
 	}
 	printParams(p, it.Params)
 }
@@ -380,7 +387,7 @@ func searchCommand() *spec {
 		name: "search", args: "<query…>", group: "Look",
 		short:    "Find items by name, description, category and tags",
 		examples: "rye search deploy\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*",
-		exits:    []fault.Code{fault.Usage},
+		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
 		flags: []cli.Flag{
 			kindFlag(&q.Kind), spaceFlag(&q.Space),
 			&cli.StringFlag{Name: "scope", Destination: &q.Scope, Usage: "only what the capability `pattern` covers: tool.acme.*"},

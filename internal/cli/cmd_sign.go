@@ -58,7 +58,8 @@ func printSign(p *printer, rep *rye.SignReport) error {
 		}
 		if len(r.Mistakes) > 0 {
 			p.printf("%s  %s\n", bad(r.Status), r.Ref)
-			printMistakes(p, r)
+			printMistakes(p, r.Mistakes)
+			printPaste(p, r.Paste)
 			continue
 		}
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
@@ -71,8 +72,8 @@ func printSign(p *printer, rep *rye.SignReport) error {
 
 // printMistakes shows what is wrong with a file: where, which field, the rule that
 // it breaks, the line itself, and what to write instead.
-func printMistakes(p *printer, r rye.SignResult) {
-	for _, m := range r.Mistakes {
+func printMistakes(p *printer, all []rye.Mistake) {
+	for _, m := range all {
 		place := m.Path
 		if m.Line > 0 {
 			place += ":" + strconv.Itoa(m.Line)
@@ -92,8 +93,12 @@ func printMistakes(p *printer, r rye.SignResult) {
 			p.printf("      mend | %s\n", m.Mend)
 		}
 	}
-	if r.Paste != "" {
-		p.printf("    to begin with, put this into the file:\n\n%s\n", strings.TrimRight(r.Paste, "\n")+"\n")
+}
+
+// printPaste shows the metadata that a file without any could begin with.
+func printPaste(p *printer, text string) {
+	if text != "" {
+		p.printf("    to begin with, put this into the file:\n\n%s\n", strings.TrimRight(text, "\n")+"\n")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store"
 )
 
@@ -24,6 +25,9 @@ import (
 // the same words, without reading files that have not changed since they were last
 // read: those are answered from the catalogue below s.Cache. Nothing that Rows
 // says may decide what runs.
+//
+// Rows are under the extractors that the whole stack sees. Where those cannot be
+// used, they are as if there were none: whoever needs them asks Extractors first.
 func (s *Stack) Rows(ctx context.Context, l *Layer) ([]Row, error) {
 	k, err := s.Look(ctx, l)
 	if err != nil {
@@ -41,14 +45,18 @@ func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
 
 // update finds out what is true now, and writes it down where that saves work.
 func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
-	file, key, err := s.catalogueFile(l)
+	set, err := s.Extractors(ctx, objects.Project)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	file, key, err := s.catalogueFile(l, set)
 	if err != nil {
 		return nil, err
 	}
-	u := &update{s: s, l: l, began: time.Now().UnixNano(), old: &catalogue{}}
+	u := &update{s: s, l: l, set: set, began: time.Now().UnixNano(), old: &catalogue{}}
 	if file == "" {
 		found, err := s.Scan(ctx, l)
-		u.rows = RowsOf(found)
+		u.rows = RowsOf(found, set)
 		u.merge()
 		return u, err
 	}
@@ -129,7 +137,7 @@ func (u *update) takeBundles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.inBundles = RowsOf(found)
+	u.inBundles = RowsOf(found, u.set)
 	for _, dir := range b.dirs { // what there was before the bundle is not missing
 		for i, to := u.old.below(dir); i < to; i++ {
 			u.fate[i] = replaced
@@ -150,9 +158,11 @@ func (u *update) keptIn(dirs []string) bool {
 
 func compareRows(a, b Row) int { return byRef(a.Ref, b.Ref, a.Path, b.Path) }
 
-// catalogueFile names the catalogue of a layer, and digests what its verdicts
-// depend on besides the files and the record.
-func (s *Stack) catalogueFile(l *Layer) (file string, key objects.Digest, err error) {
+// catalogueFile names the catalogue of a layer, and digests what its rows depend on
+// besides the files and the record. Extractors are part of the name as well: what
+// one project wants to see of the user space is another catalogue than what another
+// does, and neither throws the other's away.
+func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key objects.Digest, err error) {
 	if s.Cache == "" {
 		return "", key, nil
 	}
@@ -164,8 +174,12 @@ func (s *Stack) catalogueFile(l *Layer) (file string, key objects.Digest, err er
 	if err != nil {
 		return "", key, err
 	}
-	name := objects.DigestOf(fmt.Appendf(nil, "%s\n%s\n", l.Space, dir))
-	key = objects.DigestOf(fmt.Appendf(nil, "%s%q\n%s\n%q\n%s\n%s\n%s\n", catMagic, dir, l.Space, s.Program, s.Genesis, epoch, s.LockSum))
+	place := fmt.Appendf(nil, "%s\n%s\n", l.Space, dir)
+	if set != nil {
+		place = fmt.Appendf(place, "%s\n", set.Digest())
+	}
+	name := objects.DigestOf(place)
+	key = objects.DigestOf(fmt.Appendf(nil, "%s%q\n%s\n%q\n%s\n%s\n%s\n%s\n", catMagic, dir, l.Space, s.Program, s.Genesis, epoch, s.LockSum, set.Digest()))
 	return filepath.Join(s.Cache, "catalogue", hex.EncodeToString(name[:16])+".cat"), key, nil
 }
 
@@ -208,6 +222,7 @@ const (
 type update struct {
 	s        *Stack
 	l        *Layer
+	set      *extract.Set
 	began    int64
 	old      *catalogue
 	fate     []fate // of old's rows
@@ -257,7 +272,7 @@ func (u *update) run(ctx context.Context) error {
 func (u *update) addForeign() {
 	n := len(u.rows)
 	for i := range u.folders {
-		u.rows = append(u.rows, RowsOf(foreignFindings(u.l, u.folders[i].foreign))...)
+		u.rows = append(u.rows, RowsOf(foreignFindings(u.l, u.folders[i].foreign), nil)...)
 	}
 	u.rows = append(u.rows, u.inBundles...)
 	u.mergeIn(n)
@@ -292,7 +307,7 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 			rows[i].Ref = objects.Ref{} // gone again
 			return nil
 		case errors.Is(err, fs.ErrPermission):
-			rows[i] = keptFromUs(u.l, files[i], err).Row()
+			rows[i] = keptFromUs(u.l, files[i], err).Row(nil)
 			return nil
 		}
 		return err
@@ -334,7 +349,7 @@ func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
 		}
 	}
 	found, err := u.s.judgeRead(ctx, u.l, f.path, f.ref, raw, err, was, nil)
-	return found.Row(), seenFile{f.stamp, !was.IsZero()}, err
+	return found.Row(u.set), seenFile{f.stamp, !was.IsZero()}, err
 }
 
 // addMissing adds a row for each recorded path that has no file.
@@ -350,7 +365,7 @@ func (u *update) addMissing() {
 				u.fate[i] = kept
 			default:
 				r := u.old.row(i)
-				add(deleted(u.l, r.Ref, r.Path).Row())
+				add(deleted(u.l, r.Ref, r.Path).Row(nil))
 				u.worth = true
 			}
 		}
@@ -367,7 +382,7 @@ func (u *update) addMissing() {
 	}
 	for p := range u.recorded {
 		if ref, _, err := objects.RefOfPath(p); err == nil {
-			add(deleted(u.l, ref, p).Row())
+			add(deleted(u.l, ref, p).Row(nil))
 		}
 	}
 }
@@ -448,7 +463,7 @@ func (u *update) write(file string, key objects.Digest) {
 				n--
 				continue
 			}
-			r, w = deleted(u.l, r.Ref, r.Path).Row(), seenFile{known: true}
+			r, w = deleted(u.l, r.Ref, r.Path).Row(nil), seenFile{known: true}
 		}
 		b = appendRow(b, &r, w)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store"
 )
 
@@ -38,12 +39,13 @@ type seenFile struct {
 }
 
 const (
-	catMagic   = "ryecat1\n"
+	catMagic   = "ryecat2\n"
 	catHeader  = 96
 	catRow     = 148       // bytes of a row before its strings
 	maxCat     = 128 << 20 // bytes of a catalogue; about 400,000 items
 	maxCatRow  = 64 << 10  // bytes of a row; an item that says more about itself is read anew
 	maxCatTags = 1 << 12
+	maxCatMore = 64 // fields of a row that only an extractor asks for
 )
 
 var catStates = []State{Signed, Modified, Unsigned, Untrusted, Older, Deleted, Legacy, Malformed, Revoked}
@@ -90,7 +92,10 @@ func storable(r *Row) bool {
 	for _, t := range r.Tags {
 		n += 4 + len(t)
 	}
-	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && (!r.Blob.IsZero() || r.State == Deleted) && n <= maxCatRow && len(r.Tags) <= maxCatTags
+	for _, t := range r.More {
+		n += 8 + len(t.Name) + len(t.Value)
+	}
+	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && (!r.Blob.IsZero() || r.State == Deleted) && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
 }
 
 // texts returns the strings of a row in the order of the format.
@@ -129,6 +134,10 @@ func appendRow(b []byte, r *Row, was seenFile) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.Tags)))
 	for _, t := range r.Tags {
 		b = appendText(b, t)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.More)))
+	for _, t := range r.More {
+		b = appendText(appendText(b, t.Name), t.Value)
 	}
 	binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	return b
@@ -216,6 +225,16 @@ func checkRow(b []byte) (int, bool) {
 	}
 	at += 4
 	for range tags {
+		if at = textEnd(f, at); at < 0 {
+			return 0, false
+		}
+	}
+	more, ok := number(f, at)
+	if !ok || more > maxCatMore {
+		return 0, false
+	}
+	at += 4
+	for range 2 * more {
 		if at = textEnd(f, at); at < 0 {
 			return 0, false
 		}
@@ -324,12 +343,23 @@ func (c *catalogue) row(i int) Row {
 	for _, t := range r.texts() {
 		*t = text()
 	}
-	n := binary.LittleEndian.Uint32(f[len(f)-len(s):])
-	if s = s[4:]; n > 0 {
+	count := func() uint32 {
+		n := binary.LittleEndian.Uint32(f[len(f)-len(s):])
+		s = s[4:]
+		return n
+	}
+	if n := count(); n > 0 {
 		r.Tags = make([]string, n)
 	}
 	for i := range r.Tags {
 		r.Tags[i] = text()
+	}
+	if n := count(); n > 0 {
+		r.More = make([]extract.Text, n)
+	}
+	for i := range r.More {
+		r.More[i].Name = text()
+		r.More[i].Value = text()
 	}
 	k := objects.Kinds[f[4]]
 	r.Ref = objects.Ref{Kind: k, ID: objects.ID(r.Path[len(k.Dir())+1 : rowID(f)])}

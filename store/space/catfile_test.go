@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store"
 )
 
@@ -21,7 +22,7 @@ var (
 	sampleRows = []Row{
 		{Ref: objects.Ref{Kind: objects.Knowledge, ID: "acme/gone"}, Space: objects.Project, Path: "knowledge/acme/gone.md", State: Deleted, Code: "not_found", Why: "gone", Hint: "rye restore"},
 		{Ref: objects.Ref{Kind: objects.Tool, ID: "acme/greet"}, Space: objects.Project, Path: "tools/acme/greet.sh", State: Signed, Recorded: true, Blob: sampleBlob, Sum: sampleSum,
-			Signer: objects.Fingerprint(sampleSum), SignedAt: time.Unix(1e9, 0).UTC(), Name: "greet", Version: "1.0.0", Description: "hé", Category: "acme", Tags: []string{"a", ""}},
+			Signer: objects.Fingerprint(sampleSum), SignedAt: time.Unix(1e9, 0).UTC(), Name: "greet", Version: "1.0.0", Description: "hé", Category: "acme", Tags: []string{"a", ""}, More: []extract.Text{{Name: "team", Value: "platform"}}},
 	}
 	sampleSeen = []seenFile{{known: true}, {stamp: stamp{size: 1, mtime: 2, ctime: 3, inode: 4, isFile: true}, known: true}}
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"sync"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -50,6 +51,12 @@ type Stack struct {
 	Cache   string         // directory of caches; may be deleted at any time
 	LockSum objects.Digest // of the lock that Locked speaks for; zero when there is none
 	Program string         // whose rules the verdicts follow
+
+	extractors struct {
+		sync.Mutex
+		found   map[objects.Space]extractors
+		shipped map[objects.Kind]Finding // of the standard library, once it was listed
+	}
 }
 
 // Found is an item that may be used, and where it came from.

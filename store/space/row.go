@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 )
@@ -30,6 +31,7 @@ type Row struct {
 
 	Name, Title, Version, Description, Category string
 	Tags                                        []string
+	More                                        []extract.Text // what only an extractor asks for
 
 	// These are never kept in a cache: a row that has one is made anew each time.
 	Bundle   objects.ID // of the bundle that it lies in, or is
@@ -37,15 +39,17 @@ type Row struct {
 	Covers   string     // what a line of the ancestor covers
 }
 
-// Row returns what lists tell about f.
-func (f Finding) Row() Row {
+// Row returns what lists tell about f, under the extractors of set.
+func (f Finding) Row(set *extract.Set) Row {
 	r := Row{Ref: f.Ref, Space: f.Space, Path: f.Path, State: f.State, Recorded: f.Recorded, Registry: f.Registry, Blob: f.Blob}
 	if f.Err != nil {
 		r.Code, r.Why, r.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err)
 	}
 	if it := f.Item; it != nil {
 		m := &it.Meta
-		r.Sum, r.Name, r.Title, r.Version, r.Description, r.Category, r.Tags = it.Sum, m.Name, m.Title, m.Version, m.Description, m.Category, m.Tags
+		r.Sum, r.Version = it.Sum, m.Version
+		t := set.For(it.Ref.Kind).Texts(it)
+		r.Name, r.Title, r.Description, r.Category, r.Tags, r.More = t.Name, t.Title, t.Description, t.Category, t.Tags, t.More
 		if it.Signature != nil {
 			r.Signer, r.SignedAt = it.Signature.Key, it.Signature.SignedAt.UTC()
 		}
@@ -64,11 +68,11 @@ func (f Finding) Row() Row {
 	return r
 }
 
-// RowsOf returns what lists tell about findings.
-func RowsOf(found []Finding) []Row {
+// RowsOf returns what lists tell about findings, under the extractors of set.
+func RowsOf(found []Finding, set *extract.Set) []Row {
 	rows := make([]Row, 0, len(found))
 	for _, f := range found {
-		rows = append(rows, f.Row())
+		rows = append(rows, f.Row(set))
 	}
 	return rows
 }

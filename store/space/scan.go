@@ -111,6 +111,7 @@ func (s *Stack) ScanSystem() ([]Finding, error) {
 			return nil, err
 		}
 		all = append(all, f)
+		s.keepShipped(f)
 	}
 	sortFindings(all)
 	return all, nil

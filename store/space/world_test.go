@@ -169,7 +169,7 @@ func (w *world) states(l *space.Layer) string {
 	w.must(err)
 	found, err := s.Scan(w.t.Context(), own)
 	w.must(err)
-	want := lines(space.RowsOf(found))
+	want := lines(space.RowsOf(found, nil))
 	for range 2 {
 		rows, err := s.Rows(w.t.Context(), own)
 		w.must(err)
