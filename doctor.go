@@ -22,7 +22,7 @@ func (r *Rye) Doctor(ctx context.Context) ([]DoctorCheck, error) {
 		all = append(all, r.checkInterpreter(kind))
 	}
 	all = append(all, checkProgram("git", "rye works without git; with it, your own credentials and proxies are used"))
-	all = append(all, checkSandbox())
+	all = append(all, checkSandbox()...)
 	return all, ctx.Err()
 }
 
@@ -88,26 +88,34 @@ func (r *Rye) checkInterpreter(kind string) DoctorCheck {
 	return DoctorCheck{Name: kind, OK: true, Text: path}
 }
 
-// checkSandbox attempts every forbidden act inside the sandbox, for real.
-func checkSandbox() DoctorCheck {
-	c := DoctorCheck{Name: "sandbox"}
+// checkSandbox attempts every forbidden act inside the sandbox, for real, and
+// again in the stronger one, which is only for who demands it.
+func checkSandbox() []DoctorCheck {
 	rep, err := primitive.Probe()
 	if err != nil {
-		c.Text = err.Error()
-		return c
+		return []DoctorCheck{{Name: "sandbox", Text: err.Error()}}
 	}
+	c := DoctorCheck{Name: "sandbox"}
+	c.OK, c.Text = refusals(fmt.Sprintf("%s, Landlock %d", rep.Tier, rep.Landlock), rep.Acts)
+	deeper := DoctorCheck{Name: "sandbox S3", OK: true, Text: "not offered; tools that demand it will be refused: " + rep.NoDeeper, Mend: "install bubblewrap, and allow user namespaces"}
+	if rep.Deeper != nil {
+		deeper.OK, deeper.Text = refusals("S3, bubblewrap", rep.Deeper)
+		deeper.Mend = ""
+	}
+	return []DoctorCheck{c, deeper}
+}
+
+func refusals(what string, acts []primitive.Act) (ok bool, text string) {
 	var allowed []string
-	for _, a := range rep.Acts {
+	for _, a := range acts {
 		if !a.Refused {
 			allowed = append(allowed, a.Name)
 		}
 	}
-	c.OK = len(allowed) == 0
-	c.Text = fmt.Sprintf("%s, Landlock %d: %s attempted inside, all refused", rep.Tier, rep.Landlock, plural(len(rep.Acts), "forbidden act"))
-	if !c.OK {
-		c.Text = fmt.Sprintf("%s, Landlock %d: not refused: %s", rep.Tier, rep.Landlock, strings.Join(allowed, ", "))
+	if len(allowed) > 0 {
+		return false, what + ": not refused: " + strings.Join(allowed, ", ")
 	}
-	return c
+	return true, fmt.Sprintf("%s: %s attempted inside, all refused", what, plural(len(acts), "forbidden act"))
 }
 
 func checkProgram(name, without string) DoctorCheck {

@@ -131,18 +131,20 @@ func demanded() primitive.Tier {
 	return primitive.Best()
 }
 
-// tier is what a run demands: the usual sandbox, or more where the policy says so.
-func (s *session) tier() (primitive.Tier, error) {
+// tier is what a run demands: the usual sandbox, or more where the policy or an
+// item of the chain says so.
+func (s *session) tier(plan *chain.Plan) (primitive.Tier, error) {
 	rules, err := s.rules()
 	if err != nil {
 		return 0, err
 	}
-	for _, t := range []primitive.Tier{primitive.S0, primitive.S1, primitive.S2} {
-		if rules.LeastTier == t.String() {
-			return max(t, demanded()), nil
+	least := demanded()
+	for t := primitive.S0; t <= primitive.S3; t++ {
+		if name := t.String(); name == rules.LeastTier || name == plan.Needs().Sandbox {
+			least = max(least, t)
 		}
 	}
-	return demanded(), nil
+	return least, nil
 }
 
 // PolicyAllow remembers that the user allows one item, as its bytes are now, up to
@@ -196,7 +198,12 @@ func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *P
 	if err != nil {
 		return
 	}
-	rep = &PolicyReport{Ref: rf.String(), SHA256: plan.Tool().Sum.String(), Sandbox: demanded().String()}
+	rep = &PolicyReport{Ref: rf.String(), SHA256: plan.Tool().Sum.String(), }
+	least, err := s.tier(plan)
+	if err != nil {
+		return
+	}
+	rep.Sandbox = least.String()
 	d, _, err = s.judge(Client, plan, chain.Params{})
 	if err != nil {
 		return

@@ -51,7 +51,7 @@ func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 // inputs finds out what the call depends on besides the plan.
 func (s *session) inputs(plan *chain.Plan, params chain.Params, dir *primitive.RunDir) (chain.Inputs, error) {
-	tier, err := s.tier()
+	tier, err := s.tier(plan)
 	if err != nil {
 		return chain.Inputs{}, err
 	}

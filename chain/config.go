@@ -150,6 +150,7 @@ func (c *config) needed(links []Link) error {
 	c.needs = links[0].Verified.Item().Meta.Needs
 	for _, l := range links[1:] {
 		n := l.Verified.Item().Meta.Needs
+		c.needs.Sandbox = max(c.needs.Sandbox, n.Sandbox) // S1 < S2 < S3
 		if !n.Declared {
 			continue
 		}

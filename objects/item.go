@@ -116,6 +116,10 @@ type Needs struct {
 	Read     []string // paths; relative ones are below the project
 	Write    []string
 	Net      []string // host[:port], or "*"; empty means no network
+
+	// Sandbox is the least tier to run in, "S1" to "S3"; "" is what is usual. It
+	// grants nothing, and alone it does not make Declared true.
+	Sandbox string
 }
 
 // Input is a declared parameter of a directive.

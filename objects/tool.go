@@ -52,7 +52,8 @@ func (p *parser) executor(m *Meta) error {
 }
 
 // needs reads what the tool asks of the sandbox: read and write are lists of
-// paths, net is a list of hosts, or true or false for any and none.
+// paths, net is a list of hosts, or true or false for any and none; sandbox is the
+// least tier.
 func (p *parser) needs(m *Meta) error {
 	v, ok := p.fields["needs"]
 	if !ok {
@@ -62,7 +63,8 @@ func (p *parser) needs(m *Meta) error {
 	if !isMap {
 		return p.badField("needs", "want a mapping of read, write and net, have %s", shape(v))
 	}
-	n := Needs{Declared: true}
+	_, only := fields["sandbox"]
+	n := Needs{Declared: !only || len(fields) > 1}
 	for _, key := range sortedKeys(fields) {
 		v := fields[key]
 		var err error
@@ -80,8 +82,12 @@ func (p *parser) needs(m *Meta) error {
 			default:
 				n.Net, err = p.stringList("needs", v)
 			}
+		case "sandbox":
+			if n.Sandbox, _ = v.(string); n.Sandbox != "S1" && n.Sandbox != "S2" && n.Sandbox != "S3" {
+				err = p.badField("needs", "sandbox: want S1, S2 or S3")
+			}
 		default:
-			err = p.badField("needs", "%q is not known; want read, write and net", clip(key))
+			err = p.badField("needs", "%q is not known; want read, write, net and sandbox", clip(key))
 		}
 		if err != nil {
 			return err

@@ -24,7 +24,7 @@ type Rules struct {
 	Patterns    []Pattern       // further dangerous texts
 	Allowed     []Approval      // remembered approvals; the user's only
 	SubAgents   struct{ AutoApprove, DenyFrom Tier }
-	LeastTier   string // least sandbox: "" or "S0", "S1", "S2"
+	LeastTier   string // least sandbox: "" or "S0" to "S3"
 	Net         Net
 }
 
@@ -219,8 +219,8 @@ func (f *file) read() (r Rules, err error) {
 	if f.Timeout != nil && (*f.Timeout < 1 || *f.Timeout > 86400) {
 		return r, fault.New(fault.Malformed, "policy: approval_timeout_secs %d: want 1 to 86400", *f.Timeout)
 	}
-	if !slices.Contains([]string{"", "S0", "S1", "S2"}, f.Sandbox) {
-		return r, fault.New(fault.Malformed, "policy: sandbox %q: want S0, S1 or S2", clip(f.Sandbox))
+	if !slices.Contains([]string{"", "S0", "S1", "S2", "S3"}, f.Sandbox) {
+		return r, fault.New(fault.Malformed, "policy: sandbox %q: want S0, S1, S2 or S3", clip(f.Sandbox))
 	}
 	if r.Net, err = f.Net.read(); err != nil {
 		return r, err

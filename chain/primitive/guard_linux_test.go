@@ -24,9 +24,9 @@ const escapees = `
 	(setsid bash -c 'sleep 1004 & echo $!; exec sleep 1004' & echo $!)
 	(setsid setsid bash -c '(trap "" TERM HUP INT; sleep 1004 & echo $!; wait) & echo $!; wait' &)
 	(ulimit -r 1; setsid sleep 1004 & echo $!) 2>/dev/null
-	sleep 0.3
-	echo all
 `
+
+const escaped = 7 // that many ids are said
 
 // Half of what TestKilledRyeLeavesNoProcess needs: a program that runs the
 // escapees and is killed meanwhile. RYE_TEST_HOST says where its run lies.
@@ -63,18 +63,19 @@ func hosted(t *testing.T, dir string, tier Tier) (*exec.Cmd, []int) {
 		t.Fatal(err)
 	}
 	var pids []int
-	for in := bufio.NewScanner(out); in.Scan() && in.Text() != "all"; {
+	for in := bufio.NewScanner(out); len(pids) < escaped && in.Scan(); {
 		pid, err := strconv.Atoi(in.Text())
 		if err != nil {
 			t.Fatalf("the tool said %q", in.Text())
 		}
 		pids = append(pids, pid)
 	}
-	if len(pids) < 6 {
+	t.Cleanup(func() { Sweep(dir) }) // whose files are write-protected
+	if len(pids) < escaped {
 		t.Fatalf("the tool has %d processes only", len(pids))
 	}
 	for _, pid := range pids {
-		if !alive(pid) {
+		if tier < S3 && !alive(pid) { // in namespaces they have other ids
 			t.Fatalf("process %d is not there", pid)
 		}
 	}

@@ -2,10 +2,12 @@
 // one argument vector, in an environment made from nothing, inside the limits
 // that were asked for. It decides nothing; who may run what was decided above.
 //
-// Three tiers exist here. S0 is a clean environment, file descriptors 0 to 2
+// Four tiers exist here. S0 is a clean environment, file descriptors 0 to 2
 // only and a session of its own. S1 adds resource limits, no_new_privs, no
 // capabilities beyond those for files, and a umask. S2 adds the kernel's rules
-// about files (Landlock) and system calls (seccomp). A tier that was asked for
+// about files (Landlock) and system calls (seccomp). S3 is S2 in namespaces that
+// bubblewrap makes: a view of the file system with what was granted and nothing
+// else, no other processes, and no network devices when none are needed. A tier that was asked for
 // and cannot be given is an error; what a given tier does not bind is named in
 // the result. docs/security.md, "Execution and the sandbox", lists both.
 package primitive
@@ -26,9 +28,10 @@ const (
 	S0 Tier = iota + 1 // clean environment, descriptors, session
 	S1                 // and resource limits, no_new_privs, capabilities, umask
 	S2                 // and Landlock and seccomp
+	S3                 // and namespaces of its own: files, processes, network (bubblewrap)
 )
 
-// String returns "S0", "S1" or "S2"; "best" for the zero value.
+// String returns "S0" to "S3"; "best" for the zero value.
 func (t Tier) String() string {
 	if t == 0 {
 		return "best"
@@ -36,8 +39,9 @@ func (t Tier) String() string {
 	return fmt.Sprintf("S%d", uint8(t)-1)
 }
 
-// Best returns the highest tier that this machine gives to this process. It is
-// found out once, by asking the kernel, and cheap afterwards.
+// Best returns the highest tier up to S2 that this machine gives to this process.
+// It is found out once, by asking the kernel, and cheap afterwards. S3 is given on
+// demand only, to programs that call Reenter.
 func Best() Tier { return best() }
 
 // Call is one program to run. The zero value of each field but Argv is sensible.

@@ -1,11 +1,14 @@
 package primitive
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +17,7 @@ import (
 func probe() (Report, error) {
 	rep := Report{Tier: best(), Landlock: landlockABI()}
 	if rep.Tier < S2 {
+		rep.NoDeeper = "this kernel gives no S2, on which it builds"
 		return rep, nil
 	}
 	dir, err := os.MkdirTemp("", "rye-probe-")
@@ -42,7 +46,62 @@ func probe() (Report, error) {
 		}
 		done <- err
 	})
-	return rep, <-done
+	if err := <-done; err != nil {
+		return rep, err
+	}
+	if rep.Deeper, err = actsInside(site); err != nil {
+		rep.NoDeeper = err.Error()
+	}
+	return rep, nil
+}
+
+// actsVerb makes a process of this program the hostile tool.
+const actsVerb = "acts"
+
+// actsInside attempts the acts in a tool's place under S3.
+func actsInside(s *site) ([]Act, error) {
+	c := Call{Argv: []string{"/proc/self/exe"}, Timeout: 20 * time.Second, Sandbox: Sandbox{Tier: S3}}
+	if err := noBubble(&c); err != nil {
+		return nil, err
+	}
+	aim, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	c.Argv = []string{reenter(), innerArg, actsVerb, string(aim)}
+	res, err := Run(context.Background(), c, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	var acts []Act
+	if err := json.Unmarshal(res.Stdout, &acts); err != nil {
+		return nil, fmt.Errorf("probe S3: %q, %q", res.Stdout, res.Stderr)
+	}
+	return acts, nil
+}
+
+// commitActs is the hostile tool of actsInside.
+func commitActs(args []string) int {
+	var s site
+	if len(args) != 1 || json.Unmarshal([]byte(args[0]), &s) != nil {
+		return 2
+	}
+	var acts []Act
+	for _, f := range forbidden {
+		acts = append(acts, judgeInside(f.name, f.do(&s)))
+	}
+	if json.NewEncoder(os.Stdout).Encode(acts) != nil {
+		return 1
+	}
+	return 0
+}
+
+// judgeInside also counts that the aim is not there: in namespaces that is the
+// usual answer.
+func judgeInside(name string, err error) Act {
+	a := judge(name, err)
+	a.Refused = a.Refused || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EROFS)
+	return a
 }
 
 // judge counts the answers by which a sandbox refuses, and no other failure: an

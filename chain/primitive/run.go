@@ -97,8 +97,8 @@ func check(c *Call) error {
 	if c.Sandbox.Tier == 0 {
 		c.Sandbox.Tier = Best()
 	}
-	if c.Sandbox.Tier > S2 {
-		return fault.New(fault.Denied, "run %s: this package gives tiers up to S2, %s is demanded", c.Argv[0], c.Sandbox.Tier)
+	if c.Sandbox.Tier > S3 {
+		return fault.New(fault.Denied, "run %s: this package gives tiers up to S3, %s is demanded", c.Argv[0], c.Sandbox.Tier)
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout

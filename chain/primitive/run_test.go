@@ -120,7 +120,7 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 		"NUL in variable":  {Call{Argv: []string{sh}, Env: map[string]string{"A": "\x00"}}, fault.Usage},
 		"'=' in name":      {Call{Argv: []string{sh}, Env: map[string]string{"A=B": ""}}, fault.Usage},
 		"missing program":  {Call{Argv: []string{"/nowhere/program"}}, fault.NotFound},
-		"tier beyond this": {Call{Argv: []string{sh}, Sandbox: Sandbox{Tier: S2 + 1}}, fault.Denied},
+		"tier beyond this": {Call{Argv: []string{sh}, Sandbox: Sandbox{Tier: S3 + 1}}, fault.Denied},
 	} {
 		if _, err := Run(context.Background(), tc.call, nil, nil); fault.CodeOf(err) != tc.want {
 			t.Errorf("%s: Run = %v (%s), want %s", name, err, fault.CodeOf(err), tc.want)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,6 +40,7 @@ type box struct {
 	filter  []unix.SockFilter
 	limits  []limit
 	trace   bool
+	outer   bool // the program is bwrap
 	mark    Mark
 	unbound []string
 }
@@ -191,8 +193,11 @@ func (b *box) confine() error {
 		old := unix.Umask(0o077)
 		unix.Umask(old | 0o022)
 	}
-	if err := dropCapabilities(); err != nil {
-		return fault.New(fault.Denied, "give up capabilities: %w", err)
+	// bwrap gives them up itself; as root it needs some for its map of users.
+	if !b.outer {
+		if err := dropCapabilities(); err != nil {
+			return fault.New(fault.Denied, "give up capabilities: %w", err)
+		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fault.New(fault.Denied, "set no_new_privs: %w", err)
@@ -283,8 +288,22 @@ func unbound(c *Call, b *box) []string {
 	if s.Tier >= S1 && s.Limits.Procs > 0 && unix.Getuid() == 0 {
 		out = append(out, "limit on processes: the kernel does not count those of root")
 	}
-	if s.Tier >= S2 {
-		out = append(out, unboundRules(s, landlockABI())...)
+	out = append(out, unboundBy(s, false)...)
+	return out
+}
+
+// unboundBy names what the rules of S2 leave open; inside of namespaces a part of
+// it is closed.
+func unboundBy(s *Sandbox, namespaces bool) []string {
+	if s.Tier < S2 {
+		return nil
+	}
+	out := unboundRules(s, landlockABI())
+	if namespaces {
+		out = slices.DeleteFunc(out, func(text string) bool { return strings.HasPrefix(text, "signals to other processes") })
+		if s.Unix {
+			out = append(out, "sockets of this machine can be reached only where their files are in view")
+		}
 	}
 	return out
 }

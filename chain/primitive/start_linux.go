@@ -22,17 +22,31 @@ type linuxProcess struct {
 	free chan struct{} // closed when its parent thread may go
 	mark Mark          // of its descendants; 0 when they carry none
 	over func()        // ends the guard's care for the run
+
+	inner bool // the program is bwrap, and the tool's processes are inside
 }
 
 // start starts the program from a thread of its own, which is confined first and
 // thrown away afterwards: what the thread gave up, the program never had. So no
 // second exec of ourselves is needed, which would cost 4 ms.
 func start(c *Call, env []string, files []*os.File) (process, []string, error) {
+	if c.Sandbox.Tier >= S3 {
+		return startBubble(c, env, files)
+	}
 	box, err := prepare(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer box.close()
+	lp, unbound, err := box.start(c, env, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	return lp, unbound, nil
+}
+
+// start starts the program of c confined by b.
+func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, []string, error) {
 	closeOnExec()
 	lp := &linuxProcess{done: make(chan struct{}), free: make(chan struct{})}
 	launched, limited, released := make(chan error), make(chan error), make(chan error)
@@ -52,7 +66,7 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 		return nil, nil, err
 	}
 	limited <- box.limit(lp.p.Pid)
-	err = <-released
+	err := <-released
 	lp.mark = box.mark
 	lp.over = guardRun(lp.mark)
 	// Not before: a wait for the end of a traced child returns at its stops too.
@@ -205,6 +219,10 @@ func (lp *linuxProcess) signal(hard bool) {
 	sig := unix.SIGTERM
 	if hard {
 		sig = unix.SIGKILL
+	}
+	if lp.inner && !hard {
+		lp.softly()
+		return
 	}
 	unix.Kill(-lp.p.Pid, sig)
 }

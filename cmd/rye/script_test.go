@@ -65,6 +65,8 @@ func program(name string) string {
 //	remember dir                            note every file below dir, …
 //	unchanged dir                           … and fail when one changed, came or went
 //
+// and the condition [s3] holds where bubblewrap can make namespaces.
+//
 // rye's machine state (.ai/.rye) is not compared: a record that grows is no loss.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -82,6 +84,12 @@ func TestScript(t *testing.T) {
 			e.Setenv("RYE_BIN", bin)
 			e.Values[remembered{}] = map[string]string{}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "s3" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return exec.Command("bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true").Run() == nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,

@@ -1,0 +1,234 @@
+package primitive
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// needS3 makes the test program one that can start itself again, and skips where
+// bubblewrap is missing or not allowed.
+func needS3(t testing.TB) {
+	t.Helper()
+	needS2(t)
+	program(t, "bwrap")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	Reenter(self)
+	t.Cleanup(func() { Reenter("") })
+	c := bash(t, "true")
+	c.Sandbox.Tier = S3
+	if _, err := Run(context.Background(), c, nil, nil); err != nil {
+		t.Skip(err)
+	}
+}
+
+func TestForbiddenActsInNamespaces(t *testing.T) {
+	needS3(t)
+	acts := attempt(t, S3, func(c *Call) { c.Env["RYE_TEST_INSIDE"] = "1"; c.Sandbox.Exec = c.Argv[:1] })
+	if len(acts) < 50 {
+		t.Errorf("attempted %d acts only", len(acts))
+	}
+	for name, a := range acts {
+		if !a.Refused {
+			t.Errorf("S3: %s: %s", name, a.Answer)
+		}
+	}
+}
+
+func TestProbeInNamespaces(t *testing.T) {
+	needS3(t)
+	rep, err := Probe()
+	if err != nil || rep.NoDeeper != "" || len(rep.Deeper) < 50 {
+		t.Fatalf("Probe = %+v, %v", rep, err)
+	}
+	for _, a := range rep.Deeper {
+		if !a.Refused {
+			t.Errorf("S3: %s: %s", a.Name, a.Answer)
+		}
+	}
+}
+
+// The acts that S2 cannot stop, and S3 does, beside what both allow.
+func TestProjectInNamespaces(t *testing.T) {
+	needS3(t)
+	dir := project(t)
+	outside := filepath.Join(temp(t), "mine")
+	os.WriteFile(outside, []byte("x"), 0o644)
+	script := `
+		try() { if eval "$2" >/dev/null 2>&1; then echo "$1 yes"; else echo "$1 no"; fi; }
+		try read-data       'cat data/in.txt'
+		try write-data      'echo x > data/out.txt'
+		try delete          'rm data/out.txt'
+		try write-temp      'echo x > $TMPDIR/x'
+		try write-tmp       'echo x > /tmp/rye-test-private'
+		try read-ai         'cat .ai/rye.yaml'
+		try write-ai        'echo x > .ai/rye.yaml'
+		try create-ai       'echo x > .ai/tools/new.sh'
+		try chmod-ai        'chmod 600 .ai/tools/x.sh'
+		try touch-ai        'touch .ai/tools/x.sh'
+		try write-git       'echo x > .git/hooks/post-checkout'
+		try chmod-git       'chmod 777 .git/config'
+		try read-key        'cat home/.ssh/id_ed25519'
+		try see-key         'test -e home/.ssh/id_ed25519'
+		try read-key-link   'cat keys/id_ed25519'
+		try see-outside     'test -e ` + outside + `'
+		try chmod-outside   'chmod 600 ` + outside + `'
+		try see-home        'test -e /home'
+		try write-root      'echo x > /new'
+		try write-usr       'echo x > /usr/new'
+		try see-processes   'test -e /proc/` + strconv.Itoa(os.Getpid()) + `/cmdline'
+		try read-rye        'head -c 1 /.rye'
+		try see-loopback    'test -e /proc/net/dev && grep -q "lo:.* [1-9]" /proc/net/dev'
+		try hostname        'test "$(uname -n)" != rye'
+		try new-userns      'unshare -Ur true'
+		try nested-bwrap    'bwrap --ro-bind / / true'
+	`
+	c := bash(t, script)
+	c.Dir = dir
+	c.Sandbox = Sandbox{Tier: S3, Exec: []string{dir}, Write: []string{dir},
+		Protect: []string{filepath.Join(dir, ".ai"), filepath.Join(dir, ".git")}, Hide: []string{filepath.Join(dir, "home/.ssh")}}
+	r := mustRun(t, c)
+	yes := map[string]bool{"read-data": true, "write-data": true, "delete": true, "write-temp": true, "read-ai": true}
+	lines := strings.Split(strings.TrimSpace(string(r.Stdout)), "\n")
+	if len(lines) != 26 {
+		t.Errorf("%d answers: %s\n%s", len(lines), r.Stdout, r.Stderr)
+	}
+	for _, l := range lines {
+		name, got, _ := strings.Cut(l, " ")
+		if (got == "yes") != yes[name] {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if r.Tier != S3 {
+		t.Errorf("tier %s", r.Tier)
+	}
+}
+
+func TestNamespacesBehaveLikeARun(t *testing.T) {
+	needS3(t)
+	s3 := func(c Call) Call { c.Sandbox.Tier = S3; return c }
+	c := s3(bash(t, `cat; echo "out $1 $X"; echo err >&2; echo /proc/self/fd/*; ulimit -n; exit 7`, "$HOME {x}"))
+	c.Stdin, c.Env = []byte("in "), map[string]string{"X": "y"}
+	c.Sandbox.Limits.Files = 99
+	r := mustRun(t, c)
+	out := strings.Split(string(r.Stdout), "\n")
+	if out[0] != "in out $HOME {x} y" || out[2] != "99" || string(r.Stderr) != "err\n" || r.Exit != 7 {
+		t.Errorf("result %+v: %q, %q", r, r.Stdout, r.Stderr)
+	}
+	if n := strings.Count(out[1], "/fd/"); n > 4 {
+		t.Errorf("descriptors in the tool: %s", out[1])
+	}
+	for name, tc := range map[string]struct {
+		call Call
+		want fault.Code
+	}{
+		"missing program":    {Call{Argv: []string{"/nowhere/program"}}, fault.NotFound},
+		"missing write path": {Call{Argv: c.Argv, Sandbox: Sandbox{Write: []string{"/nowhere"}}}, fault.Denied},
+	} {
+		if _, err := Run(context.Background(), s3(tc.call), nil, nil); fault.CodeOf(err) != tc.want {
+			t.Errorf("%s: Run = %v (%s), want %s", name, err, fault.CodeOf(err), tc.want)
+		}
+	}
+	c = s3(bash(t, `echo begun; trap 'echo polite; exit 3' TERM; while :; do sleep 0.05; done`))
+	c.Timeout, c.Grace = 500*time.Millisecond, 5*time.Second
+	if r, err := Run(context.Background(), c, nil, nil); !fault.Is(err, fault.Limit) || string(r.Stdout) != "begun\npolite\n" {
+		t.Errorf("time limit: %+v, %v, %q", r, err, r.Stdout)
+	}
+	c = s3(bash(t, `trap '' TERM; (setsid sleep 1006 &) ; while :; do sleep 0.05; done`))
+	c.Timeout, c.Mark = 500*time.Millisecond, newMark()
+	if _, err := Run(context.Background(), c, nil, nil); !fault.Is(err, fault.Limit) {
+		t.Errorf("stubborn: %v", err)
+	}
+	for deadline := time.Now().Add(2 * time.Second); len(marked(c.Mark)) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("processes %v outlive the namespaces", marked(c.Mark))
+		}
+	}
+}
+
+func TestKilledRyeLeavesNoNamespace(t *testing.T) {
+	needS3(t)
+	cmd, inner := hosted(t, temp(t), S3)
+	// The tool says the ids that its processes have inside; outside they are those
+	// with the mark of the only run there is.
+	var pids []int
+	for _, pid := range descendants(cmd.Process.Pid) {
+		if markOf(pid) != 0 {
+			pids = append(pids, pid)
+		}
+	}
+	if len(pids) < len(inner) {
+		t.Fatalf("found %d of %d processes", len(pids), len(inner))
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	waitGone(t, "S3, rye was killed", pids)
+}
+
+func descendants(pid int) []int {
+	all := childrenOf(pid)
+	for _, child := range all {
+		all = append(all, descendants(child)...)
+	}
+	return all
+}
+
+func TestS3IsRefusedWhereItCannotBe(t *testing.T) {
+	c := bash(t, "true")
+	c.Sandbox.Tier = S3
+	Reenter("")
+	if _, err := Run(context.Background(), c, nil, nil); !fault.Is(err, fault.Denied) || fault.HintOf(err) == "" {
+		t.Errorf("a program that cannot start itself again: %v", err)
+	}
+}
+
+func TestArrange(t *testing.T) {
+	m := func(path string, rank int) mount {
+		return mount{path, []string{[]string{"--ro-bind", "--bind", "--ro-bind", "--tmpfs"}[rank]}, rank}
+	}
+	for name, tc := range map[string]struct {
+		in   []mount
+		want string
+	}{
+		"parents first":               {[]mount{m("/p/out", given), m("/p", shown)}, "/p=0 /p/out=1"},
+		"write wins over read":        {[]mount{m("/p", shown), m("/p", given)}, "/p=1"},
+		"read in write stays write":   {[]mount{m("/p", given), m("/p/data", shown)}, "/p=1"},
+		"protected in write":          {[]mount{m("/p", given), m("/p/.ai", kept)}, "/p=1 /p/.ai=2"},
+		"write in protected":          {[]mount{m("/p", given), m("/p/.ai", kept), m("/p/.ai/x", given)}, "/p=1 /p/.ai=2"},
+		"but the run's own temp":      {[]mount{m("/p", given), m("/p/c", kept), m("/p/c/tmp", given)}, "/p=1 /p/c=2 /p/c/tmp=1"},
+		"protected and not in view":   {[]mount{m("/q", kept), m("/r", gone)}, ""},
+		"hidden in read":              {[]mount{m("/p", shown), m("/p/.ssh", gone), m("/p/.ssh/x", shown)}, "/p=0 /p/.ssh=3"},
+		"hidden wins":                 {[]mount{m("/p", shown), m("/p/k", gone), m("/p/k", given)}, "/p=0 /p/k=3"},
+		"a name that begins the same": {[]mount{m("/p", shown), m("/p-x", given)}, "/p-x=1 /p=0"},
+	} {
+		var got []string
+		for _, m := range arrange(tc.in, "/p/c/tmp") {
+			got = append(got, m.path+"="+strconv.Itoa(m.rank))
+		}
+		if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+func TestOrdersRoundTrip(t *testing.T) {
+	in := orders{Argv: []string{"/x"}, Sandbox: Sandbox{Tier: S3, Read: []string{"/a"}, Net: true, Ports: []uint16{443}, Limits: Limits{CPU: 1}}}
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out orders
+	if err := json.Unmarshal(text, &out); err != nil || !out.Sandbox.Net || out.Sandbox.Limits.CPU != 1 || out.Sandbox.Ports[0] != 443 || out.Sandbox.Read[0] != "/a" {
+		t.Errorf("orders %+v, %v", out, err)
+	}
+}
