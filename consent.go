@@ -29,13 +29,14 @@ const ConsentFile = "consent.yaml"
 // unsigned is what a run takes from outside of what was verified, agreed to.
 type unsigned struct {
 	vars        map[string]string
+	weak        map[string]bool // those of vars that a file of the project filled
 	interpreter primitive.Program
 }
 
 // unsigned finds what a plan takes from files that nobody signed, and asks the
 // user about what is new or changed. Without an agreement nothing is used.
 func (s *session) unsigned(ctx context.Context, plan *chain.Plan) (u unsigned, err error) {
-	vars, things, err := s.envFiles(plan)
+	vars, weak, things, err := s.envFiles(plan)
 	if err != nil {
 		return u, err
 	}
@@ -49,7 +50,7 @@ func (s *session) unsigned(ctx context.Context, plan *chain.Plan) (u unsigned, e
 	if err := s.agree(ctx, plan, things); err != nil {
 		return u, err
 	}
-	return unsigned{vars, p}, nil
+	return unsigned{vars, weak, p}, nil
 }
 
 // agree asks about each thing that the user has not agreed to as it is now, and
@@ -122,13 +123,12 @@ func (s *session) short(path string) string {
 
 // envFiles reads the .env files that set something which the plan declares, in
 // the ancestor's order, the later over the earlier. Others are not even agreed to.
-func (s *session) envFiles(plan *chain.Plan) (map[string]string, []consent.Thing, error) {
+func (s *session) envFiles(plan *chain.Plan) (vars map[string]string, weak map[string]bool, things []consent.Thing, err error) {
 	declared := plan.Declares()
 	if len(declared) == 0 {
-		return nil, nil, nil
+		return nil, nil, nil, nil
 	}
-	vars := map[string]string{}
-	var things []consent.Thing
+	vars, weak = map[string]string{}, map[string]bool{}
 	for _, f := range []struct{ base, name string }{
 		{s.r.o.User, ".ai/.env"}, {s.r.o.Project, ".ai/.env"}, {s.r.o.Project, ".env"}, {s.r.o.Project, ".env.local"},
 	} {
@@ -138,14 +138,14 @@ func (s *session) envFiles(plan *chain.Plan) (map[string]string, []consent.Thing
 		path := filepath.Join(f.base, filepath.FromSlash(f.name))
 		raw, err := readWithin(f.base, f.name)
 		if err != nil {
-			return nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("make %s a plain file of the project, or move it away", path)
+			return nil, nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("make %s a plain file of the project, or move it away", path)
 		}
 		if raw == nil {
 			continue
 		}
 		all, err := consent.ParseEnv(raw.data)
 		if err != nil {
-			return nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("correct %s, or move it away", path)
+			return nil, nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("correct %s, or move it away", path)
 		}
 		if !overlap(declared, all) {
 			continue
@@ -156,8 +156,11 @@ func (s *session) envFiles(plan *chain.Plan) (map[string]string, []consent.Thing
 		}
 		things = append(things, t)
 		maps.Copy(vars, all)
+		for name := range all {
+			weak[name] = f.base != s.r.o.User || f.name != ".ai/.env"
+		}
 	}
-	return vars, things, nil
+	return vars, weak, things, nil
 }
 
 func overlap(declared []string, vars map[string]string) bool {
@@ -320,7 +323,7 @@ func (r *Rye) PolicyConsent(ctx context.Context, q PolicyConsentRequest) ([]Cons
 // things collects what a request is about; nothing at all is NotFound.
 func (s *session) things(plan *chain.Plan, q PolicyConsentRequest) (things []consent.Thing, err error) {
 	if q.Env {
-		if _, things, err = s.envFiles(plan); err != nil {
+		if _, _, things, err = s.envFiles(plan); err != nil {
 			return nil, err
 		}
 		if len(things) == 0 {

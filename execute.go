@@ -61,7 +61,7 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 		return nil, err
 	}
 	if q.DryRun {
-		return s.planned(plan, locked, start), nil
+		return s.rehearse(plan, params, locked, start)
 	}
 	return s.run(ctx, plan, params, q, locked, start)
 }

@@ -198,7 +198,7 @@ func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *P
 	if err != nil {
 		return
 	}
-	rep = &PolicyReport{Ref: rf.String(), SHA256: plan.Tool().Sum.String(), }
+	rep = &PolicyReport{Ref: rf.String(), SHA256: plan.Tool().Sum.String()}
 	least, err := s.tier(plan)
 	if err != nil {
 		return

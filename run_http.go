@@ -2,12 +2,128 @@ package rye
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/internal/fault"
 )
 
-// runHTTP refuses: this version of rye has no http primitive.
-func (s *session) runHTTP(_ context.Context, plan *chain.Plan, _ chain.Params, _ ExecuteRequest) (deed, error) {
-	return deed{}, fault.New(fault.Malformed, "execute %s: this version of rye does not run %s", plan.Tool().Ref, plan.Primitive())
+// runHTTP makes the one exchange that the plan asks for. Events of a stream go to
+// the caller as they come, one JSON value a line.
+func (s *session) runHTTP(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest) (deed, error) {
+	r, o, err := s.exchange(plan, params)
+	if err != nil {
+		return deed{}, err
+	}
+	if s.r.o.Offline {
+		return deed{}, fault.New(fault.Offline, "execute %s: it asks %s, and rye was told to stay offline", plan.Tool().Ref, r.URL)
+	}
+	if q.Stdout != nil {
+		o.Event = func(ev web.Event) error {
+			line, err := json.Marshal(ev)
+			q.Stdout(append(line, '\n'))
+			return err
+		}
+	}
+	res, err := web.Do(ctx, r, o)
+	if err != nil {
+		return deed{}, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err)
+	}
+	d := deed{Outcome: chain.ReadResponse(res), Truncated: res.Truncated}
+	if !d.OK {
+		d.Exit = 1
+	}
+	return d, nil
+}
+
+// exchange turns a plan into a request, and says what that may reach.
+func (s *session) exchange(plan *chain.Plan, params chain.Params) (web.Request, web.Options, error) {
+	rules, err := s.rules()
+	if err != nil {
+		return web.Request{}, web.Options{}, err
+	}
+	in := chain.Inputs{Params: params, ProjectPath: s.r.o.Project, UserSpace: s.r.o.User}
+	in.Vars, in.Weak = s.named(plan)
+	r, err := plan.Request(in)
+	o := s.reach(rules.Net)
+	o.Secrets = in.Vars
+	return r, o, err
+}
+
+// named fills the variables that a request may name: from the user's environment,
+// else from the files that were agreed to. What a registry published gets nothing
+// of the environment: nobody was asked about it.
+func (s *session) named(plan *chain.Plan) (vars map[string]string, weak map[string]bool) {
+	vars, weak = maps.Clone(s.outside.vars), maps.Clone(s.outside.weak)
+	if plan.Links[0].Verified.Scope().Registry != "" {
+		return vars, weak
+	}
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	declared := plan.Declares()
+	for _, kv := range s.r.o.Env {
+		if name, value, _ := strings.Cut(kv, "="); value != "" && slices.Contains(declared, name) {
+			vars[name] = value
+			delete(weak, name)
+		}
+	}
+	return vars, weak
+}
+
+// reach is what the policy lets requests of rye reach.
+func (s *session) reach(n policy.Net) web.Options {
+	o := web.Options{Now: s.r.o.Now, Roots: s.r.o.Roots,
+		Allow: func(host string, to netip.AddrPort) bool { return n.Allows(host, to) },
+		Deny:  func(host string, to netip.AddrPort) bool { return n.Denies(host, to) },
+	}
+	if n.Proxy {
+		o.Proxy = s.r.o.Proxy
+	}
+	return o
+}
+
+// rehearse is a run that stops before the deed: every check is made, nothing is
+// sent or started, and the answer says what would be.
+func (s *session) rehearse(plan *chain.Plan, params chain.Params, locked bool, start time.Time) (*ExecuteResult, error) {
+	res := s.planned(plan, locked, start)
+	if plan.Primitive() != chain.HTTP {
+		return res, nil
+	}
+	r, o, err := s.exchange(plan, params)
+	if err == nil {
+		err = web.Check(r, o)
+	}
+	if err != nil {
+		return nil, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err)
+	}
+	res.Data, err = json.Marshal(sketch(r))
+	return res, err
+}
+
+// sketch shows a request, secrets as their names.
+func sketch(r web.Request) map[string]any {
+	m := map[string]any{"method": r.Method, "url": r.URL}
+	show := func(key string, list []web.Field) {
+		out := map[string]string{}
+		for _, f := range list {
+			out[f.Name] = f.Value.String()
+		}
+		if len(out) > 0 {
+			m[key] = out
+		}
+	}
+	show("query", r.Query)
+	show("headers", r.Header)
+	if r.Body != nil {
+		m["body"] = r.Body.String()
+	}
+	return m
 }

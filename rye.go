@@ -10,6 +10,7 @@ package rye
 
 import (
 	"context"
+	"crypto/x509"
 	"net/http"
 	"net/url"
 	"os"
@@ -44,8 +45,9 @@ type Options struct {
 	Token func(host string) string
 	Netrc string   // the user's netrc file; "" for none
 	Git   string   // git, for its credential helpers; "" for none
-	Env   []string // for the ssh and git programs, cleaned before use
+	Env   []string // for ssh and git, cleaned before use, and what tools declare of it
 	Proxy func(*http.Request) (*url.URL, error)
+	Roots *x509.CertPool // of tools' requests; nil is the system's
 
 	// Helper starts a program that hands the arguments which follow to ServeHelper, for
 	// instance this one: what outsiders send that may be large is read there, with

@@ -30,6 +30,9 @@ type Inputs struct {
 	// Vars fills the variables that Declares names, from files and environments
 	// that nobody signed. Others are ignored.
 	Vars map[string]string
+	// Weak names those of Vars that a file of the project filled, which comes with
+	// a clone: such a value does not decide where a secret goes.
+	Weak map[string]bool
 
 	Tier    primitive.Tier // demanded; 0 is the best there is
 	Protect []string       // never writable: .ai, .git, stores, caches

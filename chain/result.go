@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/chain/primitive/web"
 )
 
 // Outcome is what a tool's run means to its caller.
@@ -56,6 +59,54 @@ func complaint(r primitive.Result, data map[string]any) string {
 		return "exit status " + paramText(r.Exit)
 	}
 	return "the tool reported a failure without words"
+}
+
+// ReadResponse gives the meaning of an answer: a status below 400 is success, and
+// the data is status, headers and body, JSON where the body is JSON. The events of
+// a stream stand in for a body. The ancestor's rules.
+func ReadResponse(r *web.Response) Outcome {
+	data := map[string]any{"status_code": r.Status, "headers": r.Header}
+	var body any
+	switch {
+	case r.Streamed:
+		events := r.Events
+		if events == nil {
+			events = []web.Event{}
+		}
+		data["events"], data["stream_events_count"] = events, r.Count
+	case !r.Truncated && isJSON(bytes.TrimSpace(r.Body), &body):
+		data["body"] = json.RawMessage(bytes.TrimSpace(r.Body))
+	case utf8.Valid(r.Body):
+		data["body"] = string(r.Body)
+	case r.Truncated && utf8.Valid(bytes.TrimRightFunc(r.Body, func(c rune) bool { return c == utf8.RuneError })):
+		data["body"] = strings.ToValidUTF8(string(r.Body), "") // cut inside a character
+	default:
+		data["body_base64"] = r.Body
+	}
+	out := Outcome{OK: r.Status >= 200 && r.Status < 400}
+	if !out.OK {
+		out.Error = "answered " + r.Says()
+		if words := saying(body); words != "" {
+			out.Error += ": " + words
+		}
+	}
+	out.Data, _ = encodeJSON(data)
+	return out
+}
+
+// saying finds the words of an error where programs put them: error, error.message,
+// message, detail.
+func saying(body any) string {
+	m, _ := body.(map[string]any)
+	if inner, ok := m["error"].(map[string]any); ok {
+		m = inner
+	}
+	for _, key := range []string{"error", "message", "detail"} {
+		if s, ok := m[key].(string); ok && s != "" {
+			return s[:min(len(s), 2000)]
+		}
+	}
+	return ""
 }
 
 func isJSON(text []byte, into *any) bool {

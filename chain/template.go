@@ -14,49 +14,83 @@ type scope struct {
 	schema map[string]bool   // parameters that the tool declares, given or not
 }
 
+// piece is a part of a text of the configuration: as it is written, or a template
+// with its value.
+type piece struct {
+	literal  string
+	template string // "{name}" or "${NAME...}"; "" for a literal
+	value    any
+}
+
+// variable returns the name of a ${NAME}.
+func (p piece) variable() (string, bool) {
+	if !strings.HasPrefix(p.template, "$") {
+		return "", false
+	}
+	name, _, _ := strings.Cut(p.template[2:len(p.template)-1], ":-")
+	return name, isVariable(name)
+}
+
 // fill replaces ${NAME}, ${NAME:-default} and {name} in one text of the
 // configuration, in one pass over that text. What is put in is never looked at
 // again: a parameter that holds ${SECRET} or {tool_path} arrives as it was sent.
 func (s *scope) fill(text string) (string, error) {
 	var b strings.Builder
+	err := s.pieces(text, func(p piece) error {
+		if p.template == "" {
+			b.WriteString(p.literal)
+		} else {
+			b.WriteString(paramText(p.value))
+		}
+		return nil
+	})
+	return b.String(), err
+}
+
+// pieces takes a text apart, once, from left to right.
+func (s *scope) pieces(text string, take func(piece) error) error {
 	for text != "" {
 		i := strings.IndexByte(text, '{')
 		if i < 0 {
-			b.WriteString(text)
-			break
+			return take(piece{literal: text})
 		}
 		dollar := i > 0 && text[i-1] == '$'
 		end := strings.IndexByte(text[i:], '}')
 		if end < 0 {
-			b.WriteString(text)
-			break
+			return take(piece{literal: text})
 		}
 		end += i + 1
 		from := i
 		if dollar {
 			from--
 		}
-		b.WriteString(text[:from])
-		piece := text[from:end]
+		tmpl := text[from:end]
 		var v any
 		var err error
 		if dollar {
-			v, err = s.expand(piece)
-		} else if name := piece[1 : len(piece)-1]; s.schema[name] && s.values[name] == nil {
-			v = "" // declared, not given
-		} else if v, err = expr.Fill(piece, s.lookup); v == piece {
+			v, err = s.expand(tmpl)
+		} else if name := tmpl[1 : len(tmpl)-1]; s.schema[name] && s.values[name] == nil {
+			v = nil // declared, not given
+		} else if v, err = expr.Fill(tmpl, s.lookup); v == tmpl {
 			// Not a name: the brace is a brace, and another may follow inside.
-			b.WriteByte('{')
+			if err := take(piece{literal: text[:i+1]}); err != nil {
+				return err
+			}
 			text = text[i+1:]
 			continue
 		}
-		if err != nil {
-			return "", err
+		if err == nil && from > 0 {
+			err = take(piece{literal: text[:from]})
 		}
-		b.WriteString(paramText(v))
+		if err == nil {
+			err = take(piece{template: tmpl, value: v})
+		}
+		if err != nil {
+			return err
+		}
 		text = text[end:]
 	}
-	return b.String(), nil
+	return nil
 }
 
 // expand handles one ${...}. Only names of variables are templates: upper case,

@@ -64,6 +64,8 @@ func program(name string) string {
 //	exits 11 rye execute tool:acme/hello    run it and compare its exit status
 //	remember dir                            note every file below dir, …
 //	unchanged dir                           … and fail when one changed, came or went
+//	webserver                               start a server on loopback; its address is $URL
+//	requests 2                              it was asked so often since the last time
 //
 // and the condition [s3] holds where bubblewrap can make namespaces.
 //
@@ -95,6 +97,8 @@ func TestScript(t *testing.T) {
 			"exits":     exits,
 			"remember":  remember,
 			"unchanged": unchanged,
+			"webserver": webserver,
+			"requests":  requests,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

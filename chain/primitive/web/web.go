@@ -18,6 +18,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -107,6 +109,11 @@ type Response struct {
 	URL       string  // what answered, without secrets
 	Attempts  int
 	Duration  time.Duration
+}
+
+// Says returns the status in words: "404 Not Found".
+func (r *Response) Says() string {
+	return strings.TrimSpace(strconv.Itoa(r.Status) + " " + http.StatusText(r.Status))
 }
 
 // Do makes the exchange. An answer of any status is a Response and no error.
