@@ -237,6 +237,39 @@ func TestProjectIsConfined(t *testing.T) {
 	}
 }
 
+// Create makes and replaces files where something protected lies, and nothing else:
+// and the result says what is no longer kept by the kernel.
+func TestCreateBesideTheProtected(t *testing.T) {
+	needS2(t)
+	dir := project(t)
+	c := bash(t, `
+		try() { if eval "$2" 2>/dev/null; then echo "$1 yes"; else echo "$1 no"; fi; }
+		try create  'echo x > new.txt'
+		try mkdir   'mkdir sub && echo x > sub/y'
+		try replace 'mv new.txt newer.txt'
+		try link    'ln -s /etc here'
+		try hard    'ln data/in.txt sub/hard'
+		try pipe    'mkfifo p'
+		try cut     'truncate -s 0 .ai/rye.yaml'
+		try key     'cat home/.ssh/id_ed25519'
+		try outside 'echo x > ../x'
+	`)
+	c.Dir = dir
+	c.Sandbox = Sandbox{Tier: S2, Exec: []string{dir}, Create: []string{dir},
+		Protect: []string{filepath.Join(dir, ".ai"), filepath.Join(dir, ".git")}, Hide: []string{filepath.Join(dir, "home/.ssh")}}
+	r := mustRun(t, c)
+	want := "create yes\nmkdir yes\nreplace yes\nlink no\nhard no\npipe no\ncut no\nkey no\noutside no\n"
+	if landlockABI() < 3 {
+		want = strings.Replace(want, "cut no", "cut yes", 1)
+	}
+	if got := string(r.Stdout); got != want {
+		t.Errorf("got\n%s\nwant\n%s\n%s", got, want, r.Stderr)
+	}
+	if !strings.Contains(strings.Join(r.Unbound, "\n"), dir) {
+		t.Errorf("unbound does not say so: %q", r.Unbound)
+	}
+}
+
 func TestRegistryToolsReadAndDoNotWrite(t *testing.T) {
 	needS2(t)
 	dir := project(t)

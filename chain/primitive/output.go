@@ -55,6 +55,17 @@ func (b *bounded) Bytes() []byte {
 	return append(out, b.tail[:b.next]...)
 }
 
+// Excerpt is a writer for a program's output: it keeps the beginning and the end of
+// what is written, and a marker says how much is missing between them. Its Write
+// never fails; it is not safe for concurrent use.
+type Excerpt struct{ bounded }
+
+// NewExcerpt returns one that keeps at most max bytes, which is at least 2.
+func NewExcerpt(max int) *Excerpt { return &Excerpt{bounded{max: max}} }
+
+// Dropped returns how many bytes are missing.
+func (e *Excerpt) Dropped() int64 { return e.dropped }
+
 // lastWords is how long a pipe may be silent after the end of the run.
 const lastWords = 250 * time.Millisecond
 

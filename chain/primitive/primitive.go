@@ -85,6 +85,12 @@ type Sandbox struct {
 	Exec  []string // that may be read and executed
 	Write []string // that may be read, changed, created in and removed from
 
+	// Create lists directories in which files may be made, replaced and removed, at any
+	// depth, although something of Protect lies in them. The kernel's rules cannot leave
+	// anything out of a directory, so what keeps this program from there is only the
+	// program itself, and Result.Unbound says so. It is for rye's own (see builtin).
+	Create []string
+
 	// Protect is never writable and Hide never readable either, even inside a
 	// path listed above. Landlock only knows permissions, so a tree that contains
 	// one of them is replaced by its entries without it: in such a directory

@@ -100,7 +100,7 @@ func grant(r *rules, c *Call) error {
 		hide = append(hide, systemSecrets...)
 	}
 	protect := append(canonical(s.Protect), hide...)
-	if err := writable(s.Write); err != nil {
+	if err := writable(append(slices.Clip(s.Write), s.Create...)); err != nil {
 		return err
 	}
 	var temp []string
@@ -119,6 +119,7 @@ func grant(r *rules, c *Call) error {
 		{s.Exec, fsExec, hide},
 		{s.Read, fsRead, hide},
 		{s.Write, fsWrite, protect},
+		{s.Create, fsCreate, nil},
 		{temp, fsWrite, nil}, // made for this run, in a cache that is protected as a whole
 	} {
 		for _, p := range g.paths {
@@ -311,6 +312,9 @@ func unboundBy(s *Sandbox, namespaces bool) []string {
 // unboundRules names what an older Landlock does not know.
 func unboundRules(s *Sandbox, abi int) []string {
 	var out []string
+	if len(s.Create) > 0 {
+		out = append(out, "the protected parts of "+strings.Join(s.Create, ", ")+" are kept by the tool's own checks only: the kernel's rules cannot leave them out where new files are made")
+	}
 	if abi < 3 {
 		out = append(out, "truncating files: this kernel's Landlock does not know it")
 	}
