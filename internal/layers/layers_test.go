@@ -57,6 +57,8 @@ var house = []room{
 		"internal/fault", xsys},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
 		"internal/fault", ""},
+	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
+		"internal/fault objects chain/primitive", ""},
 
 	{2, "store/space", "a name, through three layers, to one verified item",
 		"internal/fault internal/place objects objects/extract objects/trust stdlib store", xsys},
@@ -65,18 +67,18 @@ var house = []room{
 	{2, "search/fulltext", "the index of bodies",
 		"internal/fault objects search store/space", bleve},
 	{2, "chain", "works out exactly what would run, and pins it",
-		"internal/fault objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/web", "github.com/google/jsonschema-go"},
+		"internal/fault objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
 		"internal/fault internal/place objects objects/trust store store/transport chain", ""},
 	{3, ".", "the verbs that every face calls; the Go API",
-		"internal/fault internal/place objects objects/expr objects/extract objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/web registry", ""},
+		"internal/fault internal/place objects objects/expr objects/extract objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web registry", ""},
 
 	{4, "serve/mcp", "the four tools, over MCP",
 		". internal/fault objects", mcpgo},
 
 	{5, "internal/app", "wires the parts; the only one that reads the environment",
-		". chain/primitive internal/fault objects", xterm},
+		". chain/primitive chain/primitive/builtin internal/fault objects", xterm},
 	{5, "internal/cli", "the command line: parse, one call, print",
 		". internal/app internal/fault objects", "github.com/urfave/cli"},
 	{5, "cmd/rye", "the front",

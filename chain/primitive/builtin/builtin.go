@@ -1,0 +1,181 @@
+// Package builtin has the functions behind the tools that rye itself brings: files,
+// shell, system. A function runs in a process of its own, which is rye again,
+// started by the primitive inside the sandbox with a hidden argument: Arg and the
+// function's name. What it works on is one JSON object on its input (Input), what
+// it found one JSON object on its output:
+//
+//	{"success": true, ...}
+//	{"success": false, "error": "read x: no such file", "code": "not_found", "hint": "..."}
+//
+// The process has no authority of its own. It reads no configuration, key, store
+// or environment, and knows nothing but its Input, so whoever starts it by hand gets
+// what cat and sed would give. Capabilities, tiers and approvals were decided before.
+//
+// Two walls stand around the files. The functions themselves open every directory on
+// the way by its own handle (tree.go), and the kernel's rules around the process
+// refuse what they would let through. docs/format/builtin.md has the parameters,
+// answers and limits of each function.
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime/debug"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Arg is what the first argument of a rye that is to be a builtin says.
+const Arg = "__builtin"
+
+// MaxInput bounds an Input in bytes of JSON. Parameters themselves end at 8 MiB.
+const MaxInput = 24 << 20
+
+// Input is everything that a function knows. Paths are absolute and resolved.
+type Input struct {
+	Build     string          `json:"build"`  // of the program that asks; another one is refused
+	Params    json.RawMessage `json:"params"` // one object
+	Project   string          `json:"project,omitempty"`
+	UserSpace string          `json:"user_space,omitempty"`
+	Program   string          `json:"program,omitempty"` // the interpreter that the chain asked for
+	Protect   []string        `json:"protect,omitempty"` // never written
+	Hide      []string        `json:"hide,omitempty"`    // never read either
+}
+
+// Func is one function. Its value must encode as a JSON object; its error carries
+// a code of fault.
+type Func func(ctx context.Context, in Input) (any, error)
+
+// find returns a function by name. It is a switch and no map, so that a start of
+// rye that calls none builds nothing.
+func find(name string) Func {
+	switch name {
+	case "bash":
+		return bash
+	case "edit_lines":
+		return editLines
+	case "glob":
+		return glob
+	case "grep":
+		return grep
+	case "ls":
+		return list
+	case "read":
+		return read
+	case "system":
+		return system
+	case "write":
+		return write
+	}
+	return nil
+}
+
+// Known reports whether there is a function of this name.
+func Known(name string) bool { return find(name) != nil }
+
+// Shell names the parameter whose text a function runs as a command; "" for the
+// functions that run none. Policy reads that text.
+func Shell(name string) string {
+	if name == "bash" {
+		return "command"
+	}
+	return ""
+}
+
+// failed marks an answer that is a failure without being an error: a command that
+// ran and did not succeed.
+type failed interface{ failed() bool }
+
+// Main is the whole of such a process: args are the function's name, build is this
+// program's. It returns the exit status: 0, or 1 when the answer is a failure.
+func Main(ctx context.Context, args []string, build string, stdin io.Reader, stdout io.Writer) int {
+	value, err := serve(ctx, args, build, stdin)
+	exit := 0
+	if err != nil {
+		err = plain(err)
+		value, exit = struct {
+			Success bool   `json:"success"`
+			Error   string `json:"error"`
+			Code    string `json:"code"`
+			Hint    string `json:"hint,omitempty"`
+		}{false, err.Error(), string(fault.CodeOf(err)), fault.HintOf(err)}, 1
+	}
+	if f, ok := value.(failed); ok && f.failed() {
+		exit = 1
+	}
+	enc := json.NewEncoder(stdout)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(value) != nil {
+		return 1
+	}
+	return exit
+}
+
+func serve(ctx context.Context, args []string, build string, stdin io.Reader) (value any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			fmt.Fprintf(os.Stderr, "%s\n", debug.Stack())
+			err = fault.New(fault.Failed, "this is a bug in rye: %v", r)
+		}
+	}()
+	if len(args) != 1 || !Known(args[0]) {
+		return nil, fault.New(fault.Usage, "builtin %q: there is no such function", args)
+	}
+	raw, err := io.ReadAll(io.LimitReader(stdin, MaxInput+1))
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read the input: %w", err)
+	}
+	var in Input
+	if err := objects.DecodeJSON(raw, MaxInput, &in); err != nil {
+		return nil, fault.New(fault.Usage, "read the input: %w", err)
+	}
+	if in.Build != build {
+		return nil, fault.New(fault.Conflict, "the rye that asks is build %q and the one that answers %q: it was replaced while it ran", in.Build, build).
+			Mend("start the one that runs again")
+	}
+	return find(args[0])(ctx, in)
+}
+
+// params reads a function's parameters. A name that it does not have is refused.
+func params(in Input, into any) error {
+	raw := in.Params
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	if err := objects.DecodeJSON(raw, MaxInput, into); err != nil {
+		return fault.New(fault.Usage, "parameters: %w", err)
+	}
+	return nil
+}
+
+// plain gives errors of the system a code and drops what repeats the path.
+func plain(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fault.New(fault.NotFound, "%w", err)
+	case errors.Is(err, fs.ErrPermission):
+		return fault.New(fault.Denied, "%w", err)
+	}
+	return err
+}
+
+// bounded returns a number between least and most, or def when it is absent.
+func bounded(name string, v *int, def, least, most int) (int, error) {
+	if v == nil {
+		return def, nil
+	}
+	if *v < least || *v > most {
+		return 0, fault.New(fault.Usage, "parameters: %s is %d, want %d to %d", name, *v, least, most)
+	}
+	return *v, nil
+}

@@ -1,0 +1,387 @@
+package builtin
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Bounds on paths.
+const (
+	maxPath  = 4096 // bytes
+	maxLinks = 40   // symbolic links on one way, as in Linux
+	maxDepth = 128  // directories below each other
+)
+
+// tree is the project as the functions see it. Every directory on the way to a file
+// is opened by its own name in its parent's handle, links are followed by hand, and
+// each step is compared with what must not be touched, by identity and by name. So
+// no path leads out, and somebody who swaps a directory for a link meanwhile gets
+// nothing: what was looked at is what was opened.
+type tree struct {
+	base    string // absolute, resolved
+	write   bool   // for changing: what is protected is refused too
+	refused []guard
+}
+
+// guard is something that is never touched.
+type guard struct {
+	path string
+	info fs.FileInfo // nil when it does not exist
+}
+
+// testOnlyLooked is called between the look at a directory and its opening.
+var testOnlyLooked func(name string)
+
+func openTree(in Input, write bool) (*tree, error) {
+	if in.Project == "" {
+		return nil, fault.New(fault.Usage, "files are found in a project, and this is none").Mend("rye init")
+	}
+	t := &tree{base: filepath.Clean(in.Project), write: write}
+	list := in.Hide
+	if write {
+		list = append(append([]string{}, list...), in.Protect...)
+	}
+	for _, p := range list {
+		info, _ := os.Stat(p)
+		t.refused = append(t.refused, guard{filepath.Clean(p), info})
+	}
+	return t, nil
+}
+
+// place is one name in an opened directory. The caller closes dir.
+type place struct {
+	dir  *os.Root
+	name string      // "." for the project itself
+	rel  string      // slash path below the project, links resolved
+	info fs.FileInfo // of what is there, never a link; nil when nothing is
+}
+
+func (p *place) close() { p.dir.Close() }
+
+// parts makes a parameter into names below the project.
+func (t *tree) parts(path string) ([]string, error) {
+	switch {
+	case len(path) > maxPath:
+		return nil, fault.New(fault.Limit, "path: %d bytes, at most %d are allowed", len(path), maxPath)
+	case strings.ContainsRune(path, 0):
+		return nil, fault.New(fault.Usage, "path %q: it holds a NUL byte", path)
+	}
+	local := filepath.FromSlash(path)
+	if filepath.IsAbs(local) {
+		rel, err := filepath.Rel(t.base, filepath.Clean(local))
+		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return nil, outside(path)
+		}
+		local = rel
+	}
+	return split(local), nil
+}
+
+func split(p string) []string {
+	return strings.FieldsFunc(p, func(r rune) bool { return r == '/' || r == filepath.Separator })
+}
+
+func outside(path string) error {
+	return fault.New(fault.Denied, "path %q: it lies outside of the project", path).Mend("give a path below the project")
+}
+
+// find opens the directory that path lies in. With make, directories that are
+// missing are created and named in made.
+func (t *tree) find(path string, made *[]string) (*place, error) {
+	todo, err := t.parts(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(t.base)
+	if err != nil {
+		return nil, err
+	}
+	w := &way{t: t, path: path, made: made, dirs: []*os.Root{root}}
+	defer w.close()
+	for links := 0; len(todo) > 0; {
+		name := todo[0]
+		todo = todo[1:]
+		link, last, err := w.step(name, len(todo) == 0)
+		switch {
+		case err != nil:
+			return nil, err
+		case link != "":
+			if links++; links > maxLinks {
+				return nil, fault.New(fault.Denied, "path %q: more than %d symbolic links, or a circle of them", path, maxLinks)
+			}
+			more, err := w.follow(link)
+			if err != nil {
+				return nil, err
+			}
+			todo = append(more, todo...)
+		case last != nil:
+			return last, nil
+		}
+		if len(todo) > maxDepth || len(w.dirs) > maxDepth {
+			return nil, fault.New(fault.Limit, "path %q: deeper than %d directories", path, maxDepth)
+		}
+	}
+	return w.here()
+}
+
+// way is a path being walked: the directories so far, none of them a link.
+type way struct {
+	t     *tree
+	path  string
+	made  *[]string
+	dirs  []*os.Root
+	names []string
+}
+
+// close closes what is still held; find hands the last one over by taking it out.
+func (w *way) close() {
+	for _, d := range w.dirs {
+		d.Close()
+	}
+}
+
+// take returns the innermost directory, which is the caller's from now on.
+func (w *way) take() *os.Root {
+	d := w.dirs[len(w.dirs)-1]
+	w.dirs = w.dirs[:len(w.dirs)-1]
+	return d
+}
+
+// here is the directory that the walk ended in, as a place of its own.
+func (w *way) here() (*place, error) {
+	d := w.take()
+	info, err := d.Lstat(".")
+	if err != nil {
+		d.Close()
+		return nil, err
+	}
+	return &place{dir: d, name: ".", rel: w.rel(), info: info}, nil
+}
+
+func (w *way) rel(more ...string) string {
+	if len(w.names)+len(more) == 0 {
+		return "."
+	}
+	return strings.Join(append(append([]string{}, w.names...), more...), "/")
+}
+
+// step goes to one name. It returns the target of a link, the place when name is
+// the end of the path and no directory, or neither after entering a directory.
+func (w *way) step(name string, last bool) (link string, end *place, err error) {
+	dir := w.dirs[len(w.dirs)-1]
+	switch name {
+	case ".":
+		return "", nil, nil
+	case "..":
+		if len(w.names) == 0 {
+			return "", nil, outside(w.path)
+		}
+		w.take().Close()
+		w.names = w.names[:len(w.names)-1]
+		return "", nil, nil
+	}
+	if !filepath.IsLocal(name) { // device names and streams of Windows
+		return "", nil, fault.New(fault.Usage, "path %q: %q is no name of a file", w.path, name)
+	}
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if info, err = w.missing(dir, name, last); info == nil && err == nil {
+			return "", &place{dir: w.take(), name: name, rel: w.rel(name)}, nil
+		}
+	}
+	if err != nil {
+		return "", nil, w.because(err)
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		target, err := dir.Readlink(name)
+		if err == nil && target == "" {
+			err = fs.ErrNotExist
+		}
+		return target, nil, err
+	}
+	if err := w.t.refuse(w.path, w.rel(name), info); err != nil {
+		return "", nil, err
+	}
+	if !info.IsDir() {
+		if !last {
+			return "", nil, fault.New(fault.Usage, "path %q: %q is a file and no directory", w.path, w.rel(name))
+		}
+		return "", &place{dir: w.take(), name: name, rel: w.rel(name), info: info}, nil
+	}
+	if testOnlyLooked != nil {
+		testOnlyLooked(name)
+	}
+	sub, err := dir.OpenRoot(name)
+	if err != nil {
+		return "", nil, w.because(err)
+	}
+	if now, err := sub.Stat("."); err != nil || !os.SameFile(info, now) {
+		sub.Close()
+		return "", nil, fault.New(fault.Denied, "path %q: %q changed while it was opened", w.path, w.rel(name))
+	}
+	w.dirs, w.names = append(w.dirs, sub), append(w.names, name)
+	return "", nil, nil
+}
+
+// missing makes a directory on the way when that was asked for; for the last name
+// it reports nothing, which is a place without anything in it.
+func (w *way) missing(dir *os.Root, name string, last bool) (fs.FileInfo, error) {
+	if err := w.t.refuse(w.path, w.rel(name), nil); err != nil {
+		return nil, err
+	}
+	if last {
+		return nil, nil
+	}
+	if w.made == nil {
+		return nil, fault.New(fault.NotFound, "path %q: there is no %q", w.path, w.rel(name))
+	}
+	if err := dir.Mkdir(name, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	*w.made = append(*w.made, w.rel(name))
+	return dir.Lstat(name)
+}
+
+// follow gives the names that a link's target stands for. Whatever the link says,
+// they are walked like those of a path, so that no link skips a check.
+func (w *way) follow(target string) ([]string, error) {
+	if !filepath.IsAbs(target) {
+		return split(target), nil
+	}
+	names, err := w.t.parts(target)
+	if err != nil {
+		return nil, fault.New(fault.Denied, "path %q: a symbolic link leads out of the project, to %q", w.path, target)
+	}
+	for len(w.names) > 0 {
+		w.take().Close()
+		w.names = w.names[:len(w.names)-1]
+	}
+	return names, nil
+}
+
+func (w *way) because(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	code := fault.Failed
+	if errors.Is(err, fs.ErrPermission) {
+		code = fault.Denied
+	}
+	return fault.New(code, "path %q: %w", w.path, err)
+}
+
+// refuse says why a file or directory may not be entered, or nil. Names are compared
+// without case, as some file systems do it.
+func (t *tree) refuse(path, rel string, info fs.FileInfo) error {
+	full := filepath.Join(t.base, filepath.FromSlash(rel))
+	for _, g := range t.refused {
+		if info != nil && g.info != nil && os.SameFile(info, g.info) || below(full, g.path) {
+			return fault.New(fault.Denied, "path %q: %s is out of reach for every tool", path, rel).Mend("%s", reserved(rel))
+		}
+	}
+	if !t.write {
+		return nil
+	}
+	if name := rel[strings.LastIndexByte(rel, '/')+1:]; gitName(name) {
+		return fault.New(fault.Denied, "path %q: what belongs to git is written by git only", path)
+	}
+	return nil
+}
+
+func reserved(rel string) string {
+	if rel == ".ai" || strings.HasPrefix(rel, ".ai/") {
+		return "items are written by a person: rye new, an editor, rye sign"
+	}
+	return "choose another path"
+}
+
+func below(path, dir string) bool {
+	if runtime.GOOS != "linux" {
+		path, dir = strings.ToLower(path), strings.ToLower(dir)
+	}
+	return path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
+}
+
+// gitName reports whether some file system takes name for .git: without case,
+// with trailing dots and spaces, with characters that do not show, or by the short
+// name of Windows.
+func gitName(name string) bool {
+	name = strings.Map(func(r rune) rune {
+		if r == 0xfeff || r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x206a && r <= 0x206f {
+			return -1
+		}
+		return r
+	}, name)
+	name, _, _ = strings.Cut(name, ":")
+	name = strings.ToLower(strings.TrimRight(name, ". "))
+	return name == ".git" || name == "git~1"
+}
+
+// openFile opens the regular file at a place for reading. Neither a pipe nor a device
+// is opened, because that can wait for ever or do something; one that is put there
+// meanwhile is not waited for.
+func (p *place) openFile(path string) (*os.File, fs.FileInfo, error) {
+	if p.info == nil {
+		return nil, nil, fault.New(fault.NotFound, "%s: there is no such file", path)
+	}
+	if err := regular(path, p.info); err != nil {
+		return nil, nil, err
+	}
+	f, err := p.dir.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
+	if err != nil {
+		var pe *fs.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err
+		}
+		return nil, nil, plain(&fs.PathError{Op: "read", Path: path, Err: err})
+	}
+	info, err := f.Stat()
+	// A file that was removed can leave its number to what comes next: ask for both.
+	if err == nil && (!os.SameFile(info, p.info) || !info.Mode().IsRegular()) {
+		err = fault.New(fault.Denied, "%s: it changed while it was opened", path)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+func regular(path string, info fs.FileInfo) error {
+	switch m := info.Mode(); {
+	case m.IsRegular():
+		return nil
+	case m.IsDir():
+		return fault.New(fault.Usage, "%s: it is a directory", path).Mend("rye execute rye/file-system/ls -p path=%s", path)
+	default:
+		return fault.New(fault.Denied, "%s: it is a %s and no file", path, kind(m))
+	}
+}
+
+// kind names what a directory entry is.
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m.IsDir():
+		return "directory"
+	case m&fs.ModeSymlink != 0:
+		return "link"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
