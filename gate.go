@@ -3,9 +3,11 @@ package rye
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/policy"
@@ -94,11 +96,17 @@ func (s *session) judge(c Caller, plan *chain.Plan, params chain.Params) (policy
 		return policy.Decision{}, q, err
 	}
 	q.Digest = it.Sum
-	q.Floor = policy.Floor(string(plan.Primitive()), demanded().String())
+	kind := plan.Primitive()
+	if shell := plan.Shell(); shell != "" {
+		// A builtin that runs a command is a process like any other, and what is agreed to
+		// is the command: agreeing to the tool would be agreeing to every command.
+		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, params.Values[shell])
+	}
+	q.Floor = policy.Floor(string(kind), demanded().String())
 	if q.Declared, _, err = policy.Declared(it.Meta.Fields); err != nil {
 		return policy.Decision{}, q, fault.New(fault.Malformed, "%s: %w", it.Ref, err)
 	}
-	if plan.Primitive() == chain.Subprocess {
+	if kind == chain.Subprocess {
 		q.Findings = policy.Analyse(plan.Script(), params.Values, rules.Patterns)
 	}
 	return rules.Decide(q), q, nil
@@ -113,13 +121,37 @@ func (s *session) decide(ctx context.Context, c Caller, plan *chain.Plan, params
 	}
 	ask := d.Verdict == policy.Ask
 	if ask {
-		// The reason names every finding with its text; a line for each would say it twice.
-		err = s.r.ask(ctx, Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: "rye policy allow " + q.Ref.String() + ", or --yes"})
+		err = s.r.ask(ctx, runQuestion(plan, params, d, q))
 	} else {
 		err = d.Err(q)
 	}
 	s.verdict(q, d, ask, err, !dry)
 	return err
+}
+
+// runQuestion is what a person is asked. The reason names every finding with its text;
+// a line for each would say it twice.
+func runQuestion(plan *chain.Plan, params chain.Params, d policy.Decision, q policy.Request) Question {
+	ask := Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: "rye policy allow " + q.Ref.String() + ", or --yes"}
+	if shell := plan.Shell(); shell != "" {
+		text, _ := params.Values[shell].(string)
+		ask.Lines = append(ask.Lines, strings.Split(text, "\n")...)
+		ask.Mend = noStandingApproval(q.Ref) + ", or --yes"
+	}
+	return ask
+}
+
+// commandDigest is what an approval of one command is for: the tool's bytes and the
+// command's text.
+func commandDigest(tool objects.Digest, command any) objects.Digest {
+	text, _ := command.(string)
+	return objects.DigestOf(append(tool[:], text...))
+}
+
+// noStandingApproval is the remedy for a tool that runs any command it is given: the
+// user can lower its tier, and findings still count.
+func noStandingApproval(ref objects.Ref) string {
+	return fmt.Sprintf("to be asked only about dangerous commands, put tool_overrides: {%s: t1} into policy.yaml", ref.ID)
 }
 
 // demanded is the sandbox that every run gets where the system has one. On others
@@ -150,11 +182,15 @@ func (s *session) tier(plan *chain.Plan) (primitive.Tier, error) {
 // PolicyAllow remembers that the user allows one item, as its bytes are now, up to
 // the tier that running it has.
 func (r *Rye) PolicyAllow(ctx context.Context, ref string) (*PolicyReport, error) {
-	s, rep, d, sum, err := r.explainPolicy(ctx, ref)
+	s, rep, d, plan, err := r.explainPolicy(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	if plan.Shell() != "" {
+		return rep, fault.New(fault.Denied, "allow %s: it runs whatever command it is given, so that there is no text to allow", rep.Ref).
+			Mend("%s", noStandingApproval(plan.Tool().Ref))
+	}
 	if d.Tier >= policy.T4 {
 		return rep, fault.New(fault.Denied, "allow %s: %s", rep.Ref, d.Reason)
 	}
@@ -167,7 +203,7 @@ func (r *Rye) PolicyAllow(ctx context.Context, ref string) (*PolicyReport, error
 	if err != nil {
 		return nil, err
 	}
-	text, err := policy.Remember(old, policy.Approval{Ref: rf, Digest: sum, Tier: d.Tier})
+	text, err := policy.Remember(old, policy.Approval{Ref: rf, Digest: plan.Tool().Sum, Tier: d.Tier})
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +222,7 @@ func (r *Rye) PolicyExplain(ctx context.Context, ref string) (*PolicyReport, err
 	return rep, nil
 }
 
-func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *PolicyReport, d policy.Decision, sum objects.Digest, err error) {
+func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *PolicyReport, d policy.Decision, plan *chain.Plan, err error) {
 	if s, err = r.open(); err != nil {
 		return
 	}
@@ -194,8 +230,7 @@ func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *P
 	if err != nil {
 		return
 	}
-	plan, err := chain.Resolve(ctx, finder{s}, rf)
-	if err != nil {
+	if plan, err = chain.Resolve(ctx, finder{s}, rf); err != nil {
 		return
 	}
 	rep = &PolicyReport{Ref: rf.String(), SHA256: plan.Tool().Sum.String()}
@@ -211,5 +246,5 @@ func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *P
 	mine, _, err := s.judge(Terminal, plan, chain.Params{})
 	rep.Verdict, rep.Client = mine.Verdict.String(), d.Verdict.String()
 	rep.Tier, rep.Rule, rep.Reason = d.Tier.String(), d.Rule, d.Reason
-	return s, rep, d, plan.Tool().Sum, err
+	return s, rep, d, plan, err
 }

@@ -2,12 +2,96 @@ package rye
 
 import (
 	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/internal/fault"
 )
 
-// runBuiltin refuses: this version of rye has no builtin primitive.
-func (s *session) runBuiltin(_ context.Context, plan *chain.Plan, _ chain.Params, _ ExecuteRequest) (deed, error) {
-	return deed{}, fault.New(fault.Malformed, "execute %s: this version of rye does not run %s", plan.Tool().Ref, plan.Primitive())
+// runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
+// chain names. Nothing is materialised: the verified text of the tool only says which
+// function, and what the function is comes with the program.
+func (s *session) runBuiltin(ctx context.Context, plan *chain.Plan, params chain.Params, _ ExecuteRequest) (deed, error) {
+	if s.r.o.Self == nil {
+		return deed{}, fault.New(fault.Failed, "execute %s: rye does not know its own program, which runs %s", plan.Tool().Ref, plan.Function())
+	}
+	program, build, err := s.r.o.Self()
+	if err != nil {
+		return deed{}, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
+	}
+	dir := &primitive.RunDir{}
+	if plan.Shell() != "" { // what it starts wants a place for temporary files
+		if _, err := primitive.Sweep(s.r.runsDir()); err != nil {
+			return deed{}, err
+		}
+		if dir, err = primitive.Materialise(s.r.runsDir(), nil); err != nil {
+			return deed{}, err
+		}
+		defer dir.Remove()
+	}
+	in, err := s.inputs(plan, params, dir)
+	if err != nil {
+		return deed{}, err
+	}
+	if in.ProjectPath != "" { // the kernel's rules are about real paths
+		if in.ProjectPath, err = filepath.EvalSymlinks(in.ProjectPath); err != nil {
+			return deed{}, err
+		}
+	}
+	call, err := plan.BuiltinCall(in, program, build)
+	if err != nil {
+		return deed{}, err
+	}
+	narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(plan.Function(), params.JSON))
+	out, err := primitive.Run(ctx, call, nil, nil)
+	if err != nil {
+		return deed{}, err
+	}
+	return deed{Outcome: chain.Read(out), Exit: out.Exit, Sandbox: out.Tier.String(), Unbound: out.Unbound, Truncated: out.Truncated}, nil
+}
+
+// narrow cuts a right to write the whole project down to the directories right below
+// it that a call is about. A file that lies in the project's own directory, or below
+// one that is still to be made, needs a right there, which the kernel extends to .ai
+// and .git: those are kept by the function's own checks then.
+func narrow(b *primitive.Sandbox, project string, targets []string) {
+	if len(targets) == 0 || !slices.Contains(b.Write, project) {
+		return
+	}
+	keep := slices.DeleteFunc(slices.Clone(b.Write), func(p string) bool { return p == project })
+	for _, t := range targets {
+		if filepath.IsAbs(t) {
+			rel, err := filepath.Rel(project, t)
+			if err != nil {
+				continue
+			}
+			t = rel
+		}
+		t = path.Clean(filepath.ToSlash(t))
+		if t == ".." || strings.HasPrefix(t, "../") {
+			continue // refused by the function
+		}
+		top, _, deeper := strings.Cut(t, "/")
+		at := filepath.Join(project, top)
+		info, err := os.Lstat(at)
+		switch {
+		case err == nil && info.Mode()&os.ModeSymlink != 0:
+			keep = append(keep, project) // it leads elsewhere in the project
+		case err == nil && deeper && info.IsDir():
+			keep = append(keep, at)
+		default:
+			b.Create = []string{project}
+		}
+	}
+	if b.Create != nil {
+		keep = slices.DeleteFunc(keep, func(p string) bool { return p == project || filepath.Dir(p) == project })
+	}
+	slices.Sort(keep)
+	b.Write = slices.Compact(keep)
 }

@@ -54,6 +54,10 @@ type Options struct {
 	// little memory and time. nil reads it here.
 	Helper []string
 
+	// Self returns the program that runs builtins, which is rye, and its build: what
+	// answers must be what asks. nil when this program cannot be one (see builtin.Main).
+	Self func() (program, build string, err error)
+
 	Version string // of the program; recorded, never trusted
 
 	Offline  bool

@@ -326,7 +326,9 @@ func (p *Plan) tooLong(what string, n int) error {
 // sandbox turns needs and the item's origin into what may be reached.
 func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	b := primitive.Sandbox{Tier: in.Tier, Protect: in.Protect, Hide: in.Hide}
-	b.Exec = append(b.Exec, in.RunDir)
+	if in.RunDir != "" {
+		b.Exec = append(b.Exec, in.RunDir)
+	}
 	b.Exec = append(b.Exec, in.Interpreter.Prefixes...)
 	n := p.config.needs
 	foreign := p.Links[0].Verified.Scope().Registry != ""

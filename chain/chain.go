@@ -79,7 +79,8 @@ type Plan struct {
 	Links  []Link
 	Around []Source // further files that the tool can load
 
-	config config
+	config   config
+	function string // of a builtin
 }
 
 // Tool returns the item that was asked for.
@@ -176,7 +177,9 @@ func (p *Plan) complete() (err error) {
 		}
 		return fault.New(fault.Malformed, "resolve %s: unknown primitive %s", p.Links[0].Ref(), last.Ref.ID)
 	}
-	p.config, err = mergeConfig(p.Links)
+	if p.config, err = mergeConfig(p.Links); err == nil && last.Ref.ID == Builtin {
+		p.function, err = functionOf(p.Links)
+	}
 	return err
 }
 

@@ -115,6 +115,7 @@ func (a *App) Options() rye.Options {
 		Env:          os.Environ(),
 		Proxy:        http.ProxyFromEnvironment,
 		Helper:       helper,
+		Self:         self,
 		Version:      Version(),
 		Offline:      a.Offline,
 		Consent:      a.consent,

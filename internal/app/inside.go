@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/chain/primitive/builtin"
 )
 
 // helperArg is the first argument of a rye that another rye started to read what an
@@ -16,11 +17,18 @@ const helperArg = "__import"
 var helper []string
 
 // Inside is the first thing that a program does. When it was started as a second
-// process of itself, it does that work and mine is true; from then on it may start
-// such processes.
+// process of itself, it does that work and mine is true: reading what an outsider
+// sent, being one of rye's own functions in a tool's sandbox, or guarding a run. Such a
+// process reads no environment and costs no more than a start. In every other it may
+// start such processes from then on.
 func Inside(argv []string) (exit int, mine bool) {
 	if len(argv) > 1 && argv[1] == helperArg {
 		return rye.ServeHelper(argv[2:]), true
+	}
+	if len(argv) > 1 && argv[1] == builtin.Arg { // docs/format/builtin.md
+		ctx, stop := Context()
+		defer stop()
+		return builtin.Main(ctx, argv[2:], ThisBuild().ID, os.Stdin, os.Stdout), true
 	}
 	if exit, mine = primitive.Inside(argv[1:]); mine {
 		return exit, true

@@ -1,0 +1,63 @@
+package chain
+
+import (
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/chain/primitive/builtin"
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// Function names the builtin that does the plan's work; "" for other primitives.
+func (p *Plan) Function() string { return p.function }
+
+// Shell names the parameter whose text the plan runs as a shell command, and "" when
+// it runs none. Nobody signed that text: policy reads it, and what a person allows
+// is this text and no other.
+func (p *Plan) Shell() string { return builtin.Shell(p.function) }
+
+// functionOf reads config.function. As with a program's line, the item nearest to
+// the primitive decides, and one above it cannot turn a tool that reads into one
+// that writes.
+func functionOf(links []Link) (string, error) {
+	for i := len(links) - 1; i >= 0; i-- {
+		it := links[i].Verified.Item()
+		v, ok := it.Meta.Config["function"]
+		if !ok {
+			continue
+		}
+		name, _ := v.(string)
+		if !builtin.Known(name) {
+			return "", fault.New(fault.Malformed, "plan %s: config.function %q of %s: this version of rye has no such function", links[0].Ref(), paramText(v), it.Ref)
+		}
+		for _, l := range links[:i] {
+			if other, ok := l.Verified.Item().Meta.Config["function"]; ok && other != v {
+				return "", fault.New(fault.Malformed, "plan %s: %s names the function %q, and %s below it %q", links[0].Ref(), l.Ref(), paramText(other), it.Ref, name)
+			}
+		}
+		return name, nil
+	}
+	return "", fault.New(fault.Malformed, "plan %s: no item of its chain has a config.function", links[0].Ref())
+}
+
+// BuiltinCall gives the one call that the primitive gets for a builtin: program, which
+// is rye of this build, with the function's name, and everything else on its input.
+// It is a pure function of the plan and its arguments.
+func (p *Plan) BuiltinCall(in Inputs, program, build string) (primitive.Call, error) {
+	c := primitive.Call{Argv: []string{program, builtin.Arg, p.function}, Dir: "/", Temp: in.Temp, Timeout: p.config.timeout}
+	if in.ProjectPath != "" {
+		c.Dir = in.ProjectPath
+	}
+	params := in.Params.JSON
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	var err error
+	c.Stdin, err = encodeJSON(builtin.Input{
+		Build: build, Params: params, Project: in.ProjectPath, UserSpace: in.UserSpace, Program: in.Interpreter.Path,
+		Protect: in.Protect, Hide: in.Hide,
+	})
+	if err != nil {
+		return c, err
+	}
+	c.Sandbox, err = p.sandbox(in)
+	return c, err
+}
