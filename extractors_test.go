@@ -8,6 +8,8 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 )
 
 const (
@@ -114,6 +116,44 @@ func TestExtractorRebuildsTheCatalogue(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackSignedExtractor: the user's own signature, made by another program, does
+// not let an extractor move what the law reads; what executes is what the file says.
+func TestAttackSignedExtractor(t *testing.T) {
+	p := project(t)
+	p.write("knowledge/acme/note.md", teamNote)
+	p.sign("knowledge:acme/note")
+	p.extractor("")
+	key, err := trust.LoadKey(filepath.Join(p.o.ConfigDir, "keys", "default"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it, err := objects.Parse(extractorPath, []byte(strings.Replace(extractorHead, "1.0.0", "1.1.0", 1)+
+		"signature_format: {prefix: '%%'}\nextraction_rules: {permissions: {type: path, key: tags}}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := trust.SignItem(t.Context(), key, it, trust.Scope{Space: objects.Project}, p.o.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(extractorPath, string(raw))
+	if res, err := p.verifyOne(knowledgeExtractor); !res.OK || !fault.Is(err, fault.Malformed) || len(res.Mistakes) != 2 {
+		t.Errorf("verify: %+v, %v, want a good signature, two mistakes and malformed", res, err)
+	}
+	for name, err := range map[string]error{
+		"search": second(p.Search(t.Context(), rye.Client, rye.SearchRequest{Query: "pump"})),
+		"list":   second(p.List(t.Context(), "", "")),
+		"show":   second(p.Show(t.Context(), "knowledge:acme/note", false)),
+		"sign":   second(p.Sign(t.Context(), rye.Terminal, rye.SignRequest{Targets: []string{"knowledge:acme/note"}})),
+	} {
+		if !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), knowledgeExtractor) {
+			t.Errorf("%s: %v, want malformed and the item's name", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
 
 // TestAttackExtractors: nobody's extractor counts but the one that this user signed
 // and meant, for this project; and whoever puts another in its place is noticed.

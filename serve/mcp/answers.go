@@ -48,6 +48,8 @@ type itemMetadata struct {
 	Signer      string   `json:"signer,omitempty"`
 	SignedAt    string   `json:"signed_at,omitempty"`
 	SHA256      string   `json:"sha256,omitempty"`
+
+	Fields map[string]string `json:"fields,omitempty"` // further ones, of an extractor
 }
 
 func metadata(it rye.ItemInfo) itemMetadata {
@@ -70,7 +72,7 @@ func newSearchAnswer(a searchArgs, res *rye.SearchResult) searchAnswer {
 		out.Results = append(out.Results, hit{
 			ID: it.ID, Type: it.Kind, Name: it.Name, Title: it.Title, Description: it.Description, Source: it.Space,
 			Path: it.Path, Score: h.Score, Match: h.Match, State: string(it.State), Signed: it.State == "signed",
-			Metadata: itemMetadata{Version: it.Version, Category: it.Category, Tags: it.Tags, Signer: it.Signer},
+			Metadata: itemMetadata{Version: it.Version, Category: it.Category, Tags: it.Tags, Signer: it.Signer, Fields: it.Fields},
 		})
 	}
 	return out
