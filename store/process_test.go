@@ -63,6 +63,8 @@ func child(job string) error {
 		switch job {
 		case "edit":
 			err = childEdit(r, name, i)
+		case "hold":
+			err = childHolds(r, name)
 		case "linear":
 			err = childLinear(r, name, i)
 		case "compact":
@@ -319,34 +321,6 @@ func gitCommitting(t *testing.T, dir string, n int) (acked []OID) {
 		}
 	}
 	return acked
-}
-
-// gitMaintaining does what a user's git may do at any time.
-func gitMaintaining(t *testing.T, dir string, stop chan struct{}) {
-	tripped := &trips{seen: map[string]int{}}
-	defer func() { t.Logf("git: %s", tripped) }()
-	for i := 0; ; i++ {
-		select {
-		case <-stop:
-			return
-		default:
-		}
-		tip, err := tryGit(dir, nil, "rev-parse", testHead)
-		if err != nil {
-			t.Errorf("git rev-parse: %s", tip)
-		}
-		for _, args := range [][]string{
-			{"update-ref", fmt.Sprintf("refs/heads/git/%d", i%5), strings.TrimSpace(tip)},
-			{"pack-refs", "--all", "--prune"},
-			{"repack", "-adq"},
-			{"update-ref", "-d", fmt.Sprintf("refs/heads/git/%d", (i+1)%5)},
-			{"gc", "-q"},
-		} {
-			if out, err := tryGit(dir, nil, args...); err != nil {
-				tripped.count(t, args, out)
-			}
-		}
-	}
 }
 
 // readers read with one Repo that stays open, and with fresh ones.
