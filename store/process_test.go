@@ -122,7 +122,7 @@ func childMixed(r *Repo, name string, i int) error {
 		return err
 	}
 	fmt.Println("ack", id)
-	if err := r.SwapAll(ctx, []Update{{own + "b", id, OID{}}}, "delete"); err != nil || i%3 > 0 {
+	if err := r.SwapAll(ctx, []Update{{own + "b", id, OID{}}}, "delete"); err != nil || i != 1 && i%20 != 5 {
 		return err
 	}
 	return childKeeps(r, own+"c", id)
