@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -142,12 +143,19 @@ func (s *session) incoming(ctx context.Context, q AddRequest, bundles []string) 
 // each calls f for every index below n, on all processors, until one fails.
 func each(ctx context.Context, n int, f func(i int) error) error {
 	g, stop := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i := range n {
-		if stop.Err() != nil {
-			break
-		}
-		g.Go(func() error { return f(i) })
+	var next atomic.Int64
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		g.Go(func() error {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := stop.Err(); err != nil {
+					return err
+				}
+				if err := f(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return err

@@ -102,7 +102,11 @@ func (s *session) withBundles(ctx context.Context, l *space.Layer, refs []object
 		if err != nil {
 			return nil, nil, err
 		}
-		if raw, err := l.Read(p); c == nil || err == nil && lined(p, raw) != nil {
+		if c == nil {
+			kept = append(kept, ref)
+			continue
+		}
+		if raw, err := l.Read(p); err == nil && lined(p, raw) != nil {
 			kept = append(kept, ref)
 			continue
 		}

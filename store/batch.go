@@ -10,6 +10,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 
 	"github.com/rye-os/rye/internal/fault"
 )
@@ -213,14 +215,18 @@ func (f Format) Pack(t Type, data []byte) (Packed, error) {
 	if t < TypeCommit || t > TypeTag {
 		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
 	}
+	return packObject(object{f.Hash(t, data), t, data})
+}
+
+func packObject(o object) (Packed, error) {
 	var b bytes.Buffer
-	b.Grow(len(data)/2 + maxStored)
-	if err := writeEntry(&b, t, data); err != nil {
+	b.Grow(len(o.data)/2 + maxStored)
+	if err := writeEntry(&b, o.t, o.data); err != nil {
 		return Packed{}, err
 	}
-	p := Packed{id: f.Hash(t, data), entry: b.Bytes()}
-	if t == TypeTree {
-		p.tree = data
+	p := Packed{id: o.id, entry: b.Bytes()}
+	if o.t == TypeTree {
+		p.tree = o.data
 	}
 	return p, nil
 }
@@ -334,10 +340,21 @@ func (b *Batch) Commit(ctx context.Context, tree OID, parents []OID, o CommitOpt
 	return b.Add(TypeCommit, raw)
 }
 
-// putAll adds objects and flushes.
+// putAll adds objects, deflated on all processors, and flushes.
 func (b *Batch) putAll(ctx context.Context, objs []object) error {
-	for _, o := range objs {
-		if _, err := b.Add(o.t, o.data); err != nil {
+	workers := runtime.GOMAXPROCS(0)
+	for chunk := range slices.Chunk(objs, 256*workers) {
+		ready := make([]Packed, len(chunk))
+		err := parallel(workers, func(w int) (err error) {
+			for i := w; i < len(chunk) && err == nil; i += workers {
+				ready[i], err = packObject(chunk[i])
+			}
+			return err
+		})
+		for i := 0; i < len(ready) && err == nil; i++ {
+			err = b.AddPacked(ready[i])
+		}
+		if err != nil {
 			return err
 		}
 	}

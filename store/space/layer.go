@@ -44,6 +44,7 @@ type Layer struct {
 	open   sync.Once
 	making sync.Mutex // held while Create opens what it made
 	root   *os.Root
+	at     *beneath // root; nil as long as that is
 	repo   *store.Repo
 	err    error
 }
@@ -63,6 +64,10 @@ func (l *Layer) load() error {
 			l.err = fmt.Errorf("open %s space: %w", l.Space, err)
 			return
 		}
+		if l.at, l.err = newBeneath(root); l.err != nil {
+			root.Close()
+			return
+		}
 		l.root = root
 		dir := filepath.Join(l.Dir, filepath.FromSlash(StoreDir))
 		if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
@@ -76,7 +81,7 @@ func (l *Layer) load() error {
 func (l *Layer) Close() error {
 	var errs []error
 	if l.root != nil {
-		errs = append(errs, l.root.Close())
+		errs = append(errs, l.at.close(), l.root.Close())
 	}
 	if l.repo != nil {
 		errs = append(errs, l.repo.Close())
@@ -132,8 +137,14 @@ func (l *Layer) locate(ref objects.Ref) (string, error) {
 	}
 	var found []string
 	for _, ext := range extensions[ref.Kind] {
-		if _, err := l.root.Lstat(ref.Path(ext)); err == nil {
-			found = append(found, ref.Path(ext))
+		p := ref.Path(ext)
+		yes, sure := l.at.has(p)
+		if !sure {
+			_, err := l.root.Lstat(p)
+			yes = err == nil
+		}
+		if yes {
+			found = append(found, p)
 		}
 	}
 	if len(found) == 0 && ref.Kind == objects.Tool {
@@ -193,6 +204,9 @@ func (l *Layer) Read(p string) ([]byte, error) {
 	}
 	if l.root == nil {
 		return nil, fs.ErrNotExist
+	}
+	if raw, done, err := l.at.read(p, MaxItem); done {
+		return raw, err
 	}
 	st, err := l.root.Lstat(p)
 	if err != nil {

@@ -8,35 +8,79 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lister lists folders below a root without a walk along the whole path for each
-// name: a folder is opened beneath the root, and its files are asked about by their
-// names in it. That is a third of the time that os.Root and os.File take for the
-// same. It is safe for concurrent use.
-type lister struct {
+// beneath does for paths below a root what os.Root does, in one system call where
+// that walks from folder to folder: openat2 resolves a path without leaving the
+// root. What it does not answer plainly (an old kernel, a filter, a race, a link) is
+// asked of os.Root, which then says. It is safe for concurrent use.
+type beneath struct {
 	root *os.Root
 	top  *os.File
 }
 
-func newLister(root *os.Root) (*lister, error) {
+func newBeneath(root *os.Root) (*beneath, error) {
 	top, err := root.Open(".")
 	if err != nil {
 		return nil, err
 	}
-	return &lister{root, top}, nil
+	return &beneath{root, top}, nil
 }
 
-func (x *lister) close() { x.top.Close() }
+func (x *beneath) close() error { return x.top.Close() }
+
+func (x *beneath) open(p string, flags uint64) (int, error) {
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	return retry(func() (int, error) { return unix.Openat2(int(x.top.Fd()), p, &how) })
+}
+
+// has reports whether there is something at p, be it a link; sure is false where
+// somebody else has to look.
+func (x *beneath) has(p string) (yes, sure bool) {
+	fd, err := x.open(p, unix.O_PATH|unix.O_NOFOLLOW)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return err == nil, err == nil || err == unix.ENOENT
+}
+
+// read returns the bytes of a regular file of at most limit bytes; done is false
+// where somebody else has to look.
+func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error) {
+	// Whatever else may stand there is opened without waiting for it, and left alone.
+	fd, err := x.open(p, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if err == unix.ENOENT {
+		return nil, true, &fs.PathError{Op: "open", Path: p, Err: err}
+	}
+	if err != nil {
+		return nil, false, nil
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > limit {
+		return nil, false, nil
+	}
+	raw = make([]byte, st.Size+1) // one more, to see the end
+	for n := 0; ; {
+		k, err := retry(func() (int, error) { return unix.Read(fd, raw[n:]) })
+		if err != nil {
+			return nil, true, &fs.PathError{Op: "read", Path: p, Err: err}
+		}
+		if k <= 0 {
+			return raw[:n:n], true, nil
+		}
+		if n += k; n == len(raw) {
+			return nil, false, nil // it grows while it is read
+		}
+	}
+}
 
 // list calls visit for each name in the folder dir, which is visit's until it returns. Regular files come with their
 // stamp, zero for one that was gone at once.
-func (x *lister) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
-	fd, err := retry(func() (int, error) {
-		return unix.Openat2(int(x.top.Fd()), dir, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS})
-	})
+func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
+	fd, err := x.open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == unix.ENOENT {
 		return fs.ErrNotExist
 	}
-	if err != nil { // an old kernel, a filter, a race, a refusal: let the slow way say
+	if err != nil {
 		return listSlowly(x.root, dir, visit)
 	}
 	defer unix.Close(fd)

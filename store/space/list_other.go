@@ -7,15 +7,23 @@ import (
 	"os"
 )
 
-// lister lists folders below a root. It is safe for concurrent use.
-type lister struct{ root *os.Root }
+// beneath does nothing here that os.Root would not do as well.
+type beneath struct{ root *os.Root }
 
-func newLister(root *os.Root) (*lister, error) { return &lister{root}, nil }
+func newBeneath(root *os.Root) (*beneath, error) { return &beneath{root}, nil }
 
-func (x *lister) close() {}
+func (x *beneath) close() error { return nil }
 
-// list calls visit for each name in the folder dir, which is visit's until it returns. Regular files come with their
-// stamp, zero for one that was gone at once.
-func (x *lister) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
+// has reports whether there is something at p; sure is false where somebody else
+// has to look.
+func (x *beneath) has(string) (yes, sure bool) { return false, false }
+
+// read returns the bytes of a regular file of at most limit bytes; done is false
+// where somebody else has to look.
+func (x *beneath) read(string, int64) (raw []byte, done bool, err error) { return nil, false, nil }
+
+// list calls visit for each name in the folder dir, which is visit's until it returns.
+// Regular files come with their stamp, zero for one that was gone at once.
+func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
 	return listSlowly(x.root, dir, visit)
 }

@@ -123,11 +123,6 @@ func (l *Layer) look(ctx context.Context, k known) ([]folder, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return nil, err
 	}
-	x, err := newLister(l.root)
-	if err != nil {
-		return nil, err
-	}
-	defer x.close()
 	var all []folder
 	var dirs []string
 	for _, k := range objects.Kinds {
@@ -136,7 +131,7 @@ func (l *Layer) look(ctx context.Context, k known) ([]folder, error) {
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
 		err := inParallel(ctx, len(dirs), 4, func(i int) error {
-			level[i] = readFolder(x, dirs[i], depth, k)
+			level[i] = readFolder(l.at, dirs[i], depth, k)
 			return nil
 		})
 		if err != nil {
@@ -152,7 +147,7 @@ func (l *Layer) look(ctx context.Context, k known) ([]folder, error) {
 }
 
 // readFolder lists one folder. A missing one is empty.
-func readFolder(x *lister, dir string, depth int, k known) folder {
+func readFolder(x *beneath, dir string, depth int, k known) folder {
 	fd := folder{path: dir}
 	var path []byte
 	var is func([]byte, stamp) bool

@@ -44,9 +44,15 @@ func (l *Layer) reopen(dir string) (err error) {
 	l.making.Lock()
 	defer l.making.Unlock()
 	if l.root == nil {
-		if l.root, err = os.OpenRoot(l.Dir); err != nil {
+		root, err := os.OpenRoot(l.Dir)
+		if err != nil {
 			return fmt.Errorf("open %s space: %w", l.Space, err)
 		}
+		if l.at, err = newBeneath(root); err != nil {
+			root.Close()
+			return fmt.Errorf("open %s space: %w", l.Space, err)
+		}
+		l.root = root
 	}
 	if l.repo == nil {
 		l.repo, err = store.Open(dir)
