@@ -1,8 +1,12 @@
 // Command bench measures the built programs beside their peers and prints a table:
 // ours, the peer, and the ratio. Ours and the peer's runs alternate, so that what
-// disturbs the machine disturbs both; the figures are medians of wall time, of
-// whole processes unless the row says otherwise. Only ratios of one run mean
-// anything: a quiet machine and a busy one give different milliseconds.
+// disturbs the machine disturbs both; the figures are medians, of whole processes
+// unless the row says otherwise. Only ratios of one run mean anything: a quiet
+// machine and a busy one give different milliseconds, and on a busy one the time of
+// the processors says more than that of the clock.
+//
+// Rows of several sizes tell how they grow: the exponent x of time ~ items^x that
+// fits their medians best.
 package main
 
 import (
@@ -16,28 +20,37 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 )
 
 func main() {
 	bin := flag.String("bin", "bin", "directory of the built programs")
-	runs := flag.Int("runs", 31, "runs of each side of a row; a tenth for rows of thousands of items")
+	runs := flag.Int("runs", 31, "runs of each side of a row; fewer for rows of thousands of items")
 	only := flag.String("only", "", "rows whose name matches this expression")
-	items := flag.Int("items", 10000, "items in the large project")
+	sizes := flag.String("sizes", "100,1000,10000", "numbers of items in a project")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *bin, *only, *runs, *items); err != nil {
+	if err := run(ctx, *bin, *only, *sizes, *runs); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, bin, only string, runs, items int) (err error) {
+func run(ctx context.Context, bin, only, sizes string, runs int) (err error) {
 	pick, err := regexp.Compile(only)
 	if err != nil {
 		return err
+	}
+	var ns []int
+	for _, s := range strings.Split(sizes, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 100 || n > 100000 {
+			return fmt.Errorf("-sizes %q: want numbers from 100 to 100000", sizes)
+		}
+		ns = append(ns, n)
 	}
 	b, err := newBench(ctx, bin)
 	if err != nil {
@@ -46,30 +59,35 @@ func run(ctx context.Context, bin, only string, runs, items int) (err error) {
 	defer func() { err = errors.Join(err, b.close()) }()
 	fmt.Printf("rye %s, %s, %s/%s, %d processors, %s\n", first(b.output("rye", "version")), first(b.output("git", "--version")),
 		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	fmt.Printf("\n%-44s %12s %12s %8s  %s\n", "what", "ours", "peer", "ratio", "peer is")
-	for _, r := range rows(items) {
-		if !pick.MatchString(r.what) {
+	if err := b.residents(); err != nil { // first: see there
+		return err
+	}
+	fmt.Printf("\n%-48s %29s   %29s\n", "", "------- time of the clock", "------ time of processors")
+	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %s\n", "what", "ours", "peer", "ratio", "ours", "peer", "ratio", "peer is")
+	var grown growth
+	for _, r := range rows(ns) {
+		if !pick.MatchString(r.title()) {
 			continue
 		}
-		n := runs
-		if r.heavy {
-			n = max(3, runs/10)
+		us, them, err := b.row(r, r.runs(runs))
+		if err != nil {
+			return fmt.Errorf("%s: %w", r.title(), err)
 		}
-		if err := b.row(r, n); err != nil {
-			return fmt.Errorf("%s: %w", r.what, err)
-		}
+		grown.add(r, us, them)
 	}
-	return b.residents()
+	grown.print()
+	return nil
 }
 
 // residents prints how much memory rye had at most. The system counts a new
-// process from what its parent had, so no figure is below this program's own.
+// process from what its parent had, so no figure is below this program's own, and
+// it is asked before this program has grown.
 func (b *bench) residents() error {
 	dir, err := b.project(100)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\nresident, at most:")
+	fmt.Printf("resident, at most:")
 	for _, args := range [][]string{{"rye", "version"}, {"rye", "load", "knowledge:" + entry(1)}} {
 		cmd := b.command(dir, args...)
 		if err := cmd.Run(); err != nil {
@@ -81,12 +99,37 @@ func (b *bench) residents() error {
 	return nil
 }
 
+// A cost is what one run took.
+type cost struct{ wall, cpu time.Duration }
+
+// A side of a row runs once and tells what that took.
+type side func() (cost, error)
+
 // A row is one line of the table. Both sides are prepared once and then run in turn.
 type row struct {
 	what  string
+	n     int    // of items; 0 where the number does not matter
 	peer  string // how the peer is called in the table
-	heavy bool
-	setup func(*bench) (ours, theirs func() (time.Duration, error), err error)
+	heavy bool   // takes seconds when n is large
+	setup func(*bench) (ours, theirs side, err error)
+}
+
+func (r row) title() string {
+	if r.n == 0 {
+		return r.what
+	}
+	return fmt.Sprintf("%s, %d", r.what, r.n)
+}
+
+// runs returns how often each side runs, so that the whole table takes minutes.
+func (r row) runs(most int) int {
+	switch {
+	case r.heavy && r.n > 1000, r.n > 10000:
+		return max(3, most/10)
+	case r.n > 1000:
+		return max(3, most/2)
+	}
+	return most
 }
 
 // A bench is a temporary home with programs to measure in it.
@@ -121,39 +164,28 @@ func newBench(ctx context.Context, bin string) (*bench, error) {
 	return &bench{ctx: ctx, dir: dir, bin: abs, projects: make(map[int]string)}, err
 }
 
-func (b *bench) row(r row, n int) error {
-	ours, theirs, err := r.setup(b)
+func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
+	a, z, err := r.setup(b)
 	if err != nil {
-		return err
+		return cost{}, cost{}, err
 	}
-	if err := discard(ours, theirs); err != nil { // warms the page cache for both
-		return err
-	}
-	var us, them []time.Duration
-	for i := range n {
-		sides := []func() (time.Duration, error){ours, theirs}
-		into := []*[]time.Duration{&us, &them}
+	sides, took := [2]side{a, z}, [2][]cost{}
+	for i := range n + 1 { // the first of each warms the page cache
 		for j := range sides {
 			k := (i + j) % 2
-			d, err := sides[k]()
+			c, err := sides[k]()
 			if err != nil {
-				return err
+				return cost{}, cost{}, err
 			}
-			*into[k] = append(*into[k], d)
+			if i > 0 {
+				took[k] = append(took[k], c)
+			}
 		}
 	}
-	o, p := median(us), median(them)
-	fmt.Printf("%-44s %12s %12s %8.2f  %s\n", r.what, ms(o), ms(p), float64(o)/float64(p), r.peer)
-	return nil
-}
-
-func discard(sides ...func() (time.Duration, error)) error {
-	for _, side := range sides {
-		if _, err := side(); err != nil {
-			return err
-		}
-	}
-	return nil
+	ours, theirs = median(took[0]), median(took[1])
+	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %s\n", r.title(), ms(ours.wall), ms(theirs.wall), ratio(ours.wall, theirs.wall),
+		ms(ours.cpu), ms(theirs.cpu), ratio(ours.cpu, theirs.cpu), r.peer)
+	return ours, theirs, nil
 }
 
 // command prepares a program in dir with a home of its own.
@@ -170,16 +202,28 @@ func (b *bench) command(dir string, args ...string) *exec.Cmd {
 }
 
 // process returns a side of a row: one run of a program, checked.
-func (b *bench) process(dir string, args ...string) func() (time.Duration, error) {
-	return func() (time.Duration, error) {
-		cmd := b.command(dir, args...)
-		start := time.Now()
-		out, err := cmd.CombinedOutput()
-		took := time.Since(start)
-		if err != nil {
-			err = fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, clip(out))
-		}
-		return took, err
+func (b *bench) process(dir string, args ...string) side {
+	return func() (cost, error) { return b.timed(b.command(dir, args...)) }
+}
+
+// timed runs a prepared command.
+func (b *bench) timed(cmd *exec.Cmd) (cost, error) {
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	c := cost{wall: time.Since(start)}
+	if err != nil {
+		return c, fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, clip(out))
+	}
+	c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return c, nil
+}
+
+// inside returns a side that runs in this process.
+func inside(do func() error) side {
+	return func() (cost, error) {
+		start, busy := time.Now(), processorTime()
+		err := do()
+		return cost{time.Since(start), processorTime() - busy}, err
 	}
 }
 

@@ -25,12 +25,12 @@ func mcpCall(b *bench) (side, side, error) {
 	b.ends = append(b.ends, s.close)
 	args := map[string]any{"item_type": "knowledge", "item_id": entry(7), "project_path": dir}
 	var work time.Duration
-	ours := func() (time.Duration, error) {
+	ours := func() (cost, error) {
 		start := time.Now()
 		raw, err := s.call("tools/call", map[string]any{"name": "execute", "arguments": args})
 		took := time.Since(start)
 		if err != nil {
-			return 0, err
+			return cost{}, err
 		}
 		var result struct {
 			StructuredContent struct {
@@ -41,15 +41,15 @@ func mcpCall(b *bench) (side, side, error) {
 			}
 		}
 		if err := json.Unmarshal(raw, &result); err != nil {
-			return 0, err
+			return cost{}, err
 		}
 		if result.StructuredContent.Status != "success" {
-			return 0, fmt.Errorf("execute over MCP: %s", clip(raw))
+			return cost{}, fmt.Errorf("execute over MCP: %s", clip(raw))
 		}
 		work = time.Duration(result.StructuredContent.Metadata.MS * float64(time.Millisecond))
-		return took, nil
+		return cost{wall: took}, nil
 	}
-	return ours, func() (time.Duration, error) { return max(work, time.Microsecond), nil }, nil
+	return ours, func() (cost, error) { return cost{wall: max(work, time.Microsecond)}, nil }, nil
 }
 
 // A server is an MCP server on the other end of two pipes.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 )
@@ -85,12 +85,32 @@ func writeStream(to, dir string, n int) error {
 	return errors.Join(w.Flush(), f.Sync())
 }
 
-func median(ds []time.Duration) time.Duration {
-	sort.Slice(ds, func(i, j int) bool { return ds[i] < ds[j] })
-	return ds[len(ds)/2]
+// median takes the medians of both times apart.
+func median(all []cost) cost {
+	mid := func(of func(cost) time.Duration) time.Duration {
+		ds := make([]time.Duration, len(all))
+		for i, c := range all {
+			ds[i] = of(c)
+		}
+		slices.Sort(ds)
+		return ds[len(ds)/2]
+	}
+	return cost{mid(func(c cost) time.Duration { return c.wall }), mid(func(c cost) time.Duration { return c.cpu })}
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000) }
+func ms(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f ms", float64(d.Microseconds())/1000)
+}
+
+func ratio(a, b time.Duration) string {
+	if a == 0 || b == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", float64(a)/float64(b))
+}
 
 func first(s string) string {
 	line, _, _ := strings.Cut(s, "\n")

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // resident returns the largest resident set, in bytes, of a process that ended.
@@ -18,4 +19,13 @@ func resident(cmd *exec.Cmd) int64 {
 		return int64(use.Maxrss) // bytes there, kilobytes elsewhere
 	}
 	return int64(use.Maxrss) << 10
+}
+
+// processorTime returns what this process has used of the processors so far.
+func processorTime() time.Duration {
+	var use syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &use) != nil {
+		return 0
+	}
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano())
 }

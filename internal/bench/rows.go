@@ -5,26 +5,38 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 )
 
-type side = func() (time.Duration, error)
-
-func rows(large int) []row {
-	return append([]row{
+func rows(sizes []int) []row {
+	all := []row{
 		{what: "start", peer: "git --version", setup: func(b *bench) (side, side, error) {
 			return b.process(b.dir, "rye", "version"), b.process(b.dir, "git", "--version"), nil
 		}},
-		{what: "load one verified item of 100", peer: "git show", setup: load(100)},
-		{what: fmt.Sprintf("load one verified item of %d", large), peer: "git show", setup: load(large)},
 		{what: "execute a signed, locked bash tool", peer: "bash script", setup: execute},
 		{what: "verify one item", peer: "git verify-commit", setup: verify},
-		{what: "status of 1000 clean items", peer: "git status", setup: status(1000)},
-		{what: fmt.Sprintf("status of %d clean items", large), peer: "git status", heavy: true, setup: status(large)},
-		{what: fmt.Sprintf("search %d items by name", large), peer: "grep -rl", setup: search(large)},
-		{what: fmt.Sprintf("take in %d items", large), peer: "git fast-import", heavy: true, setup: takeIn(large)},
 		{what: "MCP call: execute of a knowledge entry", peer: "its own duration_ms", setup: mcpCall},
-	}, itemRows(large)...)
+		{what: "commit one item, durable, in this process", peer: "its fsyncs alone", setup: commitBesideSyncs},
+	}
+	all = append(all, itemRows()...)
+	for _, r := range []struct {
+		what, peer string
+		heavy      bool
+		setup      func(n int) func(*bench) (side, side, error)
+	}{
+		{"load one verified item", "git show", false, load},
+		{"status of clean items", "git status", false, status},
+		{"search by name", "grep -rl", false, search},
+		{"history of one item", "git log -- path", false, history},
+		{"read one item, in this process", "go-git", false, readInside},
+		{"commit one item, durable, in this process", "go-git, not durable", false, commitInside},
+		{"verify every item", "git fsck", true, verifyAll},
+		{"take in: verify and record", "git fast-import", true, takeIn},
+	} {
+		for _, n := range sizes {
+			all = append(all, row{what: r.what, n: n, peer: r.peer, heavy: r.heavy, setup: r.setup(n)})
+		}
+	}
+	return all
 }
 
 func load(n int) func(*bench) (side, side, error) {
@@ -71,6 +83,16 @@ func status(n int) func(*bench) (side, side, error) {
 	}
 }
 
+// history asks for what was recorded of one item.
+func history(n int) func(*bench) (side, side, error) {
+	return func(b *bench) (side, side, error) {
+		dir, err := b.project(n)
+		name := entry(n / 2)
+		return b.process(dir, "rye", "log", "knowledge:"+name),
+			b.process(dir, "git", "-C", ".ai/.rye/store.git", "log", "--format=%h %cs %an %s", "--", "knowledge/"+name+".md"), err
+	}
+}
+
 // search looks for a word that stands in the title of one entry.
 func search(n int) func(*bench) (side, side, error) {
 	return func(b *bench) (side, side, error) {
@@ -93,30 +115,25 @@ func takeIn(n int) func(*bench) (side, side, error) {
 		if err := writeStream(stream, dir, n); err != nil {
 			return nil, nil, err
 		}
-		ours := func() (time.Duration, error) {
+		ours := func() (cost, error) {
 			if err := os.RemoveAll(filepath.Join(dir, ".ai", ".rye")); err != nil {
-				return 0, err
+				return cost{}, err
 			}
 			return b.process(dir, "rye", "adopt", "--all", "--yes", "--quiet")()
 		}
-		theirs := func() (took time.Duration, err error) {
+		theirs := func() (cost, error) {
 			repo := filepath.Join(b.dir, "import.git")
 			if err := errors.Join(os.RemoveAll(repo), b.do(b.dir, "git", "init", "--quiet", "--bare", repo)); err != nil {
-				return 0, err
+				return cost{}, err
 			}
 			in, err := os.Open(stream)
 			if err != nil {
-				return 0, err
+				return cost{}, err
 			}
 			defer in.Close()
 			cmd := b.command(repo, "git", "fast-import", "--quiet")
 			cmd.Stdin = in
-			start := time.Now()
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				err = fmt.Errorf("git fast-import: %w: %s", err, clip(out))
-			}
-			return time.Since(start), err
+			return b.timed(cmd)
 		}
 		return ours, theirs, nil
 	}
