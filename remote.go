@@ -514,31 +514,35 @@ func (s *session) publishable(ctx context.Context, q PushRequest) ([]registry.It
 		return nil, "", fault.New(fault.Usage, "push: nothing named").Mend("rye push <ref>, or rye push --all")
 	}
 	ns := refs[0].ID.Namespace()
-	var (
-		items []registry.Item
-		errs  []error
-	)
 	for _, ref := range refs {
 		if got := ref.ID.Namespace(); got != ns {
 			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Mend("push them one after the other")
 		}
-		f, ok, err := s.stack.In(ctx, objects.Project, ref)
-		switch {
-		case err != nil:
-		case !ok || f.Registry != "":
-			err = fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Mend("rye list --space project")
-		default:
-			err = f.Err
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		items = append(items, registry.Item{Verified: f.Verified, Meta: registry.Meta{
-			Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Caps: chain.CapabilityDigest(f.Item)}})
+	}
+	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
+	err = each(ctx, len(refs), func(i int) error { items[i], errs[i] = s.publishOne(ctx, refs[i]); return nil })
+	if err != nil {
+		return nil, "", err
 	}
 	if ns == objects.LocalNamespace {
 		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).Mend("rye mv them to a namespace of yours")
 	}
 	return items, ns, errors.Join(errs...)
+}
+
+// publishOne verifies an item that is to be published.
+func (s *session) publishOne(ctx context.Context, ref objects.Ref) (registry.Item, error) {
+	f, ok, err := s.stack.In(ctx, objects.Project, ref)
+	switch {
+	case err != nil:
+	case !ok || f.Registry != "":
+		err = fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Mend("rye list --space project")
+	default:
+		err = f.Err
+	}
+	if err != nil {
+		return registry.Item{}, err
+	}
+	return registry.Item{Verified: f.Verified, Meta: registry.Meta{
+		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Caps: chain.CapabilityDigest(f.Item)}}, nil
 }
