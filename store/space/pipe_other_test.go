@@ -1,0 +1,7 @@
+//go:build !unix
+
+package space
+
+import "testing"
+
+func makePipe(*testing.T, string) {}
