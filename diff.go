@@ -11,7 +11,8 @@ import (
 )
 
 // Diff compares working items of the project with what was last recorded of them:
-// those named, or, with none, all that differ. It changes nothing.
+// those named, or, with none, all that differ. A bundle is compared with its manifest,
+// a file at a time. It changes nothing.
 func (r *Rye) Diff(ctx context.Context, refs []string) ([]ItemDiff, error) {
 	s, err := r.openProject()
 	if err != nil {
@@ -26,6 +27,14 @@ func (r *Rye) Diff(ctx context.Context, refs []string) ([]ItemDiff, error) {
 			return nil, err
 		}
 		for _, f := range found {
+			if f.Manifest && f.Cover != nil {
+				some, err := s.diffBundle(ctx, l, f.Cover, bundleRef(f.Bundle))
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, some...)
+				continue
+			}
 			if f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}) {
 				continue
 			}
@@ -38,6 +47,16 @@ func (r *Rye) Diff(ctx context.Context, refs []string) ([]ItemDiff, error) {
 		return all, nil
 	}
 	for _, arg := range refs {
+		if f, ok, err := s.bundleFinding(ctx, arg); err != nil {
+			return nil, err
+		} else if ok && f.Space == objects.Project && f.Cover != nil {
+			some, err := s.diffBundle(ctx, l, f.Cover, bundleRef(f.Bundle))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, some...)
+			continue
+		}
 		ref, err := s.ref(arg)
 		if err != nil {
 			return nil, err

@@ -124,11 +124,12 @@ func printCopy(p *printer, rep *rye.CopyReport) {
 func diffCommand() *spec {
 	var from, to string
 	return &spec{
-		name: "diff", args: "[ref…]", group: "Look",
+		name: "diff", args: "[ref | bundle…]", group: "Look",
 		short: "Show what changed in items since they were recorded",
 		long: `In the unified format. Without arguments all working items that differ from the
-record are shown; with --from, one item since that commit, or up to --to.`,
-		examples: "rye diff\nrye diff tool:acme/hello\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello",
+record are shown; with --from, one item since that commit, or up to --to. Of a bundle,
+the files are shown that differ from its manifest, are missing, or are not in it.`,
+		examples: "rye diff\nrye diff tool:acme/hello\nrye diff .ai/tools/acme/pack\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "from", Destination: &from, Usage: "compare with the version recorded at `commit`"},

@@ -94,13 +94,21 @@ func (e *examination) content() error {
 		claimed, got = e.it.Legacy.Digest, objects.DigestOf(e.it.Legacy.Payload)
 	}
 	if claimed != got {
-		return e.refuse(fault.Integrity, "changed after it was signed: its body has %s, its signature line says %s", got, claimed).
-			Mend("rye sign %s", e.it.Ref)
+		return e.mendChanged(e.refuse(fault.Integrity, "changed after it was signed: its body has %s, its signature line says %s", got, claimed))
 	}
 	if !e.in.Logged.IsZero() && e.in.Logged != sum {
 		return e.refuse(fault.Integrity, "the file has %s, but %s was pinned", sum, e.in.Logged)
 	}
 	return nil
+}
+
+// mendChanged says what to do about a change: look at it before signing it, where
+// there is a record to compare with.
+func (e *examination) mendChanged(err *fault.Error) *fault.Error {
+	if e.in.Space == objects.Project && e.in.Registry == "" && e.it.Path != objects.ManifestName {
+		return err.Mend("rye diff %s; then rye sign %s, if the change is yours", e.it.Ref, e.it.Ref)
+	}
+	return err.Mend("rye sign %s", e.it.Ref)
 }
 
 // notDenied looks at digests and at the key that the line names, before anything
@@ -170,7 +178,7 @@ func (e *examination) signature() error {
 	if e.it.Ref.ID.Namespace() == objects.LocalNamespace {
 		err = e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time, in this project", e.key, e.it.Ref, clip(e.it.Meta.Version))
 	}
-	return err.Mend("rye sign %s", e.it.Ref)
+	return e.mendChanged(err)
 }
 
 func (e *examination) believed() error {
