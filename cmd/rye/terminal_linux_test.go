@@ -13,8 +13,9 @@ import (
 	"unsafe"
 )
 
-// terminal runs a command of rye at a pseudo-terminal of its own, types when the
-// prompt comes, and returns what was shown and the exit status.
+// terminal runs a command of rye at a pseudo-terminal of its own, types the moment
+// that the prompt comes, as only a machine can, and returns what was shown and the
+// exit status. What is hidden must be hidden by then.
 func terminal(t *testing.T, h *home, prompt, typed string, args ...string) (shown string, exit int) {
 	t.Helper()
 	master, slave := openPTY(t)
@@ -38,9 +39,6 @@ func terminal(t *testing.T, h *home, prompt, typed string, args ...string) (show
 			out.Write(buf[:n])
 			if !asked && strings.Contains(out.String(), prompt) {
 				asked = true
-				if strings.Contains(prompt, "passphrase") {
-					awaitSilence(master)
-				}
 				master.WriteString(typed)
 			}
 			mu.Unlock()
@@ -54,22 +52,6 @@ func terminal(t *testing.T, h *home, prompt, typed string, args ...string) (show
 	cmd.Wait()
 	<-read
 	return out.String(), cmd.ProcessState.ExitCode()
-}
-
-// awaitSilence returns when what is typed is not shown any more. The prompt comes
-// a moment before that, which only a machine is quick enough to notice.
-func awaitSilence(master *os.File) {
-	const getSettings, echo = 0x5401, 8 // TCGETS, ECHO
-	for range 10000 {
-		var settings struct {
-			iflag, oflag, cflag, lflag uint32
-			rest                       [64]byte
-		}
-		if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), getSettings, uintptr(unsafe.Pointer(&settings))); e != 0 || settings.lflag&echo == 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
 }
 
 func openPTY(t *testing.T) (master, slave *os.File) {

@@ -94,21 +94,21 @@ func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error
 	}
 }
 
-// ReadSecret asks for a line without showing it. It needs a terminal.
+// ReadSecret asks for a line without showing it. It needs a terminal. The terminal
+// is silent before the question appears: who types ahead is not shown either.
 func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
 	if !a.Screen.InTTY || !a.Screen.ErrTTY {
 		return nil, fault.New(fault.Denied, "%s: there is no terminal to ask on", prompt)
 	}
-	fmt.Fprintf(a.Screen.Err(), "%s: ", prompt)
 	fd := int(a.Screen.In.Fd())
-	before, err := term.GetState(fd)
+	restore, err := hush(fd)
 	if err != nil {
 		return nil, fault.New(fault.Failed, "hide the input for %s: %w", prompt, err)
 	}
+	// Also when the wait is cancelled: the reading goroutine is left behind then.
+	defer restore()
+	fmt.Fprintf(a.Screen.Err(), "%s: ", prompt)
 	secret, err := interruptible(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
-	if ctx.Err() != nil {
-		_ = term.Restore(fd, before) // the reading goroutine still waits, and would leave the echo off
-	}
 	fmt.Fprintln(a.Screen.Err())
 	return secret, err
 }

@@ -78,7 +78,7 @@ var house = []room{
 		". internal/fault objects", mcpgo},
 
 	{5, "internal/app", "wires the parts; the only one that reads the environment",
-		". chain/primitive chain/primitive/builtin internal/fault objects", xterm},
+		". chain/primitive chain/primitive/builtin internal/fault objects", xterm + " " + xsys},
 	{5, "internal/cli", "the command line: parse, one call, print",
 		". internal/app internal/fault objects", "github.com/urfave/cli"},
 	{5, "cmd/rye", "the front",
