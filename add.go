@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -54,8 +55,8 @@ func (r *Rye) Add(ctx context.Context, c Caller, q AddRequest) ([]AddReport, err
 		return nil, err
 	}
 	var changes []store.Change
-	for i, it := range in {
-		changes = append(append(changes, kept[i]...), store.Change{Path: it.Path, Data: it.Raw})
+	for _, it := range in {
+		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
 	}
 	refs := refsOf(in)
 	for _, dir := range bundles {
@@ -70,6 +71,9 @@ func (r *Rye) Add(ctx context.Context, c Caller, q AddRequest) ([]AddReport, err
 	if q.DryRun {
 		return reports, nil
 	}
+	if err := s.keepOld(ctx, l, refsOf(in), slices.Concat(kept...)); err != nil {
+		return nil, err
+	}
 	for _, it := range in {
 		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
 			continue
@@ -83,6 +87,16 @@ func (r *Rye) Add(ctx context.Context, c Caller, q AddRequest) ([]AddReport, err
 		reports[i].Commit = commit
 	}
 	return reports, err
+}
+
+// keepOld records files that are about to be replaced, in a commit of its own: in that of
+// what replaces them they would not be part of history.
+func (s *session) keepOld(ctx context.Context, l *space.Layer, refs []objects.Ref, old []store.Change) error {
+	if len(old) == 0 {
+		return nil
+	}
+	_, err := s.record(ctx, l, "keep", refs, old)
+	return err
 }
 
 // incomingBundles returns the directories of the bundles that the request names,

@@ -50,14 +50,17 @@ func (r *Rye) AddFrom(ctx context.Context, q AddFromRequest) ([]AddReport, error
 	if err != nil {
 		return nil, err
 	}
-	reports, changes, err := s.weigh(ctx, items, q.Force)
+	reports, old, err := s.weigh(ctx, items, q.Force)
 	if err != nil || q.DryRun {
 		return reports, err
 	}
 	if err := r.ask(ctx, takeQuestion(q.URL, commit, items, reports)); err != nil {
 		return nil, err
 	}
-	return reports, s.takeIn(ctx, items, reports, changes)
+	if err := s.keepOld(ctx, s.stack.Project, refsOf(items), old); err != nil {
+		return nil, err
+	}
+	return reports, s.takeIn(ctx, items, reports)
 }
 
 // fetchItems brings the newest commit of a repository into one of our own at dir, and
@@ -205,18 +208,15 @@ func (s *session) weigh(ctx context.Context, items []*objects.Item, force bool) 
 		return nil, nil, err
 	}
 	reports := make([]AddReport, len(items))
-	var changes []store.Change
+	var old []store.Change
 	for i, it := range items {
 		rep, kept, err := s.checkIncoming(ctx, l, it, recorded[it.Path], force)
 		if err != nil {
 			return nil, nil, err
 		}
-		reports[i], changes = rep, append(changes, kept...)
+		reports[i], old = rep, append(old, kept...)
 	}
-	for _, it := range items {
-		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
-	}
-	return reports, changes, nil
+	return reports, old, nil
 }
 
 func takeQuestion(url string, commit store.OID, items []*objects.Item, reports []AddReport) Question {
@@ -237,9 +237,11 @@ func takeQuestion(url string, commit store.OID, items []*objects.Item, reports [
 }
 
 // takeIn writes the files and records them.
-func (s *session) takeIn(ctx context.Context, items []*objects.Item, reports []AddReport, changes []store.Change) error {
+func (s *session) takeIn(ctx context.Context, items []*objects.Item, reports []AddReport) error {
 	l := s.stack.Project
+	var changes []store.Change
 	for _, it := range items {
+		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
 		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
 			continue
 		}

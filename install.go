@@ -314,6 +314,17 @@ func (in *installation) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	was := in.lock
+	release, err := in.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	for _, a := range in.done {
+		if in.pinnedMeanwhile(was, &a) {
+			return fault.New(fault.Conflict, "add %s: another rye pinned something else for it meanwhile", a.item.Ref).Mend("run it again")
+		}
+	}
 	lock := in.lock.Clone()
 	if lock.Stdlib, err = in.stdlib(ctx); err != nil {
 		return err
@@ -343,6 +354,19 @@ func (in *installation) finish(ctx context.Context) error {
 		return err
 	}
 	return in.writeDeps()
+}
+
+// pinnedMeanwhile reports whether the lock now says something of an arrival that it
+// did not say when a person was asked about it, and that is not what arrived.
+func (in *installation) pinnedMeanwhile(was *chain.Lock, a *arrival) bool {
+	if in.lock == nil || in.unchanged(a) {
+		return false
+	}
+	now, ok := in.lock.Items[a.item.Ref]
+	if !ok || was == nil {
+		return ok
+	}
+	return was.Items[a.item.Ref].SHA256 != now.SHA256
 }
 
 // pinChains pins the executors of the tools that arrived, as they resolve now that
@@ -383,6 +407,14 @@ func (in *installation) writeDeps() error {
 // dropDependency takes a registry item out of rye.yaml and the lock, then lets go
 // of its content.
 func (s *session) dropDependency(ref objects.Ref) error {
+	release, err := s.alone(context.Background()) // nobody holds it for long
+	if err != nil {
+		return err
+	}
+	defer release()
+	if s.lock == nil {
+		return fault.New(fault.NotFound, "remove %s: there is no lock", ref)
+	}
 	it, ok := s.lock.Items[ref]
 	if !ok {
 		return fault.New(fault.NotFound, "remove %s: not in the lock", ref)

@@ -20,6 +20,11 @@ func (r *Rye) Lock(ctx context.Context, refs []string) (*LockReport, error) {
 		return nil, err
 	}
 	defer s.Close()
+	release, err := s.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	std, err := s.stdlib(ctx)
 	if err != nil {
 		return nil, err

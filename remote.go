@@ -166,6 +166,11 @@ func (s *session) pinRegistry(name, url string, id registry.Identity, scopes []s
 	if err != nil {
 		return nil, err
 	}
+	release, err := s.alone(context.Background()) // nobody holds it for long
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	c := s.project
 	if c.Registries == nil {
 		c.Registries = map[string]registryConfig{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -80,6 +81,30 @@ func (r *Rye) open() (*session, error) {
 	}
 	s.allowLegacy(s.trust)
 	return s, nil
+}
+
+// alone makes this the one process that changes the project's lock and rye.yaml, until
+// release, and reads both anew: another may have changed them since this one began,
+// and what it did must not be undone.
+func (s *session) alone(ctx context.Context) (release func(), err error) {
+	dir := filepath.Join(s.r.aiDir(), ".rye")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if release, err = place.Lock(ctx, filepath.Join(dir, "project.lock")); err != nil {
+		return nil, err
+	}
+	if s.project, err = readProject(s.r.o.Project); err == nil {
+		s.lock, s.stack.LockSum, err = readLock(s.r.lockPath())
+	}
+	if err != nil {
+		release()
+		return nil, err
+	}
+	if s.lock != nil {
+		s.stack.Locked = s.pin
+	}
+	return release, nil
 }
 
 // openProject is open for verbs that make no sense outside a project.

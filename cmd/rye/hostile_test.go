@@ -40,7 +40,7 @@ func hostilePacks() []hostileRow {
 		{"32 bytes that claim 4 G objects", 20, raw(func([]byte) []byte {
 			return []byte("PACK\x00\x00\x00\x02\xff\xff\xff\xf0" + strings.Repeat("\x00", 20))
 		})},
-		{"claims more objects than accepted", 20, func(h *hostileRepo) { good(h); h.serves(h.pack.done(50_001)) }},
+		{"claims more objects than accepted", 20, func(h *hostileRepo) { good(h); h.serves(h.pack.done(200_001)) }},
 		{"claims one too many", 10, func(h *hostileRepo) {
 			good(h)
 			b := h.pack.done(h.pack.n + 1)
