@@ -201,3 +201,50 @@ func BenchmarkImport(b *testing.B) {
 		}
 	}
 }
+
+// FuzzApartAnswer: whatever a reader of packs says, it is refused or true of the files.
+func FuzzApartAnswer(f *testing.F) {
+	r, err := Init(filepath.Join(f.TempDir(), "r"), testHead)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { r.Close() })
+	var p packBuilder
+	p.blob("hello")
+	q, err := r.Import(context.Background(), bytes.NewReader(p.done(-1)), Limits{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(q.Discard)
+	f.Add(fmt.Appendf(nil, "ok %x %s 1 true 0\n", q.sum, filepath.Base(q.path)))
+	f.Add(fmt.Appendf(nil, "ok %x %s 1 false 1\n%s\n", q.sum, filepath.Base(q.path), oidA))
+	f.Add([]byte("error limit too much\n"))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		got, err := r.understand(q.dir, answer)
+		if err != nil {
+			return
+		}
+		defer got.src.close()
+		if !slices.Equal(got.Objects(), q.Objects()) || got.path != q.path {
+			t.Fatalf("%q makes a quarantine of %v at %s", answer, got.Objects(), got.path)
+		}
+	})
+}
+
+// FuzzCommitLinks: what reachability takes from a commit is what a strict reader sees,
+// where that accepts it, and never panics where it does not.
+func FuzzCommitLinks(f *testing.F) {
+	f.Add([]byte(commitText("tree "+oidA, "parent "+oidB, "author "+stamp, "committer "+stamp, "gpgsig a\n b", "", "msg")))
+	f.Add([]byte(commitText("tree "+oidA, "tree "+oidB, "author "+stamp, "committer "+stamp, "", "msg")))
+	f.Add([]byte(commitText("tree "+oidA, "author "+stamp, "encoding x", "committer "+stamp, "", "msg")))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		tree, parents, when, err := commitLinks(raw)
+		c, strict := ParseCommit(raw)
+		if strict != nil {
+			return
+		}
+		if err != nil || tree != c.Tree || !slices.Equal(parents, c.Parents) || when != c.Committer.Unix {
+			t.Fatalf("%q: %v, %v, %d, %v; strictly %+v", raw, tree, parents, when, err, c)
+		}
+	})
+}

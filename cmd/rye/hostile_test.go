@@ -357,6 +357,7 @@ func refusedCheaply(t *testing.T, h *home, exit int, args ...string) {
 	if u.cpu > 2*time.Second || u.rss > 256<<20 {
 		t.Errorf("took %v of processor time and %d MiB", u.cpu, u.rss>>20)
 	}
+	t.Logf("%v, %d MiB", u.cpu.Round(time.Millisecond), u.rss>>20)
 	if strings.Contains(string(out), "panic") || strings.Contains(string(out), "goroutine") {
 		t.Errorf("%s", out)
 	}
