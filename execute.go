@@ -19,6 +19,11 @@ import (
 // A dry run passes every gate but the last.
 func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*ExecuteResult, error) {
 	start := time.Now()
+	ctx, turn, err := r.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.give()
 	s, err := r.open()
 	if err != nil {
 		return nil, err

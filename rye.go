@@ -60,6 +60,8 @@ type Options struct {
 
 	Version string // of the program; recorded, never trusted
 
+	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight
+
 	Offline  bool
 	Now      func() time.Time                                    // nil means time.Now
 	Consent  func(ctx context.Context, q Question) (bool, error) // nil refuses everything

@@ -25,6 +25,7 @@ type Rye struct {
 	o      Options
 	system func() (*space.System, error)
 	ring   *keyring
+	turns  chan struct{} // holds an entry for each execution that goes on
 }
 
 // Open returns a Rye. It touches nothing; a missing project shows when a verb needs one.
@@ -35,7 +36,7 @@ func Open(o Options) *Rye {
 	if o.Key == "" {
 		o.Key = "default"
 	}
-	return &Rye{o: o, system: sync.OnceValues(space.OpenSystem), ring: &keyring{}}
+	return &Rye{o: o, system: sync.OnceValues(space.OpenSystem), ring: &keyring{}, turns: make(chan struct{}, workers(o))}
 }
 
 // session is what one verb sees: one reading of the project, the trust store and
@@ -168,7 +169,7 @@ func (r *Rye) ask(ctx context.Context, q Question) error {
 	if r.o.Consent == nil {
 		return fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).Mend("%s", q.Mend)
 	}
-	ok, err := r.o.Consent(ctx, q)
+	ok, err := aside(ctx, func() (bool, error) { return r.o.Consent(ctx, q) })
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ type RunDir struct {
 func Materialise(dir string, files []File) (*RunDir, error) {
 	root, err := freshDir(dir)
 	if err != nil {
-		return nil, fault.New(fault.Failed, "make a run directory: %w", err)
+		return nil, diskFault("make a run directory", err)
 	}
 	r := &RunDir{root: root, Files: filepath.Join(root, "files"), Temp: filepath.Join(root, "tmp"), Mark: newMark()}
 	if err := r.fill(files); err != nil {
@@ -72,15 +73,22 @@ const (
 )
 
 func (r *RunDir) fill(files []File) (err error) {
-	if r.lock, err = lockFile(filepath.Join(r.root, lockName)); err != nil {
-		return fault.New(fault.Failed, "lock run directory: %w", err)
+	// A sweep of somebody else may just be looking whether we hold it.
+	for tries := 0; ; tries++ {
+		if r.lock, err = lockFile(filepath.Join(r.root, lockName)); err == nil {
+			break
+		}
+		if tries == 1000 || full(err) || errors.Is(err, fs.ErrPermission) {
+			return diskFault("lock run directory", err)
+		}
+		time.Sleep(time.Millisecond)
 	}
 	if _, err := r.lock.WriteString(r.Mark.String() + "\n"); err != nil {
-		return fault.New(fault.Failed, "lock run directory: %w", err)
+		return diskFault("lock run directory", err)
 	}
 	for _, d := range []string{r.Files, r.Temp} {
 		if err := os.Mkdir(d, 0o700); err != nil {
-			return fault.New(fault.Failed, "make a run directory: %w", err)
+			return diskFault("make a run directory", err)
 		}
 	}
 	for _, f := range files {
@@ -99,7 +107,7 @@ func (r *RunDir) write(f File) error {
 	}
 	to := filepath.Join(r.Files, filepath.FromSlash(f.Path))
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return fault.New(fault.Failed, "materialise %q: %w", f.Path, err)
+		return diskFault(fmt.Sprintf("materialise %q", f.Path), err)
 	}
 	mode := os.FileMode(0o444)
 	if f.Exec {
@@ -107,7 +115,7 @@ func (r *RunDir) write(f File) error {
 	}
 	w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return fault.New(fault.Failed, "materialise %q: %w", f.Path, err)
+		return diskFault(fmt.Sprintf("materialise %q", f.Path), err)
 	}
 	_, err = w.Write(f.Data)
 	if err == nil && f.Exec {
@@ -117,7 +125,7 @@ func (r *RunDir) write(f File) error {
 		err = cerr
 	}
 	if err != nil {
-		return fault.New(fault.Failed, "materialise %q: %w", f.Path, err)
+		return diskFault(fmt.Sprintf("materialise %q", f.Path), err)
 	}
 	return nil
 }
@@ -209,10 +217,19 @@ func Leftovers(dir string) ([]string, error) {
 	return left, nil
 }
 
+// diskFault tells a disk that is full from other failures.
+func diskFault(what string, err error) error {
+	if full(err) {
+		return fault.New(fault.Limit, "%s: %w", what, err).Mend("make room in the cache directory, or set XDG_CACHE_HOME to another disk")
+	}
+	return fault.New(fault.Failed, "%s: %w", what, err)
+}
+
 // abandoned reports whether nobody holds the run's lock. A directory whose lock
-// is not there yet is being made, or was left in that instant; age decides.
+// is not there yet, or is empty, is being made, or was left in that instant; age
+// decides.
 func abandoned(path string, e fs.DirEntry) bool {
-	if _, err := os.Lstat(filepath.Join(path, lockName)); err != nil {
+	if lock, err := os.Lstat(filepath.Join(path, lockName)); err != nil || lock.Size() == 0 {
 		info, err := e.Info()
 		return err == nil && time.Since(info.ModTime()) > time.Hour
 	}

@@ -1,0 +1,14 @@
+//go:build unix
+
+package primitive
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// full reports whether err says that there is no room for more.
+func full(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}

@@ -1,0 +1,12 @@
+package primitive
+
+import (
+	"errors"
+
+	"golang.org/x/sys/windows"
+)
+
+// full reports whether err says that there is no room for more.
+func full(err error) bool {
+	return errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL)
+}
