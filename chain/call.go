@@ -98,6 +98,14 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 		return primitive.Call{}, err
 	}
 	c := primitive.Call{Temp: in.Temp, Timeout: p.config.timeout}
+	file, data, err := p.main()
+	if err != nil {
+		return c, err
+	}
+	if p.config.sealed && primitive.SealedPath != "" {
+		c.Sealed = data
+		s.values[file] = primitive.SealedPath
+	}
 	if c.Argv, err = p.argv(s, in); err != nil {
 		return c, err
 	}
@@ -172,7 +180,30 @@ func (p *Plan) variables(in Inputs) map[string]any {
 	if p.config.text != nil {
 		v["command"] = *p.config.text
 	}
+	if p.config.program != "" {
+		v["program_path"] = filepath.Join(in.RunDir, filepath.FromSlash(p.beside(p.config.program)))
+	}
 	return v
+}
+
+// beside is the path below .ai of a file that the tool names.
+func (p *Plan) beside(name string) string { return path.Join(path.Dir(p.Tool().Path), name) }
+
+// main returns the bytes of what is run, and the template's name for its path: the
+// program that the tool names, which must be among its verified files, or its own
+// file.
+func (p *Plan) main() (name string, data []byte, err error) {
+	if p.config.program == "" {
+		return "tool_path", p.Tool().Raw, nil
+	}
+	want := p.beside(p.config.program)
+	for _, s := range p.Around {
+		if s.Path == want {
+			return "program_path", s.Data, nil
+		}
+	}
+	return "", nil, fault.New(fault.NotFound, "plan %s: its program %q is not among the verified files beside it", p.Tool().Ref, p.config.program).
+		Mend("rye bundle create .ai/%s", path.Dir(p.Tool().Path))
 }
 
 func (p *Plan) argv(s *scope, in Inputs) ([]string, error) {

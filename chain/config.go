@@ -23,6 +23,8 @@ type config struct {
 	vars    map[string]string // env_config.env: set for the program, may be filled from outside
 	prefix  string            // param_env: scalar parameters become variables of this prefix
 	timeout time.Duration
+	program string         // a file beside the tool that is the program
+	sealed  bool           // the program, or else the tool's file, is run from sealed memory
 	values  map[string]any // every other key, for {name}
 
 	interpreter *primitive.Spec
@@ -93,6 +95,10 @@ func (c *config) merge(it *objects.Item, own map[string]any) error {
 		case "param_env":
 			c.prefix, ok = v.(string)
 			ok = ok && (c.prefix == "" || strings.HasPrefix(c.prefix, "RYE_"))
+		case "program":
+			c.program, ok = v.(string)
+		case "sealed":
+			c.sealed, ok = v.(bool)
 		case "timeout":
 			c.timeout, ok = seconds(v)
 		case "env":
@@ -102,7 +108,7 @@ func (c *config) merge(it *objects.Item, own map[string]any) error {
 		}
 		if !ok {
 			return badConfig(it, key, map[string]string{"timeout": "a number of seconds above 0", "env": "a mapping of texts",
-				"param_env": "a prefix that begins with RYE_"}[key])
+				"param_env": "a prefix that begins with RYE_", "sealed": "true or false"}[key])
 		}
 	}
 	return c.environment(it)

@@ -60,6 +60,11 @@ type Call struct {
 	Grace     time.Duration // between SIGTERM and SIGKILL; 0 is DefaultGrace
 	MaxOutput int           // bytes kept of each stream; 0 is DefaultMaxOutput
 
+	// Sealed is the content of a file in memory that nobody can change any more,
+	// neither this program nor another of the same user. It is at SealedPath, to be
+	// executed or read. nil is none; more is refused where SealedPath is "".
+	Sealed []byte
+
 	// Mark is what the processes of the run are known by; 0 is a fresh one. A
 	// caller with a RunDir gives the directory's, so that Sweep knows it too.
 	Mark Mark

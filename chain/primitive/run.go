@@ -38,6 +38,15 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 	if err != nil {
 		return Result{Exit: -1}, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
 	}
+	if c.Sealed != nil {
+		f, err := sealFile(c.Sealed)
+		if err != nil {
+			p.closeChild()
+			p.abandon()
+			return Result{Exit: -1}, diskFault("seal what "+c.Argv[0]+" runs", err)
+		}
+		p.child = append(p.child, f)
+	}
 	begun := time.Now()
 	proc, unbound, err := start(&c, env, p.child)
 	p.closeChild()

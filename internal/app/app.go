@@ -173,7 +173,7 @@ func variableName(host string) string {
 }
 
 // interpreterNames are the variables with which a person chooses an interpreter.
-var interpreterNames = [...]string{"RYE_PYTHON", "RYE_NODE", "RYE_BASH"}
+var interpreterNames = [...]string{"RYE_PYTHON", "RYE_NODE", "RYE_BASH", "RYE_SH"}
 
 func interpreters(environ []string) map[string]string {
 	m := map[string]string{}
