@@ -1,0 +1,3 @@
+package main_test
+
+func (h *home) makeOrdinary() {}
