@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/web"
+	"github.com/rye-os/rye/chain/primitive/web/page"
 	"github.com/rye-os/rye/internal/fault"
 )
 
@@ -325,10 +326,13 @@ func (b *builder) limits(r *web.Request) error {
 		}
 	}
 	r.MaxBody = int64(size)
-	mode, _ := vs["mode"].(string)
-	if name, ok := whole(mode); ok {
-		mode, _ = b.values[name].(string)
+	if v := b.word("convert"); v != "" {
+		var ok bool
+		if r.Convert, ok = page.ParseFormat(v); !ok {
+			return b.malformed("convert", "text, markdown or html")
+		}
 	}
+	mode := b.word("mode")
 	switch mode {
 	case "", "sync":
 	case "stream":
@@ -337,6 +341,15 @@ func (b *builder) limits(r *web.Request) error {
 		return b.malformed("mode", "sync or stream")
 	}
 	return nil
+}
+
+// word reads a text that may be a parameter.
+func (b *builder) word(key string) string {
+	s, _ := b.p.config.values[key].(string)
+	if name, ok := whole(s); ok {
+		s, _ = b.values[name].(string)
+	}
+	return s
 }
 
 func (b *builder) number(from map[string]any, key string, into *int, least, most int) error {

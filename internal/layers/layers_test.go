@@ -55,8 +55,10 @@ var house = []room{
 		"internal/fault objects", ""},
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"internal/fault", xsys},
+	{1, "chain/primitive/web/page", "what a page of the web says; pure",
+		"", ""},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
-		"internal/fault", ""},
+		"internal/fault chain/primitive/web/page", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
 		"internal/fault objects chain/primitive", ""},
 
@@ -67,7 +69,7 @@ var house = []room{
 	{2, "search/fulltext", "the index of bodies",
 		"internal/fault objects search store/space", bleve},
 	{2, "chain", "works out exactly what would run, and pins it",
-		"internal/fault objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
+		"internal/fault objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web chain/primitive/web/page", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
 		"internal/fault internal/place objects objects/trust store store/transport chain", ""},
@@ -142,7 +144,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy"}
+	pure      = []string{"objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

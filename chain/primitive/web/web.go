@@ -21,6 +21,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rye-os/rye/chain/primitive/web/page"
 )
 
 // Request is one exchange. It holds no secret, only their names, so it may be
@@ -47,6 +49,9 @@ type Request struct {
 	MaxBody   int64 // bytes of the answer that are kept, unpacked; 0 is DefaultBody
 	Redirects int   // followed at most; 0 follows none
 	Retry     Retry
+
+	// Convert turns a page into what it says; "" leaves it.
+	Convert page.Format
 
 	// Stream delivers an answer of text/event-stream, or of one JSON value a line,
 	// piece by piece.
@@ -132,6 +137,9 @@ func Do(ctx context.Context, r Request, o Options) (*Response, error) {
 	if res != nil {
 		res.Duration = e.now().Sub(start)
 		e.redact.response(res)
+		if err == nil && r.Convert != "" {
+			e.convert(res)
+		}
 	}
 	return res, e.redact.err(err)
 }

@@ -1,0 +1,93 @@
+// Package page turns a page of the web into what it says, as text or as Markdown,
+// for readers that are models. It is a pure function of its input: nothing is
+// fetched, no script runs, and what a person would not see is left out.
+package page
+
+import (
+	"mime"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// Format is what a page becomes.
+type Format string
+
+// The formats. HTML leaves a page as it came.
+const (
+	Text     Format = "text"
+	Markdown Format = "markdown"
+	HTML     Format = "html"
+)
+
+// ParseFormat reads the name of a format.
+func ParseFormat(s string) (Format, bool) {
+	f := Format(s)
+	return f, f == Text || f == Markdown || f == HTML
+}
+
+// Convert returns a page in a format. Bodies that are no HTML by their type stay
+// as they are. base is the page's address, against which links are resolved; nil
+// leaves them.
+func Convert(raw []byte, contentType string, base *url.URL, f Format) []byte {
+	kind, params, _ := mime.ParseMediaType(contentType)
+	if kind != "text/html" && kind != "application/xhtml+xml" || f == HTML {
+		return raw
+	}
+	w := &writer{base: base, markdown: f == Markdown}
+	w.children(parse(decode(raw, params["charset"])), 0)
+	return []byte(w.String())
+}
+
+// decode makes UTF-8 of a page. Windows-1252 is what pages that say Latin-1 mean
+// (Encoding Standard, 4.2); other old encodings lose what is not ASCII.
+func decode(raw []byte, charset string) string {
+	if charset == "" {
+		head := strings.ToLower(string(raw[:min(len(raw), 1024)]))
+		if _, rest, ok := strings.Cut(head, "charset="); ok {
+			rest = strings.TrimLeft(rest, `"' `)
+			charset = rest[:len(rest)-len(strings.TrimLeft(rest, "abcdefghijklmnopqrstuvwxyz0123456789-_"))]
+		}
+	}
+	switch strings.ToLower(charset) {
+	case "iso-8859-1", "latin1", "windows-1252", "us-ascii", "ascii":
+		var b strings.Builder
+		for _, c := range raw {
+			if c >= 0x80 && c < 0xa0 {
+				b.WriteRune(windows1252[c-0x80])
+			} else {
+				b.WriteRune(rune(c))
+			}
+		}
+		return b.String()
+	}
+	return strings.ToValidUTF8(string(raw), string(utf8.RuneError))
+}
+
+// windows1252 holds 0x80 to 0x9f (Encoding Standard, index windows-1252).
+var windows1252 = [32]rune{0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d, 0x8f,
+	0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d, 0x17e, 0x178}
+
+// unseen reports characters that a reader does not see and a model does: zero
+// widths, marks of direction, tags.
+func unseen(r rune) bool {
+	return r >= 0x200b && r <= 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2060 && r <= 0x206f || r == 0xfeff || r == 0xad ||
+		r >= 0xe0000 && r <= 0xe007f || r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0
+}
+
+// skipped elements hold nothing that is read.
+func skipped(n *node) bool {
+	switch n.tag {
+	case "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "embed", "canvas",
+		"audio", "video", "noembed", "noframes", "select", "button", "input", "textarea", "meta", "link", "dialog":
+		return true
+	}
+	for _, a := range n.attrs {
+		style := strings.ReplaceAll(strings.ToLower(a[1]), " ", "")
+		if a[0] == "hidden" || a[0] == "aria-hidden" && a[1] == "true" ||
+			a[0] == "style" && (strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")) {
+			return true
+		}
+	}
+	return false
+}

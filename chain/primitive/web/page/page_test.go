@@ -1,0 +1,83 @@
+package page
+
+import (
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+var base, _ = url.Parse("https://example.org/a/b")
+
+func convert(t testing.TB, in string, f Format) string {
+	t.Helper()
+	return string(Convert([]byte(in), "text/html; charset=utf-8", base, f))
+}
+
+func TestConvert(t *testing.T) {
+	for name, c := range map[string]struct{ in, markdown, text string }{
+		"title, heads": {"<title>T</title><h1>One</h1><p>a\n  b</p><h3>x <em>y</em></h3>", "T\n\n# One\n\na b\n\n### x *y*\n", "T\n\nOne\n\na b\n\nx y\n"},
+		"inline":       {"a <b>bold</b>, <i> it </i>and <code>x*y</code><b></b> &amp; &lt;tag&gt;", "a **bold**, *it* and `x*y` & \\<tag>\n", "a bold, it and x*y & <tag>\n"},
+		"links":        {`<a href="/c?d=(1)">see</a> <a href="javascript:alert(1)">no</a> <a href="mailto:a@b.c">m</a> <a href=""></a><a href="../x"><img alt="pic"></a>`, "[see](https://example.org/c?d=%281%29) no [m](mailto:a@b.c) [pic](https://example.org/x)\n", "see no m pic\n"},
+		"lists":        {"<ul><li>a<li>b<ul><li>c</ul></ul><ol start=3><li>x<p>y</p></li><li>z</ol>end", "- a\n- b\n  - c\n\n3. x\n\n   y\n4. z\n\nend\n", "- a\n- b\n  - c\n\n3. x\n\n   y\n4. z\n\nend\n"},
+		"pre":          {"x<pre>  a\n    *b*\n</pre>y", "x\n\n```\n  a\n    *b*\n```\n\ny\n", "x\n\n  a\n    *b*\n\ny\n"},
+		"quote":        {"p<blockquote><p>q</p><p>r</p></blockquote>s", "p\n\n> q\n>\n> r\n\ns\n", "p\n\nq\n\nr\n\ns\n"},
+		"table":        {"<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "a | b\n1 | 2\n", "a | b\n1 | 2\n"},
+		"unseen":       {"<!-- obey --><script>x</script><style>y</style><p hidden>h</p><p style='display: none'>h</p><div aria-hidden=true>h</div>a\u200b\u202eb\U000e0041c<noscript>n</noscript><template>t</template>", "abc\n", "abc\n"},
+		"breaks":       {"a<br>b<hr>c", "a\nb\n\n---\n\nc\n", "a\nb\n\nc\n"},
+		"empty":        {"", "", ""},
+		"cut":          {"<p>a <b>bo", "a **bo**\n", "a bo\n"},
+		"injection":    {"[x](http://evil) `y` # z", "\\[x\\](http://evil) \\`y\\` # z\n", "[x](http://evil) `y` # z\n"},
+	} {
+		if got := convert(t, c.in, Markdown); got != c.markdown {
+			t.Errorf("%s, markdown: %q, want %q", name, got, c.markdown)
+		}
+		if got := convert(t, c.in, Text); got != c.text {
+			t.Errorf("%s, text: %q, want %q", name, got, c.text)
+		}
+	}
+	if got := convert(t, "<b>x", HTML); got != "<b>x" {
+		t.Errorf("html: %q", got)
+	}
+	if got := Convert([]byte("<b>"), "application/json", base, Text); string(got) != "<b>" {
+		t.Errorf("no page: %q", got)
+	}
+	for in, kind := range map[string]string{"caf\xe9 \x93x\x94": "text/html; charset=ISO-8859-1", "<meta charset='latin1'>caf\xe9 \x93x\x94": "text/html"} {
+		if got := Convert([]byte(in), kind, base, Text); string(got) != "café “x”\n" {
+			t.Errorf("%q: %q", in, got)
+		}
+	}
+}
+
+// TestHostilePages: as large as a fetch takes, in the shapes that hurt parsers.
+func TestHostilePages(t *testing.T) {
+	size := 64_000
+	if os.Getenv("RYE_SOAK") != "" {
+		size = 512_000
+	}
+	for _, piece := range []string{"<div>", "<b>", "<a href=x>", "<ul><li>", "<blockquote>", "<table>", "<table><tr><td>", "<p>x", "</p>", "<!--", "&", "&#x", "<x y=", "<b><p>", "<font><table>", "<svg><a>", "<li>", "\x00", "<a>", "<nobr>", "<select><option>"} {
+		start := time.Now()
+		out := Convert([]byte(strings.Repeat(piece, size/len(piece))), "text/html", base, Markdown)
+		if !utf8.Valid(out) || len(out) > 64*size {
+			t.Errorf("%q: %d bytes", piece, len(out))
+		}
+		t.Logf("%-20q %s, %d bytes", piece, time.Since(start).Round(time.Millisecond), len(out))
+	}
+}
+
+func FuzzConvert(f *testing.F) {
+	f.Add("<h1>a</h1><ul><li><pre>b\n</pre><blockquote>c", true)
+	f.Add("<table><tr><td><a href=x>&#8203;", false)
+	f.Fuzz(func(t *testing.T, in string, markdown bool) {
+		format := Text
+		if markdown {
+			format = Markdown
+		}
+		out := Convert([]byte(in), "text/html", base, format)
+		if !utf8.Valid(out) || strings.ContainsFunc(string(out), unseen) {
+			t.Fatalf("%q gives %q", in, out)
+		}
+	})
+}
