@@ -121,8 +121,9 @@ func dataText(data json.RawMessage) string {
 	var proc struct {
 		Stdout     *string `json:"stdout"`
 		ReturnCode *int    `json:"return_code"`
+		ExitCode   *int    `json:"exit_code"` // of rye/bash/bash
 	}
-	if json.Unmarshal(data, &proc) == nil && proc.Stdout != nil && proc.ReturnCode != nil {
+	if json.Unmarshal(data, &proc) == nil && proc.Stdout != nil && (proc.ReturnCode != nil || proc.ExitCode != nil) {
 		return *proc.Stdout
 	}
 	var b bytes.Buffer
