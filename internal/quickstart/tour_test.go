@@ -135,6 +135,8 @@ func TestReferenceIsFound(t *testing.T) {
 		"write bash tool":    "tools-bash",
 		"python import":      "tools-python",
 		"yaml command":       "tools-yaml",
+		"web api":            "tools-http",
+		"rest request":       "tools-http",
 		"new language":       "runtimes",
 		"interpreter":        "runtimes",
 		"directive inputs":   "directives",
