@@ -136,7 +136,9 @@ type VerifyResult struct {
 type Check struct {
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
-	Text string `json:"text"`
+	// Skipped says that an earlier check refused, so this one was not asked.
+	Skipped bool   `json:"skipped,omitempty"`
+	Text    string `json:"text"`
 }
 
 // LoadRequest reads one verified item.

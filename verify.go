@@ -118,7 +118,7 @@ func (s *session) explain(f space.Finding) []Check {
 		scope.Logged = p.Sum
 	}
 	for _, c := range s.trust.Explain(f.Item, scope) {
-		all = append(all, Check{Name: c.Name, OK: c.Pass, Text: c.Words})
+		all = append(all, Check{Name: c.Name, OK: c.Pass, Skipped: !c.Ran, Text: c.Words})
 	}
 	text, ok := "these bytes are recorded in the "+f.Space.String()+" space", true
 	switch {
@@ -127,7 +127,10 @@ func (s *session) explain(f space.Finding) []Check {
 	case f.State == space.Older || f.State == space.Deleted:
 		text, ok = f.Err.Error(), false
 	case !f.Recorded:
-		text = "newer than what the " + f.Space.String() + " space has recorded"
+		text = "other bytes than the " + f.Space.String() + " space has recorded"
+		if f.Err == nil {
+			text = "newer than what the " + f.Space.String() + " space has recorded"
+		}
 	}
 	return append(all, Check{Name: "record", OK: ok, Text: text})
 }

@@ -62,10 +62,7 @@ func verifyLines(p *printer, v rye.VerifyResult) {
 		p.printf("%s  %s: %s\n", bad("FAIL"), v.Ref, v.Error)
 	}
 	for _, c := range v.Checks {
-		mark := good("ok")
-		if !c.OK {
-			mark = bad("no")
-		}
+		mark := outcome(c)
 		p.printf("      %s  %s: %s\n", mark, c.Name, c.Text)
 	}
 	printMistakes(p, v.Mistakes)
@@ -429,3 +426,14 @@ func spaceFlag(into *string) cli.Flag {
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// outcome marks a check that stands between an item and its use.
+func outcome(c rye.Check) style {
+	switch {
+	case c.OK:
+		return good("ok")
+	case c.Skipped:
+		return faint("--")
+	}
+	return bad("no")
+}

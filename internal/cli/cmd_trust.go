@@ -274,10 +274,7 @@ func printExplanation(p *printer, e *rye.TrustExplanation) {
 	}
 	p.printf("%s  %s  in the %s space, %s\n", verdict, e.Ref, e.Space, use)
 	for _, c := range e.Checks {
-		mark := good("ok")
-		if !c.OK {
-			mark = bad("no")
-		}
+		mark := outcome(c)
 		p.printf("  %s  %-11s  %s\n", mark, c.Name, c.Text)
 	}
 }
