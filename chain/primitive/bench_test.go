@@ -1,6 +1,7 @@
 package primitive
 
 import (
+	"os"
 	"os/exec"
 	"testing"
 )
@@ -28,6 +29,25 @@ func BenchmarkBash(b *testing.B) {
 			}
 		})
 	}
+	b.Run("S3", func(b *testing.B) {
+		if Best() < S2 {
+			b.Skip("no S2 here, on which S3 builds")
+		}
+		self, err := os.Executable()
+		if err != nil {
+			b.Fatal(err)
+		}
+		Reenter(self)
+		defer Reenter("")
+		c := bash(b, "true")
+		c.Sandbox.Tier = S3
+		if _, err := Run(b.Context(), c, nil, nil); err != nil {
+			b.Skip(err)
+		}
+		for b.Loop() {
+			mustRun(b, c)
+		}
+	})
 	b.Run("S2-project", func(b *testing.B) {
 		c := bash(b, "true")
 		dir := temp(b)
