@@ -54,6 +54,8 @@ var gitTrips = []struct{ says, why string }{
 	{" but expected ", "a ref moved meanwhile"},
 	{"bad object", "an object moved twice while git looked once"},
 	{"unable to create temporary file", "an empty directory was removed"},
+	{"cannot open pack index", "a pack was replaced meanwhile"},
+	{"pack-objects did not write a '.pack' file", "two repacks at once"},
 	{"gc is already running", "another gc"},
 }
 
