@@ -43,10 +43,11 @@ func guardRun(m Mark) (over func()) {
 			return
 		}
 		if guard.pipe == nil {
-			guard.pipe, guard.live = startGuard(exe), map[Mark]bool{}
+			guard.pipe, guard.live = startGuard(exe, m), map[Mark]bool{}
+		} else {
+			tellGuard("+", m)
 		}
 		guard.live[m] = true
-		tellGuard("+", m)
 	})
 	return func() {
 		guard.Lock()
@@ -75,9 +76,10 @@ func tellGuard(sign string, m Mark) {
 	}
 }
 
-// startGuard returns the pipe to a new guard, nil when none can be started; the
-// next Sweep is left then.
-func startGuard(exe string) *os.File {
+// startGuard returns the pipe to a new guard of a run, nil when none can be
+// started; the next Sweep is left then. The run is in the pipe before the guard
+// lives: there is no moment at which one stands and knows of nothing.
+func startGuard(exe string, first Mark) *os.File {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil
@@ -89,6 +91,7 @@ func startGuard(exe string) *os.File {
 		return nil
 	}
 	defer null.Close()
+	w.WriteString("+" + first.String() + "\n") // far less than what a pipe holds
 	p, err := os.StartProcess(exe, []string{"rye-guard", innerArg, guardVerb}, &os.ProcAttr{
 		Dir: "/", Env: []string{}, Files: []*os.File{r, null, null},
 		Sys: &syscall.SysProcAttr{Setsid: true}, // what ends our group must not end it

@@ -70,7 +70,10 @@ func hosted(t *testing.T, dir string, tier Tier) (*exec.Cmd, []int) {
 		}
 		pids = append(pids, pid)
 	}
-	t.Cleanup(func() { Sweep(dir) }) // whose files are write-protected
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		Sweep(dir) // its files are write-protected
+	})
 	if len(pids) < escaped {
 		t.Fatalf("the tool has %d processes only", len(pids))
 	}
@@ -80,6 +83,21 @@ func hosted(t *testing.T, dir string, tier Tier) (*exec.Cmd, []int) {
 		}
 	}
 	return cmd, pids
+}
+
+// guardOf waits for the guard of a hosted program, which stands guardAfter into
+// the run and knows of it from its first instruction.
+func guardOf(t *testing.T, host *exec.Cmd) int {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		for _, pid := range childrenOf(host.Process.Pid) {
+			if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(line), "rye-guard\x00") {
+				return pid
+			}
+		}
+	}
+	t.Fatal("no guard stands")
+	return 0
 }
 
 func waitGone(t *testing.T, what string, pids []int) {
@@ -108,6 +126,7 @@ func TestKilledRyeLeavesNoProcess(t *testing.T) {
 	program(t, "setsid")
 	for tier := S1; tier <= Best(); tier++ {
 		cmd, pids := hosted(t, temp(t), tier)
+		guardOf(t, cmd)
 		begun := time.Now()
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -122,19 +141,7 @@ func TestSweepEndsWhatAKilledRyeAndGuardLeft(t *testing.T) {
 	program(t, "setsid")
 	dir := temp(t)
 	cmd, pids := hosted(t, dir, Best())
-	guards := func() (found []int) {
-		for _, pid := range childrenOf(cmd.Process.Pid) {
-			if line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); strings.HasPrefix(string(line), "rye-guard\x00") {
-				found = append(found, pid)
-			}
-		}
-		return found
-	}
-	all := guards()
-	if len(all) != 1 {
-		t.Fatalf("%d guards", len(all))
-	}
-	unix.Kill(all[0], unix.SIGKILL)
+	unix.Kill(guardOf(t, cmd), unix.SIGKILL)
 	cmd.Process.Kill()
 	cmd.Wait()
 	living := 0
