@@ -50,6 +50,11 @@ func (s *session) unsigned(ctx context.Context, plan *chain.Plan) (u unsigned, e
 	if err := s.agree(ctx, plan, things); err != nil {
 		return u, err
 	}
+	if spec, ok := plan.Interpreter(); ok { // asked only now: to ask is to run it
+		if err := primitive.CheckVersion(ctx, spec, p); err != nil {
+			return u, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
+		}
+	}
 	return unsigned{vars, weak, p}, nil
 }
 

@@ -77,6 +77,8 @@ func runtimeFor(p string) string {
 		return "rye/core/runtimes/bash_runtime"
 	case ".js", ".mjs", ".cjs":
 		return "rye/core/runtimes/node_runtime"
+	case ".ts", ".mts", ".cts":
+		return "rye/core/runtimes/typescript_runtime"
 	}
 	return "<id of a runtime>"
 }

@@ -92,6 +92,8 @@ func language(lang string) (name, ext string, err error) {
 		lang = "python"
 	case "js", "javascript":
 		lang = "node"
+	case "ts":
+		lang = "typescript"
 	}
 	for _, l := range languages {
 		if l.name == lang {
@@ -109,7 +111,7 @@ func language(lang string) (name, ext string, err error) {
 // languages that there is a template for. A runtime is the tool that runs another
 // language.
 var languages = []struct{ name, ext string }{
-	{"python", ".py"}, {"python-script", ".py"}, {"bash", ".sh"}, {"sh", ".sh"}, {"node", ".js"}, {"yaml", ".yaml"}, {"runtime", ".yaml"},
+	{"python", ".py"}, {"python-script", ".py"}, {"bash", ".sh"}, {"sh", ".sh"}, {"node", ".js"}, {"typescript", ".ts"}, {"yaml", ".yaml"}, {"runtime", ".yaml"},
 }
 
 // templates hold @about@, @category@, @name@ and @NAME@ where the item's own words go.

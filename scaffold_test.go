@@ -3,21 +3,26 @@ package rye_test
 import (
 	"bytes"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/internal/fault"
 )
 
 // TestNewTool: a tool of each language is written, refused, signed, and runs.
 func TestNewTool(t *testing.T) {
 	for lang, needs := range map[string]string{
-		"python": "python3", "python-script": "python3", "bash": "bash", "sh": "bash", "yaml": "bash", "node": "node", "js": "node", "": "python3",
+		"python": "python3", "python-script": "python3", "bash": "bash", "sh": "bash", "yaml": "bash", "node": "node", "js": "node", "ts": "node", "": "python3",
 	} {
 		t.Run("lang "+lang, func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath(needs); err != nil {
 				t.Skipf("no %s here", needs)
+			}
+			if lang == "ts" {
+				needNode(t, "22.6")
 			}
 			p := project(t)
 			rep, err := p.New(t.Context(), rye.NewRequest{Kind: "tool", ID: "hello", Lang: lang, Description: "Say hello."})
@@ -46,6 +51,50 @@ func TestNewTool(t *testing.T) {
 			_, err = p.run(rep.Ref, map[string]any{"nobody": "knows"})
 			wantCode(t, "run with a parameter that the schema does not know", err, fault.Usage)
 		})
+	}
+}
+
+func needNode(t *testing.T, least string) {
+	t.Helper()
+	out, err := exec.Command("node", "--version").Output()
+	if v, ok := primitive.ParseVersion(string(out)); err != nil || !ok || !primitive.AtLeast(v, least) {
+		t.Skipf("node %s here, %v: want %s", v, err, least)
+	}
+}
+
+// TestInterpreterMinVersion: a runtime's interpreter that is too old is refused
+// before anything of the tool runs, in a dry run too; one that is not, is used.
+func TestInterpreterMinVersion(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash here")
+	}
+	p := project(t)
+	for version, code := range map[string]fault.Code{`"1.0"`: "", `"3"`: "", `"99.1"`: fault.NotFound, `">=3"`: fault.Malformed, `3.5`: fault.Malformed} {
+		p.write("tools/acme/shell.yaml", `version: 1.0.0
+tool_type: runtime
+executor_id: rye/core/primitives/subprocess
+category: acme
+description: A shell.
+env_config: {interpreter: {type: system_binary, binary: bash, var: RYE_BASH, min_version: `+version+`}}
+config: {command: "${RYE_BASH}", args: ["{tool_path}"]}
+`)
+		p.write("tools/acme/mark.sh", "# version: 1.0.0\n# executor_id: acme/shell\n# description: Says so.\necho ran\n")
+		p.sign("tool:acme/shell", "tool:acme/mark")
+		ran := false
+		for _, dry := range []bool{true, false} {
+			_, err := p.Execute(t.Context(), rye.Terminal, rye.ExecuteRequest{Ref: "tool:acme/mark", DryRun: dry, Stdout: func([]byte) { ran = true }})
+			if code != "" {
+				wantCode(t, "min_version "+version, err, code)
+			} else if err != nil {
+				t.Errorf("min_version %s: %v", version, err)
+			}
+			if code == fault.NotFound && (!strings.Contains(err.Error(), "is version 5.") || !strings.Contains(rye.Hint(err), "install bash 99.1 or later, or set RYE_BASH")) {
+				t.Errorf("min_version %s: %v (%s)", version, err, rye.Hint(err))
+			}
+		}
+		if ran != (code == "") {
+			t.Errorf("min_version %s: the tool ran: %v", version, ran)
+		}
 	}
 }
 

@@ -127,12 +127,15 @@ func (c *config) environment(it *objects.Item) error {
 		}
 		s := primitive.Spec{}
 		for key, into := range map[string]*string{"type": &s.Type, "var": &s.Var, "binary": &s.Binary, "venv_path": &s.VenvPath,
-			"manager": &s.Manager, "version": &s.Version, "fallback": &s.Fallback} {
+			"manager": &s.Manager, "version": &s.Version, "fallback": &s.Fallback, "min_version": &s.MinVersion} {
 			if v, ok := m[key]; ok {
 				if *into, ok = v.(string); !ok {
 					return badConfig(it, "env_config.interpreter."+key, "a text")
 				}
 			}
+		}
+		if s.MinVersion != "" && !primitive.IsVersion(s.MinVersion) {
+			return badConfig(it, "env_config.interpreter.min_version", `numbers joined by dots, in quotes: "22.6"`)
 		}
 		if v, ok := m["search_paths"]; ok {
 			if s.SearchPaths, ok = texts(v); !ok {

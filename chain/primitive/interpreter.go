@@ -22,6 +22,7 @@ type Spec struct {
 	Manager     string   // version_manager: pyenv, nvm, rbenv or asdf
 	Version     string   // version_manager: "" is what the user made global
 	Fallback    string   // looked for on the path when the above is not there
+	MinVersion  string   // what CheckVersion demands: 22.6; "" is any
 }
 
 // Search is where Interpreter looks. It is filled by whoever may read the

@@ -73,7 +73,7 @@ A tool of the language "runtime" says how to run another language: one YAML file
 		examples: "rye new tool acme/hello\nrye new tool acme/deploy --lang bash\nrye new directive:acme/review\nrye new tool acme/runtimes/awk --lang runtime",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "lang", Destination: &q.Lang, Usage: "`language` of a tool: python (default), python-script, bash, sh, node, yaml, runtime"},
+			&cli.StringFlag{Name: "lang", Destination: &q.Lang, Usage: "`language` of a tool: python (default), python-script, bash, sh, node, typescript, yaml, runtime"},
 			&cli.StringFlag{Name: "description", Destination: &q.Description, Usage: "`text` for the item's description"},
 		},
 		min: 1, max: 2,

@@ -1,0 +1,124 @@
+package primitive
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/internal/fault"
+)
+
+// maxVersion bounds the parts of a version and the digits of each.
+const maxVersion = 8
+
+// ParseVersion finds the version in what an interpreter says of itself: the first
+// word that, after an optional v, begins with numbers joined by dots, two at
+// least ("v22.18.0", "Python 3.11.2", "GNU bash, version 5.2.15(1)-release").
+func ParseVersion(text string) (string, bool) {
+	for _, word := range strings.Fields(text) {
+		if v := leadingVersion(strings.TrimPrefix(word, "v")); strings.Contains(v, ".") {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// leadingVersion is the beginning of s that is a version, "" when it is none.
+func leadingVersion(s string) string {
+	end := 0
+	for part := 0; part < maxVersion; part++ {
+		at := end
+		if part > 0 {
+			if !strings.HasPrefix(s[end:], ".") {
+				break
+			}
+			at++
+		}
+		n := digits(s[at:])
+		if n == 0 || n > maxVersion {
+			break
+		}
+		end = at + n
+	}
+	return s[:end]
+}
+
+// IsVersion reports whether s can stand as a min_version: one to eight numbers,
+// joined by dots.
+func IsVersion(s string) bool { return s != "" && leadingVersion(s) == s }
+
+// AtLeast compares two versions by their numbers; one that is not given is 0.
+func AtLeast(have, want string) bool {
+	h, w := strings.Split(have, "."), strings.Split(want, ".")
+	for i := range max(len(h), len(w)) {
+		if a, b := number(h, i), number(w, i); a != b {
+			return a > b
+		}
+	}
+	return true
+}
+
+func number(parts []string, i int) int {
+	if i >= len(parts) {
+		return 0
+	}
+	n, _ := strconv.Atoi(parts[i])
+	return n
+}
+
+// told remembers what programs said, by what the file system knows of them:
+// asking costs a start of the program. A replaced program is asked again.
+var told sync.Map
+
+type toldBy struct {
+	path string
+	size int64
+	mod  time.Time
+}
+
+// CheckVersion refuses a program that is older than spec wants, before anything is
+// run with it. It asks the program, in a sandbox that lets it read itself and
+// reach nothing, and is NotFound when it is too old or does not say.
+func CheckVersion(ctx context.Context, spec Spec, p Program) error {
+	if spec.MinVersion == "" {
+		return nil
+	}
+	have, err := p.version(ctx)
+	if err == nil && AtLeast(have, spec.MinVersion) {
+		return nil
+	}
+	mend := "install " + spec.name() + " " + spec.MinVersion + " or later"
+	if spec.Var != "" {
+		mend += ", or set " + spec.Var + " to the path of one"
+	}
+	if err != nil {
+		return fault.New(fault.CodeOf(err), "interpreter %s: ask for its version, want %s or later: %w", p.Path, spec.MinVersion, err).Mend("%s", mend)
+	}
+	return fault.New(fault.NotFound, "interpreter %s is version %s, want %s or later", p.Path, have, spec.MinVersion).Mend("%s", mend)
+}
+
+func (p Program) version(ctx context.Context) (string, error) {
+	info, err := os.Stat(p.Path)
+	if err != nil {
+		return "", fault.New(fault.NotFound, "%w", err)
+	}
+	who := toldBy{p.Path, info.Size(), info.ModTime()}
+	if v, ok := told.Load(who); ok {
+		return v.(string), nil
+	}
+	c := Call{Argv: []string{p.Path, "--version"}, Timeout: 10 * time.Second, MaxOutput: 4096}
+	c.Sandbox.Exec = p.Prefixes
+	out, err := Run(ctx, c, nil, nil)
+	if err != nil {
+		return "", err
+	}
+	v, ok := ParseVersion(string(out.Stdout))
+	if !ok || out.Exit != 0 {
+		return "", fault.New(fault.NotFound, "it said %.80q", out.Stdout)
+	}
+	told.Store(who, v)
+	return v, nil
+}
