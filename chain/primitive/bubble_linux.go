@@ -3,6 +3,7 @@ package primitive
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -141,16 +143,27 @@ func (b *box) answer(c *Call, hear *os.File) error {
 	case line != "":
 		return fault.New(fault.Code(code), "run %s: %s", c.Argv[0], text)
 	}
-	return fault.New(fault.Denied, "run %s: S3 is demanded, and bubblewrap cannot build it here: %s", c.Argv[0], bubbleSays()).Mend("rye doctor")
+	return fault.New(fault.Denied, "run %s: S3 is demanded, and bubblewrap cannot build it here: %s", c.Argv[0], bubbleSays(c)).Mend("rye doctor")
 }
 
-// bubbleSays asks bwrap for its own words.
-func bubbleSays() string {
-	out, err := exec.Command(bubblewrap(), "--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true").CombinedOutput()
+// bubbleSays has bwrap build the same view for a program that does nothing, and
+// returns its own words.
+func bubbleSays(c *Call) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, bubblewrap(), append(view(c, reenter()), "--", "/usr/bin/true")...).CombinedOutput()
 	if err == nil {
-		return "it works by itself, and not with what this tool needs"
+		return "it can now, and could not a moment ago"
 	}
-	return strings.TrimSpace(string(out))
+	return clipText(strings.TrimSpace(string(out)), 300)
+}
+
+// clipText keeps the beginning of a text.
+func clipText(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "..."
+	}
+	return s
 }
 
 // mount is one entry of the view.
