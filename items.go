@@ -21,12 +21,13 @@ import (
 // Status reports every item of the project with its state, sorted by ref. Files
 // that have not changed since they were last verified are answered from the
 // catalogue in the cache directory; nothing else is written.
-func (r *Rye) Status(ctx context.Context) ([]ItemInfo, error) {
+func (r *Rye) Status(ctx context.Context) (items []ItemInfo, err error) {
 	s, err := r.openProject()
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	defer s.stack.Guard()(&err)
 	k, err := s.look(ctx, objects.Project)
 	if err != nil {
 		return nil, err
@@ -36,18 +37,19 @@ func (r *Rye) Status(ctx context.Context) ([]ItemInfo, error) {
 
 // Survey is Status for people: of an item that is signed and recorded it says no
 // more than that, so that ten thousand of them take as long as git status takes.
-func (r *Rye) Survey(ctx context.Context) ([]StateLine, error) {
+func (r *Rye) Survey(ctx context.Context) (lines []StateLine, err error) {
 	s, err := r.openProject()
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	defer s.stack.Guard()(&err)
 	k, err := s.look(ctx, objects.Project)
 	if err != nil {
 		return nil, err
 	}
 	var rows []space.Row // those that have more to say
-	lines := make([]StateLine, k.Len())
+	lines = make([]StateLine, k.Len())
 	for i := range lines {
 		if k.Clean(i) {
 			lines[i] = StateLine{Ref: k.Name(i), State: space.Signed}
@@ -277,7 +279,8 @@ func (s *session) lockedBeside(own func(objects.Ref) bool) []space.Finding {
 }
 
 // look is scan for lists: files that have not changed are not read again.
-func (s *session) look(ctx context.Context, sp objects.Space) (*space.Look, error) {
+func (s *session) look(ctx context.Context, sp objects.Space) (k *space.Look, err error) {
+	defer s.stack.Guard()(&err)
 	set, err := s.extractors(ctx) // none where they cannot be used, as in Look
 	if err != nil && ctx.Err() != nil {
 		return nil, err
@@ -290,7 +293,7 @@ func (s *session) look(ctx context.Context, sp objects.Space) (*space.Look, erro
 	if err != nil {
 		return nil, err
 	}
-	k, err := s.stack.Look(ctx, l)
+	k, err = s.stack.Look(ctx, l)
 	if err == nil && sp == objects.Project && s.lock != nil {
 		k.Add(space.RowsOf(s.lockedBeside(k.Holds), set))
 	}
@@ -321,12 +324,12 @@ func (s *session) looks(ctx context.Context, only string) ([]*space.Look, error)
 
 // catalogue lists spaces, highest first, each ref once; the zero ref of foreign
 // files is left out.
-func (s *session) catalogue(ctx context.Context, only string) ([]ItemInfo, error) {
+func (s *session) catalogue(ctx context.Context, only string) (all []ItemInfo, err error) {
+	defer s.stack.Guard()(&err)
 	looks, err := s.looks(ctx, only)
 	if err != nil {
 		return nil, err
 	}
-	var all []ItemInfo
 	at := map[objects.Ref]int{}
 	for _, k := range looks {
 		rows := k.Rows()

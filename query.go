@@ -14,7 +14,7 @@ import (
 
 // Search finds items by what they say about themselves, in every space or in one,
 // each ref once. Items that may not be used are found too, with their state.
-func (r *Rye) Search(ctx context.Context, c Caller, q SearchRequest) (*SearchResult, error) {
+func (r *Rye) Search(ctx context.Context, c Caller, q SearchRequest) (res *SearchResult, err error) {
 	kind, prefix, err := parseScope(q)
 	if err != nil {
 		return nil, err
@@ -24,6 +24,7 @@ func (r *Rye) Search(ctx context.Context, c Caller, q SearchRequest) (*SearchRes
 		return nil, err
 	}
 	defer s.Close()
+	defer s.stack.Guard()(&err) // with one goroutine, as Rank has
 	if _, err := search.Parse(q.Query); err != nil {
 		return nil, err // before anything is read
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -28,7 +27,8 @@ import (
 //
 // Rows are under the extractors that the whole stack sees. Where those cannot be
 // used, they are as if there were none: whoever needs them asks Extractors first.
-func (s *Stack) Rows(ctx context.Context, l *Layer) ([]Row, error) {
+func (s *Stack) Rows(ctx context.Context, l *Layer) (rows []Row, err error) {
+	defer s.Guard()(&err)
 	k, err := s.Look(ctx, l)
 	if err != nil {
 		return nil, err
@@ -37,14 +37,20 @@ func (s *Stack) Rows(ctx context.Context, l *Layer) ([]Row, error) {
 }
 
 // Look is Rows for who has thousands of items and wants to see few of them: a row
-// is made when it is asked for.
+// is made when it is asked for. That ends when l is closed; what was made stays. Who
+// reads it, does so under Guard.
 func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
-	u, err := s.update(ctx, l)
+	u, err := s.update(ctx, l, true)
+	if errors.Is(err, errCut) {
+		u, err = s.update(ctx, l, false)
+	}
 	return &Look{u}, err
 }
 
 // update finds out what is true now, and writes it down where that saves work.
-func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
+// mapped is whether the catalogue may be mapped.
+func (s *Stack) update(ctx context.Context, l *Layer, mapped bool) (u *update, err error) {
+	defer s.Guard()(&err)
 	set, err := s.Extractors(ctx, objects.Project)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
@@ -53,7 +59,7 @@ func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &update{s: s, l: l, set: set, began: time.Now().UnixNano(), old: &catalogue{}}
+	u = &update{s: s, l: l, set: set, mapped: mapped, began: time.Now().UnixNano(), old: &catalogue{}}
 	if file == "" {
 		found, err := s.Scan(ctx, l)
 		u.rows = RowsOf(found, set)
@@ -62,11 +68,12 @@ func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
 	}
 	var g errgroup.Group // the file and the tree, side by side
 	ready := make(chan struct{})
-	g.Go(func() error {
+	g.Go(func() (err error) {
 		defer close(ready)
+		defer s.Guard()(&err)
 		return u.prepare(file, key)
 	})
-	u.folders, err = l.look(ctx, func(dir string) func([]byte, stamp) bool {
+	u.folders, err = l.look(ctx, s, func(dir string) func([]byte, stamp) bool {
 		<-ready
 		return u.known(dir)
 	})
@@ -92,7 +99,7 @@ func (s *Stack) update(ctx context.Context, l *Layer) (*update, error) {
 
 // prepare reads what was known, and the record where that says something else.
 func (u *update) prepare(file string, key objects.Digest) (err error) {
-	u.old = readCatalogue(file, u.l.Space, key)
+	u.old = readCatalogue(file, u.l, key, u.mapped)
 	u.fate = make([]fate, u.old.len())
 	if u.tip, err = u.l.Tip(); err == nil && (u.tip != u.old.tip || u.old.when == 0 || u.old.bundles) {
 		u.recorded, err = u.l.recordedAll()
@@ -119,7 +126,7 @@ func (u *update) takeBundles(ctx context.Context) error {
 	b := takeBundles(u.folders, u.recorded)
 	if u.keptIn(b.dirs) { // there was no bundle then: list again what was left out
 		var err error
-		if u.folders, err = u.l.look(ctx, nil); err != nil {
+		if u.folders, err = u.l.look(ctx, u.s, nil); err != nil {
 			return err
 		}
 		clear(u.fate)
@@ -185,7 +192,7 @@ func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key obje
 
 // readCatalogue returns what the file holds, or an empty catalogue when it is not
 // there, not whole, or about other circumstances.
-func readCatalogue(file string, sp objects.Space, key objects.Digest) *catalogue {
+func readCatalogue(file string, l *Layer, key objects.Digest, mapped bool) *catalogue {
 	f, err := os.Open(file)
 	if err != nil {
 		return &catalogue{}
@@ -195,14 +202,14 @@ func readCatalogue(file string, sp objects.Space, key objects.Digest) *catalogue
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxCat {
 		return &catalogue{}
 	}
-	raw := make([]byte, st.Size())
-	if _, err := io.ReadFull(f, raw); err != nil {
+	raw, err := l.mapped.take(f, st.Size(), mapped)
+	if err != nil {
 		return &catalogue{}
 	}
 	if len(raw) < catHeader || objects.Digest(raw[24:56]) != key {
 		return &catalogue{}
 	}
-	c, err := parseCatalogue(raw, sp)
+	c, err := parseCatalogue(raw, l.Space)
 	if err != nil {
 		return &catalogue{}
 	}
@@ -220,6 +227,7 @@ const (
 
 // update is one way from an old catalogue to what is true now.
 type update struct {
+	mapped   bool // the catalogue may be
 	s        *Stack
 	l        *Layer
 	set      *extract.Set
@@ -301,6 +309,7 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 	rows := make([]Row, len(files))
 	seen := make([]seenFile, len(files))
 	err := inParallel(ctx, len(files), 4, func(i int) (err error) {
+		defer u.s.Guard()(&err)
 		rows[i], seen[i], err = u.read(ctx, files[i])
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

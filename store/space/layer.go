@@ -47,6 +47,7 @@ type Layer struct {
 	at     *beneath // root; nil as long as that is
 	repo   *store.Repo
 	err    error
+	mapped mappings
 }
 
 // Ref returns the name of the git ref that records the layer.
@@ -77,9 +78,9 @@ func (l *Layer) load() error {
 	return l.err
 }
 
-// Close releases what reading opened.
+// Close releases what reading opened, and with it what any Look at l reads.
 func (l *Layer) Close() error {
-	var errs []error
+	errs := []error{l.mapped.close()}
 	if l.root != nil {
 		errs = append(errs, l.at.close(), l.root.Close())
 	}

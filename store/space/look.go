@@ -119,7 +119,7 @@ type known func(dir string) func(path []byte, st stamp) bool
 // look lists the working tree without reading files or judging their names, and
 // leaves out the files that are known, where known is not nil. Where Files stops at
 // a folder that cannot be read, look reports it as foreign.
-func (l *Layer) look(ctx context.Context, k known) ([]folder, error) {
+func (l *Layer) look(ctx context.Context, s *Stack, k known) ([]folder, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return nil, err
 	}
@@ -130,7 +130,8 @@ func (l *Layer) look(ctx context.Context, k known) ([]folder, error) {
 	}
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
-		err := inParallel(ctx, len(dirs), 4, func(i int) error {
+		err := inParallel(ctx, len(dirs), 4, func(i int) (err error) {
+			defer s.Guard()(&err) // for k
 			level[i] = readFolder(l.at, dirs[i], depth, k)
 			return nil
 		})

@@ -19,7 +19,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	folders, err := l.look(ctx, nil)
+	folders, err := l.look(ctx, s, nil)
 	if err != nil {
 		return nil, err
 	}
