@@ -171,7 +171,11 @@ func (p *Plan) complete() (err error) {
 	switch last.Ref.ID {
 	case Subprocess, HTTP, Builtin:
 	default:
-		if len(p.Links) == 1 && last.Meta.ToolType != "primitive" {
+		switch kind := last.Meta.ToolType; {
+		case kind == "extractor" || kind == "parser":
+			return fault.New(fault.Usage, "resolve %s: an item of type %s tells rye how to read others; it is nothing that runs", last.Ref, kind).
+				Mend("rye show %s", last.Ref)
+		case len(p.Links) == 1 && kind != "primitive":
 			return fault.New(fault.Malformed, "resolve %s: it names no executor, so nothing can run it", last.Ref).
 				Mend("add executor_id: rye/core/runtimes/bash_runtime (or another runtime), then rye sign %s", last.Ref)
 		}

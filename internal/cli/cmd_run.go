@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
 )
 
 func executeCommand() *spec {
@@ -178,7 +179,10 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 		if err != nil {
 			return nil, err
 		}
-		if err := json.Unmarshal(raw, &all); err != nil || all == nil {
+		// Strict: a name that is there twice would lose one of its values.
+		if err := objects.DecodeJSON(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
+			return nil, fault.New(fault.Usage, "--params: %w", err)
+		} else if err != nil || all == nil {
 			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", clipped(given)).Mend(`rye execute <ref> --params '{"name":"value"}'`)
 		}
 	}
