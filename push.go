@@ -1,0 +1,144 @@
+package rye
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry"
+)
+
+// RegistryLog lists the operations of a namespace, newest first, from what this
+// machine has verified.
+func (r *Rye) RegistryLog(ctx context.Context, name, namespace string) ([]LogEntry, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if namespace == "" {
+		namespace = s.project.Namespace
+	}
+	if name == "" {
+		if name, _, err = s.project.registryFor(namespace); err != nil {
+			return nil, err
+		}
+	}
+	reg, err := s.sync(ctx, name, namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer reg.Close()
+	ops, err := reg.History(ctx, namespace, 0)
+	if err != nil {
+		return nil, err
+	}
+	var all []LogEntry
+	for _, op := range ops {
+		all = append(all, LogEntry{Commit: op.Commit.String(), When: op.Time.UTC().Format("2006-01-02T15:04:05Z"),
+			Author: op.Signer.String(), Subject: op.Text})
+	}
+	return all, nil
+}
+
+// Push publishes items of one namespace: verified here, one signed operation of up
+// to 256 items, one ref update. What is published already, byte for byte, is left.
+func (r *Rye) Push(ctx context.Context, q PushRequest) (*PushReport, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	items, ns, err := s.publishable(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	name, _, err := s.project.registryFor(ns)
+	if err != nil {
+		return nil, err
+	}
+	if q.Registry != "" && q.Registry != name {
+		return nil, fault.New(fault.Conflict, "push %s: the scope of namespace %q is registry %q, not %q", ns, ns, name, q.Registry).Mend("rye push")
+	}
+	key, err := r.signerFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reg, err := s.openRegistry(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer reg.Close()
+	r.progress(fmt.Sprintf("publishing %s to %s", plural(len(items), "item"), name))
+	rec, err := reg.Publish(ctx, registry.Publication{Namespace: ns, Items: items, By: by(key), DryRun: q.DryRun})
+	if err != nil {
+		return nil, err
+	}
+	rep := &PushReport{Registry: name, Namespace: ns, Seq: rec.Tip.Seq, DryRun: q.DryRun,
+		Published: names(rec.Published), Unchanged: names(rec.Unchanged)}
+	if !rec.Tip.Tip.IsZero() {
+		rep.Tip = rec.Tip.Tip.String()
+	}
+	if q.DryRun {
+		return rep, nil
+	}
+	return rep, s.bind(reg, ns)
+}
+
+func names(all []registry.Release) []string {
+	out := make([]string, 0, len(all))
+	for _, rel := range all {
+		out = append(out, rel.Name())
+	}
+	return out
+}
+
+// publishable resolves what to push to verified items of one namespace that the
+// project itself holds.
+func (s *session) publishable(ctx context.Context, q PushRequest) ([]registry.Item, string, error) {
+	refs, err := s.targets(ctx, s.stack.Project, q.Targets, false)
+	if err == nil && q.All {
+		refs, err = s.targets(ctx, s.stack.Project, []string{"*:" + s.project.Namespace + "/*"}, false)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if len(refs) == 0 {
+		return nil, "", fault.New(fault.Usage, "push: nothing named").Mend("rye push <ref>, or rye push --all")
+	}
+	ns := refs[0].ID.Namespace()
+	for _, ref := range refs {
+		if got := ref.ID.Namespace(); got != ns {
+			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Mend("push them one after the other")
+		}
+	}
+	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
+	err = each(ctx, len(refs), func(i int) error { items[i], errs[i] = s.publishOne(ctx, refs[i]); return nil })
+	if err != nil {
+		return nil, "", err
+	}
+	if ns == objects.LocalNamespace {
+		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).Mend("rye mv them to a namespace of yours")
+	}
+	return items, ns, errors.Join(errs...)
+}
+
+// publishOne verifies an item that is to be published.
+func (s *session) publishOne(ctx context.Context, ref objects.Ref) (registry.Item, error) {
+	f, ok, err := s.stack.In(ctx, objects.Project, ref)
+	switch {
+	case err != nil:
+	case !ok || f.Registry != "":
+		err = fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Mend("rye list --space project")
+	default:
+		err = f.Err
+	}
+	if err != nil {
+		return registry.Item{}, err
+	}
+	return registry.Item{Verified: f.Verified, Meta: registry.Meta{
+		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Caps: chain.CapabilityDigest(f.Item)}}, nil
+}
