@@ -222,12 +222,26 @@ type ChainLink struct {
 // ExecuteMeta says how it ran. Limits that did not bind are named in Unbound.
 type ExecuteMeta struct {
 	DurationMS float64  `json:"duration_ms"`
+	Timings    *Timings `json:"timings,omitempty"`
 	Sandbox    string   `json:"sandbox,omitempty"`
 	Unbound    []string `json:"unbound,omitempty"`
 	Locked     bool     `json:"locked"`
 	Truncated  bool     `json:"truncated,omitempty"`
 	Verified   string   `json:"verified,omitempty"`
 	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
+}
+
+// Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is below
+// zero, and together they are the whole up to rounding. The start of the process is
+// in none of them.
+type Timings struct {
+	Verify      float64 `json:"verify"`      // open the spaces, find the item, verify its chain
+	Gate        float64 `json:"gate"`        // parameters, lock, policy, consent
+	Materialise float64 `json:"materialise"` // clear what killed runs left, write the verified bytes
+	Sandbox     float64 `json:"sandbox"`     // make the rules and put them on
+	Spawn       float64 `json:"spawn"`       // start the program
+	Run         float64 `json:"run"`         // the program, until all that it started is gone; the exchange of an HTTP tool
+	Rest        float64 `json:"rest"`        // wait for a turn, prepare the call, read the answer, clear up
 }
 
 // LockReport says what the lock holds after the call.

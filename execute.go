@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/internal/fault"
@@ -18,12 +17,13 @@ import (
 // nobody signed (.env, a project's interpreter), sandbox, run.
 // A dry run passes every gate but the last.
 func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*ExecuteResult, error) {
-	start := time.Now()
+	w := newStopwatch()
 	ctx, turn, err := r.take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer turn.give()
+	w.lap(&w.parts.Rest) // others had their turn
 	s, err := r.open()
 	if err != nil {
 		return nil, err
@@ -41,7 +41,8 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 		return nil, err
 	}
 	if ref.Kind != objects.Tool {
-		return instruct(found, q, start)
+		w.lap(&w.parts.Verify)
+		return instruct(found, q, w)
 	}
 	lib, err := s.library(q, ref)
 	if err != nil {
@@ -51,6 +52,7 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 	if err != nil {
 		return nil, err
 	}
+	w.lap(&w.parts.Verify)
 	params, err := plan.Check(q.Params)
 	if err != nil {
 		return nil, err
@@ -65,10 +67,11 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 	if s.outside, err = s.unsigned(ctx, plan); err != nil {
 		return nil, err
 	}
+	w.lap(&w.parts.Gate)
 	if q.DryRun {
-		return s.rehearse(plan, params, locked, start)
+		return s.rehearse(plan, params, locked, w)
 	}
-	return s.run(ctx, plan, params, q, locked, start)
+	return s.run(ctx, plan, params, q, locked, w)
 }
 
 // deed is what a primitive did, in words that all of them share.
@@ -81,23 +84,23 @@ type deed struct {
 }
 
 // run lets the primitive of the chain do the work and turns what it did into a result.
-func (s *session) run(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest, locked bool, start time.Time) (*ExecuteResult, error) {
+func (s *session) run(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest, locked bool, w *stopwatch) (*ExecuteResult, error) {
 	var d deed
 	var err error
 	switch plan.Primitive() {
 	case chain.Subprocess:
-		d, err = s.runSubprocess(ctx, plan, params, q)
+		d, err = s.runSubprocess(ctx, plan, params, q, w)
 	case chain.HTTP:
-		d, err = s.runHTTP(ctx, plan, params, q)
+		d, err = s.runHTTP(ctx, plan, params, q, w)
 	case chain.Builtin:
-		d, err = s.runBuiltin(ctx, plan, params, q)
+		d, err = s.runBuiltin(ctx, plan, params, q, w)
 	default:
 		err = fault.New(fault.Malformed, "execute %s: unknown primitive %s", plan.Tool().Ref, plan.Primitive())
 	}
 	if err != nil {
 		return nil, err
 	}
-	res := s.planned(plan, locked, start)
+	res := s.planned(plan, locked, w)
 	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = d.Sandbox, d.Unbound, d.Truncated
 	res.Status, res.Data, res.Error, res.Exit = "success", d.Data, d.Error, d.Exit
 	if !d.OK {
@@ -107,22 +110,21 @@ func (s *session) run(ctx context.Context, plan *chain.Plan, params chain.Params
 }
 
 // planned describes a plan in the words of an execute result.
-func (s *session) planned(plan *chain.Plan, locked bool, start time.Time) *ExecuteResult {
+func (s *session) planned(plan *chain.Plan, locked bool, w *stopwatch) *ExecuteResult {
 	res := &ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(plan.Tool().Ref.ID), Metadata: ExecuteMeta{Verdict: s.decided}}
 	for _, l := range plan.Links {
 		it := l.Verified.Item()
 		res.Chain = append(res.Chain, ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,
 			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String()})
 	}
-	res.Metadata.Locked, res.Metadata.DurationMS = locked, ms(start)
+	res.Metadata.Locked = locked
+	res.Metadata.DurationMS, res.Metadata.Timings = w.read()
 	return res
 }
 
-func ms(start time.Time) float64 { return float64(time.Since(start).Microseconds()) / 1000 }
-
 // instruct returns the text of a directive, its inputs filled in, or of a
 // knowledge entry: what a model is to follow or to know.
-func instruct(f space.Found, q ExecuteRequest, start time.Time) (*ExecuteResult, error) {
+func instruct(f space.Found, q ExecuteRequest, w *stopwatch) (*ExecuteResult, error) {
 	it := f.Item()
 	params := map[string]any{}
 	if len(q.Params) > 0 {
@@ -157,7 +159,7 @@ func instruct(f space.Found, q ExecuteRequest, start time.Time) (*ExecuteResult,
 	}
 	res.Data = raw
 	res.Chain = []ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String()}}
-	res.Metadata.DurationMS = ms(start)
+	res.Metadata.DurationMS, res.Metadata.Timings = w.read()
 	return res, nil
 }
 

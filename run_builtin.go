@@ -17,7 +17,7 @@ import (
 // runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
 // chain names. Nothing is materialised: the verified text of the tool only says which
 // function, and what the function is comes with the program.
-func (s *session) runBuiltin(ctx context.Context, plan *chain.Plan, params chain.Params, _ ExecuteRequest) (deed, error) {
+func (s *session) runBuiltin(ctx context.Context, plan *chain.Plan, params chain.Params, _ ExecuteRequest, w *stopwatch) (deed, error) {
 	if s.r.o.Self == nil {
 		return deed{}, fault.New(fault.Failed, "execute %s: rye does not know its own program, which runs %s", plan.Tool().Ref, plan.Function())
 	}
@@ -34,6 +34,7 @@ func (s *session) runBuiltin(ctx context.Context, plan *chain.Plan, params chain
 			return deed{}, err
 		}
 		defer dir.Remove()
+		w.lap(&w.parts.Materialise)
 	}
 	in, err := s.inputs(plan, params, dir)
 	if err != nil {
@@ -49,7 +50,9 @@ func (s *session) runBuiltin(ctx context.Context, plan *chain.Plan, params chain
 		return deed{}, err
 	}
 	narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(plan.Function(), params.JSON))
+	w.lap(&w.parts.Rest)
 	out, err := primitive.Run(ctx, call, nil, nil)
+	w.ran(out)
 	if err != nil {
 		return deed{}, err
 	}

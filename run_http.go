@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/policy"
@@ -17,7 +16,7 @@ import (
 
 // runHTTP makes the one exchange that the plan asks for. Events of a stream go to
 // the caller as they come, one JSON value a line.
-func (s *session) runHTTP(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest) (deed, error) {
+func (s *session) runHTTP(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest, w *stopwatch) (deed, error) {
 	r, o, err := s.exchange(plan, params)
 	if err != nil {
 		return deed{}, err
@@ -32,7 +31,9 @@ func (s *session) runHTTP(ctx context.Context, plan *chain.Plan, params chain.Pa
 			return err
 		}
 	}
+	w.lap(&w.parts.Rest)
 	res, err := web.Do(ctx, r, o)
+	w.lap(&w.parts.Run)
 	if err != nil {
 		return deed{}, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err)
 	}
@@ -92,8 +93,8 @@ func (s *session) reach(n policy.Net) web.Options {
 
 // rehearse is a run that stops before the deed: every check is made, nothing is
 // sent or started, and the answer says what would be.
-func (s *session) rehearse(plan *chain.Plan, params chain.Params, locked bool, start time.Time) (*ExecuteResult, error) {
-	res := s.planned(plan, locked, start)
+func (s *session) rehearse(plan *chain.Plan, params chain.Params, locked bool, w *stopwatch) (*ExecuteResult, error) {
+	res := s.planned(plan, locked, w)
 	if plan.Primitive() != chain.HTTP {
 		return res, nil
 	}

@@ -11,7 +11,7 @@ import (
 
 // runSubprocess materialises the verified bytes, starts the program in its sandbox
 // and reads its answer.
-func (s *session) runSubprocess(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest) (deed, error) {
+func (s *session) runSubprocess(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest, w *stopwatch) (deed, error) {
 	runs := s.r.runsDir()
 	if _, err := primitive.Sweep(runs); err != nil { // what killed runs left behind
 		return deed{}, err
@@ -21,6 +21,7 @@ func (s *session) runSubprocess(ctx context.Context, plan *chain.Plan, params ch
 		return deed{}, err
 	}
 	defer dir.Remove()
+	w.lap(&w.parts.Materialise)
 	in, err := s.inputs(plan, params, dir)
 	if err != nil {
 		return deed{}, err
@@ -30,7 +31,9 @@ func (s *session) runSubprocess(ctx context.Context, plan *chain.Plan, params ch
 		return deed{}, err
 	}
 	call.Mark = dir.Mark
+	w.lap(&w.parts.Rest)
 	out, err := primitive.Run(ctx, call, sink(q.Stdout), sink(q.Stderr))
+	w.ran(out)
 	if err != nil {
 		return deed{}, err
 	}

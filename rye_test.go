@@ -326,6 +326,35 @@ func TestToolThatFails(t *testing.T) {
 	}
 }
 
+// What a run took is told by parts that make up the whole.
+func TestTimings(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.write("knowledge/acme/fact.md", "---\nid: fact\ntitle: Fact\nversion: 1.0.0\nentry_type: reference\ncategory: acme\ntags: [a]\n---\n\nText.\n")
+	p.sign("tool:acme/greet", "knowledge:acme/fact")
+	for _, q := range []rye.ExecuteRequest{{Ref: "tool:acme/greet"}, {Ref: "tool:acme/greet", DryRun: true}, {Ref: "knowledge:acme/fact"}} {
+		res, err := p.Execute(t.Context(), rye.Terminal, q)
+		if err != nil || res.Metadata.Timings == nil {
+			t.Fatalf("%+v: %+v, %v", q, res, err)
+		}
+		m, parts := res.Metadata, *res.Metadata.Timings
+		sum := 0.0
+		for _, v := range []float64{parts.Verify, parts.Gate, parts.Materialise, parts.Sandbox, parts.Spawn, parts.Run, parts.Rest} {
+			if sum += v; v < 0 {
+				t.Errorf("%s: a part below zero: %+v", q.Ref, parts)
+			}
+		}
+		// Each part is rounded down to a microsecond.
+		if sum > m.DurationMS+1e-6 || sum < m.DurationMS-0.008 {
+			t.Errorf("%s: the parts are %.3f ms, the whole %.3f: %+v", q.Ref, sum, m.DurationMS, parts)
+		}
+		ran := res.Type == "tool" && !q.DryRun
+		if parts.Verify == 0 || (parts.Spawn > 0 && parts.Materialise > 0) != ran || (parts.Sandbox > 0) != (ran && m.Sandbox >= "S1") {
+			t.Errorf("%s: sandbox %q, parts %+v", q.Ref, m.Sandbox, parts)
+		}
+	}
+}
+
 func TestDryRunVerifies(t *testing.T) {
 	p := project(t)
 	p.write("tools/acme/greet.sh", greet)

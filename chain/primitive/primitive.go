@@ -131,7 +131,9 @@ type Result struct {
 	Stderr    []byte
 	Truncated bool // a stream was longer than MaxOutput: its middle is a marker
 
-	Duration time.Duration
+	Duration time.Duration // from the start to the end of what the program left behind
+	Confined time.Duration // of Duration: making the sandbox; 0 where there is none
+	Spawned  time.Duration // of Duration: starting the program in it
 	TimedOut bool
 
 	Tier    Tier     // what was in force

@@ -17,9 +17,10 @@ import (
 // process is a started program. Each platform has its own; the methods are
 // called from one goroutine in the order ended, sweep, reap, except for signal.
 type process interface {
-	ended() <-chan struct{} // closed when the program has ended but still holds its id
-	signal(hard bool)       // to the program and its group
-	sweep()                 // kill what it left behind
+	confining() time.Duration // how much of its start went into the sandbox
+	ended() <-chan struct{}   // closed when the program has ended but still holds its id
+	signal(hard bool)         // to the program and its group
+	sweep()                   // kill what it left behind
 	reap() (exit int, signal string, err error)
 }
 
@@ -54,6 +55,7 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 		p.abandon()
 		return Result{Exit: -1}, startError(&c, err)
 	}
+	spawned := time.Since(begun) - proc.confining()
 	p.pump(stdout, stderr)
 	why := wait(ctx, &c, proc)
 	proc.sweep()
@@ -62,6 +64,7 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 	res := Result{
 		Exit: exit, Signal: sig, Duration: time.Since(begun),
 		Stdout: p.out.Bytes(), Stderr: p.err.Bytes(), Truncated: p.out.dropped+p.err.dropped > 0,
+		Confined: proc.confining(), Spawned: spawned,
 		Tier: c.Sandbox.Tier, Unbound: unbound,
 	}
 	return finish(ctx, &c, res, why, err)

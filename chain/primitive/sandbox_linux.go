@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,6 +44,7 @@ type box struct {
 	outer   bool // the program is bwrap
 	mark    Mark
 	unbound []string
+	took    time.Duration // making it, and putting it on
 }
 
 type limit struct {

@@ -24,6 +24,8 @@ type linuxProcess struct {
 	over func()        // ends the guard's care for the run
 
 	inner bool // the program is bwrap, and the tool's processes are inside
+
+	confined time.Duration // of the start: making the sandbox and putting it on
 }
 
 // start starts the program from a thread of its own, which is confined first and
@@ -33,11 +35,13 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 	if c.Sandbox.Tier >= S3 {
 		return startBubble(c, env, files)
 	}
+	begun := time.Now()
 	box, err := prepare(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer box.close()
+	box.took = time.Since(begun)
 	lp, unbound, err := box.start(c, env, files)
 	if err != nil {
 		return nil, nil, err
@@ -67,6 +71,7 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 	}
 	limited <- box.limit(lp.p.Pid)
 	err := <-released
+	lp.confined = box.took
 	lp.mark = box.mark
 	lp.over = guardRun(lp.mark)
 	// Not before: a wait for the end of a traced child returns at its stops too.
@@ -121,9 +126,11 @@ func closeOnExec() {
 
 // launch runs on the thread that is thrown away.
 func (b *box) launch(c *Call, env []string, files []*os.File) (*os.Process, error) {
+	begun := time.Now()
 	if err := b.confine(); err != nil {
 		return nil, err
 	}
+	b.took += time.Since(begun)
 	attr := &os.ProcAttr{
 		Dir: c.Dir, Env: env, Files: files,
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Ptrace: b.trace},
@@ -212,6 +219,8 @@ func (lp *linuxProcess) watch() {
 		}
 	}
 }
+
+func (lp *linuxProcess) confining() time.Duration { return lp.confined }
 
 func (lp *linuxProcess) ended() <-chan struct{} { return lp.done }
 

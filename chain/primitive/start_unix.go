@@ -5,6 +5,7 @@ package primitive
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,6 +49,8 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 		"the program outlives rye when rye is killed: this system cannot tie them together",
 	}, nil
 }
+
+func (u *unixProcess) confining() time.Duration { return 0 } // there is no sandbox
 
 func (u *unixProcess) ended() <-chan struct{} { return u.done }
 

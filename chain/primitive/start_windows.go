@@ -3,6 +3,7 @@ package primitive
 import (
 	"os"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -90,6 +91,8 @@ func assign(job windows.Handle, pid int) error {
 	defer windows.CloseHandle(h)
 	return windows.AssignProcessToJobObject(job, h)
 }
+
+func (w *windowsProcess) confining() time.Duration { return 0 } // the job is made with the start
 
 func (w *windowsProcess) ended() <-chan struct{} { return w.done }
 

@@ -22,7 +22,8 @@ func executeCommand() *spec {
 		name: "execute", aliases: []string{"run"}, args: "<ref>", group: "Run",
 		short: "Run a tool; print a directive's or an entry's text",
 		long: `Everything that runs is verified first, down to the runtime. A tool's output
-appears as it comes; with --json one object describes the run at its end.
+appears as it comes; with --json one object describes the run at its end, and
+metadata.timings in it says where its milliseconds went.
 -p name=value passes text, -p name:=value passes JSON (numbers, lists, …).`,
 		examples: "rye execute tool:acme/hello -p name=world\nrye run tool:acme/resize -p width:=640 --locked\nrye execute tool:acme/hello --params '{\"name\":\"world\"}' --dry-run\nrye execute tool:acme/hello --params @input.json --json",
 		exits: []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,

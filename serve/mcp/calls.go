@@ -209,6 +209,7 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 	if err != nil {
 		return nil, err
 	}
+	res.Metadata.Timings = nil // nothing that a model acts on
 	return executeAnswer{res, executeFailure(res)}, nil
 }
 
