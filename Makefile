@@ -87,7 +87,7 @@ bench-grow: build ## the same up to 100,000 items (an hour's quarter, 2 GB of di
 
 .PHONY: soak
 soak: ## the long tests, then a minute of fuzzing for each parser
-	RYE_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -v $$(grep -rl --include='*_test.go' RYE_SOAK . | xargs -n1 dirname | sort -u)
+	RYE_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 120m -v $$(grep -rl --include='*_test.go' RYE_SOAK . | xargs -n1 dirname | sort -u)
 	$(MAKE) fuzz FUZZTIME=60s
 
 .PHONY: fuzz
