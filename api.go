@@ -375,6 +375,7 @@ type PolicyConsentRequest struct {
 	Ref         string
 	Env         bool // .env files
 	Interpreter bool // an interpreter in the project
+	Secrets     bool // variables of the environment, for a tool that somebody else signed
 	Forget      bool // take the agreement back
 }
 
@@ -382,11 +383,11 @@ type PolicyConsentRequest struct {
 // longer does. Values of variables are in none of its fields.
 type ConsentReport struct {
 	Ref     string   `json:"ref"`
-	What    string   `json:"what"` // env or interpreter
+	What    string   `json:"what"` // env, interpreter or secrets
 	Path    string   `json:"path"`
 	SHA256  string   `json:"sha256"`
 	Status  string   `json:"status"` // allowed or forgotten
-	Names   []string `json:"names"`  // variables, or files of the interpreter
+	Names   []string `json:"names"`  // variables, files of the interpreter, or variables and items
 	Changed []string `json:"changed,omitempty"`
 }
 

@@ -30,6 +30,7 @@ const ConsentFile = "consent.yaml"
 type unsigned struct {
 	vars        map[string]string
 	weak        map[string]bool // those of vars that a file of the project filled
+	env         []string        // NAME=value of the user's environment, for a request
 	interpreter primitive.Program
 }
 
@@ -47,6 +48,9 @@ func (s *session) unsigned(ctx context.Context, plan *chain.Plan) (u unsigned, e
 	if thing != nil {
 		things = append(things, *thing)
 	}
+	if t := s.secretsOf(plan, vars); t != nil {
+		things = append(things, *t)
+	}
 	if err := s.agree(ctx, plan, things); err != nil {
 		return u, err
 	}
@@ -55,7 +59,7 @@ func (s *session) unsigned(ctx context.Context, plan *chain.Plan) (u unsigned, e
 			return u, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
 		}
 	}
-	return unsigned{vars, weak, p}, nil
+	return unsigned{vars, weak, s.fromEnv(plan), p}, nil
 }
 
 // agree asks about each thing that the user has not agreed to as it is now, and
@@ -74,11 +78,8 @@ func (s *session) agree(ctx context.Context, plan *chain.Plan, things []consent.
 		if a.Covers(t) {
 			continue
 		}
-		q := Question{Topic: "execute " + ref.String(), Mend: fmt.Sprintf("rye policy allow %s --env", ref)}
-		if t.What == consent.Interpreter {
-			q.Mend = fmt.Sprintf("rye policy allow %s --interpreter", ref)
-		}
-		q.Text, q.Lines = s.describeThing(t, a)
+		q := Question{Topic: "execute " + ref.String(), Mend: fmt.Sprintf("rye policy allow %s --%s", ref, t.What)}
+		q.Text, q.Lines = s.describeThing(plan, t, a)
 		if err := s.r.ask(ctx, q); err != nil {
 			return err
 		}
@@ -100,7 +101,7 @@ func withAll(a consent.Agreed, things []consent.Thing) consent.Agreed {
 }
 
 // describeThing says what is being agreed to: names of variables, never values.
-func (s *session) describeThing(t consent.Thing, a consent.Agreed) (text string, lines []string) {
+func (s *session) describeThing(plan *chain.Plan, t consent.Thing, a consent.Agreed) (text string, lines []string) {
 	lines = []string{t.Path, t.Sum.String()}
 	switch t.What {
 	case consent.Env:
@@ -111,6 +112,8 @@ func (s *session) describeThing(t consent.Thing, a consent.Agreed) (text string,
 		program, _, _ := strings.Cut(string(t.Parts["program"]), "\n")
 		lines = append(lines, "the program is "+program,
 			"agreed to are the program and what it runs at its start ("+t.Names()+"); not its packages: what lies there when it runs is used")
+	case consent.Secrets:
+		text, lines = s.describeSecrets(plan, t)
 	}
 	if changed := a.Changed(t); changed != nil {
 		text = "Changed since you agreed. " + text
@@ -281,8 +284,8 @@ func (r *Rye) remember(ctx context.Context, change func(consent.Agreed) consent.
 }
 
 // PolicyConsent remembers, or with q.Forget takes back, that the user lets a tool
-// use the .env files or the project's interpreter that it would use now, as their
-// bytes are now.
+// use the .env files, the project's interpreter or the variables of the environment
+// that it would use now, as its bytes and theirs are now.
 func (r *Rye) PolicyConsent(ctx context.Context, q PolicyConsentRequest) ([]ConsentReport, error) {
 	s, err := r.open()
 	if err != nil {
@@ -334,6 +337,13 @@ func (s *session) things(plan *chain.Plan, q PolicyConsentRequest) (things []con
 		if len(things) == 0 {
 			return nil, fault.New(fault.NotFound, "%s: no .env file sets a variable that it declares [%s]", plan.Tool().Ref, strings.Join(plan.Declares(), " "))
 		}
+	}
+	if q.Secrets {
+		more, err := s.secretThings(plan)
+		if err != nil {
+			return nil, err
+		}
+		things = append(things, more...)
 	}
 	if q.Interpreter {
 		p, t, err := s.interpreterOf(plan)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/chain"
@@ -51,30 +50,24 @@ func (s *session) exchange(plan *chain.Plan, params chain.Params) (web.Request, 
 		return web.Request{}, web.Options{}, err
 	}
 	in := chain.Inputs{Params: params, ProjectPath: s.r.o.Project, UserSpace: s.r.o.User}
-	in.Vars, in.Weak = s.named(plan)
+	in.Vars, in.Weak = s.named()
 	r, err := plan.Request(in)
 	o := s.reach(rules.Net)
 	o.Secrets = in.Vars
 	return r, o, err
 }
 
-// named fills the variables that a request may name: from the user's environment,
-// else from the files that were agreed to. What a registry published gets nothing
-// of the environment: nobody was asked about it.
-func (s *session) named(plan *chain.Plan) (vars map[string]string, weak map[string]bool) {
+// named fills the variables that a request may name: from the user's environment
+// as far as that was agreed to, else from the files that were.
+func (s *session) named() (vars map[string]string, weak map[string]bool) {
 	vars, weak = maps.Clone(s.outside.vars), maps.Clone(s.outside.weak)
-	if plan.Links[0].Verified.Scope().Registry != "" {
-		return vars, weak
-	}
 	if vars == nil {
 		vars = map[string]string{}
 	}
-	declared := plan.Declares()
-	for _, kv := range s.r.o.Env {
-		if name, value, _ := strings.Cut(kv, "="); value != "" && slices.Contains(declared, name) {
-			vars[name] = value
-			delete(weak, name)
-		}
+	for _, kv := range s.outside.env {
+		name, value, _ := strings.Cut(kv, "=")
+		vars[name] = value
+		delete(weak, name)
 	}
 	return vars, weak
 }

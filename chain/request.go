@@ -31,6 +31,16 @@ func (p *Plan) Request(in Inputs) (web.Request, error) {
 	return r, nil
 }
 
+// Asks says in the author's words where a request goes: the template of its URL,
+// and the hosts that the chain declares; nil when it declares none.
+func (p *Plan) Asks() (url string, hosts []string) {
+	url, _ = p.config.values["url"].(string)
+	if p.config.needs.Declared {
+		hosts = append([]string{}, p.config.needs.Net...)
+	}
+	return url, hosts
+}
+
 // builder makes texts in which what came from outside is named.
 type builder struct {
 	*scope

@@ -1,5 +1,6 @@
 // Package consent decides whether something that nobody signed may be used: a .env
-// file, or an interpreter that lies in a project. The user agrees to exact bytes;
+// file, an interpreter that lies in a project, or the user's environment by what
+// somebody else signed. The user agrees to exact bytes;
 // when they change, the user is asked again and told what changed. It reads no
 // file and asks nobody: it compares, and says what to ask.
 //
@@ -35,17 +36,18 @@ const MaxFile = 1 << 20
 const (
 	Env         = "env"         // a file of variables
 	Interpreter = "interpreter" // a program that lies in a project
+	Secrets     = "secrets"     // variables of the user's environment, for one tool
 )
 
 // Thing is something that nobody signed, as it is now.
 type Thing struct {
-	What string // Env or Interpreter
-	Path string // absolute
+	What string // Env, Interpreter or Secrets
+	Path string // absolute; for Secrets the space that the tool lies in
 	// For is the one tool that it is used for, where an agreement must not hold for
-	// others: items of a registry. "" is every item of one's own spaces.
+	// others: items of a registry, and Secrets. "" is every item of one's own spaces.
 	For   string
 	Sum   objects.Digest
-	Parts map[string][]byte // by name: the values of variables, the files of an interpreter
+	Parts map[string][]byte // by name: the values of variables, the files of an interpreter, items and (empty) variables of the environment
 }
 
 // Agreed is the content of the file. The zero value is an empty one.
@@ -83,7 +85,7 @@ func Parse(raw []byte) (Agreed, error) {
 	seen := map[[3]string]bool{}
 	for _, e := range f.Agreed {
 		_, err := objects.ParseDigest("sha256:" + e.SHA256)
-		if err != nil || e.What != Env && e.What != Interpreter || e.Path == "" || len(e.Salt) != 32 || seen[e.key()] {
+		if err != nil || e.What != Env && e.What != Interpreter && e.What != Secrets || e.Path == "" || len(e.Salt) != 32 || seen[e.key()] {
 			return Agreed{}, fault.New(fault.Malformed, "consent: the entry for %s %q is none, or is there twice", e.What, e.Path)
 		}
 		seen[e.key()] = true

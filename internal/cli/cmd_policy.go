@@ -96,18 +96,21 @@ func policyAllow() *spec {
 use although nobody signed it: .env files that set variables which it declares, and an
 interpreter that lies in the project, as .venv/bin/python. What is agreed to are their
 bytes as they are now; after a change you are asked again. Not covered are the
-packages that an interpreter loads.`
-	s.examples = "rye policy allow tool:acme/deploy\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget"
+packages that an interpreter loads. With --secrets it is about the variables of your
+environment that a tool for the web names, when somebody else signed it: these names,
+for its bytes as they are now.`
+	s.examples = "rye policy allow tool:acme/deploy\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget\nrye policy allow tool:acme/weather --secrets"
 	s.exits = append(s.exits, fault.Auth)
 	var q rye.PolicyConsentRequest
 	s.flags = []cli.Flag{
 		&cli.BoolFlag{Name: "env", Destination: &q.Env, Usage: "the .env files that it takes variables from"},
 		&cli.BoolFlag{Name: "interpreter", Destination: &q.Interpreter, Usage: "the project's interpreter that it runs with"},
+		&cli.BoolFlag{Name: "secrets", Destination: &q.Secrets, Usage: "the variables of your environment that it sends"},
 		&cli.BoolFlag{Name: "forget", Destination: &q.Forget, Usage: "take that back"},
 	}
 	allow := s.run
 	s.run = func(t *task) error {
-		if !q.Env && !q.Interpreter {
+		if !q.Env && !q.Interpreter && !q.Secrets {
 			if q.Forget {
 				return fault.New(fault.Usage, "policy allow --forget: what?").Mend("rye policy allow %s --forget --env", strings.Join(t.args, " "))
 			}
