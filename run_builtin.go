@@ -40,11 +40,6 @@ func (s *session) runBuiltin(ctx context.Context, plan *chain.Plan, params chain
 	if err != nil {
 		return deed{}, err
 	}
-	if in.ProjectPath != "" { // the kernel's rules are about real paths
-		if in.ProjectPath, err = filepath.EvalSymlinks(in.ProjectPath); err != nil {
-			return deed{}, err
-		}
-	}
 	call, err := plan.BuiltinCall(in, program, build)
 	if err != nil {
 		return deed{}, err

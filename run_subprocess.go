@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/fault"
 )
 
 // runSubprocess materialises the verified bytes, starts the program in its sandbox
@@ -58,8 +59,14 @@ func (s *session) inputs(plan *chain.Plan, params chain.Params, dir *primitive.R
 	if err != nil {
 		return chain.Inputs{}, err
 	}
+	project := s.r.o.Project
+	if project != "" { // the kernel's rules are about real paths
+		if project, err = filepath.EvalSymlinks(project); err != nil {
+			return chain.Inputs{}, fault.New(fault.NotFound, "execute %s: the project: %w", plan.Tool().Ref, err)
+		}
+	}
 	in := chain.Inputs{
-		Params: params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: s.r.o.Project, UserSpace: s.r.o.User,
+		Params: params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.r.o.User,
 		Tier: tier, Protect: s.protected(), Hide: []string{s.r.o.ConfigDir, s.r.o.StateDir},
 		Vars: s.outside.vars, Interpreter: s.outside.interpreter,
 	}
