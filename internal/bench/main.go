@@ -76,6 +76,9 @@ func run(ctx context.Context, bin, only, sizes string, runs int) (err error) {
 		grown.add(r, us, them)
 	}
 	grown.print()
+	if pick.MatchString(bashTool) {
+		return b.shares(runs)
+	}
 	return nil
 }
 

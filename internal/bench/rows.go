@@ -12,12 +12,11 @@ func rows(sizes []int) []row {
 		{what: "start", peer: "git --version", setup: func(b *bench) (side, side, error) {
 			return b.process(b.dir, "rye", "version"), b.process(b.dir, "git", "--version"), nil
 		}},
-		{what: "execute a signed, locked bash tool", peer: "bash script", setup: execute},
 		{what: "verify one item", peer: "git verify-commit", setup: verify},
 		{what: "MCP call: execute of a knowledge entry", peer: "its own duration_ms", setup: mcpCall},
 		{what: "commit one item, durable, in this process", peer: "its fsyncs alone", setup: commitBesideSyncs},
 	}
-	all = append(all, itemRows()...)
+	all = append(append(all, executeRows()...), itemRows()...)
 	for _, r := range []struct {
 		what, peer string
 		heavy      bool
@@ -46,12 +45,6 @@ func load(n int) func(*bench) (side, side, error) {
 		return b.process(dir, "rye", "load", "knowledge:"+name),
 			b.process(dir, "git", "-C", ".ai/.rye/store.git", "show", "HEAD:knowledge/"+name+".md"), err
 	}
-}
-
-func execute(b *bench) (side, side, error) {
-	dir, err := b.project(100)
-	return b.process(dir, "rye", "execute", "--locked", "tool:acme/bench"),
-		b.process(dir, "bash", ".ai/tools/acme/bench.sh", "{}", dir), err
 }
 
 func verify(b *bench) (side, side, error) {

@@ -95,7 +95,7 @@ var house = []room{
 	{5, "internal/quickstart", "make quickstart",
 		"store store/transport", mcpsdk},
 	{5, "internal/bench", "make bench",
-		"objects objects/trust store", gogit},
+		"chain/primitive objects objects/trust store", gogit},
 }
 
 // Outside modules, by the longest prefix that belongs to their door.
