@@ -1,6 +1,7 @@
 package space
 
 import (
+	"bytes"
 	"encoding/binary"
 	"io/fs"
 	"os"
@@ -100,6 +101,7 @@ func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st s
 // eachName reads what getdents64(2) wrote: inode and offset of eight bytes each,
 // length of the record in two, type in one, and the name up to a zero byte.
 func eachName(fd int, b []byte, visit func(name []byte, typ fs.FileMode, st stamp)) {
+	var space unix.Stat_t // it lies on the heap: once for all
 	for len(b) > 19 {
 		size := int(binary.NativeEndian.Uint16(b[16:]))
 		if size <= 19 || size > len(b) {
@@ -107,18 +109,17 @@ func eachName(fd int, b []byte, visit func(name []byte, typ fs.FileMode, st stam
 		}
 		raw, kind, gone := b[19:size], b[18], binary.NativeEndian.Uint64(b) == 0
 		b = b[size:]
-		for i, c := range raw {
-			if c == 0 {
-				raw = raw[:i]
-				break
-			}
+		end := bytes.IndexByte(raw, 0)
+		if end < 0 {
+			return // nor does this
 		}
-		if gone || leftOut(string(raw)) {
+		whole := raw[:end+1]
+		if raw = raw[:end]; gone || leftOut(raw) {
 			continue
 		}
 		switch kind {
 		case unix.DT_REG, unix.DT_UNKNOWN:
-			typ, st := stampAt(fd, string(raw))
+			typ, st := stampAt(fd, whole, &space)
 			if kind == unix.DT_REG {
 				typ = 0
 			}
@@ -133,12 +134,12 @@ func eachName(fd int, b []byte, visit func(name []byte, typ fs.FileMode, st stam
 	}
 }
 
-// stampAt asks about one name in an open folder, never following a link.
-func stampAt(fd int, name string) (fs.FileMode, stamp) {
-	var st unix.Stat_t
+// stampAt asks about one name in an open folder, never following a link. The name
+// ends in a zero byte; st is room for the answer.
+func stampAt(fd int, name []byte, st *unix.Stat_t) (fs.FileMode, stamp) {
 	err := error(unix.EINTR)
 	for err == unix.EINTR {
-		err = unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		err = fstatat(fd, name, st)
 	}
 	if err != nil {
 		return 0, stamp{}

@@ -70,8 +70,8 @@ func (l *Layer) walk(ctx context.Context, dir string, depth int, foreign map[str
 
 // leftOut reports whether a name is none of rye's business: editors and
 // interpreters leave these, and no id can name them.
-func leftOut(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || name == "__pycache__"
+func leftOut[T string | []byte](name T) bool {
+	return len(name) > 0 && (name[0] == '.' || name[len(name)-1] == '~') || string(name) == "__pycache__"
 }
 
 // itemAt returns the ref of a file found at p, the zero Ref for a folder to look
