@@ -19,7 +19,7 @@ type Spec struct {
 	Binary      string   // system_binary: the program's name
 	VenvPath    string   // venv_python: below the project; "" is .venv
 	SearchPaths []string // node_modules: below the project; nil is node_modules/.bin
-	Manager     string   // version_manager: pyenv, nvm, rbenv or asdf
+	Manager     string   // version_manager: pyenv, nvm, rbenv, asdf or volta
 	Version     string   // version_manager: "" is what the user made global
 	Fallback    string   // looked for on the path when the above is not there
 	MinVersion  string   // what CheckVersion demands: 22.6; "" is any
@@ -150,12 +150,19 @@ func onPath(name string, in Search) []string {
 	return out
 }
 
+// posers are the programs, no scripts, to which some version managers link the names
+// of interpreters: they choose by files of the current directory, as shims do.
+var posers = map[string]bool{"volta-shim": true, "volta": true, "mise": true, "rtx": true, "proto-shim": true, "rustup": true}
+
 // real reports whether path is a program and not a script, and where its
 // libraries are. The path itself stays as it is, because a virtual environment is
 // recognised by it.
 func real(path string) (Program, bool) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
+		return Program{}, false
+	}
+	if posers[filepath.Base(target)] && filepath.Base(path) != filepath.Base(target) {
 		return Program{}, false
 	}
 	info, err := os.Stat(target)
@@ -203,7 +210,7 @@ func managed(s Spec, in Search) []string {
 	if in.Home == "" {
 		return nil
 	}
-	name := orElse(s.Binary, map[string]string{"pyenv": "python3", "nvm": "node", "rbenv": "ruby", "asdf": s.Fallback}[s.Manager])
+	name := orElse(s.Binary, map[string]string{"pyenv": "python3", "nvm": "node", "rbenv": "ruby", "asdf": s.Fallback, "volta": "node"}[s.Manager])
 	if name == "" || strings.ContainsAny(name+s.Version, `/\`) || s.Version == ".." {
 		return nil
 	}
@@ -219,8 +226,10 @@ func managed(s Spec, in Search) []string {
 		}
 		return versions(filepath.Join(root, "versions", "node"), v, name)
 	case "asdf":
-		plugin := map[string]string{"node": "nodejs", "python3": "python"}[name]
-		return versions(filepath.Join(in.Home, ".asdf", "installs", orElse(plugin, name)), s.Version, name)
+		plugin := orElse(map[string]string{"node": "nodejs", "python3": "python"}[name], name)
+		return versions(filepath.Join(in.Home, ".asdf", "installs", plugin), orElse(s.Version, toolVersion(in.Home, plugin)), name)
+	case "volta":
+		return versions(filepath.Join(in.Home, ".volta", "tools", "image", name), s.Version, name)
 	}
 	return nil
 }
@@ -277,6 +286,20 @@ func digits(s string) int {
 		n++
 	}
 	return n
+}
+
+// toolVersion is what the user's own .tool-versions says of a plugin, "" for nothing.
+func toolVersion(home, plugin string) string {
+	text, err := os.ReadFile(filepath.Join(home, ".tool-versions"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == plugin {
+			return f[1]
+		}
+	}
+	return ""
 }
 
 func firstWord(path string) string {
