@@ -78,7 +78,13 @@ func (s *session) agree(ctx context.Context, plan *chain.Plan, things []consent.
 		if a.Covers(t) {
 			continue
 		}
-		q := Question{Topic: "execute " + ref.String(), Mend: fmt.Sprintf("rye policy allow %s --%s", ref, t.What)}
+		q := Question{Topic: "execute " + ref.String(), Mend: fmt.Sprintf("rye policy allow %s --env", ref)}
+		switch t.What {
+		case consent.Interpreter:
+			q.Mend = fmt.Sprintf("rye policy allow %s --interpreter", ref)
+		case consent.Secrets:
+			q.Mend = fmt.Sprintf("rye policy allow %s --secrets", ref)
+		}
 		q.Text, q.Lines = s.describeThing(plan, t, a)
 		if err := s.r.ask(ctx, q); err != nil {
 			return err
