@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 func rows(sizes []int) []row {
@@ -15,6 +16,7 @@ func rows(sizes []int) []row {
 		{what: "verify one item", peer: "git verify-commit", setup: verify},
 		{what: "MCP call: execute of a knowledge entry", peer: "its own duration_ms", setup: mcpCall},
 		{what: "commit one item, durable, in this process", peer: "its fsyncs alone", setup: commitBesideSyncs},
+		{what: "8 writers at once, one durable commit each", peer: "git, synced", setup: crowd},
 	}
 	all = append(append(all, executeRows()...), itemRows()...)
 	for _, r := range []struct {
@@ -35,7 +37,8 @@ func rows(sizes []int) []row {
 			all = append(all, row{what: r.what, n: n, peer: r.peer, heavy: r.heavy, setup: r.setup(n)})
 		}
 	}
-	return all
+	most := slices.Max(sizes)
+	return append(all, row{what: "publish in one push", n: most, peer: "git push", heavy: true, setup: publish(most)})
 }
 
 func load(n int) func(*bench) (side, side, error) {

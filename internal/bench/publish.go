@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// publish pushes every item of a project in one push to a registry without any. The
+// peer is git's push of the same objects from that registry to an empty repository;
+// it signs and verifies nothing. Making the empty ones is not measured.
+func publish(n int) func(*bench) (side, side, error) {
+	return func(b *bench) (side, side, error) {
+		dir, err := b.project(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		// A namespace comes from one registry, and rye remembers it: in the project's
+		// file and in the user's configuration. Each run begins with those of before.
+		const keep = `mkdir -p "$2" && cp -a .config "$2" && cp "$1" "$2/rye.yaml"`
+		const restore = `rm -rf .config && cp -a "$2/.config" . && cp "$2/rye.yaml" "$1"`
+		pins, kept := filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n))
+		if err := b.do(b.dir, "bash", "-c", keep, "bash", pins, kept); err != nil {
+			return nil, nil, err
+		}
+		runs := 0
+		ours := func() (cost, error) {
+			runs++
+			if err := b.do(b.dir, "bash", "-c", restore, "bash", pins, kept); err != nil {
+				return cost{}, err
+			}
+			name := fmt.Sprintf("r%d-%d", n, runs)
+			if err := b.do(dir, "rye", "registry", "init", filepath.Join(b.dir, name+".git"), "--name", name, "--yes", "--quiet"); err != nil {
+				return cost{}, err
+			}
+			return b.process(dir, "rye", "push", "--all", "--registry", name, "--quiet")()
+		}
+		if _, err := ours(); err != nil {
+			return nil, nil, err
+		}
+		from, to := filepath.Join(b.dir, fmt.Sprintf("r%d-1.git", n)), filepath.Join(b.dir, "pushed.git")
+		theirs := func() (cost, error) {
+			if err := errors.Join(os.RemoveAll(to), b.do(b.dir, "git", "init", "--quiet", "--bare", to)); err != nil {
+				return cost{}, err
+			}
+			return b.process(from, "git", "push", "--quiet", to, "refs/*:refs/*")()
+		}
+		return ours, theirs, nil
+	}
+}
+
+const writers = 8
+
+// byGit commits one file durably, as often as it takes to be first.
+const byGit = `set -e
+export GIT_INDEX_FILE="$1.index"
+blob=$(git hash-object -w "$1")
+while :; do
+	old=$(git rev-parse HEAD)
+	git read-tree "$old"
+	git update-index --add --cacheinfo "100644,$blob,tools/acme/$1"
+	new=$(git commit-tree -p "$old" -m edit "$(git write-tree)")
+	git update-ref HEAD "$new" "$old" 2>/dev/null && exit
+done
+`
+
+// crowd lets eight processes at once record one changed item each; git's are shells
+// that try again when another was first, and sign nothing. A run in which any of
+// the eight is not in the last commit is an error on either side.
+func crowd(b *bench) (side, side, error) {
+	dir, err := b.project(100)
+	if err != nil {
+		return nil, nil, err
+	}
+	repo := filepath.Join(b.dir, "crowd.git")
+	err = errors.Join(b.do(b.dir, "git", "init", "--quiet", "--bare", repo), b.do(repo, "git", "config", "core.fsync", "all"),
+		b.do(repo, "bash", "-c", `git update-ref HEAD $(git commit-tree -m first $(git write-tree))`))
+	ours := b.together(filepath.Join(dir, ".ai", "tools", "acme"), filepath.Join(dir, ".ai", ".rye", "store.git"), func(name string) side {
+		return b.process(dir, "rye", "sign", "--quiet", "tool:acme/"+name[:len(name)-len(".sh")])
+	})
+	theirs := b.together(repo, repo, func(name string) side { return b.process(repo, "bash", "-c", byGit, "bash", name) })
+	return ours, theirs, err
+}
+
+// together returns a side that changes a file for each writer in dir, runs all
+// writers at once and looks that the repository holds what the files then do.
+func (b *bench) together(dir, repo string, writer func(name string) side) side {
+	round := 0
+	return func() (cost, error) {
+		round++
+		names, sides := make([]string, writers), make([]side, writers)
+		for i := range writers {
+			names[i] = fmt.Sprintf("w%d.sh", i)
+			sides[i] = writer(names[i])
+			if err := os.WriteFile(filepath.Join(dir, names[i]), []byte(fourKiB(round*writers+i)), 0o644); err != nil {
+				return cost{}, err
+			}
+		}
+		c, err := atOnce(sides)
+		for _, name := range names {
+			want, rerr := os.ReadFile(filepath.Join(dir, name))
+			got, gerr := b.command(repo, "git", "show", "HEAD:tools/acme/"+name).Output()
+			if err = errors.Join(err, rerr, gerr); err == nil && !bytes.Equal(got, want) {
+				err = fmt.Errorf("%s: what one of %d writers recorded is lost", name, writers)
+			}
+		}
+		return c, err
+	}
+}
+
+// atOnce runs all sides and returns the time until the last was done, and the
+// processors' time of all.
+func atOnce(sides []side) (cost, error) {
+	var wg sync.WaitGroup
+	costs, errs := make([]cost, len(sides)), make([]error, len(sides))
+	for i, s := range sides {
+		wg.Go(func() { costs[i], errs[i] = s() })
+	}
+	wg.Wait()
+	var all cost
+	for _, c := range costs {
+		all.wall, all.cpu = max(all.wall, c.wall), all.cpu+c.cpu
+	}
+	return all, errors.Join(errs...)
+}
