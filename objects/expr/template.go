@@ -142,7 +142,7 @@ func isNameByte(c byte) bool {
 }
 
 // Fill replaces each {name} in s that look knows, the second form of the data
-// files. Unknown names and other braces stay as they are. When s is one {name}
+// files. Unknown names, other braces and ${name} stay as they are. When s is one {name}
 // and nothing else, the value keeps its type.
 func Fill(s string, look Lookup) (any, error) {
 	var b strings.Builder
@@ -155,7 +155,8 @@ func Fill(s string, look Lookup) (any, error) {
 		b.WriteString(rest[:i])
 		n := nameLength(rest[i+1:])
 		v, ok := any(nil), false
-		if end := i + 1 + n; n > 0 && end < len(rest) && rest[end] == '}' {
+		dollar := i > 0 && rest[i-1] == '$' // a ${...} is the other form's
+		if end := i + 1 + n; n > 0 && !dollar && end < len(rest) && rest[end] == '}' {
 			v, ok = look(rest[i+1 : end])
 		}
 		if !ok {
