@@ -28,7 +28,7 @@ type Options struct {
 	Project   string // directory that holds .ai/rye.yaml; "" outside a project
 	User      string // the user space's base; its items are in <User>/.ai; "" for none
 	ConfigDir string // keys, trust.yaml, policy.yaml
-	StateDir  string // what registries were seen to say; never delete
+	StateDir  string // what registries were seen to say, never delete; and the log of verdicts
 	CacheDir  string // may be deleted at any time
 
 	Key        string                 // name or path of the signing key, agent[:SHA256:...] or kms:<address>; "" is "default"
