@@ -3,7 +3,6 @@ package rye
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -92,12 +92,7 @@ func (r *Rye) ImportLocks(ctx context.Context, paths []string, dryRun bool) (*Lo
 
 // importLock adds one tool to the lock, when it is what the file says.
 func (s *session) importLock(ctx context.Context, lock *chain.Lock, file string) (objects.Ref, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return objects.Ref{}, err
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, chain.MaxAncestorLock+1))
+	raw, err := place.Read(file, chain.MaxAncestorLock)
 	if err != nil {
 		return objects.Ref{}, err
 	}

@@ -378,7 +378,7 @@ func (p *parser) scalar(field string, v any) (string, error) {
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	}
-	return "", p.badField(field, "want plain values, have %s in it", shape(v))
+	return "", p.badField(field, "want plain values, have %s in it", Shape(v))
 }
 
 // declaredInputs reads the list of inputs.
@@ -389,7 +389,7 @@ func (p *parser) declaredInputs(m *Meta) error {
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return p.badField("inputs", "want a list, have %s", shape(v))
+		return p.badField("inputs", "want a list, have %s", Shape(v))
 	}
 	seen := map[string]bool{}
 	for _, e := range list {
@@ -410,7 +410,7 @@ func (p *parser) input(v any) (Input, error) {
 	in := Input{Type: "string"}
 	fields, ok := v.(map[string]any)
 	if !ok {
-		return in, p.badField("inputs", "want mappings with a name, have %s", shape(v))
+		return in, p.badField("inputs", "want mappings with a name, have %s", Shape(v))
 	}
 	for _, f := range []struct {
 		name string
@@ -432,7 +432,7 @@ func (p *parser) input(v any) (Input, error) {
 	case bool:
 		in.Required = r
 	default:
-		return in, p.badField("inputs", "required of %q: want true or false, have %s", clip(in.Name), shape(r))
+		return in, p.badField("inputs", "required of %q: want true or false, have %s", clip(in.Name), Shape(r))
 	}
 	return in, nil
 }

@@ -258,7 +258,7 @@ func (p *parser) text(name string) (string, error) {
 	if l, err := p.stringList(name, v); name == "author" && err == nil {
 		return strings.Join(l, ", "), nil
 	}
-	return "", p.badField(name, "want text, have %s", shape(v))
+	return "", p.badField(name, "want text, have %s", Shape(v))
 }
 
 // list returns a field that is a list of texts; one text counts as a list of one.
@@ -280,13 +280,13 @@ func (p *parser) stringList(name string, v any) ([]string, error) {
 		for _, e := range v {
 			s, ok := e.(string)
 			if !ok {
-				return nil, p.badField(name, "want a list of texts, have %s in it", shape(e))
+				return nil, p.badField(name, "want a list of texts, have %s in it", Shape(e))
 			}
 			out = append(out, s)
 		}
 		return out, nil
 	}
-	return nil, p.badField(name, "want a list of texts, have %s", shape(v))
+	return nil, p.badField(name, "want a list of texts, have %s", Shape(v))
 }
 
 // mapping returns a field that is a mapping; nil when it is absent or null.
@@ -297,13 +297,13 @@ func (p *parser) mapping(name string) (map[string]any, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, p.badField(name, "want a mapping, have %s", shape(v))
+		return nil, p.badField(name, "want a mapping, have %s", Shape(v))
 	}
 	return m, nil
 }
 
-// shape names what a value is, for people.
-func shape(v any) string {
+// Shape names what a value of a data file is, for people: "a list", "text".
+func Shape(v any) string {
 	switch v.(type) {
 	case nil:
 		return "nothing"

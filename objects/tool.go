@@ -38,7 +38,7 @@ func (p *parser) executor(m *Meta) error {
 	}
 	s, ok := v.(string)
 	if !ok {
-		return p.badField("executor_id", "want an id, have %s", shape(v))
+		return p.badField("executor_id", "want an id, have %s", Shape(v))
 	}
 	if s == "" {
 		return nil
@@ -61,7 +61,7 @@ func (p *parser) needs(m *Meta) error {
 	}
 	fields, isMap := v.(map[string]any)
 	if !isMap {
-		return p.badField("needs", "want a mapping of read, write and net, have %s", shape(v))
+		return p.badField("needs", "want a mapping of read, write and net, have %s", Shape(v))
 	}
 	_, only := fields["sandbox"]
 	n := Needs{Declared: !only || len(fields) > 1}

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
@@ -169,45 +171,36 @@ func keyCount(arg string) (int, error) {
 }
 
 func rootApprove() *spec {
-	var q rye.RootProposalRequest
-	return &spec{
-		name: "approve", args: "<file>",
+	return proposalVerb(spec{
+		name:     "approve",
 		short:    "Agree to a proposed change of the root",
 		long:     "What it would change is shown, checked against the registry as it is, and, when you\nagree, your key's approval is added to the file.",
 		examples: "rye registry root approve registry-root-3.txt\nRYE_KEY=work rye registry root approve registry-root-3.txt",
-		exits:    sharing,
-		flags:    []cli.Flag{rootName(&q.Registry), dryRun(&q.DryRun)},
-		min:      1, max: 1,
-		run: func(t *task) error {
-			var err error
-			if q.File, err = t.path(t.args[0]); err != nil {
-				return err
-			}
-			c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return r.ApproveRoot(t.ctx, q) })
-			return t.rootChanged(c, err)
-		},
-	}
+	}, (*rye.Rye).ApproveRoot)
 }
 
 func rootCommit() *spec {
-	var q rye.RootProposalRequest
-	return &spec{
-		name: "commit", args: "<file>",
+	return proposalVerb(spec{
+		name:     "commit",
 		short:    "Publish a change of the root that enough keys agreed to",
 		long:     "Your key signs it, and counts once, whether it approved before or not. When the root\nchanged meanwhile, the proposal is void (4).",
 		examples: "rye registry root commit registry-root-3.txt",
-		exits:    sharing,
-		flags:    []cli.Flag{rootName(&q.Registry), dryRun(&q.DryRun)},
-		min:      1, max: 1,
-		run: func(t *task) error {
-			var err error
-			if q.File, err = t.path(t.args[0]); err != nil {
-				return err
-			}
-			c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return r.CommitRoot(t.ctx, q) })
-			return t.rootChanged(c, err)
-		},
+	}, (*rye.Rye).CommitRoot)
+}
+
+// proposalVerb completes a command that takes the file of a proposal.
+func proposalVerb(s spec, verb func(*rye.Rye, context.Context, rye.RootProposalRequest) (*rye.RootChange, error)) *spec {
+	var q rye.RootProposalRequest
+	s.args, s.min, s.max, s.exits = "<file>", 1, 1, sharing
+	s.flags = []cli.Flag{rootName(&q.Registry), dryRun(&q.DryRun)}
+	s.run = func(t *task) (err error) {
+		if q.File, err = t.path(t.args[0]); err != nil {
+			return err
+		}
+		c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return verb(r, t.ctx, q) })
+		return t.rootChanged(c, err)
 	}
+	return &s
 }
 
 // rootChanged prints how far a change has come.

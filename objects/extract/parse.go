@@ -97,7 +97,7 @@ func (p *reader) count(path []string, n int) bool {
 func (p *reader) mapping(v any, path ...string) map[string]any {
 	m, ok := v.(map[string]any)
 	if !ok && v != nil {
-		p.bad(path, "%s: want a mapping, have %s", "name: value, each on a line of its own", strings.Join(path, "."), shape(v))
+		p.bad(path, "%s: want a mapping, have %s", "name: value, each on a line of its own", strings.Join(path, "."), objects.Shape(v))
 	}
 	if len(m) > 0 && !p.count(path, len(m)) {
 		return nil
@@ -109,7 +109,7 @@ func (p *reader) mapping(v any, path ...string) map[string]any {
 func (p *reader) text(v any, path ...string) string {
 	s, ok := v.(string)
 	if !ok && v != nil {
-		p.bad(path, "%s: want text, have %s", "put quotes around it", strings.Join(path, "."), shape(v))
+		p.bad(path, "%s: want text, have %s", "put quotes around it", strings.Join(path, "."), objects.Shape(v))
 	}
 	return s
 }
@@ -118,7 +118,7 @@ func (p *reader) text(v any, path ...string) string {
 func (p *reader) flag(v any, path ...string) bool {
 	b, ok := v.(bool)
 	if !ok && v != nil {
-		p.bad(path, "%s: want true or false, have %s", "true or false", strings.Join(path, "."), shape(v))
+		p.bad(path, "%s: want true or false, have %s", "true or false", strings.Join(path, "."), objects.Shape(v))
 	}
 	return b
 }
@@ -137,7 +137,7 @@ func (p *reader) texts(v any, path ...string) []string {
 	for _, e := range l {
 		s, ok := e.(string)
 		if !ok || s == "" {
-			p.bad(path, "%s: want texts, have %s in it", "[one, two]", strings.Join(path, "."), shape(e))
+			p.bad(path, "%s: want texts, have %s in it", "[one, two]", strings.Join(path, "."), objects.Shape(e))
 			return nil
 		}
 		all = append(all, s)
@@ -324,23 +324,6 @@ func number(v any) (float64, bool) {
 		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 	}
 	return 0, false
-}
-
-// shape names what a value is, for people.
-func shape(v any) string {
-	switch v.(type) {
-	case nil:
-		return "nothing"
-	case bool:
-		return "true or false"
-	case string:
-		return "text"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a mapping"
-	}
-	return "a number"
 }
 
 // clip keeps a message readable when the input is not.

@@ -131,7 +131,7 @@ func (p *reader) oneOf(v any, at []string, list string) string {
 func (p *reader) bound(v any, at []string) *float64 {
 	f, ok := number(v)
 	if !ok {
-		p.bad(at, "%s: want a number, have %s", "1", strings.Join(at, "."), shape(v))
+		p.bad(at, "%s: want a number, have %s", "1", strings.Join(at, "."), objects.Shape(v))
 		return nil
 	}
 	return &f
@@ -147,7 +147,7 @@ func (p *reader) values(v any, at []string) []any {
 		switch e.(type) {
 		case string, bool, int, float64:
 		default:
-			p.bad(at, "%s: want plain values, have %s in it", "[one, two]", strings.Join(at, "."), shape(e))
+			p.bad(at, "%s: want plain values, have %s in it", "[one, two]", strings.Join(at, "."), objects.Shape(e))
 			return nil
 		}
 	}
@@ -232,7 +232,7 @@ func (c *checker) check(f *rule, v any, name string, at []string) {
 		return
 	}
 	if !is(f.typ, v) {
-		bad("must be " + typeWords(f.typ) + ", have " + shape(v))
+		bad("must be " + typeWords(f.typ) + ", have " + objects.Shape(v))
 		return
 	}
 	s, isText := v.(string)
@@ -275,7 +275,7 @@ func (c *checker) inside(f *rule, v any, name string, at []string) {
 		here := append(at[:len(at):len(at)], strconv.Itoa(i))
 		top, _, _ := strings.Cut(name, ".")
 		if !is(f.itemType, e) {
-			c.add(top, here, fmt.Sprintf("%s: entry %d must be %s, have %s", name, i+1, typeWords(f.itemType), shape(e)), c.mend(f, name))
+			c.add(top, here, fmt.Sprintf("%s: entry %d must be %s, have %s", name, i+1, typeWords(f.itemType), objects.Shape(e)), c.mend(f, name))
 			continue
 		}
 		m, _ := e.(map[string]any)
