@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"os/exec"
 	"strings"
 	"testing"
@@ -172,6 +173,17 @@ func TestFnmatchIsPythons(t *testing.T) {
 		for i := 0; i < len(texts); i += 9 {
 			cases = append(cases, [2]string{p, texts[(i+len(cases))%len(texts)]})
 		}
+	}
+	r := rand.New(rand.NewPCG(3, 4)) // longer ones at random, over letters that sets and ranges care about
+	draw := func(letters string, most int) string {
+		b := make([]byte, r.IntN(most+1))
+		for i := range b {
+			b[i] = letters[r.IntN(len(letters))]
+		}
+		return string(b)
+	}
+	for range 30_000 {
+		cases = append(cases, [2]string{draw("abz**?[]!-^.", 14), draw("abz]!-^.[", 8)})
 	}
 	in, _ := json.Marshal(cases)
 	cmd := exec.Command(python, "-c", "import sys,json,fnmatch\nprint(json.dumps([fnmatch.fnmatchcase(t,p) for p,t in json.load(sys.stdin)]))")

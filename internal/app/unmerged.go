@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,22 @@ import (
 
 // MaxMerged bounds one side of a file that is merged, in bytes.
 const MaxMerged = 16 << 20
+
+// ReadSide reads a file that git hands to a merge driver. One that is not there is
+// NotFound, one beyond MaxMerged Limit, by its size.
+func ReadSide(path string) ([]byte, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "merge locks: %w", err)
+	}
+	if err == nil && st.Size() > MaxMerged {
+		err = fault.New(fault.Limit, "merge locks: %s is larger than %d bytes", path, MaxMerged)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
 
 // Unmerged returns what the user's git keeps of a file below .ai while a merge of it
 // is unfinished: base, ours and theirs, nil for a side that has none. A file that is

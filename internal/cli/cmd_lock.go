@@ -2,8 +2,6 @@ package cli
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 
 	"github.com/urfave/cli/v2"
 
@@ -57,19 +55,18 @@ func lockSides(t *task, q *rye.LockMergeRequest) error {
 	sides := []*[]byte{&q.Base, &q.Ours, &q.Theirs}
 	switch len(t.args) {
 	case 3:
-		for i, p := range t.args {
-			st, err := os.Stat(p)
-			if err == nil && st.Size() > app.MaxMerged {
-				err = fault.New(fault.Limit, "read %s: larger than %d bytes", p, int64(app.MaxMerged))
-			}
+		for i, arg := range t.args {
+			p, err := t.path(arg)
 			if err == nil {
-				*sides[i], err = os.ReadFile(p)
+				*sides[i], err = app.ReadSide(p)
 			}
 			if err != nil {
 				return err
 			}
+			if i == 1 {
+				q.Path = p
+			}
 		}
-		q.Path, _ = filepath.Abs(t.args[1])
 		return nil
 	case 0:
 	default:
