@@ -2,16 +2,12 @@ package store
 
 import (
 	"bytes"
-	"compress/zlib"
 	"context"
-	"encoding/binary"
 	"errors"
-	"hash/adler32"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -80,53 +76,6 @@ func readLoose(r io.Reader, limit int64, statOnly bool) (t Type, size int64, dat
 
 func tooLarge(size, limit int64) error {
 	return fault.New(fault.Limit, "%d bytes, at most %d are read", size, limit)
-}
-
-// deflaters hold writers of level 1: git's content is read far more often than
-// it is kept small, and level 1 costs half the time of the default.
-var deflaters = sync.Pool{New: func() any {
-	z, _ := zlib.NewWriterLevel(nil, zlib.BestSpeed)
-	return z
-}}
-
-// maxStored is up to how many bytes deflating is not worth it: trees of one or two
-// entries are mostly hash, shrink by less than a header, and cost 20 µs each.
-const maxStored = 96
-
-// deflate writes parts as one zlib stream.
-func deflate(w io.Writer, parts ...[]byte) error {
-	size := 0
-	for _, p := range parts {
-		size += len(p)
-	}
-	if size <= maxStored {
-		return storeZlib(w, parts)
-	}
-	z := deflaters.Get().(*zlib.Writer)
-	defer deflaters.Put(z)
-	z.Reset(w)
-	for _, p := range parts {
-		if _, err := z.Write(p); err != nil {
-			return err
-		}
-	}
-	return z.Close()
-}
-
-// storeZlib writes a few bytes as a zlib stream of one stored block (RFC 1950,
-// RFC 1951 §3.2.4).
-func storeZlib(w io.Writer, parts [][]byte) error {
-	var buf [2 + 5 + maxStored + 4]byte
-	b := append(buf[:0], 0x78, 0x01, 1, 0, 0, 0, 0) // level 0; the last block, stored
-	for _, p := range parts {
-		b = append(b, p...)
-	}
-	n := uint16(len(b) - 7)
-	binary.LittleEndian.PutUint16(b[3:], n)
-	binary.LittleEndian.PutUint16(b[5:], ^n)
-	b = binary.BigEndian.AppendUint32(b, adler32.Checksum(b[7:]))
-	_, err := w.Write(b)
-	return err
 }
 
 // object is one object about to be written.
