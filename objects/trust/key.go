@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -166,7 +165,7 @@ func (k PublicKey) String() string { return k.Fingerprint().String() }
 
 // Verify reports whether sig is a signature of msg by k. Always false for the zero key.
 func (k PublicKey) Verify(msg, sig []byte) bool {
-	return !k.IsZero() && len(sig) == ed25519.SignatureSize && ed25519.Verify(k.b[:], msg, sig)
+	return !k.IsZero() && verify(k, msg, sig)
 }
 
 // spkiPrefix is what stands before the 32 bytes in a SubjectPublicKeyInfo (RFC 8410).
