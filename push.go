@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/store/space"
 )
 
 // RegistryLog lists the operations of a namespace, newest first, from what this
@@ -115,10 +116,13 @@ func (s *session) publishable(ctx context.Context, q PushRequest) ([]registry.It
 			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Mend("push them one after the other")
 		}
 	}
-	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
-	err = each(ctx, len(refs), func(i int) error { items[i], errs[i] = s.publishOne(ctx, refs[i]); return nil })
+	found, err := s.stack.OwnAll(ctx, s.stack.Project, refs)
 	if err != nil {
 		return nil, "", err
+	}
+	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
+	for i, f := range found {
+		items[i], errs[i] = toPublish(f, refs[i])
 	}
 	if ns == objects.LocalNamespace {
 		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).Mend("rye mv them to a namespace of yours")
@@ -126,18 +130,13 @@ func (s *session) publishable(ctx context.Context, q PushRequest) ([]registry.It
 	return items, ns, errors.Join(errs...)
 }
 
-// publishOne verifies an item that is to be published.
-func (s *session) publishOne(ctx context.Context, ref objects.Ref) (registry.Item, error) {
-	f, ok, err := s.stack.In(ctx, objects.Project, ref)
+// toPublish is a verified item of the project as it is published.
+func toPublish(f space.Finding, ref objects.Ref) (registry.Item, error) {
 	switch {
-	case err != nil:
-	case !ok || f.Registry != "":
-		err = fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Mend("rye list --space project")
-	default:
-		err = f.Err
-	}
-	if err != nil {
-		return registry.Item{}, err
+	case f.State == "":
+		return registry.Item{}, fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Mend("rye list --space project")
+	case f.Err != nil:
+		return registry.Item{}, f.Err
 	}
 	return registry.Item{Verified: f.Verified, Meta: registry.Meta{
 		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Caps: chain.CapabilityDigest(f.Item)}}, nil

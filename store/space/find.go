@@ -267,8 +267,48 @@ func (l *Layer) pinned(pin Pin) ([]byte, store.OID, error) {
 	return raw, e.ID, nil
 }
 
+// fewRefs is up to how many items are asked for one by one: for more it pays to read
+// the whole record.
+const fewRefs = 64
+
+// OwnAll returns what the working tree of a space on disk holds under each of refs, on
+// all processors: what In would, without what a lock brings. Many are judged by one
+// state of the record, and each bundle is read once. The finding of a ref under which
+// there is nothing has no State.
+func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Finding, error) {
+	found := make([]Finding, len(refs))
+	judge := func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) }
+	if len(refs) > fewRefs {
+		recorded, err := l.recordedAll()
+		if err != nil {
+			return nil, err
+		}
+		seen := &Covers{}
+		judge = func(p string, ref objects.Ref) (Finding, error) {
+			f, err := s.judge(ctx, l, p, ref, recorded[p], seen)
+			if err == nil && f.Err != nil { // perhaps only because somebody recorded meanwhile
+				return s.Judge(ctx, l, p, ref)
+			}
+			return f, err
+		}
+	}
+	err := inParallel(ctx, len(refs), 4, func(i int) error {
+		f, ok, err := s.working(l, refs[i], judge)
+		if ok {
+			found[i] = f
+		}
+		return err
+	})
+	return found, err
+}
+
 // inLayer judges the working file for ref, or says that a recorded one is missing.
 func (s *Stack) inLayer(ctx context.Context, l *Layer, ref objects.Ref) (Finding, bool, error) {
+	return s.working(l, ref, func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) })
+}
+
+// working is inLayer with the judge of a working file.
+func (s *Stack) working(l *Layer, ref objects.Ref, judge func(p string, ref objects.Ref) (Finding, error)) (Finding, bool, error) {
 	for range 3 {
 		p, err := l.locate(ref)
 		if err != nil {
@@ -277,7 +317,7 @@ func (s *Stack) inLayer(ctx context.Context, l *Layer, ref objects.Ref) (Finding
 		if p == "" {
 			break
 		}
-		f, err := s.Judge(ctx, l, p, ref)
+		f, err := judge(p, ref)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err == nil, err
 		} // removed or renamed between the look and the read: look again

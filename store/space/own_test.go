@@ -1,0 +1,96 @@
+package space_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Asked for many at once, a layer says of each item what it says of it alone,
+// whatever state it is in.
+func TestOwnAllAsAlone(t *testing.T) {
+	w := newWorld(t)
+	var refs []objects.Ref
+	path := func(name string) string {
+		refs = append(refs, ref("tool:acme/"+name))
+		return "tools/acme/" + name + ".sh"
+	}
+	for i := range 65 {
+		w.put(w.project, path(fmt.Sprintf("clean%d", i)), "1.0.0", "hi")
+	}
+	changed := path("changed")
+	raw := w.put(w.project, changed, "1.0.0", "before")
+	w.write(w.project, changed, []byte(strings.Replace(string(raw), "echo before", "echo after", 1)))
+	newer := path("newer")
+	w.put(w.project, newer, "1.0.0", "before")
+	w.write(w.project, newer, w.sign(w.project, newer, body("1.1.0", "after")))
+	older := path("older")
+	old := w.put(w.project, older, "1.0.0", "before")
+	w.put(w.project, older, "1.1.0", "after")
+	w.write(w.project, older, old)
+	w.write(w.project, path("unsigned"), body("1.0.0", "hi"))
+	gone := path("gone")
+	w.put(w.project, gone, "1.0.0", "hi")
+	w.remove(w.project, gone)
+	path("never")
+
+	s := w.stack()
+	found, err := s.OwnAll(t.Context(), s.Project, refs)
+	w.must(err)
+	count := map[space.State]int{}
+	for i, f := range found {
+		alone, ok, err := w.stack().In(t.Context(), objects.Project, refs[i])
+		w.must(err)
+		count[f.State]++
+		if ok != (f.State != "") || f.State != alone.State || fault.CodeOf(f.Err) != fault.CodeOf(alone.Err) ||
+			f.Path != alone.Path || f.Blob != alone.Blob || f.Recorded != alone.Recorded || f.Verified.IsZero() != alone.Verified.IsZero() {
+			t.Errorf("%s: %s %v %v, alone %s %v %v", refs[i], f.State, f.Recorded, f.Err, alone.State, alone.Recorded, alone.Err)
+		}
+	}
+	want := map[space.State]int{space.Signed: 66, space.Modified: 1, space.Older: 1, space.Unsigned: 1, space.Deleted: 1, "": 1}
+	if fmt.Sprint(count) != fmt.Sprint(want) {
+		t.Errorf("states %v, want %v", count, want)
+	}
+}
+
+// A file that no longer is what a manifest lists is refused among many, too.
+func TestOwnAllInBundles(t *testing.T) {
+	w := newWorld(t)
+	var refs []objects.Ref
+	for i := range 65 {
+		name := fmt.Sprintf("i%d", i)
+		p := "tools/acme/kit/" + name + ".sh"
+		raw := w.sign(w.project, p, bytes.Replace(body("1.0.0", "hi"), []byte("category: acme"), []byte("category: acme/kit"), 1))
+		w.write(w.project, p, raw)
+		w.record(w.project, store.Change{Path: p, Data: raw})
+		refs = append(refs, ref("tool:acme/kit/"+name))
+	}
+	// A manifest that nobody signed: nothing beside it may be used.
+	w.write(w.project, "tools/acme/kit/"+objects.ManifestName, []byte("rye-bundle: 1\n"))
+	s := w.stack()
+	found, err := s.OwnAll(t.Context(), s.Project, refs)
+	w.must(err)
+	for i, f := range found {
+		if f.Err == nil || !f.Verified.IsZero() {
+			t.Errorf("%s: used, beside a manifest that cannot be believed", refs[i])
+		}
+	}
+	// And one that the record holds and the disk does not.
+	p := "tools/acme/kit/" + objects.ManifestName
+	w.record(w.project, store.Change{Path: p, Data: []byte("rye-bundle: 1\n")})
+	w.remove(w.project, p)
+	s = w.stack()
+	found, err = s.OwnAll(t.Context(), s.Project, refs)
+	w.must(err)
+	for i, f := range found {
+		if f.Err == nil {
+			t.Errorf("%s: used, where its manifest is gone", refs[i])
+		}
+	}
+}
