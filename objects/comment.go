@@ -41,12 +41,6 @@ func extOf(path string) string {
 	return path[dot:]
 }
 
-// CanSign reports whether a file at path can carry a signature line.
-func CanSign(path string) bool {
-	_, ok := comments[extOf(path)]
-	return ok
-}
-
 // line returns text as a comment of its own line, without the line feed.
 func (c comment) line(text string) string {
 	if c.close == "" {

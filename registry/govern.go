@@ -245,12 +245,6 @@ func (r *Registry) grantOp(ctx context.Context, namespace string, keys []trust.P
 	return op, nil
 }
 
-// SetRoots replaces the name, the rule for claims, and the root keys. With more
-// than one key, or a threshold above one, use Propose, Approve and CommitRoot.
-func (r *Registry) SetRoots(ctx context.Context, by By, name string, claims Claims, threshold int, keys ...trust.PublicKey) error {
-	return r.changeRoot(ctx, by, RootOp{Kind: OpRoots, Name: Plain(name, maxName), Claims: claims, Threshold: threshold, Keys: keys})
-}
-
 // Checkpoint vouches for the present tips of namespaces: readers refuse to be
 // shown less, and newcomers need not replay what lies before.
 func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) error {

@@ -53,9 +53,6 @@ func (r Root) Grant(namespace string) *Grant {
 	return nil
 }
 
-// Grants returns every grant, sorted by namespace.
-func (r Root) Grants() []*Grant { return slices.Clone(r.grants) }
-
 // grantAt returns what the root said at a position.
 func (r Root) grantAt(namespace string, seq uint64) *Grant {
 	g := r.Grant(namespace)

@@ -42,15 +42,6 @@ func (r *Registry) Root(ctx context.Context) (Root, error) {
 	return r.loadRoot(ctx, m)
 }
 
-// Versions returns every version of an item as last synced, oldest first.
-func (r *Registry) Versions(ref objects.Ref) ([]Entry, error) {
-	s, err := r.View(ref.ID.Namespace())
-	if err != nil {
-		return nil, err
-	}
-	return s.Versions(ref)
-}
-
 // Select returns the newest version of an item that a range allows, as last
 // synced. Yanked and revoked versions are passed over, pre-releases too unless
 // the range names one. What is there but may not be taken is told apart from

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -339,30 +338,4 @@ func (s State) claimant() trust.PublicKey {
 		}
 	}
 	return trust.PublicKey{}
-}
-
-// Namespaces lists the branches of namespaces that the registry shows, sorted.
-// They are names only: nothing is verified.
-func (r *Registry) Namespaces(ctx context.Context) ([]string, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.remote == nil {
-		m, err := readMemory(r.o.StateDir, r.o.ID)
-		names := make([]string, 0, len(m.Namespaces))
-		for ns := range m.Namespaces {
-			names = append(names, ns)
-		}
-		slices.Sort(names)
-		return names, err
-	}
-	r.stats.Listings++
-	refs, err := r.remote.Refs(ctx, branchPrefix)
-	var names []string
-	for name := range refs {
-		if ns := strings.TrimPrefix(name, branchPrefix); CheckNamespace(ns) == nil {
-			names = append(names, ns)
-		}
-	}
-	slices.Sort(names)
-	return names, err
 }

@@ -159,15 +159,6 @@ func call[T any](t *task, verb func(*rye.Rye) (T, error)) (T, error) {
 	return verb(r)
 }
 
-// do runs one verb of the facade that returns only an error.
-func do(t *task, verb func(*rye.Rye) error) error {
-	r, err := t.rye()
-	if err != nil {
-		return err
-	}
-	return verb(r)
-}
-
 // firstCode returns an error that ends the program with the status of the first
 // failure among results that were already printed one by one.
 func firstCode(code string, failed, all int, what string) error {

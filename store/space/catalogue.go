@@ -163,8 +163,6 @@ func (u *update) keptIn(dirs []string) bool {
 	return false
 }
 
-func compareRows(a, b Row) int { return byRef(a.Ref, b.Ref, a.Path, b.Path) }
-
 // catalogueFile names the catalogue of a layer, and digests what its rows depend on
 // besides the files and the record. Extractors are part of the name as well: what
 // one project wants to see of the user space is another catalogue than what another

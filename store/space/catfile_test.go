@@ -64,7 +64,7 @@ func TestCatalogueFinds(t *testing.T) {
 		}
 		rows = append(rows, Row{Ref: ref, Path: p, State: Deleted, Space: objects.User})
 	}
-	slices.SortFunc(rows, compareRows)
+	slices.SortFunc(rows, func(a, b Row) int { return byRef(a.Ref, b.Ref, a.Path, b.Path) })
 	c, err := parseCatalogue(encode(rows, make([]seenFile, len(rows))), objects.User)
 	if err != nil {
 		t.Fatal(err)

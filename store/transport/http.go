@@ -57,7 +57,6 @@ type httpSession struct {
 }
 
 func (s *httpSession) advert() *pktReader { return s.first }
-func (s *httpSession) stateless() bool    { return true }
 
 func (s *httpSession) Close() error {
 	if s.body == nil {

@@ -100,8 +100,6 @@ type session interface {
 	// round sends a request and returns the stream of the answer, which is to be
 	// read to its end before the next round.
 	round(ctx context.Context, q *request) (*pktReader, error)
-	// stateless reports whether the other side forgets between requests.
-	stateless() bool
 	Close() error
 }
 

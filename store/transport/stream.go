@@ -57,7 +57,6 @@ func (s *stream) shut() (err error) {
 }
 
 func (s *stream) advert() *pktReader { return s.p }
-func (s *stream) stateless() bool    { return false }
 
 func (s *stream) round(ctx context.Context, q *request) (*pktReader, error) {
 	s.in.left = max(q.limit, s.r.o.MaxAdvert)
