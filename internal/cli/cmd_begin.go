@@ -42,7 +42,7 @@ it lacks: lines of .gitattributes, the settings of its store.`,
 }
 
 func printInit(p *printer, rep *rye.InitReport) {
-	p.printf("project %s in %s\n", rep.Project, rep.Dir)
+	p.didf(false, "project %s in %s\n", rep.Project, rep.Dir)
 	for _, f := range rep.Created {
 		p.notef("made %s", f)
 	}

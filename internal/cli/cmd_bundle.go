@@ -59,7 +59,7 @@ is acme/bundle/report, knowledge/acme/guide is acme/bundle/knowledge/guide.`,
 				if q.DryRun {
 					did = "would-sign"
 				}
-				t.out.printf("%s  bundle:%s %s  %s\n", good(did), b.ID, b.Version, count(len(b.Files), "file"))
+				t.out.didf(q.DryRun, "%s  bundle:%s %s  %s\n", good(did), b.ID, b.Version, count(len(b.Files), "file"))
 			})
 		},
 	}
@@ -140,7 +140,7 @@ func bundleList() *spec {
 
 func printBundleVerdict(p *printer, b *rye.BundleInfo) {
 	if b.Error == "" {
-		p.printf("%s    bundle:%s %s  %s\n", good("ok"), b.ID, b.Version, faint(b.Signer))
+		p.didf(false, "%s    bundle:%s %s  %s\n", good("ok"), b.ID, b.Version, faint(b.Signer))
 		return
 	}
 	p.printf("%s  bundle:%s: %s\n", bad("FAIL"), b.ID, b.Error)

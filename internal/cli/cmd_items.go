@@ -50,13 +50,13 @@ func runAdd(t *task, q rye.AddRequest) error {
 	}
 	for _, path := range paths {
 		q.Path = path
-		if err := showAdded(t, func(r *rye.Rye) ([]rye.AddReport, error) { return r.Add(t.ctx, rye.Terminal, q) }); err != nil {
+		if err := showAdded(t, q.DryRun, func(r *rye.Rye) ([]rye.AddReport, error) { return r.Add(t.ctx, rye.Terminal, q) }); err != nil {
 			return err
 		}
 	}
 	for _, url := range urls {
 		from := rye.AddFromRequest{URL: url, DryRun: q.DryRun, Force: q.Force}
-		if err := showAdded(t, func(r *rye.Rye) ([]rye.AddReport, error) { return r.AddFrom(t.ctx, from) }); err != nil {
+		if err := showAdded(t, q.DryRun, func(r *rye.Rye) ([]rye.AddReport, error) { return r.AddFrom(t.ctx, from) }); err != nil {
 			return err
 		}
 	}
@@ -66,13 +66,13 @@ func runAdd(t *task, q rye.AddRequest) error {
 	return install(t, rye.InstallRequest{Names: names, DryRun: q.DryRun})
 }
 
-func showAdded(t *task, verb func(*rye.Rye) ([]rye.AddReport, error)) error {
+func showAdded(t *task, dry bool, verb func(*rye.Rye) ([]rye.AddReport, error)) error {
 	reps, err := call(t, verb)
 	if err != nil {
 		return err
 	}
 	for _, rep := range reps {
-		if err := t.out.show(rep, func() { printAdd(t.out, "added", &rep) }); err != nil {
+		if err := t.out.show(rep, func() { printAdd(t.out, dry, added, &rep) }); err != nil {
 			return err
 		}
 	}
@@ -124,8 +124,8 @@ func isName(s string) bool {
 	return err == nil
 }
 
-func printAdd(p *printer, did string, rep *rye.AddReport) {
-	p.printf("%s %s (%s)\n", did, rep.Ref, string(rep.State))
+func printAdd(p *printer, dry bool, d deed, rep *rye.AddReport) {
+	p.didf(dry, "%s %s (%s)\n", d.word(dry), rep.Ref, string(rep.State))
 	if rep.Next != "" {
 		p.notef("next: %s", rep.Next)
 	}
@@ -146,19 +146,19 @@ func removeCommand() *spec {
 					return err
 				}
 			}
-			return eachRef(t, "removed", func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.Remove(t.ctx, ref, dry) })
+			return eachRef(t, dry, removed, func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.Remove(t.ctx, ref, dry) })
 		},
 	}
 }
 
 // eachRef runs one verb for each argument and prints what it did.
-func eachRef(t *task, did string, verb func(*rye.Rye, string) (*rye.AddReport, error)) error {
+func eachRef(t *task, dry bool, d deed, verb func(*rye.Rye, string) (*rye.AddReport, error)) error {
 	for _, arg := range t.refs() {
 		rep, err := call(t, func(r *rye.Rye) (*rye.AddReport, error) { return verb(r, arg) })
 		if err != nil {
 			return err
 		}
-		if err := t.out.show(rep, func() { printAdd(t.out, did, rep) }); err != nil {
+		if err := t.out.show(rep, func() { printAdd(t.out, dry, d, rep) }); err != nil {
 			return err
 		}
 	}

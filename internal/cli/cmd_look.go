@@ -57,7 +57,8 @@ func printVerify(p *printer, res []rye.VerifyResult) error {
 
 func verifyLines(p *printer, v rye.VerifyResult) {
 	if v.OK {
-		p.printf("%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
+		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
+		p.didf(more, "%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
 	} else {
 		p.printf("%s  %s: %s\n", bad("FAIL"), v.Ref, v.Error)
 	}
@@ -371,7 +372,7 @@ func runLoad(t *task, q rye.LoadRequest, name string) error {
 	}
 	return t.out.show(res, func() {
 		if res.CopiedTo != "" {
-			t.out.printf("copied %s to the %s space\n", res.Ref, res.CopiedTo)
+			t.out.didf(false, "copied %s to the %s space\n", res.Ref, res.CopiedTo)
 			return
 		}
 		t.out.content(res.Content)

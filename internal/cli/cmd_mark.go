@@ -40,7 +40,7 @@ func markCommand(do, short, long string) *spec {
 			}
 			return t.out.show(rep, func() {
 				for _, n := range rep.Names {
-					t.out.printf("%-9s  %s\n", rep.Done, n)
+					t.out.didf(false, "%-9s  %s\n", rep.Done, n)
 				}
 			})
 		},

@@ -92,7 +92,7 @@ come together.`,
 		run: func(t *task) error {
 			list, err := call(t, func(r *rye.Rye) ([]rye.GCReport, error) { return r.GC(t.ctx, q) })
 			for _, g := range list {
-				if err := t.out.show(g, func() { t.out.printf("%s: %s\n", g.Place, g.Text) }); err != nil {
+				if err := t.out.show(g, func() { t.out.didf(q.DryRun, "%s: %s\n", g.Place, g.Text) }); err != nil {
 					return err
 				}
 			}
@@ -104,14 +104,16 @@ come together.`,
 func printChecks(t *task, checks []rye.DoctorCheck, code fault.Code) error {
 	failed := 0
 	for _, c := range checks {
-		mark := good("ok")
 		if !c.OK {
-			mark = bad("no")
 			failed++
 		}
 		err := t.out.show(c, func() {
-			t.out.printf("%s  %s: %s\n", mark, c.Name, c.Text)
-			if c.Mend != "" && !c.OK {
+			if c.OK {
+				t.out.didf(false, "%s  %s: %s\n", good("ok"), c.Name, c.Text)
+				return
+			}
+			t.out.printf("%s  %s: %s\n", bad("no"), c.Name, c.Text)
+			if c.Mend != "" {
 				t.out.printf("      %s\n", c.Mend)
 			}
 		})

@@ -275,9 +275,9 @@ func printLock(t *task, rep *rye.LockReport, err error) error {
 		return err
 	}
 	perr := t.out.show(rep, func() {
-		t.out.printf("%s: %d items\n", rep.Path, rep.Items)
+		t.out.didf(false, "%s: %d items\n", rep.Path, rep.Items)
 		for _, a := range rep.Added {
-			t.out.printf("%s  %s\n", good("added"), a)
+			t.out.didf(false, "%s  %s\n", good("added"), a)
 		}
 		for _, d := range rep.Drift {
 			t.out.printf("%s  %s\n", bad("drift"), d)

@@ -221,10 +221,10 @@ func printPush(p *printer, rep *rye.PushReport) {
 		did = style{"33", "would publish"}
 	}
 	for _, name := range rep.Published {
-		p.printf("%s  %s\n", did, name)
+		p.didf(rep.DryRun, "%s  %s\n", did, name)
 	}
 	for _, name := range rep.Unchanged {
-		p.printf("%s  %s\n", faint("unchanged"), name)
+		p.didf(rep.DryRun, "%s  %s\n", faint("unchanged"), name)
 	}
 	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
 		p.notef("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)
@@ -291,7 +291,7 @@ func install(t *task, q rye.InstallRequest) error {
 			did = style{"33", "would install"}
 		}
 		for _, i := range rep.Installed {
-			t.out.printf("%s  %s@%s  %s\n", did, i.Name, i.Version, faint("by "+i.Author+" from "+i.Registry))
+			t.out.didf(rep.DryRun, "%s  %s@%s  %s\n", did, i.Name, i.Version, faint("by "+i.Author+" from "+i.Registry))
 		}
 		received := ""
 		if rep.Bytes > 0 { // a directory of this machine sends none

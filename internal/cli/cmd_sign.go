@@ -52,8 +52,11 @@ func printSign(p *printer, rep *rye.SignReport) error {
 	}
 	for _, r := range rep.Results {
 		if r.Error == "" {
-			p.printf("%s  %s\n", good(r.Status), r.Ref)
-			printReplaced(p, r.Replaces)
+			dry := r.Status == "would-sign"
+			p.didf(dry, "%s  %s\n", good(r.Status), r.Ref)
+			if dry || !p.quiet {
+				printReplaced(p, r.Replaces)
+			}
 			continue
 		}
 		if len(r.Mistakes) > 0 {
@@ -174,7 +177,7 @@ that is older than the recorded one.`,
 
 func printAdopt(p *printer, rep *rye.AdoptReport) {
 	for _, ref := range rep.Adopted {
-		p.printf("%s  %s\n", good("adopted"), ref)
+		p.didf(false, "%s  %s\n", good("adopted"), ref)
 	}
 	for _, r := range rep.Refused {
 		p.printf("%s  %s: %s\n", bad("refused"), r.Ref, r.Error)

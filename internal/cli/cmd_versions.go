@@ -29,11 +29,7 @@ func restoreCommand() *spec {
 					return err
 				}
 			}
-			did := "restored"
-			if dry {
-				did = "would restore"
-			}
-			return eachRef(t, did, func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.RestoreAt(t.ctx, ref, at, dry) })
+			return eachRef(t, dry, restored, func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.RestoreAt(t.ctx, ref, at, dry) })
 		},
 	}
 }
@@ -64,11 +60,7 @@ signed again. What was there is recorded first; rye log and rye restore have it.
 }
 
 func printMove(p *printer, rep *rye.MoveReport) {
-	did := "moved"
-	if rep.DryRun {
-		did = "would move"
-	}
-	p.printf("%s %s to %s\n", did, rep.From, rep.Ref)
+	p.didf(rep.DryRun, "%s %s to %s\n", deed{"moved", "would move"}.word(rep.DryRun), rep.From, rep.Ref)
 	for _, problem := range rep.Problems {
 		p.notef("%v", problem)
 	}
@@ -107,15 +99,12 @@ func copyCommand() *spec {
 }
 
 func printCopy(p *printer, rep *rye.CopyReport) {
-	did := "copied"
-	if rep.DryRun {
-		did = "would copy"
-	}
 	as := ""
 	if rep.Ref != rep.From {
 		as = " as " + rep.Ref
 	}
-	p.printf("%s %s to the %s space%s (%s)\n", did, rep.From, rep.Space, as, string(rep.State))
+	did := deed{"copied", "would copy"}.word(rep.DryRun)
+	p.didf(rep.DryRun, "%s %s to the %s space%s (%s)\n", did, rep.From, rep.Space, as, string(rep.State))
 	if rep.Next != "" {
 		p.notef("next: %s", rep.Next)
 	}

@@ -102,7 +102,7 @@ func globalFlags(g *app.Flags) []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: "json", Destination: &g.JSON, Usage: "print one JSON object per line; errors too, on standard error"},
 		&cli.StringFlag{Name: "directory", Aliases: []string{"C"}, Destination: &g.Dir, DefaultText: "dir", Usage: "act as if started in `dir`"},
-		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Destination: &g.Quiet, Usage: "no messages but errors"},
+		&cli.BoolFlag{Name: "quiet", Aliases: []string{"q"}, Destination: &g.Quiet, Usage: "only answers, refusals and errors"},
 		&cli.BoolFlag{Name: "yes", Aliases: []string{"y"}, Destination: &g.Yes, Usage: "consent to what would be asked"},
 		&cli.BoolFlag{Name: "offline", Destination: &g.Offline, Usage: "never touch the network"},
 		&cli.BoolFlag{Name: "no-color", Destination: &g.NoColor, Usage: "no colour (NO_COLOR does the same)"},

@@ -85,6 +85,30 @@ func (p *printer) text(s string) string {
 	return s
 }
 
+// didf writes what a verb did, or found well. --quiet silences it, but not what a
+// dry run would do: that is the answer.
+func (p *printer) didf(dry bool, format string, args ...any) {
+	if dry || !p.quiet {
+		p.printf(format, args...)
+	}
+}
+
+// deed is the words for what a verb did, and for what it would do.
+type deed struct{ did, would string }
+
+var (
+	added    = deed{"added", "would add"}
+	removed  = deed{"removed", "would remove"}
+	restored = deed{"restored", "would restore"}
+)
+
+func (d deed) word(dry bool) string {
+	if dry {
+		return d.would
+	}
+	return d.did
+}
+
 // notef writes a message for a person; --quiet silences it.
 func (p *printer) notef(format string, args ...any) {
 	if p.quiet || p.json {
