@@ -281,18 +281,9 @@ func (s *session) removeBundle(ctx context.Context, l *space.Layer, dir string, 
 		return rep, nil
 	}
 	ref := []objects.Ref{{Kind: objects.Config, ID: id}}
-	here, err := l.Contents(dir)
+	here, err := s.keepBundle(ctx, l, dir, ref)
 	if err != nil {
 		return nil, err
-	}
-	keep, err := unrecorded(l, here)
-	if err != nil {
-		return nil, err
-	}
-	if len(keep) > 0 {
-		if _, err := s.record(ctx, l, "keep", ref, keep); err != nil {
-			return nil, err
-		}
 	}
 	var gone []store.Change
 	if err := l.Recorded(func(p string, _ store.OID) error {
@@ -315,19 +306,28 @@ func (s *session) removeBundle(ctx context.Context, l *space.Layer, dir string, 
 	return rep, nil
 }
 
-// unrecorded picks the files that the record does not hold as they are.
-func unrecorded(l *space.Layer, files []store.Change) ([]store.Change, error) {
-	var all []store.Change
-	for _, c := range files {
+// keepBundle records those files of a bundle's directory that the record does not
+// hold as they are, and returns all that lie there.
+func (s *session) keepBundle(ctx context.Context, l *space.Layer, dir string, ref []objects.Ref) ([]store.Change, error) {
+	here, err := l.Contents(dir)
+	if err != nil {
+		return nil, err
+	}
+	var keep []store.Change
+	for _, c := range here {
 		same, err := l.Holds(c.Path, c.Data)
 		if err != nil {
 			return nil, err
 		}
 		if !same {
-			all = append(all, c)
+			keep = append(keep, c)
 		}
 	}
-	return all, nil
+	if len(keep) == 0 {
+		return here, nil
+	}
+	_, err = s.record(ctx, l, "keep", ref, keep)
+	return here, err
 }
 
 // restoreBundle brings back a bundle as it was last recorded. Files that differ are
@@ -348,18 +348,9 @@ func (s *session) restoreBundle(ctx context.Context, l *space.Layer, dir string,
 	if dryRun {
 		return &AddReport{Ref: bundleRef(id), Path: ".ai/" + dir}, nil
 	}
-	here, err := l.Contents(dir)
+	here, err := s.keepBundle(ctx, l, dir, ref)
 	if err != nil {
 		return nil, err
-	}
-	keep, err := unrecorded(l, here)
-	if err != nil {
-		return nil, err
-	}
-	if len(keep) > 0 {
-		if _, err := s.record(ctx, l, "keep", ref, keep); err != nil {
-			return nil, err
-		}
 	}
 	changes, belongs := slices.Clone(was), map[string]bool{}
 	for _, c := range was {

@@ -293,15 +293,11 @@ func (r *Rye) remember(ctx context.Context, change func(consent.Agreed) consent.
 // use the .env files, the project's interpreter or the variables of the environment
 // that it would use now, as its bytes and theirs are now.
 func (r *Rye) PolicyConsent(ctx context.Context, q PolicyConsentRequest) ([]ConsentReport, error) {
-	s, err := r.open()
+	s, ref, err := r.openFor(q.Ref)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	ref, err := s.ref(q.Ref)
-	if err != nil {
-		return nil, err
-	}
 	plan, err := chain.Resolve(ctx, finder{s}, ref)
 	if err != nil {
 		return nil, err

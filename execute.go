@@ -24,15 +24,11 @@ func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*Execute
 	}
 	defer turn.give()
 	w.lap(&w.parts.Rest) // others had their turn
-	s, err := r.open()
+	s, ref, err := r.openFor(q.Ref)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	ref, err := s.ref(q.Ref)
-	if err != nil {
-		return nil, err
-	}
 	found, err := s.find(ctx, c, q, ref)
 	if err != nil {
 		return nil, err

@@ -11,15 +11,11 @@ import (
 // it and its use there, and how each went. The error is that of the one that would
 // be used, so that its code says what kind it was; the explanations are complete.
 func (r *Rye) TrustExplain(ctx context.Context, ref string) ([]TrustExplanation, error) {
-	s, err := r.open()
+	s, rf, err := r.openFor(ref)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	rf, err := s.ref(ref)
-	if err != nil {
-		return nil, err
-	}
 	var all []TrustExplanation
 	var first error
 	for sp := objects.Project; sp >= objects.System; sp-- {

@@ -181,29 +181,33 @@ func (s *session) tier(plan *chain.Plan) (primitive.Tier, error) {
 
 // PolicyAllow remembers that the user allows one item, as its bytes are now, up to
 // the tier that running it has.
-func (r *Rye) PolicyAllow(ctx context.Context, ref string) (*PolicyReport, error) {
-	s, rep, d, plan, err := r.explainPolicy(ctx, ref)
+func (r *Rye) PolicyAllow(ctx context.Context, item string) (*PolicyReport, error) {
+	s, ref, err := r.openFor(item)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	if plan.Shell() != "" {
-		return rep, fault.New(fault.Denied, "allow %s: it runs whatever command it is given, so that there is no text to allow", rep.Ref).
-			Mend("%s", noStandingApproval(plan.Tool().Ref))
-	}
-	if d.Tier >= policy.T4 {
-		return rep, fault.New(fault.Denied, "allow %s: %s", rep.Ref, d.Reason)
-	}
-	rf, err := objects.ParseRef(rep.Ref)
+	plan, err := chain.Resolve(ctx, finder{s}, ref)
 	if err != nil {
 		return nil, err
+	}
+	rep, d, err := s.explainPolicy(plan)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Shell() != "" {
+		return rep, fault.New(fault.Denied, "allow %s: it runs whatever command it is given, so that there is no text to allow", ref).
+			Mend("%s", noStandingApproval(ref))
+	}
+	if d.Tier >= policy.T4 {
+		return rep, fault.New(fault.Denied, "allow %s: %s", ref, d.Reason)
 	}
 	path := filepath.Join(r.o.ConfigDir, PolicyFile)
 	old, err := readPolicy(path)
 	if err != nil {
 		return nil, err
 	}
-	text, err := policy.Remember(old, policy.Approval{Ref: rf, Digest: plan.Tool().Sum, Tier: d.Tier})
+	text, err := policy.Remember(old, policy.Approval{Ref: ref, Digest: plan.Tool().Sum, Tier: d.Tier})
 	if err != nil {
 		return nil, err
 	}
@@ -213,38 +217,38 @@ func (r *Rye) PolicyAllow(ctx context.Context, ref string) (*PolicyReport, error
 
 // PolicyExplain says what the policy makes of running an item without parameters,
 // for the person at the terminal and for an MCP client.
-func (r *Rye) PolicyExplain(ctx context.Context, ref string) (*PolicyReport, error) {
-	s, rep, _, _, err := r.explainPolicy(ctx, ref)
+func (r *Rye) PolicyExplain(ctx context.Context, item string) (*PolicyReport, error) {
+	s, ref, err := r.openFor(item)
 	if err != nil {
 		return nil, err
 	}
-	s.Close()
-	return rep, nil
+	defer s.Close()
+	plan, err := chain.Resolve(ctx, finder{s}, ref)
+	if err != nil {
+		return nil, err
+	}
+	rep, _, err := s.explainPolicy(plan)
+	return rep, err
 }
 
-func (r *Rye) explainPolicy(ctx context.Context, ref string) (s *session, rep *PolicyReport, d policy.Decision, plan *chain.Plan, err error) {
-	if s, err = r.open(); err != nil {
-		return
-	}
-	rf, err := s.ref(ref)
-	if err != nil {
-		return
-	}
-	if plan, err = chain.Resolve(ctx, finder{s}, rf); err != nil {
-		return
-	}
-	rep = &PolicyReport{Ref: rf.String(), SHA256: plan.Tool().Sum.String()}
+// explainPolicy returns the report, and the decision about an MCP client's call,
+// which is the stricter one.
+func (s *session) explainPolicy(plan *chain.Plan) (*PolicyReport, policy.Decision, error) {
 	least, err := s.tier(plan)
 	if err != nil {
-		return
+		return nil, policy.Decision{}, err
 	}
-	rep.Sandbox = least.String()
-	d, _, err = s.judge(Client, plan, chain.Params{})
+	d, _, err := s.judge(Client, plan, chain.Params{})
 	if err != nil {
-		return
+		return nil, policy.Decision{}, err
 	}
 	mine, _, err := s.judge(Terminal, plan, chain.Params{})
-	rep.Verdict, rep.Client = mine.Verdict.String(), d.Verdict.String()
-	rep.Tier, rep.Rule, rep.Reason = d.Tier.String(), d.Rule, d.Reason
-	return s, rep, d, plan, err
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	return &PolicyReport{
+		Ref: plan.Tool().Ref.String(), SHA256: plan.Tool().Sum.String(), Sandbox: least.String(),
+		Verdict: mine.Verdict.String(), Client: d.Verdict.String(),
+		Tier: d.Tier.String(), Rule: d.Rule, Reason: d.Reason,
+	}, d, nil
 }

@@ -140,15 +140,11 @@ func (r *Rye) List(ctx context.Context, kind, spaceName string) ([]ItemInfo, err
 
 // Show describes one item: the one that would be used, or with all every space's.
 func (r *Rye) Show(ctx context.Context, ref string, all bool) ([]ItemInfo, error) {
-	s, err := r.open()
+	s, rf, err := r.openFor(ref)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	rf, err := s.ref(ref)
-	if err != nil {
-		return nil, err
-	}
 	set, err := s.extractors(ctx)
 	if _, is := extract.KindOf(rf); err != nil && !is {
 		return nil, err

@@ -14,15 +14,11 @@ import (
 // Load returns one verified item, from the highest space that holds it or from
 // the one named, and with q.Destination copies it there byte for byte.
 func (r *Rye) Load(ctx context.Context, c Caller, q LoadRequest) (*LoadResult, error) {
-	s, err := r.open()
+	s, ref, err := r.openFor(q.Ref)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	ref, err := s.ref(q.Ref)
-	if err != nil {
-		return nil, err
-	}
 	f, err := s.loadFrom(ctx, q.Space, ref)
 	if err != nil {
 		return nil, err

@@ -116,6 +116,20 @@ func (r *Rye) openProject() (*session, error) {
 	return r.open()
 }
 
+// openFor is open for verbs about one item, whose name it reads as well.
+func (r *Rye) openFor(item string) (*session, objects.Ref, error) {
+	s, err := r.open()
+	if err != nil {
+		return nil, objects.Ref{}, err
+	}
+	ref, err := s.ref(item)
+	if err != nil {
+		s.Close()
+		return nil, objects.Ref{}, err
+	}
+	return s, ref, nil
+}
+
 func (s *session) Close() {
 	for _, l := range s.stack.Layers() {
 		l.Close() // read-only handles: nothing to lose
