@@ -168,7 +168,7 @@ func (h *host) rootOp(by *testKey, op RootOp) {
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
-	h.commit(p, tree, op.Parents, op.Message(), Op{Time: testTime}, mainBranch)
+	h.commit(p, tree, op.Parents, op.Message(), Op{Envelope: Envelope{Time: testTime}}, mainBranch)
 }
 
 // refuses checks that a sync is refused with a code, that nothing which it knew

@@ -63,13 +63,21 @@ type Op struct {
 	BadFrom uint64  // key-revoke: the first operation by Key that no longer counts
 	Items   []Entry // publish: all fields that Entry.check wants; else Ref and Version
 
-	// From the commit around the message.
+	Envelope
+}
+
+// Envelope is what the commit around an operation's message says.
+type Envelope struct {
 	ID      store.OID
 	Sum     objects.Digest // of the raw commit
 	Tree    store.OID
 	Parents []store.OID
 	Signer  trust.PublicKey
 	Time    time.Time // committer, UTC
+}
+
+func envelope(c *store.Commit, signer trust.PublicKey) Envelope {
+	return Envelope{commitID(c), objects.DigestOf(c.Raw), c.Tree, c.Parents, signer, time.Unix(c.Committer.Unix, 0).UTC()}
 }
 
 // ParseOp reads an operation from a raw commit of a namespace branch. It is
@@ -88,8 +96,7 @@ func parseOp(raw []byte, verify bool) (Op, error) {
 	if err != nil {
 		return Op{}, fmt.Errorf("commit %s: %w", commitID(c), err)
 	}
-	op.ID, op.Sum, op.Signer = commitID(c), objects.DigestOf(raw), signer
-	op.Tree, op.Parents, op.Time = c.Tree, c.Parents, time.Unix(c.Committer.Unix, 0).UTC()
+	op.Envelope = envelope(c, signer)
 	return op, op.checkParents()
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -61,12 +60,7 @@ type RootOp struct {
 	Checkpoints []Checkpoint
 	Approvals   []Approval // sorted by key
 
-	ID      store.OID
-	Sum     objects.Digest
-	Tree    store.OID
-	Parents []store.OID
-	Signer  trust.PublicKey
-	Time    time.Time
+	Envelope
 }
 
 // ParseRootOp reads an operation from a raw commit of the root branch, as
@@ -82,8 +76,7 @@ func parseRootOp(raw []byte, verify bool) (RootOp, error) {
 	if err != nil {
 		return RootOp{}, fmt.Errorf("commit %s: %w", commitID(c), err)
 	}
-	op.ID, op.Sum, op.Signer = commitID(c), objects.DigestOf(raw), signer
-	op.Tree, op.Parents, op.Time = c.Tree, c.Parents, time.Unix(c.Committer.Unix, 0).UTC()
+	op.Envelope = envelope(c, signer)
 	if want := min(int(op.Seq-1), 1); len(op.Parents) != want {
 		return op, fault.New(fault.Malformed, "operation %d of the root: %d parents, want %d", op.Seq, len(op.Parents), want)
 	}
