@@ -20,37 +20,32 @@ func (f *lockFile) text() []byte {
 		w.put("  ", "manifest", s.Manifest)
 		w.some("  ", "commit", s.Commit)
 	}
-	if len(f.Registries) > 0 {
-		w.head("", "registries")
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Registries)) {
-		w.entry(name)
-		w.put("    ", "id", f.Registries[name].ID)
-		w.put("    ", "url", f.Registries[name].URL)
-	}
-	if len(f.Namespaces) > 0 {
-		w.head("", "namespaces")
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Namespaces)) {
-		n := f.Namespaces[name]
-		w.entry(name)
-		w.put("    ", "registry", n.Registry)
-		w.b = append(w.b, "    seq: "+strconv.FormatUint(n.Seq, 10)+"\n"...)
-		w.put("    ", "tip", n.Tip)
-		w.put("    ", "sha256", n.SHA256)
-	}
-	if len(f.Items) > 0 {
-		w.head("", "items")
-	}
-	for _, name := range slices.Sorted(maps.Keys(f.Items)) {
-		w.entry(name)
-		w.item(f.Items[name])
-	}
+	section(w, "registries", f.Registries, func(in string, r registryFile) {
+		w.put(in, "id", r.ID)
+		w.put(in, "url", r.URL)
+	})
+	section(w, "namespaces", f.Namespaces, func(in string, n namespaceFile) {
+		w.put(in, "registry", n.Registry)
+		w.b = append(w.b, in+"seq: "+strconv.FormatUint(n.Seq, 10)+"\n"...)
+		w.put(in, "tip", n.Tip)
+		w.put(in, "sha256", n.SHA256)
+	})
+	section(w, "items", f.Items, w.item)
 	return w.b
 }
 
-func (w *lockWriter) item(i itemFile) {
-	const in = "    "
+// section writes a mapping by name, sorted, unless it is empty.
+func section[T any](w *lockWriter, title string, all map[string]T, entry func(in string, v T)) {
+	if len(all) > 0 {
+		w.head("", title)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		w.head("  ", quote(name))
+		entry("    ", all[name])
+	}
+}
+
+func (w *lockWriter) item(in string, i itemFile) {
 	w.some(in, "from", i.From)
 	w.some(in, "space", i.Space)
 	w.some(in, "version", i.Version)
@@ -74,8 +69,6 @@ func (w *lockWriter) item(i itemFile) {
 }
 
 func (w *lockWriter) head(in, key string) { w.b = append(w.b, in+key+":\n"...) }
-
-func (w *lockWriter) entry(name string) { w.head("  ", quote(name)) }
 
 func (w *lockWriter) put(in, key, value string) {
 	w.b = append(w.b, in+key+": "+quote(value)+"\n"...)
