@@ -70,11 +70,7 @@ func bash(ctx context.Context, in Input) (any, error) {
 
 // workingDir is a directory below the project, or the project.
 func workingDir(in Input, path string) (string, error) {
-	t, err := openTree(in, false)
-	if err != nil {
-		return "", err
-	}
-	p, err := t.start(path)
+	t, p, err := lookAt(in, path)
 	if err != nil {
 		return "", err
 	}

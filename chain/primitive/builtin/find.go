@@ -52,11 +52,7 @@ func glob(ctx context.Context, in Input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := openTree(in, false)
-	if err != nil {
-		return nil, err
-	}
-	p, err := t.start(q.Path)
+	t, p, err := lookAt(in, q.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -141,11 +137,7 @@ func grep(ctx context.Context, in Input) (any, error) {
 			return nil, err
 		}
 	}
-	t, err := openTree(in, false)
-	if err != nil {
-		return nil, err
-	}
-	p, err := t.start(q.Path)
+	t, p, err := lookAt(in, q.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -273,11 +265,7 @@ func list(ctx context.Context, in Input) (any, error) {
 	if err := params(in, &q); err != nil {
 		return nil, err
 	}
-	t, err := openTree(in, false)
-	if err != nil {
-		return nil, err
-	}
-	p, err := t.start(q.Path)
+	_, p, err := lookAt(in, q.Path)
 	if err != nil {
 		return nil, err
 	}

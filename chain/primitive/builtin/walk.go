@@ -146,18 +146,22 @@ func join(dir, name string) string {
 	return dir + "/" + name
 }
 
-// start opens the directory where a search begins.
-func (t *tree) start(path string) (*place, error) {
+// lookAt opens the tree for reading at a path where something is; "" is the project.
+func lookAt(in Input, path string) (*tree, *place, error) {
+	t, err := openTree(in, false)
+	if err != nil {
+		return nil, nil, err
+	}
 	if path == "" {
 		path = "."
 	}
 	p, err := t.find(path, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.info == nil {
 		p.close()
-		return nil, notFound(path)
+		return nil, nil, notFound(path)
 	}
-	return p, nil
+	return t, p, nil
 }
