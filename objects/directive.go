@@ -8,13 +8,8 @@ import (
 // readDirective reads our form, front matter with prose below, or the ancestor's,
 // a fenced xml block with prose around it.
 func (p *parser) readDirective(m *Meta) error {
-	after, ok, err := p.readFrontMatter()
-	if err != nil {
+	if done, err := p.readFrontMatter(m); done || err != nil {
 		return err
-	}
-	if ok {
-		m.Prose = strings.TrimSpace(string(p.body[after:]))
-		return nil
 	}
 	f, ok := findFence(p.body, "xml")
 	if !ok {

@@ -75,29 +75,26 @@ func frontMatter(body []byte) (text, end, after int, ok bool) {
 	return 0, 0, 0, false
 }
 
-// readFrontMatter reads "---" metadata and returns where the prose begins.
-func (p *parser) readFrontMatter() (after int, ok bool, err error) {
+// readFrontMatter reads "---" metadata with prose below it, and reports whether the
+// file has that form.
+func (p *parser) readFrontMatter(m *Meta) (done bool, err error) {
 	text, end, after, ok := frontMatter(p.body)
 	if !ok {
 		if bytes.HasPrefix(p.body, []byte("---\n")) || bytes.HasPrefix(p.body, []byte("---\r\n")) {
-			return 0, false, p.bad(p.at(0), "front matter that begins with --- and never ends")
+			return false, p.bad(p.at(0), "front matter that begins with --- and never ends")
 		}
-		return 0, false, nil
+		return false, nil
 	}
 	p.dialect = dialectOurs
-	return after, true, p.yamlFields(p.body[text:end], mark{p.at(text).line, 1})
+	m.Prose = strings.TrimSpace(string(p.body[after:]))
+	return true, p.yamlFields(p.body[text:end], mark{p.at(text).line, 1})
 }
 
 // readMarkdown reads front matter or, without it, the first yaml fence. What is
 // neither is prose.
 func (p *parser) readMarkdown(m *Meta) error {
-	after, ok, err := p.readFrontMatter()
-	if err != nil {
+	if done, err := p.readFrontMatter(m); done || err != nil {
 		return err
-	}
-	if ok {
-		m.Prose = strings.TrimSpace(string(p.body[after:]))
-		return nil
 	}
 	f, ok := findFence(p.body, "yaml")
 	if !ok {
