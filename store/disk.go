@@ -108,6 +108,15 @@ func writeTemp(path string, data []byte, perm fs.FileMode) (*os.File, error) {
 	return f, nil
 }
 
+// syncClose syncs and closes f.
+func syncClose(f *os.File) error {
+	err := syncFile(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
 // writeDurable writes data to path by way of temp, on the same file system: the
 // file is complete and synced before it has its name. The caller syncs the directory.
 func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
@@ -115,11 +124,7 @@ func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	err = syncFile(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = syncClose(f); err == nil {
 		err = rename(temp, path)
 	}
 	if err != nil {

@@ -112,11 +112,7 @@ func copyLock(temp, lock string) error {
 	if err != nil {
 		return err
 	}
-	err = syncFile(f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
+	if err = syncClose(f); err == nil {
 		err = os.Chtimes(lock, time.Time{}, fi.ModTime())
 	}
 	if err != nil {
