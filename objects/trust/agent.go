@@ -21,50 +21,52 @@ const agentWait = 2 * time.Minute
 // fp must be there now (NotFound) and be a plain Ed25519 key. Each signature opens
 // a connection of its own and is verified before it is returned.
 func AgentSigner(ctx context.Context, sock string, fp objects.Fingerprint) (Signer, error) {
-	s := &agentSigner{sock: sock}
-	err := s.do(ctx, func(a agent.ExtendedAgent) error {
-		keys, err := a.List()
-		if err != nil {
-			return fault.New(fault.Auth, "list the keys of the ssh-agent: %w", err)
-		}
-		for _, k := range keys {
-			if ssh.FingerprintSHA256(k) != fp.String() {
-				continue
-			}
-			s.pub, err = parseWire(k.Blob)
-			return err
-		}
-		return fault.New(fault.NotFound, "the ssh-agent holds no key %s", fp).Mend("ssh-add the key; ssh-add -l lists what is there")
-	})
+	keys, err := agentKeys(ctx, sock)
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	for _, k := range keys {
+		if ssh.FingerprintSHA256(k) == fp.String() {
+			pub, err := parseWire(k.Blob)
+			if err != nil {
+				return nil, err
+			}
+			return &agentSigner{sock, pub}, nil
+		}
+	}
+	return nil, fault.New(fault.NotFound, "the ssh-agent holds no key %s", fp).Mend("ssh-add the key; ssh-add -l lists what is there")
 }
 
 // AgentKeys lists the plain Ed25519 keys that the ssh-agent at sock holds now.
 // Keys of other types, hardware's and certificates' among them, are left out.
 func AgentKeys(ctx context.Context, sock string) ([]PublicKey, error) {
+	keys, err := agentKeys(ctx, sock)
+	if err != nil {
+		return nil, err
+	}
 	var all []PublicKey
-	s := &agentSigner{sock: sock}
-	err := s.do(ctx, func(a agent.ExtendedAgent) error {
-		keys, err := a.List()
-		if err != nil {
-			return fault.New(fault.Auth, "list the keys of the ssh-agent: %w", err)
+	for _, k := range keys {
+		if k.Format != keyType {
+			continue
 		}
-		for _, k := range keys {
-			if k.Format != keyType {
-				continue
-			}
-			pub, err := parseWire(k.Blob)
-			if err != nil {
-				return err
-			}
-			all = append(all, pub)
+		pub, err := parseWire(k.Blob)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, pub)
+	}
+	return all, nil
+}
+
+// agentKeys lists whatever the agent holds.
+func agentKeys(ctx context.Context, sock string) (keys []*agent.Key, err error) {
+	err = askAgent(ctx, sock, func(a agent.ExtendedAgent) error {
+		if keys, err = a.List(); err != nil {
+			return fault.New(fault.Auth, "list the keys of the ssh-agent: %w", err)
 		}
 		return nil
 	})
-	return all, err
+	return keys, err
 }
 
 type agentSigner struct {
@@ -76,7 +78,7 @@ func (s *agentSigner) Public() PublicKey { return s.pub }
 
 func (s *agentSigner) Sign(ctx context.Context, message []byte) ([]byte, error) {
 	var sig *ssh.Signature
-	err := s.do(ctx, func(a agent.ExtendedAgent) error {
+	err := askAgent(ctx, s.sock, func(a agent.ExtendedAgent) error {
 		key, err := ssh.ParsePublicKey(s.pub.wire())
 		if err != nil {
 			return fault.New(fault.Failed, "sign with the ssh-agent: %w", err)
@@ -95,13 +97,13 @@ func (s *agentSigner) Sign(ctx context.Context, message []byte) ([]byte, error) 
 	return sig.Blob, nil
 }
 
-// do runs f on a fresh connection, which ends when ctx does.
-func (s *agentSigner) do(ctx context.Context, f func(agent.ExtendedAgent) error) error {
+// askAgent runs f on a fresh connection, which ends when ctx does.
+func askAgent(ctx context.Context, sock string, f func(agent.ExtendedAgent) error) error {
 	ctx, cancel := context.WithTimeout(ctx, agentWait)
 	defer cancel()
-	conn, err := dialAgent(ctx, s.sock)
+	conn, err := dialAgent(ctx, sock)
 	if err != nil {
-		return fault.New(fault.Auth, "reach the ssh-agent at %q: %w", clip(s.sock), err).Mend("eval $(ssh-agent), then ssh-add the key")
+		return fault.New(fault.Auth, "reach the ssh-agent at %q: %w", clip(sock), err).Mend("eval $(ssh-agent), then ssh-add the key")
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -111,7 +113,7 @@ func (s *agentSigner) do(ctx context.Context, f func(agent.ExtendedAgent) error)
 	case err == nil || ctx.Err() == nil:
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fault.New(fault.Auth, "the ssh-agent at %q does not answer: %w", clip(s.sock), ctx.Err())
+		return fault.New(fault.Auth, "the ssh-agent at %q does not answer: %w", clip(sock), ctx.Err())
 	}
 	return ctx.Err()
 }
