@@ -124,16 +124,11 @@ func bundleList() *spec {
 			if err != nil {
 				return err
 			}
-			if t.out.json {
-				return lines(t.out, all)
-			}
-			var rows [][]any
-			for _, b := range all {
-				rows = append(rows, []any{stateStyle(b.State), b.ID, b.Version, count(len(b.Files), "file"), b.Path})
-			}
-			t.out.table(rows)
+			err = rows(t.out, all, func(b rye.BundleInfo) []any {
+				return []any{stateStyle(b.State), b.ID, b.Version, count(len(b.Files), "file"), b.Path}
+			})
 			t.out.notef("%s", count(len(all), "bundle"))
-			return nil
+			return err
 		},
 	}
 }

@@ -299,15 +299,9 @@ func keyList() *spec {
 			if err != nil {
 				return err
 			}
-			if t.out.json {
-				return lines(t.out, keys)
-			}
-			var rows [][]any
-			for _, k := range keys {
-				rows = append(rows, []any{bold(k.Name), k.Fingerprint, strings.Join(k.Namespaces, ", "), keyNotes(&k), faint(k.Path)})
-			}
-			t.out.table(rows)
-			return nil
+			return rows(t.out, keys, func(k rye.KeyInfo) []any {
+				return []any{bold(k.Name), k.Fingerprint, strings.Join(k.Namespaces, ", "), keyNotes(&k), faint(k.Path)}
+			})
 		},
 	}
 }

@@ -209,15 +209,23 @@ func listCommand() *spec {
 }
 
 func printItems(p *printer, items []rye.ItemInfo) error {
-	if p.json {
-		return lines(p, items)
-	}
-	var rows [][]any
-	for _, it := range items {
-		rows = append(rows, []any{it.Ref, it.Space, it.Version, stateStyle(it.State), it.Description})
-	}
-	p.table(rows)
+	err := rows(p, items, func(it rye.ItemInfo) []any {
+		return []any{it.Ref, it.Space, it.Version, stateStyle(it.State), it.Description}
+	})
 	p.notef("%d items", len(items))
+	return err
+}
+
+// rows prints each of list as one line of JSON, or as a row of a table.
+func rows[T any](p *printer, list []T, row func(T) []any) error {
+	if p.json {
+		return lines(p, list)
+	}
+	all := make([][]any, len(list))
+	for i, v := range list {
+		all[i] = row(v)
+	}
+	p.table(all)
 	return nil
 }
 
@@ -327,15 +335,9 @@ func logCommand() *spec {
 }
 
 func printLog(p *printer, entries []rye.LogEntry) error {
-	if p.json {
-		return lines(p, entries)
-	}
-	var rows [][]any
-	for _, e := range entries {
-		rows = append(rows, []any{style{"33", short(e.Commit)}, e.When, e.Author, e.Subject})
-	}
-	p.table(rows)
-	return nil
+	return rows(p, entries, func(e rye.LogEntry) []any {
+		return []any{style{"33", short(e.Commit)}, e.When, e.Author, e.Subject}
+	})
 }
 
 // short clips an object id for people; --json has it whole.
@@ -406,16 +408,11 @@ func searchCommand() *spec {
 }
 
 func printHits(p *printer, res *rye.SearchResult) error {
-	if p.json {
-		return lines(p, res.Results)
-	}
-	var rows [][]any
-	for _, h := range res.Results {
-		rows = append(rows, []any{fmt.Sprintf("%.2f", h.Score), h.Ref, h.Space, h.Version, h.Description})
-	}
-	p.table(rows)
+	err := rows(p, res.Results, func(h rye.Hit) []any {
+		return []any{fmt.Sprintf("%.2f", h.Score), h.Ref, h.Space, h.Version, h.Description}
+	})
 	p.notef("%d of %d found", len(res.Results), res.Total)
-	return nil
+	return err
 }
 
 func kindFlag(into *string) cli.Flag {

@@ -43,16 +43,7 @@ every decision is one object with the digest of what it was about.`,
 			if err != nil {
 				return err
 			}
-			if t.out.json {
-				for _, v := range list {
-					if err := t.out.show(v, nil); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			var rows [][]any
-			for _, v := range list {
+			return rows(t.out, list, func(v rye.Verdict) []any {
 				verdict, by := good(v.Verdict), v.Rule
 				if v.Verdict != "allow" {
 					verdict = bad(v.Verdict)
@@ -60,10 +51,8 @@ every decision is one object with the digest of what it was about.`,
 				if v.Asked {
 					by += ", asked"
 				}
-				rows = append(rows, []any{v.Time, verdict, v.Tier, v.Ref, v.Caller, by})
-			}
-			t.out.table(rows)
-			return nil
+				return []any{v.Time, verdict, v.Tier, v.Ref, v.Caller, by}
+			})
 		},
 	}
 }

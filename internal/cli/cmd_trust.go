@@ -32,15 +32,9 @@ func trustList() *spec {
 			if err != nil {
 				return err
 			}
-			if t.out.json {
-				return lines(t.out, list)
-			}
-			var rows [][]any
-			for _, e := range list {
-				rows = append(rows, []any{e.Kind, e.Subject, strings.Join(e.Namespaces, ", "), e.Detail})
-			}
-			t.out.table(rows)
-			return nil
+			return rows(t.out, list, func(e rye.TrustEntry) []any {
+				return []any{e.Kind, e.Subject, strings.Join(e.Namespaces, ", "), e.Detail}
+			})
 		},
 	}
 }
