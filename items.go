@@ -35,9 +35,11 @@ func (r *Rye) Status(ctx context.Context) (items []ItemInfo, err error) {
 	return describeTwins(k.Rows()), nil
 }
 
-// Survey is Status for people: of an item that is signed and recorded it says no
-// more than that, so that ten thousand of them take as long as git status takes.
-func (r *Rye) Survey(ctx context.Context) (lines []StateLine, err error) {
+// Survey counts the items of the project by state, and returns, sorted by ref, those
+// that there is something to do about or to know of. What is signed, recorded and
+// alone at its name is counted only, so that a clean project of ten thousand items
+// takes as long as git status takes there. Otherwise it is Status.
+func (r *Rye) Survey(ctx context.Context) (sum *Survey, err error) {
 	s, err := r.openProject()
 	if err != nil {
 		return nil, err
@@ -48,22 +50,23 @@ func (r *Rye) Survey(ctx context.Context) (lines []StateLine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []space.Row // those that have more to say
-	lines = make([]StateLine, k.Len())
-	for i := range lines {
+	sum = &Survey{Count: map[State]int{}}
+	var rest []space.Row
+	clean := 0
+	for i := range k.Len() {
 		if k.Clean(i) {
-			lines[i] = StateLine{Ref: k.Name(i), State: space.Signed}
-		} else {
-			rows = append(rows, k.Row(i))
+			clean++
+			continue
 		}
+		row := k.Row(i)
+		sum.Count[row.State]++
+		rest = append(rest, row)
 	}
-	rest := describeTwins(rows)
-	for i := range lines {
-		if lines[i].State == "" {
-			lines[i], rest = StateLine{rest[0].Ref, rest[0].State, &rest[0]}, rest[1:]
-		}
+	if clean > 0 {
+		sum.Count[space.Signed] += clean
 	}
-	return lines, nil
+	sum.Items = describeTwins(rest)
+	return sum, nil
 }
 
 // describeTwins is describeAll for rows sorted by ref, and says where two files are
@@ -367,7 +370,7 @@ func describe(r *space.Row) ItemInfo {
 	i.Covers = r.Covers
 	if r.Why != "" {
 		// The list names item and space already.
-		i.Why = strings.TrimPrefix(r.Why, "verify "+i.Ref+" in the "+i.Space+" space: ")
+		i.Why = strings.TrimPrefix(strings.TrimPrefix(r.Why, "verify "+i.Ref+" in the "+i.Space+" space: "), i.Ref+": ")
 	}
 	for _, t := range r.More {
 		if i.Fields == nil {

@@ -147,11 +147,11 @@ type ItemInfo struct {
 	Params   []ParamInfo `json:"parameters,omitempty"`
 }
 
-// StateLine is one line of what Survey reports.
-type StateLine struct {
-	Ref   string
-	State State
-	More  *ItemInfo // nil for an item that is signed and recorded, and no more to say
+// Survey is how many items of a project are in each state, and which of them there is
+// more to say of than that they are signed and recorded.
+type Survey struct {
+	Count map[State]int // of all items; a state that none is in is not there
+	Items []ItemInfo
 }
 
 // ParamInfo is a parameter of a tool or an input of a directive.

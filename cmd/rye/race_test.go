@@ -69,7 +69,7 @@ func TestWritersBesideGit(t *testing.T) {
 	stop()
 	beside.Wait()
 	h.checkAcked(git, repo, acked)
-	if out := h.rye("status", "--json"); strings.Count(out, `"state":"signed"`) != len(acked) {
+	if out := h.rye("status", "--all", "--json"); strings.Count(out, `"state":"signed"`) != len(acked) {
 		t.Errorf("status:\n%s", out)
 	}
 }

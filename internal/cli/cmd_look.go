@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -73,75 +75,60 @@ func verifyLines(p *printer, v rye.VerifyResult) {
 }
 
 func statusCommand() *spec {
+	var all bool
 	return &spec{
 		name: "status", group: "Look",
-		short:    "Show the state of each item of the project",
-		long:     "States: signed, modified, unsigned, untrusted, older, deleted, legacy, malformed,\nrevoked. The exit status is 0 whatever they are; use verify to fail on them.",
-		examples: "rye status\nrye status --json",
+		short: "Show which items of the project want attention",
+		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, deleted, legacy, malformed, revoked.\n" +
+			"The exit status is 0 whatever they are; use verify to fail on them.",
+		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "each item, those that are signed and recorded too"}},
 		run: func(t *task) error {
 			brief()
-			if t.out.json {
-				items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.Status(t.ctx) })
-				if err != nil {
-					return err
-				}
-				return lines(t.out, items)
-			}
-			items, err := call(t, func(r *rye.Rye) ([]rye.StateLine, error) { return r.Survey(t.ctx) })
+			sum, err := call(t, func(r *rye.Rye) (*rye.Survey, error) { return survey(t.ctx, r, all) })
 			if err != nil {
 				return err
 			}
-			printStatus(t.out, items)
+			if t.out.json {
+				return lines(t.out, sum.Items)
+			}
+			printStatus(t.out, sum)
 			return nil
 		},
 	}
+}
+
+// survey is Survey, or the same with every item in it.
+func survey(ctx context.Context, r *rye.Rye, all bool) (*rye.Survey, error) {
+	if !all {
+		return r.Survey(ctx)
+	}
+	items, err := r.Status(ctx)
+	sum := &rye.Survey{Count: map[rye.State]int{}, Items: items}
+	for i := range items {
+		sum.Count[items[i].State]++
+	}
+	return sum, err
 }
 
 // brief is called by commands that make one list and end: the process is gone
 // before it would be worth collecting garbage.
 func brief() { debug.SetGCPercent(800) }
 
-// printStatus is a table written by hand: ten thousand rows of cells cost more than
-// looking at ten thousand files.
-func printStatus(p *printer, items []rye.StateLine) {
-	count := map[rye.State]int{}
-	width, text := 0, map[rye.State]string{}
-	for i := range items {
-		count[items[i].State]++
+func printStatus(p *printer, sum *rye.Survey) {
+	var rows [][]any
+	for i := range sum.Items {
+		it := &sum.Items[i]
+		rows = append(rows, []any{stateStyle(it.State), cmp.Or(it.Ref, it.Path), notes(it)}) // what cannot be an item has no ref
 	}
-	for s := range count {
-		width = max(width, len(s))
+	p.table(rows)
+	n, parts := 0, []string(nil)
+	for _, s := range slices.Sorted(maps.Keys(sum.Count)) {
+		n += sum.Count[s]
+		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
-	for s := range count {
-		text[s] = p.safe(stateStyle(s)).(string) + strings.Repeat(" ", width-len(s)+2)
-	}
-	wide := 0 // refs are padded for the notes beside them only
-	for i := range items {
-		if it := &items[i]; it.More != nil {
-			wide = max(wide, cellWidth(p, it.Ref))
-		}
-	}
-	for i := range items {
-		it := &items[i]
-		p.out.WriteString(text[it.State])
-		if it.More == nil {
-			p.out.WriteString(p.text(it.Ref))
-			p.out.WriteByte('\n')
-			continue
-		}
-		p.out.WriteString(p.text(it.Ref))
-		if note := notes(*it.More); note != "" {
-			p.out.WriteString(strings.Repeat(" ", wide-cellWidth(p, it.Ref)+2))
-			p.out.WriteString(p.text(note))
-		}
-		p.out.WriteByte('\n')
-	}
-	var parts []string
-	for _, s := range slices.Sorted(maps.Keys(count)) {
-		parts = append(parts, fmt.Sprintf("%d %s", count[s], s))
-	}
-	p.notef("%d items%s", len(items), prefixed(": ", strings.Join(parts, ", ")))
+	p.notef("%d items%s", n, prefixed(": ", strings.Join(parts, ", ")))
 }
 
 func prefixed(prefix, s string) string {
@@ -162,9 +149,9 @@ func stateStyle(s rye.State) style {
 }
 
 // notes is what else status says about an item.
-func notes(it rye.ItemInfo) string {
+func notes(it *rye.ItemInfo) string {
 	var n []string
-	if it.Why != "" {
+	if it.Why != "" && it.Why != string(it.State) {
 		n = append(n, it.Why)
 	}
 	if it.Covers != "" && !strings.Contains(it.Why, it.Covers) {

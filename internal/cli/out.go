@@ -226,6 +226,9 @@ func (p *printer) table(rows [][]any) {
 		}
 	}
 	for _, row := range rows {
+		for len(row) > 0 && cellWidth(p, row[len(row)-1]) == 0 {
+			row = row[:len(row)-1] // nothing is padded for the sake of nothing
+		}
 		for i, c := range row {
 			text, _ := p.safe(c).(string)
 			p.out.WriteString(text) // not printf: tables have thousands of cells

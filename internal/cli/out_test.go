@@ -21,7 +21,7 @@ func TestTerminalIsSafe(t *testing.T) {
 		p := &printer{out: bufio.NewWriter(&out), err: &errs, tty: true, errs: true, color: color}
 		printItems(p, []rye.ItemInfo{it})
 		printItem(p, 0, it)
-		printStatus(p, []rye.StateLine{{Ref: nasty, State: "signed"}, {Ref: nasty, State: "older", More: &rye.ItemInfo{Why: nasty}}})
+		printStatus(p, &rye.Survey{Items: []rye.ItemInfo{{Ref: nasty, State: "older", Why: nasty}}})
 		p.content(nasty)
 		p.stream().Write([]byte(nasty))
 		p.notef("%s", nasty)

@@ -33,7 +33,7 @@ func manyRows(t *testing.T) (w *world, s *space.Stack, k *space.Look, want strin
 func read(s *space.Stack, k *space.Look) (text string, err error) {
 	defer s.Guard()(&err)
 	for i := range k.Len() {
-		k.Name(i)
+		k.Ref(i)
 	}
 	return lines(k.Rows()), nil
 }
@@ -73,14 +73,14 @@ func TestMappedCatalogueIsReplacedUnderALook(t *testing.T) {
 	}
 }
 
-// TestRowsOutliveTheirLook keeps rows, names and refs beyond the mapped file.
+// TestRowsOutliveTheirLook keeps rows and refs beyond the mapped file.
 func TestRowsOutliveTheirLook(t *testing.T) {
 	w, s, k, want := manyRows(t)
 	rows := k.Rows()
-	name, ref := k.Name(7), k.Ref(7)
+	ref := k.Ref(7)
 	w.must(s.Project.Close())
-	if got := lines(rows); got != want || name != "tool:acme/t007" || ref.String() != name {
-		t.Errorf("after Close: %s, %s\n%s", name, ref, got)
+	if got := lines(rows); got != want || ref.String() != "tool:acme/t007" {
+		t.Errorf("after Close: %s\n%s", ref, got)
 	}
 }
 

@@ -47,28 +47,15 @@ func (k *Look) Row(i int) Row {
 // Ref returns the ref of row i.
 func (k *Look) Ref(i int) objects.Ref { return k.u.ref(k.u.order[i]) }
 
-// Name returns the ref of row i as people type it.
-func (k *Look) Name(i int) string {
-	e := k.u.order[i]
-	if e < 0 {
-		return k.u.rows[-1-e].Ref.String()
-	}
-	f := k.u.old.bytes(e)
-	kind := objects.Kinds[f[4]]
-	b := make([]byte, 0, 96) // of the stack
-	b = append(append(b, kind...), ':')
-	return string(append(b, rowPath(f)[len(kind.Dir())+1:rowID(f)]...))
-}
-
-// Clean reports whether there is nothing to say about row i but that it is signed
-// and recorded: no remark, and no other file of its ref.
+// Clean reports whether there is nothing to do about row i: it is signed and
+// recorded, no line of the ancestor is what covers it, and no other file has its ref.
 func (k *Look) Clean(i int) bool {
 	clean := false
 	if e := k.u.order[i]; e >= 0 {
 		clean = k.u.old.state(e) == Signed && k.u.old.has(e, flagRecorded)
 	} else {
 		r := &k.u.rows[-1-e]
-		clean = r.State == Signed && r.Recorded && r.Covers == "" && r.Bundle == "" && r.Registry == "" && r.Ref.Kind != ""
+		clean = r.State == Signed && r.Recorded && r.Covers == "" && (r.Ref.Kind != "" || r.Manifest)
 	}
 	return clean && !k.twins(i-1, i) && !k.twins(i, i+1)
 }
@@ -82,7 +69,7 @@ func (k *Look) twins(i, j int) bool {
 	if a >= 0 && b >= 0 {
 		return k.u.old.twins(a, b)
 	}
-	return k.u.ref(a) == k.u.ref(b)
+	return k.u.ref(a) == k.u.ref(b) && k.u.ref(a).Kind != ""
 }
 
 // Holds reports whether there is a row of the ref.
