@@ -58,7 +58,8 @@ func openIdx(path string, f Format) (*idxFile, error) {
 		x.close = file.Close
 		return x, nil
 	}
-	b, err := io.ReadAll(io.LimitReader(file, idxInMemory+1))
+	b := make([]byte, fi.Size())
+	_, err = io.ReadFull(file, b)
 	file.Close()
 	if err != nil {
 		return nil, err
