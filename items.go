@@ -22,7 +22,7 @@ import (
 // that have not changed since they were last verified are answered from the
 // catalogue in the cache directory; nothing else is written.
 func (r *Rye) Status(ctx context.Context) (items []ItemInfo, err error) {
-	s, err := r.openProject()
+	s, err := r.openLook(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (r *Rye) Status(ctx context.Context) (items []ItemInfo, err error) {
 // alone at its name is counted only, so that a clean project of ten thousand items
 // takes as long as git status takes there. Otherwise it is Status.
 func (r *Rye) Survey(ctx context.Context) (sum *Survey, err error) {
-	s, err := r.openProject()
+	s, err := r.openLook(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -280,11 +280,11 @@ func (s *session) lockedBeside(own func(objects.Ref) bool) []space.Finding {
 // look is scan for lists: files that have not changed are not read again.
 func (s *session) look(ctx context.Context, sp objects.Space) (k *space.Look, err error) {
 	defer s.stack.Guard()(&err)
-	set, err := s.extractors(ctx) // none where they cannot be used, as in Look
-	if err != nil && ctx.Err() != nil {
-		return nil, err
-	}
 	if sp == objects.System {
+		set, err := s.extractors(ctx) // none where they cannot be used, as in Look
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
 		found, err := s.stack.ScanSystem()
 		return space.LookAt(space.RowsOf(found, set)), err
 	}
@@ -294,6 +294,7 @@ func (s *session) look(ctx context.Context, sp objects.Space) (k *space.Look, er
 	}
 	k, err = s.stack.Look(ctx, l)
 	if err == nil && sp == objects.Project && s.lock != nil {
+		set, _ := s.extractors(ctx) // that Look asked for
 		k.Add(space.RowsOf(s.lockedBeside(k.Holds), set))
 	}
 	return k, err

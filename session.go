@@ -54,6 +54,11 @@ type session struct {
 
 // open makes a session, with or without a project.
 func (r *Rye) open() (*session, error) {
+	return r.openOver(&space.Layer{Space: objects.Project, Dir: r.aiDir()})
+}
+
+// openOver is open with the layer of the project, if there is one.
+func (r *Rye) openOver(project *space.Layer) (*session, error) {
 	s := &session{r: r}
 	var err error
 	if s.trust, err = trust.LoadStore(r.trustPath()); err != nil {
@@ -75,7 +80,7 @@ func (r *Rye) open() (*session, error) {
 		return nil, err
 	}
 	s.stack.LockSum = sum
-	s.stack.Project = &space.Layer{Space: objects.Project, Dir: r.aiDir()}
+	s.stack.Project = project
 	s.stack.Genesis = s.project.Project
 	if s.lock != nil {
 		s.stack.Locked = s.pin
@@ -128,6 +133,21 @@ func (r *Rye) openFor(item string) (*session, objects.Ref, error) {
 		return nil, objects.Ref{}, err
 	}
 	return s, ref, nil
+}
+
+// openLook is openProject for verbs that look at every file: those are listed while
+// trust, settings and lock are read.
+func (r *Rye) openLook(ctx context.Context) (*session, error) {
+	if r.o.Project == "" {
+		return nil, noProject()
+	}
+	project := &space.Layer{Space: objects.Project, Dir: r.aiDir()}
+	project.Begin(ctx)
+	s, err := r.openOver(project)
+	if err != nil {
+		project.Close()
+	}
+	return s, err
 }
 
 func (s *session) Close() {

@@ -188,15 +188,9 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 	f.Verified, f.Item = v, v.Item()
 }
 
-// bundleFiles is what a look at the tree found in the directories of bundles.
-type bundleFiles struct {
-	dirs  []string // that hold a manifest, or should
-	files []workFile
-}
-
-// takeBundles moves what lies in directories of bundles out of folders: those with
-// a manifest on disk, or in the record.
-func takeBundles(folders []folder, recorded map[string]store.OID) bundleFiles {
+// bundleDirs returns the directories of bundles: those with a manifest on disk, or in
+// the record.
+func bundleDirs(folders []folder, recorded map[string]store.OID) map[string]bool {
 	has := map[string]bool{}
 	note := func(p string) {
 		if !strings.HasSuffix(p, objects.ManifestName) { // nearly always
@@ -217,6 +211,17 @@ func takeBundles(folders []folder, recorded map[string]store.OID) bundleFiles {
 	for p := range recorded {
 		note(p)
 	}
+	return has
+}
+
+// bundleFiles is what a look at the tree found in the directories of bundles.
+type bundleFiles struct {
+	dirs  []string // that hold a manifest, or should
+	files []workFile
+}
+
+// takeBundles moves what lies in directories of bundles out of folders.
+func takeBundles(folders []folder, has map[string]bool) bundleFiles {
 	var b bundleFiles
 	if len(has) == 0 {
 		return b

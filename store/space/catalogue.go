@@ -12,8 +12,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
@@ -51,6 +49,7 @@ func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
 // mapped is whether the catalogue may be mapped.
 func (s *Stack) update(ctx context.Context, l *Layer, mapped bool) (u *update, err error) {
 	defer s.Guard()(&err)
+	l.Begin(ctx) // the files, and what was known of them, side by side
 	set, err := s.Extractors(ctx, objects.Project)
 	if err != nil && ctx.Err() != nil {
 		return nil, err
@@ -59,26 +58,20 @@ func (s *Stack) update(ctx context.Context, l *Layer, mapped bool) (u *update, e
 	if err != nil {
 		return nil, err
 	}
-	u = &update{s: s, l: l, set: set, mapped: mapped, began: time.Now().UnixNano(), old: &catalogue{}}
+	u = &update{s: s, l: l, set: set, mapped: mapped, old: &catalogue{}}
 	if file == "" {
 		found, err := s.Scan(ctx, l)
 		u.rows = RowsOf(found, set)
 		u.merge()
 		return u, err
 	}
-	var g errgroup.Group // the file and the tree, side by side
-	ready := make(chan struct{})
-	g.Go(func() (err error) {
-		defer close(ready)
-		defer s.Guard()(&err)
-		return u.prepare(file, key)
-	})
-	u.folders, err = l.look(ctx, s, func(dir string) func([]byte, stamp) bool {
-		<-ready
-		return u.known(dir)
-	})
-	if perr := g.Wait(); perr != nil {
-		return nil, perr
+	err = u.prepare(file, key)
+	found := l.listed(ctx)
+	if u.folders, u.began = found.folders, found.began; err == nil {
+		err = found.err
+	}
+	if err == nil {
+		err = u.pick(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -107,7 +100,17 @@ func (u *update) prepare(file string, key objects.Digest) (err error) {
 	return err
 }
 
-// known is asked about each file of a folder while the folder is listed.
+// pick leaves the files that are not as they were known.
+func (u *update) pick(ctx context.Context) error {
+	return inParallel(ctx, len(u.folders), 8, func(i int) (err error) {
+		defer u.s.Guard()(&err)
+		u.folders[i].pick(u.known(u.folders[i].path))
+		return nil
+	})
+}
+
+// known says of the files of a folder whether they are what the old rows say, and
+// keeps the rows of which that is true.
 func (u *update) known(dir string) func([]byte, stamp) bool {
 	from, to := u.old.below(dir)
 	return func(path []byte, st stamp) bool {
@@ -123,15 +126,14 @@ func (u *update) known(dir string) func([]byte, stamp) bool {
 // takeBundles judges what lies in bundles apart from the rest: a verdict on a file
 // there depends on others, so it is never kept.
 func (u *update) takeBundles(ctx context.Context) error {
-	b := takeBundles(u.folders, u.recorded)
-	if u.keptIn(b.dirs) { // there was no bundle then: list again what was left out
-		var err error
-		if u.folders, err = u.l.look(ctx, u.s, nil); err != nil {
-			return err
-		}
+	dirs := bundleDirs(u.folders, u.recorded)
+	if u.keptIn(dirs) { // there was no bundle then: nothing is known of what lies there
 		clear(u.fate)
-		b = takeBundles(u.folders, u.recorded)
+		for i := range u.folders {
+			u.folders[i].pick(nil)
+		}
 	}
+	b := takeBundles(u.folders, dirs)
 	for p := range u.recorded {
 		if path.Base(p) == objects.ManifestName {
 			u.bundles = true // and they have to be looked for next time
@@ -154,8 +156,8 @@ func (u *update) takeBundles(ctx context.Context) error {
 }
 
 // keptIn reports whether a row of a file in one of dirs was kept.
-func (u *update) keptIn(dirs []string) bool {
-	for _, dir := range dirs {
+func (u *update) keptIn(dirs map[string]bool) bool {
+	for dir := range dirs {
 		if from, to := u.old.below(dir); slices.Contains(u.fate[from:to], kept) {
 			return true
 		}

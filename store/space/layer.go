@@ -20,6 +20,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -48,6 +49,8 @@ type Layer struct {
 	repo   *store.Repo
 	err    error
 	mapped mappings
+	ahead  atomic.Pointer[listing]      // begun, and asked for by nobody yet
+	last   atomic.Pointer[store.Commit] // that tip read
 }
 
 // Ref returns the name of the git ref that records the layer.
@@ -80,6 +83,9 @@ func (l *Layer) load() error {
 
 // Close releases what reading opened, and with it what any Look at l reads.
 func (l *Layer) Close() error {
+	if n := l.ahead.Swap(nil); n != nil {
+		<-n.done
+	}
 	errs := []error{l.mapped.close()}
 	if l.root != nil {
 		errs = append(errs, l.at.close(), l.root.Close())
@@ -90,7 +96,8 @@ func (l *Layer) Close() error {
 	return errors.Join(errs...)
 }
 
-// tip returns the layer's recorded commit, or nil when nothing is recorded yet.
+// tip returns the layer's recorded commit, or nil when nothing is recorded yet. The
+// ref is read each time, the commit once; nobody may change it.
 func (l *Layer) tip() (*store.Commit, error) {
 	if err := l.load(); err != nil || l.repo == nil {
 		return nil, err
@@ -102,7 +109,13 @@ func (l *Layer) tip() (*store.Commit, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c := l.last.Load(); c != nil && c.ID == id {
+		return c, nil
+	}
 	c, err := l.repo.Commit(id)
+	if err == nil {
+		l.last.Store(c)
+	}
 	return c, damaged(l, err)
 }
 

@@ -19,11 +19,15 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	folders, err := l.look(ctx, s, nil)
-	if err != nil {
-		return nil, err
+	found := l.listed(ctx)
+	if found.err != nil {
+		return nil, found.err
 	}
-	all, err := s.scanBundles(ctx, l, takeBundles(folders, recorded), recorded)
+	folders := found.folders
+	for i := range folders {
+		folders[i].pick(nil)
+	}
+	all, err := s.scanBundles(ctx, l, takeBundles(folders, bundleDirs(folders, recorded)), recorded)
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +37,11 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 		files = append(files, folders[i].files...)
 		all = append(all, foreignFindings(l, folders[i].foreign)...)
 	}
-	found, err := s.judgeFiles(ctx, l, files, recorded, nil)
+	judged, err := s.judgeFiles(ctx, l, files, recorded, nil)
 	if err != nil {
 		return nil, err
 	}
-	all = append(all, found...)
+	all = append(all, judged...)
 	for _, f := range all {
 		delete(recorded, f.Path)
 	}

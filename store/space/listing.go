@@ -1,0 +1,177 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/rye-os/rye/objects"
+)
+
+// listing is a working tree as it was found, with the moment when that began. Where
+// Files stops at a folder that cannot be read, a listing has it among the foreign.
+type listing struct {
+	began   int64 // nanoseconds since 1970
+	folders []folder
+	err     error
+	done    chan struct{} // closed when the others are there
+}
+
+// folder is one directory of the working tree.
+type folder struct {
+	path    string
+	found   []foundFile
+	names   []byte // of found, one after another: most of them are never needed alone
+	files   []workFile
+	dirs    []string
+	foreign []foreignName
+}
+
+// foundFile is a regular file that was found in a folder.
+type foundFile struct {
+	end   int   // of its name
+	stamp stamp // zero when it was gone at once
+}
+
+// workFile is a regular file with a name that rye looks at.
+type workFile struct {
+	path  string
+	stamp stamp
+	ref   objects.Ref
+	row   int // of the catalogue that knows the path; -1 for none
+}
+
+// foreignName is what cannot be an item, with the reason.
+type foreignName struct {
+	path string
+	why  error
+}
+
+// Begin starts to list the working tree for the next look at it: who looks reads
+// settings meanwhile. Close waits for it.
+func (l *Layer) Begin(ctx context.Context) {
+	n := &listing{began: time.Now().UnixNano(), done: make(chan struct{})}
+	if l.ahead.CompareAndSwap(nil, n) {
+		go func() {
+			defer close(n.done)
+			n.folders, n.err = l.list(ctx)
+		}()
+	}
+}
+
+// listed returns the listing that was begun, or a new one. Nobody gets it twice.
+func (l *Layer) listed(ctx context.Context) *listing {
+	for {
+		l.Begin(ctx)
+		if n := l.ahead.Swap(nil); n != nil {
+			<-n.done
+			return n
+		}
+	}
+}
+
+// list lists the working tree without reading files or judging their names.
+func (l *Layer) list(ctx context.Context) ([]folder, error) {
+	if err := l.load(); err != nil || l.root == nil {
+		return nil, err
+	}
+	var all []folder
+	var dirs []string
+	for _, k := range objects.Kinds {
+		dirs = append(dirs, k.Dir())
+	}
+	for depth := 1; len(dirs) > 0; depth++ {
+		level := make([]folder, len(dirs))
+		err := inParallel(ctx, len(dirs), 1, func(i int) error {
+			level[i] = readFolder(l.at, dirs[i], depth)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		dirs = nil
+		for i := range level {
+			dirs = append(dirs, level[i].dirs...)
+		}
+		all = append(all, level...)
+	}
+	return all, nil
+}
+
+// readFolder lists one folder. A missing one is empty.
+func readFolder(x *beneath, dir string, depth int) folder {
+	fd := folder{path: dir}
+	err := x.list(dir, func(name []byte, typ fs.FileMode, st stamp) {
+		if typ.IsRegular() {
+			fd.names = append(fd.names, name...)
+			fd.found = append(fd.found, foundFile{len(fd.names), st})
+			return
+		}
+		p := dir + "/" + string(name)
+		if _, err := itemAt(p, typ, depth); err != nil {
+			fd.foreign = append(fd.foreign, foreignName{p, err})
+		} else {
+			fd.dirs = append(fd.dirs, p)
+		}
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		fd.foreign = append(fd.foreign, foreignName{dir, unreadable(dir, err)})
+	}
+	return fd
+}
+
+// pick makes files of what was found and is not known as it is. A nil known knows
+// nothing.
+func (fd *folder) pick(known func(path []byte, st stamp) bool) {
+	fd.files = nil
+	path := append([]byte(fd.path), '/')
+	dir, from := len(path), 0
+	for _, f := range fd.found {
+		path = append(path[:dir], fd.names[from:f.end]...)
+		if from = f.end; known == nil || !known(path, f.stamp) {
+			fd.files = append(fd.files, workFile{path: string(path), stamp: f.stamp, row: -1})
+		}
+	}
+}
+
+// name gives each file its ref, and moves those that have none to the foreign
+// names. Files that a catalogue knows need none.
+func (fd *folder) name() {
+	kept := fd.files[:0]
+	for _, f := range fd.files {
+		if f.row < 0 {
+			var err error
+			if f.ref, _, err = objects.RefOfPath(f.path); err != nil {
+				fd.foreign = append(fd.foreign, foreignName{f.path, err})
+				continue
+			}
+		}
+		kept = append(kept, f)
+	}
+	fd.files = kept
+}
+
+// listSlowly is beneath.list with nothing but the standard library.
+func listSlowly(root *os.Root, dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
+	f, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	list, err := f.ReadDir(-1)
+	f.Close()
+	for _, e := range list {
+		if leftOut(e.Name()) {
+			continue
+		}
+		var s stamp
+		if e.Type().IsRegular() {
+			if st, err := e.Info(); err == nil {
+				s = stampOf(st)
+			}
+		}
+		visit([]byte(e.Name()), e.Type(), s)
+	}
+	return err
+}
