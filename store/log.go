@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -60,6 +61,69 @@ func (r *Reader) History(ctx context.Context, from OID, path string, visit func(
 		return nil
 	}
 	return err
+}
+
+// Histories is History for the files of the folder dir that which picks by name: held
+// is what they were after the commit, in git's order, and is not to be changed. which
+// must not keep the name that it is given.
+func (r *Reader) Histories(ctx context.Context, from OID, dir string, which func(name []byte) bool, visit func(c *Commit, held []Entry) error) error {
+	var next *Commit
+	var folder OID // of next
+	var after []Entry
+	err := r.Log(ctx, from, func(c *Commit) error {
+		held, at := after, folder
+		if next == nil || c.Tree != next.Tree {
+			e, err := r.entryOrNone(c.Tree, dir)
+			if err != nil {
+				return err
+			}
+			if at = e.ID; !e.IsDir() {
+				at = OID{}
+			}
+			if next == nil || at != folder {
+				if held, err = r.FilesIn(at, which); err != nil {
+					return err
+				}
+			}
+		}
+		if next != nil && !slices.Equal(held, after) {
+			if err := visit(next, after); err != nil {
+				return err
+			}
+		}
+		next, after, folder = c, held, at
+		if c.Parent().IsZero() && len(held) > 0 {
+			return visit(c, held)
+		}
+		return nil
+	})
+	if errors.Is(err, SkipAll) {
+		return nil
+	}
+	return err
+}
+
+// FilesIn returns the files right in a tree (zero: the empty one) that which picks by
+// name, in git's order, without making the other entries. which must not keep the name.
+func (r *Reader) FilesIn(tree OID, which func(name []byte) bool) (all []Entry, err error) {
+	if tree.IsZero() {
+		return nil, nil
+	}
+	raw, err := r.rawTree(tree)
+	if err != nil {
+		return nil, treeOfRepo(tree, err)
+	}
+	for len(raw) > 0 {
+		mode, name, id, rest, ok := splitEntry(r.format, raw)
+		if !ok {
+			return nil, fault.New(fault.Malformed, "tree %s: parse tree: entry cut off, or without mode or name", tree)
+		}
+		if mode != ModeDir && which(name) {
+			all = append(all, Entry{Name: string(name), Mode: mode, ID: oidOf(id)})
+		}
+		raw = rest
+	}
+	return all, nil
 }
 
 // entryOrNone is Lookup with the zero Entry for what is not there.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -13,7 +15,7 @@ import (
 )
 
 // Judge reads the working file at p once and decides whether those bytes may be
-// used. The rules, in order (docs/format/store.md, "Working tree"):
+// used. The rules, in order (docs/format/project.md, "Working tree and record"):
 //
 //   - what does not parse, or whose signature does not hold here, is refused;
 //   - the same bytes as recorded are used;
@@ -80,7 +82,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	}
 	if f.Err = s.ownedByLock(l, ref); f.Err == nil && !f.Recorded {
 		f.Err, err = l.newer(ctx, subject{
-			name: ref.String(), path: p, item: f.Item, mend: "rye adopt " + ref.String(), parse: objects.Parse,
+			name: ref.String(), ref: ref, path: p, item: f.Item, mend: "rye adopt " + ref.String(), parse: objects.Parse,
 		}, recorded)
 	}
 	if err != nil {
@@ -144,6 +146,7 @@ func (l *Layer) recordedBlob(p string) (store.OID, error) {
 // file is read.
 type subject struct {
 	name, path, mend string
+	ref              objects.Ref // zero for a manifest, whose name is its path
 	item             *objects.Item
 	parse            func(path string, raw []byte) (*objects.Item, error)
 }
@@ -155,9 +158,18 @@ func (l *Layer) newer(ctx context.Context, s subject, recorded store.OID) (verdi
 	if c == nil || err != nil {
 		return nil, err
 	}
-	blob := l.blobID(s.item.Raw)
-	err = l.repo.History(ctx, c.ID, s.path, func(c *store.Commit, e store.Entry) error {
-		if e.ID == blob {
+	blob, at := l.blobID(s.item.Raw), s.path
+	if recorded.IsZero() && s.ref.Kind != "" {
+		// Another language, or another spelling of its extension, is the same item still.
+		if at, err = l.pathIn(c.Tree, s.ref); err == nil && at != "" {
+			recorded, err = l.recordedBlob(at)
+		}
+		if err != nil || recorded == blob {
+			return nil, damaged(l, err)
+		}
+	}
+	err = l.heldAs(ctx, c.ID, s, func(c *store.Commit, held []store.Entry) error {
+		if slices.ContainsFunc(held, func(e store.Entry) bool { return e.ID == blob }) {
 			verdict = s.refuse("these bytes were replaced after %s and are back", c.Committer.Time().UTC().Format(time.DateOnly))
 			return fs.SkipAll
 		}
@@ -170,11 +182,29 @@ func (l *Layer) newer(ctx context.Context, s subject, recorded store.OID) (verdi
 	if err != nil {
 		return nil, damaged(l, err)
 	}
-	old, err := s.parse(s.path, raw)
+	old, err := s.parse(at, raw)
 	if err != nil || old.Signature == nil && old.Legacy == nil {
 		return nil, nil // what is recorded was never usable: nothing to fall behind
 	}
 	return s.behind(old), nil
+}
+
+// heldAs calls visit for each commit, newest first, after which the record held
+// something else under the name of s than it did before, with what it then held:
+// the files of an item, whatever their extensions, or the one manifest.
+func (l *Layer) heldAs(ctx context.Context, from store.OID, s subject, visit func(*store.Commit, []store.Entry) error) error {
+	if s.ref.Kind == "" {
+		return l.repo.History(ctx, from, s.path, func(c *store.Commit, e store.Entry) error {
+			return visit(c, []store.Entry{e})
+		})
+	}
+	return l.HistoryOf(ctx, from, s.ref, visit)
+}
+
+// HistoryOf is store.Reader.History for an item: entries are the files that the
+// record held under ref after the commit, usually one, none where it held none.
+func (l *Layer) HistoryOf(ctx context.Context, from store.OID, ref objects.Ref, visit func(c *store.Commit, held []store.Entry) error) error {
+	return l.repo.Histories(ctx, from, path.Dir(ref.Path("")), holds(ref), visit)
 }
 
 func (s subject) refuse(why string, args ...any) error {

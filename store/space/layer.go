@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -155,6 +156,9 @@ func (l *Layer) locate(ref objects.Ref) (string, error) {
 		yes, sure := l.at.has(p)
 		if !sure {
 			_, err := l.root.Lstat(p)
+			if err != nil && !nothingThere(err) {
+				return "", unreadable(p, err) // what may be there must not fall through
+			}
 			yes = err == nil
 		}
 		if yes {
@@ -198,13 +202,16 @@ func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
 
 func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {
 	f, err := l.root.Open(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err != nil && nothingThere(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, unreadable(dir, err)
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err == nil && !st.IsDir() {
+		return nil, nil
+	}
 	list, err := f.ReadDir(-1)
 	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
 	return list, err
@@ -224,14 +231,14 @@ func (l *Layer) Read(p string) ([]byte, error) {
 	}
 	st, err := l.root.Lstat(p)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(p, err)
 	}
 	if !st.Mode().IsRegular() {
-		return nil, fault.New(fault.Malformed, "%s: not a regular file", p)
+		return nil, irregular(p)
 	}
 	f, err := l.root.Open(p)
 	if err != nil {
-		return nil, err
+		return nil, unreadable(p, err)
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, MaxItem+1))
@@ -239,4 +246,36 @@ func (l *Layer) Read(p string) ([]byte, error) {
 		err = fault.New(fault.Limit, "%s: larger than %d bytes", p, MaxItem)
 	}
 	return raw, err
+}
+
+// nothingThere reports whether err says that a path leads to nothing, because of its
+// end or of what stands on the way.
+func nothingThere(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// irregular refuses a link, a folder, a pipe or a device in the place of a file.
+func irregular(p string) error {
+	return fault.New(fault.Malformed, "%s: not a regular file", p).Mend("put a plain file in the place of .ai/%s", p)
+}
+
+// unreadable says why the system does not let us read what is at p. What is not there
+// stays fs.ErrNotExist.
+func unreadable(p string, err error) error {
+	if nothingThere(err) {
+		return &fs.PathError{Op: "open", Path: p, Err: fs.ErrNotExist}
+	}
+	var pe *fs.PathError
+	var said *fault.Error
+	switch {
+	case errors.As(err, &said):
+		return err // it has been told already
+	case errors.As(err, &pe):
+		err = pe.Err
+	}
+	if err.Error() == "path escapes from parent" { // as os.Root says it
+		return fault.New(fault.Malformed, "%s: cannot be read: a link on the way leads out of .ai", p).
+			Mend("put what it leads to in the place of the link")
+	}
+	return fault.New(fault.Failed, "%s: cannot be read: %w", p, err).Mend("chmod -R u+rX .ai/%s", p)
 }

@@ -3,7 +3,6 @@ package space
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io/fs"
 	"runtime"
 	"slices"
@@ -83,19 +82,10 @@ func itemAt(p string, typ fs.FileMode, depth int) (objects.Ref, error) {
 		return objects.Ref{}, nil
 	}
 	ref, _, err := objects.RefOfPath(p)
-	if err == nil && !typ.IsRegular() {
-		err = fault.New(fault.Malformed, "%s: not a regular file", p)
+	if !typ.IsRegular() {
+		err = irregular(p)
 	}
 	return ref, err
-}
-
-// unreadable says of a file or folder that the system keeps it from us.
-func unreadable(p string, err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
-	return fault.New(fault.Failed, "%s: cannot be read: %w", p, err).Mend("chmod u+r .ai/%s", p)
 }
 
 // inParallel calls do for 0 to n-1 on all processors, chunk at a time, until one

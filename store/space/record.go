@@ -92,6 +92,9 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 	if st, err := l.root.Lstat(p); err == nil {
 		mode = st.Mode().Perm()
 	}
+	if err := l.Free(p); err != nil {
+		return err
+	}
 	if err := l.root.MkdirAll(path.Dir(p), 0o755); err != nil {
 		return err
 	}
@@ -117,12 +120,91 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 	return nil
 }
 
-// Remove deletes a working file.
+// Free returns a fault.Conflict error when no file can be written at p: a folder is in
+// its place, or a file in that of a folder above.
+func (l *Layer) Free(p string) error {
+	if err := l.load(); err != nil || l.root == nil {
+		return err
+	}
+	in := func(what, p string) error {
+		return fault.New(fault.Conflict, "a %s is in the way: .ai/%s", what, p).Mend("move it away: mv .ai/%s <somewhere>", p)
+	}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if st, err := l.root.Stat(dir); err == nil && !st.IsDir() {
+			return in("file", dir)
+		}
+	}
+	if st, err := l.root.Lstat(p); err == nil && st.IsDir() {
+		return in("folder", p)
+	}
+	return nil
+}
+
+// Remove deletes a working file. A folder that came into its place stays.
 func (l *Layer) Remove(p string) error {
 	if err := l.load(); err != nil {
 		return err
 	}
+	st, err := l.root.Lstat(p)
+	if err != nil && nothingThere(err) || err == nil && st.IsDir() {
+		return &fs.PathError{Op: "remove", Path: p, Err: fs.ErrNotExist}
+	}
 	return l.root.Remove(p)
+}
+
+// WithoutOld adds to changes the removal of each file that they replace by one with
+// another extension: the record holds it for the same item, and it is gone. Without
+// that the item would be there and missing at once.
+func (l *Layer) WithoutOld(changes []store.Change) ([]store.Change, error) {
+	tip, err := l.tip()
+	if tip == nil || err != nil {
+		return changes, err
+	}
+	named := map[string]bool{}
+	for _, c := range changes {
+		named[c.Path] = true
+	}
+	folders := map[string]map[string][]string{} // the record's files by folder and stem
+	for _, c := range changes {
+		ref, ext, err := objects.RefOfPath(c.Path)
+		if err != nil || c.Delete {
+			continue
+		}
+		dir, stem := path.Split(strings.TrimSuffix(ref.Path(ext), ext))
+		if folders[dir] == nil {
+			if folders[dir], err = l.stems(tip.Tree, dir); err != nil {
+				return nil, err
+			}
+		}
+		for _, name := range folders[dir][stem] {
+			if old := dir + name; !named[old] {
+				if _, err := l.root.Lstat(old); err != nil && nothingThere(err) {
+					changes, named[old] = append(changes, store.Change{Path: old, Delete: true}), true
+				}
+			}
+		}
+	}
+	return changes, nil
+}
+
+// stems returns the names of the files that a recorded tree holds in a folder, by what
+// they are without their extension.
+func (l *Layer) stems(tree store.OID, dir string) (map[string][]string, error) {
+	all := map[string][]string{}
+	e, err := l.repo.Lookup(tree, strings.Trim(dir, "/"))
+	if errors.Is(err, store.ErrNotExist) || err == nil && !e.IsDir() {
+		return all, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	files, err := l.repo.FilesIn(e.ID, func([]byte) bool { return true })
+	for _, f := range files {
+		if dot := strings.LastIndexByte(f.Name, '.'); dot > 0 {
+			all[f.Name[:dot]] = append(all[f.Name[:dot]], f.Name)
+		}
+	}
+	return all, damaged(l, err)
 }
 
 // Draft returns the working item for ref as it is, verified by nobody: the one
@@ -257,16 +339,23 @@ func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	entries, err := l.repo.Tree(e.ID)
-	if err != nil {
+	held, err := l.repo.FilesIn(e.ID, holds(ref))
+	if err != nil || len(held) == 0 {
 		return "", damaged(l, err)
 	}
-	for _, e := range entries {
-		if got, _, err := objects.RefOfPath(dir + "/" + e.Name); err == nil && got == ref && !e.IsDir() {
-			return dir + "/" + e.Name, nil
+	return dir + "/" + held[0].Name, nil
+}
+
+// holds returns what tells the names of the files that hold ref in its folder.
+func holds(ref objects.Ref) func(name []byte) bool {
+	dir, stem := path.Split(ref.Path("."))
+	return func(name []byte) bool {
+		if !bytes.HasPrefix(name, []byte(stem)) {
+			return false
 		}
+		got, _, err := objects.RefOfPath(dir + string(name))
+		return err == nil && got == ref
 	}
-	return "", nil
 }
 
 // LastRecorded returns the path and the bytes that the record last held for ref,

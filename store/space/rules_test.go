@@ -98,6 +98,40 @@ func TestRules4To6OlderAndNewer(t *testing.T) {
 	w.want("adopted", "")
 }
 
+// TestOlderInAnotherLanguage: a file with another extension is the same item, so
+// what counts as older does not change by renaming it.
+func TestOlderInAnotherLanguage(t *testing.T) {
+	for _, c := range []struct{ old, now string }{
+		{"tools/acme/greet.bash", greet},                  // to a language that rye knows
+		{greet, "tools/acme/greet.bash"},                  // from one
+		{"tools/acme/greet.zsh", "tools/acme/greet.bash"}, // neither
+	} {
+		w := newWorld(t)
+		first := w.put(w.project, c.old, "1.0.0", "hello")
+		w.put(w.project, c.old, "1.0.1", "hello again")
+		early := w.sign(w.project, c.now, body("1.9.0", "early"))
+		w.put(w.project, c.old, "2.0.0", "hi")
+		low := w.sign(w.project, c.now, body("1.5.0", "low"))
+		same := w.sign(w.project, c.now, body("2.0.0", "hi, renamed"))
+		w.remove(w.project, c.old)
+		check := func(what string, raw []byte, code fault.Code, state space.State) {
+			t.Helper()
+			w.write(w.project, c.now, raw)
+			w.want(c.old+" to "+c.now+", "+what, code)
+			if got := w.states(w.project); !strings.Contains(got, c.now+" "+string(state)+"\n") {
+				t.Errorf("%s to %s, %s: %q, want %s", c.old, c.now, what, got, state)
+			}
+		}
+		check("replaced since", first, fault.Rollback, space.Older)
+		check("signed before the recorded", early, fault.Rollback, space.Older)
+		check("lower version", low, fault.Rollback, space.Older)
+		check("the same version, newer", same, "", space.Signed)
+		if raw, err := w.stack().Project.Draft(ref("tool:acme/greet")); err != nil || string(raw.Raw) != string(same) {
+			t.Errorf("draft: %v", err)
+		}
+	}
+}
+
 func TestWhatWasNeverUsableIsNothingToFallBehind(t *testing.T) {
 	w := newWorld(t)
 	early := w.sign(w.project, greet, body("1.0.0", "early"))
@@ -185,6 +219,27 @@ func TestTwoFilesForOneRef(t *testing.T) {
 	if got, want := w.states(w.project), greet+" signed recorded\n"+twin+" unsigned\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// TestFolderThatCannotBeEntered: what may be in it must not answer from below.
+func TestFolderThatCannotBeEntered(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.user, greet, "1.0.0", "user")
+	w.write(w.project, greet, w.sign(w.project, greet, body("1.0.0", "hello")))
+	dir := filepath.Join(w.project.Dir, "tools", "acme")
+	w.must(os.Rename(dir, dir+"2"))
+	if err := os.Symlink(t.TempDir(), dir); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	w.want("a folder that is a link out", fault.Malformed)
+	w.must(os.Remove(dir))
+	w.must(os.Rename(dir+"2", dir))
+	w.must(os.Chmod(dir, 0))
+	defer os.Chmod(dir, 0o755)
+	if _, err := os.ReadDir(dir); err == nil {
+		t.Skip("who may read everything, root say, cannot try the rest")
+	}
+	w.want("a folder without permission", fault.Failed)
 }
 
 func TestLinksAndFoldersNamedLikeItems(t *testing.T) {
