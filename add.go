@@ -282,6 +282,9 @@ func (s *session) record(ctx context.Context, l *space.Layer, verb string, refs 
 	if err != nil {
 		return "", err
 	}
+	if changes, err = l.WithoutOld(changes); err != nil {
+		return "", err
+	}
 	id, err := l.Record(ctx, changes, o)
 	if err != nil {
 		return "", err
@@ -336,10 +339,9 @@ func (r *Rye) Remove(ctx context.Context, arg string, dryRun bool) (*AddReport, 
 		return rep, s.dropDependency(ref)
 	}
 	l := s.stack.Project
-	if raw, err := l.Read(f.Path); err == nil && !f.Recorded {
-		if _, err := s.record(ctx, l, "keep", []objects.Ref{ref}, []store.Change{{Path: f.Path, Data: raw}}); err != nil {
-			return nil, err
-		}
+	// What is no regular file, a link for one, holds nothing that could be lost.
+	if err := s.keep(ctx, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
+		return nil, err
 	}
 	rep.Commit, err = s.record(ctx, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
 	if err != nil {

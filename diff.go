@@ -126,7 +126,7 @@ func (s *session) diff(ctx context.Context, l *space.Layer, ref objects.Ref, pat
 	}
 	d := &ItemDiff{Ref: ref.String(), Path: ".ai/" + path, Recorded: was != "", Lines: []string{}}
 	now, err := l.Read(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && fault.CodeOf(err) != fault.Malformed { // no file but a folder, a link
 		return nil, err
 	}
 	d.Deleted = err != nil

@@ -49,6 +49,9 @@ func (r *Rye) RestoreAt(ctx context.Context, arg, at string, dryRun bool) (*AddR
 		}
 		return nil, err
 	}
+	if err := l.Free(p); err != nil {
+		return nil, err
+	}
 	rep := &AddReport{Ref: ref.String(), Path: ".ai/" + p, SHA256: objects.DigestOf(raw).String()}
 	if !dryRun {
 		if err := s.keep(ctx, l, ref, p, raw); err != nil {
@@ -86,10 +89,12 @@ func (s *session) recordedVersion(ctx context.Context, l *space.Layer, ref objec
 // the same bytes, so that writing over it loses nothing.
 func (s *session) keep(ctx context.Context, l *space.Layer, ref objects.Ref, p string, but []byte) error {
 	have, err := l.Read(p)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil || bytes.Equal(have, but) {
+	case fault.CodeOf(err) == fault.Limit:
+		return fault.New(fault.Limit, "%s: %w, so no record could keep it", ref, err).Mend("move .ai/%s out of the project", p)
+	case err != nil || bytes.Equal(have, but):
 		return err
 	}
 	was, err := l.RecordedBlob(p)
@@ -163,8 +168,10 @@ func (s *session) planMove(ctx context.Context, l *space.Layer, from, to string)
 	} else if ok {
 		return nil, nil, fault.New(fault.Conflict, "move %s: %s is there already (%s)", ref, dest, f.State).Mend("rye rm %s", dest)
 	}
-	moved, err = objects.Parse(dest.Path(path.Ext(it.Path)), it.Body)
-	return it, moved, err
+	if moved, err = objects.Parse(dest.Path(path.Ext(it.Path)), it.Body); err != nil {
+		return nil, nil, err
+	}
+	return it, moved, l.Free(moved.Path)
 }
 
 // newRef reads the new name of an item: a ref of the same kind, or an id.

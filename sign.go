@@ -93,15 +93,57 @@ type signing struct {
 	keep []byte         // recorded as well, although the file stays
 	more []store.Change // of a bundle: its other files, recorded with it
 	err  error
+
+	recorded bool // these very bytes are: nothing to do
 }
 
 // prepare signs every item in memory; nothing is written yet.
 func (s *session) prepare(ctx context.Context, l *space.Layer, refs []objects.Ref, key trust.Signer, q SignRequest) ([]*signing, error) {
 	all, now := make([]*signing, len(refs)), s.r.o.Now() // one time for all of them
+	was, err := recordOf(l, len(refs))
+	if err != nil {
+		return nil, err
+	}
 	return all, each(ctx, len(refs), func(i int) error {
 		all[i] = s.signOne(ctx, l, refs[i], key, q, now)
+		all[i].compare(ctx, s, l, was)
 		return nil
 	})
+}
+
+// recordOf returns what tells the blob that the record holds at a path, for n
+// questions: looking one up in a wide folder costs as much as reading the folder.
+func recordOf(l *space.Layer, n int) (func(p string) (store.OID, error), error) {
+	if n <= 16 {
+		return l.RecordedBlob, nil
+	}
+	all := map[string]store.OID{}
+	err := l.Recorded(func(p string, blob store.OID) error { all[p] = blob; return nil })
+	return func(p string) (store.OID, error) { return all[p], nil }, err
+}
+
+// compare looks at an item that needs no new signature beside what is recorded. One
+// that is older, or stands before what the lock brings, is not taken along: signed it
+// was before, and that it is meant to come back nobody has said.
+func (d *signing) compare(ctx context.Context, s *session, l *space.Layer, was func(p string) (store.OID, error)) {
+	if d.err != nil || d.keep == nil {
+		return
+	}
+	blob, err := was(d.path)
+	if err == nil && blob == l.BlobID(d.keep) {
+		d.recorded = true
+		return
+	}
+	var f space.Finding
+	if err == nil {
+		f, err = s.stack.JudgeBytes(ctx, l, d.path, d.ref, d.keep, blob)
+	}
+	if err == nil {
+		err = f.Err
+	}
+	if err != nil {
+		d.keep, d.err, d.Status = nil, err, "failed"
+	}
 }
 
 func (s *session) signOne(ctx context.Context, l *space.Layer, ref objects.Ref, key trust.Signer, q SignRequest, now time.Time) *signing {
@@ -182,7 +224,7 @@ func (s *session) finishSigning(ctx context.Context, l *space.Layer, key trust.P
 				first = d.err
 			}
 		}
-		if data := d.data(); data != nil && !q.Check && !q.DryRun {
+		if data := d.data(); data != nil && !d.recorded && !q.Check && !q.DryRun {
 			changes = append(d.besides(changes), store.Change{Path: d.path, Data: data})
 			refs = append(refs, d.ref)
 		}

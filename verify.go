@@ -181,14 +181,10 @@ func (r *Rye) Log(ctx context.Context, ref string, limit int) ([]LogEntry, error
 	if err != nil {
 		return nil, err
 	}
-	p, _, err := s.stack.Project.LastRecorded(ctx, rf)
-	if err != nil {
-		return nil, err
+	err = s.stack.Project.HistoryOf(ctx, tip, rf, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.NotFound, "log %s: never recorded in this project", rf).Mend("rye log")
 	}
-	if p == "" {
-		return nil, fault.New(fault.NotFound, "log %s: never recorded in this project", rf).Mend("rye log")
-	}
-	err = repo.History(ctx, tip, p, func(c *store.Commit, _ store.Entry) error { return entry(c) })
 	return all, err
 }
 

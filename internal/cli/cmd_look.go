@@ -62,7 +62,7 @@ func verifyLines(p *printer, v rye.VerifyResult) {
 		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
 		p.didf(more, "%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
 	} else {
-		p.printf("%s  %s: %s\n", bad("FAIL"), v.Ref, v.Error)
+		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), v.Error)
 	}
 	for _, c := range v.Checks {
 		mark := outcome(c)
