@@ -1,17 +1,16 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/internal/fault"
-	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
 )
 
 // Doctor looks at what rye needs here and says what is missing and how to mend it.
@@ -126,8 +125,9 @@ func checkProgram(name, without string) DoctorCheck {
 	return DoctorCheck{Name: name, OK: true, Text: path}
 }
 
-// Fsck reads every object that the refs of the project's and the user's stores
-// reach, hashing each, and reports what is damaged.
+// Fsck checks the stores of the project and the user: HEAD, refs, their logs, every
+// object that these reach, the line of commits and who signed them. Each damage is a
+// check of its own, with what mends it. The error is the first damage.
 func (r *Rye) Fsck(ctx context.Context) ([]DoctorCheck, error) {
 	s, err := r.open()
 	if err != nil {
@@ -139,19 +139,41 @@ func (r *Rye) Fsck(ctx context.Context) ([]DoctorCheck, error) {
 		first error
 	)
 	for _, l := range s.stack.Layers() {
-		c := DoctorCheck{Name: l.Space.String() + " space", OK: true}
-		n, err := l.Fsck(ctx)
-		c.Text = fmt.Sprintf("%s: %s reachable, each hashed", filepath.Join(l.Dir, ".rye", "store.git"), plural(n, "object"))
-		if _, serr := os.Stat(l.Dir); n == 0 && err == nil && (serr != nil || l.Space == objects.User) {
-			c.Text = l.Dir + ": nothing recorded yet"
-		}
+		name := l.Space.String() + " space"
+		f, err := l.Fsck(ctx)
 		if err != nil {
-			c.OK, c.Text, c.Mend = false, err.Error(), "rye restore the items named, or clone the project anew"
-			if first == nil {
-				first = err
-			}
+			return all, err
 		}
-		all = append(all, c)
+		for _, d := range f.Damage {
+			all = append(all, DoctorCheck{Name: name, Text: d.Error(), Mend: Hint(d)})
+			first = cmp.Or(first, d)
+		}
+		if len(f.Damage) == 0 {
+			all = append(all, DoctorCheck{Name: name, OK: true, Text: s.fscked(l, f)})
+		}
 	}
 	return all, first
+}
+
+// fscked says of a store that nothing is wrong with it, and what that means.
+func (s *session) fscked(l *space.Layer, f *space.Checked) string {
+	if f.Objects == 0 {
+		return l.Dir + ": nothing recorded yet"
+	}
+	own, others := 0, 0
+	for key, n := range f.Signers {
+		if s.trust.IsOwn(key) {
+			own += n
+		} else {
+			others += n
+		}
+	}
+	text := fmt.Sprintf("%s: %s reachable, each hashed; %s, %d signed by you", f.Dir, plural(f.Objects, "object"), plural(f.Commits, "commit"), own)
+	if others > 0 {
+		text += fmt.Sprintf(", %d by others", others)
+	}
+	if f.Unsigned > 0 {
+		text += fmt.Sprintf(", %d unsigned", f.Unsigned)
+	}
+	return text
 }

@@ -79,7 +79,7 @@ func (r *Repo) looseRef(name string) (OID, string, error) {
 	id, target, err := parseRef(string(b), r.format)
 	if err != nil {
 		return OID{}, "", fault.New(fault.Integrity, "read ref %s: %w", name, err).
-			Mend("git update-ref %s <the right commit>", name)
+			Mend("git -C %s update-ref %s <the right commit>", r.dir, name)
 	}
 	return id, target, nil
 }

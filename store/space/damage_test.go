@@ -88,7 +88,7 @@ func TestDamageIsNamed(t *testing.T) {
 	if _, _, err := s.Project.LastRecorded(t.Context(), ref("tool:acme/greet")); fault.CodeOf(err) != fault.Integrity {
 		t.Errorf("LastRecorded: %v", err)
 	}
-	if _, err := s.Project.Fsck(t.Context()); err == nil {
+	if f, err := s.Project.Fsck(t.Context()); err != nil || len(f.Damage) == 0 {
 		t.Error("Fsck found nothing")
 	}
 	_, err = s.Project.Record(t.Context(), []store.Change{{Path: greet, Data: []byte("x")}}, store.CommitOptions{Message: "x\n", Author: store.Ident{Name: "a", Email: "a@b"}, When: w.clock})

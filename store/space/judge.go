@@ -139,7 +139,7 @@ func (l *Layer) recordedBlob(p string) (store.OID, error) {
 	if errors.Is(err, store.ErrNotExist) {
 		return store.OID{}, nil
 	}
-	return e.ID, err
+	return e.ID, damaged(l, err)
 }
 
 // subject is what newer asks about: a file with a signature, and how its kind of

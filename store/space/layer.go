@@ -74,12 +74,37 @@ func (l *Layer) load() error {
 			return
 		}
 		l.root = root
-		dir := filepath.Join(l.Dir, filepath.FromSlash(StoreDir))
-		if _, err := os.Stat(filepath.Join(dir, "HEAD")); err == nil {
-			l.repo, l.err = store.Open(dir)
-		}
+		l.repo, l.err = l.openStore()
 	})
 	return l.err
+}
+
+// openStore opens the store that is there; nil where there is none yet. A store comes
+// into being whole, so one without HEAD is damaged: taken for none, it would be
+// written to and not read, and nothing would be older any more.
+func (l *Layer) openStore() (*store.Repo, error) {
+	dir := l.storeDir()
+	_, err := os.Stat(filepath.Join(dir, "HEAD"))
+	if err != nil {
+		inside, derr := os.ReadDir(dir)
+		switch {
+		case errors.Is(derr, fs.ErrNotExist), derr == nil && len(inside) == 0:
+			return nil, nil
+		case errors.Is(err, fs.ErrPermission):
+			return nil, fault.New(fault.Failed, "open the record of the %s space: %w", l.Space, err).Mend("chmod -R u+rwX %s", dir)
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, fault.New(fault.Integrity, "the record of the %s space is damaged: no HEAD in %s", l.Space, dir).Mend("%s", l.mendHead())
+		}
+		return nil, fault.New(fault.Integrity, "open the record of the %s space: %v", l.Space, err).Mend("%s", l.anew())
+	}
+	r, err := store.Open(dir)
+	if err != nil { // not wrapped, as in damaged
+		err = fault.New(fault.CodeOf(err), "open the record of the %s space: %v", l.Space, err).Mend("%s", l.anew())
+		if fault.CodeOf(err) == fault.NotFound {
+			err = fault.New(fault.Integrity, "%v", err).Mend("%s", l.anew())
+		}
+	}
+	return r, err
 }
 
 // Close releases what reading opened, and with it what any Look at l reads.
@@ -105,10 +130,10 @@ func (l *Layer) tip() (*store.Commit, error) {
 	}
 	id, err := l.repo.Ref(l.Ref())
 	if errors.Is(err, store.ErrNotExist) {
-		return nil, nil
+		return nil, l.lost()
 	}
 	if err != nil {
-		return nil, err
+		return nil, fault.New(fault.CodeOf(err), "the record of the %s space is damaged: %w", l.Space, err).Mend("%s", l.mendRef())
 	}
 	if c := l.last.Load(); c != nil && c.ID == id {
 		return c, nil
@@ -120,15 +145,41 @@ func (l *Layer) tip() (*store.Commit, error) {
 	return c, damaged(l, err)
 }
 
+// lost is the error for a ref that is not there although its log says that it moved:
+// who deletes a ref removes its log, so here a file went missing.
+func (l *Layer) lost() error {
+	moves, err := l.repo.RefLog(l.Ref())
+	if err != nil || len(moves) == 0 {
+		return err
+	}
+	last := moves[len(moves)-1]
+	if last.Old.IsZero() || last.New.IsZero() {
+		return nil // being made, or never was
+	}
+	return fault.New(fault.Integrity, "the record of the %s space is damaged: %s is gone, and its log says that it was at %s", l.Space, l.Ref(), last.New).
+		Mend("%s", l.mendRef())
+}
+
+// mendRef is how the layer's ref comes back to where its log says that it was last.
+func (l *Layer) mendRef() string {
+	moves, err := l.repo.RefLog(l.Ref())
+	for i := len(moves) - 1; err == nil && i >= 0; i-- {
+		if id := moves[i].New; l.repo.Has(id) {
+			return fmt.Sprintf("echo %s > %s, then rye fsck", id, filepath.Join(l.storeDir(), filepath.FromSlash(l.Ref())))
+		}
+	}
+	return l.anew()
+}
+
 // damaged turns "no such object" into damage: what a ref reaches has to be there,
 // and an item whose record cannot be read is not an item that nobody recorded.
 func damaged(l *Layer, err error) error {
-	if !errors.Is(err, fs.ErrNotExist) {
+	if c := fault.CodeOf(err); !errors.Is(err, fs.ErrNotExist) && c != fault.Integrity && c != fault.Malformed {
 		return err
 	}
 	// Not wrapped: callers ask for fs.ErrNotExist to learn that a file is gone.
 	return fault.New(fault.Integrity, "the record of the %s space is damaged: %v", l.Space, err).
-		Mend("rye fsck, then bring %s back from a copy", StoreDir)
+		Mend("rye fsck, which says what to do")
 }
 
 // extensions are probed in this order before the directory is listed, so that

@@ -22,13 +22,14 @@ func (l *Layer) Create() error {
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return err
 	}
-	dir := filepath.Join(l.Dir, filepath.FromSlash(StoreDir))
+	dir := l.storeDir()
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		r, err := store.Init(dir, l.Ref())
 		if err == nil {
 			err = r.Close()
 		}
-		// A store comes into being whole: what is there now, another process made.
+		// A store comes into being whole: what is there now, another process made, or
+		// load says what is wrong with it.
 		if err != nil && !errors.Is(err, store.ErrExist) {
 			return fmt.Errorf("make the store of the %s space: %w", l.Space, err)
 		}
@@ -36,11 +37,11 @@ func (l *Layer) Create() error {
 	if err := l.load(); err != nil {
 		return err
 	}
-	return l.reopen(dir)
+	return l.reopen()
 }
 
 // reopen opens what was not there when the layer was first looked at.
-func (l *Layer) reopen(dir string) (err error) {
+func (l *Layer) reopen() (err error) {
 	l.making.Lock()
 	defer l.making.Unlock()
 	if l.root == nil {
@@ -55,7 +56,10 @@ func (l *Layer) reopen(dir string) (err error) {
 		l.root = root
 	}
 	if l.repo == nil {
-		l.repo, err = store.Open(dir)
+		l.repo, err = l.openStore()
+	}
+	if err == nil && l.repo == nil {
+		err = fault.New(fault.Conflict, "make the store of the %s space: %s is gone again", l.Space, l.storeDir())
 	}
 	return err
 }
@@ -325,7 +329,7 @@ func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 			return ref.Path(ext), nil
 		}
 		if err != nil && !errors.Is(err, store.ErrNotExist) {
-			return "", err
+			return "", damaged(l, err)
 		}
 	}
 	if ref.Kind != objects.Tool {

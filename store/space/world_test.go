@@ -236,7 +236,7 @@ func TestTwoProcessesRecordAtOnce(t *testing.T) {
 	if n != 40 {
 		t.Errorf("%d items recorded, want 40", n)
 	}
-	if n, err := w.project.Fsck(t.Context()); err != nil || n < 40 {
-		t.Errorf("fsck: %d objects, %v", n, err)
+	if f, err := w.project.Fsck(t.Context()); err != nil || f.Objects < 40 || len(f.Damage) > 0 {
+		t.Errorf("fsck: %+v, %v", f, err)
 	}
 }

@@ -1,0 +1,154 @@
+package space_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// TestFsckFindsDamage damages a store in every way that a machine or a person might:
+// Fsck tells each, with a hint, and what needs the record refuses instead of taking the
+// item for one that was never recorded.
+func TestFsckFindsDamage(t *testing.T) {
+	const ref1 = "refs/heads/spaces/project"
+	file := func(parts ...string) func(w *world) string {
+		return func(w *world) string {
+			return filepath.Join(append([]string{w.project.Dir, ".rye", "store.git"}, parts...)...)
+		}
+	}
+	put := func(path func(w *world) string, text string) func(w *world) error {
+		return func(w *world) error { return os.WriteFile(path(w), []byte(text), 0o644) }
+	}
+	gone := func(path func(w *world) string) func(w *world) error {
+		return func(w *world) error { return os.RemoveAll(path(w)) }
+	}
+	for _, c := range []struct {
+		name   string
+		damage func(w *world) error
+		says   string
+		reads  bool // the record can be read all the same
+	}{
+		{"HEAD gone", gone(file("HEAD")), "no HEAD", false},
+		{"HEAD junk", put(file("HEAD"), "junk\n"), `"junk"`, true},
+		{"HEAD elsewhere", put(file("HEAD"), "ref: refs/heads/master\n"), "HEAD names refs/heads/master", true},
+		{"HEAD detached", put(file("HEAD"), strings.Repeat("1", 40)+"\n"), "HEAD is detached", true},
+		{"ref gone", gone(file(ref1)), "is gone", false},
+		{"ref empty", put(file(ref1), ""), `its file holds ""`, false},
+		{"ref junk", put(file(ref1), "\x00\x00\x00"), "its file holds", false},
+		{"ref to itself", put(file(ref1), "ref: "+ref1+"\n"), "symbolic refs more than", false},
+		{"ref to nothing", put(file(ref1), strings.Repeat("1", 40)+"\n"), "not exist", false},
+		{"another ref junk", put(file("refs", "heads", "other"), "junk"), "refs/heads/other", true},
+		{"packed-refs junk", put(file("packed-refs"), "zz\n"), "packed-refs", true},
+		{"config gone", gone(file("config")), "store.git", false},
+		{"config junk", put(file("config"), "[core"), "config line 1", false},
+		{"objects gone", gone(file("objects")), "no directory objects", false},
+		{"a file instead", func(w *world) error {
+			if err := os.RemoveAll(file()(w)); err != nil {
+				return err
+			}
+			return os.WriteFile(file()(w), nil, 0o644)
+		}, "not a directory", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put(w.project, greet, "1.0.0", "hello")
+			w.put(w.project, greet, "1.1.0", "hello again")
+			w.project.Close()
+			w.must(c.damage(w))
+			f, err := w.stack().Project.Fsck(t.Context())
+			if err != nil || len(f.Damage) == 0 {
+				t.Fatalf("Fsck = %+v, %v: found nothing", f, err)
+			}
+			if got := f.Damage[0].Error(); !strings.Contains(got, c.says) {
+				t.Errorf("Fsck says %q, want it to say %q", got, c.says)
+			}
+			for _, d := range f.Damage {
+				if fault.HintOf(d) == "" {
+					t.Errorf("no hint to mend %q", d)
+				}
+			}
+			code := fault.Integrity
+			if c.reads {
+				code = ""
+			}
+			if _, err := w.stack().Find(t.Context(), ref("tool:acme/greet")); c.name != "config junk" && fault.CodeOf(err) != code || fault.CodeOf(err) == "" != c.reads {
+				t.Errorf("Find: %v (code %q), want %q", err, fault.CodeOf(err), code)
+			} else if err != nil && fault.HintOf(err) == "" {
+				t.Errorf("no hint to mend %q", err)
+			}
+		})
+	}
+}
+
+// TestFsckNamesEachObject empties every object in turn: one that a ref reaches, and
+// where it belongs, is named.
+func TestFsckNamesEachObject(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.project, greet, "1.0.0", "hello")
+	w.put(w.project, "tools/acme/other.sh", "1.0.0", "hello")
+	w.put(w.project, greet, "1.1.0", "hello again")
+	f, err := w.project.Fsck(t.Context())
+	if err != nil || len(f.Damage) > 0 || f.Commits != 3 || f.Signers[w.key.Public()] != 3 || f.Unsigned != 0 {
+		t.Fatalf("Fsck of a good store = %+v, %v", f, err)
+	}
+	all, err := filepath.Glob(filepath.Join(w.project.Dir, ".rye", "store.git", "objects", "??", "*"))
+	w.must(err)
+	if len(all) != f.Objects {
+		t.Errorf("%d objects checked of %d", f.Objects, len(all))
+	}
+	w.project.Close()
+	for _, file := range all {
+		raw, err := os.ReadFile(file)
+		w.must(err)
+		w.must(os.Chmod(file, 0o644))
+		w.must(os.WriteFile(file, nil, 0o644))
+		id := filepath.Base(filepath.Dir(file)) + filepath.Base(file)
+		f, err := w.stack().Project.Fsck(t.Context())
+		if err != nil || len(f.Damage) == 0 || !strings.Contains(f.Damage[0].Error(), id) {
+			t.Errorf("object %s empty: %+v, %v", id, f, err)
+		}
+		w.must(os.WriteFile(file, raw, 0o644))
+	}
+	for _, file := range all { // all of them: told once each, as far as they can be found
+		w.must(os.WriteFile(file, nil, 0o644))
+	}
+	if f, err := w.stack().Project.Fsck(t.Context()); err != nil || len(f.Damage) == 0 || len(f.Damage) > 21 {
+		t.Errorf("everything empty: %d damages, %v", len(f.Damage), err)
+	}
+}
+
+// TestFsckChecksSignatures puts commits on the layer's ref that no command of rye makes.
+func TestFsckChecksSignatures(t *testing.T) {
+	w := newWorld(t)
+	w.put(w.project, greet, "1.0.0", "hello")
+	repo, err := w.project.Repo()
+	w.must(err)
+	tip, err := w.project.Tip()
+	w.must(err)
+	good, err := repo.Commit(tip)
+	w.must(err)
+
+	// The signature of these bytes under another message.
+	forged := *good
+	forged.Message = "something else\n"
+	raw, err := store.EncodeCommit(&forged)
+	w.must(err)
+	b := repo.NewBatch()
+	defer b.Release()
+	id, err := b.Add(store.TypeCommit, raw)
+	w.must(err)
+	w.must(b.Flush(t.Context()))
+	w.must(repo.Swap(t.Context(), w.project.Ref(), tip, id, "test"))
+	f, err := w.stack().Project.Fsck(t.Context())
+	if err != nil || len(f.Damage) != 1 || !strings.Contains(f.Damage[0].Error(), "its signature") {
+		t.Errorf("a forged commit: %+v, %v", f, err)
+	}
+	w.must(repo.Swap(t.Context(), w.project.Ref(), id, tip, "test"))
+	if f, err := w.stack().Project.Fsck(t.Context()); err != nil || len(f.Damage) != 0 {
+		t.Errorf("taken back: %+v, %v", f, err)
+	}
+}
