@@ -3,6 +3,7 @@ package rye
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -34,11 +35,15 @@ func (r *Rye) Adopt(ctx context.Context, q AdoptRequest) (*AdoptReport, error) {
 		return nil, err
 	}
 	rep := &AdoptReport{Signers: map[string][]string{}}
-	plan, err := s.planAdoption(ctx, l, refs, bundles, rep)
+	all := q.All || slices.Contains(q.Targets, "*")
+	plan, err := s.planAdoption(ctx, l, refs, bundles, all, rep)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.ask(ctx, plan.question(s.project.Project, rep)); err != nil {
+	if len(plan.names) == 0 && len(rep.Refused) > 0 {
+		return rep, nil // there is nothing to ask about
+	}
+	if err := r.ask(ctx, plan.question(s.project.Project, rep, all)); err != nil {
 		return rep, err
 	}
 	return rep, s.adopt(ctx, l, plan, rep)
@@ -50,11 +55,13 @@ type adoption struct {
 	names   []string
 	changes []store.Change
 	keys    map[trust.PublicKey]map[string]bool // new signers, and the namespaces they signed in
+	pinned  []objects.Ref                       // what the lock brings too, and is to bring no longer
 }
 
 // planAdoption tries each item against the trust store as a yes would leave it:
-// what does not verify even then, no consent can mend.
-func (s *session) planAdoption(ctx context.Context, l *space.Layer, refs []objects.Ref, bundles []string, rep *AdoptReport) (*adoption, error) {
+// what does not verify even then, no consent can mend. Who asks for all names nothing,
+// and takes nothing out of the lock.
+func (s *session) planAdoption(ctx context.Context, l *space.Layer, refs []objects.Ref, bundles []string, all bool, rep *AdoptReport) (*adoption, error) {
 	hoped, err := trust.LoadStore(s.r.trustPath()) // a copy in memory, never saved
 	if err != nil {
 		return nil, err
@@ -89,9 +96,16 @@ func (s *session) planAdoption(ctx context.Context, l *space.Layer, refs []objec
 		return nil, err
 	}
 	for i, it := range items {
+		owned := s.stack.OwnedByLock(l, refs[i])
+		if errs[i] == nil && all {
+			errs[i] = owned
+		}
 		if errs[i] != nil {
 			rep.refuse(refs[i].String(), errs[i])
 			continue
+		}
+		if owned != nil {
+			plan.pinned = append(plan.pinned, refs[i])
 		}
 		plan.take(it, refs[i].String(), rep)
 		plan.changes = append(plan.changes, store.Change{Path: it.Path, Data: it.Raw})
@@ -148,14 +162,20 @@ func pinIn(st *trust.Store, project string, key trust.PublicKey, ns string) erro
 	return st.PinMore(trust.Pin{Key: key, Namespaces: []string{ns}, Projects: []string{project}})
 }
 
-func (a *adoption) question(project string, rep *AdoptReport) Question {
+func (a *adoption) question(project string, rep *AdoptReport, all bool) Question {
 	q := Question{
 		Topic: "adopt",
 		Text:  fmt.Sprintf("Trust this project (%s) and take %s as its baseline?", project, plural(len(a.names), "item")),
 		Mend:  "rye adopt --all --yes, after looking at rye status",
 	}
+	if !all && len(a.names) == 1 {
+		q.Mend = "rye adopt " + a.names[0] + " --yes, after looking at it"
+	}
 	for fp, refs := range rep.Signers {
 		q.Lines = append(q.Lines, fmt.Sprintf("%s signed %s", fp, strings.Join(clipList(refs, 8), ", ")))
+	}
+	for _, ref := range a.pinned {
+		q.Lines = append(q.Lines, ref.String()+" will come from this file, and no longer from the registry that the lock names")
 	}
 	sort.Strings(q.Lines)
 	return q
@@ -184,6 +204,14 @@ func (s *session) adopt(ctx context.Context, l *space.Layer, plan *adoption, rep
 		return err
 	}
 	rep.Adopted = plan.names
-	rep.Commit, err = s.record(ctx, l, "adopt", plan.refs, plan.changes)
-	return err
+	if rep.Commit, err = s.record(ctx, l, "adopt", plan.refs, plan.changes); err != nil {
+		return err
+	}
+	for _, ref := range plan.pinned {
+		if err := s.dropDependency(ref); err != nil {
+			return err
+		}
+		rep.Unpinned = append(rep.Unpinned, ref.String())
+	}
+	return nil
 }

@@ -343,10 +343,11 @@ type AdoptRequest struct {
 
 // AdoptReport says whose signatures were taken as the baseline.
 type AdoptReport struct {
-	Adopted []string            `json:"adopted"`
-	Refused []SignResult        `json:"refused,omitempty"`
-	Signers map[string][]string `json:"signers"`
-	Commit  string              `json:"commit,omitempty"`
+	Adopted  []string            `json:"adopted"`
+	Refused  []SignResult        `json:"refused,omitempty"`
+	Unpinned []string            `json:"unpinned,omitempty"` // no longer what the lock brought
+	Signers  map[string][]string `json:"signers"`
+	Commit   string              `json:"commit,omitempty"`
 }
 
 // DoctorCheck is one finding of Doctor.

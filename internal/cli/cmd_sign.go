@@ -18,7 +18,7 @@ func signCommand() *spec {
 		long: `What is signed can run here and can be published. Patterns are over refs:
 'tool:acme/*'. An item that is signed already, by you, is left as it is.`,
 		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what the ancestor signed",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed},
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Rollback, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the space"},
 			&cli.BoolFlag{Name: "check", Destination: &q.Check, Usage: "sign nothing; fail when something would be signed"},
@@ -148,9 +148,10 @@ func adoptCommand() *spec {
 		short: "Record items as they are, after looking at who signed them",
 		long: `A fresh clone has no history on this machine: adopt shows whose signatures are
 there and, when you agree, takes them as the baseline. It also accepts a version
-that is older than the recorded one.`,
+that is older than the recorded one, and, for an item named by itself, a file in
+place of what the lock brings from a registry: the lock pins that no longer.`,
 		examples: "rye adopt --all\nrye adopt tool:acme/hello",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied},
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project"},
 		},
@@ -179,8 +180,14 @@ func printAdopt(p *printer, rep *rye.AdoptReport) {
 	for _, ref := range rep.Adopted {
 		p.didf(false, "%s  %s\n", good("adopted"), ref)
 	}
+	for _, ref := range rep.Unpinned {
+		p.printf("%s  %s\n", good("unpinned"), ref)
+	}
 	for _, r := range rep.Refused {
-		p.printf("%s  %s: %s\n", bad("refused"), r.Ref, r.Error)
+		p.printf("%s  %s: %s\n", bad("refused"), r.Ref, strings.TrimPrefix(r.Error, r.Ref+": "))
+		if r.Hint != "" {
+			p.notef("rye: hint: %s", r.Hint)
+		}
 	}
 	for _, signer := range sortedKeys(rep.Signers) {
 		p.notef("signed by %s: %s", signer, strings.Join(rep.Signers[signer], ", "))

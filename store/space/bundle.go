@@ -179,7 +179,7 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 	}
 	v, err := c.Cover(c.rel(f.Path), raw)
 	if err == nil {
-		err = s.ownedByLock(l, f.Ref)
+		err = s.OwnedByLock(l, f.Ref)
 	}
 	if f.Err = err; err != nil {
 		f.State = stateOf(err)

@@ -80,7 +80,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 		f.State = refusedState(f.Item, f.Err)
 		return f, nil
 	}
-	if f.Err = s.ownedByLock(l, ref); f.Err == nil && !f.Recorded {
+	if f.Err = s.OwnedByLock(l, ref); f.Err == nil && !f.Recorded {
 		f.Err, err = l.newer(ctx, subject{
 			name: ref.String(), ref: ref, path: p, item: f.Item, mend: "rye adopt " + ref.String(), parse: objects.Parse,
 		}, recorded)
@@ -117,14 +117,14 @@ func refusedState(it *objects.Item, err error) State {
 	return Unsigned
 }
 
-// ownedByLock refuses a working file for an id that the lock brings from a registry.
-func (s *Stack) ownedByLock(l *Layer, ref objects.Ref) error {
+// OwnedByLock refuses a working file for an id that the lock brings from a registry.
+func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 	if l.Space != objects.Project || s.Locked == nil {
 		return nil
 	}
 	if pin, ok := s.Locked(ref); ok {
 		return fault.New(fault.Rollback, "%s: a file of this name stands before the item that the lock pins from registry %s", ref, pin.Registry).
-			Mend("remove the file, or rye remove %s", ref)
+			Mend("rye rm %s to use the pinned one, or rye adopt %s to use the file", ref, ref)
 	}
 	return nil
 }
