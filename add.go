@@ -41,52 +41,68 @@ func (r *Rye) Add(ctx context.Context, c Caller, q AddRequest) ([]AddReport, err
 	if len(in)+len(bundles) == 0 {
 		return nil, fault.New(fault.NotFound, "add %s: no items there", q.Path).Mend("rye new tool <id>")
 	}
-	l := s.stack.Project
-	recorded := map[string]store.OID{}
-	if err := l.Recorded(func(p string, blob store.OID) error { recorded[p] = blob; return nil }); err != nil {
-		return nil, err
-	}
-	reports, kept := make([]AddReport, len(in)), make([][]store.Change, len(in))
-	err = each(ctx, len(in), func(i int) (err error) {
-		reports[i], kept[i], err = s.checkIncoming(ctx, l, in[i], recorded[in[i].Path], q.Force)
-		return err
-	})
+	reports, old, err := s.weigh(ctx, in, q.Force)
 	if err != nil {
 		return nil, err
 	}
-	var changes []store.Change
-	for _, it := range in {
-		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
-	}
 	refs := refsOf(in)
+	var beside []store.Change
 	for _, dir := range bundles {
-		rep, files, err := s.addBundle(ctx, l, dir)
+		rep, files, err := s.addBundle(ctx, s.stack.Project, dir)
 		if err != nil {
 			return nil, err
 		}
-		changes, reports = append(changes, files...), append(reports, rep)
+		beside, reports = append(beside, files...), append(reports, rep)
 		id, _ := objects.BundleID(dir) // addBundle compared it
 		refs = append(refs, objects.Ref{Kind: objects.Config, ID: id})
 	}
 	if q.DryRun {
 		return reports, nil
 	}
-	if err := s.keepOld(ctx, l, refsOf(in), slices.Concat(kept...)); err != nil {
+	if err := s.keepOld(ctx, s.stack.Project, refsOf(in), old); err != nil {
 		return nil, err
 	}
-	for _, it := range in {
+	return reports, s.takeIn(ctx, in, refs, beside, reports)
+}
+
+// weigh judges what would come in, and returns what must be recorded of the files that
+// it replaces.
+func (s *session) weigh(ctx context.Context, items []*objects.Item, force bool) ([]AddReport, []store.Change, error) {
+	l := s.stack.Project
+	recorded := map[string]store.OID{}
+	if err := l.Recorded(func(p string, blob store.OID) error { recorded[p] = blob; return nil }); err != nil {
+		return nil, nil, err
+	}
+	reports, old := make([]AddReport, len(items)), make([][]store.Change, len(items))
+	err := each(ctx, len(items), func(i int) (err error) {
+		reports[i], old[i], err = s.checkIncoming(ctx, l, items[i], recorded[items[i].Path], force)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return reports, slices.Concat(old...), nil
+}
+
+// takeIn writes the items' files where they differ, and records them and the changes
+// beside them under the names of refs.
+func (s *session) takeIn(ctx context.Context, items []*objects.Item, refs []objects.Ref, beside []store.Change, reports []AddReport) error {
+	l := s.stack.Project
+	var changes []store.Change
+	for _, it := range items {
+		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
 		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
 			continue
 		}
-		if err := l.Write(it.Path, it.Raw, len(in) == 1); err != nil {
-			return nil, err
+		if err := l.Write(it.Path, it.Raw, len(items) == 1); err != nil {
+			return err
 		}
 	}
-	commit, err := s.record(ctx, l, "add", refs, changes)
+	commit, err := s.record(ctx, l, "add", refs, append(changes, beside...))
 	for i := range reports {
 		reports[i].Commit = commit
 	}
-	return reports, err
+	return err
 }
 
 // keepOld records files that are about to be replaced, in a commit of its own: in that of

@@ -1,7 +1,6 @@
 package rye
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -60,7 +59,7 @@ func (r *Rye) AddFrom(ctx context.Context, q AddFromRequest) ([]AddReport, error
 	if err := s.keepOld(ctx, s.stack.Project, refsOf(items), old); err != nil {
 		return nil, err
 	}
-	return reports, s.takeIn(ctx, items, reports)
+	return reports, s.takeIn(ctx, items, refsOf(items), nil, reports)
 }
 
 // fetchItems brings the newest commit of a repository into one of our own at dir, and
@@ -199,26 +198,6 @@ func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.
 	return items, nil
 }
 
-// weigh judges what would come in, as Add does, and returns what must be recorded of
-// the files that it replaces.
-func (s *session) weigh(ctx context.Context, items []*objects.Item, force bool) ([]AddReport, []store.Change, error) {
-	l := s.stack.Project
-	recorded := map[string]store.OID{}
-	if err := l.Recorded(func(p string, blob store.OID) error { recorded[p] = blob; return nil }); err != nil {
-		return nil, nil, err
-	}
-	reports := make([]AddReport, len(items))
-	var old []store.Change
-	for i, it := range items {
-		rep, kept, err := s.checkIncoming(ctx, l, it, recorded[it.Path], force)
-		if err != nil {
-			return nil, nil, err
-		}
-		reports[i], old = rep, append(old, kept...)
-	}
-	return reports, old, nil
-}
-
 func takeQuestion(url string, commit store.OID, items []*objects.Item, reports []AddReport) Question {
 	q := Question{Topic: "add from " + url, Text: "Take in " + plural(len(items), "item") + "?", Mend: "rye add " + url + " --yes"}
 	q.Lines = append(q.Lines, "commit   "+commit.String())
@@ -234,24 +213,4 @@ func takeQuestion(url string, commit store.OID, items []*objects.Item, reports [
 		q.Lines = append(q.Lines, line)
 	}
 	return q
-}
-
-// takeIn writes the files and records them.
-func (s *session) takeIn(ctx context.Context, items []*objects.Item, reports []AddReport) error {
-	l := s.stack.Project
-	var changes []store.Change
-	for _, it := range items {
-		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
-		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
-			continue
-		}
-		if err := l.Write(it.Path, it.Raw, len(items) == 1); err != nil {
-			return err
-		}
-	}
-	commit, err := s.record(ctx, l, "add", refsOf(items), changes)
-	for i := range reports {
-		reports[i].Commit = commit
-	}
-	return err
 }
