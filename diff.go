@@ -19,37 +19,29 @@ func (r *Rye) Diff(ctx context.Context, refs []string) ([]ItemDiff, error) {
 		return nil, err
 	}
 	defer s.Close()
-	l := s.stack.Project
-	var all []ItemDiff
 	if len(refs) == 0 {
-		found, err := s.scan(ctx, objects.Project)
+		return s.diffAll(ctx, s.stack.Project)
+	}
+	var all []ItemDiff
+	for _, arg := range refs {
+		some, err := s.diffNamed(ctx, s.stack.Project, arg)
 		if err != nil {
 			return nil, err
 		}
-		for _, f := range found {
-			if f.Manifest && f.Cover != nil {
-				some, err := s.diffBundle(ctx, l, f.Cover, bundleRef(f.Bundle))
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, some...)
-				continue
-			}
-			if f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}) {
-				continue
-			}
-			d, err := s.diff(ctx, l, f.Ref, f.Path)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, *d)
-		}
-		return all, nil
+		all = append(all, some...)
 	}
-	for _, arg := range refs {
-		if f, ok, err := s.bundleFinding(ctx, arg); err != nil {
-			return nil, err
-		} else if ok && f.Space == objects.Project && f.Cover != nil {
+	return all, nil
+}
+
+// diffAll compares everything that differs.
+func (s *session) diffAll(ctx context.Context, l *space.Layer) ([]ItemDiff, error) {
+	found, err := s.scan(ctx, l.Space)
+	if err != nil {
+		return nil, err
+	}
+	var all []ItemDiff
+	for _, f := range found {
+		if f.Manifest && f.Cover != nil {
 			some, err := s.diffBundle(ctx, l, f.Cover, bundleRef(f.Bundle))
 			if err != nil {
 				return nil, err
@@ -57,24 +49,43 @@ func (r *Rye) Diff(ctx context.Context, refs []string) ([]ItemDiff, error) {
 			all = append(all, some...)
 			continue
 		}
-		ref, err := s.ref(arg)
-		if err != nil {
-			return nil, err
+		if f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}) {
+			continue
 		}
-		f, ok, err := s.stack.In(ctx, objects.Project, ref)
-		if err != nil {
-			return nil, err
-		}
-		if !ok || f.Registry != "" {
-			return nil, fault.New(fault.NotFound, "diff %s: the project has no working file of it", ref).Mend("rye list --space project")
-		}
-		d, err := s.diff(ctx, l, ref, f.Path)
+		d, err := s.diff(ctx, l, f.Ref, f.Path)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, *d)
 	}
 	return all, nil
+}
+
+// diffNamed compares the one item or bundle that a person named.
+func (s *session) diffNamed(ctx context.Context, l *space.Layer, arg string) ([]ItemDiff, error) {
+	b, ok, err := s.bundleFinding(ctx, arg)
+	if err != nil {
+		return nil, err
+	}
+	if ok && b.Space == l.Space && b.Cover != nil {
+		return s.diffBundle(ctx, l, b.Cover, bundleRef(b.Bundle))
+	}
+	ref, err := s.ref(arg)
+	if err != nil {
+		return nil, err
+	}
+	f, ok, err := s.stack.In(ctx, l.Space, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || f.Registry != "" {
+		return nil, fault.New(fault.NotFound, "diff %s: the project has no working file of it", ref).Mend("rye list --space project")
+	}
+	d, err := s.diff(ctx, l, ref, f.Path)
+	if err != nil {
+		return nil, err
+	}
+	return []ItemDiff{*d}, nil
 }
 
 // DiffVersions compares two versions of one item of the project: from and to are
