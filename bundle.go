@@ -412,7 +412,7 @@ func (s *session) describeBundle(raw []byte, files fs.FS) *BundleInfo {
 	}
 	info.ID, info.Version, info.SHA256 = string(m.ID), m.Version, m.Item().Sum.String()
 	if sig := m.Item().Signature; sig != nil {
-		info.Signer, info.SignedAt = sig.Key.String(), sig.SignedAt.UTC().Format("2006-01-02T15:04:05Z")
+		info.Signer, info.SignedAt = sig.Key.String(), sig.SignedAt.UTC().Format(time.RFC3339)
 	}
 	content := map[string][]byte{}
 	// What is wrong with the files is said elsewhere; here it is what they carry.

@@ -1,6 +1,7 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -353,16 +354,9 @@ func (s *session) things(plan *chain.Plan, q PolicyConsentRequest) (things []con
 			return nil, err
 		}
 		if t == nil {
-			return nil, fault.New(fault.NotFound, "%s: it runs with no interpreter of the project (%s)", plan.Tool().Ref, orNone(p.Path))
+			return nil, fault.New(fault.NotFound, "%s: it runs with no interpreter of the project (%s)", plan.Tool().Ref, cmp.Or(p.Path, "none"))
 		}
 		things = append(things, *t)
 	}
 	return things, nil
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
 }

@@ -1,8 +1,11 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/chain"
@@ -97,14 +100,14 @@ func (in *installation) wanted() ([]want, error) {
 		if !ok {
 			text = in.project.Deps[name]
 		}
-		if err := add(name, orDefault(text, "*")); err != nil {
+		if err := add(name, cmp.Or(text, "*")); err != nil {
 			return nil, err
 		}
 	}
 	if len(in.q.Names) > 0 {
 		return all, nil
 	}
-	for _, name := range sortedNames(in.project.Deps) {
+	for _, name := range slices.Sorted(maps.Keys(in.project.Deps)) {
 		if err := add(name, in.project.Deps[name]); err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -188,7 +189,7 @@ func parameters(it *objects.Item) []ParamInfo {
 	}
 	props, _ := it.Meta.Schema["properties"].(map[string]any)
 	required, _ := it.Meta.Schema["required"].([]any)
-	for _, name := range sortedNames(props) {
+	for _, name := range slices.Sorted(maps.Keys(props)) {
 		p := ParamInfo{Name: name, Required: slices.Contains(required, any(name))}
 		if m, ok := props[name].(map[string]any); ok {
 			p.Type, _ = m["type"].(string)

@@ -1,6 +1,7 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"path/filepath"
@@ -68,7 +69,7 @@ func (r *Rye) importHeld(ctx context.Context, q KeyImportRequest, namespaces []s
 	if !k.Public().Verify(challenge, sig) {
 		return nil, fault.New(fault.Integrity, "import key %s: it does not sign", k.Public())
 	}
-	name := orDefault(q.Name, heldName(q.From))
+	name := cmp.Or(q.Name, heldName(q.From))
 	info := keyInfo(name, "", k.Public(), namespaces)
 	if q.DryRun {
 		return info, nil

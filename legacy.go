@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -29,7 +30,7 @@ func (s *session) replaced(it *objects.Item, in trust.Scope) *Replaced {
 	if l.Unsigned != "" {
 		r.Covers, r.Why = "nothing", l.Unsigned
 	} else {
-		r.SignedAt = l.SignedAt.UTC().Format("2006-01-02T15:04:05Z")
+		r.SignedAt = l.SignedAt.UTC().Format(time.RFC3339)
 		r.Held, r.Why = s.genuine(it, in)
 	}
 	r.Uncovered = uncovered(it)

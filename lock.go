@@ -2,6 +2,8 @@ package rye
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/chain"
@@ -154,7 +156,7 @@ func lockRefsOf(l *chain.Lock) []objects.Ref {
 		byName[ref.String()] = ref
 	}
 	var refs []objects.Ref
-	for _, name := range sortedNames(byName) {
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		refs = append(refs, byName[name])
 	}
 	return refs

@@ -12,39 +12,6 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// RegistryLog lists the operations of a namespace, newest first, from what this
-// machine has verified.
-func (r *Rye) RegistryLog(ctx context.Context, name, namespace string) ([]LogEntry, error) {
-	s, err := r.openProject()
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	if namespace == "" {
-		namespace = s.project.Namespace
-	}
-	if name == "" {
-		if name, _, err = s.project.registryFor(namespace); err != nil {
-			return nil, err
-		}
-	}
-	reg, err := s.sync(ctx, name, namespace)
-	if err != nil {
-		return nil, err
-	}
-	defer reg.Close()
-	ops, err := reg.History(ctx, namespace, 0)
-	if err != nil {
-		return nil, err
-	}
-	var all []LogEntry
-	for _, op := range ops {
-		all = append(all, LogEntry{Commit: op.Commit.String(), When: op.Time.UTC().Format("2006-01-02T15:04:05Z"),
-			Author: op.Signer.String(), Subject: op.Text})
-	}
-	return all, nil
-}
-
 // Push publishes items of one namespace: verified here, one signed operation of up
 // to 256 items, one ref update. What is published already, byte for byte, is left.
 func (r *Rye) Push(ctx context.Context, q PushRequest) (*PushReport, error) {

@@ -1,12 +1,16 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
+	"time"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -58,7 +62,7 @@ func (r *Rye) RegistryInit(ctx context.Context, q RegistryInitRequest) (*Registr
 	if err != nil {
 		return nil, err
 	}
-	o := registry.CreateOptions{Name: orDefault(q.Name, "main"), By: by(key), Claims: registry.ClaimsGranted,
+	o := registry.CreateOptions{Name: cmp.Or(q.Name, "main"), By: by(key), Claims: registry.ClaimsGranted,
 		Namespaces: map[string][]trust.PublicKey{}, TempDir: r.o.CacheDir, Transport: r.transportOptions(), Now: r.o.Now}
 	for _, ns := range q.Namespaces {
 		o.Namespaces[ns] = []trust.PublicKey{key.Public()}
@@ -106,7 +110,7 @@ func (r *Rye) RegistryAdd(ctx context.Context, q RegistryAddRequest) (*RegistryI
 	if r.o.Offline {
 		return nil, fault.New(fault.Offline, "registry add %s: its identity has to be fetched", q.URL).Mend("leave out --offline")
 	}
-	name := orDefault(q.Name, "main")
+	name := cmp.Or(q.Name, "main")
 	told := q.ID != "" // by whoever types this: an answer given beforehand
 	if have, ok := s.project.Registries[name]; ok && !told {
 		q.ID = have.ID // what a colleague committed is what must be there
@@ -211,13 +215,6 @@ func describeRegistry(name, url string, id registry.Identity) *RegistryInfo {
 	return info
 }
 
-func orDefault(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
-}
-
 // RegistryList lists the registries of the project, without the network.
 func (r *Rye) RegistryList(ctx context.Context) ([]RegistryInfo, error) {
 	s, err := r.openProject()
@@ -226,7 +223,7 @@ func (r *Rye) RegistryList(ctx context.Context) ([]RegistryInfo, error) {
 	}
 	defer s.Close()
 	var all []RegistryInfo
-	for _, name := range sortedNames(s.project.Registries) {
+	for _, name := range slices.Sorted(maps.Keys(s.project.Registries)) {
 		all = append(all, s.registryInfo(name))
 	}
 	return all, nil
@@ -245,11 +242,35 @@ func (s *session) registryInfo(name string) RegistryInfo {
 	return info
 }
 
-func sortedNames[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for n := range m {
-		names = append(names, n)
+// RegistryLog lists the operations of a namespace, newest first, from what this
+// machine has verified.
+func (r *Rye) RegistryLog(ctx context.Context, name, namespace string) ([]LogEntry, error) {
+	s, err := r.openProject()
+	if err != nil {
+		return nil, err
 	}
-	sort.Strings(names)
-	return names
+	defer s.Close()
+	if namespace == "" {
+		namespace = s.project.Namespace
+	}
+	if name == "" {
+		if name, _, err = s.project.registryFor(namespace); err != nil {
+			return nil, err
+		}
+	}
+	reg, err := s.sync(ctx, name, namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer reg.Close()
+	ops, err := reg.History(ctx, namespace, 0)
+	if err != nil {
+		return nil, err
+	}
+	var all []LogEntry
+	for _, op := range ops {
+		all = append(all, LogEntry{Commit: op.Commit.String(), When: op.Time.UTC().Format(time.RFC3339),
+			Author: op.Signer.String(), Subject: op.Text})
+	}
+	return all, nil
 }

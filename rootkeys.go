@@ -1,10 +1,12 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -44,7 +46,7 @@ func (r *Rye) ChangeRoot(ctx context.Context, q RootChangeRequest) (*RootChange,
 	if err != nil {
 		return nil, err
 	}
-	op, err := w.root.NewRoots(orDefaultInt(q.Threshold, w.root.Threshold), keys...)
+	op, err := w.root.NewRoots(cmp.Or(q.Threshold, w.root.Threshold), keys...)
 	if err != nil {
 		return nil, mendThreshold(err, w.root, len(keys))
 	}
@@ -129,7 +131,7 @@ func (c *projectConfig) onlyRegistry(name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	names := sortedNames(c.Registries)
+	names := slices.Sorted(maps.Keys(c.Registries))
 	switch len(names) {
 	case 0:
 		return "", fault.New(fault.NotFound, "this project has no registry").Mend("rye registry add <url>")
@@ -352,13 +354,6 @@ func writeProposal(path string, op registry.RootOp, fresh bool) error {
 		return fault.New(fault.Conflict, "write the proposal: %s is there already", path).Mend("--out <another file>")
 	}
 	return place.File(path, []byte(op.Message()), 0o644)
-}
-
-func orDefaultInt(n, d int) int {
-	if n == 0 {
-		return d
-	}
-	return n
 }
 
 // firstTwo returns the type and the base64 of a public key line.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,7 +151,7 @@ func (t *rotation) planBindings(ctx context.Context, q KeyRotateRequest) error {
 // addressOf prefers the address that the project uses for a registry.
 func (s *session) addressOf(reg trust.Registry) string {
 	if s.project != nil {
-		for _, name := range sortedNames(s.project.Registries) {
+		for _, name := range slices.Sorted(maps.Keys(s.project.Registries)) {
 			if c := s.project.Registries[name]; c.ID == reg.ID {
 				return c.URL
 			}

@@ -193,7 +193,7 @@ func (s *session) signOne(ctx context.Context, l *space.Layer, ref objects.Ref, 
 
 func (d *signing) describe(it *objects.Item) {
 	d.SHA256, d.Key = it.Sum.String(), it.Signature.Key.String()
-	d.SignedAt = it.Signature.SignedAt.UTC().Format("2006-01-02T15:04:05Z")
+	d.SignedAt = it.Signature.SignedAt.UTC().Format(time.RFC3339)
 }
 
 func (d *signing) validate(ctx context.Context, s *session, in objects.Space, it *objects.Item) error {

@@ -3,6 +3,8 @@ package rye
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -32,7 +34,7 @@ func (r *Rye) syncRegistries(ctx context.Context, only string) ([]RegistryInfo, 
 		}
 	}
 	var all []RegistryInfo
-	for _, name := range sortedNames(s.project.Registries) {
+	for _, name := range slices.Sorted(maps.Keys(s.project.Registries)) {
 		if only != "" && name != only {
 			continue
 		}
@@ -98,7 +100,7 @@ func (s *session) namespacesOf(name string) []string {
 	if s.project.Namespace != objects.LocalNamespace {
 		note(s.project.Namespace)
 	}
-	return sortedNames(set)
+	return slices.Sorted(maps.Keys(set))
 }
 
 // bind tells the trust store what the log of a namespace says: whose keys it has,

@@ -1,6 +1,7 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -186,7 +187,7 @@ func (p *importing) question(where []string) Question {
 	q := Question{Topic: "import keys", Text: "Believe " + plural(len(p.pins), "key") + " that the ancestor trusted? Nobody vouches for who owns them.",
 		Person: len(p.q.Fingerprints) == 0, Mend: "rye trust import " + p.q.From + " --namespace … --fingerprint SHA256:… --yes, for each key shown"}
 	for _, t := range p.pins {
-		q.Lines = append(q.Lines, t.Key.String()+" (the ancestor's "+t.Fingerprint+", owner "+orDefault(t.Owner, "unknown")+")")
+		q.Lines = append(q.Lines, t.Key.String()+" (the ancestor's "+t.Fingerprint+", owner "+cmp.Or(t.Owner, "unknown")+")")
 	}
 	q.Lines = append(q.Lines, "for "+strings.Join(p.q.Namespaces, ", ")+" in the "+strings.Join(where, " and "))
 	return q

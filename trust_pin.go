@@ -1,6 +1,7 @@
 package rye
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -187,7 +188,7 @@ func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
 func holderOf(st *trust.Store, fp objects.Fingerprint) (name string, namespaces []string) {
 	for _, o := range st.Own() {
 		if o.Key.Fingerprint() == fp {
-			return orDefault(o.Name, "your own key"), o.Namespaces
+			return cmp.Or(o.Name, "your own key"), o.Namespaces
 		}
 	}
 	for _, p := range st.Pins() {
