@@ -1,7 +1,6 @@
 package rye
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -19,13 +18,8 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/internal/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
-
-// ConsentFile is the name of the file, in the configuration directory, that
-// remembers what the user agreed to use although nobody signed it.
-const ConsentFile = "consent.yaml"
 
 // unsigned is what a run takes from outside of what was verified, agreed to.
 type unsigned struct {
@@ -244,119 +238,4 @@ func (s *session) interpreterOf(plan *chain.Plan) (p primitive.Program, t *conse
 		h += name + " " + objects.DigestOf(parts[name]).Hex() + "\n"
 	}
 	return p, &consent.Thing{What: consent.Interpreter, Path: p.Path, For: s.forOnly(plan), Sum: objects.DigestOf([]byte(h)), Parts: parts}, nil
-}
-
-func (r *Rye) consentPath() string { return filepath.Join(r.o.ConfigDir, ConsentFile) }
-
-// agreed reads what the user agreed to.
-func (r *Rye) agreed() (consent.Agreed, error) {
-	f, err := os.Open(r.consentPath())
-	if errors.Is(err, fs.ErrNotExist) {
-		return consent.Agreed{}, nil
-	}
-	if err != nil {
-		return consent.Agreed{}, fault.New(fault.Auth, "read agreements: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o022 != 0 && filepath.Separator == '/' {
-		return consent.Agreed{}, fault.New(fault.Auth, "read %s: others may write it (mode %04o)", r.consentPath(), info.Mode().Perm()).Mend("chmod 600 %s", r.consentPath())
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, consent.MaxFile+1))
-	if err != nil {
-		return consent.Agreed{}, err
-	}
-	a, err := consent.Parse(raw)
-	if err != nil {
-		return a, fault.New(fault.CodeOf(err), "read %s: %w", r.consentPath(), err)
-	}
-	return a, nil
-}
-
-// remember changes the file of agreements, one process at a time.
-func (r *Rye) remember(ctx context.Context, change func(consent.Agreed) consent.Agreed) error {
-	unlock, err := place.Lock(ctx, r.consentPath()+".lock")
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	a, err := r.agreed()
-	if err != nil {
-		return err
-	}
-	text, err := change(a).Encode()
-	if err != nil {
-		return err
-	}
-	return place.File(r.consentPath(), text, 0o600)
-}
-
-// PolicyConsent remembers, or with q.Forget takes back, that the user lets a tool
-// use the .env files, the project's interpreter or the variables of the environment
-// that it would use now, as its bytes and theirs are now.
-func (r *Rye) PolicyConsent(ctx context.Context, q PolicyConsentRequest) ([]ConsentReport, error) {
-	s, ref, err := r.openFor(q.Ref)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	plan, err := chain.Resolve(ctx, finder{s}, ref)
-	if err != nil {
-		return nil, err
-	}
-	things, err := s.things(plan, q)
-	if err != nil {
-		return nil, err
-	}
-	a, err := r.agreed()
-	if err != nil {
-		return nil, err
-	}
-	var all []ConsentReport
-	for _, t := range things {
-		c := ConsentReport{Ref: ref.String(), What: t.What, Path: t.Path, SHA256: t.Sum.String(), Status: "allowed",
-			Names: slices.Sorted(maps.Keys(t.Parts)), Changed: a.Changed(t)}
-		if q.Forget {
-			c.Status, c.Changed = "forgotten", nil
-		}
-		all = append(all, c)
-	}
-	return all, r.remember(ctx, func(a consent.Agreed) consent.Agreed {
-		if !q.Forget {
-			return withAll(a, things)
-		}
-		for _, t := range things {
-			a = a.Without(t)
-		}
-		return a
-	})
-}
-
-// things collects what a request is about; nothing at all is NotFound.
-func (s *session) things(plan *chain.Plan, q PolicyConsentRequest) (things []consent.Thing, err error) {
-	if q.Env {
-		if _, _, things, err = s.envFiles(plan); err != nil {
-			return nil, err
-		}
-		if len(things) == 0 {
-			return nil, fault.New(fault.NotFound, "%s: no .env file sets a variable that it declares [%s]", plan.Tool().Ref, strings.Join(plan.Declares(), " "))
-		}
-	}
-	if q.Secrets {
-		more, err := s.secretThings(plan)
-		if err != nil {
-			return nil, err
-		}
-		things = append(things, more...)
-	}
-	if q.Interpreter {
-		p, t, err := s.interpreterOf(plan)
-		if err != nil {
-			return nil, err
-		}
-		if t == nil {
-			return nil, fault.New(fault.NotFound, "%s: it runs with no interpreter of the project (%s)", plan.Tool().Ref, cmp.Or(p.Path, "none"))
-		}
-		things = append(things, *t)
-	}
-	return things, nil
 }

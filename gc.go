@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,22 +161,11 @@ func (r *Rye) tempDirs() []string {
 	if r.o.Project != "" {
 		dirs = append(dirs, r.aiDir(), filepath.Join(r.aiDir(), ".rye"))
 	}
-	var out []string
-	for _, d := range dirs {
-		if filepath.IsAbs(d) {
-			out = append(out, d)
-		}
-	}
-	return out
+	return slices.DeleteFunc(dirs, func(d string) bool { return !filepath.IsAbs(d) })
 }
 
 func isTemp(name string) bool {
-	for _, p := range tempPrefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tempPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // text says for people what was done.

@@ -92,12 +92,3 @@ func lineAt(it *objects.Item) int {
 	}
 	return bytes.LastIndexByte(it.Raw[:i], '\n') + 1
 }
-
-// clipLine keeps a line of somebody's file short enough to be read among others.
-func clipLine(s string) string {
-	const most = 120 // bytes
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
-}

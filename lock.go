@@ -219,23 +219,6 @@ func (s *session) matchLock(plan *chain.Plan, q ExecuteRequest) (bool, error) {
 	return err == nil, err
 }
 
-// pinArrival writes an item that came from a registry into the lock, and how far
-// its namespace had come: a floor for everybody who has this lock.
-func (in *installation) pinArrival(lock *chain.Lock, a arrival) error {
-	e := a.release.Entry
-	c := in.project.Registries[a.name]
-	id, err := objects.ParseDigest(c.ID)
-	if err != nil {
-		return err
-	}
-	lock.Registries[a.name] = chain.RegistryPin{ID: id, URL: c.URL}
-	tip := a.release.Tip
-	lock.Namespaces[a.release.Namespace] = chain.NamespacePin{Registry: a.name, Seq: tip.Seq, Tip: tip.Tip.String(), SHA256: tip.Sum}
-	lock.SetItem(chain.Link{Verified: a.verified, Space: objects.Project, Origin: &chain.Origin{
-		Registry: a.name, Version: e.Version, Commit: e.Commit.String(), Author: e.Author, Publisher: e.Publisher}})
-	return nil
-}
-
 // floors are the points that the lock holds of a registry's logs.
 func (s *session) floors(name string) map[string][]registry.Point {
 	if s.lock == nil {

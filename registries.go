@@ -80,7 +80,7 @@ func (r *Rye) RegistryInit(ctx context.Context, q RegistryInitRequest) (*Registr
 	if err != nil {
 		return nil, err
 	}
-	return s.pinRegistry(o.Name, q.URL, id, q.Namespaces)
+	return s.pinRegistry(ctx, o.Name, q.URL, id, q.Namespaces)
 }
 
 // makeLocal makes an empty repository where a registry shall lie in a directory of
@@ -131,7 +131,7 @@ func (r *Rye) RegistryAdd(ctx context.Context, q RegistryAddRequest) (*RegistryI
 			return nil, err
 		}
 	}
-	return s.pinRegistry(name, q.URL, id, q.Scopes)
+	return s.pinRegistry(ctx, name, q.URL, id, q.Scopes)
 }
 
 func isPinned(st *trust.Store, id registry.Identity) bool {
@@ -154,7 +154,7 @@ func pinQuestion(url string, id registry.Identity, matches bool) Question {
 }
 
 // pinRegistry writes a registry into the user's trust store and the project.
-func (s *session) pinRegistry(name, url string, id registry.Identity, scopes []string) (*RegistryInfo, error) {
+func (s *session) pinRegistry(ctx context.Context, name, url string, id registry.Identity, scopes []string) (*RegistryInfo, error) {
 	var roots []objects.Fingerprint
 	for _, k := range id.Roots {
 		roots = append(roots, k.Fingerprint())
@@ -168,7 +168,7 @@ func (s *session) pinRegistry(name, url string, id registry.Identity, scopes []s
 	if err != nil {
 		return nil, err
 	}
-	release, err := s.alone(context.Background()) // nobody holds it for long
+	release, err := s.alone(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -294,10 +294,3 @@ func (s *session) writeSigned(ctx context.Context, l *space.Layer, all []*signin
 	}
 	return nil
 }
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
