@@ -14,8 +14,9 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Attacks 34, 35 and 84 to 86 of the list that the design was checked against, on the
-// programs as they are. 24 to 33 are in registry, 30 in store.
+// The attacks on stores and on those who write them: 34, 35 and 84 to 86 of the list
+// that the design was checked against, on the programs as they are. 24 to 33 are in
+// registry, 30 in store.
 
 // TestAttack34Bombs: what unpacks to more than it should is refused by registry add,
 // fetch and add, in bounds, and a file that is too large to look at is not skipped.
