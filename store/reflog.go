@@ -369,8 +369,11 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 			err = cerr
 		}
 	}()
-	tx.prepareLock(name+".lock", "")
-	tx.prepareLock(path.Join(logsName, name)+".lock", "")
+	for _, file := range []string{name, path.Join(logsName, name)} {
+		if err := tx.prepareLock(file+".lock", ""); err != nil {
+			return 0, err
+		}
+	}
 	if err := tx.record(); err != nil {
 		return 0, err
 	}

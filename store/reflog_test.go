@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -165,6 +166,32 @@ func TestRefLogExpires(t *testing.T) {
 	f.Close()
 	if c, err := reopen(t, r).Compact(t.Context(), CompactOptions{}); err != nil || c.Moves != 0 {
 		t.Errorf("Compact = %+v, %v, want it to leave the logs to git", c, err)
+	}
+}
+
+// TestRefLogExpiresLocked: a log whose locks could not be made is left as it is.
+func TestRefLogExpiresLocked(t *testing.T) {
+	r := newRepo(t)
+	mustEdit(t, r, "first", put("a", "1"))
+	before := logFile(t, r, "HEAD")
+	unlock, err := r.lock(t.Context())
+	must(t, err)
+	defer unlock()
+	defer func() { testOnlyStep = nil }()
+	for at := 1; at <= 2; at++ { // the two files that become locks
+		steps := 0
+		testOnlyStep = func() error {
+			if steps++; steps == at {
+				return &os.PathError{Op: "open", Path: r.Dir(), Err: syscall.ENOSPC}
+			}
+			return nil
+		}
+		if n, err := r.expireLog("HEAD", time.Now().Add(time.Hour)); n != 0 || err == nil {
+			t.Errorf("without room for lock %d: dropped %d moves, %v", at, n, err)
+		}
+		if got := logFile(t, r, "HEAD"); got != before {
+			t.Fatalf("without room for lock %d the log became %q", at, got)
+		}
 	}
 }
 
