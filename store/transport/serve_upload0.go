@@ -117,13 +117,17 @@ func (c *conversation) negotiate0(ctx context.Context, n *needs) (both []store.O
 			}
 			continue
 		}
-		if err := n.arg(strings.TrimSuffix(string(data), "\n")); err != nil {
+		line := strings.TrimSuffix(string(data), "\n")
+		if line != "done" && !strings.HasPrefix(line, "have ") {
+			return nil, false, fault.New(fault.Malformed, "%q among the haves", cleanText(line))
+		}
+		if err := n.arg(line); err != nil {
 			return nil, false, err
 		}
 		if n.done {
 			return both, true, c.finish0(n, both)
 		}
-		if id := n.have[len(n.have)-1]; len(n.have) > 0 && c.repo.Has(id) {
+		if id := n.have[len(n.have)-1]; c.repo.Has(id) {
 			both = append(both, id)
 			if n.detailed {
 				c.w.linef("ACK %s common", id)

@@ -167,7 +167,7 @@ func TestGoGitSpeaksWithServer(t *testing.T) {
 
 func TestServerRefuses(t *testing.T) {
 	g, root := newGit(t), t.TempDir()
-	g.bare(root, "x.git", 2)
+	head := g.in(g.bare(root, "x.git", 2)).run("rev-parse", "HEAD")
 	g.bare(root, "sub/y.git", 1)
 	outside := t.TempDir()
 	g.bare(outside, "z.git", 1)
@@ -214,6 +214,7 @@ func TestServerRefuses(t *testing.T) {
 		"malformed want":       {"POST", "/x.git/git-upload-pack", up, pkts("command=fetch", "0001", "want xyz\n", "done\n", "0000"), 200, "ERR"},
 		"want of nothing":      {"POST", "/x.git/git-upload-pack", up, pkts("command=fetch", "0001", "done\n", "0000"), 200, "ERR"},
 		"missing want":         {"POST", "/x.git/git-upload-pack", up, pkts("command=fetch", "0001", "want "+anID+"\n", "done\n", "0000"), 200, "ERR upload-pack: not our ref"},
+		"v0 no have":           {"POST", "/x.git/git-upload-pack", map[string]string{"Content-Type": up["Content-Type"]}, pkts("want "+head, "0000", "shallow "+head, "done\n"), 200, "ERR"},
 		"v0 garbage":           {"POST", "/x.git/git-upload-pack", map[string]string{"Content-Type": up["Content-Type"]}, pkts("have x", "0000"), 200, "ERR"},
 	} {
 		t.Run(name, func(t *testing.T) {
