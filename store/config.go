@@ -40,6 +40,8 @@ func newConfig(f Format) string {
 `
 }
 
+const maxConfig = 1 << 20 // bytes
+
 // config is what rye reads of a repository's config.
 type config struct {
 	format    Format
@@ -194,6 +196,6 @@ func (r *Repo) renewLocked() (changed bool, err error) {
 
 // isOldConfig reports whether the config is what rye wrote before refs kept logs.
 func (r *Repo) isOldConfig() bool {
-	text, err := readSmall(filepath.Join(r.dir, "config"), 1<<20)
+	text, err := readSmall(filepath.Join(r.dir, "config"), maxConfig)
 	return err == nil && string(text) == strings.Replace(newConfig(r.format), "logAllRefUpdates = true", "logAllRefUpdates = false", 1)
 }

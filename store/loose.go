@@ -200,9 +200,10 @@ func (d *diskObjects) freshen(id OID) error {
 	return syncDirs(filepath.Dir(path))
 }
 
-func unique(list []string) []string {
-	seen := make(map[string]bool, len(list))
-	out := list[:0:0]
+// unique returns a copy of list with each element once, the first where it was.
+func unique[T comparable](list []T) []T {
+	seen := make(map[T]bool, len(list))
+	out := make([]T, 0, len(list))
 	for _, s := range list {
 		if !seen[s] {
 			seen[s] = true

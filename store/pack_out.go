@@ -22,7 +22,7 @@ func (r *Repo) PackFor(ctx context.Context, w io.Writer, want, have []OID) error
 // promised order. What our packs hold whole is copied as it is deflated there,
 // checked by its CRC; many objects are read in the order of the disk.
 func (r *Repo) WritePack(ctx context.Context, w io.Writer, ids []OID) error {
-	ids = uniqueIDs(ids)
+	ids = unique(ids)
 	sum := r.format.new()
 	buf := bufio.NewWriterSize(io.MultiWriter(w, sum), 64<<10)
 	if _, err := buf.Write(packHeader(len(ids))); err != nil {
@@ -49,18 +49,6 @@ func (r *Repo) WritePack(ctx context.Context, w io.Writer, ids []OID) error {
 	return err
 }
 
-func uniqueIDs(ids []OID) []OID {
-	seen := make(map[OID]bool, len(ids))
-	out := make([]OID, 0, len(ids))
-	for _, id := range ids {
-		if !seen[id] {
-			seen[id] = true
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
 // writeObject appends one object to a pack stream.
 func (r *Repo) writeObject(w *bufio.Writer, id OID) error {
 	raw, err := r.disk.raw(id)
@@ -75,11 +63,11 @@ func (r *Repo) writeObject(w *bufio.Writer, id OID) error {
 	if err != nil {
 		return err
 	}
-	if _, data, err := r.Object(id, max(size, 1)); err != nil {
+	_, data, err := r.Object(id, max(size, 1))
+	if err != nil {
 		return err
-	} else {
-		return writeEntry(w, t, data)
 	}
+	return writeEntry(w, t, data)
 }
 
 const (

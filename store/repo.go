@@ -109,7 +109,7 @@ func renameNew(from, to string) error {
 // fault.NotFound (ErrNotExist); a format of git that rye cannot read is
 // fault.Malformed.
 func Open(dir string) (*Repo, error) {
-	text, err := readSmall(filepath.Join(dir, "config"), 1<<20)
+	text, err := readSmall(filepath.Join(dir, "config"), maxConfig)
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return nil, notFound("open repository %s", dir)
 	}
