@@ -20,6 +20,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/store/transport"
 )
 
 // Options says where a Rye finds its directories and how it speaks to a person.
@@ -96,6 +97,10 @@ var Client = Caller{Name: "mcp", Caps: []string{"rye.search.*", "rye.load.*", "r
 // ServeHelper does the work of Options.Helper in this process, from standard input to
 // standard output, and returns the exit status.
 func ServeHelper(args []string) int { return store.ServeImport(args, os.Stdin, os.Stdout) }
+
+// TokenVariable returns the name of the environment variable that holds the token for
+// a host: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
+func TokenVariable(host string) string { return transport.TokenVariable(host) }
 
 // Code returns the error's code from docs/cli.md ("integrity", "untrusted", ...).
 func Code(err error) string { return string(fault.CodeOf(err)) }

@@ -141,9 +141,8 @@ func (a *App) agent() string {
 
 func (a *App) passphrase() ([]byte, error) { return a.ReadSecret(a.ctx, "passphrase of the key") }
 
-// token returns the secret for a host: RYE_TOKEN_ and the host's name in upper
-// case, with _ for whatever a variable's name cannot hold.
-func (a *App) token(host string) string { return a.getenv("RYE_TOKEN_" + variableName(host)) }
+// token returns the secret for a host.
+func (a *App) token(host string) string { return a.getenv(rye.TokenVariable(host)) }
 
 // netrc returns the file with logins that curl and git would read, too.
 func (a *App) netrc() string {
@@ -158,18 +157,6 @@ func (a *App) netrc() string {
 		name = "_netrc"
 	}
 	return filepath.Join(a.home, name)
-}
-
-func variableName(host string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		}
-		return '_'
-	}, host)
 }
 
 // interpreterNames are the variables with which a person chooses an interpreter.
