@@ -96,7 +96,8 @@ func (s *Stack) Layers() []*Layer {
 	return all
 }
 
-// Layer returns the space on disk, or a fault.Usage error when there is none.
+// Layer returns a space on disk. The system space, which is none, is fault.Denied, and
+// one that is not here fault.NotFound.
 func (s *Stack) Layer(sp objects.Space) (*Layer, error) {
 	for _, l := range s.Layers() {
 		if l.Space == sp {

@@ -74,8 +74,8 @@ func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error)
 	}
 }
 
-// list calls visit for each name in the folder dir, which is visit's until it returns. Regular files come with their
-// stamp, zero for one that was gone at once.
+// list calls visit for each name in the folder dir, which is visit's until it returns.
+// Regular files come with their stamp, zero for one that was gone at once.
 func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
 	fd, err := x.open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == unix.ENOENT {

@@ -1,0 +1,369 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
+	"github.com/rye-os/rye/store"
+)
+
+// fate is what became of a row of the old catalogue.
+type fate uint8
+
+const (
+	unseen   fate = iota // no file: where the record holds something, it is missing
+	kept                 // still true
+	replaced             // another row stands for its file
+)
+
+// update is one way from an old catalogue to what is true now.
+type update struct {
+	mapped   bool // the catalogue may be
+	s        *Stack
+	l        *Layer
+	set      *extract.Set
+	began    int64
+	old      *catalogue
+	fate     []fate // of old's rows
+	folders  []folder
+	tip      store.OID
+	recorded map[string]store.OID // nil when the record is the one that old knows
+
+	bundles   bool  // the record holds some
+	inBundles []Row // of what lies in bundles
+
+	rows  []Row // new ones
+	seen  []seenFile
+	order []int // all rows in order: old ones by their number, new ones by -1 - theirs
+	worth bool  // a new file would save work
+}
+
+// update finds out what is true now, and writes it down where that saves work.
+// mapped is whether the catalogue may be mapped.
+func (s *Stack) update(ctx context.Context, l *Layer, mapped bool) (u *update, err error) {
+	defer s.Guard()(&err)
+	l.Begin(ctx) // the files, and what was known of them, side by side
+	set, err := s.Extractors(ctx, objects.Project)
+	if err != nil && ctx.Err() != nil {
+		return nil, err
+	}
+	file, key, err := s.catalogueFile(l, set)
+	if err != nil {
+		return nil, err
+	}
+	u = &update{s: s, l: l, set: set, mapped: mapped, old: &catalogue{}}
+	if file == "" {
+		found, err := s.Scan(ctx, l)
+		u.rows = RowsOf(found, set)
+		u.merge()
+		return u, err
+	}
+	err = u.prepare(file, key)
+	found := l.listed(ctx)
+	if u.folders, u.began = found.folders, found.began; err == nil {
+		err = found.err
+	}
+	if err == nil {
+		err = u.pick(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := u.takeBundles(ctx); err != nil {
+		return nil, err
+	}
+	if err := u.run(ctx); err != nil {
+		return nil, err
+	}
+	u.merge()
+	if u.worth {
+		u.write(file, key)
+	}
+	u.addForeign()
+	return u, nil
+}
+
+// prepare reads what was known, and the record where that says something else.
+func (u *update) prepare(file string, key objects.Digest) (err error) {
+	u.old = readCatalogue(file, u.l, key, u.mapped)
+	u.fate = make([]fate, u.old.len())
+	if u.tip, err = u.l.Tip(); err == nil && (u.tip != u.old.tip || u.old.when == 0 || u.old.bundles) {
+		u.recorded, err = u.l.recordedAll()
+	}
+	return err
+}
+
+// pick leaves the files that are not as they were known.
+func (u *update) pick(ctx context.Context) error {
+	return inParallel(ctx, len(u.folders), 8, func(i int) (err error) {
+		defer u.s.Guard()(&err)
+		u.folders[i].pick(u.known(u.folders[i].path))
+		return nil
+	})
+}
+
+// known says of the files of a folder whether they are what the old rows say, and
+// keeps the rows of which that is true.
+func (u *update) known(dir string) func([]byte, stamp) bool {
+	from, to := u.old.below(dir)
+	return func(path []byte, st stamp) bool {
+		i := u.old.find(path, from, to)
+		if i < 0 || st != u.old.seen(i).stamp || st.racy(u.old.when) || !u.settled(i) {
+			return false
+		}
+		u.fate[i] = kept
+		return true
+	}
+}
+
+// takeBundles judges what lies in bundles apart from the rest: a verdict on a file
+// there depends on others, so it is never kept.
+func (u *update) takeBundles(ctx context.Context) error {
+	dirs := bundleDirs(u.folders, u.recorded)
+	if u.keptIn(dirs) { // there was no bundle then: nothing is known of what lies there
+		clear(u.fate)
+		for i := range u.folders {
+			u.folders[i].pick(nil)
+		}
+	}
+	b := takeBundles(u.folders, dirs)
+	for p := range u.recorded {
+		if path.Base(p) == objects.ManifestName {
+			u.bundles = true // and they have to be looked for next time
+		}
+	}
+	if u.bundles != u.old.bundles {
+		u.worth = true
+	}
+	found, err := u.s.scanBundles(ctx, u.l, b, u.recorded)
+	if err != nil {
+		return err
+	}
+	u.inBundles = RowsOf(found, u.set)
+	for _, dir := range b.dirs { // what there was before the bundle is not missing
+		for i, to := u.old.below(dir); i < to; i++ {
+			u.fate[i] = replaced
+		}
+	}
+	return nil
+}
+
+// keptIn reports whether a row of a file in one of dirs was kept.
+func (u *update) keptIn(dirs map[string]bool) bool {
+	for dir := range dirs {
+		if from, to := u.old.below(dir); slices.Contains(u.fate[from:to], kept) {
+			return true
+		}
+	}
+	return false
+}
+
+// run compares every file that is left with its row and reads those that changed.
+func (u *update) run(ctx context.Context) error {
+	var stale []workFile
+	for i := range u.folders {
+		fd := &u.folders[i]
+		from, to := u.old.below(fd.path)
+		is, changed := u.known(fd.path), fd.files[:0]
+		for _, f := range fd.files {
+			p := []byte(f.path)
+			if is(p, f.stamp) {
+				continue
+			}
+			if f.row = u.old.find(p, from, to); f.row >= 0 {
+				f.ref = u.old.ref(f.row)
+			}
+			changed = append(changed, f)
+		}
+		fd.files = changed
+		fd.name()
+		stale = append(stale, fd.files...)
+	}
+	err := u.readAll(ctx, stale)
+	if err == nil {
+		u.addMissing()
+	}
+	return err
+}
+
+// addForeign adds what no catalogue keeps: rows of names that are no items, of
+// bundles and of what lies in them.
+func (u *update) addForeign() {
+	n := len(u.rows)
+	for i := range u.folders {
+		u.rows = append(u.rows, RowsOf(foreignFindings(u.l, u.folders[i].foreign), nil)...)
+	}
+	u.rows = append(u.rows, u.inBundles...)
+	u.mergeIn(n)
+}
+
+// settled reports whether the old row's verdict still holds now that the record
+// may have moved, and brings the row up to date with it.
+func (u *update) settled(i int) bool {
+	if u.recorded == nil {
+		return true
+	}
+	f := u.old.bytes(i)
+	was := u.recorded[string(rowPath(f))]
+	blob, _ := oidIn(f[7], f[48:80])
+	same := !was.IsZero() && was == blob
+	if st := u.old.state(i); st == Older || st == Signed && !same {
+		return false // the one verdict that depends on what else was recorded
+	}
+	u.old.set(i, flagRecorded, same)
+	u.old.set(i, flagKnown, !was.IsZero())
+	return true
+}
+
+// readAll judges files anew.
+func (u *update) readAll(ctx context.Context, files []workFile) error {
+	rows := make([]Row, len(files))
+	seen := make([]seenFile, len(files))
+	err := inParallel(ctx, len(files), 4, func(i int) (err error) {
+		defer u.s.Guard()(&err)
+		rows[i], seen[i], err = u.read(ctx, files[i])
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			rows[i].Ref = objects.Ref{} // gone again
+			return nil
+		case errors.Is(err, fs.ErrPermission):
+			rows[i] = keptFromUs(u.l, files[i], err).Row(nil)
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		if rows[i].Ref.Kind == "" {
+			continue
+		}
+		u.rows, u.seen = append(u.rows, rows[i]), append(u.seen, seen[i])
+		if storable(&rows[i]) && !seen[i].stamp.racy(u.began) {
+			u.worth = true
+		}
+		if files[i].row >= 0 {
+			u.fate[files[i].row] = replaced
+		}
+	}
+	return nil
+}
+
+// read judges one file. Its stamp was taken before, so a change in between shows
+// at the next look. Bytes that the old row knows keep its verdict.
+func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
+	raw, err := u.l.Read(f.path)
+	if f.row >= 0 && err == nil {
+		r := u.old.row(f.row)
+		if r.Sum == objects.DigestOf(raw) && r.Blob == u.l.blobID(raw) && u.settled(f.row) {
+			r.Recorded = u.old.has(f.row, flagRecorded)
+			return r, seenFile{f.stamp, u.old.has(f.row, flagKnown)}, nil
+		}
+	}
+	was := u.recorded[f.path]
+	if u.recorded == nil {
+		var werr error
+		if was, werr = u.l.recordedBlob(f.path); werr != nil {
+			return Row{}, seenFile{}, werr
+		}
+	}
+	found, err := u.s.judgeRead(ctx, u.l, f.path, f.ref, raw, err, was, nil)
+	return found.Row(u.set), seenFile{f.stamp, !was.IsZero()}, err
+}
+
+// addMissing adds a row for each recorded path that has no file.
+func (u *update) addMissing() {
+	add := func(r Row) {
+		u.rows, u.seen = append(u.rows, r), append(u.seen, seenFile{known: true})
+	}
+	if u.recorded == nil {
+		for i, f := range u.fate {
+			switch {
+			case f != unseen || !u.old.has(i, flagKnown):
+			case u.old.state(i) == Deleted:
+				u.fate[i] = kept
+			default:
+				r := u.old.row(i)
+				add(deleted(u.l, r.Ref, r.Path).Row(nil))
+				u.worth = true
+			}
+		}
+		return
+	}
+	for i, f := range u.fate {
+		if f == kept {
+			delete(u.recorded, string(u.old.path(i)))
+			u.worth = u.worth || u.tip != u.old.tip // worth moving to the new record
+		}
+	}
+	for i := range u.rows {
+		delete(u.recorded, u.rows[i].Path)
+	}
+	for p := range u.recorded {
+		if ref, _, err := objects.RefOfPath(p); err == nil {
+			add(deleted(u.l, ref, p).Row(nil))
+		}
+	}
+}
+
+// merge puts what was kept and what is new in order.
+func (u *update) merge() {
+	u.order = make([]int, 0, len(u.fate)+len(u.rows))
+	for i, f := range u.fate {
+		if f == kept {
+			u.order = append(u.order, i)
+		} else if f == unseen && u.old.has(i, flagSeen) {
+			u.worth = true // a file that is gone
+		}
+	}
+	u.mergeIn(0)
+}
+
+// mergeIn puts the new rows from number n on between the others.
+func (u *update) mergeIn(n int) {
+	fresh := make([]int, len(u.rows)-n)
+	for i := range fresh {
+		fresh[i] = -1 - n - i
+	}
+	if len(fresh) == 0 {
+		return
+	}
+	slices.SortFunc(fresh, u.compare)
+	var all []int
+	for _, e := range u.order {
+		for len(fresh) > 0 && u.compare(fresh[0], e) < 0 {
+			all, fresh = append(all, fresh[0]), fresh[1:]
+		}
+		all = append(all, e)
+	}
+	u.order = append(all, fresh...)
+}
+
+// compare orders two entries of order by kind, id and path.
+func (u *update) compare(a, b int) int {
+	if a >= 0 && b >= 0 {
+		return u.old.order(a, b)
+	}
+	x, y := u.ref(a), u.ref(b)
+	return byRef(x, y, u.path(a), u.path(b))
+}
+
+func (u *update) path(e int) string {
+	if e < 0 {
+		return u.rows[-1-e].Path
+	}
+	return string(u.old.path(e))
+}
+
+func (u *update) ref(e int) objects.Ref {
+	if e < 0 {
+		return u.rows[-1-e].Ref
+	}
+	return u.old.ref(e)
+}
