@@ -39,9 +39,15 @@ type change struct {
 	// plan says what to append to the log as it stands now: nothing when it is
 	// done already. It is called again after others were faster.
 	plan func(s State) ([]Op, error)
-	// prepare adds the objects that the planned operations refer to; nil: none.
-	// It may be called again, and then adds only what is new.
-	prepare func(ctx context.Context, p pen, b *store.Batch, ops []Op) error
+	// prepare begins to make the objects that the planned operations refer to; nil:
+	// none. It may be called again, and then makes only what is new.
+	prepare func(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation
+}
+
+// A preparation makes objects while operations are made.
+type preparation struct {
+	ready func(i int) error // completes operation i, with what it refers to in the batch
+	end   func()            // always called, whatever became of it
 }
 
 // advanced is what became of a change.
@@ -158,14 +164,17 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op, firs
 	p := r.pen(c.by, c.namespace)
 	b := repo.NewBatch()
 	defer b.Discard()
+	prep := preparation{func(int) error { return nil }, func() {}}
 	if c.prepare != nil {
-		if err := c.prepare(ctx, p, b, ops); err != nil {
+		prep = c.prepare(ctx, p, b, ops)
+	}
+	defer prep.end()
+	next := s
+	for i := range ops {
+		if err := prep.ready(i); err != nil {
 			return State{}, err
 		}
-	}
-	next := s
-	for _, op := range ops {
-		raw, after, err := p.operation(ctx, next, op)
+		raw, after, err := p.operation(ctx, next, ops[i])
 		if err != nil {
 			return State{}, err
 		}

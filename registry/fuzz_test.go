@@ -109,7 +109,7 @@ func FuzzShard(f *testing.F) {
 		}
 		var again []*row
 		for _, r := range rows {
-			again = append(again, &row{r.Entry, r.Entry.appendLine(nil)})
+			again = append(again, &row{r.Entry, r.item, r.Entry.appendLine(nil)})
 		}
 		if got := newShard(again).raw; !bytes.Equal(got, raw) {
 			t.Fatalf("%q becomes %q", raw, got)

@@ -5,7 +5,9 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -83,15 +85,32 @@ func (p *Publication) entries() ([]Entry, map[objects.Digest][]byte, error) {
 		raws[e.Sum] = item.Verified.Item().Raw
 		out = append(out, e)
 	}
-	slices.SortFunc(out, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(shardOf(a.Ref), shardOf(b.Ref)), compareKey(&a, b.Ref.Published(), b.Version))
-	})
+	sortEntries(out, func(ref objects.Ref) byte { return shardOf(ref) })
 	for i := 1; i < len(out); i++ {
-		if compareKey(&out[i-1], out[i].Ref.Published(), out[i].Version) == 0 {
+		if out[i-1].Ref == out[i].Ref && out[i-1].Version == out[i].Version {
 			return nil, nil, fault.New(fault.Usage, "publish %s: it is given twice", out[i].Name())
 		}
 	}
 	return out, raws, nil
+}
+
+// sortEntries sorts by what first says of an item, then as compareKey does.
+func sortEntries(list []Entry, first func(objects.Ref) byte) {
+	type keyed struct {
+		first byte
+		item  string
+		Entry
+	}
+	all := make([]keyed, len(list))
+	for i, e := range list {
+		all[i] = keyed{first(e.Ref), e.Ref.Published(), e}
+	}
+	slices.SortFunc(all, func(a, b keyed) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), strings.Compare(a.item, b.item), strings.Compare(a.Version, b.Version))
+	})
+	for i := range all {
+		list[i] = all[i].Entry
+	}
 }
 
 func (p *Publication) entry(item Item) (Entry, error) {
@@ -132,14 +151,14 @@ type publishing struct {
 func (j *publishing) plan(s State) ([]Op, error) {
 	var fresh []Entry
 	for i := range j.entries {
-		old, err := s.Entry(j.entries[i].Ref, j.entries[i].Version)
+		old, err := s.lookup(j.entries[i].Ref, j.entries[i].Version)
 		switch {
-		case fault.Is(err, fault.NotFound):
-			fresh = append(fresh, j.entries[i])
 		case err != nil:
 			return nil, err
+		case old == nil:
+			fresh = append(fresh, j.entries[i])
 		case old.Sum != j.entries[i].Sum:
-			return nil, changedVersion(&old, j.entries[i].Sum)
+			return nil, changedVersion(old, j.entries[i].Sum)
 		}
 	}
 	if len(fresh) == 0 {
@@ -155,7 +174,7 @@ func (j *publishing) plan(s State) ([]Op, error) {
 	}
 	for list := range slices.Chunk(fresh, MaxItems) {
 		list = slices.Clone(list)
-		slices.SortFunc(list, func(a, b Entry) int { return compareKey(&a, b.Ref.Published(), b.Version) })
+		sortEntries(list, func(objects.Ref) byte { return 0 })
 		ops = append(ops, Op{Kind: OpPublish, Items: list})
 	}
 	return ops, nil
@@ -174,30 +193,58 @@ func (j *publishing) claim(s State) (Op, error) {
 	return Op{Kind: OpClaim, Keys: []KeyGrant{{Public: j.p.By.Signer.Public()}}}, nil
 }
 
-// prepare makes the content commits, once, and puts them into the operations.
-func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []Op) error {
-	at := make(map[string]*Entry, len(j.entries))
-	for i := range j.entries {
-		at[j.entries[i].Name()] = &j.entries[i]
+// prepare begins to make the content commits that are not made yet, in the order of
+// the operations, on every processor: signing and compressing is most of the work of a
+// large publication. The operations are made meanwhile, each when ready has put its
+// content into the batch.
+func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation {
+	type version struct {
+		ref     objects.Ref
+		version string
 	}
+	at := make(map[version]*Entry, len(j.entries))
+	for i := range j.entries {
+		at[version{j.entries[i].Ref, j.entries[i].Version}] = &j.entries[i]
+	}
+	wanted := make([][]*Entry, len(ops))
 	var missing []*Entry
 	for i := range ops {
-		for k := range ops[i].Items {
-			if e := at[ops[i].Items[k].Name()]; e.Commit.IsZero() {
-				missing = append(missing, e)
+		for _, e := range ops[i].Items {
+			mine := at[version{e.Ref, e.Version}]
+			wanted[i] = append(wanted[i], mine)
+			if mine.Commit.IsZero() {
+				missing = append(missing, mine)
 			}
 		}
 	}
-	if err := j.makeContent(ctx, p, b, missing); err != nil {
-		return err
+	ctx, stop := context.WithCancel(ctx)
+	made := j.makeContent(ctx, p, missing)
+	return preparation{
+		ready: func(i int) error {
+			for k, e := range wanted[i] {
+				for e.Commit.IsZero() {
+					c, ok := <-made
+					if !ok {
+						return cmp.Or(context.Cause(ctx), errContentLost)
+					}
+					if err := c.add(b); err != nil {
+						return err
+					}
+				}
+				ops[i].Items[k].Commit = e.Commit
+			}
+			return nil
+		},
+		end: func() {
+			stop()
+			for range made { // to the end, so that no goroutine stays behind
+			}
+		},
 	}
-	for i := range ops {
-		for k := range ops[i].Items {
-			ops[i].Items[k].Commit = at[ops[i].Items[k].Name()].Commit
-		}
-	}
-	return nil
 }
+
+// errContentLost would be a fault of ours: the workers make everything or say why not.
+var errContentLost error = fault.New(fault.Failed, "publish: content was not made")
 
 // A content is a content commit with everything below it; the commit is last.
 type content struct {
@@ -206,44 +253,32 @@ type content struct {
 	err     error
 }
 
-// makeContent signs and compresses on every processor, because that is most of the
-// work of a large publication.
-func (j *publishing) makeContent(ctx context.Context, p pen, b *store.Batch, list []*Entry) error {
-	ctx, stop := context.WithCancel(ctx)
-	todo, done := make(chan *Entry), make(chan content, 64)
+// aheadContent is how many contents are made before they are asked for: what the
+// workers do while an operation is made.
+const aheadContent = 2 * MaxItems
+
+// makeContent makes the content of list, begun in its order, until ctx ends. The
+// channel is closed when nobody works any more.
+func (j *publishing) makeContent(ctx context.Context, p pen, list []*Entry) <-chan content {
+	made := make(chan content, min(aheadContent, len(list)))
+	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(list)) {
 		workers.Go(func() {
-			for e := range todo {
-				done <- j.content(ctx, p, e)
+			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
+				select {
+				case made <- j.content(ctx, p, list[i]):
+				case <-ctx.Done():
+					return
+				}
 			}
 		})
 	}
 	go func() {
-		defer close(done)
-		defer workers.Wait()
-		defer close(todo)
-		for _, e := range list {
-			select {
-			case todo <- e:
-			case <-ctx.Done():
-				return
-			}
-		}
+		workers.Wait()
+		close(made)
 	}()
-	var first error
-	for c := range done { // to the end, so that no goroutine stays behind
-		if first == nil {
-			if first = c.add(b); first != nil {
-				stop()
-			}
-		}
-	}
-	if first == nil {
-		first = context.Cause(ctx)
-	}
-	stop()
-	return first
+	return made
 }
 
 // add adds the content to a batch and notes its commit in the entry.

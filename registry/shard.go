@@ -2,9 +2,11 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -32,10 +34,16 @@ type shard struct {
 }
 
 // A row is an entry with its line, so that a changed shard copies the lines of
-// the entries that stay.
+// the entries that stay, and with its item's name, by which rows are found.
 type row struct {
 	*Entry
+	item string
 	line []byte
+}
+
+// compare orders rows as compareKey does.
+func (r *row) compare(item, version string) int {
+	return cmp.Or(strings.Compare(r.item, item), strings.Compare(r.Version, version))
 }
 
 func shardPath(i int) string { return fmt.Sprintf("catalogue/%02x.jsonl", i) }
@@ -95,10 +103,11 @@ func parseShard(raw []byte) ([]*row, error) {
 		if err != nil {
 			return nil, err
 		}
-		if k := len(rows); k > 0 && compareKey(rows[k-1].Entry, e.Ref.Published(), e.Version) >= 0 {
+		item := e.Ref.Published()
+		if k := len(rows); k > 0 && rows[k-1].compare(item, e.Version) >= 0 {
 			return nil, fault.New(fault.Malformed, "catalogue line of %s: repeated or out of order", e.Name())
 		}
-		rows = append(rows, &row{e, raw[:n:n]})
+		rows = append(rows, &row{e, item, raw[:n:n]})
 		raw = raw[n:]
 	}
 	return rows, nil
@@ -107,7 +116,7 @@ func parseShard(raw []byte) ([]*row, error) {
 // find returns where the version is, or would be.
 func find(rows []*row, ref objects.Ref, version string) (int, bool) {
 	item := ref.Published()
-	return sort.Find(len(rows), func(i int) int { return -compareKey(rows[i].Entry, item, version) })
+	return sort.Find(len(rows), func(i int) int { return -rows[i].compare(item, version) })
 }
 
 // A draft is a catalogue being changed: shards are copied at their first change.
@@ -139,7 +148,7 @@ func (d *draft) put(e *Entry) error {
 	if err != nil {
 		return err
 	}
-	r := &row{e, e.appendLine(nil)}
+	r := &row{e, e.Ref.Published(), e.appendLine(nil)}
 	at, found := find(rows, e.Ref, e.Version)
 	if found {
 		rows[at] = r

@@ -54,16 +54,31 @@ func (s State) Key(fp objects.Fingerprint) (Key, bool) {
 
 // Entry returns a published version: fault.NotFound when there is none.
 func (s State) Entry(ref objects.Ref, version string) (Entry, error) {
-	if sh := s.shards[shardOf(ref)]; sh != nil {
-		rows, err := sh.get()
-		if err != nil {
-			return Entry{}, err
-		}
-		if i, ok := find(rows, ref, version); ok {
-			return *rows[i].Entry, nil
-		}
+	e, err := s.lookup(ref, version)
+	if err == nil && e == nil {
+		err = fault.New(fault.NotFound, "%s@%s: was never published", ref.Published(), clip(version))
 	}
-	return Entry{}, fault.New(fault.NotFound, "%s@%s: was never published", ref.Published(), clip(version))
+	if err != nil {
+		return Entry{}, err
+	}
+	return *e, nil
+}
+
+// lookup returns a published version, which is nobody's to change; nil when there is
+// none.
+func (s State) lookup(ref objects.Ref, version string) (*Entry, error) {
+	sh := s.shards[shardOf(ref)]
+	if sh == nil {
+		return nil, nil
+	}
+	rows, err := sh.get()
+	if err != nil {
+		return nil, err
+	}
+	if i, ok := find(rows, ref, version); ok {
+		return rows[i].Entry, nil
+	}
+	return nil, nil
 }
 
 // Versions returns every version of an item, oldest version first, whatever its
