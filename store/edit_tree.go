@@ -115,12 +115,14 @@ func (w *editor) dir(base OID, e *edit, prefix string) (OID, error) {
 	}
 	out := make([]Entry, 0, len(entries)+len(e.sub))
 	changed := false
+	have := make(map[string]bool, len(e.sub))
 	for _, old := range entries {
 		s := e.sub[old.Name]
 		if s == nil {
 			out = append(out, old)
 			continue
 		}
+		have[old.Name] = true
 		now, err := w.entry(old, s, prefix+old.Name)
 		if err != nil {
 			return OID{}, err
@@ -129,10 +131,6 @@ func (w *editor) dir(base OID, e *edit, prefix string) (OID, error) {
 		if !now.ID.IsZero() {
 			out = append(out, now)
 		}
-	}
-	have := make(map[string]bool, len(entries))
-	for _, old := range entries {
-		have[old.Name] = true
 	}
 	for name, s := range e.sub {
 		if have[name] {

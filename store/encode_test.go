@@ -203,6 +203,7 @@ func TestParseTree(t *testing.T) {
 		"unsorted":            rawEntry("100644", "b", a) + rawEntry("100644", "a", a),
 		"twice":               rawEntry("100644", "a", a) + rawEntry("100644", "a", a),
 		"file and directory":  rawEntry("100644", "a", a) + rawEntry("100644", "a.b", a) + rawEntry("40000", "a", a),
+		"directory and file":  rawEntry("100644", "a", a) + rawEntry("40000", "a-b", a) + rawEntry("40000", "a-c", a) + rawEntry("40000", "a", a) + rawEntry("40000", "b", a),
 		"directory sorted so": rawEntry("40000", "a", a) + rawEntry("100644", "a-b", a),
 		"mode 777":            rawEntry("100777", "a", a),
 		"setuid":              rawEntry("104755", "a", a),

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"slices"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -60,9 +61,10 @@ func ParseTree(f Format, raw []byte) ([]Entry, error) {
 	if len(raw) > MaxTreeSize {
 		return nil, fault.New(fault.Limit, "parse tree: %d bytes, at most %d are read", len(raw), MaxTreeSize)
 	}
-	entries := make([]Entry, 0, min(len(raw)/36, 4096))
+	entries := make([]Entry, 0, min(len(raw)/(f.size()+8)+1, 4096))
+	text := string(raw) // every name is a piece of it: one allocation for all
 	for len(raw) > 0 {
-		e, rest, err := nextEntry(f, raw)
+		e, rest, err := nextEntry(f, raw, text)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +74,7 @@ func ParseTree(f Format, raw []byte) ([]Entry, error) {
 		if len(entries) == MaxTreeEntries {
 			return nil, fault.New(fault.Limit, "parse tree: more than %d entries", MaxTreeEntries)
 		}
-		entries, raw = append(entries, e), rest
+		entries, raw, text = append(entries, e), rest, text[len(text)-len(rest):]
 	}
 	if err := checkUnique(entries); err != nil {
 		return nil, err
@@ -80,28 +82,45 @@ func ParseTree(f Format, raw []byte) ([]Entry, error) {
 	return entries, nil
 }
 
-// checkUnique finds a file and a directory of one name, which sort apart.
+// checkUnique finds a file and a directory of one name, which sort apart. It looks
+// for the other of each that there are fewer of.
 func checkUnique(entries []Entry) error {
-	for _, e := range entries {
-		if !e.IsDir() {
+	dirs := 0
+	for i := range entries {
+		if entries[i].IsDir() {
+			dirs++
+		}
+	}
+	if dirs == 0 || dirs == len(entries) {
+		return nil
+	}
+	fewDirs, other := 2*dirs <= len(entries), Entry{Mode: ModeDir}
+	if fewDirs {
+		other.Mode = ModeFile
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.IsDir() != fewDirs {
 			continue
 		}
-		asFile := Entry{Name: e.Name, Mode: ModeFile}
-		i := sort.Search(len(entries), func(i int) bool { return !less(entries[i], asFile) })
-		if i < len(entries) && entries[i].Name == e.Name && !entries[i].IsDir() {
+		other.Name = e.Name
+		at := sort.Search(len(entries), func(i int) bool { return !less(entries[i], other) })
+		if at < len(entries) && entries[at].Name == e.Name && entries[at].IsDir() != fewDirs {
 			return fault.New(fault.Malformed, "parse tree: %q twice", clip(e.Name))
 		}
 	}
 	return nil
 }
 
-// nextEntry splits the first entry off raw.
-func nextEntry(f Format, raw []byte) (Entry, []byte, error) {
+// nextEntry splits the first entry off raw. Its name is cut from text, which holds
+// the same bytes.
+func nextEntry(f Format, raw []byte, text string) (Entry, []byte, error) {
 	mode, name, id, rest, ok := splitEntry(f, raw)
 	if !ok {
 		return Entry{}, nil, fault.New(fault.Malformed, "parse tree: entry cut off, or without mode or name")
 	}
-	e := Entry{Name: string(name), Mode: mode, ID: oidOf(id)}
+	end := len(raw) - len(rest) - len(id) - 1
+	e := Entry{Name: text[end-len(name) : end], Mode: mode, ID: oidOf(id)}
 	switch {
 	case len(name) > maxName:
 		return e, nil, fault.New(fault.Malformed, "parse tree: name of %d bytes", len(name))
@@ -174,7 +193,12 @@ func tail(e Entry, n int) int {
 // EncodeTree sorts entries in place and returns the bytes of their tree. It
 // refuses names and modes that git fsck would refuse.
 func EncodeTree(entries []Entry) ([]byte, error) {
-	sort.Slice(entries, func(i, j int) bool { return less(entries[i], entries[j]) })
+	slices.SortFunc(entries, func(a, b Entry) int {
+		if less(a, b) {
+			return -1
+		}
+		return 1 // equal ones are refused below, whichever comes first
+	})
 	size := 0
 	for _, e := range entries {
 		size += len(e.Name) + 8 + int(e.ID.n)
@@ -224,6 +248,9 @@ func checkEncodable(e Entry) error {
 // checkLocalName is the rule for names that rye itself writes for its user: what
 // git, in strict mode, and every file system can hold. Much wider than CheckName.
 func checkLocalName(name string) error {
+	if isPlainName(name) {
+		return nil
+	}
 	lower := strings.ToLower(name)
 	switch {
 	case name == "", name == ".", name == "..":
@@ -238,6 +265,22 @@ func checkLocalName(name string) error {
 		return fault.New(fault.Malformed, "name %q: means git's own directory on some file systems", clip(name))
 	}
 	return nil
+}
+
+// isPlainName recognises, quickly, names that no rule of checkLocalName is about:
+// most, and every one of a large folder is looked at when one of them changes.
+func isPlainName(name string) bool {
+	if name == "" || name[0] == '.' || len(name) > 255 {
+		return false
+	}
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // isDotGit recognises .git as NTFS and HFS+ do: trailing dots and blanks, and
