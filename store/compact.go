@@ -108,24 +108,45 @@ func growing(packs []oldPack, size int64) []oldPack {
 	return packs
 }
 
-// crowded reports whether there are too many files: for that it reads one or two
-// directories, and all of them only when the first is full.
+// crowded reports whether there are too many files. Edits ask it each time, so it
+// looks at one or two directories, and at all of them only when they say so.
 func (r *Repo) crowded(packsOnly bool) bool {
-	names, _ := filepath.Glob(filepath.Join(r.disk.dir, "pack", "pack-*.idx"))
-	if len(names) > maxPackFiles {
+	if r.disk.packNames() > maxPackFiles {
 		if packs, err := r.disk.oldPacks(); err == nil && len(packs) > maxPackFiles {
 			return true
 		}
 	}
-	if packsOnly {
-		return false
-	}
-	fan, err := os.ReadDir(r.disk.dir)
-	if err != nil || len(fan) < 150 { // 256 ids begin with 162 different bytes, give or take 7
+	if packsOnly || r.disk.fanOut() < 155 { // 256 ids begin with 162 different bytes, give or take 7
 		return false
 	}
 	ids, err := r.disk.looseIDs()
 	return err == nil && len(ids) > maxLooseFiles+r.leftBefore()
+}
+
+// packNames counts the indexes of packs.
+func (d *diskObjects) packNames() (n int) {
+	f, err := os.Open(filepath.Join(d.dir, "pack"))
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(-1)
+	for _, name := range names {
+		if strings.HasPrefix(name, "pack-") && strings.HasSuffix(name, ".idx") {
+			n++
+		}
+	}
+	return n
+}
+
+// fanOut returns in how many directories there may be loose objects: one question to
+// the file system where the count of a directory's links tells, a listing elsewhere.
+func (d *diskObjects) fanOut() int {
+	if n := subdirs(d.dir); n >= 0 {
+		return n - len([]string{"info", "pack"})
+	}
+	names, _ := os.ReadDir(d.dir)
+	return len(names)
 }
 
 // leftName is a file that says how many loose objects the last Compact left for
@@ -145,7 +166,7 @@ func (r *Repo) noteLeft(n int) {
 		return
 	}
 	if n != r.leftBefore() { // not durable: it is a hint
-		temp := filepath.Join(r.nest, randomName())
+		temp := filepath.Join(r.desk(), randomName())
 		if f, err := writeTemp(temp, fmt.Appendln(nil, n), permFile); err == nil {
 			f.Close()
 			if rename(temp, path) != nil {
@@ -381,7 +402,11 @@ func eachID(loose []OID, packs []oldPack, f func(OID) error) error {
 
 // rewrite writes everything into one new pack in the nest, each object once.
 func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *packFile, err error) {
-	out, err := newPackFile(r.nest, r.format)
+	nest, err := r.nestLocked()
+	if err != nil {
+		return nil, err
+	}
+	out, err := newPackFile(nest, r.format)
 	if err != nil {
 		return nil, err
 	}

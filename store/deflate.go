@@ -80,16 +80,13 @@ func (f *fixer) zlib(parts [][]byte) []byte {
 	for _, p := range parts {
 		f.src = append(f.src, p...)
 	}
-	fixed := len(f.src) > maxStored
-	if fixed {
-		f.block()
+	if len(f.src) > maxStored {
+		if f.block(); len(f.out)+4 <= len(f.src)+zlibOver {
+			f.out = binary.BigEndian.AppendUint32(f.out, adler32.Checksum(f.src))
+			return f.out
+		}
 	}
-	if stored := 5 + len(f.src); !fixed || len(f.out)-2 > stored {
-		n := uint16(len(f.src)) // RFC 1951 §3.2.4: the last block, stored
-		f.out = binary.LittleEndian.AppendUint16(append(f.out[:2], 1), n)
-		f.out = append(binary.LittleEndian.AppendUint16(f.out, ^n), f.src...)
-	}
-	f.out = binary.BigEndian.AppendUint32(f.out, adler32.Checksum(f.src))
+	f.out = storeZlib(f.out[:0], f.src)
 	return f.out
 }
 
@@ -216,4 +213,28 @@ func distance(d int) codeWord {
 // word turns a Huffman code, written from its highest bit, round.
 func word(code int, n uint) codeWord {
 	return codeWord{bits.Reverse32(uint32(code)) >> (32 - n), n}
+}
+
+const (
+	zlibOver  = 2 + 5 + 4 // bytes that a zlib stream of one stored block has more
+	zlibBlock = 0xffff    // bytes that a stored block may hold
+)
+
+// storeZlib appends data to b as a zlib stream of stored blocks (RFC 1950, RFC 1951
+// §3.2.4).
+func storeZlib(b, data []byte) []byte {
+	b = append(b, 0x78, 0x01) // level 0
+	for rest := data; ; {
+		n := min(len(rest), zlibBlock)
+		last := byte(0)
+		if n == len(rest) {
+			last = 1
+		}
+		b = append(b, last, byte(n), byte(n>>8), ^byte(n), ^byte(n>>8))
+		b = append(b, rest[:n]...)
+		if rest = rest[n:]; last == 1 {
+			break
+		}
+	}
+	return binary.BigEndian.AppendUint32(b, adler32.Checksum(data))
 }

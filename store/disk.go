@@ -133,6 +133,11 @@ func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
 	return err
 }
 
+// syncFiles syncs several files at the same time.
+func syncFiles(files []*os.File) error {
+	return parallel(len(files), func(i int) error { return syncFile(files[i]) })
+}
+
 // syncDirs makes the entries of several directories durable, at the same time:
 // journalling file systems then commit once for all. One that is gone holds nothing:
 // git packed what was in it, waited for that, and removed the empty directory.
@@ -146,7 +151,7 @@ func syncDirs(dirs ...string) error {
 	})
 }
 
-// parallel runs f(0) … f(n-1) and returns one of their errors.
+// parallel runs f(0) … f(n-1) and returns their errors.
 func parallel(n int, f func(int) error) error {
 	if n == 1 {
 		return f(0)

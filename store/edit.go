@@ -128,21 +128,46 @@ func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error
 			err = cerr
 		}
 	}()
-	write := func() error { return r.disk.putLoose(r.nest, objs) }
+	if err := tx.stage(); err != nil {
+		return err
+	}
 	if len(objs) > maxLooseEdit {
 		b := r.NewBatch()
 		defer b.Discard()
-		write = func() error { return b.putAll(ctx, objs) }
-	}
-	if err := parallel(2, func(i int) error {
-		if i == 0 {
-			return write()
+		if _, err := r.nestLocked(); err != nil {
+			return err
 		}
-		return tx.prepare()
-	}); err != nil {
+		err = parallel(2, func(i int) error {
+			if i == 0 {
+				return b.putAll(ctx, objs)
+			}
+			return tx.sync(nil)
+		})
+	} else {
+		err = r.publishLoose(objs, tx)
+	}
+	if err != nil {
 		return err
 	}
 	return tx.move()
+}
+
+// publishLoose writes a few objects as files of their own. All files, that of the
+// ref included, are there before the first is synced: each sync of one that has just
+// got its temporary name writes that name too, and so writes all of them.
+func (r *Repo) publishLoose(objs []object, tx *refTx) error {
+	w, err := r.disk.stageLoose(r.desk(), objs)
+	defer w.close()
+	if err == nil {
+		err = tx.sync(w.files)
+	}
+	if err == nil {
+		err = w.name()
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "write objects: %w", err)
+	}
+	return nil
 }
 
 // collector gathers the objects of one edit, each once.

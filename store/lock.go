@@ -35,8 +35,8 @@ type writeLock struct {
 	file *os.File      // rye.lock, once opened; used only while sem is held
 }
 
-// lock takes the repository's write lock, mends what a dead process left, and
-// makes sure that this Repo has its nest. The caller must call unlock.
+// lock takes the repository's write lock and mends what a dead process left. The
+// caller must call unlock.
 func (r *Repo) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fault.New(fault.Conflict,
 		"write to %s: another process has held %s for %v", r.dir, lockName, maxWait).Mend("wait for the other rye command, or end it"))
@@ -130,24 +130,27 @@ func (r *Repo) afterLock() error {
 	if r.closed {
 		return fault.New(fault.Failed, "write to %s: the repository was closed", r.dir)
 	}
-	if r.nest != "" {
+	if r.tidied {
 		return nil
 	}
-	return r.makeNest()
-}
-
-// makeNest makes this Repo's own directory for temporary files, under the write
-// lock (and mu), and removes those of dead processes. A nest is in use exactly as long as
-// the kernel's lock on its file "pin" is held.
-func (r *Repo) makeNest() error {
-	top := filepath.Join(r.dir, tempName)
-	if err := os.Mkdir(top, permDir); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := os.Mkdir(r.desk(), permDir); err != nil && !errors.Is(err, os.ErrExist) {
 		return fault.New(fault.Failed, "make a directory for temporary files: %w", err)
 	}
-	if err := r.cleanNests(top); err != nil {
-		return err
-	}
-	nest := filepath.Join(top, randomName())
+	n, err := r.cleanNests()
+	r.tidied, r.swept = err == nil, r.swept+n
+	return err
+}
+
+// desk returns the directory for temporary files of whoever holds the write lock, and
+// only as long: files that lie there when the lock is taken are a dead process's. To
+// make a nest and to remove it costs a tenth of a small commit.
+func (r *Repo) desk() string { return filepath.Join(r.dir, tempName) }
+
+// makeNest makes this Repo's own directory for temporary files that outlive the write
+// lock, under that lock (and mu). A nest is in use exactly as long as the kernel's lock
+// on its file "pin" is held.
+func (r *Repo) makeNest() error {
+	nest := filepath.Join(r.desk(), randomName())
 	if err := os.Mkdir(nest, permDir); err != nil {
 		return fault.New(fault.Failed, "make a directory for temporary files: %w", err)
 	}
@@ -164,22 +167,33 @@ func (r *Repo) makeNest() error {
 
 const pinName = "pin"
 
-// cleanNests removes the nests of dead processes, and the .keep files by which
-// they protected packs from git repack.
-func (r *Repo) cleanNests(top string) error {
-	dead, err := deadNests(top)
-	if err != nil || len(dead) == 0 {
-		return err
+// cleanNests removes the files and nests of dead processes, and the .keep files by
+// which they protected packs from git repack. It returns of how many processes. What
+// cannot be removed now is tried again by the next. The caller holds the write lock.
+func (r *Repo) cleanNests() (n int, err error) {
+	dead, files, err := deadNests(r.desk())
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		if remove(f) == nil {
+			n = 1 // the lock has one holder; how many died with it nobody can tell
+		}
+	}
+	if len(dead) == 0 {
+		return n, nil
 	}
 	// The .keep files go first: a nest that is gone is not looked for again.
 	if err := r.dropKeeps(dead); err != nil {
-		return fault.New(fault.Failed, "look for leftovers: %w", err)
+		return n, fault.New(fault.Failed, "look for leftovers: %w", err)
 	}
 	for _, nest := range dead {
 		step()
-		os.RemoveAll(nest) // what cannot be removed now is tried again by the next
+		if os.RemoveAll(nest) == nil {
+			n++
+		}
 	}
-	return nil
+	return n, nil
 }
 
 // dropKeeps removes the .keep files that name one of the nests.
@@ -221,8 +235,8 @@ func nestIsDead(nest string) bool {
 	return true
 }
 
-// ownNest returns the nest and makes it if this Repo has not written before. The
-// caller must not hold the write lock.
+// ownNest returns the nest and makes it if this Repo has none yet. The caller must
+// not hold the write lock.
 func (r *Repo) ownNest(ctx context.Context) (string, error) {
 	r.mu.Lock()
 	nest := r.nest
@@ -235,9 +249,18 @@ func (r *Repo) ownNest(ctx context.Context) (string, error) {
 		return "", err
 	}
 	defer unlock()
+	return r.nestLocked()
+}
+
+// nestLocked is ownNest for who holds the write lock.
+func (r *Repo) nestLocked() (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.nest, nil
+	if r.nest != "" {
+		return r.nest, nil
+	}
+	err := r.makeNest()
+	return r.nest, err
 }
 
 // refLock is one lock file that is about to be made: path is relative to the

@@ -3,10 +3,10 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -99,61 +99,133 @@ func (r *Repo) Put(ctx context.Context, t Type, data []byte) (OID, error) {
 
 // putLoose writes objects as loose files: all are written and synced, at the same
 // time, then named, then their directories are synced. Ones that are there as
-// loose files are synced and left. nest is where temporary files go.
-func (d *diskObjects) putLoose(nest string, objs []object) error {
-	temps := make([]string, len(objs))
-	defer func() {
-		for _, t := range temps {
-			if t != "" {
-				os.Remove(t)
-			}
-		}
-	}()
-	err := parallel(len(objs), func(i int) (err error) {
-		temps[i], err = d.looseTemp(nest, objs[i])
-		return err
-	})
+// loose files are synced and left. temp is a directory for temporary files.
+func (d *diskObjects) putLoose(temp string, objs []object) error {
+	w, err := d.stageLoose(temp, objs)
+	defer w.close()
+	if err == nil {
+		err = syncFiles(w.files)
+	}
+	if err == nil {
+		err = w.name()
+	}
 	if err != nil {
-		return fault.New(fault.Failed, "write objects: %w", err)
-	}
-	var dirs []string
-	for i, o := range objs {
-		if temps[i] == "" {
-			continue
-		}
-		more, err := d.nameLoose(temps[i], o.id)
-		if err != nil {
-			return fault.New(fault.Failed, "write object %s: %w", o.id, err)
-		}
-		temps[i] = ""
-		dirs = append(dirs, more...)
-	}
-	if err := syncDirs(unique(dirs)...); err != nil {
 		return fault.New(fault.Failed, "write objects: %w", err)
 	}
 	return nil
 }
 
-// looseTemp writes one object, synced, to a temporary file and returns its path;
-// "" when the object is a loose file already.
-func (d *diskObjects) looseTemp(nest string, o object) (string, error) {
+// looseWrite is objects on their way to files of their own: written, then (by the
+// caller) synced, then named.
+type looseWrite struct {
+	d     *diskObjects
+	objs  []object
+	temps []string   // parallel to objs; "" where there is a file already, or no longer a temporary one
+	files []*os.File // to be synced
+	dirs  []string   // to be synced when all are named
+}
+
+// wideStage is from how many bytes on objects are deflated and written on all
+// processors; below, that costs more than it saves.
+const wideStage = 64 << 10
+
+// stageLoose writes objects to temporary files in the directory temp. It does not
+// sync them. The caller must close what it returns, also with an error.
+func (d *diskObjects) stageLoose(temp string, objs []object) (*looseWrite, error) {
+	w := &looseWrite{d: d, objs: objs, temps: make([]string, len(objs)), files: make([]*os.File, len(objs))}
+	size := 0
+	for _, o := range objs {
+		size += len(o.data)
+	}
+	stage := func(i int) (err error) {
+		w.temps[i], w.files[i], err = d.looseTemp(temp, objs[i])
+		return err
+	}
+	var err error
+	if size > wideStage {
+		err = parallel(len(objs), stage)
+	} else {
+		for i := 0; i < len(objs) && err == nil; i++ {
+			err = stage(i)
+		}
+	}
+	w.files = slices.DeleteFunc(w.files, func(f *os.File) bool { return f == nil })
+	return w, err
+}
+
+// name gives the objects, which are synced, their names and syncs the directories.
+func (w *looseWrite) name() error {
+	w.closeFiles() // Windows renames no open file
+	for i, o := range w.objs {
+		if w.temps[i] == "" {
+			w.dirs = append(w.dirs, filepath.Dir(loosePath(w.d.dir, o.id)))
+			continue
+		}
+		dirs, err := w.d.nameLoose(w.temps[i], o.id)
+		if err != nil {
+			return err
+		}
+		w.temps[i] = ""
+		w.dirs = append(w.dirs, dirs...)
+	}
+	return syncDirs(unique(w.dirs)...)
+}
+
+// close closes files and removes those that got no name.
+func (w *looseWrite) close() {
+	w.closeFiles()
+	for _, t := range w.temps {
+		if t != "" {
+			os.Remove(t)
+		}
+	}
+}
+
+func (w *looseWrite) closeFiles() {
+	for _, f := range w.files {
+		f.Close()
+	}
+	w.files = nil
+}
+
+// looseTemp writes one object to a temporary file in the directory temp. When the
+// object is a loose file already there is no temporary one, path is "", and f is that.
+func (d *diskObjects) looseTemp(temp string, o object) (path string, f *os.File, err error) {
 	if d.hasLoose(o.id) {
 		if _, _, err := d.loadLoose(o.id, int64(len(o.data))); err == nil {
-			return "", d.freshen(o.id)
+			return "", d.freshen(o.id), nil
 		} // else it is torn or rotten, and replaced
 	}
-	var head [maxLooseHeader]byte
-	var b bytes.Buffer
-	if err := deflate(&b, appendHeader(head[:0], o.t, int64(len(o.data))), o.data); err != nil {
-		return "", err
-	}
-	path := filepath.Join(nest, randomName())
-	f, err := writeTemp(path, b.Bytes(), permObject)
+	b, err := looseBytes(o)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	err = syncFile(f)
-	return path, errors.Join(err, f.Close())
+	path = filepath.Join(temp, randomName())
+	if f, err = writeTemp(path, b, permObject); err != nil {
+		return "", nil, err
+	}
+	return path, f, nil
+}
+
+// maxLooseStored is up to which size a loose object takes no more room deflated
+// than as it is: one block of most file systems.
+const maxLooseStored = 4096 - zlibOver - maxLooseHeader
+
+// looseBytes returns an object as its file holds it. Trees are stored, however large:
+// most of a tree is ids, which do not deflate, and deflating the rest of a thousand
+// entries, and inflating it for the next edit, took longer than the whole commit does
+// now. Packing deflates them, once.
+func looseBytes(o object) ([]byte, error) {
+	var head [maxLooseHeader]byte
+	h := appendHeader(head[:0], o.t, int64(len(o.data)))
+	if o.t == TypeTree || len(o.data) <= maxLooseStored {
+		size := len(h) + len(o.data)
+		return storeZlib(make([]byte, 0, size+size/zlibBlock*5+zlibOver), append(h, o.data...)), nil
+	}
+	var b bytes.Buffer
+	b.Grow(len(o.data) / 2)
+	err := deflate(&b, h, o.data)
+	return b.Bytes(), err
 }
 
 // nameLoose gives a temporary file the name of its object and returns the
@@ -183,21 +255,18 @@ func (d *diskObjects) nameLoose(temp string, id OID) ([]string, error) {
 	return nil, notFound("directory %s", dir)
 }
 
-// freshen syncs an object's file, which git may have written without, and makes
-// it young, so that git prune does not take it for garbage.
-func (d *diskObjects) freshen(id OID) error {
+// freshen opens an object's file, which git may have written without syncing it, and
+// makes it young, so that git prune does not take it for garbage. Nil: it is in a pack
+// now, which whoever made it synced.
+func (d *diskObjects) freshen(id OID) *os.File {
 	path := loosePath(d.dir, id)
 	f, err := os.Open(path)
 	if err != nil {
-		return nil // in a pack, which whoever made it synced
+		return nil
 	}
-	defer f.Close()
 	now := time.Now()
 	os.Chtimes(path, now, now) // best effort: the file may be another user's
-	if err := syncFile(f); err != nil {
-		return fault.New(fault.Failed, "sync object %s: %w", id, err)
-	}
-	return syncDirs(filepath.Dir(path))
+	return f
 }
 
 // unique returns a copy of list with each element once, the first where it was.

@@ -278,16 +278,15 @@ func TestPut(t *testing.T) {
 	}
 }
 
-// leftovers lists the temporary files of r's own nest.
+// leftovers lists the temporary files of r's own nest and of the write lock.
 func leftovers(t testing.TB, r *Repo) []string {
+	_, left, err := deadNests(r.desk())
+	must(t, err)
 	if r.nest == "" {
-		return nil
+		return left
 	}
 	got, err := filepath.Glob(filepath.Join(r.nest, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var left []string
+	must(t, err)
 	for _, f := range got {
 		if filepath.Base(f) != pinName {
 			left = append(left, f)

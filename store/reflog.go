@@ -385,7 +385,7 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 		return 0, err
 	}
 	file := r.logPath(name)
-	err = writeDurable(filepath.Join(r.nest, randomName()), file, text, permFile)
+	err = writeDurable(filepath.Join(r.desk(), randomName()), file, text, permFile)
 	if err == nil {
 		err = syncDir(filepath.Dir(file))
 	}

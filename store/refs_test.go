@@ -385,7 +385,11 @@ func TestHostileRecord(t *testing.T) {
 func TestLeftoversOfTheDeadAreCleaned(t *testing.T) {
 	r := newRepo(t)
 	mustEdit(t, r, "one", put("a", "1"))
+	_, err := r.Put(t.Context(), TypeBlob, []byte("in a nest"))
+	must(t, err)
 	top := filepath.Join(r.Dir(), tempName)
+	half := filepath.Join(top, "0123456789abcdef") // of one that died holding the write lock
+	must(t, os.WriteFile(half, []byte("x"), 0o444))
 	dead := filepath.Join(top, "dead")
 	os.MkdirAll(filepath.Join(dead, "q-1"), 0o755)
 	os.WriteFile(filepath.Join(dead, pinName), nil, 0o644)
@@ -400,7 +404,7 @@ func TestLeftoversOfTheDeadAreCleaned(t *testing.T) {
 	if _, err := n.Put(t.Context(), TypeBlob, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]bool{dead: false, keepDead: false, keepUser: true, keepLive: true, r.nest: true} {
+	for path, want := range map[string]bool{half: false, dead: false, keepDead: false, keepUser: true, keepLive: true, r.nest: true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want there %v", path, err, want)
 		}

@@ -23,6 +23,8 @@ type Repo struct {
 	ownExpiry bool // the repository says how long logs are kept: git's work then
 
 	mu     sync.Mutex
+	tidied bool           // what dead processes left was removed,
+	swept  int            // of how many
 	nest   string         // this Repo's directory below rye.tmp, once made
 	pin    *os.File       // the locked file that shows that the nest is in use
 	keeps  map[*keep]bool // packs protected from git repack until Release

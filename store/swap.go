@@ -144,7 +144,7 @@ type refTx struct {
 	why      string     // for the logs
 	head     string     // the ref in updates that HEAD names, when HEAD keeps a log
 	locks    []refLock  // parallel to updates; more for packed-refs and HEAD when needed
-	temps    []string   // the prepared files, parallel to locks
+	temps    []string   // the prepared files, parallel to locks; some have several names
 	files    []*os.File // the same, open until they are synced
 	logFiles []*os.File // logs that were appended to, until they are synced
 	held     int        // locks made so far; those used up or removed are ""
@@ -165,10 +165,17 @@ func (tx *refTx) move() error {
 	return tx.commit()
 }
 
-// prepare writes the file that each lock will be in our nest, records them all in
-// rye.lock, and syncs both: a lock that outlives a loss of power is known, too.
-// Nothing outside can see them yet.
+// prepare is stage and sync: a lock that outlives a loss of power is known, too.
 func (tx *refTx) prepare() error {
+	if err := tx.stage(); err != nil {
+		return err
+	}
+	return tx.sync(nil)
+}
+
+// stage writes the file that each lock will be and records them all in rye.lock.
+// Nothing outside can see them yet.
+func (tx *refTx) stage() error {
 	deletes := false
 	head := ""
 	if tx.r.keepsLog("HEAD") {
@@ -196,7 +203,7 @@ func (tx *refTx) prepare() error {
 			return err
 		}
 	}
-	return tx.record()
+	return tx.r.recordRefLocks(tx.locks)
 }
 
 // compare checks, with all locks held, that each ref is where its update expects.
@@ -368,7 +375,7 @@ func (tx *refTx) deletePacked() error {
 	}
 	text := withoutRefs(tx.header, tx.packed, gone)
 	file := filepath.Join(tx.r.dir, packedRefsName)
-	if err := writeDurable(filepath.Join(tx.r.nest, randomName()), file, text, permFile); err != nil {
+	if err := writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text, permFile); err != nil {
 		return fault.New(fault.Failed, "write %s: %w", packedRefsName, err)
 	}
 	if err := syncDir(tx.r.dir); err != nil {
@@ -423,7 +430,7 @@ func (tx *refTx) close() error {
 	for _, l := range tx.gone {
 		tx.removeEmptyParents(l)
 	}
-	for _, t := range tx.temps {
+	for _, t := range unique(tx.temps) {
 		if err := remove(t); err != nil && !isMissing(err) {
 			errs = append(errs, err)
 		}

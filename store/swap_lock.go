@@ -11,13 +11,20 @@ import (
 	"github.com/rye-os/rye/internal/fault"
 )
 
-// prepareLock writes the file that a lock will be; one without content, which is
-// never renamed, gets some by which it is known again.
+// prepareLock writes the file that a lock will be. One without content, which is
+// never renamed, is a further name of the first, or gets some by which it is known
+// again: making a file, and removing it, costs more than all names.
 func (tx *refTx) prepareLock(path, content string) error {
+	if content == "" && len(tx.locks) > 0 {
+		first := tx.locks[0]
+		tx.temps = append(tx.temps, tx.temps[0])
+		tx.locks = append(tx.locks, refLock{path, first.content, first.mtime})
+		return nil
+	}
 	if content == "" {
 		content = "rye " + randomName() + "\n"
 	}
-	temp := filepath.Join(tx.r.nest, randomName())
+	temp := filepath.Join(tx.r.desk(), randomName())
 	f, err := writeTemp(temp, []byte(content), permFile)
 	if err != nil {
 		return fault.New(fault.Failed, "prepare %s: %w", path, err)
@@ -36,16 +43,16 @@ func (tx *refTx) record() error {
 	if err := tx.r.recordRefLocks(tx.locks); err != nil {
 		return err
 	}
-	return parallel(len(tx.files)+1, func(i int) error {
-		f := tx.r.write.file
-		if i < len(tx.files) {
-			f = tx.files[i]
-		}
-		if err := syncFile(f); err != nil {
-			return fault.New(fault.Failed, "prepare ref locks: %w", err)
-		}
-		return nil
-	})
+	return tx.sync(nil)
+}
+
+// sync syncs the record, what was prepared, and other files with it.
+func (tx *refTx) sync(others []*os.File) error {
+	files := append(append(others[:len(others):len(others)], tx.files...), tx.r.write.file)
+	if err := syncFiles(files); err != nil {
+		return fault.New(fault.Failed, "prepare ref locks: %w", err)
+	}
+	return nil
 }
 
 // lockAll gives the prepared files the names of git's lock files. A hard link

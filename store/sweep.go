@@ -10,40 +10,47 @@ import (
 
 // Sweep removes what dead processes left in the repository: their temporary files
 // and quarantines, and the .keep files of packs that they were making. It returns
-// how many processes there were. With dryRun it counts and does nothing, and
-// counts a process that is only beginning as well.
+// how many processes there were; those that died in the midst of a commit count as
+// one. With dryRun it counts and does nothing, and counts a process that is only
+// beginning, or committing, as well.
 func (r *Repo) Sweep(ctx context.Context, dryRun bool) (int, error) {
-	top := filepath.Join(r.dir, tempName)
-	dead, err := deadNests(top)
-	if err != nil || len(dead) == 0 || dryRun {
-		return len(dead), err
+	dead, files, err := deadNests(r.desk())
+	n := len(dead) + min(len(files), 1)
+	if err != nil || n == 0 || dryRun {
+		return n, err
 	}
-	unlock, err := r.lock(ctx) // making a nest of our own sweeps, too
+	r.mu.Lock()
+	before := r.swept
+	r.mu.Unlock()
+	unlock, err := r.lock(ctx) // the first time that sweeps, too
 	if err != nil {
 		return 0, err
 	}
 	defer unlock()
-	if err := r.cleanNests(top); err != nil {
-		return 0, err
-	}
-	left, err := deadNests(top)
-	return len(dead) - len(left), err
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, err = r.cleanNests()
+	r.swept += n
+	return r.swept - before, err
 }
 
-// deadNests lists the nests whose process is gone; no directory is an empty one.
-func deadNests(top string) ([]string, error) {
+// deadNests lists the nests whose process is gone, and the files beside them, which
+// belong to whoever holds the write lock. No directory is an empty one.
+func deadNests(top string) (dead, files []string, err error) {
 	names, err := os.ReadDir(top)
 	if isMissing(err) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fault.New(fault.Failed, "look for leftovers: %w", err)
+		return nil, nil, fault.New(fault.Failed, "look for leftovers: %w", err)
 	}
-	var dead []string
 	for _, n := range names {
-		if nest := filepath.Join(top, n.Name()); n.IsDir() && nestIsDead(nest) {
-			dead = append(dead, nest)
+		switch path := filepath.Join(top, n.Name()); {
+		case n.Type().IsRegular():
+			files = append(files, path)
+		case n.IsDir() && nestIsDead(path):
+			dead = append(dead, path)
 		}
 	}
-	return dead, nil
+	return dead, files, nil
 }
