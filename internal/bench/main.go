@@ -114,6 +114,7 @@ type row struct {
 	n     int    // of items; 0 where the number does not matter
 	peer  string // how the peer is called in the table
 	heavy bool   // takes seconds when n is large
+	light bool   // takes milliseconds however large n is
 	setup func(*bench) (ours, theirs side, err error)
 }
 
@@ -127,6 +128,7 @@ func (r row) title() string {
 // runs returns how often each side runs, so that the whole table takes minutes.
 func (r row) runs(most int) int {
 	switch {
+	case r.light:
 	case r.heavy && r.n > 1000, r.n > 10000:
 		return max(3, most/10)
 	case r.n > 1000:

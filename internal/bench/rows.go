@@ -15,26 +15,26 @@ func rows(sizes []int) []row {
 		}},
 		{what: "verify one item", peer: "git verify-commit", setup: verify},
 		{what: "MCP call: execute of a knowledge entry", peer: "its own duration_ms", setup: mcpCall},
-		{what: "commit one item, durable, in this process", peer: "its fsyncs alone", setup: commitBesideSyncs},
 		{what: "8 writers at once, one durable commit each", peer: "git, synced", setup: crowd},
 	}
 	all = append(append(all, executeRows()...), itemRows()...)
 	for _, r := range []struct {
-		what, peer string
-		heavy      bool
-		setup      func(n int) func(*bench) (side, side, error)
+		row
+		setup func(n int) func(*bench) (side, side, error)
 	}{
-		{"load one verified item", "git show", false, load},
-		{"status of clean items", "git status", false, status},
-		{"search by name", "grep -rl", false, search},
-		{"history of one item", "git log -- path", false, history},
-		{"read one item, in this process", "go-git", false, readInside},
-		{"commit one item, durable, in this process", "go-git, not durable", false, commitInside},
-		{"verify every item", "git fsck", true, verifyAll},
-		{"take in: verify and record", "git fast-import", true, takeIn},
+		{row{what: "load one verified item", peer: "git show"}, load},
+		{row{what: "status of clean items", peer: "git status"}, status},
+		{row{what: "search by name", peer: "grep -rl"}, search},
+		{row{what: "history of one item", peer: "git log -- path"}, history},
+		{row{what: "read one item, in this process", peer: "go-git", light: true}, readInside},
+		{row{what: "commit one item, durable, in this process", peer: "its fsyncs alone", light: true}, commitBesideSyncs},
+		{row{what: "commit one item, durable, in this process", peer: "go-git, not durable", light: true}, commitInside},
+		{row{what: "verify every item", peer: "git fsck", heavy: true}, verifyAll},
+		{row{what: "take in: verify and record", peer: "git fast-import", heavy: true}, takeIn},
 	} {
 		for _, n := range sizes {
-			all = append(all, row{what: r.what, n: n, peer: r.peer, heavy: r.heavy, setup: r.setup(n)})
+			r.row.n, r.row.setup = n, r.setup(n)
+			all = append(all, r.row)
 		}
 	}
 	most := slices.Max(sizes)
