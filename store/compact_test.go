@@ -205,6 +205,34 @@ func TestEditCompacts(t *testing.T) {
 	fsck(t, r.Dir())
 }
 
+// TestLooseIsCounted: edits know without looking how many loose objects they made, also
+// those of other processes, and look when nobody knows.
+func TestLooseIsCounted(t *testing.T) {
+	r := newRepo(t)
+	edit := func(r *Repo, text string) {
+		t.Helper()
+		mustEdit(t, r, text, put("a/b/c", text))
+		if loose, _ := counts(t, r); r.write.loose != loose || loose == 0 {
+			t.Errorf("after %s: counted %d, there are %d", text, r.write.loose, loose)
+		}
+	}
+	edit(r, "the first")
+	edit(r, "the second")
+	other := reopen(t, r)
+	edit(other, "another process")
+	edit(r, "and this one")
+	must(t, os.Remove(filepath.Join(r.Dir(), lockName)))
+	edit(r, "the lock is gone")
+	c, err := r.Compact(t.Context(), CompactOptions{})
+	if err != nil || c.Loose == 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	if fan, err := os.ReadDir(r.disk.dir); err != nil || len(fan) != 2 || r.write.loose != 0 { // info, pack
+		t.Errorf("after compacting: %v, %v, counted %d", fan, err, r.write.loose)
+	}
+	edit(other, "after compacting")
+}
+
 // TestUnreachableDoesNotCrowd: what Compact leaves alone does not bring it on again.
 func TestUnreachableDoesNotCrowd(t *testing.T) {
 	defer func() { testOnlyNoSync = false }()
@@ -220,6 +248,7 @@ func TestUnreachableDoesNotCrowd(t *testing.T) {
 		t.Fatal("not crowded")
 	}
 	mustEdit(t, r, "more", put("more", "2"))
+	r.Tidy(t.Context(), CompactOptions{}) // edits count only what they make themselves
 	if loose, packs := counts(t, r); loose != 2*maxLooseFiles || packs != 1 || r.crowded(false) {
 		t.Errorf("%d loose objects, %d packs, crowded %v", loose, packs, r.crowded(false))
 	}

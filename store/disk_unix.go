@@ -44,16 +44,6 @@ func fsyncDir(dir string) error {
 	return d.Sync()
 }
 
-// subdirs returns how many directories dir holds, by the count of its links; -1 where
-// file systems do not count so.
-func subdirs(dir string) int {
-	var st syscall.Stat_t
-	if syscall.Stat(dir, &st) != nil || st.Nlink < 2 {
-		return -1
-	}
-	return int(st.Nlink) - 2
-}
-
 // isNotDir reports whether err says that a directory was wanted or not wanted.
 func isNotDir(err error) bool {
 	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)

@@ -45,6 +45,3 @@ func isNotDir(err error) bool {
 // removeDir removes an empty directory, and never a file: where a directory was a
 // moment ago, git may just have put a ref.
 func removeDir(dir string) error { return syscall.Rmdir(dir) }
-
-// subdirs would count the directories in dir; here that takes a listing.
-func subdirs(string) int { return -1 }

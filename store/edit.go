@@ -52,6 +52,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 		return OID{}, err
 	}
 	var id OID
+	many := false
 	err = r.retryLocked(ctx, func() error {
 		for {
 			if err := ctx.Err(); err != nil {
@@ -59,6 +60,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 			}
 			var moved *ConflictError
 			if id, err = r.editLocked(ctx, ref, e, o); !errors.As(err, &moved) {
+				many = r.write.loose < 0 || r.write.loose > maxLooseFiles
 				return err
 			} // plain git moved the ref: build on its commit
 		}
@@ -66,7 +68,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 	if err != nil {
 		return OID{}, rewrap(err, "edit %s", ref)
 	}
-	r.autoCompact(ctx)
+	r.autoCompact(ctx, many)
 	return id, nil
 }
 
@@ -166,6 +168,9 @@ func (r *Repo) publishLoose(objs []object, tx *refTx) error {
 	}
 	if err != nil {
 		return fault.New(fault.Failed, "write objects: %w", err)
+	}
+	if r.write.loose >= 0 {
+		r.write.loose += len(objs)
 	}
 	return nil
 }

@@ -33,6 +33,10 @@ const maxWait = 60 * time.Second
 type writeLock struct {
 	sem  chan struct{} // of this Repo's goroutines
 	file *os.File      // rye.lock, once opened; used only while sem is held
+
+	// loose is how many objects edits made files since they were last counted, as
+	// rye.lock has it; negative: not known. Used only while the lock is held.
+	loose int
 }
 
 // lock takes the repository's write lock and mends what a dead process left. The
@@ -272,9 +276,13 @@ type refLock struct {
 }
 
 // recordRefLocks writes into rye.lock which lock files this process is about to
-// make. The caller syncs it before it makes them.
+// make. The caller syncs it before it makes them. The count of loose objects stands
+// before them: there it costs nothing.
 func (r *Repo) recordRefLocks(locks []refLock) error {
 	var body bytes.Buffer
+	if r.write.loose >= 0 {
+		fmt.Fprintf(&body, "loose %d\n", r.write.loose)
+	}
 	for _, l := range locks {
 		fmt.Fprintf(&body, "%d %s %s\n", l.mtime, strconv.Quote(l.content), strconv.Quote(l.path))
 	}
@@ -291,9 +299,11 @@ func (r *Repo) recordRefLocks(locks []refLock) error {
 
 const recordHead = len("rye ref locks 0000000000\n")
 
-// readRefLocks returns the record. What it does not understand it leaves out: the
-// record is only ever used to remove files that match it in every respect.
+// readRefLocks returns the record, and notes the count of loose objects. What it does
+// not understand it leaves out: the record is only ever used to remove files that
+// match it in every respect.
 func (r *Repo) readRefLocks() ([]refLock, error) {
+	r.write.loose = -1
 	head := make([]byte, recordHead)
 	if n, err := r.write.file.ReadAt(head, 0); n < recordHead {
 		if err == io.EOF {
@@ -311,6 +321,12 @@ func (r *Repo) readRefLocks() ([]refLock, error) {
 	}
 	var locks []refLock
 	for _, line := range strings.Split(string(body), "\n") {
+		if n, ok := strings.CutPrefix(line, "loose "); ok {
+			if n, err := strconv.ParseUint(n, 10, 31); err == nil {
+				r.write.loose = int(n)
+			}
+			continue
+		}
 		var l refLock
 		if n, err := fmt.Sscanf(line, "%d %q %q", &l.mtime, &l.content, &l.path); n == 3 && err == nil {
 			locks = append(locks, l)
