@@ -307,7 +307,14 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 		}
 	}
 	if len(all) > 0 {
-		reached, err := r.reachable(ctx, recent)
+		var lately map[OID]bool
+		if recent {
+			lately = make(map[OID]bool, len(all))
+			for _, id := range all {
+				lately[id] = true
+			}
+		}
+		reached, err := r.reachable(ctx, lately)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -333,20 +340,21 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 	return loose, packs, nil
 }
 
-// reachable returns everything that refs and their logs lead to; with recent, and
-// as far as is cheap to know, less what older packed commits lead to.
-func (r *Repo) reachable(ctx context.Context, recent bool) (map[OID]bool, error) {
+// reachable returns everything that refs and their logs lead to. When lately is not
+// nil it holds the loose objects, and what older packed commits lead to is left out,
+// as far as is cheap to know.
+func (r *Repo) reachable(ctx context.Context, lately map[OID]bool) (map[OID]bool, error) {
 	here := r.Has
-	if recent {
-		here = r.disk.hasLoose // what is packed has what it leads to beside it
+	if lately != nil { // what is packed has what it leads to beside it
+		here = func(id OID) bool { return lately[id] }
 	}
 	tips, err := r.roots(here)
 	if err != nil {
 		return nil, err
 	}
 	var older []OID
-	if recent {
-		if older, err = r.packedBelow(tips); err != nil {
+	if lately != nil {
+		if older, err = r.packedBelow(tips, lately); err != nil {
 			return nil, err
 		}
 	}
@@ -367,7 +375,7 @@ func (r *Repo) reachable(ctx context.Context, recent bool) (map[OID]bool, error)
 // packedBelow returns the first packed commits below tips whose parents are packed
 // as well. What they lead to was packed with them, or before; where it was not, it
 // stays as it is until Compact is asked for.
-func (r *Repo) packedBelow(tips []OID) (found []OID, err error) {
+func (r *Repo) packedBelow(tips []OID, loose map[OID]bool) (found []OID, err error) {
 	seen := map[OID]bool{}
 	for todo := tips; len(todo) > 0; {
 		id := todo[len(todo)-1]
@@ -384,7 +392,7 @@ func (r *Repo) packedBelow(tips []OID) (found []OID, err error) {
 			return nil, err
 		}
 		parents = parents[:len(parents)-1] // the last is the tree
-		if !slices.ContainsFunc(append(parents[:len(parents):len(parents)], id), r.disk.hasLoose) {
+		if !loose[id] && !slices.ContainsFunc(parents, func(id OID) bool { return loose[id] }) {
 			found = append(found, id)
 			continue
 		}

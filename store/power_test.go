@@ -110,7 +110,7 @@ func fsckRefs(t testing.TB, dir string) {
 
 // whole reads everything that refs lead to, and looks for commits.
 func whole(r *Repo, acked []OID) error {
-	reached, err := r.reachable(context.Background(), false)
+	reached, err := r.reachable(context.Background(), nil)
 	if err != nil {
 		return err
 	}
