@@ -49,7 +49,11 @@ func (tx *refTx) record() error {
 // sync syncs the record, what was prepared, and other files with it.
 func (tx *refTx) sync(others []*os.File) error {
 	files := append(append(others[:len(others):len(others)], tx.files...), tx.r.write.file)
-	if err := syncFiles(files); err != nil {
+	err := syncFiles(files)
+	for _, f := range tx.files {
+		f.Close() // Windows renames no open file
+	}
+	if tx.files = nil; err != nil {
 		return fault.New(fault.Failed, "prepare ref locks: %w", err)
 	}
 	return nil
