@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -303,4 +304,44 @@ func TestWalk(t *testing.T) {
 			t.Errorf("Lookup(%q): %v", p, err)
 		}
 	}
+}
+
+// TestEditOfLargeObjects: a tree of several stored blocks, and objects that are deflated
+// and written side by side, are read by git as they were meant.
+func TestEditOfLargeObjects(t *testing.T) {
+	r := newRepo(t)
+	var wide []Change
+	for i := range 2500 {
+		wide = append(wide, put(fmt.Sprintf("wide/entry-number-%04d.md", i), fmt.Sprint(i)))
+	}
+	mustEdit(t, r, "wide", wide...)
+	text := strings.Repeat("a line of some text\n", 2000)
+	id := mustEdit(t, r, "large", put("wide/entry-number-1234.md", "changed"), put("large/a", text), put("large/b", text+"b"))
+	c, err := r.Commit(id)
+	must(t, err)
+	e, err := r.Lookup(c.Tree, "wide")
+	must(t, err)
+	raw, err := os.ReadFile(loosePath(r.disk.dir, e.ID))
+	if must(t, err); len(raw) < zlibBlock || raw[0] != 0x78 || raw[1] != 1 || raw[2] != 0 {
+		t.Errorf("the tree's file: %d bytes, beginning with %x; want several stored blocks", len(raw), raw[:3])
+	}
+	large, err := r.Lookup(c.Tree, "large/b")
+	must(t, err)
+	if raw, err := os.ReadFile(loosePath(r.disk.dir, large.ID)); err != nil || len(raw) > len(text)/10 {
+		t.Errorf("the blob's file: %d bytes, %v; want it deflated", len(raw), err)
+	}
+	fresh := reopen(t, r)
+	for path, want := range map[string]string{"wide/entry-number-1234.md": "changed", "wide/entry-number-2499.md": "2499", "large/b": text + "b"} {
+		e, err := fresh.Lookup(c.Tree, path)
+		must(t, err)
+		if got, err := fresh.Blob(e.ID, 0); err != nil || string(got) != want {
+			t.Errorf("%s: %d bytes, %v, want %d", path, len(got), err, len(want))
+		}
+		if gitBin != "" {
+			if got := git(t, r.Dir(), "cat-file", "blob", id.String()+":"+path); got != want {
+				t.Errorf("git reads %d bytes of %s, want %d", len(got), path, len(want))
+			}
+		}
+	}
+	fsck(t, r.Dir())
 }
