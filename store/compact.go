@@ -83,7 +83,7 @@ func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error)
 // is new, so that each byte is written again only a few times however long a repository
 // lives. Its failure is not the Edit's, and is not met again by the next few.
 func (r *Repo) autoCompact(ctx context.Context, many bool) {
-	if !many && !r.manyPacks() {
+	if !many && !r.manyPacks(false) {
 		return
 	}
 	unlock, err := r.lock(ctx)
@@ -96,7 +96,7 @@ func (r *Repo) autoCompact(ctx context.Context, many bool) {
 		return
 	}
 	r.write.loose = max(len(loose)-r.leftBefore(), 0) // another process may have been faster
-	if r.write.loose > maxLooseFiles || r.manyPacks() {
+	if r.write.loose > maxLooseFiles || r.manyPacks(false) {
 		r.write.loose = 0
 		r.compact(ctx, CompactOptions{}, true)
 	}
@@ -134,19 +134,19 @@ func growing(packs []oldPack, size int64) []oldPack {
 
 // crowded reports whether there are too many files.
 func (r *Repo) crowded(packsOnly bool) bool {
-	if packsOnly || r.manyPacks() {
-		return r.manyPacks()
+	if many := r.manyPacks(packsOnly); many || packsOnly {
+		return many
 	}
 	ids, err := r.disk.looseIDs()
 	return err == nil && len(ids) > maxLooseFiles+r.leftBefore()
 }
 
 // manyPacks reports whether there are too many packs that may be taken in.
-func (r *Repo) manyPacks() bool {
+func (r *Repo) manyPacks(deltas bool) bool {
 	if r.disk.packNames() <= maxPackFiles {
 		return false
 	}
-	packs, err := r.disk.oldPacks()
+	packs, err := r.disk.oldPacks(deltas)
 	return err == nil && len(packs) > maxPackFiles
 }
 
@@ -228,8 +228,10 @@ type oldPack struct {
 }
 
 // oldPacks lists the packs that may be taken in, smallest first: none that anybody
-// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large.
-func (d *diskObjects) oldPacks() ([]oldPack, error) {
+// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large. Packs with deltas
+// stay too, unless there are many or deltas is set: git has put those together, and
+// written out whole they can be a hundred times as large.
+func (d *diskObjects) oldPacks(deltas bool) ([]oldPack, error) {
 	packs, _, err := d.rescan()
 	if err != nil {
 		return nil, err
@@ -249,7 +251,38 @@ func (d *diskObjects) oldPacks() ([]oldPack, error) {
 		old = append(old, oldPack{p, body.Size() + index.Size()})
 	}
 	sort.Slice(old, func(i, j int) bool { return old[i].size < old[j].size })
-	return old, nil
+	if deltas {
+		return old, nil
+	}
+	whole := slices.DeleteFunc(slices.Clone(old), func(p oldPack) bool { return p.hasDeltas() })
+	if len(old)-len(whole) > maxPackFiles {
+		return old, nil
+	}
+	return whole, nil
+}
+
+// hasDeltas reports whether some of the pack's entries are deltas, by a look at a few
+// of them: where it finds none there are so few that writing them out costs little.
+// What cannot be read has none, so that who reads all of it says why.
+func (p *pack) hasDeltas() bool {
+	const looks = 64
+	if p.open(true) != nil {
+		return false
+	}
+	for i := range min(looks, p.idx.n) {
+		off, err := p.idx.offset(i * p.idx.n / min(looks, p.idx.n))
+		if err != nil {
+			return false
+		}
+		var first [1]byte // of an entry: its type is in there
+		if _, err := p.file.ReadAt(first[:], off); err != nil {
+			return false
+		}
+		if Type(first[0]>>4&7) > TypeTag {
+			return true
+		}
+	}
+	return false
 }
 
 // compact does the work under the write lock. With recent it looks only at what
@@ -327,7 +360,7 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 			loose, c.Before = append(loose, id), c.Before+fi.Size()
 		}
 	}
-	if packs, err = r.disk.oldPacks(); err != nil {
+	if packs, err = r.disk.oldPacks(packsOnly); err != nil {
 		return nil, nil, err
 	}
 	if recent {

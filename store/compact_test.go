@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -394,4 +396,63 @@ func TestTidy(t *testing.T) {
 			t.Errorf("blob %d is lost", i)
 		}
 	}
+}
+
+// TestCompactLeavesDeltas: what git packed well is not unpacked by compacting.
+func TestCompactLeavesDeltas(t *testing.T) {
+	needGit(t)
+	r := newRepo(t)
+	text := randomText(20000)
+	var last OID
+	for i := range 20 {
+		last = mustEdit(t, r, fmt.Sprint("edit ", i), put("f", fmt.Sprint(text, i)))
+	}
+	git(t, r.Dir(), "-c", "repack.writeBitmaps=false", "repack", "-adfq") // with a bitmap it stays anyway
+	packed := func() (n int64) {
+		names, _ := filepath.Glob(filepath.Join(r.Dir(), "objects/pack/*.pack"))
+		for _, name := range names {
+			fi, err := os.Stat(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += fi.Size()
+		}
+		return n
+	}
+	before := packed()
+	for i := range 3 {
+		last = mustEdit(t, r, fmt.Sprint("more ", i), put("h", fmt.Sprint("more ", i)))
+	}
+	c, err := r.Compact(context.Background(), CompactOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if loose, packs := counts(t, r); loose != 0 || packs != 2 {
+		t.Errorf("%d loose, %d packs after %+v", loose, packs, c)
+	}
+	if after := packed(); after > before+before/4 {
+		t.Errorf("compacting made %d bytes of %d", after, before)
+	}
+	if c, err := r.Commit(last); err != nil || c.Message == "" {
+		t.Errorf("the last commit: %v", err)
+	}
+	fsck(t, r.Dir())
+	for i := range maxPackFiles + 1 { // many of them are taken in all the same
+		mustEdit(t, r, fmt.Sprint("delta ", i), put("f", fmt.Sprint(text, "b", i)), put("f2", fmt.Sprint(text, "c", i)))
+		git(t, r.Dir(), "repack", "-dfq")
+	}
+	if _, err := r.Compact(context.Background(), CompactOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if loose, packs := counts(t, r); loose != 0 || packs > maxPackFiles {
+		t.Errorf("%d loose, %d packs in the end", loose, packs)
+	}
+	fsck(t, r.Dir())
+}
+
+// randomText returns n characters that no delta makes smaller.
+func randomText(n int) string {
+	b := make([]byte, n)
+	rand.Read(b)
+	return hex.EncodeToString(b)[:n]
 }
