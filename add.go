@@ -148,7 +148,8 @@ func (s *session) incoming(ctx context.Context, q AddRequest, bundles []string) 
 		return []*objects.Item{it}, nil
 	}
 	if !inside {
-		return nil, fault.New(fault.Usage, "add %s: folders are taken in only below .ai", q.Path).Mend("name the files")
+		return nil, fault.New(fault.Usage, "add %s: folders are taken in only below .ai", q.Path).
+			Mend("name the files; items of a git repository come with rye add file://<its absolute path>")
 	}
 	var paths []string
 	_, err = l.Files(ctx, func(f string, ref objects.Ref) error {
@@ -339,12 +340,12 @@ func (r *Rye) Remove(ctx context.Context, arg string, dryRun bool) (*AddReport, 
 	if err != nil {
 		return nil, err
 	}
-	f, ok, err := s.stack.In(ctx, objects.Project, ref)
+	f, ok, err := s.typed(ctx, arg, ref)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "remove %s: not in this project", ref).Mend("rye list --space project")
+		return nil, fault.New(fault.NotFound, "remove %s: not in this project", arg).Mend("rye list --space project")
 	}
 	rep := &AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: space.Deleted, Next: "rye restore " + ref.String()}
 	if dryRun {
@@ -367,4 +368,21 @@ func (r *Rye) Remove(ctx context.Context, arg string, dryRun bool) (*AddReport, 
 		return nil, err
 	}
 	return rep, nil
+}
+
+// typed is Stack.In for what a person typed: a path means this very file, also where
+// another is the same item.
+func (s *session) typed(ctx context.Context, arg string, ref objects.Ref) (space.Finding, bool, error) {
+	l := s.stack.Project
+	p, is := below(l.Dir, arg)
+	if _, err := objects.ParseRef(arg); err == nil || !is {
+		return s.stack.In(ctx, objects.Project, ref)
+	}
+	f, ok, err := s.stack.At(ctx, objects.Project, ref, p)
+	if ok || err != nil {
+		return f, ok, err
+	}
+	was, err := l.RecordedBlob(p)
+	f.Ref, f.Path = ref, p
+	return f, err == nil && !was.IsZero(), err
 }

@@ -304,6 +304,11 @@ func (s *session) look(ctx context.Context, sp objects.Space) (k *space.Look, er
 // looks returns what each of the spaces holds, highest first. only is the name of
 // one, or "" or "all".
 func (s *session) looks(ctx context.Context, only string) ([]*space.Look, error) {
+	if only != "" && only != "all" {
+		if _, err := objects.ParseSpace(only); err != nil {
+			return nil, err
+		}
+	}
 	var all []*space.Look
 	for sp := objects.Project; sp >= objects.System; sp-- {
 		if only != "" && only != "all" && only != sp.String() {

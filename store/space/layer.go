@@ -229,7 +229,7 @@ func (l *Layer) locate(ref objects.Ref) (string, error) {
 		return found[0], nil
 	}
 	return "", fault.New(fault.Conflict, "%s: %s are both this item", ref, strings.Join(found, " and ")).
-		Mend("keep one of them")
+		Mend("keep one of them: rye rm .ai/%s, or rye rm .ai/%s", found[0], found[1])
 }
 
 // siblings lists the folder for a tool in a language that rye does not know.

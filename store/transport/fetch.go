@@ -139,7 +139,8 @@ func (a *advert) sameFormat(f store.Format) error {
 		theirs = "sha1"
 	}
 	if theirs != f.String() {
-		return fault.New(fault.Usage, "the remote names objects by %s, this repository by %s", theirs, f)
+		return fault.New(fault.Usage, "the remote names objects by %s, this repository by %s", theirs, f).
+			Mend("clone it with git, then rye add its files with --kind and --as")
 	}
 	return nil
 }
