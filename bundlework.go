@@ -196,6 +196,13 @@ func (s *session) signBundle(ctx context.Context, l *space.Layer, dir string, ke
 		}
 	}
 	if open, err := trust.OpenBundle(b.raw, l.Folder(dir), scope, s.trust); err == nil && open.Key() == key.Public() {
+		// Signed it was before: whether it is older, nothing but the record knows.
+		if c, err := s.stack.Cover(ctx, l, d.path, nil); err != nil || c.State == space.Older {
+			if d.err = err; err == nil {
+				d.err = c.Err
+			}
+			return d
+		}
 		d.Status, d.keep, d.more = "unchanged", b.raw, b.changes
 		d.describe(b.manifest.Item())
 		return d
