@@ -334,7 +334,6 @@ func fullWork(r *Repo, ack func(OID)) error {
 	if err != nil {
 		return err
 	}
-	var stream bytes.Buffer
 	if err := b.Flush(ctx); err != nil {
 		return err
 	}
@@ -342,17 +341,11 @@ func fullWork(r *Repo, ack func(OID)) error {
 		return err
 	}
 	ack(id)
-	if err := r.PackFor(ctx, &stream, []OID{id}, nil); err != nil {
-		return err
-	}
-	q, err := r.Import(ctx, &stream, Limits{})
+	q, err := comeBack(ctx, r, id)
 	if err != nil {
 		return err
 	}
 	defer q.Discard()
-	if err := q.Accept(ctx, id); err != nil {
-		return err
-	}
 	_, err = r.Compact(ctx, CompactOptions{})
 	return err
 }

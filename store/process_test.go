@@ -128,21 +128,31 @@ func childMixed(r *Repo, name string, i int) error {
 	return childKeeps(r, own+"c", id)
 }
 
+// comeBack takes in what id leads to as if it came from outside.
+func comeBack(ctx context.Context, r *Repo, id OID) (*Quarantine, error) {
+	var stream bytes.Buffer
+	if err := r.PackFor(ctx, &stream, []OID{id}, nil); err != nil {
+		return nil, err
+	}
+	q, err := r.Import(ctx, &stream, Limits{})
+	if err != nil {
+		return nil, err
+	}
+	if err := q.Accept(ctx, id); err != nil {
+		q.Discard()
+		return nil, err
+	}
+	return q, nil
+}
+
 // childKeeps takes a commit in from outside, onto a ref, and keeps the repository in order.
 func childKeeps(r *Repo, name string, id OID) error {
 	ctx := context.Background()
-	var stream bytes.Buffer
-	if err := r.PackFor(ctx, &stream, []OID{id}, nil); err != nil {
-		return err
-	}
-	q, err := r.Import(ctx, &stream, Limits{})
+	q, err := comeBack(ctx, r, id)
 	if err != nil {
 		return err
 	}
 	defer q.Discard()
-	if err := q.Accept(ctx, id); err != nil {
-		return err
-	}
 	if err := r.Swap(ctx, name, OID{}, id, "import"); err != nil {
 		return err
 	}
