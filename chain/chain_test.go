@@ -83,11 +83,19 @@ func (w *world) add(s objects.Space, path, text string) Link {
 	if s == objects.Project {
 		in = projectScope
 	}
+	l := Link{Verified: w.verified(w.key, in, path, text), Space: s, Blob: strings.Repeat("ab", 20)}
+	w.put(s, l)
+	return l
+}
+
+// verified signs a text in a scope, and verifies it there.
+func (w *world) verified(key trust.Signer, in trust.Scope, path, text string) trust.Verified {
+	w.t.Helper()
 	it, err := objects.Parse(path, []byte(text))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	raw, err := trust.SignItem(context.Background(), w.key, it, in, now)
+	raw, err := trust.SignItem(context.Background(), key, it, in, now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -98,9 +106,7 @@ func (w *world) add(s objects.Space, path, text string) Link {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	l := Link{Verified: v, Space: s, Blob: strings.Repeat("ab", 20)}
-	w.put(s, l)
-	return l
+	return v
 }
 
 const registryID = "sha256:454349e422f05297191ead13e21d3db520e5abef52055e4964b82fb213f593a1"
@@ -113,28 +119,18 @@ func (w *world) publish(path, text string) Link {
 		w.t.Fatal(err)
 	}
 	in := trust.Scope{Space: objects.Project, Project: projectID, Registry: registryID}
-	it, err := objects.Parse(path, []byte(text))
+	ref, _, err := objects.RefOfPath(path)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if err := w.store.PinRegistry(trust.Registry{ID: registryID, URL: "https://git.example.com/r.git", Roots: []objects.Fingerprint{author.Public().Fingerprint()}}); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := w.store.BindNamespace(it.Ref.ID.Namespace(), registryID, trust.BoundKey{Key: author.Public(), State: trust.Current}); err != nil {
+	if err := w.store.BindNamespace(ref.ID.Namespace(), registryID, trust.BoundKey{Key: author.Public(), State: trust.Current}); err != nil {
 		w.t.Fatal(err)
 	}
-	raw, err := trust.SignItem(context.Background(), author, it, in, now)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if it, err = objects.Parse(path, raw); err != nil {
-		w.t.Fatal(err)
-	}
-	v, err := trust.Verify(it, in, w.store)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	l := Link{Verified: v, Space: objects.Project, Origin: &Origin{Registry: "origin", Version: it.Meta.Version,
+	v := w.verified(author, in, path, text)
+	l := Link{Verified: v, Space: objects.Project, Origin: &Origin{Registry: "origin", Version: v.Item().Meta.Version,
 		Commit: strings.Repeat("3d", 20), Author: author.Public().Fingerprint(), Publisher: author.Public().Fingerprint()}}
 	w.put(objects.Project, l)
 	return l

@@ -184,8 +184,8 @@ func removeAll(root string) error {
 }
 
 // Sweep deletes the run directories below dir whose process is gone, and returns
-// how many. What is left of such a run's own processes is killed first. It never touches one whose run lives, in whatever process. A missing
-// dir is empty.
+// how many. What is left of such a run's own processes is killed first. It never
+// touches one whose run lives, in whatever process. A missing dir is empty.
 func Sweep(dir string) (int, error) {
 	left, err := Leftovers(dir)
 	n := 0
