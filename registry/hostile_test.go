@@ -171,6 +171,24 @@ func (h *host) rootOp(by *testKey, op RootOp) {
 	h.commit(p, tree, op.Parents, op.Message(), Op{Envelope: Envelope{Time: testTime}}, mainBranch)
 }
 
+// fetchForged lets the host publish e, whatever its content is, and returns how fetching
+// it ends, which must leave nothing behind.
+func (m *machine) fetchForged(t *testing.T, h *host, e Entry) error {
+	t.Helper()
+	h.write(forgery{s: h.state(), by: h.w.ada, op: publishOp(e)}, nil)
+	h.w.sync(m, "acme")
+	rel, err := m.Release(e.Ref, e.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := m.snapshot(t)
+	_, err = m.Fetch(h.w.ctx, rel)
+	if m.snapshot(t) != before {
+		t.Error("refused content left something behind")
+	}
+	return err
+}
+
 // refuses checks that a sync is refused with a code, that nothing which it knew
 // changed, and that what it knew still serves.
 func (m *machine) refuses(t *testing.T, w *world, want string) {

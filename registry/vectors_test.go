@@ -42,6 +42,18 @@ type refusal struct {
 
 const vectorsPath = "../testdata/vectors/registry.json"
 
+func readVectors(t *testing.T) (v vectors) {
+	t.Helper()
+	raw, err := os.ReadFile(vectorsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
 func TestVectors(t *testing.T) {
 	if *update {
 		raw, err := json.MarshalIndent(makeVectors(t), "", "  ")
@@ -55,14 +67,7 @@ func TestVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	raw, err := os.ReadFile(vectorsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v vectors
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
+	v := readVectors(t)
 	root, s := replayVectors(t, v)
 	if got := root.ID.String(); got != v.Identity {
 		t.Errorf("identity = %s, want %s", got, v.Identity)
@@ -201,14 +206,7 @@ func TestFormatPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile(vectorsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v vectors
-	if err := json.Unmarshal(raw, &v); err != nil {
-		t.Fatal(err)
-	}
+	v := readVectors(t)
 	line, _, _ := strings.Cut(v.Files["catalogue/e0.jsonl"], "\n")
 	for _, part := range []string{v.Files[namespacePath], line, v.RootFiles[registryPath], v.RootFiles[grantPath("acme")], v.Log[1]} {
 		if !strings.Contains(string(page), part) {
