@@ -70,15 +70,11 @@ func (r *Rye) remember(ctx context.Context, change func(consent.Agreed) consent.
 // use the .env files, the project's interpreter or the variables of the environment
 // that it would use now, as its bytes and theirs are now.
 func (r *Rye) PolicyConsent(ctx context.Context, q PolicyConsentRequest) ([]ConsentReport, error) {
-	s, ref, err := r.openFor(q.Ref)
+	s, plan, err := r.openPlan(ctx, q.Ref)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	plan, err := chain.Resolve(ctx, finder{s}, ref)
-	if err != nil {
-		return nil, err
-	}
 	things, err := s.things(plan, q)
 	if err != nil {
 		return nil, err
@@ -89,7 +85,7 @@ func (r *Rye) PolicyConsent(ctx context.Context, q PolicyConsentRequest) ([]Cons
 	}
 	var all []ConsentReport
 	for _, t := range things {
-		c := ConsentReport{Ref: ref.String(), What: t.What, Path: t.Path, SHA256: t.Sum.String(), Status: "allowed",
+		c := ConsentReport{Ref: plan.Tool().Ref.String(), What: t.What, Path: t.Path, SHA256: t.Sum.String(), Status: "allowed",
 			Names: slices.Sorted(maps.Keys(t.Parts)), Changed: a.Changed(t)}
 		if q.Forget {
 			c.Status, c.Changed = "forgotten", nil

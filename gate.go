@@ -182,15 +182,12 @@ func (s *session) tier(plan *chain.Plan) (primitive.Tier, error) {
 // PolicyAllow remembers that the user allows one item, as its bytes are now, up to
 // the tier that running it has.
 func (r *Rye) PolicyAllow(ctx context.Context, item string) (*PolicyReport, error) {
-	s, ref, err := r.openFor(item)
+	s, plan, err := r.openPlan(ctx, item)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	plan, err := chain.Resolve(ctx, finder{s}, ref)
-	if err != nil {
-		return nil, err
-	}
+	ref := plan.Tool().Ref
 	rep, d, err := s.explainPolicy(plan)
 	if err != nil {
 		return nil, err
@@ -218,15 +215,11 @@ func (r *Rye) PolicyAllow(ctx context.Context, item string) (*PolicyReport, erro
 // PolicyExplain says what the policy makes of running an item without parameters,
 // for the person at the terminal and for an MCP client.
 func (r *Rye) PolicyExplain(ctx context.Context, item string) (*PolicyReport, error) {
-	s, ref, err := r.openFor(item)
+	s, plan, err := r.openPlan(ctx, item)
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	plan, err := chain.Resolve(ctx, finder{s}, ref)
-	if err != nil {
-		return nil, err
-	}
 	rep, _, err := s.explainPolicy(plan)
 	return rep, err
 }

@@ -150,6 +150,20 @@ func (r *Rye) openLook(ctx context.Context) (*session, error) {
 	return s, err
 }
 
+// openPlan is openFor for verbs about what running an item would do.
+func (r *Rye) openPlan(ctx context.Context, item string) (*session, *chain.Plan, error) {
+	s, ref, err := r.openFor(item)
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, err := chain.Resolve(ctx, finder{s}, ref)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, plan, nil
+}
+
 func (s *session) Close() {
 	for _, l := range s.stack.Layers() {
 		l.Close() // read-only handles: nothing to lose
