@@ -14,9 +14,6 @@ import (
 // make one.
 type Cap string
 
-// MaxCap bounds the length of a capability in bytes.
-const MaxCap = objects.MaxCapability
-
 // ParseCap refuses everything that is not a capability of our grammar, "?" and
 // "[" among it: the ancestor's patterns are read by MatchLegacy.
 func ParseCap(s string) (Cap, error) {
