@@ -84,17 +84,13 @@ var DefaultContentLimits = ContentLimits{Depth: 16, Entries: 100_000, Blob: 8 <<
 
 func (l ContentLimits) orDefault() ContentLimits {
 	d := DefaultContentLimits
-	if l.Depth > 0 {
-		d.Depth = l.Depth
-	}
-	if l.Entries > 0 {
-		d.Entries = l.Entries
-	}
-	if l.Blob > 0 {
-		d.Blob = l.Blob
-	}
-	if l.Total > 0 {
-		d.Total = l.Total
+	return ContentLimits{Depth: given(l.Depth, d.Depth), Entries: given(l.Entries, d.Entries), Blob: given(l.Blob, d.Blob), Total: given(l.Total, d.Total)}
+}
+
+// given returns n, or d where a caller gave no n.
+func given[T int | int64](n, d T) T {
+	if n > 0 {
+		return n
 	}
 	return d
 }

@@ -37,22 +37,8 @@ var DefaultLimits = Limits{Objects: 200_000, Bytes: 512 << 20, Object: 64 << 20,
 
 func (l Limits) orDefault() Limits {
 	d := DefaultLimits
-	if l.Objects > 0 {
-		d.Objects = l.Objects
-	}
-	if l.Bytes > 0 {
-		d.Bytes = l.Bytes
-	}
-	if l.Object > 0 {
-		d.Object = l.Object
-	}
-	if l.Total > 0 {
-		d.Total = l.Total
-	}
-	if l.Depth > 0 {
-		d.Depth = l.Depth
-	}
-	return d
+	return Limits{Objects: given(l.Objects, d.Objects), Bytes: given(l.Bytes, d.Bytes), Object: given(l.Object, d.Object),
+		Total: given(l.Total, d.Total), Depth: given(l.Depth, d.Depth)}
 }
 
 // Import reads a pack stream into a quarantine. Nothing in it is believed before
