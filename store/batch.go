@@ -219,12 +219,23 @@ func (f Format) Pack(t Type, data []byte) (Packed, error) {
 }
 
 func packObject(o object) (Packed, error) {
-	var b bytes.Buffer
-	b.Grow(len(o.data)/2 + maxStored)
-	if err := writeEntry(&b, o.t, o.data); err != nil {
-		return Packed{}, err
+	var head [12]byte
+	h := appendEntryHead(head[:0], o.t, int64(len(o.data)))
+	p := Packed{id: o.id}
+	if len(o.data) <= maxFixed {
+		f := fixers.Get().(*fixer)
+		z := f.zlib([][]byte{o.data})
+		p.entry = append(append(make([]byte, 0, len(h)+len(z)), h...), z...)
+		fixers.Put(f)
+	} else {
+		var b bytes.Buffer
+		b.Grow(len(o.data)/2 + len(h))
+		b.Write(h)
+		if err := deflate(&b, o.data); err != nil {
+			return Packed{}, err
+		}
+		p.entry = b.Bytes()
 	}
-	p := Packed{id: o.id, entry: b.Bytes()}
 	if o.t == TypeTree {
 		p.tree = o.data
 	}

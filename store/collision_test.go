@@ -90,7 +90,8 @@ func BenchmarkNamer(b *testing.B) {
 		b.Run(name+"/outside", func(b *testing.B) {
 			b.SetBytes(int64(size))
 			for b.Loop() {
-				n := newNamer(SHA1, TypeBlob, int64(size))
+				n := newNamer(SHA1)
+				n.begin(TypeBlob, int64(size))
 				n.Write(data)
 				if _, err := n.name(); err != nil {
 					b.Fatal(err)

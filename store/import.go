@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -136,37 +137,47 @@ func (im *importer) run(dir string, n int) (err error) {
 // hashed on the way.
 func (im *importer) readAll(in *packStream, n int) error {
 	z := &streamInflater{in: in}
+	ahead := &aheadOf{im: im}
+	defer ahead.wait()
 	for range n {
 		if err := im.ctx.Err(); err != nil {
 			return context.Cause(im.ctx)
 		}
-		if err := im.readEntry(in, z); err != nil {
-			return in.because(err)
+		c, err := im.readEntry(in, z)
+		if err != nil {
+			// What came before it may be the first that is wrong.
+			return cmp.Or(ahead.end(), in.because(err))
 		}
+		if err := ahead.add(c); err != nil {
+			return err
+		}
+	}
+	if err := ahead.end(); err != nil {
+		return err
 	}
 	return in.trailer(im.r.format.size())
 }
 
-func (im *importer) readEntry(in *packStream, z *streamInflater) error {
+// readEntry reads the next entry and returns what is to be checked of it.
+func (im *importer) readEntry(in *packStream, z *streamInflater) (c checked, err error) {
 	e := imported{off: in.begin()}
-	var err error
 	if e.entryHead, _, err = readEntryHead(in, e.off, im.r.format); err != nil {
-		return err
+		return c, err
 	}
 	if e.t == packOfsDelta && im.at(e.base) < 0 {
-		return fault.New(fault.Malformed, "entry at %d: its base at %d is no entry", e.off, e.base)
+		return c, fault.New(fault.Malformed, "entry at %d: its base at %d is no entry", e.off, e.base)
 	}
-	if err := im.count(e.size, mostOf(e.t)); err != nil {
-		return fault.New(fault.CodeOf(err), "entry at %d: %w", e.off, err)
+	if err = im.count(e.size, mostOf(e.t)); err == nil {
+		c, err = im.readData(&e, z)
 	}
-	if err := im.readData(&e, z); err != nil {
-		return fault.New(fault.CodeOf(err), "entry at %d: %w", e.off, err)
+	if err != nil {
+		return c, fault.New(fault.CodeOf(err), "entry at %d: %w", e.off, err)
 	}
 	if e.crc, err = in.end(); err != nil {
-		return err
+		return c, err
 	}
 	im.entries = append(im.entries, e)
-	return nil
+	return c, nil
 }
 
 // count adds n bytes to what is inflated, before they are.
@@ -194,46 +205,35 @@ func mostOf(t Type) int64 {
 	return maxDeltified
 }
 
-// readData inflates one entry: blobs through the hash only, other objects into
-// memory to be parsed, deltas to nowhere, for they are read again.
-func (im *importer) readData(e *imported, z *streamInflater) error {
-	switch e.t {
-	case packOfsDelta, packRefDelta:
-		return z.copy(io.Discard, e.size)
-	case TypeBlob:
-		h := newNamer(im.r.format, TypeBlob, e.size)
+// readData inflates one entry: large blobs through the hash only, other objects into
+// memory to be checked, deltas to nowhere, for they are read again.
+func (im *importer) readData(e *imported, z *streamInflater) (c checked, err error) {
+	switch {
+	case e.t > TypeTag:
+		return c, z.copy(io.Discard, e.size)
+	case e.t == TypeBlob && e.size > aheadObject:
+		h := newNamer(im.r.format)
+		h.begin(TypeBlob, e.size)
 		if err := z.copy(h, e.size); err != nil {
-			return err
+			return c, err
 		}
-		var err error
 		if e.id, err = h.name(); err != nil {
-			return err
+			return c, err
 		}
 		e.kind = TypeBlob
-		return im.once(e.id)
+		return checked{t: TypeBlob, id: e.id}, nil
 	}
 	data, err := z.bytes(e.size)
-	if err != nil {
-		return err
-	}
-	return im.identify(e, e.t, data)
+	return checked{t: e.t, data: data}, err
 }
 
 // identify checks an object's own form and names it.
 func (im *importer) identify(e *imported, t Type, data []byte) (err error) {
-	h := newNamer(im.r.format, t, int64(len(data)))
-	h.Write(data)
-	if e.id, err = h.name(); err != nil {
+	var links []OID
+	if e.id, links, err = newNamer(im.r.format).check(t, data); err != nil {
 		return err
 	}
 	e.kind = t
-	if most := mostOf(t); int64(len(data)) > most {
-		return fault.New(fault.Limit, "%s %s: %d bytes, at most %d are accepted", t, e.id, len(data), most)
-	}
-	links, err := linksOf(im.r.format, t, data)
-	if err != nil {
-		return fault.New(fault.CodeOf(err), "object %s: %w", e.id, err)
-	}
 	im.links.add(im.ids, links)
 	return im.once(e.id)
 }

@@ -3,7 +3,9 @@ package store
 import (
 	"bytes"
 	"compress/zlib"
+	"encoding/binary"
 	"hash"
+	"hash/adler32"
 	"hash/crc32"
 	"io"
 
@@ -157,12 +159,14 @@ func (s *packStream) trailer(size int) error {
 type streamInflater struct {
 	in *packStream
 	z  io.ReadCloser
+	fl inflater // of z, for its end
 }
 
 func (s *streamInflater) start() error {
 	var err error
 	if s.z == nil {
 		s.z, err = zlib.NewReader(s.in)
+		s.fl.z = s.z
 	} else {
 		err = s.z.(zlib.Resetter).Reset(s.in, nil)
 	}
@@ -184,14 +188,41 @@ func (s *streamInflater) copy(w io.Writer, size int64) error {
 	if err != nil {
 		return fault.New(fault.Integrity, "inflate: %d bytes where %d are declared: %w", n, size, err)
 	}
-	return (&inflater{z: s.z}).end(size)
+	return s.fl.end(size)
 }
 
 // bytes inflates exactly size bytes, which were bounded, into memory that grows
 // with what really comes.
 func (s *streamInflater) bytes(size int64) ([]byte, error) {
+	if b := s.in.stored(size); b != nil {
+		return b, nil
+	}
+	if size <= aheadObject {
+		if err := s.start(); err != nil {
+			return nil, err
+		}
+		return s.fl.exactly(size)
+	}
 	var b bytes.Buffer
-	b.Grow(int(min(size, 64<<10)))
+	b.Grow(aheadObject)
 	err := s.copy(&b, size)
 	return b.Bytes(), err
+}
+
+// stored takes a zlib stream that is one stored block of size bytes, as ours are for
+// small trees, when all of it was received already; nil when it is anything else, or
+// wrong, which the ordinary way finds out.
+func (s *packStream) stored(size int64) []byte {
+	const head, end = 2 + 5, 4
+	b := s.buf[s.r:s.w]
+	if int64(len(b)) < head+size+end || b[0] != 0x78 || b[1] != 0x01 || b[2] != 1 {
+		return nil
+	}
+	n := binary.LittleEndian.Uint16(b[3:])
+	data := b[head : head+size]
+	if int64(n) != size || binary.LittleEndian.Uint16(b[5:]) != ^n || binary.BigEndian.Uint32(b[head+size:]) != adler32.Checksum(data) {
+		return nil
+	}
+	s.r += head + int(size) + end
+	return append(make([]byte, 0, size), data...)
 }

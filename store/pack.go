@@ -171,16 +171,16 @@ type byteReader interface {
 
 // readEntryHead reads the head of the entry at off and returns how long it is.
 func readEntryHead(r byteReader, off int64, f Format) (h entryHead, n int64, err error) {
-	cut := fault.New(fault.Integrity, "pack entry at %d: cut off", off)
+	cut := func() error { return fault.New(fault.Integrity, "pack entry at %d: cut off", off) }
 	c, err := r.ReadByte()
 	if err != nil {
-		return h, 0, cut
+		return h, 0, cut()
 	}
 	n = 1
 	h.t, h.size = Type(c>>4&7), int64(c&15)
 	for shift := 4; c&0x80 != 0; shift += 7 {
 		if c, err = r.ReadByte(); err != nil {
-			return h, 0, cut
+			return h, 0, cut()
 		}
 		n++
 		if shift > 53 {
@@ -200,7 +200,7 @@ func readEntryHead(r byteReader, off int64, f Format) (h entryHead, n int64, err
 	case packRefDelta:
 		var b [32]byte
 		if _, err := io.ReadFull(r, b[:f.size()]); err != nil {
-			return h, 0, cut
+			return h, 0, cut()
 		}
 		h.ref = oidOf(b[:f.size()])
 		n += int64(f.size())
