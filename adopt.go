@@ -77,7 +77,8 @@ func (s *session) planAdoption(ctx context.Context, l *space.Layer, refs []objec
 	plan := &adoption{keys: map[trust.PublicKey]map[string]bool{}}
 	scope := s.stack.Scope(l)
 	items, errs := make([]*objects.Item, len(refs)), make([]error, len(refs))
-	err = each(ctx, len(refs), func(i int) error { items[i], errs[i] = draft(l, refs[i]); return nil })
+	read := l.Drafts(refs)
+	err = each(ctx, len(refs), func(i int) error { items[i], errs[i] = draftBy(l, refs[i], read); return nil })
 	if err != nil {
 		return nil, err
 	}

@@ -456,8 +456,10 @@ func glob(pattern, s string) bool {
 }
 
 // draft returns the working item for a ref, as it is.
-func draft(l *space.Layer, ref objects.Ref) (*objects.Item, error) {
-	it, err := l.Draft(ref)
+func draft(l *space.Layer, ref objects.Ref) (*objects.Item, error) { return draftBy(l, ref, l.Draft) }
+
+func draftBy(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.Item, error)) (*objects.Item, error) {
+	it, err := read(ref)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "%s: not in the %s space", ref, l.Space).Mend("rye new %s %s", ref.Kind, ref.ID)
 	}

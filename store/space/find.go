@@ -293,8 +293,9 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 			return f, err
 		}
 	}
+	locate := l.locateMany(refs)
 	err := inParallel(ctx, len(refs), 4, func(i int) error {
-		f, ok, err := s.working(l, refs[i], judge)
+		f, ok, err := s.working(l, refs[i], locate, judge)
 		if ok {
 			found[i] = f
 		}
@@ -305,13 +306,13 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 
 // inLayer judges the working file for ref, or says that a recorded one is missing.
 func (s *Stack) inLayer(ctx context.Context, l *Layer, ref objects.Ref) (Finding, bool, error) {
-	return s.working(l, ref, func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) })
+	return s.working(l, ref, l.locate, func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) })
 }
 
-// working is inLayer with the judge of a working file.
-func (s *Stack) working(l *Layer, ref objects.Ref, judge func(p string, ref objects.Ref) (Finding, error)) (Finding, bool, error) {
+// working is inLayer with what finds the working file, the first time, and what judges it.
+func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (string, error), judge func(string, objects.Ref) (Finding, error)) (Finding, bool, error) {
 	for range 3 {
-		p, err := l.locate(ref)
+		p, err := locate(ref)
 		if err != nil {
 			return Finding{}, false, err
 		}
@@ -322,6 +323,7 @@ func (s *Stack) working(l *Layer, ref objects.Ref, judge func(p string, ref obje
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err == nil, err
 		} // removed or renamed between the look and the read: look again
+		locate = l.locate
 	}
 	gone, err := l.recordedPath(ref)
 	if err != nil || gone == "" {

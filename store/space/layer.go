@@ -201,20 +201,20 @@ func (l *Layer) locate(ref objects.Ref) (string, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return "", err
 	}
-	var found []string
-	for _, ext := range extensions[ref.Kind] {
-		p := ref.Path(ext)
+	var unsure error
+	found := l.candidates(ref, func(p string) bool {
 		yes, sure := l.at.has(p)
 		if !sure {
 			_, err := l.root.Lstat(p)
 			if err != nil && !nothingThere(err) {
-				return "", unreadable(p, err) // what may be there must not fall through
+				unsure = unreadable(p, err) // what may be there must not fall through
 			}
 			yes = err == nil
 		}
-		if yes {
-			found = append(found, p)
-		}
+		return yes
+	})
+	if unsure != nil {
+		return "", unsure
 	}
 	if len(found) == 0 && ref.Kind == objects.Tool {
 		var err error
@@ -222,6 +222,20 @@ func (l *Layer) locate(ref objects.Ref) (string, error) {
 			return "", err
 		}
 	}
+	return onlyOne(ref, found)
+}
+
+// candidates returns the paths with a known extension that has says are there.
+func (l *Layer) candidates(ref objects.Ref, has func(p string) bool) (found []string) {
+	for _, ext := range extensions[ref.Kind] {
+		if p := ref.Path(ext); has(p) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func onlyOne(ref objects.Ref, found []string) (string, error) {
 	switch len(found) {
 	case 0:
 		return "", nil
@@ -230,6 +244,36 @@ func (l *Layer) locate(ref objects.Ref) (string, error) {
 	}
 	return "", fault.New(fault.Conflict, "%s: %s are both this item", ref, strings.Join(found, " and ")).
 		Mend("keep one of them: rye rm .ai/%s, or rye rm .ai/%s", found[0], found[1])
+}
+
+// locateMany returns a locate for many refs, which lists each folder once. What it
+// does not find there it looks for as locate does.
+func (l *Layer) locateMany(refs []objects.Ref) func(objects.Ref) (string, error) {
+	if len(refs) <= fewRefs || l.load() != nil || l.root == nil {
+		return l.locate
+	}
+	there := map[string]bool{}
+	listed := map[string]bool{}
+	for _, ref := range refs {
+		dir := path.Dir(ref.Path(""))
+		if listed[dir] {
+			continue
+		}
+		listed[dir] = true
+		list, err := l.readDir(dir)
+		if err != nil {
+			continue // locate says what is wrong
+		}
+		for _, e := range list {
+			there[dir+"/"+e.Name()] = true
+		}
+	}
+	return func(ref objects.Ref) (string, error) {
+		if found := l.candidates(ref, func(p string) bool { return there[p] }); len(found) > 0 {
+			return onlyOne(ref, found)
+		}
+		return l.locate(ref)
+	}
 }
 
 // siblings lists the folder for a tool in a language that rye does not know.

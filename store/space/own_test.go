@@ -3,6 +3,8 @@ package space_test
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -92,5 +94,40 @@ func TestOwnAllInBundles(t *testing.T) {
 		if f.Err == nil {
 			t.Errorf("%s: used, where its manifest is gone", refs[i])
 		}
+	}
+}
+
+// Two files for one ref are a conflict among many, too, whatever the second one is.
+func TestOwnAllTwoFiles(t *testing.T) {
+	w := newWorld(t)
+	var refs []objects.Ref
+	for i := range 65 {
+		name := fmt.Sprintf("i%d", i)
+		raw := w.sign(w.project, "tools/acme/"+name+".sh", body("1.0.0", "hi"))
+		w.write(w.project, "tools/acme/"+name+".sh", raw)
+		refs = append(refs, ref("tool:acme/"+name))
+	}
+	second := filepath.Join(w.project.Dir, "tools/acme/i7.py")
+	for what, lay := range map[string]func() error{
+		"a file":   func() error { return os.WriteFile(second, []byte("x"), 0o644) },
+		"a folder": func() error { return os.Mkdir(second, 0o755) },
+		"a link":   func() error { return os.Symlink("nowhere", second) },
+	} {
+		if err := lay(); err != nil {
+			t.Logf("%s: %v", what, err) // links need a right on some systems
+			continue
+		}
+		s := w.stack()
+		if _, err := s.OwnAll(t.Context(), s.Project, refs); fault.CodeOf(err) != fault.Conflict {
+			t.Errorf("%s beside it: %v, want a conflict", what, err)
+		}
+		read := s.Project.Drafts(refs)
+		if _, err := read(refs[7]); fault.CodeOf(err) != fault.Conflict {
+			t.Errorf("draft, %s beside it: %v, want a conflict", what, err)
+		}
+		if it, err := read(refs[8]); err != nil || it.Ref != refs[8] {
+			t.Errorf("draft of another: %v", err)
+		}
+		w.must(os.Remove(second))
 	}
 }

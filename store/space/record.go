@@ -213,8 +213,22 @@ func (l *Layer) stems(tree store.OID, dir string) (map[string][]string, error) {
 
 // Draft returns the working item for ref as it is, verified by nobody: the one
 // way to look at an item that cannot be used, so that it can be signed.
-func (l *Layer) Draft(ref objects.Ref) (*objects.Item, error) {
-	p, err := l.locate(ref)
+func (l *Layer) Draft(ref objects.Ref) (*objects.Item, error) { return l.draft(ref, l.locate) }
+
+// Drafts returns a Draft for many refs, which may be called on all processors.
+func (l *Layer) Drafts(refs []objects.Ref) func(objects.Ref) (*objects.Item, error) {
+	locate := l.locateMany(refs)
+	return func(ref objects.Ref) (*objects.Item, error) {
+		it, err := l.draft(ref, locate)
+		if errors.Is(err, fs.ErrNotExist) { // perhaps it was moved meanwhile
+			return l.Draft(ref)
+		}
+		return it, err
+	}
+}
+
+func (l *Layer) draft(ref objects.Ref, locate func(objects.Ref) (string, error)) (*objects.Item, error) {
+	p, err := locate(ref)
 	if err != nil {
 		return nil, err
 	}
