@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/objects"
@@ -223,12 +222,14 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 		ready: func(i int) error {
 			for k, e := range wanted[i] {
 				for e.Commit.IsZero() {
-					c, ok := <-made
+					some, ok := <-made
 					if !ok {
 						return cmp.Or(context.Cause(ctx), errContentLost)
 					}
-					if err := c.add(b); err != nil {
-						return err
+					for _, c := range some {
+						if err := c.add(b); err != nil {
+							return err
+						}
 					}
 				}
 				ops[i].Items[k].Commit = e.Commit
@@ -253,21 +254,33 @@ type content struct {
 	err     error
 }
 
-// aheadContent is how many contents are made before they are asked for: what the
-// workers do while an operation is made.
-const aheadContent = 2 * MaxItems
+// Contents are handed over by the dozen, for waking a goroutine costs as much as
+// making one, and as many are made before they are asked for as the workers make while
+// an operation is written.
+const (
+	dozen        = 16
+	aheadContent = 2 * MaxItems / dozen
+)
 
 // makeContent makes the content of list, begun in its order, until ctx ends. The
 // channel is closed when nobody works any more.
-func (j *publishing) makeContent(ctx context.Context, p pen, list []*Entry) <-chan content {
-	made := make(chan content, min(aheadContent, len(list)))
-	var next atomic.Int64
+func (j *publishing) makeContent(ctx context.Context, p pen, list []*Entry) <-chan []content {
+	made := make(chan []content, aheadContent)
+	todo := make(chan []*Entry, 1+len(list)/dozen)
+	for some := range slices.Chunk(list, dozen) {
+		todo <- some
+	}
+	close(todo)
 	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(list)) {
+	for range min(runtime.GOMAXPROCS(0), len(todo)) {
 		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(list); i = int(next.Add(1)) - 1 {
+			for some := range todo {
+				done := make([]content, len(some))
+				for i, e := range some {
+					done[i] = j.content(ctx, p, e)
+				}
 				select {
-				case made <- j.content(ctx, p, list[i]):
+				case made <- done:
 				case <-ctx.Done():
 					return
 				}
