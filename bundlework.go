@@ -92,8 +92,9 @@ func (s *session) bundleTarget(l *space.Layer, arg string) (string, bool) {
 func (s *session) withBundles(ctx context.Context, l *space.Layer, refs []objects.Ref, dirs []string) ([]objects.Ref, []string, error) {
 	seen := &space.Covers{}
 	kept := refs[:0:0]
+	locate := l.Locations(refs)
 	for _, ref := range refs {
-		p, err := l.Locate(ref)
+		p, err := locate(ref)
 		if err != nil || p == "" {
 			kept = append(kept, ref) // whoever works on it says what is wrong
 			continue

@@ -293,7 +293,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 			return f, err
 		}
 	}
-	locate := l.locateMany(refs)
+	locate := l.Locations(refs)
 	err := inParallel(ctx, len(refs), 4, func(i int) error {
 		f, ok, err := s.working(l, refs[i], locate, judge)
 		if ok {

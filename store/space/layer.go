@@ -17,6 +17,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -246,9 +247,9 @@ func onlyOne(ref objects.Ref, found []string) (string, error) {
 		Mend("keep one of them: rye rm .ai/%s, or rye rm .ai/%s", found[0], found[1])
 }
 
-// locateMany returns a locate for many refs, which lists each folder once. What it
-// does not find there it looks for as locate does.
-func (l *Layer) locateMany(refs []objects.Ref) func(objects.Ref) (string, error) {
+// Locations returns a Locate for many refs, which lists each folder once and may be
+// called on all processors. What it does not find there it looks for as Locate does.
+func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) {
 	if len(refs) <= fewRefs || l.load() != nil || l.root == nil {
 		return l.locate
 	}
@@ -260,12 +261,12 @@ func (l *Layer) locateMany(refs []objects.Ref) func(objects.Ref) (string, error)
 			continue
 		}
 		listed[dir] = true
-		list, err := l.readDir(dir)
+		list, err := l.names(dir)
 		if err != nil {
 			continue // locate says what is wrong
 		}
 		for _, e := range list {
-			there[dir+"/"+e.Name()] = true
+			there[dir+"/"+e.name] = true
 		}
 	}
 	return func(ref objects.Ref) (string, error) {
@@ -279,20 +280,43 @@ func (l *Layer) locateMany(refs []objects.Ref) func(objects.Ref) (string, error)
 // siblings lists the folder for a tool in a language that rye does not know.
 func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
 	dir := path.Dir(ref.Path(""))
-	names, err := l.readDir(dir)
+	names, err := l.names(dir)
 	if err != nil {
 		return nil, err
 	}
 	var found []string
 	for _, e := range names {
-		if leftOut(e.Name()) {
-			continue
-		}
-		if got, _, err := objects.RefOfPath(dir + "/" + e.Name()); err == nil && got == ref && !e.IsDir() {
-			found = append(found, dir+"/"+e.Name())
+		if got, _, err := objects.RefOfPath(dir + "/" + e.name); err == nil && got == ref && !e.typ.IsDir() {
+			found = append(found, dir+"/"+e.name)
 		}
 	}
 	return found, nil
+}
+
+// named is a name in a folder, with its type.
+type named struct {
+	name string
+	typ  fs.FileMode
+}
+
+// names lists a folder, sorted, less the names that are left out; a missing one is
+// empty. Unlike readDir it asks the system about no single file.
+func (l *Layer) names(dir string) (all []named, err error) {
+	done, err := l.at.names(dir, func(name []byte, typ fs.FileMode) { all = append(all, named{string(name), typ}) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if !done {
+		list, lerr := l.readDir(dir)
+		for _, e := range list {
+			if !leftOut(e.Name()) {
+				all = append(all, named{e.Name(), e.Type()})
+			}
+		}
+		return all, lerr
+	}
+	slices.SortFunc(all, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	return all, err
 }
 
 func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {

@@ -65,11 +65,11 @@ func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error)
 		if err != nil {
 			return nil, true, &fs.PathError{Op: "read", Path: p, Err: err}
 		}
-		if k <= 0 {
-			return raw[:n:n], true, nil
-		}
-		if n += k; n == len(raw) {
+		if n += max(k, 0); n == len(raw) {
 			return nil, false, nil // it grows while it is read
+		}
+		if k <= 0 || n == int(st.Size) { // what there was, and no more: raw had room for it
+			return raw[:n:n], true, nil
 		}
 	}
 }
@@ -77,30 +77,48 @@ func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error)
 // list calls visit for each name in the folder dir, which is visit's until it returns.
 // Regular files come with their stamp, zero for one that was gone at once.
 func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
+	done, err := x.records(dir, func(fd int, b []byte) { eachName(fd, b, true, visit) })
+	if !done {
+		return listSlowly(x.root, dir, visit)
+	}
+	return err
+}
+
+// names calls visit for each name in the folder dir, but for those that are left out;
+// done is false where somebody else has to look.
+func (x *beneath) names(dir string, visit func(name []byte, typ fs.FileMode)) (done bool, err error) {
+	return x.records(dir, func(fd int, b []byte) {
+		eachName(fd, b, false, func(name []byte, typ fs.FileMode, _ stamp) { visit(name, typ) })
+	})
+}
+
+// records calls visit for what the system says of the folder dir, a piece at a time.
+func (x *beneath) records(dir string, visit func(fd int, b []byte)) (done bool, err error) {
 	fd, err := x.open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == unix.ENOENT {
-		return fs.ErrNotExist
+		return true, fs.ErrNotExist
 	}
 	if err != nil {
-		return listSlowly(x.root, dir, visit)
+		return false, nil
 	}
 	defer unix.Close(fd)
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf) })
 		if err != nil {
-			return &fs.PathError{Op: "readdir", Path: dir, Err: err}
+			return true, &fs.PathError{Op: "readdir", Path: dir, Err: err}
 		}
 		if n <= 0 {
-			return nil
+			return true, nil
 		}
-		eachName(fd, buf[:n], visit)
+		visit(fd, buf[:n])
 	}
 }
 
 // eachName reads what getdents64(2) wrote: inode and offset of eight bytes each,
-// length of the record in two, type in one, and the name up to a zero byte.
-func eachName(fd int, b []byte, visit func(name []byte, typ fs.FileMode, st stamp)) {
+// length of the record in two, type in one, and the name up to a zero byte. Files have
+// stamps when they are asked for.
+func eachName(fd int, b []byte, stamps bool, visit func(name []byte, typ fs.FileMode, st stamp)) {
 	var space unix.Stat_t // it lies on the heap: once for all
 	for len(b) > 19 {
 		size := int(binary.NativeEndian.Uint16(b[16:]))
@@ -119,7 +137,11 @@ func eachName(fd int, b []byte, visit func(name []byte, typ fs.FileMode, st stam
 		}
 		switch kind {
 		case unix.DT_REG, unix.DT_UNKNOWN:
-			typ, st := stampAt(fd, whole, &space)
+			var typ fs.FileMode
+			var st stamp
+			if stamps || kind == unix.DT_UNKNOWN {
+				typ, st = stampAt(fd, whole, &space)
+			}
 			if kind == unix.DT_REG {
 				typ = 0
 			}

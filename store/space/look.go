@@ -37,7 +37,7 @@ func (l *Layer) walk(ctx context.Context, dir string, depth int, foreign map[str
 	if err := l.load(); err != nil || l.root == nil {
 		return err
 	}
-	list, err := l.readDir(dir)
+	list, err := l.names(dir)
 	if err != nil {
 		return err
 	}
@@ -45,16 +45,13 @@ func (l *Layer) walk(ctx context.Context, dir string, depth int, foreign map[str
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if leftOut(e.Name()) {
-			continue
-		}
-		p := dir + "/" + e.Name()
-		ref, err := itemAt(p, e.Type(), depth)
+		p := dir + "/" + e.name
+		ref, err := itemAt(p, e.typ, depth)
 		if err != nil {
 			foreign[p] = err
 			continue
 		}
-		if e.IsDir() {
+		if e.typ.IsDir() {
 			err = l.walk(ctx, p, depth+1, foreign, visit)
 		} else {
 			err = visit(p, ref)

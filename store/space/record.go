@@ -217,7 +217,7 @@ func (l *Layer) Draft(ref objects.Ref) (*objects.Item, error) { return l.draft(r
 
 // Drafts returns a Draft for many refs, which may be called on all processors.
 func (l *Layer) Drafts(refs []objects.Ref) func(objects.Ref) (*objects.Item, error) {
-	locate := l.locateMany(refs)
+	locate := l.Locations(refs)
 	return func(ref objects.Ref) (*objects.Item, error) {
 		it, err := l.draft(ref, locate)
 		if errors.Is(err, fs.ErrNotExist) { // perhaps it was moved meanwhile
