@@ -79,83 +79,6 @@ func (l *Layer) Record(ctx context.Context, changes []store.Change, o store.Comm
 	return l.repo.Edit(ctx, l.Ref(), changes, o)
 }
 
-// Write replaces a working file: temporary name, rename. The file's mode is kept;
-// a new file gets 0644, or 0755 when it begins with "#!". durable syncs the file;
-// whoever records the same bytes right after may leave that to the record.
-func (l *Layer) Write(p string, raw []byte, durable bool) error {
-	if err := l.load(); err != nil {
-		return err
-	}
-	if l.root == nil {
-		return fs.ErrNotExist
-	}
-	mode := fs.FileMode(0o644)
-	if len(raw) > 2 && raw[0] == '#' && raw[1] == '!' {
-		mode = 0o755
-	}
-	if st, err := l.root.Lstat(p); err == nil {
-		mode = st.Mode().Perm()
-	}
-	if err := l.Free(p); err != nil {
-		return err
-	}
-	if err := l.root.MkdirAll(path.Dir(p), 0o755); err != nil {
-		return err
-	}
-	tmp := path.Join(path.Dir(p), fmt.Sprintf(".rye-%d-%s", os.Getpid(), path.Base(p)))
-	f, err := l.root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(raw)
-	if err == nil && durable {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = l.root.Rename(tmp, p)
-	}
-	if err != nil {
-		l.root.Remove(tmp)
-		return err
-	}
-	return nil
-}
-
-// Free returns a fault.Conflict error when no file can be written at p: a folder is in
-// its place, or a file in that of a folder above.
-func (l *Layer) Free(p string) error {
-	if err := l.load(); err != nil || l.root == nil {
-		return err
-	}
-	in := func(what, p string) error {
-		return fault.New(fault.Conflict, "a %s is in the way: .ai/%s", what, p).Mend("move it away: mv .ai/%s <somewhere>", p)
-	}
-	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if st, err := l.root.Stat(dir); err == nil && !st.IsDir() {
-			return in("file", dir)
-		}
-	}
-	if st, err := l.root.Lstat(p); err == nil && st.IsDir() {
-		return in("folder", p)
-	}
-	return nil
-}
-
-// Remove deletes a working file. A folder that came into its place stays.
-func (l *Layer) Remove(p string) error {
-	if err := l.load(); err != nil {
-		return err
-	}
-	st, err := l.root.Lstat(p)
-	if err != nil && nothingThere(err) || err == nil && st.IsDir() {
-		return &fs.PathError{Op: "remove", Path: p, Err: fs.ErrNotExist}
-	}
-	return l.root.Remove(p)
-}
-
 // WithoutOld adds to changes the removal of each file that they replace by one with
 // another extension: the record holds it for the same item, and it is gone. Without
 // that the item would be there and missing at once.
@@ -209,48 +132,6 @@ func (l *Layer) stems(tree store.OID, dir string) (map[string][]string, error) {
 		}
 	}
 	return all, damaged(l, err)
-}
-
-// Draft returns the working item for ref as it is, verified by nobody: the one
-// way to look at an item that cannot be used, so that it can be signed.
-func (l *Layer) Draft(ref objects.Ref) (*objects.Item, error) { return l.draft(ref, l.locate) }
-
-// Drafts returns a Draft for many refs, which may be called on all processors.
-func (l *Layer) Drafts(refs []objects.Ref) func(objects.Ref) (*objects.Item, error) {
-	locate := l.Locations(refs)
-	return func(ref objects.Ref) (*objects.Item, error) {
-		it, err := l.draft(ref, locate)
-		if errors.Is(err, fs.ErrNotExist) { // perhaps it was moved meanwhile
-			return l.Draft(ref)
-		}
-		return it, err
-	}
-}
-
-func (l *Layer) draft(ref objects.Ref, locate func(objects.Ref) (string, error)) (*objects.Item, error) {
-	p, err := locate(ref)
-	if err != nil {
-		return nil, err
-	}
-	if p == "" {
-		return nil, fs.ErrNotExist
-	}
-	raw, err := l.Read(p)
-	if err != nil {
-		return nil, err
-	}
-	return objects.Parse(p, raw)
-}
-
-// There returns the item that the working tree holds under the ref of it: nil
-// with fs.ErrNotExist for none, and it itself when the file has the same bytes.
-func (l *Layer) There(it *objects.Item) (*objects.Item, error) {
-	if p, err := l.locate(it.Ref); err == nil && p == it.Path {
-		if raw, err := l.Read(p); err == nil && bytes.Equal(raw, it.Raw) {
-			return it, nil
-		}
-	}
-	return l.Draft(it.Ref)
 }
 
 // Recorded calls visit for every file that the layer's ref holds.
@@ -415,38 +296,6 @@ func (l *Layer) lastBefore(ctx context.Context, from store.OID, ref objects.Ref)
 func (l *Layer) Holds(p string, raw []byte) (bool, error) {
 	was, err := l.recordedBlob(p)
 	return err == nil && !was.IsZero() && was == l.blobID(raw), err
-}
-
-// Contents reads every regular file below a directory of the working tree, as
-// changes that would record them. A missing directory holds none.
-func (l *Layer) Contents(dir string) ([]store.Change, error) {
-	var all []store.Change
-	err := fs.WalkDir(l.Folder(dir), ".", func(p string, d fs.DirEntry, err error) error {
-		if p == "." && errors.Is(err, fs.ErrNotExist) {
-			return fs.SkipAll
-		}
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		raw, err := l.Read(dir + "/" + p)
-		all = append(all, store.Change{Path: dir + "/" + p, Data: raw})
-		return err
-	})
-	return all, err
-}
-
-// Prune removes the directories below dir, and dir, that are empty.
-func (l *Layer) Prune(dir string) {
-	list, err := l.readDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range list {
-		if e.IsDir() {
-			l.Prune(dir + "/" + e.Name())
-		}
-	}
-	l.root.Remove(dir) // fails, and is meant to, while something is in it
 }
 
 // LastFolder returns the files below dir in the newest commit that held the file
