@@ -126,7 +126,7 @@ func isName(s string) bool {
 
 func printAdd(p *printer, dry bool, d deed, rep *rye.AddReport) {
 	p.didf(dry, "%s %s (%s)\n", d.word(dry), rep.Ref, string(rep.State))
-	if rep.Next != "" {
+	if rep.Next != "" && !dry {
 		p.notef("next: %s", rep.Next)
 	}
 }
