@@ -12,8 +12,12 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// maxTries bounds how often a change is rebuilt because others were faster.
-const maxTries = 8
+// How often a change is tried again: when others were faster, which is some progress
+// each time, and when it is not known what became of a push.
+const (
+	maxLost  = 32 // half a minute with the pauses between them
+	maxTries = 8
+)
 
 // By says who writes operations.
 type By struct {
@@ -91,7 +95,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 		if err == nil {
 			return advanced{state: next, ops: len(ops), tries: try}, nil
 		}
-		if !mayRetry(err) || try > maxTries || c.expect != 0 {
+		if !mayRetry(err, try) || c.expect != 0 {
 			return advanced{}, err
 		}
 		lost, at = err, s.At
@@ -102,8 +106,8 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 }
 
 // mayRetry: somebody was faster, or it is not known whether the push arrived.
-func mayRetry(err error) bool {
-	return rejected(err) || fault.Is(err, fault.Network)
+func mayRetry(err error, try int) bool {
+	return rejected(err) && try <= maxLost || fault.Is(err, fault.Network) && try <= maxTries
 }
 
 func rejected(err error) bool {
