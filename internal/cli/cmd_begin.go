@@ -53,7 +53,7 @@ func printInit(p *printer, rep *rye.InitReport) {
 		p.notef("made the key %s", rep.Key)
 	}
 	if rep.Adopted > 0 {
-		p.notef("recorded %d items", rep.Adopted)
+		p.notef("recorded %s", count(rep.Adopted, "item"))
 	}
 	for _, l := range rep.Legacy {
 		p.notef("legacy: %s", l)

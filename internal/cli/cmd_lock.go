@@ -38,7 +38,7 @@ taken. With three files it is a merge driver, and git need not ask:
 			}
 			perr := t.out.show(rep, func() {
 				if err == nil {
-					t.out.didf(q.DryRun, "%s: %d items\n", rep.Path, rep.Items)
+					t.out.didf(q.DryRun, "%s: %s\n", rep.Path, count(rep.Items, "item"))
 				}
 				for _, c := range rep.Conflicts {
 					t.out.printf("%s  %s\n", bad("conflict"), c)

@@ -53,7 +53,7 @@ func printVerify(p *printer, res []rye.VerifyResult) error {
 	if failed > 0 {
 		return firstCode(code, failed, len(res), "failed verification")
 	}
-	p.notef("%d items verified", len(res))
+	p.notef("%s verified", count(len(res), "item"))
 	return nil
 }
 
@@ -128,7 +128,7 @@ func printStatus(p *printer, sum *rye.Survey) {
 		n += sum.Count[s]
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
-	p.notef("%d items%s", n, prefixed(": ", strings.Join(parts, ", ")))
+	p.notef("%s%s", count(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
 }
 
 func prefixed(prefix, s string) string {
@@ -199,7 +199,7 @@ func printItems(p *printer, items []rye.ItemInfo) error {
 	err := rows(p, items, func(it rye.ItemInfo) []any {
 		return []any{it.Ref, it.Space, it.Version, stateStyle(it.State), it.Description}
 	})
-	p.notef("%d items", len(items))
+	p.notef("%s", count(len(items), "item"))
 	return err
 }
 

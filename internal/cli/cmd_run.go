@@ -275,7 +275,7 @@ func printLock(t *task, rep *rye.LockReport, err error) error {
 		return err
 	}
 	perr := t.out.show(rep, func() {
-		t.out.didf(false, "%s: %d items\n", rep.Path, rep.Items)
+		t.out.didf(false, "%s: %s\n", rep.Path, count(rep.Items, "item"))
 		for _, a := range rep.Added {
 			t.out.didf(false, "%s  %s\n", good("added"), a)
 		}
