@@ -117,7 +117,7 @@ type SignReport struct {
 	Results []SignResult `json:"results"`
 	Signed  int          `json:"signed"`
 	Failed  int          `json:"failed"`
-	Commit  string       `json:"commit,omitempty"`
+	Commit  string       `json:"commit,omitempty"` // that holds what was signed, or was signed already
 }
 
 // VerifyResult is one item's verification.

@@ -215,8 +215,11 @@ func (s *session) finishSigning(ctx context.Context, l *space.Layer, key trust.P
 		changes []store.Change
 		refs    []objects.Ref
 		first   error
+
+		recorded bool
 	)
 	for _, d := range all {
+		recorded = recorded || d.recorded
 		if d.err != nil {
 			d.Error, d.Code, d.Hint = d.err.Error(), Code(d.err), Hint(d.err)
 			rep.Failed++
@@ -248,6 +251,12 @@ func (s *session) finishSigning(ctx context.Context, l *space.Layer, key trust.P
 			return rep, err
 		}
 		rep.Commit = commit
+	} else if recorded && !q.Check && !q.DryRun {
+		tip, err := l.Tip()
+		if err != nil {
+			return rep, err
+		}
+		rep.Commit = tip.String()
 	}
 	return rep, first
 }
