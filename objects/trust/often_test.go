@@ -2,6 +2,7 @@ package trust
 
 import (
 	"crypto/ed25519"
+	"crypto/sha512"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -87,9 +88,10 @@ func TestOftenAsCryptoEd25519(t *testing.T) {
 		m := tableOf(t, k)
 		check := func(name string, msg, sig []byte, want bool) {
 			t.Helper()
-			got := len(sig) == 64 && m.verify(k, msg, sig)
-			if theirs := len(sig) == 64 && ed25519.Verify(k.b[:], msg, sig); got != theirs || got != want {
-				t.Errorf("%s: with tables %v, crypto/ed25519 %v, want %v", name, got, theirs, want)
+			got := m.verify(k, msg, sig)
+			alone := verifyAlone(k, msg, sig)
+			if theirs := len(sig) == 64 && ed25519.Verify(k.b[:], msg, sig); got != theirs || alone != theirs || got != want {
+				t.Errorf("%s: with tables %v, without any %v, crypto/ed25519 %v, want %v", name, got, alone, theirs, want)
 			}
 		}
 		for i := range 40 {
@@ -107,6 +109,51 @@ func TestOftenAsCryptoEd25519(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A key that is a point of the large group plus one of order 8: a signature by it holds
+// where its k is a multiple of 8, and only whoever multiplies by 8 first would say that
+// all do. Every way to verify has to say what crypto/ed25519 says.
+func TestOftenKeysOfMixedOrder(t *testing.T) {
+	seed := sha512.Sum512([]byte("seed"))
+	a, err := new(edwards25519.Scalar).SetBytesWithClamping(seed[:32])
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, y := range smallOrder {
+		low, err := new(edwards25519.Point).SetBytes(y[:])
+		if err != nil {
+			continue // not canonical
+		}
+		k, err := PublicKeyFromBytes(new(edwards25519.Point).Add(new(edwards25519.Point).ScalarBaseMult(a), low).Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := tableOf(t, k)
+		for i := range 40 {
+			msg := fmt.Appendf(nil, "message %d", i)
+			wide := sha512.Sum512(msg)
+			r, _ := new(edwards25519.Scalar).SetUniformBytes(wide[:])
+			sig := make([]byte, 64)
+			copy(sig, new(edwards25519.Point).ScalarBaseMult(r).Bytes())
+			_, h, ok := scalars(k, msg, sig)
+			if !ok {
+				t.Fatal("no scalars")
+			}
+			copy(sig[32:], new(edwards25519.Scalar).MultiplyAdd(h, a, r).Bytes())
+			want := ed25519.Verify(k.b[:], msg, sig)
+			if got, alone := m.verify(k, msg, sig), verifyAlone(k, msg, sig); got != want || alone != want {
+				t.Errorf("%x: with tables %v, without any %v, crypto/ed25519 %v", y, got, alone, want)
+			}
+			if want {
+				held++
+			}
+		}
+	}
+	if held == 0 {
+		t.Error("none held: this compares nothing")
 	}
 }
 
@@ -185,11 +232,9 @@ func FuzzOften(f *testing.F) {
 		f.Add([]byte(nil), bad)
 	}
 	f.Fuzz(func(t *testing.T, msg, sig []byte) {
-		if len(sig) != 64 {
-			return
-		}
-		if got, want := m.verify(k, msg, sig), ed25519.Verify(k.b[:], msg, sig); got != want {
-			t.Fatalf("with tables %v, crypto/ed25519 %v", got, want)
+		want := len(sig) == 64 && ed25519.Verify(k.b[:], msg, sig)
+		if got, alone := m.verify(k, msg, sig), verifyAlone(k, msg, sig); got != want || alone != want {
+			t.Fatalf("with tables %v, without any %v, crypto/ed25519 %v", got, alone, want)
 		}
 	})
 }
@@ -202,6 +247,13 @@ func BenchmarkOften(b *testing.B) {
 	b.Run("tables", func(b *testing.B) {
 		for b.Loop() {
 			if !m.verify(k, msg, sig) {
+				b.Fatal("no")
+			}
+		}
+	})
+	b.Run("alone", func(b *testing.B) {
+		for b.Loop() {
+			if !verifyAlone(k, msg, sig) {
 				b.Fatal("no")
 			}
 		}
