@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"io/fs"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -92,6 +93,10 @@ func (x *beneath) names(dir string, visit func(name []byte, typ fs.FileMode)) (d
 	})
 }
 
+// recordBuffers hold what records reads: memory that nobody touched before costs more
+// than a folder's names.
+var recordBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
 // records calls visit for what the system says of the folder dir, a piece at a time.
 func (x *beneath) records(dir string, visit func(fd int, b []byte)) (done bool, err error) {
 	fd, err := x.open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
@@ -102,9 +107,10 @@ func (x *beneath) records(dir string, visit func(fd int, b []byte)) (done bool, 
 		return false, nil
 	}
 	defer unix.Close(fd)
-	buf := make([]byte, 32<<10)
+	buf := recordBuffers.Get().(*[32 << 10]byte)
+	defer recordBuffers.Put(buf)
 	for {
-		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf) })
+		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf[:]) })
 		if err != nil {
 			return true, &fs.PathError{Op: "readdir", Path: dir, Err: err}
 		}
