@@ -70,7 +70,7 @@ func status(n int) func(*bench) (side, side, error) {
 			return nil, nil, err
 		}
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil {
-			err = errors.Join(b.do(dir, "git", "init", "--quiet"), b.do(dir, "git", "add", "--all"), b.do(dir, "git", "commit", "--quiet", "-m", "items"))
+			err = errors.Join(b.do(dir, "git", "init", "--quiet"), b.do(dir, "git", "add", "--all"), b.do(dir, "git", "-c", "gc.auto=0", "commit", "--quiet", "-m", "items")) // else it packs beside what is measured
 			if err != nil {
 				return nil, nil, err
 			}
