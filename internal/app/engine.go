@@ -26,7 +26,7 @@ func EngineMain(argv []string, faces map[string]Face) int {
 		fmt.Println(ThisBuild().ID)
 		return 0
 	}
-	ctx, stop := Context()
+	ctx, stop := ServerContext()
 	defer stop()
 	err := engine(ctx, argv[1:], faces)
 	if err == nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// listenAfter is how long a run takes before it listens for signals.
+// listenAfter is how long a command takes before it listens for signals.
 const listenAfter = 5 * time.Millisecond
 
 // Context returns a context that the first Ctrl-C (or SIGTERM) cancels. The
@@ -17,16 +17,30 @@ const listenAfter = 5 * time.Millisecond
 // takes two threads, which is a tenth of all that a short command does.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	listening := time.AfterFunc(listenAfter, func() {
-		c := make(chan os.Signal, 1)
-		signal.Notify(c, os.Interrupt, syscall.SIGTERM)
-		select {
-		case <-c:
-			signal.Stop(c)
-			cancel()
-		case <-ctx.Done():
-			signal.Stop(c)
-		}
-	})
+	listening := time.AfterFunc(listenAfter, func() { cancelBy(notified(), ctx, cancel) })
 	return ctx, func() { listening.Stop(); cancel() }
+}
+
+// ServerContext is Context for what runs until it is told to end: it listens from the
+// beginning.
+func ServerContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	go cancelBy(notified(), ctx, cancel)
+	return ctx, cancel
+}
+
+func notified() chan os.Signal {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
+	return c
+}
+
+// cancelBy waits for a signal, or for the end of ctx. The next signal is the system's.
+func cancelBy(c chan os.Signal, ctx context.Context, cancel context.CancelFunc) {
+	select {
+	case <-c:
+	case <-ctx.Done():
+	}
+	signal.Stop(c)
+	cancel()
 }
