@@ -70,6 +70,9 @@ func parseProject(raw []byte) (*projectConfig, error) {
 	if err := objects.DecodeYAML(raw, maxProjectFile, &c); err != nil {
 		return nil, err
 	}
+	if c.Format == 0 {
+		return nil, fault.New(fault.Malformed, "it says no format, as if it had been emptied").Mend("git restore .ai/%s", ProjectFile)
+	}
 	if c.Format != 1 {
 		return nil, fault.New(fault.Malformed, "format %d: this rye reads format 1", c.Format).Mend("install a newer rye")
 	}
