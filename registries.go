@@ -22,8 +22,11 @@ import (
 
 // transportOptions says how this user reaches other machines.
 func (r *Rye) transportOptions() transport.Options {
-	return transport.Options{Token: r.o.Token, Netrc: r.o.Netrc, Git: r.o.Git, Env: r.o.Env, Proxy: r.o.Proxy, Progress: r.o.Progress,
-		Importer: r.o.Helper}
+	o := transport.Options{Token: r.o.Token, Netrc: r.o.Netrc, Env: r.o.Env, Proxy: r.o.Proxy, Progress: r.o.Progress, Importer: r.o.Helper}
+	if r.o.Git != nil {
+		o.Git = r.o.Git()
+	}
+	return o
 }
 
 // openRegistry opens a registry of the project at what the lock already knows of it.

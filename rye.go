@@ -44,9 +44,9 @@ type Options struct {
 
 	// How other machines are reached; see store/transport.
 	Token func(host string) string
-	Netrc string   // the user's netrc file; "" for none
-	Git   string   // git, for its credential helpers; "" for none
-	Env   []string // for ssh and git, cleaned before use, and what tools declare of it
+	Netrc string        // the user's netrc file; "" for none
+	Git   func() string // finds git, for its credential helpers; nil, or "" for none
+	Env   []string      // for ssh and git, cleaned before use, and what tools declare of it
 	Proxy func(*http.Request) (*url.URL, error)
 	Roots *x509.CertPool // of tools' requests; nil is the system's
 

@@ -111,7 +111,7 @@ func (a *App) Options() rye.Options {
 		Home:         a.home,
 		Token:        a.token,
 		Netrc:        a.netrc(),
-		Git:          a.lookup("git"),
+		Git:          func() string { return a.lookup("git") },
 		Env:          os.Environ(),
 		Proxy:        http.ProxyFromEnvironment,
 		Helper:       helper,
