@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/rye-os/rye/internal/cli"
+	_ "github.com/rye-os/rye/internal/headroom"
 )
 
 func main() { os.Exit(cli.Main(os.Args)) }

@@ -32,6 +32,8 @@ var house = []room{
 		"", ""},
 	{0, "internal/place", "puts whole files in place, one process at a time",
 		"internal/fault", ""},
+	{0, "internal/headroom", "room on the stack of a program that begins",
+		"", ""},
 	{0, "objects", "item kinds, ids, digests, versions; the text form of items",
 		"internal/fault", yaml},
 	{0, "objects/expr", "templates and conditions in data files",
@@ -84,7 +86,7 @@ var house = []room{
 	{5, "internal/cli", "the command line: parse, one call, print",
 		". internal/app internal/fault objects", "github.com/urfave/cli"},
 	{5, "cmd/rye", "the front",
-		"internal/cli", ""},
+		"internal/cli internal/headroom", ""},
 	{5, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
 		". internal/app internal/cli objects/trust/kms serve/mcp", ""},
 

@@ -1,0 +1,27 @@
+// Package headroom gives the first goroutine of a program room on its stack before any
+// other package is initialised. It is imported for that alone.
+//
+// A stack that begins with 8 KB grows by being copied, frame by frame, with the frames'
+// maps read from a part of the program that is not in memory yet: four times before a
+// short command has loaded an item, which is 0.2 ms of its 5. Now there is next to
+// nothing to copy, and only pages that are used cost anything.
+package headroom
+
+// room is what a command needs at its deepest, in bytes; stacks are powers of two.
+const room = 24 << 10
+
+func init() { reserve(false) }
+
+// reserve has a frame of room bytes, which the stack is made to fit when it is called.
+// They are touched only when it is asked to use them, which it never is.
+//
+//go:noinline
+func reserve(use bool) {
+	if use {
+		var frame [room]byte
+		touch(&frame)
+	}
+}
+
+//go:noinline
+func touch(frame *[room]byte) { frame[0]++ }
