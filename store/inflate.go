@@ -12,6 +12,8 @@ import (
 // readBlock is how much is read from disk at a time: most items, deflated, fit.
 const readBlock = 4096
 
+var blocks = sync.Pool{New: func() any { return new([readBlock]byte) }}
+
 // inflater reads one zlib stream, never past its end.
 type inflater struct {
 	buf *bufio.Reader

@@ -256,9 +256,13 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 	if off < packHead || off >= p.size {
 		return h, nil, fault.New(fault.Integrity, "pack entry at %d: outside the pack", off)
 	}
-	in := p.section(off)
-	defer in.free()
-	if h, _, err = readEntryHead(in.buf, off, p.format); err != nil {
+	block := blocks.Get().(*[readBlock]byte)
+	defer blocks.Put(block)
+	b := block[:min(readBlock, p.size-off)]
+	if _, err = p.file.ReadAt(b, off); err != nil {
+		return h, nil, err
+	}
+	if h, _, err = readEntryHead(bytes.NewReader(b), off, p.format); err != nil {
 		return h, nil, err
 	}
 	switch {
@@ -270,10 +274,9 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 	case h.size > limit:
 		return h, nil, tooLarge(h.size, limit)
 	}
-	if err = in.start(); err != nil {
-		return h, nil, err
+	if data = unzipWhole(b[h.data-off:], h.size); data == nil {
+		data, err = p.inflate(h, limit)
 	}
-	data, err = in.exactly(h.size)
 	return h, data, err
 }
 
@@ -293,6 +296,15 @@ func (p *pack) baseOf(id OID) (int64, error) {
 func (p *pack) inflate(h entryHead, limit int64) ([]byte, error) {
 	if h.size > limit {
 		return nil, tooLarge(h.size, limit)
+	}
+	if bound := unzipBound(h.size); bound <= maxUnzip {
+		b := make([]byte, min(bound, p.size-h.data))
+		if _, err := p.file.ReadAt(b, h.data); err != nil {
+			return nil, err
+		}
+		if data := unzipWhole(b, h.size); data != nil {
+			return data, nil
+		}
 	}
 	in := p.section(h.data)
 	defer in.free()
