@@ -119,9 +119,14 @@ func FuzzRef(f *testing.F) {
 
 func FuzzConfig(f *testing.F) {
 	f.Add(newConfig(SHA256))
+	f.Add(newConfig(SHA1))
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, err := parseConfig(text); err == nil && got.format != SHA1 && got.format != SHA256 {
+		got, err := parseConfig(text)
+		if err == nil && got.format != SHA1 && got.format != SHA256 {
 			t.Fatalf("format %d", got.format)
+		}
+		if any, aerr := parseAnyConfig(text); got != any || (err == nil) != (aerr == nil) {
+			t.Fatalf("%+v, %v; read setting by setting %+v, %v", got, err, any, aerr)
 		}
 	})
 }

@@ -27,6 +27,12 @@ func newKey(t testing.TB) *FileKey {
 // after RFC 8032 only, to check the table in key.go.
 type point struct{ x, y *big.Int }
 
+// The field of Curve25519 and the constant d of edwards25519 (RFC 8032 §5.1).
+var (
+	fieldP, _ = new(big.Int).SetString("7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed", 16)
+	curveD, _ = new(big.Int).SetString("52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3", 16)
+)
+
 func mod(n *big.Int) *big.Int { return n.Mod(n, fieldP) }
 
 func (a point) add(b point) point {
@@ -81,6 +87,31 @@ func TestSmallOrder(t *testing.T) {
 		if !found[y] {
 			t.Errorf("%x is in the table and not of small order", y)
 		}
+	}
+}
+
+// TestPublicKeyOnCurve compares with the arithmetic above what is taken for a point.
+func TestPublicKeyOnCurve(t *testing.T) {
+	on := 0
+	for n := range int64(400) {
+		y := big.NewInt(n + 2)
+		if n >= 200 {
+			y.Sub(fieldP, y)
+		}
+		b := littleEndian(y)
+		_, want := pointAt(y)
+		if want {
+			on++
+		}
+		for _, sign := range []byte{0, 0x80} {
+			b[31] = b[31]&0x7f | sign
+			if _, err := PublicKeyFromBytes(b[:]); (err == nil) != want {
+				t.Errorf("y = %d, sign %#x: %v, on the curve %v", y, sign, err, want)
+			}
+		}
+	}
+	if on < 100 || on > 300 {
+		t.Errorf("%d of 400 are on the curve, want about half", on)
 	}
 }
 

@@ -34,7 +34,11 @@ type Cover struct {
 type Covers struct {
 	mu    sync.Mutex
 	byDir map[string]*Cover // nil where there is none
+	asOf  *moment           // of the record that manifests are compared with; nil for the newest
 }
+
+// moment is what a layer's record held at one time; a nil tip is nothing.
+type moment struct{ tip *store.Commit }
 
 // Cover returns the bundle nearest to the file at p, nil when it lies in none.
 // seen may be nil. The error is a failure to look.
@@ -50,14 +54,14 @@ func (s *Stack) Cover(ctx context.Context, l *Layer, p string, seen *Covers) (*C
 
 func (s *Stack) coverIn(ctx context.Context, l *Layer, dir string, seen *Covers) (*Cover, error) {
 	if seen == nil {
-		return s.openCover(ctx, l, dir)
+		return s.openCover(ctx, l, dir, nil)
 	}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
 	if c, ok := seen.byDir[dir]; ok {
 		return c, nil
 	}
-	c, err := s.openCover(ctx, l, dir)
+	c, err := s.openCover(ctx, l, dir, seen.asOf)
 	if err != nil {
 		return nil, err
 	}
@@ -70,14 +74,14 @@ func (s *Stack) coverIn(ctx context.Context, l *Layer, dir string, seen *Covers)
 
 // openCover reads and judges the manifest in dir by the rules of Judge; the
 // record counts as much as the file.
-func (s *Stack) openCover(ctx context.Context, l *Layer, dir string) (*Cover, error) {
+func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *moment) (*Cover, error) {
 	p := dir + "/" + objects.ManifestName
 	raw, err := l.Read(p)
 	gone := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !gone && fault.CodeOf(err) == fault.Failed {
 		return nil, err
 	}
-	recorded, rerr := l.recordedBlob(p)
+	recorded, rerr := l.recordedAt(asOf, p)
 	if rerr != nil {
 		return nil, rerr
 	}

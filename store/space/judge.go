@@ -23,11 +23,16 @@ import (
 //     the version nor the time of signing going back;
 //   - anything else is an older item played back, refused until adopted.
 func (s *Stack) Judge(ctx context.Context, l *Layer, p string, ref objects.Ref) (Finding, error) {
-	recorded, err := l.recordedBlob(p)
+	c, err := l.tip()
 	if err != nil {
 		return Finding{Ref: ref}, err
 	}
-	return s.judge(ctx, l, p, ref, recorded, nil)
+	now := &moment{c}
+	recorded, err := l.recordedAt(now, p)
+	if err != nil {
+		return Finding{Ref: ref}, err
+	}
+	return s.judge(ctx, l, p, ref, recorded, &Covers{asOf: now})
 }
 
 // judge is Judge for a caller that already knows the blob recorded at p, and
@@ -130,12 +135,21 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 }
 
 // recordedBlob returns the blob that the record holds at p, or zero.
-func (l *Layer) recordedBlob(p string) (store.OID, error) {
-	c, err := l.tip()
-	if c == nil || err != nil {
-		return store.OID{}, err
+func (l *Layer) recordedBlob(p string) (store.OID, error) { return l.recordedAt(nil, p) }
+
+// recordedAt is recordedBlob for the record as it was at a moment, now if that is nil.
+func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
+	if at == nil {
+		c, err := l.tip()
+		if err != nil {
+			return store.OID{}, err
+		}
+		at = &moment{c}
 	}
-	e, err := l.repo.Lookup(c.Tree, p)
+	if at.tip == nil {
+		return store.OID{}, nil
+	}
+	e, err := l.repo.Lookup(at.tip.Tree, p)
 	if errors.Is(err, store.ErrNotExist) {
 		return store.OID{}, nil
 	}
