@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // Above this many loose objects made by edits, or packs, an Edit compacts when it has
@@ -171,7 +172,7 @@ func (d *diskObjects) packNames() (n int) {
 const leftName = "info/rye-left"
 
 func (r *Repo) leftBefore() (n int) {
-	b, _ := readSmall(filepath.Join(r.disk.dir, leftName), 64)
+	b, _ := place.Read(filepath.Join(r.disk.dir, leftName), 64)
 	fmt.Sscan(string(b), &n)
 	return max(n, 0)
 }

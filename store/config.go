@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // newConfig returns the config file of a new repository. git and go-git read it;
@@ -204,6 +205,6 @@ func (r *Repo) renewLocked() (changed bool, err error) {
 
 // isOldConfig reports whether the config is what rye wrote before refs kept logs.
 func (r *Repo) isOldConfig() bool {
-	text, err := readSmall(filepath.Join(r.dir, "config"), maxConfig)
+	text, err := place.Read(filepath.Join(r.dir, "config"), maxConfig)
 	return err == nil && string(text) == strings.Replace(newConfig(r.format), "logAllRefUpdates = true", "logAllRefUpdates = false", 1)
 }

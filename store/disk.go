@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -167,23 +166,6 @@ func parallel(n int, f func(int) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// readSmall reads a file that must not be larger than limit bytes.
-func readSmall(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) > limit {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("file is larger than expected")}
-	}
-	return b, nil
 }
 
 // mkdirs makes path and what is missing above it, up to root, and returns the

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // diskObjects reads the objects directory of a repository: loose files and packs.
@@ -263,7 +264,7 @@ func wrapRead(id OID, err error) error {
 }
 
 func (d *diskObjects) loadLoose(id OID, limit int64) (Type, []byte, error) {
-	f, err := os.Open(loosePath(d.dir, id))
+	f, err := place.Open(loosePath(d.dir, id))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -279,7 +280,7 @@ func (d *diskObjects) loadLoose(id OID, limit int64) (Type, []byte, error) {
 func (d *diskObjects) stat(id OID) (t Type, size int64, err error) {
 	err = d.lookup(id,
 		func() error {
-			f, err := os.Open(loosePath(d.dir, id))
+			f, err := place.Open(loosePath(d.dir, id))
 			if err != nil {
 				return err
 			}

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
-	"os"
 	"sort"
 	"sync/atomic"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // idxFile reads the index of a pack (version 2): a fan-out table by first byte,
@@ -40,7 +40,7 @@ var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 
 // openIdx opens the index at path and checks that its parts fit its size.
 func openIdx(path string, f Format) (*idxFile, error) {
-	file, err := os.Open(path)
+	file, err := place.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // The files that rye adds to a repository. Git ignores both; the ending of the
@@ -212,7 +213,7 @@ func (r *Repo) dropKeeps(nests []string) error {
 			continue
 		}
 		k := filepath.Join(dir, n.Name())
-		b, err := readSmall(k, 256)
+		b, err := place.Read(k, 256)
 		name, ours := strings.CutPrefix(strings.TrimSpace(string(b)), keepPrefix)
 		if err == nil && ours && slices.ContainsFunc(nests, func(n string) bool { return filepath.Base(n) == name }) {
 			if err := remove(k); err != nil && !isMissing(err) {
@@ -376,6 +377,6 @@ func (l refLock) matches(path string) bool {
 	if err != nil || !fi.Mode().IsRegular() || fi.ModTime().UnixNano() != l.mtime || fi.Size() != int64(len(l.content)) {
 		return false
 	}
-	b, err := readSmall(path, int64(len(l.content)))
+	b, err := place.Read(path, int64(len(l.content)))
 	return err == nil && string(b) == l.content
 }

@@ -3,11 +3,13 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
+	"hash/adler32"
 	"io"
 	"os"
 	"sync"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // The kinds of pack entries that are not whole objects.
@@ -54,7 +56,7 @@ func (p *pack) open(whole bool) error {
 		p.idx = x
 	}
 	if p.file == nil && whole {
-		f, err := os.Open(p.path + ".pack")
+		f, err := place.Open(p.path + ".pack")
 		if err != nil {
 			return p.failed(err)
 		}
@@ -274,10 +276,34 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 	case h.size > limit:
 		return h, nil, tooLarge(h.size, limit)
 	}
-	if data = unzipWhole(b[h.data-off:], h.size); data == nil {
+	if b = b[h.data-off:]; h.size <= 4*int64(len(b)) { // else it will hardly be all there
+		data = unzipWhole(b, h.size)
+	}
+	if data == nil && storedAs(b, h.size) {
+		data, err = p.stored(h)
+	}
+	if data == nil && err == nil {
 		data, err = p.inflate(h, limit)
 	}
 	return h, data, err
+}
+
+// stored reads an entry whose stream is one stored block: from the file to where it
+// stays. It returns nil for the library to say what is wrong.
+func (p *pack) stored(h entryHead) ([]byte, error) {
+	from := h.data + storedHead
+	if h.size+4 > p.size-from {
+		return nil, nil
+	}
+	b := make([]byte, h.size+4)
+	if _, err := p.file.ReadAt(b, from); err != nil {
+		return nil, err
+	}
+	data := b[:h.size:h.size]
+	if binary.BigEndian.Uint32(b[h.size:]) != adler32.Checksum(data) {
+		return nil, nil
+	}
+	return data, nil
 }
 
 // baseOf finds the base of a reference delta. On disk it must be in the same pack.

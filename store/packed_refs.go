@@ -3,12 +3,12 @@ package store
 import (
 	"bytes"
 	"io"
-	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 const (
@@ -79,7 +79,7 @@ func nextPackedRef(b []byte) (packedRef, int, error) {
 
 // readPackedRefs reads the whole file; none is an empty one.
 func (r *Repo) readPackedRefs() (header []byte, refs []packedRef, err error) {
-	b, err := readSmall(filepath.Join(r.dir, packedRefsName), maxPackedRefs)
+	b, err := place.Read(filepath.Join(r.dir, packedRefsName), maxPackedRefs)
 	if isMissing(err) {
 		return nil, nil, nil
 	}
@@ -92,7 +92,7 @@ func (r *Repo) readPackedRefs() (header []byte, refs []packedRef, err error) {
 // packedRefID looks one name up. A sorted file, which is what git writes, is
 // bisected, so that many packed refs cost no more than few.
 func (r *Repo) packedRefID(name string) (OID, error) {
-	f, err := os.Open(filepath.Join(r.dir, packedRefsName))
+	f, err := place.Open(filepath.Join(r.dir, packedRefsName))
 	if isMissing(err) {
 		return OID{}, nil
 	}

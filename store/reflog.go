@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // Move is one line of the log that a ref keeps of where it pointed.
@@ -101,7 +102,7 @@ func (r *Repo) RefLog(name string) (moves []Move, err error) {
 			return nil, err
 		}
 	}
-	text, err := readSmall(r.logPath(name), maxRefLog)
+	text, err := place.Read(r.logPath(name), maxRefLog)
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return nil, nil
 	}
@@ -394,7 +395,7 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 
 // liveMoves returns a log without the moves before a time, and how many those are.
 func (r *Repo) liveMoves(name string, before time.Time) (text []byte, dropped int, err error) {
-	all, err := readSmall(r.logPath(name), maxRefLog)
+	all, err := place.Read(r.logPath(name), maxRefLog)
 	if isMissing(err) {
 		return nil, 0, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // Ref is a ref and where it points.
@@ -68,7 +69,7 @@ func (r *Repo) looseRef(name string) (OID, string, error) {
 	}
 	var b []byte
 	if err == nil {
-		b, err = readSmall(path, maxRefFile)
+		b, err = place.Read(path, maxRefFile)
 	}
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return OID{}, "", nil

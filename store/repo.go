@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // Repo is a bare git repository on disk. It is safe for concurrent use, also by
@@ -111,7 +112,7 @@ func renameNew(from, to string) error {
 // fault.NotFound (ErrNotExist); a format of git that rye cannot read is
 // fault.Malformed.
 func Open(dir string) (*Repo, error) {
-	text, err := readSmall(filepath.Join(dir, "config"), maxConfig)
+	text, err := place.Read(filepath.Join(dir, "config"), maxConfig)
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return nil, notFound("open repository %s", dir)
 	}
@@ -163,7 +164,7 @@ func (r *Repo) Dir() string { return r.dir }
 
 // Head returns the ref that HEAD names; "" and no error when HEAD is detached.
 func (r *Repo) Head() (string, error) {
-	text, err := readSmall(filepath.Join(r.dir, "HEAD"), maxRefFile)
+	text, err := place.Read(filepath.Join(r.dir, "HEAD"), maxRefFile)
 	if err != nil {
 		return "", fault.New(fault.Integrity, "read HEAD of %s: %w", r.dir, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // prepareLock writes the file that a lock will be. One without content, which is
@@ -111,7 +112,7 @@ func makeLock(temp, lock string) error {
 // copyLock is makeLock on file systems without hard links. A process killed
 // within it may leave a lock file that only a person can remove.
 func copyLock(temp, lock string) error {
-	content, err := readSmall(temp, maxRefFile)
+	content, err := place.Read(temp, maxRefFile)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ var house = []room{
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
 		"internal/fault objects objects/trust", sigstore},
 	{1, "store", "git repositories: objects, packs, refs, quarantine",
-		"internal/fault", gogit + " " + xsys + " " + sha1cd},
+		"internal/fault internal/place", gogit + " " + xsys + " " + sha1cd},
 	{1, "store/transport", "moves objects between repositories",
 		"internal/fault store", gogit},
 	{1, "chain/policy", "may this caller do this; decides, never acts",

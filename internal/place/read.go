@@ -1,8 +1,7 @@
 package place
 
 import (
-	"io"
-	"os"
+	"io/fs"
 
 	"github.com/rye-os/rye/internal/fault"
 )
@@ -12,40 +11,18 @@ import (
 // file (Malformed), which may never end or never begin. A file that is not there is
 // fs.ErrNotExist.
 func Read(path string, limit int64) ([]byte, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fault.New(fault.Malformed, "read %s: not a regular file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err = f.Stat(); err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() || st.Size() > limit {
-		return nil, fault.New(fault.Limit, "read %s: larger than %d bytes", path, limit)
-	}
-	raw := make([]byte, 0, st.Size()+512)
-	for r := io.LimitReader(f, limit+1); ; {
-		if len(raw) == cap(raw) {
-			raw = append(raw, 0)[:len(raw)]
-		}
-		n, err := r.Read(raw[len(raw):cap(raw)])
-		raw = raw[:len(raw)+n]
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if int64(len(raw)) > limit { // it grew meanwhile
-		return nil, fault.New(fault.Limit, "read %s: larger than %d bytes", path, limit)
-	}
-	return raw, nil
+	return ReadIf(path, limit, func(fs.FileMode) error { return nil })
+}
+
+// ReadIf is Read for a file whose mode, of the very file that is read, passes check.
+func ReadIf(path string, limit int64, check func(fs.FileMode) error) ([]byte, error) {
+	return read(path, limit, check)
+}
+
+func irregular(path string) error {
+	return fault.New(fault.Malformed, "read %s: not a regular file", path)
+}
+
+func tooLarge(path string, limit int64) error {
+	return fault.New(fault.Limit, "read %s: larger than %d bytes", path, limit)
 }

@@ -30,8 +30,8 @@ func checkKeyDir(dir string) error {
 }
 
 // checkUnwritable refuses a file that decides about trust when others may change it.
-func checkUnwritable(path string, st fs.FileInfo) error {
-	if m := st.Mode().Perm(); m&0o022 != 0 {
+func checkUnwritable(path string, m fs.FileMode) error {
+	if m&0o022 != 0 {
 		return fault.New(fault.Auth, "read %s: others may write it (mode %04o)", path, m).Mend("chmod 600 %s", path)
 	}
 	return nil

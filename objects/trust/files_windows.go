@@ -9,4 +9,4 @@ func checkPrivate(string, fs.FileInfo) error { return nil }
 
 func checkKeyDir(string) error { return nil }
 
-func checkUnwritable(string, fs.FileInfo) error { return nil }
+func checkUnwritable(string, fs.FileMode) error { return nil }

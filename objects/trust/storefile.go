@@ -3,7 +3,6 @@ package trust
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,35 +101,14 @@ func LoadStore(path string) (*Store, error) {
 
 // readStoreFile returns nil when there is no file.
 func readStoreFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	raw, err := place.ReadIf(path, storeMax, func(m fs.FileMode) error { return checkUnwritable(path, m) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
+	if err != nil && fault.CodeOf(err) == fault.Failed {
 		return nil, fault.New(fault.Failed, "read trust store: %w", err)
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, fault.New(fault.Failed, "read trust store: %w", err)
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fault.New(fault.Malformed, "read %s: not a regular file", path)
-	}
-	if err := checkUnwritable(path, st); err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, storeMax+1))
-	if err != nil {
-		return nil, fault.New(fault.Failed, "read trust store: %w", err)
-	}
-	if len(raw) > storeMax {
-		return nil, fault.New(fault.Limit, "read %s: more than %d bytes", path, storeMax)
-	}
-	if raw == nil {
-		raw = []byte{}
-	}
-	return raw, nil
+	return raw, err
 }
 
 // ParseStore reads the text of a trust.yaml. The store it returns has no file.

@@ -69,7 +69,7 @@ func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key obje
 // readCatalogue returns what the file holds, or an empty catalogue when it is not
 // there, not whole, or about other circumstances.
 func readCatalogue(file string, l *Layer, key objects.Digest, mapped bool) *catalogue {
-	f, err := os.Open(file)
+	f, err := place.Open(file)
 	if err != nil {
 		return &catalogue{}
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rye-os/rye/internal/place"
 )
 
 // beneath does for paths below a root what os.Root does, in one system call where
@@ -20,8 +22,16 @@ type beneath struct {
 }
 
 func newBeneath(root *os.Root) (*beneath, error) {
-	top, err := root.Open(".")
-	if err != nil {
+	top, err := place.Open(root.Name())
+	if err == nil {
+		here, err := root.Stat(".")
+		there, terr := top.Stat()
+		if err == nil && terr == nil && os.SameFile(here, there) {
+			return &beneath{root, top}, nil
+		}
+		top.Close() // another folder has taken its name meanwhile
+	}
+	if top, err = root.Open("."); err != nil {
 		return nil, err
 	}
 	return &beneath{root, top}, nil
