@@ -65,7 +65,7 @@ func samples(n int) map[string][]byte {
 // Whatever its size, an object is one stream that gives it back, no longer than the
 // bytes themselves with what a stored block adds.
 func TestDeflateGivesBack(t *testing.T) {
-	sizes := []int{0, 1, 2, 3, 4, 5, 6, 7, maxStored - 1, maxStored, maxFixed - 1, maxFixed, maxFixed + 1, 3 * maxFixed}
+	sizes := []int{0, 1, 2, 3, 4, 5, 6, 7, maxStored - 1, maxStored, maxFixed - 1, maxFixed, maxFixed + 1, 3 * maxFixed, maxTried, maxTried + 1}
 	for n := maxStored + 1; n < maxFixed; n += 1 + n/16 {
 		sizes = append(sizes, n)
 	}
@@ -82,6 +82,18 @@ func TestDeflateGivesBack(t *testing.T) {
 				t.Errorf("%d bytes of %s became other bytes in one piece", n, name)
 			}
 		}
+	}
+}
+
+// A wide tree is stored: it is mostly ids. Text is not.
+func TestDeflateStoresTrees(t *testing.T) {
+	tree := wideTree(1000)
+	if z := deflated(t, tree); !bytes.Equal(z, storeZlib(nil, tree)) {
+		t.Errorf("a tree of %d bytes became %d", len(tree), len(z))
+	}
+	text := samples(len(tree))["text"]
+	if z := deflated(t, text); len(z) > len(text)/3 {
+		t.Errorf("%d bytes of text became %d", len(text), len(z))
 	}
 }
 

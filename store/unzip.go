@@ -18,7 +18,7 @@ import (
 // to, and returns the length of that stream. ok is false when the stream is wrong, is not
 // whole, or needs more room than out has.
 func unzip(out, src []byte) (_ []byte, used int, ok bool) {
-	if len(src) < 2 || src[0]&0x8f != 8 || binary.BigEndian.Uint16(src)%31 != 0 || src[1]&0x20 != 0 {
+	if !zlibHead(src) {
 		return nil, 0, false
 	}
 	from := len(out)
@@ -69,6 +69,20 @@ func unzipWhole(src []byte, size int64) []byte {
 		return nil
 	}
 	return out
+}
+
+// storedHead is what stands before the bytes of a stream of one stored block.
+const storedHead = 2 + 5
+
+// storedAs reports whether src begins a stream of one stored block of size bytes.
+func storedAs(src []byte, size int64) bool {
+	return len(src) >= storedHead && zlibHead(src) && src[2] == 1 && size <= zlibBlock &&
+		int64(binary.LittleEndian.Uint16(src[3:])) == size && binary.LittleEndian.Uint16(src[5:]) == ^uint16(size)
+}
+
+// zlibHead reports whether src begins a stream of RFC 1950 that needs no dictionary.
+func zlibHead(src []byte) bool {
+	return len(src) >= 2 && src[0]&0x8f == 8 && binary.BigEndian.Uint16(src)%31 == 0 && src[1]&0x20 == 0
 }
 
 // An unzipper reads one stream. It is for one goroutine.
