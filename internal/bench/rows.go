@@ -23,6 +23,7 @@ func rows(sizes []int) []row {
 		setup func(n int) func(*bench) (side, side, error)
 	}{
 		{row{what: "load one verified item", peer: "git show"}, load},
+		{row{what: "load one verified item", peer: "rye version, which is a start", light: true}, loadOverStart},
 		{row{what: "status of clean items", peer: "git status"}, status},
 		{row{what: "search by name", peer: "grep -rl"}, search},
 		{row{what: "history of one item", peer: "git log -- path"}, history},
@@ -47,6 +48,14 @@ func load(n int) func(*bench) (side, side, error) {
 		name := entry(n / 2)
 		return b.process(dir, "rye", "load", "knowledge:"+name),
 			b.process(dir, "git", "-C", ".ai/.rye/store.git", "show", "HEAD:knowledge/"+name+".md"), err
+	}
+}
+
+// loadOverStart shows what loading takes beside the process that does it.
+func loadOverStart(n int) func(*bench) (side, side, error) {
+	return func(b *bench) (side, side, error) {
+		dir, err := b.project(n)
+		return b.process(dir, "rye", "load", "knowledge:"+entry(n/2)), b.process(dir, "rye", "version"), err
 	}
 }
 
