@@ -163,3 +163,52 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+// TestTopNames: a command is found by each of its names without making the others.
+func TestTopNames(t *testing.T) {
+	for _, c := range top() {
+		s := c.make()
+		if want := strings.Join(append([]string{s.name}, s.aliases...), " "); c.names != want {
+			t.Errorf("the table has %q, the command is %q", c.names, want)
+		}
+		for _, name := range strings.Fields(c.names) {
+			if got := commandsFor([]string{name, "x"}); len(got) != 1 || got[0].name != s.name {
+				t.Errorf("%s: not found alone", name)
+			}
+		}
+	}
+	for _, args := range [][]string{nil, {""}, {"-q"}, {"nothing"}, {"--", "load"}, {"names"}} {
+		if got := commandsFor(args); len(got) != len(top()) {
+			t.Errorf("%q: %d commands, want all", args, len(got))
+		}
+	}
+}
+
+// TestArrangeForOne: what the first command alone accepts, the whole tree accepts, and
+// understands in the same way.
+func TestArrangeForOne(t *testing.T) {
+	words := []string{"load", "execute", "registry", "init", "version", "--json", "-q", "--to", "user", "--params", "{}", "--version", "-C", "dir",
+		"-p", "a=1", "--", "-nf", "--dry-run", "--help", "tool:a/b", "-", ""}
+	right := 0
+	for _, first := range words[:5] {
+		for _, a := range words {
+			for _, b := range words {
+				for _, c := range words {
+					args := []string{first, a, b, c}
+					one, err := arrange(commandsFor(args), globalFlags(&app.Flags{}), args)
+					if err != nil || one.help {
+						continue // Main asks the whole tree
+					}
+					right++
+					all, err := arranged(t, args...)
+					if err != nil || !slices.Equal(one.argv, all.argv) || one.json != all.json || all.help || len(one.path) != len(all.path) {
+						t.Fatalf("%q: alone %q, among all %q, %v", args, one.argv, all.argv, err)
+					}
+				}
+			}
+		}
+	}
+	if right < 1000 {
+		t.Errorf("only %d command lines were right", right)
+	}
+}

@@ -101,15 +101,16 @@ func candidates(t *task, words []string) []string {
 	}
 	last := words[len(words)-1]
 	global := globalFlags(t.flags)
-	before, err := split(t.tree, global, words[:len(words)-1])
+	tree := commands()
+	before, err := split(tree, global, words[:len(words)-1])
 	if err != nil {
 		return nil // the value of a flag: the shell offers files
 	}
 	var inv invocation
-	if _, err := inv.descend(t.tree, before); err != nil {
+	if _, err := inv.descend(tree, before); err != nil {
 		return nil
 	}
-	level := t.tree
+	level := tree
 	if len(inv.path) > 0 {
 		level = inv.path[len(inv.path)-1].subs
 	}
@@ -146,7 +147,7 @@ func argumentWords(t *task, inv invocation) []string {
 	case s.name == "completion":
 		return []string{"bash", "zsh", "fish", "powershell"}
 	case s.name == "help":
-		return append(strings.Split(names(t.tree), ", "), "exit-codes")
+		return append(strings.Split(names(commands()), ", "), "exit-codes")
 	case s.name == "new", s.name == "list" && len(inv.path) == 1:
 		var kinds []string
 		for _, k := range objects.Kinds {

@@ -67,7 +67,7 @@ func helpCommand() *spec {
 				return printExitCodes(t)
 			}
 			var path []*spec
-			level := t.tree
+			level := commands()
 			for _, name := range t.args {
 				s := find(level, name)
 				if s == nil {
@@ -102,7 +102,7 @@ func printExitCodes(t *task) error {
 // It was asked for, so it is a result.
 func printHelp(t *task, path []*spec) error {
 	if len(path) == 0 {
-		t.out.printf("%s", overview(t.tree))
+		t.out.printf("%s", overview(commands()))
 		return nil
 	}
 	t.out.printf("%s", commandHelp(path))

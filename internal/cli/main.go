@@ -31,8 +31,10 @@ func Main(argv []string) int {
 
 func run(ctx context.Context, args []string, s *app.Screen) (exit int) {
 	var g app.Flags
-	tree := commands()
-	inv, err := arrange(tree, globalFlags(&g), args)
+	inv, err := arrange(commandsFor(args), globalFlags(&g), args)
+	if err != nil || inv.help {
+		inv, err = arrange(commands(), globalFlags(&g), args) // which knows what may have been meant
+	}
 	g.JSON = inv.json // errors of the arguments themselves follow it, too
 	out := newPrinter(s, g)
 	defer func() {
@@ -43,7 +45,7 @@ func run(ctx context.Context, args []string, s *app.Screen) (exit int) {
 	if err != nil {
 		return out.report(err)
 	}
-	t := &task{ctx: ctx, flags: &g, screen: s, out: out, tree: tree, exit: -1}
+	t := &task{ctx: ctx, flags: &g, screen: s, out: out, exit: -1}
 	switch {
 	case inv.help:
 		err = printHelp(t, inv.path)
@@ -118,7 +120,6 @@ type task struct {
 	flags  *app.Flags
 	screen *app.Screen
 	out    *printer
-	tree   []*spec
 	exit   int // status to end with when there is no error; -1 for 0
 
 	opened *app.App

@@ -34,20 +34,52 @@ var groups = [...]string{
 	"Begin", "Items", "Look", "Run", "Share", "Trust", "Serve and mend",
 }
 
-// commands returns the whole tree. It is built anew for each run, since flags
-// write into the request of the command that owns them.
-func commands() []*spec {
-	return []*spec{
-		initCommand(), newCommand(), addCommand(),
-		removeCommand(), restoreCommand(), moveCommand(), copyCommand(), signCommand(), adoptCommand(), bundleCommand(),
-		verifyCommand(), statusCommand(), diffCommand(), listCommand(), showCommand(), logCommand(), loadCommand(), searchCommand(),
-		executeCommand(), lockCommand(),
-		registryCommand(), pushCommand(), fetchCommand(), pullCommand(), updateCommand(),
-		deprecateCommand(), yankCommand(), unyankCommand(), revokeCommand(),
-		keyCommand(), trustCommand(), policyCommand(),
-		mcpCommand(), doctorCommand(), fsckCommand(), gcCommand(), completionCommand(), versionCommand(), helpCommand(),
-		completeCommand(),
+// maker makes a command that is found by any of its names, an alias being one.
+type maker struct {
+	names string
+	make  func() *spec
+}
+
+// top returns the makers of all commands, in the order of the overview.
+func top() []maker {
+	return []maker{
+		{"init", initCommand}, {"new", newCommand}, {"add", addCommand},
+		{"remove rm", removeCommand}, {"restore", restoreCommand}, {"mv move", moveCommand}, {"copy cp", copyCommand},
+		{"sign", signCommand}, {"adopt", adoptCommand}, {"bundle", bundleCommand},
+		{"verify", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show", showCommand},
+		{"log", logCommand}, {"load", loadCommand}, {"search", searchCommand},
+		{"execute run", executeCommand}, {"lock", lockCommand},
+		{"registry", registryCommand}, {"push", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
+		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"unyank", unyankCommand}, {"revoke", revokeCommand},
+		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},
+		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand},
+		{"completion", completionCommand}, {"version", versionCommand}, {"help", helpCommand}, {"__complete", completeCommand},
 	}
+}
+
+// commands returns the whole tree. It is built anew for each use, since flags write
+// into the request of the command that owns them.
+func commands() []*spec {
+	var all []*spec
+	for _, c := range top() {
+		all = append(all, c.make())
+	}
+	return all
+}
+
+// commandsFor returns as much of the tree as a right command line needs: the command
+// that it begins with, or all. To make all takes a tenth of a start.
+func commandsFor(args []string) []*spec {
+	if len(args) > 0 {
+		for _, c := range top() {
+			for name := range strings.FieldsSeq(c.names) {
+				if name == args[0] {
+					return []*spec{c.make()}
+				}
+			}
+		}
+	}
+	return commands()
 }
 
 // find returns the command called name, by its name or an alias.
