@@ -3,9 +3,7 @@ package store
 import (
 	"bytes"
 	"compress/zlib"
-	"encoding/binary"
 	"hash"
-	"hash/adler32"
 	"hash/crc32"
 	"io"
 
@@ -194,10 +192,10 @@ func (s *streamInflater) copy(w io.Writer, size int64) error {
 // bytes inflates exactly size bytes, which were bounded, into memory that grows
 // with what really comes.
 func (s *streamInflater) bytes(size int64) ([]byte, error) {
-	if b := s.in.stored(size); b != nil {
-		return b, nil
-	}
 	if size <= aheadObject {
+		if b := s.in.unzip(size); b != nil {
+			return b, nil
+		}
 		if err := s.start(); err != nil {
 			return nil, err
 		}
@@ -209,20 +207,14 @@ func (s *streamInflater) bytes(size int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// stored takes a zlib stream that is one stored block of size bytes, as ours are for
-// small trees, when all of it was received already; nil when it is anything else, or
-// wrong, which the ordinary way finds out.
-func (s *packStream) stored(size int64) []byte {
-	const head, end = 2 + 5, 4
-	b := s.buf[s.r:s.w]
-	if int64(len(b)) < head+size+end || b[0] != 0x78 || b[1] != 0x01 || b[2] != 1 {
+// unzip takes a zlib stream that inflates to size bytes when all of it was received
+// already, as nearly always; nil when it was not, or when the stream is wrong, which the
+// ordinary way finds out.
+func (s *packStream) unzip(size int64) []byte {
+	out, used, ok := unzip(make([]byte, 0, size), s.buf[s.r:s.w])
+	if !ok || int64(len(out)) != size {
 		return nil
 	}
-	n := binary.LittleEndian.Uint16(b[3:])
-	data := b[head : head+size]
-	if int64(n) != size || binary.LittleEndian.Uint16(b[5:]) != ^n || binary.BigEndian.Uint32(b[head+size:]) != adler32.Checksum(data) {
-		return nil
-	}
-	s.r += head + int(size) + end
-	return append(make([]byte, 0, size), data...)
+	s.r += used
+	return out
 }
