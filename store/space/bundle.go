@@ -95,7 +95,7 @@ func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *momen
 		err = fault.New(fault.NotFound, "%s: recorded in the %s space, but gone: nothing vouches for the files beside it", p, l.Space).
 			Mend("rye restore .ai/%s", dir)
 	case err == nil:
-		c.Sum, c.Blob = objects.DigestOf(raw), l.blobID(raw)
+		c.Sum, c.Blob = objects.DigestOf(raw), l.BlobID(raw)
 		c.Recorded = c.Blob == recorded
 		err = s.verifyCover(ctx, l, c, raw, recorded)
 	}
@@ -110,7 +110,7 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	if err != nil {
 		return err
 	}
-	b, err := trust.OpenBundle(raw, l.Folder(c.Dir), s.scope(l), s.Trust)
+	b, err := trust.OpenBundle(raw, l.Folder(c.Dir), s.Scope(l), s.Trust)
 	if err != nil {
 		c.State = refusedState(m.Item(), err)
 		return fault.New(fault.CodeOf(err), "%s/%s: %w", c.Dir, objects.ManifestName, err).Mend("rye sign .ai/%s", c.Dir)

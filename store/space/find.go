@@ -306,7 +306,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 
 // inLayer judges the working file for ref, or says that a recorded one is missing.
 func (s *Stack) inLayer(ctx context.Context, l *Layer, ref objects.Ref) (Finding, bool, error) {
-	return s.working(l, ref, l.locate, func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) })
+	return s.working(l, ref, l.Locate, func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) })
 }
 
 // working is inLayer with what finds the working file, the first time, and what judges it.
@@ -323,7 +323,7 @@ func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (str
 		if !errors.Is(err, fs.ErrNotExist) {
 			return f, err == nil, err
 		} // removed or renamed between the look and the read: look again
-		locate = l.locate
+		locate = l.Locate
 	}
 	gone, err := l.recordedPath(ref)
 	if err != nil || gone == "" {

@@ -65,7 +65,7 @@ func (s *Stack) JudgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.Ref, raw []byte, recorded store.OID, seen *Covers) (f Finding, err error) {
 	f = Finding{Ref: ref, State: Signed}
 	f.Space, f.Path = l.Space, p
-	f.Blob = l.blobID(raw)
+	f.Blob = l.BlobID(raw)
 	f.Recorded = recorded == f.Blob
 	cover, err := s.Cover(ctx, l, p, seen)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 		f.State = stateOf(f.Err)
 		return f, nil
 	}
-	if f.Verified, f.Err = trust.Verify(f.Item, s.scope(l), s.Trust); f.Err != nil {
+	if f.Verified, f.Err = trust.Verify(f.Item, s.Scope(l), s.Trust); f.Err != nil {
 		f.State = refusedState(f.Item, f.Err)
 		return f, nil
 	}
@@ -99,15 +99,13 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	return f, nil
 }
 
-func (s *Stack) scope(l *Layer) trust.Scope {
+// Scope returns where items of the layer are used: what they are signed and verified for.
+func (s *Stack) Scope(l *Layer) trust.Scope {
 	if l.Space == objects.Project {
 		return trust.Scope{Space: objects.Project, Project: s.Genesis}
 	}
 	return trust.Scope{Space: l.Space}
 }
-
-// Scope returns where items of the layer are used, for signing them.
-func (s *Stack) Scope(l *Layer) trust.Scope { return s.scope(l) }
 
 // refusedState tells the states apart that share the code "untrusted".
 func refusedState(it *objects.Item, err error) State {
@@ -134,10 +132,10 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 	return nil
 }
 
-// recordedBlob returns the blob that the record holds at p, or zero.
-func (l *Layer) recordedBlob(p string) (store.OID, error) { return l.recordedAt(nil, p) }
+// RecordedBlob returns the blob that the record holds at p, or zero.
+func (l *Layer) RecordedBlob(p string) (store.OID, error) { return l.recordedAt(nil, p) }
 
-// recordedAt is recordedBlob for the record as it was at a moment, now if that is nil.
+// recordedAt is RecordedBlob for the record as it was at a moment, now if that is nil.
 func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
 	if at == nil {
 		c, err := l.tip()
@@ -172,11 +170,11 @@ func (l *Layer) newer(ctx context.Context, s subject, recorded store.OID) (verdi
 	if c == nil || err != nil {
 		return nil, err
 	}
-	blob, at := l.blobID(s.item.Raw), s.path
+	blob, at := l.BlobID(s.item.Raw), s.path
 	if recorded.IsZero() && s.ref.Kind != "" {
 		// Another language, or another spelling of its extension, is the same item still.
 		if at, err = l.pathIn(c.Tree, s.ref); err == nil && at != "" {
-			recorded, err = l.recordedBlob(at)
+			recorded, err = l.RecordedBlob(at)
 		}
 		if err != nil || recorded == blob {
 			return nil, damaged(l, err)

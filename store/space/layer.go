@@ -192,13 +192,9 @@ var extensions = map[objects.Kind][]string{
 	objects.Tool:      {".py", ".sh", ".yaml", ".yml", ".js", ".ts", ".json", ".toml"},
 }
 
-// Locate returns the path below .ai of the working file that holds ref, "" when
-// there is none.
-func (l *Layer) Locate(ref objects.Ref) (string, error) { return l.locate(ref) }
-
-// locate returns the path below .ai of the working file that holds ref, or "".
-// Two files for one ref are a conflict: which one runs must never be a guess.
-func (l *Layer) locate(ref objects.Ref) (string, error) {
+// Locate returns the path below .ai of the working file that holds ref, "" when there
+// is none. Two files for one ref are a conflict: which one runs must never be a guess.
+func (l *Layer) Locate(ref objects.Ref) (string, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return "", err
 	}
@@ -251,7 +247,7 @@ func onlyOne(ref objects.Ref, found []string) (string, error) {
 // called on all processors. What it does not find there it looks for as Locate does.
 func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) {
 	if len(refs) <= fewRefs || l.load() != nil || l.root == nil {
-		return l.locate
+		return l.Locate
 	}
 	there := map[string]bool{}
 	listed := map[string]bool{}
@@ -273,7 +269,7 @@ func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) 
 		if found := l.candidates(ref, func(p string) bool { return there[p] }); len(found) > 0 {
 			return onlyOne(ref, found)
 		}
-		return l.locate(ref)
+		return l.Locate(ref)
 	}
 }
 

@@ -192,22 +192,16 @@ func (l *Layer) Tip() (store.OID, error) {
 	return c.ID, nil
 }
 
-// blobID returns the id that git gives to a file with these bytes.
-func (l *Layer) blobID(raw []byte) store.OID {
+// BlobID returns the id that git gives to a file with these bytes.
+func (l *Layer) BlobID(raw []byte) store.OID {
 	if l.repo != nil {
 		return l.repo.Format().Hash(store.TypeBlob, raw)
 	}
 	return store.SHA1.Hash(store.TypeBlob, raw)
 }
 
-// BlobID returns the id that git gives to a file with these bytes.
-func (l *Layer) BlobID(raw []byte) store.OID { return l.blobID(raw) }
-
-// RecordedBlob returns the blob that the record holds at p, zero for none.
-func (l *Layer) RecordedBlob(p string) (store.OID, error) { return l.recordedBlob(p) }
-
 // recordedPath returns the path that the record holds for ref, or "". The known
-// extensions are asked for first, as locate does.
+// extensions are asked for first, as Locate does.
 func (l *Layer) recordedPath(ref objects.Ref) (string, error) {
 	c, err := l.tip()
 	if c == nil || err != nil {
@@ -294,8 +288,8 @@ func (l *Layer) lastBefore(ctx context.Context, from store.OID, ref objects.Ref)
 
 // Holds reports whether the record holds these very bytes at p.
 func (l *Layer) Holds(p string, raw []byte) (bool, error) {
-	was, err := l.recordedBlob(p)
-	return err == nil && !was.IsZero() && was == l.blobID(raw), err
+	was, err := l.RecordedBlob(p)
+	return err == nil && !was.IsZero() && was == l.BlobID(raw), err
 }
 
 // LastFolder returns the files below dir in the newest commit that held the file
@@ -316,7 +310,7 @@ func (l *Layer) LastFolder(ctx context.Context, dir, mark string) ([]store.Chang
 	if err != nil || last == nil {
 		return nil, err
 	}
-	if now, err := l.recordedBlob(mark); err != nil {
+	if now, err := l.RecordedBlob(mark); err != nil {
 		return nil, err
 	} else if !now.IsZero() {
 		if last, err = l.tip(); err != nil { // its files may have been recorded later than it

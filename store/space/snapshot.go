@@ -75,7 +75,7 @@ func (sn *Snapshot) Bundle(p string) (b trust.Bundle, dir string, ok bool, err e
 			continue
 		}
 		if err == nil {
-			b, err = trust.OpenBundle(raw, treeFS{sn.l.repo, sn.tree, dir + "/"}, sn.s.scope(sn.l), sn.s.Trust)
+			b, err = trust.OpenBundle(raw, treeFS{sn.l.repo, sn.tree, dir + "/"}, sn.s.Scope(sn.l), sn.s.Trust)
 		}
 		if err == nil {
 			b, err = b.In(dir)
@@ -116,7 +116,7 @@ func (s *Stack) verifyBytes(l *Layer, p string, raw []byte) (trust.Verified, err
 	if err != nil {
 		return trust.Verified{}, err
 	}
-	return trust.Verify(it, s.scope(l), s.Trust)
+	return trust.Verify(it, s.Scope(l), s.Trust)
 }
 
 // Exactly returns the item of a space on disk that has the bytes sum, from
@@ -141,7 +141,7 @@ func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob st
 		return f, fault.New(fault.Offline, "%s: no file and no store here has the bytes %s that are pinned", p, sum).
 			Mend("rye pull, or rye lock to pin what is here")
 	}
-	f.Blob = l.blobID(raw)
+	f.Blob = l.BlobID(raw)
 	if hasLine(p, raw) {
 		f.Verified, err = s.verifyBytes(l, p, raw)
 		return f, err

@@ -261,7 +261,7 @@ func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
 	raw, err := u.l.Read(f.path)
 	if f.row >= 0 && err == nil {
 		r := u.old.row(f.row)
-		if r.Sum == objects.DigestOf(raw) && r.Blob == u.l.blobID(raw) && u.settled(f.row) {
+		if r.Sum == objects.DigestOf(raw) && r.Blob == u.l.BlobID(raw) && u.settled(f.row) {
 			r.Recorded = u.old.has(f.row, flagRecorded)
 			return r, seenFile{f.stamp, u.old.has(f.row, flagKnown)}, nil
 		}
@@ -269,7 +269,7 @@ func (u *update) read(ctx context.Context, f workFile) (Row, seenFile, error) {
 	was := u.recorded[f.path]
 	if u.recorded == nil {
 		var werr error
-		if was, werr = u.l.recordedBlob(f.path); werr != nil {
+		if was, werr = u.l.RecordedBlob(f.path); werr != nil {
 			return Row{}, seenFile{}, werr
 		}
 	}

@@ -92,7 +92,7 @@ func (l *Layer) Remove(p string) error {
 
 // Draft returns the working item for ref as it is, verified by nobody: the one
 // way to look at an item that cannot be used, so that it can be signed.
-func (l *Layer) Draft(ref objects.Ref) (*objects.Item, error) { return l.draft(ref, l.locate) }
+func (l *Layer) Draft(ref objects.Ref) (*objects.Item, error) { return l.draft(ref, l.Locate) }
 
 // Drafts returns a Draft for many refs, which may be called on all processors.
 func (l *Layer) Drafts(refs []objects.Ref) func(objects.Ref) (*objects.Item, error) {
@@ -124,7 +124,7 @@ func (l *Layer) draft(ref objects.Ref, locate func(objects.Ref) (string, error))
 // There returns the item that the working tree holds under the ref of it: nil
 // with fs.ErrNotExist for none, and it itself when the file has the same bytes.
 func (l *Layer) There(it *objects.Item) (*objects.Item, error) {
-	if p, err := l.locate(it.Ref); err == nil && p == it.Path {
+	if p, err := l.Locate(it.Ref); err == nil && p == it.Path {
 		if raw, err := l.Read(p); err == nil && bytes.Equal(raw, it.Raw) {
 			return it, nil
 		}
