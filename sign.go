@@ -149,6 +149,9 @@ func (d *signing) compare(ctx context.Context, s *session, l *space.Layer, was f
 func (s *session) signOne(ctx context.Context, l *space.Layer, ref objects.Ref, key trust.Signer, q SignRequest, now time.Time) *signing {
 	d := &signing{ref: ref, SignResult: SignResult{Ref: ref.String(), Status: "failed"}}
 	it, err := draft(l, ref)
+	if fault.CodeOf(err) == fault.Malformed {
+		it, err = grownAround(ctx, l, ref, err)
+	}
 	if err != nil {
 		d.err = err
 		d.Mistakes = unreadable(l, ref, err)
@@ -189,6 +192,34 @@ func (s *session) signOne(ctx context.Context, l *space.Layer, ref objects.Ref, 
 	}
 	d.describe(it)
 	return d
+}
+
+// grownAround is the draft of a file in which text came before or after the signature
+// line: whoever adds a line at the end of a file adds it below the signature. The line has
+// to be that of the recorded version; any other may be there to be read. Every other file
+// has the error that it had.
+func grownAround(ctx context.Context, l *space.Layer, ref objects.Ref, found error) (*objects.Item, error) {
+	p, err := l.Locate(ref)
+	if err != nil || p == "" {
+		return nil, found
+	}
+	raw, err := l.Read(p)
+	if err != nil {
+		return nil, found
+	}
+	body, sig, ok := objects.Misplaced(p, raw)
+	if !ok {
+		return nil, found
+	}
+	recorded, raw, err := l.LastRecorded(ctx, ref)
+	if err != nil || recorded == "" {
+		return nil, found
+	}
+	was, err := objects.Parse(recorded, raw)
+	if err != nil || was.Signature == nil || was.Signature.Line() != sig.Line() {
+		return nil, found
+	}
+	return objects.Parse(p, body)
 }
 
 func (d *signing) describe(it *objects.Item) {

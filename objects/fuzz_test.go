@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,13 +42,39 @@ func seeds(f *testing.F, add func(path int, raw []byte)) {
 
 // Splitting and putting together again gives the same file, and what Split
 // leaves can be signed.
+// misplaced moves the line of a file in which only its place is wrong.
+func misplaced(t *testing.T, path string, raw []byte) {
+	body, sig, ok := objects.Misplaced(path, raw)
+	if !ok {
+		return
+	}
+	if _, s, l, err := objects.Split(path, body); err != nil || s != nil || l != nil {
+		t.Fatalf("without its line: %v, %v, %v", s, l, err)
+	}
+	moved, err := objects.WithSignature(path, body, *sig)
+	if err != nil || len(moved) != len(raw) {
+		t.Fatalf("moved: %v, %d bytes of %d", err, len(moved), len(raw))
+	}
+	if _, s, _, err := objects.Split(path, moved); err != nil || *s != *sig {
+		t.Fatalf("moved: %v", err)
+	}
+}
+
 func FuzzSplit(f *testing.F) {
-	seeds(f, func(i int, raw []byte) { f.Add(i, raw) })
+	seeds(f, func(i int, raw []byte) {
+		f.Add(i, raw)
+		f.Add(i, slices.Concat(raw, []byte("below\n")))
+		f.Add(i, slices.Concat([]byte("above\n"), raw))
+	})
 	f.Fuzz(func(t *testing.T, i int, raw []byte) {
 		path := fuzzPaths[uint(i)%uint(len(fuzzPaths))]
 		body, sig, legacy, err := objects.Split(path, raw)
 		if err != nil {
+			misplaced(t, path, raw)
 			return
+		}
+		if _, _, ok := objects.Misplaced(path, raw); ok {
+			t.Fatal("misplaced in a file that is right")
 		}
 		if sig != nil && legacy != nil {
 			t.Fatal("two signatures")

@@ -160,48 +160,65 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 	if len(lines) > 1 {
 		return nil, nil, nil, secondLine(path, raw, lines[1].start)
 	}
-	body, s, err := splitNative(path, raw, c, lines[0])
+	body, s, at, err := splitNative(path, raw, c, lines[0])
 	if err != nil {
 		return nil, nil, nil, err
+	}
+	if at != lines[0].start {
+		line := markOf(raw, lines[0].start).line
+		return nil, nil, nil, malformed(path, line, 0, "the signature line is not in its place (line 1, after a #! line, or last after front matter)").
+			Mend("rye sign, where it is the line of the recorded version; else delete line %d of %s and run rye sign", line, path)
 	}
 	return body, s, nil, nil
 }
 
+// Misplaced takes a file apart whose signature line is right but for its place: text
+// came before it, or after it. ok is false for every other file.
+func Misplaced(path string, raw []byte) (body []byte, sig *Signature, ok bool) {
+	c, known := comments[extOf(path)]
+	if !known || len(raw) > MaxItemSize || bytes.HasPrefix(raw, bom) || findLegacy(path, raw) != nil {
+		return nil, nil, false
+	}
+	lines := signedLines(raw, 2)
+	if len(lines) != 1 {
+		return nil, nil, false
+	}
+	body, sig, at, err := splitNative(path, raw, c, lines[0])
+	return body, sig, err == nil && at != lines[0].start
+}
+
 var bom = []byte("\xef\xbb\xbf")
 
-// splitNative takes out l, the only line of raw that looks like a signature.
-func splitNative(path string, raw []byte, c comment, l span) ([]byte, *Signature, error) {
+// splitNative takes out l, the only line of raw that looks like a signature, and says
+// at which offset of the body it belongs.
+func splitNative(path string, raw []byte, c comment, l span) (body []byte, sig *Signature, at int, err error) {
 	m := markOf(raw, l.start)
-	bad := func(format string, args ...any) error {
-		return malformed(path, m.line, 0, format, args...).Mend("delete line %d of %s and run rye sign again", m.line, path)
+	bad := func(format string, args ...any) ([]byte, *Signature, int, error) {
+		return nil, nil, 0, malformed(path, m.line, 0, format, args...).Mend("delete line %d of %s and run rye sign again", m.line, path)
 	}
 	text := string(raw[l.start:l.end])
 	if l.end == len(raw) {
-		return nil, nil, bad("the signature line does not end with a line feed")
+		return bad("the signature line does not end with a line feed")
 	}
 	if raw[l.end] == '\r' || l.start > 0 && raw[l.start-1] == '\r' {
-		return nil, nil, bad("a carriage return at the signature line: something converted the line endings")
+		return bad("a carriage return at the signature line: something converted the line endings")
 	}
 	inner, ok := strings.CutPrefix(text, c.open+" ")
 	if ok && c.close != "" {
 		inner, ok = strings.CutSuffix(inner, " "+c.close)
 	}
 	if !ok || !strings.HasPrefix(inner, signedWord) {
-		return nil, nil, bad("signature line %q: want %q", clip(text), c.line("rye:signed:v2:..."))
+		return bad("signature line %q: want %q", clip(text), c.line("rye:signed:v2:..."))
 	}
 	s, why := parseSignature(inner)
 	if why != "" {
-		return nil, nil, bad("signature line: %s", why)
+		return bad("signature line: %s", why)
 	}
-	body := without(raw, l.start, l.end+1)
-	at, err := signaturePlace(path, body)
-	if err != nil {
-		return nil, nil, err
+	body = without(raw, l.start, l.end+1)
+	if at, err = signaturePlace(path, body); err != nil {
+		return nil, nil, 0, err
 	}
-	if at != l.start {
-		return nil, nil, bad("the signature line is not in its place (line 1, after a #! line, or last after front matter)")
-	}
-	return body, &s, nil
+	return body, &s, at, nil
 }
 
 // without returns raw less the bytes from i up to j, copying only when it must.
