@@ -11,9 +11,11 @@ package rye
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"net/http"
 	"net/url"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -106,7 +108,13 @@ func TokenVariable(host string) string { return transport.TokenVariable(host) }
 func Code(err error) string { return string(fault.CodeOf(err)) }
 
 // Hint returns the command that mends err, or "".
-func Hint(err error) string { return fault.HintOf(err) }
+func Hint(err error) string {
+	hint := fault.HintOf(err)
+	if hint == "" && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+		hint = "make room on the disk, then do it again: what was acknowledged before is there"
+	}
+	return hint
+}
 
 // Exit returns the exit status that stands for err; 0 for nil.
 func Exit(err error) int {
