@@ -118,6 +118,9 @@ type SignReport struct {
 	Signed  int          `json:"signed"`
 	Failed  int          `json:"failed"`
 	Commit  string       `json:"commit,omitempty"` // that holds what was signed, or was signed already
+	// PassedOver are files that are no items, when every item was to be signed: foreign
+	// names, links.
+	PassedOver []string `json:"passed_over,omitempty"`
 }
 
 // VerifyResult is one item's verification.

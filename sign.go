@@ -3,7 +3,9 @@ package rye
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -55,7 +57,27 @@ func (r *Rye) Sign(ctx context.Context, c Caller, q SignRequest) (*SignReport, e
 	if err := s.approve(ctx, c, l, drafts, q); err != nil {
 		return nil, err
 	}
-	return s.finishSigning(ctx, l, key.Public(), drafts, q)
+	rep, err := s.finishSigning(ctx, l, key.Public(), drafts, q)
+	if rep != nil && err == nil && (q.All || slices.Contains(q.Targets, "*")) {
+		rep.PassedOver, err = passedOver(ctx, l)
+	}
+	return rep, err
+}
+
+// passedOver returns the files of a layer that are no items, and no parts of a bundle.
+func passedOver(ctx context.Context, l *space.Layer) ([]string, error) {
+	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
+	if err != nil || len(foreign) == 0 {
+		return nil, err
+	}
+	bundles, err := l.Bundles(ctx)
+	var all []string
+	for _, p := range slices.Sorted(maps.Keys(foreign)) {
+		if !slices.ContainsFunc(bundles, func(dir string) bool { return strings.HasPrefix(p, dir+"/") }) {
+			all = append(all, ".ai/"+p)
+		}
+	}
+	return all, err
 }
 
 // signTargets returns the items and the directories of the bundles that are to be

@@ -70,6 +70,13 @@ func printSign(p *printer, rep *rye.SignReport) error {
 			p.notef("rye: hint: %s", r.Hint)
 		}
 	}
+	switch n := len(rep.PassedOver); n {
+	case 0:
+	case 1:
+		p.notef("rye: not signed, for it is no item: %s", rep.PassedOver[0])
+	default:
+		p.notef("rye: %d files are no items, and not signed: rye status", n)
+	}
 	return nil
 }
 
