@@ -234,14 +234,14 @@ func plainKey(s string) bool {
 }
 
 // plainString: words in quotes that stand for themselves, or words without that begin
-// with a letter or a digit. A field of text takes those as they are, whatever else they
+// with a letter, a digit or a slash. A field of text takes those as they are, whatever else they
 // could mean, unless they mean null.
 func plainString(s string) (string, bool) {
 	if in, ok := strings.CutPrefix(s, `"`); ok {
 		in, ok = strings.CutSuffix(in, `"`)
 		return in, ok && printable(in) && !strings.ContainsAny(in, `"\`)
 	}
-	if s == "" || !letter(s[0]) && !digit(s[0]) || s[len(s)-1] == ' ' || special(s) {
+	if s == "" || !letter(s[0]) && !digit(s[0]) && s[0] != '/' || s[len(s)-1] == ' ' || special(s) {
 		return "", false
 	}
 	for i := range len(s) {
