@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"math"
 	"sort"
 	"sync/atomic"
 
@@ -13,8 +14,8 @@ import (
 
 // idxFile reads the index of a pack (version 2): a fan-out table by first byte,
 // then sorted ids, CRC-32s, offsets, large offsets, and two checksums. Looking up
-// one id costs a few small reads, whatever the number of objects; who looks up
-// many has the file read into memory.
+// one id costs two small reads, whatever the number of objects; who looks up many has
+// the file read into memory.
 type idxFile struct {
 	r      io.ReaderAt
 	close  func() error
@@ -31,7 +32,6 @@ type idxFile struct {
 const (
 	idxHead     = 8 + 256*4
 	idxInMemory = 64 << 10 // smaller files are read whole: one read instead of several
-	idxBlock    = 256      // ids: bisecting ends in one read of this many
 	idxMany     = 64       // ids looked up before the whole file is read
 	idxMax      = 64 << 20 // larger files are never held in memory
 )
@@ -149,42 +149,54 @@ func (x *idxFile) find(id OID) (int64, bool, error) {
 	if int(id.n) != x.format.size() {
 		return 0, false, nil
 	}
-	var lo, hi int64
+	var lo int64
 	if b := id.b[0]; b > 0 {
 		lo = int64(x.fan[b-1])
 	}
-	hi = int64(x.fan[id.b[0]])
+	hi := int64(x.fan[id.b[0]])
+	if mem := x.whole(false); mem != nil {
+		i, ok := x.search(mem[x.ids()+lo*int64(id.n):x.ids()+hi*int64(id.n)], id)
+		return lo + i, ok, nil
+	}
+	return x.guess(id, lo, hi)
+}
+
+// guess looks for id from lo up to hi where ids that are spread evenly have it, which is
+// right at the first read nearly always, and else halves what is left.
+func (x *idxFile) guess(id OID, lo, hi int64) (int64, bool, error) {
+	block := blocks.Get().(*[readBlock]byte)
+	defer blocks.Put(block)
 	size := int64(id.n)
-	if mem := x.whole(false); mem == nil {
-		var one [32]byte
-		for hi-lo > idxBlock {
-			mid := (lo + hi) / 2
-			got, err := x.at(one[:], x.ids()+mid*size, size)
-			if err != nil {
-				return 0, false, err
-			}
-			if bytes.Compare(got, id.b[:size]) <= 0 {
-				lo = mid
-			} else {
-				hi = mid
-			}
+	most := readBlock / size
+	mid := lo + int64(uint64(hi-lo)*uint64(binary.BigEndian.Uint32(id.b[1:]))>>32)
+	for near := int64(8 + 1.5*math.Sqrt(float64(hi-lo))); lo < hi; near, mid = most/2, (lo+hi)/2 {
+		near = min(near, most/2)
+		from, to := max(lo, mid-near), min(hi, mid+near)
+		b, err := x.at(block[:], x.ids()+from*size, (to-from)*size)
+		if err != nil {
+			return 0, false, err
+		}
+		i, ok := x.search(b, id)
+		switch {
+		case ok:
+			return from + i, true, nil
+		case i == 0 && from > lo:
+			hi = from
+		case i == to-from && to < hi:
+			lo = to
+		default:
+			return 0, false, nil
 		}
 	}
-	if lo >= hi {
-		return 0, false, nil
-	}
-	block, err := x.at(nil, x.ids()+lo*size, (hi-lo)*size)
-	if err != nil {
-		return 0, false, err
-	}
-	n := int(hi - lo)
-	i := sort.Search(n, func(i int) bool {
-		return bytes.Compare(block[int64(i)*size:int64(i+1)*size], id.b[:size]) >= 0
-	})
-	if i < n && bytes.Equal(block[int64(i)*size:int64(i+1)*size], id.b[:size]) {
-		return lo + int64(i), true, nil
-	}
 	return 0, false, nil
+}
+
+// search returns where id is, or would be, among ids.
+func (x *idxFile) search(ids []byte, id OID) (int64, bool) {
+	size := int(id.n)
+	n := len(ids) / size
+	i := sort.Search(n, func(i int) bool { return bytes.Compare(ids[i*size:(i+1)*size], id.b[:size]) >= 0 })
+	return int64(i), i < n && bytes.Equal(ids[i*size:(i+1)*size], id.b[:size])
 }
 
 // offset returns where the object at position i begins in the pack.
