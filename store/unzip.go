@@ -169,13 +169,13 @@ func (u *unzipper) block(literals, distances *prefixCode) bool {
 			u.fill()
 			pos, acc, have = u.pos, u.acc, u.have
 		}
-		e := literals.short[acc&(1<<shortBits-1)]
+		e := literals.at(acc)
 		for have >= 48 && e != 0 && e>>4 < 256 && n < len(out) {
 			acc >>= e & 15
 			have -= int(e & 15)
 			out[n] = byte(e >> 4)
 			n++
-			e = literals.short[acc&(1<<shortBits-1)]
+			e = literals.at(acc)
 		}
 		if have < 48 && pos < len(src) {
 			continue // a length and its distance take up to 48 bits
@@ -204,7 +204,7 @@ func (u *unzipper) block(literals, distances *prefixCode) bool {
 		size := int(l.base) + int(acc&(1<<l.extra-1))
 		acc >>= l.extra & 15
 		have -= int(l.extra)
-		if e = distances.short[acc&(1<<shortBits-1)]; e == 0 {
+		if e = distances.at(acc); e == 0 {
 			if e = distances.long(acc); e == 0 {
 				return false
 			}
@@ -284,6 +284,7 @@ func (u *unzipper) tables() bool {
 // prefixCode is a Huffman code, as RFC 1951 §3.2.2 makes it from lengths.
 type prefixCode struct {
 	short  [1 << shortBits]uint16 // by the next bits: symbol<<4 | length; 0 for a longer code, or none
+	mask   uint16                 // of as many bits as the longest code has, shortBits at most
 	count  [16]uint16             // codes of each length
 	symbol [288]uint16            // in the order of their codes
 }
@@ -299,11 +300,14 @@ func (c *prefixCode) build(lengths []uint8) bool {
 	}
 	c.count[0] = 0
 	var code, at [16]int
-	left, used := 1, 0
+	left, used, longest := 1, 0, 0
 	for n := 1; n < 16; n++ {
 		left = left<<1 - int(c.count[n])
 		if left < 0 {
 			return false
+		}
+		if c.count[n] > 0 {
+			longest = n
 		}
 		code[n] = (code[n-1] + int(c.count[n-1])) << 1
 		at[n] = used
@@ -312,7 +316,11 @@ func (c *prefixCode) build(lengths []uint8) bool {
 	if left > 0 && used > 0 && (used > 1 || c.count[1] != 1) {
 		return false
 	}
-	clear(c.short[:])
+	short := c.short[:1<<min(longest, shortBits)]
+	c.mask = uint16(len(short) - 1)
+	if left > 0 || longest > shortBits {
+		clear(short) // else every entry is written
+	}
 	for sym, n := range lengths {
 		if n == 0 {
 			continue
@@ -321,8 +329,8 @@ func (c *prefixCode) build(lengths []uint8) bool {
 		at[n]++
 		if n <= shortBits {
 			first := int(bits.Reverse16(uint16(code[n])) >> (16 - n))
-			for i := first; i < len(c.short); i += 1 << n {
-				c.short[i] = uint16(sym)<<4 | uint16(n)
+			for i := first; i < len(short); i += 1 << n {
+				short[i] = uint16(sym)<<4 | uint16(n)
 			}
 		}
 		code[n]++
@@ -332,7 +340,7 @@ func (c *prefixCode) build(lengths []uint8) bool {
 
 // next takes a code and returns its symbol; -1 when there is none.
 func (u *unzipper) next(c *prefixCode) int {
-	e := c.short[u.acc&(1<<shortBits-1)]
+	e := c.at(u.acc)
 	if e == 0 {
 		if e = c.long(u.acc); e == 0 {
 			return -1
@@ -341,6 +349,9 @@ func (u *unzipper) next(c *prefixCode) int {
 	u.take(int(e & 15))
 	return int(e >> 4)
 }
+
+// at returns what short holds for the next bits.
+func (c *prefixCode) at(acc uint64) uint16 { return c.short[acc&uint64(c.mask)&(1<<shortBits-1)] }
 
 // long returns what short would hold for a code that is longer: read bit by bit.
 func (c *prefixCode) long(acc uint64) uint16 {
