@@ -36,8 +36,9 @@ type pack struct {
 	size int64 // bytes of the pack before its trailer
 	err  error // what opening it said, once and for all; nil while untried
 
-	starts []int64 // where entries begin, sorted, and the end; nil until needed
-	bases  baseCache
+	starts  []int64 // where entries begin, sorted, and the end; nil until needed
+	bases   baseCache
+	windows windows
 }
 
 // open opens the index, and the pack too when that is asked for. A missing file
@@ -235,17 +236,21 @@ func (p *pack) section(off int64) *inflater {
 	return newInflater(io.NewSectionReader(p.file, off, p.size-off))
 }
 
+// entryRoom is more than the head of an entry takes.
+const entryRoom = 64
+
 // head reads the head of the entry at off and checks that off is in the pack.
 func (p *pack) head(off int64) (entryHead, error) {
 	if off < packHead || off >= p.size {
 		return entryHead{}, fault.New(fault.Integrity, "pack entry at %d: outside the pack", off)
 	}
-	var buf [64]byte
-	n := min(int64(len(buf)), p.size-off)
-	if _, err := p.file.ReadAt(buf[:n], off); err != nil {
+	var buf [entryRoom]byte
+	n := int(min(entryRoom, p.size-off))
+	b, err := p.at(buf[:n], off, n)
+	if err != nil {
 		return entryHead{}, err
 	}
-	h, _, err := readEntryHead(bytes.NewReader(buf[:n]), off, p.format)
+	h, _, err := readEntryHead(bytes.NewReader(b), off, p.format)
 	if err == nil && h.t == packRefDelta {
 		h.base, err = p.baseOf(h.ref)
 	}
@@ -261,7 +266,7 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 	block := blocks.Get().(*[readBlock]byte)
 	defer blocks.Put(block)
 	b := block[:min(readBlock, p.size-off)]
-	if _, err = p.file.ReadAt(b, off); err != nil {
+	if b, err = p.at(b, off, min(entryRoom, len(b))); err != nil {
 		return h, nil, err
 	}
 	if h, _, err = readEntryHead(bytes.NewReader(b), off, p.format); err != nil {
@@ -324,11 +329,17 @@ func (p *pack) inflate(h entryHead, limit int64) ([]byte, error) {
 		return nil, tooLarge(h.size, limit)
 	}
 	if bound := unzipBound(h.size); bound <= maxUnzip {
-		b := make([]byte, min(bound, p.size-h.data))
-		if _, err := p.file.ReadAt(b, h.data); err != nil {
-			return nil, err
+		n := int(min(bound, p.size-h.data))
+		b := p.windows.now.Load().from(h.data, n)
+		data := unzipWhole(b, h.size)
+		if data == nil && len(b) < n {
+			b = make([]byte, n)
+			if _, err := p.file.ReadAt(b, h.data); err != nil {
+				return nil, err
+			}
+			data = unzipWhole(b, h.size)
 		}
-		if data := unzipWhole(b, h.size); data != nil {
+		if data != nil {
 			return data, nil
 		}
 	}
