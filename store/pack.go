@@ -36,9 +36,9 @@ type pack struct {
 	size int64 // bytes of the pack before its trailer
 	err  error // what opening it said, once and for all; nil while untried
 
-	starts  []int64 // where entries begin, sorted, and the end; nil until needed
-	bases   baseCache
-	windows windows
+	starts []int64 // where entries begin, sorted, and the end; nil until needed
+	bases  baseCache
+	reads  lastReads
 }
 
 // open opens the index, and the pack too when that is asked for. A missing file
@@ -330,7 +330,7 @@ func (p *pack) inflate(h entryHead, limit int64) ([]byte, error) {
 	}
 	if bound := unzipBound(h.size); bound <= maxUnzip {
 		n := int(min(bound, p.size-h.data))
-		b := p.windows.now.Load().from(h.data, n)
+		b := p.reads.now.Load().from(h.data, n)
 		data := unzipWhole(b, h.size)
 		if data == nil && len(b) < n {
 			b = make([]byte, n)

@@ -19,8 +19,8 @@ type window struct {
 	data []byte
 }
 
-// windows remembers the last window of a pack. It is safe for concurrent use.
-type windows struct {
+// lastReads remembers where a pack was read last, and its window. It is safe for concurrent use.
+type lastReads struct {
 	now  atomic.Pointer[window]
 	last atomic.Int64 // where was read before
 	near atomic.Int32 // how many reads were near the one before each
@@ -30,7 +30,7 @@ type windows struct {
 // window, which nobody may change, or into buf. At the end of the window there may be
 // fewer, but at least least.
 func (p *pack) at(buf []byte, off int64, least int) ([]byte, error) {
-	w := &p.windows
+	w := &p.reads
 	if b := w.now.Load().from(off, len(buf)); len(b) >= least {
 		return b, nil
 	}

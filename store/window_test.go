@@ -51,7 +51,7 @@ func TestWindows(t *testing.T) {
 	readers.Wait()
 	read := false
 	for _, p := range r.disk.packs {
-		read = read || p.windows.now.Load() != nil
+		read = read || p.reads.now.Load() != nil
 	}
 	if !read {
 		t.Error("no window was read")
