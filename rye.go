@@ -107,7 +107,7 @@ func TokenVariable(host string) string { return transport.TokenVariable(host) }
 // Code returns the error's code from docs/cli.md ("integrity", "untrusted", ...).
 func Code(err error) string { return string(fault.CodeOf(err)) }
 
-// Hint returns the command that mends err, or "".
+// Hint returns the command that mends err, or what to do about it, or "".
 func Hint(err error) string {
 	hint := fault.HintOf(err)
 	if hint == "" && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {

@@ -1,11 +1,11 @@
 package rye
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rye-os/rye/internal/fault"
@@ -58,33 +58,23 @@ func (r *Rye) Sign(ctx context.Context, c Caller, q SignRequest) (*SignReport, e
 		return nil, err
 	}
 	rep, err := s.finishSigning(ctx, l, key.Public(), drafts, q)
-	if rep != nil && err == nil && (q.All || slices.Contains(q.Targets, "*")) {
-		rep.PassedOver, err = passedOver(ctx, l)
+	if rep != nil && q.everything() {
+		foreign, ferr := l.Foreign(ctx)
+		for _, p := range foreign {
+			rep.PassedOver = append(rep.PassedOver, ".ai/"+p)
+		}
+		err = cmp.Or(err, ferr)
 	}
 	return rep, err
 }
 
-// passedOver returns the files of a layer that are no items, and no parts of a bundle.
-func passedOver(ctx context.Context, l *space.Layer) ([]string, error) {
-	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
-	if err != nil || len(foreign) == 0 {
-		return nil, err
-	}
-	bundles, err := l.Bundles(ctx)
-	var all []string
-	for _, p := range slices.Sorted(maps.Keys(foreign)) {
-		if !slices.ContainsFunc(bundles, func(dir string) bool { return strings.HasPrefix(p, dir+"/") }) {
-			all = append(all, ".ai/"+p)
-		}
-	}
-	return all, err
-}
+// everything reports a request for all items.
+func (q SignRequest) everything() bool { return q.All || slices.Contains(q.Targets, "*") }
 
 // signTargets returns the items and the directories of the bundles that are to be
 // signed, when the caller may sign them.
 func (s *session) signTargets(ctx context.Context, c Caller, l *space.Layer, q SignRequest) (refs []objects.Ref, bundles []string, err error) {
-	all := q.All || slices.Contains(q.Targets, "*")
-	bundles, rest, err := s.bundleTargets(ctx, l, q.Targets, all)
+	bundles, rest, err := s.bundleTargets(ctx, l, q.Targets, q.everything())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -234,14 +224,16 @@ func grownAround(ctx context.Context, l *space.Layer, ref objects.Ref, found err
 		return nil, found
 	}
 	recorded, raw, err := l.LastRecorded(ctx, ref)
-	if err != nil || recorded == "" {
-		return nil, found
+	if err == nil && recorded != "" {
+		was, err := objects.Parse(recorded, raw)
+		if err == nil && was.Signature != nil && was.Signature.Line() == sig.Line() {
+			return objects.Parse(p, body)
+		}
 	}
-	was, err := objects.Parse(recorded, raw)
-	if err != nil || was.Signature == nil || was.Signature.Line() != sig.Line() {
-		return nil, found
+	if at := (*objects.SyntaxError)(nil); errors.As(found, &at) {
+		return nil, fault.New(fault.Malformed, "%w", found).Mend("delete line %d of %s, which is not this item's recorded signature, and run rye sign again", at.Line, p)
 	}
-	return objects.Parse(p, body)
+	return nil, found
 }
 
 func (d *signing) describe(it *objects.Item) {

@@ -211,10 +211,7 @@ func (s *streamInflater) bytes(size int64) ([]byte, error) {
 // already, as nearly always; nil when it was not, or when the stream is wrong, which the
 // ordinary way finds out.
 func (s *packStream) unzip(size int64) []byte {
-	out, used, ok := unzip(make([]byte, 0, size), s.buf[s.r:s.w])
-	if !ok || int64(len(out)) != size {
-		return nil
-	}
+	data, used := unzipWhole(s.buf[s.r:s.w], size)
 	s.r += used
-	return out
+	return data
 }

@@ -282,7 +282,7 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 		return h, nil, tooLarge(h.size, limit)
 	}
 	if b = b[h.data-off:]; h.size <= 4*int64(len(b)) { // else it will hardly be all there
-		data = unzipWhole(b, h.size)
+		data, _ = unzipWhole(b, h.size)
 	}
 	if data == nil && storedAs(b, h.size) {
 		data, err = p.stored(h)
@@ -331,13 +331,13 @@ func (p *pack) inflate(h entryHead, limit int64) ([]byte, error) {
 	if bound := unzipBound(h.size); bound <= maxUnzip {
 		n := int(min(bound, p.size-h.data))
 		b := p.reads.now.Load().from(h.data, n)
-		data := unzipWhole(b, h.size)
+		data, _ := unzipWhole(b, h.size)
 		if data == nil && len(b) < n {
 			b = make([]byte, n)
 			if _, err := p.file.ReadAt(b, h.data); err != nil {
 				return nil, err
 			}
-			data = unzipWhole(b, h.size)
+			data, _ = unzipWhole(b, h.size)
 		}
 		if data != nil {
 			return data, nil

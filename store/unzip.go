@@ -59,16 +59,16 @@ const maxUnzip = 1 << 20
 func unzipBound(size int64) int64 { return size + size>>8 + 64 }
 
 // unzipWhole returns the size bytes that the stream at the beginning of src inflates
-// to; nil for the library to look.
-func unzipWhole(src []byte, size int64) []byte {
+// to, and how long it is; nil for the library to look.
+func unzipWhole(src []byte, size int64) (data []byte, used int) {
 	if size > maxUnzip {
-		return nil
+		return nil, 0
 	}
-	out, _, ok := unzip(make([]byte, 0, size), src)
+	out, used, ok := unzip(make([]byte, 0, size), src)
 	if !ok || int64(len(out)) != size {
-		return nil
+		return nil, 0
 	}
-	return out
+	return out, used
 }
 
 // storedHead is what stands before the bytes of a stream of one stored block.

@@ -79,7 +79,9 @@ func status(n int) func(*bench) (side, side, error) {
 			return nil, nil, err
 		}
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil {
-			err = errors.Join(b.do(dir, "git", "init", "--quiet"), b.do(dir, "git", "add", "--all"), b.do(dir, "git", "-c", "gc.auto=0", "commit", "--quiet", "-m", "items")) // else it packs beside what is measured
+			// Without gc.auto it would pack beside what is measured.
+			err = errors.Join(b.do(dir, "git", "init", "--quiet"), b.do(dir, "git", "add", "--all"),
+				b.do(dir, "git", "-c", "gc.auto=0", "commit", "--quiet", "-m", "items"))
 			if err != nil {
 				return nil, nil, err
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/objects"
 )
 
 func verifyCommand() *spec {
@@ -183,7 +184,10 @@ func listCommand() *spec {
 		max:      1,
 		run: func(t *task) error {
 			if len(t.args) == 1 {
-				kind = strings.TrimSuffix(t.args[0], "s")
+				kind = t.args[0]
+				if one, ok := strings.CutSuffix(kind, "s"); ok && slices.Contains(objects.Kinds, objects.Kind(one)) {
+					kind = one // people say rye list tools
+				}
 			}
 			brief()
 			items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.List(t.ctx, kind, space) })

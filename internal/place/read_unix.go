@@ -11,18 +11,24 @@ import (
 // read asks the system four times, and each time counts for who starts anew for every
 // question: to open, for size and mode, for the bytes, and to close.
 func read(path string, limit int64, check func(fs.FileMode) error) ([]byte, error) {
-	failed := func(op string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
 	// A pipe is opened without waiting for its other end.
-	fd, err := retry(func() (int, error) {
+	fd, err := Retry(func() (int, error) {
 		return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
 	})
 	if err == syscall.ENXIO {
 		return nil, irregular(path) // a socket
 	}
 	if err != nil {
-		return nil, failed("open", err)
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer syscall.Close(fd)
+	return ReadFd(fd, path, limit, check)
+}
+
+// ReadFd is ReadIf for a file that was opened already, and stays open; path is for
+// messages.
+func ReadFd(fd int, path string, limit int64, check func(fs.FileMode) error) ([]byte, error) {
+	failed := func(op string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
 	var st syscall.Stat_t
 	if err := syscall.Fstat(fd, &st); err != nil {
 		return nil, failed("stat", err)
@@ -38,7 +44,7 @@ func read(path string, limit int64, check func(fs.FileMode) error) ([]byte, erro
 	}
 	raw := make([]byte, 0, st.Size+1) // one more, to see the end
 	for {
-		n, err := retry(func() (int, error) { return syscall.Read(fd, raw[len(raw):cap(raw)]) })
+		n, err := Retry(func() (int, error) { return syscall.Read(fd, raw[len(raw):cap(raw)]) })
 		if err != nil {
 			return nil, failed("read", err)
 		}
@@ -54,8 +60,8 @@ func read(path string, limit int64, check func(fs.FileMode) error) ([]byte, erro
 	}
 }
 
-// retry calls f again as long as a signal interrupts it.
-func retry(f func() (int, error)) (int, error) {
+// Retry calls f again as long as a signal interrupts it.
+func Retry(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()
 		if err != syscall.EINTR {
@@ -68,7 +74,7 @@ func retry(f func() (int, error)) (int, error) {
 // when there is something to read, which there always is. os.Open does, to be told each
 // time that it cannot: six system calls a file, and a thread that waits for an answer.
 func Open(path string) (*os.File, error) {
-	fd, err := retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
+	fd, err := Retry(func() (int, error) { return syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0) })
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}

@@ -305,13 +305,27 @@ func (c *Cover) Finding(l *Layer) Finding {
 // Bundles returns the directories of the working tree that hold a manifest.
 func (l *Layer) Bundles(ctx context.Context) ([]string, error) {
 	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
-	var dirs []string
+	return slices.Collect(maps.Keys(bundlesAmong(foreign))), err
+}
+
+// bundlesAmong returns the directories whose manifests are among what is no item.
+func bundlesAmong(foreign map[string]error) map[string]bool {
+	dirs := map[string]bool{}
 	for p := range foreign {
 		if path.Base(p) == objects.ManifestName {
-			dirs = append(dirs, path.Dir(p))
+			dirs[path.Dir(p)] = true
 		}
 	}
-	return dirs, err
+	return dirs
+}
+
+// Foreign returns the paths of the working tree that are no items, sorted: foreign names
+// and links, but for what lies in bundles, whose manifests answer for it.
+func (l *Layer) Foreign(ctx context.Context) ([]string, error) {
+	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
+	bundles := bundlesAmong(foreign)
+	maps.DeleteFunc(foreign, func(p string, _ error) bool { return within(p, bundles) })
+	return slices.Sorted(maps.Keys(foreign)), err
 }
 
 // Folder returns a directory of the working tree as a file system: without links

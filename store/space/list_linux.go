@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rye-os/rye/internal/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -41,7 +42,7 @@ func (x *beneath) close() error { return x.top.Close() }
 
 func (x *beneath) open(p string, flags uint64) (int, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
-	return retry(func() (int, error) { return unix.Openat2(int(x.top.Fd()), p, &how) })
+	return place.Retry(func() (int, error) { return unix.Openat2(int(x.top.Fd()), p, &how) })
 }
 
 // has reports whether there is something at p, be it a link; sure is false where
@@ -66,23 +67,11 @@ func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error)
 		return nil, false, nil
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > limit {
-		return nil, false, nil
+	raw, err = place.ReadFd(fd, p, limit, func(fs.FileMode) error { return nil })
+	if c := fault.CodeOf(err); c == fault.Malformed || c == fault.Limit {
+		return nil, false, nil // os.Root's way says what is there
 	}
-	raw = make([]byte, st.Size+1) // one more, to see the end
-	for n := 0; ; {
-		k, err := retry(func() (int, error) { return unix.Read(fd, raw[n:]) })
-		if err != nil {
-			return nil, true, &fs.PathError{Op: "read", Path: p, Err: err}
-		}
-		if n += max(k, 0); n == len(raw) {
-			return nil, false, nil // it grows while it is read
-		}
-		if k <= 0 || n == int(st.Size) { // what there was, and no more: raw had room for it
-			return raw[:n:n], true, nil
-		}
-	}
+	return raw, true, err
 }
 
 // list calls visit for each name in the folder dir, which is visit's until it returns.
@@ -120,7 +109,7 @@ func (x *beneath) records(dir string, visit func(fd int, b []byte)) (done bool, 
 	buf := recordBuffers.Get().(*[32 << 10]byte)
 	defer recordBuffers.Put(buf)
 	for {
-		n, err := retry(func() (int, error) { return unix.ReadDirent(fd, buf[:]) })
+		n, err := place.Retry(func() (int, error) { return unix.ReadDirent(fd, buf[:]) })
 		if err != nil {
 			return true, &fs.PathError{Op: "readdir", Path: dir, Err: err}
 		}
@@ -191,14 +180,4 @@ func stampAt(fd int, name []byte, st *unix.Stat_t) (fs.FileMode, stamp) {
 		return fs.ModeSymlink, stamp{}
 	}
 	return fs.ModeIrregular, stamp{}
-}
-
-// retry repeats a call that a signal interrupted.
-func retry(call func() (int, error)) (int, error) {
-	for {
-		n, err := call()
-		if err != unix.EINTR {
-			return n, err
-		}
-	}
 }
