@@ -28,7 +28,7 @@ build: ## both programs, into bin/
 
 .PHONY: quickstart
 quickstart: build ## the main job on real input, each step shown
-	@$(GO) run ./internal/quickstart -bin bin
+	@$(GO) run ./internal/tools/quickstart -bin bin
 
 .PHONY: test
 test: ## every test, as quickly as they go
@@ -79,11 +79,11 @@ install: man ## both programs and the manual, into $(PREFIX)/bin (PREFIX=... to 
 
 .PHONY: bench
 bench: build ## ours beside the peer's, interleaved, medians
-	@$(GO) run ./internal/bench -bin bin
+	@$(GO) run ./internal/tools/bench -bin bin
 
 .PHONY: bench-grow
 bench-grow: build ## the same up to 100,000 items (an hour's quarter, 2 GB of disk)
-	@$(GO) run ./internal/bench -bin bin -sizes 100,1000,10000,100000
+	@$(GO) run ./internal/tools/bench -bin bin -sizes 100,1000,10000,100000
 
 .PHONY: soak
 soak: ## the long tests, then a minute of fuzzing for each parser
@@ -110,7 +110,7 @@ docs-check: # what is generated below docs/ is up to date
 
 .PHONY: stdlib-sign
 stdlib-sign: ## sign a changed standard library with a key that is then thrown away
-	$(GO) run ./internal/stdlibsign
+	$(GO) run ./internal/tools/stdlibsign
 
 .PHONY: clean
 clean: ## remove bin/, dist/ and man/

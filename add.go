@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
@@ -39,7 +39,7 @@ func (r *Rye) Add(ctx context.Context, c Caller, q AddRequest) ([]AddReport, err
 		return nil, err
 	}
 	if len(in)+len(bundles) == 0 {
-		return nil, fault.New(fault.NotFound, "add %s: no items there", q.Path).Mend("rye new tool <id>")
+		return nil, fault.New(fault.NotFound, "add %s: no items there", q.Path).Advise("rye new tool <id>")
 	}
 	reports, old, err := s.weigh(ctx, in, q.Force)
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *session) incoming(ctx context.Context, q AddRequest, bundles []string) 
 	}
 	if !inside {
 		return nil, fault.New(fault.Usage, "add %s: folders are taken in only below .ai", q.Path).
-			Mend("name the files; items of a git repository come with rye add file://<its absolute path>")
+			Advise("name the files; items of a git repository come with rye add file://<its absolute path>")
 	}
 	var paths []string
 	_, err = l.Files(ctx, func(f string, ref objects.Ref) error {
@@ -197,7 +197,7 @@ func each(ctx context.Context, n int, f func(i int) error) error {
 func (s *session) readIncoming(p string, inside bool, q AddRequest) (*objects.Item, error) {
 	if inside {
 		if q.As != "" || q.Kind != "" {
-			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its place says what it is", q.Path).Mend("leave out --as and --kind")
+			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its place says what it is", q.Path).Advise("leave out --as and --kind")
 		}
 		raw, err := s.stack.Project.Read(p)
 		if err != nil {
@@ -240,7 +240,7 @@ func incomingKind(said, ext string, raw []byte) (objects.Kind, error) {
 	case ext == ".md":
 		return objects.Knowledge, nil
 	case ext == ".yaml" || ext == ".yml":
-		return "", fault.New(fault.Usage, "a %s file may be a tool, knowledge or config", ext).Mend("rye add --kind tool ...")
+		return "", fault.New(fault.Usage, "a %s file may be a tool, knowledge or config", ext).Advise("rye add --kind tool ...")
 	}
 	return objects.Tool, nil
 }
@@ -278,9 +278,9 @@ func (s *session) checkIncoming(ctx context.Context, l *space.Layer, it *objects
 	}
 	switch {
 	case f.Bundle != "" && f.Err != nil:
-		rep.Next = Hint(f.Err)
+		rep.Next = fault.HintOf(f.Err)
 	case f.State != space.Signed:
-		rep.Next = "rye sign " + it.Ref.String()
+		rep.Next = fault.Command("rye sign %s", it.Ref)
 	}
 	return rep, keep, nil
 }
@@ -347,12 +347,12 @@ func (r *Rye) Remove(ctx context.Context, arg string, dryRun bool) (*AddReport, 
 	if !ok {
 		return nil, fault.New(fault.NotFound, "remove %s: not in this project", arg).Mend("rye list --space project")
 	}
-	rep := &AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: space.Deleted, Next: "rye restore " + ref.String()}
+	rep := &AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: space.Deleted, Next: fault.Command("rye restore %s", ref)}
 	if dryRun {
 		return rep, nil
 	}
 	if f.Registry != "" {
-		rep.Path, rep.Next = "", "rye add "+ref.Published()
+		rep.Path, rep.Next = "", fault.Command("rye add %s", ref.Published())
 		return rep, s.dropDependency(ref)
 	}
 	l := s.stack.Project

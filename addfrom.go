@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -35,7 +35,7 @@ func (r *Rye) AddFrom(ctx context.Context, q AddFromRequest) ([]AddReport, error
 	}
 	defer s.Close()
 	if r.o.Offline {
-		return nil, fault.New(fault.Offline, "add %s: it has to be fetched", q.URL).Mend("leave out --offline")
+		return nil, fault.New(fault.Offline, "add %s: it has to be fetched", q.URL).Advise("leave out --offline")
 	}
 	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
 		return nil, err
@@ -90,14 +90,14 @@ func (s *session) fetchItems(ctx context.Context, address, dir string) (store.OI
 	defer pack.Discard()
 	c, err := commitOf(&pack.Reader, tip, name)
 	if err != nil {
-		return store.OID{}, nil, fault.New(fault.CodeOf(err), "add %s: %w", remote, err)
+		return store.OID{}, nil, fault.Wrap(err, "add %s", remote)
 	}
 	if err := pack.Connected(ctx, c.Tree); err != nil {
-		return store.OID{}, nil, fault.New(fault.CodeOf(err), "add %s: %w", remote, err)
+		return store.OID{}, nil, fault.Wrap(err, "add %s", remote)
 	}
 	items, err := itemsOf(ctx, &pack.Reader, c.Tree)
 	if err != nil {
-		return store.OID{}, nil, fault.New(fault.CodeOf(err), "add %s: %w", remote, err)
+		return store.OID{}, nil, fault.Wrap(err, "add %s", remote)
 	}
 	if len(items) == 0 {
 		return store.OID{}, nil, fault.New(fault.NotFound, "add %s: no items below .ai there", remote)
@@ -173,7 +173,7 @@ func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.
 			return nil, fault.New(fault.Malformed, ".ai/%s is no directory there", dir)
 		}
 		if err := rd.CheckContent(ctx, top.ID, itemsLimits); err != nil {
-			return nil, fault.New(fault.CodeOf(err), ".ai/%s: %w", dir, err)
+			return nil, fault.Wrap(err, ".ai/%s", dir)
 		}
 		err = rd.Walk(top.ID, func(p string, e store.Entry) error {
 			p = dir + "/" + p
@@ -199,7 +199,7 @@ func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.
 }
 
 func takeQuestion(url string, commit store.OID, items []*objects.Item, reports []AddReport) Question {
-	q := Question{Topic: "add from " + url, Text: "Take in " + plural(len(items), "item") + "?", Mend: "rye add " + url + " --yes"}
+	q := Question{Topic: "add from " + url, Text: "Take in " + plural(len(items), "item") + "?", Mend: fault.Command("rye add %s --yes", url)}
 	q.Lines = append(q.Lines, "commit   "+commit.String())
 	for i, it := range items {
 		if i == maxShown {

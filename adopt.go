@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -124,7 +125,7 @@ func (s *session) planAdoption(ctx context.Context, l *space.Layer, refs []objec
 }
 
 func (rep *AdoptReport) refuse(name string, err error) {
-	rep.Refused = append(rep.Refused, SignResult{Ref: name, Status: "failed", Error: err.Error(), Code: Code(err), Hint: Hint(err)})
+	rep.Refused = append(rep.Refused, SignResult{Ref: name, Status: "failed", Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)})
 }
 
 // take notes what would be adopted, and whose signature it carries.
@@ -167,10 +168,10 @@ func (a *adoption) question(project string, rep *AdoptReport, all bool) Question
 	q := Question{
 		Topic: "adopt",
 		Text:  fmt.Sprintf("Trust this project (%s) and take %s as its baseline?", project, plural(len(a.names), "item")),
-		Mend:  "rye adopt --all --yes, after looking at rye status",
+		Mend:  fault.Advice("rye adopt --all --yes, after looking at rye status"),
 	}
 	if !all && len(a.names) == 1 {
-		q.Mend = "rye adopt " + a.names[0] + " --yes, after looking at it"
+		q.Mend = fault.Advice("rye adopt %s --yes, after looking at it", a.names[0])
 	}
 	for fp, refs := range rep.Signers {
 		q.Lines = append(q.Lines, fmt.Sprintf("%s signed %s", fp, strings.Join(clipList(refs, 8), ", ")))

@@ -14,7 +14,7 @@ import (
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/consent"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -43,7 +43,7 @@ func (r *Rye) agreed() (consent.Agreed, error) {
 	}
 	a, err := consent.Parse(raw)
 	if err != nil {
-		return a, fault.New(fault.CodeOf(err), "read %s: %w", r.consentPath(), err)
+		return a, fault.Wrap(err, "read %s", r.consentPath())
 	}
 	return a, nil
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Findings about the ancestor, by their numbers in its review: S are security

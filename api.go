@@ -1,6 +1,10 @@
 package rye
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/rye-os/rye/fault"
+)
 
 // InitRequest makes or completes a project.
 type InitRequest struct {
@@ -30,9 +34,9 @@ type NewRequest struct {
 
 // NewReport is the file that New wrote.
 type NewReport struct {
-	Ref  string `json:"ref"`
-	Path string `json:"path"`
-	Next string `json:"next"`
+	Ref  string     `json:"ref"`
+	Path string     `json:"path"`
+	Next fault.Hint `json:"next"`
 }
 
 // AddRequest takes files into the project: a path below .ai is recorded where it
@@ -54,13 +58,13 @@ type AddFromRequest struct {
 
 // AddReport says what came in.
 type AddReport struct {
-	Ref      string `json:"ref"`
-	Path     string `json:"path"`
-	SHA256   string `json:"sha256"`
-	State    State  `json:"state"`
-	Commit   string `json:"commit,omitempty"`
-	Next     string `json:"next,omitempty"`
-	Problems []any  `json:"problems,omitempty"`
+	Ref      string     `json:"ref"`
+	Path     string     `json:"path"`
+	SHA256   string     `json:"sha256"`
+	State    State      `json:"state"`
+	Commit   string     `json:"commit,omitempty"`
+	Next     fault.Hint `json:"next,omitzero"`
+	Problems []any      `json:"problems,omitempty"`
 }
 
 // SignRequest signs working items, recorded in one commit.
@@ -75,19 +79,19 @@ type SignRequest struct {
 
 // SignResult is one item's outcome. Error is set when it was not signed.
 type SignResult struct {
-	Ref      string    `json:"ref"`
-	Status   string    `json:"status"` // signed, unchanged, would-sign, failed
-	Path     string    `json:"path"`
-	SHA256   string    `json:"sha256,omitempty"`
-	Key      string    `json:"key,omitempty"`
-	SignedAt string    `json:"signed_at,omitempty"`
-	Error    string    `json:"error,omitempty"`
-	Code     string    `json:"code,omitempty"`
-	Hint     string    `json:"hint,omitempty"`
-	Issues   []string  `json:"issues,omitempty"`
-	Mistakes []Mistake `json:"mistakes,omitempty"` // what has to be mended in the file
-	Paste    string    `json:"paste,omitempty"`    // metadata to begin with, when the file has none
-	Replaces *Replaced `json:"replaces,omitempty"` // the ancestor's line that went
+	Ref      string     `json:"ref"`
+	Status   string     `json:"status"` // signed, unchanged, would-sign, failed
+	Path     string     `json:"path"`
+	SHA256   string     `json:"sha256,omitempty"`
+	Key      string     `json:"key,omitempty"`
+	SignedAt string     `json:"signed_at,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	Code     fault.Code `json:"code,omitempty"`
+	Hint     fault.Hint `json:"hint,omitzero"`
+	Issues   []string   `json:"issues,omitempty"`
+	Mistakes []Mistake  `json:"mistakes,omitempty"` // what has to be mended in the file
+	Paste    string     `json:"paste,omitempty"`    // metadata to begin with, when the file has none
+	Replaces *Replaced  `json:"replaces,omitempty"` // the ancestor's line that went
 }
 
 // Mistake is one thing wrong with a file, for the person who wrote it.
@@ -97,7 +101,7 @@ type Mistake struct {
 	Column int    `json:"column,omitempty"`
 	Field  string `json:"field,omitempty"`
 	Rule   string `json:"rule"`
-	Mend   string `json:"mend,omitempty"`
+	Mend   string `json:"mend,omitempty"` // what to write instead
 	Text   string `json:"text,omitempty"` // the line itself
 }
 
@@ -126,11 +130,11 @@ type SignReport struct {
 // VerifyResult is one item's verification.
 type VerifyResult struct {
 	ItemInfo
-	OK     bool    `json:"ok"`
-	Code   string  `json:"code,omitempty"`
-	Error  string  `json:"error,omitempty"`
-	Hint   string  `json:"hint,omitempty"`
-	Checks []Check `json:"checks,omitempty"`
+	OK     bool       `json:"ok"`
+	Code   fault.Code `json:"code,omitempty"`
+	Error  string     `json:"error,omitempty"`
+	Hint   fault.Hint `json:"hint,omitzero"`
+	Checks []Check    `json:"checks,omitempty"`
 
 	Mistakes []Mistake `json:"mistakes,omitempty"` // in the text of an own item; they refuse nothing
 }
@@ -355,10 +359,10 @@ type AdoptReport struct {
 
 // DoctorCheck is one finding of Doctor.
 type DoctorCheck struct {
-	Name string `json:"name"`
-	OK   bool   `json:"ok"`
-	Text string `json:"text"`
-	Mend string `json:"mend,omitempty"`
+	Name string     `json:"name"`
+	OK   bool       `json:"ok"`
+	Text string     `json:"text"`
+	Mend fault.Hint `json:"mend,omitzero"`
 }
 
 // PolicyReport is what the policy says about running an item.
@@ -409,13 +413,13 @@ type ItemDiff struct {
 
 // MoveReport says where an item's file went, and what is left to do.
 type MoveReport struct {
-	From     string `json:"from"`
-	Ref      string `json:"ref"`
-	Path     string `json:"path"`
-	Problems []any  `json:"problems,omitempty"` // what its new name makes wrong in its text
-	Commit   string `json:"commit,omitempty"`
-	Next     string `json:"next"`
-	DryRun   bool   `json:"dry_run,omitempty"`
+	From     string     `json:"from"`
+	Ref      string     `json:"ref"`
+	Path     string     `json:"path"`
+	Problems []any      `json:"problems,omitempty"` // what its new name makes wrong in its text
+	Commit   string     `json:"commit,omitempty"`
+	Next     fault.Hint `json:"next"`
+	DryRun   bool       `json:"dry_run,omitempty"`
 }
 
 // CopyRequest copies a verified item into a space, as it is or under another id.
@@ -428,17 +432,17 @@ type CopyRequest struct {
 
 // CopyReport says what the copy is worth where it lies.
 type CopyReport struct {
-	From      string `json:"from"`
-	FromSpace string `json:"from_space"`
-	Ref       string `json:"ref"`
-	Space     string `json:"space"`
-	Path      string `json:"path"`
-	SHA256    string `json:"sha256"`
-	State     State  `json:"state"`
-	Why       string `json:"why,omitempty"`
-	Commit    string `json:"commit,omitempty"`
-	Next      string `json:"next,omitempty"`
-	DryRun    bool   `json:"dry_run,omitempty"`
+	From      string     `json:"from"`
+	FromSpace string     `json:"from_space"`
+	Ref       string     `json:"ref"`
+	Space     string     `json:"space"`
+	Path      string     `json:"path"`
+	SHA256    string     `json:"sha256"`
+	State     State      `json:"state"`
+	Why       string     `json:"why,omitempty"`
+	Commit    string     `json:"commit,omitempty"`
+	Next      fault.Hint `json:"next,omitzero"`
+	DryRun    bool       `json:"dry_run,omitempty"`
 }
 
 // MarkRequest changes the status of published versions, all of one namespace.

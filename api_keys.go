@@ -1,5 +1,7 @@
 package rye
 
+import "github.com/rye-os/rye/fault"
+
 // KeyInfo describes a key on this machine.
 type KeyInfo struct {
 	Name        string   `json:"name"`
@@ -127,24 +129,24 @@ type TrustImport struct {
 
 // ImportedKey is one file of the ancestor's trust store.
 type ImportedKey struct {
-	File        string `json:"file"`
-	Status      string `json:"status"` // pinned, would-pin, own, repeated, refused
-	Fingerprint string `json:"fingerprint,omitempty"`
-	Legacy      string `json:"legacy,omitempty"` // the ancestor's fingerprint
-	Owner       string `json:"owner,omitempty"`
-	Error       string `json:"error,omitempty"`
-	Code        string `json:"code,omitempty"`
+	File        string     `json:"file"`
+	Status      string     `json:"status"` // pinned, would-pin, own, repeated, refused
+	Fingerprint string     `json:"fingerprint,omitempty"`
+	Legacy      string     `json:"legacy,omitempty"` // the ancestor's fingerprint
+	Owner       string     `json:"owner,omitempty"`
+	Error       string     `json:"error,omitempty"`
+	Code        fault.Code `json:"code,omitempty"`
 }
 
 // TrustExplanation is every check between an item and its use, in one space.
 type TrustExplanation struct {
-	Ref    string  `json:"ref"`
-	Space  string  `json:"space"`
-	Path   string  `json:"path,omitempty"`
-	Used   bool    `json:"used"` // this one is what the ref resolves to
-	OK     bool    `json:"ok"`
-	Signer string  `json:"signer,omitempty"`
-	Code   string  `json:"code,omitempty"`
-	Hint   string  `json:"hint,omitempty"`
-	Checks []Check `json:"checks"`
+	Ref    string     `json:"ref"`
+	Space  string     `json:"space"`
+	Path   string     `json:"path,omitempty"`
+	Used   bool       `json:"used"` // this one is what the ref resolves to
+	OK     bool       `json:"ok"`
+	Signer string     `json:"signer,omitempty"`
+	Code   fault.Code `json:"code,omitempty"`
+	Hint   fault.Hint `json:"hint,omitzero"`
+	Checks []Check    `json:"checks"`
 }

@@ -3,9 +3,8 @@ package rye
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
@@ -38,9 +37,9 @@ func (s *session) approve(ctx context.Context, c Caller, l *space.Layer, all []*
 	if n == 0 {
 		return nil
 	}
-	mend := "rye sign " + strings.Join(q.Targets, " ")
+	mend := fault.CommandOf(append([]string{"rye", "sign"}, q.Targets...)...)
 	if len(lines) > maxApproval {
-		return fault.New(fault.Limit, "sign %s: %d lines to approve, at most %d are shown to a person at once", plural(n, "item"), len(lines), maxApproval).Mend("%s", mend)
+		return fault.New(fault.Limit, "sign %s: %d lines to approve, at most %d are shown to a person at once", plural(n, "item"), len(lines), maxApproval).With(mend)
 	}
 	return s.r.ask(ctx, Question{Topic: "sign", Text: c.Name + " asks to sign " + plural(n, "item") + " with your key", Lines: lines, Mend: mend})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -42,7 +42,7 @@ func (s *session) library(q ExecuteRequest, ref objects.Ref) (chain.Library, err
 		if err == nil {
 			s.stack.System = func() (*space.System, error) { return system, nil }
 		} else if q.Pinned {
-			return nil, fault.New(fault.CodeOf(err), "execute %s: %w", ref, err).Mend("%s", fault.HintOf(err))
+			return nil, fault.Wrap(err, "execute %s", ref)
 		} // else the lock says what is wrong with today's
 	}
 	if q.Pinned {
@@ -125,7 +125,7 @@ func (p asLocked) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]
 	})
 	if err == nil && then == nil {
 		err = fault.New(fault.Offline, "%s: the files beside it that are pinned are neither in the working tree nor in its record", tool.Ref()).
-			Mend("rye lock %s, to pin what is here", tool.Ref())
+			Advise("rye lock %s, to pin what is here", tool.Ref())
 	}
 	return then, err
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -40,12 +40,12 @@ type BundleInfo struct {
 	Files    []BundleFile `json:"files"`
 	Commit   string       `json:"commit,omitempty"`
 
-	Code    string   `json:"code,omitempty"` // why it may not be used
-	Error   string   `json:"error,omitempty"`
-	Hint    string   `json:"hint,omitempty"`
-	Changed []string `json:"changed,omitempty"`
-	Missing []string `json:"missing,omitempty"`
-	Extra   []string `json:"extra,omitempty"`
+	Code    fault.Code `json:"code,omitempty"` // why it may not be used
+	Error   string     `json:"error,omitempty"`
+	Hint    fault.Hint `json:"hint,omitzero"`
+	Changed []string   `json:"changed,omitempty"`
+	Missing []string   `json:"missing,omitempty"`
+	Extra   []string   `json:"extra,omitempty"`
 }
 
 // BundleFile is an entry of a manifest.
@@ -120,7 +120,7 @@ func (s *session) bundlePlace(dir string) (*space.Layer, string, error) {
 		}
 		return l, p, nil
 	}
-	return nil, "", fault.New(fault.Usage, "bundle %s: bundles lie below .ai", dir).Mend("put it in .ai/tools/<namespace>/<name>")
+	return nil, "", fault.New(fault.Usage, "bundle %s: bundles lie below .ai", dir).Advise("put it in .ai/tools/<namespace>/<name>")
 }
 
 // listBundle makes the manifest and returns the one that is there already, if any.
@@ -147,7 +147,7 @@ func (s *session) listBundle(l *space.Layer, dir string, q BundleRequest) (m, ol
 		is, err1 := objects.ParseVersion(version)
 		was, err2 := objects.ParseVersion(old.Version)
 		if err1 == nil && err2 == nil && is.Compare(was) < 0 {
-			return nil, nil, fault.New(fault.Rollback, "bundle %s: version %s, below the present %s", id, version, old.Version).Mend("a higher --version")
+			return nil, nil, fault.New(fault.Rollback, "bundle %s: version %s, below the present %s", id, version, old.Version).Advise("a higher --version")
 		}
 	}
 	m, err = objects.ManifestOf(l.Folder(dir), id, version)
@@ -255,7 +255,7 @@ func (r *Rye) BundleVerify(ctx context.Context, arg string) (*BundleInfo, error)
 	}
 	info, err := s.bundleInfo(ctx, l, dir)
 	if err == nil && info.Error != "" {
-		err = fault.New(fault.Code(info.Code), "%s", info.Error).Mend("%s", info.Hint)
+		err = fault.New(info.Code, "%s", info.Error).With(info.Hint)
 	}
 	return info, err
 }
@@ -432,7 +432,7 @@ func (b *BundleInfo) add(f objects.File, data []byte) {
 
 // refuse notes why a bundle may not be used.
 func (b *BundleInfo) refuse(err error) {
-	b.Code, b.Error, b.Hint = Code(err), err.Error(), Hint(err)
+	b.Code, b.Error, b.Hint = fault.CodeOf(err), err.Error(), fault.HintOf(err)
 	var e *objects.BundleError
 	if errors.As(err, &e) {
 		b.Changed, b.Missing, b.Extra = e.Changed, e.Missing, e.Extra

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -137,7 +137,7 @@ func (s *session) readBundle(l *space.Layer, dir string) (*workBundle, error) {
 	}
 	m, err := objects.ParseManifest(raw)
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), ".ai/%s: %w", dir, err).Mend("rye bundle create .ai/%s", dir)
+		return nil, fault.Wrap(err, ".ai/%s", dir).Mend("rye bundle create .ai/%s", dir)
 	}
 	want, err := objects.BundleID(dir)
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *session) readBundle(l *space.Layer, dir string) (*workBundle, error) {
 	}
 	if want != m.ID {
 		return nil, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", m.ID, dir).
-			Mend("rye bundle create %s .ai/%s, if that is its place now", want, dir)
+			Advise("rye bundle create %s .ai/%s, if that is its place now", want, dir)
 	}
 	b := &workBundle{manifest: m, dir: dir, raw: raw}
 	var files []store.Change
@@ -243,7 +243,7 @@ func (s *session) addBundle(ctx context.Context, l *space.Layer, dir string) (Ad
 		return rep, nil, c.Err
 	}
 	if c.State != space.Signed {
-		rep.Next = "rye sign .ai/" + dir
+		rep.Next = fault.Command("rye sign .ai/%s", dir)
 	}
 	return rep, b.changes, nil
 }
@@ -284,7 +284,7 @@ func (s *session) removeBundle(ctx context.Context, l *space.Layer, dir string, 
 	if err != nil {
 		return nil, err
 	}
-	rep := &AddReport{Ref: bundleRef(id), Path: ".ai/" + dir, State: space.Deleted, Next: "rye restore .ai/" + dir}
+	rep := &AddReport{Ref: bundleRef(id), Path: ".ai/" + dir, State: space.Deleted, Next: fault.Command("rye restore .ai/%s", dir)}
 	if dryRun {
 		return rep, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -17,7 +16,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -51,7 +50,7 @@ func (s *session) unsigned(ctx context.Context, plan *chain.Plan) (u unsigned, e
 	}
 	if spec, ok := plan.Interpreter(); ok { // asked only now: to ask is to run it
 		if err := primitive.CheckVersion(ctx, spec, p); err != nil {
-			return u, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
+			return u, fault.Wrap(err, "execute %s", plan.Tool().Ref)
 		}
 	}
 	return unsigned{vars, weak, s.fromEnv(plan), p}, nil
@@ -73,12 +72,12 @@ func (s *session) agree(ctx context.Context, plan *chain.Plan, things []consent.
 		if a.Covers(t) {
 			continue
 		}
-		q := Question{Topic: "execute " + ref.String(), Mend: fmt.Sprintf("rye policy allow %s --env", ref)}
+		q := Question{Topic: "execute " + ref.String(), Mend: fault.Command("rye policy allow %s --env", ref)}
 		switch t.What {
 		case consent.Interpreter:
-			q.Mend = fmt.Sprintf("rye policy allow %s --interpreter", ref)
+			q.Mend = fault.Command("rye policy allow %s --interpreter", ref)
 		case consent.Secrets:
-			q.Mend = fmt.Sprintf("rye policy allow %s --secrets", ref)
+			q.Mend = fault.Command("rye policy allow %s --secrets", ref)
 		}
 		q.Text, q.Lines = s.describeThing(plan, t, a)
 		if err := s.r.ask(ctx, q); err != nil {
@@ -147,14 +146,14 @@ func (s *session) envFiles(plan *chain.Plan) (vars map[string]string, weak map[s
 		path := filepath.Join(f.base, filepath.FromSlash(f.name))
 		raw, err := readWithin(f.base, f.name)
 		if err != nil {
-			return nil, nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("make %s a plain file of the project, or move it away", path)
+			return nil, nil, nil, fault.Wrap(err, "read %s", s.short(path)).Advise("make %s a plain file of the project, or move it away", path)
 		}
 		if raw == nil {
 			continue
 		}
 		all, err := consent.ParseEnv(raw.data)
 		if err != nil {
-			return nil, nil, nil, fault.New(fault.CodeOf(err), "read %s: %w", s.short(path), err).Mend("correct %s, or move it away", path)
+			return nil, nil, nil, fault.Wrap(err, "read %s", s.short(path)).Advise("correct %s, or move it away", path)
 		}
 		if !overlap(declared, all) {
 			continue
@@ -224,7 +223,7 @@ func (s *session) interpreterOf(plan *chain.Plan) (p primitive.Program, t *conse
 	in := s.r.search()
 	in.Consented = true // to find it; whether it is used is decided below
 	if p, err = primitive.Interpreter(spec, in); err != nil {
-		return p, nil, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
+		return p, nil, fault.Wrap(err, "execute %s", plan.Tool().Ref)
 	}
 	if !p.Project || in.Vars[spec.Var] != "" {
 		return p, nil, nil

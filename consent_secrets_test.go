@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // thief is a host that keeps what it was sent.
@@ -81,8 +81,8 @@ func TestColleaguesToolTakesNoSecretUnasked(t *testing.T) {
 		if want == "" && err == nil && res.Status != "success" {
 			t.Errorf("%s: %s %s", what, res.Status, res.Error)
 		}
-		if want == fault.Denied && !strings.Contains(rye.Hint(err), "rye policy allow "+ref+" --secrets") {
-			t.Errorf("%s: hint %q", what, rye.Hint(err))
+		if want == fault.Denied && !strings.Contains(fault.HintOf(err).String(), "rye policy allow "+ref+" --secrets") {
+			t.Errorf("%s: hint %q", what, fault.HintOf(err).String())
 		}
 		if got := loot.Load().(string); got != sent {
 			t.Errorf("%s: the host got %q, want %q", what, got, sent)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // file puts a file into the project, outside of .ai or in it.
@@ -73,7 +73,7 @@ func TestEnvFilesNeedConsent(t *testing.T) {
 	}
 	p.file(".env", "API_URL=http://one\nTOKEN=hunter2\nUNDECLARED=1\nNODE_ENV=evil\nLD_PRELOAD=/tmp/evil.so\nPYTHONPATH=/tmp\nNODE_OPTIONS=-r\nGIT_DIR=/tmp\nPATH=/tmp\nBASH_ENV=/tmp/x\n")
 	show("not agreed to", fault.Denied)
-	if len(p.asks) != 1 || p.asks[0].Mend != "rye policy allow tool:acme/show --env" {
+	if len(p.asks) != 1 || p.asks[0].Mend.String() != "rye policy allow tool:acme/show --env" {
 		t.Fatalf("asked %+v", p.asks)
 	}
 	p.yes = true
@@ -214,7 +214,7 @@ print(sys.prefix)
 	p.yes = false
 	_, err := p.run("tool:acme/where", nil)
 	wantCode(t, "an interpreter in the project", err, fault.Denied)
-	if len(p.asks) != 1 || p.asks[0].Mend != "rye policy allow tool:acme/where --interpreter" || !strings.Contains(strings.Join(p.asks[0].Lines, "\n"), "not its packages") {
+	if len(p.asks) != 1 || p.asks[0].Mend.String() != "rye policy allow tool:acme/where --interpreter" || !strings.Contains(strings.Join(p.asks[0].Lines, "\n"), "not its packages") {
 		t.Fatalf("asked %+v", p.asks)
 	}
 	if _, err := p.Execute(t.Context(), rye.Terminal, rye.ExecuteRequest{Ref: "tool:acme/where", DryRun: true}); fault.CodeOf(err) != fault.Denied {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func soaking() bool { return os.Getenv("RYE_SOAK") != "" }

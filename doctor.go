@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 )
@@ -30,7 +30,7 @@ func (r *Rye) checkKey(ctx context.Context) DoctorCheck {
 	if held(r.o.Key) {
 		k, err := r.signerFor(ctx)
 		if err != nil {
-			c.Text, c.Mend = err.Error(), Hint(err)
+			c.Text, c.Mend = err.Error(), fault.HintOf(err)
 		} else {
 			c.OK, c.Text = true, k.Public().String()+" in the "+heldName(r.o.Key)
 		}
@@ -39,9 +39,9 @@ func (r *Rye) checkKey(ctx context.Context) DoctorCheck {
 	pub, err := trust.ReadPublic(r.keyPath(r.o.Key))
 	switch {
 	case fault.Is(err, fault.NotFound):
-		c.Text, c.Mend = "no signing key at "+r.keyPath(r.o.Key), "rye key new"
+		c.Text, c.Mend = "no signing key at "+r.keyPath(r.o.Key), fault.Command("rye key new")
 	case err != nil:
-		c.Text, c.Mend = err.Error(), Hint(err)
+		c.Text, c.Mend = err.Error(), fault.HintOf(err)
 	default:
 		c.OK, c.Text = true, pub.Fingerprint().String()+" at "+r.keyPath(r.o.Key)
 	}
@@ -51,7 +51,7 @@ func (r *Rye) checkKey(ctx context.Context) DoctorCheck {
 func (r *Rye) checkTrust() DoctorCheck {
 	st, err := trust.LoadStore(r.trustPath())
 	if err != nil {
-		return DoctorCheck{Name: "trust", Text: err.Error(), Mend: Hint(err)}
+		return DoctorCheck{Name: "trust", Text: err.Error(), Mend: fault.HintOf(err)}
 	}
 	return DoctorCheck{Name: "trust", OK: true, Text: fmt.Sprintf("%s: %s", r.trustPath(), plural(len(beliefs(st)), "belief"))}
 }
@@ -59,12 +59,12 @@ func (r *Rye) checkTrust() DoctorCheck {
 func (r *Rye) checkProject() DoctorCheck {
 	c := DoctorCheck{Name: "project"}
 	if r.o.Project == "" {
-		c.OK, c.Text, c.Mend = true, "none in this directory or above", "rye init"
+		c.OK, c.Text, c.Mend = true, "none in this directory or above", fault.Command("rye init")
 		return c
 	}
 	p, err := readProject(r.o.Project)
 	if err != nil {
-		c.Text, c.Mend = err.Error(), Hint(err)
+		c.Text, c.Mend = err.Error(), fault.HintOf(err)
 		return c
 	}
 	c.OK, c.Text = true, fmt.Sprintf("%s, namespace %s", r.o.Project, p.Namespace)
@@ -82,7 +82,7 @@ func (r *Rye) checkSystem() DoctorCheck {
 func (r *Rye) checkInterpreter(kind string) DoctorCheck {
 	path, err := r.interpreter(kind)
 	if err != nil {
-		return DoctorCheck{Name: kind, OK: true, Text: "not found; tools that need it will be refused", Mend: Hint(err)}
+		return DoctorCheck{Name: kind, OK: true, Text: "not found; tools that need it will be refused", Mend: fault.HintOf(err)}
 	}
 	return DoctorCheck{Name: kind, OK: true, Text: path}
 }
@@ -96,10 +96,10 @@ func checkSandbox() []DoctorCheck {
 	}
 	c := DoctorCheck{Name: "sandbox"}
 	c.OK, c.Text = refusals(fmt.Sprintf("%s, Landlock %d", rep.Tier, rep.Landlock), rep.Acts)
-	deeper := DoctorCheck{Name: "sandbox S3", OK: true, Text: "not offered; tools that demand it will be refused: " + rep.NoDeeper, Mend: "install bubblewrap, and allow user namespaces"}
+	deeper := DoctorCheck{Name: "sandbox S3", OK: true, Text: "not offered; tools that demand it will be refused: " + rep.NoDeeper, Mend: fault.Advice("install bubblewrap, and allow user namespaces")}
 	if rep.Deeper != nil {
 		deeper.OK, deeper.Text = refusals("S3, bubblewrap", rep.Deeper)
-		deeper.Mend = ""
+		deeper.Mend = fault.Hint{}
 	}
 	return []DoctorCheck{c, deeper}
 }
@@ -145,7 +145,7 @@ func (r *Rye) Fsck(ctx context.Context) ([]DoctorCheck, error) {
 			return all, err
 		}
 		for _, d := range f.Damage {
-			all = append(all, DoctorCheck{Name: name, Text: d.Error(), Mend: Hint(d)})
+			all = append(all, DoctorCheck{Name: name, Text: d.Error(), Mend: fault.HintOf(d)})
 			first = cmp.Or(first, d)
 		}
 		if len(f.Damage) == 0 {

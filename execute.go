@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 )
@@ -179,11 +179,11 @@ func fillInputs(it *objects.Item, got map[string]any) (map[string]any, error) {
 	}
 	for name := range got {
 		if !declared[name] {
-			return nil, fault.New(fault.Usage, "%s: unknown parameter %q", it.Ref, name).Mend("its inputs are: %s", strings.Join(names, ", "))
+			return nil, fault.New(fault.Usage, "%s: unknown parameter %q", it.Ref, name).Advise("its inputs are: %s", strings.Join(names, ", "))
 		}
 	}
 	if len(missing) > 0 {
-		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Mend("rye execute %s -p %s=...", it.Ref, missing[0])
+		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Advise("rye execute %s -p %s=...", it.Ref, missing[0])
 	}
 	return inputs, nil
 }

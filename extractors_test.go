@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
@@ -164,7 +164,7 @@ func TestAttackExtractors(t *testing.T) {
 	refused := func(why string, want fault.Code) {
 		t.Helper()
 		_, err := p.Search(t.Context(), rye.Client, rye.SearchRequest{Query: "pump"})
-		if fault.CodeOf(err) != want || !strings.Contains(err.Error(), knowledgeExtractor) || rye.Hint(err) == "" {
+		if fault.CodeOf(err) != want || !strings.Contains(err.Error(), knowledgeExtractor) || fault.HintOf(err).IsZero() {
 			t.Errorf("%s: %v, want %s, the item's name and a remedy", why, err, want)
 		}
 		if _, err := p.Sign(t.Context(), rye.Terminal, rye.SignRequest{Targets: []string{"knowledge:acme/note"}}); fault.CodeOf(err) != want {

@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
@@ -32,7 +32,7 @@ func (s *session) rules() (policy.Rules, error) {
 	}
 	rules, err := policy.ParseRules(raw)
 	if err != nil {
-		return policy.Rules{}, fault.New(fault.CodeOf(err), "read %s: %w", filepath.Join(s.r.o.ConfigDir, PolicyFile), err)
+		return policy.Rules{}, fault.Wrap(err, "read %s", filepath.Join(s.r.o.ConfigDir, PolicyFile))
 	}
 	if s.trust.AllowLegacy() { // the older place to say so
 		rules.AllowLegacy = true
@@ -42,7 +42,7 @@ func (s *session) rules() (policy.Rules, error) {
 			return policy.Rules{}, err
 		}
 		if rules, err = rules.Tighten(raw); err != nil {
-			return policy.Rules{}, fault.New(fault.CodeOf(err), "read .ai/%s: %w", PolicyFile, err)
+			return policy.Rules{}, fault.Wrap(err, "read .ai/%s", PolicyFile)
 		}
 	}
 	s.policy = &rules
@@ -132,11 +132,11 @@ func (s *session) decide(ctx context.Context, c Caller, plan *chain.Plan, params
 // runQuestion is what a person is asked. The reason names every finding with its text;
 // a line for each would say it twice.
 func runQuestion(plan *chain.Plan, params chain.Params, d policy.Decision, q policy.Request) Question {
-	ask := Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: "rye policy allow " + q.Ref.String() + ", or --yes"}
+	ask := Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: fault.Advice("rye policy allow %s, or --yes", q.Ref)}
 	if shell := plan.Shell(); shell != "" {
 		text, _ := params.Values[shell].(string)
 		ask.Lines = append(ask.Lines, strings.Split(text, "\n")...)
-		ask.Mend = noStandingApproval(q.Ref) + ", or --yes"
+		ask.Mend = fault.Advice("%s, or --yes", noStandingApproval(q.Ref))
 	}
 	return ask
 }
@@ -194,7 +194,7 @@ func (r *Rye) PolicyAllow(ctx context.Context, item string) (*PolicyReport, erro
 	}
 	if plan.Shell() != "" {
 		return rep, fault.New(fault.Denied, "allow %s: it runs whatever command it is given, so that there is no text to allow", ref).
-			Mend("%s", noStandingApproval(ref))
+			Advise("%s", noStandingApproval(ref))
 	}
 	if d.Tier >= policy.T4 {
 		return rep, fault.New(fault.Denied, "allow %s: %s", ref, d.Reason)

@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -32,7 +32,7 @@ func (r *Rye) Init(ctx context.Context, q InitRequest) (*InitReport, error) {
 		return nil, err
 	}
 	if r.o.User != "" && sameFile(dir, r.o.User) {
-		return nil, fault.New(fault.Usage, "%s holds your user space, which is not a project", dir).Mend("rye init <another directory>")
+		return nil, fault.New(fault.Usage, "%s holds your user space, which is not a project", dir).Advise("rye init <another directory>")
 	}
 	if q.Namespace == "" {
 		q.Namespace = "local"
@@ -41,7 +41,7 @@ func (r *Rye) Init(ctx context.Context, q InitRequest) (*InitReport, error) {
 		return nil, err
 	}
 	if trust.Reserved(q.Namespace) {
-		return nil, fault.New(fault.Usage, "namespace %q is reserved", q.Namespace).Mend("rye init --namespace <yours>")
+		return nil, fault.New(fault.Usage, "namespace %q is reserved", q.Namespace).Advise("rye init --namespace <yours>")
 	}
 	rep := &InitReport{Dir: dir}
 	if err := r.ensureKey(ctx, rep); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -223,7 +223,7 @@ func (in *installation) agree(ctx context.Context, a *arrival) error {
 		return nil
 	}
 	it, e := a.item, a.release.Entry
-	q := Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: "rye add " + e.Name() + " --yes"}
+	q := Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: fault.Command("rye add %s --yes", e.Name())}
 	q.Lines = append(q.Lines,
 		e.Name()+" from "+a.name+": "+it.Meta.Description,
 		"author   "+it.Signature.Key.String(),

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -44,7 +44,7 @@ func (in *installation) finish(ctx context.Context) error {
 	defer release()
 	for _, a := range in.done {
 		if in.pinnedMeanwhile(was, &a) {
-			return fault.New(fault.Conflict, "add %s: another rye pinned something else for it meanwhile", a.item.Ref).Mend("run it again")
+			return fault.New(fault.Conflict, "add %s: another rye pinned something else for it meanwhile", a.item.Ref).Advise("run it again")
 		}
 	}
 	lock := in.lock.Clone()

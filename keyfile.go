@@ -6,7 +6,7 @@ import (
 	"crypto/rand"
 	"path/filepath"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 )
 
@@ -150,7 +150,7 @@ func exportQuestion(q KeyExportRequest, info *KeyInfo) Question {
 		}
 	}
 	return Question{Topic: "export private key", Text: "Give out the private key " + info.Name + "? Whoever has it signs as you.",
-		Lines: []string{info.Fingerprint, "to " + where, what}, Mend: "rye key export " + info.Name + " --yes"}
+		Lines: []string{info.Fingerprint, "to " + where, what}, Mend: fault.Command("rye key export %s --yes", info.Name)}
 }
 
 // SetPassphrase changes what protects a key file: fresh is asked for the new
@@ -162,7 +162,7 @@ func (r *Rye) SetPassphrase(ctx context.Context, name string, fresh func() ([]by
 	}
 	if info.Path == "" {
 		return nil, fault.New(fault.Usage, "passphrase of key %s: its private half is not in a file of rye's", info.Fingerprint).
-			Mend("change it where the key is")
+			Advise("change it where the key is")
 	}
 	if err := trust.NoLink(info.Path); err != nil {
 		return nil, err

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
@@ -75,7 +75,7 @@ func (r *Rye) reach(ctx context.Context, name string) (trust.Signer, error) {
 	}
 	if r.o.Agent == "" {
 		return nil, fault.New(fault.Auth, "the key is %q, and no ssh-agent is running: SSH_AUTH_SOCK is not set", name).
-			Mend("eval $(ssh-agent), then ssh-add the key")
+			Advise("eval $(ssh-agent), then ssh-add the key")
 	}
 	_, text, given := strings.Cut(name, ":")
 	if !given {
@@ -108,7 +108,7 @@ func (r *Rye) onlyAgentKey(ctx context.Context) (objects.Fingerprint, error) {
 		list = append(list, k.String())
 	}
 	return objects.Fingerprint{}, fault.New(fault.Usage, "the ssh-agent holds %d Ed25519 keys (%s): say which", len(keys), strings.Join(list, ", ")).
-		Mend("RYE_KEY=agent:%s", list[0])
+		Advise("RYE_KEY=agent:%s", list[0])
 }
 
 // serviceSigner signs with a key service. Each answer is verified before it is
@@ -121,7 +121,7 @@ type serviceSigner struct {
 
 func (r *Rye) reachService(ctx context.Context, uri string) (trust.Signer, error) {
 	if r.o.KeyService == nil {
-		return nil, fault.New(fault.Auth, "the key is in a key service, and this program cannot reach one").Mend("RYE_KEY=<name of a key file>")
+		return nil, fault.New(fault.Auth, "the key is in a key service, and this program cannot reach one").Advise("RYE_KEY=<name of a key file>")
 	}
 	s := &serviceSigner{uri: uri, ask: r.o.KeyService}
 	ctx, cancel := context.WithTimeout(ctx, serviceWait)

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 )
 
@@ -198,7 +198,7 @@ func TestLegacyIsRefusedAndLabelled(t *testing.T) {
 		}
 		v, err := p.verifyOne(f.ref)
 		wantCode(t, "verify "+f.ref, err, fault.Untrusted)
-		if v.Hint != "rye sign --upgrade "+f.ref {
+		if v.Hint.String() != "rye sign --upgrade "+f.ref {
 			t.Errorf("%s: hint %q", f.ref, v.Hint)
 		}
 	}

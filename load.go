@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -56,7 +56,7 @@ func standsAlone(f space.Finding) error {
 		return nil
 	}
 	return fault.New(fault.Untrusted, "copy %s: bundle %s answers for it, and would not in another place", f.Ref, f.Bundle).
-		Mend("copy the directory of the bundle")
+		Advise("copy the directory of the bundle")
 }
 
 func (s *session) loadFrom(ctx context.Context, name string, ref objects.Ref) (space.Finding, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
@@ -129,7 +129,7 @@ func (r *Rye) VerifyLock(ctx context.Context) (*LockReport, error) {
 		}
 	}
 	if first != nil && !fault.Is(first, fault.Drift) {
-		first = fault.New(fault.Drift, "%w", first).Mend("%s", fault.HintOf(first))
+		first = fault.New(fault.Drift, "%w", first)
 	}
 	return rep, first
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
@@ -75,7 +75,7 @@ func (r *Rye) ImportLocks(ctx context.Context, paths []string, dryRun bool) (*Lo
 				got.Status = "drift"
 			}
 			if first == nil {
-				first = fault.New(fault.CodeOf(err), "import %s: %w", f, err).Mend("%s", fault.HintOf(err))
+				first = fault.Wrap(err, "import %s", f)
 			}
 		}
 		if ref.ID != "" {
@@ -116,7 +116,7 @@ func ancestorLocks(paths []string) (files []string, err error) {
 	for _, p := range paths {
 		st, err := os.Stat(p)
 		if err != nil {
-			return nil, fault.New(fault.NotFound, "import lock files: %w", err).Mend("rye lock import <path>")
+			return nil, fault.New(fault.NotFound, "import lock files: %w", err).Advise("rye lock import <path>")
 		}
 		if !st.IsDir() {
 			files = append(files, p)
@@ -136,7 +136,7 @@ func ancestorLocks(paths []string) (files []string, err error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, fault.New(fault.NotFound, "import lock files: none ends in %s", ancestorSuffix).Mend("rye lock import <path>")
+		return nil, fault.New(fault.NotFound, "import lock files: none ends in %s", ancestorSuffix).Advise("rye lock import <path>")
 	}
 	return files, nil
 }

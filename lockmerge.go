@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/stdlib"
@@ -66,7 +66,7 @@ func (r *Rye) MergeLock(ctx context.Context, q LockMergeRequest) (*LockMergeRepo
 	text := chain.ShowConflict(q.Base, q.Ours, q.Theirs)
 	if len(conflicts) > 0 {
 		err = fault.New(fault.Drift, "merge locks: %s", strings.Join(rep.Conflicts, "; ")).
-			Mend("rye lock merge --prefer ours (or theirs), then rye lock verify")
+			Advise("rye lock merge --prefer ours (or theirs), then rye lock verify")
 	} else if text, err = merged.Encode(); err == nil {
 		_, err = chain.ParseLock(text) // two halves that do not fit together are not written
 	}
@@ -83,7 +83,7 @@ func parseSide(which string, text []byte) (*chain.Lock, error) {
 	}
 	l, err := chain.ParseLock(text)
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "merge locks: %s: %w", which, err)
+		return nil, fault.Wrap(err, "merge locks: %s", which)
 	}
 	return l, nil
 }

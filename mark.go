@@ -3,7 +3,7 @@ package rye
 import (
 	"context"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
 )
 
@@ -18,7 +18,7 @@ func (r *Rye) Mark(ctx context.Context, q MarkRequest) (*MarkReport, error) {
 	}
 	defer s.Close()
 	if len(q.Names) == 0 {
-		return nil, fault.New(fault.Usage, "%s: no version named", q.Do).Mend("rye %s acme/tool/hello@1.0.0 --reason '...'", q.Do)
+		return nil, fault.New(fault.Usage, "%s: no version named", q.Do).Advise("rye %s acme/tool/hello@1.0.0 --reason '...'", q.Do)
 	}
 	ref, _, err := registry.ParseName(q.Names[0])
 	if err != nil {
@@ -39,7 +39,7 @@ func (r *Rye) Mark(ctx context.Context, q MarkRequest) (*MarkReport, error) {
 	}
 	defer reg.Close()
 	if q.Do == "revoke" {
-		ask := Question{Topic: "revoke", Text: "Forbid these versions for good, everywhere?", Lines: q.Names, Mend: "rye revoke --yes"}
+		ask := Question{Topic: "revoke", Text: "Forbid these versions for good, everywhere?", Lines: q.Names, Mend: fault.Command("rye revoke --yes")}
 		if err := r.ask(ctx, ask); err != nil {
 			return nil, err
 		}

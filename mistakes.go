@@ -6,6 +6,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 )
@@ -16,7 +17,7 @@ func unreadable(l *space.Layer, ref objects.Ref, err error) []Mistake {
 	if !errors.As(err, &syntax) {
 		return nil
 	}
-	m := Mistake{Path: ".ai/" + syntax.Path, Line: syntax.Line, Column: syntax.Column, Rule: syntax.Msg, Mend: Hint(err)}
+	m := Mistake{Path: ".ai/" + syntax.Path, Line: syntax.Line, Column: syntax.Column, Rule: syntax.Msg, Mend: fault.HintOf(err).String()}
 	if rest, ok := strings.CutPrefix(m.Rule, "field "); ok {
 		if name, rule, ok := strings.Cut(rest, ": "); ok {
 			m.Field, m.Rule = name, rule

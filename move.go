@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -45,7 +45,7 @@ func (r *Rye) RestoreAt(ctx context.Context, arg, at string, dryRun bool) (*AddR
 	if there, err := l.Locate(ref); err != nil || there != "" && there != p {
 		if err == nil {
 			err = fault.New(fault.Conflict, "restore %s: .ai/%s is this item now, and the version to bring back lies at .ai/%s", ref, there, p).
-				Mend("rye rm %s, then again", ref)
+				Advise("rye rm %s, then again", ref)
 		}
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (r *Rye) RestoreAt(ctx context.Context, arg, at string, dryRun bool) (*AddR
 	f, err := s.stack.JudgeBytes(ctx, l, p, ref, raw, l.BlobID(raw))
 	rep.State = f.State
 	if f.Err != nil {
-		rep.Next = Hint(f.Err)
+		rep.Next = fault.HintOf(f.Err)
 	}
 	return rep, err
 }
@@ -93,7 +93,7 @@ func (s *session) keep(ctx context.Context, l *space.Layer, ref objects.Ref, p s
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case fault.CodeOf(err) == fault.Limit:
-		return fault.New(fault.Limit, "%s: %w, so no record could keep it", ref, err).Mend("move .ai/%s out of the project", p)
+		return fault.New(fault.Limit, "%s: %w, so no record could keep it", ref, err).Advise("move .ai/%s out of the project", p)
 	case err != nil || bytes.Equal(have, but):
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *Rye) Move(ctx context.Context, from, to string, dryRun bool) (*MoveRepo
 		return nil, err
 	}
 	rep := &MoveReport{From: it.Ref.String(), Ref: moved.Ref.String(), Path: ".ai/" + moved.Path,
-		Next: "rye sign " + moved.Ref.String(), DryRun: dryRun}
+		Next: fault.Command("rye sign %s", moved.Ref), DryRun: dryRun}
 	problems, err := s.problems(ctx, l.Space, moved)
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (r *Rye) Copy(ctx context.Context, q CopyRequest) (*CopyReport, error) {
 	if there, err := l.Locate(it.Ref); err != nil {
 		return nil, err
 	} else if have, _ := l.Read(it.Path); there != "" && !bytes.Equal(have, it.Raw) {
-		return nil, fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, sp).Mend("rye show --all %s, or --as <id>", it.Ref)
+		return nil, fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, sp).Advise("rye show --all %s, or --as <id>", it.Ref)
 	}
 	rep := &CopyReport{From: f.Ref.String(), FromSpace: f.Space.String(), Ref: it.Ref.String(), Space: sp.String(),
 		Path: it.Path, SHA256: it.Sum.String(), DryRun: q.DryRun}
@@ -231,7 +231,7 @@ func (r *Rye) Copy(ctx context.Context, q CopyRequest) (*CopyReport, error) {
 		return nil, worth.Err
 	}
 	if rep.State = worth.State; worth.Err != nil {
-		rep.Why, rep.Next = worth.Err.Error(), Hint(worth.Err)
+		rep.Why, rep.Next = worth.Err.Error(), fault.HintOf(worth.Err)
 	}
 	if !q.DryRun {
 		rep.Commit, err = s.copyTo(ctx, l, it)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // person is somebody with a home of their own and, after init, a project.

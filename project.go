@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
@@ -74,7 +74,7 @@ func parseProject(raw []byte) (*projectConfig, error) {
 		return nil, fault.New(fault.Malformed, "it says no format, as if it had been emptied").Mend("git restore .ai/%s", ProjectFile)
 	}
 	if c.Format != 1 {
-		return nil, fault.New(fault.Malformed, "format %d: this rye reads format 1", c.Format).Mend("install a newer rye")
+		return nil, fault.New(fault.Malformed, "format %d: this rye reads format 1", c.Format).Advise("install a newer rye")
 	}
 	if b, err := hex.DecodeString(c.Project); err != nil || len(b) != 16 || strings.ToLower(c.Project) != c.Project {
 		return nil, fault.New(fault.Malformed, "project %q: want 32 lower-case hexadecimal digits", c.Project)
@@ -149,5 +149,5 @@ func (c *projectConfig) registryFor(namespace string) (string, registryConfig, e
 		}
 	}
 	return "", registryConfig{}, fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace).
-		Mend("rye registry add <url>")
+		Advise("rye registry add <url>")
 }

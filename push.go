@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store/space"
@@ -75,12 +75,12 @@ func (s *session) publishable(ctx context.Context, q PushRequest) ([]registry.It
 		return nil, "", err
 	}
 	if len(refs) == 0 {
-		return nil, "", fault.New(fault.Usage, "push: nothing named").Mend("rye push <ref>, or rye push --all")
+		return nil, "", fault.New(fault.Usage, "push: nothing named").Advise("rye push <ref>, or rye push --all")
 	}
 	ns := refs[0].ID.Namespace()
 	for _, ref := range refs {
 		if got := ref.ID.Namespace(); got != ns {
-			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Mend("push them one after the other")
+			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Advise("push them one after the other")
 		}
 	}
 	found, err := s.stack.OwnAll(ctx, s.stack.Project, refs)
@@ -92,7 +92,7 @@ func (s *session) publishable(ctx context.Context, q PushRequest) ([]registry.It
 		items[i], errs[i] = toPublish(f, refs[i])
 	}
 	if ns == objects.LocalNamespace {
-		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).Mend("rye mv them to a namespace of yours")
+		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).Advise("rye mv them to a namespace of yours")
 	}
 	return items, ns, errors.Join(errs...)
 }

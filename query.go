@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain/policy"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/search"
 	"github.com/rye-os/rye/store/space"

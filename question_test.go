@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // A question that says the same thing twice is read half.

@@ -12,7 +12,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -111,7 +111,7 @@ func (r *Rye) RegistryAdd(ctx context.Context, q RegistryAddRequest) (*RegistryI
 	}
 	defer s.Close()
 	if r.o.Offline {
-		return nil, fault.New(fault.Offline, "registry add %s: its identity has to be fetched", q.URL).Mend("leave out --offline")
+		return nil, fault.New(fault.Offline, "registry add %s: its identity has to be fetched", q.URL).Advise("leave out --offline")
 	}
 	name := cmp.Or(q.Name, "main")
 	told := q.ID != "" // by whoever types this: an answer given beforehand
@@ -127,7 +127,7 @@ func (r *Rye) RegistryAdd(ctx context.Context, q RegistryAddRequest) (*RegistryI
 	}
 	if q.ID != "" && q.ID != id.ID.String() {
 		return nil, fault.New(fault.Untrusted, "registry %s: its identity is %s, expected %s", q.URL, id.ID, q.ID).
-			Mend("ask whoever runs it; do not pin it unless both agree")
+			Advise("ask whoever runs it; do not pin it unless both agree")
 	}
 	if !told && !isPinned(s.trust, id) {
 		if err := r.ask(ctx, pinQuestion(q.URL, id, q.ID != "")); err != nil {
@@ -144,7 +144,7 @@ func isPinned(st *trust.Store, id registry.Identity) bool {
 
 func pinQuestion(url string, id registry.Identity, matches bool) Question {
 	q := Question{Topic: "pin registry", Text: "Trust " + url + " to say who owns which namespace?",
-		Mend: "rye registry add " + url + " --yes, when the identity is the one you were told"}
+		Mend: fault.Advice("rye registry add %s --yes, when the identity is the one you were told", url)}
 	q.Lines = append(q.Lines, "identity "+id.ID.String())
 	if matches {
 		q.Lines[0] += " (as expected)"
@@ -184,7 +184,7 @@ func (s *session) pinRegistry(ctx context.Context, name, url string, id registry
 		c.Scopes = map[string]string{}
 	}
 	if have, ok := c.Registries[name]; ok && have.ID != id.ID.String() {
-		return nil, fault.New(fault.Conflict, "registry %q is %s here already", name, have.ID).Mend("rye registry add %s --name <another>", url)
+		return nil, fault.New(fault.Conflict, "registry %q is %s here already", name, have.ID).Advise("rye registry add %s --name <another>", url)
 	}
 	info := describeRegistry(name, url, id)
 	c.Registries[name] = registryConfig{URL: url, ID: info.ID, Roots: info.Roots}
@@ -199,10 +199,10 @@ func (s *session) pinRegistry(ctx context.Context, name, url string, id registry
 		}
 		if scope == "*" && id.Claims == registry.ClaimsOpen {
 			return nil, fault.New(fault.Denied, "registry %s: anybody may claim a namespace there, so it cannot serve every scope", url).
-				Mend("rye registry add %s --scope <namespace>", url)
+				Advise("rye registry add %s --scope <namespace>", url)
 		}
 		if have, ok := c.Scopes[scope]; ok && have != name {
-			return nil, fault.New(fault.Conflict, "scope %q comes from registry %q already", scope, have).Mend("rye registry add %s --scope <namespace>", url)
+			return nil, fault.New(fault.Conflict, "scope %q comes from registry %q already", scope, have).Advise("rye registry add %s --scope <namespace>", url)
 		}
 		c.Scopes[scope] = name
 	}

@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -103,7 +103,7 @@ func (r *Rye) openRoot(ctx context.Context, name string, fresh bool) (*rootWork,
 	w := &rootWork{s: s}
 	if w.name, err = s.project.onlyRegistry(name); err == nil {
 		if fresh && r.o.Offline {
-			err = fault.New(fault.Offline, "root of registry %s: it has to be fetched before it is changed", w.name).Mend("leave out --offline")
+			err = fault.New(fault.Offline, "root of registry %s: it has to be fetched before it is changed", w.name).Advise("leave out --offline")
 		} else if fresh {
 			w.reg, err = s.sync(ctx, w.name)
 		} else {
@@ -134,7 +134,7 @@ func (c *projectConfig) onlyRegistry(name string) (string, error) {
 	names := slices.Sorted(maps.Keys(c.Registries))
 	switch len(names) {
 	case 0:
-		return "", fault.New(fault.NotFound, "this project has no registry").Mend("rye registry add <url>")
+		return "", fault.New(fault.NotFound, "this project has no registry").Advise("rye registry add <url>")
 	case 1:
 		return names[0], nil
 	}
@@ -274,7 +274,7 @@ func (w *rootWork) mayAgree(op registry.RootOp, me trust.PublicKey) error {
 		return nil
 	}
 	return fault.New(fault.Untrusted, "root of registry %s: %s is not a root key, and does not become one", w.name, me).
-		Mend("RYE_KEY=<name of a root key>, and the same again")
+		Advise("RYE_KEY=<name of a root key>, and the same again")
 }
 
 // mayCommit refuses what the readers of the registry would refuse. One key that
@@ -283,13 +283,13 @@ func (w *rootWork) mayCommit(op registry.RootOp, got registry.Agreement, me trus
 	switch {
 	case !slices.Contains(w.root.Keys, me):
 		return fault.New(fault.Untrusted, "root of registry %s: signed by %s, which is not a root key yet", w.name, me).
-			Mend("let one of the present root keys commit it")
+			Advise("let one of the present root keys commit it")
 	case got.Have < got.Want:
 		return fault.New(fault.Untrusted, "root of registry %s: %d of %d root keys agreed, %d must, and one key counts once", w.name, got.Have, len(w.root.Keys), got.Want).
-			Mend("rye registry root approve <file>, by another of them")
+			Advise("rye registry root approve <file>, by another of them")
 	case len(got.Newcomers) > 0:
 		return fault.New(fault.Untrusted, "root of registry %s: %s becomes a root key and has not agreed", w.name, got.Newcomers[0]).
-			Mend("rye registry root approve <file>, by whoever holds it")
+			Advise("rye registry root approve <file>, by whoever holds it")
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (w *rootWork) describe(op registry.RootOp, got registry.Agreement) *RootCha
 
 func (w *rootWork) question(c *RootChange, commit bool) Question {
 	q := Question{Topic: "root of registry " + w.name, Text: "Agree to this change with the key " + w.signer.Public().String() + "?",
-		Lines: c.Changes, Mend: "the same with --yes, when this is what you want"}
+		Lines: c.Changes, Mend: fault.Advice("the same with --yes, when this is what you want")}
 	if commit {
 		q.Text = "Sign this change with the key " + w.signer.Public().String() + " and publish it?"
 	}
@@ -326,7 +326,7 @@ func (w *rootWork) question(c *RootChange, commit bool) Question {
 // mendThreshold names the way out when fewer keys would be left than must agree.
 func mendThreshold(err error, root registry.Root, keys int) error {
 	if fault.Is(err, fault.Usage) && keys > 0 && keys < root.Threshold {
-		return fault.New(fault.Usage, "%w", err).Mend("--threshold %d, or less", keys)
+		return fault.New(fault.Usage, "%w", err).Advise("--threshold %d, or less", keys)
 	}
 	return err
 }
@@ -342,7 +342,7 @@ func readProposal(path string) (registry.RootOp, error) {
 	}
 	op, err := registry.ParseProposal(string(raw))
 	if err != nil {
-		return op, fault.New(fault.CodeOf(err), "read %s: %w", path, err)
+		return op, fault.Wrap(err, "read %s", path)
 	}
 	return op, nil
 }
@@ -351,7 +351,7 @@ func readProposal(path string) (registry.RootOp, error) {
 // the file that it was read from.
 func writeProposal(path string, op registry.RootOp, fresh bool) error {
 	if _, err := os.Lstat(path); fresh && err == nil {
-		return fault.New(fault.Conflict, "write the proposal: %s is there already", path).Mend("--out <another file>")
+		return fault.New(fault.Conflict, "write the proposal: %s is there already", path).Advise("--out <another file>")
 	}
 	return place.File(path, []byte(op.Message()), 0o644)
 }

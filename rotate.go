@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -78,7 +78,7 @@ func (s *session) planRotation(ctx context.Context, q KeyRotateRequest) (*rotati
 	}
 	switch {
 	case info.Path == "":
-		return nil, fault.New(fault.Usage, "rotate key %s: its private half is not in a file of rye's", info.Fingerprint).Mend("rotate it where it is, then rye key import it")
+		return nil, fault.New(fault.Usage, "rotate key %s: its private half is not in a file of rye's", info.Fingerprint).Advise("rotate it where it is, then rye key import it")
 	case info.Retired:
 		return nil, fault.New(fault.Usage, "rotate key %s: it was retired already", info.Name).Mend("rye key list")
 	}
@@ -143,7 +143,7 @@ func (t *rotation) planBindings(ctx context.Context, q KeyRotateRequest) error {
 		}
 	}
 	if len(t.rep.SignAgain) > 0 && t.s.r.o.Offline {
-		return fault.New(fault.Offline, "rotate key %s: registries have to be told", t.rep.Old).Mend("leave out --offline, or rye key rotate --local")
+		return fault.New(fault.Offline, "rotate key %s: registries have to be told", t.rep.Old).Advise("leave out --offline, or rye key rotate --local")
 	}
 	return ctx.Err()
 }
@@ -161,7 +161,7 @@ func (s *session) addressOf(reg trust.Registry) string {
 }
 
 func (t *rotation) question() Question {
-	q := Question{Topic: "rotate key", Text: "Replace the key " + t.rep.Name + " by a new one?", Mend: "rye key rotate " + t.rep.Name + " --yes",
+	q := Question{Topic: "rotate key", Text: "Replace the key " + t.rep.Name + " by a new one?", Mend: fault.Command("rye key rotate %s --yes", t.rep.Name),
 		Lines: []string{"old " + t.rep.Old + ", kept as " + filepath.Base(t.rep.Retired)}}
 	q.Lines = append(q.Lines, "it still vouches for "+plural(t.rep.Kept, "file")+" that it signed, in "+strings.Join(t.rep.Places, ", ")+", and for nothing else")
 	if t.rep.Elsewhere > 0 {
@@ -187,7 +187,7 @@ func (t *rotation) makeKeys(q KeyRotateRequest) (err error) {
 	var secret []byte
 	if t.guarded || q.Protect {
 		if q.Ask == nil {
-			return fault.New(fault.Auth, "rotate key %s: the new key needs a passphrase like the old one, and there is nobody to ask", t.rep.Old).Mend("rye key rotate at a terminal")
+			return fault.New(fault.Auth, "rotate key %s: the new key needs a passphrase like the old one, and there is nobody to ask", t.rep.Old).Advise("rye key rotate at a terminal")
 		}
 		if secret, err = q.Ask(); err != nil {
 			return err

@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -182,7 +182,7 @@ func (t *rotation) resign(ctx context.Context, q KeyRotateRequest) error {
 			t.rep.Resigned += rep.Signed
 		}
 		if err != nil {
-			return fault.New(fault.CodeOf(err), "the key was rotated; sign again: %w", err).Mend("rye sign --all")
+			return fault.Wrap(err, "the key was rotated; sign again").Mend("rye sign --all")
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
@@ -23,7 +23,7 @@ func (s *session) runBuiltin(ctx context.Context, plan *chain.Plan, params chain
 	}
 	program, build, err := s.r.o.Self()
 	if err != nil {
-		return deed{}, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err).Mend("%s", fault.HintOf(err))
+		return deed{}, fault.Wrap(err, "execute %s", plan.Tool().Ref)
 	}
 	dir := &primitive.RunDir{}
 	if plan.Shell() != "" { // what it starts wants a place for temporary files

@@ -10,7 +10,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive/web"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // runHTTP makes the one exchange that the plan asks for. Events of a stream go to
@@ -34,7 +34,7 @@ func (s *session) runHTTP(ctx context.Context, plan *chain.Plan, params chain.Pa
 	res, err := web.Do(ctx, r, o)
 	w.lap(&w.parts.Run)
 	if err != nil {
-		return deed{}, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err)
+		return deed{}, fault.Wrap(err, "execute %s", plan.Tool().Ref)
 	}
 	d := deed{Outcome: chain.ReadResponse(res), Truncated: res.Truncated}
 	if !d.OK {
@@ -96,7 +96,7 @@ func (s *session) rehearse(plan *chain.Plan, params chain.Params, locked bool, w
 		err = web.Check(r, o)
 	}
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "execute %s: %w", plan.Tool().Ref, err)
+		return nil, fault.Wrap(err, "execute %s", plan.Tool().Ref)
 	}
 	res.Data, err = json.Marshal(sketch(r))
 	return res, err

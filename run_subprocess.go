@@ -7,7 +7,7 @@ import (
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // runSubprocess materialises the verified bytes, starts the program in its sandbox

@@ -11,14 +11,12 @@ package rye
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"net/http"
 	"net/url"
 	"os"
-	"syscall"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -74,10 +72,10 @@ type Options struct {
 
 // Question is a decision that only a person, or a flag that stands for one, may take.
 type Question struct {
-	Topic string   // "pin registry", "accept project", "run", ...
-	Text  string   // one line
-	Lines []string // what is being agreed to: fingerprints, a diff, capabilities
-	Mend  string   // the flag or command that answers yes without a terminal
+	Topic string     // "pin registry", "accept project", "run", ...
+	Text  string     // one line
+	Lines []string   // what is being agreed to: fingerprints, a diff, capabilities
+	Mend  fault.Hint // the flag or command that answers yes without a terminal
 
 	// Person is set for what only a person who looks at it may answer: a yes makes
 	// something trusted that was not, so that no flag may stand for one.
@@ -103,26 +101,6 @@ func ServeHelper(args []string) int { return store.ServeImport(args, os.Stdin, o
 // TokenVariable returns the name of the environment variable that holds the token for
 // a host: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
 func TokenVariable(host string) string { return transport.TokenVariable(host) }
-
-// Code returns the error's code from docs/cli.md ("integrity", "untrusted", ...).
-func Code(err error) string { return string(fault.CodeOf(err)) }
-
-// Hint returns the command that mends err, or what to do about it, or "".
-func Hint(err error) string {
-	hint := fault.HintOf(err)
-	if hint == "" && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
-		hint = "make room on the disk, then do it again: what was acknowledged before is there"
-	}
-	return hint
-}
-
-// Exit returns the exit status that stands for err; 0 for nil.
-func Exit(err error) int {
-	if err == nil {
-		return 0
-	}
-	return fault.CodeOf(err).Exit()
-}
 
 // State is what a working item is, compared with its signature and its space:
 // signed, modified, unsigned, untrusted, older, deleted, legacy, malformed, revoked.

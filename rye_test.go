@@ -12,18 +12,18 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // TestHintOfAFullDisk: nothing that fails for want of room says how to mend it itself.
 func TestHintOfAFullDisk(t *testing.T) {
 	full := &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}
 	for _, err := range []error{full, fmt.Errorf("sign: %w", full), fault.New(fault.Failed, "sign: %w", errors.Join(errors.New("a"), full))} {
-		if got := rye.Hint(err); !strings.Contains(got, "make room") {
+		if got := fault.HintOf(err).String(); !strings.Contains(got, "make room") {
 			t.Errorf("%v: hint %q", err, got)
 		}
 	}
-	if got := rye.Hint(fault.New(fault.Failed, "sign: %w", full).Mend("rye sign")); got != "rye sign" {
+	if got := fault.HintOf(fault.New(fault.Failed, "sign: %w", full).Mend("rye sign")); got != fault.Command("rye sign") {
 		t.Errorf("a hint of its own became %q", got)
 	}
 }

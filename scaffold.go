@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -46,7 +46,7 @@ func (r *Rye) New(ctx context.Context, q NewRequest) (*NewReport, error) {
 	if err := s.stack.Project.Write(p, []byte(text), true); err != nil {
 		return nil, err
 	}
-	return &NewReport{Ref: ref.String(), Path: ".ai/" + p, Next: "rye sign " + ref.String()}, nil
+	return &NewReport{Ref: ref.String(), Path: ".ai/" + p, Next: fault.Command("rye sign %s", ref)}, nil
 }
 
 // scaffold returns the extension and the text of a new item.
@@ -105,7 +105,7 @@ func language(lang string) (name, ext string, err error) {
 		known = append(known, l.name)
 	}
 	return "", "", fault.New(fault.Usage, "language %q: want %s", lang, strings.Join(known, ", ")).
-		Mend("rye new tool <id> --lang runtime, for a language of your own")
+		Advise("rye new tool <id> --lang runtime, for a language of your own")
 }
 
 // languages that there is a template for. A runtime is the tool that runs another

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // TestNewTool: a tool of each language is written, refused, signed, and runs.
@@ -39,7 +39,7 @@ func TestNewTool(t *testing.T) {
 				}
 				res, err := p.run(rep.Ref, params)
 				if err != nil {
-					t.Fatalf("%v (%s)", err, rye.Hint(err))
+					t.Fatalf("%v (%s)", err, fault.HintOf(err).String())
 				}
 				if res.Status != "success" || !bytes.Contains(res.Data, []byte(want)) {
 					t.Errorf("%s %s %s, want %q", res.Status, res.Data, res.Error, want)
@@ -88,8 +88,8 @@ config: {command: "${RYE_BASH}", args: ["{tool_path}"]}
 			} else if err != nil {
 				t.Errorf("min_version %s: %v", version, err)
 			}
-			if code == fault.NotFound && (!strings.Contains(err.Error(), "is version 5.") || !strings.Contains(rye.Hint(err), "install bash 99.1 or later, or set RYE_BASH")) {
-				t.Errorf("min_version %s: %v (%s)", version, err, rye.Hint(err))
+			if code == fault.NotFound && (!strings.Contains(err.Error(), "is version 5.") || !strings.Contains(fault.HintOf(err).String(), "install bash 99.1 or later, or set RYE_BASH")) {
+				t.Errorf("min_version %s: %v (%s)", version, err, fault.HintOf(err).String())
 			}
 		}
 		if ran != (code == "") {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/policy"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -202,7 +202,7 @@ func readLock(path string) (*chain.Lock, objects.Digest, error) {
 	}
 	l, err := chain.ParseLock(raw)
 	if err != nil {
-		return nil, objects.Digest{}, fault.New(fault.CodeOf(err), "read %s: %w", path, err)
+		return nil, objects.Digest{}, fault.Wrap(err, "read %s", path)
 	}
 	return l, objects.DigestOf(raw), nil
 }
@@ -215,14 +215,14 @@ func noProject() error {
 // and the error says which flag would have said yes.
 func (r *Rye) ask(ctx context.Context, q Question) error {
 	if r.o.Consent == nil {
-		return fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).Mend("%s", q.Mend)
+		return fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).With(q.Mend)
 	}
 	ok, err := aside(ctx, func() (bool, error) { return r.o.Consent(ctx, q) })
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return fault.New(fault.Denied, "%s: not agreed to", q.Topic).Mend("%s", q.Mend)
+		return fault.New(fault.Denied, "%s: not agreed to", q.Topic).With(q.Mend)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // published is alice with a registry in a directory that holds greet@1.0.0, and
@@ -292,8 +292,8 @@ func TestProjectCannotPin(t *testing.T) {
 	}
 	_, err := fresh.Install(t.Context(), rye.InstallRequest{Names: []string{"acme/tool/greet"}})
 	wantCode(t, "add from a registry that only the project names", err, fault.Untrusted)
-	if !strings.Contains(rye.Hint(err), "rye registry add") {
-		t.Errorf("hint %q", rye.Hint(err))
+	if !strings.Contains(fault.HintOf(err).String(), "rye registry add") {
+		t.Errorf("hint %q", fault.HintOf(err).String())
 	}
 }
 

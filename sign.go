@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -231,7 +231,7 @@ func grownAround(ctx context.Context, l *space.Layer, ref objects.Ref, found err
 		}
 	}
 	if at := (*objects.SyntaxError)(nil); errors.As(found, &at) {
-		return nil, fault.New(fault.Malformed, "%w", found).Mend("delete line %d of %s, which is not this item's recorded signature, and run rye sign again", at.Line, p)
+		return nil, fault.New(fault.Malformed, "%w", found).Advise("delete line %d of %s, which is not this item's recorded signature, and run rye sign again", at.Line, p)
 	}
 	return nil, found
 }
@@ -250,7 +250,7 @@ func (d *signing) validate(ctx context.Context, s *session, in objects.Space, it
 		d.Issues = append(d.Issues, p.String())
 	}
 	d.Mistakes, d.Paste = invalid(it, problems), blockToPaste(it)
-	return fault.New(fault.Malformed, "sign %s: %s", it.Ref, d.Issues[0]).Mend("%s", problems[0].Mend)
+	return fault.New(fault.Malformed, "sign %s: %s", it.Ref, d.Issues[0]).Advise("%s", problems[0].Mend)
 }
 
 // finishSigning writes the files and then the record of them, in one commit.
@@ -266,7 +266,7 @@ func (s *session) finishSigning(ctx context.Context, l *space.Layer, key trust.P
 	for _, d := range all {
 		recorded = recorded || d.recorded
 		if d.err != nil {
-			d.Error, d.Code, d.Hint = d.err.Error(), Code(d.err), Hint(d.err)
+			d.Error, d.Code, d.Hint = d.err.Error(), fault.CodeOf(d.err), fault.HintOf(d.err)
 			rep.Failed++
 			if first == nil {
 				first = d.err

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // racer is a process that swaps a file for another and back as fast as it can, by

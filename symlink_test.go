@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // TestProjectThroughALink: a project that is entered through a symbolic link is

@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -155,7 +155,7 @@ func (s *session) sync(ctx context.Context, name string, namespaces ...string) (
 
 func ownerQuestion(name string, e *registry.OwnerError) Question {
 	q := Question{Topic: "owners of " + e.Namespace, Text: "Registry " + name + " gave the namespace " + e.Namespace + " to other keys. Follow it?",
-		Mend: "rye fetch --yes, after asking whoever owned it"}
+		Mend: fault.Advice("rye fetch --yes, after asking whoever owned it")}
 	for _, k := range e.Keys {
 		q.Lines = append(q.Lines, "now "+k.Fingerprint().String())
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
@@ -202,7 +202,7 @@ func (r *Rye) projectID(project string) (string, error) {
 		dir = filepath.Clean(project)
 	}
 	if dir == "" {
-		return "", fault.New(fault.Usage, "forget: which project?").Mend("rye trust forget <project>")
+		return "", fault.New(fault.Usage, "forget: which project?").Advise("rye trust forget <project>")
 	}
 	c, err := readProject(dir)
 	if err != nil {

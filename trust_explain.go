@@ -3,7 +3,7 @@ package rye
 import (
 	"context"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -29,7 +29,7 @@ func (r *Rye) TrustExplain(ctx context.Context, ref string) ([]TrustExplanation,
 		in := info(f)
 		e := TrustExplanation{Ref: in.Ref, Space: in.Space, Path: in.Path, Signer: in.Signer, Used: len(all) == 0, OK: f.Err == nil}
 		if f.Err != nil {
-			e.Code, e.Hint = Code(f.Err), Hint(f.Err)
+			e.Code, e.Hint = fault.CodeOf(f.Err), fault.HintOf(f.Err)
 			if e.Used {
 				first = f.Err
 			}

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 )
 
@@ -35,7 +35,7 @@ func (r *Rye) TrustImport(ctx context.Context, q TrustImportRequest) (*TrustImpo
 	}
 	if err := checkPinNamespaces(trust.PublicKey{}, q.Namespaces); err != nil {
 		return nil, fault.New(fault.CodeOf(err), "import: for which namespaces? The ancestor's keys counted for everything; here each counts for what you name").
-			Mend("rye trust import %s --namespace <name>", q.From)
+			Advise("rye trust import %s --namespace <name>", q.From)
 	}
 	files, err := trustedFiles(q.From)
 	if err != nil {
@@ -134,7 +134,7 @@ func (p *importing) take(path string, st *trust.Store, user bool, project string
 		p.seen[t.Key] = true
 	}
 	if err != nil {
-		k.Error, k.Code = err.Error(), Code(err)
+		k.Error, k.Code = err.Error(), fault.CodeOf(err)
 		if p.first == nil {
 			p.first = err
 		}
@@ -162,8 +162,8 @@ func readTrusted(path string) (t trust.TrustedKey, err error) {
 		t, err = trust.ParseTrustedPEM(strings.TrimSuffix(filepath.Base(path), ext), raw)
 	}
 	if err != nil {
-		e := fault.New(fault.CodeOf(err), "import %s: %w", path, err)
-		e.Hint = Hint(err)
+		e := fault.Wrap(err, "import %s", path)
+		e.Hint = fault.HintOf(err)
 		return t, e
 	}
 	return t, nil
@@ -177,7 +177,7 @@ func (p *importing) compare() error {
 	for _, t := range p.pins {
 		if !slices.Contains(p.q.Fingerprints, t.Key.String()) {
 			return fault.New(fault.Untrusted, "import %s: %s is not among the fingerprints that you gave", p.q.From, t.Key).
-				Mend("ask the owner; do not import it unless both agree")
+				Advise("ask the owner; do not import it unless both agree")
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (p *importing) compare() error {
 
 func (p *importing) question(where []string) Question {
 	q := Question{Topic: "import keys", Text: "Believe " + plural(len(p.pins), "key") + " that the ancestor trusted? Nobody vouches for who owns them.",
-		Person: len(p.q.Fingerprints) == 0, Mend: "rye trust import " + p.q.From + " --namespace … --fingerprint SHA256:… --yes, for each key shown"}
+		Person: len(p.q.Fingerprints) == 0, Mend: fault.Advice("rye trust import %s --namespace … --fingerprint SHA256:… --yes, for each key shown", p.q.From)}
 	for _, t := range p.pins {
 		q.Lines = append(q.Lines, t.Key.String()+" (the ancestor's "+t.Fingerprint+", owner "+cmp.Or(t.Owner, "unknown")+")")
 	}

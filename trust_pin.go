@@ -5,7 +5,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
@@ -29,7 +29,7 @@ func (r *Rye) TrustPin(ctx context.Context, q TrustPinRequest) (*TrustChange, er
 	told := q.Fingerprint != "" || strings.HasPrefix(q.Key, "SHA256:")
 	if q.Fingerprint != "" && q.Fingerprint != pub.String() {
 		return nil, fault.New(fault.Untrusted, "pin %s: you gave the fingerprint %q, and the key has another", pub, clipText(q.Fingerprint)).
-			Mend("ask the owner again; do not pin it unless both agree")
+			Advise("ask the owner again; do not pin it unless both agree")
 	}
 	user, project, _, err := r.pinScope(q.Space)
 	if err != nil {
@@ -72,12 +72,12 @@ func (r *Rye) publicKey(st *trust.Store, text string) (trust.PublicKey, error) {
 		}
 	}
 	return trust.PublicKey{}, fault.New(fault.NotFound, "pin %s: only its fingerprint is known here, not the key", fp).
-		Mend("rye trust pin 'ssh-ed25519 AAAA...' --fingerprint %s", fp)
+		Advise("rye trust pin 'ssh-ed25519 AAAA...' --fingerprint %s", fp)
 }
 
 func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
 	if len(namespaces) == 0 {
-		return fault.New(fault.Usage, "trust %s: for which namespace?", pub).Mend("rye trust pin --namespace acme '<key>'")
+		return fault.New(fault.Usage, "trust %s: for which namespace?", pub).Advise("rye trust pin --namespace acme '<key>'")
 	}
 	for _, ns := range namespaces {
 		if err := checkNamespace(ns); err != nil {
@@ -136,7 +136,7 @@ func (c *TrustChange) asPinned(st *trust.Store, pub trust.PublicKey) {
 
 func pinKeyQuestion(c *TrustChange, person bool) Question {
 	q := Question{Topic: "pin key", Text: "Believe this key? Compare the fingerprint with what its owner tells you.", Person: person,
-		Lines: []string{c.Subject}, Mend: "rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you"}
+		Lines: []string{c.Subject}, Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
 	for _, ns := range c.Namespaces {
 		q.Lines = append(q.Lines, "for "+ns+"/ in the "+strings.Join(c.Where, " and "))
 	}

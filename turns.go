@@ -4,7 +4,7 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // A Rye executes only so many items at once; who comes later waits in line. Each

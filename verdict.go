@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/chain/policy"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 

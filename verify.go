@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -37,7 +37,7 @@ func (r *Rye) Verify(ctx context.Context, targets []string, explain bool) ([]Ver
 	for _, f := range found {
 		v := VerifyResult{ItemInfo: info(f), OK: f.Err == nil}
 		if f.Err != nil {
-			v.Code, v.Error, v.Hint = Code(f.Err), f.Err.Error(), Hint(f.Err)
+			v.Code, v.Error, v.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err)
 			if first == nil {
 				first = f.Err
 			}

@@ -1,7 +1,7 @@
 package chain
 
 import (
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -124,5 +124,5 @@ func (l *AncestorLock) Match(p *Plan) error {
 }
 
 func ancestorDrift(ref objects.Ref, field, want, found, cause string) error {
-	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Mend("rye lock %s, to pin it as it is", ref)
+	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Advise("rye lock %s, to pin it as it is", ref)
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Deps says which files around a tool can be loaded by it, and so must be

@@ -3,7 +3,7 @@ package chain
 import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Function names the builtin that does the plan's work; "" for other primitives.

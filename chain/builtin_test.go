@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/chain/primitive/builtin"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -213,7 +213,7 @@ func (p *Plan) argv(s *scope, in Inputs) ([]string, error) {
 	}
 	if !filepath.IsAbs(program) {
 		return nil, fault.New(fault.Malformed, "plan %s: command %q is not the absolute path of a program", p.Tool().Ref, program).
-			Mend("name an interpreter in env_config.interpreter and use its variable")
+			Advise("name an interpreter in env_config.interpreter and use its variable")
 	}
 	argv := []string{program}
 	guarded := false
@@ -245,7 +245,7 @@ func (p *Plan) argument(s *scope, a string, guarded bool) ([]string, error) {
 			t := paramText(e)
 			if _, number := e.(json.Number); strings.HasPrefix(t, "-") && !guarded && !number {
 				return nil, fault.New(fault.Usage, "run %s: parameter %s begins with - and would be read as an option", p.Tool().Ref, name).
-					Mend("in the tool, put -- before {%s} or write --option={%s}", name, name)
+					Advise("in the tool, put -- before {%s} or write --option={%s}", name, name)
 			}
 			out = append(out, t)
 		}
@@ -351,7 +351,7 @@ func (p *Plan) fitsExec(c *primitive.Call) error {
 
 func (p *Plan) tooLong(what string, n int) error {
 	return fault.New(fault.Limit, "run %s: %s has %s bytes, a program takes %d", p.Tool().Ref, what, strconv.Itoa(n), maxString).
-		Mend("hand it over on the input: config.stdin: \"{params_json}\"")
+		Advise("hand it over on the input: config.stdin: \"{params_json}\"")
 }
 
 // sandbox turns needs and the item's origin into what may be reached.

@@ -14,7 +14,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
@@ -177,7 +177,7 @@ func (p *Plan) complete() (err error) {
 				Mend("rye show %s", last.Ref)
 		case len(p.Links) == 1 && kind != "primitive":
 			return fault.New(fault.Malformed, "resolve %s: it names no executor, so nothing can run it", last.Ref).
-				Mend("add executor_id: rye/core/runtimes/bash_runtime (or another runtime), then rye sign %s", last.Ref)
+				Advise("add executor_id: rye/core/runtimes/bash_runtime (or another runtime), then rye sign %s", last.Ref)
 		}
 		return fault.New(fault.Malformed, "resolve %s: unknown primitive %s", p.Links[0].Ref(), last.Ref.ID)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -204,7 +204,7 @@ env_config: {env: {URL: "${URL:-http://default}"}}
 	if want := "/bin/echo|a b|-n|-5|xy|p|q|{unknown}|{|--|a b"; err != nil || strings.Join(got, "|") != want {
 		t.Errorf("argv %q, %v, want %s", got, err, want)
 	}
-	if _, err := call(`{"file":"-rf"}`); !fault.Is(err, fault.Usage) || !strings.Contains(fault.HintOf(err), "--") {
+	if _, err := call(`{"file":"-rf"}`); !fault.Is(err, fault.Usage) || !strings.Contains(fault.HintOf(err).String(), "--") {
 		t.Errorf("an option for a file: %v", err)
 	}
 	if got, err = call(`{"file":{"a":1}}`); err != nil || got[1] != `{"a":1}` {

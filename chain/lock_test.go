@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -143,7 +143,7 @@ func TestMatchNamesWhatMoved(t *testing.T) {
 	} {
 		err := tc.lock.Match(p)
 		var d *DriftError
-		if !errors.As(err, &d) || !fault.Is(err, fault.Drift) || d.Pin != tc.pin || d.Field != tc.field || fault.HintOf(err) == "" {
+		if !errors.As(err, &d) || !fault.Is(err, fault.Drift) || d.Pin != tc.pin || d.Field != tc.field || fault.HintOf(err).IsZero() {
 			t.Errorf("%s: Match = %v (%+v)", name, err, d)
 		}
 	}
@@ -197,7 +197,7 @@ func TestLockSetAndRemove(t *testing.T) {
 	}
 	path, text := yamlTool("acme/mine", "rye/core/runtimes/bash_runtime", "config: {command: 'echo'}")
 	w.add(objects.User, path, text)
-	if err := l.Set(w.plan("acme/mine")); !fault.Is(err, fault.Denied) || !strings.Contains(fault.HintOf(err), "rye copy") {
+	if err := l.Set(w.plan("acme/mine")); !fault.Is(err, fault.Denied) || !strings.Contains(fault.HintOf(err).String(), "rye copy") {
 		t.Errorf("a user item was locked: %v", err)
 	}
 	if len(l.Items) != 0 {

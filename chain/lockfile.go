@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -116,7 +116,7 @@ func ParseLock(raw []byte) (*Lock, error) {
 	}
 	if v > LockVersion {
 		return nil, fault.New(fault.Malformed, "lock: format %d was written by a newer rye; this one reads format %d and leaves it alone", v, LockVersion).
-			Mend("upgrade rye")
+			Advise("upgrade rye")
 	}
 	f, err := scanLock(raw)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -56,7 +56,7 @@ func (p *Plan) fit(plain, values map[string]any) error {
 		return nil
 	}
 	bad := func(err error) error {
-		return fault.New(fault.Malformed, "schema of %s: %w", it.Ref, err).Mend("correct config_schema, then rye sign %s", it.Ref)
+		return fault.New(fault.Malformed, "schema of %s: %w", it.Ref, err).Advise("correct config_schema, then rye sign %s", it.Ref)
 	}
 	text, err := json.Marshal(it.Meta.Schema)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/chain/primitive/web/page"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Request gives the one exchange that the http primitive gets. Like Call it is a
@@ -142,7 +142,7 @@ func (b *builder) target(r *web.Request) (err error) {
 		r.Hosts = append([]string{}, b.p.config.needs.Net...)
 	case b.outer:
 		return fault.New(fault.Denied, "run %s: who calls it, or a file of the project, decides to which host it speaks", b.p.Tool().Ref).
-			Mend("declare needs: {net: [\"*\"]} in the tool, or the hosts that it may reach, and rye sign %s", b.p.Tool().Ref)
+			Advise("declare needs: {net: [\"*\"]} in the tool, or the hosts that it may reach, and rye sign %s", b.p.Tool().Ref)
 	case tool.Scope().Registry == "":
 		r.Hosts = []string{"*"} // for redirects; a registry's tool stays where it is
 	}
@@ -163,7 +163,7 @@ func (b *builder) url(tmpl string) (string, error) {
 		name, isVar := p.variable()
 		if isVar && (secretive(name) || slices.ContainsFunc(b.vars[name], func(p web.Part) bool { return secretive(p.Secret) })) {
 			return fault.New(fault.Malformed, "plan %s: config.url holds ${%s}: URLs are shown in messages", b.p.Tool().Ref, name).
-				Mend("config.auth: {type: api_key, query: <parameter>, key: \"${%s}\"}", name)
+				Advise("config.auth: {type: api_key, query: <parameter>, key: \"${%s}\"}", name)
 		}
 		switch place(out.String()) {
 		case inOrigin:

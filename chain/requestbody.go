@@ -9,7 +9,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/web"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // secret reads a credential: {secret: NAME}, or a text with ${NAME} in it. It is
@@ -36,7 +36,7 @@ func (b *builder) secret(key string, v any) (web.Text, error) {
 		default:
 			if _, declared := b.p.config.vars[name]; !declared || !primitive.FromFile(name) {
 				return fault.New(fault.Malformed, "plan %s: config.%s names %s, which its chain does not declare", ref, key, name).
-					Mend("env_config: {env: {%s: \"\"}}", name)
+					Advise("env_config: {env: {%s: \"\"}}", name)
 			}
 			names = append(names, name)
 		}
@@ -47,7 +47,7 @@ func (b *builder) secret(key string, v any) (web.Text, error) {
 	}
 	if len(names) == 0 {
 		return nil, fault.New(fault.Malformed, "plan %s: config.%s is written out, and what is signed can be read by everybody", ref, key).
-			Mend("env_config: {env: {TOKEN: \"\"}} and ${TOKEN} in its place")
+			Advise("env_config: {env: {TOKEN: \"\"}} and ${TOKEN} in its place")
 	}
 	t, err := b.text(tmpl, web.Plain)
 	if err == nil && !secrets(t) && strings.TrimSpace(t.String()) == strings.TrimSpace(outside(tmpl)) {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // readBlock reads the metadata of a file in a language without literals of its

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // BundleID returns the id that a bundle must have to count for the items of dir,
@@ -15,7 +15,7 @@ import (
 // below its kind's.
 func BundleID(dir string) (ID, error) {
 	bad := func(why string) (ID, error) {
-		return "", fault.New(fault.Usage, "bundle in %q: %s", clip(dir), why).Mend("put it in tools/<namespace>/<name>")
+		return "", fault.New(fault.Usage, "bundle in %q: %s", clip(dir), why).Advise("put it in tools/<namespace>/<name>")
 	}
 	for _, k := range Kinds {
 		rest, ok := strings.CutPrefix(dir, k.Dir()+"/")

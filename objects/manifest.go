@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // ManifestName is the name of a bundle's manifest. It stands at the root of the
@@ -405,7 +405,7 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	}
 	sort.Strings(e.Extra)
 	sort.Strings(e.Changed)
-	return fault.New(fault.Integrity, "%w", e).Mend("rye diff bundle:%s; then rye bundle create %s <dir>, if the change is yours", m.ID, m.ID)
+	return fault.New(fault.Integrity, "%w", e).Advise("rye diff bundle:%s; then rye bundle create %s <dir>, if the change is yours", m.ID, m.ID)
 }
 
 // read returns the file's bytes, at most one more than it should have.

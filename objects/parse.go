@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Parse takes the file at path (slashes, below .ai) apart: what it is called,

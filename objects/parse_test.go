@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -85,7 +85,7 @@ func TestParseBad(t *testing.T) {
 			t.Errorf("code %s, want malformed", fault.CodeOf(err))
 		}
 		got := err.Error() + "\n"
-		if h := fault.HintOf(err); h != "" {
+		if h := fault.HintOf(err).String(); h != "" {
 			got += "mend: " + h + "\n"
 		}
 		return got

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Range is a set of versions in npm's notation: ^1.2, ~1.2.3, >=1.0 <2, =1.0.0,

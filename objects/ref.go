@@ -3,7 +3,7 @@ package objects
 import (
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Kind is what an item is. The zero value is not a kind.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Parts of the signature line; docs/format/signature.md is normative.
@@ -144,7 +144,7 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 	}
 	if bytes.HasPrefix(raw, bom) {
 		return nil, nil, nil, malformed(path, 1, 1, "the file begins with a byte order mark").
-			Mend("save %s as UTF-8 without a byte order mark", path)
+			Advise("save %s as UTF-8 without a byte order mark", path)
 	}
 	c, ok := comments[extOf(path)]
 	if !ok {
@@ -167,7 +167,7 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 	if at != lines[0].start {
 		line := markOf(raw, lines[0].start).line
 		return nil, nil, nil, malformed(path, line, 0, "the signature line is not in its place (line 1, after a #! line, or last after front matter)").
-			Mend("rye sign, where it is the line of the recorded version; else delete line %d of %s and run rye sign", line, path)
+			Advise("rye sign, where it is the line of the recorded version; else delete line %d of %s and run rye sign", line, path)
 	}
 	return body, s, nil, nil
 }
@@ -194,7 +194,7 @@ var bom = []byte("\xef\xbb\xbf")
 func splitNative(path string, raw []byte, c comment, l span) (body []byte, sig *Signature, at int, err error) {
 	m := markOf(raw, l.start)
 	bad := func(format string, args ...any) ([]byte, *Signature, int, error) {
-		return nil, nil, 0, malformed(path, m.line, 0, format, args...).Mend("delete line %d of %s and run rye sign again", m.line, path)
+		return nil, nil, 0, malformed(path, m.line, 0, format, args...).Advise("delete line %d of %s and run rye sign again", m.line, path)
 	}
 	text := string(raw[l.start:l.end])
 	if l.end == len(raw) {
@@ -254,7 +254,7 @@ func signaturePlace(path string, body []byte) (int, error) {
 
 func noFinalNewline(path string) error {
 	return malformed(path, 0, 0, "the signature line goes below the last line, which does not end with a line feed").
-		Mend("end %s with a newline", path)
+		Advise("end %s with a newline", path)
 }
 
 // startTaken reports whether something in body must stay at byte 0.
@@ -272,7 +272,7 @@ func WithSignature(path string, body []byte, s Signature) ([]byte, error) {
 	c, ok := comments[extOf(path)]
 	if !ok {
 		return nil, fault.New(fault.Malformed, "sign %s: files of this type cannot carry a signature line", path).
-			Mend("rye bundle create, and sign the bundle")
+			Advise("rye bundle create, and sign the bundle")
 	}
 	if _, why := parseSignature(s.Line()); why != "" {
 		return nil, fault.New(fault.Malformed, "sign %s: %s", path, why)
@@ -283,7 +283,7 @@ func WithSignature(path string, body []byte, s Signature) ([]byte, error) {
 	}
 	if bytes.HasPrefix(body, bom) {
 		return nil, malformed(path, 1, 1, "the file begins with a byte order mark").
-			Mend("save %s as UTF-8 without a byte order mark", path)
+			Advise("save %s as UTF-8 without a byte order mark", path)
 	}
 	if found := signedLines(body, 1); len(found) > 0 {
 		return nil, secondLine(path, body, found[0].start)
@@ -301,7 +301,7 @@ func WithSignature(path string, body []byte, s Signature) ([]byte, error) {
 func secondLine(path string, raw []byte, off int) error {
 	m := markOf(raw, off)
 	return malformed(path, m.line, m.col, "a second line that begins with %s", signedWord).
-		Mend("delete line %d of %s, or, if it is an example, put a word before %s", m.line, path, signedWord)
+		Advise("delete line %d of %s, or, if it is an example, put a word before %s", m.line, path, signedWord)
 }
 
 // span is a line: from its first byte up to the LF or CR that ends it, or the end.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -203,7 +203,7 @@ func TestSplitRefuses(t *testing.T) {
 				t.Fatalf("accepted: body %q, signature %v, legacy %+v", body, sig, legacy)
 			}
 			place(t, err, tt.line, 0)
-			if fault.HintOf(err) == "" {
+			if fault.HintOf(err).IsZero() {
 				t.Errorf("no mend: %v", err)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds on text from outside. They are checked before anything is believed.
@@ -49,7 +49,7 @@ func malformed(path string, line, column int, format string, args ...any) *fault
 	e := &SyntaxError{Path: path, Line: line, Column: column, Msg: fmt.Sprintf(format, args...)}
 	err := fault.New(fault.Malformed, "%w", e)
 	if mend := mendOf(e.Msg); mend != "" {
-		err = err.Mend("%s", mend)
+		err = err.Advise("%s", mend)
 	}
 	return err
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Version is a semantic version (semver.org 2.0.0). The zero value is 0.0.0.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -31,7 +31,7 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	}
 	if op.Seq != r.Seq+1 || op.Prev != r.Tip {
 		return Agreement{}, fault.New(fault.Conflict, "proposal: it follows operation %d of the root, which is at %d now", op.Seq-1, r.Seq).
-			Mend("propose it again")
+			Advise("propose it again")
 	}
 	filled, err := pen{format: store.SHA1}.rootOperation(r, op)
 	if err != nil {

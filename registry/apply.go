@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -254,7 +254,7 @@ func (s *State) publish(op Op) error {
 
 func changedVersion(old *Entry, sum objects.Digest) error {
 	return fault.New(fault.Integrity, "%s: was published by operation %d with %s, now %s: a version never changes",
-		old.Name(), old.Seq, old.Sum, sum).Mend("raise the version of %s and sign it again", old.Ref)
+		old.Name(), old.Seq, old.Sum, sum).Advise("raise the version of %s and sign it again", old.Ref)
 }
 
 // checkAuthor: whoever signed the item must hold an active key of the namespace,

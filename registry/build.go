@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 )

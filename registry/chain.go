@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -129,7 +129,7 @@ func replay(base State, raws [][]byte, now time.Time, f store.Format) (State, er
 func checkFuture(what string, seq uint64, t, now time.Time) error {
 	if t.After(now.Add(clockSlack)) {
 		return fault.New(fault.Malformed, "operation %d of %s: dated %s, which is in the future", seq, what, t.Format(timeLayout)).
-			Mend("check this machine's clock")
+			Advise("check this machine's clock")
 	}
 	return nil
 }

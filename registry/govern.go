@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -42,7 +42,7 @@ func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) 
 	}
 	if len(refs) > 0 {
 		return Identity{}, fault.New(fault.Conflict, "create a registry at %s: the repository is not empty", remote).
-			Mend("make a new, empty repository for it")
+			Advise("make a new, empty repository for it")
 	}
 	dir, err := os.MkdirTemp(o.TempDir, "rye-create-*")
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 	}
 	if op.Prev != root.Tip || op.Seq != root.Seq+1 {
 		return fault.New(fault.Conflict, "change the root of registry %s: it is at %d now, the proposal follows %d", r.o.ID, root.Seq, op.Seq-1).
-			Mend("propose it again")
+			Advise("propose it again")
 	}
 	repo, err := r.writing()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -193,7 +193,7 @@ func (op *Op) parseHead(f *fields) {
 }
 
 func newerFormat(v uint64) error {
-	return fault.New(fault.Malformed, "format %d: this rye reads format %d", v, FormatVersion).Mend("a newer rye may read it")
+	return fault.New(fault.Malformed, "format %d: this rye reads format %d", v, FormatVersion).Advise("a newer rye may read it")
 }
 
 func (f *fields) digest(key string) objects.Digest {

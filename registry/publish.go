@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -125,7 +125,7 @@ func (p *Publication) entry(item Item) (Entry, error) {
 	case item.Verified.Level() != trust.Signed:
 		return e, refuse(fault.Untrusted, "only an item with a signature line of its own can be published").Mend("rye sign %s", it.Ref)
 	case e.Version == "":
-		return e, refuse(fault.Malformed, "has no version").Mend("add a version like 1.0.0 to %s and sign it", it.Path)
+		return e, refuse(fault.Malformed, "has no version").Advise("add a version like 1.0.0 to %s and sign it", it.Path)
 	case objects.DigestOf(it.Raw) != it.Sum:
 		return e, refuse(fault.Integrity, "its bytes changed after it was read")
 	}
@@ -184,7 +184,7 @@ func (j *publishing) claim(s State) (Op, error) {
 	g := s.root.Grant(s.Namespace)
 	if g == nil && s.root.Claims != ClaimsOpen {
 		return Op{}, fault.New(fault.Untrusted, "publish to %s: the root of %q has not granted this namespace to anybody", s.Namespace, s.root.Name).
-			Mend("ask a holder of the root for it, with the key %s", j.p.By.Signer.Public().Authorized())
+			Advise("ask a holder of the root for it, with the key %s", j.p.By.Signer.Public().Authorized())
 	}
 	if g == nil && trust.Reserved(s.Namespace) {
 		return Op{}, fault.New(fault.Denied, "publish to %s: the namespace is reserved and cannot be claimed", s.Namespace)

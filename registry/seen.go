@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
@@ -103,7 +103,7 @@ func readMemory(dir string, id objects.Digest) (memory, error) {
 	}
 	if err != nil {
 		return m, fault.New(fault.Integrity, "read what was verified of the registry, %s: %w", path, err).
-			Mend("look at the file; removing it makes rye trust the registry anew, as on first contact")
+			Advise("look at the file; removing it makes rye trust the registry anew, as on first contact")
 	}
 	return m, nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -91,7 +91,7 @@ func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
 		return Release{}, fault.New(fault.Revoked, "%s: was revoked: %s", refused.Name(), refused.Reason)
 	case refused.Status == StatusYanked:
 		return Release{}, fault.New(fault.Conflict, "%s: was yanked: %s", refused.Name(), refused.Reason).
-			Mend("ask for another range; locks that have it keep working")
+			Advise("ask for another range; locks that have it keep working")
 	}
 	return Release{}, fault.New(fault.Conflict, "%s: no version fits %s; the newest is %s", ref.Published(), want, list[len(list)-1].Version)
 }
@@ -188,7 +188,7 @@ func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
 	}
 	if r.remote == nil {
 		return nil, fault.New(fault.Offline, "offline: %s (content %s, %s) is not at hand", rel.Name(), rel.Commit, rel.Sum).
-			Mend("rye fetch, once with network")
+			Advise("rye fetch, once with network")
 	}
 	return r.download(ctx, rel)
 }

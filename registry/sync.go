@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -92,7 +92,7 @@ func (r *Registry) syncOffline(ctx context.Context, m memory, namespaces []strin
 }
 
 func (r *Registry) notAtHand(err error) error {
-	return fault.New(fault.Offline, "offline: %w", err).Mend("rye fetch, once with network")
+	return fault.New(fault.Offline, "offline: %w", err).Advise("rye fetch, once with network")
 }
 
 // syncing is one sync under way.
@@ -179,7 +179,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 	}
 	if base.Seq == 0 && objects.DigestOf(raws[0]) != r.o.ID {
 		return fault.New(fault.Untrusted, "registry at %s: its identity changed: it was pinned as %s and is %s now", r.remote, r.o.ID, objects.DigestOf(raws[0])).
-			Mend("ask its owner; rye registry remove, then add, believes the new one")
+			Advise("ask its owner; rye registry remove, then add, believes the new one")
 	}
 	root, _, err := replayRoot(base, raws, r.o.Now(), repo.Format())
 	if err != nil {
@@ -325,7 +325,7 @@ func (r *Registry) checkOwners(root Root, s State, p Point) error {
 				e.Keys = append(e.Keys, k.Public)
 			}
 		}
-		return fault.New(fault.Untrusted, "%w", e).Mend("ask the owners of the registry, then accept the new owners")
+		return fault.New(fault.Untrusted, "%w", e).Advise("ask the owners of the registry, then accept the new owners")
 	}
 	return nil
 }

@@ -3,7 +3,7 @@ package registry
 import (
 	"context"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -94,7 +94,7 @@ func (v view) shorter(ctx context.Context, p Point, who string) error {
 		}
 	}
 	return fault.New(fault.Rollback, "%s: shows %d operations, %s saw %d: it was set back", logName(v.namespace), v.end.Seq, who, p.Seq).
-		Mend("tell the owners of the registry; rye goes on with what it verified")
+		Advise("tell the owners of the registry; rye goes on with what it verified")
 }
 
 // fork keeps what proves the fork, as far as it is at hand, and reports it.
@@ -116,7 +116,7 @@ func (v view) fork(ctx context.Context, p Point, seq uint64, theirs []byte, who 
 		return err
 	}
 	return fault.New(fault.Fork, "%s: shows another operation %d than the one that %s verified", logName(v.namespace), seq, who).
-		Mend("both are kept in %s; show them to the owners of the registry", dir)
+		Advise("both are kept in %s; show them to the owners of the registry", dir)
 }
 
 // point returns what the root vouches for, as a list of none or one.

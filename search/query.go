@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds of a query: longer ones are refused, so that parsing and matching stay

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // What a process that reads one pack may take. What a pack should need at most
@@ -39,7 +39,7 @@ func (r *Repo) ImportApart(ctx context.Context, helper []string, pack io.Reader,
 	q, err := r.importApart(ctx, helper, dir, pack, lim.orDefault(), stop)
 	if err != nil {
 		os.RemoveAll(dir)
-		return nil, rewrap(err, "import pack")
+		return nil, fault.Wrap(err, "import pack")
 	}
 	return q, nil
 }
@@ -69,7 +69,7 @@ func (r *Repo) importApart(ctx context.Context, helper []string, dir string, pac
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "start the process that reads it: %w", err)
+		return nil, fault.Wrap(err, "start the process that reads it")
 	}
 	fed := make(chan error, 1)
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // packFile is a pack being written to a temporary file.

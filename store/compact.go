@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -74,7 +74,7 @@ func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error)
 		done.Moves, err = r.expireLogs(time.Now().Add(-logAge), o.DryRun)
 	}
 	if err != nil {
-		return done, rewrap(err, "compact %s", r.dir)
+		return done, fault.Wrap(err, "compact %s", r.dir)
 	}
 	return done, nil
 }
@@ -523,7 +523,7 @@ func (r *Repo) readBack(ctx context.Context, out *packFile) error {
 			err = compare(r.format, o.id, t, data)
 		}
 		if err != nil {
-			return fault.New(fault.CodeOf(err), "object %s: %w", o.id, err).Mend("git fsck --full")
+			return fault.Wrap(err, "object %s", o.id).Mend("git fsck --full")
 		}
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -169,7 +169,7 @@ func (r *Repo) Renew(ctx context.Context) (changed bool, err error) {
 		return err
 	})
 	if err != nil {
-		return false, rewrap(err, "renew the config of %s", r.dir)
+		return false, fault.Wrap(err, "renew the config of %s", r.dir)
 	}
 	return changed, nil
 }

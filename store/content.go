@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // MaxNameLength bounds a name in content from outside, in bytes.

@@ -1,7 +1,7 @@
 package store
 
 import (
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // deltaSizes reads the two sizes at the head of a delta: of the base it wants and

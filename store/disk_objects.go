@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -256,9 +256,9 @@ func wrapRead(id OID, err error) error {
 	if isMissing(err) {
 		return err
 	}
-	e := fault.New(fault.CodeOf(err), "read object %s: %w", id, err)
+	e := fault.Wrap(err, "read object %s", id)
 	if e.Code == fault.Integrity {
-		e.Mend("git fsck --full; fetch the object again from where it came")
+		e.Advise("git fsck --full; fetch the object again from where it came")
 	}
 	return e
 }

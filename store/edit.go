@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // CommitOptions says how to commit.
@@ -46,7 +46,7 @@ const maxLooseEdit = 64
 func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitOptions) (OID, error) {
 	e, err := newEdit(changes)
 	if err != nil {
-		return OID{}, rewrap(err, "edit %s", ref)
+		return OID{}, fault.Wrap(err, "edit %s", ref)
 	}
 	if err := CheckRefName(ref); err != nil {
 		return OID{}, err
@@ -66,7 +66,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 		}
 	})
 	if err != nil {
-		return OID{}, rewrap(err, "edit %s", ref)
+		return OID{}, fault.Wrap(err, "edit %s", ref)
 	}
 	r.autoCompact(ctx, many)
 	return id, nil
@@ -117,7 +117,7 @@ func (r *Reader) treeOf(commit OID) (OID, error) {
 	}
 	tree, _, _, err := commitLinks(raw)
 	if err != nil {
-		return OID{}, rewrap(err, "commit %s", commit)
+		return OID{}, fault.Wrap(err, "commit %s", commit)
 	}
 	return tree, nil
 }

@@ -3,7 +3,7 @@ package store
 import (
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Change is one change of a tree: a file's new content, or its removal.
@@ -62,7 +62,7 @@ func checkChange(c *Change) error {
 	}
 	for _, name := range parts {
 		if err := checkLocalName(name); err != nil {
-			return rewrap(err, "path %q", clip(c.Path))
+			return fault.Wrap(err, "path %q", clip(c.Path))
 		}
 	}
 	switch {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"sort"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Limits bounds a pack from outside. Zero fields mean those of DefaultLimits.
@@ -57,7 +57,7 @@ func (r *Repo) Import(ctx context.Context, pack io.Reader, lim Limits) (*Quarant
 	im, err := r.importInto(ctx, dir, pack, lim)
 	if err != nil {
 		os.RemoveAll(dir)
-		return nil, rewrap(err, "import pack")
+		return nil, fault.Wrap(err, "import pack")
 	}
 	q := newQuarantine(r, dir, im.out.path, im.sum, im.names())
 	q.outside, q.linked = im.links.rest(q.in)
@@ -171,7 +171,7 @@ func (im *importer) readEntry(in *packStream, z *streamInflater) (c checked, err
 		c, err = im.readData(&e, z)
 	}
 	if err != nil {
-		return c, fault.New(fault.CodeOf(err), "entry at %d: %w", e.off, err)
+		return c, fault.Wrap(err, "entry at %d", e.off)
 	}
 	if e.crc, err = in.end(); err != nil {
 		return c, err

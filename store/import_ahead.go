@@ -3,7 +3,7 @@ package store
 import (
 	"runtime"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Inflating a pack has to go from its beginning to its end, for only inflating tells
@@ -94,7 +94,7 @@ func (a *aheadOf) take() error {
 			err = a.im.once(o.id)
 		}
 		if err != nil {
-			return fault.New(fault.CodeOf(err), "entry at %d: %w", e.off, err)
+			return fault.Wrap(err, "entry at %d", e.off)
 		}
 	}
 	return nil
@@ -133,7 +133,7 @@ func (n *namer) check(t Type, data []byte) (id OID, links []OID, err error) {
 		return id, nil, fault.New(fault.Limit, "%s %s: %d bytes, at most %d are accepted", t, id, len(data), most)
 	}
 	if links, err = linksOf(n.format, t, data); err != nil {
-		err = fault.New(fault.CodeOf(err), "object %s: %w", id, err)
+		err = fault.Wrap(err, "object %s", id)
 	}
 	return id, links, err
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // What is wrong is found in the order of the pack, however much of it was read ahead,

@@ -3,7 +3,7 @@ package store
 import (
 	"context"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // resolver turns the deltas of an import into objects. It works from each base
@@ -87,7 +87,7 @@ func (rs *resolver) walk(root *base) error {
 		}
 		data, err := rs.one(b, i)
 		if err != nil {
-			return fault.New(fault.CodeOf(err), "entry at %d: %w", rs.im.entries[i].off, err)
+			return fault.Wrap(err, "entry at %d", rs.im.entries[i].off)
 		}
 		if b.todo = b.todo[1:]; len(b.todo) == 0 {
 			stack = stack[:len(stack)-1]

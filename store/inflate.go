@@ -6,7 +6,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // readBlock is how much is read from disk at a time: most items, deflated, fit.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -44,7 +44,7 @@ type writeLock struct {
 // caller must call unlock.
 func (r *Repo) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxWait, fault.New(fault.Conflict,
-		"write to %s: another process has held %s for %v", r.dir, lockName, maxWait).Mend("wait for the other rye command, or end it"))
+		"write to %s: another process has held %s for %v", r.dir, lockName, maxWait).Advise("wait for the other rye command, or end it"))
 	defer cancel()
 	w := &r.write
 	select {

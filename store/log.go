@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Log calls visit for from and its first parents, newest first, until a root, an

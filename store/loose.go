@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // loosePath returns where id lies as a file of its own, below objects.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/pjbgf/sha1cd"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // namer computes the id of an object from outside. Unlike Format.Hash, which names

@@ -7,7 +7,7 @@ import (
 	"hash"
 	"strconv"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // OID is the id of a git object: SHA-1 today, SHA-256 when repositories are. It

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // piece is where a pack holds an object whole.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Quarantine holds a pack from outside: checked, indexed, but not part of the
@@ -179,7 +179,7 @@ func (r *Reader) links(id OID) ([]OID, error) {
 	}
 	ids, err := linksOf(r.format, t, data)
 	if err != nil {
-		return nil, rewrap(err, "%s %s", t, id)
+		return nil, fault.Wrap(err, "%s %s", t, id)
 	}
 	return ids, nil
 }

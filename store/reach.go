@@ -4,7 +4,7 @@ import (
 	"container/heap"
 	"context"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // ReachOptions narrows Reach to what a shallow or filtering reader asks for.
@@ -113,7 +113,7 @@ func (w *reach) want(id OID, rest *[]OID, depth int) error {
 		}
 		tag, err := ParseTag(raw)
 		if err != nil {
-			return rewrap(err, "tag %s", id)
+			return fault.Wrap(err, "tag %s", id)
 		}
 		w.list(id)
 		return w.want(tag.Target, rest, depth+1)
@@ -162,7 +162,7 @@ func (w *reach) mark(id OID) (*mark, error) {
 	}
 	m := &mark{id: id}
 	if m.tree, m.parents, m.when, err = commitLinks(raw); err != nil {
-		return nil, rewrap(err, "commit %s", id)
+		return nil, fault.Wrap(err, "commit %s", id)
 	}
 	w.marks[id] = m
 	return m, nil

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // graph is a repository with merges, a root commit as second parent, a revert,

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // DefaultLimit is the size limit, in bytes, where a caller gives 0.
@@ -100,7 +100,7 @@ func (r *Reader) Commit(id OID) (*Commit, error) {
 		err = fault.New(fault.Malformed, "parse commit: ids of another object format")
 	}
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "commit %s: %w", id, err)
+		return nil, fault.Wrap(err, "commit %s", id)
 	}
 	c.ID = id
 	return c, nil
@@ -141,7 +141,7 @@ func (r *Reader) Tree(id OID) ([]Entry, error) {
 	}
 	entries, err := ParseTree(r.format, raw)
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "tree %s: %w", id, err)
+		return nil, fault.Wrap(err, "tree %s", id)
 	}
 	return entries, nil
 }
@@ -164,7 +164,7 @@ func (r *Reader) Lookup(tree OID, path string) (Entry, error) {
 		}
 		next, ok, err := findEntry(r.format, raw, name)
 		if err != nil {
-			return Entry{}, fault.New(fault.CodeOf(err), "tree %s: %w", e.ID, err)
+			return Entry{}, fault.Wrap(err, "tree %s", e.ID)
 		}
 		if !ok {
 			return Entry{}, notFound("path %q", clip(path))

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -200,7 +200,7 @@ func (tx *refTx) logMoves() error {
 		m := Move{u.Old, u.New, tx.who.At(now), tx.why}
 		line, err := encodeMove(tx.r.format, m)
 		if err != nil {
-			return fault.New(fault.CodeOf(err), "log of %s: %w", u.Name, err)
+			return fault.Wrap(err, "log of %s", u.Name)
 		}
 		if !u.New.IsZero() && tx.r.keepsLog(u.Name) {
 			if err := tx.logMove(u.Name, line); err != nil {
@@ -220,7 +220,7 @@ func (tx *refTx) logMoves() error {
 func (tx *refTx) logMove(name, line string) error {
 	f, err := tx.openLog(name)
 	if err != nil {
-		return rewrap(err, "open the log of %s", name)
+		return fault.Wrap(err, "open the log of %s", name)
 	}
 	tx.logFiles = append(tx.logFiles, f)
 	fi, err := f.Stat()
@@ -356,7 +356,7 @@ func (r *Repo) expireLogs(before time.Time, dryRun bool) (dropped int, err error
 		}
 		var foreign *foreignLock
 		if err != nil && !errors.As(err, &foreign) {
-			return dropped, rewrap(err, "shorten the log of %s", name)
+			return dropped, fault.Wrap(err, "shorten the log of %s", name)
 		}
 		dropped += n
 	}

@@ -3,7 +3,7 @@ package store
 import (
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // MaxRefName bounds the name of a ref, in bytes; one component must fit a file

@@ -8,7 +8,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -80,7 +80,7 @@ func (r *Repo) looseRef(name string) (OID, string, error) {
 	id, target, err := parseRef(string(b), r.format)
 	if err != nil {
 		return OID{}, "", fault.New(fault.Integrity, "read ref %s: %w", name, err).
-			Mend("git -C %s update-ref %s <the right commit>", r.dir, name)
+			Advise("git -C %s update-ref %s <the right commit>", r.dir, name)
 	}
 	return id, target, nil
 }

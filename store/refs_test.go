@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // someCommits makes n unrelated commits.

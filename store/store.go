@@ -13,7 +13,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // CommitSigner signs the bytes of a commit that has no signature yet and returns

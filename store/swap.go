@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Update is one move of a ref: from Old (zero: it must not exist) to New (zero:
@@ -44,16 +44,9 @@ func (r *Repo) SwapAll(ctx context.Context, updates []Update, reason string) err
 		if len(updates) == 1 {
 			what = " " + updates[0].Name
 		}
-		return rewrap(err, "move ref%s%s", what, reason)
+		return fault.Wrap(err, "move ref%s%s", what, reason)
 	}
 	return nil
-}
-
-// rewrap adds what was being done, and keeps the code and hint of err.
-func rewrap(err error, format string, args ...any) error {
-	e := fault.New(fault.CodeOf(err), format+": %w", append(args, err)...)
-	e.Hint = fault.HintOf(err)
-	return e
 }
 
 // checkUpdates refuses names, ids and combinations that cannot be, and returns
@@ -112,7 +105,7 @@ func (r *Repo) retryLocked(ctx context.Context, f func() error) error {
 			return err
 		}
 		if time.Now().After(giveUp) {
-			return fault.New(fault.Conflict, "%w", err).Mend("when no git process is running: rm %s", foreign.path)
+			return fault.New(fault.Conflict, "%w", err).Advise("when no git process is running: rm %s", foreign.path)
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Mode is the mode of a tree entry, as git writes it.

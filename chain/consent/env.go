@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds of a .env file.

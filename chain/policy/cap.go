@@ -5,7 +5,7 @@
 package policy
 
 import (
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -18,7 +18,7 @@ type Cap string
 // "[" among it: the ancestor's patterns are read by MatchLegacy.
 func ParseCap(s string) (Cap, error) {
 	if why := objects.CheckCapability(s); why != "" {
-		return "", fault.New(fault.Malformed, "capability %q: %s", clip(s), why).Mend("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
+		return "", fault.New(fault.Malformed, "capability %q: %s", clip(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
 	}
 	return Cap(s), nil
 }

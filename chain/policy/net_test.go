@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func TestHosts(t *testing.T) {

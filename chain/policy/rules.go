@@ -6,7 +6,7 @@ import (
 	"sort"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -144,7 +144,7 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 		return r, err
 	}
 	if len(f.Allowed) > 0 {
-		return r, fault.New(fault.Denied, "policy of the project: it holds approvals, which only the user can give").Mend("rye policy allow <ref>")
+		return r, fault.New(fault.Denied, "policy of the project: it holds approvals, which only the user can give").Advise("rye policy allow <ref>")
 	}
 	if f.AutoApprove != nil {
 		r.AutoApprove = min(r.AutoApprove, *f.AutoApprove)
@@ -194,7 +194,7 @@ func decode(raw []byte) (*file, error) {
 		return nil, err
 	}
 	if f.Policy != 1 {
-		return nil, fault.New(fault.Malformed, "policy: format %d, this version of rye reads format 1", f.Policy).Mend("begin the file with policy: 1")
+		return nil, fault.New(fault.Malformed, "policy: format %d, this version of rye reads format 1", f.Policy).Advise("begin the file with policy: 1")
 	}
 	if f.DenyFrom != nil && f.DenyAbove != nil {
 		return nil, fault.New(fault.Malformed, "policy: deny_from and deny_above say the same thing twice; keep deny_from")

@@ -3,7 +3,7 @@ package policy
 import (
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Tier says how dangerous an execution is, from T0 (harmless) to T4 (refused).

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // S3 is S2 within namespaces that bubblewrap makes: rye starts bwrap, bwrap starts
@@ -72,7 +72,7 @@ func noBubble(c *Call) error {
 	case best() < S2:
 		return fault.New(fault.Denied, "run %s: S3 is demanded and this kernel gives %s, on which it builds", c.Argv[0], best()).Mend("rye doctor")
 	case bubblewrap() == "":
-		return fault.New(fault.Denied, "run %s: S3 is demanded, and there is no bwrap in %s", c.Argv[0], SafePath).Mend("install bubblewrap")
+		return fault.New(fault.Denied, "run %s: S3 is demanded, and there is no bwrap in %s", c.Argv[0], SafePath).Advise("install bubblewrap")
 	case reenter() == "":
 		return fault.New(fault.Denied, "run %s: S3 is demanded, and this program cannot start itself again inside", c.Argv[0]).Mend("rye doctor")
 	}

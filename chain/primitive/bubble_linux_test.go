@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // needS3 makes the test program one that can start itself again, and skips where
@@ -187,7 +187,7 @@ func TestS3IsRefusedWhereItCannotBe(t *testing.T) {
 	c := bash(t, "true")
 	c.Sandbox.Tier = S3
 	Reenter("")
-	if _, err := Run(context.Background(), c, nil, nil); !fault.Is(err, fault.Denied) || fault.HintOf(err) == "" {
+	if _, err := Run(context.Background(), c, nil, nil); !fault.Is(err, fault.Denied) || fault.HintOf(err).IsZero() {
 		t.Errorf("a program that cannot start itself again: %v", err)
 	}
 }

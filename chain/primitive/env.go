@@ -4,7 +4,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // SafePath is the PATH that every program gets, before the directories that its

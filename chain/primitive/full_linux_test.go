@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // On a full disk a run is refused with its own code and remedy, and leaves nothing.
@@ -18,7 +18,7 @@ func TestFullDisk(t *testing.T) {
 	check := func(dir string) {
 		t.Helper()
 		_, err := Materialise(dir, big)
-		if !fault.Is(err, fault.Limit) || fault.HintOf(err) == "" {
+		if !fault.Is(err, fault.Limit) || fault.HintOf(err).IsZero() {
 			t.Errorf("Materialise on a full disk = %v (%s)", err, fault.CodeOf(err))
 		}
 		if left, _ := os.ReadDir(dir); len(left) != 0 {

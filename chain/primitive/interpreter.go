@@ -9,7 +9,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Spec is what a runtime says about its interpreter (env_config.interpreter).
@@ -73,7 +73,7 @@ func Interpreter(spec Spec, in Search) (Program, error) {
 		return Program{}, fault.New(fault.Denied, "interpreter %s lies in the project, where nobody signed it", refused).
 			Mend("rye policy allow interpreter")
 	}
-	return Program{}, fault.New(fault.NotFound, "interpreter %s: not found", spec.name()).Mend("install it, or set %s", orElse(spec.Var, "PATH"))
+	return Program{}, fault.New(fault.NotFound, "interpreter %s: not found", spec.name()).Advise("install it, or set %s", orElse(spec.Var, "PATH"))
 }
 
 func orElse(s, d string) string {

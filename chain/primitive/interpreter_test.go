@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // plant puts a program (any file that is no script) or a script at path.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // File is one verified file of a run.
@@ -220,7 +220,7 @@ func Leftovers(dir string) ([]string, error) {
 // diskFault tells a disk that is full from other failures.
 func diskFault(what string, err error) error {
 	if full(err) {
-		return fault.New(fault.Limit, "%s: %w", what, err).Mend("make room in the cache directory, or set XDG_CACHE_HOME to another disk")
+		return fault.New(fault.Limit, "%s: %w", what, err).Advise("make room in the cache directory, or set XDG_CACHE_HOME to another disk")
 	}
 	return fault.New(fault.Failed, "%s: %w", what, err)
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // process is a started program. Each platform has its own; the methods are

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // systemPaths may be read and executed by every program: without them nothing
@@ -83,7 +83,7 @@ func prepare(c *Call) (*box, error) {
 	}
 	if err != nil {
 		b.close()
-		return nil, fault.New(fault.Denied, "confine %s: %w", c.Argv[0], err).Mend("%s", fault.HintOf(err))
+		return nil, fault.New(fault.Denied, "confine %s: %w", c.Argv[0], err)
 	}
 	return b, nil
 }

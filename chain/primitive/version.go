@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // maxVersion bounds the parts of a version and the digits of each.
@@ -95,9 +95,9 @@ func CheckVersion(ctx context.Context, spec Spec, p Program) error {
 		mend += ", or set " + spec.Var + " to the path of one"
 	}
 	if err != nil {
-		return fault.New(fault.CodeOf(err), "interpreter %s: ask for its version, want %s or later: %w", p.Path, spec.MinVersion, err).Mend("%s", mend)
+		return fault.Wrap(err, "interpreter %s: ask for its version, want %s or later", p.Path, spec.MinVersion).Advise("%s", mend)
 	}
-	return fault.New(fault.NotFound, "interpreter %s is version %s, want %s or later", p.Path, have, spec.MinVersion).Mend("%s", mend)
+	return fault.New(fault.NotFound, "interpreter %s is version %s, want %s or later", p.Path, have, spec.MinVersion).Advise("%s", mend)
 }
 
 func (p Program) version(ctx context.Context) (string, error) {

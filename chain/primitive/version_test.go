@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func TestParseVersion(t *testing.T) {
@@ -74,8 +74,8 @@ func TestCheckVersion(t *testing.T) {
 			if fault.CodeOf(err) != code {
 				t.Errorf("%s, want %q: %v", name, want, err)
 			}
-			if err != nil && (!strings.Contains(err.Error(), "is version ") || !strings.Contains(fault.HintOf(err), spec.Var)) {
-				t.Errorf("%s: %v (%s)", name, err, fault.HintOf(err))
+			if err != nil && (!strings.Contains(err.Error(), "is version ") || !strings.Contains(fault.HintOf(err).String(), spec.Var)) {
+				t.Errorf("%s: %v (%s)", name, err, fault.HintOf(err).String())
 			}
 		}
 	}

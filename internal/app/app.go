@@ -16,7 +16,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Flags is what a command line may say about a run as a whole.

@@ -4,7 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // self returns the program that runs builtins, and the build that it must be. For the
@@ -15,7 +15,7 @@ func self() (program, build string, err error) {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return "", "", fault.New(fault.Failed, "where is this program: %w", err).Mend("start it again: it was replaced or removed while it ran")
+		return "", "", fault.New(fault.Failed, "where is this program: %w", err).Advise("start it again: it was replaced or removed while it ran")
 	}
 	if filepath.Base(path) == engineName() {
 		front := filepath.Join(filepath.Dir(path), "rye"+filepath.Ext(path))

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // consent asks the person at the terminal. --yes answers for them and says so,
@@ -47,8 +47,8 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 
 func refusal(q rye.Question) error {
 	mend := q.Mend
-	if mend == "" {
-		mend = "look at it, then say --yes"
+	if mend.IsZero() {
+		mend = fault.Advice("look at it, then say --yes")
 	}
 	about := q.Text
 	if len(q.Lines) > 0 {
@@ -58,7 +58,7 @@ func refusal(q rye.Question) error {
 		}
 		about += " (" + strings.Join(lines, "; ") + ")"
 	}
-	return fault.New(fault.Denied, "%s: %s: this needs consent, and there is no terminal to ask on", q.Topic, about).Mend("%s", mend)
+	return fault.New(fault.Denied, "%s: %s: this needs consent, and there is no terminal to ask on", q.Topic, about).With(mend)
 }
 
 // readLine reads one line of the terminal.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 )
 
 // Checks looks at the programs themselves: the engine beside this one, and
@@ -20,9 +21,9 @@ func engineCheck(ctx context.Context) rye.DoctorCheck {
 	path, id, err := EngineBuild(ctx)
 	switch {
 	case err != nil:
-		c.Text, c.Mend = err.Error(), rye.Hint(err)
+		c.Text, c.Mend = err.Error(), fault.HintOf(err)
 	case id != ThisBuild().ID:
-		c.Text, c.Mend = path+" is build "+id+", this is "+ThisBuild().ID, installCommand
+		c.Text, c.Mend = path+" is build "+id+", this is "+ThisBuild().ID, fault.Command(installCommand)
 	default:
 		c.OK, c.Text = true, path
 	}
@@ -44,7 +45,7 @@ func (a *App) pathCheck() rye.DoctorCheck {
 	case !samePath(found, self):
 		c.OK = false
 		c.Text = "typing rye starts " + found + ", this is " + self
-		c.Mend = "put " + filepath.Dir(self) + " first in PATH"
+		c.Mend = fault.Advice("put %s first in PATH", filepath.Dir(self))
 	}
 	return c
 }

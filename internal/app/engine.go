@@ -8,8 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Face is something that the engine can be for one run.
@@ -36,10 +35,10 @@ func EngineMain(argv []string, faces map[string]Face) int {
 		return fault.Interrupt.Exit()
 	}
 	fmt.Fprintf(os.Stderr, "rye: %v\n", err)
-	if h := rye.Hint(err); h != "" {
+	if h := fault.HintOf(err); !h.IsZero() {
 		fmt.Fprintf(os.Stderr, "rye: hint: %s\n", h)
 	}
-	return rye.Exit(err)
+	return fault.Exit(err)
 }
 
 func engine(ctx context.Context, args []string, faces map[string]Face) error {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // installCommand puts both programs, of one build, beside each other.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // replace becomes the program at path: same process, same descriptors, same parent.

@@ -6,7 +6,7 @@ import (
 	"os/exec"
 	"os/signal"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // replace runs the program at path with our descriptors and returns its status:

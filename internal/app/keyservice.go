@@ -10,7 +10,7 @@ import (
 	"os/exec"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // What speaks to key services is linked into the engine, because it would cost
@@ -26,11 +26,11 @@ type KeyRequest struct {
 
 // KeyReply is the engine's answer. Error is set when there is no other.
 type KeyReply struct {
-	Public    string `json:"public,omitempty"`
-	Signature []byte `json:"signature,omitempty"`
-	Error     string `json:"error,omitempty"`
-	Code      string `json:"code,omitempty"`
-	Hint      string `json:"hint,omitempty"`
+	Public    string     `json:"public,omitempty"`
+	Signature []byte     `json:"signature,omitempty"`
+	Error     string     `json:"error,omitempty"`
+	Code      fault.Code `json:"code,omitempty"`
+	Hint      string     `json:"hint,omitempty"`
 }
 
 // maxKeyExchange bounds a request and a reply, in bytes. What is signed is a
@@ -66,9 +66,7 @@ func (a *App) keyService(ctx context.Context, uri string, message []byte) (rye.K
 		return rye.KeyAnswer{}, fault.New(fault.Malformed, "sign with the key service: the engine's answer: %w", err)
 	}
 	if reply.Error != "" {
-		e := fault.New(fault.Code(reply.Code), "%s", reply.Error)
-		e.Hint = reply.Hint
-		return rye.KeyAnswer{}, e
+		return rye.KeyAnswer{}, fault.New(reply.Code, "%s", reply.Error).With(fault.Decode(reply.Hint))
 	}
 	return rye.KeyAnswer{Public: reply.Public, Signature: reply.Signature}, nil
 }
@@ -89,7 +87,7 @@ func ServeKeys(ctx context.Context, answer func(context.Context, KeyRequest) (Ke
 	}
 	reply, err := answer(ctx, q)
 	if err != nil {
-		reply = KeyReply{Error: err.Error(), Code: rye.Code(err), Hint: rye.Hint(err)}
+		reply = KeyReply{Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err).Encode()}
 	}
 	return json.NewEncoder(os.Stdout).Encode(reply)
 }

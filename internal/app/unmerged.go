@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // MaxMerged bounds one side of a file that is merged, in bytes.
@@ -44,7 +44,7 @@ func (a *App) Unmerged(ctx context.Context, name string) (sides [3][]byte, err e
 	git := a.lookup("git")
 	if git == "" {
 		return sides, fault.New(fault.Usage, "merge .ai/%s: there is no git here to ask for both sides", name).
-			Mend("rye lock merge <base> <ours> <theirs>")
+			Advise("rye lock merge <base> <ours> <theirs>")
 	}
 	found := false
 	for i := range sides {
@@ -96,7 +96,7 @@ func (a *App) stage(ctx context.Context, git string, n int, name string) (text [
 // gitSays tells "no such entry" from what is worth telling.
 func gitSays(complaint, name string) error {
 	if strings.Contains(complaint, "not a git repository") {
-		return fault.New(fault.Usage, "merge .ai/%s: the project is in no git repository", name).Mend("rye lock merge <base> <ours> <theirs>")
+		return fault.New(fault.Usage, "merge .ai/%s: the project is in no git repository", name).Advise("rye lock merge <base> <ours> <theirs>")
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // invocation is a command line put in order.
@@ -146,7 +146,7 @@ func splitFlag(tree []*spec, global []cli.Flag, a string) ([]word, error) {
 		f := lookup(tree, global, name)
 		if f == nil {
 			if lookup(tree, global, strings.SplitN(a[1:], "=", 2)[0]) != nil {
-				return nil, fault.New(fault.Usage, "flag %q: long names take two dashes", a).Mend("-%s", a)
+				return nil, fault.New(fault.Usage, "flag %q: long names take two dashes", a).Advise("-%s", a)
 			}
 			return append(words, word{flag: name, text: a}), nil // arrange refuses it
 		}
@@ -243,9 +243,9 @@ func unknownCommand(parent, name string, among []*spec) error {
 	}
 	err := fault.New(fault.Usage, "unknown command %q", clipped(name))
 	if near := nearest(name, all); near != "" {
-		return err.Mend("did you mean %s %s?", parent, near)
+		return err.Advise("did you mean %s %s?", parent, near)
 	}
-	return err.Mend("%s --help", parent)
+	return err.With(helpFor(parent))
 }
 
 func unknownFlag(path []*spec, global []cli.Flag, w word) error {
@@ -261,9 +261,9 @@ func unknownFlag(path []*spec, global []cli.Flag, w word) error {
 	}
 	err := fault.New(fault.Usage, "%sunknown flag %q", prefix, clipped(w.text))
 	if near := nearest(w.flag, all); len(near) > 1 {
-		return err.Mend("did you mean --%s?", near)
+		return err.Advise("did you mean --%s?", near)
 	}
-	return err.Mend("%s --help", full)
+	return err.With(helpFor(full))
 }
 
 func clipped(s string) string {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
-	"github.com/rye-os/rye/internal/fault"
 )
 
 func arranged(t *testing.T, args ...string) (invocation, error) {
@@ -77,8 +77,8 @@ func TestArrangeRefuses(t *testing.T) {
 			}
 			continue
 		}
-		if !fault.Is(err, fault.Usage) || fault.HintOf(err) != c.hint {
-			t.Errorf("arrange(%q) = %q, %v (hint %q), want a usage error with hint %q", c.args, inv.argv, err, fault.HintOf(err), c.hint)
+		if !fault.Is(err, fault.Usage) || fault.HintOf(err).String() != c.hint {
+			t.Errorf("arrange(%q) = %q, %v (hint %q), want a usage error with hint %q", c.args, inv.argv, err, fault.HintOf(err).String(), c.hint)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -88,7 +88,7 @@ A tool of the language "runtime" says how to run another language: one YAML file
 			}
 			return t.out.show(rep, func() {
 				t.out.printf("%s\n", rep.Path)
-				if rep.Next != "" {
+				if !rep.Next.IsZero() {
 					t.out.notef("next: %s", rep.Next)
 				}
 			})

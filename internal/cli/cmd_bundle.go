@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func bundleCommand() *spec {
@@ -140,7 +140,7 @@ func printBundleVerdict(p *printer, b *rye.BundleInfo) {
 	}
 	p.printf("%s  bundle:%s: %s\n", bad("FAIL"), b.ID, b.Error)
 	printBundleDifferences(p, b)
-	if b.Hint != "" {
+	if !b.Hint.IsZero() {
 		p.notef("rye: hint: %s", b.Hint)
 	}
 }

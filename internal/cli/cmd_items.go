@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -46,7 +46,7 @@ func runAdd(t *task, q rye.AddRequest) error {
 		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
 	}
 	if len(urls) > 0 && (q.As != "" || q.Kind != "") {
-		return fault.New(fault.Usage, "add: the items of a repository keep their ids").Mend("leave out --as and --kind")
+		return fault.New(fault.Usage, "add: the items of a repository keep their ids").Advise("leave out --as and --kind")
 	}
 	for _, path := range paths {
 		q.Path = path
@@ -126,7 +126,7 @@ func isName(s string) bool {
 
 func printAdd(p *printer, dry bool, d deed, rep *rye.AddReport) {
 	p.didf(dry, "%s %s (%s)\n", d.word(dry), rep.Ref, string(rep.State))
-	if rep.Next != "" && !dry {
+	if !rep.Next.IsZero() && !dry {
 		p.notef("next: %s", rep.Next)
 	}
 }
@@ -197,7 +197,7 @@ func (t *task) target(arg string) string {
 func (t *task) oneRef(name string) (string, error) {
 	refs := t.refs()
 	if len(refs) != 1 {
-		return "", fault.New(fault.Usage, "%s: want one ref, got %d", subject(name), len(refs)).Mend("%s <ref>", name)
+		return "", fault.New(fault.Usage, "%s: want one ref, got %d", subject(name), len(refs)).Advise("%s <ref>", name)
 	}
 	return refs[0], nil
 }

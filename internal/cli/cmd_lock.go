@@ -6,8 +6,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
-	"github.com/rye-os/rye/internal/fault"
 )
 
 func lockMergeCommand() *spec {
@@ -70,7 +70,7 @@ func lockSides(t *task, q *rye.LockMergeRequest) error {
 		return nil
 	case 0:
 	default:
-		return fault.New(fault.Usage, "lock merge: %d files, want three or none", len(t.args)).Mend("rye lock merge <base> <ours> <theirs>")
+		return fault.New(fault.Usage, "lock merge: %d files, want three or none", len(t.args)).Advise("rye lock merge <base> <ours> <theirs>")
 	}
 	a, err := t.env()
 	if err != nil {

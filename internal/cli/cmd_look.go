@@ -12,7 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -40,7 +40,7 @@ func verifyCommand() *spec {
 }
 
 func printVerify(p *printer, res []rye.VerifyResult) error {
-	failed, code := 0, ""
+	failed, code := 0, fault.Code("")
 	for _, v := range res {
 		if !v.OK {
 			if failed++; failed == 1 {
@@ -70,7 +70,7 @@ func verifyLines(p *printer, v rye.VerifyResult) {
 		p.printf("      %s  %s: %s\n", mark, c.Name, c.Text)
 	}
 	printMistakes(p, v.Mistakes)
-	if v.Hint != "" {
+	if !v.Hint.IsZero() {
 		p.notef("rye: hint: %s", v.Hint)
 	}
 }

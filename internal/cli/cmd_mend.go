@@ -4,8 +4,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
-	"github.com/rye-os/rye/internal/fault"
 )
 
 func mcpCommand() *spec {
@@ -113,7 +113,7 @@ func printChecks(t *task, checks []rye.DoctorCheck, code fault.Code) error {
 				return
 			}
 			t.out.printf("%s  %s: %s\n", bad("no"), c.Name, c.Text)
-			if c.Mend != "" {
+			if !c.Mend.IsZero() {
 				t.out.printf("      %s\n", c.Mend)
 			}
 		})
@@ -122,7 +122,7 @@ func printChecks(t *task, checks []rye.DoctorCheck, code fault.Code) error {
 		}
 	}
 	if failed > 0 {
-		return firstCode(string(code), failed, len(checks), "not as it should be")
+		return firstCode(code, failed, len(checks), "not as it should be")
 	}
 	return nil
 }

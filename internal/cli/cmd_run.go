@@ -10,7 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -184,7 +184,7 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 		if err := objects.DecodeJSON(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 			return nil, fault.New(fault.Usage, "--params: %w", err)
 		} else if err != nil || all == nil {
-			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", clipped(given)).Mend(`rye execute <ref> --params '{"name":"value"}'`)
+			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", clipped(given)).Advise(`rye execute <ref> --params '{"name":"value"}'`)
 		}
 	}
 	for _, pair := range pairs {
@@ -203,11 +203,11 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 func parsePair(pair string) (string, json.RawMessage, error) {
 	name, value, ok := strings.Cut(pair, "=")
 	if !ok || name == "" || name == ":" {
-		return "", nil, fault.New(fault.Usage, "-p %q: want name=value, or name:=JSON", clipped(pair)).Mend("rye execute <ref> -p name=value")
+		return "", nil, fault.New(fault.Usage, "-p %q: want name=value, or name:=JSON", clipped(pair)).Advise("rye execute <ref> -p name=value")
 	}
 	if typed, ok := strings.CutSuffix(name, ":"); ok {
 		if !json.Valid([]byte(value)) {
-			return "", nil, fault.New(fault.Usage, "-p %q: after := comes JSON", clipped(pair)).Mend("-p %s=%s for text", typed, value)
+			return "", nil, fault.New(fault.Usage, "-p %q: after := comes JSON", clipped(pair)).Advise("-p %s=%s for text", typed, value)
 		}
 		return typed, json.RawMessage(value), nil
 	}

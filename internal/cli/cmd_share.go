@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // sharing are the statuses that talking to a registry may give.
@@ -203,7 +203,7 @@ func pushCommand() *spec {
 		max: many,
 		run: func(t *task) error {
 			if len(t.args) == 0 && !q.All {
-				return fault.New(fault.Usage, "push: say which items").Mend("rye push --all, or rye push <ref>")
+				return fault.New(fault.Usage, "push: say which items").Advise("rye push --all, or rye push <ref>")
 			}
 			q.Targets = t.refs()
 			rep, err := call(t, func(r *rye.Rye) (*rye.PushReport, error) { return r.Push(t.ctx, q) })

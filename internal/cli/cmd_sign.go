@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func signCommand() *spec {
@@ -29,7 +30,7 @@ func signCommand() *spec {
 		max: many,
 		run: func(t *task) error {
 			if len(t.args) == 0 && !q.All {
-				return fault.New(fault.Usage, "sign: say which items").Mend("rye sign --all, or rye sign <ref>")
+				return fault.New(fault.Usage, "sign: say which items").Advise("rye sign --all, or rye sign <ref>")
 			}
 			q.Targets = t.refs()
 			rep, err := call(t, func(r *rye.Rye) (*rye.SignReport, error) { return r.Sign(t.ctx, rye.Terminal, q) })
@@ -66,7 +67,7 @@ func printSign(p *printer, rep *rye.SignReport) error {
 			continue
 		}
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
-		if r.Hint != "" {
+		if !r.Hint.IsZero() {
 			p.notef("rye: hint: %s", r.Hint)
 		}
 	}
@@ -141,12 +142,7 @@ func signFailure(rep *rye.SignReport) error {
 	return fault.New(fault.Failed, "sign: it failed, and no item says why")
 }
 
-func orFailed(code string) string {
-	if code == "" {
-		return string(fault.Failed)
-	}
-	return code
-}
+func orFailed(code fault.Code) fault.Code { return cmp.Or(code, fault.Failed) }
 
 func adoptCommand() *spec {
 	var q rye.AdoptRequest
@@ -165,7 +161,7 @@ place of what the lock brings from a registry: the lock pins that no longer.`,
 		max: many,
 		run: func(t *task) error {
 			if len(t.args) == 0 && !q.All {
-				return fault.New(fault.Usage, "adopt: say which items").Mend("rye adopt --all, or rye adopt <ref>")
+				return fault.New(fault.Usage, "adopt: say which items").Advise("rye adopt --all, or rye adopt <ref>")
 			}
 			q.Targets = t.refs()
 			rep, err := call(t, func(r *rye.Rye) (*rye.AdoptReport, error) { return r.Adopt(t.ctx, q) })
@@ -192,7 +188,7 @@ func printAdopt(p *printer, rep *rye.AdoptReport) {
 	}
 	for _, r := range rep.Refused {
 		p.printf("%s  %s: %s\n", bad("refused"), r.Ref, strings.TrimPrefix(r.Error, r.Ref+": "))
-		if r.Hint != "" {
+		if !r.Hint.IsZero() {
 			p.notef("rye: hint: %s", r.Hint)
 		}
 	}

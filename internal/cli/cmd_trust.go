@@ -8,7 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func trustCommand() *spec {
@@ -61,7 +61,7 @@ you are asked. Without a terminal both --fingerprint, as the owner told you, and
 		min: 1, max: many,
 		run: func(t *task) error {
 			if q.Namespaces = namespaces.Value(); len(q.Namespaces) == 0 {
-				return fault.New(fault.Usage, "trust pin: for which namespace?").Mend("rye trust pin %s --namespace <name>", t.args[0])
+				return fault.New(fault.Usage, "trust pin: for which namespace?").Advise("rye trust pin %s --namespace <name>", t.args[0])
 			}
 			var err error
 			if q.Key, err = publicKeyLine(t); err != nil {

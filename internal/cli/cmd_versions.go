@@ -6,7 +6,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func restoreCommand() *spec {
@@ -48,7 +48,7 @@ signed again. What was there is recorded first; rye log and rye restore have it.
 		run: func(t *task) error {
 			refs := t.refs()
 			if len(refs) != 2 {
-				return fault.New(fault.Usage, "mv: want two refs, got %d", len(refs)).Mend("rye mv <ref> <new ref>")
+				return fault.New(fault.Usage, "mv: want two refs, got %d", len(refs)).Advise("rye mv <ref> <new ref>")
 			}
 			rep, err := call(t, func(r *rye.Rye) (*rye.MoveReport, error) { return r.Move(t.ctx, refs[0], refs[1], dry) })
 			if err != nil {
@@ -105,7 +105,7 @@ func printCopy(p *printer, rep *rye.CopyReport) {
 	}
 	did := deed{"copied", "would copy"}.word(rep.DryRun)
 	p.didf(rep.DryRun, "%s %s to the %s space%s (%s)\n", did, rep.From, rep.Space, as, string(rep.State))
-	if rep.Next != "" {
+	if !rep.Next.IsZero() {
 		p.notef("next: %s", rep.Next)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/cli and the table of docs/cli.md")
@@ -77,7 +77,7 @@ func TestEveryCodeHasAMeaning(t *testing.T) {
 			t.Errorf("%q is no code of fault", m.code)
 		}
 	}
-	raw, err := os.ReadFile("../fault/fault.go")
+	raw, err := os.ReadFile("../../fault/fault.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,7 +56,7 @@ func remedies(n ast.Node) []string {
 	var from []ast.Expr
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Mend" && len(n.Args) > 0 {
+		if sel, ok := n.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Mend", "Advise", "Command", "Advice"}, sel.Sel.Name) && len(n.Args) > 0 {
 			from = n.Args[:1]
 		}
 	case *ast.KeyValueExpr:

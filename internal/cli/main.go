@@ -14,8 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
-	"github.com/rye-os/rye/internal/fault"
 )
 
 // Main runs the command line argv (with the program's name first) in this
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, s *app.Screen) (exit int) {
 // panic is 2, which is taken by wrong usage.
 func crash(r any) error {
 	fmt.Fprintf(os.Stderr, "%s\n", debug.Stack())
-	return fault.New(fault.Failed, "this is a bug in rye: %v", r).Mend("report it with the lines above and the output of: rye version --json")
+	return fault.New(fault.Failed, "this is a bug in rye: %v", r).Advise("report it with the lines above and the output of: rye version --json")
 }
 
 // dispatch lets urfave/cli parse the arranged arguments of one command. It is
@@ -162,8 +162,8 @@ func call[T any](t *task, verb func(*rye.Rye) (T, error)) (T, error) {
 
 // firstCode returns an error that ends the program with the status of the first
 // failure among results that were already printed one by one.
-func firstCode(code string, failed, all int, what string) error {
-	return errPrinted{fault.New(fault.Code(code), "%d of %d items %s", failed, all, what)}
+func firstCode(code fault.Code, failed, all int, what string) error {
+	return errPrinted{fault.New(code, "%d of %d items %s", failed, all, what)}
 }
 
 // errPrinted marks an error whose details were printed as results.

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
-	"github.com/rye-os/rye/internal/fault"
 )
 
 // printer writes results to standard output and messages to standard error.
@@ -67,6 +66,8 @@ func (p *printer) safe(a any) any {
 	switch v := a.(type) {
 	case string:
 		return p.text(v)
+	case fault.Hint:
+		return p.text(v.String())
 	case style:
 		text := p.safe(v.text).(string)
 		if p.color && text != "" {
@@ -256,10 +257,10 @@ type failure struct {
 }
 
 type failureBody struct {
-	Code    string `json:"code"`
-	Exit    int    `json:"exit"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Code    fault.Code `json:"code"`
+	Exit    int        `json:"exit"`
+	Message string     `json:"message"`
+	Hint    fault.Hint `json:"hint,omitzero"`
 }
 
 // report prints err, if it is one, and returns the exit status.
@@ -268,10 +269,10 @@ func (p *printer) report(err error) int {
 	if err == nil {
 		return 0
 	}
-	exit := rye.Exit(err)
+	exit := fault.Exit(err)
 	switch {
 	case p.json:
-		line, _ := encode(failure{failureBody{rye.Code(err), exit, message(err), rye.Hint(err)}})
+		line, _ := encode(failure{failureBody{fault.CodeOf(err), exit, message(err), fault.HintOf(err)}})
 		if p.errs {
 			line = escapeJSON(line)
 		}
@@ -279,7 +280,7 @@ func (p *printer) report(err error) int {
 	case wasPrinted(err) && p.quiet:
 	default:
 		p.sayf("rye: %s", message(err))
-		if h := rye.Hint(err); h != "" {
+		if h := fault.HintOf(err); !h.IsZero() {
 			p.sayf("rye: hint: %s", h)
 		}
 	}

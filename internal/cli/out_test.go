@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
 )
 
@@ -84,7 +85,7 @@ func TestParameters(t *testing.T) {
 	} {
 		got, err := parameters(&task{}, c.given, c.pairs)
 		if c.want == "" {
-			if rye.Code(err) != "usage" {
+			if fault.CodeOf(err) != "usage" {
 				t.Errorf("parameters(%q, %q) = %s, %v, want a usage error", c.given, c.pairs, got, err)
 			}
 			continue

@@ -5,7 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // spec is one command: what people read about it, what it accepts, and what it
@@ -103,7 +103,7 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			// The standard library's flag package names flags with one dash.
 			text := strings.Replace(err.Error(), " flag -", " flag --", 1)
-			return fault.New(fault.Usage, "%s: %s", subject(full), text).Mend("%s --help", full)
+			return fault.New(fault.Usage, "%s: %s", subject(full), text).With(helpFor(full))
 		},
 		Action: func(c *cli.Context) error {
 			t.out.adopt(t.flags)
@@ -116,17 +116,22 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 	}
 }
 
+// helpFor is the command that explains another.
+func helpFor(full string) fault.Hint {
+	return fault.CommandOf(append(strings.Fields(full), "--help")...)
+}
+
 func (s *spec) checkArgs(full string, args []string) error {
 	usage := strings.TrimSpace(full + " " + s.args)
 	switch {
 	case s.run == nil && len(args) == 0:
-		return fault.New(fault.Usage, "%s: say what: %s", subject(full), names(s.subs)).Mend("%s --help", full)
+		return fault.New(fault.Usage, "%s: say what: %s", subject(full), names(s.subs)).With(helpFor(full))
 	case s.run == nil:
 		return unknownCommand(full, args[0], s.subs)
 	case len(args) < s.min:
-		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).Mend("%s", usage)
+		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).Advise("%s", usage)
 	case s.max >= 0 && len(args) > s.max:
-		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).Mend("%s", usage)
+		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).Advise("%s", usage)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func rename(from, to string) error { return os.Rename(from, to) }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 const errorSharingViolation = syscall.Errno(32)

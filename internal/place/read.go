@@ -3,7 +3,7 @@ package place
 import (
 	"io/fs"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Read returns the bytes of a regular file. One of more than limit bytes is refused

@@ -3,7 +3,7 @@ package expr
 import (
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Expand replaces each ${…} in s. Inside stand alternatives joined by "||", each
@@ -31,7 +31,7 @@ func Expand(s string, look Lookup) (any, error) {
 		}
 		n := closing(rest[i+2:])
 		if n < 0 {
-			return nil, fault.New(fault.Malformed, "template %q: ${ is never closed", clip(s)).Mend("write $${ for the text ${")
+			return nil, fault.New(fault.Malformed, "template %q: ${ is never closed", clip(s)).Advise("write $${ for the text ${")
 		}
 		v, err := value(rest[i+2:i+2+n], look)
 		if err != nil {
@@ -92,7 +92,7 @@ func value(s string, look Lookup) (any, error) {
 		quoted := n >= 2 && (alt[0] == '"' || alt[0] == '\'') && alt[n-1] == alt[0]
 		if !quoted && !IsName(alt) {
 			return nil, fault.New(fault.Malformed, "template ${%s}: %q is neither a name nor a text in quotation marks", clip(s), clip(alt)).
-				Mend("write $${ for the text ${")
+				Advise("write $${ for the text ${")
 		}
 		if found != nil {
 			continue // already answered; the rest must still be well formed

@@ -17,7 +17,7 @@ package extract
 import (
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -81,7 +81,7 @@ func Parse(it *objects.Item) (*Rules, error) {
 	r, problems := read(it)
 	if len(problems) > 0 {
 		p := problems[0]
-		return nil, fault.New(fault.Malformed, "%s:%s", it.Path, p).Mend("%s", p.Mend)
+		return nil, fault.New(fault.Malformed, "%s:%s", it.Path, p).Advise("%s", p.Mend)
 	}
 	return r, nil
 }

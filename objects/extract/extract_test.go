@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/stdlib"
@@ -143,7 +143,7 @@ func TestAttackWhatTheLawReads(t *testing.T) {
 		if !fault.Is(err, fault.Malformed) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want malformed with %q", tc.name, err, tc.want)
 		}
-		if fault.HintOf(err) == "" {
+		if fault.HintOf(err).IsZero() {
 			t.Errorf("%s: no remedy", tc.name)
 		}
 	}

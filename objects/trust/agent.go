@@ -8,7 +8,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -34,7 +34,7 @@ func AgentSigner(ctx context.Context, sock string, fp objects.Fingerprint) (Sign
 			return &agentSigner{sock, pub}, nil
 		}
 	}
-	return nil, fault.New(fault.NotFound, "the ssh-agent holds no key %s", fp).Mend("ssh-add the key; ssh-add -l lists what is there")
+	return nil, fault.New(fault.NotFound, "the ssh-agent holds no key %s", fp).Advise("ssh-add the key; ssh-add -l lists what is there")
 }
 
 // AgentKeys lists the plain Ed25519 keys that the ssh-agent at sock holds now.
@@ -103,7 +103,7 @@ func askAgent(ctx context.Context, sock string, f func(agent.ExtendedAgent) erro
 	defer cancel()
 	conn, err := dialAgent(ctx, sock)
 	if err != nil {
-		return fault.New(fault.Auth, "reach the ssh-agent at %q: %w", clip(sock), err).Mend("eval $(ssh-agent), then ssh-add the key")
+		return fault.New(fault.Auth, "reach the ssh-agent at %q: %w", clip(sock), err).Advise("eval $(ssh-agent), then ssh-add the key")
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })

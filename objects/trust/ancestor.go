@@ -3,7 +3,7 @@ package trust
 import (
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // TrustedKey is an entry of the ancestor's trust store: a key, and whom it is said

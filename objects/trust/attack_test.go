@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -129,8 +129,8 @@ func TestAttack8Stripped(t *testing.T) {
 	for path, text := range samples {
 		it := parse(t, path, []byte(text))
 		err := refused(t, path, it, inA, st, fault.Untrusted)
-		if want := "rye sign " + it.Ref.String(); fault.HintOf(err) != want {
-			t.Errorf("%s: mend %q, want %q", path, fault.HintOf(err), want)
+		if want := "rye sign " + it.Ref.String(); fault.HintOf(err).String() != want {
+			t.Errorf("%s: mend %q, want %q", path, fault.HintOf(err).String(), want)
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -80,7 +80,7 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 	case Reserved(ns):
 		return "", no(fault.Untrusted, "%s/ belongs to the system space, not to a registry", ns)
 	case !ok:
-		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Mend("rye registry add <url>")
+		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Advise("rye registry add <url>")
 	case in.Registry != "" && in.Registry != b.Registry:
 		return "", no(fault.Untrusted, "%s/ is bound to another registry, %s", ns, clip(b.Registry))
 	}

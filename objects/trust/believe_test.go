@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -47,8 +47,8 @@ func TestOwnKeyCountsEverywhereUnowned(t *testing.T) {
 		refused(t, name, it, in, st, fault.Untrusted)
 	}
 	st.ForgetProject(projectA)
-	if err := refused(t, "forgotten project", it, inA, st, fault.Untrusted); fault.HintOf(err) != "rye adopt --all" {
-		t.Errorf("mend %q", fault.HintOf(err))
+	if err := refused(t, "forgotten project", it, inA, st, fault.Untrusted); fault.HintOf(err).String() != "rye adopt --all" {
+		t.Errorf("mend %q", fault.HintOf(err).String())
 	}
 }
 
@@ -170,8 +170,8 @@ func TestAttack82Reserved(t *testing.T) {
 		must(t, err)
 		it := parse(t, path, raw)
 		err = refused(t, ns, it, inA, st, fault.Untrusted)
-		if want := "rye trust override " + it.Ref.String(); fault.HintOf(err) != want {
-			t.Errorf("mend %q, want %q", fault.HintOf(err), want)
+		if want := "rye trust override " + it.Ref.String(); fault.HintOf(err).String() != want {
+			t.Errorf("mend %q, want %q", fault.HintOf(err).String(), want)
 		}
 		must(t, st.Override(projectA, it.Ref))
 		if _, err := Verify(it, inA, st); err != nil {

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -36,7 +36,7 @@ func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error
 	}
 	it := m.Item()
 	no := func(code fault.Code, format string, args ...any) (Bundle, error) {
-		return Bundle{}, fault.New(code, "verify bundle %s: "+format, append([]any{m.ID}, args...)...).Mend("install rye again")
+		return Bundle{}, fault.New(code, "verify bundle %s: "+format, append([]any{m.ID}, args...)...).Advise("install rye again")
 	}
 	if it.Signature == nil {
 		return no(fault.Untrusted, "unsigned")
@@ -83,7 +83,7 @@ func (b Bundle) In(dir string) (Bundle, error) {
 	}
 	if want != b.ID() {
 		return Bundle{}, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", b.ID(), clip(dir)).
-			Mend("rye bundle create %s .ai/%s, if that is its place now", want, clip(dir))
+			Advise("rye bundle create %s .ai/%s, if that is its place now", want, clip(dir))
 	}
 	b.dir = dir
 	return b, nil
@@ -144,7 +144,7 @@ func (b Bundle) File(path string) ([]byte, error) {
 	}
 	if !f.Matches(data) {
 		return nil, fault.New(fault.Integrity, "bundle %s: %q is not the file that the manifest lists", b.ID(), path).
-			Mend("install the bundle again")
+			Advise("install the bundle again")
 	}
 	return data, nil
 }
@@ -174,10 +174,10 @@ func (b Bundle) Lists(path string, data []byte) error {
 	switch {
 	case !ok:
 		return fault.New(fault.Integrity, "bundle %s: %q is not in its manifest", b.ID(), clip(path)).
-			Mend("rye bundle create %s <dir>, if it belongs there", b.ID())
+			Advise("rye bundle create %s <dir>, if it belongs there", b.ID())
 	case !f.Matches(data):
 		return fault.New(fault.Integrity, "bundle %s: %q is not the file that the manifest lists", b.ID(), path).
-			Mend("rye bundle create %s <dir>, if the change is yours", b.ID())
+			Advise("rye bundle create %s <dir>, if the change is yours", b.ID())
 	}
 	return nil
 }
@@ -224,7 +224,7 @@ func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 		return Verified{}, fault.New(fault.Untrusted, "bundle %s: %s: the manifest binds no project", b.ID(), it.Ref)
 	}
 	if err := b.store.believesIn(b.key, it.Ref, b.scope, b.Digest()); err != nil {
-		return Verified{}, fault.New(fault.CodeOf(err), "bundle %s: %w", b.ID(), err)
+		return Verified{}, fault.Wrap(err, "bundle %s", b.ID())
 	}
 	return v, nil
 }

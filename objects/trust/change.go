@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -215,7 +215,7 @@ func (s *Store) BindNamespace(namespace, registryID string, keys ...BoundKey) er
 		return fault.New(fault.Untrusted, "bind %s/ to registry %s: "+format, append([]any{namespace, clip(registryID)}, args...)...)
 	}
 	if _, ok := s.Registry(registryID); !ok {
-		return conflict("that registry is not pinned").Mend("rye registry add <url>")
+		return conflict("that registry is not pinned").Advise("rye registry add <url>")
 	}
 	if old, ok := s.bound[namespace]; ok && old.Registry != registryID {
 		return conflict("it is bound to registry %s", clip(old.Registry))

@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // checkPrivate refuses a private file that group or others may read.

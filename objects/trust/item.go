@@ -5,7 +5,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -39,7 +39,7 @@ func signLine(ctx context.Context, s Signer, it *objects.Item, in Scope, now tim
 	msg := objects.SignedMessage(it.Ref, it.Meta.Version, in.binds(), sig)
 	raw, err := signChecked(ctx, s, msg)
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "sign %s: %w", it.Ref, err)
+		return nil, fault.Wrap(err, "sign %s", it.Ref)
 	}
 	copy(sig.Sig[:], raw)
 	return insertLine(it.Path, it.Body, sig)
@@ -55,9 +55,8 @@ func maySign(it *objects.Item, in Scope) error {
 	}
 	if ps := objects.Validate(it); len(ps) > 0 {
 		p := ps[0]
-		e := fault.New(fault.Malformed, "sign %s: %s line %d: %s (%d problems)", it.Ref, it.Path, p.Line, p.Rule, len(ps))
-		e.Hint = p.Mend
-		return e
+		return fault.New(fault.Malformed, "sign %s: %s line %d: %s (%d problems)", it.Ref, it.Path, p.Line, p.Rule, len(ps)).
+			Advise("%s", p.Mend)
 	}
 	return nil
 }
@@ -115,7 +114,7 @@ func datedSignature(it *objects.Item, k PublicKey, now time.Time) (objects.Signa
 	if it.Signature != nil && it.Signature.SignedAt.After(at) {
 		if it.Signature.SignedAt.Sub(at) > clockSlack {
 			return objects.Signature{}, fault.New(fault.Rollback, "sign %s: its signature is dated %s, in the future",
-				it.Ref, it.Signature.SignedAt.Format(time.RFC3339)).Mend("set the clock, or delete the signature line")
+				it.Ref, it.Signature.SignedAt.Format(time.RFC3339)).Advise("set the clock, or delete the signature line")
 		}
 		at = it.Signature.SignedAt
 	}

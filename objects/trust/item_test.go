@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -287,8 +287,8 @@ func TestAttack7Legacy(t *testing.T) {
 
 	for name, it := range map[string]*objects.Item{"tool": tool, "directive": covered, "open directive": open} {
 		err := refused(t, name, it, inA, st, fault.Untrusted)
-		if err == nil || !strings.Contains(err.Error(), "legacy, covers") || fault.HintOf(err) != "rye sign --upgrade "+it.Ref.String() {
-			t.Errorf("%s: %v (mend %q)", name, err, fault.HintOf(err))
+		if err == nil || !strings.Contains(err.Error(), "legacy, covers") || fault.HintOf(err).String() != "rye sign --upgrade "+it.Ref.String() {
+			t.Errorf("%s: %v (mend %q)", name, err, fault.HintOf(err).String())
 		}
 	}
 	st.SetAllowLegacy(true)

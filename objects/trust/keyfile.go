@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -85,7 +85,7 @@ func (k *FileKey) Save(path string, passphrase []byte) error {
 func writeNew(path string, data []byte) error {
 	exists := func() error {
 		return fault.New(fault.Conflict, "save key %s: the file exists already, and a key is never overwritten", path).
-			Mend("choose another name, or move %s away", path)
+			Advise("choose another name, or move %s away", path)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return exists()
@@ -239,12 +239,12 @@ func decryptKey(raw []byte, env envelope, ask func() ([]byte, error)) (any, erro
 	}
 	if ask == nil {
 		return nil, fault.New(fault.Auth, "the key is encrypted, and there is nobody to ask for its passphrase").
-			Mend("ssh-add the key, then RYE_KEY=agent:%s", env.pub)
+			Advise("ssh-add the key, then RYE_KEY=agent:%s", env.pub)
 	}
 	passphrase, err := ask()
 	if err != nil {
 		return nil, fault.New(fault.Auth, "the key is encrypted, and its passphrase cannot be asked for: %w", err).
-			Mend("at a terminal, or: ssh-add the key, then RYE_KEY=agent:%s", env.pub)
+			Advise("at a terminal, or: ssh-add the key, then RYE_KEY=agent:%s", env.pub)
 	}
 	key, err := ssh.ParseRawPrivateKeyWithPassphrase(raw, passphrase)
 	if errors.Is(err, x509.IncorrectPasswordError) || err != nil && len(passphrase) == 0 {

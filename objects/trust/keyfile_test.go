@@ -21,7 +21,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -119,8 +119,8 @@ func TestKeyFileOthersMayRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := LoadKey(path, nil)
-		if want := "chmod 600 " + path; !fault.Is(err, fault.Auth) || fault.HintOf(err) != want {
-			t.Errorf("mode %o: %v (mend %q), want authentication (mend %q)", mode, err, fault.HintOf(err), want)
+		if want := "chmod 600 " + path; !fault.Is(err, fault.Auth) || fault.HintOf(err).String() != want {
+			t.Errorf("mode %o: %v (mend %q), want authentication (mend %q)", mode, err, fault.HintOf(err).String(), want)
 		}
 	}
 	open := filepath.Join(t.TempDir(), "open")

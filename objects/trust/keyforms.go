@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
@@ -88,7 +88,7 @@ func parsePKCS8(raw []byte) (*FileKey, error) {
 		return nil, fault.New(fault.Malformed, "not one private key in PEM")
 	case block.Type == "ENCRYPTED "+pkcs8PEM:
 		return nil, fault.New(fault.Malformed, "an encrypted PKCS#8 key").
-			Mend("ssh-keygen -p -f <file>, which turns it into OpenSSH's format and keeps it encrypted")
+			Advise("ssh-keygen -p -f <file>, which turns it into OpenSSH's format and keeps it encrypted")
 	case block.Type != pkcs8PEM:
 		return nil, fault.New(fault.Untrusted, "a key of type %q: only %s is accepted", clip(block.Type), keyType).Mend("rye key new")
 	}
@@ -180,7 +180,7 @@ func NoLink(path string) error {
 	case err != nil:
 		return fault.New(fault.Failed, "key %s: %w", path, err)
 	case st.Mode()&fs.ModeSymlink != 0:
-		return fault.New(fault.Usage, "key %s: a symbolic link; the key itself lies elsewhere", path).Mend("change it where it lies")
+		return fault.New(fault.Usage, "key %s: a symbolic link; the key itself lies elsewhere", path).Advise("change it where it lies")
 	}
 	return nil
 }
@@ -199,14 +199,11 @@ func saveNew(path string, text []byte) error {
 
 // keyFileError says which file an error was about, and keeps code and remedy.
 func keyFileError(path string, err error) error {
-	code, hint := fault.Malformed, ""
 	var f *fault.Error
 	if errors.As(err, &f) {
-		code, hint = f.Code, f.Hint
+		return fault.Wrap(err, "load key %s", path)
 	}
-	e := fault.New(code, "load key %s: %w", path, err)
-	e.Hint = hint
-	return e
+	return fault.New(fault.Malformed, "load key %s: %w", path, err)
 }
 
 // ReadSecret reads a private key file as it is, under the conditions of LoadKey.

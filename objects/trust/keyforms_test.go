@@ -13,7 +13,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 )
 

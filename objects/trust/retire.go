@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
@@ -130,7 +130,7 @@ func (s *Store) judgeOwn(k PublicKey, ref objects.Ref, in Scope, sum objects.Dig
 		words = err.Error()
 	}
 	return "", fault.New(fault.Revoked, "verify %s in the %s: %s was retired on %s, %s", ref, in, k, o.Retired, words).
-		Mend("rye diff %s; then rye sign %s, if it is yours", ref, ref)
+		Advise("rye diff %s; then rye sign %s, if it is yours", ref, ref)
 }
 
 // keeps looks a file up in the list of a retired key. A list that is gone, or is

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // SSHSIG, as OpenSSH's PROTOCOL.sshsig describes it, is the form of signature
@@ -41,7 +41,7 @@ func SignSSHSIG(ctx context.Context, s Signer, namespace string, message []byte)
 	k := s.Public()
 	raw, err := signChecked(ctx, s, sshsigMessage(namespace, message))
 	if err != nil {
-		return "", fault.New(fault.CodeOf(err), "sign with %s: %w", k, err)
+		return "", fault.Wrap(err, "sign with %s", k)
 	}
 	b := append([]byte(sshsigMagic), 0, 0, 0, 1)
 	b = appendStr(b, k.wire())

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
@@ -92,7 +92,7 @@ func LoadStore(path string) (*Store, error) {
 	}
 	s, err := ParseStore(raw)
 	if err != nil {
-		e := fault.New(fault.CodeOf(err), "read %s: %w", path, err)
+		e := fault.Wrap(err, "read %s", path)
 		return nil, e
 	}
 	s.path, s.read, s.fresh = path, objects.DigestOf(raw), true
@@ -118,7 +118,7 @@ func ParseStore(raw []byte) (*Store, error) {
 		return nil, err
 	}
 	if f.Format != storeFormat {
-		return nil, fault.New(fault.Malformed, "trust store: format %d, this rye reads %d", f.Format, storeFormat).Mend("install a newer rye")
+		return nil, fault.New(fault.Malformed, "trust store: format %d, this rye reads %d", f.Format, storeFormat).Advise("install a newer rye")
 	}
 	s := &Store{allowLegacy: f.AllowLegacy, projects: f.Projects, bound: make(map[string]Binding)}
 	if err := s.fill(f); err != nil {
@@ -276,7 +276,7 @@ func (s *Store) save() error {
 		now = objects.DigestOf(raw)
 	}
 	if now != s.read {
-		return fault.New(fault.Conflict, "write %s: another process changed it meanwhile", s.path).Mend("try again")
+		return fault.New(fault.Conflict, "write %s: another process changed it meanwhile", s.path).Advise("try again")
 	}
 	text, err := s.Encode()
 	if err != nil {
@@ -284,7 +284,7 @@ func (s *Store) save() error {
 	}
 	// What is written must be readable: a store that cannot be read back locks its owner out.
 	if _, err := ParseStore(text); err != nil {
-		return fault.New(fault.CodeOf(err), "write %s: %w", s.path, err)
+		return fault.Wrap(err, "write %s", s.path)
 	}
 	path, err := filepath.EvalSymlinks(s.path)
 	if err != nil {
@@ -335,7 +335,7 @@ func locked(path string, f func() error) error {
 // lockFor takes the lock at path, waiting up to wait.
 func lockFor(path string, wait time.Duration) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), wait,
-		fault.New(fault.Conflict, "lock %s: another process has held it for %s", path, wait).Mend("try again"))
+		fault.New(fault.Conflict, "lock %s: another process has held it for %s", path, wait).Advise("try again"))
 	defer cancel()
 	return place.Lock(ctx, path)
 }

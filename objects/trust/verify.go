@@ -3,7 +3,7 @@ package trust
 import (
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -63,7 +63,7 @@ func (e *examination) wellFormed() error {
 		return fault.New(fault.Usage, "verify: no item or no trust store")
 	}
 	if err := sameAsParsed(e.it); err != nil {
-		return fault.New(fault.CodeOf(err), "verify %s: %w", e.it.Ref, err)
+		return fault.Wrap(err, "verify %s", e.it.Ref)
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (e *examination) content() error {
 // there is a record to compare with.
 func (e *examination) mendChanged(err *fault.Error) *fault.Error {
 	if e.in.Space == objects.Project && e.in.Registry == "" && e.it.Path != objects.ManifestName {
-		return err.Mend("rye diff %s; then rye sign %s, if the change is yours", e.it.Ref, e.it.Ref)
+		return err.Advise("rye diff %s; then rye sign %s, if the change is yours", e.it.Ref, e.it.Ref)
 	}
 	return err.Mend("rye sign %s", e.it.Ref)
 }
@@ -157,7 +157,7 @@ func (e *examination) keyKnown() error {
 		name = e.it.Signature.Key.String()
 	}
 	return e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name).
-		Mend("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
+		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
 }
 
 func (e *examination) signature() error {

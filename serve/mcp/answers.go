@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // The answers keep the field names of the ancestor, so that its directives read
@@ -106,8 +106,8 @@ type executeAnswer struct {
 }
 
 type executeError struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
 }
 
 func (a executeAnswer) failed() bool { return a.executeError != nil }
@@ -116,7 +116,7 @@ func executeFailure(res *rye.ExecuteResult) *executeError {
 	if res.Status != "error" {
 		return nil
 	}
-	return &executeError{Code: string(fault.Failed), Message: fmt.Sprintf("%s %s ran and failed", res.Type, res.ItemID)}
+	return &executeError{Code: fault.Failed, Message: fmt.Sprintf("%s %s ran and failed", res.Type, res.ItemID)}
 }
 
 type signAnswer struct {
@@ -130,9 +130,9 @@ type signAnswer struct {
 	Total     int            `json:"total"`
 	Summary   string         `json:"summary"`
 	Commit    string         `json:"commit,omitempty"`
-	Code      string         `json:"code,omitempty"`
+	Code      fault.Code     `json:"code,omitempty"`
 	Message   string         `json:"message,omitempty"`
-	Hint      string         `json:"hint,omitempty"`
+	Hint      fault.Hint     `json:"hint,omitzero"`
 }
 
 func (a signAnswer) failed() bool { return a.Status == "error" }
@@ -144,11 +144,11 @@ type signatureInfo struct {
 }
 
 type signFailure struct {
-	Item    string   `json:"item"`
-	Error   string   `json:"error"`
-	Code    string   `json:"code"`
-	Hint    string   `json:"hint,omitempty"`
-	Details []string `json:"details,omitempty"`
+	Item    string     `json:"item"`
+	Error   string     `json:"error"`
+	Code    fault.Code `json:"code"`
+	Hint    fault.Hint `json:"hint,omitzero"`
+	Details []string   `json:"details,omitempty"`
 }
 
 func newSignAnswer(a signArgs, rep *rye.SignReport) signAnswer {

@@ -15,7 +15,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // A person approves over MCP in two rounds. The first round of a call stops at
@@ -69,10 +69,10 @@ func Consent(ctx context.Context, q rye.Question) (bool, error) {
 
 func notAskable(q rye.Question) error {
 	err := fault.New(fault.Denied, "%s: a person has to agree, and this MCP client cannot ask one", q.Topic)
-	if q.Mend != "" && !strings.HasPrefix(q.Mend, "--") {
-		return err.Mend("%s", q.Mend)
+	if !q.Mend.IsZero() && !strings.HasPrefix(q.Mend.String(), "--") {
+		return err.With(q.Mend)
 	}
-	return err.Mend("do it in a terminal with rye, or use a client with elicitation")
+	return err.Advise("do it in a terminal with rye, or use a client with elicitation")
 }
 
 func digest(q rye.Question) [32]byte {
@@ -104,7 +104,7 @@ func (p *approvals) begin(ctx context.Context, req mcp.CallToolRequest) (*approv
 	delete(p.open, req.Params.RequestState) // an answer counts once
 	p.mu.Unlock()
 	if !ok || q.call != callDigest(req) || time.Now().After(q.until) {
-		return nil, fault.New(fault.Denied, "the answer belongs to no question that is open").Mend("call the tool again")
+		return nil, fault.New(fault.Denied, "the answer belongs to no question that is open").Advise("call the tool again")
 	}
 	a.answers = q.answers
 	a.answers[q.asked] = agreed(server.ElicitationResponse(req.Params.InputResponses, answerID))

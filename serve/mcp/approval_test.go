@@ -11,7 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // signer asks as the facade does: with what it would sign, before it signs.
@@ -25,12 +25,12 @@ func newSigner(text string) *signer {
 	s := &signer{}
 	s.text.Store(text)
 	s.sign = func(ctx context.Context, _ rye.SignRequest) (*rye.SignReport, error) {
-		q := rye.Question{Topic: "sign", Text: "mcp asks to sign 1 item", Lines: []string{"+ " + s.text.Load().(string)}, Mend: "rye sign tool:a"}
+		q := rye.Question{Topic: "sign", Text: "mcp asks to sign 1 item", Lines: []string{"+ " + s.text.Load().(string)}, Mend: fault.Command("rye sign tool:a")}
 		switch yes, err := Consent(ctx, q); {
 		case err != nil:
 			return nil, fmt.Errorf("sign: %w", err)
 		case !yes:
-			return nil, fault.New(fault.Denied, "sign: not agreed to").Mend("%s", q.Mend)
+			return nil, fault.New(fault.Denied, "sign: not agreed to").With(q.Mend)
 		}
 		s.signed.Add(1)
 		return &rye.SignReport{Signed: 1, Results: []rye.SignResult{{Ref: "tool:a", Status: "signed"}}}, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -115,7 +115,7 @@ func decodeArgs(req mcp.CallToolRequest, into any) error {
 		raw = json.RawMessage("{}")
 	}
 	if err := objects.DecodeJSON(raw, len(raw), into); err != nil {
-		return fault.New(fault.Usage, "arguments of %s: %w", req.Params.Name, err).Mend("see the tool's input schema")
+		return fault.New(fault.Usage, "arguments of %s: %w", req.Params.Name, err).Advise("see the tool's input schema")
 	}
 	return nil
 }
@@ -135,16 +135,16 @@ func answered(value any) (*mcp.CallToolResult, error) {
 
 // failure is what every error looks like.
 type failure struct {
-	Status  string `json:"status"` // error
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Status  string     `json:"status"` // error
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+	Hint    fault.Hint `json:"hint,omitzero"`
 }
 
 func (failure) failed() bool { return true }
 
 func failed(err error) *mcp.CallToolResult {
-	f := failure{Status: "error", Code: rye.Code(err), Message: err.Error(), Hint: rye.Hint(err)}
+	f := failure{Status: "error", Code: fault.CodeOf(err), Message: err.Error(), Hint: fault.HintOf(err)}
 	if errors.Is(err, context.Canceled) {
 		f.Message = "cancelled"
 	}
@@ -221,20 +221,13 @@ func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
 		return nil, err
 	}
 	if !t.approval.possible {
-		return nil, fault.New(fault.Denied, "sign %s: a person has to approve, and this MCP client cannot ask one", name).Mend("rye sign %s", shellWord(name))
+		return nil, fault.New(fault.Denied, "sign %s: a person has to approve, and this MCP client cannot ask one", name).Mend("rye sign %s", name)
 	}
 	rep, err := t.verbs.Sign(ctx, rye.Client, rye.SignRequest{Targets: []string{name}, Space: a.Source})
 	if err != nil && (rep == nil || rep.Failed == 0) {
 		return nil, err // else the answer says what failed, item by item
 	}
 	return newSignAnswer(a, rep), nil
-}
-
-func shellWord(s string) string {
-	if strings.ContainsAny(s, "*? ") {
-		return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-	}
-	return s
 }
 
 // progress tells a client that asked for it how a call goes on, at most every

@@ -14,7 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // verbs stands for a project where a test needs what a real one does not do on

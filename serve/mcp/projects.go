@@ -3,7 +3,7 @@ package mcp
 import (
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // maxProjects bounds how many projects one server keeps open.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -113,7 +113,7 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	b, err := trust.OpenBundle(raw, l.Folder(c.Dir), s.Scope(l), s.Trust)
 	if err != nil {
 		c.State = refusedState(m.Item(), err)
-		return fault.New(fault.CodeOf(err), "%s/%s: %w", c.Dir, objects.ManifestName, err).Mend("rye sign .ai/%s", c.Dir)
+		return fault.Wrap(err, "%s/%s", c.Dir, objects.ManifestName).Mend("rye sign .ai/%s", c.Dir)
 	}
 	if b, err = b.In(c.Dir); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -76,8 +76,8 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 	s := w.stack()
 	_, err := s.Find(t.Context(), ref("tool:acme/greet"))
-	if fault.CodeOf(err) != fault.Integrity || !strings.Contains(fault.HintOf(err), "rye fsck") {
-		t.Errorf("Find: %v (hint %q)", err, fault.HintOf(err))
+	if fault.CodeOf(err) != fault.Integrity || !strings.Contains(fault.HintOf(err).String(), "rye fsck") {
+		t.Errorf("Find: %v (hint %q)", err, fault.HintOf(err).String())
 	}
 	if _, err := s.Scan(t.Context(), s.Project); fault.CodeOf(err) != fault.Integrity {
 		t.Errorf("Scan: %v", err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store"
@@ -99,7 +99,7 @@ func (s *Stack) Shipped(k objects.Kind) (*extract.Rules, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "the standard library has no %s", extract.Ref(k)).Mend("install rye again")
+		return nil, fault.New(fault.NotFound, "the standard library has no %s", extract.Ref(k)).Advise("install rye again")
 	}
 	return rulesOf(f)
 }
@@ -114,9 +114,9 @@ func rulesOf(f Finding) (*extract.Rules, error) {
 		}
 		err = bad
 	}
-	e := fault.New(fault.CodeOf(err), "the extractor %s of the %s space cannot be used: %w", f.Ref, f.Space, err)
-	if fault.HintOf(err) == "" {
-		e = e.Mend("mend it, or remove it: rye rm %s", f.Ref)
+	e := fault.Wrap(err, "the extractor %s of the %s space cannot be used", f.Ref, f.Space)
+	if fault.HintOf(err).IsZero() {
+		e = e.Advise("mend it, or remove it: rye rm %s", f.Ref)
 	}
 	return nil, e
 }

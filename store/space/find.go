@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -336,7 +336,7 @@ func deleted(l *Layer, ref objects.Ref, p string) Finding {
 	f := Finding{Ref: ref, State: Deleted}
 	f.Space, f.Path = l.Space, p
 	f.Err = fault.New(fault.NotFound, "%s: recorded in the %s space, but its file %s is gone", ref, l.Space, p).
-		Mend("rye restore %s, or rye rm %s", ref, ref)
+		Advise("rye restore %s, or rye rm %s", ref, ref)
 	return f
 }
 

@@ -3,10 +3,9 @@ package space
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 )
@@ -67,14 +66,14 @@ type toRead struct {
 
 func (f *fsck) damage(err error) {
 	var hinted *fault.Error
-	if !errors.As(err, &hinted) || hinted.Hint == "" {
-		err = fault.New(fault.Integrity, "%w", err).Mend("%s", f.l.anew())
+	if !errors.As(err, &hinted) || hinted.Hint.IsZero() {
+		err = fault.New(fault.Integrity, "%w", err).With(f.l.anew())
 	}
 	switch n := len(f.Damage); {
 	case n < maxDamage:
 		f.Damage = append(f.Damage, err)
 	case n == maxDamage:
-		f.Damage = append(f.Damage, fault.New(fault.Integrity, "and there is more").Mend("%s", f.l.anew()))
+		f.Damage = append(f.Damage, fault.New(fault.Integrity, "and there is more").With(f.l.anew()))
 	}
 }
 
@@ -82,11 +81,11 @@ func (f *fsck) damage(err error) {
 func (f *fsck) head() {
 	switch name, err := f.l.repo.Head(); {
 	case err != nil:
-		f.damage(fault.New(fault.Integrity, "%w", err).Mend("%s", f.l.mendHead()))
+		f.damage(fault.New(fault.Integrity, "%w", err).With(f.l.mendHead()))
 	case name == "":
-		f.damage(fault.New(fault.Integrity, "HEAD is detached: it should name %s", f.l.Ref()).Mend("%s", f.l.mendHead()))
+		f.damage(fault.New(fault.Integrity, "HEAD is detached: it should name %s", f.l.Ref()).With(f.l.mendHead()))
 	case name != f.l.Ref():
-		f.damage(fault.New(fault.Integrity, "HEAD names %s, not %s", name, f.l.Ref()).Mend("%s", f.l.mendHead()))
+		f.damage(fault.New(fault.Integrity, "HEAD names %s, not %s", name, f.l.Ref()).With(f.l.mendHead()))
 	}
 }
 
@@ -137,7 +136,7 @@ func (f *fsck) objects(ctx context.Context) error {
 		f.todo = f.todo[:len(f.todo)-1]
 		typ, raw, err := f.l.repo.Object(o.id, maxFsckObject)
 		if err != nil {
-			f.damage(fault.New(fault.Integrity, "%s: %v", o.place, err).Mend("%s", f.l.anew()))
+			f.damage(fault.New(fault.Integrity, "%s: %v", o.place, err).With(f.l.anew()))
 			continue
 		}
 		f.Objects++
@@ -145,7 +144,7 @@ func (f *fsck) objects(ctx context.Context) error {
 			continue
 		}
 		if err := f.follow(ctx, o, typ, raw); err != nil {
-			f.damage(fault.New(fault.Integrity, "%s: %s %s: %v", o.place, typ, o.id, err).Mend("%s", f.l.anew()))
+			f.damage(fault.New(fault.Integrity, "%s: %s %s: %v", o.place, typ, o.id, err).With(f.l.anew()))
 		}
 	}
 	return nil
@@ -205,7 +204,7 @@ func (f *fsck) line(ctx context.Context) error {
 		f.Commits++
 		if len(c.Parents) > 1 {
 			f.damage(fault.New(fault.Integrity, "commit %s: %d parents, where the record is one line", c.ID, len(c.Parents)).
-				Mend("%s", f.l.anew()))
+				With(f.l.anew()))
 		}
 		if c.Signature == "" {
 			f.Unsigned++
@@ -213,7 +212,7 @@ func (f *fsck) line(ctx context.Context) error {
 		}
 		key, err := trust.VerifySSHSIG(c.Signature, trust.GitNamespace, c.Unsigned())
 		if err != nil {
-			f.damage(fault.New(fault.Integrity, "commit %s: its signature: %v", c.ID, err).Mend("%s", f.l.anew()))
+			f.damage(fault.New(fault.Integrity, "commit %s: its signature: %v", c.ID, err).With(f.l.anew()))
 			return nil
 		}
 		f.Signers[key]++
@@ -233,10 +232,10 @@ func (l *Layer) storeDir() string { return filepath.Join(l.Dir, filepath.FromSla
 
 // anew is what mends a record that cannot be read: what is damaged is kept, and what
 // the working tree holds is looked at and recorded again.
-func (l *Layer) anew() string {
-	return fmt.Sprintf("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye adopt --all", l.storeDir())
+func (l *Layer) anew() fault.Hint {
+	return fault.Advice("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye adopt --all", l.storeDir())
 }
 
-func (l *Layer) mendHead() string {
-	return fmt.Sprintf("echo 'ref: %s' > %s", l.Ref(), filepath.Join(l.storeDir(), "HEAD"))
+func (l *Layer) mendHead() fault.Hint {
+	return fault.Advice("echo 'ref: %s' > %s", l.Ref(), filepath.Join(l.storeDir(), "HEAD"))
 }

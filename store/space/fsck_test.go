@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
 )
 
@@ -67,7 +67,7 @@ func TestFsckFindsDamage(t *testing.T) {
 				t.Errorf("Fsck says %q, want it to say %q", got, c.says)
 			}
 			for _, d := range f.Damage {
-				if fault.HintOf(d) == "" {
+				if fault.HintOf(d).IsZero() {
 					t.Errorf("no hint to mend %q", d)
 				}
 			}
@@ -77,7 +77,7 @@ func TestFsckFindsDamage(t *testing.T) {
 			}
 			if _, err := w.stack().Find(t.Context(), ref("tool:acme/greet")); c.name != "config junk" && fault.CodeOf(err) != code || fault.CodeOf(err) == "" != c.reads {
 				t.Errorf("Find: %v (code %q), want %q", err, fault.CodeOf(err), code)
-			} else if err != nil && fault.HintOf(err) == "" {
+			} else if err != nil && fault.HintOf(err).IsZero() {
 				t.Errorf("no hint to mend %q", err)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -127,7 +127,7 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 	}
 	if pin, ok := s.Locked(ref); ok {
 		return fault.New(fault.Rollback, "%s: a file of this name stands before the item that the lock pins from registry %s", ref, pin.Registry).
-			Mend("rye rm %s to use the pinned one, or rye adopt %s to use the file", ref, ref)
+			Advise("rye rm %s to use the pinned one, or rye adopt %s to use the file", ref, ref)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (l *Layer) HistoryOf(ctx context.Context, from store.OID, ref objects.Ref, 
 }
 
 func (s subject) refuse(why string, args ...any) error {
-	return fault.New(fault.Rollback, "%s: "+why, append([]any{s.name}, args...)...).Mend("%s, if you mean it", s.mend)
+	return fault.New(fault.Rollback, "%s: "+why, append([]any{s.name}, args...)...).Advise("%s, if you mean it", s.mend)
 }
 
 // behind compares what two signatures say. A line of the ancestor binds no time,

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/stdlib"
 	"github.com/rye-os/rye/store"
@@ -80,7 +80,7 @@ func (s *Stack) Kept(manifest objects.Digest) (*System, error) {
 		}
 	}
 	return nil, fault.New(fault.Untrusted, "standard library %s: no release that this rye knows", manifest).
-		Mend("upgrade rye, or rye lock to pin the one it carries")
+		Advise("upgrade rye, or rye lock to pin the one it carries")
 }
 
 func (s *Stack) kept(rel stdlib.Release, manifest objects.Digest) (*System, error) {
@@ -110,5 +110,5 @@ func (s *Stack) kept(rel stdlib.Release, manifest objects.Digest) (*System, erro
 		return openRelease(rel, raw, files)
 	}
 	return nil, fault.New(fault.Offline, "standard library %s: no store here keeps it", rel.Version).
-		Mend("run that version of rye once in this project, or rye lock to pin the one this rye carries")
+		Advise("run that version of rye once in this project, or rye lock to pin the one this rye carries")
 }

@@ -24,7 +24,7 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -94,15 +94,15 @@ func (l *Layer) openStore() (*store.Repo, error) {
 		case errors.Is(err, fs.ErrPermission):
 			return nil, fault.New(fault.Failed, "open the record of the %s space: %w", l.Space, err).Mend("chmod -R u+rwX %s", dir)
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, fault.New(fault.Integrity, "the record of the %s space is damaged: no HEAD in %s", l.Space, dir).Mend("%s", l.mendHead())
+			return nil, fault.New(fault.Integrity, "the record of the %s space is damaged: no HEAD in %s", l.Space, dir).With(l.mendHead())
 		}
-		return nil, fault.New(fault.Integrity, "open the record of the %s space: %v", l.Space, err).Mend("%s", l.anew())
+		return nil, fault.New(fault.Integrity, "open the record of the %s space: %v", l.Space, err).With(l.anew())
 	}
 	r, err := store.Open(dir)
 	if err != nil { // not wrapped, as in damaged
-		err = fault.New(fault.CodeOf(err), "open the record of the %s space: %v", l.Space, err).Mend("%s", l.anew())
+		err = fault.New(fault.CodeOf(err), "open the record of the %s space: %v", l.Space, err).With(l.anew())
 		if fault.CodeOf(err) == fault.NotFound {
-			err = fault.New(fault.Integrity, "%v", err).Mend("%s", l.anew())
+			err = fault.New(fault.Integrity, "%v", err).With(l.anew())
 		}
 	}
 	return r, err
@@ -134,7 +134,7 @@ func (l *Layer) tip() (*store.Commit, error) {
 		return nil, l.lost()
 	}
 	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "the record of the %s space is damaged: %w", l.Space, err).Mend("%s", l.mendRef())
+		return nil, fault.Wrap(err, "the record of the %s space is damaged", l.Space).With(l.mendRef())
 	}
 	if c := l.last.Load(); c != nil && c.ID == id {
 		return c, nil
@@ -158,15 +158,15 @@ func (l *Layer) lost() error {
 		return nil // being made, or never was
 	}
 	return fault.New(fault.Integrity, "the record of the %s space is damaged: %s is gone, and its log says that it was at %s", l.Space, l.Ref(), last.New).
-		Mend("%s", l.mendRef())
+		With(l.mendRef())
 }
 
 // mendRef is how the layer's ref comes back to where its log says that it was last.
-func (l *Layer) mendRef() string {
+func (l *Layer) mendRef() fault.Hint {
 	moves, err := l.repo.RefLog(l.Ref())
 	for i := len(moves) - 1; err == nil && i >= 0; i-- {
 		if id := moves[i].New; l.repo.Has(id) {
-			return fmt.Sprintf("echo %s > %s, then rye fsck", id, filepath.Join(l.storeDir(), filepath.FromSlash(l.Ref())))
+			return fault.Advice("echo %s > %s, then rye fsck", id, filepath.Join(l.storeDir(), filepath.FromSlash(l.Ref())))
 		}
 	}
 	return l.anew()
@@ -180,7 +180,7 @@ func damaged(l *Layer, err error) error {
 	}
 	// Not wrapped: callers ask for fs.ErrNotExist to learn that a file is gone.
 	return fault.New(fault.Integrity, "the record of the %s space is damaged: %v", l.Space, err).
-		Mend("rye fsck, which says what to do")
+		Advise("rye fsck, which says what to do")
 }
 
 // extensions are probed in this order before the directory is listed, so that
@@ -240,7 +240,7 @@ func onlyOne(ref objects.Ref, found []string) (string, error) {
 		return found[0], nil
 	}
 	return "", fault.New(fault.Conflict, "%s: %s are both this item", ref, strings.Join(found, " and ")).
-		Mend("keep one of them: rye rm .ai/%s, or rye rm .ai/%s", found[0], found[1])
+		Advise("keep one of them: rye rm .ai/%s, or rye rm .ai/%s", found[0], found[1])
 }
 
 // Locations returns a Locate for many refs, which lists each folder once and may be
@@ -371,7 +371,7 @@ func nothingThere(err error) bool {
 
 // irregular refuses a link, a folder, a pipe or a device in the place of a file.
 func irregular(p string) error {
-	return fault.New(fault.Malformed, "%s: not a regular file", p).Mend("put a plain file in the place of .ai/%s", p)
+	return fault.New(fault.Malformed, "%s: not a regular file", p).Advise("put a plain file in the place of .ai/%s", p)
 }
 
 // unreadable says why the system does not let us read what is at p. What is not there
@@ -390,7 +390,7 @@ func unreadable(p string, err error) error {
 	}
 	if err.Error() == "path escapes from parent" { // as os.Root says it
 		return fault.New(fault.Malformed, "%s: cannot be read: a link on the way leads out of .ai", p).
-			Mend("put what it leads to in the place of the link")
+			Advise("put what it leads to in the place of the link")
 	}
 	return fault.New(fault.Failed, "%s: cannot be read: %w", p, err).Mend("chmod -R u+rX .ai/%s", p)
 }

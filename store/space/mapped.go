@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // mappings are the files that a layer has mapped. A mapped file is only ever
@@ -67,7 +67,7 @@ func (m *mappings) torn() bool {
 
 // errCut says that a mapped file is no longer there to be read.
 var errCut = fault.New(fault.Failed, "the catalogue in the cache directory was cut short, or its disk failed, while it was read").
-	Mend("run the command again")
+	Advise("run the command again")
 
 // Guard is for who reads a Look, of any layer of s: where somebody cuts a catalogue
 // short meanwhile, that becomes an error of the calling function instead of the end

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -374,7 +374,7 @@ func (l *Layer) commitAt(ctx context.Context, at string) (*store.Commit, error) 
 	case len(found) == 0:
 		return nil, fault.New(fault.NotFound, "commit %s: not in the record of the %s space", at, l.Space).Mend("rye log")
 	case len(found) > 1:
-		return nil, fault.New(fault.Usage, "commit %s: %d commits begin like this", at, len(found)).Mend("give more digits")
+		return nil, fault.New(fault.Usage, "commit %s: %d commits begin like this", at, len(found)).Advise("give more digits")
 	}
 	return found[0], nil
 }

@@ -3,7 +3,7 @@ package space
 import (
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/objects/trust"
@@ -20,7 +20,7 @@ type Row struct {
 	State    State
 	Code     fault.Code // of Why; "" when the item may be used
 	Why      string
-	Hint     string
+	Hint     string // as fault.Hint.Encode writes it
 	Recorded bool
 	Registry string // identity, when it came through the lock
 
@@ -43,7 +43,7 @@ type Row struct {
 func (f Finding) Row(set *extract.Set) Row {
 	r := Row{Ref: f.Ref, Space: f.Space, Path: f.Path, State: f.State, Recorded: f.Recorded, Registry: f.Registry, Blob: f.Blob}
 	if f.Err != nil {
-		r.Code, r.Why, r.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err)
+		r.Code, r.Why, r.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err).Encode()
 	}
 	if it := f.Item; it != nil {
 		m := &it.Meta

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -139,7 +139,7 @@ func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob st
 	}
 	if raw == nil {
 		return f, fault.New(fault.Offline, "%s: no file and no store here has the bytes %s that are pinned", p, sum).
-			Mend("rye pull, or rye lock to pin what is here")
+			Advise("rye pull, or rye lock to pin what is here")
 	}
 	f.Blob = l.BlobID(raw)
 	if hasLine(p, raw) {

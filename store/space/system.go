@@ -3,7 +3,7 @@ package space
 import (
 	"io/fs"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/stdlib"
@@ -22,7 +22,7 @@ type System struct {
 func OpenSystem() (*System, error) {
 	all := stdlib.Releases()
 	if len(all) == 0 {
-		return nil, fault.New(fault.Integrity, "open the standard library: this program was built without one").Mend("make stdlib-sign, then build again")
+		return nil, fault.New(fault.Integrity, "open the standard library: this program was built without one").Advise("make stdlib-sign, then build again")
 	}
 	return openRelease(all[len(all)-1], stdlib.Manifest(), stdlib.Files())
 }
@@ -38,7 +38,7 @@ func openRelease(rel stdlib.Release, manifest []byte, files fs.FS) (*System, err
 		return nil, err
 	}
 	if got := objects.DigestOf(manifest); got.String() != rel.Manifest {
-		return nil, fault.New(fault.Integrity, "open the standard library: its manifest is %s, the release says %s", got, rel.Manifest).Mend("install rye again")
+		return nil, fault.New(fault.Integrity, "open the standard library: its manifest is %s, the release says %s", got, rel.Manifest).Advise("install rye again")
 	}
 	s := &System{Bundle: b, Release: rel, paths: map[objects.Ref]string{}}
 	for _, f := range b.Files() {

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -65,7 +65,7 @@ func (l *Layer) Free(p string) error {
 		return err
 	}
 	in := func(what, p string) error {
-		return fault.New(fault.Conflict, "a %s is in the way: .ai/%s", what, p).Mend("move it away: mv .ai/%s <somewhere>", p)
+		return fault.New(fault.Conflict, "a %s is in the way: .ai/%s", what, p).Advise("move it away: mv .ai/%s <somewhere>", p)
 	}
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
 		if st, err := l.root.Stat(dir); err == nil && !st.IsDir() {

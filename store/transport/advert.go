@@ -4,7 +4,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
 )
 
@@ -104,7 +104,7 @@ func malformedAdvert(why string, err error) error {
 		return err
 	}
 	return fault.New(fault.Network, "read advertisement of remote: %s", why).
-		Mend("check that the address is that of a git repository")
+		Advise("check that the address is that of a git repository")
 }
 
 func readCaps2(p *pktReader, c caps) error {

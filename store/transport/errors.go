@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // A RejectedError says that the remote refused to move a ref. Its code is
@@ -79,17 +79,17 @@ func (r *Remote) wrap(ctx context.Context, op string, err error) error {
 		switch {
 		case errors.Is(cause, errStalled):
 			return fault.New(fault.Network, "%s %s: no data for %v", op, r, r.o.Stall).
-				Mend("try again; the remote or the network stopped answering")
+				Advise("try again; the remote or the network stopped answering")
 		case errors.Is(cause, context.DeadlineExceeded):
 			return fault.New(fault.Network, "%s %s: not done in time: %w", op, r, cause).
-				Mend("try again, or allow more time")
+				Advise("try again, or allow more time")
 		case errors.Is(cause, context.Canceled):
 			return fault.New(fault.Interrupt, "%s %s: %w", op, r, cause)
 		}
 	}
 	var rej *RejectedError
 	if errors.As(err, &rej) {
-		return fault.New(rej.code, "%w", err).Mend("rye pull, then push again")
+		return fault.New(rej.code, "%w", err).Advise("rye pull, then push again")
 	}
 	code, hint := fault.CodeOf(err), fault.HintOf(err)
 	if code == fault.Failed || code == fault.Interrupt {
@@ -98,7 +98,5 @@ func (r *Remote) wrap(ctx context.Context, op string, err error) error {
 	if text := err.Error(); r.auth.redact(text) != text {
 		err = errors.New(r.auth.redact(text)) // the chain would still hold the secret
 	}
-	f := fault.New(code, "%s %s: %w", op, r, err)
-	f.Hint = hint
-	return f
+	return fault.New(code, "%s %s: %w", op, r, err).With(hint)
 }

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
 )
 
@@ -43,7 +43,7 @@ func (r *Remote) Fetch(ctx context.Context, into *store.Repo, want, have []store
 	var q *store.Quarantine
 	var st Stats
 	if err := checkFetch(want, have, o); err != nil {
-		return nil, st, fault.New(fault.CodeOf(err), "fetch from %s: %w", r, err)
+		return nil, st, fault.Wrap(err, "fetch from %s", r)
 	}
 	err := r.do(ctx, "fetch from", func(ctx context.Context) error {
 		return r.reading(ctx, func() (err error) {
@@ -140,7 +140,7 @@ func (a *advert) sameFormat(f store.Format) error {
 	}
 	if theirs != f.String() {
 		return fault.New(fault.Usage, "the remote names objects by %s, this repository by %s", theirs, f).
-			Mend("clone it with git, then rye add its files with --kind and --as")
+			Advise("clone it with git, then rye add its files with --kind and --as")
 	}
 	return nil
 }

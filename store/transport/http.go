@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // redirectMax is how many redirects are followed, and only by the first request.
@@ -131,7 +131,7 @@ func (d *httpDialer) get(ctx context.Context, service string, version int) (*htt
 		if ct := resp.Header.Get("Content-Type"); ct != "application/x-"+service+"-advertisement" {
 			resp.Body.Close()
 			return nil, fault.New(fault.Network, "the answer is %q, not that of a git repository", cleanText(ct)).
-				Mend("check the address")
+				Advise("check the address")
 		}
 		d.r.auth.approve(ctx)
 		return resp, nil
@@ -218,13 +218,13 @@ func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry 
 	switch {
 	case code == http.StatusUnauthorized && d.away:
 		return false, fault.New(fault.Auth, "it redirects to another host, which asks for credentials; none are sent there").
-			Mend("use the address %s itself", d.base)
+			Advise("use the address %s itself", d.base)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return false, fault.New(fault.Auth, "the host refused access (HTTP %d)%s", code, said).
-			Mend("set %s to a token, or store a credential in netrc or git's credential helper", TokenVariable(d.r.t.hostPort()))
+			Advise("set %s to a token, or store a credential in netrc or git's credential helper", TokenVariable(d.r.t.hostPort()))
 	case code == http.StatusNotFound, code == http.StatusGone:
 		return false, fault.New(fault.NotFound, "no repository there (HTTP %d)%s", code, said).
-			Mend("check the address; a private repository needs %s", TokenVariable(d.r.t.hostPort()))
+			Advise("check the address; a private repository needs %s", TokenVariable(d.r.t.hostPort()))
 	case code == http.StatusRequestEntityTooLarge:
 		return false, fault.New(fault.Limit, "the host takes no body of that size (HTTP 413)")
 	}

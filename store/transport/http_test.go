@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store/transport"
 )
 
@@ -131,11 +131,11 @@ func TestCredentials(t *testing.T) {
 			if fault.CodeOf(err) != row.want {
 				t.Fatalf("Refs: %v (%s), want %q", err, fault.CodeOf(err), row.want)
 			}
-			if err != nil && (strings.Contains(err.Error()+fault.HintOf(err), "wrong") || strings.Contains(err.Error(), "\x1b")) {
+			if err != nil && (strings.Contains(err.Error()+fault.HintOf(err).String(), "wrong") || strings.Contains(err.Error(), "\x1b")) {
 				t.Errorf("error shows the secret or controls: %q", err)
 			}
-			if row.want == fault.Auth && !strings.Contains(fault.HintOf(err), "RYE_TOKEN_127_0_0_1_") {
-				t.Errorf("hint %q", fault.HintOf(err))
+			if row.want == fault.Auth && !strings.Contains(fault.HintOf(err).String(), "RYE_TOKEN_127_0_0_1_") {
+				t.Errorf("hint %q", fault.HintOf(err).String())
 			}
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // stall ends an operation when one wait for the remote takes too long. Time

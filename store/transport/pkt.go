@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // The framing of git's wire protocol: four hexadecimal digits that count

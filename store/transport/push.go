@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
 )
 
@@ -40,7 +40,7 @@ func (r *Remote) DryRun(ctx context.Context, from *store.Repo, updates []Update)
 
 func (r *Remote) push(ctx context.Context, p *pushing) error {
 	if err := checkUpdates(p.from, p.updates); err != nil {
-		return fault.New(fault.CodeOf(err), "push to %s: %w", r, err)
+		return fault.Wrap(err, "push to %s", r)
 	}
 	if r.o.ReadOnly {
 		return fault.New(fault.Denied, "push to %s: opened for reading only", r)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
 )
 
@@ -112,7 +112,7 @@ func Dial(address string, o Options) (*Remote, error) {
 	}
 	if t.scheme == "http" && !o.Insecure && !isLoopback(t.host) {
 		return nil, refuse(address, "http:// can be read and changed by everybody on the way").
-			Mend("use https://%s", t.hostPort()+t.path)
+			Advise("use https://%s", t.hostPort()+t.path)
 	}
 	r := &Remote{t: t, o: o.withDefaults()}
 	r.auth = &authState{t: t, o: &r.o}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // request is what one round sends: packets, and behind them perhaps a pack.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
 )
 

@@ -3,7 +3,7 @@ package transport
 import (
 	"io"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // The bands that a server multiplexes into the packets that carry a pack.

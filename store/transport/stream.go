@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // stream is a session over one connection: TCP, the pipes of ssh, or those of
@@ -163,7 +163,7 @@ func (d *sshDialer) open(ctx context.Context, service string, version int) (sess
 	}
 	if err := cmd.Start(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return nil, fault.New(fault.Network, "no ssh program").Mend("install OpenSSH, or use https://")
+			return nil, fault.New(fault.Network, "no ssh program").Advise("install OpenSSH, or use https://")
 		}
 		return nil, err
 	}
@@ -232,9 +232,9 @@ func sshError(text string) error {
 	low := strings.ToLower(text)
 	switch {
 	case strings.Contains(low, "host key verification failed"):
-		return fault.New(fault.Auth, "ssh: %s", text).Mend("connect once with ssh and check the host's key")
+		return fault.New(fault.Auth, "ssh: %s", text).Advise("connect once with ssh and check the host's key")
 	case strings.Contains(low, "permission denied"):
-		return fault.New(fault.Auth, "ssh: %s", text).Mend("load a key that the host knows: ssh-add")
+		return fault.New(fault.Auth, "ssh: %s", text).Advise("load a key that the host knows: ssh-add")
 	}
 	return err
 }

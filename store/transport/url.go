@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // target is a checked address of a repository.
@@ -99,7 +99,7 @@ func parseURL(raw, scheme string) (target, error) {
 	if _, has := u.User.Password(); has {
 		u.User = url.User(u.User.Username())
 		return target{}, refuse(u.Redacted(), "has a password in it").
-			Mend("put it into RYE_TOKEN_<HOST>, netrc or git's credential helper")
+			Advise("put it into RYE_TOKEN_<HOST>, netrc or git's credential helper")
 	}
 	t := target{scheme: scheme, user: u.User.Username(), host: u.Hostname(), port: u.Port(), path: u.Path, text: raw}
 	if u.RawQuery != "" || u.Fragment != "" || u.ForceQuery {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func TestParseTarget(t *testing.T) {
@@ -46,8 +46,8 @@ func TestParseTargetRefuses(t *testing.T) {
 			t.Errorf("parseTarget(%q) = %+v, %v; want Usage", in, got, err)
 		}
 	}
-	if _, err := Dial("http://example.org/a", Options{}); !fault.Is(err, fault.Usage) || !strings.Contains(fault.HintOf(err), "https://example.org/a") {
-		t.Errorf("plain http to another host: %v, hint %q", err, fault.HintOf(err))
+	if _, err := Dial("http://example.org/a", Options{}); !fault.Is(err, fault.Usage) || !strings.Contains(fault.HintOf(err).String(), "https://example.org/a") {
+		t.Errorf("plain http to another host: %v, hint %q", err, fault.HintOf(err).String())
 	}
 	for _, ok := range []string{"http://127.0.0.1:3000/a", "http://localhost/a", "http://[::1]/a"} {
 		if _, err := Dial(ok, Options{}); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds of a command. The default time and the output are the ancestor's.
@@ -53,9 +53,9 @@ func bash(ctx context.Context, in Input) (any, error) {
 	case strings.ContainsRune(q.Command, 0):
 		return nil, fault.New(fault.Usage, "parameters: command holds a NUL byte, which no program can be given")
 	case len(q.Command) > maxCommand:
-		return nil, fault.New(fault.Limit, "parameters: command has %d bytes, at most %d are allowed", len(q.Command), maxCommand).Mend("write a script and run that")
+		return nil, fault.New(fault.Limit, "parameters: command has %d bytes, at most %d are allowed", len(q.Command), maxCommand).Advise("write a script and run that")
 	case in.Program == "":
-		return nil, fault.New(fault.NotFound, "there is no bash here").Mend("install bash, or set RYE_BASH")
+		return nil, fault.New(fault.NotFound, "there is no bash here").Advise("install bash, or set RYE_BASH")
 	}
 	seconds, err := bounded("timeout", q.Timeout, defaultSeconds, 1, mostSeconds)
 	if err != nil {

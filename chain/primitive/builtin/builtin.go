@@ -27,7 +27,7 @@ import (
 	"os"
 	"runtime/debug"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -100,11 +100,11 @@ func Main(ctx context.Context, args []string, build string, stdin io.Reader, std
 	if err != nil {
 		err = plain(err)
 		value, exit = struct {
-			Success bool   `json:"success"`
-			Error   string `json:"error"`
-			Code    string `json:"code"`
-			Hint    string `json:"hint,omitempty"`
-		}{false, err.Error(), string(fault.CodeOf(err)), fault.HintOf(err)}, 1
+			Success bool       `json:"success"`
+			Error   string     `json:"error"`
+			Code    fault.Code `json:"code"`
+			Hint    fault.Hint `json:"hint,omitzero"`
+		}{false, err.Error(), fault.CodeOf(err), fault.HintOf(err)}, 1
 	}
 	if f, ok := value.(failed); ok && f.failed() {
 		exit = 1
@@ -137,7 +137,7 @@ func serve(ctx context.Context, args []string, build string, stdin io.Reader) (v
 	}
 	if in.Build != build {
 		return nil, fault.New(fault.Conflict, "the rye that asks is build %q and the one that answers %q: it was replaced while it ran", in.Build, build).
-			Mend("start the one that runs again")
+			Advise("start the one that runs again")
 	}
 	return find(args[0])(ctx, in)
 }

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // maxChanges bounds the changes of one call.
@@ -132,7 +132,7 @@ func (s *staging) unchanged(old *text) error {
 }
 
 func stale(path string) error {
-	return fault.New(fault.Stale, "%s: it changed since it was read", path).Mend("read it again")
+	return fault.New(fault.Stale, "%s: it changed since it was read", path).Advise("read it again")
 }
 
 // spans finds the places of all changes and refuses those that overlap.
@@ -144,7 +144,7 @@ func (t *text) spans(q editParams) ([]span, error) {
 	line := func(id string) (int, error) {
 		i, ok := where[strings.ToLower(id)]
 		if !ok {
-			return 0, fault.New(fault.Stale, "%s: no line has the id %q: the line or its neighbours changed since it was read", q.Path, id).Mend("read it again")
+			return 0, fault.New(fault.Stale, "%s: no line has the id %q: the line or its neighbours changed since it was read", q.Path, id).Advise("read it again")
 		}
 		return i, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds of answers. The hundreds are the ancestor's.
@@ -130,7 +130,7 @@ func grep(ctx context.Context, in Input) (any, error) {
 	s := &search{answer: &grepAnswer{Success: true, Matches: []hit{}}, base: !strings.Contains(q.Include, "/")}
 	var err error
 	if s.re, err = regexp.Compile(q.Pattern); err != nil {
-		return nil, fault.New(fault.Usage, "parameters: pattern: %w", err).Mend("the syntax is RE2's: github.com/google/re2/wiki/Syntax")
+		return nil, fault.New(fault.Usage, "parameters: pattern: %w", err).Advise("the syntax is RE2's: github.com/google/re2/wiki/Syntax")
 	}
 	if q.Include != "" {
 		if s.only, err = parsePattern(q.Include); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds of a pattern.
@@ -25,7 +25,7 @@ func parsePattern(text string) (*pattern, error) {
 		return nil, fault.New(fault.Usage, "parameters: pattern has %d bytes, want 1 to %d", len(text), maxPattern)
 	}
 	if path.IsAbs(text) || slices.Contains(strings.Split(text, "/"), "..") {
-		return nil, fault.New(fault.Denied, "parameters: pattern %q leaves the directory that is searched", text).Mend("name the directory in path")
+		return nil, fault.New(fault.Denied, "parameters: pattern %q leaves the directory that is searched", text).Advise("name the directory in path")
 	}
 	all, err := branches(text)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 type systemParams struct {

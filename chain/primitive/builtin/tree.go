@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds on paths.
@@ -88,7 +88,7 @@ func split(p string) []string {
 }
 
 func outside(path string) error {
-	return fault.New(fault.Denied, "path %q: it lies outside of the project", path).Mend("give a path below the project")
+	return fault.New(fault.Denied, "path %q: it lies outside of the project", path).Advise("give a path below the project")
 }
 
 // find opens the directory that path lies in. With make, directories that are
@@ -287,7 +287,7 @@ func (t *tree) refuse(path, rel string, info fs.FileInfo) error {
 	full := filepath.Join(t.base, filepath.FromSlash(rel))
 	for _, g := range t.refused {
 		if info != nil && g.info != nil && os.SameFile(info, g.info) || below(full, g.path) {
-			return fault.New(fault.Denied, "path %q: %s is out of reach for every tool", path, rel).Mend("%s", reserved(rel))
+			return fault.New(fault.Denied, "path %q: %s is out of reach for every tool", path, rel).Advise("%s", reserved(rel))
 		}
 	}
 	if !t.write {

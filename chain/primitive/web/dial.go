@@ -8,7 +8,7 @@ import (
 	"net/netip"
 	"syscall"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // hopKey marks, in the context of one request, that it carries a secret in clear.
@@ -56,9 +56,9 @@ func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 		return fault.New(fault.Denied, "http: %s (%s) is refused by the policy", host, to)
 	case kind != "" && (e.o.Allow == nil || !e.o.Allow(host, to)):
 		return fault.New(fault.Denied, "http: %s leads to %s, a %s address", host, to, kind).
-			Mend("if tools may reach it, add it to your policy.yaml: net: {allow: [%q]}", to.String())
+			Advise("if tools may reach it, add it to your policy.yaml: net: {allow: [%q]}", to.String())
 	case kind == "" && clear:
-		return fault.New(fault.Denied, "http: a secret would cross the network in clear to %s", host).Mend("use https")
+		return fault.New(fault.Denied, "http: a secret would cross the network in clear to %s", host).Advise("use https")
 	}
 	return nil
 }

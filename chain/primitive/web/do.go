@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // What ended an exchange, as the cause of its context.
@@ -59,7 +59,7 @@ func (e *exchange) ended(ctx, parent context.Context, err error) error {
 	case parent.Err() != nil && errors.Is(parent.Err(), context.Canceled):
 		return fault.New(fault.Interrupt, "http: %s %s: interrupted", e.Method, e.host)
 	case errors.Is(cause, errWhole) || parent.Err() != nil:
-		return fault.New(fault.Limit, "http: %s %s: no complete answer within %s", e.Method, e.host, e.Whole).Mend("raise config.timeout of the tool, or ask for less")
+		return fault.New(fault.Limit, "http: %s %s: no complete answer within %s", e.Method, e.host, e.Whole).Advise("raise config.timeout of the tool, or ask for less")
 	case errors.Is(cause, errIdle):
 		return fault.New(fault.Network, "http: %s %s: nothing came for %s", e.Method, e.host, e.Idle)
 	case errors.As(err, &known):
@@ -117,7 +117,7 @@ func (e *exchange) request(ctx context.Context, h hop) (*http.Request, error) {
 		}
 		if u.Scheme == "http" && e.secret {
 			if e.o.Proxy != nil {
-				return nil, fault.New(fault.Denied, "http: a secret would pass a proxy in clear").Mend("use https")
+				return nil, fault.New(fault.Denied, "http: a secret would pass a proxy in clear").Advise("use https")
 			}
 			ctx = context.WithValue(ctx, hopKey{}, true)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // exchange is a request that was checked, with what it takes to make it.
@@ -153,7 +153,7 @@ func (e *exchange) covered(host string, port uint16) error {
 		return nil
 	}
 	return fault.New(fault.Denied, "http: %s:%d is not among the hosts that were declared (%s)", host, port, strings.Join(e.Hosts, " ")).
-		Mend("declare it in needs.net, then sign again")
+		Advise("declare it in needs.net, then sign again")
 }
 
 // secrets finds every secret that the request names.
@@ -170,7 +170,7 @@ func (e *exchange) secrets() (redactor, error) {
 		for _, name := range t.names() {
 			v, ok := e.o.Secrets[name]
 			if !ok || v == "" {
-				return red, fault.New(fault.Auth, "http: the secret %s is not set", name).Mend("export %s=... or put it into .env", name)
+				return red, fault.New(fault.Auth, "http: the secret %s is not set", name).Advise("export %s=... or put it into .env", name)
 			}
 			e.secret = true
 			red.add(name, v)

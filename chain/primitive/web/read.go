@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // Bounds of a stream.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/chain/primitive/web/page"
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // least is the length from which a secret is taken out of answers: shorter ones
@@ -74,7 +74,7 @@ func (r *redactor) err(err error) error {
 	}
 	said := err.Error()
 	if clean := r.text(said); clean != said {
-		return fault.New(fault.CodeOf(err), "%s", clean).Mend("%s", r.text(fault.HintOf(err)))
+		return fault.New(fault.CodeOf(err), "%s", clean).With(fault.Decode(r.text(fault.HintOf(err).Encode())))
 	}
 	return err
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 func decode(pieces ...string) (out []Event, d *Decoder, err error) {

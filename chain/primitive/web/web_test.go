@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 )
 
 // local lets a test speak to its own servers, and nothing else.
@@ -322,7 +322,7 @@ func TestSecretsInErrors(t *testing.T) {
 	})
 	for _, u := range []string{back, "http://127.0.0.1:1/", raw(t, func(c net.Conn) { io.WriteString(c, "HTTP/1.1 "+canary+"\r\n\r\n") })} {
 		_, err := do(t, with(u), o)
-		if err == nil || strings.Contains(fmt.Sprintf("%+v", err), "canary") || strings.Contains(fault.HintOf(err), "canary") {
+		if err == nil || strings.Contains(fmt.Sprintf("%+v", err), "canary") || strings.Contains(fault.HintOf(err).String(), "canary") {
 			t.Errorf("%s: %v", u, err)
 		}
 		for ; err != nil; err = errors.Unwrap(err) {

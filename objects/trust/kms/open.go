@@ -12,7 +12,7 @@ import (
 	sigkms "github.com/sigstore/sigstore/pkg/signature/kms"
 	"github.com/sigstore/sigstore/pkg/signature/kms/cliplugin"
 
-	"github.com/rye-os/rye/internal/fault"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
 )
 
@@ -27,14 +27,14 @@ func Open(ctx context.Context, uri string) (trust.Signer, error) {
 	if !ok || len(uri) > maxURI || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || name == "" {
 		// The address is not repeated: it may hold a secret.
 		return nil, fault.New(fault.Usage, "key service: want an address like name://key, where sigstore-kms-name is a plug-in").
-			Mend("RYE_KEY=kms:<name>://<key>")
+			Advise("RYE_KEY=kms:<name>://<key>")
 	}
 	sv, err := sigkms.Get(ctx, uri, crypto.Hash(0)) // Ed25519 signs the message, no digest of it
 	var unknown *sigkms.ProviderNotFoundError
 	switch {
 	case errors.As(err, &unknown) || errors.Is(err, exec.ErrNotFound):
 		return nil, fault.New(fault.NotFound, "key service %q: there is no program %s%s on PATH", name, cliplugin.PluginBinaryPrefix, name).
-			Mend("install sigstore's plug-in for it")
+			Advise("install sigstore's plug-in for it")
 	case err != nil:
 		return nil, fault.New(fault.Auth, "key service %q: %w", name, err)
 	}

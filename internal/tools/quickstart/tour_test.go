@@ -29,14 +29,14 @@ func TestTours(t *testing.T) {
 	bin := built(t)
 	for _, page := range []string{"README.md", "docs/guide.md", "docs/tools.md", "docs/keys.md", "docs/migrating.md"} {
 		t.Run(page, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("../..", page))
+			text, err := os.ReadFile(filepath.Join("../../..", page))
 			if err != nil {
 				t.Fatal(err)
 			}
 			tour(t, bin, t.TempDir(), string(text), 5)
 		})
 	}
-	const reference = "../../stdlib/system/knowledge/rye/reference"
+	const reference = "../../../stdlib/system/knowledge/rye/reference"
 	entries, err := os.ReadDir(reference)
 	if err != nil {
 		t.Fatal(err)
@@ -178,12 +178,12 @@ func TestReferenceIsFound(t *testing.T) {
 
 // TestSecurityNamesTests keeps docs/security.md honest: a test that it names exists.
 func TestSecurityNamesTests(t *testing.T) {
-	text, err := os.ReadFile("../../docs/security.md")
+	text, err := os.ReadFile("../../../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sources strings.Builder
-	err = filepath.WalkDir("../..", func(p string, d os.DirEntry, err error) error {
+	err = filepath.WalkDir("../../..", func(p string, d os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(p, "_test.go") {
 			return err
 		}

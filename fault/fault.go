@@ -1,15 +1,20 @@
 // Package fault says what went wrong in words that a person and a program can
-// act on: a code from a closed list, the message, and the command that mends it.
+// act on: a code from a closed list, the message, and a hint that mends it.
 //
 // Every error that reaches a face of rye (command line, MCP, Go API) carries a
 // Code. The code decides the exit status and is the "code" field of JSON and
 // MCP errors, so the list below is part of the public interface.
+//
+//	if fault.Is(err, fault.Untrusted) {
+//		fmt.Println(err, "; try:", fault.HintOf(err))
+//	}
 package fault
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Code names a class of failure. The zero value is not a valid code.
@@ -51,11 +56,11 @@ func (c Code) Exit() int {
 	return 1
 }
 
-// Error is a failure with its code and, when one is known, the mending command.
+// Error is a failure with its code and, when a remedy is known, what mends it.
 type Error struct {
 	Code Code
-	Hint string // a command or short advice; "" when there is none
-	Err  error  // the message; never nil
+	Hint Hint  // the zero Hint when no remedy is known
+	Err  error // the message; never nil
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
@@ -66,9 +71,21 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }
 
-// Mend returns e with the remedy set: a command to type, or a few words.
-func (e *Error) Mend(format string, args ...any) *Error {
-	e.Hint = fmt.Sprintf(format, args...)
+// Wrap puts what was being done in front of err's message and keeps its code and
+// hint. err must not be nil.
+func Wrap(err error, format string, args ...any) *Error {
+	return &Error{Code: CodeOf(err), Err: fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), err)}
+}
+
+// Mend returns e with the command that mends it; see Command.
+func (e *Error) Mend(format string, args ...any) *Error { return e.With(Command(format, args...)) }
+
+// Advise returns e with a few words on what to do, where no one command mends it.
+func (e *Error) Advise(format string, args ...any) *Error { return e.With(Advice(format, args...)) }
+
+// With returns e with the hint h.
+func (e *Error) With(h Hint) *Error {
+	e.Hint = h
 	return e
 }
 
@@ -88,20 +105,32 @@ func CodeOf(err error) Code {
 	return Failed
 }
 
-// HintOf returns the first non-empty hint in err's chain, or "".
-func HintOf(err error) string {
-	for err != nil {
+// HintOf returns the first hint in err's chain, or the zero Hint. A full disk has
+// one, whoever met it.
+func HintOf(err error) Hint {
+	for at := err; at != nil; {
 		var e *Error
-		if !errors.As(err, &e) {
-			return ""
+		if !errors.As(at, &e) {
+			break
 		}
-		if e.Hint != "" {
+		if !e.Hint.IsZero() {
 			return e.Hint
 		}
-		err = e.Err
+		at = e.Err
 	}
-	return ""
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return Advice("make room on the disk, then do it again: what was acknowledged before is there")
+	}
+	return Hint{}
 }
 
 // Is reports whether err carries the code c.
 func Is(err error, c Code) bool { return CodeOf(err) == c }
+
+// Exit returns the exit status that stands for err; 0 for nil.
+func Exit(err error) int {
+	if err == nil {
+		return 0
+	}
+	return CodeOf(err).Exit()
+}

@@ -87,7 +87,7 @@ var builtOnce = sync.OnceValues(func() (string, error) {
 // result of this test is out of date when one of these files changes.
 func noteSources(t *testing.T) {
 	t.Helper()
-	err := filepath.WalkDir("../..", func(p string, d os.DirEntry, err error) error {
+	err := filepath.WalkDir("../../..", func(p string, d os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
