@@ -1,189 +1,171 @@
 package rye
 
 import (
-	"context"
 	"encoding/json"
-	"strings"
-
-	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/store/space"
 )
 
-// Execute runs a tool exactly as signed, or returns what a directive or a
-// knowledge entry says. The gates stand in one order for every caller: integrity,
-// capability, parameters, lock, policy (tier, commands, approval), consent to what
-// nobody signed (.env, a project's interpreter), sandbox, run.
-// A dry run passes every gate but the last.
-func (r *Rye) Execute(ctx context.Context, c Caller, q ExecuteRequest) (*ExecuteResult, error) {
-	w := newStopwatch()
-	ctx, turn, err := r.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer turn.give()
-	w.lap(&w.parts.Rest) // others had their turn
-	s, ref, err := r.openFor(q.Ref)
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	found, err := s.find(ctx, c, q, ref)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.allow(c, "execute", ref); err != nil {
-		return nil, err
-	}
-	if ref.Kind != objects.Tool {
-		w.lap(&w.parts.Verify)
-		return instruct(found, q, w)
-	}
-	lib, err := s.library(q, ref)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := chain.Resolve(ctx, lib, ref)
-	if err != nil {
-		return nil, err
-	}
-	w.lap(&w.parts.Verify)
-	params, err := plan.Check(q.Params)
-	if err != nil {
-		return nil, err
-	}
-	locked, err := s.matchLock(plan, q)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.decide(ctx, c, plan, params, q.DryRun); err != nil {
-		return nil, err
-	}
-	if s.outside, err = s.unsigned(ctx, plan); err != nil {
-		return nil, err
-	}
-	w.lap(&w.parts.Gate)
-	if q.DryRun {
-		return s.rehearse(plan, params, locked, w)
-	}
-	return s.run(ctx, plan, params, q, locked, w)
+// ExecuteRequest runs a tool, or returns a directive's or knowledge entry's text.
+type ExecuteRequest struct {
+	Ref    Ref
+	Params json.RawMessage // a JSON object; nil is {}
+	DryRun bool
+	Locked bool         // refuse drift from the lock
+	Frozen bool         // locked, and never touch the network
+	Pinned bool         // run the bytes that the lock pins, whatever stands in the working tree
+	Stdout func([]byte) // live output; nil collects only
+	Stderr func([]byte)
 }
 
-// deed is what a primitive did, in words that all of them share.
-type deed struct {
-	chain.Outcome
-	Exit      int
-	Sandbox   string   // the tier that bound it; "" where nothing was started
-	Unbound   []string // limits that did not hold
-	Truncated bool
+// ExecuteResult has the shape that RYE OS's clients know.
+type ExecuteResult struct {
+	Status       string          `json:"status"` // success, error, validation_passed
+	Type         string          `json:"type"`
+	ItemID       string          `json:"item_id"`
+	Data         json.RawMessage `json:"data,omitempty"`
+	Inputs       map[string]any  `json:"inputs,omitempty"`
+	Instructions string          `json:"instructions,omitempty"`
+	Error        string          `json:"error,omitempty"`
+	Exit         int             `json:"exit"`
+	Chain        []ChainLink     `json:"chain,omitempty"`
+	Metadata     ExecuteMeta     `json:"metadata"`
 }
 
-// run lets the primitive of the chain do the work and turns what it did into a result.
-func (s *session) run(ctx context.Context, plan *chain.Plan, params chain.Params, q ExecuteRequest, locked bool, w *stopwatch) (*ExecuteResult, error) {
-	var d deed
-	var err error
-	switch plan.Primitive() {
-	case chain.Subprocess:
-		d, err = s.runSubprocess(ctx, plan, params, q, w)
-	case chain.HTTP:
-		d, err = s.runHTTP(ctx, plan, params, q, w)
-	case chain.Builtin:
-		d, err = s.runBuiltin(ctx, plan, params, q, w)
-	default:
-		err = fault.New(fault.Malformed, "execute %s: unknown primitive %s", plan.Tool().Ref, plan.Primitive())
-	}
-	if err != nil {
-		return nil, err
-	}
-	res := s.planned(plan, locked, w)
-	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = d.Sandbox, d.Unbound, d.Truncated
-	res.Status, res.Data, res.Error, res.Exit = "success", d.Data, d.Error, d.Exit
-	if !d.OK {
-		res.Status = "error"
-	}
-	return res, nil
+// ChainLink is one verified element of what ran.
+type ChainLink struct {
+	ItemID    string `json:"item_id"`
+	Space     string `json:"space"`
+	ToolType  string `json:"tool_type,omitempty"`
+	Executor  string `json:"executor_id,omitempty"`
+	Integrity string `json:"integrity"` // sha256 of the file
+	Signer    string `json:"signer,omitempty"`
 }
 
-// planned describes a plan in the words of an execute result.
-func (s *session) planned(plan *chain.Plan, locked bool, w *stopwatch) *ExecuteResult {
-	res := &ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(plan.Tool().Ref.ID), Metadata: ExecuteMeta{Verdict: s.decided}}
-	for _, l := range plan.Links {
-		it := l.Verified.Item()
-		res.Chain = append(res.Chain, ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,
-			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String()})
-	}
-	res.Metadata.Locked = locked
-	res.Metadata.DurationMS, res.Metadata.Timings = w.read()
-	return res
+// ExecuteMeta says how it ran. Limits that did not bind are named in Unbound.
+type ExecuteMeta struct {
+	DurationMS float64  `json:"duration_ms"`
+	Timings    *Timings `json:"timings,omitempty"`
+	Sandbox    string   `json:"sandbox,omitempty"`
+	Unbound    []string `json:"unbound,omitempty"`
+	Locked     bool     `json:"locked"`
+	Truncated  bool     `json:"truncated,omitempty"`
+	Verified   string   `json:"verified,omitempty"`
+	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
 }
 
-// instruct returns the text of a directive, its inputs filled in, or of a
-// knowledge entry: what a model is to follow or to know.
-func instruct(f space.Found, q ExecuteRequest, w *stopwatch) (*ExecuteResult, error) {
-	it := f.Item()
-	params := map[string]any{}
-	if len(q.Params) > 0 {
-		if err := objects.DecodeJSON(q.Params, chain.MaxParams, &params); err != nil {
-			return nil, fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err)
-		}
-	}
-	res := &ExecuteResult{Status: "success", Type: string(it.Ref.Kind), ItemID: string(it.Ref.ID)}
-	data := map[string]any{"name": it.Meta.Name, "version": it.Meta.Version, "description": it.Meta.Description, "category": it.Meta.Category}
-	switch it.Ref.Kind {
-	case objects.Directive:
-		inputs, err := fillInputs(it, params)
-		if err != nil {
-			return nil, err
-		}
-		res.Inputs = inputs
-		res.Instructions = "Execute the directive as specified now."
-		data["body"], data["permissions"], data["limits"] = interpolate(it.Meta.Prose, inputs), it.Meta.Permissions, it.Meta.Limits
-		data["actions"] = it.Meta.Actions
-	case objects.Knowledge:
-		res.Instructions = "Use this knowledge to inform your decisions."
-		data["title"], data["entry_type"], data["tags"], data["body"] = it.Meta.Title, it.Meta.EntryType, it.Meta.Tags, it.Meta.Prose
-	default:
-		return nil, fault.New(fault.Usage, "execute %s: config items drive rye and do not run", it.Ref).Mend("rye load %s", it.Ref)
-	}
-	if q.DryRun {
-		res.Status, res.Instructions = "validation_passed", ""
-	}
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return nil, err
-	}
-	res.Data = raw
-	res.Chain = []ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String()}}
-	res.Metadata.DurationMS, res.Metadata.Timings = w.read()
-	return res, nil
+// Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is below
+// zero, and together they are the whole up to rounding. The start of the process is
+// in none of them.
+type Timings struct {
+	Verify      float64 `json:"verify"`      // open the spaces, find the item, verify its chain
+	Gate        float64 `json:"gate"`        // parameters, lock, policy, consent
+	Materialise float64 `json:"materialise"` // clear what killed runs left, write the verified bytes
+	Sandbox     float64 `json:"sandbox"`     // make the rules and put them on
+	Spawn       float64 `json:"spawn"`       // start the program
+	Run         float64 `json:"run"`         // the program, until all that it started is gone; the exchange of an HTTP tool
+	Rest        float64 `json:"rest"`        // wait for a turn, prepare the call, read the answer, clear up
 }
 
-// fillInputs checks a directive's parameters against what it declares.
-func fillInputs(it *objects.Item, got map[string]any) (map[string]any, error) {
-	declared := map[string]bool{}
-	inputs := map[string]any{}
-	var names, missing []string
-	for _, in := range it.Meta.Inputs {
-		declared[in.Name] = true
-		names = append(names, in.Name)
-		v, ok := got[in.Name]
-		switch {
-		case ok:
-			inputs[in.Name] = v
-		case in.HasDefault:
-			inputs[in.Name] = in.Default
-		case in.Required:
-			missing = append(missing, in.Name)
-		}
-	}
-	for name := range got {
-		if !declared[name] {
-			return nil, fault.New(fault.Usage, "%s: unknown parameter %q", it.Ref, name).Advise("its inputs are: %s", strings.Join(names, ", "))
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Advise("rye execute %s -p %s=...", it.Ref, missing[0])
-	}
-	return inputs, nil
+// Verdict is one decision of the policy, as an event. Parameters and commands are
+// not in it: they may hold secrets.
+type Verdict struct {
+	Time     string   `json:"time"` // RFC 3339, UTC
+	Caller   string   `json:"caller"`
+	Verb     string   `json:"verb"`
+	Ref      string   `json:"ref"`
+	SHA256   string   `json:"sha256,omitempty"` // of the item's file; "" when the capability alone decided
+	Verdict  string   `json:"verdict"`          // allow or deny
+	Tier     string   `json:"tier,omitempty"`
+	Rule     string   `json:"rule"`
+	Findings []string `json:"findings,omitempty"` // labels of what command analysis met
+	Asked    bool     `json:"asked,omitempty"`    // a person decided, or a flag that stands for one
+	Project  string   `json:"project,omitempty"`
+}
+
+// PolicyReport is what the policy says about running an item.
+type PolicyReport struct {
+	Ref     string `json:"ref"`
+	SHA256  string `json:"sha256"`
+	Tier    string `json:"tier"` // t0 to t4
+	Rule    string `json:"rule"`
+	Reason  string `json:"reason"`
+	Verdict string `json:"verdict"` // for the person at the terminal: allow, ask, deny
+	Client  string `json:"client"`  // for an MCP client
+	Sandbox string `json:"sandbox"`
+}
+
+// PolicyConsentRequest names a tool and which of the unsigned things that it would
+// use are meant.
+type PolicyConsentRequest struct {
+	Ref         Ref
+	Env         bool // .env files
+	Interpreter bool // an interpreter in the project
+	Secrets     bool // variables of the environment, for a tool that somebody else signed
+	Forget      bool // take the agreement back
+}
+
+// ConsentReport is one thing that nobody signed and the user agreed to, or no
+// longer does. Values of variables are in none of its fields.
+type ConsentReport struct {
+	Ref     string   `json:"ref"`
+	What    string   `json:"what"` // env, interpreter or secrets
+	Path    string   `json:"path"`
+	SHA256  string   `json:"sha256"`
+	Status  string   `json:"status"` // allowed or forgotten
+	Names   []string `json:"names"`  // variables, files of the interpreter, or variables and items
+	Changed []string `json:"changed,omitempty"`
+}
+
+// LockRequest names what to pin; nothing is all that may be used.
+type LockRequest struct {
+	Targets []Target
+}
+
+// LockReport says what the lock holds after the call.
+type LockReport struct {
+	Path  string   `json:"path"`
+	Items int      `json:"items"`
+	Added []string `json:"added,omitempty"`
+	Drift []string `json:"drift,omitempty"`
+}
+
+// LockImportRequest takes over lock files of RYE OS.
+type LockImportRequest struct {
+	Paths  []string // files, or directories of them
+	DryRun bool
+}
+
+// LockImport says what became of RYE OS's lock files.
+type LockImport struct {
+	Path   string         `json:"path"`
+	Items  int            `json:"items"` // in the lock afterwards
+	Files  []ImportedLock `json:"files"`
+	DryRun bool           `json:"dry_run,omitempty"`
+}
+
+// ImportedLock is one lock file of RYE OS.
+type ImportedLock struct {
+	File   string `json:"file"`
+	Ref    string `json:"ref,omitempty"`
+	Status string `json:"status"` // locked, drift, refused
+	Error  string `json:"error,omitempty"`
+}
+
+// LockMergeRequest holds the locks to merge.
+type LockMergeRequest struct {
+	Base, Ours, Theirs []byte // texts; an empty one is a lock that was not there
+	Path               string // of the result; "" is the project's lock
+	Prefer             string // "ours" or "theirs" for what no rule decides; "" refuses
+	DryRun             bool
+}
+
+// LockMergeReport says what became of a merge.
+type LockMergeReport struct {
+	Path      string   `json:"path"`
+	Items     int      `json:"items"`
+	Conflicts []string `json:"conflicts,omitempty"` // that no rule decided
+}
+
+// PolicyLogRequest bounds how many verdicts are told.
+type PolicyLogRequest struct {
+	Limit int // the newest so many; 0 is all that are kept
 }

@@ -1,195 +1,206 @@
 package rye
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/objects/trust"
 )
 
-// keyPath returns the file of a key given by name or by path.
-func (r *Rye) keyPath(name string) string {
-	if strings.ContainsAny(name, `/\`) {
-		return name
-	}
-	return filepath.Join(r.keyDir(), name)
+// KeyInfo describes a key on this machine.
+type KeyInfo struct {
+	Name        string   `json:"name"`
+	Fingerprint string   `json:"fingerprint"`
+	Path        string   `json:"path,omitempty"` // "" when no file here holds it
+	SSH         string   `json:"ssh"`
+	Namespaces  []string `json:"namespaces,omitempty"`
+	Protected   bool     `json:"protected,omitempty"` // by a passphrase
+	Retired     bool     `json:"retired,omitempty"`   // kept for what it signed
+	State       string   `json:"state,omitempty"`     // "denied", or "unknown" to the trust store; "" is fine
 }
 
-// Endings of files among the keys that are not keys to sign with.
-const (
-	nextSuffix    = ".next"     // made by a rotation that has not ended
-	retiredMark   = ".retired-" // kept by a rotation, with its date
-	publicSuffix  = ".pub"      // what ssh-keygen puts beside a key
-	maxKeyName    = 100
-	keyNameLetter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-)
-
-// checkKeyName refuses names for new keys that would mean something else.
-func checkKeyName(name string) error {
-	base := filepath.Base(name)
-	switch {
-	case held(name):
-		return fault.New(fault.Usage, "key %q: that names a key which no file holds", name).Mend("rye key import %s", name)
-	case len(base) > maxKeyName || strings.Trim(base, keyNameLetter) != "" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "-"):
-		return fault.New(fault.Usage, "key %q: want letters, digits, _, - and dots within, at most %d", name, maxKeyName)
-	case strings.HasSuffix(base, nextSuffix) || strings.HasSuffix(base, publicSuffix) || strings.Contains(base, retiredMark):
-		return fault.New(fault.Usage, "key %q: rye gives names like that to files of its own", name)
-	}
-	return nil
+// KeyAnswer is what a key service says: its public key as an authorized_keys line,
+// and a signature when it was asked for one.
+type KeyAnswer struct {
+	Public    string
+	Signature []byte
 }
 
-// NewKey makes a key, keeps it under name and believes it as the user's own,
-// for the given namespace or, when that is empty, for every free one.
-func (r *Rye) NewKey(ctx context.Context, name, namespace string, passphrase []byte) (*KeyInfo, error) {
-	if name == "" {
-		if name = r.o.Key; held(name) {
-			name = "default"
-		}
-	}
-	if err := checkKeyName(name); err != nil {
-		return nil, err
-	}
-	namespaces, err := claims(namespace)
-	if err != nil {
-		return nil, err
-	}
-	k, err := trust.GenerateKey()
-	if err != nil {
-		return nil, err
-	}
-	path := r.keyPath(name)
-	if err := k.Save(path, passphrase); err != nil {
-		return nil, err
-	}
-	if err := r.claim(k, filepath.Base(name), namespaces...); err != nil {
-		return nil, err
-	}
-	info := keyInfo(name, path, k.Public(), namespaces)
-	info.Protected = len(passphrase) > 0
-	return info, nil
+// KeyRequest names a key.
+type KeyRequest struct {
+	Name string // its name, path or fingerprint, or who holds it; "" is the signing key
 }
 
-// claims returns the namespaces that a new key is to claim: one, or none.
-func claims(namespace string) ([]string, error) {
-	if namespace == "" {
-		return nil, nil
-	}
-	return []string{namespace}, checkNamespace(namespace)
+// KeyNewRequest makes a key.
+type KeyNewRequest struct {
+	Name       string // "" is the signing key's
+	Namespace  string // claimed for it on this machine; "" is every free one
+	Passphrase []byte // nil for none
 }
 
-func keyInfo(name, path string, pub trust.PublicKey, namespaces []string) *KeyInfo {
-	return &KeyInfo{Name: name, Fingerprint: pub.Fingerprint().String(), Path: path,
-		SSH: pub.Authorized() + " rye:" + name, Namespaces: namespaces, Retired: strings.Contains(filepath.Base(path), retiredMark)}
+// KeyImportRequest takes a key over that was made elsewhere.
+type KeyImportRequest struct {
+	From      string // a file; or agent, agent:SHA256:..., kms:<address>
+	Name      string // "" is "default" for a file
+	Namespace string // claimed for it on this machine
+	DryRun    bool
 }
 
-// Keys lists the user's keys: those in the key directory, and those that somebody
-// else holds. A key that cannot be read without a passphrase is listed from its
-// public half, which the OpenSSH format leaves open.
-func (r *Rye) Keys(ctx context.Context) ([]KeyInfo, error) {
-	st, err := trust.LoadStore(r.trustPath())
-	if err != nil {
-		return nil, err
-	}
-	entries, err := os.ReadDir(r.keyDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	var all []KeyInfo
-	seen := map[string]bool{}
-	for _, e := range entries {
-		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), publicSuffix) {
-			continue
-		}
-		k, err := r.describeKey(st, e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("key %s: %w", e.Name(), err)
-		}
-		seen[k.Fingerprint] = true
-		all = append(all, *k)
-	}
-	for _, o := range st.Own() {
-		if !seen[o.Key.String()] {
-			k := keyInfo(o.Name, "", o.Key, o.Namespaces)
-			k.State, k.Retired = keyState(st, o.Key), o.Retired != ""
-			all = append(all, *k)
-		}
-	}
-	return all, nil
+// KeyExportRequest asks for a key in a form for other programs.
+type KeyExportRequest struct {
+	Name   string
+	PEM    bool   // as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo
+	Public bool   // the public half, which needs no consent
+	Out    string // file to write, which must not exist; "" returns the text
 }
 
-// Key describes one key, by name, path, fingerprint or who holds it; "" is the
-// signing key.
-func (r *Rye) Key(ctx context.Context, name string) (*KeyInfo, error) {
-	if name == "" {
-		name = r.o.Key
-	}
-	if held(name) {
-		k, err := r.holder(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		return keyInfo(heldName(name), "", k.Public(), nil), nil
-	}
-	if strings.ContainsAny(name, `/\`) && !strings.HasPrefix(name, "SHA256:") {
-		st, err := trust.LoadStore(r.trustPath())
-		if err != nil {
-			return nil, err
-		}
-		return r.describeKey(st, name)
-	}
-	all, err := r.Keys(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range all {
-		if k.Name == name || k.Fingerprint == name {
-			return &k, nil
-		}
-	}
-	return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", clipText(name)).Mend("rye key new %s", clipText(name))
+// KeyExport is the key in the form asked for.
+type KeyExport struct {
+	KeyInfo
+	Private bool   `json:"private"`
+	Out     string `json:"out,omitempty"`
+	Text    string `json:"text,omitempty"` // unless it was written to Out
 }
 
-// holder reaches who holds a key, through the keyring when it is the signing key.
-func (r *Rye) holder(ctx context.Context, name string) (trust.Signer, error) {
-	if name == r.o.Key {
-		return r.signerFor(ctx)
-	}
-	return r.reach(ctx, name)
+// KeyPassphraseRequest protects a key anew.
+type KeyPassphraseRequest struct {
+	Name string                 // "" is the signing key
+	Ask  func() ([]byte, error) // for the new passphrase; an empty one takes protection away
 }
 
-// describeKey reads the open half of a key file and what the store says of it.
-func (r *Rye) describeKey(st *trust.Store, name string) (*KeyInfo, error) {
-	path := r.keyPath(name)
-	pub, protected, err := trust.Peek(path)
-	if err != nil {
-		return nil, err
-	}
-	k := keyInfo(name, path, pub, nil)
-	k.Protected, k.State = protected, keyState(st, pub)
-	for _, o := range st.Own() {
-		if o.Key == pub {
-			k.Namespaces = o.Namespaces
-			k.Retired = k.Retired || o.Retired != ""
-		}
-	}
-	return k, nil
+// KeyRotateRequest replaces a key by a new one.
+type KeyRotateRequest struct {
+	Name    string
+	DryRun  bool
+	Local   bool                   // leave the registries alone
+	Resign  bool                   // let the new key sign what the old one signed
+	Also    []string               // directories of further projects where the old key signed
+	Protect bool                   // protect the new key even where the old one was not
+	Ask     func() ([]byte, error) // for the new key's passphrase; nil when nobody can be asked
 }
 
-// keyState says what the trust store makes of one of the user's keys.
-func keyState(st *trust.Store, pub trust.PublicKey) string {
-	for _, d := range st.Denials() {
-		if d.Key == pub.Fingerprint() {
-			return "denied"
-		}
-	}
-	if !st.IsOwn(pub) {
-		return "unknown"
-	}
-	return ""
+// KeyRotation says what became of the two keys.
+type KeyRotation struct {
+	Name       string           `json:"name"`
+	Old        string           `json:"old"`
+	New        string           `json:"new,omitempty"`
+	Path       string           `json:"path"`
+	Retired    string           `json:"retired"` // where the old key is kept
+	Namespaces []RotatedBinding `json:"namespaces,omitempty"`
+	Roots      []string         `json:"roots,omitempty"`      // registries whose root the old key still is
+	SignAgain  []string         `json:"sign_again,omitempty"` // patterns whose working files need the new key
+	Kept       int              `json:"kept"`                 // files that the old key still vouches for
+	Places     []string         `json:"places"`               // where they were looked for
+	Elsewhere  int              `json:"elsewhere,omitempty"`  // accepted projects that were not looked at
+	Resigned   int              `json:"resigned,omitempty"`   // files that the new key signed
+	DryRun     bool             `json:"dry_run,omitempty"`
+}
+
+// RotatedBinding is a namespace of a registry where the old key was current.
+type RotatedBinding struct {
+	Namespace string `json:"namespace"`
+	Registry  string `json:"registry"`
+	URL       string `json:"url"`
+	Status    string `json:"status"` // rotated, would-rotate, left
+	Text      string `json:"text"`
+}
+
+// TrustEntry is one belief of the trust store.
+type TrustEntry struct {
+	Kind       string   `json:"kind"` // own, key, registry, namespace, project, deny, override
+	Subject    string   `json:"subject"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Detail     string   `json:"detail,omitempty"`
+}
+
+// TrustPinRequest believes somebody else's key.
+type TrustPinRequest struct {
+	Key         string   // an authorized_keys line, or the SHA256:... of a key that is known here
+	Fingerprint string   // what the owner said; must be the key's
+	Namespaces  []string // at least one
+	Name        string   // whose it is, for people
+	Space       string   // user, project, or "" for both
+	DryRun      bool
+}
+
+// TrustUnpinRequest takes a pin back.
+type TrustUnpinRequest struct {
+	Subject    string   // the key, its fingerprint, or the name that it was pinned under
+	Namespaces []string // nil is all of them
+	DryRun     bool
+}
+
+// TrustDenyRequest refuses a key or a file from now on, wherever it comes from.
+type TrustDenyRequest struct {
+	Subject string // a key's SHA256:... or a file's sha256:...
+	Reason  string // shown where it is refused
+	DryRun  bool
+}
+
+// TrustAllowRequest takes a denial back.
+type TrustAllowRequest struct {
+	Subject string // as it was denied
+	DryRun  bool
+}
+
+// TrustOverrideRequest lets this project replace an item of a reserved or bound
+// namespace by its own.
+type TrustOverrideRequest struct {
+	Ref    Ref
+	Remove bool // take that back
+	DryRun bool
+}
+
+// TrustForgetRequest takes back that a project was accepted.
+type TrustForgetRequest struct {
+	Project string // its id, its directory, or "" for this one
+	DryRun  bool
+}
+
+// TrustChange says what a command changed, or would change, in the trust store.
+type TrustChange struct {
+	Status     string   `json:"status"` // pinned, unpinned, denied, allowed, overridden, forgotten
+	Subject    string   `json:"subject"`
+	Name       string   `json:"name,omitempty"`
+	Namespaces []string `json:"namespaces,omitempty"`
+	Where      []string `json:"where,omitempty"`
+	Detail     string   `json:"detail,omitempty"`
+	DryRun     bool     `json:"dry_run,omitempty"`
+}
+
+// TrustImportRequest takes over keys that RYE OS trusted.
+type TrustImportRequest struct {
+	From         string // a .pem or .toml file, or a directory of them
+	Namespaces   []string
+	Fingerprints []string // SHA256:..., as their owners said; all of them, or none
+	Space        string   // as in TrustPinRequest
+	DryRun       bool
+}
+
+// TrustImport lists what was found and what became of it.
+type TrustImport struct {
+	Keys   []ImportedKey `json:"keys"`
+	Pinned int           `json:"pinned"`
+	DryRun bool          `json:"dry_run,omitempty"`
+}
+
+// ImportedKey is one file of RYE OS's trust store.
+type ImportedKey struct {
+	File        string     `json:"file"`
+	Status      string     `json:"status"` // pinned, would-pin, own, repeated, refused
+	Fingerprint string     `json:"fingerprint,omitempty"`
+	Legacy      string     `json:"legacy,omitempty"` // RYE OS's fingerprint
+	Owner       string     `json:"owner,omitempty"`
+	Error       string     `json:"error,omitempty"`
+	Code        fault.Code `json:"code,omitempty"`
+}
+
+// TrustExplanation is every check between an item and its use, in one space.
+type TrustExplanation struct {
+	Ref    string     `json:"ref"`
+	Space  string     `json:"space"`
+	Path   string     `json:"path,omitempty"`
+	Used   bool       `json:"used"` // this one is what the ref resolves to
+	OK     bool       `json:"ok"`
+	Signer string     `json:"signer,omitempty"`
+	Code   fault.Code `json:"code,omitempty"`
+	Hint   fault.Hint `json:"hint,omitzero"`
+	Checks []Check    `json:"checks"`
 }

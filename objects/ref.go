@@ -163,6 +163,13 @@ func makeRef(kind, id string) (Ref, error) {
 	return Ref{Kind: k, ID: i}, nil
 }
 
+// Check refuses a Ref that ParseRef would not have made. Whoever fills one in by hand is
+// found out before its id becomes a path or a capability.
+func (r Ref) Check() error {
+	_, err := makeRef(string(r.Kind), string(r.ID))
+	return err
+}
+
 // RefOfPath returns the ref and the extension (with its dot) of a slash path
 // below .ai, such as "tools/acme/hello.py".
 func RefOfPath(path string) (Ref, string, error) {

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 // Flags is what a command line may say about a run as a whole.
@@ -95,8 +95,8 @@ func (a *App) Path(arg string) string {
 }
 
 // Options returns what a Rye needs, with consent asked on the terminal.
-func (a *App) Options() rye.Options {
-	return rye.Options{
+func (a *App) Options() workspace.Options {
+	return workspace.Options{
 		Project:      a.Project,
 		User:         a.User,
 		ConfigDir:    a.Config,
@@ -124,11 +124,11 @@ func (a *App) Options() rye.Options {
 }
 
 // Open returns the Rye of this run. It touches nothing on disk.
-func (a *App) Open() *rye.Rye {
+func (a *App) Open() *workspace.Workspace {
 	// Where the system lets it, what a tool leaves behind becomes this program's and
 	// ends with the run. Where it does not, results say so.
 	_ = primitive.AdoptOrphans()
-	return rye.Open(a.Options())
+	return workspace.Open(a.Options())
 }
 
 // agent returns where the ssh-agent listens. Windows' own has a fixed name.
@@ -142,7 +142,7 @@ func (a *App) agent() string {
 func (a *App) passphrase() ([]byte, error) { return a.ReadSecret(a.ctx, "passphrase of the key") }
 
 // token returns the secret for a host.
-func (a *App) token(host string) string { return a.getenv(rye.TokenVariable(host)) }
+func (a *App) token(host string) string { return a.getenv(workspace.TokenVariable(host)) }
 
 // netrc returns the file with logins that curl and git would read, too.
 func (a *App) netrc() string {

@@ -4,9 +4,9 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
+	"github.com/rye-os/rye/workspace"
 )
 
 // helperArg is the first argument of a rye that another rye started to read what an
@@ -23,7 +23,7 @@ var helper []string
 // start such processes from then on.
 func Inside(argv []string) (exit int, mine bool) {
 	if len(argv) > 1 && argv[1] == helperArg {
-		return rye.ServeHelper(argv[2:]), true
+		return workspace.ServeHelper(argv[2:]), true
 	}
 	if len(argv) > 1 && argv[1] == builtin.Arg { // docs/format/builtin.md
 		ctx, stop := Context()

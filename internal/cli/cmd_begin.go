@@ -6,6 +6,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace"
 )
 
 func initCommand() *spec {
@@ -32,7 +33,7 @@ it lacks: lines of .gitattributes, the settings of its store.`,
 			if len(t.args) == 1 {
 				q.Dir = a.Path(t.args[0])
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.InitReport, error) { return r.Init(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.InitReport, error) { return w.Init(t.ctx, rye.Terminal(), q) })
 			if err != nil {
 				return err
 			}
@@ -82,7 +83,7 @@ A tool of the language "runtime" says how to run another language: one YAML file
 			if q.Kind, q.ID, err = kindAndID(t.args); err != nil {
 				return err
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.NewReport, error) { return r.New(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.NewReport, error) { return w.New(t.ctx, rye.Terminal(), q) })
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 func bundleCommand() *spec {
@@ -50,7 +51,9 @@ is acme/bundle/report, knowledge/acme/guide is acme/bundle/knowledge/guide.`,
 				return err
 			}
 			q.Dir = a.Path(t.args[len(t.args)-1])
-			b, err := call(t, func(r *rye.Rye) (*rye.BundleInfo, error) { return r.BundleCreate(t.ctx, q) })
+			b, err := call(t, func(w *workspace.Workspace) (*rye.BundleInfo, error) {
+				return w.Bundles().Create(t.ctx, rye.Terminal(), q)
+			})
 			if err != nil {
 				return err
 			}
@@ -110,7 +113,9 @@ func bundleInspect() *spec {
 // lookIntoBundle returns the description also of a bundle that may not be used;
 // the error says why not.
 func lookIntoBundle(t *task) (*rye.BundleInfo, error) {
-	return call(t, func(r *rye.Rye) (*rye.BundleInfo, error) { return r.BundleVerify(t.ctx, t.target(t.args[0])) })
+	return call(t, func(w *workspace.Workspace) (*rye.BundleInfo, error) {
+		return w.Bundles().Verify(t.ctx, rye.Terminal(), rye.BundleVerifyRequest{Target: t.target(t.args[0])})
+	})
 }
 
 func bundleList() *spec {
@@ -120,7 +125,7 @@ func bundleList() *spec {
 		examples: "rye bundle list\nrye bundle list --json",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			all, err := call(t, func(r *rye.Rye) ([]rye.BundleInfo, error) { return r.BundleList(t.ctx) })
+			all, err := call(t, func(w *workspace.Workspace) ([]rye.BundleInfo, error) { return w.Bundles().List(t.ctx, rye.Terminal()) })
 			if err != nil {
 				return err
 			}

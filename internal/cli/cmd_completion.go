@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace"
 )
 
 // The scripts hand the words so far to "rye __complete" and show what it prints,
@@ -157,7 +158,9 @@ func argumentWords(t *task, inv invocation) []string {
 	case !strings.Contains(s.args, "ref"):
 		return nil
 	}
-	items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.List(t.ctx, "", "") })
+	items, err := call(t, func(w *workspace.Workspace) ([]rye.ItemInfo, error) {
+		return w.List(t.ctx, rye.Terminal(), rye.ListRequest{})
+	})
 	if err != nil {
 		return nil // completion has no way to say why
 	}

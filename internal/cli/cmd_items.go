@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace"
 )
 
 func addCommand() *spec {
@@ -50,13 +51,13 @@ func runAdd(t *task, q rye.AddRequest) error {
 	}
 	for _, path := range paths {
 		q.Path = path
-		if err := showAdded(t, q.DryRun, func(r *rye.Rye) ([]rye.AddReport, error) { return r.Add(t.ctx, rye.Terminal, q) }); err != nil {
+		if err := showAdded(t, q.DryRun, func(w *workspace.Workspace) ([]rye.AddReport, error) { return w.Add(t.ctx, rye.Terminal(), q) }); err != nil {
 			return err
 		}
 	}
 	for _, url := range urls {
-		from := rye.AddFromRequest{URL: url, DryRun: q.DryRun, Force: q.Force}
-		if err := showAdded(t, q.DryRun, func(r *rye.Rye) ([]rye.AddReport, error) { return r.AddFrom(t.ctx, from) }); err != nil {
+		from := rye.AddRequest{URL: url, DryRun: q.DryRun, Force: q.Force}
+		if err := showAdded(t, q.DryRun, func(w *workspace.Workspace) ([]rye.AddReport, error) { return w.Add(t.ctx, rye.Terminal(), from) }); err != nil {
 			return err
 		}
 	}
@@ -66,7 +67,7 @@ func runAdd(t *task, q rye.AddRequest) error {
 	return install(t, rye.InstallRequest{Names: names, DryRun: q.DryRun})
 }
 
-func showAdded(t *task, dry bool, verb func(*rye.Rye) ([]rye.AddReport, error)) error {
+func showAdded(t *task, dry bool, verb func(*workspace.Workspace) ([]rye.AddReport, error)) error {
 	reps, err := call(t, verb)
 	if err != nil {
 		return err
@@ -142,19 +143,23 @@ func removeCommand() *spec {
 		min:      1, max: many,
 		run: func(t *task) error {
 			for _, arg := range t.refs() { // all or none: a slip in the last must not cost the first
-				if _, err := call(t, func(r *rye.Rye) (*rye.AddReport, error) { return r.Remove(t.ctx, arg, true) }); err != nil {
+				if _, err := call(t, func(w *workspace.Workspace) (*rye.AddReport, error) {
+					return w.Remove(t.ctx, rye.Terminal(), rye.RemoveRequest{Target: arg, DryRun: true})
+				}); err != nil {
 					return err
 				}
 			}
-			return eachRef(t, dry, removed, func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.Remove(t.ctx, ref, dry) })
+			return eachRef(t, dry, removed, func(w *workspace.Workspace, target rye.Target) (*rye.AddReport, error) {
+				return w.Remove(t.ctx, rye.Terminal(), rye.RemoveRequest{Target: target, DryRun: dry})
+			})
 		},
 	}
 }
 
 // eachRef runs one verb for each argument and prints what it did.
-func eachRef(t *task, dry bool, d deed, verb func(*rye.Rye, string) (*rye.AddReport, error)) error {
+func eachRef(t *task, dry bool, d deed, verb func(*workspace.Workspace, rye.Target) (*rye.AddReport, error)) error {
 	for _, arg := range t.refs() {
-		rep, err := call(t, func(r *rye.Rye) (*rye.AddReport, error) { return verb(r, arg) })
+		rep, err := call(t, func(w *workspace.Workspace) (*rye.AddReport, error) { return verb(w, arg) })
 		if err != nil {
 			return err
 		}
@@ -166,11 +171,11 @@ func eachRef(t *task, dry bool, d deed, verb func(*rye.Rye, string) (*rye.AddRep
 }
 
 // refs returns the arguments as refs: "tool acme/hello", typed as two words, is one.
-func (t *task) refs() []string {
-	var out []string
+func (t *task) refs() []rye.Target {
+	var out []rye.Target
 	for i := 0; i < len(t.args); i++ {
 		if _, err := objects.ParseKind(t.args[i]); err == nil && i+1 < len(t.args) {
-			out = append(out, t.args[i]+":"+t.args[i+1])
+			out = append(out, rye.Target(t.args[i]+":"+t.args[i+1]))
 			i++
 			continue
 		}
@@ -180,26 +185,26 @@ func (t *task) refs() []string {
 }
 
 // target makes a path absolute and leaves refs, names and patterns alone.
-func (t *task) target(arg string) string {
+func (t *task) target(arg string) rye.Target {
 	a, err := t.env()
 	if err != nil || isName(arg) || strings.ContainsAny(arg, "*?:") {
-		return arg
+		return rye.Target(arg)
 	}
 	if path := a.Path(arg); strings.ContainsAny(arg, `./\`) {
 		if _, err := os.Stat(path); err == nil {
-			return path
+			return rye.Target(path)
 		}
 	}
-	return arg
+	return rye.Target(arg)
 }
 
 // oneRef is refs for commands that take one.
-func (t *task) oneRef(name string) (string, error) {
+func (t *task) oneRef(name string) (rye.Ref, error) {
 	refs := t.refs()
 	if len(refs) != 1 {
-		return "", fault.New(fault.Usage, "%s: want one ref, got %d", subject(name), len(refs)).Advise("%s <ref>", name)
+		return rye.Ref{}, fault.New(fault.Usage, "%s: want one ref, got %d", subject(name), len(refs)).Advise("%s <ref>", name)
 	}
-	return refs[0], nil
+	return call(t, func(w *workspace.Workspace) (rye.Ref, error) { return w.Ref(string(refs[0])) })
 }
 
 func dryRun(into *bool) cli.Flag {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 func keyCommand() *spec {
@@ -44,7 +45,9 @@ func keyNew() *spec {
 					return err
 				}
 			}
-			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.NewKey(t.ctx, t.arg(0), namespace, secret) })
+			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) {
+				return w.Keys().New(t.ctx, rye.Terminal(), rye.KeyNewRequest{Name: t.arg(0), Namespace: namespace, Passphrase: secret})
+			})
 			if err != nil {
 				return err
 			}
@@ -111,7 +114,7 @@ counts as yours from then on.`,
 				return err
 			}
 			q.Name = t.arg(1)
-			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.ImportKey(t.ctx, q) })
+			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) { return w.Keys().Import(t.ctx, rye.Terminal(), q) })
 			if err != nil {
 				return err
 			}
@@ -165,7 +168,7 @@ format it keeps its passphrase; --pem (PKCS#8, as the ancestor reads it) has non
 					return err
 				}
 			}
-			k, err := call(t, func(r *rye.Rye) (*rye.KeyExport, error) { return r.ExportKey(t.ctx, q) })
+			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyExport, error) { return w.Keys().Export(t.ctx, rye.Terminal(), q) })
 			if err != nil {
 				return err
 			}
@@ -213,7 +216,9 @@ For a key that was stolen, say rye trust deny as well.`,
 				}
 				q.Also = append(q.Also, path)
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.KeyRotation, error) { return r.RotateKey(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.KeyRotation, error) {
+				return w.Keys().Rotate(t.ctx, rye.Terminal(), q)
+			})
 			if rep != nil && (err == nil || rep.New != "") {
 				if perr := t.out.show(rep, func() { printRotation(t.out, rep, err == nil) }); perr != nil {
 					return perr
@@ -274,7 +279,9 @@ func keyPassphrase() *spec {
 			if remove {
 				fresh = nil
 			}
-			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.SetPassphrase(t.ctx, t.arg(0), fresh) })
+			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) {
+				return w.Keys().SetPassphrase(t.ctx, rye.Terminal(), rye.KeyPassphraseRequest{Name: t.arg(0), Ask: fresh})
+			})
 			if err != nil {
 				return err
 			}
@@ -295,7 +302,7 @@ func keyList() *spec {
 		examples: "rye key list",
 		exits:    []fault.Code{fault.Usage, fault.Auth, fault.Untrusted, fault.Malformed},
 		run: func(t *task) error {
-			keys, err := call(t, func(r *rye.Rye) ([]rye.KeyInfo, error) { return r.Keys(t.ctx) })
+			keys, err := call(t, func(w *workspace.Workspace) ([]rye.KeyInfo, error) { return w.Keys().List(t.ctx, rye.Terminal()) })
 			if err != nil {
 				return err
 			}
@@ -330,7 +337,9 @@ func keyShow() *spec {
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "ssh", Destination: &ssh, Usage: "as one line of an authorized_keys file"}},
 		max:      1,
 		run: func(t *task) error {
-			k, err := call(t, func(r *rye.Rye) (*rye.KeyInfo, error) { return r.Key(t.ctx, t.arg(0)) })
+			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) {
+				return w.Keys().Show(t.ctx, rye.Terminal(), rye.KeyRequest{Name: t.arg(0)})
+			})
 			if err != nil {
 				return err
 			}

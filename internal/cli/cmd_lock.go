@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/workspace"
 )
 
 func lockMergeCommand() *spec {
@@ -32,7 +33,9 @@ taken. With three files it is a merge driver, and git need not ask:
 			if err := lockSides(t, &q); err != nil {
 				return err
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.LockMergeReport, error) { return r.MergeLock(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.LockMergeReport, error) {
+				return w.Locks().Merge(t.ctx, rye.Terminal(), q)
+			})
 			if rep == nil {
 				return err
 			}
@@ -76,7 +79,7 @@ func lockSides(t *task, q *rye.LockMergeRequest) error {
 	if err != nil {
 		return err
 	}
-	texts, err := a.Unmerged(t.ctx, rye.LockFile)
+	texts, err := a.Unmerged(t.ctx, workspace.LockFile)
 	for i := range texts {
 		*sides[i] = texts[i]
 	}
@@ -103,7 +106,9 @@ stays as it is. The files are not touched; rye has no use for them afterwards.`,
 					return err
 				}
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.LockImport, error) { return r.ImportLocks(t.ctx, paths, dry) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.LockImport, error) {
+				return w.Locks().Import(t.ctx, rye.Terminal(), rye.LockImportRequest{Paths: paths, DryRun: dry})
+			})
 			if rep == nil {
 				return err
 			}

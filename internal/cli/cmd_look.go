@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace"
 )
 
 func verifyCommand() *spec {
@@ -27,7 +28,9 @@ func verifyCommand() *spec {
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "explain", Destination: &explain, Usage: "show each check"}},
 		max:      many,
 		run: func(t *task) error {
-			res, err := call(t, func(r *rye.Rye) ([]rye.VerifyResult, error) { return r.Verify(t.ctx, t.refs(), explain) })
+			res, err := call(t, func(w *workspace.Workspace) ([]rye.VerifyResult, error) {
+				return w.Verify(t.ctx, rye.Terminal(), rye.VerifyRequest{Targets: t.refs(), Explain: explain})
+			})
 			if err != nil && len(res) == 0 {
 				return err
 			}
@@ -87,7 +90,7 @@ func statusCommand() *spec {
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "each item, those that are signed and recorded too"}},
 		run: func(t *task) error {
 			brief()
-			sum, err := call(t, func(r *rye.Rye) (*rye.Survey, error) { return survey(t.ctx, r, all) })
+			sum, err := call(t, func(w *workspace.Workspace) (*rye.Survey, error) { return survey(t.ctx, w, all) })
 			if err != nil {
 				return err
 			}
@@ -101,11 +104,11 @@ func statusCommand() *spec {
 }
 
 // survey is Survey, or the same with every item in it.
-func survey(ctx context.Context, r *rye.Rye, all bool) (*rye.Survey, error) {
+func survey(ctx context.Context, w *workspace.Workspace, all bool) (*rye.Survey, error) {
 	if !all {
-		return r.Survey(ctx)
+		return w.Survey(ctx, rye.Terminal())
 	}
-	items, err := r.Status(ctx)
+	items, err := w.Status(ctx, rye.Terminal())
 	sum := &rye.Survey{Count: map[rye.State]int{}, Items: items}
 	for i := range items {
 		sum.Count[items[i].State]++
@@ -190,7 +193,9 @@ func listCommand() *spec {
 				}
 			}
 			brief()
-			items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.List(t.ctx, kind, space) })
+			items, err := call(t, func(w *workspace.Workspace) ([]rye.ItemInfo, error) {
+				return w.List(t.ctx, rye.Terminal(), rye.ListRequest{Kind: kind, Space: space})
+			})
 			if err != nil {
 				return err
 			}
@@ -244,7 +249,9 @@ func showCommand() *spec {
 			if err != nil {
 				return err
 			}
-			items, err := call(t, func(r *rye.Rye) ([]rye.ItemInfo, error) { return r.Show(t.ctx, ref, all) })
+			items, err := call(t, func(w *workspace.Workspace) ([]rye.ItemInfo, error) {
+				return w.Show(t.ctx, rye.Terminal(), rye.ShowRequest{Ref: ref, All: all})
+			})
 			if err != nil {
 				return err
 			}
@@ -309,14 +316,16 @@ func logCommand() *spec {
 		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &limit, Usage: "show at most `n` (default 50)"}},
 		max:      2,
 		run: func(t *task) error {
-			ref := ""
+			var ref rye.Ref
 			if len(t.args) > 0 {
 				var err error
 				if ref, err = t.oneRef("rye log"); err != nil {
 					return err
 				}
 			}
-			entries, err := call(t, func(r *rye.Rye) ([]rye.LogEntry, error) { return r.Log(t.ctx, ref, limit) })
+			entries, err := call(t, func(w *workspace.Workspace) ([]rye.LogEntry, error) {
+				return w.History().Log(t.ctx, rye.Terminal(), rye.LogRequest{Ref: ref, Limit: limit})
+			})
 			if err != nil {
 				return err
 			}
@@ -359,7 +368,7 @@ func runLoad(t *task, q rye.LoadRequest, name string) error {
 	if q.Ref, err = t.oneRef(name); err != nil {
 		return err
 	}
-	res, err := call(t, func(r *rye.Rye) (*rye.LoadResult, error) { return r.Load(t.ctx, rye.Terminal, q) })
+	res, err := call(t, func(w *workspace.Workspace) (*rye.LoadResult, error) { return w.Load(t.ctx, rye.Terminal(), q) })
 	if err != nil {
 		return err
 	}
@@ -389,7 +398,7 @@ func searchCommand() *spec {
 		run: func(t *task) error {
 			brief()
 			q.Query = strings.Join(t.args, " ")
-			res, err := call(t, func(r *rye.Rye) (*rye.SearchResult, error) { return r.Search(t.ctx, rye.Terminal, q) })
+			res, err := call(t, func(w *workspace.Workspace) (*rye.SearchResult, error) { return w.Search(t.ctx, rye.Terminal(), q) })
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace"
 )
 
 func deprecateCommand() *spec {
@@ -34,7 +35,9 @@ func markCommand(do, short, long string) *spec {
 		min:      1, max: many,
 		run: func(t *task) error {
 			q.Names = t.args
-			rep, err := call(t, func(r *rye.Rye) (*rye.MarkReport, error) { return r.Mark(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.MarkReport, error) {
+				return w.Registry().Mark(t.ctx, rye.Terminal(), q)
+			})
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/workspace"
 )
 
 func mcpCommand() *spec {
@@ -46,7 +47,9 @@ func doctorCommand() *spec {
 		examples: "rye doctor\nrye doctor --json",
 		exits:    []fault.Code{fault.Failed, fault.Usage},
 		run: func(t *task) error {
-			checks, err := call(t, func(r *rye.Rye) ([]rye.DoctorCheck, error) { return r.Doctor(t.ctx) })
+			checks, err := call(t, func(w *workspace.Workspace) ([]rye.DoctorCheck, error) {
+				return w.Upkeep().Doctor(t.ctx, rye.Terminal())
+			})
 			if err != nil {
 				return err
 			}
@@ -66,7 +69,7 @@ func fsckCommand() *spec {
 		examples: "rye fsck",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity},
 		run: func(t *task) error {
-			checks, err := call(t, func(r *rye.Rye) ([]rye.DoctorCheck, error) { return r.Fsck(t.ctx) })
+			checks, err := call(t, func(w *workspace.Workspace) ([]rye.DoctorCheck, error) { return w.Upkeep().Fsck(t.ctx, rye.Terminal()) })
 			if err != nil && len(checks) == 0 {
 				return err
 			}
@@ -90,7 +93,7 @@ come together.`,
 		exits:    []fault.Code{fault.Failed, fault.Usage, fault.Conflict, fault.Integrity, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "say what would be done, and do nothing"}},
 		run: func(t *task) error {
-			list, err := call(t, func(r *rye.Rye) ([]rye.GCReport, error) { return r.GC(t.ctx, q) })
+			list, err := call(t, func(w *workspace.Workspace) ([]rye.GCReport, error) { return w.Upkeep().GC(t.ctx, rye.Terminal(), q) })
 			for _, g := range list {
 				if err := t.out.show(g, func() { t.out.didf(q.DryRun, "%s: %s\n", g.Place, g.Text) }); err != nil {
 					return err

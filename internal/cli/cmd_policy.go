@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 func policyCommand() *spec {
@@ -16,8 +17,8 @@ func policyCommand() *spec {
 		examples: "rye policy explain tool:acme/deploy\nrye policy allow tool:acme/deploy",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed},
 		subs: []*spec{
-			policyVerb("explain", "Say what would be decided, and by which rule", func(r *rye.Rye, t *task, ref string) (*rye.PolicyReport, error) {
-				return r.PolicyExplain(t.ctx, ref)
+			policyVerb("explain", "Say what would be decided, and by which rule", func(w *workspace.Workspace, t *task, ref rye.Ref) (*rye.PolicyReport, error) {
+				return w.Policy().Explain(t.ctx, rye.Terminal(), rye.ItemRequest{Ref: ref})
 			}),
 			policyAllow(),
 			policyLog(),
@@ -39,7 +40,9 @@ every decision is one object with the digest of what it was about.`,
 			if limit < 0 {
 				return fault.New(fault.Usage, "policy log: --limit %d", limit)
 			}
-			list, err := call(t, func(r *rye.Rye) ([]rye.Verdict, error) { return r.PolicyLog(t.ctx, limit) })
+			list, err := call(t, func(w *workspace.Workspace) ([]rye.Verdict, error) {
+				return w.Policy().Log(t.ctx, rye.Terminal(), rye.PolicyLogRequest{Limit: limit})
+			})
 			if err != nil {
 				return err
 			}
@@ -57,7 +60,7 @@ every decision is one object with the digest of what it was about.`,
 	}
 }
 
-func policyVerb(name, short string, verb func(*rye.Rye, *task, string) (*rye.PolicyReport, error)) *spec {
+func policyVerb(name, short string, verb func(*workspace.Workspace, *task, rye.Ref) (*rye.PolicyReport, error)) *spec {
 	return &spec{
 		name: name, args: "<ref>", short: short,
 		examples: "rye policy " + name + " tool:acme/deploy",
@@ -68,7 +71,7 @@ func policyVerb(name, short string, verb func(*rye.Rye, *task, string) (*rye.Pol
 			if err != nil {
 				return err
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.PolicyReport, error) { return verb(r, t, ref) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.PolicyReport, error) { return verb(w, t, ref) })
 			if err != nil {
 				return err
 			}
@@ -78,8 +81,8 @@ func policyVerb(name, short string, verb func(*rye.Rye, *task, string) (*rye.Pol
 }
 
 func policyAllow() *spec {
-	s := policyVerb("allow", "Allow a tool, as its bytes are now, without being asked", func(r *rye.Rye, t *task, ref string) (*rye.PolicyReport, error) {
-		return r.PolicyAllow(t.ctx, ref)
+	s := policyVerb("allow", "Allow a tool, as its bytes are now, without being asked", func(w *workspace.Workspace, t *task, ref rye.Ref) (*rye.PolicyReport, error) {
+		return w.Policy().Allow(t.ctx, rye.Terminal(), rye.ItemRequest{Ref: ref})
 	})
 	s.long = `With --env or --interpreter it is not about the tool, but about what the tool would
 use although nobody signed it: .env files that set variables which it declares, and an
@@ -101,7 +104,7 @@ for its bytes as they are now.`
 	s.run = func(t *task) error {
 		if !q.Env && !q.Interpreter && !q.Secrets {
 			if q.Forget {
-				return fault.New(fault.Usage, "policy allow --forget: what?").Mend("rye policy allow %s --forget --env", strings.Join(t.args, " "))
+				return fault.New(fault.Usage, "policy allow --forget: what?").With(fault.CommandOf(append(append([]string{"rye", "policy", "allow"}, t.args...), "--forget", "--env")...))
 			}
 			return allow(t)
 		}
@@ -109,7 +112,9 @@ for its bytes as they are now.`
 		if q.Ref, err = t.oneRef("rye policy allow"); err != nil {
 			return err
 		}
-		all, err := call(t, func(r *rye.Rye) ([]rye.ConsentReport, error) { return r.PolicyConsent(t.ctx, q) })
+		all, err := call(t, func(w *workspace.Workspace) ([]rye.ConsentReport, error) {
+			return w.Policy().Consent(t.ctx, rye.Terminal(), q)
+		})
 		if err != nil {
 			return err
 		}

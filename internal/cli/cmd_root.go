@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 func registryRoot() *spec {
@@ -32,7 +33,9 @@ func rootShow() *spec {
 		exits:    sharing,
 		flags:    []cli.Flag{rootName(&name)},
 		run: func(t *task) error {
-			info, err := call(t, func(r *rye.Rye) (*rye.RootInfo, error) { return r.RegistryRoot(t.ctx, name) })
+			info, err := call(t, func(w *workspace.Workspace) (*rye.RootInfo, error) {
+				return w.Registry().Root(t.ctx, rye.Terminal(), rye.RegistryRequest{Registry: name})
+			})
 			if err != nil {
 				return err
 			}
@@ -78,7 +81,9 @@ func (t *task) propose(q rye.RootChangeRequest) error {
 			return err
 		}
 	}
-	c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return r.ChangeRoot(t.ctx, q) })
+	c, err := call(t, func(w *workspace.Workspace) (*rye.RootChange, error) {
+		return w.Registry().ChangeRoot(t.ctx, rye.Terminal(), q)
+	})
 	return t.rootChanged(c, err)
 }
 
@@ -176,7 +181,7 @@ func rootApprove() *spec {
 		short:    "Agree to a proposed change of the root",
 		long:     "What it would change is shown, checked against the registry as it is, and, when you\nagree, your key's approval is added to the file.",
 		examples: "rye registry root approve registry-root-3.txt\nRYE_KEY=work rye registry root approve registry-root-3.txt",
-	}, (*rye.Rye).ApproveRoot)
+	}, workspace.Registry.ApproveRoot)
 }
 
 func rootCommit() *spec {
@@ -185,11 +190,11 @@ func rootCommit() *spec {
 		short:    "Publish a change of the root that enough keys agreed to",
 		long:     "Your key signs it, and counts once, whether it approved before or not. When the root\nchanged meanwhile, the proposal is void (4).",
 		examples: "rye registry root commit registry-root-3.txt",
-	}, (*rye.Rye).CommitRoot)
+	}, workspace.Registry.CommitRoot)
 }
 
 // proposalVerb completes a command that takes the file of a proposal.
-func proposalVerb(s spec, verb func(*rye.Rye, context.Context, rye.RootProposalRequest) (*rye.RootChange, error)) *spec {
+func proposalVerb(s spec, verb func(workspace.Registry, context.Context, rye.Caller, rye.RootProposalRequest) (*rye.RootChange, error)) *spec {
 	var q rye.RootProposalRequest
 	s.args, s.min, s.max, s.exits = "<file>", 1, 1, sharing
 	s.flags = []cli.Flag{rootName(&q.Registry), dryRun(&q.DryRun)}
@@ -197,7 +202,7 @@ func proposalVerb(s spec, verb func(*rye.Rye, context.Context, rye.RootProposalR
 		if q.File, err = t.path(t.args[0]); err != nil {
 			return err
 		}
-		c, err := call(t, func(r *rye.Rye) (*rye.RootChange, error) { return verb(r, t.ctx, q) })
+		c, err := call(t, func(w *workspace.Workspace) (*rye.RootChange, error) { return verb(w.Registry(), t.ctx, rye.Terminal(), q) })
 		return t.rootChanged(c, err)
 	}
 	return &s

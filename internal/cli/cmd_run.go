@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace"
 )
 
 func executeCommand() *spec {
@@ -55,7 +56,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 	if !t.out.json {
 		q.Stdout, q.Stderr = live.stdout, live.stderr
 	}
-	res, err := call(t, func(r *rye.Rye) (*rye.ExecuteResult, error) { return r.Execute(t.ctx, rye.Terminal, q) })
+	res, err := call(t, func(w *workspace.Workspace) (*rye.ExecuteResult, error) { return w.Execute(t.ctx, rye.Terminal(), q) })
 	live.flush()
 	if res != nil {
 		if perr := t.out.show(res, func() { printRun(t.out, res, live.any) }); perr != nil {
@@ -253,7 +254,9 @@ func lockCommand() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Offline, fault.Malformed},
 		max:      many,
 		run: func(t *task) error {
-			rep, err := call(t, func(r *rye.Rye) (*rye.LockReport, error) { return r.Lock(t.ctx, t.refs()) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.LockReport, error) {
+				return w.Locks().Lock(t.ctx, rye.Terminal(), rye.LockRequest{Targets: t.refs()})
+			})
 			return printLock(t, rep, err)
 		},
 		subs: []*spec{{
@@ -262,7 +265,7 @@ func lockCommand() *spec {
 			examples: "rye lock verify",
 			exits:    []fault.Code{fault.NotFound, fault.Drift, fault.Malformed},
 			run: func(t *task) error {
-				rep, err := call(t, func(r *rye.Rye) (*rye.LockReport, error) { return r.VerifyLock(t.ctx) })
+				rep, err := call(t, func(w *workspace.Workspace) (*rye.LockReport, error) { return w.Locks().Verify(t.ctx, rye.Terminal()) })
 				return printLock(t, rep, err)
 			},
 		}, lockMergeCommand(), lockImportCommand()},

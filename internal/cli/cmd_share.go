@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 // sharing are the statuses that talking to a registry may give.
@@ -43,7 +44,9 @@ func registryInit() *spec {
 		min: 1, max: 1,
 		run: func(t *task) error {
 			q.URL, q.Namespaces = t.remote(t.args[0]), namespaces.Value()
-			info, err := call(t, func(r *rye.Rye) (*rye.RegistryInfo, error) { return r.RegistryInit(t.ctx, q) })
+			info, err := call(t, func(w *workspace.Workspace) (*rye.RegistryInfo, error) {
+				return w.Registry().Init(t.ctx, rye.Terminal(), q)
+			})
 			if err != nil {
 				return err
 			}
@@ -70,7 +73,9 @@ Without a terminal the identity must be given with --id, as its owners publish i
 		min: 1, max: 1,
 		run: func(t *task) error {
 			q.URL, q.Scopes = t.remote(t.args[0]), scopes.Value()
-			info, err := call(t, func(r *rye.Rye) (*rye.RegistryInfo, error) { return r.RegistryAdd(t.ctx, q) })
+			info, err := call(t, func(w *workspace.Workspace) (*rye.RegistryInfo, error) {
+				return w.Registry().Add(t.ctx, rye.Terminal(), q)
+			})
 			if err != nil {
 				return err
 			}
@@ -104,7 +109,9 @@ func registryList() *spec {
 		examples: "rye registry list",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			list, err := call(t, func(r *rye.Rye) ([]rye.RegistryInfo, error) { return r.RegistryList(t.ctx) })
+			list, err := call(t, func(w *workspace.Workspace) ([]rye.RegistryInfo, error) {
+				return w.Registry().List(t.ctx, rye.Terminal())
+			})
 			if err != nil {
 				return err
 			}
@@ -125,7 +132,9 @@ func registryVerify() *spec {
 			if len(t.args) == 1 {
 				name = t.args[0]
 			}
-			list, err := call(t, func(r *rye.Rye) ([]rye.RegistryInfo, error) { return r.RegistryVerify(t.ctx, name) })
+			list, err := call(t, func(w *workspace.Workspace) ([]rye.RegistryInfo, error) {
+				return w.Registry().Verify(t.ctx, rye.Terminal(), rye.RegistryRequest{Registry: name})
+			})
 			if err != nil {
 				return err
 			}
@@ -148,7 +157,9 @@ func registryLog() *spec {
 			if len(t.args) == 1 {
 				namespace = t.args[0]
 			}
-			entries, err := call(t, func(r *rye.Rye) ([]rye.LogEntry, error) { return r.RegistryLog(t.ctx, name, namespace) })
+			entries, err := call(t, func(w *workspace.Workspace) ([]rye.LogEntry, error) {
+				return w.Registry().Log(t.ctx, rye.Terminal(), rye.RegistryLogRequest{Registry: name, Namespace: namespace})
+			})
 			if err != nil {
 				return err
 			}
@@ -206,7 +217,9 @@ func pushCommand() *spec {
 				return fault.New(fault.Usage, "push: say which items").Advise("rye push --all, or rye push <ref>")
 			}
 			q.Targets = t.refs()
-			rep, err := call(t, func(r *rye.Rye) (*rye.PushReport, error) { return r.Push(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.PushReport, error) {
+				return w.Registry().Push(t.ctx, rye.Terminal(), q)
+			})
 			if err != nil {
 				return err
 			}
@@ -238,7 +251,9 @@ func fetchCommand() *spec {
 		examples: "rye fetch",
 		exits:    sharing,
 		run: func(t *task) error {
-			list, err := call(t, func(r *rye.Rye) ([]rye.RegistryInfo, error) { return r.Fetch(t.ctx) })
+			list, err := call(t, func(w *workspace.Workspace) ([]rye.RegistryInfo, error) {
+				return w.Registry().Fetch(t.ctx, rye.Terminal())
+			})
 			if err != nil {
 				return err
 			}
@@ -281,7 +296,9 @@ func updateCommand() *spec {
 
 // install is add, pull and update of registry items.
 func install(t *task, q rye.InstallRequest) error {
-	rep, err := call(t, func(r *rye.Rye) (*rye.InstallReport, error) { return r.Install(t.ctx, q) })
+	rep, err := call(t, func(w *workspace.Workspace) (*rye.InstallReport, error) {
+		return w.Registry().Install(t.ctx, rye.Terminal(), q)
+	})
 	if err != nil {
 		return err
 	}

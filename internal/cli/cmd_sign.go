@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 func signCommand() *spec {
@@ -33,7 +34,7 @@ func signCommand() *spec {
 				return fault.New(fault.Usage, "sign: say which items").Advise("rye sign --all, or rye sign <ref>")
 			}
 			q.Targets = t.refs()
-			rep, err := call(t, func(r *rye.Rye) (*rye.SignReport, error) { return r.Sign(t.ctx, rye.Terminal, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.SignReport, error) { return w.Sign(t.ctx, rye.Terminal(), q) })
 			if rep != nil {
 				if perr := printSign(t.out, rep); perr != nil {
 					return perr
@@ -164,7 +165,9 @@ place of what the lock brings from a registry: the lock pins that no longer.`,
 				return fault.New(fault.Usage, "adopt: say which items").Advise("rye adopt --all, or rye adopt <ref>")
 			}
 			q.Targets = t.refs()
-			rep, err := call(t, func(r *rye.Rye) (*rye.AdoptReport, error) { return r.Adopt(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.AdoptReport, error) {
+				return w.Trust().Adopt(t.ctx, rye.Terminal(), q)
+			})
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 func trustCommand() *spec {
@@ -28,7 +29,7 @@ func trustList() *spec {
 		examples: "rye trust list",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			list, err := call(t, func(r *rye.Rye) ([]rye.TrustEntry, error) { return r.TrustList(t.ctx) })
+			list, err := call(t, func(w *workspace.Workspace) ([]rye.TrustEntry, error) { return w.Trust().List(t.ctx, rye.Terminal()) })
 			if err != nil {
 				return err
 			}
@@ -67,7 +68,7 @@ you are asked. Without a terminal both --fingerprint, as the owner told you, and
 			if q.Key, err = publicKeyLine(t); err != nil {
 				return err
 			}
-			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustPin(t.ctx, q) })
+			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) { return w.Trust().Pin(t.ctx, rye.Terminal(), q) })
 		},
 	}
 }
@@ -102,7 +103,7 @@ func (t *task) publicKey(joined string) (string, error) {
 }
 
 // changed runs a verb that changes the trust store and reports what it did.
-func (t *task) changed(verb func(*rye.Rye) (*rye.TrustChange, error)) error {
+func (t *task) changed(verb func(*workspace.Workspace) (*rye.TrustChange, error)) error {
 	c, err := call(t, verb)
 	if err != nil {
 		return err
@@ -142,8 +143,8 @@ func trustUnpin() *spec {
 		},
 		min: 1, max: 1,
 		run: func(t *task) error {
-			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) {
-				return r.TrustUnpin(t.ctx, t.args[0], namespaces.Value(), dry)
+			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
+				return w.Trust().Unpin(t.ctx, rye.Terminal(), rye.TrustUnpinRequest{Subject: t.args[0], Namespaces: namespaces.Value(), DryRun: dry})
 			})
 		},
 	}
@@ -164,7 +165,9 @@ func trustDeny() *spec {
 		},
 		min: 1, max: 1,
 		run: func(t *task) error {
-			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustDeny(t.ctx, t.args[0], reason, dry) })
+			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
+				return w.Trust().Deny(t.ctx, rye.Terminal(), rye.TrustDenyRequest{Subject: t.args[0], Reason: reason, DryRun: dry})
+			})
 		},
 	}
 }
@@ -180,7 +183,9 @@ func trustAllow() *spec {
 		flags:    []cli.Flag{dryRun(&dry)},
 		min:      1, max: 1,
 		run: func(t *task) error {
-			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustAllow(t.ctx, t.args[0], dry) })
+			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
+				return w.Trust().Allow(t.ctx, rye.Terminal(), rye.TrustAllowRequest{Subject: t.args[0], DryRun: dry})
+			})
 		},
 	}
 }
@@ -202,7 +207,9 @@ func trustOverride() *spec {
 			if err != nil {
 				return err
 			}
-			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustOverride(t.ctx, ref, remove, dry) })
+			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
+				return w.Trust().Override(t.ctx, rye.Terminal(), rye.TrustOverrideRequest{Ref: ref, Remove: remove, DryRun: dry})
+			})
 		},
 	}
 }
@@ -225,7 +232,9 @@ func trustForget() *spec {
 					return err
 				}
 			}
-			return t.changed(func(r *rye.Rye) (*rye.TrustChange, error) { return r.TrustForget(t.ctx, project, dry) })
+			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
+				return w.Trust().Forget(t.ctx, rye.Terminal(), rye.TrustForgetRequest{Project: project, DryRun: dry})
+			})
 		},
 	}
 }
@@ -243,7 +252,9 @@ func trustExplain() *spec {
 			if err != nil {
 				return err
 			}
-			all, err := call(t, func(r *rye.Rye) ([]rye.TrustExplanation, error) { return r.TrustExplain(t.ctx, ref) })
+			all, err := call(t, func(w *workspace.Workspace) ([]rye.TrustExplanation, error) {
+				return w.Trust().Explain(t.ctx, rye.Terminal(), rye.ItemRequest{Ref: ref})
+			})
 			if t.out.json {
 				if perr := lines(t.out, all); perr != nil {
 					return perr
@@ -298,7 +309,9 @@ key's --fingerprint, as its owner told you, and --yes are needed.`,
 				return err
 			}
 			q.Namespaces, q.Fingerprints = namespaces.Value(), prints.Value()
-			rep, err := call(t, func(r *rye.Rye) (*rye.TrustImport, error) { return r.TrustImport(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.TrustImport, error) {
+				return w.Trust().Import(t.ctx, rye.Terminal(), q)
+			})
 			if rep != nil {
 				if perr := t.out.show(rep, func() { printTrustImport(t.out, rep) }); perr != nil {
 					return perr
@@ -328,7 +341,7 @@ func trustAllowedSigners() *spec {
 		examples: "rye trust allowed-signers > ~/.config/git/allowed_signers\ngit config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			text, err := call(t, func(r *rye.Rye) (string, error) { return r.AllowedSigners(t.ctx) })
+			text, err := call(t, func(w *workspace.Workspace) (string, error) { return w.Trust().AllowedSigners(t.ctx, rye.Terminal()) })
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 func restoreCommand() *spec {
@@ -25,11 +26,15 @@ func restoreCommand() *spec {
 		min: 1, max: many,
 		run: func(t *task) error {
 			for _, arg := range t.refs() { // all or none
-				if _, err := call(t, func(r *rye.Rye) (*rye.AddReport, error) { return r.RestoreAt(t.ctx, arg, at, true) }); err != nil {
+				if _, err := call(t, func(w *workspace.Workspace) (*rye.AddReport, error) {
+					return w.History().Restore(t.ctx, rye.Terminal(), rye.RestoreRequest{Target: arg, At: at, DryRun: true})
+				}); err != nil {
 					return err
 				}
 			}
-			return eachRef(t, dry, restored, func(r *rye.Rye, ref string) (*rye.AddReport, error) { return r.RestoreAt(t.ctx, ref, at, dry) })
+			return eachRef(t, dry, restored, func(w *workspace.Workspace, target rye.Target) (*rye.AddReport, error) {
+				return w.History().Restore(t.ctx, rye.Terminal(), rye.RestoreRequest{Target: target, At: at, DryRun: dry})
+			})
 		},
 	}
 }
@@ -50,7 +55,9 @@ signed again. What was there is recorded first; rye log and rye restore have it.
 			if len(refs) != 2 {
 				return fault.New(fault.Usage, "mv: want two refs, got %d", len(refs)).Advise("rye mv <ref> <new ref>")
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.MoveReport, error) { return r.Move(t.ctx, refs[0], refs[1], dry) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.MoveReport, error) {
+				return w.Move(t.ctx, rye.Terminal(), rye.MoveRequest{From: refs[0], To: string(refs[1]), DryRun: dry})
+			})
 			if err != nil {
 				return err
 			}
@@ -89,7 +96,7 @@ func copyCommand() *spec {
 			if q.Ref, err = t.oneRef("rye copy"); err != nil {
 				return err
 			}
-			rep, err := call(t, func(r *rye.Rye) (*rye.CopyReport, error) { return r.Copy(t.ctx, q) })
+			rep, err := call(t, func(w *workspace.Workspace) (*rye.CopyReport, error) { return w.Copy(t.ctx, rye.Terminal(), q) })
 			if err != nil {
 				return err
 			}
@@ -129,7 +136,9 @@ the files are shown that differ from its manifest, are missing, or are not in it
 			if from != "" || to != "" {
 				return diffVersions(t, from, to)
 			}
-			all, err := call(t, func(r *rye.Rye) ([]rye.ItemDiff, error) { return r.Diff(t.ctx, t.refs()) })
+			all, err := call(t, func(w *workspace.Workspace) ([]rye.ItemDiff, error) {
+				return w.History().Diff(t.ctx, rye.Terminal(), rye.DiffRequest{Targets: t.refs()})
+			})
 			if err != nil {
 				return err
 			}
@@ -144,18 +153,22 @@ the files are shown that differ from its manifest, are missing, or are not in it
 }
 
 func diffVersions(t *task, from, to string) error {
-	ref, err := t.oneRef("rye diff")
-	if err != nil {
+	refs := t.refs()
+	if len(refs) != 1 {
+		_, err := t.oneRef("rye diff")
 		return err
 	}
+	ref := refs[0]
 	if from == "" {
 		return fault.New(fault.Usage, "diff: --to needs --from").Mend("rye log %s", ref)
 	}
-	d, err := call(t, func(r *rye.Rye) (*rye.ItemDiff, error) { return r.DiffVersions(t.ctx, ref, from, to) })
+	all, err := call(t, func(w *workspace.Workspace) ([]rye.ItemDiff, error) {
+		return w.History().Diff(t.ctx, rye.Terminal(), rye.DiffRequest{Targets: refs, From: from, To: to})
+	})
 	if err != nil {
 		return err
 	}
-	return t.out.show(d, func() { printDiff(t.out, d) })
+	return t.out.show(all[0], func() { printDiff(t.out, &all[0]) })
 }
 
 func printDiff(p *printer, d *rye.ItemDiff) {

@@ -13,9 +13,9 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/workspace"
 )
 
 // Main runs the command line argv (with the program's name first) in this
@@ -113,7 +113,7 @@ func globalFlags(g *app.Flags) []cli.Flag {
 }
 
 // task is one command being run: what it was given, and what it may use. The
-// environment is read, and a Rye opened, on first use.
+// environment is read, and a workspace opened, on first use.
 type task struct {
 	ctx    context.Context
 	args   []string
@@ -123,7 +123,7 @@ type task struct {
 	exit   int // status to end with when there is no error; -1 for 0
 
 	opened *app.App
-	verbs  *rye.Rye
+	verbs  *workspace.Workspace
 }
 
 // env returns the run's environment.
@@ -138,8 +138,8 @@ func (t *task) env() (*app.App, error) {
 	return t.opened, nil
 }
 
-// rye returns the facade.
-func (t *task) rye() (*rye.Rye, error) {
+// workspace returns the facade.
+func (t *task) workspace() (*workspace.Workspace, error) {
 	if t.verbs == nil {
 		a, err := t.env()
 		if err != nil {
@@ -151,13 +151,13 @@ func (t *task) rye() (*rye.Rye, error) {
 }
 
 // call runs one verb of the facade that returns a value.
-func call[T any](t *task, verb func(*rye.Rye) (T, error)) (T, error) {
-	r, err := t.rye()
+func call[T any](t *task, verb func(*workspace.Workspace) (T, error)) (T, error) {
+	w, err := t.workspace()
 	if err != nil {
 		var none T
 		return none, err
 	}
-	return verb(r)
+	return verb(w)
 }
 
 // firstCode returns an error that ends the program with the status of the first

@@ -28,25 +28,31 @@ type room struct {
 // that wants to import upward declares the one-method interface that it needs
 // and lets internal/app hand it in.
 var house = []room{
-	{0, "fault", "what went wrong, as a code, a message and a remedy",
+	{0, "fault", "what went wrong: a code, a message and a hint; public",
 		"", ""},
-	{0, "internal/place", "puts whole files in place, one process at a time",
-		"fault", ""},
 	{0, "internal/words", "puts counts and quotes into messages",
 		"", ""},
 	{0, "internal/parallel", "does one thing to many, on every processor",
 		"", ""},
+	{0, "internal/diff", "what changed between two texts, line by line",
+		"", ""},
+	{0, "internal/place", "puts whole files in place, one process at a time",
+		"fault", ""},
 	{0, "internal/headroom", "room on the stack of a program that begins",
 		"", ""},
-	{0, "objects", "item kinds, ids, digests, versions; the text form of items",
-		"fault", yaml},
+	{0, "objects", "item kinds, ids, digests, versions, states; the text form of items",
+		"fault internal/words", yaml},
 	{0, "objects/expr", "templates and conditions in data files",
-		"fault", ""},
+		"fault internal/words", ""},
 	{0, "objects/extract", "what extractor items say of other items; never what the law reads",
-		"fault objects", ""},
+		"fault internal/words objects", ""},
 	{0, "stdlib", "the system space, compiled in",
 		"", ""},
+	{0, "scaffold", "the first version of an item",
+		"fault objects", ""},
 
+	{1, ".", "the vocabulary: requests, reports, callers, questions; no behaviour",
+		"fault objects", ""},
 	{1, "objects/trust", "whose key signed this, and do we believe it",
 		"fault internal/place objects", ssh + " " + edwards},
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
@@ -69,40 +75,58 @@ var house = []room{
 		"fault objects chain/primitive", ""},
 
 	{2, "store/space", "a name, through three layers, to one verified item",
-		"fault internal/place objects objects/extract objects/trust stdlib store", xsys},
+		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
-		"fault objects store/space", ""},
+		"fault internal/words objects store/space", ""},
 	{2, "search/fulltext", "the index of bodies",
 		"fault objects search store/space", bleve},
 	{2, "chain", "works out exactly what would run, and pins it",
-		"fault objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web chain/primitive/web/page", "github.com/google/jsonschema-go"},
+		"fault internal/words objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web chain/primitive/web/page", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
-		"fault internal/place objects objects/trust store store/transport chain", ""},
-	{3, ".", "the verbs that every face calls; the Go API",
-		"fault internal/place objects objects/expr objects/extract objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web registry", ""},
+		"fault internal/parallel internal/place internal/words objects objects/trust store store/transport chain", ""},
 
-	{4, "serve/mcp", "the four tools, over MCP",
-		". fault objects", mcpgo},
+	{4, "workspace/internal/session", "one reading of all that a verb decides by, and what the program around gives",
+		". " + session, ""},
+	{4, "workspace/internal/custody", "the user's keys, and what the user believes",
+		". " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/look", "what is there, and what it is worth; changes nothing",
+		". internal/diff internal/parallel objects/extract search " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/author", "changes what the spaces hold, and records it",
+		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace/internal/run", "plans, locks, asks the policy and the person, and runs",
+		". objects/expr stdlib chain/consent chain/primitive chain/primitive/builtin chain/primitive/web registry " + session +
+			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
+	{4, "workspace/internal/share", "exchanges items with registries",
+		". registry store/transport " + session +
+			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/run", ""},
+	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
+		". fault store store/space store/transport workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/run workspace/internal/share", ""},
 
-	{5, "internal/app", "wires the parts; the only one that reads the environment",
-		". chain/primitive chain/primitive/builtin fault objects", xterm + " " + xsys},
-	{5, "internal/cli", "the command line: parse, one call, print",
-		". internal/app fault objects", "github.com/urfave/cli"},
-	{5, "cmd/rye", "the front",
+	{5, "serve/mcp", "the four tools, over MCP",
+		". fault internal/words objects", mcpgo},
+
+	{6, "internal/app", "wires the parts; the only one that reads the environment",
+		". workspace chain/primitive chain/primitive/builtin fault internal/words objects", xterm + " " + xsys},
+	{6, "internal/cli", "the command line: parse, one call, print",
+		". workspace internal/app internal/words fault objects", "github.com/urfave/cli"},
+	{6, "cmd/rye", "the front",
 		"internal/cli internal/headroom", ""},
-	{5, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
-		". internal/app internal/cli objects/trust/kms serve/mcp", ""},
+	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
+		". workspace internal/app internal/cli objects/trust/kms serve/mcp", ""},
 
-	{5, "internal/layers", "this law",
+	{6, "internal/layers", "this law",
 		"", ""},
-	{5, "internal/tools/stdlibsign", "make stdlib-sign",
+	{6, "internal/tools/stdlibsign", "make stdlib-sign",
 		"fault objects objects/trust stdlib", ""},
-	{5, "internal/tools/quickstart", "make quickstart",
+	{6, "internal/tools/quickstart", "make quickstart",
 		"store store/transport", mcpsdk},
-	{5, "internal/tools/bench", "make bench",
+	{6, "internal/tools/bench", "make bench",
 		"chain/primitive objects objects/trust store", gogit},
 }
+
+// session is what the rooms of the facade share besides one another.
+const session = "fault internal/place internal/words objects objects/trust store store/space chain chain/policy"
 
 // Outside modules, by the longest prefix that belongs to their door.
 const (
@@ -144,8 +168,11 @@ var never = []struct{ who, whom, because string }{
 	{"internal/cli", "objects/trust", "a face that reaches trust skips policy"},
 	{"internal/cli", "chain/primitive", "a face that reaches a primitive skips policy"},
 	{"stdlib", "", "the standard library gets no bypass: it is data"},
-	{".", "agent", "the facade and the agent meet in internal/app"},
-	{"agent", ".", "the facade and the agent meet in internal/app"},
+	{"serve/", "workspace", "a face sees the vocabulary and is handed the verbs"},
+	{"agent", "workspace", "an agent sees the vocabulary and is handed the verbs"},
+	{"agent", "store", "an agent that reaches the store skips verification"},
+	{".", "workspace", "the vocabulary has no behaviour"},
+	{".", "store", "the vocabulary has no behaviour"},
 }
 
 // pure rooms are functions of their arguments: no files, network, processes,
@@ -242,7 +269,7 @@ func TestClock(t *testing.T) {
 // tokens reach every other room as arguments.
 func TestEnvironment(t *testing.T) {
 	for _, f := range sources(t) {
-		if f.test || f.room == "internal/app" || f.floor == 5 && f.program || f.name == "chain/primitive/start_windows.go" {
+		if f.test || f.room == "internal/app" || f.floor == 6 && f.program || f.name == "chain/primitive/start_windows.go" {
 			continue // the last: no Windows program starts without SystemRoot
 		}
 		for _, sel := range f.selectors(t) {

@@ -61,7 +61,7 @@ func (a signArgs) project() string    { return a.ProjectPath }
 
 // task is one call of a tool.
 type task struct {
-	verbs    Verbs
+	verbs    rye.Verbs
 	approval *approval
 	progress *progress
 }
@@ -100,7 +100,7 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 	}
 }
 
-func (s *Server) verbs(projectPath string) (Verbs, error) {
+func (s *Server) verbs(projectPath string) (rye.Verbs, error) {
 	if projectPath == "" {
 		return s.o.Here, nil
 	}
@@ -155,8 +155,8 @@ func failed(err error) *mcp.CallToolResult {
 	return res
 }
 
-// ref joins the two halves of a name. An item_id may be a whole ref.
-func ref(itemType, id string) (string, error) {
+// target joins the two halves of a name. An item_id may be a whole ref.
+func target(itemType, id string) (rye.Target, error) {
 	if id == "" {
 		return "", fault.New(fault.Usage, "item_id is missing")
 	}
@@ -164,12 +164,21 @@ func ref(itemType, id string) (string, error) {
 		if _, err := objects.ParseRef(id); err != nil {
 			return "", fault.New(fault.Usage, "item_type is missing: want directive, tool, knowledge or config")
 		}
-		return id, nil
+		return rye.Target(id), nil
 	}
 	if _, err := objects.ParseKind(itemType); err != nil {
 		return "", fault.New(fault.Usage, "item_type: %w", err)
 	}
-	return itemType + ":" + strings.TrimPrefix(id, itemType+":"), nil
+	return rye.Target(itemType + ":" + strings.TrimPrefix(id, itemType+":")), nil
+}
+
+// oneRef is target for the calls that are about one item.
+func oneRef(itemType, id string) (rye.Ref, error) {
+	name, err := target(itemType, id)
+	if err != nil {
+		return rye.Ref{}, err
+	}
+	return objects.ParseRef(string(name))
 }
 
 func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error) {
@@ -180,7 +189,7 @@ func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error)
 		a.Space = ""
 	}
 	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: a.Limit, Offset: a.Offset}
-	res, err := t.verbs.Search(ctx, rye.Client, q)
+	res, err := t.verbs.Search(ctx, rye.Client(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -188,11 +197,11 @@ func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error)
 }
 
 func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
-	name, err := ref(a.ItemType, a.ItemID)
+	ref, err := oneRef(a.ItemType, a.ItemID)
 	if err != nil {
 		return nil, err
 	}
-	res, err := t.verbs.Load(ctx, rye.Client, rye.LoadRequest{Ref: name, Space: a.Source, Destination: a.Destination})
+	res, err := t.verbs.Load(ctx, rye.Client(), rye.LoadRequest{Ref: ref, Space: a.Source, Destination: a.Destination})
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +209,12 @@ func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
 }
 
 func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, error) {
-	name, err := ref(a.ItemType, a.ItemID)
+	ref, err := oneRef(a.ItemType, a.ItemID)
 	if err != nil {
 		return nil, err
 	}
-	q := rye.ExecuteRequest{Ref: name, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
-	res, err := t.verbs.Execute(ctx, rye.Client, q)
+	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
+	res, err := t.verbs.Execute(ctx, rye.Client(), q)
 	if err != nil {
 		return nil, err
 	}
@@ -216,14 +225,14 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 // sign never begins without somebody who can approve: a model must not write,
 // sign and run unseen. The facade asks with the very changes that it would sign.
 func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
-	name, err := ref(a.ItemType, a.ItemID)
+	name, err := target(a.ItemType, a.ItemID)
 	if err != nil {
 		return nil, err
 	}
 	if !t.approval.possible {
 		return nil, fault.New(fault.Denied, "sign %s: a person has to approve, and this MCP client cannot ask one", name).Mend("rye sign %s", name)
 	}
-	rep, err := t.verbs.Sign(ctx, rye.Client, rye.SignRequest{Targets: []string{name}, Space: a.Source})
+	rep, err := t.verbs.Sign(ctx, rye.Client(), rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
 	if err != nil && (rep == nil || rep.Failed == 0) {
 		return nil, err // else the answer says what failed, item by item
 	}

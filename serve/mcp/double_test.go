@@ -44,7 +44,7 @@ func (v *verbs) Search(_ context.Context, c rye.Caller, q rye.SearchRequest) (*r
 
 func (v *verbs) Load(_ context.Context, c rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
 	v.note(c)
-	if q.Ref != "tool:acme/hello" {
+	if q.Ref.String() != "tool:acme/hello" {
 		return nil, fault.New(fault.NotFound, "%s: in no space", q.Ref).Mend("rye search x")
 	}
 	return &rye.LoadResult{ItemInfo: item, Content: "print(1)\n"}, nil
@@ -74,10 +74,10 @@ func (w logWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func options(t testing.TB, v Verbs) Options {
+func options(t testing.TB, v rye.Verbs) Options {
 	return Options{
 		Here: v, Version: "v0", Log: logWriter{t}, testOnlyCheck: true,
-		Open: func(path string) (Verbs, error) {
+		Open: func(path string) (rye.Verbs, error) {
 			return nil, fault.New(fault.NotFound, "project_path %q: no rye project there or above", path)
 		},
 	}

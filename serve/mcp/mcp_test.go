@@ -67,15 +67,15 @@ func TestAnswers(t *testing.T) {
 		}
 	}
 	for _, c := range v.callers {
-		if c.Name != rye.Client.Name {
-			t.Errorf("called on behalf of %q: an MCP client must never be taken for a person", c.Name)
+		if c.Name() != rye.Client().Name() {
+			t.Errorf("called on behalf of %q: an MCP client must never be taken for a person", c.Name())
 		}
 	}
 }
 
 func TestErrors(t *testing.T) {
 	v := &verbs{execute: func(_ context.Context, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
-		switch q.Ref {
+		switch q.Ref.String() {
 		case "tool:acme/panic":
 			panic("at the disco")
 		case "tool:acme/fails":

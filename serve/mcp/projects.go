@@ -3,6 +3,7 @@ package mcp
 import (
 	"sync"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 )
 
@@ -12,12 +13,12 @@ const maxProjects = 64
 // projects are those that calls named by project_path, opened on demand. An open
 // project holds no files and no locks, so forgetting one costs nothing.
 type projects struct {
-	open func(path string) (Verbs, error)
+	open func(path string) (rye.Verbs, error)
 	mu   sync.Mutex
-	have map[string]Verbs
+	have map[string]rye.Verbs
 }
 
-func (p *projects) at(path string) (Verbs, error) {
+func (p *projects) at(path string) (rye.Verbs, error) {
 	if len(path) > 4096 {
 		return nil, fault.New(fault.Usage, "project_path: %d bytes, want a directory", len(path))
 	}
@@ -31,7 +32,7 @@ func (p *projects) at(path string) (Verbs, error) {
 		return nil, err
 	}
 	if p.have == nil || len(p.have) >= maxProjects {
-		p.have = map[string]Verbs{}
+		p.have = map[string]rye.Verbs{}
 	}
 	p.have[path] = v
 	return v, nil

@@ -20,20 +20,12 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// Verbs is what the server needs of a project; *rye.Rye has it.
-type Verbs interface {
-	Search(context.Context, rye.Caller, rye.SearchRequest) (*rye.SearchResult, error)
-	Load(context.Context, rye.Caller, rye.LoadRequest) (*rye.LoadResult, error)
-	Execute(context.Context, rye.Caller, rye.ExecuteRequest) (*rye.ExecuteResult, error)
-	Sign(context.Context, rye.Caller, rye.SignRequest) (*rye.SignReport, error)
-}
-
 // Options says whom the server serves. Here and Open are required.
 type Options struct {
-	Here Verbs // calls without project_path
+	Here rye.Verbs // calls without project_path
 	// Open returns the project of a call's project_path; what is not a project
 	// is an error. It is called once per path while the server keeps the answer.
-	Open    func(path string) (Verbs, error)
+	Open    func(path string) (rye.Verbs, error)
 	Version string    // of the program, for the client to show
 	Log     io.Writer // what goes wrong, in lines; nil is silence
 
@@ -107,8 +99,6 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	c := newConn(s, out)
 	return c.serve(ctx, in)
 }
-
-var _ Verbs = (*rye.Rye)(nil)
 
 // text is the JSON of a structured result once more, for clients that read only text.
 func text(raw []byte) []mcp.Content { return []mcp.Content{mcp.NewTextContent(string(raw))} }

@@ -25,7 +25,7 @@ type Cover struct {
 	Sum      objects.Digest
 	Blob     store.OID // of the manifest
 	Recorded bool      // the space's ref holds this very manifest
-	State    State
+	State    objects.State
 	Err      error
 }
 
@@ -88,10 +88,10 @@ func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *momen
 	if gone && recorded.IsZero() {
 		return nil, nil
 	}
-	c := &Cover{Dir: dir, State: Signed}
+	c := &Cover{Dir: dir, State: objects.Signed}
 	switch {
 	case gone:
-		c.State = Deleted
+		c.State = objects.Deleted
 		err = fault.New(fault.NotFound, "%s: recorded in the %s space, but gone: nothing vouches for the files beside it", p, l.Space).
 			Mend("rye restore .ai/%s", dir)
 	case err == nil:
@@ -99,7 +99,7 @@ func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *momen
 		c.Recorded = c.Blob == recorded
 		err = s.verifyCover(ctx, l, c, raw, recorded)
 	}
-	if c.Err = err; err != nil && c.State == Signed {
+	if c.Err = err; err != nil && c.State == objects.Signed {
 		c.State = stateOf(err)
 	}
 	return c, nil
@@ -177,7 +177,7 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		}
 	}
 	if parsed != nil {
-		f.Item, f.Asset, f.State = nil, true, Malformed
+		f.Item, f.Asset, f.State = nil, true, objects.Malformed
 		f.Err = fault.New(fault.Malformed, "%s: a file of bundle %s, and no item: %w", f.Ref, c.ID(), parsed)
 		return
 	}
@@ -296,7 +296,7 @@ func (c *Cover) Finding(l *Layer) Finding {
 	if f.Bundle == "" {
 		f.Bundle, _ = objects.BundleID(c.Dir)
 	}
-	if f.Err != nil && f.State == Signed {
+	if f.Err != nil && f.State == objects.Signed {
 		f.State = stateOf(f.Err)
 	}
 	return f

@@ -48,7 +48,7 @@ const (
 	maxCatMore = 64 // fields of a row that only an extractor asks for
 )
 
-var catStates = []State{Signed, Modified, Unsigned, Untrusted, Older, Deleted, Legacy, Malformed, Revoked}
+var catStates = []objects.State{objects.Signed, objects.Modified, objects.Unsigned, objects.Untrusted, objects.Older, objects.Deleted, objects.Legacy, objects.Malformed, objects.Revoked}
 
 const (
 	flagRecorded = 1 << iota // the record holds these bytes
@@ -95,7 +95,7 @@ func storable(r *Row) bool {
 	for _, t := range r.More {
 		n += 8 + len(t.Name) + len(t.Value)
 	}
-	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && (!r.Blob.IsZero() || r.State == Deleted) && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
+	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && (!r.Blob.IsZero() || r.State == objects.Deleted) && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
 }
 
 // texts returns the strings of a row in the order of the format.
@@ -284,7 +284,7 @@ func (c *catalogue) len() int { return len(c.flags) }
 func (c *catalogue) path(i int) []byte { return rowPath(c.bytes(i)) }
 
 // state returns the state of row i.
-func (c *catalogue) state(i int) State { return catStates[c.bytes(i)[5]] }
+func (c *catalogue) state(i int) objects.State { return catStates[c.bytes(i)[5]] }
 
 // has reports whether all bits of flag are set for row i.
 func (c *catalogue) has(i int, flag byte) bool { return c.flags[i]&flag == flag }

@@ -12,22 +12,6 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// State is what a working item is, compared with its signature and its record.
-type State string
-
-// The states, as rye status prints them.
-const (
-	Signed    State = "signed"
-	Modified  State = "modified"
-	Unsigned  State = "unsigned"
-	Untrusted State = "untrusted"
-	Older     State = "older"
-	Deleted   State = "deleted"
-	Legacy    State = "legacy"
-	Malformed State = "malformed"
-	Revoked   State = "revoked"
-)
-
 // Pin is where a lock says that an item from a registry lies.
 type Pin struct {
 	Registry string // identity
@@ -76,7 +60,7 @@ type Finding struct {
 	Found
 	Ref   objects.Ref
 	Item  *objects.Item
-	State State
+	State objects.State
 	Err   error
 
 	Bundle   objects.ID // of the bundle that it lies in, or is; "" for none
@@ -135,6 +119,9 @@ func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref)
 // In returns what one space holds under ref. ok is false when it holds nothing
 // at all; err is a failure to look, not a verdict on the item.
 func (s *Stack) In(ctx context.Context, sp objects.Space, ref objects.Ref) (f Finding, ok bool, err error) {
+	if err := ref.Check(); err != nil {
+		return Finding{}, false, err
+	}
 	if err := ctx.Err(); err != nil {
 		return Finding{}, false, err
 	}
@@ -181,7 +168,7 @@ func (s *Stack) inSystem(ref objects.Ref) (Finding, bool, error) {
 	if !ok {
 		return Finding{}, false, nil
 	}
-	f := Finding{Ref: ref, State: Signed}
+	f := Finding{Ref: ref, State: objects.Signed}
 	f.Space, f.Path, f.Recorded = objects.System, p, true
 	f.Verified, f.Err = system.Item(p)
 	if f.Err == nil {
@@ -216,7 +203,7 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	if !ok {
 		return Finding{}, false, nil
 	}
-	f := Finding{Ref: ref, State: Signed}
+	f := Finding{Ref: ref, State: objects.Signed}
 	f.Space, f.Path, f.Registry, f.Commit, f.Recorded = objects.Project, pin.Path, pin.Registry, pin.Commit, true
 	raw, blob, err := s.Project.pinned(pin)
 	if err != nil {
@@ -333,7 +320,7 @@ func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (str
 }
 
 func deleted(l *Layer, ref objects.Ref, p string) Finding {
-	f := Finding{Ref: ref, State: Deleted}
+	f := Finding{Ref: ref, State: objects.Deleted}
 	f.Space, f.Path = l.Space, p
 	f.Err = fault.New(fault.NotFound, "%s: recorded in the %s space, but its file %s is gone", ref, l.Space, p).
 		Advise("rye restore %s, or rye rm %s", ref, ref)
@@ -341,16 +328,16 @@ func deleted(l *Layer, ref objects.Ref, p string) Finding {
 }
 
 // stateOf names the state that a verdict leaves an item in.
-func stateOf(err error) State {
+func stateOf(err error) objects.State {
 	switch fault.CodeOf(err) {
 	case fault.Integrity, fault.Drift:
-		return Modified
+		return objects.Modified
 	case fault.Revoked:
-		return Revoked
+		return objects.Revoked
 	case fault.Rollback:
-		return Older
+		return objects.Older
 	case fault.Malformed, fault.Limit:
-		return Malformed
+		return objects.Malformed
 	}
-	return Untrusted
+	return objects.Untrusted
 }

@@ -63,7 +63,7 @@ func (s *Stack) JudgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 }
 
 func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.Ref, raw []byte, recorded store.OID, seen *Covers) (f Finding, err error) {
-	f = Finding{Ref: ref, State: Signed}
+	f = Finding{Ref: ref, State: objects.Signed}
 	f.Space, f.Path = l.Space, p
 	f.Blob = l.BlobID(raw)
 	f.Recorded = recorded == f.Blob
@@ -108,16 +108,16 @@ func (s *Stack) Scope(l *Layer) trust.Scope {
 }
 
 // refusedState tells the states apart that share the code "untrusted".
-func refusedState(it *objects.Item, err error) State {
+func refusedState(it *objects.Item, err error) objects.State {
 	switch {
 	case fault.CodeOf(err) != fault.Untrusted:
 		return stateOf(err)
 	case it.Signature != nil:
-		return Untrusted
+		return objects.Untrusted
 	case it.Legacy != nil && it.Legacy.Unsigned == "":
-		return Legacy
+		return objects.Legacy
 	}
-	return Unsigned
+	return objects.Unsigned
 }
 
 // OwnedByLock refuses a working file for an id that the lock brings from a registry.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/objects"
 )
 
 // TestListingBegunEarly: what happens to the tree after a listing was begun shows at
@@ -33,10 +33,10 @@ func TestListingBegunEarly(t *testing.T) {
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("known %v: %d rows, %v", known, len(rows), err)
 		}
-		if rows = w.rows(); len(rows) != 1 || rows[0].State != space.Modified {
+		if rows = w.rows(); len(rows) != 1 || rows[0].State != objects.Modified {
 			t.Errorf("known %v, a look later: %v, want modified", known, rows)
 		}
-		if again, err := s.Rows(t.Context(), s.Project); err != nil || len(again) != 1 || again[0].State != space.Modified {
+		if again, err := s.Rows(t.Context(), s.Project); err != nil || len(again) != 1 || again[0].State != objects.Modified {
 			t.Errorf("known %v, the second look of one stack: %v, %v", known, again, err)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/space"
 )
 
 // Asked for many at once, a layer says of each item what it says of it alone,
@@ -45,7 +44,7 @@ func TestOwnAllAsAlone(t *testing.T) {
 	s := w.stack()
 	found, err := s.OwnAll(t.Context(), s.Project, refs)
 	w.must(err)
-	count := map[space.State]int{}
+	count := map[objects.State]int{}
 	for i, f := range found {
 		alone, ok, err := w.stack().In(t.Context(), objects.Project, refs[i])
 		w.must(err)
@@ -55,7 +54,7 @@ func TestOwnAllAsAlone(t *testing.T) {
 			t.Errorf("%s: %s %v %v, alone %s %v %v", refs[i], f.State, f.Recorded, f.Err, alone.State, alone.Recorded, alone.Err)
 		}
 	}
-	want := map[space.State]int{space.Signed: 66, space.Modified: 1, space.Older: 1, space.Unsigned: 1, space.Deleted: 1, "": 1}
+	want := map[objects.State]int{objects.Signed: 66, objects.Modified: 1, objects.Older: 1, objects.Unsigned: 1, objects.Deleted: 1, "": 1}
 	if fmt.Sprint(count) != fmt.Sprint(want) {
 		t.Errorf("states %v, want %v", count, want)
 	}

@@ -17,7 +17,7 @@ type Row struct {
 	Ref      objects.Ref // zero for a file that cannot be an item
 	Space    objects.Space
 	Path     string // below .ai
-	State    State
+	State    objects.State
 	Code     fault.Code // of Why; "" when the item may be used
 	Why      string
 	Hint     string // as fault.Hint.Encode writes it

@@ -29,14 +29,14 @@ func TestRule1NotParsedOrNotBelieved(t *testing.T) {
 		name  string
 		raw   []byte
 		code  fault.Code
-		state space.State
+		state objects.State
 	}{
-		{"unsigned", body("1.0.0", "hello"), fault.Untrusted, space.Unsigned},
-		{"changed", changed, fault.Integrity, space.Modified},
-		{"a stranger's", w.signAs(stranger, w.project, greet, body("1.0.0", "hello")), fault.Untrusted, space.Untrusted},
-		{"two lines", append(good[:len(good):len(good)], good...), fault.Malformed, space.Malformed},
-		{"too large", make([]byte, space.MaxItem+1), fault.Limit, space.Malformed},
-		{"of another name", w.sign(w.project, "tools/acme/other.sh", body("1.0.0", "hello")), fault.Integrity, space.Modified},
+		{"unsigned", body("1.0.0", "hello"), fault.Untrusted, objects.Unsigned},
+		{"changed", changed, fault.Integrity, objects.Modified},
+		{"a stranger's", w.signAs(stranger, w.project, greet, body("1.0.0", "hello")), fault.Untrusted, objects.Untrusted},
+		{"two lines", append(good[:len(good):len(good)], good...), fault.Malformed, objects.Malformed},
+		{"too large", make([]byte, space.MaxItem+1), fault.Limit, objects.Malformed},
+		{"of another name", w.sign(w.project, "tools/acme/other.sh", body("1.0.0", "hello")), fault.Integrity, objects.Modified},
 	} {
 		w.write(w.project, greet, c.raw)
 		w.want(c.name, c.code)
@@ -78,7 +78,7 @@ func TestRules4To6OlderAndNewer(t *testing.T) {
 	first := w.put(w.project, greet, "1.0.0", "hello")
 	early := w.sign(w.project, greet, body("1.0.0", "early")) // signed before the next, never recorded
 	w.put(w.project, greet, "1.1.0", "hi")
-	check := func(what string, raw []byte, code fault.Code, state space.State) {
+	check := func(what string, raw []byte, code fault.Code, state objects.State) {
 		t.Helper()
 		w.write(w.project, greet, raw)
 		w.want(what, code)
@@ -86,11 +86,11 @@ func TestRules4To6OlderAndNewer(t *testing.T) {
 			t.Errorf("%s: %q, want %s", what, got, state)
 		}
 	}
-	check("recorded once, replaced since", first, fault.Rollback, space.Older)
-	check("signed before the recorded", early, fault.Rollback, space.Older)
-	check("lower version", w.sign(w.project, greet, body("1.0.9", "low")), fault.Rollback, space.Older)
-	check("the same version, newer", w.sign(w.project, greet, body("1.1.0", "again")), "", space.Signed)
-	check("a higher version", w.sign(w.project, greet, body("1.2.0", "more")), "", space.Signed)
+	check("recorded once, replaced since", first, fault.Rollback, objects.Older)
+	check("signed before the recorded", early, fault.Rollback, objects.Older)
+	check("lower version", w.sign(w.project, greet, body("1.0.9", "low")), fault.Rollback, objects.Older)
+	check("the same version, newer", w.sign(w.project, greet, body("1.1.0", "again")), "", objects.Signed)
+	check("a higher version", w.sign(w.project, greet, body("1.2.0", "more")), "", objects.Signed)
 
 	// Adopted, the old bytes are the record's and count again.
 	w.write(w.project, greet, first)
@@ -114,7 +114,7 @@ func TestOlderInAnotherLanguage(t *testing.T) {
 		low := w.sign(w.project, c.now, body("1.5.0", "low"))
 		same := w.sign(w.project, c.now, body("2.0.0", "hi, renamed"))
 		w.remove(w.project, c.old)
-		check := func(what string, raw []byte, code fault.Code, state space.State) {
+		check := func(what string, raw []byte, code fault.Code, state objects.State) {
 			t.Helper()
 			w.write(w.project, c.now, raw)
 			w.want(c.old+" to "+c.now+", "+what, code)
@@ -122,10 +122,10 @@ func TestOlderInAnotherLanguage(t *testing.T) {
 				t.Errorf("%s to %s, %s: %q, want %s", c.old, c.now, what, got, state)
 			}
 		}
-		check("replaced since", first, fault.Rollback, space.Older)
-		check("signed before the recorded", early, fault.Rollback, space.Older)
-		check("lower version", low, fault.Rollback, space.Older)
-		check("the same version, newer", same, "", space.Signed)
+		check("replaced since", first, fault.Rollback, objects.Older)
+		check("signed before the recorded", early, fault.Rollback, objects.Older)
+		check("lower version", low, fault.Rollback, objects.Older)
+		check("the same version, newer", same, "", objects.Signed)
 		if raw, err := w.stack().Project.Draft(ref("tool:acme/greet")); err != nil || string(raw.Raw) != string(same) {
 			t.Errorf("draft: %v", err)
 		}

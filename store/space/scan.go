@@ -85,7 +85,7 @@ func (l *Layer) recordedAll() (map[string]store.OID, error) {
 func foreignFindings(l *Layer, foreign []foreignName) []Finding {
 	var all []Finding
 	for _, n := range foreign {
-		f := Finding{State: Malformed, Err: n.why}
+		f := Finding{State: objects.Malformed, Err: n.why}
 		f.Space, f.Path = l.Space, n.path
 		all = append(all, f)
 	}
@@ -94,7 +94,7 @@ func foreignFindings(l *Layer, foreign []foreignName) []Finding {
 
 // keptFromUs is the finding for a file that the system will not let us read.
 func keptFromUs(l *Layer, w workFile, err error) Finding {
-	f := Finding{Ref: w.ref, State: Malformed, Err: unreadable(w.path, err)}
+	f := Finding{Ref: w.ref, State: objects.Malformed, Err: unreadable(w.path, err)}
 	f.Space, f.Path = l.Space, w.path
 	return f
 }

@@ -52,10 +52,10 @@ func (k *Look) Ref(i int) objects.Ref { return k.u.ref(k.u.order[i]) }
 func (k *Look) Clean(i int) bool {
 	clean := false
 	if e := k.u.order[i]; e >= 0 {
-		clean = k.u.old.state(e) == Signed && k.u.old.has(e, flagRecorded)
+		clean = k.u.old.state(e) == objects.Signed && k.u.old.has(e, flagRecorded)
 	} else {
 		r := &k.u.rows[-1-e]
-		clean = r.State == Signed && r.Recorded && r.Covers == "" && (r.Ref.Kind != "" || r.Manifest)
+		clean = r.State == objects.Signed && r.Recorded && r.Covers == "" && (r.Ref.Kind != "" || r.Manifest)
 	}
 	return clean && !k.twins(i-1, i) && !k.twins(i, i+1)
 }

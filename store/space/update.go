@@ -212,7 +212,7 @@ func (u *update) settled(i int) bool {
 	was := u.recorded[string(rowPath(f))]
 	blob, _ := oidIn(f[7], f[48:80])
 	same := !was.IsZero() && was == blob
-	if st := u.old.state(i); st == Older || st == Signed && !same {
+	if st := u.old.state(i); st == objects.Older || st == objects.Signed && !same {
 		return false // the one verdict that depends on what else was recorded
 	}
 	u.old.set(i, flagRecorded, same)
@@ -286,7 +286,7 @@ func (u *update) addMissing() {
 		for i, f := range u.fate {
 			switch {
 			case f != unseen || !u.old.has(i, flagKnown):
-			case u.old.state(i) == Deleted:
+			case u.old.state(i) == objects.Deleted:
 				u.fate[i] = kept
 			default:
 				r := u.old.row(i)

@@ -1,0 +1,237 @@
+package rye
+
+import (
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// InitRequest makes or completes a project.
+type InitRequest struct {
+	Dir       string
+	Namespace string // "" is "local"
+}
+
+// InitReport says what Init made and what it found.
+type InitReport struct {
+	Dir       string   `json:"dir"`
+	Project   string   `json:"project"`
+	Namespace string   `json:"namespace"`
+	Key       string   `json:"key"`
+	NewKey    bool     `json:"new_key"`
+	Created   []string `json:"created"`
+	Completed []string `json:"completed,omitempty"` // files that got what a newer rye puts there
+	Legacy    []string `json:"legacy,omitempty"`
+	Adopted   int      `json:"adopted"`
+}
+
+// NewRequest scaffolds an item.
+type NewRequest struct {
+	Kind, ID    string
+	Lang        string // tools: python (default), python-script, bash, sh, node, yaml, runtime
+	Description string
+}
+
+// NewReport is the file that New wrote.
+type NewReport struct {
+	Ref  string     `json:"ref"`
+	Path string     `json:"path"`
+	Next fault.Hint `json:"next"`
+}
+
+// AddRequest takes items into the project: a path below .ai is recorded where it
+// is, another is copied in under As and Kind, and of a git repository every item
+// below its .ai comes in.
+type AddRequest struct {
+	Path   string // a file, or a folder below .ai
+	URL    string // instead of Path: of a git repository, and #<branch or tag>; without it what HEAD names there
+	Kind   string // of a file from elsewhere; "" where its ending tells
+	As     string // id of a file from elsewhere; "" derives it from the namespace and the file's name
+	DryRun bool
+	Force  bool // replace what is there; a copy stays in history
+}
+
+// AddReport says what came in.
+type AddReport struct {
+	Ref      string            `json:"ref"`
+	Path     string            `json:"path"`
+	SHA256   string            `json:"sha256"`
+	State    State             `json:"state"`
+	Commit   string            `json:"commit,omitempty"`
+	Next     fault.Hint        `json:"next,omitzero"`
+	Problems []objects.Problem `json:"problems,omitempty"`
+}
+
+// RemoveRequest takes a working item, a bundle or a dependency out of the project.
+type RemoveRequest struct {
+	Target Target
+	DryRun bool
+}
+
+// RestoreRequest brings back a recorded version.
+type RestoreRequest struct {
+	Target Target
+	At     string // a commit of the record, at least four digits; "" is the newest version
+	DryRun bool
+}
+
+// SignRequest signs working items, recorded in one commit.
+type SignRequest struct {
+	Targets []Target // "*" is all
+	All     bool
+	Check   bool // sign nothing; fail when something would be signed
+	Upgrade bool // also items with RYE OS's line
+	DryRun  bool
+	Space   string // project (default) or user
+}
+
+// SignReport is the whole of a Sign.
+type SignReport struct {
+	Results []SignResult `json:"results"`
+	Signed  int          `json:"signed"`
+	Failed  int          `json:"failed"`
+	Commit  string       `json:"commit,omitempty"` // that holds what was signed, or was signed already
+	// PassedOver are files that are no items, when every item was to be signed: foreign
+	// names, links.
+	PassedOver []string `json:"passed_over,omitempty"`
+}
+
+// SignResult is one item's outcome. Error is set when it was not signed.
+type SignResult struct {
+	Ref      string     `json:"ref"`
+	Status   string     `json:"status"` // signed, unchanged, would-sign, failed
+	Path     string     `json:"path"`
+	SHA256   string     `json:"sha256,omitempty"`
+	Key      string     `json:"key,omitempty"`
+	SignedAt string     `json:"signed_at,omitempty"`
+	Error    string     `json:"error,omitempty"`
+	Code     fault.Code `json:"code,omitempty"`
+	Hint     fault.Hint `json:"hint,omitzero"`
+	Issues   []string   `json:"issues,omitempty"`
+	Mistakes []Mistake  `json:"mistakes,omitempty"` // what has to be mended in the file
+	Paste    string     `json:"paste,omitempty"`    // metadata to begin with, when the file has none
+	Replaces *Replaced  `json:"replaces,omitempty"` // RYE OS's line that went
+}
+
+// Mistake is one thing wrong with a file, for the person who wrote it.
+type Mistake struct {
+	Path   string `json:"path"`           // below the project
+	Line   int    `json:"line,omitempty"` // 1-based; 0 when it is about no one line
+	Column int    `json:"column,omitempty"`
+	Field  string `json:"field,omitempty"`
+	Rule   string `json:"rule"`
+	Mend   string `json:"mend,omitempty"` // what to write instead
+	Text   string `json:"text,omitempty"` // the line itself
+}
+
+// Replaced tells what a signature of RYE OS was worth, before it is replaced
+// by one that covers everything.
+type Replaced struct {
+	Key       string   `json:"key,omitempty"`       // 16 hexadecimal digits; "" when the line was no signature
+	SignedAt  string   `json:"signed_at,omitempty"` // never signed
+	Covers    string   `json:"covers"`
+	Held      bool     `json:"held"`                // genuine, by a key that is known here
+	Why       string   `json:"why,omitempty"`       // it did not hold
+	Uncovered []string `json:"uncovered,omitempty"` // lines of the file that it did not cover, numbered
+}
+
+// AdoptRequest records working items as they are, under consent.
+type AdoptRequest struct {
+	Targets []Target
+	All     bool
+}
+
+// AdoptReport says whose signatures were taken as the baseline.
+type AdoptReport struct {
+	Adopted  []string            `json:"adopted"`
+	Refused  []SignResult        `json:"refused,omitempty"`
+	Unpinned []string            `json:"unpinned,omitempty"` // no longer what the lock brought
+	Signers  map[string][]string `json:"signers"`
+	Commit   string              `json:"commit,omitempty"`
+}
+
+// MoveRequest gives an item of the project another id.
+type MoveRequest struct {
+	From   Target
+	To     string // an id, or a ref of the same kind
+	DryRun bool
+}
+
+// MoveReport says where an item's file went, and what is left to do.
+type MoveReport struct {
+	From     string            `json:"from"`
+	Ref      string            `json:"ref"`
+	Path     string            `json:"path"`
+	Problems []objects.Problem `json:"problems,omitempty"` // what its new name makes wrong in its text
+	Commit   string            `json:"commit,omitempty"`
+	Next     fault.Hint        `json:"next"`
+	DryRun   bool              `json:"dry_run,omitempty"`
+}
+
+// CopyRequest copies a verified item into a space, as it is or under another id.
+type CopyRequest struct {
+	Ref    Ref
+	To     string // project or user
+	As     string // id; "" keeps it, and with it the signature
+	DryRun bool
+}
+
+// CopyReport says what the copy is worth where it lies.
+type CopyReport struct {
+	From      string     `json:"from"`
+	FromSpace string     `json:"from_space"`
+	Ref       string     `json:"ref"`
+	Space     string     `json:"space"`
+	Path      string     `json:"path"`
+	SHA256    string     `json:"sha256"`
+	State     State      `json:"state"`
+	Why       string     `json:"why,omitempty"`
+	Commit    string     `json:"commit,omitempty"`
+	Next      fault.Hint `json:"next,omitzero"`
+	DryRun    bool       `json:"dry_run,omitempty"`
+}
+
+// BundleRequest makes or renews the manifest of a directory below .ai.
+type BundleRequest struct {
+	ID      string // <namespace>/bundle/<name>; "" is what the directory calls for
+	Version string // "" keeps the version that the manifest has; 0.1.0 for a new one
+	Dir     string
+	DryRun  bool
+}
+
+// BundleVerifyRequest names a bundle: its id, its directory or its manifest, which may
+// lie outside .ai.
+type BundleVerifyRequest struct {
+	Target Target
+}
+
+// BundleInfo describes a bundle.
+type BundleInfo struct {
+	ID       string       `json:"id"`
+	Version  string       `json:"version"`
+	Space    string       `json:"space,omitempty"` // "" for a directory outside every space
+	Path     string       `json:"path"`            // of the manifest
+	State    State        `json:"state"`
+	Recorded bool         `json:"recorded"`
+	SHA256   string       `json:"sha256,omitempty"` // of the manifest
+	Signer   string       `json:"signer,omitempty"`
+	SignedAt string       `json:"signed_at,omitempty"`
+	Bytes    int64        `json:"bytes"` // of the files together
+	Files    []BundleFile `json:"files"`
+	Commit   string       `json:"commit,omitempty"`
+
+	Code    fault.Code `json:"code,omitempty"` // why it may not be used
+	Error   string     `json:"error,omitempty"`
+	Hint    fault.Hint `json:"hint,omitzero"`
+	Changed []string   `json:"changed,omitempty"`
+	Missing []string   `json:"missing,omitempty"`
+	Extra   []string   `json:"extra,omitempty"`
+}
+
+// BundleFile is an entry of a manifest.
+type BundleFile struct {
+	Path       string `json:"path"`
+	Size       int64  `json:"size"`
+	SHA256     string `json:"sha256"`
+	Executable bool   `json:"executable,omitempty"`
+	Signed     bool   `json:"signed"` // carries a signature line of its own, too
+}

@@ -1,0 +1,44 @@
+// Package rye holds the words in which everything speaks to rye and is answered:
+// requests and reports, the caller, the question to a person, the states of an item.
+// It has no behaviour. The verbs are methods of a workspace.Workspace; errors are
+// matched by their code with package fault.
+//
+// # What rye is
+//
+// Agents run on instructions, scripts and know-how. rye keeps them in one .ai directory
+// as three kinds of items: directives (workflows that a model follows), tools (what is
+// executed) and knowledge (what it should know); config items drive rye itself. An item
+// is a file. Its kind, its path and so its id are a Ref, such as tool:acme/hello.
+//
+// Every item is signed with an Ed25519 key, in a line of the file itself. Nothing that is
+// unsigned, altered or signed by a key that does not count for this id in this place is
+// ever used, whoever asks: verification has no switch.
+//
+// Items lie in three spaces, each a layer over the next: the project's .ai, the user's,
+// and the standard library, which is compiled in. The first that has a ref answers for
+// it. What a space held is recorded as signed commits of a git repository, which plain
+// git reads. A lock pins what a project uses, by digest, down the whole chain from a tool
+// through its runtime to the primitive that starts a process or asks a web service.
+//
+// Items are shared through registries: ordinary git repositories in which every
+// namespace is a signed log.
+//
+// # How it is called
+//
+//	w := workspace.Open(workspace.Options{Project: dir, ConfigDir: config, StateDir: state, CacheDir: cache})
+//	ref, err := w.Ref("tool:acme/hello")
+//	…
+//	res, err := w.Execute(ctx, rye.Terminal(), rye.ExecuteRequest{Ref: ref})
+//	if fault.Is(err, fault.Untrusted) {
+//		fmt.Println(err, "; try:", fault.HintOf(err))
+//	}
+//
+// Each verb takes a context, a Caller and one request, and returns one report. The
+// Caller decides which capabilities hold: Terminal is the person who owns the keys, Client
+// an MCP client, Program any other program with the capabilities that it is given. What
+// only a person may decide is put to Options.Consent as a Question; without anybody to ask
+// the answer is no.
+//
+// Reports have JSON names: the command line prints them with --json as they are, and
+// docs/cli names every field.
+package rye

@@ -1,0 +1,48 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/look"
+)
+
+// Bundles are the verbs that are about directories that are signed as one.
+type Bundles struct{ *rooms }
+
+// Bundles returns the verbs that are about directories that are signed as one.
+func (w *Workspace) Bundles() Bundles { return Bundles{&w.rooms} }
+
+// Create lists every file of a directory below .ai in a manifest, signs it with the
+// user's key and records all of them in one commit. A file that carries a signature
+// line of its own must be validly signed already.
+func (g Bundles) Create(ctx context.Context, c rye.Caller, q rye.BundleRequest) (*rye.BundleInfo, error) {
+	s, err := g.enter(c, "bundle.create")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return author.CreateBundle(ctx, g.author(s), q)
+}
+
+// Verify checks a bundle: its manifest's signature and trust, and every file of its
+// directory. The description is returned with the error.
+func (g Bundles) Verify(ctx context.Context, c rye.Caller, q rye.BundleVerifyRequest) (*rye.BundleInfo, error) {
+	s, err := g.enter(c, "bundle.verify")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.VerifyBundle(ctx, s, q)
+}
+
+// List describes every bundle of the project and the user space.
+func (g Bundles) List(ctx context.Context, c rye.Caller) ([]rye.BundleInfo, error) {
+	s, err := g.enter(c, "bundle.list")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Bundles(ctx, s)
+}

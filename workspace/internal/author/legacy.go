@@ -1,0 +1,86 @@
+package author
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// maxUncovered bounds how many lines of an item are shown as not covered.
+const maxUncovered = 40
+
+// replaced says what the ancestor's line of an item was worth.
+func replaced(s *Desk, it *objects.Item, in trust.Scope) *rye.Replaced {
+	l := it.Legacy
+	r := &rye.Replaced{Key: l.Key, Covers: l.Covers}
+	if l.Unsigned != "" {
+		r.Covers, r.Why = "nothing", l.Unsigned
+	} else {
+		r.SignedAt = l.SignedAt.UTC().Format(time.RFC3339)
+		r.Held, r.Why = genuine(s, it, in)
+	}
+	r.Uncovered = uncovered(it)
+	return r
+}
+
+// genuine asks the gates of verification up to the signature: whether the key
+// counts here is another question.
+func genuine(s *Desk, it *objects.Item, in trust.Scope) (held bool, why string) {
+	for _, c := range s.Trust.Explain(it, in) {
+		if c.Ran && !c.Pass && c.Name != "believed" {
+			return false, strings.TrimPrefix(c.Words, fmt.Sprintf("verify %s in the %s: ", it.Ref, in))
+		}
+	}
+	return true, ""
+}
+
+// uncovered lists the lines of the body that the ancestor's hash left out, with
+// their numbers in the file. Blank ones are left out.
+func uncovered(it *objects.Item) []string {
+	from, to := 0, 0
+	if p := it.Legacy.Payload; len(p) > 0 {
+		if from = bytes.LastIndex(it.Body, p); from >= 0 {
+			to = from + len(p)
+		} else {
+			from = 0
+		}
+	}
+	gap := bytes.Count(it.Raw[:lineAt(it)], []byte("\n")) // lines before the signature's
+	var all []string
+	more, at, n := 0, 0, 0
+	for line := range bytes.Lines(it.Body) {
+		if n++; n == gap+1 {
+			n++ // the signature's own line
+		}
+		text := bytes.TrimSpace(line)
+		start := at + bytes.Index(line, text)
+		at += len(line)
+		if len(text) == 0 || start >= from && start+len(text) <= to {
+			continue
+		}
+		if len(all) == maxUncovered {
+			more++
+			continue
+		}
+		all = append(all, fmt.Sprintf("%d: %s", n, words.Clip(string(text), 120)))
+	}
+	if more > 0 {
+		all = append(all, "... and "+words.Plural(more, "more line"))
+	}
+	return all
+}
+
+// lineAt is where the signature line begins: the first byte that differs.
+func lineAt(it *objects.Item) int {
+	i := 0
+	for i < len(it.Body) && i < len(it.Raw) && it.Raw[i] == it.Body[i] {
+		i++
+	}
+	return bytes.LastIndexByte(it.Raw[:i], '\n') + 1
+}

@@ -1,0 +1,44 @@
+package author
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/scaffold"
+)
+
+// New writes the first version of an item into the project, ready to edit and to
+// sign. An id of one segment gets the project's namespace. It never overwrites.
+func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error) {
+	kind, err := objects.ParseKind(q.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(q.ID, "/") {
+		q.ID = s.Project.Namespace + "/" + q.ID
+	}
+	id, err := objects.ParseID(q.ID)
+	if err != nil {
+		return nil, err
+	}
+	ref := objects.Ref{Kind: kind, ID: id}
+	ext, text, err := scaffold.Text(ref, q.Lang, q.Description)
+	if err != nil {
+		return nil, err
+	}
+	if it, err := s.Stack.Project.Draft(ref); err == nil {
+		return nil, fault.New(fault.Conflict, "%s: .ai/%s is already there", ref, it.Path)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	p := ref.Path(ext)
+	if err := s.Stack.Project.Write(p, []byte(text), true); err != nil {
+		return nil, err
+	}
+	return &rye.NewReport{Ref: ref.String(), Path: ".ai/" + p, Next: fault.Command("rye sign %s", ref)}, nil
+}

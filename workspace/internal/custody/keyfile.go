@@ -1,0 +1,187 @@
+package custody
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"path/filepath"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Import takes over a private key that was made elsewhere and believes it as
+// the user's own. A file is copied below rye's keys, with the passphrase that it
+// has; a key of an agent or a service stays where it is and has to sign something
+// before it counts.
+func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInfo, error) {
+	namespaces, err := claims(q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if Held(q.From) {
+		return ks.importHeld(ctx, q, namespaces)
+	}
+	if q.Name == "" {
+		q.Name = "default"
+	}
+	if err := checkKeyName(q.Name); err != nil {
+		return nil, err
+	}
+	f, err := trust.ReadForeign(q.From, ks.Passphrase)
+	if err != nil {
+		return nil, err
+	}
+	if err := ks.mayImport(f.Key.Public()); err != nil {
+		return nil, err
+	}
+	path := ks.Path(q.Name)
+	info := keyInfo(q.Name, path, f.Key.Public(), namespaces)
+	info.Protected = f.Protected
+	if q.DryRun {
+		return info, nil
+	}
+	if !session.SameFile(q.From, path) { // a key that was put there by hand only has to be believed
+		if err := f.Save(path); err != nil {
+			return nil, err
+		}
+	}
+	return info, ks.Claim(f.Key, filepath.Base(q.Name), namespaces...)
+}
+
+// importHeld claims a key after it proved to be there: whoever names one must be
+// able to sign with it.
+func (ks *Keys) importHeld(ctx context.Context, q rye.KeyImportRequest, namespaces []string) (*rye.KeyInfo, error) {
+	k, err := ks.holder(ctx, q.From)
+	if err != nil {
+		return nil, err
+	}
+	if err := ks.mayImport(k.Public()); err != nil {
+		return nil, err
+	}
+	challenge := make([]byte, 32)
+	rand.Read(challenge) // never fails since Go 1.24
+	challenge = append([]byte("rye: is this key here? "), challenge...)
+	sig, err := k.Sign(ctx, challenge)
+	if err != nil {
+		return nil, err
+	}
+	if !k.Public().Verify(challenge, sig) {
+		return nil, fault.New(fault.Integrity, "import key %s: it does not sign", k.Public())
+	}
+	name := cmp.Or(q.Name, HeldName(q.From))
+	info := keyInfo(name, "", k.Public(), namespaces)
+	if q.DryRun {
+		return info, nil
+	}
+	return info, ks.Claim(k, name, namespaces...)
+}
+
+// mayImport refuses a key that the user denied: taking it in would not make it count.
+func (ks *Keys) mayImport(pub trust.PublicKey) error {
+	st, err := trust.LoadStore(ks.host.TrustPath())
+	if err != nil {
+		return err
+	}
+	if keyState(st, pub) == "denied" {
+		return fault.New(fault.Revoked, "import key %s: you denied it", pub).Mend("rye trust allow %s", pub)
+	}
+	return nil
+}
+
+// Export gives out a key for other programs. The private half is given out only
+// after a person agreed; a file is written with mode 0600 and never over another.
+func (ks *Keys) Export(ctx context.Context, q rye.KeyExportRequest) (*rye.KeyExport, error) {
+	info, err := ks.Find(ctx, q.Name)
+	if err != nil {
+		return nil, err
+	}
+	out := &rye.KeyExport{KeyInfo: *info, Private: !q.Public}
+	text, err := ks.exportText(ctx, q, info)
+	if err != nil {
+		return nil, err
+	}
+	if q.Out == "" {
+		out.Text = string(text)
+		return out, nil
+	}
+	out.Out = q.Out
+	return out, trust.WriteSecret(q.Out, text)
+}
+
+func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *rye.KeyInfo) ([]byte, error) {
+	if q.Public {
+		if !q.PEM {
+			return []byte(info.SSH + "\n"), nil
+		}
+		pub, err := trust.ParsePublicKey(info.SSH)
+		if err != nil {
+			return nil, err
+		}
+		return pub.PEM(), nil
+	}
+	if info.Path == "" {
+		return nil, fault.New(fault.NotFound, "export key %s: its private half is not in a file of rye's", info.Fingerprint).
+			Mend("rye key export --public")
+	}
+	if err := ks.host.Ask(ctx, exportQuestion(q, info)); err != nil {
+		return nil, err
+	}
+	if !q.PEM {
+		return trust.ReadSecret(info.Path)
+	}
+	k, err := trust.LoadKey(info.Path, ks.Passphrase)
+	if err != nil {
+		return nil, err
+	}
+	return k.PKCS8()
+}
+
+func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
+	where := "standard output"
+	if q.Out != "" {
+		where = q.Out
+	}
+	what := "nothing protects it"
+	if info.Protected {
+		what = "its passphrase still protects it"
+		if q.PEM {
+			what = "this form drops the passphrase that protects it"
+		}
+	}
+	return rye.Question{Topic: "export private key", Text: "Give out the private key " + info.Name + "? Whoever has it signs as you.",
+		Lines: []string{info.Fingerprint, "to " + where, what}, Mend: fault.Command("rye key export %s --yes", info.Name)}
+}
+
+// SetPassphrase changes what protects a key file: fresh is asked for the new
+// passphrase after the old one was given; nil takes the protection away.
+func (ks *Keys) SetPassphrase(ctx context.Context, q rye.KeyPassphraseRequest) (*rye.KeyInfo, error) {
+	info, err := ks.Find(ctx, q.Name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Path == "" {
+		return nil, fault.New(fault.Usage, "passphrase of key %s: its private half is not in a file of rye's", info.Fingerprint).
+			Advise("change it where the key is")
+	}
+	if err := trust.NoLink(info.Path); err != nil {
+		return nil, err
+	}
+	k, err := trust.LoadKey(info.Path, ks.Passphrase)
+	if err != nil {
+		return nil, err
+	}
+	var secret []byte
+	if q.Ask != nil {
+		if secret, err = q.Ask(); err != nil {
+			return nil, err
+		}
+	}
+	if err := k.Rewrite(info.Path, secret); err != nil {
+		return nil, err
+	}
+	info.Protected = len(secret) > 0
+	return info, ctx.Err()
+}

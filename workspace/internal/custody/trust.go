@@ -1,0 +1,208 @@
+package custody
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: every key
+// that this machine believes, so that git verify-commit agrees with rye.
+func AllowedSigners(h *session.Host) (string, error) {
+	st, err := trust.LoadStore(h.TrustPath())
+	if err != nil {
+		return "", err
+	}
+	keys := map[string]trust.PublicKey{}
+	note := func(k trust.PublicKey) {
+		if keyState(st, k) != "denied" {
+			keys[Author(k).Email] = k
+		}
+	}
+	for _, k := range st.Own() {
+		note(k.Key)
+	}
+	for _, p := range st.Pins() {
+		note(p.Key)
+	}
+	for _, b := range st.Bindings() {
+		for _, k := range b.Keys {
+			if k.State != trust.Revoked {
+				note(k.Key)
+			}
+		}
+	}
+	return trust.AllowedSigners(keys), nil
+}
+
+// List lists everything that the trust store believes or denies.
+func List(h *session.Host) ([]rye.TrustEntry, error) {
+	st, err := trust.LoadStore(h.TrustPath())
+	if err != nil {
+		return nil, err
+	}
+	return Beliefs(st), nil
+}
+
+// Beliefs lists a trust store for people, in the order in which it is written.
+func Beliefs(st *trust.Store) []rye.TrustEntry {
+	var all []rye.TrustEntry
+	add := func(kind, subject, detail string, namespaces ...string) {
+		all = append(all, rye.TrustEntry{Kind: kind, Subject: subject, Detail: detail, Namespaces: namespaces})
+	}
+	for _, k := range st.Own() {
+		add("own", k.Key.String(), k.Name, k.Namespaces...)
+	}
+	for _, p := range st.Pins() {
+		where := p.Projects
+		if p.User {
+			where = append([]string{"user space"}, where...)
+		}
+		add("key", p.Key.String(), strings.TrimSpace(p.Name+" in "+strings.Join(where, ", ")), p.Namespaces...)
+	}
+	for _, p := range st.Projects() {
+		add("project", p, "accepted")
+	}
+	for _, r := range st.Registries() {
+		add("registry", r.ID, r.URL)
+	}
+	for _, b := range st.Bindings() {
+		add("namespace", b.Namespace, fmt.Sprintf("bound to registry %s, %s", b.Registry, words.Plural(len(b.Keys), "key")), b.Namespace)
+	}
+	for _, d := range st.Denials() {
+		subject := d.Digest.String()
+		if !d.Key.IsZero() {
+			subject = d.Key.String()
+		}
+		add("deny", subject, d.Reason)
+	}
+	for _, o := range st.Overrides() {
+		add("override", o.Ref.String(), "in project "+o.Project)
+	}
+	return all
+}
+
+// change changes the trust store, or only tries to.
+func change(h *session.Host, dryRun bool, change func(*trust.Store) error) error {
+	if !dryRun {
+		return trust.Update(h.TrustPath(), change)
+	}
+	st, err := trust.LoadStore(h.TrustPath()) // a copy in memory, never saved
+	if err != nil {
+		return err
+	}
+	return change(st)
+}
+
+// Deny refuses a key (SHA256:...) or the file with a digest (sha256:...) from
+// now on, wherever it comes from.
+func Deny(h *session.Host, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
+	fp, d, err := keyOrDigest("deny", q.Subject)
+	if err != nil {
+		return nil, err
+	}
+	c := &rye.TrustChange{Status: "denied", Subject: q.Subject, Detail: q.Reason, DryRun: q.DryRun}
+	return c, change(h, q.DryRun, func(st *trust.Store) error {
+		if fp.IsZero() {
+			return st.DenyDigest(d, q.Reason)
+		}
+		c.Name, c.Namespaces = holderOf(st, fp)
+		return st.DenyKey(fp, q.Reason)
+	})
+}
+
+// Allow takes a denial back.
+func Allow(h *session.Host, q rye.TrustAllowRequest) (*rye.TrustChange, error) {
+	fp, d, err := keyOrDigest("allow", q.Subject)
+	if err != nil {
+		return nil, err
+	}
+	c := &rye.TrustChange{Status: "allowed", Subject: q.Subject, DryRun: q.DryRun}
+	return c, change(h, q.DryRun, func(st *trust.Store) error {
+		i := slices.IndexFunc(st.Denials(), func(x trust.Denial) bool { return x.Key == fp && x.Digest == d })
+		if i < 0 {
+			return fault.New(fault.NotFound, "allow %s: it was not denied", q.Subject).Mend("rye trust list")
+		}
+		c.Detail = st.Denials()[i].Reason
+		st.Allow(fp, d)
+		return nil
+	})
+}
+
+func keyOrDigest(verb, subject string) (fp objects.Fingerprint, d objects.Digest, err error) {
+	if fp, err = objects.ParseFingerprint(subject); err == nil {
+		return fp, d, nil
+	}
+	if d, err = objects.ParseDigest(subject); err == nil {
+		return fp, d, nil
+	}
+	return fp, d, fault.New(fault.Usage, "%s %q: want a key's SHA256:... or a file's sha256:...", verb, words.Brief(subject))
+}
+
+// Override lets this project replace an item of a reserved or bound
+// namespace by its own. Only the user's trust store can say so.
+func Override(s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
+	if err := q.Ref.Check(); err != nil {
+		return nil, err
+	}
+	c := &rye.TrustChange{Status: "may override", Subject: q.Ref.String(), Where: []string{"project " + s.Project.Project}, DryRun: q.DryRun}
+	if q.Remove {
+		c.Status = "may no longer override"
+	}
+	return c, change(s.Host, q.DryRun, func(st *trust.Store) error {
+		if !q.Remove {
+			return st.Override(s.Project.Project, q.Ref)
+		}
+		if !slices.Contains(st.Overrides(), trust.Override{Project: s.Project.Project, Ref: q.Ref}) {
+			return fault.New(fault.NotFound, "override %s: this project does not override it", q.Ref).Mend("rye trust list")
+		}
+		st.RemoveOverride(s.Project.Project, q.Ref)
+		return nil
+	})
+}
+
+// Forget takes back that a project was accepted, with its overrides and what
+// keys were pinned for there. The project is a genesis id, a directory, or "" for
+// this one.
+func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
+	id, err := projectID(h, q.Project)
+	if err != nil {
+		return nil, err
+	}
+	c := &rye.TrustChange{Status: "forgotten", Subject: id, DryRun: q.DryRun}
+	return c, change(h, q.DryRun, func(st *trust.Store) error {
+		if !st.Accepted(id) {
+			return fault.New(fault.NotFound, "forget project %s: it was not accepted", words.Brief(id)).Mend("rye trust list")
+		}
+		before := len(st.Overrides()) + len(st.Pins())
+		st.ForgetProject(id)
+		c.Detail = fmt.Sprintf("with %s that counted only there", words.Plural(before-len(st.Overrides())-len(st.Pins()), "entry"))
+		return nil
+	})
+}
+
+func projectID(h *session.Host, project string) (string, error) {
+	if len(project) == 32 && strings.Trim(project, "0123456789abcdef") == "" {
+		return project, nil
+	}
+	dir := h.ProjectDir
+	if project != "" {
+		dir = filepath.Clean(project)
+	}
+	if dir == "" {
+		return "", fault.New(fault.Usage, "forget: which project?").Advise("rye trust forget <project>")
+	}
+	c, err := session.ReadProject(dir)
+	if err != nil {
+		return "", err
+	}
+	return c.Project, nil
+}

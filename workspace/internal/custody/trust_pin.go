@@ -1,0 +1,209 @@
+package custody
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Pin believes somebody else's key for namespaces: in the user space and,
+// when there is one here, in this project, beside what it counted for before. The
+// fingerprint is shown and agreed to first. A flag may stand for that agreement
+// only when the fingerprint was given, too: then a person compared it before.
+func Pin(ctx context.Context, h *session.Host, q rye.TrustPinRequest) (*rye.TrustChange, error) {
+	st, err := trust.LoadStore(h.TrustPath())
+	if err != nil {
+		return nil, err
+	}
+	pub, err := PublicKey(h, st, q.Key)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPinNamespaces(pub, q.Namespaces); err != nil {
+		return nil, err
+	}
+	told := q.Fingerprint != "" || strings.HasPrefix(q.Key, "SHA256:")
+	if q.Fingerprint != "" && q.Fingerprint != pub.String() {
+		return nil, fault.New(fault.Untrusted, "pin %s: you gave the fingerprint %q, and the key has another", pub, words.Brief(q.Fingerprint)).
+			Advise("ask the owner again; do not pin it unless both agree")
+	}
+	user, project, _, err := pinScope(h, q.Space)
+	if err != nil {
+		return nil, err
+	}
+	c := &rye.TrustChange{Status: "pinned", Subject: pub.String(), DryRun: q.DryRun}
+	add := func(st *trust.Store) error { return addPin(st, pub, q.Name, q.Namespaces, user, project) }
+	if err := add(st); err != nil { // st is a copy in memory: what would be refused is not asked about
+		return nil, err
+	}
+	if asPinned(c, st, pub); q.DryRun {
+		return c, nil
+	}
+	if err := h.Ask(ctx, pinKeyQuestion(c, !told)); err != nil {
+		return nil, err
+	}
+	return c, trust.Update(h.TrustPath(), add)
+}
+
+// PublicKey reads a key that is spelled out, or looks up a fingerprint among the
+// keys that are known here and those that the project lists.
+func PublicKey(h *session.Host, st *trust.Store, text string) (trust.PublicKey, error) {
+	if !strings.HasPrefix(text, "SHA256:") {
+		return trust.ParsePublicKey(text)
+	}
+	fp, err := objects.ParseFingerprint(text)
+	if err != nil {
+		return trust.PublicKey{}, err
+	}
+	if k, ok := st.Key(fp); ok {
+		return k, nil
+	}
+	if h.ProjectDir != "" {
+		listed, err := Signers(h)
+		if err != nil {
+			return trust.PublicKey{}, err
+		}
+		if k, ok := listed[fp]; ok {
+			return k, nil
+		}
+	}
+	return trust.PublicKey{}, fault.New(fault.NotFound, "pin %s: only its fingerprint is known here, not the key", fp).
+		Advise("rye trust pin 'ssh-ed25519 AAAA...' --fingerprint %s", fp)
+}
+
+func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
+	if len(namespaces) == 0 {
+		return fault.New(fault.Usage, "trust %s: for which namespace?", pub).Advise("rye trust pin --namespace acme '<key>'")
+	}
+	for _, ns := range namespaces {
+		if err := session.CheckNamespace(ns); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pinScope says where a pin is to count: in the user space, in this project, or both.
+func pinScope(h *session.Host, space string) (user bool, project string, where []string, err error) {
+	if space != "" && space != "user" && space != "project" {
+		return false, "", nil, fault.New(fault.Usage, "space %q: want user or project", words.Brief(space))
+	}
+	if space != "project" {
+		user, where = true, []string{"user space"}
+	}
+	if space == "user" || space == "" && h.ProjectDir == "" {
+		return user, "", where, nil
+	}
+	if h.ProjectDir == "" {
+		return false, "", nil, fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", session.ProjectFile).Mend("rye init")
+	}
+	c, err := session.ReadProject(h.ProjectDir)
+	if err != nil {
+		return false, "", nil, err
+	}
+	return user, c.Project, append(where, "project "+c.Project), nil
+}
+
+// addPin adds to what a key counts for.
+func addPin(st *trust.Store, pub trust.PublicKey, name string, namespaces []string, user bool, project string) error {
+	p := trust.Pin{Key: pub, Name: name, User: user, Namespaces: namespaces}
+	if project != "" {
+		p.Projects = []string{project}
+	}
+	return st.PinMore(p)
+}
+
+// asPinned describes the whole pin as it would be: namespaces and places multiply,
+// so what a key counted for before may count in more places now.
+func asPinned(c *rye.TrustChange, st *trust.Store, pub trust.PublicKey) {
+	for _, p := range st.Pins() {
+		if p.Key != pub {
+			continue
+		}
+		c.Name, c.Namespaces, c.Where = p.Name, p.Namespaces, nil
+		if p.User {
+			c.Where = append(c.Where, "user space")
+		}
+		for _, g := range p.Projects {
+			c.Where = append(c.Where, "project "+g)
+		}
+	}
+}
+
+func pinKeyQuestion(c *rye.TrustChange, person bool) rye.Question {
+	q := rye.Question{Topic: "pin key", Text: "Believe this key? Compare the fingerprint with what its owner tells you.", Person: person,
+		Lines: []string{c.Subject}, Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
+	for _, ns := range c.Namespaces {
+		q.Lines = append(q.Lines, "for "+ns+"/ in the "+strings.Join(c.Where, " and "))
+	}
+	return q
+}
+
+// Unpin takes a pin back, or some of its namespaces.
+func Unpin(h *session.Host, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
+	c := &rye.TrustChange{Status: "unpinned", Namespaces: q.Namespaces, DryRun: q.DryRun}
+	return c, change(h, q.DryRun, func(st *trust.Store) error {
+		fp, err := pinned(st, q.Subject)
+		if err != nil {
+			return err
+		}
+		c.Subject = fp.String()
+		name, had := holderOf(st, fp)
+		if c.Name = name; len(q.Namespaces) == 0 {
+			c.Namespaces = had
+		}
+		return st.Unpin(fp, q.Namespaces...)
+	})
+}
+
+// pinned finds the one pinned key that a person means.
+func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
+	if fp, err := objects.ParseFingerprint(subject); err == nil {
+		return fp, nil
+	}
+	if pub, err := trust.ParsePublicKey(subject); err == nil {
+		return pub.Fingerprint(), nil
+	}
+	var found []objects.Fingerprint
+	for _, p := range st.Pins() {
+		if p.Name == subject {
+			found = append(found, p.Key.Fingerprint())
+		}
+	}
+	switch len(found) {
+	case 0:
+		return objects.Fingerprint{}, fault.New(fault.NotFound, "unpin %q: no key is pinned under that name", words.Brief(subject)).Mend("rye trust list")
+	case 1:
+		return found[0], nil
+	}
+	return objects.Fingerprint{}, fault.New(fault.Usage, "unpin %q: %d keys are pinned under that name", words.Brief(subject), len(found)).Mend("rye trust unpin %s", found[0])
+}
+
+// holderOf returns the name of a key's entry and what it counts for.
+func holderOf(st *trust.Store, fp objects.Fingerprint) (name string, namespaces []string) {
+	for _, o := range st.Own() {
+		if o.Key.Fingerprint() == fp {
+			return cmp.Or(o.Name, "your own key"), o.Namespaces
+		}
+	}
+	for _, p := range st.Pins() {
+		if p.Key.Fingerprint() == fp {
+			return p.Name, p.Namespaces
+		}
+	}
+	for _, b := range st.Bindings() {
+		for _, k := range b.Keys {
+			if k.Key.Fingerprint() == fp {
+				namespaces = append(namespaces, b.Namespace)
+			}
+		}
+	}
+	return "", namespaces
+}

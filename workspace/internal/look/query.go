@@ -1,0 +1,162 @@
+package look
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Search finds items by what they say about themselves, in every space or in one,
+// each ref once. Items that may not be used are found too, with their state.
+func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (res *rye.SearchResult, err error) {
+	kind, prefix, err := parseScope(q)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stack.Guard()(&err) // with one goroutine, as Rank has
+	if _, err := search.Parse(q.Query); err != nil {
+		return nil, err // before anything is read
+	}
+	kinds, err := searchable(s, c, kind)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := extractors(ctx, s); err != nil {
+		return nil, err
+	}
+	looks, err := looks(ctx, s, q.Space)
+	if err != nil {
+		return nil, err
+	}
+	weights, fields, err := weights(ctx, s) // has the library's from the look at it
+	if err != nil {
+		return nil, err
+	}
+	query, err := search.Parse(q.Query, fields...)
+	if err != nil {
+		return nil, err
+	}
+	docs, from := documents(looks, weights, func(ref objects.Ref) bool {
+		may, ok := kinds[string(ref.Kind)]
+		return ok && inScope(string(ref.ID), prefix) && (may == nil || may(ref.ID))
+	})
+	return page(q, search.Rank(query, docs), func(i int) rye.ItemInfo { return describeIn(looks, from[i]) }), nil
+}
+
+// spot is where an item was found: which look, and which row of it.
+type spot struct{ look, row int }
+
+// documents makes one document for each ref that is wanted, of the highest space
+// that holds it.
+func documents(looks []*space.Look, weights map[objects.Kind]search.Weights, want func(objects.Ref) bool) (docs []search.Doc, from []spot) {
+	for n, k := range looks {
+		var last objects.Ref
+		for i := range k.Len() {
+			r := k.Row(i)
+			if r.Ref == last || r.Ref.Kind == "" || !want(r.Ref) {
+				continue // a second file of that ref, a name that is no item
+			}
+			last = r.Ref
+			if slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(r.Ref) }) {
+				continue
+			}
+			d := search.Doc{ID: r.Ref.String(), Name: r.Name, Title: r.Title, Description: r.Description,
+				Category: r.Category, Tags: r.Tags, Rank: int(objects.Project - r.Space), Weights: weights[r.Ref.Kind]}
+			for _, t := range r.More {
+				d.More = append(d.More, search.Text(t))
+			}
+			docs = append(docs, d)
+			from = append(from, spot{n, i})
+		}
+	}
+	return docs, from
+}
+
+// describeIn describes the row at a spot, with the spaces below that hold its ref too.
+func describeIn(looks []*space.Look, at spot) rye.ItemInfo {
+	r := looks[at.look].Row(at.row)
+	it := describe(&r)
+	for _, below := range looks[at.look+1:] {
+		if below.Holds(r.Ref) {
+			it.Shadows = append(it.Shadows, below.Row(0).Space.String())
+		}
+	}
+	return it
+}
+
+// searchable returns the kinds that the caller may search, out of those asked for,
+// each with what says which of its items; nil for all of them.
+func searchable(s *session.Session, c rye.Caller, asked string) (map[string]func(objects.ID) bool, error) {
+	rules, err := s.Rules()
+	if err != nil {
+		return nil, err
+	}
+	kinds := map[string]func(objects.ID) bool{}
+	var refused error
+	for _, k := range objects.Kinds {
+		if asked != "" && asked != string(k) {
+			continue
+		}
+		q, err := session.RequestFor(c, "search", objects.Ref{Kind: k})
+		if err != nil {
+			return nil, err
+		}
+		may, d := rules.Searching(q)
+		if d.Verdict != policy.Allow {
+			refused = d.Err(q)
+			continue
+		}
+		kinds[string(k)] = may
+	}
+	if len(kinds) == 0 && refused != nil {
+		return nil, refused
+	}
+	return kinds, nil
+}
+
+// parseScope reads the capability form: tool, tool.acme.*, rye.search.tool.acme.*.
+func parseScope(q rye.SearchRequest) (kind, prefix string, err error) {
+	kind = q.Kind
+	if q.Scope != "" {
+		scope := strings.TrimPrefix(q.Scope, "rye.search.")
+		first, rest, _ := strings.Cut(scope, ".")
+		if kind != "" && kind != first {
+			return "", "", fault.New(fault.Usage, "scope %q and kind %q disagree", q.Scope, kind)
+		}
+		kind, prefix = first, strings.TrimSuffix(strings.TrimSuffix(rest, "*"), ".")
+	}
+	if kind == "" || kind == "*" {
+		return "", strings.ReplaceAll(prefix, ".", "/"), nil
+	}
+	if _, err := objects.ParseKind(kind); err != nil {
+		return "", "", err
+	}
+	return kind, strings.ReplaceAll(prefix, ".", "/"), nil
+}
+
+// inScope compares whole segments: the scope acme.core does not hold acme/core2.
+func inScope(id, prefix string) bool {
+	return prefix == "" || id == prefix || strings.HasPrefix(id, prefix+"/")
+}
+
+func page(q rye.SearchRequest, found []search.Match, item func(int) rye.ItemInfo) *rye.SearchResult {
+	if q.Limit <= 0 {
+		q.Limit = 10
+	}
+	res := &rye.SearchResult{Query: q.Query, Total: len(found), Limit: q.Limit, Offset: q.Offset, Results: []rye.Hit{}}
+	for _, m := range found[min(max(q.Offset, 0), len(found)):] {
+		if len(res.Results) == q.Limit {
+			break
+		}
+		res.Results = append(res.Results, rye.Hit{ItemInfo: item(m.Index), Score: m.Score, Match: m.Fields})
+	}
+	return res
+}

@@ -1,0 +1,134 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/consent"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// ConsentFile is the name of the file, in the configuration directory, that
+// remembers what the user agreed to use although nobody signed it.
+const ConsentFile = "consent.yaml"
+
+func consentPath(s *Desk) string { return filepath.Join(s.ConfigDir, ConsentFile) }
+
+// agreed reads what the user agreed to.
+func agreed(s *Desk) (consent.Agreed, error) {
+	f, err := os.Open(consentPath(s))
+	if errors.Is(err, fs.ErrNotExist) {
+		return consent.Agreed{}, nil
+	}
+	if err != nil {
+		return consent.Agreed{}, fault.New(fault.Auth, "read agreements: %w", err)
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o022 != 0 && filepath.Separator == '/' {
+		return consent.Agreed{}, fault.New(fault.Auth, "read %s: others may write it (mode %04o)", consentPath(s), info.Mode().Perm()).Mend("chmod 600 %s", consentPath(s))
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, consent.MaxFile+1))
+	if err != nil {
+		return consent.Agreed{}, err
+	}
+	a, err := consent.Parse(raw)
+	if err != nil {
+		return a, fault.Wrap(err, "read %s", consentPath(s))
+	}
+	return a, nil
+}
+
+// remember changes the file of agreements, one process at a time.
+func remember(ctx context.Context, s *Desk, change func(consent.Agreed) consent.Agreed) error {
+	unlock, err := place.Lock(ctx, consentPath(s)+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	a, err := agreed(s)
+	if err != nil {
+		return err
+	}
+	text, err := change(a).Encode()
+	if err != nil {
+		return err
+	}
+	return place.File(consentPath(s), text, 0o600)
+}
+
+// PolicyConsent remembers, or with q.Forget takes back, that the user lets a tool
+// use the .env files, the project's interpreter or the variables of the environment
+// that it would use now, as its bytes and theirs are now.
+func PolicyConsent(ctx context.Context, s *Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
+	plan, err := Plan(ctx, s.Session, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	things, err := things(s, plan, q)
+	if err != nil {
+		return nil, err
+	}
+	a, err := agreed(s)
+	if err != nil {
+		return nil, err
+	}
+	var all []rye.ConsentReport
+	for _, t := range things {
+		c := rye.ConsentReport{Ref: plan.Tool().Ref.String(), What: t.What, Path: t.Path, SHA256: t.Sum.String(), Status: "allowed",
+			Names: slices.Sorted(maps.Keys(t.Parts)), Changed: a.Changed(t)}
+		if q.Forget {
+			c.Status, c.Changed = "forgotten", nil
+		}
+		all = append(all, c)
+	}
+	return all, remember(ctx, s, func(a consent.Agreed) consent.Agreed {
+		if !q.Forget {
+			return withAll(a, things)
+		}
+		for _, t := range things {
+			a = a.Without(t)
+		}
+		return a
+	})
+}
+
+// things collects what a request is about; nothing at all is NotFound.
+func things(s *Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
+	if q.Env {
+		if _, _, things, err = envFiles(s, plan); err != nil {
+			return nil, err
+		}
+		if len(things) == 0 {
+			return nil, fault.New(fault.NotFound, "%s: no .env file sets a variable that it declares [%s]", plan.Tool().Ref, strings.Join(plan.Declares(), " "))
+		}
+	}
+	if q.Secrets {
+		more, err := secretThings(s, plan)
+		if err != nil {
+			return nil, err
+		}
+		things = append(things, more...)
+	}
+	if q.Interpreter {
+		p, t, err := interpreterOf(s, plan)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil {
+			return nil, fault.New(fault.NotFound, "%s: it runs with no interpreter of the project (%s)", plan.Tool().Ref, cmp.Or(p.Path, "none"))
+		}
+		things = append(things, *t)
+	}
+	return things, nil
+}

@@ -1,0 +1,177 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// judge puts a planned run before the policy.
+func judge(s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params) (policy.Decision, policy.Request, error) {
+	it := plan.Tool()
+	rules, err := s.Rules()
+	if err != nil {
+		return policy.Decision{}, policy.Request{}, err
+	}
+	q, err := session.RequestFor(c, "execute", it.Ref)
+	if err != nil {
+		return policy.Decision{}, q, err
+	}
+	q.Digest = it.Sum
+	kind := plan.Primitive()
+	if shell := plan.Shell(); shell != "" {
+		// A builtin that runs a command is a process like any other, and what is agreed to
+		// is the command: agreeing to the tool would be agreeing to every command.
+		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, params.Values[shell])
+	}
+	q.Floor = policy.Floor(string(kind), demanded().String())
+	if q.Declared, _, err = policy.Declared(it.Meta.Fields); err != nil {
+		return policy.Decision{}, q, fault.New(fault.Malformed, "%s: %w", it.Ref, err)
+	}
+	if kind == chain.Subprocess {
+		q.Findings = policy.Analyse(plan.Script(), params.Values, rules.Patterns)
+	}
+	return rules.Decide(q), q, nil
+}
+
+// decide asks the policy, and the person where the policy says so. A dry run asks
+// the same and leaves no record.
+func decide(ctx context.Context, s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params, dry bool) (*rye.Verdict, error) {
+	d, q, err := judge(s, c, plan, params)
+	if err != nil {
+		return nil, err
+	}
+	ask := d.Verdict == policy.Ask
+	if ask {
+		err = s.Ask(ctx, runQuestion(plan, params, d, q))
+	} else {
+		err = d.Err(q)
+	}
+	return s.Verdict(q, d, ask, err, !dry), err
+}
+
+// runQuestion is what a person is asked. The reason names every finding with its text;
+// a line for each would say it twice.
+func runQuestion(plan *chain.Plan, params chain.Params, d policy.Decision, q policy.Request) rye.Question {
+	ask := rye.Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: fault.Advice("rye policy allow %s, or --yes", q.Ref)}
+	if shell := plan.Shell(); shell != "" {
+		text, _ := params.Values[shell].(string)
+		ask.Lines = append(ask.Lines, strings.Split(text, "\n")...)
+		ask.Mend = fault.Advice("%s, or --yes", noStandingApproval(q.Ref))
+	}
+	return ask
+}
+
+// commandDigest is what an approval of one command is for: the tool's bytes and the
+// command's text.
+func commandDigest(tool objects.Digest, command any) objects.Digest {
+	text, _ := command.(string)
+	return objects.DigestOf(append(tool[:], text...))
+}
+
+// noStandingApproval is the remedy for a tool that runs any command it is given: the
+// user can lower its tier, and findings still count.
+func noStandingApproval(ref objects.Ref) string {
+	return fmt.Sprintf("to be asked only about dangerous commands, put tool_overrides: {%s: t1} into policy.yaml", ref.ID)
+}
+
+// demanded is the sandbox that every run gets where the system has one. On others
+// the best there is runs, and the result says what does not bind.
+func demanded() primitive.Tier {
+	if runtime.GOOS == "linux" {
+		return primitive.S2
+	}
+	return primitive.Best()
+}
+
+// tier is what a run demands: the usual sandbox, or more where the policy or an
+// item of the chain says so.
+func tier(s *Desk, plan *chain.Plan) (primitive.Tier, error) {
+	rules, err := s.Rules()
+	if err != nil {
+		return 0, err
+	}
+	least := demanded()
+	for t := primitive.S0; t <= primitive.S3; t++ {
+		if name := t.String(); name == rules.LeastTier || name == plan.Needs().Sandbox {
+			least = max(least, t)
+		}
+	}
+	return least, nil
+}
+
+// PolicyAllow remembers that the user allows one item, as its bytes are now, up to
+// the tier that running it has.
+func PolicyAllow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+	plan, err := Plan(ctx, s.Session, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	ref := plan.Tool().Ref
+	rep, d, err := explainPolicy(s, plan)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Shell() != "" {
+		return rep, fault.New(fault.Denied, "allow %s: it runs whatever command it is given, so that there is no text to allow", ref).
+			Advise("%s", noStandingApproval(ref))
+	}
+	if d.Tier >= policy.T4 {
+		return rep, fault.New(fault.Denied, "allow %s: %s", ref, d.Reason)
+	}
+	path := filepath.Join(s.ConfigDir, session.PolicyFile)
+	old, err := session.ReadPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := policy.Remember(old, policy.Approval{Ref: ref, Digest: plan.Tool().Sum, Tier: d.Tier})
+	if err != nil {
+		return nil, err
+	}
+	rep.Verdict = policy.Allow.String()
+	return rep, place.File(path, text, 0o600)
+}
+
+// PolicyExplain says what the policy makes of running an item without parameters,
+// for the person at the terminal and for an MCP client.
+func PolicyExplain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+	plan, err := Plan(ctx, s.Session, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	rep, _, err := explainPolicy(s, plan)
+	return rep, err
+}
+
+// explainPolicy returns the report, and the decision about an MCP client's call,
+// which is the stricter one.
+func explainPolicy(s *Desk, plan *chain.Plan) (*rye.PolicyReport, policy.Decision, error) {
+	least, err := tier(s, plan)
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	d, _, err := judge(s, rye.Client(), plan, chain.Params{})
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	mine, _, err := judge(s, rye.Terminal(), plan, chain.Params{})
+	if err != nil {
+		return nil, policy.Decision{}, err
+	}
+	return &rye.PolicyReport{
+		Ref: plan.Tool().Ref.String(), SHA256: plan.Tool().Sum.String(), Sandbox: least.String(),
+		Verdict: mine.Verdict.String(), Client: d.Verdict.String(),
+		Tier: d.Tier.String(), Rule: d.Rule, Reason: d.Reason,
+	}, d, nil
+}

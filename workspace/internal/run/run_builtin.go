@@ -1,0 +1,95 @@
+package run
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/chain/primitive/builtin"
+	"github.com/rye-os/rye/fault"
+)
+
+// runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
+// chain names. Nothing is materialised: the verified text of the tool only says which
+// function, and what the function is comes with the program.
+func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
+	if s.Self == nil {
+		return outcome{}, fault.New(fault.Failed, "execute %s: rye does not know its own program, which runs %s", j.plan.Tool().Ref, j.plan.Function())
+	}
+	program, build, err := s.Self()
+	if err != nil {
+		return outcome{}, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
+	dir := &primitive.RunDir{}
+	if j.plan.Shell() != "" { // what it starts wants a place for temporary files
+		if _, err := primitive.Sweep(s.RunsDir()); err != nil {
+			return outcome{}, err
+		}
+		if dir, err = primitive.Materialise(s.RunsDir(), nil); err != nil {
+			return outcome{}, err
+		}
+		defer dir.Remove()
+		j.w.lap(&j.w.parts.Materialise)
+	}
+	in, err := inputs(s, j, dir)
+	if err != nil {
+		return outcome{}, err
+	}
+	call, err := j.plan.BuiltinCall(in, program, build)
+	if err != nil {
+		return outcome{}, err
+	}
+	narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(j.plan.Function(), j.params.JSON))
+	j.w.lap(&j.w.parts.Rest)
+	out, err := primitive.Run(ctx, call, nil, nil)
+	j.w.ran(out)
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{Outcome: chain.Read(out), Exit: out.Exit, Sandbox: out.Tier.String(), Unbound: out.Unbound, Truncated: out.Truncated}, nil
+}
+
+// narrow cuts a right to write the whole project down to the directories right below
+// it that a call is about. A file that lies in the project's own directory, or below
+// one that is still to be made, needs a right there, which the kernel extends to .ai
+// and .git: those are kept by the function's own checks then.
+func narrow(b *primitive.Sandbox, project string, targets []string) {
+	if len(targets) == 0 || !slices.Contains(b.Write, project) {
+		return
+	}
+	keep := slices.DeleteFunc(slices.Clone(b.Write), func(p string) bool { return p == project })
+	for _, t := range targets {
+		if filepath.IsAbs(t) {
+			rel, err := filepath.Rel(project, t)
+			if err != nil {
+				continue
+			}
+			t = rel
+		}
+		t = path.Clean(filepath.ToSlash(t))
+		if t == ".." || strings.HasPrefix(t, "../") {
+			continue // refused by the function
+		}
+		top, _, deeper := strings.Cut(t, "/")
+		at := filepath.Join(project, top)
+		info, err := os.Lstat(at)
+		switch {
+		case err == nil && info.Mode()&os.ModeSymlink != 0:
+			keep = append(keep, project) // it leads elsewhere in the project
+		case err == nil && deeper && info.IsDir():
+			keep = append(keep, at)
+		default:
+			b.Create = []string{project}
+		}
+	}
+	if b.Create != nil {
+		keep = slices.DeleteFunc(keep, func(p string) bool { return p == project || filepath.Dir(p) == project })
+	}
+	slices.Sort(keep)
+	b.Write = slices.Compact(keep)
+}

@@ -1,0 +1,124 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"net/netip"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/chain/primitive/web"
+	"github.com/rye-os/rye/fault"
+)
+
+// runHTTP makes the one exchange that the plan asks for. Events of a stream go to
+// the caller as they come, one JSON value a line.
+func runHTTP(ctx context.Context, s *Desk, j *job) (outcome, error) {
+	r, o, err := exchange(s, j)
+	if err != nil {
+		return outcome{}, err
+	}
+	if s.Offline {
+		return outcome{}, fault.New(fault.Offline, "execute %s: it asks %s, and rye was told to stay offline", j.plan.Tool().Ref, r.URL)
+	}
+	if j.q.Stdout != nil {
+		o.Event = func(ev web.Event) error {
+			line, err := json.Marshal(ev)
+			j.q.Stdout(append(line, '\n'))
+			return err
+		}
+	}
+	j.w.lap(&j.w.parts.Rest)
+	res, err := web.Do(ctx, r, o)
+	j.w.lap(&j.w.parts.Run)
+	if err != nil {
+		return outcome{}, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
+	d := outcome{Outcome: chain.ReadResponse(res), Truncated: res.Truncated}
+	if !d.OK {
+		d.Exit = 1
+	}
+	return d, nil
+}
+
+// exchange turns a plan into a request, and says what that may reach.
+func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
+	rules, err := s.Rules()
+	if err != nil {
+		return web.Request{}, web.Options{}, err
+	}
+	in := chain.Inputs{Params: j.params, ProjectPath: s.ProjectDir, UserSpace: s.UserDir}
+	in.Vars, in.Weak = j.unsigned.named()
+	r, err := j.plan.Request(in)
+	o := reach(s, rules.Net)
+	o.Secrets = in.Vars
+	return r, o, err
+}
+
+// named fills the variables that a request may name: from the user's environment
+// as far as that was agreed to, else from the files that were.
+func (u unsigned) named() (vars map[string]string, weak map[string]bool) {
+	vars, weak = maps.Clone(u.vars), maps.Clone(u.weak)
+	if vars == nil {
+		vars = map[string]string{}
+	}
+	for _, kv := range u.env {
+		name, value, _ := strings.Cut(kv, "=")
+		vars[name] = value
+		delete(weak, name)
+	}
+	return vars, weak
+}
+
+// reach is what the policy lets requests of rye reach.
+func reach(s *Desk, n policy.Net) web.Options {
+	o := web.Options{Now: s.Now, Roots: s.Roots,
+		Allow: func(host string, to netip.AddrPort) bool { return n.Allows(host, to) },
+		Deny:  func(host string, to netip.AddrPort) bool { return n.Denies(host, to) },
+	}
+	if n.Proxy {
+		o.Proxy = s.Proxy
+	}
+	return o
+}
+
+// rehearse is a run that stops before the deed: every check is made, nothing is
+// sent or started, and the answer says what would be.
+func rehearse(s *Desk, j *job) (*rye.ExecuteResult, error) {
+	res := planned(j)
+	if j.plan.Primitive() != chain.HTTP {
+		return res, nil
+	}
+	r, o, err := exchange(s, j)
+	if err == nil {
+		err = web.Check(r, o)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
+	res.Data, err = json.Marshal(sketch(r))
+	return res, err
+}
+
+// sketch shows a request, secrets as their names.
+func sketch(r web.Request) map[string]any {
+	m := map[string]any{"method": r.Method, "url": r.URL}
+	show := func(key string, list []web.Field) {
+		out := map[string]string{}
+		for _, f := range list {
+			out[f.Name] = f.Value.String()
+		}
+		if len(out) > 0 {
+			m[key] = out
+		}
+	}
+	show("query", r.Query)
+	show("headers", r.Header)
+	if r.Body != nil {
+		m["body"] = r.Body.String()
+	}
+	return m
+}

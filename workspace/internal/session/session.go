@@ -1,0 +1,167 @@
+// Package session is one reading of everything that a verb decides by: the project, the
+// trust store, the lock, the policy and the spaces; and what the program around gives to
+// every room.
+package session
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Session is what one verb sees: one reading of the project, the trust store, the lock
+// and the policy, so that a verb never decides by two different states of them. Nobody
+// changes one: who has to see something else gets another (With, WithLock, Alone).
+type Session struct {
+	*Host
+	Project *Project // nil outside a project
+	Trust   *trust.Store
+	Lock    *chain.Lock // nil when there is none
+	Stack   *space.Stack
+	Rules   func() (policy.Rules, error) // reads the policy once, when it is first asked for
+}
+
+// Open reads a session, with or without a project.
+func (h *Host) Open() (*Session, error) {
+	return h.openOver(&space.Layer{Space: objects.Project, Dir: h.AIDir()})
+}
+
+// openOver is Open with the layer of the project, if there is one.
+func (h *Host) openOver(project *space.Layer) (*Session, error) {
+	s := &Session{Host: h}
+	s.Rules = sync.OnceValues(s.readRules)
+	var err error
+	if s.Trust, err = trust.LoadStore(h.TrustPath()); err != nil {
+		return nil, err
+	}
+	s.Stack = &space.Stack{Trust: s.Trust, System: h.System, Cache: h.CacheDir, Program: h.Version}
+	if h.UserDir != "" && h.UserDir != h.ProjectDir {
+		s.Stack.User = &space.Layer{Space: objects.User, Dir: filepath.Join(h.UserDir, ".ai")}
+	}
+	if h.ProjectDir == "" {
+		s.AllowLegacy(s.Trust)
+		return s, nil
+	}
+	if s.Project, err = ReadProject(h.ProjectDir); err != nil {
+		return nil, err
+	}
+	var sum objects.Digest
+	if s.Lock, sum, err = ReadLock(h.LockPath()); err != nil {
+		return nil, err
+	}
+	s.Stack.LockSum = sum
+	s.Stack.Project = project
+	s.Stack.Genesis = s.Project.Project
+	if s.Lock != nil {
+		s.Stack.Locked = s.Pin
+	}
+	s.AllowLegacy(s.Trust)
+	return s, nil
+}
+
+// Alone makes this the one process that changes the project's lock and rye.yaml, until
+// release, and returns a session that read both anew: another process may have changed
+// them since this one began, and what it did must not be undone.
+func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), err error) {
+	dir := filepath.Join(s.AIDir(), ".rye")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, nil, err
+	}
+	if release, err = place.Lock(ctx, filepath.Join(dir, "project.lock")); err != nil {
+		return nil, nil, err
+	}
+	project, err := ReadProject(s.ProjectDir)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	lock, sum, err := ReadLock(s.LockPath())
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	fresh = s.WithLock(lock, sum)
+	fresh.Project = project
+	return fresh, release, nil
+}
+
+// copy returns a session over the same layers, whose stack can be told something else.
+func (s *Session) copy() *Session {
+	n := *s
+	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
+		Trust: s.Stack.Trust, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
+	return &n
+}
+
+// With returns a session that sees another standard library.
+func (s *Session) With(system *space.System) *Session {
+	n := s.copy()
+	n.Stack.System = func() (*space.System, error) { return system, nil }
+	return n
+}
+
+// WithLock returns a session that sees another lock; nil is none.
+func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
+	n := s.copy()
+	n.Lock, n.Stack.LockSum = lock, sum
+	if lock != nil {
+		n.Stack.Locked = n.Pin
+	}
+	return n
+}
+
+// WithTrust returns a session that sees the trust store as it is now.
+func (s *Session) WithTrust() (*Session, error) {
+	t, err := trust.LoadStore(s.TrustPath())
+	if err != nil {
+		return nil, err
+	}
+	n := s.copy()
+	n.Trust, n.Stack.Trust = t, t
+	n.AllowLegacy(t)
+	return n, nil
+}
+
+// OpenProject is Open for verbs that make no sense outside a project.
+func (h *Host) OpenProject() (*Session, error) {
+	if h.ProjectDir == "" {
+		return nil, NoProject()
+	}
+	return h.Open()
+}
+
+// OpenLook is OpenProject for verbs that look at every file: those are listed while
+// trust, settings and lock are read.
+func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
+	if h.ProjectDir == "" {
+		return nil, NoProject()
+	}
+	project := &space.Layer{Space: objects.Project, Dir: h.AIDir()}
+	project.Begin(ctx)
+	s, err := h.openOver(project)
+	if err != nil {
+		project.Close()
+	}
+	return s, err
+}
+
+// Close ends what reading opened.
+func (s *Session) Close() {
+	for _, l := range s.Stack.Layers() {
+		l.Close() // read-only handles: nothing to lose
+	}
+}
+
+// NoProject is the error of a verb that makes no sense outside a project.
+func NoProject() error {
+	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
+}

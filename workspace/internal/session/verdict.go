@@ -1,0 +1,122 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// The log of verdicts lies in the state directory: one line of JSON each, newest
+// last, two files of at most verdictBytes and a line.
+const (
+	verdictFile  = "verdicts.jsonl"
+	verdictOld   = "verdicts.1.jsonl"
+	verdictBytes = 4 << 20
+	maxVerdict   = 16 << 10 // bytes of a line that is read back
+)
+
+// Verdict tells what was decided to whoever listens, and records it when something
+// is about to run or was refused to. A disk that cannot be written stops nothing.
+func (s *Session) Verdict(q policy.Request, d policy.Decision, asked bool, refused error, record bool) *rye.Verdict {
+	v := rye.Verdict{
+		Time: s.Now().UTC().Format(time.RFC3339), Caller: q.Caller, Verb: q.Verb, Ref: q.Ref.String(),
+		Verdict: policy.Allow.String(), Tier: d.Tier.String(), Rule: d.Rule, Asked: asked, Project: s.ProjectDir,
+	}
+	if refused != nil {
+		v.Verdict = policy.Deny.String()
+	}
+	if q.Digest != (objects.Digest{}) {
+		v.SHA256 = q.Digest.Hex()
+	}
+	for _, f := range q.Findings {
+		v.Findings = append(v.Findings, f.Label)
+	}
+	if s.Heard != nil {
+		s.Heard(v)
+	}
+	if record && s.StateDir != "" {
+		if err := appendVerdict(s.StateDir, v); err != nil {
+			s.Say("the verdict could not be recorded: " + err.Error())
+		}
+	}
+	return &v
+}
+
+// appendVerdict adds one line in one write, which other processes do not split.
+func appendVerdict(dir string, v rye.Verdict) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, verdictFile)
+	if st, err := os.Stat(path); err == nil && st.Size() > verdictBytes {
+		if err := os.Rename(path, filepath.Join(dir, verdictOld)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(line, '\n'))
+	return errors.Join(err, f.Close())
+}
+
+// PolicyLog returns the last verdicts about executions on this machine, oldest first,
+// at most limit of them; 0 is all that are kept.
+func (h *Host) PolicyLog(ctx context.Context, limit int) ([]rye.Verdict, error) {
+	if h.StateDir == "" {
+		return nil, fault.New(fault.NotFound, "no state directory, so no verdicts are kept")
+	}
+	var all []rye.Verdict
+	for _, name := range []string{verdictOld, verdictFile} {
+		list, err := readVerdicts(ctx, filepath.Join(h.StateDir, name))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list...)
+	}
+	if limit > 0 && len(all) > limit {
+		all = all[len(all)-limit:]
+	}
+	return all, nil
+}
+
+// readVerdicts reads one file. A line that a crash cut short is passed over.
+func readVerdicts(ctx context.Context, path string) (list []rye.Verdict, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	sc := bufio.NewScanner(f)
+	sc.Buffer(make([]byte, 0, 4096), maxVerdict)
+	for sc.Scan() && ctx.Err() == nil {
+		var v rye.Verdict
+		if json.Unmarshal(sc.Bytes(), &v) == nil && v.Verb != "" {
+			list = append(list, v)
+		}
+	}
+	if err := sc.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
+		return list, err
+	}
+	return list, ctx.Err()
+}

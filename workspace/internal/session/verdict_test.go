@@ -1,0 +1,82 @@
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rye-os/rye"
+)
+
+func TestVerdictsOfManyAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	const writers, each = 16, 50
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				v := rye.Verdict{Verb: "execute", Ref: fmt.Sprintf("tool:acme/w%d-%d", w, i), Verdict: "allow", Rule: strings.Repeat("r", i)}
+				if err := appendVerdict(dir, v); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	h := &Host{StateDir: dir}
+	all, err := h.PolicyLog(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, v := range all {
+		seen[v.Ref] = true
+	}
+	if len(seen) != writers*each {
+		t.Errorf("%d verdicts were kept of %d", len(seen), writers*each)
+	}
+	if last, err := h.PolicyLog(t.Context(), 3); err != nil || len(last) != 3 || last[2].Ref != all[len(all)-1].Ref {
+		t.Errorf("the last 3: %v, %v", last, err)
+	}
+}
+
+func TestVerdictsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, verdictFile)
+	torn := `{"verb":"execute","ref":"tool:a/torn","verd`
+	if err := os.WriteFile(path, []byte(strings.Repeat(" ", verdictBytes)+"\n"+torn), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := appendVerdict(dir, rye.Verdict{Verb: "execute", Ref: fmt.Sprint(i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if st, err := os.Stat(path); err != nil || st.Size() > 1<<10 {
+		t.Errorf("the file did not begin anew: %v", err)
+	}
+	all, err := (&Host{StateDir: dir}).PolicyLog(t.Context(), 0)
+	if err != nil || len(all) != 3 {
+		t.Errorf("PolicyLog = %v, %v; want the three whole ones", all, err)
+	}
+}
+
+// A log that cannot be written stops nothing, and is said.
+func TestVerdictsOnAReadOnlyDisk(t *testing.T) {
+	if os.Geteuid() == 0 {
+		if err := appendVerdict("/proc/nowhere", rye.Verdict{}); err == nil {
+			t.Error("written below /proc")
+		}
+		return
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	if err := appendVerdict(filepath.Join(dir, "state"), rye.Verdict{}); err == nil {
+		t.Error("written into a directory that cannot be written")
+	}
+}

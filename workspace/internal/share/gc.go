@@ -1,0 +1,34 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// CompactCaches sweeps the caches of registries and puts their packs together. What
+// is wrong with one does not keep it from the others.
+func CompactCaches(ctx context.Context, s *Desk, q rye.GCRequest) (*rye.GCReport, error) {
+	g := &rye.GCReport{Place: "registry caches", Dir: filepath.Join(s.CacheDir, "registries")}
+	dirs, _ := filepath.Glob(filepath.Join(g.Dir, "*.git"))
+	var errs []error
+	for _, dir := range dirs {
+		repo, err := store.Open(dir)
+		if err != nil {
+			continue // a cache: made anew when it is needed
+		}
+		n, err := repo.Sweep(ctx, q.DryRun)
+		g.Removed += n
+		var c store.Compacted
+		if err == nil {
+			c, err = repo.Compact(ctx, store.CompactOptions{DryRun: q.DryRun, Packs: true})
+			session.AddCompacted(g, c)
+		}
+		errs = append(errs, err, repo.Close())
+	}
+	return g, errors.Join(errs...)
+}

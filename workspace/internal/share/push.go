@@ -1,0 +1,109 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/look"
+)
+
+// Push publishes items of one namespace: verified here, one signed operation of up
+// to 256 items, one ref update. What is published already, byte for byte, is left.
+func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
+	items, ns, err := publishable(ctx, s, q)
+	if err != nil {
+		return nil, err
+	}
+	name, _, err := s.Project.RegistryFor(ns)
+	if err != nil {
+		return nil, err
+	}
+	if q.Registry != "" && q.Registry != name {
+		return nil, fault.New(fault.Conflict, "push %s: the scope of namespace %q is registry %q, not %q", ns, ns, name, q.Registry).Mend("rye push")
+	}
+	key, err := s.Keys.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	reg, err := openRegistry(s, name, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer reg.Close()
+	s.Say(fmt.Sprintf("publishing %s to %s", words.Plural(len(items), "item"), name))
+	rec, err := reg.Publish(ctx, registry.Publication{Namespace: ns, Items: items, By: by(key), DryRun: q.DryRun})
+	if err != nil {
+		return nil, err
+	}
+	rep := &rye.PushReport{Registry: name, Namespace: ns, Seq: rec.Tip.Seq, DryRun: q.DryRun,
+		Published: names(rec.Published), Unchanged: names(rec.Unchanged)}
+	if !rec.Tip.Tip.IsZero() {
+		rep.Tip = rec.Tip.Tip.String()
+	}
+	if q.DryRun {
+		return rep, nil
+	}
+	_, err = bind(s, reg, ns)
+	return rep, err
+}
+
+func names(all []registry.Release) []string {
+	out := make([]string, 0, len(all))
+	for _, rel := range all {
+		out = append(out, rel.Name())
+	}
+	return out
+}
+
+// publishable resolves what to push to verified items of one namespace that the
+// project itself holds.
+func publishable(ctx context.Context, s *Desk, q rye.PushRequest) ([]registry.Item, string, error) {
+	refs, err := look.Targets(ctx, s.Session, s.Stack.Project, q.Targets, false)
+	if err == nil && q.All {
+		refs, err = look.Targets(ctx, s.Session, s.Stack.Project, []rye.Target{rye.Target("*:" + s.Project.Namespace + "/*")}, false)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if len(refs) == 0 {
+		return nil, "", fault.New(fault.Usage, "push: nothing named").Advise("rye push <ref>, or rye push --all")
+	}
+	ns := refs[0].ID.Namespace()
+	for _, ref := range refs {
+		if got := ref.ID.Namespace(); got != ns {
+			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Advise("push them one after the other")
+		}
+	}
+	found, err := s.Stack.OwnAll(ctx, s.Stack.Project, refs)
+	if err != nil {
+		return nil, "", err
+	}
+	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
+	for i, f := range found {
+		items[i], errs[i] = toPublish(f, refs[i])
+	}
+	if ns == objects.LocalNamespace {
+		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).Advise("rye mv them to a namespace of yours")
+	}
+	return items, ns, errors.Join(errs...)
+}
+
+// toPublish is a verified item of the project as it is published.
+func toPublish(f space.Finding, ref objects.Ref) (registry.Item, error) {
+	switch {
+	case f.State == "":
+		return registry.Item{}, fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Mend("rye list --space project")
+	case f.Err != nil:
+		return registry.Item{}, f.Err
+	}
+	return registry.Item{Verified: f.Verified, Meta: registry.Meta{
+		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Caps: chain.CapabilityDigest(f.Item)}}, nil
+}

@@ -1,0 +1,145 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// Status reports every item of the project with its state, sorted by ref. Files
+// that have not changed since they were last verified are answered from the
+// catalogue in the cache directory; nothing else is written.
+func (w *Workspace) Status(ctx context.Context, c rye.Caller) ([]rye.ItemInfo, error) {
+	s, err := w.look(ctx, c, "status")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Status(ctx, s)
+}
+
+// Survey counts the items of the project by state, and returns, sorted by ref, those
+// that there is something to do about or to know of. What is signed, recorded and
+// alone at its name is counted only, so a clean project of ten thousand items takes
+// as long as git status takes there. Otherwise it is Status.
+func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, error) {
+	s, err := w.look(ctx, c, "status")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Survey(ctx, s)
+}
+
+// List reports items, each ref once with the spaces that it shadows.
+func (w *Workspace) List(ctx context.Context, c rye.Caller, q rye.ListRequest) ([]rye.ItemInfo, error) {
+	s, err := w.enter(c, "list")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.List(ctx, s, q)
+}
+
+// Show describes one item: the one that would be used, or with All every space's.
+func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) ([]rye.ItemInfo, error) {
+	s, err := w.enter(c, "show")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Show(ctx, s, q)
+}
+
+// Verify checks items as a use of them would: refs and paths as they resolve, or
+// with no target every item of the project and the user space. The error is the
+// first refusal, so its code says what kind it was; the results are complete.
+// Mistakes in the text of own items, by the rules of their kind and what extractors ask
+// besides, are told and refuse nothing: they keep an item from being signed anew.
+func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
+	s, err := w.enter(c, "verify")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Verify(ctx, s, q)
+}
+
+// New writes the first version of an item into the project, ready to edit and to
+// sign. An id of one segment gets the project's namespace. It never overwrites.
+func (w *Workspace) New(ctx context.Context, c rye.Caller, q rye.NewRequest) (*rye.NewReport, error) {
+	s, err := w.project(c, "new")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return author.New(ctx, w.author(s), q)
+}
+
+// Remove takes a working item, or a dependency, out of the project. A working
+// file's bytes are recorded before it goes, so nothing is lost.
+func (w *Workspace) Remove(ctx context.Context, c rye.Caller, q rye.RemoveRequest) (*rye.AddReport, error) {
+	s, err := w.project(c, "remove")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return author.Remove(ctx, w.author(s), q)
+}
+
+// Move gives an item of the project another id, and its file another path. The
+// signature is for the old id, so the item has to be signed again.
+func (w *Workspace) Move(ctx context.Context, c rye.Caller, q rye.MoveRequest) (*rye.MoveReport, error) {
+	s, err := w.project(c, "move")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return author.Move(ctx, w.author(s), q)
+}
+
+// Copy puts a verified item into a space, as it is or under another id.
+func (w *Workspace) Copy(ctx context.Context, c rye.Caller, q rye.CopyRequest) (*rye.CopyReport, error) {
+	s, err := w.enter(c, "copy")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return author.Copy(ctx, w.author(s), q)
+}
+
+// Ref reads what a person typed to mean one item: a ref, a published name, or the path of
+// an item's file below the project's or the user's .ai.
+func (w *Workspace) Ref(arg string) (rye.Ref, error) { return w.host.Ref(arg) }
+
+// Init makes a project in q.Dir, or completes one: files that are there are kept. It makes
+// a signing key when this user has none, and believes that key in the new project. Items
+// that are already there are reported, never signed unseen.
+func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (*rye.InitReport, error) {
+	if err := w.host.Permit(c, "init"); err != nil {
+		return nil, err
+	}
+	return author.Init(ctx, w.host, w.keys, q)
+}
+
+// Add takes items into the project and records them as they are, signed or not, in one
+// commit. Recording an item does not make it trusted. What comes from another git
+// repository is shown to a person first: it counts only as far as its own signatures do.
+func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
+	s, err := w.project(c, "add")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if q.URL == "" {
+		return author.Add(ctx, w.author(s), q)
+	}
+	commit, items, err := share.FetchItems(ctx, w.share(s), q.URL)
+	if err != nil {
+		return nil, err
+	}
+	return author.Take(ctx, w.author(s), q, commit, items)
+}

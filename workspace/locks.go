@@ -1,0 +1,55 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/run"
+)
+
+// Locks are the verbs that pin what a project uses.
+type Locks struct{ *rooms }
+
+// Locks returns the verbs that pin what a project uses.
+func (w *Workspace) Locks() Locks { return Locks{&w.rooms} }
+
+// Lock pins items of the project as they are now, with the whole chain of every tool;
+// without targets it pins all that may be used, and lets go of what is gone.
+func (g Locks) Lock(ctx context.Context, c rye.Caller, q rye.LockRequest) (*rye.LockReport, error) {
+	s, err := g.project(c, "lock")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return run.Lock(ctx, s, q)
+}
+
+// Verify compares everything that the lock pins with what is here. The error is the first
+// drift; the report lists all.
+func (g Locks) Verify(ctx context.Context, c rye.Caller) (*rye.LockReport, error) {
+	s, err := g.project(c, "lock.verify")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return run.VerifyLock(ctx, s)
+}
+
+// Import takes over the lock files of RYE OS, as far as what they pin is what is here.
+func (g Locks) Import(ctx context.Context, c rye.Caller, q rye.LockImportRequest) (*rye.LockImport, error) {
+	s, err := g.project(c, "lock.import")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return run.ImportLocks(ctx, s, q)
+}
+
+// Merge puts two changed locks together by the rules of docs/format/lock.md. What no rule
+// decides is a conflict, and is written as one.
+func (g Locks) Merge(ctx context.Context, c rye.Caller, q rye.LockMergeRequest) (*rye.LockMergeReport, error) {
+	if err := g.host.Permit(c, "lock.merge"); err != nil {
+		return nil, err
+	}
+	return run.MergeLock(ctx, g.host, q)
+}

@@ -1,0 +1,58 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/run"
+	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// enter opens a session for a caller that holds rye.<verb>, in a project or not.
+func (r *rooms) enter(c rye.Caller, verb string) (*session.Session, error) {
+	if err := r.host.Permit(c, verb); err != nil {
+		return nil, err
+	}
+	return r.host.Open()
+}
+
+// project is enter for verbs that make no sense outside a project.
+func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
+	if err := r.host.Permit(c, verb); err != nil {
+		return nil, err
+	}
+	return r.host.OpenProject()
+}
+
+// visit is enter for the verbs whose capability names the item: it is asked for when the
+// item was found.
+func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
+	if err := session.Named(c, verb); err != nil {
+		return nil, err
+	}
+	return r.host.Open()
+}
+
+// author is where items are changed.
+func (r *rooms) author(s *session.Session) *author.Desk {
+	return &author.Desk{Session: s, Keys: r.keys}
+}
+
+// run is where items run.
+func (r *rooms) run(s *session.Session) *run.Desk { return r.runner.At(s) }
+
+// share is where registries are reached.
+func (r *rooms) share(s *session.Session) *share.Desk {
+	return &share.Desk{Session: s, Keys: r.keys, Options: r.net}
+}
+
+// look is project for verbs that look at every file: those are listed while trust,
+// settings and lock are read.
+func (r *rooms) look(ctx context.Context, c rye.Caller, verb string) (*session.Session, error) {
+	if err := r.host.Permit(c, verb); err != nil {
+		return nil, err
+	}
+	return r.host.OpenLook(ctx)
+}

@@ -1,0 +1,406 @@
+package workspace_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
+)
+
+// TestHintOfAFullDisk: nothing that fails for want of room says how to mend it itself.
+func TestHintOfAFullDisk(t *testing.T) {
+	full := &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}
+	for _, err := range []error{full, fmt.Errorf("sign: %w", full), fault.New(fault.Failed, "sign: %w", errors.Join(errors.New("a"), full))} {
+		if got := fault.HintOf(err).String(); !strings.Contains(got, "make room") {
+			t.Errorf("%v: hint %q", err, got)
+		}
+	}
+	if got := fault.HintOf(fault.New(fault.Failed, "sign: %w", full).Mend("rye sign")); got != fault.Command("rye sign") {
+		t.Errorf("a hint of its own became %q", got)
+	}
+}
+
+func TestOfferToSign(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	_, err := p.run("tool:acme/greet", nil)
+	wantCode(t, "unsigned, and nobody looks", err, fault.Untrusted)
+	p.looks = true
+	if _, err := p.run("tool:acme/greet", nil); err != nil {
+		t.Fatalf("after agreeing: %v", err)
+	}
+	asked := p.asks[len(p.asks)-1]
+	if !asked.Person || !strings.Contains(strings.Join(asked.Lines, "\n"), "echo \"hello") {
+		t.Errorf("agreed to something unseen: %+v", asked)
+	}
+	p.write("tools/acme/greet.sh", strings.Replace(p.read("tools/acme/greet.sh"), "hello", "bye", 1))
+	if _, err := p.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("a change, agreed to: %v", err)
+	}
+	_, err = p.Execute(t.Context(), rye.Client(), rye.ExecuteRequest{Ref: refOf("tool:acme/greet")})
+	if err != nil {
+		t.Errorf("an MCP client runs what is signed: %v", err)
+	}
+	p.write("tools/acme/other.sh", strings.Replace(greet, "hello", "other", 1))
+	_, err = p.Execute(t.Context(), rye.Client(), rye.ExecuteRequest{Ref: refOf("tool:acme/other")})
+	wantCode(t, "an MCP client is never offered to sign", err, fault.Untrusted)
+}
+
+func TestChangedByteIsRefused(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	good := p.read("tools/acme/greet.sh")
+	for i := range good {
+		bad := []byte(good)
+		bad[i] ^= 1
+		p.write("tools/acme/greet.sh", string(bad))
+		res, err := p.run("tool:acme/greet", nil)
+		if err == nil {
+			t.Fatalf("byte %d changed: ran: %s", i, res.Data)
+		}
+		if c := fault.CodeOf(err); c != fault.Integrity && c != fault.Malformed && c != fault.Untrusted && c != fault.Revoked {
+			t.Fatalf("byte %d changed: %v (code %s)", i, err, c)
+		}
+	}
+	p.write("tools/acme/greet.sh", good)
+	if _, err := p.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("put back: %v", err)
+	}
+}
+
+func TestReplayedIsRefused(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	old := p.read("tools/acme/greet.sh")
+	p.write("tools/acme/greet.sh", strings.Replace(old, "hello", "good day", 1))
+	p.sign("tool:acme/greet")
+	p.write("tools/acme/greet.sh", old)
+	_, err := p.run("tool:acme/greet", nil)
+	wantCode(t, "replayed", err, fault.Rollback)
+	_, err = p.Add(t.Context(), rye.Terminal(), rye.AddRequest{Path: p.path("tools/acme/greet.sh")})
+	wantCode(t, "add of a replayed item", err, fault.Rollback)
+	p.yes = false
+	_, err = p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{Targets: []rye.Target{"tool:acme/greet"}})
+	wantCode(t, "adopt without consent", err, fault.Denied)
+	p.yes = true
+	if _, err := p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{Targets: []rye.Target{"tool:acme/greet"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("adopted: %v", err)
+	}
+}
+
+func TestAdoptWithoutAStore(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	if err := os.RemoveAll(p.path(".rye")); err != nil { // what a clone does not have
+		t.Fatal(err)
+	}
+	rep, err := p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{All: true})
+	if err != nil || len(rep.Adopted) != 1 || rep.Commit == "" {
+		t.Fatalf("adopt in a clone: %+v, %v", rep, err)
+	}
+}
+
+func TestVersionMayNotGoBack(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", strings.Replace(greet, "1.0.0", "1.1.0", 1))
+	p.sign("tool:acme/greet")
+	// The same key signs an older version elsewhere, later, and it is copied in.
+	q := newPerson(t)
+	q.home, q.o = p.home, p.o
+	q.dir = t.TempDir()
+	q.o.Project = ""
+	q.Workspace = workspace.Open(q.o)
+	if _, err := q.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: q.dir, Namespace: "acme"}); err != nil {
+		t.Fatal(err)
+	}
+	q.enter(q.dir)
+	q.write("tools/acme/greet.sh", greet)
+	q.sign("tool:acme/greet")
+	p.write("tools/acme/greet.sh", q.read("tools/acme/greet.sh"))
+	_, err := p.run("tool:acme/greet", nil)
+	wantCode(t, "older version, signed later", err, fault.Rollback)
+}
+
+func TestMovedSignatureIsRefused(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	p.write("tools/acme/other.sh", p.read("tools/acme/greet.sh"))
+	_, err := p.run("tool:acme/other", nil)
+	wantCode(t, "line under another id", err, fault.Integrity)
+}
+
+func TestDeletedDoesNotFallThrough(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	if err := os.Remove(p.path("tools/acme/greet.sh")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.run("tool:acme/greet", nil)
+	wantCode(t, "deleted", err, fault.NotFound)
+	if _, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Target: "tool:acme/greet"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("restored: %v", err)
+	}
+	if _, err := p.Remove(t.Context(), rye.Terminal(), rye.RemoveRequest{Target: "tool:acme/greet", DryRun: false}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.run("tool:acme/greet", nil)
+	wantCode(t, "removed", err, fault.NotFound)
+	if _, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Target: "tool:acme/greet"}); err != nil {
+		t.Errorf("restore after rm: %v", err)
+	}
+}
+
+func TestTwoFilesForOneRefConflict(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.write("tools/acme/greet.py", "__version__ = \"1.0.0\"\n")
+	_, err := p.run("tool:acme/greet", nil)
+	wantCode(t, "greet.sh and greet.py", err, fault.Conflict)
+}
+
+func TestIDsAreConfined(t *testing.T) {
+	p := project(t)
+	for _, ref := range []string{"tool:../../outside", "tool:acme/../greet", "tool:/etc/passwd", "tool:acme//greet", "tool:acme/gr%65et", "tool:Acme/greet", "tool:acme/greet.sh", "tool:", "greet", "tool:acme/con"} {
+		_, err := p.run(ref, nil)
+		wantCode(t, ref, err, fault.Usage)
+	}
+}
+
+func TestReservedNamespaceCannotBeShadowed(t *testing.T) {
+	p := project(t)
+	p.write("tools/rye/core/runtimes/bash_runtime.yaml", "version: 1.0.0\ntool_type: runtime\nexecutor_id: rye/core/primitives/subprocess\ncategory: rye/core/runtimes\ndescription: mine\n")
+	if _, err := p.Sign(t.Context(), rye.Terminal(), rye.SignRequest{Targets: []rye.Target{"tool:rye/core/runtimes/bash_runtime"}}); err == nil {
+		t.Error("signed an item of a reserved namespace")
+	}
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	_, err := p.run("tool:acme/greet", nil)
+	wantCode(t, "runtime shadowed by an unsigned file", err, fault.Untrusted)
+}
+
+// A parameter's value is data, never a template: what looks like one arrives as it is.
+func TestParametersAreNotTemplates(t *testing.T) {
+	p := project(t)
+	t.Setenv("MY_SECRET_TOKEN", "s3cret")
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	for _, v := range []string{"${MY_SECRET_TOKEN}", "{tool_path}", "$(id)", "`id`", "a\nb", "-x", "{project_path}"} {
+		res, err := p.run("tool:acme/greet", map[string]any{"name": v})
+		if err != nil {
+			t.Errorf("%q: %v", v, err)
+			continue
+		}
+		var out struct{ Stdout string }
+		json.Unmarshal(res.Data, &out)
+		if out.Stdout != "hello, "+v+"\n" {
+			t.Errorf("%q arrived as %q", v, out.Stdout)
+		}
+	}
+}
+
+func TestToolThatFails(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/fail.sh", strings.Replace(greet, `echo "hello, ${RYE_PARAM_NAME:-world}"`, "echo no >&2\nexit 3", 1))
+	p.sign("tool:acme/fail")
+	res, err := p.run("tool:acme/fail", nil)
+	if err != nil || res.Status != "error" || res.Exit != 3 || !strings.Contains(res.Error, "no") {
+		t.Errorf("got %+v, %v, want an error result with status 3", res, err)
+	}
+}
+
+// What a run took is told by parts that make up the whole.
+func TestTimings(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.write("knowledge/acme/fact.md", "---\nid: fact\ntitle: Fact\nversion: 1.0.0\nentry_type: reference\ncategory: acme\ntags: [a]\n---\n\nText.\n")
+	p.sign("tool:acme/greet", "knowledge:acme/fact")
+	for _, q := range []rye.ExecuteRequest{{Ref: refOf("tool:acme/greet")}, {Ref: refOf("tool:acme/greet"), DryRun: true}, {Ref: refOf("knowledge:acme/fact")}} {
+		res, err := p.Execute(t.Context(), rye.Terminal(), q)
+		if err != nil || res.Metadata.Timings == nil {
+			t.Fatalf("%+v: %+v, %v", q, res, err)
+		}
+		m, parts := res.Metadata, *res.Metadata.Timings
+		sum := 0.0
+		for _, v := range []float64{parts.Verify, parts.Gate, parts.Materialise, parts.Sandbox, parts.Spawn, parts.Run, parts.Rest} {
+			if sum += v; v < 0 {
+				t.Errorf("%s: a part below zero: %+v", q.Ref, parts)
+			}
+		}
+		// Each part is rounded down to a microsecond.
+		if sum > m.DurationMS+1e-6 || sum < m.DurationMS-0.008 {
+			t.Errorf("%s: the parts are %.3f ms, the whole %.3f: %+v", q.Ref, sum, m.DurationMS, parts)
+		}
+		ran := res.Type == "tool" && !q.DryRun
+		if parts.Verify == 0 || (parts.Spawn > 0 && parts.Materialise > 0) != ran || (parts.Sandbox > 0) != (ran && m.Sandbox >= "S1") {
+			t.Errorf("%s: sandbox %q, parts %+v", q.Ref, m.Sandbox, parts)
+		}
+	}
+}
+
+func TestDryRunVerifies(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	_, err := p.Execute(t.Context(), rye.Terminal(), rye.ExecuteRequest{Ref: refOf("tool:acme/greet"), DryRun: true})
+	wantCode(t, "dry run of an unsigned tool", err, fault.Untrusted)
+	p.sign("tool:acme/greet")
+	res, err := p.Execute(t.Context(), rye.Terminal(), rye.ExecuteRequest{Ref: refOf("tool:acme/greet"), DryRun: true})
+	if err != nil || res.Status != "validation_passed" || len(res.Chain) != 3 {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+func TestCallerWithoutCapabilityIsRefused(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	for _, caps := range [][]string{nil, {"rye.search.*"}, {"rye.execute.tool.acme.other"}, {"rye.execute.directive.*"}} {
+		_, err := p.Execute(t.Context(), rye.Program("test", caps...), rye.ExecuteRequest{Ref: refOf("tool:acme/greet")})
+		wantCode(t, strings.Join(caps, ","), err, fault.Denied)
+	}
+	if _, err := p.Execute(t.Context(), rye.Program("test", "rye.execute.tool.acme.*"), rye.ExecuteRequest{Ref: refOf("tool:acme/greet")}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockDrift(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	_, err := p.Execute(t.Context(), rye.Terminal(), rye.ExecuteRequest{Ref: refOf("tool:acme/greet"), Locked: true})
+	wantCode(t, "--locked without a lock", err, fault.Drift)
+	if _, err := p.Locks().Lock(t.Context(), rye.Terminal(), rye.LockRequest{Targets: []rye.Target{"tool:acme/greet"}}); err != nil {
+		t.Fatal(err)
+	}
+	res, err := p.Execute(t.Context(), rye.Terminal(), rye.ExecuteRequest{Ref: refOf("tool:acme/greet"), Locked: true})
+	if err != nil || !res.Metadata.Locked {
+		t.Fatalf("locked: %+v, %v", res, err)
+	}
+	before := p.read("rye.lock")
+	p.write("tools/acme/greet.sh", strings.Replace(greet, "hello", "bye", 1))
+	p.sign("tool:acme/greet")
+	_, err = p.run("tool:acme/greet", nil)
+	wantCode(t, "drifted", err, fault.Drift)
+	if _, err := p.Locks().Verify(t.Context(), rye.Terminal()); fault.CodeOf(err) != fault.Drift {
+		t.Errorf("VerifyLock = %v, want drift", err)
+	}
+	if p.read("rye.lock") != before {
+		t.Error("a refusal changed the lock")
+	}
+	p.write("rye.lock", strings.Replace(before, "lock: 1", "lock: 2", 1))
+	_, err = p.run("tool:acme/greet", nil)
+	wantCode(t, "a lock of a newer format", err, fault.Malformed)
+}
+
+func TestDirectiveAndKnowledge(t *testing.T) {
+	p := project(t)
+	for _, kind := range []string{"directive", "knowledge"} {
+		if _, err := p.New(t.Context(), rye.Terminal(), rye.NewRequest{Kind: kind, ID: "topic", Description: "About a topic."}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.sign("*")
+	_, err := p.run("directive:acme/topic", nil)
+	wantCode(t, "missing input", err, fault.Usage)
+	_, err = p.run("directive:acme/topic", map[string]any{"subject": "x", "other": 1})
+	wantCode(t, "unknown input", err, fault.Usage)
+	res, err := p.run("directive:acme/topic", map[string]any{"subject": "pumps {input:subject}"})
+	if err != nil || !bytes.Contains(res.Data, []byte("Work on pumps {input:subject}.")) || res.Instructions == "" {
+		t.Errorf("directive: %+v, %v", res, err)
+	}
+	res, err = p.run("knowledge:acme/topic", nil)
+	if err != nil || !bytes.Contains(res.Data, []byte("What a reader should know.")) {
+		t.Errorf("knowledge: %+v, %v", res, err)
+	}
+}
+
+func TestSearchListStatus(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	st, err := p.Status(t.Context(), rye.Terminal())
+	if err != nil || len(st) != 1 || st[0].State != "unsigned" {
+		t.Fatalf("status %+v, %v", st, err)
+	}
+	p.sign("*")
+	if st, err = p.Status(t.Context(), rye.Terminal()); err != nil || st[0].State != "signed" || !st[0].Recorded {
+		t.Fatalf("status %+v, %v", st, err)
+	}
+	res, err := p.Search(t.Context(), rye.Client(), rye.SearchRequest{Query: "hello", Kind: "tool"})
+	if err != nil || res.Total != 1 || res.Results[0].Ref != "tool:acme/greet" {
+		t.Errorf("search %+v, %v", res, err)
+	}
+	all, err := p.List(t.Context(), rye.Terminal(), rye.ListRequest{Kind: "tool", Space: ""})
+	if err != nil || len(all) < 5 {
+		t.Errorf("list: %d items, %v", len(all), err)
+	}
+	if _, err := p.Show(t.Context(), rye.Terminal(), rye.ShowRequest{Ref: refOf("tool:rye/core/runtimes/bash_runtime"), All: true}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A project that comes from elsewhere is not believed before a person says so, and
+// then only for whose key bytes are known.
+func TestCloneNeedsConsent(t *testing.T) {
+	a := project(t)
+	a.write("tools/acme/greet.sh", greet)
+	a.sign("*")
+	b := newPerson(t)
+	for _, f := range []string{"rye.yaml", "allowed_signers", "tools/acme/greet.sh", ".gitignore"} {
+		b.write(f, a.read(f))
+	}
+	b.enter(b.dir)
+	_, err := b.run("tool:acme/greet", nil)
+	wantCode(t, "in a clone", err, fault.Untrusted)
+	b.yes = false
+	_, err = b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir})
+	wantCode(t, "init without consent", err, fault.Denied)
+	_, err = b.run("tool:acme/greet", nil)
+	wantCode(t, "after refusing", err, fault.Untrusted)
+	b.yes = true
+	if _, err = b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("after consent: %v", err)
+	}
+	if len(b.asks) == 0 || !strings.Contains(strings.Join(b.asks[0].Lines, "\n"), "SHA256:") {
+		t.Errorf("the question names no signer: %+v", b.asks)
+	}
+}
+
+func TestReadingNeedsNoWritableDisk(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Log("root ignores modes: only the absence of writes is checked")
+	}
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("*")
+	before := snapshot(t, p.dir)
+	p.Status(t.Context(), rye.Terminal())
+	p.Verify(t.Context(), rye.Terminal(), rye.VerifyRequest{Explain: true})
+	p.Load(t.Context(), rye.Terminal(), rye.LoadRequest{Ref: refOf("tool:acme/greet")})
+	p.Search(t.Context(), rye.Terminal(), rye.SearchRequest{Query: "*"})
+	p.run("tool:acme/greet", nil)
+	if after := snapshot(t, p.dir); after != before {
+		t.Errorf("reading changed the project:\n%s\nwas\n%s", after, before)
+	}
+}

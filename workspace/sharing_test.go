@@ -1,0 +1,335 @@
+package workspace_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+// published is alice with a registry in a directory that holds greet@1.0.0, and
+// bob with a project that has pinned it. No git is needed: paths are served by
+// rye itself.
+func published(t *testing.T) (alice, bob *person, url string) {
+	t.Helper()
+	alice, url = project(t), filepath.Join(t.TempDir(), "tools.git")
+	alice.write("tools/acme/greet.sh", greet)
+	alice.sign("*")
+	if _, err := alice.Registry().Init(t.Context(), rye.Terminal(), rye.RegistryInitRequest{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	alice.push("tool:acme/greet")
+	bob = newPerson(t)
+	if _, err := bob.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: bob.dir}); err != nil {
+		t.Fatal(err)
+	}
+	bob.enter(bob.dir)
+	if _, err := bob.Registry().Add(t.Context(), rye.Terminal(), rye.RegistryAddRequest{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	return alice, bob, url
+}
+
+func (p *person) push(refs ...rye.Target) {
+	p.t.Helper()
+	if _, err := p.Registry().Push(p.t.Context(), rye.Terminal(), rye.PushRequest{Targets: refs}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// release signs and publishes greet anew under a version.
+func (p *person) release(version string) {
+	p.t.Helper()
+	p.write("tools/acme/greet.sh", strings.ReplaceAll(greet, "1.0.0", version)+"# "+version+"\n")
+	p.sign("tool:acme/greet")
+	p.push("tool:acme/greet")
+}
+
+func (p *person) add(names ...string) {
+	p.t.Helper()
+	if _, err := p.Registry().Install(p.t.Context(), rye.Terminal(), rye.InstallRequest{Names: names}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// copyTree copies a directory, for keeping and bringing back what a host had.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.RemoveAll(to); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPublishAddExecute(t *testing.T) {
+	alice, bob, _ := published(t)
+	rep, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/greet@^1.0"}})
+	if err != nil || len(rep.Installed) != 1 || rep.Installed[0].Version != "1.0.0" {
+		t.Fatalf("install %+v, %v", rep, err)
+	}
+	asked := bob.asks[len(bob.asks)-1]
+	if !strings.Contains(strings.Join(asked.Lines, "\n"), "author   SHA256:") {
+		t.Errorf("the question names no author: %q", asked.Lines)
+	}
+	res, err := bob.run("tool:acme/greet", map[string]any{"name": "bob"})
+	if err != nil || !bytes.Contains(res.Data, []byte("hello, bob")) || !res.Metadata.Locked {
+		t.Fatalf("run %+v, %v", res, err)
+	}
+	if !strings.Contains(bob.read("rye.yaml"), "acme/tool/greet: ^1.0") {
+		t.Errorf("rye.yaml does not list the dependency:\n%s", bob.read("rye.yaml"))
+	}
+	before := bob.read("rye.lock")
+	if rep, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{}); err != nil || len(rep.Unchanged) != 1 {
+		t.Errorf("pull again: %+v, %v", rep, err)
+	}
+	if bob.read("rye.lock") != before {
+		t.Error("pulling nothing new changed the lock")
+	}
+	alice.release("1.1.0")
+	if rep, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{}); err != nil || len(rep.Unchanged) != 1 {
+		t.Errorf("pull keeps what is locked: %+v, %v", rep, err)
+	}
+	if rep, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Update: true}); err != nil || len(rep.Installed) != 1 || rep.Installed[0].Version != "1.1.0" {
+		t.Errorf("update: %+v, %v", rep, err)
+	}
+	bob.o.Offline = true
+	bob.enter(bob.dir)
+	if _, err := bob.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("offline: %v", err)
+	}
+}
+
+func TestRefusedAdditionChangesNothing(t *testing.T) {
+	_, bob, _ := published(t)
+	yaml := bob.read("rye.yaml")
+	bob.yes = false
+	_, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/greet"}})
+	wantCode(t, "add without consent", err, fault.Denied)
+	if _, err := os.Stat(bob.path("rye.lock")); err == nil || bob.read("rye.yaml") != yaml {
+		t.Error("a refused addition left something behind")
+	}
+	_, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/nothing"}})
+	wantCode(t, "add of what nobody published", err, fault.NotFound)
+	_, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/greet@^2.0"}})
+	wantCode(t, "add of a range that nothing fits", err, fault.Conflict)
+}
+
+func TestRegistryRolledBack(t *testing.T) {
+	alice, bob, url := published(t)
+	old := filepath.Join(t.TempDir(), "old")
+	copyTree(t, url, old)
+	alice.release("1.1.0")
+	bob.add("acme/tool/greet")
+	copyTree(t, old, url)
+	lock := bob.read("rye.lock")
+	_, err := bob.Registry().Fetch(t.Context(), rye.Terminal())
+	wantCode(t, "fetch of a registry that went back", err, fault.Rollback)
+	_, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Update: true})
+	wantCode(t, "update from it", err, fault.Rollback)
+	if bob.read("rye.lock") != lock {
+		t.Error("a refusal changed the lock")
+	}
+	// A new machine with the same lock refuses it too: the lock is a floor.
+	fresh := newPerson(t)
+	for _, f := range []string{"rye.yaml", "rye.lock"} {
+		fresh.write(f, bob.read(f))
+	}
+	fresh.enter(fresh.dir)
+	if _, err := fresh.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: fresh.dir}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fresh.Registry().Add(t.Context(), rye.Terminal(), rye.RegistryAddRequest{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = fresh.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{})
+	wantCode(t, "pull on a new machine", err, fault.Rollback)
+}
+
+func TestAnotherRegistryAtTheSameAddress(t *testing.T) {
+	_, bob, url := published(t)
+	mallory := project(t)
+	mallory.write("tools/acme/greet.sh", strings.Replace(greet, "hello", "gotcha", 1))
+	mallory.sign("*")
+	if err := os.RemoveAll(url); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mallory.Registry().Init(t.Context(), rye.Terminal(), rye.RegistryInitRequest{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	mallory.push("tool:acme/greet")
+	_, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/greet"}})
+	wantCode(t, "add from a registry that took the address", err, fault.Untrusted)
+	_, err = bob.Registry().Add(t.Context(), rye.Terminal(), rye.RegistryAddRequest{URL: url})
+	wantCode(t, "pinning it over the old one", err, fault.Untrusted)
+}
+
+func TestForeignNamespaceCannotBePublished(t *testing.T) {
+	_, _, url := published(t)
+	mallory := project(t)
+	mallory.write("tools/acme/greet.sh", strings.Replace(greet, "1.0.0", "9.0.0", 1))
+	mallory.sign("*")
+	if _, err := mallory.Registry().Add(t.Context(), rye.Terminal(), rye.RegistryAddRequest{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := mallory.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})
+	wantCode(t, "push into somebody's namespace", err, fault.Untrusted)
+}
+
+func TestVersionIsPublishedOnce(t *testing.T) {
+	alice, _, _ := published(t)
+	rep, err := alice.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})
+	if err != nil || len(rep.Unchanged) != 1 || len(rep.Published) != 0 {
+		t.Errorf("push again: %+v, %v", rep, err)
+	}
+	alice.write("tools/acme/greet.sh", strings.Replace(greet, "hello", "good day", 1))
+	alice.sign("tool:acme/greet")
+	_, err = alice.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})
+	wantCode(t, "another greet@1.0.0", err, fault.Integrity)
+}
+
+func TestYankedAndRevoked(t *testing.T) {
+	alice, bob, _ := published(t)
+	alice.release("1.1.0")
+	mark := func(do, name string) {
+		t.Helper()
+		if _, err := alice.Registry().Mark(t.Context(), rye.Terminal(), rye.MarkRequest{Do: do, Names: []string{name}, Reason: "for the test"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark("yank", "acme/tool/greet@1.1.0")
+	bob.add("acme/tool/greet")
+	if !strings.Contains(bob.read("rye.lock"), "version: 1.0.0") {
+		t.Errorf("a yanked version was selected:\n%s", bob.read("rye.lock"))
+	}
+	if _, err := bob.run("tool:acme/greet", nil); err != nil {
+		t.Fatal(err)
+	}
+	mark("revoke", "acme/tool/greet@1.0.0")
+	if _, err := bob.Registry().Fetch(t.Context(), rye.Terminal()); err != nil {
+		t.Fatal(err)
+	}
+	bob.o.Offline = true
+	bob.enter(bob.dir)
+	_, err := bob.run("tool:acme/greet", nil)
+	wantCode(t, "revoked, locked, offline", err, fault.Revoked)
+}
+
+func TestLockEditedByHand(t *testing.T) {
+	_, bob, _ := published(t)
+	bob.add("acme/tool/greet")
+	good := bob.read("rye.lock")
+	_, sum, _ := strings.Cut(good[strings.Index(good, "tool:acme/greet:"):], "sha256: ")
+	sum = sum[:strings.IndexByte(sum, '\n')]
+	flip := func(s string, at int) string {
+		c := byte('0')
+		if s[at] == c {
+			c = '1'
+		}
+		return s[:at] + string(c) + s[at+1:]
+	}
+	bob.write("rye.lock", strings.Replace(good, sum, flip(sum, len(sum)-1), -1))
+	_, err := bob.run("tool:acme/greet", nil)
+	wantCode(t, "another digest in the lock", err, fault.Drift)
+	bob.write("rye.lock", strings.Replace(good, "lock: 1", "lock: 9", 1))
+	_, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{})
+	wantCode(t, "a lock of a newer rye", err, fault.Malformed)
+	if !strings.HasPrefix(bob.read("rye.lock"), "lock: 9") {
+		t.Error("a newer lock was rewritten")
+	}
+	bob.write("rye.lock", good)
+	if _, err := bob.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("put back: %v", err)
+	}
+}
+
+func TestFileBeforeALockedItem(t *testing.T) {
+	_, bob, _ := published(t)
+	bob.add("acme/tool/greet")
+	bob.write("tools/acme/greet.sh", greet)
+	_, err := bob.run("tool:acme/greet", nil)
+	wantCode(t, "an unsigned file before it", err, fault.Untrusted)
+	if _, err := bob.Sign(t.Context(), rye.Terminal(), rye.SignRequest{Targets: []rye.Target{"tool:acme/greet"}}); fault.CodeOf(err) != fault.Untrusted {
+		t.Errorf("bob signs in a namespace that the registry gave to alice: %v", err)
+	}
+}
+
+// One scope is one registry: a higher version elsewhere is never looked at.
+func TestDependencyConfusion(t *testing.T) {
+	_, bob, _ := published(t)
+	mallory, other := project(t), filepath.Join(t.TempDir(), "public.git")
+	mallory.write("tools/acme/greet.sh", strings.Replace(greet, "1.0.0", "9.9.9", 1))
+	mallory.sign("*")
+	if _, err := mallory.Registry().Init(t.Context(), rye.Terminal(), rye.RegistryInitRequest{URL: other, Name: "main"}); err != nil {
+		t.Fatal(err)
+	}
+	mallory.push("tool:acme/greet")
+	if _, err := bob.Registry().Add(t.Context(), rye.Terminal(), rye.RegistryAddRequest{URL: other, Name: "public", Scopes: []string{"public"}}); err != nil {
+		t.Fatal(err)
+	}
+	bob.add("acme/tool/greet")
+	if !strings.Contains(bob.read("rye.lock"), "version: 1.0.0") {
+		t.Errorf("taken from elsewhere:\n%s", bob.read("rye.lock"))
+	}
+	_, err := bob.Registry().Add(t.Context(), rye.Terminal(), rye.RegistryAddRequest{URL: other, Name: "public2", Scopes: []string{"*"}})
+	wantCode(t, "a second registry for every scope", err, fault.Conflict)
+}
+
+// What a project names in rye.yaml is a wish; pinning is the user's.
+func TestProjectCannotPin(t *testing.T) {
+	_, bob, _ := published(t)
+	fresh := newPerson(t)
+	fresh.write("rye.yaml", bob.read("rye.yaml"))
+	fresh.enter(fresh.dir)
+	if _, err := fresh.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: fresh.dir}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := fresh.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/greet"}})
+	wantCode(t, "add from a registry that only the project names", err, fault.Untrusted)
+	if !strings.Contains(fault.HintOf(err).String(), "rye registry add") {
+		t.Errorf("hint %q", fault.HintOf(err).String())
+	}
+}
+
+func TestContentThatIsGone(t *testing.T) {
+	_, bob, url := published(t)
+	bob.add("acme/tool/greet")
+	if err := os.RemoveAll(bob.path(".rye")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := bob.run("tool:acme/greet", nil)
+	wantCode(t, "locked, content missing", err, fault.Offline)
+	if err := os.RemoveAll(bob.o.CacheDir); err != nil {
+		t.Fatal(err)
+	}
+	bob.add()
+	if _, err := bob.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("after rye pull: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(url, "objects")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// No command publishes anything but what it was asked to: other refs of the store
+// never travel.
+func TestOnlyTheNamespaceTravels(t *testing.T) {
+	_, _, url := published(t)
+	var refs []string
+	err := filepath.WalkDir(filepath.Join(url, "refs"), func(p string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			rel, _ := filepath.Rel(url, p)
+			refs = append(refs, filepath.ToSlash(rel))
+		}
+		return err
+	})
+	if err != nil || strings.Join(refs, " ") != "refs/heads/main refs/heads/ns/acme" {
+		t.Errorf("the registry holds %v, %v", refs, err)
+	}
+}

@@ -1,0 +1,60 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/run"
+	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// Upkeep are the verbs that keep a machine in order.
+type Upkeep struct{ *rooms }
+
+// Upkeep returns the verbs that keep a machine in order.
+func (w *Workspace) Upkeep() Upkeep { return Upkeep{&w.rooms} }
+
+// Fsck checks the stores of the project and the user: HEAD, refs, their logs, every
+// object that these reach, the line of commits and who signed them. Each damage is a
+// check of its own, with what mends it. The error is the first damage.
+func (g Upkeep) Fsck(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, error) {
+	s, err := g.enter(c, "fsck")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Fsck(ctx, s)
+}
+
+// Doctor looks at what rye needs here and says what is missing and how to mend it. It
+// changes nothing.
+func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, error) {
+	if err := g.host.Permit(c, "doctor"); err != nil {
+		return nil, err
+	}
+	all := []rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host), g.host.CheckProject(), g.host.CheckSystem()}
+	return append(all, g.runner.Check()...), ctx.Err()
+}
+
+// GC puts the objects of the stores into few files, and removes what processes that died
+// left behind. It removes nothing that a store holds, and other processes may go on
+// working. An error in one place does not keep it from the others; what was done is
+// returned with it.
+func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GCReport, error) {
+	s, err := g.enter(c, "gc")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	var all session.Collected
+	for _, l := range s.Stack.Layers() {
+		all.Note(session.CompactLayer(ctx, l, q))
+	}
+	all.Note(share.CompactCaches(ctx, g.share(s), q))
+	all.Note(run.SweepRuns(s.Host, q))
+	all.Note(s.SweepTemps(q))
+	return all.Reports(q)
+}

@@ -1,0 +1,65 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+var _ rye.Verbs = (*Workspace)(nil)
+
+// Search finds items by words, kinds, spaces and scopes, among those that the caller may
+// search.
+func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
+	s, err := w.visit(c, "search")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Search(ctx, s, c, q)
+}
+
+// Load returns one verified item, from the highest space that holds it or from the one
+// named, and with q.Destination copies it there byte for byte.
+func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
+	s, err := w.visit(c, "load")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	f, err := look.Load(ctx, s, c, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case q.Destination == "":
+		return f.Result, nil
+	}
+	return author.CopyLoaded(ctx, w.author(s), c, f, q.Destination)
+}
+
+// Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
+// says. The gates stand in one order for every caller: integrity, capability, parameters,
+// lock, policy (tier, commands, approval), consent to what nobody signed (.env, a
+// project's interpreter), sandbox, run. A dry run passes every gate but the last.
+func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
+	if err := session.Named(c, "execute"); err != nil {
+		return nil, err
+	}
+	return w.runner.Execute(ctx, c, q)
+}
+
+// Sign validates working items, signs them with the user's key and records them in one
+// commit. An item that already carries a valid signature by that key is left as it is.
+// Items fail one by one; the error of a single target is returned. For a caller that is
+// not a person, a person approves every change first.
+func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
+	s, err := w.visit(c, "sign")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return author.Sign(ctx, w.author(s), c, q)
+}

@@ -1,0 +1,132 @@
+// Package workspace is the door to everything that rye does: a Workspace is one project,
+// or none, opened for work, and its methods are the verbs. The command line, the MCP
+// server and programs that embed rye call them and nothing below.
+//
+// Each verb takes a context, a rye.Caller and one request of package rye, and returns one
+// report. The caller must hold the capability rye.<verb>; searching, loading, executing
+// and signing ask for one that names the item. When the context is cancelled a verb
+// stops, ends what it started, and leaves nothing half done. Errors carry a code and often
+// a remedy: see package fault.
+//
+// Verbs that belong together are grouped: w.Keys(), w.Trust(), w.Bundles(), w.Locks(),
+// w.Policy(), w.Registry(), w.History() and w.Upkeep().
+package workspace
+
+import (
+	"context"
+	"crypto/x509"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/store/transport"
+	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/run"
+	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// Options say where a Workspace finds its directories and how it speaks to a person. The
+// zero value has no project, no keys and nobody to ask; what a verb then lacks is its
+// error. Nothing in rye's packages reads the environment: internal/app fills this for the
+// programs.
+type Options struct {
+	Project   string // directory that holds .ai/rye.yaml; "" outside a project
+	User      string // the user space's base; its items are in <User>/.ai; "" for none
+	ConfigDir string // keys, trust.yaml, policy.yaml
+	StateDir  string // what registries were seen to say, never delete; and the log of verdicts
+	CacheDir  string // may be deleted at any time
+
+	Key        string                 // name or path of the signing key, agent[:SHA256:...] or kms:<address>; "" is "default"
+	Agent      string                 // the ssh-agent's socket; "" for none
+	Passphrase func() ([]byte, error) // asks for the key's passphrase; nil when nobody can be asked
+	// KeyService signs a message with a key service; without a message it only says which
+	// key it is. nil when there is none.
+	KeyService   func(ctx context.Context, uri string, message []byte) (rye.KeyAnswer, error)
+	Interpreters map[string]string // RYE_PYTHON, RYE_NODE, ...: chosen by the user
+	Path         string            // PATH for finding interpreters
+	Home         string            // where version managers keep theirs
+
+	// How other machines are reached; see store/transport.
+	Token func(host string) string
+	Netrc string        // the user's netrc file; "" for none
+	Git   func() string // finds git, for its credential helpers; nil, or "" for none
+	Env   []string      // for ssh and git, cleaned before use, and what tools declare of it
+	Proxy func(*http.Request) (*url.URL, error)
+	Roots *x509.CertPool // of tools' requests; nil is the system's
+
+	// Helper starts a program that hands the arguments which follow to ServeHelper, for
+	// instance this one: what outsiders send that may be large is read there, with
+	// little memory and time. nil reads it here.
+	Helper []string
+
+	// Self returns the program that runs builtins, which is rye, and its build: what
+	// answers must be what asks. nil when this program cannot be one.
+	Self func() (program, build string, err error)
+
+	Version string // of the program; recorded, never trusted
+
+	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight
+
+	Offline  bool
+	Now      func() time.Time                                        // nil means time.Now
+	Consent  func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything
+	Progress func(text string)                                       // nil is silence
+	Verdict  func(rye.Verdict)                                       // gets every decision of the policy; called by one verb at a time, by several verbs at once
+}
+
+// Workspace is one project (or none), one user space and the standard library, opened for
+// work. It is safe for concurrent use, holds nothing open between verbs, and needs no
+// closing.
+type Workspace struct{ rooms }
+
+// rooms is what the verbs are made of, each with its own state.
+type rooms struct {
+	host   *session.Host
+	keys   *custody.Keys
+	runner *run.Runner
+	net    share.Options
+}
+
+// Open returns a Workspace. It touches nothing: a missing project shows when a verb needs
+// one.
+func Open(o Options) *Workspace {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Key == "" {
+		o.Key = "default"
+	}
+	h := &session.Host{ProjectDir: o.Project, UserDir: o.User, ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir,
+		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Heard: o.Verdict,
+		System: sync.OnceValues(space.OpenSystem)}
+	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
+	return &Workspace{rooms{
+		host: h,
+		keys: keys,
+		runner: run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
+			Roots: o.Roots, Self: o.Self, Workers: o.Workers}),
+		net: share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
+	}}
+}
+
+// ServeHelper does the work of Options.Helper in this process, from standard input to
+// standard output, and returns the exit status.
+func ServeHelper(args []string) int { return store.ServeImport(args, os.Stdin, os.Stdout) }
+
+// TokenVariable returns the name of the environment variable that holds the token for
+// a host: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
+func TokenVariable(host string) string { return transport.TokenVariable(host) }
+
+// Names of files: of the project's below .ai, and of the user's in ConfigDir.
+const (
+	ProjectFile = session.ProjectFile // below .ai: names the project, its registries and dependencies
+	LockFile    = session.LockFile    // below .ai: what it uses, pinned
+	PolicyFile  = session.PolicyFile  // in both: what may run
+	ConsentFile = run.ConsentFile     // in ConfigDir: what the user agreed to although it is unsigned
+)
