@@ -22,14 +22,6 @@ import (
 // below MaxDepth, and no field that the structs of into do not name. Errors are
 // Malformed with a line, or Limit.
 func DecodeYAML(raw []byte, limit int, into any) error {
-	if len(raw) <= limit && plainDecode(raw, into) {
-		return nil
-	}
-	return decodeYAML(raw, limit, into)
-}
-
-// decodeYAML is DecodeYAML by the library alone.
-func decodeYAML(raw []byte, limit int, into any) error {
 	root, err := yamlTree("", raw, limit, mark{1, 1})
 	if err != nil || root == nil {
 		return err
