@@ -72,12 +72,6 @@ func yamlTree(path string, text []byte, limit int, at mark) (*yaml.Node, error) 
 	if err := checkText(path, text, at); err != nil {
 		return nil, err
 	}
-	if root := plainTree(text); root != nil {
-		if at != (mark{1, 1}) {
-			shift(root, at.line-1, at.col-1)
-		}
-		return root, checkNode(path, root, 1)
-	}
 	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	err := guard(func() error { return dec.Decode(&doc) })
