@@ -3,7 +3,6 @@ module github.com/rye-os/rye
 go 1.26.0
 
 require (
-	filippo.io/edwards25519 v1.2.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/go-git/go-git/v5 v5.19.3
 	github.com/google/jsonschema-go v0.4.3

@@ -22,14 +22,6 @@ import (
 // below MaxDepth, and no field that the structs of into do not name. Errors are
 // Malformed with a line, or Limit.
 func DecodeYAML(raw []byte, limit int, into any) error {
-	if len(raw) <= limit && plainDecode(raw, into) {
-		return nil
-	}
-	return decodeYAML(raw, limit, into)
-}
-
-// decodeYAML is DecodeYAML by the library alone.
-func decodeYAML(raw []byte, limit int, into any) error {
 	root, err := yamlTree("", raw, limit, mark{1, 1})
 	if err != nil || root == nil {
 		return err
@@ -79,12 +71,6 @@ func yamlTree(path string, text []byte, limit int, at mark) (*yaml.Node, error) 
 	}
 	if err := checkText(path, text, at); err != nil {
 		return nil, err
-	}
-	if root := plainTree(text); root != nil {
-		if at != (mark{1, 1}) {
-			shift(root, at.line-1, at.col-1)
-		}
-		return root, checkNode(path, root, 1)
 	}
 	var doc, second yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))

@@ -54,7 +54,7 @@ var house = []room{
 	{1, ".", "the vocabulary: requests, reports, callers, questions; no behaviour",
 		"fault objects", ""},
 	{1, "objects/trust", "whose key signed this, and do we believe it",
-		"fault internal/place objects", ssh + " " + edwards},
+		"fault internal/place objects", ssh},
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
 		"fault objects objects/trust", sigstore},
 	{1, "store", "git repositories: objects, packs, refs, quarantine",
@@ -134,7 +134,6 @@ const (
 	yaml     = "gopkg.in/yaml.v3"
 	sigstore = "github.com/sigstore/sigstore"
 	ssh      = "golang.org/x/crypto/ssh"
-	edwards  = "filippo.io/edwards25519"
 	xsys     = "golang.org/x/sys"
 	sha1cd   = "github.com/pjbgf/sha1cd"
 	xterm    = "golang.org/x/term"

@@ -1,15 +1,15 @@
 package trust
 
 import (
+	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/pem"
+	"math/big"
 	"slices"
 	"strings"
-
-	"filippo.io/edwards25519"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -64,10 +64,28 @@ func weak(b []byte) string {
 	if y[0] >= 0xed && y[31] == 0x7f && !slices.ContainsFunc(y[1:31], func(c byte) bool { return c != 0xff }) {
 		return "not canonical: y is not below 2^255-19"
 	}
-	if _, err := new(edwards25519.Point).SetBytes(b); err != nil {
+	if !onCurve(y) {
 		return "not a point of the curve"
 	}
 	return ""
+}
+
+// onCurve reports whether there is a point with this y, little-endian and below
+// 2^255-19. x² = (y²-1)/(d·y²+1), d = -121665/121666, has a root exactly when
+// numerator times denominator is a square, or zero.
+func onCurve(y [32]byte) bool {
+	p := new(big.Int).Lsh(big.NewInt(1), 255)
+	p.Sub(p, big.NewInt(19))
+	slices.Reverse(y[:])
+	y2 := new(big.Int).SetBytes(y[:])
+	y2.Mul(y2, y2).Mod(y2, p)
+
+	m := big.NewInt(121666) // both sides of the fraction times m
+	den := new(big.Int).Mul(y2, big.NewInt(-121665))
+	den.Add(den, m)
+	num := y2.Sub(y2, big.NewInt(1))
+	num.Mul(num, m)
+	return big.Jacobi(num.Mul(num, den), p) >= 0
 }
 
 // ParsePublicKey accepts the form that Authorized returns, optionally followed
@@ -149,7 +167,7 @@ func (k PublicKey) String() string { return k.Fingerprint().String() }
 
 // Verify reports whether sig is a signature of msg by k. Always false for the zero key.
 func (k PublicKey) Verify(msg, sig []byte) bool {
-	return !k.IsZero() && verify(k, msg, sig)
+	return !k.IsZero() && ed25519.Verify(k.b[:], msg, sig)
 }
 
 // spkiPrefix is what stands before the 32 bytes in a SubjectPublicKeyInfo (RFC 8410).

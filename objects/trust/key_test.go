@@ -54,6 +54,31 @@ func pointAt(y *big.Int) (point, bool) {
 	return point{x, y}, x != nil
 }
 
+// times returns the point k times.
+func (a point) times(k *big.Int) point {
+	sum := point{new(big.Int), big.NewInt(1)}
+	for i := k.BitLen() - 1; i >= 0; i-- {
+		sum = sum.add(sum)
+		if k.Bit(i) == 1 {
+			sum = sum.add(a)
+		}
+	}
+	return sum
+}
+
+// encode returns the 32 bytes of RFC 8032 §5.1.2.
+func (a point) encode() [32]byte {
+	b := littleEndian(a.y)
+	b[31] |= byte(a.x.Bit(0)) << 7
+	return b
+}
+
+func fromLittleEndian(b []byte) *big.Int {
+	b = slices.Clone(b)
+	slices.Reverse(b)
+	return new(big.Int).SetBytes(b)
+}
+
 func littleEndian(y *big.Int) (b [32]byte) {
 	y.FillBytes(b[:])
 	slices.Reverse(b[:])
@@ -64,21 +89,13 @@ func littleEndian(y *big.Int) (b [32]byte) {
 // the table complete: take any point, multiply it by the group order, and what is
 // left has an order that divides 8.
 func TestSmallOrder(t *testing.T) {
-	order, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
 	found := make(map[[32]byte]bool)
 	for n := int64(2); n < 60; n++ {
 		p, ok := pointAt(big.NewInt(n))
 		if !ok {
 			continue
 		}
-		sum := point{new(big.Int), big.NewInt(1)}
-		for i := order.BitLen() - 1; i >= 0; i-- {
-			sum = sum.add(sum)
-			if order.Bit(i) == 1 {
-				sum = sum.add(p)
-			}
-		}
-		found[littleEndian(sum.y)] = true
+		found[littleEndian(p.times(groupOrder).y)] = true
 	}
 	if len(found) != len(smallOrder) {
 		t.Errorf("found %d y coordinates of small order, the table has %d", len(found), len(smallOrder))
@@ -158,10 +175,7 @@ func TestAttack16NonCanonical(t *testing.T) {
 	}
 	k, msg := newKey(t), []byte("message")
 	sig, _ := k.Sign(t.Context(), msg)
-	l, _ := new(big.Int).SetString("7237005577332262213973186563042994240857116359379907606001950938285454250989", 10)
-	s := slices.Clone(sig[32:])
-	slices.Reverse(s)
-	moved := littleEndian(new(big.Int).Add(new(big.Int).SetBytes(s), l))
+	moved := littleEndian(new(big.Int).Add(fromLittleEndian(sig[32:]), groupOrder))
 	if !k.Public().Verify(msg, sig) || k.Public().Verify(msg, append(slices.Clone(sig[:32]), moved[:]...)) {
 		t.Error("S+L must not verify where S does")
 	}
