@@ -66,12 +66,12 @@ cross: ## both programs for every system, into dist/
 	   GOOS=$$os GOARCH=$$arch $(GOBUILD) -o $$dir/ ./cmd/rye ./cmd/rye-engine || exit 1; cp LICENSE README.md $$dir/; done
 
 .PHONY: man
-man: build ## the manual pages, into man/
-	bin/rye$(EXE) help --man man
+man: ## the manual pages, into man/
+	@$(GO) run ./internal/tools/man -o man
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.1; else echo "man: not linted, there is no mandoc here"; fi
 
 .PHONY: install
-install: man ## both programs and the manual, into $(PREFIX)/bin (PREFIX=... to choose)
+install: build man ## both programs and the manual, into $(PREFIX)/bin (PREFIX=... to choose)
 	mkdir -p '$(DESTDIR)$(PREFIX)/bin'
 	cp bin/rye$(EXE) bin/rye-engine$(EXE) '$(DESTDIR)$(PREFIX)/bin/'
 	mkdir -p '$(DESTDIR)$(PREFIX)/share/man/man1'
@@ -102,11 +102,11 @@ golden: ## rewrite the golden files; read the diff before you commit it
 
 .PHONY: docs
 docs: ## rewrite what is generated below docs/
-	$(GO) test ./internal/cli -run Docs -update
+	$(GO) run ./internal/tools/docs
 
 .PHONY: docs-check
 docs-check: # what is generated below docs/ is up to date
-	$(GO) test -count=1 -run Docs ./internal/cli
+	$(GO) test -count=1 -run Docs ./internal/tools/docs
 
 .PHONY: stdlib-sign
 stdlib-sign: ## sign a changed standard library with a key that is then thrown away

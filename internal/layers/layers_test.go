@@ -92,6 +92,10 @@ var house = []room{
 
 	{5, "internal/layers", "this law",
 		"", ""},
+	{5, "internal/tools/man", "make man",
+		"internal/cli", ""},
+	{5, "internal/tools/docs", "make docs",
+		"internal/cli", ""},
 	{5, "internal/tools/stdlibsign", "make stdlib-sign",
 		"fault objects objects/trust stdlib", ""},
 	{5, "internal/tools/quickstart", "make quickstart",
