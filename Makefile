@@ -5,8 +5,9 @@ GO      ?= go
 PREFIX  ?= /usr/local
 FUZZTIME ?= 30s
 EXE     := $(shell $(GO) env GOEXE)
+PROGRAMS := $(notdir $(wildcard cmd/*))
 
-# Both programs carry one build id, and the front refuses an engine with another.
+# All programs carry one build id, and refuse those with another.
 # It is a digest of the sources, so that the same tree gives the same programs.
 SOURCES := find . -name '.?*' -prune -o -name bin -prune -o -name dist -prune -o -type f \
 	\( -name '*.go' ! -name '*_test.go' -o -name go.mod -o -name go.sum -o -path './stdlib/*' -o -path './scaffold/*' \) -print
@@ -14,7 +15,7 @@ SHA256  := { sha256sum 2>/dev/null || shasum -a 256 2>/dev/null || cksum; }
 BUILD   := $(shell $(SOURCES) | LC_ALL=C sort | xargs cat | $(SHA256) | cut -c1-24)
 VERSION := $(shell cat VERSION)
 
-LDFLAGS := -s -w -X github.com/rye-os/rye/internal/app.version=v$(VERSION) -X github.com/rye-os/rye/internal/app.buildID=$(BUILD)
+LDFLAGS := -s -w -X github.com/rye-os/rye/internal/build.version=v$(VERSION) -X github.com/rye-os/rye/internal/build.id=$(BUILD)
 # urfave_cli_no_docs leaves out a Markdown library whose start alone costs 0.7 ms.
 GOBUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -ldflags '$(LDFLAGS)'
 
@@ -23,8 +24,8 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
-build: ## both programs, into bin/
-	$(GOBUILD) -o bin/ ./cmd/rye ./cmd/rye-engine
+build: ## the programs, into bin/
+	$(GOBUILD) -o bin/ ./cmd/...
 
 .PHONY: quickstart
 quickstart: build ## the main job on real input, each step shown
@@ -60,10 +61,10 @@ cross-check: # every package builds for every system
 	@for os in linux darwin windows; do echo "build $$os"; GOOS=$$os CGO_ENABLED=0 $(GO) build ./... || exit 1; done
 
 .PHONY: cross
-cross: ## both programs for every system, into dist/
+cross: ## the programs for every system, into dist/
 	@for t in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do \
 	   os=$${t%/*}; arch=$${t#*/}; dir=dist/rye-$(VERSION)-$$os-$$arch; echo $$dir; mkdir -p $$dir; \
-	   GOOS=$$os GOARCH=$$arch $(GOBUILD) -o $$dir/ ./cmd/rye ./cmd/rye-engine || exit 1; cp LICENSE README.md $$dir/; done
+	   GOOS=$$os GOARCH=$$arch $(GOBUILD) -o $$dir/ ./cmd/... || exit 1; cp LICENSE README.md $$dir/; done
 
 .PHONY: man
 man: ## the manual pages, into man/
@@ -71,9 +72,9 @@ man: ## the manual pages, into man/
 	@if command -v mandoc >/dev/null; then mandoc -T lint -W warning man/*.1; else echo "man: not linted, there is no mandoc here"; fi
 
 .PHONY: install
-install: build man ## both programs and the manual, into $(PREFIX)/bin (PREFIX=... to choose)
+install: build man ## the programs and the manual, into $(PREFIX)/bin (PREFIX=... to choose)
 	mkdir -p '$(DESTDIR)$(PREFIX)/bin'
-	cp bin/rye$(EXE) bin/rye-engine$(EXE) '$(DESTDIR)$(PREFIX)/bin/'
+	cp $(PROGRAMS:%=bin/%$(EXE)) '$(DESTDIR)$(PREFIX)/bin/'
 	mkdir -p '$(DESTDIR)$(PREFIX)/share/man/man1'
 	cp man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1/'
 

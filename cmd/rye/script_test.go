@@ -39,9 +39,9 @@ func withPrograms(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	const app = "github.com/rye-os/rye/internal/app."
+	const pkg = "github.com/rye-os/rye/internal/build."
 	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator),
-		"-ldflags", "-X "+app+"buildID=test -X "+app+"version=v0.0.0-test", "./cmd/rye", "./cmd/rye-engine")
+		"-ldflags", "-X "+pkg+"id=test -X "+pkg+"version=v0.0.0-test", "./cmd/...")
 	build.Dir = filepath.Join("..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {

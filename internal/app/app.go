@@ -17,6 +17,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
 )
 
 // Flags is what a command line may say about a run as a whole.
@@ -116,7 +117,7 @@ func (a *App) Options() rye.Options {
 		Proxy:        http.ProxyFromEnvironment,
 		Helper:       helper,
 		Self:         self,
-		Version:      Version(),
+		Version:      build.Version(),
 		Offline:      a.Offline,
 		Consent:      a.consent,
 		Progress:     a.Screen.progressFunc(a.Quiet || a.JSON),

@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
+	"github.com/rye-os/rye/internal/build"
 )
 
 // helperArg is the first argument of a rye that another rye started to read what an
@@ -28,7 +29,7 @@ func Inside(argv []string) (exit int, mine bool) {
 	if len(argv) > 1 && argv[1] == builtin.Arg { // docs/format/builtin.md
 		ctx, stop := Context()
 		defer stop()
-		return builtin.Main(ctx, argv[2:], ThisBuild().ID, os.Stdin, os.Stdout), true
+		return builtin.Main(ctx, argv[2:], build.This().ID, os.Stdin, os.Stdout), true
 	}
 	if exit, mine = primitive.Inside(argv[1:]); mine {
 		return exit, true
