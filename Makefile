@@ -16,7 +16,7 @@ BUILD   := $(shell $(SOURCES) | LC_ALL=C sort | xargs cat | $(SHA256) | cut -c1-
 VERSION := $(shell cat VERSION)
 
 LDFLAGS := -s -w -X github.com/rye-os/rye/internal/build.version=v$(VERSION) -X github.com/rye-os/rye/internal/build.id=$(BUILD)
-# urfave_cli_no_docs leaves out a Markdown library whose start alone costs 0.7 ms.
+# urfave_cli_no_docs leaves out a Markdown library that costs each start 0.3 of 3.0 ms.
 GOBUILD := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -tags urfave_cli_no_docs -ldflags '$(LDFLAGS)'
 
 .PHONY: help
