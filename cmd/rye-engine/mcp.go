@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/serve/mcp"
 	"github.com/rye-os/rye/workspace"
 )
@@ -26,7 +27,7 @@ func serveMCP(ctx context.Context, a *app.App) error {
 			}
 			return open(project), nil
 		},
-		Version: app.Version(),
+		Version: build.Version(),
 		Log:     os.Stderr,
 	})
 	return s.Serve(ctx, os.Stdin, os.Stdout)

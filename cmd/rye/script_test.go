@@ -39,16 +39,23 @@ func withPrograms(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	const app = "github.com/rye-os/rye/internal/app."
+	const pkg = module + "/internal/build."
 	build := exec.Command("go", "build", "-o", bin+string(filepath.Separator),
-		"-ldflags", "-X "+app+"buildID=test -X "+app+"version=v0.0.0-test", "./cmd/rye", "./cmd/rye-engine")
+		"-ldflags", "-X "+pkg+"id=test -X "+pkg+"version=v0.0.0-test -X "+module+"/internal/cli.testOnlyHints="+hintsFile(), "./cmd/...")
 	build.Dir = filepath.Join("..", "..")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
 		return 1
 	}
-	return m.Run()
+	code := m.Run()
+	if *hintsInto != "" {
+		if err := listHints(*hintsInto); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return code
 }
 
 func program(name string) string {
@@ -70,7 +77,11 @@ func program(name string) string {
 // and the condition [s3] holds where bubblewrap can make namespaces.
 //
 // rye's machine state (.ai/.rye) is not compared: a record that grows is no loss.
+//
+// Every hint that a command shows is noted; checkHints refuses a command that would be
+// refused, and -hints file lists them all.
 func TestScript(t *testing.T) {
+	t.Cleanup(func() { checkHints(t) }) // of every script
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -116,7 +117,7 @@ func (a *App) Options() workspace.Options {
 		Proxy:        http.ProxyFromEnvironment,
 		Helper:       helper,
 		Self:         self,
-		Version:      Version(),
+		Version:      build.Version(),
 		Offline:      a.Offline,
 		Consent:      a.consent,
 		Progress:     a.Screen.progressFunc(a.Quiet || a.JSON),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -112,17 +113,29 @@ func FuzzPrintableWriter(f *testing.F) {
 }
 
 func TestEngineRefusesAnotherBuild(t *testing.T) {
-	if err := CheckBuild(ThisBuild().ID); err != nil {
-		t.Error(err)
-	}
-	if err := CheckBuild("another"); err == nil {
-		t.Error("another build was accepted")
-	}
 	if exit := EngineMain([]string{"rye-engine", "--for", "another", "mcp"}, nil); exit != 4 {
 		t.Errorf("exit %d, want 4", exit)
 	}
 	if exit := EngineMain([]string{"rye-engine", "mcp"}, nil); exit != 2 {
 		t.Errorf("called by hand: exit %d, want 2", exit)
+	}
+}
+
+// TestCompanions: every program of cmd but the front is known to it, so that rye doctor
+// looks at each.
+func TestCompanions(t *testing.T) {
+	dirs, err := os.ReadDir("../../cmd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, d := range dirs {
+		if d.IsDir() && d.Name() != frontName {
+			want = append(want, d.Name())
+		}
+	}
+	if !slices.Equal(companions, want) {
+		t.Errorf("companions %q, in cmd there are %q", companions, want)
 	}
 }
 

@@ -1,27 +1,23 @@
 package app
 
 import (
-	"os"
 	"path/filepath"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
 )
 
 // self returns the program that runs builtins, and the build that it must be. For the
 // engine it is the front beside it, which starts in a fraction of the time.
-func self() (program, build string, err error) {
-	path, err := os.Executable()
-	if err == nil {
-		path, err = filepath.EvalSymlinks(path)
-	}
+func self() (program, id string, err error) {
+	path, err := resolved()
 	if err != nil {
 		return "", "", fault.New(fault.Failed, "where is this program: %w", err).Advise("start it again: it was replaced or removed while it ran")
 	}
-	if filepath.Base(path) == engineName() {
-		front := filepath.Join(filepath.Dir(path), "rye"+filepath.Ext(path))
-		if info, err := os.Stat(front); err == nil && info.Mode().IsRegular() {
+	if filepath.Base(path) == engineName+exeSuffix() {
+		if front, err := beside(frontName); err == nil {
 			path = front
 		}
 	}
-	return path, ThisBuild().ID, nil
+	return path, build.This().ID, nil
 }

@@ -5,25 +5,32 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
 )
 
-// Checks looks at the programs themselves: the engine beside this one, and
-// whether typing rye starts this one.
+// Checks looks at the programs themselves: those beside this one, and whether typing
+// rye starts this one.
 func (a *App) Checks(ctx context.Context) []rye.DoctorCheck {
-	return []rye.DoctorCheck{engineCheck(ctx), a.pathCheck()}
+	var all []rye.DoctorCheck
+	for _, name := range companions {
+		all = append(all, companionCheck(ctx, name))
+	}
+	return append(all, a.pathCheck())
 }
 
-func engineCheck(ctx context.Context) rye.DoctorCheck {
-	c := rye.DoctorCheck{Name: "engine"}
-	path, id, err := EngineBuild(ctx)
+// companionCheck names itself "engine" for rye-engine.
+func companionCheck(ctx context.Context, name string) rye.DoctorCheck {
+	c := rye.DoctorCheck{Name: strings.TrimPrefix(name, frontName+"-")}
+	path, id, err := buildOf(ctx, name)
 	switch {
 	case err != nil:
 		c.Text, c.Mend = err.Error(), fault.HintOf(err)
-	case id != ThisBuild().ID:
-		c.Text, c.Mend = path+" is build "+id+", this is "+ThisBuild().ID, fault.Command(installCommand)
+	case id != build.This().ID:
+		c.Text, c.Mend = path+" is build "+id+", this is "+build.This().ID, fault.Command(build.Install)
 	default:
 		c.OK, c.Text = true, path
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
 )
 
 // Face is something that the engine can be for one run.
@@ -22,7 +23,7 @@ func EngineMain(argv []string, faces map[string]Face) int {
 		return exit
 	}
 	if len(argv) == 2 && argv[1] == "--build-id" {
-		fmt.Println(ThisBuild().ID)
+		fmt.Println(build.This().ID)
 		return 0
 	}
 	ctx, stop := ServerContext()
@@ -45,7 +46,7 @@ func engine(ctx context.Context, args []string, faces map[string]Face) error {
 	if len(args) < 3 || args[0] != "--for" {
 		return fault.New(fault.Usage, "rye-engine is started by rye").Mend("rye mcp")
 	}
-	if err := CheckBuild(args[1]); err != nil {
+	if err := build.Check(engineName, args[1]); err != nil {
 		return err
 	}
 	face, ok := faces[args[2]]

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
 )
 
 // replace runs the program at path with our descriptors and returns its status:
@@ -20,5 +21,5 @@ func replace(path string, args []string) (int, error) {
 	if err == nil || errors.As(err, &exit) {
 		return cmd.ProcessState.ExitCode(), nil
 	}
-	return 0, fault.New(fault.Failed, "start %s: %w", path, err).Mend(installCommand)
+	return 0, fault.New(fault.Failed, "start %s: %w", path, err).Mend(build.Install)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
+	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -28,7 +29,7 @@ func Inside(argv []string) (exit int, mine bool) {
 	if len(argv) > 1 && argv[1] == builtin.Arg { // docs/format/builtin.md
 		ctx, stop := Context()
 		defer stop()
-		return builtin.Main(ctx, argv[2:], ThisBuild().ID, os.Stdin, os.Stdout), true
+		return builtin.Main(ctx, argv[2:], build.This().ID, os.Stdin, os.Stdout), true
 	}
 	if exit, mine = primitive.Inside(argv[1:]); mine {
 		return exit, true

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
 )
 
 // What speaks to key services is linked into the engine, because it would cost
@@ -39,7 +40,7 @@ const maxKeyExchange = 8 << 20
 
 // keyService signs through the engine beside this program.
 func (a *App) keyService(ctx context.Context, uri string, message []byte) (rye.KeyAnswer, error) {
-	path, err := EnginePath()
+	path, err := beside(engineName)
 	if err != nil {
 		return rye.KeyAnswer{}, err
 	}
@@ -47,7 +48,7 @@ func (a *App) keyService(ctx context.Context, uri string, message []byte) (rye.K
 	if err != nil {
 		return rye.KeyAnswer{}, fault.New(fault.Failed, "sign with the key service: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, path, "--for", ThisBuild().ID, "keyservice")
+	cmd := exec.CommandContext(ctx, path, "--for", build.This().ID, "keyservice")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), a.Screen.Err() // where a plug-in says what to touch
 	out, err := cmd.Output()
 	var exit *exec.ExitError
@@ -57,9 +58,9 @@ func (a *App) keyService(ctx context.Context, uri string, message []byte) (rye.K
 	case ctx.Err() != nil:
 		return rye.KeyAnswer{}, ctx.Err()
 	case errors.As(err, &exit):
-		return rye.KeyAnswer{}, fault.New(fault.Failed, "sign with the key service: %s ended with status %d", path, exit.ExitCode()).Mend(installCommand)
+		return rye.KeyAnswer{}, fault.New(fault.Failed, "sign with the key service: %s ended with status %d", path, exit.ExitCode()).Mend(build.Install)
 	case err != nil:
-		return rye.KeyAnswer{}, fault.New(fault.Failed, "start %s: %w", path, err).Mend(installCommand)
+		return rye.KeyAnswer{}, fault.New(fault.Failed, "start %s: %w", path, err).Mend(build.Install)
 	}
 	var reply KeyReply
 	if err := json.Unmarshal(out, &reply); err != nil {

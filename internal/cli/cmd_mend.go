@@ -5,7 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -138,10 +138,10 @@ func versionCommand() *spec {
 		exits:    []fault.Code{fault.Usage},
 		run: func(t *task) error {
 			if !t.out.json {
-				t.out.printf("rye %s\n", app.Version())
+				t.out.printf("rye %s\n", build.Version())
 				return nil
 			}
-			return t.out.object(app.ThisBuild())
+			return t.out.object(build.This())
 		},
 	}
 }

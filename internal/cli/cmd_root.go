@@ -202,7 +202,9 @@ func proposalVerb(s spec, verb func(workspace.Registry, context.Context, rye.Cal
 		if q.File, err = t.path(t.args[0]); err != nil {
 			return err
 		}
-		c, err := call(t, func(w *workspace.Workspace) (*rye.RootChange, error) { return verb(w.Registry(), t.ctx, rye.Terminal(), q) })
+		c, err := call(t, func(w *workspace.Workspace) (*rye.RootChange, error) {
+			return verb(w.Registry(), t.ctx, rye.Terminal(), q)
+		})
 		return t.rootChanged(c, err)
 	}
 	return &s

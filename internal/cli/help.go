@@ -7,62 +7,16 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/app"
 )
 
-// exitMeanings says, for people, when each status is given.
-var exitMeanings = [...]struct {
-	code fault.Code
-	text string
-}{
-	{"", "it worked"},
-	{fault.Failed, "the tool ran and failed, or something unforeseen happened"},
-	{fault.Usage, "wrong arguments, or a malformed ref"},
-	{fault.NotFound, "no such item, registry, key or program"},
-	{fault.Conflict, "versions or names cannot be reconciled"},
-	{fault.Network, "the network or the other side failed"},
-	{fault.Auth, "the other side did not accept who we are"},
-	{fault.Integrity, "bytes are not what was signed or pinned"},
-	{fault.Untrusted, "unsigned, by an unknown signer, or the signer changed"},
-	{fault.Revoked, "the key or the content was revoked"},
-	{fault.Rollback, "older than what was seen before, or replayed"},
-	{fault.Stale, "what a registry says is too old to rely on"},
-	{fault.Fork, "two histories under one name"},
-	{fault.Denied, "refused by policy or capability, or nobody consented"},
-	{fault.Offline, "not available without the network"},
-	{fault.Drift, "the lock does not match what would be used"},
-	{fault.Malformed, "content breaks its format"},
-	{fault.Limit, "a bound on size, time, depth or money was reached"},
-	{fault.Interrupt, "interrupted"},
-}
-
-func exitStatus(c fault.Code) int {
-	if c == "" {
-		return 0
-	}
-	return c.Exit()
-}
-
-func codeName(c fault.Code) string {
-	if c == "" {
-		return "ok"
-	}
-	return string(c)
-}
-
 func helpCommand() *spec {
-	var man string
 	return &spec{
 		name: "help", args: "[command…]", group: "Serve and mend",
 		short:    "Show help for a command, or the exit codes",
-		examples: "rye help add\nrye help registry init\nrye help exit-codes\nrye help --man ~/.local/share/man/man1",
+		examples: "rye help add\nrye help registry init\nrye help exit-codes",
 		exits:    []fault.Code{fault.Usage},
-		flags:    []cli.Flag{&cli.StringFlag{Name: "man", Destination: &man, Usage: "write the manual pages into `dir`"}},
 		max:      3,
 		run: func(t *task) error {
-			if man != "" {
-				return writeMan(t, man)
-			}
 			if len(t.args) == 1 && t.args[0] == "exit-codes" {
 				return printExitCodes(t)
 			}
@@ -82,19 +36,18 @@ func helpCommand() *spec {
 }
 
 func printExitCodes(t *task) error {
-	if t.out.json {
-		for _, m := range exitMeanings {
-			if err := t.out.object(map[string]any{"exit": exitStatus(m.code), "code": codeName(m.code), "text": m.text}); err != nil {
+	var rows [][]any
+	for _, e := range exitMeanings() {
+		if t.out.json {
+			if err := t.out.object(map[string]any{"exit": e.Status, "code": e.Code, "text": e.When}); err != nil {
 				return err
 			}
 		}
-		return nil
+		rows = append(rows, []any{fmt.Sprintf("%3d", e.Status), e.Code, e.When})
 	}
-	var rows [][]any
-	for _, m := range exitMeanings {
-		rows = append(rows, []any{fmt.Sprintf("%3d", exitStatus(m.code)), codeName(m.code), m.text})
+	if !t.out.json {
+		t.out.table(rows)
 	}
-	t.out.table(rows)
 	return nil
 }
 
@@ -102,59 +55,57 @@ func printExitCodes(t *task) error {
 // It was asked for, so it is a result.
 func printHelp(t *task, path []*spec) error {
 	if len(path) == 0 {
-		t.out.printf("%s", overview(commands()))
+		t.out.printf("%s", overview(Tree()))
 		return nil
 	}
-	t.out.printf("%s", commandHelp(path))
+	t.out.printf("%s", commandHelp(describe(path)))
 	return nil
 }
 
-func overview(tree []*spec) string {
+func overview(m Manual) string {
 	var b strings.Builder
 	b.WriteString("rye: signed, pinned and shared instructions, tools and knowledge for agents\n\nUsage: rye [flags] <command> [arguments]\n")
-	for _, g := range groups {
+	for _, g := range m.Groups {
 		b.WriteString("\n" + g + "\n")
-		for _, s := range tree {
-			if s.group == g && !s.hidden {
-				fmt.Fprintf(&b, "  %-11s %s\n", s.name, s.short)
+		for _, c := range m.Commands {
+			if c.Group == g {
+				fmt.Fprintf(&b, "  %-11s %s\n", subject(c.Name), c.Short)
 			}
 		}
 	}
 	b.WriteString("\nFlags of every command\n")
-	b.WriteString(flagLines(globalFlags(&app.Flags{})))
+	b.WriteString(flagLines(m.Flags))
 	b.WriteString("\nA ref is tool:acme/hello, or a path. Start with: rye init\nMore: rye help <command>, rye help exit-codes\n")
 	return b.String()
 }
 
 // commandHelp puts examples first: most people read no further.
-func commandHelp(path []*spec) string {
-	s := path[len(path)-1]
-	full := commandName(path)
+func commandHelp(c Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", full, s.short)
-	if s.examples != "" {
+	fmt.Fprintf(&b, "%s: %s\n", c.Name, c.Short)
+	if c.Examples != "" {
 		b.WriteString("\nExamples\n")
-		for _, l := range strings.Split(s.examples, "\n") {
+		for _, l := range strings.Split(c.Examples, "\n") {
 			b.WriteString("  " + l + "\n")
 		}
 	}
-	fmt.Fprintf(&b, "\nUsage: %s\n", synopsis(full, s))
-	if len(s.aliases) > 0 {
-		fmt.Fprintf(&b, "Also: %s\n", strings.Join(s.aliases, ", "))
+	fmt.Fprintf(&b, "\nUsage: %s\n", c.Usage)
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(&b, "Also: %s\n", strings.Join(c.Aliases, ", "))
 	}
-	if s.long != "" {
-		b.WriteString("\n" + s.long + "\n")
+	if c.Long != "" {
+		b.WriteString("\n" + c.Long + "\n")
 	}
-	if len(s.subs) > 0 {
+	if len(c.Subs) > 0 {
 		b.WriteString("\nCommands\n")
-		for _, sub := range s.subs {
-			fmt.Fprintf(&b, "  %-16s %s\n", sub.name, sub.short)
+		for _, sub := range c.Subs {
+			fmt.Fprintf(&b, "  %-16s %s\n", strings.TrimPrefix(sub.Name, c.Name+" "), sub.Short)
 		}
 	}
-	if len(s.flags) > 0 {
-		b.WriteString("\nFlags\n" + flagLines(s.flags))
+	if len(c.Flags) > 0 {
+		b.WriteString("\nFlags\n" + flagLines(c.Flags))
 	}
-	b.WriteString("\nExit codes: " + exitLine(s) + "\n")
+	fmt.Fprintf(&b, "\nExit codes: %s (all: rye help exit-codes)\n", c.ExitLine())
 	return b.String()
 }
 
@@ -172,32 +123,14 @@ func synopsis(full string, s *spec) string {
 	return line
 }
 
-// exitLine lists the statuses that matter for a command, and the two that any may give.
-func exitLine(s *spec) string {
-	parts := []string{"0 ok"}
-	for _, m := range exitMeanings {
-		for _, c := range s.exits {
-			if c == m.code {
-				parts = append(parts, fmt.Sprintf("%d %s", c.Exit(), c))
-			}
-		}
-	}
-	if len(s.exits) == 0 {
-		parts = append(parts, "2 usage")
-	}
-	return strings.Join(parts, ", ") + " (all: rye help exit-codes)"
-}
-
-func flagLines(flags []cli.Flag) string {
+func flagLines(flags []Flag) string {
 	var b strings.Builder
 	width := 20
 	for _, f := range flags {
-		names, _ := flagHelp(f)
-		width = max(width, len(names))
+		width = max(width, len(f.Names))
 	}
 	for _, f := range flags {
-		names, usage := flagHelp(f)
-		fmt.Fprintf(&b, "  %-*s  %s\n", width, names, usage)
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, f.Names, f.Usage)
 	}
 	return b.String()
 }

@@ -78,10 +78,6 @@ func remedies(n ast.Node) []string {
 	return out
 }
 
-// later are commands that hints already name and that do not exist yet. This
-// list may only get shorter.
-var later = map[string]bool{"bundle": true, "mv": true}
-
 // checkHint looks at each "rye <command>" that a hint tells people to type.
 func checkHint(tree []*spec, hint string) string {
 	for i, part := range strings.Split(" "+hint, " rye ") {
@@ -92,7 +88,7 @@ func checkHint(tree []*spec, hint string) string {
 		part, _, _ = strings.Cut(part, ",")
 		part, _, _ = strings.Cut(part, "(")
 		words := strings.Fields(part)
-		if len(words) == 0 || strings.HasPrefix(words[0], "%") || later[words[0]] {
+		if len(words) == 0 || strings.HasPrefix(words[0], "%") {
 			continue // composed elsewhere
 		}
 		inv, err := arrange(tree, globalFlags(&app.Flags{}), words)

@@ -67,6 +67,7 @@ func (p *printer) safe(a any) any {
 	case string:
 		return p.text(v)
 	case fault.Hint:
+		showing(v)
 		return p.text(v.String())
 	case style:
 		text := p.safe(v.text).(string)
@@ -120,6 +121,7 @@ func (p *printer) notef(format string, args ...any) {
 
 // sayf writes a message that even --quiet shows.
 func (p *printer) sayf(format string, args ...any) {
+	showing(args)
 	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
 	text := fmt.Sprintf(format, args...)
 	if p.errs {
@@ -130,6 +132,7 @@ func (p *printer) sayf(format string, args ...any) {
 
 // show prints v as JSON, or calls human.
 func (p *printer) show(v any, human func()) error {
+	showing(v)
 	if p.json {
 		return p.object(v)
 	}
@@ -140,6 +143,7 @@ func (p *printer) show(v any, human func()) error {
 // object writes one line of JSON. On a terminal, characters that it would act on
 // are escaped in JSON's own way, so the line still means the same.
 func (p *printer) object(v any) error {
+	showing(v)
 	line, err := encode(v)
 	if err != nil {
 		return err
@@ -269,6 +273,7 @@ func (p *printer) report(err error) int {
 	if err == nil {
 		return 0
 	}
+	showing(fault.HintOf(err))
 	exit := fault.Exit(err)
 	switch {
 	case p.json:

@@ -9,7 +9,7 @@ import (
 )
 
 // spec is one command: what people read about it, what it accepts, and what it
-// does. Help, docs/cli, completion and the parser all come from it.
+// does. The parser, completion and, through Tree, all that is written about it come from it.
 type spec struct {
 	name     string
 	aliases  []string

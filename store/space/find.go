@@ -90,7 +90,7 @@ func (s *Stack) Layer(sp objects.Space) (*Layer, error) {
 	}
 	if sp == objects.System {
 		return nil, fault.New(fault.Denied, "the system space is compiled in and cannot be changed").
-			Mend("rye copy it to the project first")
+			Advise("copy the item to the project first, with rye copy")
 	}
 	return nil, fault.New(fault.NotFound, "no %s space here", sp).Mend("rye init")
 }

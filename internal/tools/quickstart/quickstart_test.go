@@ -73,7 +73,7 @@ var builtOnce = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "urfave_cli_no_docs",
-		"-ldflags", "-X github.com/rye-os/rye/internal/app.version=v0.0.0-test -X github.com/rye-os/rye/internal/app.buildID=test",
+		"-ldflags", "-X github.com/rye-os/rye/internal/build.version=v0.0.0-test -X github.com/rye-os/rye/internal/build.id=test",
 		"-o", dir+string(filepath.Separator), "github.com/rye-os/rye/cmd/rye", "github.com/rye-os/rye/cmd/rye-engine")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		os.RemoveAll(dir)

@@ -1,0 +1,148 @@
+package main_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var hintsInto = flag.String("hints", "", "list every hint that a test provoked in `file`: its kind, the hint, and the scripts")
+
+// hintsFile is where the programs note each hint that they show (internal/cli/hints.go).
+func hintsFile() string { return filepath.Join(bin, "hints") }
+
+// A provoked hint is one that a command really showed.
+type provoked struct {
+	Hint    string
+	Words   []string // of a command; nil for advice
+	Refused string   // why rye would not take it, where it is a command of rye
+	Args    []string
+	Dir     string
+}
+
+// script names the script that provoked it, and the directory in which that ran.
+func (p provoked) script() (name, work string) {
+	for dir := p.Dir; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if name, ok := strings.CutPrefix(filepath.Base(dir), "script-"); ok {
+			return name, dir
+		}
+	}
+	return "(another test)", ""
+}
+
+func provokedHints() ([]provoked, error) {
+	raw, err := os.ReadFile(hintsFile())
+	if err != nil {
+		return nil, err
+	}
+	var all []provoked
+	for line := range strings.Lines(string(raw)) {
+		var p provoked
+		if err := json.Unmarshal([]byte(line), &p); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", hintsFile(), line, err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// listHints writes each hint once, sorted, with the scripts that provoked it.
+func listHints(into string) error {
+	all, err := provokedHints()
+	if err != nil {
+		return err
+	}
+	by := map[string]map[string]bool{}
+	for _, p := range all {
+		kind, text := "command", p.Hint
+		if p.Words == nil {
+			kind = "advice"
+		}
+		name, work := p.script()
+		if work != "" {
+			text = strings.ReplaceAll(text, work, "$WORK")
+		}
+		key := fmt.Sprintf("%-8s %s", kind, text)
+		if by[key] == nil {
+			by[key] = map[string]bool{}
+		}
+		by[key][name] = true
+	}
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(by)) {
+		fmt.Fprintf(&b, "%s\t%s\n", key, strings.Join(slices.Sorted(maps.Keys(by[key])), " "))
+	}
+	return os.WriteFile(into, []byte(b.String()), 0o644)
+}
+
+// mayMend are the programs that a hint may name.
+var mayMend = []string{"rye", "git", "chmod", "rm", "mkdir", "mv", "ssh-add", "go", "make"}
+
+// knownUnfit are hints that cannot be followed and are still shown. This list may only
+// get shorter.
+var knownUnfit = []string{
+	"rye add --force '(records' the old file 'first)'", // says more than a command
+	"rye revoke --yes", // leaves out what to revoke
+}
+
+// checkHints refuses hints that nobody could follow, of those that were provoked.
+func checkHints(t *testing.T) {
+	all, err := provokedHints()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // -run may have chosen scripts that provoke none
+		t.Error(err)
+	}
+	seen := map[string]bool{}
+	for _, p := range all {
+		if why := unfit(p); why != "" && !seen[p.Hint] && !slices.Contains(knownUnfit, p.Hint) {
+			seen[p.Hint] = true
+			name, _ := p.script()
+			t.Errorf("%s: rye %q shows the hint %q: %s", name, p.Args, p.Hint, why)
+		}
+	}
+}
+
+// unfit says why a command could not be typed as it is shown, or "".
+func unfit(p provoked) string {
+	if p.Words == nil {
+		return ""
+	}
+	if !slices.Contains(mayMend, p.Words[0]) {
+		return fmt.Sprintf("%q is no program of %q", p.Words[0], mayMend)
+	}
+	for _, w := range p.Words[1:] {
+		pattern := p.Words[0] == "go" && strings.HasSuffix(strings.Split(w, "@")[0], "/...")
+		if strings.ContainsAny(w, "<>()[]\u2026") || strings.Contains(w, "...") && !pattern {
+			return fmt.Sprintf("%q is no word to type", w)
+		}
+	}
+	return p.Refused
+}
+
+func TestUnfitHints(t *testing.T) {
+	for _, c := range []struct {
+		words []string
+		fit   bool
+	}{
+		{nil, true},
+		{[]string{"rye", "sign", "tool:a/b"}, true},
+		{[]string{"go", "install", "a.example/b/...@latest"}, true},
+		{[]string{"sudo", "rm"}, false},
+		{[]string{"rye", "sign", "<ref>"}, false},
+		{[]string{"rye", "key", "trust", "SHA256:…"}, false},
+		{[]string{"rye", "sign", "..."}, false},
+		{[]string{"rm", "a/..."}, false},
+		{[]string{"rye", "add", "--force", "(records", "first)"}, false},
+	} {
+		if why := unfit(provoked{Words: c.words}); (why == "") != c.fit {
+			t.Errorf("%q: %q, want fit %v", c.words, why, c.fit)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package app
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
+)
+
+// The programs that are installed together. Each of the companions answers --build-id
+// on its own, and is told the build of its caller (--for), which must be its own.
+const (
+	frontName  = "rye"
+	engineName = "rye-engine"
+)
+
+// companions are the programs beside the front. A test compares them with cmd.
+var companions = []string{engineName}
+
+// beside returns a program that belongs to this one: in the directory of the resolved
+// executable. PATH is not searched, because what is found there need not have come with
+// this rye.
+func beside(name string) (string, error) {
+	self, err := resolved()
+	if err != nil {
+		return "", fault.New(fault.Failed, "find %s: where is this program: %w", name, err)
+	}
+	path := filepath.Join(filepath.Dir(self), name+exeSuffix())
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", fault.New(fault.NotFound, "find %s: there is no %s beside %s", name, filepath.Base(path), self).Mend(build.Install)
+	}
+	return path, nil
+}
+
+// resolved is the file of this program, links followed.
+func resolved() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(self)
+}
+
+func exeSuffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
+}
+
+// buildOf asks a program beside this one for its build id.
+func buildOf(ctx context.Context, name string) (path, id string, err error) {
+	path, err = beside(name)
+	if err != nil {
+		return "", "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, path, "--build-id").Output()
+	if err != nil {
+		return path, "", fault.New(fault.Failed, "ask %s for its build id: %w", path, err).Mend(build.Install)
+	}
+	return path, strings.TrimSpace(string(out)), nil
+}
+
+// Handoff replaces this process with the engine, which gets args. It returns
+// only on failure, or, where processes cannot be replaced, with the engine's
+// exit status. The engine refuses a front of another build by itself, which
+// spares a second start.
+func (a *App) Handoff(args ...string) (int, error) {
+	path, err := beside(engineName)
+	if err != nil {
+		return 0, err
+	}
+	a.Screen.Done()
+	return replace(path, append([]string{"--for", build.This().ID}, args...))
+}

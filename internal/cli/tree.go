@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
+)
+
+// Manual is what people read about the command line, as plain data. Help prints it;
+// internal/tools writes manual pages and docs/cli from it.
+type Manual struct {
+	Groups   []string // the headings that commands stand under, in order
+	Commands []Command
+	Flags    []Flag // of every command
+	Exits    []Exit // every status
+}
+
+// Command describes one command.
+type Command struct {
+	Name     string // as it is typed: "rye key new"
+	Aliases  []string
+	Group    string // its heading; "" below another command
+	Short    string // one line, no period
+	Long     string // paragraphs; may be ""
+	Examples string // one command per line; may be ""
+	Usage    string // the synopsis: "rye key new [flags] <name>"
+	Flags    []Flag // its own
+	Exits    []Exit // the statuses that matter for it
+	Subs     []Command
+}
+
+// ExitLine lists the command's statuses: "0 ok, 2 usage".
+func (c Command) ExitLine() string {
+	var parts []string
+	for _, e := range c.Exits {
+		parts = append(parts, fmt.Sprintf("%d %s", e.Status, e.Code))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Flag describes one flag.
+type Flag struct {
+	Names string // as they are typed, with the name of the value: "-o, --out file"
+	Usage string
+}
+
+// Exit is one exit status.
+type Exit struct {
+	Status int
+	Code   string // its name
+	When   string
+}
+
+// Tree returns the whole command line, without the commands that are for programs.
+func Tree() Manual {
+	return Manual{Groups: slices.Clone(groups[:]), Commands: describeAll(nil, commands()), Flags: describeFlags(globalFlags(&app.Flags{})), Exits: exitMeanings()}
+}
+
+func describeAll(path, list []*spec) []Command {
+	var all []Command
+	for _, s := range list {
+		if !s.hidden {
+			all = append(all, describe(append(path[:len(path):len(path)], s)))
+		}
+	}
+	return all
+}
+
+// describe returns what people read about the command at the end of path.
+func describe(path []*spec) Command {
+	s := path[len(path)-1]
+	full := commandName(path)
+	c := Command{
+		Name: full, Aliases: s.aliases, Group: s.group, Short: s.short, Long: s.long, Examples: s.examples,
+		Usage: synopsis(full, s), Flags: describeFlags(s.flags), Subs: describeAll(path, s.subs),
+	}
+	for _, e := range exitMeanings() {
+		if e.Status == 0 || slices.Contains(s.exits, fault.Code(e.Code)) || len(s.exits) == 0 && e.Code == string(fault.Usage) {
+			c.Exits = append(c.Exits, e)
+		}
+	}
+	return c
+}
+
+func describeFlags(flags []cli.Flag) []Flag {
+	var all []Flag
+	for _, f := range flags {
+		names, usage := flagHelp(f)
+		all = append(all, Flag{names, usage})
+	}
+	return all
+}
+
+// exitMeanings says, for people, when each status is given.
+func exitMeanings() []Exit {
+	all := []Exit{{0, "ok", "it worked"}}
+	for _, m := range []struct {
+		code fault.Code
+		when string
+	}{
+		{fault.Failed, "the tool ran and failed, or something unforeseen happened"},
+		{fault.Usage, "wrong arguments, or a malformed ref"},
+		{fault.NotFound, "no such item, registry, key or program"},
+		{fault.Conflict, "versions or names cannot be reconciled"},
+		{fault.Network, "the network or the other side failed"},
+		{fault.Auth, "the other side did not accept who we are"},
+		{fault.Integrity, "bytes are not what was signed or pinned"},
+		{fault.Untrusted, "unsigned, by an unknown signer, or the signer changed"},
+		{fault.Revoked, "the key or the content was revoked"},
+		{fault.Rollback, "older than what was seen before, or replayed"},
+		{fault.Stale, "what a registry says is too old to rely on"},
+		{fault.Fork, "two histories under one name"},
+		{fault.Denied, "refused by policy or capability, or nobody consented"},
+		{fault.Offline, "not available without the network"},
+		{fault.Drift, "the lock does not match what would be used"},
+		{fault.Malformed, "content breaks its format"},
+		{fault.Limit, "a bound on size, time, depth or money was reached"},
+		{fault.Interrupt, "interrupted"},
+	} {
+		all = append(all, Exit{m.code.Exit(), string(m.code), m.when})
+	}
+	return all
+}
