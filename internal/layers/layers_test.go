@@ -32,6 +32,10 @@ var house = []room{
 		"", ""},
 	{0, "internal/place", "puts whole files in place, one process at a time",
 		"fault", ""},
+	{0, "internal/words", "puts counts and quotes into messages",
+		"", ""},
+	{0, "internal/parallel", "does one thing to many, on every processor",
+		"", ""},
 	{0, "internal/headroom", "room on the stack of a program that begins",
 		"", ""},
 	{0, "objects", "item kinds, ids, digests, versions; the text form of items",
@@ -147,7 +151,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page"}
+	pure      = []string{"internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
