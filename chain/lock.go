@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -338,14 +339,7 @@ func lockVersion(raw []byte) (int, error) {
 	num, ok := bytes.CutPrefix(line, []byte("lock: "))
 	n, err := strconv.Atoi(string(num))
 	if !ok || err != nil || n < 1 {
-		return 0, fault.New(fault.Malformed, "lock: the first line is %q, want lock: %d", clip(string(line)), LockVersion)
+		return 0, fault.New(fault.Malformed, "lock: the first line is %q, want lock: %d", words.Brief(string(line)), LockVersion)
 	}
 	return n, nil
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

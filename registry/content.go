@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -101,7 +102,7 @@ func onlyFile(rd *store.Reader, tree store.OID, path string) (store.OID, error) 
 			return store.OID{}, err
 		}
 		if len(entries) != 1 || entries[0].Name != name || entries[0].Mode != mode {
-			return store.OID{}, fault.New(fault.Malformed, "tree %s: holds something else than %q", id, clip(path))
+			return store.OID{}, fault.New(fault.Malformed, "tree %s: holds something else than %q", id, words.Brief(path))
 		}
 		id = entries[0].ID
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -56,7 +57,7 @@ func (s State) Key(fp objects.Fingerprint) (Key, bool) {
 func (s State) Entry(ref objects.Ref, version string) (Entry, error) {
 	e, err := s.lookup(ref, version)
 	if err == nil && e == nil {
-		err = fault.New(fault.NotFound, "%s@%s: was never published", ref.Published(), clip(version))
+		err = fault.New(fault.NotFound, "%s@%s: was never published", ref.Published(), words.Brief(version))
 	}
 	if err != nil {
 		return Entry{}, err

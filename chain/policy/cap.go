@@ -6,6 +6,7 @@ package policy
 
 import (
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -18,16 +19,9 @@ type Cap string
 // "[" among it: the ancestor's patterns are read by MatchLegacy.
 func ParseCap(s string) (Cap, error) {
 	if why := objects.CheckCapability(s); why != "" {
-		return "", fault.New(fault.Malformed, "capability %q: %s", clip(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
+		return "", fault.New(fault.Malformed, "capability %q: %s", words.Brief(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
 	}
 	return Cap(s), nil
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }
 
 // Need returns the capability that doing verb to ref takes. Searching is asked for

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // S3 is S2 within namespaces that bubblewrap makes: rye starts bwrap, bwrap starts
@@ -155,15 +156,7 @@ func bubbleSays(c *Call) string {
 	if err == nil {
 		return "it can now, and could not a moment ago"
 	}
-	return clipText(strings.TrimSpace(string(out)), 300)
-}
-
-// clipText keeps the beginning of a text.
-func clipText(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return s
+	return words.Clip(strings.TrimSpace(string(out)), 300)
 }
 
 // mount is one entry of the view.

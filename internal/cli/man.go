@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // manDate is the day on which the form of the pages last changed. The day of a
@@ -251,6 +252,6 @@ func writeMan(t *task, dir string) error {
 		}
 	}
 	return t.out.show(map[string]any{"directory": dir, "pages": sortedKeys(pages)}, func() {
-		t.out.printf("%s in %s\n", count(len(pages), "page"), dir)
+		t.out.printf("%s in %s\n", words.Plural(len(pages), "page"), dir)
 	})
 }

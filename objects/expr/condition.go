@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Condition is a question about data. The zero value always holds.
@@ -89,16 +90,16 @@ func (p *conditionParser) combined(key string, v any, depth int) (c Condition, e
 func comparison(m map[string]any) (c Condition, err error) {
 	for k := range m {
 		if k != "path" && k != "op" && k != "value" {
-			return c, bad("unknown key %q", clip(k))
+			return c, bad("unknown key %q", words.Brief(k))
 		}
 	}
 	path, ok := m["path"].(string)
 	if !ok || !IsName(path) {
-		return c, bad("path %q: want names joined by dots", clip(Text(m["path"])))
+		return c, bad("path %q: want names joined by dots", words.Brief(Text(m["path"])))
 	}
 	op, ok := m["op"].(string)
 	if !ok || !slices.Contains(Ops, op) {
-		return c, bad("op %q: want one of %s", clip(Text(m["op"])), strings.Join(Ops, ", "))
+		return c, bad("op %q: want one of %s", words.Brief(Text(m["op"])), strings.Join(Ops, ", "))
 	}
 	c = Condition{path: path, op: op, value: m["value"]}
 	if op == "regex" {

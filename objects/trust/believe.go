@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -82,7 +83,7 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 	case !ok:
 		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Advise("rye registry add <url>")
 	case in.Registry != "" && in.Registry != b.Registry:
-		return "", no(fault.Untrusted, "%s/ is bound to another registry, %s", ns, clip(b.Registry))
+		return "", no(fault.Untrusted, "%s/ is bound to another registry, %s", ns, words.Brief(b.Registry))
 	}
 	switch b.state(k) {
 	case Current:
@@ -93,9 +94,9 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 		}
 		return "", no(fault.Revoked, "%s was retired, and this content is not what the registry logged", k).Mend("rye sign %s", ref)
 	case Revoked:
-		return "", no(fault.Revoked, "%s was revoked by registry %s", k, clip(b.Registry))
+		return "", no(fault.Revoked, "%s was revoked by registry %s", k, words.Brief(b.Registry))
 	}
-	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), clip(b.Registry), ns).
+	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), words.Brief(b.Registry), ns).
 		Mend("rye trust override %s", ref)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -97,7 +98,7 @@ func refOf(it *objects.Item) (objects.Ref, error) {
 		return objects.Ref{}, err
 	}
 	if m.Version != it.Meta.Version {
-		return objects.Ref{}, fault.New(fault.Malformed, "version %q, the manifest says %q", clip(it.Meta.Version), m.Version)
+		return objects.Ref{}, fault.New(fault.Malformed, "version %q, the manifest says %q", words.Brief(it.Meta.Version), m.Version)
 	}
 	return m.Ref(), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -195,7 +196,7 @@ func (s *Store) fillRest(f storeFile) (err error) {
 	for _, o := range f.Overrides {
 		ref, err := objects.ParseRef(o.Item)
 		if err != nil || ref.String() != o.Item {
-			return fault.New(fault.Malformed, "trust store: override of %q: want kind:id", clip(o.Item))
+			return fault.New(fault.Malformed, "trust store: override of %q: want kind:id", words.Brief(o.Item))
 		}
 		s.overrides = append(s.overrides, Override{o.Project, ref})
 	}
