@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Repo is a bare git repository on disk. It is safe for concurrent use, also by
@@ -172,7 +173,7 @@ func (r *Repo) Head() (string, error) {
 	target, ok := strings.CutPrefix(line, "ref:")
 	if !ok {
 		if _, ok := parseHex(line); !ok {
-			return "", fault.New(fault.Integrity, "read HEAD of %s: %q", r.dir, clip(line))
+			return "", fault.New(fault.Integrity, "read HEAD of %s: %q", r.dir, words.Brief(line))
 		}
 		return "", nil
 	}

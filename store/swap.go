@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Update is one move of a ref: from Old (zero: it must not exist) to New (zero:
@@ -38,7 +39,7 @@ func (r *Repo) SwapAll(ctx context.Context, updates []Update, reason string) err
 	}
 	if err != nil {
 		if reason != "" {
-			reason = " (" + clip(reason) + ")"
+			reason = " (" + words.Brief(reason) + ")"
 		}
 		var what string
 		if len(updates) == 1 {

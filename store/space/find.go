@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -294,7 +295,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 		}
 	}
 	locate := l.Locations(refs)
-	err := inParallel(ctx, len(refs), 4, func(i int) error {
+	err := parallel.Chunks(ctx, len(refs), 4, func(i int) error {
 		f, ok, err := s.working(l, refs[i], locate, judge)
 		if ok {
 			found[i] = f
