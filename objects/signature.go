@@ -33,16 +33,8 @@ func (s Signature) Line() string {
 		b64.EncodeToString(s.Sig[:]) + ":" + s.Key.URL()
 }
 
-// ParseSignature accepts exactly what Line returns.
-func ParseSignature(line string) (Signature, error) {
-	s, why := parseSignature(line)
-	if why != "" {
-		return Signature{}, fault.New(fault.Malformed, "parse signature line: %s", why)
-	}
-	return s, nil
-}
-
-// parseSignature returns in words what is wrong, or "".
+// parseSignature accepts exactly what Line returns; else it says in words what is
+// wrong.
 func parseSignature(line string) (s Signature, why string) {
 	rest, ok := strings.CutPrefix(line, signedV2)
 	if !ok {

@@ -224,7 +224,7 @@ func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 	if it.Ref.ID.Namespace() == objects.LocalNamespace && b.ID().Namespace() != objects.LocalNamespace {
 		return Verified{}, fault.New(fault.Untrusted, "bundle %s: %s: the manifest binds no project", b.ID(), it.Ref)
 	}
-	if err := b.store.believesIn(b.key, it.Ref, b.scope, b.Digest()); err != nil {
+	if err := b.store.believes(b.key, it.Ref, b.scope, b.Digest()); err != nil {
 		return Verified{}, fault.Wrap(err, "bundle %s", b.ID())
 	}
 	return v, nil

@@ -75,19 +75,6 @@ func (s *Store) PinMore(p Pin) error {
 	return s.Pin(p)
 }
 
-// RemoveKey forgets a key of the user's or a pinned one (NotFound when it is
-// neither). Keys of registries go only with their binding.
-func (s *Store) RemoveKey(fp objects.Fingerprint) error {
-	n := len(s.own) + len(s.pins)
-	s.own = slices.DeleteFunc(s.own, func(o OwnKey) bool { return o.Key.Fingerprint() == fp })
-	s.pins = slices.DeleteFunc(s.pins, func(p Pin) bool { return p.Key.Fingerprint() == fp })
-	if len(s.own)+len(s.pins) == n {
-		return fault.New(fault.NotFound, "remove %s: neither your key nor a pinned one", fp).Mend("rye trust list")
-	}
-	s.changed()
-	return nil
-}
-
 // Unpin takes namespaces from a pinned key, or without any the whole pin. A key
 // that is not pinned, or not for one of them, is NotFound; the user's own is Usage.
 func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {

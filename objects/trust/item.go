@@ -20,7 +20,7 @@ const clockSlack = 24 * time.Hour
 // never before that of the previous line, so that order is kept when a clock was
 // set back. An item with problems is refused (Malformed).
 //
-// SignItem does not ask whether the key counts for the id; Store.Believes does.
+// SignItem does not ask whether the key counts for the id; Verify does.
 func SignItem(ctx context.Context, s Signer, it *objects.Item, in Scope, now time.Time) ([]byte, error) {
 	if err := maySign(it, in); err != nil {
 		return nil, err

@@ -139,9 +139,6 @@ func (k PublicKey) Authorized() string {
 	return keyType + " " + base64.StdEncoding.EncodeToString(k.wire())
 }
 
-// Bytes returns the 32 bytes of RFC 8032.
-func (k PublicKey) Bytes() [32]byte { return k.b }
-
 // IsZero reports whether k is the zero value, which is no key.
 func (k PublicKey) IsZero() bool { return k == PublicKey{} }
 

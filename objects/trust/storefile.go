@@ -259,14 +259,9 @@ func (s *Store) Epoch() (objects.Digest, error) {
 	return objects.DigestOf(text), err
 }
 
-// Save writes a store that LoadStore returned, durably and as a whole, mode 0600.
-// It refuses (Conflict) when another process wrote the file since: use Update for
-// changes, which cannot meet that.
-func (s *Store) Save() error {
-	return locked(s.path, s.save)
-}
-
-// save is Save under the lock.
+// save writes a store that LoadStore returned, durably and as a whole, mode 0600,
+// while this process alone may. It refuses (Conflict) when the file changed since
+// by somebody who asked for no lock, such as a person with an editor.
 func (s *Store) save() error {
 	raw, err := readStoreFile(s.path)
 	if err != nil {

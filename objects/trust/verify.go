@@ -183,7 +183,7 @@ func (e *examination) signature() error {
 }
 
 func (e *examination) believed() error {
-	if err := e.st.believesIn(e.key, e.it.Ref, e.in, e.it.Sum); err != nil {
+	if err := e.st.believes(e.key, e.it.Ref, e.in, e.it.Sum); err != nil {
 		return err
 	}
 	if e.level == Legacy {
