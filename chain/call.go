@@ -106,7 +106,7 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 		c.Sealed = data
 		s.values[file] = primitive.SealedPath
 	}
-	if c.Argv, err = p.argv(s, in); err != nil {
+	if c.Argv, err = p.argv(s); err != nil {
 		return c, err
 	}
 	if c.Dir, err = p.dir(s, in); err != nil {
@@ -206,7 +206,7 @@ func (p *Plan) main() (name string, data []byte, err error) {
 		Mend("rye bundle create .ai/%s", path.Dir(p.Tool().Path))
 }
 
-func (p *Plan) argv(s *scope, in Inputs) ([]string, error) {
+func (p *Plan) argv(s *scope) ([]string, error) {
 	program, err := s.fill(p.config.command)
 	if err != nil {
 		return nil, err

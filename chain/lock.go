@@ -277,18 +277,6 @@ func CapabilityDigest(it *objects.Item) objects.Digest {
 	return objects.DigestOf(text)
 }
 
-// Registry lists the pins that come from registries, sorted by ref.
-func (l *Lock) Registry() []objects.Ref {
-	var out []objects.Ref
-	for ref, pin := range l.Items {
-		if pin.From != "" {
-			out = append(out, ref)
-		}
-	}
-	slices.SortFunc(out, compareRefs)
-	return out
-}
-
 // Remove unpins an item, and the links that only its chain needed: tools of a
 // space that nobody locked for themselves.
 func (l *Lock) Remove(ref objects.Ref) {
@@ -304,16 +292,6 @@ func (l *Lock) Remove(ref objects.Ref) {
 			delete(l.Items, r)
 		}
 	}
-}
-
-func compareRefs(a, b objects.Ref) int {
-	switch x, y := a.String(), b.String(); {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 // Clone returns a lock that can be changed without changing l. A nil lock gives an

@@ -103,6 +103,8 @@ func (cs Caps) Strings() []string {
 // Attenuate returns what a child gets that asks for want under a parent that
 // holds parent: exactly want, when the parent holds all of it, and a Denied error
 // naming the first excess otherwise. A child that asks for nothing gets nothing.
+// It is the rule for every link of a chain that may only narrow, such as the blocks
+// of a token; Narrow is for where less than what was asked is an answer too.
 func Attenuate(parent, want Caps) (Caps, error) {
 	for _, w := range want {
 		if !parent.Covers(w) {

@@ -191,7 +191,7 @@ func nameLength(s string) int {
 }
 
 // Each returns v with f applied to every text in it, keys left alone: how Expand
-// or Fill reaches a whole configuration. v is not changed.
+// or Fill reaches everything that the parameters of an action hold. v is not changed.
 func Each(v any, f func(string) (any, error)) (any, error) { return each(v, f, 0) }
 
 func each(v any, f func(string) (any, error), depth int) (any, error) {

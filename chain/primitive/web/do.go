@@ -37,7 +37,7 @@ func (e *exchange) run(parent context.Context) (*Response, error) {
 			if err != nil {
 				return nil, err
 			}
-			out := &Response{Status: res.StatusCode, Header: headers(res.Header), URL: at.String(), Attempts: n}
+			out := &Response{Status: res.StatusCode, Header: headers(res.Header), URL: at.String()}
 			err = e.read(stop, res, out)
 			return out, e.ended(ctx, parent, err)
 		}
