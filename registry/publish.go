@@ -32,14 +32,12 @@ type Publication struct {
 
 // Receipt tells what a publication did, or with DryRun would do.
 type Receipt struct {
-	Namespace  string
 	Published  []Release
 	Unchanged  []Release // were there already, with the same bytes
 	Claimed    bool      // the namespace was claimed on the way
 	Operations int       // appended to the log
 	Tip        Point     // of the namespace afterwards
 	Tries      int       // 1 unless other publishers were faster
-	DryRun     bool
 }
 
 // Publish appends new versions to a namespace's log: as many operations as
@@ -330,7 +328,7 @@ func (j *publishing) content(ctx context.Context, p pen, e *Entry) (c content) {
 // receipt sorts the entries into new and old: new is what has our content commit.
 func (j *publishing) receipt(got advanced) (Receipt, error) {
 	s := got.state
-	out := Receipt{Namespace: j.p.Namespace, Claimed: j.claims, Operations: got.ops, Tip: s.point(), Tries: got.tries, DryRun: j.p.DryRun}
+	out := Receipt{Claimed: j.claims, Operations: got.ops, Tip: s.point(), Tries: got.tries}
 	for i := range j.entries {
 		e, err := s.Entry(j.entries[i].Ref, j.entries[i].Version)
 		if err != nil {

@@ -129,22 +129,6 @@ func (s State) Entries(visit func(Entry) error) error {
 	return nil
 }
 
-// Encode returns the files of the namespace's tree by path. It fails only when a
-// part of the catalogue that was not loaded yet cannot be.
-func (s State) Encode() (map[string][]byte, error) {
-	out := map[string][]byte{namespacePath: encodeNamespace(&s)}
-	for i, sh := range s.shards {
-		if sh == nil {
-			continue
-		}
-		if _, err := sh.get(); err != nil {
-			return nil, err
-		}
-		out[shardPath(i)] = sh.raw
-	}
-	return out, nil
-}
-
 // Digest returns the SHA-256 of the tree's listing: one line "<64 hex>  <path>"
 // for each file, sorted by path.
 func (s State) Digest() objects.Digest { return objects.DigestOf(s.listing()) }
