@@ -306,9 +306,6 @@ func (b *Batch) added(id OID, tree []byte) {
 	}
 }
 
-// Has reports whether id was added since the last Flush.
-func (b *Batch) Has(id OID) bool { return b.seen[id] }
-
 // Objects returns the ids of everything added since the last Flush, in the order
 // in which it was added.
 func (b *Batch) Objects() []OID {

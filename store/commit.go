@@ -323,10 +323,8 @@ func signCommit(ctx context.Context, c Commit, signer CommitSigner) ([]byte, err
 
 // Tag is an annotated tag, as far as rye reads them: what it names.
 type Tag struct {
-	Target  OID
-	Type    Type
-	Name    string
-	Message string // everything after the headers, signature included
+	Target OID
+	Name   string
 }
 
 // ParseTag reads an annotated tag. Errors are fault.Malformed.
@@ -343,8 +341,7 @@ func ParseTag(raw []byte) (*Tag, error) {
 	if t.Target, ok = parseHex(obj); !ok || t.Target.IsZero() {
 		return nil, fault.New(fault.Malformed, "parse tag: object %q", words.Brief(string(obj)))
 	}
-	var err error
-	if t.Type, err = ParseType(string(typ)); err != nil {
+	if _, err := ParseType(string(typ)); err != nil {
 		return nil, fault.New(fault.Malformed, "parse tag: %w", err)
 	}
 	t.Name = string(name)
@@ -354,7 +351,6 @@ func ParseTag(raw []byte) (*Tag, error) {
 			return nil, fault.New(fault.Malformed, "parse tag: no blank line before the message")
 		}
 		if len(line) == 0 {
-			t.Message = string(p.rest)
 			return t, nil
 		}
 	}

@@ -198,7 +198,7 @@ func (r *Repo) renewLocked() (changed bool, err error) {
 	if !r.isOldConfig() {
 		return false, nil
 	}
-	if err := writeDurable(filepath.Join(r.desk(), randomName()), file, []byte(newConfig(r.format)), permFile); err != nil {
+	if err := writeDurable(filepath.Join(r.desk(), randomName()), file, []byte(newConfig(r.format))); err != nil {
 		return false, fault.New(fault.Failed, "write config: %w", err)
 	}
 	return true, syncDir(r.dir)

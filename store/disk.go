@@ -118,8 +118,8 @@ func syncClose(f *os.File) error {
 
 // writeDurable writes data to path by way of temp, on the same file system: the
 // file is complete and synced before it has its name. The caller syncs the directory.
-func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
-	f, err := writeTemp(temp, data, perm)
+func writeDurable(temp, path string, data []byte) error {
+	f, err := writeTemp(temp, data, permFile)
 	if err != nil {
 		return err
 	}

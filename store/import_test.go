@@ -218,7 +218,7 @@ func TestImportWithoutGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []string{"hello", "hello, you", "hello, you, and you", "hello, you, and you!", "hellohello", "in the repository?", "in the repository"} {
-		if b, err := q.Blob(hash(s), 0); err != nil || string(b) != s || !q.Contains(hash(s)) {
+		if b, err := q.Blob(hash(s), 0); err != nil || string(b) != s || !q.in[hash(s)] {
 			t.Errorf("%q: %q, %v", s, b, err)
 		}
 	}
@@ -496,7 +496,7 @@ func TestImportMakesBasesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range ids {
-			if !q.Contains(id) {
+			if !q.in[id] {
 				t.Fatalf("thin %t: %s did not come", thin, id)
 			}
 		}

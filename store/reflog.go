@@ -386,7 +386,7 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 		return 0, err
 	}
 	file := r.logPath(name)
-	err = writeDurable(filepath.Join(r.desk(), randomName()), file, text, permFile)
+	err = writeDurable(filepath.Join(r.desk(), randomName()), file, text)
 	if err == nil {
 		err = syncDir(filepath.Dir(file))
 	}

@@ -84,7 +84,7 @@ func layOut(temp, head string, f Format) error {
 	}
 	for name, text := range map[string]string{"HEAD": "ref: " + head + "\n", "config": newConfig(f)} {
 		path := filepath.Join(temp, name)
-		if err := writeDurable(path+".new", path, []byte(text), permFile); err != nil {
+		if err := writeDurable(path+".new", path, []byte(text)); err != nil {
 			return err
 		}
 	}

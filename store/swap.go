@@ -369,7 +369,7 @@ func (tx *refTx) deletePacked() error {
 	}
 	text := withoutRefs(tx.header, tx.packed, gone)
 	file := filepath.Join(tx.r.dir, packedRefsName)
-	if err := writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text, permFile); err != nil {
+	if err := writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text); err != nil {
 		return fault.New(fault.Failed, "write %s: %w", packedRefsName, err)
 	}
 	if err := syncDir(tx.r.dir); err != nil {
