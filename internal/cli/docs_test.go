@@ -16,7 +16,7 @@ const docs = "../../docs"
 
 // TestDocs compares docs/cli with the command tree.
 func TestDocs(t *testing.T) {
-	pages := Docs()
+	pages := docPages()
 	dir := filepath.Join(docs, "cli")
 	if *update {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -65,7 +65,7 @@ func TestExitTable(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatalf("%s: the lines around the table of exit codes are missing", path)
 	}
-	compare(t, path, before+tableBegin+"\n"+ExitTable()+"\n"+tableEnd+after)
+	compare(t, path, before+tableBegin+"\n"+exitTable()+"\n"+tableEnd+after)
 }
 
 // TestEveryCodeHasAMeaning: a code that help does not know cannot be looked up.

@@ -255,3 +255,5 @@ func writeMan(t *task, dir string) error {
 		t.out.printf("%s in %s\n", words.Plural(len(pages), "page"), dir)
 	})
 }
+
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

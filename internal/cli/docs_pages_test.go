@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Docs returns the pages of docs/cli by file name, written from the command
+// docPages returns the pages of docs/cli by file name, written from the command
 // tree, and the index of them. A test compares them with the files.
-func Docs() map[string]string {
+func docPages() map[string]string {
 	pages := map[string]string{}
 	var index strings.Builder
 	index.WriteString("# Commands\n\nWritten from the program itself: `go test ./internal/cli -update`.\n\n")
@@ -56,8 +56,8 @@ func page(path []*spec) string {
 	return b.String()
 }
 
-// ExitTable is the table of docs/cli.md.
-func ExitTable() string {
+// exitTable is the table of docs/cli.md.
+func exitTable() string {
 	var b strings.Builder
 	b.WriteString("| exit | code | when |\n|---:|---|---|\n")
 	for _, m := range exitMeanings {
@@ -65,5 +65,3 @@ func ExitTable() string {
 	}
 	return b.String()
 }
-
-func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }
