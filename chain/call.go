@@ -22,9 +22,8 @@ type Inputs struct {
 	Params      Params
 	RunDir      string // where Files were materialised
 	Temp        string
-	ProjectPath string // "" outside a project
-	UserSpace   string // its base, the directory that holds .ai
-	SystemSpace string
+	ProjectPath string            // "" outside a project
+	UserSpace   string            // its base, the directory that holds .ai
 	Interpreter primitive.Program // for Interpreter; its zero value when there is none
 
 	// Vars fills the variables that Declares names, from files and environments
@@ -174,8 +173,9 @@ func (p *Plan) variables(in Inputs) map[string]any {
 	}
 	v := map[string]any{
 		"tool_path": tool, "tool_dir": filepath.Dir(tool), "tool_parent": filepath.Dir(filepath.Dir(tool)),
-		"run_dir": in.RunDir, "project_path": in.ProjectPath, "user_space": in.UserSpace, "system_space": in.SystemSpace,
-		"params_json": string(params), "anchor_path": p.anchorPath(in), "interpreter": in.Interpreter.Path,
+		"run_dir": in.RunDir, "project_path": in.ProjectPath, "user_space": in.UserSpace,
+		"system_space": "", // compiled in: it has no path
+		"params_json":  string(params), "anchor_path": p.anchorPath(in), "interpreter": in.Interpreter.Path,
 	}
 	if p.config.text != nil {
 		v["command"] = *p.config.text

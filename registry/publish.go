@@ -25,9 +25,8 @@ type Item struct {
 type Publication struct {
 	Namespace string
 	Items     []Item
-	By        By     // signs the operations; must hold an active key of the namespace
-	Expect    uint64 // the position that the namespace must be at; 0: any
-	DryRun    bool   // check everything, change nothing
+	By        By   // signs the operations; must hold an active key of the namespace
+	DryRun    bool // check everything, change nothing
 }
 
 // Receipt tells what a publication did, or with DryRun would do.
@@ -54,7 +53,7 @@ func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) 
 	defer r.mu.Unlock()
 	job := &publishing{p: p, entries: entries, raws: raws}
 	got, err := r.advance(ctx, change{
-		namespace: p.Namespace, by: p.By, dry: p.DryRun, expect: p.Expect,
+		namespace: p.Namespace, by: p.By, dry: p.DryRun,
 		plan: job.plan, prepare: job.prepare,
 	})
 	if err != nil {

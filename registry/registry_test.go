@@ -60,6 +60,10 @@ func TestPublishAndFetch(t *testing.T) {
 	if err != nil || len(log) != 2 || log[1].Text != "claim acme" || log[0].Text != "publish acme/knowledge/deep/er/x@0.1.0 and 1 more" {
 		t.Errorf("history = %+v, %v", log, err)
 	}
+	ended, end := context.WithCancel(w.ctx)
+	end()
+	_, err = m.History(ended, "acme", 0)
+	wantCode(t, err, fault.Interrupt)
 	if rootLog, err := m.History(w.ctx, "", 1); err != nil || len(rootLog) != 1 || rootLog[0].Text != "grant acme" {
 		t.Errorf("history of the root = %+v, %v", rootLog, err)
 	}

@@ -282,6 +282,9 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	var out []LogEntry
 	want := p.Sum
 	for id := p.Tip; !id.IsZero() && (limit == 0 || len(out) < limit); {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		raw, parent, err := readCommit(&repo.Reader, id)
 		if cutOff(err) && len(out) > 0 {
 			break // the cache begins at a checkpoint

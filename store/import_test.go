@@ -19,9 +19,8 @@ import (
 
 // packBuilder makes packs byte by byte, honest or not.
 type packBuilder struct {
-	b    bytes.Buffer
-	n    int
-	last int // where the last entry begins
+	b bytes.Buffer
+	n int
 }
 
 func (p *packBuilder) entry(t Type, declared int64, ref []byte, data []byte) int {
