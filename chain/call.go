@@ -22,9 +22,8 @@ type Inputs struct {
 	Params      Params
 	RunDir      string // where Files were materialised
 	Temp        string
-	ProjectPath string // "" outside a project
-	UserSpace   string // its base, the directory that holds .ai
-	SystemSpace string
+	ProjectPath string            // "" outside a project
+	UserSpace   string            // its base, the directory that holds .ai
 	Interpreter primitive.Program // for Interpreter; its zero value when there is none
 
 	// Vars fills the variables that Declares names, from files and environments
@@ -106,7 +105,7 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 		c.Sealed = data
 		s.values[file] = primitive.SealedPath
 	}
-	if c.Argv, err = p.argv(s, in); err != nil {
+	if c.Argv, err = p.argv(s); err != nil {
 		return c, err
 	}
 	if c.Dir, err = p.dir(s, in); err != nil {
@@ -174,8 +173,9 @@ func (p *Plan) variables(in Inputs) map[string]any {
 	}
 	v := map[string]any{
 		"tool_path": tool, "tool_dir": filepath.Dir(tool), "tool_parent": filepath.Dir(filepath.Dir(tool)),
-		"run_dir": in.RunDir, "project_path": in.ProjectPath, "user_space": in.UserSpace, "system_space": in.SystemSpace,
-		"params_json": string(params), "anchor_path": p.anchorPath(in), "interpreter": in.Interpreter.Path,
+		"run_dir": in.RunDir, "project_path": in.ProjectPath, "user_space": in.UserSpace,
+		"system_space": "", // compiled in: it has no path
+		"params_json":  string(params), "anchor_path": p.anchorPath(in), "interpreter": in.Interpreter.Path,
 	}
 	if p.config.text != nil {
 		v["command"] = *p.config.text
@@ -206,7 +206,7 @@ func (p *Plan) main() (name string, data []byte, err error) {
 		Mend("rye bundle create .ai/%s", path.Dir(p.Tool().Path))
 }
 
-func (p *Plan) argv(s *scope, in Inputs) ([]string, error) {
+func (p *Plan) argv(s *scope) ([]string, error) {
 	program, err := s.fill(p.config.command)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,8 @@ func mergeConfig(links []Link) (config, error) {
 	tool := links[0].Verified.Item()
 	var ok bool
 	if !runs {
-		return c, c.needed(links)
+		c.needed(links)
+		return c, nil
 	}
 	if c.command, ok = line.(string); !ok || c.command == "" {
 		return c, fault.New(fault.Malformed, "plan %s: no item of its chain has a config.command", tool.Ref)
@@ -77,7 +78,8 @@ func mergeConfig(links []Link) (config, error) {
 	if c.args, ok = texts(lineArgs); !ok {
 		return c, badConfig(tool, "args", "a list of texts")
 	}
-	return c, c.needed(links)
+	c.needed(links)
+	return c, nil
 }
 
 // merge takes one item's keys over those of the items below it.
@@ -155,7 +157,7 @@ func (c *config) environment(it *objects.Item) error {
 
 // needed joins what the items ask of the sandbox. A runtime's needs are added to
 // those of its tool; only the tool's own silence means the default.
-func (c *config) needed(links []Link) error {
+func (c *config) needed(links []Link) {
 	c.needs = links[0].Verified.Item().Meta.Needs
 	for _, l := range links[1:] {
 		n := l.Verified.Item().Meta.Needs
@@ -167,7 +169,6 @@ func (c *config) needed(links []Link) error {
 		c.needs.Write = append(slices.Clip(c.needs.Write), n.Write...)
 		c.needs.Net = append(slices.Clip(c.needs.Net), n.Net...)
 	}
-	return nil
 }
 
 func badConfig(it *objects.Item, key, want string) error {

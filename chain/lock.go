@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -276,18 +277,6 @@ func CapabilityDigest(it *objects.Item) objects.Digest {
 	return objects.DigestOf(text)
 }
 
-// Registry lists the pins that come from registries, sorted by ref.
-func (l *Lock) Registry() []objects.Ref {
-	var out []objects.Ref
-	for ref, pin := range l.Items {
-		if pin.From != "" {
-			out = append(out, ref)
-		}
-	}
-	slices.SortFunc(out, compareRefs)
-	return out
-}
-
 // Remove unpins an item, and the links that only its chain needed: tools of a
 // space that nobody locked for themselves.
 func (l *Lock) Remove(ref objects.Ref) {
@@ -303,16 +292,6 @@ func (l *Lock) Remove(ref objects.Ref) {
 			delete(l.Items, r)
 		}
 	}
-}
-
-func compareRefs(a, b objects.Ref) int {
-	switch x, y := a.String(), b.String(); {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
 }
 
 // Clone returns a lock that can be changed without changing l. A nil lock gives an
@@ -338,14 +317,7 @@ func lockVersion(raw []byte) (int, error) {
 	num, ok := bytes.CutPrefix(line, []byte("lock: "))
 	n, err := strconv.Atoi(string(num))
 	if !ok || err != nil || n < 1 {
-		return 0, fault.New(fault.Malformed, "lock: the first line is %q, want lock: %d", clip(string(line)), LockVersion)
+		return 0, fault.New(fault.Malformed, "lock: the first line is %q, want lock: %d", words.Brief(string(line)), LockVersion)
 	}
 	return n, nil
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

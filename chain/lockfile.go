@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -160,7 +161,7 @@ func (f *lockFile) lock() (*Lock, error) {
 		note(e)
 		note(plainName(name))
 		if r.URL == "" {
-			note(fault.New(fault.Malformed, "lock: registry %s has no url", clip(name)))
+			note(fault.New(fault.Malformed, "lock: registry %s has no url", words.Brief(name)))
 		}
 		l.Registries[name] = RegistryPin{ID: id, URL: r.URL}
 	}
@@ -187,7 +188,7 @@ func (f *lockFile) lock() (*Lock, error) {
 
 func (f *lockFile) registry(name string) error {
 	if _, ok := f.Registries[name]; !ok {
-		return fault.New(fault.Malformed, "lock: registry %q is used and not described", clip(name))
+		return fault.New(fault.Malformed, "lock: registry %q is used and not described", words.Brief(name))
 	}
 	return nil
 }
@@ -207,13 +208,13 @@ func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 	note(e)
 	note(gitID(i.Blob, true))
 	if got, _, e := objects.RefOfPath(i.Path); e != nil || got != ref {
-		note(fault.New(fault.Malformed, "path %q is not a place for it", clip(i.Path)))
+		note(fault.New(fault.Malformed, "path %q is not a place for it", words.Brief(i.Path)))
 	}
 	for _, c := range i.Chain {
 		r, e := objects.ParseRef(c)
 		note(e)
 		if _, ok := f.Items[c]; !ok {
-			note(fault.New(fault.Malformed, "%s of its chain is not locked", clip(c)))
+			note(fault.New(fault.Malformed, "%s of its chain is not locked", words.Brief(c)))
 		}
 		pin.Chain = append(pin.Chain, r)
 	}
@@ -270,7 +271,7 @@ func gitID(s string, optional bool) error {
 		ok = s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f'
 	}
 	if !ok {
-		return fault.New(fault.Malformed, "git id %q: want 40 or 64 lower-case hexadecimal digits", clip(s))
+		return fault.New(fault.Malformed, "git id %q: want 40 or 64 lower-case hexadecimal digits", words.Brief(s))
 	}
 	return nil
 }
@@ -282,7 +283,7 @@ func plainName(s string) error {
 		return err
 	}
 	if id.Name() != s {
-		return fault.New(fault.Malformed, "name %q: want one segment", clip(s))
+		return fault.New(fault.Malformed, "name %q: want one segment", words.Brief(s))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // A lock of a thousand items takes a YAML library a tenth of a second to read, and
@@ -20,7 +21,7 @@ func scanLock(raw []byte) (*lockFile, error) {
 	for n := 1; len(raw) > 0; n++ {
 		line, rest, found := bytes.Cut(raw, []byte("\n"))
 		if !found || !s.line(string(line)) {
-			return nil, fault.New(fault.Malformed, "lock: line %d: %q is not what rye writes there", n, clip(string(line))).Mend("rye lock")
+			return nil, fault.New(fault.Malformed, "lock: line %d: %q is not what rye writes there", n, words.Brief(string(line))).Mend("rye lock")
 		}
 		raw = rest
 	}

@@ -59,6 +59,9 @@ func TestHint(t *testing.T) {
 		if got := tt.hint.Words(); !slices.Equal(got, tt.words) {
 			t.Errorf("%q.Words() = %q, want %q", tt.line, got, tt.words)
 		}
+		if got, want := tt.hint.IsCommand(), tt.words != nil; got != want {
+			t.Errorf("%q.IsCommand() = %t, want %t", tt.line, got, want)
+		}
 		if got := Decode(tt.hint.Encode()); got != tt.hint {
 			t.Errorf("Decode(Encode(%q)) = %#v, want %#v", tt.line, got, tt.hint)
 		}

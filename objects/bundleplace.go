@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // BundleID returns the id that a bundle must have to count for the items of dir,
@@ -15,7 +16,7 @@ import (
 // below its kind's.
 func BundleID(dir string) (ID, error) {
 	bad := func(why string) (ID, error) {
-		return "", fault.New(fault.Usage, "bundle in %q: %s", clip(dir), why).Advise("put it in tools/<namespace>/<name>")
+		return "", fault.New(fault.Usage, "bundle in %q: %s", words.Brief(dir), why).Advise("put it in tools/<namespace>/<name>")
 	}
 	for _, k := range Kinds {
 		rest, ok := strings.CutPrefix(dir, k.Dir()+"/")
@@ -42,12 +43,12 @@ func BundleID(dir string) (ID, error) {
 func BundleDir(id ID) (string, error) {
 	parts := strings.Split(string(id), "/")
 	if len(parts) < 3 || parts[1] != "bundle" {
-		return "", fault.New(fault.Usage, "bundle %q: want <namespace>/bundle/<name>", clip(string(id)))
+		return "", fault.New(fault.Usage, "bundle %q: want <namespace>/bundle/<name>", words.Brief(string(id)))
 	}
 	dir, rest := Tool.Dir(), parts[2:]
 	if kindDir(rest[0]) {
 		if dir, rest = rest[0], rest[1:]; len(rest) == 0 || dir == Tool.Dir() {
-			return "", fault.New(fault.Usage, "bundle %q: no directory below .ai has this id", clip(string(id)))
+			return "", fault.New(fault.Usage, "bundle %q: no directory below .ai has this id", words.Brief(string(id)))
 		}
 	}
 	return dir + "/" + parts[0] + "/" + strings.Join(rest, "/"), nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Digest is a SHA-256 over raw bytes. It is rye's evidence: git ids are only
@@ -30,10 +31,10 @@ func ParseDigest(s string) (Digest, error) {
 	var d Digest
 	h, ok := strings.CutPrefix(s, "sha256:")
 	if !ok || len(h) != 64 || h != strings.ToLower(h) {
-		return d, fault.New(fault.Malformed, "digest %q: want sha256: and 64 lower-case hexadecimal digits", clip(s))
+		return d, fault.New(fault.Malformed, "digest %q: want sha256: and 64 lower-case hexadecimal digits", words.Brief(s))
 	}
 	if _, err := hex.Decode(d[:], []byte(h)); err != nil {
-		return Digest{}, fault.New(fault.Malformed, "digest %q: %w", clip(s), err)
+		return Digest{}, fault.New(fault.Malformed, "digest %q: %w", words.Brief(s), err)
 	}
 	return d, nil
 }
@@ -55,7 +56,7 @@ func (f Fingerprint) IsZero() bool { return f == Fingerprint{} }
 func ParseFingerprint(s string) (Fingerprint, error) {
 	b64, ok := strings.CutPrefix(s, "SHA256:")
 	if !ok {
-		return Fingerprint{}, fault.New(fault.Malformed, "fingerprint %q: want SHA256: and 43 characters of base64", clip(s))
+		return Fingerprint{}, fault.New(fault.Malformed, "fingerprint %q: want SHA256: and 43 characters of base64", words.Brief(s))
 	}
 	return decodeFingerprint(base64.RawStdEncoding.Strict(), b64)
 }
@@ -69,7 +70,7 @@ func decodeFingerprint(enc *base64.Encoding, s string) (Fingerprint, error) {
 	var f Fingerprint
 	b, err := enc.DecodeString(s)
 	if err != nil || len(b) != len(f) || strings.ContainsAny(s, "\r\n") {
-		return f, fault.New(fault.Malformed, "fingerprint %q: want 43 characters of unpadded base64", clip(s))
+		return f, fault.New(fault.Malformed, "fingerprint %q: want 43 characters of unpadded base64", words.Brief(s))
 	}
 	copy(f[:], b)
 	return f, nil

@@ -3,6 +3,8 @@ package objects
 import (
 	"strconv"
 	"strings"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // readDirective reads our form, front matter with prose below, or the ancestor's,
@@ -37,7 +39,7 @@ func (p *parser) readXML(f fence, m *Meta) error {
 		return err
 	}
 	if root.name != "directive" {
-		return p.bad(p.at(root.off), "the xml block holds <%s>, want <directive>", clip(root.name))
+		return p.bad(p.at(root.off), "the xml block holds <%s>, want <directive>", words.Brief(root.name))
 	}
 	m.Prose = strings.TrimSpace(string(p.body[f.after:]))
 	if m.Prose == "" { // the oldest form keeps the process in the XML
@@ -393,7 +395,7 @@ func (p *parser) declaredInputs(m *Meta) error {
 			return err
 		}
 		if in.Name == "" || seen[in.Name] {
-			return p.badField("inputs", "name %q is empty or given twice", clip(in.Name))
+			return p.badField("inputs", "name %q is empty or given twice", words.Brief(in.Name))
 		}
 		seen[in.Name] = true
 		m.Inputs = append(m.Inputs, in)
@@ -427,7 +429,7 @@ func (p *parser) input(v any) (Input, error) {
 	case bool:
 		in.Required = r
 	default:
-		return in, p.badField("inputs", "required of %q: want true or false, have %s", clip(in.Name), Shape(r))
+		return in, p.badField("inputs", "required of %q: want true or false, have %s", words.Brief(in.Name), Shape(r))
 	}
 	return in, nil
 }

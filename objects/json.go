@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // DecodeJSON reads JSON strictly: at most limit bytes of UTF-8, one value with
@@ -30,7 +31,7 @@ func DecodeJSON(raw []byte, limit int, into any) error {
 		return jsonError("", raw, err)
 	}
 	if name := foldedField(tree, reflect.TypeOf(into)); name != "" {
-		return malformed("", 0, 0, "json: unknown field %q", clip(name))
+		return malformed("", 0, 0, "json: unknown field %q", words.Brief(name))
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (s *jsonScan) key(seen map[string]bool, depth int) error {
 	at := int(s.dec.InputOffset()) - len(k) - 2 // of the key, unless it has escapes
 	folded := foldKey(k)
 	if seen[folded] {
-		return s.badAt(at, "key %q is given twice", clip(k))
+		return s.badAt(at, "key %q is given twice", words.Brief(k))
 	}
 	seen[folded] = true
 	if depth == 1 {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // ManifestName is the name of a bundle's manifest. It stands at the root of the
@@ -144,7 +145,7 @@ func (r *manifestReader) want(prefix string) (string, error) {
 	line, ok := r.next()
 	rest, cut := strings.CutPrefix(line, prefix)
 	if !ok || !cut {
-		return "", r.bad("line %q: want %q", clip(line), prefix)
+		return "", r.bad("line %q: want %q", words.Brief(line), prefix)
 	}
 	return rest, nil
 }
@@ -157,7 +158,7 @@ func (r *manifestReader) read() (*Manifest, error) {
 	}{
 		{"format: ", func(s string) error {
 			if s != "1" {
-				return r.bad("format %q: this rye reads format 1", clip(s))
+				return r.bad("format %q: this rye reads format 1", words.Brief(s))
 			}
 			return nil
 		}},
@@ -194,7 +195,7 @@ func (r *manifestReader) read() (*Manifest, error) {
 
 func (r *manifestReader) empty(s string) error {
 	if s != "" {
-		return r.bad("%q after the colon: want nothing", clip(s))
+		return r.bad("%q after the colon: want nothing", words.Brief(s))
 	}
 	return nil
 }
@@ -213,15 +214,15 @@ func (r *manifestReader) file() (f File, err error) {
 		return f, r.bad(`entry: want {path: "…", mode: "0644", size: 1, sha256: "…"}`)
 	}
 	if mode != "0644" && mode != "0755" {
-		return f, r.bad("mode %q of %q: want 0644 or 0755", clip(mode), clip(path))
+		return f, r.bad("mode %q of %q: want 0644 or 0755", words.Brief(mode), words.Brief(path))
 	}
 	n, err := strconv.ParseInt(size, 10, 64)
 	if err != nil || n < 0 || strconv.FormatInt(n, 10) != size {
-		return f, r.bad("size %q of %q: want a number of bytes", clip(size), clip(path))
+		return f, r.bad("size %q of %q: want a number of bytes", words.Brief(size), words.Brief(path))
 	}
 	d, err := ParseDigest("sha256:" + sum)
 	if err != nil {
-		return f, r.bad("sha256 %q of %q: want 64 lower-case hexadecimal digits", clip(sum), clip(path))
+		return f, r.bad("sha256 %q of %q: want 64 lower-case hexadecimal digits", words.Brief(sum), words.Brief(path))
 	}
 	return File{Path: path, Executable: mode == "0755", Size: n, Sum: d}, nil
 }
@@ -233,10 +234,10 @@ func (m *Manifest) check() error {
 		return bad("%v", err)
 	}
 	if parts := strings.Split(string(m.ID), "/"); len(parts) < 3 || parts[1] != "bundle" {
-		return bad("bundle id %q: want <namespace>/bundle/<name>", clip(string(m.ID)))
+		return bad("bundle id %q: want <namespace>/bundle/<name>", words.Brief(string(m.ID)))
 	}
 	if _, ok := parseVersion(m.Version); !ok {
-		return bad("bundle version %q is not a semantic version", clip(m.Version))
+		return bad("bundle version %q is not a semantic version", words.Brief(m.Version))
 	}
 	if len(m.Files) > MaxBundleFiles {
 		return fault.New(fault.Limit, "%s: %d files, at most %d are allowed", ManifestName, len(m.Files), MaxBundleFiles)
@@ -287,7 +288,7 @@ func collide(folded map[string]string, path string) error {
 // differently: names are [A-Za-z0-9_][A-Za-z0-9._-]*, do not end in a dot or
 // ".lock", are no device, and at most 16 of them make a path.
 func CheckPath(path string) error {
-	bad := func(why string) error { return fault.New(fault.Malformed, "path %q: %s", clip(path), why) }
+	bad := func(why string) error { return fault.New(fault.Malformed, "path %q: %s", words.Brief(path), why) }
 	if path == "" || len(path) > maxPathLength {
 		return bad("want 1 to " + strconv.Itoa(maxPathLength) + " bytes")
 	}
@@ -432,7 +433,7 @@ func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
 			return err
 		}
 		if !d.Type().IsRegular() {
-			return fault.New(fault.Malformed, "bundle %s: %q is not a regular file", id, clip(path))
+			return fault.New(fault.Malformed, "bundle %s: %q is not a regular file", id, words.Brief(path))
 		}
 		if err := CheckPath(path); err != nil {
 			return err

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // literal reads one literal. Anything else is skipped as far as it can be told
@@ -203,7 +205,7 @@ func (s *pyScanner) dict(depth int) any {
 			s.space()
 			if k, ok := key.(string); ok {
 				if _, twice := m[k]; twice {
-					s.fail(at, "key %q is given twice", clip(k))
+					s.fail(at, "key %q is given twice", words.Brief(k))
 				}
 				m[k] = v
 			}

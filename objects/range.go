@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Range is a set of versions in npm's notation: ^1.2, ~1.2.3, >=1.0 <2, =1.0.0,
@@ -45,7 +46,7 @@ func ParseRange(s string) (Range, error) {
 }
 
 func badRange(s string) error {
-	return fault.New(fault.Usage, "range %q: want one like ^1.2, ~1.2.3, >=1.0 <2, 1.x, * or several with ||", clip(s))
+	return fault.New(fault.Usage, "range %q: want one like ^1.2, ~1.2.3, >=1.0 <2, 1.x, * or several with ||", words.Brief(s))
 }
 
 // String returns the text that was parsed.

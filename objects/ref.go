@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Kind is what an item is. The zero value is not a kind.
@@ -55,11 +56,11 @@ const (
 // ParseID refuses everything that is not an ID, before anything else looks at it.
 func ParseID(s string) (ID, error) {
 	if s == "" || len(s) > MaxIDLength || strings.Count(s, "/") >= MaxIDSegments {
-		return "", fault.New(fault.Usage, "id %q: want 1 to %d segments and at most %d bytes", clip(s), MaxIDSegments, MaxIDLength)
+		return "", fault.New(fault.Usage, "id %q: want 1 to %d segments and at most %d bytes", words.Brief(s), MaxIDSegments, MaxIDLength)
 	}
 	for _, seg := range strings.Split(s, "/") {
 		if !validSegment(seg) {
-			return "", fault.New(fault.Usage, "id %q: segment %q: want lower-case letters, digits, _ and - (not first)", clip(s), clip(seg))
+			return "", fault.New(fault.Usage, "id %q: segment %q: want lower-case letters, digits, _ and - (not first)", words.Brief(s), words.Brief(seg))
 		}
 	}
 	return ID(s), nil
@@ -86,14 +87,6 @@ func deviceName(s string) bool {
 		return true
 	}
 	return len(s) == 4 && (s[:3] == "com" || s[:3] == "lpt") && s[3] >= '1' && s[3] <= '9'
-}
-
-// clip keeps an error message readable when the input is not.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }
 
 // Namespace returns the first segment: the part that somebody owns.
@@ -148,7 +141,7 @@ func ParseRef(s string) (Ref, error) {
 			return makeRef(parts[1], parts[0]+"/"+parts[2])
 		}
 	}
-	return Ref{}, fault.New(fault.Usage, "ref %q: want kind:id (tool:acme/hello) or namespace/kind/name (acme/tool/hello)", clip(s))
+	return Ref{}, fault.New(fault.Usage, "ref %q: want kind:id (tool:acme/hello) or namespace/kind/name (acme/tool/hello)", words.Brief(s))
 }
 
 func makeRef(kind, id string) (Ref, error) {
@@ -180,7 +173,7 @@ func RefOfPath(path string) (Ref, string, error) {
 		}
 		dot := strings.LastIndexByte(rest, '.')
 		if dot < strings.LastIndexByte(rest, '/') || dot <= 0 {
-			return Ref{}, "", fault.New(fault.Usage, "path %q: an item's file needs an extension", clip(path))
+			return Ref{}, "", fault.New(fault.Usage, "path %q: an item's file needs an extension", words.Brief(path))
 		}
 		id, err := ParseID(rest[:dot])
 		if err != nil {
@@ -188,7 +181,7 @@ func RefOfPath(path string) (Ref, string, error) {
 		}
 		return Ref{Kind: k, ID: id}, rest[dot:], nil
 	}
-	return Ref{}, "", fault.New(fault.Usage, "path %q: not below directives/, tools/, knowledge/ or config/", clip(path))
+	return Ref{}, "", fault.New(fault.Usage, "path %q: not below directives/, tools/, knowledge/ or config/", words.Brief(path))
 }
 
 // Path returns the slash path below .ai of an item with extension ext (".py").
@@ -222,5 +215,5 @@ func ParseSpace(name string) (Space, error) {
 			return s, nil
 		}
 	}
-	return 0, fault.New(fault.Usage, "space %q: want project, user or system", clip(name))
+	return 0, fault.New(fault.Usage, "space %q: want project, user or system", words.Brief(name))
 }

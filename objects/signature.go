@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Parts of the signature line; docs/format/signature.md is normative.
@@ -32,20 +33,12 @@ func (s Signature) Line() string {
 		b64.EncodeToString(s.Sig[:]) + ":" + s.Key.URL()
 }
 
-// ParseSignature accepts exactly what Line returns.
-func ParseSignature(line string) (Signature, error) {
-	s, why := parseSignature(line)
-	if why != "" {
-		return Signature{}, fault.New(fault.Malformed, "parse signature line: %s", why)
-	}
-	return s, nil
-}
-
-// parseSignature returns in words what is wrong, or "".
+// parseSignature accepts exactly what Line returns; else it says in words what is
+// wrong.
 func parseSignature(line string) (s Signature, why string) {
 	rest, ok := strings.CutPrefix(line, signedV2)
 	if !ok {
-		return s, fmt.Sprintf("%q: want %s", clip(line), signedV2)
+		return s, fmt.Sprintf("%q: want %s", words.Brief(line), signedV2)
 	}
 	if len(line) != lineLen || rest[20] != ':' || rest[85] != ':' || rest[172] != ':' {
 		return s, fmt.Sprintf("%d bytes, want %d: time, SHA-256, signature and key, joined by colons", len(line), lineLen)
@@ -208,7 +201,7 @@ func splitNative(path string, raw []byte, c comment, l span) (body []byte, sig *
 		inner, ok = strings.CutSuffix(inner, " "+c.close)
 	}
 	if !ok || !strings.HasPrefix(inner, signedWord) {
-		return bad("signature line %q: want %q", clip(text), c.line("rye:signed:v2:..."))
+		return bad("signature line %q: want %q", words.Brief(text), c.line("rye:signed:v2:..."))
 	}
 	s, why := parseSignature(inner)
 	if why != "" {

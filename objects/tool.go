@@ -1,5 +1,9 @@
 package objects
 
+import (
+	"github.com/rye-os/rye/internal/words"
+)
+
 // tool reads the fields of a tool. What limits or directs execution must have
 // the right form: it is never skipped because nobody understood it.
 func (p *parser) tool(m *Meta) error {
@@ -87,7 +91,7 @@ func (p *parser) needs(m *Meta) error {
 				err = p.badField("needs", "sandbox: want S1, S2 or S3")
 			}
 		default:
-			err = p.badField("needs", "%q is not known; want read, write, net and sandbox", clip(key))
+			err = p.badField("needs", "%q is not known; want read, write, net and sandbox", words.Brief(key))
 		}
 		if err != nil {
 			return err

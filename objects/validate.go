@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Validate returns what the rules of the item's kind have against it, in the
@@ -97,7 +99,7 @@ func (v *validator) common() {
 	v.need("version", m.Version, "1.0.0")
 	if m.Version != "" {
 		if _, ok := parseVersion(m.Version); !ok {
-			v.add("version", fmt.Sprintf("version %q is not a semantic version", clip(m.Version)), v.example("version", "1.0.0"))
+			v.add("version", fmt.Sprintf("version %q is not a semantic version", words.Brief(m.Version)), v.example("version", "1.0.0"))
 		}
 	}
 	name := "name"
@@ -105,10 +107,10 @@ func (v *validator) common() {
 		name = "id"
 	}
 	if m.Name != id.Name() {
-		v.add(name, fmt.Sprintf("%s %q is not the file's name %q", name, clip(m.Name), id.Name()), v.example(name, id.Name()))
+		v.add(name, fmt.Sprintf("%s %q is not the file's name %q", name, words.Brief(m.Name), id.Name()), v.example(name, id.Name()))
 	}
 	if _, given := m.Fields["category"]; given && m.Category != id.Category() {
-		v.add("category", fmt.Sprintf("category %q is not the file's directory %q", clip(m.Category), id.Category()), v.example("category", id.Category()))
+		v.add("category", fmt.Sprintf("category %q is not the file's directory %q", words.Brief(m.Category), id.Category()), v.example("category", id.Category()))
 	}
 	for _, f := range []struct{ name, text string }{
 		{"description", m.Description}, {"title", m.Title}, {"author", m.Author},
@@ -147,7 +149,7 @@ func (v *validator) directive() {
 	for _, k := range sortedKeys(m.Limits) {
 		want, known := directiveLimits[k]
 		if !known {
-			v.add("limits", "unknown limit "+strconv.Quote(clip(k)), "turns, tokens, spend, spend_currency, spawns, depth or duration_seconds")
+			v.add("limits", "unknown limit "+strconv.Quote(words.Brief(k)), "turns, tokens, spend, spend_currency, spawns, depth or duration_seconds")
 			continue
 		}
 		if !limitIs(m.Limits[k], want) {
@@ -158,7 +160,7 @@ func (v *validator) directive() {
 		if why := CheckCapability(c); why != "" {
 			line, col := v.it.Place("permissions", strconv.Itoa(i))
 			v.problems = append(v.problems, Problem{Line: line, Column: col, Field: "permissions",
-				Rule: fmt.Sprintf("capability %q: %s", clip(c), why), Mend: capabilityMend(c)})
+				Rule: fmt.Sprintf("capability %q: %s", words.Brief(c), why), Mend: capabilityMend(c)})
 		}
 	}
 	if s := m.Model["parallel"]; s != "" && s != "true" && s != "false" {
@@ -198,12 +200,12 @@ func (v *validator) needs() {
 	n := &v.it.Meta.Needs
 	for _, path := range slices.Concat(n.Read, n.Write) {
 		if _, bad := deceptive(path); bad || path == "" || len(path) > 4096 || strings.ContainsAny(path, "\n\r\t") {
-			v.add("needs", fmt.Sprintf("path %q is empty, too long or holds invisible characters", clip(path)), "a path below the project, or an absolute one")
+			v.add("needs", fmt.Sprintf("path %q is empty, too long or holds invisible characters", words.Brief(path)), "a path below the project, or an absolute one")
 		}
 	}
 	for _, host := range n.Net {
 		if !validHost(host) {
-			v.add("needs", fmt.Sprintf("net %q is not a host", clip(host)), "example.org, example.org:443 or *")
+			v.add("needs", fmt.Sprintf("net %q is not a host", words.Brief(host)), "example.org, example.org:443 or *")
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Version is a semantic version (semver.org 2.0.0). The zero value is 0.0.0.
@@ -19,7 +20,7 @@ type Version struct {
 func ParseVersion(s string) (Version, error) {
 	v, ok := parseVersion(s)
 	if !ok {
-		return Version{}, fault.New(fault.Malformed, "version %q: want three numbers like 1.4.0, optionally -pre and +build", clip(s))
+		return Version{}, fault.New(fault.Malformed, "version %q: want three numbers like 1.4.0, optionally -pre and +build", words.Brief(s))
 	}
 	return v, nil
 }

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // element is a node of a directive's XML. The reader below knows elements,
@@ -276,7 +278,7 @@ func (r *xmlReader) closing(e *element) error {
 	r.space()
 	if name != e.name || !r.has(">") {
 		m := r.p.at(e.off)
-		return r.bad(at, "</%s> closes nothing; <%s> of line %d is open", clip(name), e.name, m.line)
+		return r.bad(at, "</%s> closes nothing; <%s> of line %d is open", words.Brief(name), e.name, m.line)
 	}
 	r.i++
 	return nil

@@ -15,6 +15,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // DecodeYAML reads rye's own files strictly: at most limit bytes of UTF-8, one
@@ -164,7 +165,7 @@ func checkNode(path string, n *yaml.Node, depth int) error {
 	case n.Anchor != "":
 		return bad("an anchor (&%s); write the value out", n.Anchor)
 	case n.Style&yaml.TaggedStyle != 0:
-		return bad("a tag (%s)", clip(n.Tag))
+		return bad("a tag (%s)", words.Brief(n.Tag))
 	}
 	if n.Kind == yaml.MappingNode {
 		if err := checkKeys(path, n); err != nil {
@@ -202,7 +203,7 @@ func checkKeys(path string, n *yaml.Node) error {
 			seen[k.Value] = true
 		}
 		if again {
-			return malformed(path, k.Line, k.Column, "key %q is given twice", clip(k.Value))
+			return malformed(path, k.Line, k.Column, "key %q is given twice", words.Brief(k.Value))
 		}
 	}
 	return nil
@@ -230,7 +231,7 @@ func yamlError(path string, err error, text []byte, at mark) error {
 		}
 	}
 	last := 1 + bytes.Count(bytes.TrimRight(text, "\r\n"), []byte{'\n'})
-	msg, _, _ = strings.Cut(strings.TrimPrefix(msg, "yaml: "), "\n")
+	msg = words.FirstLine(strings.TrimPrefix(msg, "yaml: "))
 	return malformed(path, min(line, last)+at.line-1, 0, "%s", msg)
 }
 

@@ -38,7 +38,6 @@ type change struct {
 	namespace string
 	by        By
 	dry       bool
-	expect    uint64 // the position that the namespace must be at; 0: any
 
 	// plan says what to append to the log as it stands now: nothing when it is
 	// done already. It is called again after others were faster.
@@ -80,9 +79,6 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 		if rejected(lost) && !fault.Is(lost, fault.Conflict) && s.At == at {
 			return advanced{}, lost // nobody was faster: the host does not want it
 		}
-		if c.expect != 0 && s.Seq != c.expect {
-			return advanced{}, fault.New(fault.Conflict, "change namespace %s: it is at operation %d, expected %d", c.namespace, s.Seq, c.expect)
-		}
 		ops, err := c.plan(s)
 		if err != nil || len(ops) == 0 {
 			return advanced{state: s, tries: try}, err
@@ -95,7 +91,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 		if err == nil {
 			return advanced{state: next, ops: len(ops), tries: try}, nil
 		}
-		if !mayRetry(err, try) || c.expect != 0 {
+		if !mayRetry(err, try) {
 			return advanced{}, err
 		}
 		lost, at = err, s.At

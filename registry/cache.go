@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -107,7 +108,7 @@ func stateFiles(repo *store.Repo, tree store.OID) (map[string]store.OID, error) 
 			files[path] = e.ID
 		}
 		if len(files) > 257 || strings.Count(path, "/") > 1 {
-			return fault.New(fault.Malformed, "state: %q does not belong to it", clip(path))
+			return fault.New(fault.Malformed, "state: %q does not belong to it", words.Brief(path))
 		}
 		return nil
 	})
@@ -143,7 +144,7 @@ func readListing(repo *store.Repo, op Op, files map[string]store.OID) (map[strin
 		sum, path, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "  ")
 		d, err := objects.ParseDigest("sha256:" + sum)
 		if !ok || err != nil || files[path].IsZero() {
-			return nil, fault.New(fault.Malformed, "listing of a state: line %q", clip(string(line)))
+			return nil, fault.New(fault.Malformed, "listing of a state: line %q", words.Brief(string(line)))
 		}
 		out[path] = d
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -50,8 +51,7 @@ type Release struct {
 	Entry
 	Registry  objects.Digest // identity
 	Namespace string
-	Genesis   objects.Digest // of the namespace
-	Tip       Point          // of the namespace when the release was selected
+	Tip       Point // of the namespace when the release was selected
 }
 
 // readContent returns the file of a release after checking everything about its
@@ -101,7 +101,7 @@ func onlyFile(rd *store.Reader, tree store.OID, path string) (store.OID, error) 
 			return store.OID{}, err
 		}
 		if len(entries) != 1 || entries[0].Name != name || entries[0].Mode != mode {
-			return store.OID{}, fault.New(fault.Malformed, "tree %s: holds something else than %q", id, clip(path))
+			return store.OID{}, fault.New(fault.Malformed, "tree %s: holds something else than %q", id, words.Brief(path))
 		}
 		id = entries[0].ID
 	}
@@ -110,13 +110,11 @@ func onlyFile(rd *store.Reader, tree store.OID, path string) (store.OID, error) 
 
 // LogEntry is one operation of a history, for people.
 type LogEntry struct {
-	Seq    uint64
-	Kind   OpKind
+	Seq    uint64 // its position, which RevokeKey counts from
 	Time   time.Time
 	Signer objects.Fingerprint
 	Text   string // the subject: "publish acme/tool/hello@1.4.0"
 	Reason string // "" when none
 	Items  []string
 	Commit store.OID
-	Sum    objects.Digest
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -79,7 +80,7 @@ func shardOf(ref objects.Ref) byte {
 func ParseName(s string) (objects.Ref, string, error) {
 	item, version, ok := strings.Cut(s, "@")
 	if !ok {
-		return objects.Ref{}, "", fault.New(fault.Malformed, "name %q: want namespace/kind/name@version", clip(s))
+		return objects.Ref{}, "", fault.New(fault.Malformed, "name %q: want namespace/kind/name@version", words.Brief(s))
 	}
 	ref, err := parseItem(item)
 	if err != nil {
@@ -92,7 +93,7 @@ func ParseName(s string) (objects.Ref, string, error) {
 func parseItem(s string) (objects.Ref, error) {
 	ref, err := objects.ParseRef(s)
 	if err != nil || ref.Published() != s {
-		return objects.Ref{}, fault.New(fault.Malformed, "item %q: want namespace/kind/name, for example acme/tool/hello", clip(s))
+		return objects.Ref{}, fault.New(fault.Malformed, "item %q: want namespace/kind/name, for example acme/tool/hello", words.Brief(s))
 	}
 	return ref, nil
 }
@@ -102,7 +103,7 @@ func parseItem(s string) (objects.Ref, error) {
 func checkVersion(s string) error {
 	v, err := objects.ParseVersion(s)
 	if err != nil || v.Build != "" || v.String() != s {
-		return fault.New(fault.Malformed, "version %q: want a semantic version without build metadata, for example 1.4.0", clip(s))
+		return fault.New(fault.Malformed, "version %q: want a semantic version without build metadata, for example 1.4.0", words.Brief(s))
 	}
 	return nil
 }
@@ -110,10 +111,10 @@ func checkVersion(s string) error {
 // check refuses an entry that no publisher may write. What Apply derives (who,
 // where, when, status) is not its business.
 func (e *Entry) check() error {
-	name := clip(e.Name())
+	name := words.Brief(e.Name())
 	ref, _, err := objects.RefOfPath(e.Path)
 	if err != nil || ref != e.Ref || len(e.Path) > maxPath || store.CheckName(e.Path[strings.LastIndexByte(e.Path, '/')+1:]) != nil {
-		return fault.New(fault.Malformed, "%s: path %q: is not the path of this item", name, clip(e.Path))
+		return fault.New(fault.Malformed, "%s: path %q: is not the path of this item", name, words.Brief(e.Path))
 	}
 	if e.Size <= 0 || e.Size > MaxItemSize {
 		return fault.New(fault.Malformed, "%s: size %d: want 1 to %d bytes", name, e.Size, MaxItemSize)
@@ -141,7 +142,7 @@ func (m *Meta) check(name string) error {
 			return err
 		}
 		if _, err := objects.ParseRange(want); err != nil || len(want) > 100 || !printable(want) {
-			return fault.New(fault.Malformed, "%s: dependency %s: range %q", name, item, clip(want))
+			return fault.New(fault.Malformed, "%s: dependency %s: range %q", name, item, words.Brief(want))
 		}
 	}
 	return nil
@@ -293,7 +294,7 @@ func ParseEntry(line []byte) (*Entry, error) {
 		return nil, err
 	}
 	if got := e.appendLine(nil); !bytes.Equal(got[:len(got)-1], line) {
-		return nil, fault.New(fault.Malformed, "catalogue line of %s: is not in its one spelling", clip(e.Name()))
+		return nil, fault.New(fault.Malformed, "catalogue line of %s: is not in its one spelling", words.Brief(e.Name()))
 	}
 	return e, nil
 }
@@ -311,7 +312,7 @@ func (j *jsonEntry) entry() (*Entry, error) {
 	e.Meta, errs[6] = m.meta()
 	for _, err := range errs {
 		if err != nil {
-			return nil, fault.New(fault.Malformed, "catalogue line of %q: %w", clip(j.Item), err)
+			return nil, fault.New(fault.Malformed, "catalogue line of %q: %w", words.Brief(j.Item), err)
 		}
 	}
 	if err := e.check(); err != nil {
@@ -324,17 +325,17 @@ func (e *Entry) checkStatus() error {
 	switch e.Status {
 	case StatusOK:
 		if e.Reason != "" {
-			return fault.New(fault.Malformed, "%s: a reason without a status", clip(e.Name()))
+			return fault.New(fault.Malformed, "%s: a reason without a status", words.Brief(e.Name()))
 		}
 	case StatusDeprecated, StatusYanked, StatusRevoked:
 		if err := checkText("reason", e.Reason, MaxReason); err != nil {
 			return err
 		}
 	default:
-		return fault.New(fault.Malformed, "%s: state %q", clip(e.Name()), clip(string(e.Status)))
+		return fault.New(fault.Malformed, "%s: state %q", words.Brief(e.Name()), words.Brief(string(e.Status)))
 	}
 	if e.Seq < 2 || e.Seq > maxCount {
-		return fault.New(fault.Malformed, "%s: seq %d", clip(e.Name()), e.Seq)
+		return fault.New(fault.Malformed, "%s: seq %d", words.Brief(e.Name()), e.Seq)
 	}
 	return nil
 }
@@ -342,7 +343,7 @@ func (e *Entry) checkStatus() error {
 func parseTime(s string) (time.Time, error) {
 	t, err := time.Parse(timeLayout, s)
 	if err != nil || t.Format(timeLayout) != s {
-		return time.Time{}, fault.New(fault.Malformed, "time %q: want 2006-01-02T15:04:05Z", clip(s))
+		return time.Time{}, fault.New(fault.Malformed, "time %q: want 2006-01-02T15:04:05Z", words.Brief(s))
 	}
 	return t, nil
 }

@@ -92,7 +92,7 @@ func FuzzNamespaceFile(f *testing.F) {
 
 func FuzzShard(f *testing.F) {
 	r := fuzzRig(f)
-	files, err := r.s.Encode()
+	files, err := filesOf(r.s)
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -226,7 +227,7 @@ func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...t
 func (r *Registry) grantOp(ctx context.Context, namespace string, keys []trust.PublicKey) (RootOp, error) {
 	op := RootOp{Kind: OpGrant, Namespace: namespace, Keys: keys}
 	if err := CheckNamespace(namespace); err != nil || len(keys) == 0 {
-		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", clip(namespace))
+		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
 	err := r.Sync(ctx, namespace)
 	root, rootErr := r.Root(ctx)

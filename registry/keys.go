@@ -3,7 +3,6 @@ package registry
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -142,18 +141,4 @@ func (y *yamlKey) key() (k Key, err error) {
 		return k, fault.New(fault.Malformed, "%s: key %s: its history makes no sense", namespacePath, k.Public.Fingerprint())
 	}
 	return k, nil
-}
-
-// AllowedSigners returns the keys of a namespace in the format of ssh-keygen's
-// allowed signers file, so that git verify-commit can check its log. Keys that
-// were revoked are left out; git knows no positions, so it believes a retired
-// key for ever.
-func (s State) AllowedSigners() string {
-	var b strings.Builder
-	for i := range s.keys {
-		if s.keys[i].State != KeyRevoked {
-			fmt.Fprintf(&b, "%s namespaces=\"git\" %s\n", s.Namespace, s.keys[i].Public.Authorized())
-		}
-	}
-	return b.String()
 }

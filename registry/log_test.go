@@ -179,7 +179,7 @@ func TestLogLife(t *testing.T) {
 	if err != nil || len(vs) != 2 || vs[0].Status != StatusRevoked || vs[1].Meta.Description != withMeta.Meta.Description {
 		t.Errorf("versions = %+v, %v", vs, err)
 	}
-	files, err := got.Encode()
+	files, err := filesOf(got)
 	if err != nil || len(files) != 3 {
 		t.Errorf("%d files, %v; want namespace.yaml and two of the catalogue", len(files), err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -183,7 +184,7 @@ func (op *Op) parseHead(f *fields) {
 	}
 	op.Seq = f.count("Rye-Seq")
 	if f.err == nil && (op.Seq == 0 || (op.Seq == 1) != first) {
-		f.fail(fault.New(fault.Malformed, "%s at position %d: a claim is the first operation, and only that", clip(string(op.Kind)), op.Seq))
+		f.fail(fault.New(fault.Malformed, "%s at position %d: a claim is the first operation, and only that", words.Brief(string(op.Kind)), op.Seq))
 	}
 	if !first {
 		op.Prev = f.digest("Rye-Prev")
@@ -234,7 +235,7 @@ func (op *Op) parseBody(f *fields) {
 			op.BadFrom = f.count("Rye-Bad-From")
 		}
 	default:
-		f.fail(fault.New(fault.Malformed, "operation %q: is not known to this rye", clip(string(op.Kind))))
+		f.fail(fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(op.Kind))))
 	}
 	op.checkItems(f)
 }
@@ -250,10 +251,10 @@ func (op *Op) checkItems(f *fields) {
 	for i := range op.Items {
 		e := &op.Items[i]
 		if e.Ref.ID.Namespace() != op.Namespace {
-			f.fail(fault.New(fault.Malformed, "%s: is not of namespace %s", clip(e.Name()), op.Namespace))
+			f.fail(fault.New(fault.Malformed, "%s: is not of namespace %s", words.Brief(e.Name()), op.Namespace))
 		}
 		if i > 0 && compareKey(&op.Items[i-1], e.Ref.Published(), e.Version) >= 0 {
-			f.fail(fault.New(fault.Malformed, "%s: repeated or out of order", clip(e.Name())))
+			f.fail(fault.New(fault.Malformed, "%s: repeated or out of order", words.Brief(e.Name())))
 		}
 	}
 }
@@ -415,7 +416,7 @@ func (op *Op) Subject() string {
 func CheckNamespace(ns string) error {
 	id, err := objects.ParseID(ns)
 	if err != nil || id.Namespace() != ns || ns == "local" {
-		return fault.New(fault.Malformed, "namespace %q: want one segment of lower-case letters, digits, _ and -, other than local", clip(ns))
+		return fault.New(fault.Malformed, "namespace %q: want one segment of lower-case letters, digits, _ and -, other than local", words.Brief(ns))
 	}
 	return nil
 }

@@ -25,21 +25,18 @@ type Item struct {
 type Publication struct {
 	Namespace string
 	Items     []Item
-	By        By     // signs the operations; must hold an active key of the namespace
-	Expect    uint64 // the position that the namespace must be at; 0: any
-	DryRun    bool   // check everything, change nothing
+	By        By   // signs the operations; must hold an active key of the namespace
+	DryRun    bool // check everything, change nothing
 }
 
 // Receipt tells what a publication did, or with DryRun would do.
 type Receipt struct {
-	Namespace  string
 	Published  []Release
 	Unchanged  []Release // were there already, with the same bytes
 	Claimed    bool      // the namespace was claimed on the way
 	Operations int       // appended to the log
 	Tip        Point     // of the namespace afterwards
 	Tries      int       // 1 unless other publishers were faster
-	DryRun     bool
 }
 
 // Publish appends new versions to a namespace's log: as many operations as
@@ -56,7 +53,7 @@ func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) 
 	defer r.mu.Unlock()
 	job := &publishing{p: p, entries: entries, raws: raws}
 	got, err := r.advance(ctx, change{
-		namespace: p.Namespace, by: p.By, dry: p.DryRun, expect: p.Expect,
+		namespace: p.Namespace, by: p.By, dry: p.DryRun,
 		plan: job.plan, prepare: job.prepare,
 	})
 	if err != nil {
@@ -330,7 +327,7 @@ func (j *publishing) content(ctx context.Context, p pen, e *Entry) (c content) {
 // receipt sorts the entries into new and old: new is what has our content commit.
 func (j *publishing) receipt(got advanced) (Receipt, error) {
 	s := got.state
-	out := Receipt{Namespace: j.p.Namespace, Claimed: j.claims, Operations: got.ops, Tip: s.point(), Tries: got.tries, DryRun: j.p.DryRun}
+	out := Receipt{Claimed: j.claims, Operations: got.ops, Tip: s.point(), Tries: got.tries}
 	for i := range j.entries {
 		e, err := s.Entry(j.entries[i].Ref, j.entries[i].Version)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -60,7 +61,7 @@ type Stats struct {
 // Open returns a pinned registry. It reads nothing yet and uses no network.
 func Open(o Options) (*Registry, error) {
 	if o.ID.IsZero() {
-		return nil, fault.New(fault.Untrusted, "open registry %s: it was not pinned", clip(o.URL)).Mend("rye registry add %s", o.URL)
+		return nil, fault.New(fault.Untrusted, "open registry %s: it was not pinned", words.Brief(o.URL)).Mend("rye registry add %s", o.URL)
 	}
 	if o.CacheDir == "" || o.StateDir == "" {
 		return nil, fault.New(fault.Usage, "open registry: no directory for its cache or for what was verified")

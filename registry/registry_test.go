@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,7 +31,8 @@ func TestPublishAndFetch(t *testing.T) {
 	wantCode(t, err, fault.Integrity)
 
 	id, err := Contact(w.ctx, w.url, t.TempDir(), transport.Options{})
-	if err != nil || id.ID != w.id.ID || len(id.Roots) != 1 || id.Name != "Test registry" || id.Namespaces != 1 {
+	if err != nil || id.ID != w.id.ID || len(id.Roots) != 1 || id.Name != "Test registry" || id.Namespaces != 1 ||
+		id.Threshold != 1 || id.Seq != 2 || id.Created.IsZero() {
 		t.Errorf("contact = %+v, %v", id, err)
 	}
 	m := w.machine(t)
@@ -58,6 +60,10 @@ func TestPublishAndFetch(t *testing.T) {
 	if err != nil || len(log) != 2 || log[1].Text != "claim acme" || log[0].Text != "publish acme/knowledge/deep/er/x@0.1.0 and 1 more" {
 		t.Errorf("history = %+v, %v", log, err)
 	}
+	ended, end := context.WithCancel(w.ctx)
+	end()
+	_, err = m.History(ended, "acme", 0)
+	wantCode(t, err, fault.Interrupt)
 	if rootLog, err := m.History(w.ctx, "", 1); err != nil || len(rootLog) != 1 || rootLog[0].Text != "grant acme" {
 		t.Errorf("history of the root = %+v, %v", rootLog, err)
 	}
@@ -166,7 +172,11 @@ func TestPlainGitReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	signers := filepath.Join(t.TempDir(), "signers")
-	if err := os.WriteFile(signers, []byte(s.AllowedSigners()), 0o600); err != nil {
+	var allowed strings.Builder // as ssh-keygen wants it
+	for _, k := range s.Keys() {
+		fmt.Fprintf(&allowed, "acme namespaces=\"git\" %s\n", k.Public.Authorized())
+	}
+	if err := os.WriteFile(signers, []byte(allowed.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	content := git(t, clone, "rev-parse", "ns/acme~1^2")
@@ -204,7 +214,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 	p := publication(t, w.ada, "acme/knowledge/hi@1.0.0")
 	p.DryRun = true
 	got, err := m.Publish(w.ctx, p)
-	if err != nil || len(got.Published) != 1 || !got.Claimed || !got.DryRun || got.Operations != 2 {
+	if err != nil || len(got.Published) != 1 || !got.Claimed || got.Operations != 2 {
 		t.Errorf("dry run = %+v, %v", got, err)
 	}
 	if after := git(t, w.dir, "for-each-ref"); after != before {

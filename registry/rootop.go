@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -113,7 +114,7 @@ func (op *RootOp) parseHead(f *fields) {
 	}
 	op.Seq = f.count("Rye-Seq")
 	if f.err == nil && (op.Seq == 0 || (op.Seq == 1) != first) {
-		f.fail(fault.New(fault.Malformed, "%s at position %d: a genesis is the first operation, and only that", clip(string(op.Kind)), op.Seq))
+		f.fail(fault.New(fault.Malformed, "%s at position %d: a genesis is the first operation, and only that", words.Brief(string(op.Kind)), op.Seq))
 	}
 	if !first {
 		op.Prev = f.digest("Rye-Prev")
@@ -146,20 +147,20 @@ func (op *RootOp) parseBody(f *fields) {
 		}
 		for i := 1; i < len(op.Checkpoints); i++ {
 			if op.Checkpoints[i-1].Namespace >= op.Checkpoints[i].Namespace {
-				f.fail(fault.New(fault.Malformed, "checkpoint of %s: repeated or out of order", clip(op.Checkpoints[i].Namespace)))
+				f.fail(fault.New(fault.Malformed, "checkpoint of %s: repeated or out of order", words.Brief(op.Checkpoints[i].Namespace)))
 			}
 		}
 		if n := len(op.Checkpoints); f.err == nil && (n == 0 || n > MaxItems) {
 			f.fail(fault.New(fault.Malformed, "%d checkpoints: want 1 to %d", n, MaxItems))
 		}
 	default:
-		f.fail(fault.New(fault.Malformed, "operation %q: is not known to this rye", clip(string(op.Kind))))
+		f.fail(fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(op.Kind))))
 	}
 }
 
 func checkRoots(c Claims, threshold, keys int) error {
 	if c != ClaimsGranted && c != ClaimsOpen {
-		return fault.New(fault.Malformed, "claims %q: want granted or open", clip(string(c)))
+		return fault.New(fault.Malformed, "claims %q: want granted or open", words.Brief(string(c)))
 	}
 	if threshold < 1 || threshold > keys {
 		return fault.New(fault.Malformed, "threshold %d of %d root keys", threshold, keys)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -91,7 +92,7 @@ func readMemory(dir string, id objects.Digest) (memory, error) {
 	var y yamlMemory
 	err = objects.DecodeYAML(raw, 16<<20, &y)
 	if err == nil && (y.Format != FormatVersion || y.ID != id.String()) {
-		err = fault.New(fault.Malformed, "it is of format %d, about %q", y.Format, clip(y.ID))
+		err = fault.New(fault.Malformed, "it is of format %d, about %q", y.Format, words.Brief(y.ID))
 	}
 	if err == nil {
 		m.Root, err = y.Root.point()

@@ -97,16 +97,13 @@ func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
 }
 
 func (s State) release(e Entry) Release {
-	return Release{Entry: e, Registry: s.Registry, Namespace: s.Namespace, Genesis: s.Genesis, Tip: s.point()}
+	return Release{Entry: e, Registry: s.Registry, Namespace: s.Namespace, Tip: s.point()}
 }
 
 // Binding says to whom a registry gives a namespace: what trust.Store.
 // BindNamespace is to be told, by the caller.
 type Binding struct {
-	Namespace string
-	Registry  objects.Digest
-	Genesis   objects.Digest
-	Keys      []Key // in the order in which they were added
+	Keys []Key // in the order in which they were added
 }
 
 // Binding returns the keys of a namespace as last synced.
@@ -115,7 +112,7 @@ func (r *Registry) Binding(namespace string) (Binding, error) {
 	if err != nil {
 		return Binding{}, err
 	}
-	return Binding{Namespace: namespace, Registry: s.Registry, Genesis: s.Genesis, Keys: s.Keys()}, nil
+	return Binding{Keys: s.Keys()}, nil
 }
 
 // Bound returns the keys in the terms of the trust store, which knows no
@@ -285,6 +282,9 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	var out []LogEntry
 	want := p.Sum
 	for id := p.Tip; !id.IsZero() && (limit == 0 || len(out) < limit); {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		raw, parent, err := readCommit(&repo.Reader, id)
 		if cutOff(err) && len(out) > 0 {
 			break // the cache begins at a checkpoint
@@ -308,12 +308,12 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 func logEntry(namespace string, raw []byte) (LogEntry, objects.Digest, error) {
 	if namespace == "" {
 		op, err := ParseRootOp(raw)
-		return LogEntry{Seq: op.Seq, Kind: op.Kind, Time: op.Time, Signer: op.Signer.Fingerprint(),
-			Text: op.Subject(), Commit: op.ID, Sum: op.Sum}, op.Prev, err
+		return LogEntry{Seq: op.Seq, Time: op.Time, Signer: op.Signer.Fingerprint(),
+			Text: op.Subject(), Commit: op.ID}, op.Prev, err
 	}
 	op, err := ParseOp(raw)
-	e := LogEntry{Seq: op.Seq, Kind: op.Kind, Time: op.Time, Signer: op.Signer.Fingerprint(),
-		Text: op.Subject(), Reason: op.Reason, Commit: op.ID, Sum: op.Sum}
+	e := LogEntry{Seq: op.Seq, Time: op.Time, Signer: op.Signer.Fingerprint(),
+		Text: op.Subject(), Reason: op.Reason, Commit: op.ID}
 	for i := range op.Items {
 		e.Items = append(e.Items, op.Items[i].Name())
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -56,7 +57,7 @@ func (s State) Key(fp objects.Fingerprint) (Key, bool) {
 func (s State) Entry(ref objects.Ref, version string) (Entry, error) {
 	e, err := s.lookup(ref, version)
 	if err == nil && e == nil {
-		err = fault.New(fault.NotFound, "%s@%s: was never published", ref.Published(), clip(version))
+		err = fault.New(fault.NotFound, "%s@%s: was never published", ref.Published(), words.Brief(version))
 	}
 	if err != nil {
 		return Entry{}, err
@@ -126,22 +127,6 @@ func (s State) Entries(visit func(Entry) error) error {
 		}
 	}
 	return nil
-}
-
-// Encode returns the files of the namespace's tree by path. It fails only when a
-// part of the catalogue that was not loaded yet cannot be.
-func (s State) Encode() (map[string][]byte, error) {
-	out := map[string][]byte{namespacePath: encodeNamespace(&s)}
-	for i, sh := range s.shards {
-		if sh == nil {
-			continue
-		}
-		if _, err := sh.get(); err != nil {
-			return nil, err
-		}
-		out[shardPath(i)] = sh.raw
-	}
-	return out, nil
 }
 
 // Digest returns the SHA-256 of the tree's listing: one line "<64 hex>  <path>"

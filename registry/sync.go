@@ -61,7 +61,7 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 	if err != nil {
 		return err
 	}
-	y := &syncing{r: r, m: m, refs: refs}
+	y := &syncing{r: r, m: m}
 	defer func(before int) {
 		if r.repo != nil && r.stats.Fetches > before {
 			r.repo.Tidy(ctx, store.CompactOptions{Packs: true})
@@ -99,7 +99,6 @@ func (r *Registry) notAtHand(err error) error {
 type syncing struct {
 	r     *Registry
 	m     memory
-	refs  map[string]store.OID
 	moved bool // the root has news
 }
 

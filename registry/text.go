@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Bounds of texts that people write into a log, in bytes.
@@ -32,7 +33,7 @@ func hidden(r rune) bool {
 // checkText refuses what Plain would change.
 func checkText(what, s string, limit int) error {
 	if s == "" || Plain(s, limit) != s {
-		return fault.New(fault.Malformed, "%s %q: want 1 to %d bytes on one line, single spaces, no hidden characters", what, clip(s), limit)
+		return fault.New(fault.Malformed, "%s %q: want 1 to %d bytes on one line, single spaces, no hidden characters", what, words.Brief(s), limit)
 	}
 	return nil
 }
@@ -94,12 +95,4 @@ func appendQuoted(b []byte, s string) []byte {
 // yamlQuoted returns s as a double-quoted YAML scalar. s passed checkText.
 func yamlQuoted(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
-}
-
-// clip keeps an error message readable when the input is not.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

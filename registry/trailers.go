@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Bounds of a log message, in bytes.
@@ -32,7 +33,7 @@ func parseMessage(s string) (message, error) {
 	}
 	subject, rest, ok := strings.Cut(s, "\n\n")
 	if !ok || subject == "" || len(subject) > maxSubject || !printable(subject) {
-		return m, fault.New(fault.Malformed, "message %q: want one subject line of ASCII, an empty line, and trailers", clip(s))
+		return m, fault.New(fault.Malformed, "message %q: want one subject line of ASCII, an empty line, and trailers", words.Brief(s))
 	}
 	m.subject = subject
 	m.trailers = make([]trailer, 0, strings.Count(rest, "\n"))
@@ -43,7 +44,7 @@ func parseMessage(s string) (message, error) {
 			return m, err
 		}
 		if !ok {
-			return m, fault.New(fault.Malformed, "trailer %q: no line feed at the end", clip(line))
+			return m, fault.New(fault.Malformed, "trailer %q: no line feed at the end", words.Brief(line))
 		}
 		m.trailers = append(m.trailers, t)
 		rest = after
@@ -55,7 +56,7 @@ func parseTrailer(line string) (trailer, error) {
 	key, value, ok := strings.Cut(line, ": ")
 	name, isRye := strings.CutPrefix(key, "Rye-")
 	if !ok || !isRye || name == "" || len(key) > 40 || !validKey(name) {
-		return trailer{}, fault.New(fault.Malformed, "trailer %q: want Rye-Name: value", clip(line))
+		return trailer{}, fault.New(fault.Malformed, "trailer %q: want Rye-Name: value", words.Brief(line))
 	}
 	if value == "" || len(value) > maxValue || !printable(value) || value[0] == ' ' || value[len(value)-1] == ' ' {
 		return trailer{}, fault.New(fault.Malformed, "trailer %s: want 1 to %d printable ASCII characters", key, maxValue)
@@ -166,7 +167,7 @@ func (f *fields) end() error {
 func parseCount(s string) (uint64, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || n > maxCount || strconv.FormatUint(n, 10) != s {
-		return 0, fault.New(fault.Malformed, "number %q: want canonical decimal digits up to 2^53-1", clip(s))
+		return 0, fault.New(fault.Malformed, "number %q: want canonical decimal digits up to 2^53-1", words.Brief(s))
 	}
 	return n, nil
 }

@@ -79,7 +79,7 @@ func TestVectors(t *testing.T) {
 		t.Errorf("tree of the root = %s, want %s", got, v.RootTree)
 	}
 	sameFiles(t, root.Encode(), v.RootFiles)
-	files, err := s.Encode()
+	files, err := filesOf(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func makeVectors(t *testing.T) vectors {
 	for path, raw := range r.root.Encode() {
 		v.RootFiles[path] = string(raw)
 	}
-	files, err := r.s.Encode()
+	files, err := filesOf(r.s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,3 +218,18 @@ func git(t testing.TB, dir string, args ...string) string {
 	}
 	return strings.TrimSpace(string(out))
 }
+
+// filesOf returns the files of the namespace's tree by path.
+func filesOf(s State) (map[string][]byte, error) {
+	out := map[string][]byte{namespacePath: encodeNamespace(&s)}
+	for i, sh := range s.shards {
+		if sh == nil {
+			continue
+		}
+		if _, err := sh.get(); err != nil {
+			return nil, err
+		}
+		out[shardPath(i)] = sh.raw
+	}
+	return out, nil
+}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // What a process that reads one pack may take. What a pack should need at most
@@ -121,7 +122,7 @@ func feed(in io.Writer, pack io.Reader) error {
 // diedReading says why there is no answer.
 func diedReading(end error, said string) error {
 	if strings.Contains(said, "panic:") || strings.Contains(said, "nil pointer") {
-		return fault.New(fault.Malformed, "its reader broke on it (%s)", clip(strings.TrimSpace(said)))
+		return fault.New(fault.Malformed, "its reader broke on it (%s)", words.Brief(strings.TrimSpace(said)))
 	}
 	return fault.New(fault.Limit, "reading it took more than %d MiB of memory or %d seconds of processor time (%w)", apartMemory>>20, apartCPU, end)
 }

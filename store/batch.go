@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/parallel"
 )
 
 // packFile is a pack being written to a temporary file.
@@ -119,7 +120,7 @@ func (p *packFile) finish() (sum []byte, err error) {
 		return nil, fault.New(fault.Failed, "write a pack index: %w", err)
 	}
 	files := []*os.File{p.file, idx}
-	if err := parallel(2, func(i int) error { return syncFile(files[i]) }); err != nil {
+	if err := atOnce(2, func(i int) error { return syncFile(files[i]) }); err != nil {
 		return nil, fault.New(fault.Failed, "sync a pack: %w", err)
 	}
 	return sum, p.file.Close()
@@ -305,9 +306,6 @@ func (b *Batch) added(id OID, tree []byte) {
 	}
 }
 
-// Has reports whether id was added since the last Flush.
-func (b *Batch) Has(id OID) bool { return b.seen[id] }
-
 // Objects returns the ids of everything added since the last Flush, in the order
 // in which it was added.
 func (b *Batch) Objects() []OID {
@@ -353,13 +351,10 @@ func (b *Batch) Commit(ctx context.Context, tree OID, parents []OID, o CommitOpt
 
 // putAll adds objects, deflated on all processors, and flushes.
 func (b *Batch) putAll(ctx context.Context, objs []object) error {
-	workers := runtime.GOMAXPROCS(0)
-	for chunk := range slices.Chunk(objs, 256*workers) {
+	for chunk := range slices.Chunk(objs, 256*runtime.GOMAXPROCS(0)) {
 		ready := make([]Packed, len(chunk))
-		err := parallel(workers, func(w int) (err error) {
-			for i := w; i < len(chunk) && err == nil; i += workers {
-				ready[i], err = packObject(chunk[i])
-			}
+		err := parallel.Chunks(ctx, len(chunk), 16, func(i int) (err error) {
+			ready[i], err = packObject(chunk[i])
 			return err
 		})
 		for i := 0; i < len(ready) && err == nil; i++ {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Bounds of a commit object.
@@ -114,7 +115,7 @@ func ParseCommit(raw []byte) (*Commit, error) {
 	c.sigTo = p.at
 	line, ok := p.next()
 	if !ok || len(line) != 0 {
-		return nil, fault.New(fault.Malformed, "parse commit: %q where the blank line before the message belongs", clip(string(line)))
+		return nil, fault.New(fault.Malformed, "parse commit: %q where the blank line before the message belongs", words.Brief(string(line)))
 	}
 	c.Message = string(p.rest)
 	return c, nil
@@ -127,7 +128,7 @@ func (c *Commit) parseLinks(p *lines) error {
 		return fault.New(fault.Malformed, "parse commit: does not begin with a tree header")
 	}
 	if c.Tree, ok = parseHex(v); !ok || c.Tree.IsZero() {
-		return fault.New(fault.Malformed, "parse commit: tree %q", clip(string(v)))
+		return fault.New(fault.Malformed, "parse commit: tree %q", words.Brief(string(v)))
 	}
 	for {
 		v, ok := p.header("parent")
@@ -136,7 +137,7 @@ func (c *Commit) parseLinks(p *lines) error {
 		}
 		id, ok := parseHex(v)
 		if !ok || id.n != c.Tree.n {
-			return fault.New(fault.Malformed, "parse commit: parent %q", clip(string(v)))
+			return fault.New(fault.Malformed, "parse commit: parent %q", words.Brief(string(v)))
 		}
 		if len(c.Parents) == MaxCommitParents {
 			return fault.New(fault.Limit, "parse commit: more than %d parents", MaxCommitParents)
@@ -189,7 +190,7 @@ func parseStamp(p *lines, name string) (Stamp, error) {
 	}
 	s, ok := splitStamp(string(v))
 	if !ok {
-		return Stamp{}, fault.New(fault.Malformed, "parse commit: %s %q: want \"name <email> seconds +hhmm\"", name, clip(string(v)))
+		return Stamp{}, fault.New(fault.Malformed, "parse commit: %s %q: want \"name <email> seconds +hhmm\"", name, words.Brief(string(v)))
 	}
 	return s, nil
 }
@@ -294,7 +295,7 @@ func encodeStamp(s Stamp) (string, error) {
 	line := s.Name + " <" + s.Email + "> " + strconv.FormatInt(s.Unix, 10) + " " + s.Zone
 	back, ok := splitStamp(line)
 	if !ok || back != s || strings.ContainsAny(line, "\r\n\x00") {
-		return "", fault.New(fault.Malformed, "%q is not \"name <email> seconds +hhmm\"", clip(line))
+		return "", fault.New(fault.Malformed, "%q is not \"name <email> seconds +hhmm\"", words.Brief(line))
 	}
 	return line, nil
 }
@@ -322,10 +323,8 @@ func signCommit(ctx context.Context, c Commit, signer CommitSigner) ([]byte, err
 
 // Tag is an annotated tag, as far as rye reads them: what it names.
 type Tag struct {
-	Target  OID
-	Type    Type
-	Name    string
-	Message string // everything after the headers, signature included
+	Target OID
+	Name   string
 }
 
 // ParseTag reads an annotated tag. Errors are fault.Malformed.
@@ -340,10 +339,9 @@ func ParseTag(raw []byte) (*Tag, error) {
 	}
 	var ok bool
 	if t.Target, ok = parseHex(obj); !ok || t.Target.IsZero() {
-		return nil, fault.New(fault.Malformed, "parse tag: object %q", clip(string(obj)))
+		return nil, fault.New(fault.Malformed, "parse tag: object %q", words.Brief(string(obj)))
 	}
-	var err error
-	if t.Type, err = ParseType(string(typ)); err != nil {
+	if _, err := ParseType(string(typ)); err != nil {
 		return nil, fault.New(fault.Malformed, "parse tag: %w", err)
 	}
 	t.Name = string(name)
@@ -353,7 +351,6 @@ func ParseTag(raw []byte) (*Tag, error) {
 			return nil, fault.New(fault.Malformed, "parse tag: no blank line before the message")
 		}
 		if len(line) == 0 {
-			t.Message = string(p.rest)
 			return t, nil
 		}
 	}

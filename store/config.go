@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // newConfig returns the config file of a new repository. git and go-git read it;
@@ -88,11 +89,11 @@ func parseAnyConfig(text string) (c config, err error) {
 	case err != nil:
 		return c, err
 	case version != "" && version != "0" && version != "1":
-		return c, fault.New(fault.Malformed, "repository format version %q: want 0 or 1", clip(version))
+		return c, fault.New(fault.Malformed, "repository format version %q: want 0 or 1", words.Brief(version))
 	case version != "1":
 		f = SHA1 // extensions do not count then
 	case len(unknown) > 0:
-		return c, fault.New(fault.Malformed, "unknown repository extension %q", clip(unknown[0]))
+		return c, fault.New(fault.Malformed, "unknown repository extension %q", words.Brief(unknown[0]))
 	}
 	c.format = f
 	switch {
@@ -197,7 +198,7 @@ func (r *Repo) renewLocked() (changed bool, err error) {
 	if !r.isOldConfig() {
 		return false, nil
 	}
-	if err := writeDurable(filepath.Join(r.desk(), randomName()), file, []byte(newConfig(r.format)), permFile); err != nil {
+	if err := writeDurable(filepath.Join(r.desk(), randomName()), file, []byte(newConfig(r.format))); err != nil {
 		return false, fault.New(fault.Failed, "write config: %w", err)
 	}
 	return true, syncDir(r.dir)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // MaxNameLength bounds a name in content from outside, in bytes.
@@ -15,7 +16,7 @@ const MaxNameLength = 128
 // ".lock" ending, no device name of Windows. Errors are fault.Malformed.
 func CheckName(name string) error {
 	if name == "" || len(name) > MaxNameLength {
-		return fault.New(fault.Malformed, "name %q: want 1 to %d bytes", clip(name), MaxNameLength)
+		return fault.New(fault.Malformed, "name %q: want 1 to %d bytes", words.Brief(name), MaxNameLength)
 	}
 	for i := 0; i < len(name); i++ {
 		c := name[i]
@@ -23,7 +24,7 @@ func CheckName(name string) error {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
 		case i > 0 && (c == '.' || c == '-'):
 		default:
-			return fault.New(fault.Malformed, "name %q: want [A-Za-z0-9_][A-Za-z0-9._-]*", clip(name))
+			return fault.New(fault.Malformed, "name %q: want [A-Za-z0-9_][A-Za-z0-9._-]*", words.Brief(name))
 		}
 	}
 	lower := strings.ToLower(name)
@@ -56,7 +57,7 @@ func CheckTree(entries []Entry) error {
 	seen := make(map[string]string, len(entries))
 	for _, e := range entries {
 		if !e.IsDir() && !e.Mode.IsFile() {
-			return fault.New(fault.Malformed, "tree entry %q: mode %o; only regular files and directories are accepted", clip(e.Name), uint32(e.Mode))
+			return fault.New(fault.Malformed, "tree entry %q: mode %o; only regular files and directories are accepted", words.Brief(e.Name), uint32(e.Mode))
 		}
 		if err := CheckName(e.Name); err != nil {
 			return err

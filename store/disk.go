@@ -118,8 +118,8 @@ func syncClose(f *os.File) error {
 
 // writeDurable writes data to path by way of temp, on the same file system: the
 // file is complete and synced before it has its name. The caller syncs the directory.
-func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
-	f, err := writeTemp(temp, data, perm)
+func writeDurable(temp, path string, data []byte) error {
+	f, err := writeTemp(temp, data, permFile)
 	if err != nil {
 		return err
 	}
@@ -134,14 +134,14 @@ func writeDurable(temp, path string, data []byte, perm fs.FileMode) error {
 
 // syncFiles syncs several files at the same time.
 func syncFiles(files []*os.File) error {
-	return parallel(len(files), func(i int) error { return syncFile(files[i]) })
+	return atOnce(len(files), func(i int) error { return syncFile(files[i]) })
 }
 
 // syncDirs makes the entries of several directories durable, at the same time:
 // journalling file systems then commit once for all. One that is gone holds nothing:
 // git packed what was in it, waited for that, and removed the empty directory.
 func syncDirs(dirs ...string) error {
-	return parallel(len(dirs), func(i int) error {
+	return atOnce(len(dirs), func(i int) error {
 		err := syncDir(dirs[i])
 		if isMissing(err) {
 			return nil
@@ -150,8 +150,9 @@ func syncDirs(dirs ...string) error {
 	})
 }
 
-// parallel runs f(0) … f(n-1) and returns their errors.
-func parallel(n int, f func(int) error) error {
+// atOnce runs f(0) … f(n-1), all at the same time because they wait for the disk, and
+// returns their errors.
+func atOnce(n int, f func(int) error) error {
 	if n == 1 {
 		return f(0)
 	}

@@ -3,10 +3,10 @@ package store
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // CommitOptions says how to commit.
@@ -22,7 +22,7 @@ type CommitOptions struct {
 // commit returns the bytes of the commit, signed.
 func (o CommitOptions) commit(ctx context.Context, tree OID, parents []OID) ([]byte, error) {
 	if o.Message == "" || o.Message[len(o.Message)-1] != '\n' {
-		return nil, fault.New(fault.Usage, "commit message %q: must end in a newline", clip(o.Message))
+		return nil, fault.New(fault.Usage, "commit message %q: must end in a newline", words.Brief(o.Message))
 	}
 	if o.When.Unix() < 0 {
 		return nil, fault.New(fault.Usage, "commit time %v: before 1970, or not set", o.When)
@@ -104,7 +104,7 @@ func (r *Repo) editLocked(ctx context.Context, ref string, e *edit, o CommitOpti
 	if tip.IsZero() {
 		why = "commit (initial): "
 	}
-	subject, _, _ := strings.Cut(o.Message, "\n")
+	subject := words.FirstLine(o.Message)
 	tx := &refTx{r: r, updates: []Update{{ref, tip, id}}, who: o.Author, why: why + subject}
 	return id, r.publish(ctx, objs.list, tx)
 }
@@ -139,7 +139,7 @@ func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error
 		if _, err := r.nestLocked(); err != nil {
 			return err
 		}
-		err = parallel(2, func(i int) error {
+		err = atOnce(2, func(i int) error {
 			if i == 0 {
 				return b.putAll(ctx, objs)
 			}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Change is one change of a tree: a file's new content, or its removal.
@@ -58,11 +59,11 @@ func newEdit(changes []Change) (*edit, error) {
 func checkChange(c *Change) error {
 	parts := strings.Split(c.Path, "/")
 	if len(parts) > maxPathParts {
-		return fault.New(fault.Limit, "path %q: more than %d names", clip(c.Path), maxPathParts)
+		return fault.New(fault.Limit, "path %q: more than %d names", words.Brief(c.Path), maxPathParts)
 	}
 	for _, name := range parts {
 		if err := checkLocalName(name); err != nil {
-			return fault.Wrap(err, "path %q", clip(c.Path))
+			return fault.Wrap(err, "path %q", words.Brief(c.Path))
 		}
 	}
 	switch {
@@ -70,7 +71,7 @@ func checkChange(c *Change) error {
 	case c.Mode == 0, c.Mode.IsFile():
 	case c.Mode == ModeDir && !c.ID.IsZero():
 	default:
-		return fault.New(fault.Usage, "path %q: mode %o; want a regular file, or a directory by its id", clip(c.Path), uint32(c.Mode))
+		return fault.New(fault.Usage, "path %q: mode %o; want a regular file, or a directory by its id", words.Brief(c.Path), uint32(c.Mode))
 	}
 	return nil
 }
@@ -208,7 +209,7 @@ func (e *edit) subWrites() bool {
 }
 
 func cannot(path, why string) error {
-	return fault.New(fault.Conflict, "change %q: %s", clip(path), why)
+	return fault.New(fault.Conflict, "change %q: %s", words.Brief(path), why)
 }
 
 // put adds the object of a file, once per edit, and returns its entry.
@@ -219,7 +220,7 @@ func (w *editor) put(name string, e *edit) (Entry, error) {
 	}
 	if !e.file.ID.IsZero() {
 		if !w.has(e.file.ID) {
-			return Entry{}, notFound("object %s for %q", e.file.ID, clip(e.file.Path))
+			return Entry{}, notFound("object %s for %q", e.file.ID, words.Brief(e.file.Path))
 		}
 		return Entry{Name: name, Mode: mode, ID: e.file.ID}, nil
 	}

@@ -108,10 +108,9 @@ type importer struct {
 // imported is one entry of the pack.
 type imported struct {
 	entryHead
-	off  int64
-	crc  uint32
-	id   OID // zero while a delta is unresolved
-	kind Type
+	off int64
+	crc uint32
+	id  OID // zero while a delta is unresolved
 }
 
 func (im *importer) run(dir string, n int) (err error) {
@@ -161,7 +160,7 @@ func (im *importer) readAll(in *packStream, n int) error {
 // readEntry reads the next entry and returns what is to be checked of it.
 func (im *importer) readEntry(in *packStream, z *streamInflater) (c checked, err error) {
 	e := imported{off: in.begin()}
-	if e.entryHead, _, err = readEntryHead(in, e.off, im.r.format); err != nil {
+	if e.entryHead, err = readEntryHead(in, e.off, im.r.format); err != nil {
 		return c, err
 	}
 	if e.t == packOfsDelta && im.at(e.base) < 0 {
@@ -220,7 +219,6 @@ func (im *importer) readData(e *imported, z *streamInflater) (c checked, err err
 		if e.id, err = h.name(); err != nil {
 			return c, err
 		}
-		e.kind = TypeBlob
 		return checked{t: TypeBlob, id: e.id}, nil
 	}
 	data, err := z.bytes(e.size)
@@ -233,7 +231,6 @@ func (im *importer) identify(e *imported, t Type, data []byte) (err error) {
 	if e.id, links, err = newNamer(im.r.format).check(t, data); err != nil {
 		return err
 	}
-	e.kind = t
 	im.links.add(im.ids, links)
 	return im.once(e.id)
 }

@@ -87,7 +87,7 @@ func (a *aheadOf) take() error {
 		if o.t == 0 {
 			continue
 		}
-		e.id, e.kind = o.id, o.t
+		e.id = o.id
 		err := o.err
 		if err == nil {
 			a.im.links.add(a.im.ids, o.links)

@@ -19,9 +19,8 @@ import (
 
 // packBuilder makes packs byte by byte, honest or not.
 type packBuilder struct {
-	b    bytes.Buffer
-	n    int
-	last int // where the last entry begins
+	b bytes.Buffer
+	n int
 }
 
 func (p *packBuilder) entry(t Type, declared int64, ref []byte, data []byte) int {
@@ -218,7 +217,7 @@ func TestImportWithoutGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range []string{"hello", "hello, you", "hello, you, and you", "hello, you, and you!", "hellohello", "in the repository?", "in the repository"} {
-		if b, err := q.Blob(hash(s), 0); err != nil || string(b) != s || !q.Contains(hash(s)) {
+		if b, err := q.Blob(hash(s), 0); err != nil || string(b) != s || !q.in[hash(s)] {
 			t.Errorf("%q: %q, %v", s, b, err)
 		}
 	}
@@ -496,7 +495,7 @@ func TestImportMakesBasesAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range ids {
-			if !q.Contains(id) {
+			if !q.in[id] {
 				t.Fatalf("thin %t: %s did not come", thin, id)
 			}
 		}

@@ -143,7 +143,7 @@ func (d *diskObjects) stageLoose(temp string, objs []object) (*looseWrite, error
 	}
 	var err error
 	if size > wideStage {
-		err = parallel(len(objs), stage)
+		err = atOnce(len(objs), stage)
 	} else {
 		for i := 0; i < len(objs) && err == nil; i++ {
 			err = stage(i)

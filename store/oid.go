@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // OID is the id of a git object: SHA-1 today, SHA-256 when repositories are. It
@@ -22,7 +23,7 @@ type OID struct {
 func ParseOID(s string) (OID, error) {
 	id, ok := parseHex(s)
 	if !ok || id.IsZero() {
-		return OID{}, fault.New(fault.Malformed, "object id %q: want 40 or 64 lower-case hexadecimal digits, not all zero", clip(s))
+		return OID{}, fault.New(fault.Malformed, "object id %q: want 40 or 64 lower-case hexadecimal digits, not all zero", words.Brief(s))
 	}
 	return id, nil
 }
@@ -186,13 +187,5 @@ func ParseType(s string) (Type, error) {
 			return t, nil
 		}
 	}
-	return 0, fault.New(fault.Malformed, "object type %q: want commit, tree, blob or tag", clip(s))
-}
-
-// clip shortens outside text for an error message.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:77] + "..."
-	}
-	return s
+	return 0, fault.New(fault.Malformed, "object type %q: want commit, tree, blob or tag", words.Brief(s))
 }

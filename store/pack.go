@@ -172,22 +172,22 @@ type byteReader interface {
 	io.ByteReader
 }
 
-// readEntryHead reads the head of the entry at off and returns how long it is.
-func readEntryHead(r byteReader, off int64, f Format) (h entryHead, n int64, err error) {
+// readEntryHead reads the head of the entry at off.
+func readEntryHead(r byteReader, off int64, f Format) (h entryHead, err error) {
 	cut := func() error { return fault.New(fault.Integrity, "pack entry at %d: cut off", off) }
 	c, err := r.ReadByte()
 	if err != nil {
-		return h, 0, cut()
+		return h, cut()
 	}
-	n = 1
+	n := int64(1) // bytes of the head
 	h.t, h.size = Type(c>>4&7), int64(c&15)
 	for shift := 4; c&0x80 != 0; shift += 7 {
 		if c, err = r.ReadByte(); err != nil {
-			return h, 0, cut()
+			return h, cut()
 		}
 		n++
 		if shift > 53 {
-			return h, 0, fault.New(fault.Integrity, "pack entry at %d: size of more than 60 bits", off)
+			return h, fault.New(fault.Integrity, "pack entry at %d: size of more than 60 bits", off)
 		}
 		h.size |= int64(c&0x7f) << shift
 	}
@@ -196,22 +196,22 @@ func readEntryHead(r byteReader, off int64, f Format) (h entryHead, n int64, err
 	case packOfsDelta:
 		back, m, err := readBack(r)
 		if err != nil || back <= 0 || back > off-packHead {
-			return h, 0, fault.New(fault.Integrity, "pack entry at %d: delta on something before the pack", off)
+			return h, fault.New(fault.Integrity, "pack entry at %d: delta on something before the pack", off)
 		}
 		h.base = off - back
 		n += m
 	case packRefDelta:
 		var b [32]byte
 		if _, err := io.ReadFull(r, b[:f.size()]); err != nil {
-			return h, 0, cut()
+			return h, cut()
 		}
 		h.ref = oidOf(b[:f.size()])
 		n += int64(f.size())
 	default:
-		return h, 0, fault.New(fault.Integrity, "pack entry at %d: unknown type %d", off, h.t)
+		return h, fault.New(fault.Integrity, "pack entry at %d: unknown type %d", off, h.t)
 	}
 	h.data = off + n
-	return h, n, nil
+	return h, nil
 }
 
 // readBack reads the distance to the base of an offset delta.
@@ -250,7 +250,7 @@ func (p *pack) head(off int64) (entryHead, error) {
 	if err != nil {
 		return entryHead{}, err
 	}
-	h, _, err := readEntryHead(bytes.NewReader(b), off, p.format)
+	h, err := readEntryHead(bytes.NewReader(b), off, p.format)
 	if err == nil && h.t == packRefDelta {
 		h.base, err = p.baseOf(h.ref)
 	}
@@ -269,7 +269,7 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 	if b, err = p.at(b, off, min(entryRoom, len(b))); err != nil {
 		return h, nil, err
 	}
-	if h, _, err = readEntryHead(bytes.NewReader(b), off, p.format); err != nil {
+	if h, err = readEntryHead(bytes.NewReader(b), off, p.format); err != nil {
 		return h, nil, err
 	}
 	switch {

@@ -101,7 +101,7 @@ func (p *pack) copy(ctx context.Context, w *bufio.Writer, pieces []piece) (rest 
 
 // intact reports whether entry is a whole object with the CRC that the index states.
 func (p *pack) intact(c piece, entry []byte) bool {
-	h, _, err := readEntryHead(bytes.NewReader(entry), c.off, p.format)
+	h, err := readEntryHead(bytes.NewReader(entry), c.off, p.format)
 	if err != nil || h.t > TypeTag || h.size > maxRaw {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 )
 
 const (
@@ -49,7 +50,7 @@ func parsePackedRefs(data []byte) (header []byte, refs []packedRef, err error) {
 // nextPackedRef reads "<id> <name>\n", and the "^<id>\n" that may follow.
 func nextPackedRef(b []byte) (packedRef, int, error) {
 	bad := func(line []byte) (packedRef, int, error) {
-		return packedRef{}, 0, fault.New(fault.Integrity, "%s: line %q", packedRefsName, clip(string(line)))
+		return packedRef{}, 0, fault.New(fault.Integrity, "%s: line %q", packedRefsName, words.Brief(string(line)))
 	}
 	end := bytes.IndexByte(b, '\n')
 	if end < 0 {
@@ -183,7 +184,7 @@ func lineNear(f io.ReaderAt, from, hi int64) (at int64, name string, err error) 
 		}
 		_, key, ok := bytes.Cut(line, []byte{' '})
 		if !ok {
-			return 0, "", fault.New(fault.Integrity, "%s: line %q", packedRefsName, clip(string(line)))
+			return 0, "", fault.New(fault.Integrity, "%s: line %q", packedRefsName, words.Brief(string(line)))
 		}
 		return from + int64(i), string(key), nil
 	}

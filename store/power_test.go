@@ -210,7 +210,7 @@ func mustRef(t testing.TB, r *Repo, name string) OID {
 func durably(t testing.TB, r *Repo, name, text string) {
 	t.Helper()
 	path := filepath.Join(r.Dir(), filepath.FromSlash(name))
-	must(t, writeDurable(path+".by-git", path, []byte(text), 0o644))
+	must(t, writeDurable(path+".by-git", path, []byte(text)))
 	must(t, syncDir(filepath.Dir(path)))
 }
 

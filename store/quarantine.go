@@ -107,9 +107,6 @@ func (s *packSource) close() {
 // bases that a thin pack left out.
 func (q *Quarantine) Objects() []OID { return append([]OID(nil), q.ids...) }
 
-// Contains reports whether id is in the pack itself.
-func (q *Quarantine) Contains(id OID) bool { return q.in[id] }
-
 // Connected checks that everything reachable from ids is in the quarantine or in
 // the repository. What the repository has is taken to be complete. The error for
 // a hole is fault.Malformed.

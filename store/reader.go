@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // DefaultLimit is the size limit, in bytes, where a caller gives 0.
@@ -153,10 +154,10 @@ func (r *Reader) Lookup(tree OID, path string) (Entry, error) {
 	for rest := path; rest != ""; {
 		name, more, slash := strings.Cut(rest, "/")
 		if name == "" || slash && more == "" {
-			return Entry{}, fault.New(fault.Usage, "path %q: empty name", clip(path))
+			return Entry{}, fault.New(fault.Usage, "path %q: empty name", words.Brief(path))
 		}
 		if !e.IsDir() {
-			return Entry{}, notFound("path %q", clip(path))
+			return Entry{}, notFound("path %q", words.Brief(path))
 		}
 		raw, err := r.rawTree(e.ID)
 		if err != nil {
@@ -167,7 +168,7 @@ func (r *Reader) Lookup(tree OID, path string) (Entry, error) {
 			return Entry{}, fault.Wrap(err, "tree %s", e.ID)
 		}
 		if !ok {
-			return Entry{}, notFound("path %q", clip(path))
+			return Entry{}, notFound("path %q", words.Brief(path))
 		}
 		e, rest = next, more
 	}

@@ -386,7 +386,7 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 		return 0, err
 	}
 	file := r.logPath(name)
-	err = writeDurable(filepath.Join(r.desk(), randomName()), file, text, permFile)
+	err = writeDurable(filepath.Join(r.desk(), randomName()), file, text)
 	if err == nil {
 		err = syncDir(filepath.Dir(file))
 	}
@@ -415,7 +415,7 @@ func (r *Repo) liveMoves(name string, before time.Time) (text []byte, dropped in
 
 // syncLogs makes what was appended durable, with the directories in dirs.
 func (tx *refTx) syncLogs(dirs []string) error {
-	return parallel(len(dirs)+len(tx.logFiles), func(i int) error {
+	return atOnce(len(dirs)+len(tx.logFiles), func(i int) error {
 		if i < len(dirs) {
 			return syncDirs(dirs[i])
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // MaxRefName bounds the name of a ref, in bytes; one component must fit a file
@@ -19,7 +20,7 @@ const (
 // a shell's quoting or Windows gives a meaning. Errors are fault.Usage.
 func CheckRefName(name string) error {
 	bad := func(why string) error {
-		return fault.New(fault.Usage, "ref %q: %s", clip(name), why)
+		return fault.New(fault.Usage, "ref %q: %s", words.Brief(name), why)
 	}
 	rest, ok := strings.CutPrefix(name, "refs/")
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Ref is a ref and where it points.
@@ -93,7 +94,7 @@ func parseRef(text string, f Format) (OID, string, error) {
 	}
 	id, ok := parseHex(line)
 	if !ok || int(id.n) != f.size() {
-		return OID{}, "", fault.New(fault.Integrity, "its file holds %q", clip(line))
+		return OID{}, "", fault.New(fault.Integrity, "its file holds %q", words.Brief(line))
 	}
 	return id, "", nil
 }
@@ -103,7 +104,7 @@ func parseRef(text string, f Format) (OID, string, error) {
 // those that lead nowhere are left out.
 func (r *Repo) Refs(prefix string) ([]Ref, error) {
 	if !strings.HasPrefix(prefix, "refs/") {
-		return nil, fault.New(fault.Usage, "refs below %q: want a prefix that begins with refs/", clip(prefix))
+		return nil, fault.New(fault.Usage, "refs below %q: want a prefix that begins with refs/", words.Brief(prefix))
 	}
 	found := map[string]OID{}
 	if err := r.looseRefs(prefix, found); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Repo is a bare git repository on disk. It is safe for concurrent use, also by
@@ -83,7 +84,7 @@ func layOut(temp, head string, f Format) error {
 	}
 	for name, text := range map[string]string{"HEAD": "ref: " + head + "\n", "config": newConfig(f)} {
 		path := filepath.Join(temp, name)
-		if err := writeDurable(path+".new", path, []byte(text), permFile); err != nil {
+		if err := writeDurable(path+".new", path, []byte(text)); err != nil {
 			return err
 		}
 	}
@@ -172,7 +173,7 @@ func (r *Repo) Head() (string, error) {
 	target, ok := strings.CutPrefix(line, "ref:")
 	if !ok {
 		if _, ok := parseHex(line); !ok {
-			return "", fault.New(fault.Integrity, "read HEAD of %s: %q", r.dir, clip(line))
+			return "", fault.New(fault.Integrity, "read HEAD of %s: %q", r.dir, words.Brief(line))
 		}
 		return "", nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Update is one move of a ref: from Old (zero: it must not exist) to New (zero:
@@ -38,7 +39,7 @@ func (r *Repo) SwapAll(ctx context.Context, updates []Update, reason string) err
 	}
 	if err != nil {
 		if reason != "" {
-			reason = " (" + clip(reason) + ")"
+			reason = " (" + words.Brief(reason) + ")"
 		}
 		var what string
 		if len(updates) == 1 {
@@ -368,7 +369,7 @@ func (tx *refTx) deletePacked() error {
 	}
 	text := withoutRefs(tx.header, tx.packed, gone)
 	file := filepath.Join(tx.r.dir, packedRefsName)
-	if err := writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text, permFile); err != nil {
+	if err := writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text); err != nil {
 		return fault.New(fault.Failed, "write %s: %w", packedRefsName, err)
 	}
 	if err := syncDir(tx.r.dir); err != nil {

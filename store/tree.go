@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Mode is the mode of a tree entry, as git writes it.
@@ -69,7 +70,7 @@ func ParseTree(f Format, raw []byte) ([]Entry, error) {
 			return nil, err
 		}
 		if n := len(entries); n > 0 && !less(entries[n-1], e) {
-			return nil, fault.New(fault.Malformed, "parse tree: %q does not sort after %q", clip(e.Name), clip(entries[n-1].Name))
+			return nil, fault.New(fault.Malformed, "parse tree: %q does not sort after %q", words.Brief(e.Name), words.Brief(entries[n-1].Name))
 		}
 		if len(entries) == MaxTreeEntries {
 			return nil, fault.New(fault.Limit, "parse tree: more than %d entries", MaxTreeEntries)
@@ -106,7 +107,7 @@ func checkUnique(entries []Entry) error {
 		other.Name = e.Name
 		at := sort.Search(len(entries), func(i int) bool { return !less(entries[i], other) })
 		if at < len(entries) && entries[at].Name == e.Name && entries[at].IsDir() != fewDirs {
-			return fault.New(fault.Malformed, "parse tree: %q twice", clip(e.Name))
+			return fault.New(fault.Malformed, "parse tree: %q twice", words.Brief(e.Name))
 		}
 	}
 	return nil
@@ -125,15 +126,15 @@ func nextEntry(f Format, raw []byte, text string) (Entry, []byte, error) {
 	case len(name) > maxName:
 		return e, nil, fault.New(fault.Malformed, "parse tree: name of %d bytes", len(name))
 	case bytes.IndexByte(name, '/') >= 0:
-		return e, nil, fault.New(fault.Malformed, "parse tree: name %q holds a slash", clip(e.Name))
+		return e, nil, fault.New(fault.Malformed, "parse tree: name %q holds a slash", words.Brief(e.Name))
 	case e.ID.IsZero():
-		return e, nil, fault.New(fault.Malformed, "parse tree: %q has no object", clip(e.Name))
+		return e, nil, fault.New(fault.Malformed, "parse tree: %q has no object", words.Brief(e.Name))
 	}
 	switch mode {
 	case ModeDir, ModeFile, ModeExec, ModeSymlink, ModeGitlink:
 		return e, rest, nil
 	}
-	return e, nil, fault.New(fault.Malformed, "parse tree: %q has mode %o", clip(e.Name), uint32(mode))
+	return e, nil, fault.New(fault.Malformed, "parse tree: %q has mode %o", words.Brief(e.Name), uint32(mode))
 }
 
 // splitEntry cuts "<octal mode> <name>\0<id>" without judging it.
@@ -209,10 +210,10 @@ func EncodeTree(entries []Entry) ([]byte, error) {
 			return nil, err
 		}
 		if e.ID.n != entries[0].ID.n {
-			return nil, fault.New(fault.Malformed, "encode tree: %q is of another object format", clip(e.Name))
+			return nil, fault.New(fault.Malformed, "encode tree: %q is of another object format", words.Brief(e.Name))
 		}
 		if i > 0 && !less(entries[i-1], e) {
-			return nil, fault.New(fault.Malformed, "encode tree: %q twice", clip(e.Name))
+			return nil, fault.New(fault.Malformed, "encode tree: %q twice", words.Brief(e.Name))
 		}
 		b = appendOctal(b, e.Mode)
 		b = append(b, ' ')
@@ -237,10 +238,10 @@ func checkEncodable(e Entry) error {
 	switch e.Mode {
 	case ModeDir, ModeFile, ModeExec, ModeSymlink, ModeGitlink:
 	default:
-		return fault.New(fault.Malformed, "encode tree: %q has mode %o", clip(e.Name), uint32(e.Mode))
+		return fault.New(fault.Malformed, "encode tree: %q has mode %o", words.Brief(e.Name), uint32(e.Mode))
 	}
 	if e.ID.IsZero() {
-		return fault.New(fault.Malformed, "encode tree: %q has no object", clip(e.Name))
+		return fault.New(fault.Malformed, "encode tree: %q has no object", words.Brief(e.Name))
 	}
 	return checkLocalName(e.Name)
 }
@@ -256,13 +257,13 @@ func checkLocalName(name string) error {
 	case name == "", name == ".", name == "..":
 		return fault.New(fault.Malformed, "name %q cannot stand in a tree", name)
 	case len(name) > 255:
-		return fault.New(fault.Malformed, "name %q: longer than 255 bytes", clip(name))
+		return fault.New(fault.Malformed, "name %q: longer than 255 bytes", words.Brief(name))
 	case !utf8.ValidString(name):
-		return fault.New(fault.Malformed, "name %q: not UTF-8", clip(name))
+		return fault.New(fault.Malformed, "name %q: not UTF-8", words.Brief(name))
 	case strings.ContainsAny(name, "/\\:\x7f") || strings.IndexFunc(name, func(r rune) bool { return r < ' ' }) >= 0:
-		return fault.New(fault.Malformed, "name %q: holds a slash, backslash, colon or control character", clip(name))
+		return fault.New(fault.Malformed, "name %q: holds a slash, backslash, colon or control character", words.Brief(name))
 	case strings.HasPrefix(lower, "git~"), isDotGit(lower):
-		return fault.New(fault.Malformed, "name %q: means git's own directory on some file systems", clip(name))
+		return fault.New(fault.Malformed, "name %q: means git's own directory on some file systems", words.Brief(name))
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Finding is one dangerous act in a command.
@@ -107,7 +109,7 @@ func (a *analysis) add(label string, t Tier, text string) {
 			return
 		}
 	}
-	a.found = append(a.found, Finding{Label: label, Tier: t, Text: clip(text), Param: a.param})
+	a.found = append(a.found, Finding{Label: label, Tier: t, Text: words.Brief(text), Param: a.param})
 }
 
 // text judges one text as a script.

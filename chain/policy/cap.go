@@ -6,6 +6,7 @@ package policy
 
 import (
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -18,16 +19,9 @@ type Cap string
 // "[" among it: the ancestor's patterns are read by MatchLegacy.
 func ParseCap(s string) (Cap, error) {
 	if why := objects.CheckCapability(s); why != "" {
-		return "", fault.New(fault.Malformed, "capability %q: %s", clip(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
+		return "", fault.New(fault.Malformed, "capability %q: %s", words.Brief(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
 	}
 	return Cap(s), nil
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }
 
 // Need returns the capability that doing verb to ref takes. Searching is asked for
@@ -109,6 +103,8 @@ func (cs Caps) Strings() []string {
 // Attenuate returns what a child gets that asks for want under a parent that
 // holds parent: exactly want, when the parent holds all of it, and a Denied error
 // naming the first excess otherwise. A child that asks for nothing gets nothing.
+// It is the rule for every link of a chain that may only narrow, such as the blocks
+// of a token; Narrow is for where less than what was asked is an answer too.
 func Attenuate(parent, want Caps) (Caps, error) {
 	for _, w := range want {
 		if !parent.Covers(w) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Net says where rye's own HTTP may lead. The zero value is the default: the
@@ -31,7 +32,7 @@ type Host struct {
 // "[fd00::]/8" or "*.example.org".
 func ParseHost(s string) (Host, error) {
 	bad := func() (Host, error) {
-		return Host{}, fault.New(fault.Malformed, "policy: net %q: want a host, an address or a range such as 10.0.0.0/8, each with or without :port", clip(s))
+		return Host{}, fault.New(fault.Malformed, "policy: net %q: want a host, an address or a range such as 10.0.0.0/8, each with or without :port", words.Brief(s))
 	}
 	var h Host
 	rest := strings.ToLower(s)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -220,7 +221,7 @@ func (f *file) read() (r Rules, err error) {
 		return r, fault.New(fault.Malformed, "policy: approval_timeout_secs %d: want 1 to 86400", *f.Timeout)
 	}
 	if !slices.Contains([]string{"", "S0", "S1", "S2", "S3"}, f.Sandbox) {
-		return r, fault.New(fault.Malformed, "policy: sandbox %q: want S0, S1, S2 or S3", clip(f.Sandbox))
+		return r, fault.New(fault.Malformed, "policy: sandbox %q: want S0, S1, S2 or S3", words.Brief(f.Sandbox))
 	}
 	if r.Net, err = f.Net.read(); err != nil {
 		return r, err
@@ -236,7 +237,7 @@ func (f *file) read() (r Rules, err error) {
 	}
 	for id, t := range f.Tools {
 		if _, err := ParseCap("rye.execute.tool." + dots(id)); err != nil {
-			return r, fault.New(fault.Malformed, "policy: tool_overrides %q: want an id, in which * is any text", clip(id))
+			return r, fault.New(fault.Malformed, "policy: tool_overrides %q: want an id, in which * is any text", words.Brief(id))
 		}
 		r.Tools = append(r.Tools, ToolRule{ID: id, Tier: t})
 	}
@@ -248,7 +249,7 @@ func (f *file) read() (r Rules, err error) {
 	for _, p := range f.Patterns {
 		re, err := regexp.Compile(p.Pattern)
 		if err != nil || p.Label == "" || p.Pattern == "" {
-			return r, fault.New(fault.Malformed, "policy: dangerous_patterns %q: want a pattern that compiles and a label", clip(p.Pattern))
+			return r, fault.New(fault.Malformed, "policy: dangerous_patterns %q: want a pattern that compiles and a label", words.Brief(p.Pattern))
 		}
 		t := T4
 		if p.Tier != nil {

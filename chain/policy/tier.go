@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Tier says how dangerous an execution is, from T0 (harmless) to T4 (refused).
@@ -26,7 +27,7 @@ func ParseTier(s string) (Tier, error) {
 	if len(s) == 2 && (s[0] == 't' || s[0] == 'T') && s[1] >= '0' && s[1] <= '4' {
 		return Tier(s[1] - '0'), nil
 	}
-	return 0, fault.New(fault.Malformed, "tier %q: want t0, t1, t2, t3 or t4", clip(s))
+	return 0, fault.New(fault.Malformed, "tier %q: want t0, t1, t2, t3 or t4", words.Brief(s))
 }
 
 // UnmarshalText reads a tier in a file.

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // S3 is S2 within namespaces that bubblewrap makes: rye starts bwrap, bwrap starts
@@ -155,15 +156,7 @@ func bubbleSays(c *Call) string {
 	if err == nil {
 		return "it can now, and could not a moment ago"
 	}
-	return clipText(strings.TrimSpace(string(out)), 300)
-}
-
-// clipText keeps the beginning of a text.
-func clipText(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "..."
-	}
-	return s
+	return words.Clip(strings.TrimSpace(string(out)), 300)
 }
 
 // mount is one entry of the view.
@@ -284,7 +277,7 @@ func arrange(all []mount, temp string) []mount {
 			m.rank >= kept && !ok,                                      // not in view at all
 			m.rank == kept && ok && in.rank == shown,                   // read-only already
 			m.rank == given && ok && in.rank == given,                  // writable already
-			m.rank == shown && ok && mounted(in, m),                    // shown already, or more
+			m.rank == shown && ok && binds(in),                         // shown already, or more
 			ok && in.rank == gone && m.path != temp,                    // hidden means hidden
 			m.rank == given && ok && in.rank == kept && m.path != temp: // protected means protected
 			continue
@@ -294,9 +287,9 @@ func arrange(all []mount, temp string) []mount {
 	return out
 }
 
-// mounted reports whether in has the files of the same place that m would show.
-func mounted(in, m mount) bool {
-	return in.args[0] == "--ro-bind" || in.args[0] == "--bind"
+// binds reports whether m has the files of a place, and hides none.
+func binds(m mount) bool {
+	return m.args[0] == "--ro-bind" || m.args[0] == "--bind"
 }
 
 // becomeTool is the process inside: it never returns when all goes well.

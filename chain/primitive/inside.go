@@ -18,13 +18,6 @@ var self atomic.Pointer[string]
 // programs whose main calls Inside may say so.
 func Reenter(path string) { self.Store(&path) }
 
-func reenter() string {
-	if p := self.Load(); p != nil {
-		return *p
-	}
-	return ""
-}
-
 // Inside does the work of a process that this package started as a second one of
 // the program. It reports false, having done nothing, in every other process.
 // args are the program's, without its name.

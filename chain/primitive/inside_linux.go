@@ -1,5 +1,13 @@
 package primitive
 
+// reenter returns what Reenter was told; "" when it was told nothing.
+func reenter() string {
+	if p := self.Load(); p != nil {
+		return *p
+	}
+	return ""
+}
+
 func innerWork(verb string, args []string) int {
 	switch verb {
 	case guardVerb:

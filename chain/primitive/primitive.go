@@ -131,9 +131,8 @@ type Result struct {
 	Stderr    []byte
 	Truncated bool // a stream was longer than MaxOutput: its middle is a marker
 
-	Duration time.Duration // from the start to the end of what the program left behind
-	Confined time.Duration // of Duration: making the sandbox; 0 where there is none
-	Spawned  time.Duration // of Duration: starting the program in it
+	Confined time.Duration // of the run: making the sandbox; 0 where there is none
+	Spawned  time.Duration // of the run: starting the program in it
 	TimedOut bool
 
 	Tier    Tier     // what was in force

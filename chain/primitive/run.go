@@ -62,7 +62,7 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 	exit, sig, err := proc.reap()
 	p.finish()
 	res := Result{
-		Exit: exit, Signal: sig, Duration: time.Since(begun),
+		Exit: exit, Signal: sig,
 		Stdout: p.out.Bytes(), Stderr: p.err.Bytes(), Truncated: p.out.dropped+p.err.dropped > 0,
 		Confined: proc.confining(), Spawned: spawned,
 		Tier: c.Sandbox.Tier, Unbound: unbound,

@@ -28,7 +28,6 @@ func platformEnv() map[string]string {
 }
 
 type windowsProcess struct {
-	p     *os.Process
 	job   windows.Handle
 	done  chan struct{}
 	state *os.ProcessState
@@ -55,7 +54,7 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 		windows.CloseHandle(job)
 		return nil, nil, err
 	}
-	w := &windowsProcess{p: p, job: job, done: make(chan struct{})}
+	w := &windowsProcess{job: job, done: make(chan struct{})}
 	go func() {
 		w.state, w.err = p.Wait()
 		close(w.done)

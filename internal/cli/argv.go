@@ -7,6 +7,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // invocation is a command line put in order.
@@ -241,7 +242,7 @@ func unknownCommand(parent, name string, among []*spec) error {
 			all = append(append(all, s.name), s.aliases...)
 		}
 	}
-	err := fault.New(fault.Usage, "unknown command %q", clipped(name))
+	err := fault.New(fault.Usage, "unknown command %q", words.Brief(name))
 	if near := nearest(name, all); near != "" {
 		return err.Advise("did you mean %s %s?", parent, near)
 	}
@@ -259,16 +260,9 @@ func unknownFlag(path []*spec, global []cli.Flag, w word) error {
 	for _, f := range flags {
 		all = append(all, f.Names()...)
 	}
-	err := fault.New(fault.Usage, "%sunknown flag %q", prefix, clipped(w.text))
+	err := fault.New(fault.Usage, "%sunknown flag %q", prefix, words.Brief(w.text))
 	if near := nearest(w.flag, all); len(near) > 1 {
 		return err.Advise("did you mean --%s?", near)
 	}
 	return err.With(helpFor(full))
-}
-
-func clipped(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace"
 )
@@ -54,7 +55,7 @@ func printInit(p *printer, rep *rye.InitReport) {
 		p.notef("made the key %s", rep.Key)
 	}
 	if rep.Adopted > 0 {
-		p.notef("recorded %s", count(rep.Adopted, "item"))
+		p.notef("recorded %s", words.Plural(rep.Adopted, "item"))
 	}
 	for _, l := range rep.Legacy {
 		p.notef("legacy: %s", l)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -62,7 +63,7 @@ is acme/bundle/report, knowledge/acme/guide is acme/bundle/knowledge/guide.`,
 				if q.DryRun {
 					did = "would-sign"
 				}
-				t.out.didf(q.DryRun, "%s  bundle:%s %s  %s\n", good(did), b.ID, b.Version, count(len(b.Files), "file"))
+				t.out.didf(q.DryRun, "%s  bundle:%s %s  %s\n", good(did), b.ID, b.Version, words.Plural(len(b.Files), "file"))
 			})
 		},
 	}
@@ -130,9 +131,9 @@ func bundleList() *spec {
 				return err
 			}
 			err = rows(t.out, all, func(b rye.BundleInfo) []any {
-				return []any{stateStyle(b.State), b.ID, b.Version, count(len(b.Files), "file"), b.Path}
+				return []any{stateStyle(b.State), b.ID, b.Version, words.Plural(len(b.Files), "file"), b.Path}
 			})
-			t.out.notef("%s", count(len(all), "bundle"))
+			t.out.notef("%s", words.Plural(len(all), "bundle"))
 			return err
 		},
 	}
@@ -184,13 +185,5 @@ func printBundle(p *printer, b *rye.BundleInfo) {
 		rows = append(rows, []any{"  " + f.Path, strconv.FormatInt(f.Size, 10), f.SHA256, what})
 	}
 	p.table(rows)
-	p.notef("%s, %s", count(len(b.Files), "file"), count(int(b.Bytes), "byte"))
-}
-
-// count says how many there are: "1 file", "2 files".
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	p.notef("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))
 }

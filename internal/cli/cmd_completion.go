@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace"
 )
@@ -77,7 +78,7 @@ func completionCommand() *spec {
 					return t.out.show(map[string]string{"shell": s.name, "script": s.script}, func() { t.out.content(s.script) })
 				}
 			}
-			return fault.New(fault.Usage, "completion for %q: want bash, zsh, fish or powershell", clipped(t.args[0]))
+			return fault.New(fault.Usage, "completion for %q: want bash, zsh, fish or powershell", words.Brief(t.args[0]))
 		},
 	}
 }

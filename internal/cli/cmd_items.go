@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace"
 )
@@ -102,7 +103,7 @@ func sortAdd(t *task, args []string) (paths, names, urls []string, err error) {
 		default:
 			path := a.Path(arg)
 			if _, err := os.Stat(path); err != nil {
-				return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", clipped(arg))
+				return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
 			}
 			paths = append(paths, path)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -239,15 +240,15 @@ func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
 	default:
 		p.printf("     still the key %s: the rotation stopped\n", rep.Name)
 	}
-	p.printf("     vouches for %s that it signed, in %s\n", count(rep.Kept, "file"), strings.Join(rep.Places, ", "))
+	p.printf("     vouches for %s that it signed, in %s\n", words.Plural(rep.Kept, "file"), strings.Join(rep.Places, ", "))
 	if rep.New != "" {
 		p.printf("new  %s\n", rep.New)
 	}
 	if rep.Resigned > 0 {
-		p.printf("     signed %s once more\n", count(rep.Resigned, "file"))
+		p.printf("     signed %s once more\n", words.Plural(rep.Resigned, "file"))
 	}
 	if rep.Elsewhere > 0 {
-		p.notef("%s of yours not looked at: there, rye diff and rye sign what the old key signed", count(rep.Elsewhere, "other project"))
+		p.notef("%s of yours not looked at: there, rye diff and rye sign what the old key signed", words.Plural(rep.Elsewhere, "other project"))
 	}
 	for _, n := range rep.Namespaces {
 		mark := good(n.Status)

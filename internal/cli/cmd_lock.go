@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -41,7 +42,7 @@ taken. With three files it is a merge driver, and git need not ask:
 			}
 			perr := t.out.show(rep, func() {
 				if err == nil {
-					t.out.didf(q.DryRun, "%s: %s\n", rep.Path, count(rep.Items, "item"))
+					t.out.didf(q.DryRun, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 				}
 				for _, c := range rep.Conflicts {
 					t.out.printf("%s  %s\n", bad("conflict"), c)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace"
 )
@@ -57,7 +58,7 @@ func printVerify(p *printer, res []rye.VerifyResult) error {
 	if failed > 0 {
 		return firstCode(code, failed, len(res), "failed verification")
 	}
-	p.notef("%s verified", count(len(res), "item"))
+	p.notef("%s verified", words.Plural(len(res), "item"))
 	return nil
 }
 
@@ -132,7 +133,7 @@ func printStatus(p *printer, sum *rye.Survey) {
 		n += sum.Count[s]
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
-	p.notef("%s%s", count(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
+	p.notef("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
 }
 
 func prefixed(prefix, s string) string {
@@ -208,7 +209,7 @@ func printItems(p *printer, items []rye.ItemInfo) error {
 	err := rows(p, items, func(it rye.ItemInfo) []any {
 		return []any{it.Ref, it.Space, it.Version, stateStyle(it.State), it.Description}
 	})
-	p.notef("%s", count(len(items), "item"))
+	p.notef("%s", words.Plural(len(items), "item"))
 	return err
 }
 

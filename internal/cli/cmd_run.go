@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace"
 )
@@ -64,7 +66,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 		}
 	}
 	if err == nil && res.Status == "error" {
-		err = fault.New(fault.Failed, "%s: %s", q.Ref, firstLine(res.Error))
+		err = fault.New(fault.Failed, "%s: %s", q.Ref, cmp.Or(words.FirstLine(strings.TrimSpace(res.Error)), "it failed"))
 	}
 	return err
 }
@@ -161,14 +163,6 @@ func ensureNewline(s string) string {
 	return s + "\n"
 }
 
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
-	if line == "" {
-		return "it failed"
-	}
-	return line
-}
-
 // maxParams bounds what --params reads from a file or a pipe, in bytes.
 const maxParams = 16 << 20
 
@@ -185,7 +179,7 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 		if err := objects.DecodeJSON(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 			return nil, fault.New(fault.Usage, "--params: %w", err)
 		} else if err != nil || all == nil {
-			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", clipped(given)).Advise(`rye execute <ref> --params '{"name":"value"}'`)
+			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", words.Brief(given)).Advise(`rye execute <ref> --params '{"name":"value"}'`)
 		}
 	}
 	for _, pair := range pairs {
@@ -194,7 +188,7 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 			return nil, err
 		}
 		if _, twice := all[name]; twice {
-			return nil, fault.New(fault.Usage, "parameter %q is given twice", clipped(name))
+			return nil, fault.New(fault.Usage, "parameter %q is given twice", words.Brief(name))
 		}
 		all[name] = value
 	}
@@ -204,11 +198,11 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 func parsePair(pair string) (string, json.RawMessage, error) {
 	name, value, ok := strings.Cut(pair, "=")
 	if !ok || name == "" || name == ":" {
-		return "", nil, fault.New(fault.Usage, "-p %q: want name=value, or name:=JSON", clipped(pair)).Advise("rye execute <ref> -p name=value")
+		return "", nil, fault.New(fault.Usage, "-p %q: want name=value, or name:=JSON", words.Brief(pair)).Advise("rye execute <ref> -p name=value")
 	}
 	if typed, ok := strings.CutSuffix(name, ":"); ok {
 		if !json.Valid([]byte(value)) {
-			return "", nil, fault.New(fault.Usage, "-p %q: after := comes JSON", clipped(pair)).Advise("-p %s=%s for text", typed, value)
+			return "", nil, fault.New(fault.Usage, "-p %q: after := comes JSON", words.Brief(pair)).Advise("-p %s=%s for text", typed, value)
 		}
 		return typed, json.RawMessage(value), nil
 	}
@@ -237,10 +231,10 @@ func readParams(t *task, given string) ([]byte, error) {
 	}
 	raw, err := io.ReadAll(io.LimitReader(from, maxParams+1))
 	if err != nil {
-		return nil, fault.New(fault.Failed, "read --params %q: %w", clipped(given), err)
+		return nil, fault.New(fault.Failed, "read --params %q: %w", words.Brief(given), err)
 	}
 	if len(raw) > maxParams {
-		return nil, fault.New(fault.Limit, "--params %q: more than %d bytes", clipped(given), maxParams)
+		return nil, fault.New(fault.Limit, "--params %q: more than %d bytes", words.Brief(given), maxParams)
 	}
 	return raw, nil
 }
@@ -278,7 +272,7 @@ func printLock(t *task, rep *rye.LockReport, err error) error {
 		return err
 	}
 	perr := t.out.show(rep, func() {
-		t.out.didf(false, "%s: %s\n", rep.Path, count(rep.Items, "item"))
+		t.out.didf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 		for _, a := range rep.Added {
 			t.out.didf(false, "%s  %s\n", good("added"), a)
 		}

@@ -24,13 +24,12 @@ const (
 // only get smaller.
 var large = map[string]int{
 	"store/space.Layer":   64,
-	"store/space.Stack":   44,
+	"store/space.Stack":   43,
 	"store.Repo":          73,
 	"store.diskObjects":   29,
 	"store.Reader":        26,
 	"registry.Registry":   50,
-	"registry.State":      27,
-	"objects/trust.Store": 63,
+	"objects/trust.Store": 60,
 	"objects.parser":      36,
 	"chain.Plan":          39,
 }

@@ -11,7 +11,7 @@ import (
 
 // Each calls f for every index below n, on all processors at once, until one call
 // fails or ctx ends. It returns when no call runs any more, with the first error, or
-// the context's. f is called for no index twice; results belong into a slice, each at
+// the context's cause. f is called for no index twice; results belong into a slice, each at
 // its own index, which needs no lock.
 func Each(ctx context.Context, n int, f func(i int) error) error {
 	return Chunks(ctx, n, 1, f)
@@ -29,8 +29,8 @@ func Chunks(ctx context.Context, n, chunk int, f func(i int) error) error {
 				return nil
 			}
 			for i := from; i < min(n, from+chunk); i++ {
-				if err := within.Err(); err != nil {
-					return err
+				if within.Err() != nil {
+					return nil // another call failed, or ctx has ended
 				}
 				if err := f(i); err != nil {
 					return err
@@ -44,5 +44,5 @@ func Chunks(ctx context.Context, n, chunk int, f func(i int) error) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return ctx.Err()
+	return context.Cause(ctx)
 }

@@ -71,21 +71,22 @@ func TestEachStopsAtAnError(t *testing.T) {
 }
 
 func TestEachStopsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
 	var calls atomic.Int64
 	err := Each(ctx, 1_000_000, func(int) error {
 		if calls.Add(1) == 10 {
-			cancel()
+			cancel(enough)
 		}
 		return nil
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want %v", err, context.Canceled)
+	if !errors.Is(err, enough) {
+		t.Errorf("got %v, want %v", err, enough)
 	}
 	if n := calls.Load(); n == 1_000_000 {
 		t.Errorf("all %d calls were made after the end", n)
 	}
-	if err := Each(ctx, 0, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("Each of nothing, when all is over: got %v, want %v", err, context.Canceled)
+	if err := Each(ctx, 0, nil); !errors.Is(err, enough) {
+		t.Errorf("Each of nothing, when all is over: got %v, want %v", err, enough)
 	}
 }

@@ -9,9 +9,12 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
-// Condition is a question about data. The zero value always holds.
+// Condition is a question about data: when a hook of a thread acts, which class an
+// error has. It is the ancestor's language, so that its hooks can be read. The zero
+// value always holds.
 type Condition struct {
 	any, all []Condition
 	not      *Condition
@@ -22,8 +25,8 @@ type Condition struct {
 	re    *regexp.Regexp
 }
 
-// Ops are the operators of a comparison.
-var Ops = []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists"}
+// ops are the operators of a comparison.
+var ops = []string{"eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists"}
 
 // ParseCondition reads {path, op, value}, {any: […]}, {all: […]} or {not: {…}}.
 // nil and the empty mapping always hold. What it does not know it refuses.
@@ -89,16 +92,16 @@ func (p *conditionParser) combined(key string, v any, depth int) (c Condition, e
 func comparison(m map[string]any) (c Condition, err error) {
 	for k := range m {
 		if k != "path" && k != "op" && k != "value" {
-			return c, bad("unknown key %q", clip(k))
+			return c, bad("unknown key %q", words.Brief(k))
 		}
 	}
 	path, ok := m["path"].(string)
 	if !ok || !IsName(path) {
-		return c, bad("path %q: want names joined by dots", clip(Text(m["path"])))
+		return c, bad("path %q: want names joined by dots", words.Brief(Text(m["path"])))
 	}
 	op, ok := m["op"].(string)
-	if !ok || !slices.Contains(Ops, op) {
-		return c, bad("op %q: want one of %s", clip(Text(m["op"])), strings.Join(Ops, ", "))
+	if !ok || !slices.Contains(ops, op) {
+		return c, bad("op %q: want one of %s", words.Brief(Text(m["op"])), strings.Join(ops, ", "))
 	}
 	c = Condition{path: path, op: op, value: m["value"]}
 	if op == "regex" {
@@ -135,9 +138,9 @@ func (c Condition) compare(got any) bool {
 	case "exists":
 		return got != nil
 	case "eq":
-		return Equal(got, c.value)
+		return equal(got, c.value, 0)
 	case "ne":
-		return !Equal(got, c.value)
+		return !equal(got, c.value, 0)
 	case "in":
 		return holds(c.value, got)
 	case "contains":
@@ -168,7 +171,7 @@ func holds(whole, part any) bool {
 		s, ok := part.(string)
 		return ok && strings.Contains(w, s)
 	case []any:
-		return slices.ContainsFunc(w, func(e any) bool { return Equal(e, part) })
+		return slices.ContainsFunc(w, func(e any) bool { return equal(e, part, 0) })
 	case map[string]any:
 		s, ok := part.(string)
 		_, there := w[s]
@@ -218,9 +221,8 @@ func number(v any) (float64, bool) {
 	return float64(n), ok
 }
 
-// Equal reports whether two values are the same; 1 and 1.0 are.
-func Equal(a, b any) bool { return equal(a, b, 0) }
-
+// equal reports whether two values are the same; 1 and 1.0 are. depth counts how far
+// inside it is.
 func equal(a, b any, depth int) bool {
 	if depth > MaxDepth {
 		return false

@@ -120,7 +120,11 @@ func TestEach(t *testing.T) {
 	if _, err := expr.Each(deep, func(s string) (any, error) { return s, nil }); !fault.Is(err, fault.Limit) {
 		t.Errorf("a deep value: %v", err)
 	}
-	if expr.Text(deep) != "" || expr.Equal(deep, deep) {
+	same, err := expr.ParseCondition(map[string]any{"path": "x", "op": "eq", "value": deep})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if expr.Text(deep) != "" || same.Holds(expr.Of(map[string]any{"x": deep})) {
 		t.Error("a deep value was looked at all the way down")
 	}
 }

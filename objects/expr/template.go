@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Expand replaces each ${…} in s. Inside stand alternatives joined by "||", each
@@ -31,7 +32,7 @@ func Expand(s string, look Lookup) (any, error) {
 		}
 		n := closing(rest[i+2:])
 		if n < 0 {
-			return nil, fault.New(fault.Malformed, "template %q: ${ is never closed", clip(s)).Advise("write $${ for the text ${")
+			return nil, fault.New(fault.Malformed, "template %q: ${ is never closed", words.Brief(s)).Advise("write $${ for the text ${")
 		}
 		v, err := value(rest[i+2:i+2+n], look)
 		if err != nil {
@@ -44,7 +45,7 @@ func Expand(s string, look Lookup) (any, error) {
 		b.WriteString(rest[:i])
 		b.WriteString(Text(v))
 		if b.Len() > MaxText {
-			return nil, fault.New(fault.Limit, "template %q: gives more than %d bytes", clip(s), MaxText)
+			return nil, fault.New(fault.Limit, "template %q: gives more than %d bytes", words.Brief(s), MaxText)
 		}
 		rest = after
 	}
@@ -91,7 +92,7 @@ func value(s string, look Lookup) (any, error) {
 		n := len(alt)
 		quoted := n >= 2 && (alt[0] == '"' || alt[0] == '\'') && alt[n-1] == alt[0]
 		if !quoted && !IsName(alt) {
-			return nil, fault.New(fault.Malformed, "template ${%s}: %q is neither a name nor a text in quotation marks", clip(s), clip(alt)).
+			return nil, fault.New(fault.Malformed, "template ${%s}: %q is neither a name nor a text in quotation marks", words.Brief(s), words.Brief(alt)).
 				Advise("write $${ for the text ${")
 		}
 		if found != nil {
@@ -170,7 +171,7 @@ func Fill(s string, look Lookup) (any, error) {
 		}
 		b.WriteString(Text(v))
 		if b.Len() > MaxText {
-			return nil, fault.New(fault.Limit, "template %q: gives more than %d bytes", clip(s), MaxText)
+			return nil, fault.New(fault.Limit, "template %q: gives more than %d bytes", words.Brief(s), MaxText)
 		}
 		rest = after
 	}
@@ -190,7 +191,7 @@ func nameLength(s string) int {
 }
 
 // Each returns v with f applied to every text in it, keys left alone: how Expand
-// or Fill reaches a whole configuration. v is not changed.
+// or Fill reaches everything that the parameters of an action hold. v is not changed.
 func Each(v any, f func(string) (any, error)) (any, error) { return each(v, f, 0) }
 
 func each(v any, f func(string) (any, error), depth int) (any, error) {
@@ -222,11 +223,4 @@ func each(v any, f func(string) (any, error), depth int) (any, error) {
 		return out, nil
 	}
 	return v, nil
-}
-
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -54,7 +55,7 @@ func read(it *objects.Item) (*Rules, []objects.Problem) {
 		}
 	}
 	if it.Meta.ToolType != "extractor" {
-		p.bad([]string{"tool_type"}, "the tool_type of an extractor is extractor, not %q", p.it.Example("tool_type", "extractor"), clip(it.Meta.ToolType))
+		p.bad([]string{"tool_type"}, "the tool_type of an extractor is extractor, not %q", p.it.Example("tool_type", "extractor"), words.Brief(it.Meta.ToolType))
 	}
 	if it.Meta.Executor != "" {
 		p.bad([]string{"executor_id"}, "an extractor is read and never executed, so it has no executor", "executor_id: null")
@@ -160,7 +161,7 @@ func (p *reader) parser(k objects.Kind) {
 	}
 	name := p.text(p.it.Meta.Fields["parser"], "parser")
 	if name != "" && !slices.Contains(ours, name) {
-		p.bad([]string{"parser"}, "parser %q: rye reads a %s by itself, and no item can replace that", "delete it, or write "+strings.Join(ours, " or "), clip(name), k)
+		p.bad([]string{"parser"}, "parser %q: rye reads a %s by itself, and no item can replace that", "delete it, or write "+strings.Join(ours, " or "), words.Brief(name), k)
 	}
 }
 
@@ -186,7 +187,7 @@ func (p *reader) signature(k objects.Kind) {
 			ok = key == "after_shebang" && v == shebang
 		}
 		if !ok {
-			p.bad([]string{"signature_format", key}, "signature_format.%s: where the signature line stands, and what it covers, no extractor can change", "delete signature_format", clip(key))
+			p.bad([]string{"signature_format", key}, "signature_format.%s: where the signature line stands, and what it covers, no extractor can change", "delete signature_format", words.Brief(key))
 		}
 	}
 }
@@ -200,7 +201,7 @@ func (p *reader) extensions(r *Rules) {
 		}
 		if len(e) < 2 || e[0] != '.' || len(e) > 16 || strings.ContainsAny(e[1:], "./\\ ") ||
 			objects.CheckExtension(objects.Ref{Kind: r.Kind, ID: "x"}.Path(e)) != nil {
-			p.bad([]string{"extensions"}, "extension %q: rye has no %s in such files", "delete it", clip(e), r.Kind)
+			p.bad([]string{"extensions"}, "extension %q: rye has no %s in such files", "delete it", words.Brief(e), r.Kind)
 		}
 		r.extensions = append(r.extensions, e)
 	}
@@ -213,13 +214,13 @@ func (p *reader) sources(r *Rules) {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		at := []string{field, name}
 		if !fieldName(name) {
-			p.bad(at, "%q is no name of a field", "lower-case letters, digits and _", clip(name))
+			p.bad(at, "%q is no name of a field", "lower-case letters, digits and _", words.Brief(name))
 			continue
 		}
 		how := p.mapping(m[name], at...)
 		for _, key := range slices.Sorted(maps.Keys(how)) {
 			if key != "type" && key != "key" {
-				p.bad(append(at, key), "%s: want type and key, have %q", "{type: path, key: "+name+"}", strings.Join(at, "."), clip(key))
+				p.bad(append(at, key), "%s: want type and key, have %q", "{type: path, key: "+name+"}", strings.Join(at, "."), words.Brief(key))
 			}
 		}
 		key := p.text(how["key"], append(at, "key")...)
@@ -232,7 +233,7 @@ func (p *reader) sources(r *Rules) {
 		case typ == "path" && key != "":
 			keys, ok := split(key)
 			if !ok {
-				p.bad(append(at, "key"), "key %q: want 1 to %d names with dots between them", name, clip(key), MaxNesting)
+				p.bad(append(at, "key"), "key %q: want 1 to %d names with dots between them", name, words.Brief(key), MaxNesting)
 				continue
 			}
 			r.sources[name] = keys
@@ -279,7 +280,7 @@ func (p *reader) weights(r *Rules) {
 		w, ok := number(m[name])
 		switch {
 		case !fieldName(name):
-			p.bad([]string{field, name}, "%q is no name of a field", "lower-case letters, digits and _", clip(name))
+			p.bad([]string{field, name}, "%q is no name of a field", "lower-case letters, digits and _", words.Brief(name))
 		case !ok || !(w > 0 && w <= MaxWeight):
 			p.bad([]string{field, name}, "the weight of %s: want a number above 0 and at most %d", "leave the field out to not search it", name, MaxWeight)
 		default:
@@ -324,12 +325,4 @@ func number(v any) (float64, bool) {
 		return v, !math.IsNaN(v) && !math.IsInf(v, 0)
 	}
 	return 0, false
-}
-
-// clip keeps a message readable when the input is not.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -43,7 +44,7 @@ func (p *reader) schema(r *Rules) {
 	m := p.mapping(p.it.Meta.Fields[field], field)
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		if key != "fields" {
-			p.bad([]string{field, key}, "validation_schema: want fields and nothing else, have %q", "fields: {name: {required: true}}", clip(key))
+			p.bad([]string{field, key}, "validation_schema: want fields and nothing else, have %q", "fields: {name: {required: true}}", words.Brief(key))
 		}
 	}
 	r.schema = p.fields(m["fields"], 1, field, "fields")
@@ -59,7 +60,7 @@ func (p *reader) fields(v any, depth int, at ...string) []rule {
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		here := append(at[:len(at):len(at)], name)
 		if depth == 1 && !fieldName(name) {
-			p.bad(here, "%q is no name of a field", "lower-case letters, digits and _", clip(name))
+			p.bad(here, "%q is no name of a field", "lower-case letters, digits and _", words.Brief(name))
 			continue
 		}
 		all = append(all, p.rule(name, m[name], depth, here))
@@ -106,7 +107,7 @@ func (p *reader) rule(name string, v any, depth int, at []string) rule {
 		case "description":
 			p.text(v, here...) // for people who read the extractor
 		default:
-			p.bad(here, "%s: %q is no rule", "type, required, nullable, format, minimum, maximum, values, pattern, nested, item_type, item_required, match_filename, match_path or example", strings.Join(at, "."), clip(key))
+			p.bad(here, "%s: %q is no rule", "type, required, nullable, format, minimum, maximum, values, pattern, nested, item_type, item_required, match_filename, match_path or example", strings.Join(at, "."), words.Brief(key))
 		}
 	}
 	if r.typ == "enum" && len(r.values) == 0 {
@@ -122,7 +123,7 @@ func (p *reader) rule(name string, v any, depth int, at []string) rule {
 func (p *reader) oneOf(v any, at []string, list string) string {
 	s := p.text(v, at...)
 	if v != nil && !in(list, s) {
-		p.bad(at, "%s: %q is not known", strings.Join(strings.Fields(list), ", "), strings.Join(at, "."), clip(s))
+		p.bad(at, "%s: %q is not known", strings.Join(strings.Fields(list), ", "), strings.Join(at, "."), words.Brief(s))
 		return ""
 	}
 	return s
@@ -249,9 +250,9 @@ func (c *checker) check(f *rule, v any, name string, at []string) {
 	case f.pattern != nil && !(isText && len(s) <= MaxText && f.pattern.MatchString(s)):
 		bad("does not match " + strings.TrimSuffix(strings.TrimPrefix(f.pattern.String(), "^(?:"), ")$"))
 	case f.filename && plain(v) != c.it.Ref.ID.Name():
-		bad(fmt.Sprintf("%q is not the file's name %q", clip(plain(v)), c.it.Ref.ID.Name()))
+		bad(fmt.Sprintf("%q is not the file's name %q", words.Brief(plain(v)), c.it.Ref.ID.Name()))
 	case f.path && plain(v) != c.it.Ref.ID.Category():
-		bad(fmt.Sprintf("%q is not the file's directory %q", clip(plain(v)), c.it.Ref.ID.Category()))
+		bad(fmt.Sprintf("%q is not the file's directory %q", words.Brief(plain(v)), c.it.Ref.ID.Category()))
 	}
 	c.inside(f, v, name, at)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -103,7 +104,7 @@ func askAgent(ctx context.Context, sock string, f func(agent.ExtendedAgent) erro
 	defer cancel()
 	conn, err := dialAgent(ctx, sock)
 	if err != nil {
-		return fault.New(fault.Auth, "reach the ssh-agent at %q: %w", clip(sock), err).Advise("eval $(ssh-agent), then ssh-add the key")
+		return fault.New(fault.Auth, "reach the ssh-agent at %q: %w", words.Brief(sock), err).Advise("eval $(ssh-agent), then ssh-add the key")
 	}
 	defer conn.Close()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -113,7 +114,7 @@ func askAgent(ctx context.Context, sock string, f func(agent.ExtendedAgent) erro
 	case err == nil || ctx.Err() == nil:
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fault.New(fault.Auth, "the ssh-agent at %q does not answer: %w", clip(sock), ctx.Err())
+		return fault.New(fault.Auth, "the ssh-agent at %q does not answer: %w", words.Brief(sock), ctx.Err())
 	}
 	return ctx.Err()
 }

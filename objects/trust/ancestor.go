@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // TrustedKey is an entry of the ancestor's trust store: a key, and whom it is said
@@ -146,7 +147,7 @@ func trustedSize(raw []byte) error {
 }
 
 func otherFingerprint(says, got string) error {
-	return fault.New(fault.Integrity, "trusted key: the file says fingerprint %q, and its key has %s", clip(says), got)
+	return fault.New(fault.Integrity, "trusted key: the file says fingerprint %q, and its key has %s", words.Brief(says), got)
 }
 
 func isLegacyFingerprint(s string) bool {

@@ -5,20 +5,16 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
-// Believes returns nil when a genuine signature by k counts for ref in a scope:
+// believes returns nil when a genuine signature by k counts for ref in a scope:
 // trust is (key, namespace, space). Otherwise the error is Untrusted, or Revoked
-// for a key that the registry took back or that was retired. It says nothing about
-// any content, so a retired key, which counts for some only, is refused.
-func (s *Store) Believes(k PublicKey, ref objects.Ref, in Scope) error {
-	return s.believesIn(k, ref, in, objects.Digest{})
-}
-
-// believesIn is Believes for the signed file with a digest: an item's, or that of
-// the manifest that covers it.
-func (s *Store) believesIn(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) error {
+// for a key that the registry took back, or that was retired and had not signed
+// this by then. sum is the digest of the signed file: an item's, or that of the
+// manifest that covers it.
+func (s *Store) believes(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) error {
 	if why, ok := s.deniedKey(k.Fingerprint()); ok {
 		return fault.New(fault.Revoked, "%s was denied%s", k, because(why))
 	}
@@ -38,20 +34,20 @@ func (s *Store) reason(k PublicKey, ref objects.Ref, in Scope, sum objects.Diges
 // judge applies the rules in their order: where, then whose namespace, then which key.
 func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
 	ns := ref.ID.Namespace()
-	no := func(code fault.Code, format string, args ...any) *fault.Error {
-		return fault.New(code, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
+	no := func(format string, args ...any) *fault.Error {
+		return fault.New(fault.Untrusted, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
 	}
 	switch {
 	case in.Space != objects.User && in.Space != objects.Project:
-		return "", no(fault.Untrusted, "items of the system space are believed by their bundle's manifest only")
+		return "", no("items of the system space are believed by their bundle's manifest only")
 	case in.Registry != "":
 		return s.judgeBound(k, ref, in)
 	case in.Space == objects.Project && !s.Accepted(in.Project):
-		return "", no(fault.Untrusted, "this project was not accepted on this machine, so no key counts in it").Mend("rye adopt --all")
+		return "", no("this project was not accepted on this machine, so no key counts in it").Mend("rye adopt --all")
 	case in.Space == objects.Project && s.overridden(in.Project, ref) && s.IsOwn(k):
 		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this project")
 	case Reserved(ns):
-		return "", no(fault.Untrusted, "%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
+		return "", no("%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
 	}
 	if _, ok := s.bound[ns]; ok {
 		return s.judgeBound(k, ref, in)
@@ -64,7 +60,7 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 			return "pinned for " + ns + "/ in the " + in.String(), nil
 		}
 	}
-	return "", no(fault.Untrusted, "%s, which does not count for %s/ here", s.describe(k), ns).
+	return "", no("%s, which does not count for %s/ here", s.describe(k), ns).
 		Mend("rye trust pin %s --namespace %s", k, ns)
 }
 
@@ -82,7 +78,7 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 	case !ok:
 		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Advise("rye registry add <url>")
 	case in.Registry != "" && in.Registry != b.Registry:
-		return "", no(fault.Untrusted, "%s/ is bound to another registry, %s", ns, clip(b.Registry))
+		return "", no(fault.Untrusted, "%s/ is bound to another registry, %s", ns, words.Brief(b.Registry))
 	}
 	switch b.state(k) {
 	case Current:
@@ -93,9 +89,9 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 		}
 		return "", no(fault.Revoked, "%s was retired, and this content is not what the registry logged", k).Mend("rye sign %s", ref)
 	case Revoked:
-		return "", no(fault.Revoked, "%s was revoked by registry %s", k, clip(b.Registry))
+		return "", no(fault.Revoked, "%s was revoked by registry %s", k, words.Brief(b.Registry))
 	}
-	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), clip(b.Registry), ns).
+	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), words.Brief(b.Registry), ns).
 		Mend("rye trust override %s", ref)
 }
 

@@ -143,12 +143,9 @@ func TestDenied(t *testing.T) {
 			t.Errorf("%s: %v does not say why", name, err)
 		}
 		if name == "key" {
-			if err := st.Believes(me.Public(), it.Ref, inA); !fault.Is(err, fault.Revoked) {
-				t.Errorf("Believes = %v", err)
-			}
-			must(t, st.RemoveKey(me.Public().Fingerprint()))
-			refused(t, "denied key that is not known", it, inA, st, fault.Revoked)
-			must(t, st.AddOwn(me.Public(), ""))
+			unknown := storeOf(t)
+			must(t, deny(unknown))
+			refused(t, "denied key that is not known", it, inA, unknown, fault.Revoked)
 		}
 		st.Allow(me.Public().Fingerprint(), it.Sum)
 		st.Allow(objects.Fingerprint{}, it.Digest)
@@ -272,7 +269,6 @@ func TestChangesRefused(t *testing.T) {
 		"override local":       st.Override(projectA, objects.Ref{Kind: objects.Tool, ID: "local/x"}),
 		"override elsewhere":   st.Override(projectB, objects.Ref{Kind: objects.Tool, ID: "rye/x"}),
 		"override nothing":     st.Override(projectA, objects.Ref{}),
-		"remove unknown":       st.RemoveKey(k.Fingerprint()),
 		"remove registry":      st.RemoveRegistry(regTwo),
 	} {
 		if err == nil {

@@ -139,15 +139,14 @@ func TestBoundsOfParsers(t *testing.T) {
 		parse func(string) error
 		b     bombs
 	}{
-		"signature line": {func(s string) error { _, err := objects.ParseSignature(s); return err },
-			bombs{strings.Repeat("rye:signed:v2:", 100_000), strings.Repeat(line, 10_000), strings.Replace(line, "2026", digits, 1)}},
 		"lines in a file": {func(s string) error {
 			it, err := objects.Parse(tool, []byte(s))
 			if err == nil {
 				_, err = Verify(it, inA, storeOf(t, k))
 			}
 			return err
-		}, bombs{sample + strings.Repeat("# "+line+"\n", 20_000), "# " + strings.Repeat(line, 20_000) + "\n" + sample, "# " + strings.Replace(line, "2026", digits, 1) + "\n" + sample}},
+		}, bombs{sample + strings.Repeat("# "+line+"\n", 20_000) + "# " + strings.Repeat("rye:signed:v2:", 100_000) + "\n", "# " + strings.Repeat(line, 20_000) + "\n" + sample,
+			"# " + strings.Replace(line, "2026", digits, 1) + "\n" + sample}},
 		"lines of RYE OS": {func(s string) error {
 			it, err := objects.Parse("directives/acme/x.md", []byte(s))
 			if err == nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -82,8 +83,8 @@ func (b Bundle) In(dir string) (Bundle, error) {
 		return Bundle{}, err
 	}
 	if want != b.ID() {
-		return Bundle{}, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", b.ID(), clip(dir)).
-			Advise("rye bundle create %s .ai/%s, if that is its place now", want, clip(dir))
+		return Bundle{}, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", b.ID(), words.Brief(dir)).
+			Advise("rye bundle create %s .ai/%s, if that is its place now", want, words.Brief(dir))
 	}
 	b.dir = dir
 	return b, nil
@@ -136,7 +137,7 @@ func (b Bundle) File(path string) ([]byte, error) {
 		f, ok = b.manifest.File(path)
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "bundle %s: no file %q", b.ID(), clip(path))
+		return nil, fault.New(fault.NotFound, "bundle %s: no file %q", b.ID(), words.Brief(path))
 	}
 	data, err := readListed(b.files, f)
 	if err != nil {
@@ -173,7 +174,7 @@ func (b Bundle) Lists(path string, data []byte) error {
 	f, ok := b.manifest.File(path)
 	switch {
 	case !ok:
-		return fault.New(fault.Integrity, "bundle %s: %q is not in its manifest", b.ID(), clip(path)).
+		return fault.New(fault.Integrity, "bundle %s: %q is not in its manifest", b.ID(), words.Brief(path)).
 			Advise("rye bundle create %s <dir>, if it belongs there", b.ID())
 	case !f.Matches(data):
 		return fault.New(fault.Integrity, "bundle %s: %q is not the file that the manifest lists", b.ID(), path).
@@ -223,7 +224,7 @@ func (b Bundle) Cover(path string, data []byte) (Verified, error) {
 	if it.Ref.ID.Namespace() == objects.LocalNamespace && b.ID().Namespace() != objects.LocalNamespace {
 		return Verified{}, fault.New(fault.Untrusted, "bundle %s: %s: the manifest binds no project", b.ID(), it.Ref)
 	}
-	if err := b.store.believesIn(b.key, it.Ref, b.scope, b.Digest()); err != nil {
+	if err := b.store.believes(b.key, it.Ref, b.scope, b.Digest()); err != nil {
 		return Verified{}, fault.Wrap(err, "bundle %s", b.ID())
 	}
 	return v, nil

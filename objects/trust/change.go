@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -35,7 +36,7 @@ func (s *Store) AddOwn(k PublicKey, name string, namespaces ...string) error {
 // mayClaim refuses a namespace that a registry bound to other keys.
 func (s *Store) mayClaim(k PublicKey, ns string) error {
 	if b, ok := s.bound[ns]; ok && b.state(k) != Current {
-		return fault.New(fault.Untrusted, "claim %s/ for %s: registry %s binds it to other keys", ns, k, clip(b.Registry))
+		return fault.New(fault.Untrusted, "claim %s/ for %s: registry %s binds it to other keys", ns, k, words.Brief(b.Registry))
 	}
 	return nil
 }
@@ -74,19 +75,6 @@ func (s *Store) PinMore(p Pin) error {
 	return s.Pin(p)
 }
 
-// RemoveKey forgets a key of the user's or a pinned one (NotFound when it is
-// neither). Keys of registries go only with their binding.
-func (s *Store) RemoveKey(fp objects.Fingerprint) error {
-	n := len(s.own) + len(s.pins)
-	s.own = slices.DeleteFunc(s.own, func(o OwnKey) bool { return o.Key.Fingerprint() == fp })
-	s.pins = slices.DeleteFunc(s.pins, func(p Pin) bool { return p.Key.Fingerprint() == fp })
-	if len(s.own)+len(s.pins) == n {
-		return fault.New(fault.NotFound, "remove %s: neither your key nor a pinned one", fp).Mend("rye trust list")
-	}
-	s.changed()
-	return nil
-}
-
 // Unpin takes namespaces from a pinned key, or without any the whole pin. A key
 // that is not pinned, or not for one of them, is NotFound; the user's own is Usage.
 func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
@@ -104,7 +92,7 @@ func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
 	}
 	for _, ns := range namespaces {
 		if !slices.Contains(p.Namespaces, ns) {
-			return fault.New(fault.NotFound, "unpin %s: it is not pinned for %q", fp, clip(ns)).Mend("rye trust list")
+			return fault.New(fault.NotFound, "unpin %s: it is not pinned for %q", fp, words.Brief(ns)).Mend("rye trust list")
 		}
 		left = slices.DeleteFunc(left, func(x string) bool { return x == ns })
 	}
@@ -154,10 +142,10 @@ func (s *Store) PinRegistry(r Registry) error {
 	}
 	for _, old := range s.registries {
 		if old.ID == r.ID && !slices.Equal(old.Roots, r.Roots) {
-			return fault.New(fault.Untrusted, "pin registry %s: it was pinned with other root keys", clip(r.ID))
+			return fault.New(fault.Untrusted, "pin registry %s: it was pinned with other root keys", words.Brief(r.ID))
 		}
 		if old.ID != r.ID && old.URL == r.URL && r.URL != "" {
-			return fault.New(fault.Untrusted, "pin registry at %s: registry identity changed: it was %s and is %s now", clip(r.URL), old.ID, r.ID)
+			return fault.New(fault.Untrusted, "pin registry at %s: registry identity changed: it was %s and is %s now", words.Brief(r.URL), old.ID, r.ID)
 		}
 	}
 	s.putRegistry(r)
@@ -169,7 +157,7 @@ func (s *Store) PinRegistry(r Registry) error {
 func (s *Store) SetRoots(id string, roots ...objects.Fingerprint) error {
 	r, ok := s.Registry(id)
 	if !ok {
-		return fault.New(fault.NotFound, "set the roots of registry %s: it is not pinned", clip(id))
+		return fault.New(fault.NotFound, "set the roots of registry %s: it is not pinned", words.Brief(id))
 	}
 	r.Roots = sortedPrints(roots)
 	if err := checkRegistry(r); err != nil {
@@ -189,7 +177,7 @@ func (s *Store) putRegistry(r Registry) {
 // denied stays denied.
 func (s *Store) RemoveRegistry(id string) error {
 	if _, ok := s.Registry(id); !ok {
-		return fault.New(fault.NotFound, "remove registry %s: it is not pinned", clip(id))
+		return fault.New(fault.NotFound, "remove registry %s: it is not pinned", words.Brief(id))
 	}
 	s.registries = slices.DeleteFunc(s.registries, func(r Registry) bool { return r.ID == id })
 	for ns, b := range s.bound {
@@ -212,13 +200,13 @@ func (s *Store) BindNamespace(namespace, registryID string, keys ...BoundKey) er
 		return err
 	}
 	conflict := func(format string, args ...any) *fault.Error {
-		return fault.New(fault.Untrusted, "bind %s/ to registry %s: "+format, append([]any{namespace, clip(registryID)}, args...)...)
+		return fault.New(fault.Untrusted, "bind %s/ to registry %s: "+format, append([]any{namespace, words.Brief(registryID)}, args...)...)
 	}
 	if _, ok := s.Registry(registryID); !ok {
 		return conflict("that registry is not pinned").Advise("rye registry add <url>")
 	}
 	if old, ok := s.bound[namespace]; ok && old.Registry != registryID {
-		return conflict("it is bound to registry %s", clip(old.Registry))
+		return conflict("it is bound to registry %s", words.Brief(old.Registry))
 	}
 	for _, o := range s.own {
 		if slices.Contains(o.Namespaces, namespace) && b.state(o.Key) == "" {

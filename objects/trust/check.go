@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) consistent() error {
 	}
 	for ns, b := range s.bound {
 		if _, ok := s.Registry(b.Registry); !ok {
-			return bad("namespace %q is bound to registry %s, which is not pinned", ns, clip(b.Registry))
+			return bad("namespace %q is bound to registry %s, which is not pinned", ns, words.Brief(b.Registry))
 		}
 		for _, o := range s.own {
 			if slices.Contains(o.Namespaces, ns) && b.state(o.Key) == "" {
@@ -115,7 +116,7 @@ func (s *Store) checkTwice() error {
 		once("override of ", o.Ref.String()+" in "+o.Project)
 	}
 	if twice != "" {
-		return bad("%s stands there twice", clip(twice))
+		return bad("%s stands there twice", words.Brief(twice))
 	}
 	return nil
 }
@@ -146,7 +147,7 @@ func checkRetired(o OwnKey) error {
 		return nil
 	}
 	if _, err := time.Parse(time.DateOnly, o.Retired); err != nil {
-		return fault.New(fault.Usage, "own key %s: retired %q: want a day like 2026-11-22", o.Key, clip(o.Retired))
+		return fault.New(fault.Usage, "own key %s: retired %q: want a day like 2026-11-22", o.Key, words.Brief(o.Retired))
 	}
 	if len(o.Namespaces) > 0 {
 		return fault.New(fault.Usage, "own key %s: it was retired and claims namespaces", o.Key)
@@ -190,7 +191,7 @@ func checkNamespaces(list []string) error {
 
 func checkNamespace(ns string) error {
 	if id, err := objects.ParseID(ns); err != nil || id.Namespace() != ns {
-		return fault.New(fault.Usage, "namespace %q: want one segment of an id", clip(ns))
+		return fault.New(fault.Usage, "namespace %q: want one segment of an id", words.Brief(ns))
 	}
 	if Reserved(ns) {
 		return fault.New(fault.Usage, "namespace %q: it belongs to the system space", ns)
@@ -202,7 +203,7 @@ func checkNamespace(ns string) error {
 func checkProject(genesis string) error {
 	b, err := hex.DecodeString(genesis)
 	if err != nil || len(b) != 16 || strings.ToLower(genesis) != genesis {
-		return fault.New(fault.Usage, "project %q: want the 32 hexadecimal digits of its rye.yaml", clip(genesis))
+		return fault.New(fault.Usage, "project %q: want the 32 hexadecimal digits of its rye.yaml", words.Brief(genesis))
 	}
 	return nil
 }
@@ -220,7 +221,7 @@ func checkRegistry(r Registry) error {
 		}
 	}
 	if len(r.URL) > maxURL || strings.IndexFunc(r.URL, unprintable) >= 0 {
-		return fault.New(fault.Usage, "registry %s: address %q", r.ID, clip(r.URL))
+		return fault.New(fault.Usage, "registry %s: address %q", r.ID, words.Brief(r.URL))
 	}
 	return nil
 }
@@ -243,7 +244,7 @@ func checkBinding(b Binding) error {
 			return fault.New(fault.Usage, "namespace %q: a key that is none, or is there twice", b.Namespace)
 		}
 		if k.State != Current && k.State != Retired && k.State != Revoked {
-			return fault.New(fault.Usage, "namespace %q: key state %q: want current, retired or revoked", b.Namespace, clip(string(k.State)))
+			return fault.New(fault.Usage, "namespace %q: key state %q: want current, retired or revoked", b.Namespace, words.Brief(string(k.State)))
 		}
 	}
 	return nil
@@ -259,14 +260,14 @@ func checkDenial(d Denial) error {
 func checkOverride(o Override) error {
 	ns := o.Ref.ID.Namespace()
 	if o.Ref.Kind == "" || ns == "" || ns == objects.LocalNamespace {
-		return fault.New(fault.Usage, "override %q: want an item of a namespace that somebody else owns", clip(o.Ref.String()))
+		return fault.New(fault.Usage, "override %q: want an item of a namespace that somebody else owns", words.Brief(o.Ref.String()))
 	}
 	return checkProject(o.Project)
 }
 
 func checkText(what, s string) error {
 	if len(s) > maxText || !utf8.ValidString(s) || strings.IndexFunc(s, unprintable) >= 0 {
-		return fault.New(fault.Usage, "%s %q: want at most %d bytes of printable text", what, clip(s), maxText)
+		return fault.New(fault.Usage, "%s %q: want at most %d bytes of printable text", what, words.Brief(s), maxText)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -19,7 +20,7 @@ const clockSlack = 24 * time.Hour
 // never before that of the previous line, so that order is kept when a clock was
 // set back. An item with problems is refused (Malformed).
 //
-// SignItem does not ask whether the key counts for the id; Store.Believes does.
+// SignItem does not ask whether the key counts for the id; Verify does.
 func SignItem(ctx context.Context, s Signer, it *objects.Item, in Scope, now time.Time) ([]byte, error) {
 	if err := maySign(it, in); err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func refOf(it *objects.Item) (objects.Ref, error) {
 		return objects.Ref{}, err
 	}
 	if m.Version != it.Meta.Version {
-		return objects.Ref{}, fault.New(fault.Malformed, "version %q, the manifest says %q", clip(it.Meta.Version), m.Version)
+		return objects.Ref{}, fault.New(fault.Malformed, "version %q, the manifest says %q", words.Brief(it.Meta.Version), m.Version)
 	}
 	return m.Ref(), nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -97,12 +98,12 @@ func ParsePublicKey(authorizedLine string) (PublicKey, error) {
 		if strings.Contains(kind, "-") && !strings.ContainsAny(kind, "\r\n\"") {
 			return PublicKey{}, otherAlgorithm(kind)
 		}
-		return PublicKey{}, fault.New(fault.Malformed, "public key %q: want %s AAAA...", clip(authorizedLine), keyType)
+		return PublicKey{}, fault.New(fault.Malformed, "public key %q: want %s AAAA...", words.Brief(authorizedLine), keyType)
 	}
 	b64, _, _ := strings.Cut(rest, " ")
 	wire, err := base64.StdEncoding.Strict().DecodeString(b64)
 	if err != nil || strings.ContainsAny(authorizedLine, "\r\n") {
-		return PublicKey{}, fault.New(fault.Malformed, "public key %q: not one line of base64", clip(authorizedLine))
+		return PublicKey{}, fault.New(fault.Malformed, "public key %q: not one line of base64", words.Brief(authorizedLine))
 	}
 	return parseWire(wire)
 }
@@ -117,7 +118,7 @@ func otherAlgorithm(kind string) error {
 	case strings.HasPrefix(kind, "sk-"), strings.HasPrefix(kind, "webauthn-"):
 		why = "a security key signs a counter and flags of its own around a hash of the message, which the 64 bytes of a signature line cannot hold"
 	}
-	return fault.New(fault.Untrusted, "key of type %q: only plain %s is accepted: %s", clip(kind), keyType, why).
+	return fault.New(fault.Untrusted, "key of type %q: only plain %s is accepted: %s", words.Brief(kind), keyType, why).
 		Mend("rye key new")
 }
 
@@ -155,9 +156,6 @@ func (k PublicKey) Fingerprint() objects.Fingerprint {
 func (k PublicKey) Authorized() string {
 	return keyType + " " + base64.StdEncoding.EncodeToString(k.wire())
 }
-
-// Bytes returns the 32 bytes of RFC 8032.
-func (k PublicKey) Bytes() [32]byte { return k.b }
 
 // IsZero reports whether k is the zero value, which is no key.
 func (k PublicKey) IsZero() bool { return k == PublicKey{} }

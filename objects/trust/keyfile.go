@@ -19,6 +19,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // FileKey is a private key held in memory. It is a Signer and safe for concurrent
@@ -186,7 +187,7 @@ func parseEnvelope(raw []byte) (e envelope, err error) {
 	case block == nil:
 		return bad("no PEM block")
 	case block.Type != opensshPEM:
-		return bad("the block is called " + strings.ToLower(clip(block.Type)))
+		return bad("the block is called " + strings.ToLower(words.Brief(block.Type)))
 	case len(block.Headers) != 0 || len(bytes.TrimSpace(rest)) != 0 || !bytes.HasPrefix(raw, []byte("-----BEGIN ")):
 		return bad("text around the block")
 	}

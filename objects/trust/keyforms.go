@@ -14,6 +14,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // pkcs8PEM names the form in which the ancestor keeps its key (RFC 5208, RFC 8410).
@@ -90,7 +91,7 @@ func parsePKCS8(raw []byte) (*FileKey, error) {
 		return nil, fault.New(fault.Malformed, "an encrypted PKCS#8 key").
 			Advise("ssh-keygen -p -f <file>, which turns it into OpenSSH's format and keeps it encrypted")
 	case block.Type != pkcs8PEM:
-		return nil, fault.New(fault.Untrusted, "a key of type %q: only %s is accepted", clip(block.Type), keyType).Mend("rye key new")
+		return nil, fault.New(fault.Untrusted, "a key of type %q: only %s is accepted", words.Brief(block.Type), keyType).Mend("rye key new")
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {

@@ -50,8 +50,8 @@ func TestAttack60OwnRetiredKey(t *testing.T) {
 		must(t, err)
 		refused(t, name+", the same body", parse(t, tool, raw), inA, st, fault.Revoked)
 	}
-	if err := st.Believes(k.Public(), signedBefore.Ref, inA); !fault.Is(err, fault.Revoked) {
-		t.Errorf("Believes = %v, want revoked: it may sign nothing new", err)
+	if err := st.believes(k.Public(), signedBefore.Ref, inA, objects.Digest{}); !fault.Is(err, fault.Revoked) {
+		t.Errorf("believes = %v, want revoked: it may sign nothing new", err)
 	}
 	if err := st.AddOwn(k.Public(), "again"); !fault.Is(err, fault.Revoked) {
 		t.Errorf("AddOwn = %v, want revoked", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // SSHSIG, as OpenSSH's PROTOCOL.sshsig describes it, is the form of signature
@@ -83,7 +84,7 @@ func VerifySSHSIG(armor string, namespace string, message []byte) (PublicKey, er
 		return PublicKey{}, err
 	}
 	if s.namespace != namespace || namespace == "" {
-		return PublicKey{}, fault.New(fault.Integrity, "ssh signature: made for %q, not for %q", clip(s.namespace), namespace)
+		return PublicKey{}, fault.New(fault.Integrity, "ssh signature: made for %q, not for %q", words.Brief(s.namespace), namespace)
 	}
 	if !s.key.Verify(sshsigMessage(namespace, message), s.sig) {
 		return PublicKey{}, fault.New(fault.Integrity, "ssh signature: not a signature of these bytes by %s", s.key)
@@ -117,9 +118,9 @@ func parseSSHSIG(blob []byte) (s sshsig, err error) {
 	case len(r.b) != 0:
 		return bad("%d bytes after its end", len(r.b))
 	case len(reserved) != 0:
-		return bad("the reserved field holds %q", clip(string(reserved)))
+		return bad("the reserved field holds %q", words.Brief(string(reserved)))
 	case string(hash) != sshsigHash:
-		return bad("hash %q, want %s", clip(string(hash)), sshsigHash)
+		return bad("hash %q, want %s", words.Brief(string(hash)), sshsigHash)
 	case len(namespace) == 0:
 		return bad("no namespace")
 	}

@@ -39,7 +39,7 @@ func TestStoreSavedAndLoaded(t *testing.T) {
 	}
 	st := full(t)
 	st.path = path
-	must(t, st.Save())
+	must(t, locked(path, st.save))
 	got, err := LoadStore(path)
 	must(t, err)
 	a, _ := st.Encode()
@@ -67,15 +67,15 @@ func TestStoreSavedAndLoaded(t *testing.T) {
 	}
 }
 
-// TestSaveSeesOtherWriters: Save loses nobody's change.
+// TestSaveSeesOtherWriters: what is written loses nobody's change.
 func TestSaveSeesOtherWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trust.yaml")
 	a, err := LoadStore(path)
 	must(t, err)
 	must(t, Update(path, func(s *Store) error { return s.AcceptProject(projectA) }))
 	must(t, a.AcceptProject(projectB))
-	if err := a.Save(); !fault.Is(err, fault.Conflict) {
-		t.Errorf("Save over another's change = %v, want conflict", err)
+	if err := locked(path, a.save); !fault.Is(err, fault.Conflict) {
+		t.Errorf("save over another's change = %v, want conflict", err)
 	}
 	stop := errors.New("stop")
 	before, _ := os.ReadFile(path)
@@ -86,8 +86,8 @@ func TestSaveSeesOtherWriters(t *testing.T) {
 	if after, _ := os.ReadFile(path); !bytes.Equal(before, after) {
 		t.Error("a change that failed, or none, was written")
 	}
-	if err := (&Store{}).Save(); !fault.Is(err, fault.Usage) {
-		t.Errorf("Save without a file = %v", err)
+	if err := Update("", func(*Store) error { return nil }); !fault.Is(err, fault.Usage) {
+		t.Errorf("Update without a file = %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -195,7 +196,7 @@ func (s *Store) fillRest(f storeFile) (err error) {
 	for _, o := range f.Overrides {
 		ref, err := objects.ParseRef(o.Item)
 		if err != nil || ref.String() != o.Item {
-			return fault.New(fault.Malformed, "trust store: override of %q: want kind:id", clip(o.Item))
+			return fault.New(fault.Malformed, "trust store: override of %q: want kind:id", words.Brief(o.Item))
 		}
 		s.overrides = append(s.overrides, Override{o.Project, ref})
 	}
@@ -258,14 +259,9 @@ func (s *Store) Epoch() (objects.Digest, error) {
 	return objects.DigestOf(text), err
 }
 
-// Save writes a store that LoadStore returned, durably and as a whole, mode 0600.
-// It refuses (Conflict) when another process wrote the file since: use Update for
-// changes, which cannot meet that.
-func (s *Store) Save() error {
-	return locked(s.path, s.save)
-}
-
-// save is Save under the lock.
+// save writes a store that LoadStore returned, durably and as a whole, mode 0600,
+// while this process alone may. It refuses (Conflict) when the file changed since
+// by somebody who asked for no lock, such as a person with an editor.
 func (s *Store) save() error {
 	raw, err := readStoreFile(s.path)
 	if err != nil {

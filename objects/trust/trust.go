@@ -15,6 +15,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -46,7 +47,7 @@ func (in Scope) binds() string {
 // String names the scope for people.
 func (in Scope) String() string {
 	if in.Registry != "" {
-		return "registry " + clip(in.Registry)
+		return "registry " + words.Brief(in.Registry)
 	}
 	return in.Space.String() + " space"
 }
@@ -96,12 +97,4 @@ func (v Verified) must() Verified {
 		panic("trust: use of an item that was not verified")
 	}
 	return v
-}
-
-// clip keeps an error message readable when the input is not.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "..."
-	}
-	return s
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -123,7 +124,7 @@ func (e *examination) notDenied() error {
 			return e.refuse(fault.Revoked, "signed by %s, which was denied%s", fp, because(why))
 		}
 		if b, ok := e.st.bound[e.it.Ref.ID.Namespace()]; ok && b.state(k) == Revoked {
-			return e.refuse(fault.Revoked, "signed by %s, which registry %s revoked for %s", fp, clip(b.Registry), b.Namespace)
+			return e.refuse(fault.Revoked, "signed by %s, which registry %s revoked for %s", fp, words.Brief(b.Registry), b.Namespace)
 		}
 	}
 	if e.level == Signed {
@@ -174,15 +175,15 @@ func (e *examination) signature() error {
 	if e.st.holds(e.it, e.in, e.key) {
 		return nil
 	}
-	err := e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time", e.key, e.it.Ref, clip(e.it.Meta.Version))
+	err := e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time", e.key, e.it.Ref, words.Brief(e.it.Meta.Version))
 	if e.it.Ref.ID.Namespace() == objects.LocalNamespace {
-		err = e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time, in this project", e.key, e.it.Ref, clip(e.it.Meta.Version))
+		err = e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time, in this project", e.key, e.it.Ref, words.Brief(e.it.Meta.Version))
 	}
 	return e.mendChanged(err)
 }
 
 func (e *examination) believed() error {
-	if err := e.st.believesIn(e.key, e.it.Ref, e.in, e.it.Sum); err != nil {
+	if err := e.st.believes(e.key, e.it.Ref, e.in, e.it.Sum); err != nil {
 		return err
 	}
 	if e.level == Legacy {
@@ -201,5 +202,5 @@ func because(why string) string {
 	if why == "" {
 		return ""
 	}
-	return ": " + clip(why)
+	return ": " + words.Brief(why)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -273,5 +274,5 @@ func (p *progress) output(b []byte) {
 
 func lastLine(b []byte) string {
 	s := strings.TrimSpace(string(b))
-	return clip(s[strings.LastIndexByte(s, '\n')+1:], 200)
+	return words.Clip(s[strings.LastIndexByte(s, '\n')+1:], 200)
 }

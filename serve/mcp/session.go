@@ -10,6 +10,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // session is what mcp-go knows of the client, and the way by which the server
@@ -113,7 +115,7 @@ func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationReque
 		return nil, ctx.Err()
 	case e := <-answer:
 		if e.Error != nil {
-			return nil, fmt.Errorf("the client did not ask its person: %s", clip(string(e.Error), 200))
+			return nil, fmt.Errorf("the client did not ask its person: %s", words.Clip(string(e.Error), 200))
 		}
 		var r mcp.ElicitationResult
 		if err := json.Unmarshal(e.Result, &r); err != nil {
@@ -138,11 +140,4 @@ func (s *session) answer(e envelope) {
 // notify tells the client how far a call is, before anything that is written later.
 func (c *conn) notify(method string, params map[string]any) {
 	c.write(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method, "params": params})
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + "..."
-	}
-	return s
 }

@@ -14,25 +14,17 @@ import (
 	"github.com/rye-os/rye/objects/extract"
 )
 
-// Rows tells what a space on disk holds, as Scan does, in the same order and with
+// Look tells what a space on disk holds, as Scan does, in the same order and with
 // the same words, without reading files that have not changed since they were last
-// read: those are answered from the catalogue below s.Cache. Nothing that Rows
-// says may decide what runs.
+// read: those are answered from the catalogue below s.Cache. Nothing that it says
+// may decide what runs.
 //
 // Rows are under the extractors that the whole stack sees. Where those cannot be
 // used, they are as if there were none: whoever needs them asks Extractors first.
-func (s *Stack) Rows(ctx context.Context, l *Layer) (rows []Row, err error) {
-	defer s.Guard()(&err)
-	k, err := s.Look(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	return k.Rows(), nil
-}
-
-// Look is Rows for who has thousands of items and wants to see few of them: a row
-// is made when it is asked for. That ends when l is closed; what was made stays. Who
-// reads it, does so under Guard.
+//
+// A row is made when it is asked for, because there may be thousands and few are
+// wanted. That ends when l is closed; what was made stays. Who reads it, does so
+// under Guard.
 func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
 	u, err := s.update(ctx, l, true)
 	if errors.Is(err, errCut) {

@@ -46,7 +46,7 @@ func (w *world) settle() {
 func (w *world) rows() []space.Row {
 	w.t.Helper()
 	s := w.stack()
-	rows, err := s.Rows(w.t.Context(), s.Project)
+	rows, err := rowsOf(w.t.Context(), s, s.Project)
 	w.must(err)
 	return rows
 }
@@ -210,7 +210,7 @@ func TestCatalogueOfManyReadersAndWriters(t *testing.T) {
 				if g == 0 {
 					os.Remove(w.anyCatalogue())
 				}
-				rows, err := s.Rows(t.Context(), s.Project)
+				rows, err := rowsOf(t.Context(), s, s.Project)
 				if err != nil || len(rows) != 200 {
 					t.Errorf("reader %d, look %d: %d rows, %v", g, i, len(rows), err)
 					return

@@ -82,7 +82,7 @@ func TestDamageIsNamed(t *testing.T) {
 	if _, err := s.Scan(t.Context(), s.Project); fault.CodeOf(err) != fault.Integrity {
 		t.Errorf("Scan: %v", err)
 	}
-	if _, err := s.Rows(t.Context(), s.Project); fault.CodeOf(err) != fault.Integrity {
+	if _, err := rowsOf(t.Context(), s, s.Project); fault.CodeOf(err) != fault.Integrity {
 		t.Errorf("Rows: %v", err)
 	}
 	if _, _, err := s.Project.LastRecorded(t.Context(), ref("tool:acme/greet")); fault.CodeOf(err) != fault.Integrity {

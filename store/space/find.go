@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -31,7 +32,7 @@ type Stack struct {
 	Trust   *trust.Store
 	Locked  func(objects.Ref) (Pin, bool) // nil when there is no lock
 
-	// What Rows needs besides. Without Cache it reads every file.
+	// What Look needs besides. Without Cache it reads every file.
 	Cache   string         // directory of caches; may be deleted at any time
 	LockSum objects.Digest // of the lock that Locked speaks for; zero when there is none
 	Program string         // whose rules the verdicts follow
@@ -51,7 +52,6 @@ type Found struct {
 	Blob     store.OID // of the file; zero in the system space
 	Recorded bool      // the space's ref holds these very bytes
 	Registry string    // identity, when it came through the lock
-	Commit   store.OID // content commit, when it came through the lock
 }
 
 // Finding is one candidate for a ref in one space, believed or not. Err says why
@@ -204,7 +204,7 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 		return Finding{}, false, nil
 	}
 	f := Finding{Ref: ref, State: objects.Signed}
-	f.Space, f.Path, f.Registry, f.Commit, f.Recorded = objects.Project, pin.Path, pin.Registry, pin.Commit, true
+	f.Space, f.Path, f.Registry, f.Recorded = objects.Project, pin.Path, pin.Registry, true
 	raw, blob, err := s.Project.pinned(pin)
 	if err != nil {
 		f.Err, f.State = err, stateOf(err)
@@ -281,7 +281,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 		}
 	}
 	locate := l.Locations(refs)
-	err := inParallel(ctx, len(refs), 4, func(i int) error {
+	err := parallel.Chunks(ctx, len(refs), 4, func(i int) error {
 		f, ok, err := s.working(l, refs[i], locate, judge)
 		if ok {
 			found[i] = f

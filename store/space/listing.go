@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -84,7 +85,7 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 	}
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
-		err := inParallel(ctx, len(dirs), 1, func(i int) error {
+		err := parallel.Each(ctx, len(dirs), func(i int) error {
 			level[i] = readFolder(l.at, dirs[i], depth)
 			return nil
 		})

@@ -29,14 +29,14 @@ func TestListingBegunEarly(t *testing.T) {
 		w.write(w.project, greet, bytes.Replace(raw, []byte("echo hello"), []byte("echo hallo"), 1))
 		w.must(os.Chtimes(file, st.ModTime(), st.ModTime()))
 		s.Project.Begin(t.Context()) // begun is begun
-		rows, err := s.Rows(t.Context(), s.Project)
+		rows, err := rowsOf(t.Context(), s, s.Project)
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("known %v: %d rows, %v", known, len(rows), err)
 		}
 		if rows = w.rows(); len(rows) != 1 || rows[0].State != objects.Modified {
 			t.Errorf("known %v, a look later: %v, want modified", known, rows)
 		}
-		if again, err := s.Rows(t.Context(), s.Project); err != nil || len(again) != 1 || again[0].State != objects.Modified {
+		if again, err := rowsOf(t.Context(), s, s.Project); err != nil || len(again) != 1 || again[0].State != objects.Modified {
 			t.Errorf("known %v, the second look of one stack: %v, %v", known, again, err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestListingNobodyAskedFor(t *testing.T) {
 	cancel()
 	s = w.stack()
 	s.Project.Begin(ctx)
-	if rows, err := s.Rows(ctx, s.Project); !errors.Is(err, context.Canceled) {
+	if rows, err := rowsOf(ctx, s, s.Project); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v, %v", rows, err)
 	}
 }

@@ -4,12 +4,8 @@ import (
 	"cmp"
 	"context"
 	"io/fs"
-	"runtime"
 	"slices"
 	"strings"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -83,37 +79,6 @@ func itemAt(p string, typ fs.FileMode, depth int) (objects.Ref, error) {
 		err = irregular(p)
 	}
 	return ref, err
-}
-
-// inParallel calls do for 0 to n-1 on all processors, chunk at a time, until one
-// fails. What is not worth a second processor is done at once.
-func inParallel(ctx context.Context, n, chunk int, do func(i int) error) error {
-	g, within := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	work := func() error {
-		for {
-			from := int(next.Add(int64(chunk))) - chunk
-			for i := from; i < min(n, from+chunk); i++ {
-				if err := within.Err(); err != nil {
-					return err
-				}
-				if err := do(i); err != nil {
-					return err
-				}
-			}
-			if from >= n {
-				return nil
-			}
-		}
-	}
-	for range min(runtime.GOMAXPROCS(0), (n+chunk-1)/chunk) - 1 {
-		g.Go(work)
-	}
-	g.Go(work)
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return ctx.Err()
 }
 
 // byRef orders refs by kind and id, then paths; foreign files come first.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -58,7 +59,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 // meanwhile are left out.
 func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, recorded map[string]store.OID, seen *Covers) ([]Finding, error) {
 	found := make([]Finding, len(files))
-	err := inParallel(ctx, len(files), 4, func(i int) (err error) {
+	err := parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
 		f := files[i]
 		found[i], err = s.judge(ctx, l, f.path, f.ref, recorded[f.path], seen)
 		if errors.Is(err, fs.ErrPermission) {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store"
@@ -100,7 +101,7 @@ func (u *update) prepare(file string, key objects.Digest) (err error) {
 
 // pick leaves the files that are not as they were known.
 func (u *update) pick(ctx context.Context) error {
-	return inParallel(ctx, len(u.folders), 8, func(i int) (err error) {
+	return parallel.Chunks(ctx, len(u.folders), 8, func(i int) (err error) {
 		defer u.s.Guard()(&err)
 		u.folders[i].pick(u.known(u.folders[i].path))
 		return nil
@@ -224,7 +225,7 @@ func (u *update) settled(i int) bool {
 func (u *update) readAll(ctx context.Context, files []workFile) error {
 	rows := make([]Row, len(files))
 	seen := make([]seenFile, len(files))
-	err := inParallel(ctx, len(files), 4, func(i int) (err error) {
+	err := parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
 		defer u.s.Guard()(&err)
 		rows[i], seen[i], err = u.read(ctx, files[i])
 		switch {

@@ -160,7 +160,17 @@ func (w *world) want(what string, code fault.Code) space.Found {
 	return f
 }
 
-// states says what both Scan and Rows, the second time from the catalogue, make of
+// rowsOf looks at a layer and makes every row.
+func rowsOf(ctx context.Context, s *space.Stack, l *space.Layer) (rows []space.Row, err error) {
+	defer s.Guard()(&err)
+	k, err := s.Look(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	return k.Rows(), nil
+}
+
+// states says what both Scan and Look, the second time from the catalogue, make of
 // a layer, as "path state" lines, and fails where they disagree.
 func (w *world) states(l *space.Layer) string {
 	w.t.Helper()
@@ -171,10 +181,10 @@ func (w *world) states(l *space.Layer) string {
 	w.must(err)
 	want := lines(space.RowsOf(found, nil))
 	for range 2 {
-		rows, err := s.Rows(w.t.Context(), own)
+		rows, err := rowsOf(w.t.Context(), s, own)
 		w.must(err)
 		if got := lines(rows); got != want {
-			w.t.Errorf("Rows:\n%s\nScan:\n%s", got, want)
+			w.t.Errorf("Look:\n%s\nScan:\n%s", got, want)
 		}
 	}
 	return want

@@ -25,7 +25,6 @@ type FetchOptions struct {
 // Stats tell what a fetch cost and got.
 type Stats struct {
 	Bytes    int64       // received from the remote, as packets
-	Objects  int         // in the pack
 	Filtered bool        // the remote applied FetchOptions.Filter
 	Shallow  []store.OID // commits whose parents were left out because of Depth
 }
@@ -240,7 +239,6 @@ func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.
 		}
 		return nil, err
 	}
-	f.st.Objects = len(q.Objects())
 	return q, nil
 }
 

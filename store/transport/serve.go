@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/store"
 )
 
@@ -143,7 +144,7 @@ func (c *conversation) peel(r store.Ref) store.OID {
 		if err != nil {
 			break
 		}
-		line, _, _ := strings.Cut(string(raw), "\n")
+		line := words.FirstLine(string(raw))
 		next, err := store.ParseOID(strings.TrimPrefix(line, "object "))
 		if err != nil {
 			break

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // What ended an exchange, as the cause of its context.
@@ -36,7 +37,7 @@ func (e *exchange) run(parent context.Context) (*Response, error) {
 			if err != nil {
 				return nil, err
 			}
-			out := &Response{Status: res.StatusCode, Header: headers(res.Header), URL: at.String(), Attempts: n}
+			out := &Response{Status: res.StatusCode, Header: headers(res.Header), URL: at.String()}
 			err = e.read(stop, res, out)
 			return out, e.ended(ctx, parent, err)
 		}
@@ -98,7 +99,7 @@ func (e *exchange) send(ctx context.Context) (*http.Response, *url.URL, error) {
 			return nil, nil, err
 		}
 		if n == e.Redirects {
-			return nil, nil, fault.New(fault.Limit, "http: more than %d redirects, the last to %s", e.Redirects, clip(to.Host))
+			return nil, nil, fault.New(fault.Limit, "http: more than %d redirects, the last to %s", e.Redirects, words.Clip(to.Host, maxQuoted))
 		}
 		if h, err = e.follow(h, res.StatusCode, to); err != nil {
 			return nil, nil, err

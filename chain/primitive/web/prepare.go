@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // exchange is a request that was checked, with what it takes to make it.
@@ -107,7 +108,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 // parseURL accepts what can be asked for, and nothing that two readers would read
 // in two ways.
 func parseURL(text string) (*url.URL, error) {
-	bad := func(why string) error { return fault.New(fault.Usage, "http: url %q: %s", clip(text), why) }
+	bad := func(why string) error {
+		return fault.New(fault.Usage, "http: url %q: %s", words.Clip(text, maxQuoted), why)
+	}
 	if strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '\\' }) {
 		return nil, bad("it holds a space, a backslash or a control character")
 	}
@@ -132,7 +135,7 @@ func parseURL(text string) (*url.URL, error) {
 func target(u *url.URL) (string, uint16, error) {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 	if _, err := netip.ParseAddr(host); err != nil && numeric(host) {
-		return "", 0, fault.New(fault.Denied, "http: host %q is neither a name nor an address as addresses are written", clip(host))
+		return "", 0, fault.New(fault.Denied, "http: host %q is neither a name nor an address as addresses are written", words.Clip(host, maxQuoted))
 	}
 	port := u.Port()
 	switch {
@@ -143,7 +146,7 @@ func target(u *url.URL) (string, uint16, error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return "", 0, fault.New(fault.Usage, "http: port %q of %s: want 1 to 65535", clip(port), clip(host))
+		return "", 0, fault.New(fault.Usage, "http: port %q of %s: want 1 to 65535", words.Clip(port, maxQuoted), words.Clip(host, maxQuoted))
 	}
 	return host, uint16(n), nil
 }
@@ -193,7 +196,7 @@ func checkField(f Field, secrets map[string]string) error {
 	if f.Name == "" || strings.ContainsFunc(f.Name, func(c rune) bool {
 		return c <= ' ' || c >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", c)
 	}) {
-		return fault.New(fault.Usage, "http: header %q: not a name", clip(f.Name))
+		return fault.New(fault.Usage, "http: header %q: not a name", words.Clip(f.Name, maxQuoted))
 	}
 	if slices.Contains(ours, http.CanonicalHeaderKey(f.Name)) {
 		return fault.New(fault.Usage, "http: header %s is written by rye", f.Name)
@@ -224,11 +227,5 @@ func addQuery(u *url.URL, name, value string) {
 	u.RawQuery += url.QueryEscape(name) + "=" + url.QueryEscape(value)
 }
 
-// clip bounds what a message quotes.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "..."
-}
+// maxQuoted bounds what a message quotes of an address, in bytes.
+const maxQuoted = 200

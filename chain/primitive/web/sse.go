@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,10 +17,10 @@ type Event struct {
 
 // Decoder reads server-sent events as the HTML standard defines them (9.2.6,
 // "Interpreting an event stream"), however the bytes are cut. What a stream that
-// breaks off had begun is no event. It is not safe for concurrent use.
+// breaks off had begun is no event. It never connects again, so what the server says
+// of when to is passed over. It is not safe for concurrent use.
 type Decoder struct {
-	Emit  func(Event) error
-	Retry int // milliseconds, the last that the server named; 0 is none
+	Emit func(Event) error
 
 	line    []byte
 	started bool // past the byte order mark
@@ -92,12 +91,6 @@ func (d *Decoder) take(line []byte) error {
 	case "id":
 		if !bytes.ContainsRune(value, 0) {
 			d.id = text(value)
-		}
-	case "retry":
-		if len(value) > 0 && len(bytes.Trim(value, "0123456789")) == 0 {
-			if n, err := strconv.Atoi(string(value)); err == nil {
-				d.Retry = n
-			}
 		}
 	}
 	return nil

@@ -11,14 +11,14 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-func decode(pieces ...string) (out []Event, d *Decoder, err error) {
-	d = &Decoder{Emit: func(ev Event) error { out = append(out, ev); return nil }}
+func decode(pieces ...string) (out []Event, err error) {
+	d := &Decoder{Emit: func(ev Event) error { out = append(out, ev); return nil }}
 	for _, p := range pieces {
 		if _, err = d.Write([]byte(p)); err != nil {
 			break
 		}
 	}
-	return out, d, err
+	return out, err
 }
 
 // The examples of the HTML standard, 9.2.6, and its corners.
@@ -38,31 +38,29 @@ func TestDecoder(t *testing.T) {
 		"id stays":          {"id: 7\ndata: a\n\ndata: b\n\nid: x\x00y\ndata: c\n\n", []Event{{"message", "a", "7"}, {"message", "b", "7"}, {"message", "c", "7"}}},
 		"unknown field":     {"foo: x\ndatax: y\n data: z\ndata: a\n\n", []Event{m("a")}},
 		"colon":             {"data: a: b\n\n", []Event{m("a: b")}},
+		"when to try again": {"retry: 300\ndata: a\n\n", []Event{m("a")}},
 		"not utf-8":         {"data: a\xffb\n\n", []Event{m("a\ufffdb")}},
 		"nothing":           {"", nil},
 		"blank lines":       {"\n\n\r\n\r", nil},
 		"provider's stream": {"event: message_start\ndata: {\"type\":\"message_start\"}\n\nevent: ping\ndata: {}\n\ndata: [DONE]\n\n", []Event{{"message_start", `{"type":"message_start"}`, ""}, {"ping", "{}", ""}, m("[DONE]")}},
 	} {
-		whole, _, err := decode(c.in)
+		whole, err := decode(c.in)
 		if err != nil || !reflect.DeepEqual(whole, c.want) {
 			t.Errorf("%s: %q, %v, want %q", name, whole, err, c.want)
 		}
-		if bytewise, _, _ := decode(strings.Split(c.in, "")...); !strings.Contains(c.in, "\xff") && !reflect.DeepEqual(bytewise, c.want) {
+		if bytewise, _ := decode(strings.Split(c.in, "")...); !strings.Contains(c.in, "\xff") && !reflect.DeepEqual(bytewise, c.want) {
 			t.Errorf("%s, byte by byte: %q, want %q", name, bytewise, c.want)
 		}
 	}
-	if _, d, _ := decode("retry: 300\n", "retry: 3x\n", "retry:\n"); d.Retry != 300 {
-		t.Errorf("retry %d", d.Retry)
-	}
 	// A CR ends its line at once: nobody waits for an LF that may not come.
-	if got, _, _ := decode("data: a\r\r"); len(got) != 1 {
+	if got, _ := decode("data: a\r\r"); len(got) != 1 {
 		t.Errorf("after CR CR: %q", got)
 	}
-	if _, _, err := decode(strings.Repeat("x", MaxLine), "x"); !fault.Is(err, fault.Limit) {
+	if _, err := decode(strings.Repeat("x", MaxLine), "x"); !fault.Is(err, fault.Limit) {
 		t.Errorf("endless line: %v", err)
 	}
 	line := "data: " + strings.Repeat("x", MaxLine-10) + "\n"
-	if _, _, err := decode(line, line, line, line, line); !fault.Is(err, fault.Limit) {
+	if _, err := decode(line, line, line, line, line); !fault.Is(err, fault.Limit) {
 		t.Errorf("endless event: %v", err)
 	}
 }
@@ -71,13 +69,13 @@ func FuzzDecoder(f *testing.F) {
 	f.Add([]byte("event: a\r\ndata: b\rid:1\n\n"), uint8(3))
 	f.Add([]byte("\xef\xbb\xbfdata\n\nretry: 1\n"), uint8(1))
 	f.Fuzz(func(t *testing.T, in []byte, cut uint8) {
-		whole, _, err := decode(string(in))
+		whole, err := decode(string(in))
 		var pieces []string
 		for s := string(in); s != ""; {
 			n := min(int(cut)%7+1, len(s))
 			pieces, s = append(pieces, s[:n]), s[n:]
 		}
-		cutUp, _, err2 := decode(pieces...)
+		cutUp, err2 := decode(pieces...)
 		if (err == nil) != (err2 == nil) || !reflect.DeepEqual(whole, cutUp) {
 			t.Fatalf("%q in pieces of %d: %q, %v; whole %q, %v", in, cut%7+1, cutUp, err2, whole, err)
 		}

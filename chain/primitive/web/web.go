@@ -112,8 +112,6 @@ type Response struct {
 	Streamed  bool    // Events is meant and not Body
 	Count     int     // of events, kept or not
 	URL       string  // what answered, without secrets
-	Attempts  int
-	Duration  time.Duration
 }
 
 // Says returns the status in words: "404 Not Found".
@@ -132,10 +130,8 @@ func Do(ctx context.Context, r Request, o Options) (*Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := e.now()
 	res, err := e.run(ctx)
 	if res != nil {
-		res.Duration = e.now().Sub(start)
 		e.redact.response(res)
 		if err == nil && r.Convert != "" {
 			e.convert(res)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // entry is the id of the i-th knowledge entry: folders of a hundred, as people
@@ -113,13 +115,9 @@ func ratio(a, b time.Duration) string {
 }
 
 func first(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return strings.TrimPrefix(line, "rye ")
+	return strings.TrimPrefix(words.FirstLine(s), "rye ")
 }
 
 func clip(out []byte) string {
-	if len(out) > 400 {
-		out = append(out[:400:400], "..."...)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(words.Clip(string(out), 400))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // An mcpCall is one call of a tool and what must come of it.
@@ -62,7 +64,7 @@ func useMCP(ctx context.Context, w *world) error {
 // agree stands in for the person at an MCP client.
 func (p *person) agree(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	fmt.Println("  the client asks", p.name+":")
-	p.show("  | " + strings.ReplaceAll(clip(q.Params.Message, 700), "\n", "\n  | "))
+	p.show("  | " + strings.ReplaceAll(words.Clip(q.Params.Message, 700), "\n", "\n  | "))
 	fmt.Println(" ", p.name, "agrees")
 	return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
 }
@@ -109,8 +111,8 @@ func listTools(ctx context.Context, s *mcp.ClientSession) error {
 	names := make(map[string]bool)
 	for _, t := range tools.Tools {
 		names[t.Name] = true
-		title, _, _ := strings.Cut(t.Description, "\n")
-		fmt.Printf("  %-8s %s\n", t.Name, clip(title, 90))
+		title := words.FirstLine(t.Description)
+		fmt.Printf("  %-8s %s\n", t.Name, words.Clip(title, 90))
 	}
 	for _, want := range []string{"search", "load", "execute", "sign"} {
 		if !names[want] {
@@ -139,13 +141,6 @@ func (p *person) call(ctx context.Context, s *mcp.ClientSession, c mcpCall) (tex
 			b.WriteString(t.Text)
 		}
 	}
-	p.show(clip(b.String(), 600))
+	p.show(words.Clip(b.String(), 600))
 	return b.String(), res.IsError, nil
-}
-
-func clip(s string, n int) string {
-	if len(s) > n {
-		return s[:n] + " ..."
-	}
-	return s
 }

@@ -1,6 +1,6 @@
 // Package kms lets keys that live elsewhere sign for rye: anything that sigstore
 // offers as a signature.SignerVerifier (a cloud's key service, Vault, a plug-in
-// program) becomes a trust.Signer, and any trust.Signer becomes one of those.
+// program) becomes a trust.Signer.
 //
 // It is a room of its own because linking sigstore costs every start of a program
 // about 0.8 ms and 4.7 MB (docs/rationale.md): the engine links it, the front does
@@ -10,9 +10,7 @@ package kms
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/ed25519"
-	"io"
 
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/options"
@@ -57,43 +55,4 @@ func (s *signer) Sign(ctx context.Context, message []byte) ([]byte, error) {
 		return nil, fault.New(fault.Integrity, "sign with %s in the key service: it returned a signature that does not verify", s.pub)
 	}
 	return sig, nil
-}
-
-// SignerVerifier returns s in sigstore's form, for code that speaks it (DSSE
-// envelopes, attestations). The context is that of each signature.
-func SignerVerifier(ctx context.Context, s trust.Signer) signature.SignerVerifier {
-	return &signerVerifier{ctx, s}
-}
-
-type signerVerifier struct {
-	ctx context.Context
-	s   trust.Signer
-}
-
-func (v *signerVerifier) PublicKey(...signature.PublicKeyOption) (crypto.PublicKey, error) {
-	b := v.s.Public().Bytes()
-	return ed25519.PublicKey(b[:]), nil
-}
-
-func (v *signerVerifier) SignMessage(message io.Reader, _ ...signature.SignOption) ([]byte, error) {
-	msg, err := io.ReadAll(message)
-	if err != nil {
-		return nil, err
-	}
-	return v.s.Sign(v.ctx, msg)
-}
-
-func (v *signerVerifier) VerifySignature(sig, message io.Reader, _ ...signature.VerifyOption) error {
-	raw, err := io.ReadAll(io.LimitReader(sig, ed25519.SignatureSize+1))
-	if err != nil {
-		return err
-	}
-	msg, err := io.ReadAll(message)
-	if err != nil {
-		return err
-	}
-	if !v.s.Public().Verify(msg, raw) {
-		return fault.New(fault.Integrity, "not a signature by %s", v.s.Public())
-	}
-	return nil
 }
