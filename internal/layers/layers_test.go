@@ -58,7 +58,7 @@ var house = []room{
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"fault", xsys},
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
-		"", ""},
+		"", xhtml},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
 		"fault chain/primitive/web/page", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
@@ -110,6 +110,7 @@ const (
 	xsys     = "golang.org/x/sys"
 	sha1cd   = "github.com/pjbgf/sha1cd"
 	xterm    = "golang.org/x/term"
+	xhtml    = "golang.org/x/net/html"
 	mcpgo    = "github.com/mark3labs/mcp-go"
 	mcpsdk   = "github.com/modelcontextprotocol/go-sdk"
 	bleve    = "github.com/blevesearch/bleve"
