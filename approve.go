@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
@@ -62,9 +63,9 @@ func (s *session) describeChange(ctx context.Context, l *space.Layer, d *signing
 		_, err = trust.Verify(old, s.stack.Scope(l), s.trust)
 	}
 	if err != nil {
-		return append([]string{head, "new:"}, diffLines("", string(body))...), nil
+		return append([]string{head, "new:"}, diff.Lines("", string(body))...), nil
 	}
-	change := diffLines(string(old.Body), string(body))
+	change := diff.Lines(string(old.Body), string(body))
 	if len(change) == 0 {
 		return []string{head, "unchanged since it was last signed and recorded"}, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 )
@@ -122,7 +123,7 @@ func (r *Rye) DiffVersions(ctx context.Context, arg, from, to string) (*ItemDiff
 		return nil, fault.New(fault.NotFound, "diff %s: neither version has it", ref).Mend("rye log %s", ref)
 	}
 	d := &ItemDiff{Ref: ref.String(), Recorded: was != "", Deleted: path == "", From: from, To: to,
-		Lines: append([]string{}, diffLines(string(old), string(now))...)}
+		Lines: append([]string{}, diff.Lines(string(old), string(now))...)}
 	d.Path = ".ai/" + path
 	if path == "" {
 		d.Path = ".ai/" + was
@@ -141,6 +142,6 @@ func (s *session) diff(ctx context.Context, l *space.Layer, ref objects.Ref, pat
 		return nil, err
 	}
 	d.Deleted = err != nil
-	d.Lines = append(d.Lines, diffLines(string(old), string(now))...)
+	d.Lines = append(d.Lines, diff.Lines(string(old), string(now))...)
 	return d, nil
 }

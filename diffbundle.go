@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -65,7 +66,7 @@ func (s *session) diffFiles(l *space.Layer, name, dir string, listed map[string]
 	return all, nil
 }
 
-// changedLines is diffLines for files that may be anything.
+// changedLines is diff.Lines for files that may be anything.
 func changedLines(lost bool, unread error, old, now []byte) []string {
 	switch {
 	case unread != nil && len(old) == 0:
@@ -75,7 +76,7 @@ func changedLines(lost bool, unread error, old, now []byte) []string {
 	case lost:
 		return []string{"@@ the record does not hold what the manifest lists @@"}
 	}
-	return diffLines(string(old), string(now))
+	return diff.Lines(string(old), string(now))
 }
 
 func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }

@@ -34,6 +34,8 @@ var house = []room{
 		"fault", ""},
 	{0, "internal/headroom", "room on the stack of a program that begins",
 		"", ""},
+	{0, "internal/diff", "what changed between two texts, line by line; pure",
+		"", anchored},
 	{0, "objects", "item kinds, ids, digests, versions; the text form of items",
 		"fault", yaml},
 	{0, "objects/expr", "templates and conditions in data files",
@@ -76,7 +78,7 @@ var house = []room{
 	{3, "registry", "sharing by signed git push and fetch",
 		"fault internal/place objects objects/trust store store/transport chain", ""},
 	{3, ".", "the verbs that every face calls; the Go API",
-		"fault internal/place objects objects/expr objects/extract objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web registry", ""},
+		"fault internal/diff internal/place objects objects/expr objects/extract objects/trust stdlib store store/transport store/space search chain chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web registry", ""},
 
 	{4, "serve/mcp", "the four tools, over MCP",
 		". fault objects", mcpgo},
@@ -111,6 +113,7 @@ const (
 	sha1cd   = "github.com/pjbgf/sha1cd"
 	xterm    = "golang.org/x/term"
 	xhtml    = "golang.org/x/net/html"
+	anchored = "github.com/rogpeppe/go-internal/diff"
 	mcpgo    = "github.com/mark3labs/mcp-go"
 	mcpsdk   = "github.com/modelcontextprotocol/go-sdk"
 	bleve    = "github.com/blevesearch/bleve"
@@ -148,7 +151,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page"}
+	pure      = []string{"objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
