@@ -114,15 +114,47 @@ func TestDeflateEveryMatch(t *testing.T) {
 	}
 }
 
+// FuzzDeflate: the library inflates what is written, in whatever pieces it came, and so do
+// we; and it is no longer than readers reckon with.
 func FuzzDeflate(f *testing.F) {
 	for _, data := range samples(600) {
-		f.Add(data)
+		f.Add(data, 1)
+		f.Add(bytes.Repeat(data, 9), 0)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		if got := inflated(t, deflated(t, data)); !bytes.Equal(got, data) {
+	f.Fuzz(func(t *testing.T, data []byte, more int) {
+		data = bytes.Repeat(data, 1+more&0xf) // beyond what the fixed code is for, too
+		half := len(data) / 2
+		z := deflated(t, data[:half], data[half:])
+		if got := inflated(t, z); !bytes.Equal(got, data) {
 			t.Fatalf("%d bytes come back as %d others", len(data), len(got))
 		}
+		if got := inflateWhole(append(z, "behind"...), int64(len(data))); !bytes.Equal(got, data) {
+			t.Fatalf("%d bytes are read back as %d others", len(data), len(got))
+		}
+		if n := int64(len(data)); int64(len(z)) > deflatedBound(n) {
+			t.Fatalf("%d bytes became %d, more than %d", n, len(z), deflatedBound(n))
+		}
 	})
+}
+
+// What is cut off, or longer or shorter than was told, is not inflated.
+func TestInflateWhole(t *testing.T) {
+	data := samples(3000)["text"]
+	for _, z := range [][]byte{deflated(t, data), storeZlib(nil, data)} {
+		if got := inflateWhole(z, 3000); !bytes.Equal(got, data) {
+			t.Fatalf("3000 bytes came back as %d others", len(got))
+		}
+		for n := range z {
+			if got := inflateWhole(z[:n], 3000); got != nil {
+				t.Fatalf("%d of %d bytes were enough", n, len(z))
+			}
+		}
+		bad := bytes.Clone(z)
+		bad[len(z)-1]++ // the checksum
+		if inflateWhole(z, 2999) != nil || inflateWhole(z, 3001) != nil || inflateWhole(bad, 3000) != nil {
+			t.Error("another size or checksum was accepted")
+		}
+	}
 }
 
 func BenchmarkDeflate(b *testing.B) {
@@ -150,4 +182,13 @@ func BenchmarkDeflate(b *testing.B) {
 			b.ReportMetric(float64(out.Len())/float64(n), "ratio")
 		})
 	}
+}
+
+// wideTree is a tree of n folders.
+func wideTree(n int) (tree []byte) {
+	for i := range n {
+		id := SHA1.Hash(TypeBlob, fmt.Append(nil, i))
+		tree = append(fmt.Appendf(tree, "40000 t%03d\x00", i), id.b[:20]...)
+	}
+	return tree
 }

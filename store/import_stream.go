@@ -193,9 +193,6 @@ func (s *streamInflater) copy(w io.Writer, size int64) error {
 // with what really comes.
 func (s *streamInflater) bytes(size int64) ([]byte, error) {
 	if size <= aheadObject {
-		if b := s.in.unzip(size); b != nil {
-			return b, nil
-		}
 		if err := s.start(); err != nil {
 			return nil, err
 		}
@@ -205,13 +202,4 @@ func (s *streamInflater) bytes(size int64) ([]byte, error) {
 	b.Grow(aheadObject)
 	err := s.copy(&b, size)
 	return b.Bytes(), err
-}
-
-// unzip takes a zlib stream that inflates to size bytes when all of it was received
-// already, as nearly always; nil when it was not, or when the stream is wrong, which the
-// ordinary way finds out.
-func (s *packStream) unzip(size int64) []byte {
-	data, used := unzipWhole(s.buf[s.r:s.w], size)
-	s.r += used
-	return data
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"bytes"
 	"compress/zlib"
 	"io"
 	"sync"
@@ -17,6 +18,7 @@ var blocks = sync.Pool{New: func() any { return new([readBlock]byte) }}
 // inflater reads one zlib stream, never past its end.
 type inflater struct {
 	buf *bufio.Reader
+	mem bytes.Reader // in place of buf, for inflateWhole
 	z   io.ReadCloser
 }
 
@@ -31,16 +33,18 @@ func newInflater(r io.Reader) *inflater {
 
 func (in *inflater) free() {
 	in.buf.Reset(nil)
+	in.mem.Reset(nil)
 	inflaters.Put(in)
 }
 
 // start begins the zlib stream at the current position of buf.
-func (in *inflater) start() error {
-	var err error
+func (in *inflater) start() error { return in.startOf(in.buf) }
+
+func (in *inflater) startOf(r io.Reader) (err error) {
 	if in.z == nil {
-		in.z, err = zlib.NewReader(in.buf)
+		in.z, err = zlib.NewReader(r)
 	} else {
-		err = in.z.(zlib.Resetter).Reset(in.buf, nil)
+		err = in.z.(zlib.Resetter).Reset(r, nil)
 	}
 	if err != nil {
 		return fault.New(fault.Integrity, "inflate: %w", err)
@@ -76,4 +80,27 @@ func (in *inflater) end(size int64) error {
 		return fault.New(fault.Integrity, "inflate: %w", err)
 	}
 	return nil
+}
+
+// maxWhole is up to how many bytes of a stream are read into memory to be inflated there.
+const maxWhole = 1 << 20
+
+// deflatedBound is how long the stream of size bytes is at most, written by anybody who
+// stores what does not get smaller.
+func deflatedBound(size int64) int64 { return size + size>>8 + 64 }
+
+// inflateWhole returns the size bytes that the stream at the beginning of src inflates
+// to; nil when it is wrong, or goes on behind src.
+func inflateWhole(src []byte, size int64) []byte {
+	in := newInflater(nil)
+	defer in.free()
+	in.mem.Reset(src)
+	if in.startOf(&in.mem) != nil {
+		return nil
+	}
+	data, err := in.exactly(size)
+	if err != nil {
+		return nil
+	}
+	return data
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/adler32"
 	"io"
 	"os"
 	"sync"
@@ -282,33 +281,12 @@ func (p *pack) entry(off, limit int64) (h entryHead, data []byte, err error) {
 		return h, nil, tooLarge(h.size, limit)
 	}
 	if b = b[h.data-off:]; h.size <= 4*int64(len(b)) { // else it will hardly be all there
-		data, _ = unzipWhole(b, h.size)
+		data = inflateWhole(b, h.size)
 	}
-	if data == nil && storedAs(b, h.size) {
-		data, err = p.stored(h)
-	}
-	if data == nil && err == nil {
+	if data == nil {
 		data, err = p.inflate(h, limit)
 	}
 	return h, data, err
-}
-
-// stored reads an entry whose stream is one stored block: from the file to where it
-// stays. It returns nil for the library to say what is wrong.
-func (p *pack) stored(h entryHead) ([]byte, error) {
-	from := h.data + storedHead
-	if h.size+4 > p.size-from {
-		return nil, nil
-	}
-	b := make([]byte, h.size+4)
-	if _, err := p.file.ReadAt(b, from); err != nil {
-		return nil, err
-	}
-	data := b[:h.size:h.size]
-	if binary.BigEndian.Uint32(b[h.size:]) != adler32.Checksum(data) {
-		return nil, nil
-	}
-	return data, nil
 }
 
 // baseOf finds the base of a reference delta. On disk it must be in the same pack.
@@ -328,16 +306,16 @@ func (p *pack) inflate(h entryHead, limit int64) ([]byte, error) {
 	if h.size > limit {
 		return nil, tooLarge(h.size, limit)
 	}
-	if bound := unzipBound(h.size); bound <= maxUnzip {
+	if bound := deflatedBound(h.size); bound <= maxWhole {
 		n := int(min(bound, p.size-h.data))
 		b := p.reads.now.Load().from(h.data, n)
-		data, _ := unzipWhole(b, h.size)
+		data := inflateWhole(b, h.size)
 		if data == nil && len(b) < n {
 			b = make([]byte, n)
 			if _, err := p.file.ReadAt(b, h.data); err != nil {
 				return nil, err
 			}
-			data, _ = unzipWhole(b, h.size)
+			data = inflateWhole(b, h.size)
 		}
 		if data != nil {
 			return data, nil

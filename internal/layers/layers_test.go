@@ -34,8 +34,8 @@ var house = []room{
 		"", ""},
 	{0, "internal/parallel", "does one thing to many, on every processor",
 		"", ""},
-	{0, "internal/diff", "what changed between two texts, line by line",
-		"", ""},
+	{0, "internal/diff", "what changed between two texts, line by line; pure",
+		"", anchored},
 	{0, "internal/place", "puts whole files in place, one process at a time",
 		"fault", ""},
 	{0, "internal/build", "which build a program is of; those of another are refused",
@@ -70,7 +70,7 @@ var house = []room{
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"fault internal/words", xsys},
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
-		"", ""},
+		"", xhtml},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
 		"fault internal/words chain/primitive/web/page", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
@@ -143,6 +143,8 @@ const (
 	xsys     = "golang.org/x/sys"
 	sha1cd   = "github.com/pjbgf/sha1cd"
 	xterm    = "golang.org/x/term"
+	xhtml    = "golang.org/x/net/html"
+	anchored = "github.com/rogpeppe/go-internal/diff"
 	mcpgo    = "github.com/mark3labs/mcp-go"
 	mcpsdk   = "github.com/modelcontextprotocol/go-sdk"
 	bleve    = "github.com/blevesearch/bleve"
@@ -183,7 +185,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page"}
+	pure      = []string{"internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

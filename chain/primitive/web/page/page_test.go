@@ -29,6 +29,9 @@ func TestConvert(t *testing.T) {
 		"breaks":       {"a<br>b<hr>c", "a\nb\n\n---\n\nc\n", "a\nb\n\nc\n"},
 		"empty":        {"", "", ""},
 		"cut":          {"<p>a <b>bo", "a **bo**\n", "a bo\n"},
+		"verbatim":     {"<title>a &amp; <b></title><xmp><i>b</i></xmp><textarea><p>c</textarea>d", "a & \\<b>\n\n\\<i>b\\</i>d\n", "a & <b>\n\n<i>b</i>d\n"},
+		"empty links":  {"a<a href=/x><script>s</script></a><a href=/x><svg><title>t</title></svg></a><b><style>s</style></b>", "a\n", "a\n"},
+		"attributes":   {"<p CLASS=a title='<b>'>x</p><p/hidden>y</p><p x=\"a>b\" x>z</p><p data-hidden>w</p>", "x\n\nz\n\nw\n", "x\n\nz\n\nw\n"},
 		"injection":    {"[x](http://evil) `y` # z", "\\[x\\](http://evil) \\`y\\` # z\n", "[x](http://evil) `y` # z\n"},
 	} {
 		if got := convert(t, c.in, Markdown); got != c.markdown {
@@ -57,13 +60,22 @@ func TestHostilePages(t *testing.T) {
 	if os.Getenv("RYE_SOAK") != "" {
 		size = 512_000
 	}
-	for _, piece := range []string{"<div>", "<b>", "<a href=x>", "<ul><li>", "<blockquote>", "<table>", "<table><tr><td>", "<p>x", "</p>", "<!--", "&", "&#x", "<x y=", "<b><p>", "<font><table>", "<svg><a>", "<li>", "\x00", "<a>", "<nobr>", "<select><option>"} {
+	for _, piece := range []string{"<div>", "<b>", "<a href=x>", "<ul><li>", "<blockquote>", "<table>", "<table><tr><td>", "<p>x", "</p>", "<!--", "&", "&#x", "<x y=", "<b><p>", "<font><table>", "<svg><a>", "<li>", "\x00", "<a>", "<nobr>", "<select><option>", "<x", "<x a", "<x a='", "<![CDATA[", "<script><!--<script>", "</x </x"} {
 		start := time.Now()
 		out := Convert([]byte(strings.Repeat(piece, size/len(piece))), "text/html", base, Markdown)
 		if !utf8.Valid(out) || len(out) > 64*size {
 			t.Errorf("%q: %d bytes", piece, len(out))
 		}
 		t.Logf("%-20q %s, %d bytes", piece, time.Since(start).Round(time.Millisecond), len(out))
+	}
+	for name, tag := range map[string]string{
+		"attributes": "<p" + strings.Repeat(" a", size/2) + ">",
+		"a value":    "<p title='" + strings.Repeat("&lt;", size/4) + "'>",
+		"a name":     "<" + strings.Repeat("x", size) + ">",
+	} {
+		if got := convert(t, tag+"said", Text); got != "said\n" {
+			t.Errorf("behind %s: %.80q", name, got)
+		}
 	}
 }
 

@@ -312,7 +312,9 @@ func empty(n *node) bool {
 
 func hollow(n *node, left *int) bool {
 	for c := n.first; c != nil; c = c.next {
-		if *left--; *left < 0 || c.tag == "img" || c.tag == "" && strings.TrimSpace(c.text) != "" || c.tag != "" && !hollow(c, left) {
+		*left--
+		full := c.tag == "img" || c.tag == "" && strings.TrimSpace(c.text) != "" || c.tag != "" && !skipped(c) && !hollow(c, left)
+		if *left < 0 || full {
 			return false
 		}
 	}
