@@ -90,7 +90,7 @@ func TestLegacyLines(t *testing.T) {
 
 // Beside the ancestor's line no native one may stand, wherever it is.
 func TestLegacyAndNative(t *testing.T) {
-	native := sign(t, testKey(seedPhrase), objects.Ref{Kind: objects.Tool, ID: "x"}, "", "", []byte("x\n"), noon).Line()
+	native := sign(t, testKey(seedPhrase), objects.Ref{Kind: objects.Tool, ID: "x"}, "js", "", "", []byte("x\n"), noon).Line()
 	for _, raw := range []string{
 		hashed + "# " + native + "\nx\n",
 		"# " + native + "\n" + hashed + "x\n",
@@ -105,7 +105,7 @@ func TestLegacyAndNative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := sign(t, testKey(seedPhrase), objects.Ref{Kind: objects.Knowledge, ID: "x"}, "", "", body, noon)
+	s := sign(t, testKey(seedPhrase), objects.Ref{Kind: objects.Knowledge, ID: "x"}, "md", "", "", body, noon)
 	out, err := objects.WithSignature("knowledge/x.md", body, s)
 	if err != nil || !strings.HasPrefix(string(out), "---\n") || !strings.HasSuffix(string(out), s.Line()+" -->\n") {
 		t.Errorf("%q, %v", out, err)

@@ -41,7 +41,7 @@ func TestManifestVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := testKey(seedPhrase)
-	signed, err := objects.WithSignature(objects.ManifestName, body, sign(t, k, m.Ref(), m.Version, "", body, noon))
+	signed, err := objects.WithSignature(objects.ManifestName, body, sign(t, k, m.Ref(), objects.Ext(objects.ManifestName), m.Version, "", body, noon))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestManifestVector(t *testing.T) {
 		it.Digest != objects.DigestOf(body) || it.Sum != objects.DigestOf(want) {
 		t.Errorf("item %+v", it)
 	}
-	if !ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(it.Ref, it.Meta.Version, "", *it.Signature), it.Signature.Sig[:]) {
+	if !ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(it.Ref, objects.Ext(it.Path), it.Meta.Version, "", *it.Signature), it.Signature.Sig[:]) {
 		t.Error("the signature does not verify")
 	}
 	again, err := got.Encode()

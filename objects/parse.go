@@ -188,6 +188,9 @@ func CheckExtension(path string) error {
 	}
 	yaml := ext == ".yaml" || ext == ".yml"
 	switch {
+	case ext != strings.ToLower(ext): // signatures bind it, and file systems disagree about case
+		return malformed(path, 0, 0, "the extension %s is not in lower case", ext).
+			Advise("rename it to %s", strings.TrimSuffix(path, ext)+strings.ToLower(ext))
 	case ref.Kind == Directive && ext != ".md":
 		return malformed(path, 0, 0, "a directive is a Markdown file (.md)")
 	case ref.Kind == Knowledge && ext != ".md" && !yaml:

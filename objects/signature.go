@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -21,7 +22,10 @@ const (
 	lineLen     = len(signedV2) + stampLen + 1 + 64 + 1 + 86 + 1 + 43 // 230 bytes, always
 
 	// PayloadType is the DSSE payload type of a signed item.
-	PayloadType = "application/vnd.rye.item.v2+json"
+	PayloadType = "application/vnd.rye.signed-item.v2+json"
+
+	// formerType is what rye 0.1 signed before it was released, without the extension.
+	formerType = "application/vnd.rye.item.v2+json"
 )
 
 var b64 = base64.RawURLEncoding.Strict()
@@ -65,14 +69,33 @@ func parseSignature(line string) (s Signature, why string) {
 
 // SignedMessage returns the bytes that the key signs: the DSSE pre-authentication
 // encoding of a canonical JSON object (RFC 8785). A line can therefore not be
-// moved to another kind, id, version, time or key; and below the namespace
-// "local", where nobody owns names, not to another project either: project is
-// the project's genesis id there ("" in user space) and is left out elsewhere.
-// s.Sig is not part of the message.
-func SignedMessage(ref Ref, version, project string, s Signature) []byte {
+// moved to another kind, id, file type, version, time or key; and below the namespace
+// "local", whose names belong to no one, not to another project either: project is
+// the project's genesis id there ("" in user space) and is left out elsewhere. ext is
+// what Ext says of the file's path: it decides who executes the file. s.Sig is not part
+// of the message.
+func SignedMessage(ref Ref, ext, version, project string, s Signature) []byte {
+	return PAE(PayloadType, signedObject(ref, &ext, version, project, s))
+}
+
+// FormerMessage is what rye signed before the extension was part of the message. Such a
+// line counts for nothing; it is told from a forged one, so that the answer is to sign
+// again.
+func FormerMessage(ref Ref, version, project string, s Signature) []byte {
+	return PAE(formerType, signedObject(ref, nil, version, project, s))
+}
+
+// Ext returns the extension of a path without its dot, which signatures bind.
+func Ext(p string) string { return strings.TrimPrefix(path.Ext(p), ".") }
+
+func signedObject(ref Ref, ext *string, version, project string, s Signature) []byte {
 	p := make([]byte, 0, 384)
 	p = append(p, `{"digest":`...)
 	p = appendJSONString(p, s.Digest.String())
+	if ext != nil {
+		p = append(p, `,"ext":`...)
+		p = appendJSONString(p, *ext)
+	}
 	p = append(p, `,"id":`...)
 	p = appendJSONString(p, string(ref.ID))
 	p = append(p, `,"key":`...)
@@ -87,8 +110,7 @@ func SignedMessage(ref Ref, version, project string, s Signature) []byte {
 	p = appendJSONString(p, s.SignedAt.UTC().Format(stampLayout))
 	p = append(p, `,"v":2,"version":`...)
 	p = appendJSONString(p, version)
-	p = append(p, '}')
-	return PAE(PayloadType, p)
+	return append(p, '}')
 }
 
 // LocalNamespace is the first segment of ids that nobody owns.

@@ -38,10 +38,10 @@ func fingerprint(k ed25519.PrivateKey) objects.Fingerprint {
 	return sha256.Sum256(wire)
 }
 
-func sign(t testing.TB, k ed25519.PrivateKey, ref objects.Ref, version, project string, body []byte, at time.Time) objects.Signature {
+func sign(t testing.TB, k ed25519.PrivateKey, ref objects.Ref, ext, version, project string, body []byte, at time.Time) objects.Signature {
 	t.Helper()
 	s := objects.Signature{SignedAt: at, Digest: objects.DigestOf(body), Key: fingerprint(k)}
-	copy(s.Sig[:], ed25519.Sign(k, objects.SignedMessage(ref, version, project, s)))
+	copy(s.Sig[:], ed25519.Sign(k, objects.SignedMessage(ref, ext, version, project, s)))
 	return s
 }
 
@@ -110,18 +110,22 @@ func TestSignatureVectors(t *testing.T) {
 		Phrase: seedPhrase, Seed: hex.EncodeToString(k.Seed()), PublicKey: hex.EncodeToString(k.Public().(ed25519.PublicKey)),
 	}
 	for i, v := range vectorInputs {
-		ref, _, err := objects.RefOfPath(v.Path)
+		ref, dotted, err := objects.RefOfPath(v.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := sign(t, k, ref, v.Version, v.Project, []byte(v.Body), noon.Add(time.Duration(i)*time.Minute))
+		ext := objects.Ext(v.Path)
+		if dotted != "."+ext {
+			t.Fatalf("%s: extensions %q and %q", v.Path, dotted, ext)
+		}
+		s := sign(t, k, ref, ext, v.Version, v.Project, []byte(v.Body), noon.Add(time.Duration(i)*time.Minute))
 		signed, err := objects.WithSignature(v.Path, []byte(v.Body), s)
 		if err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
 		}
 		v.Kind, v.ID = string(ref.Kind), string(ref.ID)
 		v.SignedAt, v.Digest = s.SignedAt.Format(time.RFC3339), s.Digest.String()
-		v.Message = string(objects.SignedMessage(ref, v.Version, v.Project, s))
+		v.Message = string(objects.SignedMessage(ref, ext, v.Version, v.Project, s))
 		v.Line, v.File, v.Fingerprint = s.Line(), string(signed), s.Key.String()
 		got.Vectors = append(got.Vectors, v)
 	}
@@ -159,7 +163,7 @@ func TestSignatureVectors(t *testing.T) {
 func TestSplitRefuses(t *testing.T) {
 	k := testKey(seedPhrase)
 	ref := objects.Ref{Kind: objects.Tool, ID: "acme/hello"}
-	line := sign(t, k, ref, "1.0.0", "", []byte("x\n"), noon).Line()
+	line := sign(t, k, ref, "sh", "1.0.0", "", []byte("x\n"), noon).Line()
 	flip := func(from, to string) string { return strings.Replace(line, from, to, 1) }
 	tests := []struct {
 		name, path, raw string
@@ -211,7 +215,7 @@ func TestSplitRefuses(t *testing.T) {
 }
 
 func TestWithSignatureRefuses(t *testing.T) {
-	s := sign(t, testKey(seedPhrase), objects.Ref{Kind: objects.Tool, ID: "a/x"}, "", "", nil, noon)
+	s := sign(t, testKey(seedPhrase), objects.Ref{Kind: objects.Tool, ID: "a/x"}, "py", "", "", nil, noon)
 	tests := []struct {
 		name, path, body string
 		s                objects.Signature
@@ -241,7 +245,7 @@ func TestEveryBitCounts(t *testing.T) {
 	k := testKey(seedPhrase)
 	body := []byte("#!/bin/sh\n# version: 1.0.0\necho hi\n")
 	ref := objects.Ref{Kind: objects.Tool, ID: "acme/hello"}
-	raw, err := objects.WithSignature("tools/acme/hello.sh", body, sign(t, k, ref, "1.0.0", "", body, noon))
+	raw, err := objects.WithSignature("tools/acme/hello.sh", body, sign(t, k, ref, "sh", "1.0.0", "", body, noon))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +258,7 @@ func TestEveryBitCounts(t *testing.T) {
 				continue
 			}
 			if s.Digest == objects.DigestOf(b) && s.Key == fingerprint(k) &&
-				ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(ref, "1.0.0", "", *s), s.Sig[:]) {
+				ed25519.Verify(k.Public().(ed25519.PublicKey), objects.SignedMessage(ref, "sh", "1.0.0", "", *s), s.Sig[:]) {
 				t.Fatalf("byte %d bit %d: still verifies", i, bit)
 			}
 		}
@@ -263,31 +267,33 @@ func TestEveryBitCounts(t *testing.T) {
 
 func TestSignedMessageBinds(t *testing.T) {
 	s := objects.Signature{SignedAt: noon, Digest: objects.DigestOf([]byte("x"))}
-	base := string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "1.0.0", "", s))
+	base := string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "", s))
 	later, other := s, s
 	later.SignedAt = noon.Add(time.Second)
 	other.Key[0] = 1
 	for name, m := range map[string][]byte{
-		"kind":    objects.SignedMessage(objects.Ref{Kind: objects.Knowledge, ID: "acme/hello"}, "1.0.0", "", s),
-		"id":      objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hell"}, "1.0.0", "", s),
-		"version": objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "1.0.1", "", s),
-		"time":    objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "1.0.0", "", later),
-		"key":     objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "1.0.0", "", other),
+		"kind":    objects.SignedMessage(objects.Ref{Kind: objects.Knowledge, ID: "acme/hello"}, "py", "1.0.0", "", s),
+		"ext":     objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "sh", "1.0.0", "", s),
+		"former":  objects.FormerMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "1.0.0", "", s),
+		"id":      objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hell"}, "py", "1.0.0", "", s),
+		"version": objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.1", "", s),
+		"time":    objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "", later),
+		"key":     objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "", other),
 	} {
 		if string(m) == base {
 			t.Errorf("the message does not depend on the %s", name)
 		}
 	}
 	local := objects.Ref{Kind: objects.Tool, ID: "local/hello"}
-	if bytes.Equal(objects.SignedMessage(local, "", "a", s), objects.SignedMessage(local, "", "b", s)) {
+	if bytes.Equal(objects.SignedMessage(local, "py", "", "a", s), objects.SignedMessage(local, "py", "", "b", s)) {
 		t.Error("local items are not bound to their project")
 	}
-	if string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "1.0.0", "a", s)) != base {
+	if string(objects.SignedMessage(objects.Ref{Kind: objects.Tool, ID: "acme/hello"}, "py", "1.0.0", "a", s)) != base {
 		t.Error("an item with an owner is bound to a project")
 	}
 	var payload map[string]any
 	_, text, _ := strings.Cut(base, "{")
-	if err := json.Unmarshal([]byte("{"+text), &payload); err != nil || len(payload) != 7 {
+	if err := json.Unmarshal([]byte("{"+text), &payload); err != nil || len(payload) != 8 {
 		t.Errorf("payload %q: %v", text, err)
 	}
 }

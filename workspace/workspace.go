@@ -120,7 +120,7 @@ func Open(o Options) *Workspace {
 func ServeHelper(args []string) int { return store.ServeImport(args, os.Stdin, os.Stdout) }
 
 // TokenVariable returns the name of the environment variable that holds the token for
-// a host: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
+// a host, or "" where none can: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
 func TokenVariable(host string) string { return transport.TokenVariable(host) }
 
 // Names of files: of the project's below .ai, and of the user's in ConfigDir.

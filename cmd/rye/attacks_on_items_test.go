@@ -117,6 +117,26 @@ func TestAttack04LineMoved(t *testing.T) {
 	twin.refuses("another project", scratch, local, scratchRef, 10)
 }
 
+// One file that is a Python tool and a shell tool: whoever can rename it must not choose
+// who executes what was signed.
+func TestAttack04Polyglot(t *testing.T) {
+	needBash(t)
+	h := newHome(t)
+	h.rye("init", "--namespace", "acme")
+	polyglot := "#!/usr/bin/env bash\n# version: 1.0.0\n# tool_type: bash\n# executor_id: rye/core/runtimes/bash_runtime\n" +
+		"# category: acme\n# description: Two languages.\n__version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python_script_runtime\"\n\"echo\" \"it ran\"\n"
+	h.signed(toolFile, toolRef, polyglot)
+	signed := h.read(toolFile)
+	h.rye("rm", toolRef)
+	for ext, status := range map[string]int{"py": 10, "js": 19, "bash": 10, "SH": 19} {
+		path := strings.TrimSuffix(toolFile, "sh") + ext
+		h.refuses("as ."+ext, path, signed, toolRef, status)
+		if err := os.Remove(filepath.Join(h.dir, filepath.FromSlash(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestAttack05SuffixForged(t *testing.T) {
 	h := newHome(t)
 	text := h.signed(noteFile, noteRef, attackNote)

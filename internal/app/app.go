@@ -143,7 +143,12 @@ func (a *App) agent() string {
 func (a *App) passphrase() ([]byte, error) { return a.ReadSecret(a.ctx, "passphrase of the key") }
 
 // token returns the secret for a host.
-func (a *App) token(host string) string { return a.getenv(workspace.TokenVariable(host)) }
+func (a *App) token(host string) string {
+	if name := workspace.TokenVariable(host); name != "" {
+		return a.getenv(name)
+	}
+	return ""
+}
 
 // netrc returns the file with logins that curl and git would read, too.
 func (a *App) netrc() string {

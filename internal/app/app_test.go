@@ -56,13 +56,17 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-func TestTokenVariable(t *testing.T) {
-	a := &App{getenv: env(map[string]string{"RYE_TOKEN_GIT_EXAMPLE_ORG_8443": "s"})}
-	if got := a.token("git.example-org:8443"); got != "s" {
-		t.Errorf("token = %q", got)
-	}
-	if got := a.token("example.org"); got != "" {
-		t.Errorf("token of another host = %q", got)
+func TestTokenReachesItsHostOnly(t *testing.T) {
+	a := &App{getenv: env(map[string]string{"RYE_TOKEN_GIT_CORP_COM": "dots", "RYE_TOKEN_GIT__CORP_COM___8443": "port", "": "nameless"})}
+	for host, want := range map[string]string{
+		"git.corp.com": "dots", "GIT.corp.com": "dots",
+		"git-corp.com:8443": "port",
+		"git-corp.com":      "", // got the token of git.corp.com once
+		"git.corp.com:8443": "", "git-corp.com:84": "", "git.corp-com": "", "git_corp_com": "", "[::1]": "", "[::1]:8443": "", "": "",
+	} {
+		if got := a.token(host); got != want {
+			t.Errorf("token for %q = %q, want %q", host, got, want)
+		}
 	}
 }
 

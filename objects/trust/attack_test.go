@@ -71,6 +71,12 @@ func TestAttack4Moved(t *testing.T) {
 	altered(t, "other namespace", "tools/else/hello.py", replace1(it.Raw, `"acme"`, `"acme"`), inA, st, fault.Integrity, fault.Malformed)
 	altered(t, "other version", tool, replace1(it.Raw, `"1.0.0"`, `"1.0.1"`), inA, st, fault.Integrity)
 
+	// The extension decides who executes the bytes, so it is bound as well.
+	for _, other := range []string{"tools/acme/hello.rb", "tools/acme/hello.bash", "tools/acme/hello.sh"} {
+		altered(t, "other file type", other, it.Raw, inA, st, fault.Integrity)
+	}
+	altered(t, "extension in upper case", "tools/acme/hello.PY", it.Raw, inA, st, fault.Malformed)
+
 	data := sign(t, k, "knowledge/acme/data.yaml", inA)
 	altered(t, "other kind", "config/acme/data.yaml", data.Raw, inA, st, fault.Integrity)
 
@@ -309,11 +315,17 @@ func TestAttack21OtherPayloadType(t *testing.T) {
 	st := storeOf(t, k)
 	it := sign(t, k, tool, inA)
 	sig := *it.Signature
-	msg := objects.SignedMessage(it.Ref, it.Meta.Version, "", sig)
+	msg := objects.SignedMessage(it.Ref, objects.Ext(it.Path), it.Meta.Version, "", sig)
 	payload := msg[bytes.IndexByte(msg, '{'):]
 	if !bytes.Equal(objects.PAE(objects.PayloadType, payload), msg) {
 		t.Fatal("the message is not the PAE of its payload")
 	}
+	former, err := k.Sign(t.Context(), objects.FormerMessage(it.Ref, it.Meta.Version, "", sig))
+	must(t, err)
+	copy(sig.Sig[:], former)
+	file, err := objects.WithSignature(tool, it.Body, sig)
+	must(t, err)
+	altered(t, "rye 0.1, before the extension was bound", tool, file, inA, st, fault.Untrusted)
 	for name, m := range map[string][]byte{
 		"in-toto":     objects.PAE("application/vnd.in-toto+json", payload),
 		"other item":  objects.PAE("application/vnd.rye.item.v3+json", payload),

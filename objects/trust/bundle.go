@@ -49,7 +49,7 @@ func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error
 		if k.Fingerprint() != it.Signature.Key {
 			continue
 		}
-		if !k.Verify(objects.SignedMessage(m.Ref(), m.Version, "", *it.Signature), it.Signature.Sig[:]) {
+		if !k.Verify(objects.SignedMessage(m.Ref(), objects.Ext(it.Path), m.Version, "", *it.Signature), it.Signature.Sig[:]) {
 			return no(fault.Integrity, "not a signature by %s", k)
 		}
 		return Bundle{manifest: m, files: files, key: k, scope: Scope{Space: objects.System}, at: it.Signature.SignedAt}, nil

@@ -243,6 +243,7 @@ func (s *Store) overridden(project string, ref objects.Ref) bool {
 type verdict struct {
 	sum     objects.Digest
 	ref     objects.Ref
+	ext     string
 	version string
 	project string
 	key     PublicKey
@@ -254,14 +255,14 @@ const maxVerdicts = 4096
 // holds reports whether the native line of it is a signature by k. What held is
 // remembered until the store changes; what did not is computed again each time.
 func (s *Store) holds(it *objects.Item, in Scope, k PublicKey) bool {
-	v := verdict{it.Sum, it.Ref, it.Meta.Version, in.binds(), k}
+	v := verdict{it.Sum, it.Ref, objects.Ext(it.Path), it.Meta.Version, in.binds(), k}
 	s.mu.Lock()
 	_, known := s.verdicts[v]
 	s.mu.Unlock()
 	if known {
 		return true
 	}
-	msg := objects.SignedMessage(it.Ref, it.Meta.Version, v.project, *it.Signature)
+	msg := objects.SignedMessage(it.Ref, v.ext, it.Meta.Version, v.project, *it.Signature)
 	if !k.Verify(msg, it.Signature.Sig[:]) {
 		return false
 	}

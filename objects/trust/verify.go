@@ -175,9 +175,13 @@ func (e *examination) signature() error {
 	if e.st.holds(e.it, e.in, e.key) {
 		return nil
 	}
-	err := e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time", e.key, e.it.Ref, words.Brief(e.it.Meta.Version))
+	if e.key.Verify(objects.FormerMessage(e.it.Ref, e.it.Meta.Version, e.in.binds(), *e.it.Signature), e.it.Signature.Sig[:]) {
+		return e.refuse(fault.Untrusted, "signed by rye 0.1, whose line does not bind the extension .%s", objects.Ext(e.it.Path)).
+			Mend("rye sign %s", e.it.Ref)
+	}
+	err := e.refuse(fault.Integrity, "not a signature by %s of %s as .%s, version %q, at this time", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))
 	if e.it.Ref.ID.Namespace() == objects.LocalNamespace {
-		err = e.refuse(fault.Integrity, "not a signature by %s of %s, version %q, at this time, in this project", e.key, e.it.Ref, words.Brief(e.it.Meta.Version))
+		err = e.refuse(fault.Integrity, "not a signature by %s of %s as .%s, version %q, at this time, in this project", e.key, e.it.Ref, objects.Ext(e.it.Path), words.Brief(e.it.Meta.Version))
 	}
 	return e.mendChanged(err)
 }

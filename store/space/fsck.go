@@ -3,7 +3,9 @@ package space
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
@@ -169,7 +171,11 @@ func (f *fsck) follow(ctx context.Context, o toRead, typ store.Type, raw []byte)
 			return err
 		}
 		for _, e := range entries {
-			switch p := o.folder + e.Name; {
+			p := o.folder + e.Name
+			if why := badEntry(e); why != "" {
+				f.damage(fault.New(fault.Integrity, "tree %s: %q is %s", o.id, p, why).With(f.l.anew()))
+			}
+			switch {
 			case e.IsDir():
 				f.push(toRead{id: e.ID, place: p, folder: p + "/"})
 			case e.Type() == store.TypeBlob:
@@ -180,6 +186,22 @@ func (f *fsck) follow(ctx context.Context, o toRead, typ store.Type, raw []byte)
 		return f.byReach(ctx, o)
 	}
 	return nil
+}
+
+// badEntry says what is wrong with an entry that no record of rye's can hold: what a
+// checkout would write elsewhere, and what is neither a file nor a directory.
+func badEntry(e store.Entry) string {
+	switch {
+	case !fs.ValidPath(e.Name) || e.Name == "." || strings.ContainsAny(e.Name, "/\\\x00"):
+		return "a name that leads out of its directory"
+	case strings.EqualFold(e.Name, ".git"):
+		return "a name that git keeps for itself"
+	case !e.IsDir() && e.Type() != store.TypeBlob:
+		return "a commit of another repository"
+	case e.Mode == store.ModeSymlink:
+		return "a link"
+	}
+	return ""
 }
 
 // byReach has read what the store finds from an object that is not taken apart here.

@@ -1,6 +1,7 @@
 package space_test
 
 import (
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,4 +152,49 @@ func TestFsckChecksSignatures(t *testing.T) {
 	if f, err := w.stack().Project.Fsck(t.Context()); err != nil || len(f.Damage) != 0 {
 		t.Errorf("taken back: %+v, %v", f, err)
 	}
+}
+
+// TestFsckRefusesBadEntries puts trees into the record that no command of rye makes: a
+// checkout of one would write outside of its directory.
+func TestFsckRefusesBadEntries(t *testing.T) {
+	for name, mode := range map[string]string{"..": "40000", ".": "40000", ".git": "40000", ".GIT": "40000", "a\\b": "100644", "link": "120000", "module": "160000"} {
+		w := newWorld(t)
+		w.put(w.project, greet, "1.0.0", "hello")
+		repo, err := w.project.Repo()
+		w.must(err)
+		tip, err := w.project.Tip()
+		w.must(err)
+		blob, err := repo.Put(t.Context(), store.TypeBlob, []byte("x"))
+		w.must(err)
+		inner, err := repo.Put(t.Context(), store.TypeTree, treeEntry("100644", "inner.md", blob))
+		w.must(err)
+		id := map[bool]store.OID{true: inner, false: blob}[mode == "40000"]
+		tree, err := repo.Put(t.Context(), store.TypeTree, treeEntry(mode, name, id))
+		w.must(err)
+		by := store.Stamp{Name: "a", Email: "a@b", Unix: 1, Zone: "+0000"}
+		raw, err := store.EncodeCommit(&store.Commit{Tree: tree, Parents: []store.OID{tip}, Author: by, Committer: by, Message: "bad\n"})
+		w.must(err)
+		commit, err := repo.Put(t.Context(), store.TypeCommit, raw)
+		w.must(err)
+		w.must(repo.Swap(t.Context(), w.project.Ref(), tip, commit, "bad"))
+		w.project.Close()
+		f, err := w.stack().Project.Fsck(t.Context())
+		w.must(err)
+		var said []string
+		for _, d := range f.Damage {
+			said = append(said, d.Error())
+		}
+		if all := strings.Join(said, "\n"); !strings.Contains(all, "is a ") && !strings.Contains(all, "name") {
+			t.Errorf("%q (%s): %q", name, mode, all)
+		}
+	}
+}
+
+// treeEntry is a tree with one entry, spelled out: EncodeTree refuses such names.
+func treeEntry(mode, name string, id store.OID) []byte {
+	raw, err := hex.DecodeString(id.String())
+	if err != nil {
+		panic(err)
+	}
+	return append([]byte(mode+" "+name+"\x00"), raw...)
 }

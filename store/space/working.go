@@ -2,8 +2,8 @@ package space
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -36,8 +36,7 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 	if err := l.root.MkdirAll(path.Dir(p), 0o755); err != nil {
 		return err
 	}
-	tmp := path.Join(path.Dir(p), fmt.Sprintf(".rye-%d-%s", os.Getpid(), path.Base(p)))
-	f, err := l.root.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	f, tmp, err := l.createTemp(path.Dir(p), mode)
 	if err != nil {
 		return err
 	}
@@ -56,6 +55,23 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 		return err
 	}
 	return nil
+}
+
+// TempPrefix begins the names of working files that are being written. The project's
+// .gitignore knows it. One that is old was left by a process that was killed.
+const TempPrefix = ".rye-tmp-"
+
+// createTemp makes a file that is to be renamed. Its name is random: what a killed
+// process left behind must not be in the way of one that has the same pid.
+func (l *Layer) createTemp(dir string, mode fs.FileMode) (f *os.File, name string, err error) {
+	for range 100 {
+		name = path.Join(dir, TempPrefix+rand.Text())
+		f, err = l.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, name, err
+		}
+	}
+	return nil, "", err
 }
 
 // Free returns a fault.Conflict error when no file can be written at p: a folder is in

@@ -82,7 +82,7 @@ func (a *authState) fromToken() *credential {
 	if a.o.Token == nil {
 		return nil
 	}
-	tok := a.o.Token(a.t.hostPort())
+	tok := a.o.Token(a.t.tokenHost())
 	if tok == "" {
 		return nil
 	}

@@ -221,28 +221,14 @@ func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry 
 			Advise("use the address %s itself", d.base)
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		return false, fault.New(fault.Auth, "the host refused access (HTTP %d)%s", code, said).
-			Advise("set %s to a token, or store a credential in netrc or git's credential helper", TokenVariable(d.r.t.hostPort()))
+			Advise("%sstore a credential in netrc or git's credential helper", d.r.t.tokenHint("set %s to a token, or "))
 	case code == http.StatusNotFound, code == http.StatusGone:
 		return false, fault.New(fault.NotFound, "no repository there (HTTP %d)%s", code, said).
-			Advise("check the address; a private repository needs %s", TokenVariable(d.r.t.hostPort()))
+			Advise("check the address%s", d.r.t.tokenHint("; a private repository needs %s"))
 	case code == http.StatusRequestEntityTooLarge:
 		return false, fault.New(fault.Limit, "the host takes no body of that size (HTTP 413)")
 	}
 	return false, fault.New(fault.Network, "the host answered HTTP %d%s", code, said)
-}
-
-// TokenVariable returns the name of the environment variable that holds the
-// token for a host: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
-func TokenVariable(host string) string {
-	return "RYE_TOKEN_" + strings.Map(func(c rune) rune {
-		switch {
-		case 'a' <= c && c <= 'z':
-			return c - 'a' + 'A'
-		case 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-			return c
-		}
-		return '_'
-	}, host)
 }
 
 // round posts a request. A large pack is sent while it is made, in chunks, as

@@ -134,7 +134,7 @@ func TestCredentials(t *testing.T) {
 			if err != nil && (strings.Contains(err.Error()+fault.HintOf(err).String(), "wrong") || strings.Contains(err.Error(), "\x1b")) {
 				t.Errorf("error shows the secret or controls: %q", err)
 			}
-			if row.want == fault.Auth && !strings.Contains(fault.HintOf(err).String(), "RYE_TOKEN_127_0_0_1_") {
+			if row.want == fault.Auth && !strings.Contains(fault.HintOf(err).String(), "RYE_TOKEN_127_0_0_1___") {
 				t.Errorf("hint %q", fault.HintOf(err).String())
 			}
 		})

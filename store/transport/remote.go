@@ -16,9 +16,9 @@ import (
 // Options say how remotes are reached. The zero value reaches public
 // repositories and knows no credentials.
 type Options struct {
-	// Token returns the value of RYE_TOKEN_<HOST> for a host ("git.example.org",
-	// or with a port that is not the scheme's own), or "". It is sent to that host
-	// only, and only after the host asked for it.
+	// Token returns the value of TokenVariable for a host ("git.example.org", or with a
+	// port that is not https's), or "". It is sent to that host and port only, and only
+	// after the host asked for it.
 	Token func(host string) string
 	// Netrc is the path of the user's netrc file; "" = none. Asked after Token.
 	Netrc string

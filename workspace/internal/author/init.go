@@ -22,7 +22,7 @@ import (
 // What an .ai directory tells the user's own git: machine state stays out, and no
 // line ending is rewritten under a signature.
 const (
-	gitignore     = "/.rye/\n/threads/\n"
+	gitignore     = "/.rye/\n/threads/\n.rye-tmp-*\n"
 	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
 )
 
