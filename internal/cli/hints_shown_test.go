@@ -33,7 +33,7 @@ func TestHintsAreNoted(t *testing.T) {
 		{"a result", func(p *printer) { p.show(v, func() {}) }, all},
 		{"JSON", func(p *printer) { p.object(v) }, all},
 		{"a line", func(p *printer) { p.printf("%s\n", v.Next) }, []string{"rye sign tool:a/b"}},
-		{"a message", func(p *printer) { p.notef("rye: hint: %s", v.Next) }, []string{"rye sign tool:a/b"}},
+		{"a message", func(p *printer) { p.infof("rye: hint: %s", v.Next) }, []string{"rye sign tool:a/b"}},
 		{"an error", func(p *printer) { p.report(fault.New(fault.Failed, "x").With(key)) }, []string{"rye sgin"}},
 		{"an error as JSON", func(p *printer) { p.json = true; p.report(fault.New(fault.Failed, "x").With(key)) }, []string{"rye sgin"}},
 		{"an error without", func(p *printer) { p.report(fault.New(fault.Failed, "x")) }, nil},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 )
 
@@ -20,8 +21,10 @@ type spec struct {
 	examples string // one command per line, with # comments
 	exits    []fault.Code
 	flags    []cli.Flag
-	min, max int  // how many arguments; max < 0 is any number
-	hidden   bool // works, but is for programs
+	min, max int      // how many arguments; max < 0 is any number
+	ref      *rye.Ref // takes the one ref that the arguments are, when there are any
+	hidden   bool     // works, but is for programs
+	alone    bool     // runs without environment and workspace
 	run      func(*task) error
 	subs     []*spec
 }
@@ -107,13 +110,28 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			t.out.adopt(t.flags)
-			t.args = c.Args().Slice()
+			t.name, t.args = full, c.Args().Slice()
 			if err := s.checkArgs(full, t.args); err != nil {
 				return err
 			}
-			return s.run(t)
+			return s.start(t)
 		},
 	}
+}
+
+// start gives a command what it needs, and runs it.
+func (s *spec) start(t *task) (err error) {
+	if !s.alone {
+		if err := t.open(); err != nil {
+			return err
+		}
+	}
+	if s.ref != nil && len(t.args) > 0 {
+		if *s.ref, err = t.oneRef(); err != nil {
+			return err
+		}
+	}
+	return s.run(t)
 }
 
 // helpFor is the command that explains another.
