@@ -73,7 +73,7 @@ func sameDir(a, b string) bool {
 	return err == nil && os.SameFile(ai, bi)
 }
 
-// userSpace is RYE_USER, else USER_SPACE (the ancestor's name for it), else home.
+// userSpace is RYE_USER, else USER_SPACE (RYE OS's name for it), else home.
 func userSpace(dir, home string, getenv func(string) string) string {
 	for _, name := range []string{"RYE_USER", "USER_SPACE"} {
 		v := getenv(name)

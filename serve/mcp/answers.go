@@ -9,7 +9,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// The answers keep the field names of the ancestor, so that its directives read
+// The answers keep the field names of RYE OS, so that its directives read
 // them, and add what it did not know. docs/format/mcp.md describes them.
 
 type searchAnswer struct {
@@ -98,7 +98,7 @@ func newLoadAnswer(res *rye.LoadResult) loadAnswer {
 	}
 }
 
-// executeAnswer is the facade's result, which has the ancestor's shape already,
+// executeAnswer is the facade's result, which has RYE OS's shape already,
 // and the error of a tool that ran and failed.
 type executeAnswer struct {
 	*rye.ExecuteResult

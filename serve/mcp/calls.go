@@ -19,7 +19,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// The arguments of the four tools, by the names that the ancestor gave them.
+// The arguments of the four tools, by the names that RYE OS gave them.
 // Unknown names are refused: a misspelled dry_run must not run.
 
 type searchArgs struct {
