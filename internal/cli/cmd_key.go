@@ -36,9 +36,8 @@ func keyNew() *spec {
 			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `name` for it, on this machine"},
 			&cli.BoolFlag{Name: "passphrase", Destination: &protect, Usage: "protect it by a passphrase, asked for twice at the terminal"},
 		},
-		max: 1,
+		max: 1, arg: &q.Name,
 		run: func(t *task) (err error) {
-			q.Name = t.arg(0)
 			if protect {
 				if q.Passphrase, err = newPassphrase(t); err != nil {
 					return err
@@ -123,9 +122,9 @@ format it keeps its passphrase; --pem (PKCS#8, as RYE OS reads it) has none.`,
 			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo"},
 			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &q.Out, Usage: "`file` to write, which must not exist; mode 0600"},
 		},
-		max: 1,
+		max: 1, arg: &q.Name,
 		run: func(t *task) error {
-			if q.Name = t.arg(0); q.Out != "" {
+			if q.Out != "" {
 				q.Out = t.path(q.Out)
 			}
 			return answer(t, t.w.Keys().Export, q, func(p *printer, k *rye.KeyExport) {
@@ -140,7 +139,6 @@ format it keeps its passphrase; --pem (PKCS#8, as RYE OS reads it) has none.`,
 
 func keyRotate() *spec {
 	var q rye.KeyRotateRequest
-	var also cli.StringSlice
 	return &spec{
 		name: "rotate", args: "[name]",
 		short: "Replace a key by a new one, here and in registries",
@@ -159,13 +157,13 @@ For a key that was stolen, say rye trust deny as well.`,
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "local", Destination: &q.Local, Usage: "leave the registries alone; they keep naming the old key"},
 			&cli.BoolFlag{Name: "resign", Destination: &q.Resign, Usage: "let the new key sign what the old one signed"},
-			&cli.StringSliceFlag{Name: "project", Destination: &also, Usage: "`directory` of another project where the old key signed; repeatable"},
+			repeated("project", &q.Also, "`directory` of another project where the old key signed; repeatable"),
 			&cli.BoolFlag{Name: "passphrase", Destination: &q.Protect, Usage: "protect the new key even where the old one was not"},
 		},
-		max: 1,
+		max: 1, arg: &q.Name,
 		run: func(t *task) error {
-			q.Name, q.Ask = t.arg(0), func() ([]byte, error) { return newPassphrase(t) }
-			q.Also = t.paths(also.Value())
+			q.Ask = func() ([]byte, error) { return newPassphrase(t) }
+			q.Also = t.paths(q.Also)
 			rep, err := t.w.Keys().Rotate(t.ctx, rye.Terminal(), q)
 			if rep != nil && (err == nil || rep.New != "") {
 				if perr := t.out.show(rep, func() { printRotation(t.out, rep, err == nil) }); perr != nil {
@@ -222,9 +220,9 @@ func keyPassphrase() *spec {
 		examples: "rye key passphrase\nrye key passphrase work --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Auth, fault.Denied, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "remove", Destination: &remove, Usage: "leave the key without one"}},
-		max:      1,
+		max:      1, arg: &q.Name,
 		run: func(t *task) error {
-			if q.Name = t.arg(0); !remove {
+			if !remove {
 				q.Ask = func() ([]byte, error) { return newPassphrase(t) }
 			}
 			return answer(t, t.w.Keys().SetPassphrase, q, func(p *printer, k *rye.KeyInfo) {
@@ -267,15 +265,15 @@ func keyNotes(k *rye.KeyInfo) string {
 }
 
 func keyShow() *spec {
+	var q rye.KeyRequest
 	var ssh bool
 	return &spec{
 		name: "show", args: "[name | fingerprint]", short: "Show a public key",
 		examples: "rye key show\nrye key show work --ssh",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Auth, fault.Untrusted, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "ssh", Destination: &ssh, Usage: "as one line of an authorized_keys file"}},
-		max:      1,
+		max:      1, arg: &q.Name,
 		run: func(t *task) error {
-			q := rye.KeyRequest{Name: t.arg(0)}
 			return answer(t, t.w.Keys().Show, q, func(p *printer, k *rye.KeyInfo) { printKey(p, k, ssh) })
 		},
 	}

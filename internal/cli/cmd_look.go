@@ -242,9 +242,7 @@ func logCommand() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound},
 		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"}},
 		max:      2, ref: &q.Ref,
-		run: func(t *task) error {
-			return answerRows(t, t.w.History().Log, q, "", logRow)
-		},
+		run: func(t *task) error { return answerRows(t, t.w.History().Log, q, "", logRow) },
 	}
 }
 

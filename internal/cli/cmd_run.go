@@ -234,9 +234,7 @@ func lockCommand() *spec {
 		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Offline, fault.Malformed},
 		max:      many,
-		run: func(t *task) error {
-			return answerLock(t, t.w.Locks().Lock, rye.LockRequest{Targets: t.refs()})
-		},
+		run:      func(t *task) error { return answerLock(t, t.w.Locks().Lock, rye.LockRequest{Targets: t.refs()}) },
 		subs: []*spec{{
 			name:     "verify",
 			short:    "Compare the lock with what would be used",

@@ -28,7 +28,6 @@ func registryCommand() *spec {
 
 func registryInit() *spec {
 	var q rye.RegistryInitRequest
-	var namespaces cli.StringSlice
 	return &spec{
 		name: "init", args: "<url>",
 		short:    "Make the root of a registry in an empty repository",
@@ -38,11 +37,11 @@ func registryInit() *spec {
 		flags: []cli.Flag{
 			registryName(&q.Name),
 			&cli.BoolFlag{Name: "open", Destination: &q.Open, Usage: "anybody may claim a free namespace"},
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "bind this `name` to your key (default the project's); repeatable"},
+			repeated("namespace", &q.Namespaces, "bind this `name` to your key (default the project's); repeatable"),
 		},
-		min: 1, max: 1,
+		min: 1, max: 1, arg: &q.URL,
 		run: func(t *task) error {
-			q.URL, q.Namespaces = t.remote(t.args[0]), namespaces.Value()
+			q.URL = t.remote(q.URL)
 			return answer(t, t.w.Registry().Init, q, printRegistry)
 		},
 	}
@@ -50,7 +49,6 @@ func registryInit() *spec {
 
 func registryAdd() *spec {
 	var q rye.RegistryAddRequest
-	var scopes cli.StringSlice
 	return &spec{
 		name: "add", args: "<url>",
 		short: "Pin a registry for this project",
@@ -61,11 +59,11 @@ Without a terminal the identity must be given with --id, as its owners publish i
 		flags: []cli.Flag{
 			registryName(&q.Name),
 			&cli.StringFlag{Name: "id", Destination: &q.ID, Usage: "the `identity` it must have, sha256:…"},
-			&cli.StringSliceFlag{Name: "scope", Destination: &scopes, Usage: "a `namespace` that comes from it (default all); repeatable"},
+			repeated("scope", &q.Scopes, "a `namespace` that comes from it (default all); repeatable"),
 		},
-		min: 1, max: 1,
+		min: 1, max: 1, arg: &q.URL,
 		run: func(t *task) error {
-			q.URL, q.Scopes = t.remote(t.args[0]), scopes.Value()
+			q.URL = t.remote(q.URL)
 			return answer(t, t.w.Registry().Add, q, printRegistry)
 		},
 	}
@@ -119,11 +117,8 @@ func registryLog() *spec {
 		examples: "rye registry log\nrye registry log acme --name main",
 		exits:    sharing,
 		flags:    []cli.Flag{registryName(&q.Registry)},
-		max:      1,
-		run: func(t *task) error {
-			q.Namespace = t.arg(0)
-			return answerRows(t, t.w.Registry().Log, q, "", logRow)
-		},
+		max:      1, arg: &q.Namespace,
+		run: func(t *task) error { return answerRows(t, t.w.Registry().Log, q, "", logRow) },
 	}
 }
 

@@ -37,7 +37,6 @@ func trustList() *spec {
 
 func trustPin() *spec {
 	var q rye.TrustPinRequest
-	var namespaces cli.StringSlice
 	return &spec{
 		name: "pin", args: "<key>",
 		short: "Believe a key for the namespaces you name",
@@ -48,7 +47,7 @@ you are asked. Without a terminal both --fingerprint, as the owner told you, and
 		examples: "rye trust pin acme.pub --namespace acme\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:… --yes\nrye trust pin SHA256:… --namespace acme --space project",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "`name` that the key counts for; repeatable"},
+			repeated("namespace", &q.Namespaces, "`name` that the key counts for; repeatable"),
 			&cli.StringFlag{Name: "fingerprint", Destination: &q.Fingerprint, Usage: "`SHA256:…` as its owner told you; another key is refused"},
 			&cli.StringFlag{Name: "name", Destination: &q.Name, Usage: "`text` that says whose it is"},
 			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that it counts in: user or project (default: both)"},
@@ -56,7 +55,7 @@ you are asked. Without a terminal both --fingerprint, as the owner told you, and
 		},
 		min: 1, max: many,
 		run: func(t *task) (err error) {
-			if q.Namespaces = namespaces.Value(); len(q.Namespaces) == 0 {
+			if len(q.Namespaces) == 0 {
 				return fault.New(fault.Usage, "trust pin: for which namespace?").Advise("rye trust pin %s --namespace <name>", t.args[0])
 			}
 			if q.Key, err = t.publicKey(strings.Join(t.args, " ")); err != nil {
@@ -101,21 +100,17 @@ func printTrustChange(p *printer, c *rye.TrustChange) {
 
 func trustUnpin() *spec {
 	var q rye.TrustUnpinRequest
-	var namespaces cli.StringSlice
 	return &spec{
 		name: "unpin", args: "<fingerprint | name>",
 		short:    "Believe a key no longer, or for fewer namespaces",
 		examples: "rye trust unpin SHA256:…\nrye trust unpin Bob --namespace tools",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "only this `name`; repeatable"},
+			repeated("namespace", &q.Namespaces, "only this `name`; repeatable"),
 			dryRun(&q.DryRun),
 		},
-		min: 1, max: 1,
-		run: func(t *task) error {
-			q.Subject, q.Namespaces = t.args[0], namespaces.Value()
-			return answer(t, t.w.Trust().Unpin, q, printTrustChange)
-		},
+		min: 1, max: 1, arg: &q.Subject,
+		run: func(t *task) error { return answer(t, t.w.Trust().Unpin, q, printTrustChange) },
 	}
 }
 
@@ -131,11 +126,8 @@ func trustDeny() *spec {
 			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text` to remember with it"},
 			dryRun(&q.DryRun),
 		},
-		min: 1, max: 1,
-		run: func(t *task) error {
-			q.Subject = t.args[0]
-			return answer(t, t.w.Trust().Deny, q, printTrustChange)
-		},
+		min: 1, max: 1, arg: &q.Subject,
+		run: func(t *task) error { return answer(t, t.w.Trust().Deny, q, printTrustChange) },
 	}
 }
 
@@ -148,11 +140,8 @@ func trustAllow() *spec {
 		examples: "rye trust allow SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
-		min:      1, max: 1,
-		run: func(t *task) error {
-			q.Subject = t.args[0]
-			return answer(t, t.w.Trust().Allow, q, printTrustChange)
-		},
+		min:      1, max: 1, arg: &q.Subject,
+		run: func(t *task) error { return answer(t, t.w.Trust().Allow, q, printTrustChange) },
 	}
 }
 
@@ -181,9 +170,9 @@ func trustForget() *spec {
 		examples: "rye trust forget\nrye trust forget ../old",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
-		max:      1,
+		max:      1, arg: &q.Project,
 		run: func(t *task) error {
-			if q.Project = t.arg(0); len(q.Project) != 32 && q.Project != "" {
+			if len(q.Project) != 32 && q.Project != "" {
 				q.Project = t.path(q.Project)
 			}
 			return answer(t, t.w.Trust().Forget, q, printTrustChange)
@@ -223,7 +212,6 @@ func printExplanation(p *printer, e rye.TrustExplanation) {
 
 func trustImport() *spec {
 	var q rye.TrustImportRequest
-	var namespaces, prints cli.StringSlice
 	return &spec{
 		name: "import", args: "<file | directory>",
 		short: "Pin keys that RYE OS trusted",
@@ -234,14 +222,14 @@ What would be pinned is shown, and you are asked. Without a terminal every key's
 		examples: "rye trust import ~/.ai/trusted_keys --namespace leo --dry-run\nrye trust import 9fbfabe975fa5a7f.toml --namespace leo",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "`name` that the keys count for; repeatable"},
-			&cli.StringSliceFlag{Name: "fingerprint", Destination: &prints, Usage: "`SHA256:…` of a key, as its owner told you; repeatable"},
+			repeated("namespace", &q.Namespaces, "`name` that the keys count for; repeatable"),
+			repeated("fingerprint", &q.Fingerprints, "`SHA256:…` of a key, as its owner told you; repeatable"),
 			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that they count in: user or project (default: both)"},
 			dryRun(&q.DryRun),
 		},
-		min: 1, max: 1,
+		min: 1, max: 1, arg: &q.From,
 		run: func(t *task) error {
-			q.From, q.Namespaces, q.Fingerprints = t.path(t.args[0]), namespaces.Value(), prints.Value()
+			q.From = t.path(q.From)
 			return answerAlways(t, t.w.Trust().Import, q, printTrustImport)
 		},
 	}

@@ -23,6 +23,7 @@ type spec struct {
 	flags    []cli.Flag
 	min, max int      // how many arguments; max < 0 is any number
 	ref      *rye.Ref // takes the one ref that the arguments are, when there are any
+	arg      *string  // takes the first argument, when there is one
 	hidden   bool     // works, but is for programs
 	alone    bool     // runs without environment and workspace
 	run      func(*task) error
@@ -126,6 +127,9 @@ func (s *spec) start(t *task) (err error) {
 			return err
 		}
 	}
+	if s.arg != nil {
+		*s.arg = t.arg(0)
+	}
 	if s.ref != nil && len(t.args) > 0 {
 		if *s.ref, err = t.oneRef(); err != nil {
 			return err
@@ -133,6 +137,16 @@ func (s *spec) start(t *task) (err error) {
 	}
 	return s.run(t)
 }
+
+// repeated is a flag that may be given again; each adds to into.
+func repeated(name string, into *[]string, usage string) cli.Flag {
+	return &cli.GenericFlag{Name: name, Value: (*stringList)(into), Usage: usage}
+}
+
+type stringList []string
+
+func (l *stringList) Set(v string) error { *l = append(*l, v); return nil }
+func (l *stringList) String() string     { return strings.Join(*l, " ") }
 
 // helpFor is the command that explains another.
 func helpFor(full string) fault.Hint {
