@@ -91,7 +91,8 @@ as yours from then on.`,
 		run: func(t *task) error {
 			q.From, q.Name = t.keySource(t.args[0]), t.arg(1)
 			return answer(t, t.w.Keys().Import, q, func(p *printer, k *rye.KeyInfo) {
-				if printKeyMade(p, k); q.DryRun {
+				printKeyMade(p, k)
+				if q.DryRun {
 					p.infof("nothing was taken over: --dry-run")
 				}
 			})

@@ -83,3 +83,16 @@ func TestUnderstand(t *testing.T) {
 		}
 	}
 }
+
+// TestUsageHints: a synopsis is a command to type where it has no placeholder.
+func TestUsageHints(t *testing.T) {
+	for line, want := range map[string]fault.Hint{
+		"version now":  fault.Command("rye version"),
+		"init one two": fault.Advice("rye init [dir]"),
+		"revoke":       fault.Advice("rye revoke <version...>"),
+	} {
+		if got := fault.HintOf(understand(strings.Fields(line))); got != want {
+			t.Errorf("understand(%q) has the hint %#v, want %#v", line, got, want)
+		}
+	}
+}

@@ -154,16 +154,19 @@ func helpFor(full string) fault.Hint {
 }
 
 func (s *spec) checkArgs(full string, args []string) error {
-	usage := strings.TrimSpace(full + " " + s.args)
+	usage := fault.Advice("%s %s", full, s.args)
+	if s.args == "" {
+		usage = fault.CommandOf(strings.Fields(full)...)
+	}
 	switch {
 	case s.run == nil && len(args) == 0:
 		return fault.New(fault.Usage, "%s: say what: %s", subject(full), names(s.subs)).With(helpFor(full))
 	case s.run == nil:
 		return unknownCommand(full, args[0], s.subs)
 	case len(args) < s.min:
-		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).Advise("%s", usage)
+		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).With(usage)
 	case s.max >= 0 && len(args) > s.max:
-		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).Advise("%s", usage)
+		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).With(usage)
 	}
 	return nil
 }
