@@ -148,7 +148,7 @@ func rootThreshold() *spec {
 
 // keyCount reads a small positive number.
 func keyCount(arg string) (int, error) {
-	n, err := strconv.ParseUint(arg, 10, 10)
+	n, err := strconv.ParseUint(arg, 10, 14)
 	if err != nil {
 		return 0, fault.New(fault.Usage, "%q: want a number of keys", arg)
 	}

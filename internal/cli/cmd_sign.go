@@ -106,7 +106,7 @@ func printPaste(p *printer, text string) {
 	}
 }
 
-// printReplaced shows what nobody had signed before: it is signed now.
+// printReplaced shows what the signature of RYE OS had left out: it is signed now.
 func printReplaced(p *printer, r *rye.Replaced) {
 	if r == nil {
 		return
@@ -146,10 +146,8 @@ that is older than the recorded one, and, for an item named by itself, a file in
 place of what the lock brings from a registry: the lock pins that no longer.`,
 		examples: "rye adopt --all\nrye adopt tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied},
-		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project"},
-		},
-		max: many,
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project"}},
+		max:      many,
 		run: func(t *task) (err error) {
 			if q.Targets, err = t.someRefs(q.All); err != nil {
 				return err

@@ -9,8 +9,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// spec is one command: what people read about it, what it accepts, and what it
-// does. The parser, completion and, through Tree, all that is written about it come from it.
+// spec is one command: what people read about it, what it accepts, and what it does. The
+// parser, completion, help and, through Tree, the manual come from it.
 type spec struct {
 	name     string
 	aliases  []string
