@@ -32,7 +32,7 @@ func (p *Plan) Deps() (Deps, bool) {
 	}
 	out.Extensions, _ = texts(d["extensions"])
 	if v, ok := texts(d["exclude_dirs"]); ok && v != nil {
-		// config directories are data that a tool reads: the ancestor left them
+		// config directories are data that a tool reads: RYE OS left them
 		// unverified, here they count.
 		out.Exclude = slices.DeleteFunc(v, func(s string) bool { return s == "config" })
 	}

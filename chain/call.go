@@ -164,7 +164,7 @@ func (p *Plan) scope(in Inputs) (*scope, error) {
 	return s, nil
 }
 
-// variables are the names that the ancestor's templates have.
+// variables are the names that RYE OS's templates have.
 func (p *Plan) variables(in Inputs) map[string]any {
 	tool := filepath.Join(in.RunDir, filepath.FromSlash(p.Tool().Path))
 	params := in.Params.JSON

@@ -19,8 +19,8 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 )
 
-// MaxDepth is the number of items in a chain, tool and primitive included. The
-// ancestor's limit.
+// MaxDepth is the number of items in a chain, tool and primitive included. RYE OS's
+// limit.
 const MaxDepth = 10
 
 // Link is one verified item of a chain and where it was found.
@@ -212,8 +212,8 @@ func (p *Plan) gather(ctx context.Context, f Finder) error {
 	return nil
 }
 
-// fits checks what an item declares about its neighbour in the chain: the
-// ancestor's rules, which its code never reached.
+// fits checks what an item declares about its neighbour in the chain: RYE OS's
+// rules, which its code never reached.
 func fits(child, delegate *objects.Item) error {
 	outputs, okOut := names(child.Meta.Fields["outputs"])
 	inputs, okIn := names(delegate.Meta.Fields["inputs"])

@@ -157,7 +157,7 @@ echo "$1|$RYE_PARAMS|$RYE_PARAM_NAME|$RYE_PARAM_TIMES|$RYE_PARAM_BIG"
 	}
 }
 
-// The ancestor expanded templates inside parameter values, so a model could ask
+// RYE OS expanded templates inside parameter values, so a model could ask
 // for any secret of the environment (its finding S5).
 func TestParameterValuesAreNeverTemplates(t *testing.T) {
 	needs(t, "bash")

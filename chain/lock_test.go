@@ -160,7 +160,7 @@ func TestMatchNamesWhatMoved(t *testing.T) {
 	}
 }
 
-// The ancestor's lock did not cover the modules that a tool imports.
+// RYE OS's lock did not cover the modules that a tool imports.
 func TestLockCoversWhatAToolLoads(t *testing.T) {
 	l, p, _ := sample(t)
 	src := func(path, text string) Source {

@@ -6,9 +6,9 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// TestConfigMergeOfTheAncestor: each step by which the ancestor merges and fills a
+// TestConfigMergeOfRyeOS: each step by which RYE OS merges and fills a
 // configuration, and what rye does there.
-func TestConfigMergeOfTheAncestor(t *testing.T) {
+func TestConfigMergeOfRyeOS(t *testing.T) {
 	w := newWorld(t)
 	tool := func(name, arg string) *Plan {
 		t.Helper()
@@ -33,7 +33,7 @@ env_config: {env: {NEAR: "tool"}}
 		{"2 ${NAME:-default}", `"${DEF}"`, `{}`, "fallback"},
 		{"2 missing is empty", `"x${GONE}y"`, `{}`, "xy"},
 		{"2 only upper-case names", `"x${lower}"`, `{}`, "x${lower}"},
-		{"2 the nearest to the tool wins; the ancestor's primitive did", `"${NEAR}"`, `{}`, "tool"},
+		{"2 the nearest to the tool wins; RYE OS's primitive did", `"${NEAR}"`, `{}`, "tool"},
 		{"2 no shell, so nothing is quoted", `"${DIRTY}"`, `{}`, "a b;$(id)"},
 		{"3 unknown stays", `"x{nobody}"`, `{}`, "x{nobody}"},
 		{"3 exactly {name} is one argument", `"{p}"`, `{"p":"a b"}`, "a b"},

@@ -21,7 +21,7 @@ type Outcome struct {
 
 // Read gives the meaning of a result: output that is JSON is the data, and its
 // own "success": false is a failure; anything else is handed on as text with the
-// exit status. The ancestor's rules.
+// exit status. RYE OS's rules.
 func Read(r primitive.Result) Outcome {
 	out := Outcome{OK: r.Exit == 0 && !r.TimedOut}
 	text := bytes.TrimSpace(r.Stdout)
@@ -42,7 +42,7 @@ func Read(r primitive.Result) Outcome {
 	return out
 }
 
-// complaint picks the best words for a failure, in the ancestor's order.
+// complaint picks the best words for a failure, in RYE OS's order.
 func complaint(r primitive.Result, data map[string]any) string {
 	if s := bytes.TrimSpace(r.Stderr); len(s) > 0 {
 		return string(s)
@@ -63,7 +63,7 @@ func complaint(r primitive.Result, data map[string]any) string {
 
 // ReadResponse gives the meaning of an answer: a status below 400 is success, and
 // the data is status, headers and body, JSON where the body is JSON. The events of
-// a stream stand in for a body. The ancestor's rules.
+// a stream stand in for a body. RYE OS's rules.
 func ReadResponse(r *web.Response) Outcome {
 	data := map[string]any{"status_code": r.Status, "headers": r.Header}
 	var body any

@@ -94,7 +94,7 @@ func (s *scope) pieces(text string, take func(piece) error) error {
 }
 
 // expand handles one ${...}. Only names of variables are templates: upper case,
-// digits, underscore, as the ancestor's later version has it.
+// digits, underscore, as RYE OS's later version has it.
 func (s *scope) expand(piece string) (any, error) {
 	name, _, _ := strings.Cut(piece[2:len(piece)-1], ":-")
 	if !isVariable(name) {

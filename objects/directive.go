@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// readDirective reads our form, front matter with prose below, or the ancestor's,
+// readDirective reads our form, front matter with prose below, or RYE OS's,
 // a fenced xml block with prose around it.
 func (p *parser) readDirective(m *Meta) error {
 	if done, err := p.readFrontMatter(m); done || err != nil {

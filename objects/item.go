@@ -38,7 +38,7 @@ type Item struct {
 	Digest Digest // SHA-256 of Body: what the author signed
 
 	Signature *Signature       // the native line; nil when there is none
-	Legacy    *LegacySignature // the ancestor's line; nil when there is none
+	Legacy    *LegacySignature // RYE OS's line; nil when there is none
 
 	Meta Meta
 
@@ -62,7 +62,7 @@ type Signature struct {
 	Key      Fingerprint
 }
 
-// LegacySignature is a line of the ancestor, RYE OS, parsed but not verified.
+// LegacySignature is a line of RYE OS, parsed but not verified.
 type LegacySignature struct {
 	SignedAt   time.Time
 	Digest     Digest // SHA-256 of the payload, which is less than the file

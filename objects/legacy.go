@@ -11,7 +11,7 @@ import (
 	"unicode"
 )
 
-// The ancestor's line, as its own expression reads it. Its signature is base64url
+// RYE OS's line, as its own expression reads it. Its signature is base64url
 // with or without padding, its fingerprint 16 digits, its provenance unsigned.
 var (
 	legacyFields = sync.OnceValue(func() *regexp.Regexp {
@@ -20,16 +20,16 @@ var (
 	legacyStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<directive[^>]*>`) })
 )
 
-// legacyWords begin the lines that the ancestor strips before it hashes a file.
+// legacyWords begin the lines that RYE OS strips before it hashes a file.
 var legacyWords = []string{"rye:signed:", "rye:validated:", "kiwi-mcp:validated:", "kiwi-mcp:signed:"}
 
-// legacyLine is a line of the ancestor in its place.
+// legacyLine is a line of RYE OS in its place.
 type legacyLine struct {
 	span
 	text string // without comment syntax
 }
 
-// legacyKind returns the kind whose rules the ancestor applied to the file at
+// legacyKind returns the kind whose rules RYE OS applied to the file at
 // path. Everything that is neither directive nor knowledge it treats as a tool.
 func legacyKind(path string) Kind {
 	switch {
@@ -41,7 +41,7 @@ func legacyKind(path string) Kind {
 	return Tool
 }
 
-// findLegacy returns the ancestor's line, nil when there is none where it
+// findLegacy returns RYE OS's line, nil when there is none where it
 // belongs. Directives and knowledge have it at byte 0 as an HTML comment whatever
 // the extension; tools at byte 0 or below a "#!/" line, as # or //.
 func findLegacy(path string, raw []byte) *legacyLine {
@@ -75,15 +75,15 @@ func findLegacy(path string, raw []byte) *legacyLine {
 	return nil
 }
 
-// laterVersion reports whether text names a version of the native line: the
-// ancestor has a date where "v2" stands.
+// laterVersion reports whether text names a version of the native line: RYE OS
+// has a date where "v2" stands.
 func laterVersion(text string) bool {
 	rest, ok := strings.CutPrefix(text, signedWord+"v")
 	return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// splitLegacy takes the ancestor's line out of raw and works out what it covers.
-// Examples of signature lines further down are let pass, as the ancestor did,
+// splitLegacy takes RYE OS's line out of raw and works out what it covers.
+// Examples of signature lines further down are let pass, as RYE OS did,
 // unless one is native: then nobody could say which line counts.
 func splitLegacy(path string, raw []byte, l *legacyLine) ([]byte, *Signature, *LegacySignature, error) {
 	body := without(raw, l.start, l.end+1)
@@ -126,11 +126,11 @@ func parseLegacy(text string) *LegacySignature {
 	return s
 }
 
-// Message returns what the ancestor's key signed: the digest's hexadecimal
+// Message returns what RYE OS's key signed: the digest's hexadecimal
 // digits as text. Time, key and provenance were never signed.
 func (s *LegacySignature) Message() []byte { return []byte(s.Digest.Hex()) }
 
-// cover works out the bytes that the ancestor hashed and says what they are.
+// cover works out the bytes that RYE OS hashed and says what they are.
 func (s *LegacySignature) cover(k Kind, body []byte) {
 	s.Payload, s.Covers, s.Complete = body, "the whole file", true
 	switch k {
@@ -180,10 +180,10 @@ func trimPython(b []byte) []byte {
 	})
 }
 
-// AncestorDigest returns the SHA-256 that the ancestor would compute for an item as
-// it is now, whoever signed it: of what its signature would cover. The ancestor's
+// RyeOSDigest returns the SHA-256 that RYE OS would compute for an item as
+// it is now, whoever signed it: of what its signature would cover. RYE OS's
 // lock files pin tools by it.
-func AncestorDigest(it *Item) Digest {
+func RyeOSDigest(it *Item) Digest {
 	var s LegacySignature
 	s.cover(legacyKind(it.Path), it.Body)
 	return DigestOf(s.Payload)

@@ -13,7 +13,7 @@ const (
 	hashed       = "# " + legacyFields + "\n"
 )
 
-// What the ancestor hashed, by kind; the rows follow reference behaviour, quirks
+// What RYE OS hashed, by kind; the rows follow reference behaviour, quirks
 // included.
 func TestLegacyPayload(t *testing.T) {
 	tests := []struct {
@@ -88,7 +88,7 @@ func TestLegacyLines(t *testing.T) {
 	}
 }
 
-// Beside the ancestor's line no native one may stand, wherever it is.
+// Beside RYE OS's line no native one may stand, wherever it is.
 func TestLegacyAndNative(t *testing.T) {
 	native := sign(t, testKey(seedPhrase), objects.Ref{Kind: objects.Tool, ID: "x"}, "js", "", "", []byte("x\n"), noon).Line()
 	for _, raw := range []string{

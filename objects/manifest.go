@@ -101,7 +101,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 		return nil, err
 	}
 	if legacy != nil {
-		return nil, malformed(ManifestName, 1, 0, "a manifest of the ancestor").Mend("rye bundle create")
+		return nil, malformed(ManifestName, 1, 0, "a manifest of RYE OS").Mend("rye bundle create")
 	}
 	r := &manifestReader{body: body, line: 0}
 	if sig != nil {

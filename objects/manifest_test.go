@@ -191,7 +191,7 @@ func TestParseManifestRefuses(t *testing.T) {
 		{"deep", entry(strings.Repeat("z/", 16) + "z")},
 		{"long", entry("z" + strings.Repeat("z", 128))},
 		{"second signature line", good + "# rye:signed:\n"},
-		{"ancestor's", hashed + good},
+		{"RYE OS's", hashed + good},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

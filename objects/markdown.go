@@ -15,7 +15,7 @@ type fence struct {
 
 // findFence returns the first block of three backticks whose info string is
 // exactly info. Blocks inside a fence of four or more backticks are examples and
-// are skipped, as the ancestor skips them.
+// are skipped, as RYE OS skips them.
 func findFence(body []byte, info string) (fence, bool) {
 	outer := 0 // backticks of the open outer fence
 	for i := 0; i < len(body); {

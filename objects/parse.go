@@ -50,8 +50,8 @@ func Parse(path string, raw []byte) (*Item, error) {
 // Dialects that the rules of validation tell apart.
 const (
 	dialectOurs   = iota // front matter, comment block: ours, name and category follow from the path
-	dialectXML           // the ancestor's directive
-	dialectFence         // the ancestor's knowledge
+	dialectXML           // RYE OS's directive
+	dialectFence         // RYE OS's knowledge
 	dialectPython        // dunder assignments
 	dialectData          // a file that is YAML or JSON as a whole
 )

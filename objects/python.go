@@ -31,7 +31,7 @@ var pythonNames = map[string]string{
 	"VERIFY_DEPS":          "verify_deps",
 }
 
-// extractorNames are read besides in the ancestor's extractors, and nowhere else:
+// extractorNames are read besides in RYE OS's extractors, and nowhere else:
 // in other modules they are the module's own.
 var extractorNames = map[string]string{
 	"EXTENSIONS":        "extensions",
@@ -205,7 +205,7 @@ type pyScanner struct {
 	budget int // bytes of literals that may still be read
 	nest   int // template fields that are open
 
-	extractor bool // the module is one of the ancestor's extractors
+	extractor bool // the module is one of RYE OS's extractors
 }
 
 func (s *pyScanner) fail(off int, format string, args ...any) {

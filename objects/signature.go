@@ -147,7 +147,7 @@ func appendJSONString(b []byte, s string) []byte {
 }
 
 // Split takes a file apart: the body, which is every byte but the signature
-// line, and the line itself, native or of the ancestor. Both are nil in an
+// line, and the line itself, native or of RYE OS. Both are nil in an
 // unsigned file, and the body then is the whole file. Split changes nothing and
 // believes nothing; body shares raw's memory where it can.
 //

@@ -298,7 +298,7 @@ func TestSignedMessageBinds(t *testing.T) {
 	}
 }
 
-// The 210 genuine pairs of the ancestor verify with its published key.
+// The 210 genuine pairs of RYE OS verify with its published key.
 func TestOriginalSignatures(t *testing.T) {
 	raw, err := os.ReadFile("../testdata/vectors/original-signatures.json")
 	if err != nil {

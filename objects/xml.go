@@ -53,7 +53,7 @@ var opaque = map[string]bool{"template": true, "example": true, "raw": true}
 type xmlReader struct {
 	p      *parser
 	i, end int
-	hidden map[string]any // opaque texts by the ancestor's names for them
+	hidden map[string]any // opaque texts by RYE OS's names for them
 }
 
 func (r *xmlReader) bad(off int, format string, args ...any) error {

@@ -1,7 +1,7 @@
 // Package search finds items by what they say about themselves: it parses a query
 // and ranks documents against it. It reads nothing; callers hand it the catalogue.
 //
-// The query language is the ancestor's: words, "phrases", prefix* and wild*card,
+// The query language is RYE OS's: words, "phrases", prefix* and wild*card,
 // field:word, AND, OR, NOT and parentheses; words side by side mean AND. The empty
 // query and "*" match everything. Words match inside words, ignoring case.
 package search

@@ -16,7 +16,7 @@ import (
 type Cap string
 
 // ParseCap refuses everything that is not a capability of our grammar, "?" and
-// "[" among it: the ancestor's patterns are read by MatchLegacy.
+// "[" among it: RYE OS's patterns are read by MatchLegacy.
 func ParseCap(s string) (Cap, error) {
 	if why := objects.CheckCapability(s); why != "" {
 		return "", fault.New(fault.Malformed, "capability %q: %s", words.Brief(s), why).Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")

@@ -157,11 +157,11 @@ func TestFnmatch(t *testing.T) {
 		}
 	}
 	if !MatchLegacy("rye.execute.tool.rye/bash/*", "rye.execute.tool.rye.bash.bash") {
-		t.Error("slashes of the ancestor's patterns are dots")
+		t.Error("slashes of RYE OS's patterns are dots")
 	}
 }
 
-// The ancestor is Python: its own fnmatch is the reference.
+// RYE OS is Python: its own fnmatch is the reference.
 func TestFnmatchIsPythons(t *testing.T) {
 	python, err := exec.LookPath("/usr/bin/python3")
 	if err != nil {

@@ -2,10 +2,10 @@ package policy
 
 import "strings"
 
-// MatchLegacy matches a need against a capability pattern of the ancestor, with
+// MatchLegacy matches a need against a capability pattern of RYE OS, with
 // the exact meaning of Python's fnmatch.fnmatchcase: "*" any text, "?" one
 // character, "[abc]", "[a-z]" and "[!a]" sets, a "[" without end a letter. Slashes
-// of the pattern are dots, as the ancestor's harness has it.
+// of the pattern are dots, as RYE OS's harness has it.
 func MatchLegacy(pattern string, need Cap) bool {
 	return fnmatch(strings.ReplaceAll(pattern, "/", "."), string(need))
 }

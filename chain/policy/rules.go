@@ -18,7 +18,7 @@ type Rules struct {
 	DenyFrom    Tier          // from here on nobody can allow it
 	Timeout     time.Duration // of a question
 
-	AllowLegacy bool            // the ancestor's signatures may be used
+	AllowLegacy bool            // RYE OS's signatures may be used
 	Deny        Caps            // refused to everybody
 	Callers     map[string]Caps // what a caller by this name holds at most
 	Tools       []ToolRule      // tiers of certain tools

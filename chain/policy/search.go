@@ -7,8 +7,8 @@ import (
 )
 
 // Searching says which items of the kind q.Ref.Kind the caller may search. may is
-// nil when that is all of them. rye.search.<kind> covers the kind, as it did in the
-// ancestor; so does rye.search.<kind>.*, and a longer pattern the part that it
+// nil when that is all of them. rye.search.<kind> covers the kind, as it did in RYE OS;
+// so does rye.search.<kind>.*, and a longer pattern the part that it
 // names. What the policy denies is left out. A Decision that is not Allow means
 // that nothing may be searched.
 func (r Rules) Searching(q Request) (may func(objects.ID) bool, d Decision) {

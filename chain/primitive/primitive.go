@@ -72,7 +72,7 @@ type Call struct {
 	Sandbox Sandbox
 }
 
-// Defaults of a Call. The timeout is the ancestor's.
+// Defaults of a Call. The timeout is RYE OS's.
 const (
 	DefaultTimeout   = 300 * time.Second
 	DefaultGrace     = 2 * time.Second

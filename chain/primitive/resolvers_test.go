@@ -10,10 +10,10 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// TestEnvResolversOfTheAncestor: each row of the ancestor's table of interpreters,
+// TestEnvResolversOfRyeOS: each row of RYE OS's table of interpreters,
 // and each version manager. The path that comes out is the program's own, also
 // where a shim of the same name stands first on PATH.
-func TestEnvResolversOfTheAncestor(t *testing.T) {
+func TestEnvResolversOfRyeOS(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the layouts are of Unix")
 	}

@@ -78,7 +78,7 @@ func TestAttack01ByteChanged(t *testing.T) {
 	h.refuses("note", noteFile, swap(t, h.signed(noteFile, noteRef, attackNote), "greeting", "treating"), noteRef, 10)
 }
 
-// TestAttack02AroundTheBody: what the ancestor left uncovered.
+// TestAttack02AroundTheBody: what RYE OS left uncovered.
 func TestAttack02AroundTheBody(t *testing.T) {
 	needBash(t)
 	h := newHome(t)
@@ -152,8 +152,8 @@ func TestAttack06TwoLines(t *testing.T) {
 	h.refuses("one in a code fence", noteFile, swap(t, text, "Hello is", "```\n"+line+"```\n\nHello is"), noteRef, 19)
 }
 
-// TestAttack07LineOfTheAncestor: refused, labelled, and counted only by consent.
-func TestAttack07LineOfTheAncestor(t *testing.T) {
+// TestAttack07LineOfRyeOS: refused, labelled, and counted only by consent.
+func TestAttack07LineOfRyeOS(t *testing.T) {
 	needBash(t)
 	h := newHome(t)
 	block, _ := pem.Decode([]byte(h.rye("key", "export", "--pem", "--yes")))

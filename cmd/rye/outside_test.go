@@ -57,7 +57,7 @@ func TestOutsideTextIsBounded(t *testing.T) {
 		{"JavaScript of a comment of lines", "tools/eve/x.js", fill(item, "/*", "\n", "*/")},
 		{"JavaScript of comments", "tools/eve/x.js", fill(item, "", "/**/", "")},
 		{"signature lines", "tools/eve/x.py", fill(item, "", "# rye:signed:v2:x\n", "")},
-		{"the ancestor's signature lines", "tools/eve/x.py", fill(item, "", "# rye:validated:x\n", "")},
+		{"RYE OS's signature lines", "tools/eve/x.py", fill(item, "", "# rye:validated:x\n", "")},
 		{"one long line", "tools/eve/x.js", fill(item, "//", "x", "")},
 		{"one byte more", "tools/eve/x.py", fill(item+1, "", "x", "")},
 		{"the lock", "rye.lock", keys(item, "k%d: v\n")},

@@ -1,5 +1,5 @@
 // Package app wires the programs together: it reads the environment once, finds
-// the project and the places on disk, and turns them into the Options of a Rye.
+// the project and the places on disk, and turns them into the Options of a workspace.
 // Nothing below it reads the environment, and nothing in it decides anything
 // about items. It links no face, so that the front stays light; the faces of the
 // engine are tied in by internal/app/engine.
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -47,13 +48,12 @@ type App struct {
 // usage error; a missing project is not an error here.
 func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 	a := &App{Flags: f, Screen: s, ctx: ctx, getenv: os.Getenv}
-	dir, err := workingDir(f.Dir)
-	if err != nil {
+	var err error
+	if a.Dir, err = workingDir(f.Dir); err != nil {
 		return nil, err
 	}
-	a.Dir = dir
 	a.home, _ = os.UserHomeDir() // "" when unknown: then only what variables name
-	a.Places = findPlaces(dir, a.home, a.getenv)
+	a.Places = findPlaces(a.Dir, a.home, a.getenv)
 	return a, nil
 }
 
@@ -95,7 +95,7 @@ func (a *App) Path(arg string) string {
 	return filepath.Join(a.Dir, arg)
 }
 
-// Options returns what a Rye needs, with consent asked on the terminal.
+// Options returns what a workspace needs, with consent asked on the terminal.
 func (a *App) Options() workspace.Options {
 	return workspace.Options{
 		Project:      a.Project,
@@ -124,7 +124,7 @@ func (a *App) Options() workspace.Options {
 	}
 }
 
-// Open returns the Rye of this run. It touches nothing on disk.
+// Open returns the workspace of this run. It touches nothing on disk.
 func (a *App) Open() *workspace.Workspace {
 	// Where the system lets it, what a tool leaves behind becomes this program's and
 	// ends with the run. Where it does not, results say so.
@@ -171,11 +171,8 @@ var interpreterNames = [...]string{"RYE_PYTHON", "RYE_NODE", "RYE_BASH", "RYE_SH
 func interpreters(environ []string) map[string]string {
 	m := map[string]string{}
 	for _, kv := range environ {
-		name, value, _ := strings.Cut(kv, "=")
-		for _, want := range interpreterNames {
-			if name == want && value != "" {
-				m[name] = value
-			}
+		if name, value, _ := strings.Cut(kv, "="); value != "" && slices.Contains(interpreterNames[:], name) {
+			m[name] = value
 		}
 	}
 	return m

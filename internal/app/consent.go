@@ -13,10 +13,9 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// consent asks the person at the terminal. --yes answers for them and says so,
-// except where only a person may answer;
-// without a terminal and without --yes the answer is a refusal that names what
-// would have answered, never an assumption.
+// consent asks the person at the terminal. --yes answers for them and says so, except
+// where only a person may answer. Without a terminal and without --yes the answer is a
+// refusal that names what would have answered.
 func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	w := a.Screen.Err()
 	switch {
@@ -95,7 +94,7 @@ func interruptible[T any](ctx context.Context, read func() (T, error)) (T, error
 }
 
 // ReadSecret asks for a line without showing it. It needs a terminal. The terminal
-// is silent before the question appears: who types ahead is not shown either.
+// is silent before the question appears, so that what is typed ahead is not shown either.
 func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
 	if !a.Screen.InTTY || !a.Screen.ErrTTY {
 		return nil, fault.New(fault.Denied, "%s: there is no terminal to ask on", prompt)

@@ -49,7 +49,7 @@ func (a *App) pathCheck() rye.DoctorCheck {
 	switch {
 	case found == "":
 		c.Text = "rye is not on PATH; this is " + self
-	case !samePath(found, self):
+	case !sameFile(found, self):
 		c.OK = false
 		c.Text = "typing rye starts " + found + ", this is " + self
 		c.Mend = fault.Advice("put %s first in PATH", filepath.Dir(self))
@@ -70,13 +70,4 @@ func (a *App) lookup(name string) string {
 		}
 	}
 	return ""
-}
-
-func samePath(a, b string) bool {
-	ai, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	bi, err := os.Stat(b)
-	return err == nil && os.SameFile(ai, bi)
 }

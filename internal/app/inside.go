@@ -20,8 +20,8 @@ var helper []string
 // Inside is the first thing that a program does. When it was started as a second
 // process of itself, it does that work and mine is true: reading what an outsider
 // sent, being one of rye's own functions in a tool's sandbox, or guarding a run. Such a
-// process reads no environment and costs no more than a start. In every other it may
-// start such processes from then on.
+// process reads no environment and costs no more than a start. Any other process may
+// start such ones from then on.
 func Inside(argv []string) (exit int, mine bool) {
 	if len(argv) > 1 && argv[1] == helperArg {
 		return workspace.ServeHelper(argv[2:]), true
@@ -36,7 +36,7 @@ func Inside(argv []string) (exit int, mine bool) {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return 0, false // then there are no second processes, and what needs one says so
+		return 0, false // what needs a second process says so
 	}
 	primitive.Reenter(self)
 	helper = []string{self, helperArg}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -33,7 +34,7 @@ func findPlaces(dir, home string, getenv func(string) string) Places {
 // directory must not turn the user's own items into a project's.
 func FindProject(dir, user string) string {
 	for {
-		if info, err := os.Stat(filepath.Join(dir, ".ai", "rye.yaml")); err == nil && info.Mode().IsRegular() && !sameDir(dir, user) {
+		if info, err := os.Stat(filepath.Join(dir, ".ai", "rye.yaml")); err == nil && info.Mode().IsRegular() && !sameFile(dir, user) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
@@ -58,32 +59,24 @@ func (a *App) ProjectAt(path string) (string, error) {
 	return project, nil
 }
 
-func sameDir(a, b string) bool {
-	if b == "" {
-		return false
-	}
+// sameFile reports whether two paths lead to the same file or directory. "" leads nowhere.
+func sameFile(a, b string) bool {
 	if a == b {
-		return true
+		return a != ""
 	}
-	ai, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	bi, err := os.Stat(b)
-	return err == nil && os.SameFile(ai, bi)
+	ai, errA := os.Stat(a)
+	bi, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(ai, bi)
 }
 
-// userSpace is RYE_USER, else USER_SPACE (the ancestor's name for it), else home.
+// userSpace is RYE_USER, else USER_SPACE (RYE OS's name for it), else home.
 func userSpace(dir, home string, getenv func(string) string) string {
 	for _, name := range []string{"RYE_USER", "USER_SPACE"} {
-		v := getenv(name)
-		if v == "" {
-			continue
+		if v := getenv(name); filepath.IsAbs(v) {
+			return filepath.Clean(v)
+		} else if v != "" {
+			return filepath.Join(dir, v)
 		}
-		if !filepath.IsAbs(v) {
-			v = filepath.Join(dir, v)
-		}
-		return filepath.Clean(v)
 	}
 	return home
 }
@@ -103,10 +96,7 @@ func stateDir(home string, getenv func(string) string) string {
 }
 
 func cacheDir(getenv func(string) string) string {
-	platform, err := os.UserCacheDir()
-	if err != nil {
-		platform = ""
-	}
+	platform, _ := os.UserCacheDir() // "" when unknown
 	name := "rye"
 	if runtime.GOOS == "windows" {
 		name = filepath.Join("rye", "cache") // %LOCALAPPDATA% holds the state, too
@@ -130,12 +120,10 @@ func inHome(home string, elem ...string) string {
 	return filepath.Join(append([]string{home}, elem...)...)
 }
 
+// below returns name in the first directory that is known.
 func below(first, second, name string) string {
-	if first != "" {
-		return filepath.Join(first, name)
-	}
-	if second != "" {
-		return filepath.Join(second, name)
+	if dir := cmp.Or(first, second); dir != "" {
+		return filepath.Join(dir, name)
 	}
 	return ""
 }

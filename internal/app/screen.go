@@ -11,7 +11,7 @@ import (
 )
 
 // Screen is where a run speaks: results to Out, everything else to Err. It owns
-// the one progress line, which is wiped before anything else appears. It is safe
+// the progress line, which is wiped before anything else appears. It is safe
 // for concurrent use.
 type Screen struct {
 	In     *os.File
@@ -65,7 +65,7 @@ func (s *Screen) wipe() {
 	}
 }
 
-// progressFunc returns the function that draws progress, or nil where nobody sees it.
+// progressFunc returns the function that draws progress, or nil where it would not be seen.
 func (s *Screen) progressFunc(silent bool) func(string) {
 	if silent || !s.ErrTTY {
 		return nil

@@ -12,9 +12,9 @@ import (
 const listenAfter = 5 * time.Millisecond
 
 // Context returns a context that the first Ctrl-C (or SIGTERM) cancels. The
-// second one ends the process in the system's own way: somebody insists. So does the
-// first before anybody listens: what has just begun has nothing to tell, and to listen
-// takes two threads, which is a tenth of all that a short command does.
+// second one ends the process in the system's own way. So does the first within
+// listenAfter: a command that has just begun has nothing to tell, and to listen takes two
+// threads, which is a tenth of all that a short command does.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	listening := time.AfterFunc(listenAfter, func() { cancelBy(notified(), ctx, cancel) })

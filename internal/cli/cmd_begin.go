@@ -7,7 +7,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/workspace"
 )
 
 func initCommand() *spec {
@@ -17,7 +16,7 @@ func initCommand() *spec {
 		short: "Make a project, or complete one",
 		long: `Makes .ai/ with its store and rye.yaml, and a key when this machine has none.
 In an .ai/ directory that is already there, no item is changed or removed; what
-is signed in the ancestor's way is reported. A project of an earlier rye gets what
+is signed in the way of RYE OS is reported. A project of an earlier rye gets what
 it lacks: lines of .gitattributes, the settings of its store.`,
 		examples: "rye init\nrye init --namespace acme ./project",
 		exits:    []fault.Code{fault.Usage, fault.Untrusted, fault.Denied, fault.Malformed},
@@ -26,42 +25,31 @@ it lacks: lines of .gitattributes, the settings of its store.`,
 		},
 		max: 1,
 		run: func(t *task) error {
-			a, err := t.env()
-			if err != nil {
-				return err
-			}
-			q.Dir = a.Dir
-			if len(t.args) == 1 {
-				q.Dir = a.Path(t.args[0])
-			}
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.InitReport, error) { return w.Init(t.ctx, rye.Terminal(), q) })
-			if err != nil {
-				return err
-			}
-			return t.out.show(rep, func() { printInit(t.out, rep) })
+			q.Dir = t.path(t.arg(0))
+			return answer(t, t.w.Init, q, printInit)
 		},
 	}
 }
 
 func printInit(p *printer, rep *rye.InitReport) {
-	p.didf(false, "project %s in %s\n", rep.Project, rep.Dir)
+	p.resultf(false, "project %s in %s\n", rep.Project, rep.Dir)
 	for _, f := range rep.Created {
-		p.notef("made %s", f)
+		p.infof("made %s", f)
 	}
 	for _, f := range rep.Completed {
-		p.notef("completed %s", f)
+		p.infof("completed %s", f)
 	}
 	if rep.NewKey {
-		p.notef("made the key %s", rep.Key)
+		p.infof("made the key %s", rep.Key)
 	}
 	if rep.Adopted > 0 {
-		p.notef("recorded %s", words.Plural(rep.Adopted, "item"))
+		p.infof("recorded %s", words.Plural(rep.Adopted, "item"))
 	}
 	for _, l := range rep.Legacy {
-		p.notef("legacy: %s", l)
+		p.infof("legacy: %s", l)
 	}
 	if len(rep.Legacy) > 0 {
-		p.notef("re-sign them with: rye sign --all --upgrade")
+		p.infof("re-sign them with: rye sign --all --upgrade")
 	}
 }
 
@@ -79,19 +67,14 @@ A tool of the language "runtime" says how to run another language: one YAML file
 			&cli.StringFlag{Name: "description", Destination: &q.Description, Usage: "`text` for the item's description"},
 		},
 		min: 1, max: 2,
-		run: func(t *task) error {
-			var err error
+		run: func(t *task) (err error) {
 			if q.Kind, q.ID, err = kindAndID(t.args); err != nil {
 				return err
 			}
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.NewReport, error) { return w.New(t.ctx, rye.Terminal(), q) })
-			if err != nil {
-				return err
-			}
-			return t.out.show(rep, func() {
-				t.out.printf("%s\n", rep.Path)
+			return answer(t, t.w.New, q, func(p *printer, rep *rye.NewReport) {
+				p.printf("%s\n", rep.Path)
 				if !rep.Next.IsZero() {
-					t.out.notef("next: %s", rep.Next)
+					p.infof("next: %s", rep.Next)
 				}
 			})
 		},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
-	"github.com/rye-os/rye/workspace"
 )
 
 func bundleCommand() *spec {
@@ -47,23 +45,10 @@ is acme/bundle/report, knowledge/acme/guide is acme/bundle/knowledge/guide.`,
 			if len(t.args) == 2 {
 				q.ID = t.args[0]
 			}
-			a, err := t.env()
-			if err != nil {
-				return err
-			}
-			q.Dir = a.Path(t.args[len(t.args)-1])
-			b, err := call(t, func(w *workspace.Workspace) (*rye.BundleInfo, error) {
-				return w.Bundles().Create(t.ctx, rye.Terminal(), q)
-			})
-			if err != nil {
-				return err
-			}
-			return t.out.show(b, func() {
-				did := "signed"
-				if q.DryRun {
-					did = "would-sign"
-				}
-				t.out.didf(q.DryRun, "%s  bundle:%s %s  %s\n", good(did), b.ID, b.Version, words.Plural(len(b.Files), "file"))
+			q.Dir = t.path(t.args[len(t.args)-1])
+			return answer(t, t.w.Bundles().Create, q, func(p *printer, b *rye.BundleInfo) {
+				did := outcome{"signed", "would-sign"}.word(q.DryRun)
+				p.resultf(q.DryRun, "%s  bundle:%s %s  %s\n", good(did), b.ID, b.Version, words.Plural(len(b.Files), "file"))
 			})
 		},
 	}
@@ -79,17 +64,15 @@ func bundleVerify() *spec {
 			fault.Malformed, fault.Limit},
 		min: 1, max: 1,
 		run: func(t *task) error {
-			b, err := lookIntoBundle(t)
+			b, refused := t.w.Bundles().Verify(t.ctx, rye.Terminal(), rye.BundleVerifyRequest{Target: t.target(t.args[0])})
 			if b == nil {
-				return err
+				return refused
 			}
-			if err := t.out.show(b, func() { printBundleVerdict(t.out, b) }); err != nil {
-				return err
+			err := t.out.show(b, func() { printBundleVerdict(t.out, b) })
+			if err == nil && refused != nil {
+				err = someFailed(b.Code, 1, 1, "failed verification")
 			}
-			if err != nil {
-				return firstCode(orFailed(b.Code), 1, 1, "failed verification")
-			}
-			return nil
+			return err
 		},
 	}
 }
@@ -102,21 +85,13 @@ func bundleInspect() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		min:      1, max: 1,
 		run: func(t *task) error {
-			b, err := lookIntoBundle(t)
+			b, refused := t.w.Bundles().Verify(t.ctx, rye.Terminal(), rye.BundleVerifyRequest{Target: t.target(t.args[0])})
 			if b == nil {
-				return err
+				return refused
 			}
-			return t.out.show(b, func() { printBundle(t.out, b) }) // what is wrong with it is part of it
+			return t.out.show(b, func() { printBundle(t.out, b) }) // why it is refused is part of it
 		},
 	}
-}
-
-// lookIntoBundle returns the description also of a bundle that may not be used;
-// the error says why not.
-func lookIntoBundle(t *task) (*rye.BundleInfo, error) {
-	return call(t, func(w *workspace.Workspace) (*rye.BundleInfo, error) {
-		return w.Bundles().Verify(t.ctx, rye.Terminal(), rye.BundleVerifyRequest{Target: t.target(t.args[0])})
-	})
 }
 
 func bundleList() *spec {
@@ -126,28 +101,22 @@ func bundleList() *spec {
 		examples: "rye bundle list\nrye bundle list --json",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			all, err := call(t, func(w *workspace.Workspace) ([]rye.BundleInfo, error) { return w.Bundles().List(t.ctx, rye.Terminal()) })
-			if err != nil {
-				return err
-			}
-			err = rows(t.out, all, func(b rye.BundleInfo) []any {
+			return answerRows(t, bare(t.w.Bundles().List), none, "bundle", func(b rye.BundleInfo) []any {
 				return []any{stateStyle(b.State), b.ID, b.Version, words.Plural(len(b.Files), "file"), b.Path}
 			})
-			t.out.notef("%s", words.Plural(len(all), "bundle"))
-			return err
 		},
 	}
 }
 
 func printBundleVerdict(p *printer, b *rye.BundleInfo) {
 	if b.Error == "" {
-		p.didf(false, "%s    bundle:%s %s  %s\n", good("ok"), b.ID, b.Version, faint(b.Signer))
+		p.resultf(false, "%s    bundle:%s %s  %s\n", good("ok"), b.ID, b.Version, faint(b.Signer))
 		return
 	}
 	p.printf("%s  bundle:%s: %s\n", bad("FAIL"), b.ID, b.Error)
 	printBundleDifferences(p, b)
 	if !b.Hint.IsZero() {
-		p.notef("rye: hint: %s", b.Hint)
+		p.infof("rye: hint: %s", b.Hint)
 	}
 }
 
@@ -164,14 +133,8 @@ func printBundleDifferences(p *printer, b *rye.BundleInfo) {
 
 func printBundle(p *printer, b *rye.BundleInfo) {
 	p.printf("%s  %s\n", bold("bundle:"+b.ID), stateStyle(b.State))
-	for _, f := range [...]struct{ name, value string }{
-		{"why", b.Error}, {"version", b.Version}, {"space", b.Space}, {"path", b.Path},
-		{"signer", b.Signer}, {"signed at", b.SignedAt}, {"sha256", b.SHA256},
-	} {
-		if f.value != "" {
-			p.printf("  %s  %s\n", faint(fmt.Sprintf("%-9s", f.name)), f.value)
-		}
-	}
+	p.fields(9, "why", b.Error, "version", b.Version, "space", b.Space, "path", b.Path,
+		"signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256)
 	printBundleDifferences(p, b)
 	var rows [][]any
 	for _, f := range b.Files {
@@ -185,5 +148,5 @@ func printBundle(p *printer, b *rye.BundleInfo) {
 		rows = append(rows, []any{"  " + f.Path, strconv.FormatInt(f.Size, 10), f.SHA256, what})
 	}
 	p.table(rows)
-	p.notef("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))
+	p.infof("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))
 }

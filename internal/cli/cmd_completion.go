@@ -9,7 +9,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/workspace"
 )
 
 // The scripts hand the words so far to "rye __complete" and show what it prints,
@@ -72,6 +71,7 @@ func completionCommand() *spec {
 		examples: "source <(rye completion bash)\nrye completion fish | source",
 		exits:    []fault.Code{fault.Usage},
 		min:      1, max: 1,
+		alone: true,
 		run: func(t *task) error {
 			for _, s := range shells {
 				if s.name == t.args[0] {
@@ -87,6 +87,7 @@ func completeCommand() *spec {
 	return &spec{
 		name: "__complete", args: "-- <word…>", hidden: true, max: many,
 		short: "Print what could stand where the last word stands",
+		alone: true,
 		run: func(t *task) error {
 			for _, c := range candidates(t, t.args) {
 				t.out.printf("%s\n", c)
@@ -159,11 +160,12 @@ func argumentWords(t *task, inv invocation) []string {
 	case !strings.Contains(s.args, "ref"):
 		return nil
 	}
-	items, err := call(t, func(w *workspace.Workspace) ([]rye.ItemInfo, error) {
-		return w.List(t.ctx, rye.Terminal(), rye.ListRequest{})
-	})
-	if err != nil {
+	if t.open() != nil {
 		return nil // completion has no way to say why
+	}
+	items, err := t.w.List(t.ctx, rye.Terminal(), rye.ListRequest{})
+	if err != nil {
+		return nil
 	}
 	var refs []string
 	for _, it := range items {

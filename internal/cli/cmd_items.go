@@ -11,7 +11,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/workspace"
 )
 
 func addCommand() *spec {
@@ -50,15 +49,16 @@ func runAdd(t *task, q rye.AddRequest) error {
 	if len(urls) > 0 && (q.As != "" || q.Kind != "") {
 		return fault.New(fault.Usage, "add: the items of a repository keep their ids").Advise("leave out --as and --kind")
 	}
+	var requests []rye.AddRequest
 	for _, path := range paths {
 		q.Path = path
-		if err := showAdded(t, q.DryRun, func(w *workspace.Workspace) ([]rye.AddReport, error) { return w.Add(t.ctx, rye.Terminal(), q) }); err != nil {
-			return err
-		}
+		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		from := rye.AddRequest{URL: url, DryRun: q.DryRun, Force: q.Force}
-		if err := showAdded(t, q.DryRun, func(w *workspace.Workspace) ([]rye.AddReport, error) { return w.Add(t.ctx, rye.Terminal(), from) }); err != nil {
+		requests = append(requests, rye.AddRequest{URL: url, DryRun: q.DryRun, Force: q.Force})
+	}
+	for _, q := range requests {
+		if err := answerEach(t, t.w.Add, q, func(p *printer, rep rye.AddReport) { printAdded(p, added, q.DryRun, &rep) }); err != nil {
 			return err
 		}
 	}
@@ -68,32 +68,15 @@ func runAdd(t *task, q rye.AddRequest) error {
 	return install(t, rye.InstallRequest{Names: names, DryRun: q.DryRun})
 }
 
-func showAdded(t *task, dry bool, verb func(*workspace.Workspace) ([]rye.AddReport, error)) error {
-	reps, err := call(t, verb)
-	if err != nil {
-		return err
-	}
-	for _, rep := range reps {
-		if err := t.out.show(rep, func() { printAdd(t.out, dry, added, &rep) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // sortAdd tells files from names of registries and addresses of repositories. What
 // parses as a name is one, unless it is spelled as a path.
 func sortAdd(t *task, args []string) (paths, names, urls []string, err error) {
-	a, err := t.env()
-	if err != nil {
-		return nil, nil, nil, err
-	}
 	for _, arg := range args {
 		switch {
 		case isGitURL(arg):
 			dir, name, named := strings.Cut(arg, "#")
 			if !strings.Contains(dir, ":") { // of this machine
-				if arg = a.Path(dir); named {
+				if arg = t.path(dir); named {
 					arg += "#" + name
 				}
 			}
@@ -101,7 +84,7 @@ func sortAdd(t *task, args []string) (paths, names, urls []string, err error) {
 		case isName(arg):
 			names = append(names, arg)
 		default:
-			path := a.Path(arg)
+			path := t.path(arg)
 			if _, err := os.Stat(path); err != nil {
 				return nil, nil, nil, fault.New(fault.NotFound, "add %q: no such file, and not a name like acme/tool/hello", words.Brief(arg))
 			}
@@ -126,10 +109,11 @@ func isName(s string) bool {
 	return err == nil
 }
 
-func printAdd(p *printer, dry bool, d deed, rep *rye.AddReport) {
-	p.didf(dry, "%s %s (%s)\n", d.word(dry), rep.Ref, string(rep.State))
+// printAdded says what became of one item.
+func printAdded(p *printer, did outcome, dry bool, rep *rye.AddReport) {
+	p.resultf(dry, "%s %s (%s)\n", did.word(dry), rep.Ref, string(rep.State))
 	if !rep.Next.IsZero() && !dry {
-		p.notef("next: %s", rep.Next)
+		p.infof("next: %s", rep.Next)
 	}
 }
 
@@ -143,69 +127,29 @@ func removeCommand() *spec {
 		flags:    []cli.Flag{dryRun(&dry)},
 		min:      1, max: many,
 		run: func(t *task) error {
-			for _, arg := range t.refs() { // all or none: a slip in the last must not cost the first
-				if _, err := call(t, func(w *workspace.Workspace) (*rye.AddReport, error) {
-					return w.Remove(t.ctx, rye.Terminal(), rye.RemoveRequest{Target: arg, DryRun: true})
-				}); err != nil {
-					return err
-				}
-			}
-			return eachRef(t, dry, removed, func(w *workspace.Workspace, target rye.Target) (*rye.AddReport, error) {
-				return w.Remove(t.ctx, rye.Terminal(), rye.RemoveRequest{Target: target, DryRun: dry})
+			return eachRef(t, t.w.Remove, removed, dry, func(target rye.Target, dry bool) rye.RemoveRequest {
+				return rye.RemoveRequest{Target: target, DryRun: dry}
 			})
 		},
 	}
 }
 
-// eachRef runs one verb for each argument and prints what it did.
-func eachRef(t *task, dry bool, d deed, verb func(*workspace.Workspace, rye.Target) (*rye.AddReport, error)) error {
-	for _, arg := range t.refs() {
-		rep, err := call(t, func(w *workspace.Workspace) (*rye.AddReport, error) { return verb(w, arg) })
-		if err != nil {
+// eachRef runs a verb for each argument, all or none: it is tried on every one first, so
+// that a slip in the last does not cost the first.
+func eachRef[Q any](t *task, run verb[Q, *rye.AddReport], did outcome, dry bool, request func(target rye.Target, dry bool) Q) error {
+	refs := t.refs()
+	for _, ref := range refs {
+		if _, err := run(t.ctx, rye.Terminal(), request(ref, true)); err != nil {
 			return err
 		}
-		if err := t.out.show(rep, func() { printAdd(t.out, dry, d, rep) }); err != nil {
+	}
+	for _, ref := range refs {
+		err := answer(t, run, request(ref, dry), func(p *printer, rep *rye.AddReport) { printAdded(p, did, dry, rep) })
+		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// refs returns the arguments as refs: "tool acme/hello", typed as two words, is one.
-func (t *task) refs() []rye.Target {
-	var out []rye.Target
-	for i := 0; i < len(t.args); i++ {
-		if _, err := objects.ParseKind(t.args[i]); err == nil && i+1 < len(t.args) {
-			out = append(out, rye.Target(t.args[i]+":"+t.args[i+1]))
-			i++
-			continue
-		}
-		out = append(out, t.target(t.args[i]))
-	}
-	return out
-}
-
-// target makes a path absolute and leaves refs, names and patterns alone.
-func (t *task) target(arg string) rye.Target {
-	a, err := t.env()
-	if err != nil || isName(arg) || strings.ContainsAny(arg, "*?:") {
-		return rye.Target(arg)
-	}
-	if path := a.Path(arg); strings.ContainsAny(arg, `./\`) {
-		if _, err := os.Stat(path); err == nil {
-			return rye.Target(path)
-		}
-	}
-	return rye.Target(arg)
-}
-
-// oneRef is refs for commands that take one.
-func (t *task) oneRef(name string) (rye.Ref, error) {
-	refs := t.refs()
-	if len(refs) != 1 {
-		return rye.Ref{}, fault.New(fault.Usage, "%s: want one ref, got %d", subject(name), len(refs)).Advise("%s <ref>", name)
-	}
-	return call(t, func(w *workspace.Workspace) (rye.Ref, error) { return w.Ref(string(refs[0])) })
 }
 
 func dryRun(into *bool) cli.Flag {

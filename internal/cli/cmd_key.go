@@ -8,7 +8,6 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
-	"github.com/rye-os/rye/workspace"
 )
 
 func keyCommand() *spec {
@@ -26,7 +25,7 @@ service holds, reached through sigstore's plug-in sigstore-kms-<name>.`,
 }
 
 func keyNew() *spec {
-	var namespace string
+	var q rye.KeyNewRequest
 	var protect bool
 	return &spec{
 		name: "new", args: "[name]",
@@ -34,35 +33,19 @@ func keyNew() *spec {
 		examples: "rye key new\nrye key new work --namespace acme --passphrase",
 		exits:    []fault.Code{fault.Usage, fault.Conflict, fault.Denied},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "namespace", Destination: &namespace, Usage: "claim this `name` for it, on this machine"},
+			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "claim this `name` for it, on this machine"},
 			&cli.BoolFlag{Name: "passphrase", Destination: &protect, Usage: "protect it by a passphrase, asked for twice at the terminal"},
 		},
-		max: 1,
-		run: func(t *task) error {
-			var secret []byte
+		max: 1, arg: &q.Name,
+		run: func(t *task) (err error) {
 			if protect {
-				var err error
-				if secret, err = newPassphrase(t); err != nil {
+				if q.Passphrase, err = newPassphrase(t); err != nil {
 					return err
 				}
 			}
-			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) {
-				return w.Keys().New(t.ctx, rye.Terminal(), rye.KeyNewRequest{Name: t.arg(0), Namespace: namespace, Passphrase: secret})
-			})
-			if err != nil {
-				return err
-			}
-			return t.out.show(k, func() { printKeyMade(t.out, k) })
+			return answer(t, t.w.Keys().New, q, printKeyMade)
 		},
 	}
-}
-
-// arg returns an argument that may be left out.
-func (t *task) arg(i int) string {
-	if i < len(t.args) {
-		return t.args[i]
-	}
-	return ""
 }
 
 func printKeyMade(p *printer, k *rye.KeyInfo) {
@@ -75,15 +58,11 @@ func printKeyMade(p *printer, k *rye.KeyInfo) {
 // newPassphrase asks twice. It comes from a terminal and from nowhere else: not
 // from a file, not from the environment.
 func newPassphrase(t *task) ([]byte, error) {
-	a, err := t.env()
+	first, err := t.env.ReadSecret(t.ctx, "new passphrase")
 	if err != nil {
 		return nil, err
 	}
-	first, err := a.ReadSecret(t.ctx, "new passphrase")
-	if err != nil {
-		return nil, err
-	}
-	again, err := a.ReadSecret(t.ctx, "the same again")
+	again, err := t.env.ReadSecret(t.ctx, "the same again")
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +77,10 @@ func keyImport() *spec {
 	return &spec{
 		name: "import", args: "<file | agent[:SHA256:…] | kms:…> [name]",
 		short: "Take over a key that was made elsewhere",
-		long: `A file is OpenSSH's private key, whose passphrase it keeps, or the ancestor's
-private_key.pem (PKCS#8, not encrypted). It must be readable by you alone. A key of
-the ssh-agent or of a key service stays there; it has to sign something once, and
-counts as yours from then on.`,
+		long: `A file is OpenSSH's private key, whose passphrase it keeps, or private_key.pem of
+RYE OS (PKCS#8, not encrypted). It must be readable by you alone. A key of the
+ssh-agent or of a key service stays there; it has to sign something once, and counts
+as yours from then on.`,
 		examples: "rye key import ~/.ssh/id_ed25519 work\nrye key import ~/.ai/keys/private_key.pem\nrye key import agent:SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
@@ -110,18 +89,11 @@ counts as yours from then on.`,
 		},
 		min: 1, max: 2,
 		run: func(t *task) error {
-			var err error
-			if q.From, err = t.keySource(t.args[0]); err != nil {
-				return err
-			}
-			q.Name = t.arg(1)
-			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) { return w.Keys().Import(t.ctx, rye.Terminal(), q) })
-			if err != nil {
-				return err
-			}
-			return t.out.show(k, func() {
-				if printKeyMade(t.out, k); q.DryRun {
-					t.out.notef("nothing was taken over: --dry-run")
+			q.From, q.Name = t.keySource(t.args[0]), t.arg(1)
+			return answer(t, t.w.Keys().Import, q, func(p *printer, k *rye.KeyInfo) {
+				printKeyMade(p, k)
+				if q.DryRun {
+					p.infof("nothing was taken over: --dry-run")
 				}
 			})
 		},
@@ -129,55 +101,38 @@ counts as yours from then on.`,
 }
 
 // keySource makes a file's path absolute and leaves other sources alone.
-func (t *task) keySource(arg string) (string, error) {
+func (t *task) keySource(arg string) string {
 	if arg == "agent" || strings.HasPrefix(arg, "agent:") || strings.HasPrefix(arg, "kms:") {
-		return arg, nil
+		return arg
 	}
 	return t.path(arg)
 }
 
-// path makes an argument absolute, relative to -C.
-func (t *task) path(arg string) (string, error) {
-	a, err := t.env()
-	if err != nil {
-		return "", err
-	}
-	return a.Path(arg), nil
-}
-
 func keyExport() *spec {
 	var q rye.KeyExportRequest
-	var out string
 	return &spec{
 		name: "export", args: "[name]",
 		short: "Give out a key, for a backup or another program",
 		long: `Without --public this is the private key, and needs your consent. It goes to
 standard output, or with -o to a new file that only you can read. In OpenSSH's
-format it keeps its passphrase; --pem (PKCS#8, as the ancestor reads it) has none.`,
+format it keeps its passphrase; --pem (PKCS#8, as RYE OS reads it) has none.`,
 		examples: "rye key export --public > alice.pub\nrye key export work -o work.backup\nrye key export --pem -o private_key.pem",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "public", Destination: &q.Public, Usage: "the public half"},
-			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "as the ancestor keeps keys: PKCS#8, or SubjectPublicKeyInfo"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &out, Usage: "`file` to write, which must not exist; mode 0600"},
+			&cli.BoolFlag{Name: "pem", Destination: &q.PEM, Usage: "as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Destination: &q.Out, Usage: "`file` to write, which must not exist; mode 0600"},
 		},
-		max: 1,
+		max: 1, arg: &q.Name,
 		run: func(t *task) error {
-			var err error
-			if q.Name = t.arg(0); out != "" {
-				if q.Out, err = t.path(out); err != nil {
-					return err
-				}
+			if q.Out != "" {
+				q.Out = t.path(q.Out)
 			}
-			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyExport, error) { return w.Keys().Export(t.ctx, rye.Terminal(), q) })
-			if err != nil {
-				return err
-			}
-			return t.out.show(k, func() {
+			return answer(t, t.w.Keys().Export, q, func(p *printer, k *rye.KeyExport) {
 				if k.Out != "" {
-					t.out.notef("%s written to %s", k.Fingerprint, k.Out)
+					p.infof("%s written to %s", k.Fingerprint, k.Out)
 				}
-				t.out.printf("%s", k.Text)
+				p.printf("%s", k.Text)
 			})
 		},
 	}
@@ -185,7 +140,6 @@ format it keeps its passphrase; --pem (PKCS#8, as the ancestor reads it) has non
 
 func keyRotate() *spec {
 	var q rye.KeyRotateRequest
-	var also cli.StringSlice
 	return &spec{
 		name: "rotate", args: "[name]",
 		short: "Replace a key by a new one, here and in registries",
@@ -204,22 +158,14 @@ For a key that was stolen, say rye trust deny as well.`,
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "local", Destination: &q.Local, Usage: "leave the registries alone; they keep naming the old key"},
 			&cli.BoolFlag{Name: "resign", Destination: &q.Resign, Usage: "let the new key sign what the old one signed"},
-			&cli.StringSliceFlag{Name: "project", Destination: &also, Usage: "`directory` of another project where the old key signed; repeatable"},
+			repeated("project", &q.Also, "`directory` of another project where the old key signed; repeatable"),
 			&cli.BoolFlag{Name: "passphrase", Destination: &q.Protect, Usage: "protect the new key even where the old one was not"},
 		},
-		max: 1,
+		max: 1, arg: &q.Name,
 		run: func(t *task) error {
-			q.Name, q.Ask = t.arg(0), func() ([]byte, error) { return newPassphrase(t) }
-			for _, dir := range also.Value() {
-				path, err := t.path(dir)
-				if err != nil {
-					return err
-				}
-				q.Also = append(q.Also, path)
-			}
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.KeyRotation, error) {
-				return w.Keys().Rotate(t.ctx, rye.Terminal(), q)
-			})
+			q.Ask = func() ([]byte, error) { return newPassphrase(t) }
+			q.Also = t.paths(q.Also)
+			rep, err := t.w.Keys().Rotate(t.ctx, rye.Terminal(), q)
 			if rep != nil && (err == nil || rep.New != "") {
 				if perr := t.out.show(rep, func() { printRotation(t.out, rep, err == nil) }); perr != nil {
 					return perr
@@ -248,7 +194,7 @@ func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
 		p.printf("     signed %s once more\n", words.Plural(rep.Resigned, "file"))
 	}
 	if rep.Elsewhere > 0 {
-		p.notef("%s of yours not looked at: there, rye diff and rye sign what the old key signed", words.Plural(rep.Elsewhere, "other project"))
+		p.infof("%s of yours not looked at: there, rye diff and rye sign what the old key signed", words.Plural(rep.Elsewhere, "other project"))
 	}
 	for _, n := range rep.Namespaces {
 		mark := good(n.Status)
@@ -261,11 +207,12 @@ func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
 		p.printf("%s  the old key is a root key of registry %s: rye registry root add, approve and remove\n", bad("left"), id)
 	}
 	if len(rep.SignAgain) > 0 && done {
-		p.notef("next: rye sign '%s'", strings.Join(rep.SignAgain, "' '"))
+		p.infof("next: rye sign '%s'", strings.Join(rep.SignAgain, "' '"))
 	}
 }
 
 func keyPassphrase() *spec {
+	var q rye.KeyPassphraseRequest
 	var remove bool
 	return &spec{
 		name: "passphrase", args: "[name]",
@@ -274,23 +221,16 @@ func keyPassphrase() *spec {
 		examples: "rye key passphrase\nrye key passphrase work --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Auth, fault.Denied, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "remove", Destination: &remove, Usage: "leave the key without one"}},
-		max:      1,
+		max:      1, arg: &q.Name,
 		run: func(t *task) error {
-			fresh := func() ([]byte, error) { return newPassphrase(t) }
-			if remove {
-				fresh = nil
+			if !remove {
+				q.Ask = func() ([]byte, error) { return newPassphrase(t) }
 			}
-			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) {
-				return w.Keys().SetPassphrase(t.ctx, rye.Terminal(), rye.KeyPassphraseRequest{Name: t.arg(0), Ask: fresh})
-			})
-			if err != nil {
-				return err
-			}
-			return t.out.show(k, func() {
+			return answer(t, t.w.Keys().SetPassphrase, q, func(p *printer, k *rye.KeyInfo) {
 				if k.Protected {
-					t.out.notef("%s is protected by the new passphrase", k.Name)
+					p.infof("%s is protected by the new passphrase", k.Name)
 				} else {
-					t.out.notef("%s has no passphrase", k.Name)
+					p.infof("%s has no passphrase", k.Name)
 				}
 			})
 		},
@@ -303,11 +243,7 @@ func keyList() *spec {
 		examples: "rye key list",
 		exits:    []fault.Code{fault.Usage, fault.Auth, fault.Untrusted, fault.Malformed},
 		run: func(t *task) error {
-			keys, err := call(t, func(w *workspace.Workspace) ([]rye.KeyInfo, error) { return w.Keys().List(t.ctx, rye.Terminal()) })
-			if err != nil {
-				return err
-			}
-			return rows(t.out, keys, func(k rye.KeyInfo) []any {
+			return answerRows(t, bare(t.w.Keys().List), none, "", func(k rye.KeyInfo) []any {
 				return []any{bold(k.Name), k.Fingerprint, strings.Join(k.Namespaces, ", "), keyNotes(&k), faint(k.Path)}
 			})
 		},
@@ -330,21 +266,16 @@ func keyNotes(k *rye.KeyInfo) string {
 }
 
 func keyShow() *spec {
+	var q rye.KeyRequest
 	var ssh bool
 	return &spec{
 		name: "show", args: "[name | fingerprint]", short: "Show a public key",
 		examples: "rye key show\nrye key show work --ssh",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Auth, fault.Untrusted, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "ssh", Destination: &ssh, Usage: "as one line of an authorized_keys file"}},
-		max:      1,
+		max:      1, arg: &q.Name,
 		run: func(t *task) error {
-			k, err := call(t, func(w *workspace.Workspace) (*rye.KeyInfo, error) {
-				return w.Keys().Show(t.ctx, rye.Terminal(), rye.KeyRequest{Name: t.arg(0)})
-			})
-			if err != nil {
-				return err
-			}
-			return t.out.show(k, func() { printKey(t.out, k, ssh) })
+			return answer(t, t.w.Keys().Show, q, func(p *printer, k *rye.KeyInfo) { printKey(p, k, ssh) })
 		},
 	}
 }

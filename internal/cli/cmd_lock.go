@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
@@ -34,21 +32,14 @@ taken. With three files it is a merge driver, and git need not ask:
 			if err := lockSides(t, &q); err != nil {
 				return err
 			}
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.LockMergeReport, error) {
-				return w.Locks().Merge(t.ctx, rye.Terminal(), q)
-			})
-			if rep == nil {
-				return err
-			}
-			perr := t.out.show(rep, func() {
-				if err == nil {
-					t.out.didf(q.DryRun, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
+			return answerAlways(t, t.w.Locks().Merge, q, func(p *printer, rep *rye.LockMergeReport, ok bool) {
+				if ok {
+					p.resultf(q.DryRun, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 				}
 				for _, c := range rep.Conflicts {
-					t.out.printf("%s  %s\n", bad("conflict"), c)
+					p.printf("%s  %s\n", bad("conflict"), c)
 				}
 			})
-			return errors.Join(err, perr)
 		},
 	}
 }
@@ -60,27 +51,18 @@ func lockSides(t *task, q *rye.LockMergeRequest) error {
 	switch len(t.args) {
 	case 3:
 		for i, arg := range t.args {
-			p, err := t.path(arg)
-			if err == nil {
-				*sides[i], err = app.ReadSide(p)
-			}
-			if err != nil {
+			var err error
+			if *sides[i], err = app.ReadSide(t.path(arg)); err != nil {
 				return err
 			}
-			if i == 1 {
-				q.Path = p
-			}
 		}
+		q.Path = t.path(t.args[1])
 		return nil
 	case 0:
 	default:
 		return fault.New(fault.Usage, "lock merge: %d files, want three or none", len(t.args)).Advise("rye lock merge <base> <ours> <theirs>")
 	}
-	a, err := t.env()
-	if err != nil {
-		return err
-	}
-	texts, err := a.Unmerged(t.ctx, workspace.LockFile)
+	texts, err := t.env.Unmerged(t.ctx, workspace.LockFile)
 	for i := range texts {
 		*sides[i] = texts[i]
 	}
@@ -88,43 +70,26 @@ func lockSides(t *task, q *rye.LockMergeRequest) error {
 }
 
 func lockImportCommand() *spec {
-	var dry bool
+	var q rye.LockImportRequest
 	return &spec{
 		name: "import", args: "[path…]",
 		short: "Lock what RYE OS had locked",
-		long: `Reads the ancestor's lock files (.ai/lockfiles, or the paths given), compares each
+		long: `Reads the lock files of RYE OS (.ai/lockfiles, or the paths given), compares each
 with the tool as it is here, and locks those that agree. What differs is drift and
 stays as it is. The files are not touched; rye has no use for them afterwards.`,
 		examples: "rye lock import --dry-run\nrye lock import\nrye lock import old/.ai/lockfiles/acme/hello@1.0.0.lock.json",
 		exits:    []fault.Code{fault.NotFound, fault.Integrity, fault.Untrusted, fault.Drift, fault.Malformed, fault.Limit},
-		flags:    []cli.Flag{dryRun(&dry)},
+		flags:    []cli.Flag{dryRun(&q.DryRun)},
 		max:      many,
 		run: func(t *task) error {
-			paths := make([]string, len(t.args))
-			for i, arg := range t.args {
-				var err error
-				if paths[i], err = t.path(arg); err != nil {
-					return err
-				}
-			}
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.LockImport, error) {
-				return w.Locks().Import(t.ctx, rye.Terminal(), rye.LockImportRequest{Paths: paths, DryRun: dry})
-			})
-			if rep == nil {
-				return err
-			}
-			perr := t.out.show(rep, func() {
+			q.Paths = t.paths(t.args)
+			return answerAlways(t, t.w.Locks().Import, q, func(p *printer, rep *rye.LockImport, _ bool) {
 				var rows [][]any
 				for _, f := range rep.Files {
-					status, text := good(f.Status), ""
-					if f.Error != "" {
-						status, text = bad(f.Status), f.Error
-					}
-					rows = append(rows, []any{status, f.Ref, text, faint(f.File)})
+					rows = append(rows, []any{statusMark(f.Status, f.Error), f.Ref, f.Error, faint(f.File)})
 				}
-				t.out.table(rows)
+				p.table(rows)
 			})
-			return errors.Join(err, perr)
 		},
 	}
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -15,68 +14,46 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/workspace"
 )
 
 func verifyCommand() *spec {
-	var explain bool
+	var q rye.VerifyRequest
 	return &spec{
 		name: "verify", args: "[ref | path…]", group: "Look",
 		short:    "Check signatures, digests and trust; write nothing",
 		long:     "Without arguments every item that the project could use is checked. The exit\nstatus is that of the first item that fails. Mistakes in the text of your items, by\nthe rules of their kind and the project's extractors, are shown and fail nothing.",
 		examples: "rye verify\nrye verify tool:acme/hello --explain",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "explain", Destination: &explain, Usage: "show each check"}},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "explain", Destination: &q.Explain, Usage: "show each check"}},
 		max:      many,
 		run: func(t *task) error {
-			res, err := call(t, func(w *workspace.Workspace) ([]rye.VerifyResult, error) {
-				return w.Verify(t.ctx, rye.Terminal(), rye.VerifyRequest{Targets: t.refs(), Explain: explain})
-			})
+			q.Targets = t.refs()
+			res, err := t.w.Verify(t.ctx, rye.Terminal(), q)
 			if err != nil && len(res) == 0 {
 				return err
 			}
-			if perr := printVerify(t.out, res); perr != nil {
-				return perr // err is the first of their errors
+			// err is the first of their errors.
+			if perr := verdicts(t.out, res, printVerdict, func(v rye.VerifyResult) (bool, fault.Code) { return v.OK, v.Code }, "failed verification"); perr != nil {
+				return perr
 			}
+			t.out.infof("%s verified", words.Plural(len(res), "item"))
 			return err
 		},
 	}
 }
 
-func printVerify(p *printer, res []rye.VerifyResult) error {
-	failed, code := 0, fault.Code("")
-	for _, v := range res {
-		if !v.OK {
-			if failed++; failed == 1 {
-				code = orFailed(v.Code)
-			}
-		}
-		if err := p.show(v, func() { verifyLines(p, v) }); err != nil {
-			return err
-		}
-	}
-	if failed > 0 {
-		return firstCode(code, failed, len(res), "failed verification")
-	}
-	p.notef("%s verified", words.Plural(len(res), "item"))
-	return nil
-}
-
-func verifyLines(p *printer, v rye.VerifyResult) {
+func printVerdict(p *printer, v rye.VerifyResult) {
 	if v.OK {
 		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
-		p.didf(more, "%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
+		p.resultf(more, "%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
 	} else {
 		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), v.Error)
 	}
 	for _, c := range v.Checks {
-		mark := outcome(c)
-		p.printf("      %s  %s: %s\n", mark, c.Name, c.Text)
+		p.printf("      %s  %s: %s\n", checkMark(c), c.Name, c.Text)
 	}
 	printMistakes(p, v.Mistakes)
-	if !v.Hint.IsZero() {
-		p.notef("rye: hint: %s", v.Hint)
-	}
+	p.hint(v.Hint)
 }
 
 func statusCommand() *spec {
@@ -91,12 +68,12 @@ func statusCommand() *spec {
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "each item, those that are signed and recorded too"}},
 		run: func(t *task) error {
 			brief()
-			sum, err := call(t, func(w *workspace.Workspace) (*rye.Survey, error) { return survey(t.ctx, w, all) })
+			sum, err := survey(t, all)
 			if err != nil {
 				return err
 			}
 			if t.out.json {
-				return lines(t.out, sum.Items)
+				return each(t.out, sum.Items, nil)
 			}
 			printStatus(t.out, sum)
 			return nil
@@ -105,11 +82,11 @@ func statusCommand() *spec {
 }
 
 // survey is Survey, or the same with every item in it.
-func survey(ctx context.Context, w *workspace.Workspace, all bool) (*rye.Survey, error) {
+func survey(t *task, all bool) (*rye.Survey, error) {
 	if !all {
-		return w.Survey(ctx, rye.Terminal())
+		return t.w.Survey(t.ctx, rye.Terminal())
 	}
-	items, err := w.Status(ctx, rye.Terminal())
+	items, err := t.w.Status(t.ctx, rye.Terminal())
 	sum := &rye.Survey{Count: map[rye.State]int{}, Items: items}
 	for i := range items {
 		sum.Count[items[i].State]++
@@ -133,7 +110,7 @@ func printStatus(p *printer, sum *rye.Survey) {
 		n += sum.Count[s]
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
-	p.notef("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
+	p.infof("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
 }
 
 func prefixed(prefix, s string) string {
@@ -148,7 +125,7 @@ func stateStyle(s rye.State) style {
 	case "signed":
 		return good(string(s))
 	case "unsigned", "legacy", "older":
-		return style{"33", string(s)}
+		return warning(string(s))
 	}
 	return bad(string(s))
 }
@@ -178,111 +155,60 @@ func notes(it *rye.ItemInfo) string {
 }
 
 func listCommand() *spec {
-	var kind, space string
+	var q rye.ListRequest
 	return &spec{
 		name: "list", aliases: []string{"ls"}, args: "[kind]", group: "Look",
 		short:    "List the items of the project, the user and the system",
 		examples: "rye list\nrye list tool --space project",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
-		flags:    []cli.Flag{kindFlag(&kind), spaceFlag(&space)},
+		flags:    []cli.Flag{kindFlag(&q.Kind), spaceFlag(&q.Space)},
 		max:      1,
 		run: func(t *task) error {
 			if len(t.args) == 1 {
-				kind = t.args[0]
-				if one, ok := strings.CutSuffix(kind, "s"); ok && slices.Contains(objects.Kinds, objects.Kind(one)) {
-					kind = one // people say rye list tools
+				q.Kind = t.args[0]
+				if one, ok := strings.CutSuffix(q.Kind, "s"); ok && slices.Contains(objects.Kinds, objects.Kind(one)) {
+					q.Kind = one // people say rye list tools
 				}
 			}
 			brief()
-			items, err := call(t, func(w *workspace.Workspace) ([]rye.ItemInfo, error) {
-				return w.List(t.ctx, rye.Terminal(), rye.ListRequest{Kind: kind, Space: space})
-			})
-			if err != nil {
-				return err
-			}
-			return printItems(t.out, items)
+			return answerRows(t, t.w.List, q, "item", itemRow)
 		},
 	}
 }
 
-func printItems(p *printer, items []rye.ItemInfo) error {
-	err := rows(p, items, func(it rye.ItemInfo) []any {
-		return []any{it.Ref, it.Space, it.Version, stateStyle(it.State), it.Description}
-	})
-	p.notef("%s", words.Plural(len(items), "item"))
-	return err
-}
-
-// rows prints each of list as one line of JSON, or as a row of a table.
-func rows[T any](p *printer, list []T, row func(T) []any) error {
-	if p.json {
-		return lines(p, list)
-	}
-	all := make([][]any, len(list))
-	for i, v := range list {
-		all[i] = row(v)
-	}
-	p.table(all)
-	return nil
-}
-
-// lines prints each of list as one line of JSON.
-func lines[T any](p *printer, list []T) error {
-	for _, v := range list {
-		if err := p.object(v); err != nil {
-			return err
-		}
-	}
-	return nil
+func itemRow(it rye.ItemInfo) []any {
+	return []any{it.Ref, it.Space, it.Version, stateStyle(it.State), it.Description}
 }
 
 func showCommand() *spec {
-	var all bool
+	var q rye.ShowRequest
 	return &spec{
 		name: "show", args: "<ref>", group: "Look",
 		short:    "Show what is known of an item",
 		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Malformed},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "in every space, not only where it is found first"}},
-		min:      1, max: 2,
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "in every space, not only where it is found first"}},
+		min:      1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
-			ref, err := t.oneRef("rye show")
-			if err != nil {
-				return err
-			}
-			items, err := call(t, func(w *workspace.Workspace) ([]rye.ItemInfo, error) {
-				return w.Show(t.ctx, rye.Terminal(), rye.ShowRequest{Ref: ref, All: all})
-			})
-			if err != nil {
-				return err
-			}
-			for i, it := range items {
-				if err := t.out.show(it, func() { printItem(t.out, i, it) }); err != nil {
-					return err
+			n := 0
+			return answerEach(t, t.w.Show, q, func(p *printer, it rye.ItemInfo) {
+				if n++; n > 1 {
+					p.printf("\n")
 				}
-			}
-			return nil
+				printItem(p, it)
+			})
 		},
 	}
 }
 
-func printItem(p *printer, i int, it rye.ItemInfo) {
-	if i > 0 {
-		p.printf("\n")
-	}
+func printItem(p *printer, it rye.ItemInfo) {
 	p.printf("%s  %s\n", bold(it.Ref), stateStyle(it.State))
-	for _, f := range [...]struct{ name, value string }{
-		{"why", it.Why}, {"space", it.Space}, {"path", it.Path}, {"version", it.Version},
-		{"description", it.Description}, {"category", it.Category}, {"tags", strings.Join(it.Tags, ", ")},
-		{"covers", it.Covers}, {"bundle", it.Bundle}, {"executor", it.Executor}, {"signer", it.Signer}, {"signed at", it.SignedAt}, {"sha256", it.SHA256},
-		{"shadows", strings.Join(it.Shadows, ", ")},
-	} {
-		if f.value != "" {
-			p.printf("  %s  %s\n", faint(fmt.Sprintf("%-11s", f.name)), f.value)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(it.Fields)) {
-		p.printf("  %s  %s\n", faint(fmt.Sprintf("%-11s", name)), it.Fields[name])
+	p.fields(11, "why", it.Why, "space", it.Space, "path", it.Path, "version", it.Version,
+		"description", it.Description, "category", it.Category, "tags", strings.Join(it.Tags, ", "),
+		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "signer", it.Signer, "signed at", it.SignedAt,
+		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "))
+	for _, name := range sortedKeys(it.Fields) {
+		p.field(11, name, it.Fields[name])
 	}
 	printParams(p, it.Params)
 }
@@ -303,42 +229,25 @@ func printParams(p *printer, params []rye.ParamInfo) {
 		if x.Default != "" {
 			words = append(words, "default "+x.Default)
 		}
-		p.printf("  %s  %s\n", faint(fmt.Sprintf("%-11s", head)), strings.Join(words, ", "))
+		p.field(11, head, strings.Join(words, ", "))
 	}
 }
 
 func logCommand() *spec {
-	var limit int
+	var q rye.LogRequest
 	return &spec{
 		name: "log", args: "[ref]", group: "Look",
 		short:    "Show the recorded changes of an item, or of the project",
 		examples: "rye log\nrye log tool:acme/hello -n 5",
 		exits:    []fault.Code{fault.Usage, fault.NotFound},
-		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &limit, Usage: "show at most `n` (default 50)"}},
-		max:      2,
-		run: func(t *task) error {
-			var ref rye.Ref
-			if len(t.args) > 0 {
-				var err error
-				if ref, err = t.oneRef("rye log"); err != nil {
-					return err
-				}
-			}
-			entries, err := call(t, func(w *workspace.Workspace) ([]rye.LogEntry, error) {
-				return w.History().Log(t.ctx, rye.Terminal(), rye.LogRequest{Ref: ref, Limit: limit})
-			})
-			if err != nil {
-				return err
-			}
-			return printLog(t.out, entries)
-		},
+		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"}},
+		max:      2, ref: &q.Ref,
+		run: func(t *task) error { return answerRows(t, t.w.History().Log, q, "", logRow) },
 	}
 }
 
-func printLog(p *printer, entries []rye.LogEntry) error {
-	return rows(p, entries, func(e rye.LogEntry) []any {
-		return []any{style{"33", short(e.Commit)}, e.When, e.Author, e.Subject}
-	})
+func logRow(e rye.LogEntry) []any {
+	return []any{warning(short(e.Commit)), e.When, e.Author, e.Subject}
 }
 
 // short clips an object id for people; --json has it whole.
@@ -356,30 +265,17 @@ func loadCommand() *spec {
 			spaceFlag(&q.Space),
 			&cli.StringFlag{Name: "to", Destination: &q.Destination, Usage: "copy it to the `space` project or user"},
 		},
-		min: 1, max: 2,
+		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
-			return runLoad(t, q, "rye load")
+			return answer(t, t.w.Load, q, func(p *printer, res *rye.LoadResult) {
+				if res.CopiedTo != "" {
+					p.resultf(false, "copied %s to the %s space\n", res.Ref, res.CopiedTo)
+					return
+				}
+				p.content(res.Content)
+			})
 		},
 	}
-}
-
-// runLoad prints an item, or says where it was copied.
-func runLoad(t *task, q rye.LoadRequest, name string) error {
-	var err error
-	if q.Ref, err = t.oneRef(name); err != nil {
-		return err
-	}
-	res, err := call(t, func(w *workspace.Workspace) (*rye.LoadResult, error) { return w.Load(t.ctx, rye.Terminal(), q) })
-	if err != nil {
-		return err
-	}
-	return t.out.show(res, func() {
-		if res.CopiedTo != "" {
-			t.out.didf(false, "copied %s to the %s space\n", res.Ref, res.CopiedTo)
-			return
-		}
-		t.out.content(res.Content)
-	})
 }
 
 func searchCommand() *spec {
@@ -399,7 +295,7 @@ func searchCommand() *spec {
 		run: func(t *task) error {
 			brief()
 			q.Query = strings.Join(t.args, " ")
-			res, err := call(t, func(w *workspace.Workspace) (*rye.SearchResult, error) { return w.Search(t.ctx, rye.Terminal(), q) })
+			res, err := t.w.Search(t.ctx, rye.Terminal(), q)
 			if err != nil {
 				return err
 			}
@@ -412,7 +308,7 @@ func printHits(p *printer, res *rye.SearchResult) error {
 	err := rows(p, res.Results, func(h rye.Hit) []any {
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Ref, h.Space, h.Version, h.Description}
 	})
-	p.notef("%d of %d found", len(res.Results), res.Total)
+	p.infof("%d of %d found", len(res.Results), res.Total)
 	return err
 }
 
@@ -426,8 +322,8 @@ func spaceFlag(into *string) cli.Flag {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// outcome marks a check that stands between an item and its use.
-func outcome(c rye.Check) style {
+// checkMark marks a check that stands between an item and its use.
+func checkMark(c rye.Check) style {
 	switch {
 	case c.OK:
 		return good("ok")

@@ -4,7 +4,6 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace"
 )
 
 func deprecateCommand() *spec {
@@ -35,15 +34,9 @@ func markCommand(do, short, long string) *spec {
 		min:      1, max: many,
 		run: func(t *task) error {
 			q.Names = t.args
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.MarkReport, error) {
-				return w.Registry().Mark(t.ctx, rye.Terminal(), q)
-			})
-			if err != nil {
-				return err
-			}
-			return t.out.show(rep, func() {
+			return answer(t, t.w.Registry().Mark, q, func(p *printer, rep *rye.MarkReport) {
 				for _, n := range rep.Names {
-					t.out.didf(false, "%-9s  %s\n", rep.Done, n)
+					p.resultf(false, "%-9s  %s\n", rep.Done, n)
 				}
 			})
 		},

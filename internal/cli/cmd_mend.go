@@ -1,26 +1,22 @@
 package cli
 
 import (
+	"cmp"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
-	"github.com/rye-os/rye/workspace"
 )
 
 func mcpCommand() *spec {
-	serve := func(t *task) error {
-		a, err := t.env()
-		if err != nil {
-			return err
-		}
-		args := []string{"mcp", "--dir", a.Dir}
-		if a.Offline {
+	serve := func(t *task) (err error) {
+		args := []string{"mcp", "--dir", t.env.Dir}
+		if t.env.Offline {
 			args = append(args, "--offline")
 		}
-		exit, err := a.Handoff(args...)
-		t.exit = exit
+		t.exit, err = t.env.Handoff(args...)
 		return err
 	}
 	return &spec{
@@ -47,17 +43,11 @@ func doctorCommand() *spec {
 		examples: "rye doctor\nrye doctor --json",
 		exits:    []fault.Code{fault.Failed, fault.Usage},
 		run: func(t *task) error {
-			checks, err := call(t, func(w *workspace.Workspace) ([]rye.DoctorCheck, error) {
-				return w.Upkeep().Doctor(t.ctx, rye.Terminal())
-			})
+			checks, err := t.w.Upkeep().Doctor(t.ctx, rye.Terminal())
 			if err != nil {
 				return err
 			}
-			a, err := t.env()
-			if err != nil {
-				return err
-			}
-			return printChecks(t, append(checks, a.Checks(t.ctx)...), fault.Failed)
+			return printChecks(t, append(checks, t.env.Checks(t.ctx)...), fault.Failed)
 		},
 	}
 }
@@ -69,7 +59,7 @@ func fsckCommand() *spec {
 		examples: "rye fsck",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity},
 		run: func(t *task) error {
-			checks, err := call(t, func(w *workspace.Workspace) ([]rye.DoctorCheck, error) { return w.Upkeep().Fsck(t.ctx, rye.Terminal()) })
+			checks, err := t.w.Upkeep().Fsck(t.ctx, rye.Terminal())
 			if err != nil && len(checks) == 0 {
 				return err
 			}
@@ -93,41 +83,26 @@ come together.`,
 		exits:    []fault.Code{fault.Failed, fault.Usage, fault.Conflict, fault.Integrity, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "say what would be done, and do nothing"}},
 		run: func(t *task) error {
-			list, err := call(t, func(w *workspace.Workspace) ([]rye.GCReport, error) { return w.Upkeep().GC(t.ctx, rye.Terminal(), q) })
-			for _, g := range list {
-				if err := t.out.show(g, func() { t.out.didf(q.DryRun, "%s: %s\n", g.Place, g.Text) }); err != nil {
-					return err
-				}
-			}
-			return err
+			list, err := t.w.Upkeep().GC(t.ctx, rye.Terminal(), q)
+			perr := each(t.out, list, func(p *printer, g rye.GCReport) { p.resultf(q.DryRun, "%s: %s\n", g.Place, g.Text) })
+			return cmp.Or(perr, err)
 		},
 	}
 }
 
 func printChecks(t *task, checks []rye.DoctorCheck, code fault.Code) error {
-	failed := 0
-	for _, c := range checks {
-		if !c.OK {
-			failed++
+	print := func(p *printer, c rye.DoctorCheck) {
+		if c.OK {
+			p.resultf(false, "%s  %s: %s\n", good("ok"), c.Name, c.Text)
+			return
 		}
-		err := t.out.show(c, func() {
-			if c.OK {
-				t.out.didf(false, "%s  %s: %s\n", good("ok"), c.Name, c.Text)
-				return
-			}
-			t.out.printf("%s  %s: %s\n", bad("no"), c.Name, c.Text)
-			if !c.Mend.IsZero() {
-				t.out.printf("      %s\n", c.Mend)
-			}
-		})
-		if err != nil {
-			return err
+		p.printf("%s  %s: %s\n", bad("no"), c.Name, c.Text)
+		if !c.Mend.IsZero() {
+			p.printf("      %s\n", c.Mend)
 		}
 	}
-	if failed > 0 {
-		return firstCode(code, failed, len(checks), "not as it should be")
-	}
-	return nil
+	verdict := func(c rye.DoctorCheck) (bool, fault.Code) { return c.OK, code }
+	return verdicts(t.out, checks, print, verdict, "not as it should be")
 }
 
 func versionCommand() *spec {
@@ -136,6 +111,7 @@ func versionCommand() *spec {
 		short:    "Show which program this is",
 		examples: "rye version\nrye version --json",
 		exits:    []fault.Code{fault.Usage},
+		alone:    true,
 		run: func(t *task) error {
 			if !t.out.json {
 				t.out.printf("rye %s\n", build.Version())

@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"context"
+	"strconv"
 
 	"github.com/urfave/cli/v2"
 
@@ -25,31 +25,25 @@ and one of them commits it. It is good for the root as it is now, and for nothin
 }
 
 func rootShow() *spec {
-	var name string
+	var q rye.RegistryRequest
 	return &spec{
 		name:     "show",
 		short:    "Show the root keys and how many of them must agree",
 		examples: "rye registry root show\nrye registry root show --name main --json",
 		exits:    sharing,
-		flags:    []cli.Flag{rootName(&name)},
+		flags:    []cli.Flag{rootName(&q.Registry)},
 		run: func(t *task) error {
-			info, err := call(t, func(w *workspace.Workspace) (*rye.RootInfo, error) {
-				return w.Registry().Root(t.ctx, rye.Terminal(), rye.RegistryRequest{Registry: name})
-			})
-			if err != nil {
-				return err
-			}
-			return t.out.show(info, func() {
-				t.out.printf("%s  %s\n  id         %s\n  claims     %s\n  threshold  %d of %d\n", bold(info.Name), info.URL, info.ID,
+			return answer(t, t.w.Registry().Root, q, func(p *printer, info *rye.RootInfo) {
+				p.printf("%s  %s\n  id         %s\n  claims     %s\n  threshold  %d of %d\n", bold(info.Name), info.URL, info.ID,
 					info.Claims, info.Threshold, len(info.Keys))
 				for _, k := range info.Keys {
 					whose := ""
 					if k.Own {
 						whose = "  yours"
 					}
-					t.out.printf("  root       %s%s\n", k.Fingerprint, faint(whose))
+					p.printf("  root       %s%s\n", k.Fingerprint, faint(whose))
 				}
-				t.out.notef("%d operations", info.Seq)
+				p.infof("%d operations", info.Seq)
 			})
 		},
 	}
@@ -76,15 +70,9 @@ func (t *task) propose(q rye.RootChangeRequest) error {
 		return fault.New(fault.Usage, "registry root: threshold %d", q.Threshold)
 	}
 	if q.Out != "" {
-		var err error
-		if q.Out, err = t.path(q.Out); err != nil {
-			return err
-		}
+		q.Out = t.path(q.Out)
 	}
-	c, err := call(t, func(w *workspace.Workspace) (*rye.RootChange, error) {
-		return w.Registry().ChangeRoot(t.ctx, rye.Terminal(), q)
-	})
-	return t.rootChanged(c, err)
+	return answer(t, t.w.Registry().ChangeRoot, q, printRootChange)
 }
 
 func rootAdd() *spec {
@@ -149,12 +137,10 @@ func rootThreshold() *spec {
 		exits:    sharing,
 		flags:    rootFlags(&q, false),
 		min:      1, max: 1,
-		run: func(t *task) error {
-			n, err := keyCount(t.args[0])
-			if err != nil {
+		run: func(t *task) (err error) {
+			if q.Threshold, err = keyCount(t.args[0]); err != nil {
 				return err
 			}
-			q.Threshold = n
 			return t.propose(q)
 		},
 	}
@@ -162,17 +148,14 @@ func rootThreshold() *spec {
 
 // keyCount reads a small positive number.
 func keyCount(arg string) (int, error) {
-	n := 0
-	for _, c := range arg {
-		if c < '0' || c > '9' || n > 1000 {
-			return 0, fault.New(fault.Usage, "%q: want a number of keys", arg)
-		}
-		n = 10*n + int(c-'0')
+	n, err := strconv.ParseUint(arg, 10, 14)
+	if err != nil {
+		return 0, fault.New(fault.Usage, "%q: want a number of keys", arg)
 	}
 	if n == 0 {
 		return 0, fault.New(fault.Usage, "%q: want a number of keys, at least 1", arg)
 	}
-	return n, nil
+	return int(n), nil
 }
 
 func rootApprove() *spec {
@@ -181,7 +164,7 @@ func rootApprove() *spec {
 		short:    "Agree to a proposed change of the root",
 		long:     "What it would change is shown, checked against the registry as it is, and, when you\nagree, your key's approval is added to the file.",
 		examples: "rye registry root approve registry-root-3.txt\nRYE_KEY=work rye registry root approve registry-root-3.txt",
-	}, workspace.Registry.ApproveRoot)
+	}, func(r workspace.Registry) proposal { return r.ApproveRoot })
 }
 
 func rootCommit() *spec {
@@ -190,46 +173,39 @@ func rootCommit() *spec {
 		short:    "Publish a change of the root that enough keys agreed to",
 		long:     "Your key signs it, and counts once, whether it approved before or not. When the root\nchanged meanwhile, the proposal is void (4).",
 		examples: "rye registry root commit registry-root-3.txt",
-	}, workspace.Registry.CommitRoot)
+	}, func(r workspace.Registry) proposal { return r.CommitRoot })
 }
 
+// proposal is a verb that takes the file of a proposal.
+type proposal = verb[rye.RootProposalRequest, *rye.RootChange]
+
 // proposalVerb completes a command that takes the file of a proposal.
-func proposalVerb(s spec, verb func(workspace.Registry, context.Context, rye.Caller, rye.RootProposalRequest) (*rye.RootChange, error)) *spec {
+func proposalVerb(s spec, verbOf func(workspace.Registry) proposal) *spec {
 	var q rye.RootProposalRequest
 	s.args, s.min, s.max, s.exits = "<file>", 1, 1, sharing
 	s.flags = []cli.Flag{rootName(&q.Registry), dryRun(&q.DryRun)}
-	s.run = func(t *task) (err error) {
-		if q.File, err = t.path(t.args[0]); err != nil {
-			return err
-		}
-		c, err := call(t, func(w *workspace.Workspace) (*rye.RootChange, error) {
-			return verb(w.Registry(), t.ctx, rye.Terminal(), q)
-		})
-		return t.rootChanged(c, err)
+	s.run = func(t *task) error {
+		q.File = t.path(t.args[0])
+		return answer(t, verbOf(t.w.Registry()), q, printRootChange)
 	}
 	return &s
 }
 
-// rootChanged prints how far a change has come.
-func (t *task) rootChanged(c *rye.RootChange, err error) error {
-	if err != nil {
-		return err
+// printRootChange shows how far a change has come.
+func printRootChange(p *printer, c *rye.RootChange) {
+	p.printf("%s  %s\n", good(c.Status), c.Changes[0])
+	for _, line := range c.Changes[1:] {
+		p.printf("  %s\n", line)
 	}
-	return t.out.show(c, func() {
-		t.out.printf("%s  %s\n", good(c.Status), c.Changes[0])
-		for _, line := range c.Changes[1:] {
-			t.out.printf("  %s\n", line)
-		}
-		t.out.printf("  agreed %d of %d\n", c.Have, c.Want)
-		for _, k := range c.Newcomers {
-			t.out.printf("  wants  %s, which becomes a root key\n", k)
-		}
-		switch {
-		case c.File == "":
-		case c.Complete:
-			t.out.notef("next: rye registry root commit %s", c.File)
-		default:
-			t.out.notef("next: send %s to the others, for rye registry root approve %s", c.File, c.File)
-		}
-	})
+	p.printf("  agreed %d of %d\n", c.Have, c.Want)
+	for _, k := range c.Newcomers {
+		p.printf("  wants  %s, which becomes a root key\n", k)
+	}
+	switch {
+	case c.File == "":
+	case c.Complete:
+		p.infof("next: rye registry root commit %s", c.File)
+	default:
+		p.infof("next: send %s to the others, for rye registry root approve %s", c.File, c.File)
+	}
 }

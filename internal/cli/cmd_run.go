@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -14,7 +13,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/workspace"
 )
 
 func executeCommand() *spec {
@@ -39,12 +37,8 @@ metadata.timings in it says where its milliseconds went.
 			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "locked, and never touch the network"},
 			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, wherever they are, whatever stands in the working tree"},
 		},
-		min: 1, max: 2,
-		run: func(t *task) error {
-			var err error
-			if q.Ref, err = t.oneRef("rye execute"); err != nil {
-				return err
-			}
+		min: 1, max: 2, ref: &q.Ref,
+		run: func(t *task) (err error) {
 			if q.Params, err = parameters(t, params, pairs.Value()); err != nil {
 				return err
 			}
@@ -58,7 +52,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 	if !t.out.json {
 		q.Stdout, q.Stderr = live.stdout, live.stderr
 	}
-	res, err := call(t, func(w *workspace.Workspace) (*rye.ExecuteResult, error) { return w.Execute(t.ctx, rye.Terminal(), q) })
+	res, err := t.w.Execute(t.ctx, rye.Terminal(), q)
 	live.flush()
 	if res != nil {
 		if perr := t.out.show(res, func() { printRun(t.out, res, live.any) }); perr != nil {
@@ -105,11 +99,11 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 	case res.Type != "tool":
 		p.content(itemText(res))
 		if res.Instructions != "" {
-			p.notef("%s", res.Instructions)
+			p.infof("%s", res.Instructions)
 		}
 	}
 	for _, u := range res.Metadata.Unbound {
-		p.notef("rye: not limited here: %s", u)
+		p.infof("rye: not limited here: %s", u)
 	}
 }
 
@@ -211,24 +205,17 @@ func parsePair(pair string) (string, json.RawMessage, error) {
 }
 
 func readParams(t *task, given string) ([]byte, error) {
-	var from io.Reader
-	switch {
-	case given == "-":
-		from = t.screen.In
-	case strings.HasPrefix(given, "@"):
-		a, err := t.env()
-		if err != nil {
-			return nil, err
-		}
-		f, err := os.Open(a.Path(given[1:]))
-		if err != nil {
-			return nil, fault.New(fault.Usage, "--params: %w", err)
-		}
-		defer f.Close()
-		from = f
-	default:
+	name := given
+	if file, ok := strings.CutPrefix(given, "@"); ok {
+		name = t.path(file)
+	} else if given != "-" {
 		return []byte(given), nil
 	}
+	from, err := t.input(name)
+	if err != nil {
+		return nil, fault.New(fault.Usage, "--params: %w", err)
+	}
+	defer from.Close()
 	raw, err := io.ReadAll(io.LimitReader(from, maxParams+1))
 	if err != nil {
 		return nil, fault.New(fault.Failed, "read --params %q: %w", words.Brief(given), err)
@@ -247,41 +234,31 @@ func lockCommand() *spec {
 		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Offline, fault.Malformed},
 		max:      many,
-		run: func(t *task) error {
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.LockReport, error) {
-				return w.Locks().Lock(t.ctx, rye.Terminal(), rye.LockRequest{Targets: t.refs()})
-			})
-			return printLock(t, rep, err)
-		},
+		run:      func(t *task) error { return answerLock(t, t.w.Locks().Lock, rye.LockRequest{Targets: t.refs()}) },
 		subs: []*spec{{
 			name:     "verify",
 			short:    "Compare the lock with what would be used",
 			examples: "rye lock verify",
 			exits:    []fault.Code{fault.NotFound, fault.Drift, fault.Malformed},
-			run: func(t *task) error {
-				rep, err := call(t, func(w *workspace.Workspace) (*rye.LockReport, error) { return w.Locks().Verify(t.ctx, rye.Terminal()) })
-				return printLock(t, rep, err)
-			},
+			run:      func(t *task) error { return answerLock(t, bare(t.w.Locks().Verify), none) },
 		}, lockMergeCommand(), lockImportCommand()},
 	}
 }
 
-// printLock prints the report even when there is drift, which is an error, too.
-func printLock(t *task, rep *rye.LockReport, err error) error {
+// answerLock prints the report even when there is drift, which is an error, too.
+func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
+	rep, err := run(t.ctx, rye.Terminal(), q)
 	if rep == nil || err != nil && !fault.Is(err, fault.Drift) {
 		return err
 	}
 	perr := t.out.show(rep, func() {
-		t.out.didf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
+		t.out.resultf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 		for _, a := range rep.Added {
-			t.out.didf(false, "%s  %s\n", good("added"), a)
+			t.out.resultf(false, "%s  %s\n", good("added"), a)
 		}
 		for _, d := range rep.Drift {
 			t.out.printf("%s  %s\n", bad("drift"), d)
 		}
 	})
-	if err == nil {
-		err = perr
-	}
-	return err
+	return cmp.Or(err, perr)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/workspace"
 )
 
 // sharing are the statuses that talking to a registry may give.
@@ -29,7 +28,6 @@ func registryCommand() *spec {
 
 func registryInit() *spec {
 	var q rye.RegistryInitRequest
-	var namespaces cli.StringSlice
 	return &spec{
 		name: "init", args: "<url>",
 		short:    "Make the root of a registry in an empty repository",
@@ -39,25 +37,18 @@ func registryInit() *spec {
 		flags: []cli.Flag{
 			registryName(&q.Name),
 			&cli.BoolFlag{Name: "open", Destination: &q.Open, Usage: "anybody may claim a free namespace"},
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "bind this `name` to your key (default the project's); repeatable"},
+			repeated("namespace", &q.Namespaces, "bind this `name` to your key (default the project's); repeatable"),
 		},
-		min: 1, max: 1,
+		min: 1, max: 1, arg: &q.URL,
 		run: func(t *task) error {
-			q.URL, q.Namespaces = t.remote(t.args[0]), namespaces.Value()
-			info, err := call(t, func(w *workspace.Workspace) (*rye.RegistryInfo, error) {
-				return w.Registry().Init(t.ctx, rye.Terminal(), q)
-			})
-			if err != nil {
-				return err
-			}
-			return printRegistry(t.out, *info)
+			q.URL = t.remote(q.URL)
+			return answer(t, t.w.Registry().Init, q, printRegistry)
 		},
 	}
 }
 
 func registryAdd() *spec {
 	var q rye.RegistryAddRequest
-	var scopes cli.StringSlice
 	return &spec{
 		name: "add", args: "<url>",
 		short: "Pin a registry for this project",
@@ -68,18 +59,12 @@ Without a terminal the identity must be given with --id, as its owners publish i
 		flags: []cli.Flag{
 			registryName(&q.Name),
 			&cli.StringFlag{Name: "id", Destination: &q.ID, Usage: "the `identity` it must have, sha256:…"},
-			&cli.StringSliceFlag{Name: "scope", Destination: &scopes, Usage: "a `namespace` that comes from it (default all); repeatable"},
+			repeated("scope", &q.Scopes, "a `namespace` that comes from it (default all); repeatable"),
 		},
-		min: 1, max: 1,
+		min: 1, max: 1, arg: &q.URL,
 		run: func(t *task) error {
-			q.URL, q.Scopes = t.remote(t.args[0]), scopes.Value()
-			info, err := call(t, func(w *workspace.Workspace) (*rye.RegistryInfo, error) {
-				return w.Registry().Add(t.ctx, rye.Terminal(), q)
-			})
-			if err != nil {
-				return err
-			}
-			return printRegistry(t.out, *info)
+			q.URL = t.remote(q.URL)
+			return answer(t, t.w.Registry().Add, q, printRegistry)
 		},
 	}
 }
@@ -91,11 +76,10 @@ func (t *task) remote(arg string) string {
 	if colon >= 0 && (slash < 0 || colon < slash) && filepath.VolumeName(arg) == "" {
 		return arg
 	}
-	a, err := t.env()
-	if err != nil || arg == "" || arg[0] == '-' {
+	if arg == "" || arg[0] == '-' {
 		return arg
 	}
-	return a.Path(arg)
+	return t.path(arg)
 }
 
 func registryName(into *string) cli.Flag {
@@ -108,15 +92,7 @@ func registryList() *spec {
 		short:    "List the registries of this project",
 		examples: "rye registry list",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
-		run: func(t *task) error {
-			list, err := call(t, func(w *workspace.Workspace) ([]rye.RegistryInfo, error) {
-				return w.Registry().List(t.ctx, rye.Terminal())
-			})
-			if err != nil {
-				return err
-			}
-			return printRegistries(t.out, list)
-		},
+		run:      func(t *task) error { return answerRegistries(t, bare(t.w.Registry().List), none) },
 	}
 }
 
@@ -128,74 +104,50 @@ func registryVerify() *spec {
 		exits:    sharing,
 		max:      1,
 		run: func(t *task) error {
-			name := ""
-			if len(t.args) == 1 {
-				name = t.args[0]
-			}
-			list, err := call(t, func(w *workspace.Workspace) ([]rye.RegistryInfo, error) {
-				return w.Registry().Verify(t.ctx, rye.Terminal(), rye.RegistryRequest{Registry: name})
-			})
-			if err != nil {
-				return err
-			}
-			return printRegistries(t.out, list)
+			return answerRegistries(t, t.w.Registry().Verify, rye.RegistryRequest{Registry: t.arg(0)})
 		},
 	}
 }
 
 func registryLog() *spec {
-	var name string
+	var q rye.RegistryLogRequest
 	return &spec{
 		name: "log", args: "[namespace]", short: "Show what was published in a namespace",
 		long:     "Without a namespace, that of the project.",
 		examples: "rye registry log\nrye registry log acme --name main",
 		exits:    sharing,
-		flags:    []cli.Flag{registryName(&name)},
-		max:      1,
-		run: func(t *task) error {
-			namespace := ""
-			if len(t.args) == 1 {
-				namespace = t.args[0]
-			}
-			entries, err := call(t, func(w *workspace.Workspace) ([]rye.LogEntry, error) {
-				return w.Registry().Log(t.ctx, rye.Terminal(), rye.RegistryLogRequest{Registry: name, Namespace: namespace})
-			})
-			if err != nil {
-				return err
-			}
-			return printLog(t.out, entries)
-		},
+		flags:    []cli.Flag{registryName(&q.Registry)},
+		max:      1, arg: &q.Namespace,
+		run: func(t *task) error { return answerRows(t, t.w.Registry().Log, q, "", logRow) },
 	}
 }
 
-func printRegistries(p *printer, list []rye.RegistryInfo) error {
-	for _, info := range list {
-		if err := printRegistry(p, info); err != nil {
-			return err
-		}
+// answerRegistries runs a verb and prints each registry that it reports.
+func answerRegistries[Q any](t *task, run verb[Q, []rye.RegistryInfo], q Q) error {
+	list, err := run(t.ctx, rye.Terminal(), q)
+	if err != nil {
+		return err
 	}
 	if len(list) == 0 {
-		p.notef("no registries; rye registry add <url>")
+		t.out.infof("no registries; rye registry add <url>")
 	}
-	return nil
+	return each(t.out, list, func(p *printer, info rye.RegistryInfo) { printRegistry(p, &info) })
 }
 
-func printRegistry(p *printer, info rye.RegistryInfo) error {
-	return p.show(info, func() {
-		p.printf("%s  %s\n  id      %s\n", bold(info.Name), info.URL, info.ID)
-		for _, k := range info.Roots {
-			p.printf("  root    %s\n", k)
-		}
-		if len(info.Scopes) > 0 {
-			p.printf("  scopes  %s\n", strings.Join(info.Scopes, ", "))
-		}
-		for _, ns := range sortedKeys(info.Seen) {
-			p.printf("  seen    %s at %d\n", ns, info.Seen[ns])
-		}
-		if !info.Pinned {
-			p.notef("not pinned here: rye registry add %s", info.URL)
-		}
-	})
+func printRegistry(p *printer, info *rye.RegistryInfo) {
+	p.printf("%s  %s\n  id      %s\n", bold(info.Name), info.URL, info.ID)
+	for _, k := range info.Roots {
+		p.printf("  root    %s\n", k)
+	}
+	if len(info.Scopes) > 0 {
+		p.printf("  scopes  %s\n", strings.Join(info.Scopes, ", "))
+	}
+	for _, ns := range sortedKeys(info.Seen) {
+		p.printf("  seen    %s at %d\n", ns, info.Seen[ns])
+	}
+	if !info.Pinned {
+		p.infof("not pinned here: rye registry add %s", info.URL)
+	}
 }
 
 func pushCommand() *spec {
@@ -212,35 +164,25 @@ func pushCommand() *spec {
 			dryRun(&q.DryRun),
 		},
 		max: many,
-		run: func(t *task) error {
-			if len(t.args) == 0 && !q.All {
-				return fault.New(fault.Usage, "push: say which items").Advise("rye push --all, or rye push <ref>")
-			}
-			q.Targets = t.refs()
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.PushReport, error) {
-				return w.Registry().Push(t.ctx, rye.Terminal(), q)
-			})
-			if err != nil {
+		run: func(t *task) (err error) {
+			if q.Targets, err = t.someRefs(q.All); err != nil {
 				return err
 			}
-			return t.out.show(rep, func() { printPush(t.out, rep) })
+			return answer(t, t.w.Registry().Push, q, printPush)
 		},
 	}
 }
 
 func printPush(p *printer, rep *rye.PushReport) {
-	did := good("published")
-	if rep.DryRun {
-		did = style{"33", "would publish"}
-	}
+	did := published.mark(rep.DryRun)
 	for _, name := range rep.Published {
-		p.didf(rep.DryRun, "%s  %s\n", did, name)
+		p.resultf(rep.DryRun, "%s  %s\n", did, name)
 	}
 	for _, name := range rep.Unchanged {
-		p.didf(rep.DryRun, "%s  %s\n", faint("unchanged"), name)
+		p.resultf(rep.DryRun, "%s  %s\n", faint("unchanged"), name)
 	}
 	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
-		p.notef("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)
+		p.infof("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)
 	}
 }
 
@@ -250,15 +192,7 @@ func fetchCommand() *spec {
 		short:    "See what registries have; verify it, change nothing here",
 		examples: "rye fetch",
 		exits:    sharing,
-		run: func(t *task) error {
-			list, err := call(t, func(w *workspace.Workspace) ([]rye.RegistryInfo, error) {
-				return w.Registry().Fetch(t.ctx, rye.Terminal())
-			})
-			if err != nil {
-				return err
-			}
-			return printRegistries(t.out, list)
-		},
+		run:      func(t *task) error { return answerRegistries(t, bare(t.w.Registry().Fetch), none) },
 	}
 }
 
@@ -296,25 +230,15 @@ func updateCommand() *spec {
 
 // install is add, pull and update of registry items.
 func install(t *task, q rye.InstallRequest) error {
-	rep, err := call(t, func(w *workspace.Workspace) (*rye.InstallReport, error) {
-		return w.Registry().Install(t.ctx, rye.Terminal(), q)
-	})
-	if err != nil {
-		return err
-	}
-	return t.out.show(rep, func() {
-		did := good("installed")
-		if rep.DryRun {
-			did = style{"33", "would install"}
-		}
+	return answer(t, t.w.Registry().Install, q, func(p *printer, rep *rye.InstallReport) {
 		for _, i := range rep.Installed {
-			t.out.didf(rep.DryRun, "%s  %s@%s  %s\n", did, i.Name, i.Version, faint("by "+i.Author+" from "+i.Registry))
+			p.resultf(rep.DryRun, "%s  %s@%s  %s\n", installed.mark(rep.DryRun), i.Name, i.Version, faint("by "+i.Author+" from "+i.Registry))
 		}
 		received := ""
 		if rep.Bytes > 0 { // a directory of this machine sends none
 			received = ", " + size(rep.Bytes) + " received"
 		}
-		t.out.notef("%d changed, %d unchanged%s", len(rep.Installed), len(rep.Unchanged), received)
+		p.infof("%d changed, %d unchanged%s", len(rep.Installed), len(rep.Unchanged), received)
 	})
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/workspace"
 )
 
 func signCommand() *spec {
@@ -19,28 +17,28 @@ func signCommand() *spec {
 		short: "Sign items with your key, and record them",
 		long: `What is signed can run here and can be published. Patterns are over refs:
 'tool:acme/*'. An item that is signed already, by you, is left as it is.`,
-		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what the ancestor signed",
+		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what RYE OS signed",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Rollback, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the space"},
 			&cli.BoolFlag{Name: "check", Destination: &q.Check, Usage: "sign nothing; fail when something would be signed"},
-			&cli.BoolFlag{Name: "upgrade", Destination: &q.Upgrade, Usage: "also items signed in the ancestor's way"},
+			&cli.BoolFlag{Name: "upgrade", Destination: &q.Upgrade, Usage: "also items signed in the way of RYE OS"},
 			dryRun(&q.DryRun),
 			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` to sign in: project (default) or user"},
 		},
 		max: many,
-		run: func(t *task) error {
-			if len(t.args) == 0 && !q.All {
-				return fault.New(fault.Usage, "sign: say which items").Advise("rye sign --all, or rye sign <ref>")
+		run: func(t *task) (err error) {
+			if q.Targets, err = t.someRefs(q.All); err != nil {
+				return err
 			}
-			q.Targets = t.refs()
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.SignReport, error) { return w.Sign(t.ctx, rye.Terminal(), q) })
-			if rep != nil {
-				if perr := printSign(t.out, rep); perr != nil {
-					return perr
-				}
+			rep, err := t.w.Sign(t.ctx, rye.Terminal(), q)
+			if rep == nil {
+				return err
 			}
-			if rep != nil && rep.Failed > 0 {
+			if perr := t.out.show(rep, func() { printSign(t.out, rep) }); perr != nil {
+				return perr
+			}
+			if rep.Failed > 0 {
 				return signFailure(rep) // err is the first of their errors
 			}
 			return err
@@ -48,14 +46,11 @@ func signCommand() *spec {
 	}
 }
 
-func printSign(p *printer, rep *rye.SignReport) error {
-	if p.json {
-		return p.object(rep)
-	}
+func printSign(p *printer, rep *rye.SignReport) {
 	for _, r := range rep.Results {
 		if r.Error == "" {
 			dry := r.Status == "would-sign"
-			p.didf(dry, "%s  %s\n", good(r.Status), r.Ref)
+			p.resultf(dry, "%s  %s\n", good(r.Status), r.Ref)
 			if dry || !p.quiet {
 				printReplaced(p, r.Replaces)
 			}
@@ -68,18 +63,15 @@ func printSign(p *printer, rep *rye.SignReport) error {
 			continue
 		}
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
-		if !r.Hint.IsZero() {
-			p.notef("rye: hint: %s", r.Hint)
-		}
+		p.hint(r.Hint)
 	}
 	switch n := len(rep.PassedOver); n {
 	case 0:
 	case 1:
-		p.notef("rye: not signed, for it is no item: %s", rep.PassedOver[0])
+		p.infof("rye: not signed, for it is no item: %s", rep.PassedOver[0])
 	default:
-		p.notef("rye: %d files are no items, and not signed: rye status", n)
+		p.infof("rye: %d files are no items, and not signed: rye status", n)
 	}
-	return nil
 }
 
 // printMistakes shows what is wrong with a file: where, which field, the rule that
@@ -114,7 +106,7 @@ func printPaste(p *printer, text string) {
 	}
 }
 
-// printReplaced shows what nobody had signed before: it is signed now.
+// printReplaced shows what the signature of RYE OS had left out: it is signed now.
 func printReplaced(p *printer, r *rye.Replaced) {
 	if r == nil {
 		return
@@ -137,13 +129,11 @@ func printReplaced(p *printer, r *rye.Replaced) {
 func signFailure(rep *rye.SignReport) error {
 	for _, r := range rep.Results {
 		if r.Error != "" {
-			return firstCode(orFailed(r.Code), rep.Failed, len(rep.Results), "not signed")
+			return someFailed(r.Code, rep.Failed, len(rep.Results), "not signed")
 		}
 	}
 	return fault.New(fault.Failed, "sign: it failed, and no item says why")
 }
-
-func orFailed(code fault.Code) fault.Code { return cmp.Or(code, fault.Failed) }
 
 func adoptCommand() *spec {
 	var q rye.AdoptRequest
@@ -156,46 +146,37 @@ that is older than the recorded one, and, for an item named by itself, a file in
 place of what the lock brings from a registry: the lock pins that no longer.`,
 		examples: "rye adopt --all\nrye adopt tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied},
-		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project"},
-		},
-		max: many,
-		run: func(t *task) error {
-			if len(t.args) == 0 && !q.All {
-				return fault.New(fault.Usage, "adopt: say which items").Advise("rye adopt --all, or rye adopt <ref>")
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project"}},
+		max:      many,
+		run: func(t *task) (err error) {
+			if q.Targets, err = t.someRefs(q.All); err != nil {
+				return err
 			}
-			q.Targets = t.refs()
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.AdoptReport, error) {
-				return w.Trust().Adopt(t.ctx, rye.Terminal(), q)
-			})
+			rep, err := t.w.Trust().Adopt(t.ctx, rye.Terminal(), q)
 			if err != nil {
 				return err
 			}
-			if err := t.out.show(rep, func() { printAdopt(t.out, rep) }); err != nil {
-				return err
+			err = t.out.show(rep, func() { printAdopt(t.out, rep) })
+			if n := len(rep.Refused); err == nil && n > 0 {
+				return someFailed(rep.Refused[0].Code, n, n+len(rep.Adopted), "not adopted")
 			}
-			if n := len(rep.Refused); n > 0 {
-				return firstCode(orFailed(rep.Refused[0].Code), n, n+len(rep.Adopted), "not adopted")
-			}
-			return nil
+			return err
 		},
 	}
 }
 
 func printAdopt(p *printer, rep *rye.AdoptReport) {
 	for _, ref := range rep.Adopted {
-		p.didf(false, "%s  %s\n", good("adopted"), ref)
+		p.resultf(false, "%s  %s\n", good("adopted"), ref)
 	}
 	for _, ref := range rep.Unpinned {
 		p.printf("%s  %s\n", good("unpinned"), ref)
 	}
 	for _, r := range rep.Refused {
 		p.printf("%s  %s: %s\n", bad("refused"), r.Ref, strings.TrimPrefix(r.Error, r.Ref+": "))
-		if !r.Hint.IsZero() {
-			p.notef("rye: hint: %s", r.Hint)
-		}
+		p.hint(r.Hint)
 	}
 	for _, signer := range sortedKeys(rep.Signers) {
-		p.notef("signed by %s: %s", signer, strings.Join(rep.Signers[signer], ", "))
+		p.infof("signed by %s: %s", signer, strings.Join(rep.Signers[signer], ", "))
 	}
 }

@@ -1,15 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/workspace"
 )
 
 func trustCommand() *spec {
@@ -29,11 +28,7 @@ func trustList() *spec {
 		examples: "rye trust list",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			list, err := call(t, func(w *workspace.Workspace) ([]rye.TrustEntry, error) { return w.Trust().List(t.ctx, rye.Terminal()) })
-			if err != nil {
-				return err
-			}
-			return rows(t.out, list, func(e rye.TrustEntry) []any {
+			return answerRows(t, bare(t.w.Trust().List), none, "", func(e rye.TrustEntry) []any {
 				return []any{e.Kind, e.Subject, strings.Join(e.Namespaces, ", "), e.Detail}
 			})
 		},
@@ -42,7 +37,6 @@ func trustList() *spec {
 
 func trustPin() *spec {
 	var q rye.TrustPinRequest
-	var namespaces cli.StringSlice
 	return &spec{
 		name: "pin", args: "<key>",
 		short: "Believe a key for the namespaces you name",
@@ -53,28 +47,24 @@ you are asked. Without a terminal both --fingerprint, as the owner told you, and
 		examples: "rye trust pin acme.pub --namespace acme\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:… --yes\nrye trust pin SHA256:… --namespace acme --space project",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "`name` that the key counts for; repeatable"},
+			repeated("namespace", &q.Namespaces, "`name` that the key counts for; repeatable"),
 			&cli.StringFlag{Name: "fingerprint", Destination: &q.Fingerprint, Usage: "`SHA256:…` as its owner told you; another key is refused"},
 			&cli.StringFlag{Name: "name", Destination: &q.Name, Usage: "`text` that says whose it is"},
 			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that it counts in: user or project (default: both)"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: many,
-		run: func(t *task) error {
-			if q.Namespaces = namespaces.Value(); len(q.Namespaces) == 0 {
+		run: func(t *task) (err error) {
+			if len(q.Namespaces) == 0 {
 				return fault.New(fault.Usage, "trust pin: for which namespace?").Advise("rye trust pin %s --namespace <name>", t.args[0])
 			}
-			var err error
-			if q.Key, err = publicKeyLine(t); err != nil {
+			if q.Key, err = t.publicKey(strings.Join(t.args, " ")); err != nil {
 				return err
 			}
-			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) { return w.Trust().Pin(t.ctx, rye.Terminal(), q) })
+			return answer(t, t.w.Trust().Pin, q, printTrustChange)
 		},
 	}
 }
-
-// publicKeyLine returns the key that the arguments spell out or point to.
-func publicKeyLine(t *task) (string, error) { return t.publicKey(strings.Join(t.args, " ")) }
 
 // publicKey reads one key as the commands take it: a line, a fingerprint, a file
 // that holds a line, or - for standard input.
@@ -82,19 +72,11 @@ func (t *task) publicKey(joined string) (string, error) {
 	if strings.HasPrefix(joined, "ssh-") || strings.HasPrefix(joined, "ecdsa-") || strings.HasPrefix(joined, "sk-") || strings.HasPrefix(joined, "SHA256:") {
 		return joined, nil
 	}
-	var from io.Reader = t.screen.In
-	if joined != "-" {
-		path, err := t.path(joined)
-		if err != nil {
-			return "", err
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return "", fault.New(fault.NotFound, "read the public key: %w", err)
-		}
-		defer f.Close()
-		from = f
+	from, err := t.input(joined)
+	if err != nil {
+		return "", fault.New(fault.NotFound, "read the public key: %w", err)
 	}
+	defer from.Close()
 	raw, err := io.ReadAll(io.LimitReader(from, 16<<10))
 	if err != nil {
 		return "", fault.New(fault.Failed, "read the public key: %w", err)
@@ -102,57 +84,38 @@ func (t *task) publicKey(joined string) (string, error) {
 	return strings.TrimSpace(string(raw)), nil
 }
 
-// changed runs a verb that changes the trust store and reports what it did.
-func (t *task) changed(verb func(*workspace.Workspace) (*rye.TrustChange, error)) error {
-	c, err := call(t, verb)
-	if err != nil {
-		return err
+func printTrustChange(p *printer, c *rye.TrustChange) {
+	text := c.Status + " " + c.Subject
+	if c.Name != "" {
+		text += " (" + c.Name + ")"
 	}
-	return t.out.show(c, func() {
-		text := c.Status + " " + c.Subject
-		if c.Name != "" {
-			text += " (" + c.Name + ")"
-		}
-		if len(c.Namespaces) > 0 {
-			text += " for " + strings.Join(c.Namespaces, ", ")
-		}
-		if len(c.Where) > 0 {
-			text += " in " + strings.Join(c.Where, ", ")
-		}
-		if c.Detail != "" {
-			text += ": " + c.Detail
-		}
-		if c.DryRun {
-			text += " (nothing was changed: --dry-run)"
-		}
-		t.out.notef("%s", text)
-	})
+	text += prefixed(" for ", strings.Join(c.Namespaces, ", "))
+	text += prefixed(" in ", strings.Join(c.Where, ", "))
+	text += prefixed(": ", c.Detail)
+	if c.DryRun {
+		text += " (nothing was changed: --dry-run)"
+	}
+	p.infof("%s", text)
 }
 
 func trustUnpin() *spec {
-	var namespaces cli.StringSlice
-	var dry bool
+	var q rye.TrustUnpinRequest
 	return &spec{
 		name: "unpin", args: "<fingerprint | name>",
 		short:    "Believe a key no longer, or for fewer namespaces",
 		examples: "rye trust unpin SHA256:…\nrye trust unpin Bob --namespace tools",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "only this `name`; repeatable"},
-			dryRun(&dry),
+			repeated("namespace", &q.Namespaces, "only this `name`; repeatable"),
+			dryRun(&q.DryRun),
 		},
-		min: 1, max: 1,
-		run: func(t *task) error {
-			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
-				return w.Trust().Unpin(t.ctx, rye.Terminal(), rye.TrustUnpinRequest{Subject: t.args[0], Namespaces: namespaces.Value(), DryRun: dry})
-			})
-		},
+		min: 1, max: 1, arg: &q.Subject,
+		run: func(t *task) error { return answer(t, t.w.Trust().Unpin, q, printTrustChange) },
 	}
 }
 
 func trustDeny() *spec {
-	var reason string
-	var dry bool
+	var q rye.TrustDenyRequest
 	return &spec{
 		name: "deny", args: "<fingerprint | digest>",
 		short:    "Never again accept a key, or certain bytes",
@@ -160,116 +123,80 @@ func trustDeny() *spec {
 		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny sha256:…",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "reason", Destination: &reason, Usage: "`text` to remember with it"},
-			dryRun(&dry),
+			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text` to remember with it"},
+			dryRun(&q.DryRun),
 		},
-		min: 1, max: 1,
-		run: func(t *task) error {
-			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
-				return w.Trust().Deny(t.ctx, rye.Terminal(), rye.TrustDenyRequest{Subject: t.args[0], Reason: reason, DryRun: dry})
-			})
-		},
+		min: 1, max: 1, arg: &q.Subject,
+		run: func(t *task) error { return answer(t, t.w.Trust().Deny, q, printTrustChange) },
 	}
 }
 
 func trustAllow() *spec {
-	var dry bool
+	var q rye.TrustAllowRequest
 	return &spec{
 		name: "allow", args: "<fingerprint | digest>",
 		short:    "Take a denial back",
 		long:     "What a registry revoked is denied again when the registry is next asked.",
 		examples: "rye trust allow SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
-		flags:    []cli.Flag{dryRun(&dry)},
-		min:      1, max: 1,
-		run: func(t *task) error {
-			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
-				return w.Trust().Allow(t.ctx, rye.Terminal(), rye.TrustAllowRequest{Subject: t.args[0], DryRun: dry})
-			})
-		},
+		flags:    []cli.Flag{dryRun(&q.DryRun)},
+		min:      1, max: 1, arg: &q.Subject,
+		run: func(t *task) error { return answer(t, t.w.Trust().Allow, q, printTrustChange) },
 	}
 }
 
 func trustOverride() *spec {
-	var remove, dry bool
+	var q rye.TrustOverrideRequest
 	return &spec{
 		name: "override", args: "<ref>",
 		short:    "Let this project replace a reserved or bound item with its own",
 		examples: "rye trust override tool:rye/bash\nrye trust override tool:rye/bash --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed},
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "remove", Destination: &remove, Usage: "take it back"},
-			dryRun(&dry),
+			&cli.BoolFlag{Name: "remove", Destination: &q.Remove, Usage: "take it back"},
+			dryRun(&q.DryRun),
 		},
-		min: 1, max: 2,
-		run: func(t *task) error {
-			ref, err := t.oneRef("rye trust override")
-			if err != nil {
-				return err
-			}
-			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
-				return w.Trust().Override(t.ctx, rye.Terminal(), rye.TrustOverrideRequest{Ref: ref, Remove: remove, DryRun: dry})
-			})
-		},
+		min: 1, max: 2, ref: &q.Ref,
+		run: func(t *task) error { return answer(t, t.w.Trust().Override, q, printTrustChange) },
 	}
 }
 
 func trustForget() *spec {
-	var dry bool
+	var q rye.TrustForgetRequest
 	return &spec{
 		name: "forget", args: "[project]",
 		short:    "Take back that you accepted a project",
 		long:     "The project is its directory, its id as trust list shows it, or the one here. What\nwas pinned or overridden only there goes with it.",
 		examples: "rye trust forget\nrye trust forget ../old",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
-		flags:    []cli.Flag{dryRun(&dry)},
-		max:      1,
+		flags:    []cli.Flag{dryRun(&q.DryRun)},
+		max:      1, arg: &q.Project,
 		run: func(t *task) error {
-			project := t.arg(0)
-			if len(project) != 32 && project != "" {
-				var err error
-				if project, err = t.path(project); err != nil {
-					return err
-				}
+			if len(q.Project) != 32 && q.Project != "" {
+				q.Project = t.path(q.Project)
 			}
-			return t.changed(func(w *workspace.Workspace) (*rye.TrustChange, error) {
-				return w.Trust().Forget(t.ctx, rye.Terminal(), rye.TrustForgetRequest{Project: project, DryRun: dry})
-			})
+			return answer(t, t.w.Trust().Forget, q, printTrustChange)
 		},
 	}
 }
 
 func trustExplain() *spec {
+	var q rye.ItemRequest
 	return &spec{
 		name: "explain", args: "<ref>",
 		short:    "Say why an item is believed, or why not, check by check",
 		long:     "Each space that holds the item is shown, the one that is used first. The exit\nstatus is that of using it.",
 		examples: "rye trust explain tool:acme/hello\nrye trust explain tool:acme/hello --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
-		min:      1, max: 2,
+		min:      1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
-			ref, err := t.oneRef("rye trust explain")
-			if err != nil {
-				return err
-			}
-			all, err := call(t, func(w *workspace.Workspace) ([]rye.TrustExplanation, error) {
-				return w.Trust().Explain(t.ctx, rye.Terminal(), rye.ItemRequest{Ref: ref})
-			})
-			if t.out.json {
-				if perr := lines(t.out, all); perr != nil {
-					return perr
-				}
-			} else {
-				for i := range all {
-					printExplanation(t.out, &all[i])
-				}
-			}
-			return err
+			all, err := t.w.Trust().Explain(t.ctx, rye.Terminal(), q)
+			return cmp.Or(each(t.out, all, printExplanation), err)
 		},
 	}
 }
 
-func printExplanation(p *printer, e *rye.TrustExplanation) {
+func printExplanation(p *printer, e rye.TrustExplanation) {
 	verdict, use := good("believed"), "used"
 	if !e.OK {
 		verdict = bad("refused")
@@ -279,58 +206,39 @@ func printExplanation(p *printer, e *rye.TrustExplanation) {
 	}
 	p.printf("%s  %s  in the %s space, %s\n", verdict, e.Ref, e.Space, use)
 	for _, c := range e.Checks {
-		mark := outcome(c)
-		p.printf("  %s  %-11s  %s\n", mark, c.Name, c.Text)
+		p.printf("  %s  %-11s  %s\n", checkMark(c), c.Name, c.Text)
 	}
 }
 
 func trustImport() *spec {
 	var q rye.TrustImportRequest
-	var namespaces, prints cli.StringSlice
 	return &spec{
 		name: "import", args: "<file | directory>",
-		short: "Pin keys that the ancestor trusted",
-		long: `Reads .pem and .toml files of .ai/trusted_keys and .ai/config/keys/trusted. The
-ancestor let each of them sign everything; here they count for the namespaces that
-you name. What would be pinned is shown, and you are asked. Without a terminal every
-key's --fingerprint, as its owner told you, and --yes are needed.`,
+		short: "Pin keys that RYE OS trusted",
+		long: `Reads .pem and .toml files of .ai/trusted_keys and .ai/config/keys/trusted. RYE OS
+let each of them sign everything; here they count for the namespaces that you name.
+What would be pinned is shown, and you are asked. Without a terminal every key's
+--fingerprint, as its owner told you, and --yes are needed.`,
 		examples: "rye trust import ~/.ai/trusted_keys --namespace leo --dry-run\nrye trust import 9fbfabe975fa5a7f.toml --namespace leo",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "namespace", Destination: &namespaces, Usage: "`name` that the keys count for; repeatable"},
-			&cli.StringSliceFlag{Name: "fingerprint", Destination: &prints, Usage: "`SHA256:…` of a key, as its owner told you; repeatable"},
+			repeated("namespace", &q.Namespaces, "`name` that the keys count for; repeatable"),
+			repeated("fingerprint", &q.Fingerprints, "`SHA256:…` of a key, as its owner told you; repeatable"),
 			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` that they count in: user or project (default: both)"},
 			dryRun(&q.DryRun),
 		},
-		min: 1, max: 1,
+		min: 1, max: 1, arg: &q.From,
 		run: func(t *task) error {
-			var err error
-			if q.From, err = t.path(t.args[0]); err != nil {
-				return err
-			}
-			q.Namespaces, q.Fingerprints = namespaces.Value(), prints.Value()
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.TrustImport, error) {
-				return w.Trust().Import(t.ctx, rye.Terminal(), q)
-			})
-			if rep != nil {
-				if perr := t.out.show(rep, func() { printTrustImport(t.out, rep) }); perr != nil {
-					return perr
-				}
-			}
-			return err
+			q.From = t.path(q.From)
+			return answerAlways(t, t.w.Trust().Import, q, printTrustImport)
 		},
 	}
 }
 
-func printTrustImport(p *printer, rep *rye.TrustImport) {
+func printTrustImport(p *printer, rep *rye.TrustImport, _ bool) {
 	var rows [][]any
 	for _, k := range rep.Keys {
-		status := good(k.Status)
-		text := k.Legacy
-		if k.Error != "" {
-			status, text = bad(k.Status), k.Error
-		}
-		rows = append(rows, []any{status, k.Fingerprint, k.Owner, text})
+		rows = append(rows, []any{statusMark(k.Status, k.Error), k.Fingerprint, k.Owner, cmp.Or(k.Error, k.Legacy)})
 	}
 	p.table(rows)
 }
@@ -341,7 +249,7 @@ func trustAllowedSigners() *spec {
 		examples: "rye trust allowed-signers > ~/.config/git/allowed_signers\ngit config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			text, err := call(t, func(w *workspace.Workspace) (string, error) { return w.Trust().AllowedSigners(t.ctx, rye.Terminal()) })
+			text, err := t.w.Trust().AllowedSigners(t.ctx, rye.Terminal())
 			if err != nil {
 				return err
 			}

@@ -7,12 +7,10 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/workspace"
 )
 
 func restoreCommand() *spec {
-	var at string
-	var dry bool
+	var q rye.RestoreRequest
 	return &spec{
 		name: "restore", args: "<ref…>", group: "Items",
 		short:    "Bring back items as they were recorded",
@@ -20,27 +18,20 @@ func restoreCommand() *spec {
 		examples: "rye restore tool:acme/hello\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "at", Destination: &at, Usage: "the version recorded at `commit`"},
-			dryRun(&dry),
+			&cli.StringFlag{Name: "at", Destination: &q.At, Usage: "the version recorded at `commit`"},
+			dryRun(&q.DryRun),
 		},
 		min: 1, max: many,
 		run: func(t *task) error {
-			for _, arg := range t.refs() { // all or none
-				if _, err := call(t, func(w *workspace.Workspace) (*rye.AddReport, error) {
-					return w.History().Restore(t.ctx, rye.Terminal(), rye.RestoreRequest{Target: arg, At: at, DryRun: true})
-				}); err != nil {
-					return err
-				}
-			}
-			return eachRef(t, dry, restored, func(w *workspace.Workspace, target rye.Target) (*rye.AddReport, error) {
-				return w.History().Restore(t.ctx, rye.Terminal(), rye.RestoreRequest{Target: target, At: at, DryRun: dry})
+			return eachRef(t, t.w.History().Restore, restored, q.DryRun, func(target rye.Target, dry bool) rye.RestoreRequest {
+				return rye.RestoreRequest{Target: target, At: q.At, DryRun: dry}
 			})
 		},
 	}
 }
 
 func moveCommand() *spec {
-	var dry bool
+	var q rye.MoveRequest
 	return &spec{
 		name: "mv", aliases: []string{"move"}, args: "<ref> <new ref>", group: "Items",
 		short: "Give an item another id",
@@ -48,30 +39,25 @@ func moveCommand() *spec {
 signed again. What was there is recorded first; rye log and rye restore have it.`,
 		examples: "rye mv tool:acme/hello tool:acme/greet\nrye mv tool:acme/hello acme/greet --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied, fault.Malformed},
-		flags:    []cli.Flag{dryRun(&dry)},
+		flags:    []cli.Flag{dryRun(&q.DryRun)},
 		min:      2, max: 4,
 		run: func(t *task) error {
 			refs := t.refs()
 			if len(refs) != 2 {
 				return fault.New(fault.Usage, "mv: want two refs, got %d", len(refs)).Advise("rye mv <ref> <new ref>")
 			}
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.MoveReport, error) {
-				return w.Move(t.ctx, rye.Terminal(), rye.MoveRequest{From: refs[0], To: string(refs[1]), DryRun: dry})
-			})
-			if err != nil {
-				return err
-			}
-			return t.out.show(rep, func() { printMove(t.out, rep) })
+			q.From, q.To = refs[0], string(refs[1])
+			return answer(t, t.w.Move, q, printMove)
 		},
 	}
 }
 
 func printMove(p *printer, rep *rye.MoveReport) {
-	p.didf(rep.DryRun, "%s %s to %s\n", deed{"moved", "would move"}.word(rep.DryRun), rep.From, rep.Ref)
+	p.resultf(rep.DryRun, "%s %s to %s\n", moved.word(rep.DryRun), rep.From, rep.Ref)
 	for _, problem := range rep.Problems {
-		p.notef("%v", problem)
+		p.infof("%v", problem)
 	}
-	p.notef("next: %s", rep.Next)
+	p.infof("next: %s", rep.Next)
 }
 
 func copyCommand() *spec {
@@ -87,20 +73,12 @@ func copyCommand() *spec {
 			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it"},
 			dryRun(&q.DryRun),
 		},
-		min: 1, max: 2,
+		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
-			var err error
 			if q.To == "" {
 				return fault.New(fault.Usage, "copy: to which space?").Mend("rye copy %s --to project", t.args[0])
 			}
-			if q.Ref, err = t.oneRef("rye copy"); err != nil {
-				return err
-			}
-			rep, err := call(t, func(w *workspace.Workspace) (*rye.CopyReport, error) { return w.Copy(t.ctx, rye.Terminal(), q) })
-			if err != nil {
-				return err
-			}
-			return t.out.show(rep, func() { printCopy(t.out, rep) })
+			return answer(t, t.w.Copy, q, printCopy)
 		},
 	}
 }
@@ -110,15 +88,12 @@ func printCopy(p *printer, rep *rye.CopyReport) {
 	if rep.Ref != rep.From {
 		as = " as " + rep.Ref
 	}
-	did := deed{"copied", "would copy"}.word(rep.DryRun)
-	p.didf(rep.DryRun, "%s %s to the %s space%s (%s)\n", did, rep.From, rep.Space, as, string(rep.State))
-	if !rep.Next.IsZero() {
-		p.notef("next: %s", rep.Next)
-	}
+	p.resultf(rep.DryRun, "%s %s to the %s space%s (%s)\n", copied.word(rep.DryRun), rep.From, rep.Space, as, string(rep.State))
+	p.next(rep.Next)
 }
 
 func diffCommand() *spec {
-	var from, to string
+	var q rye.DiffRequest
 	return &spec{
 		name: "diff", args: "[ref | bundle…]", group: "Look",
 		short: "Show what changed in items since they were recorded",
@@ -128,50 +103,25 @@ the files are shown that differ from its manifest, are missing, or are not in it
 		examples: "rye diff\nrye diff tool:acme/hello\nrye diff .ai/tools/acme/pack\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "from", Destination: &from, Usage: "compare with the version recorded at `commit`"},
-			&cli.StringFlag{Name: "to", Destination: &to, Usage: "show the changes up to `commit`, not the working file"},
+			&cli.StringFlag{Name: "from", Destination: &q.From, Usage: "compare with the version recorded at `commit`"},
+			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "show the changes up to `commit`, not the working file"},
 		},
 		max: many,
 		run: func(t *task) error {
-			if from != "" || to != "" {
-				return diffVersions(t, from, to)
-			}
-			all, err := call(t, func(w *workspace.Workspace) ([]rye.ItemDiff, error) {
-				return w.History().Diff(t.ctx, rye.Terminal(), rye.DiffRequest{Targets: t.refs()})
-			})
-			if err != nil {
+			q.Targets = t.refs()
+			if n := len(q.Targets); n != 1 && (q.From != "" || q.To != "") {
+				_, err := t.oneRef()
 				return err
 			}
-			for _, d := range all {
-				if err := t.out.show(d, func() { printDiff(t.out, &d) }); err != nil {
-					return err
-				}
+			if q.From == "" && q.To != "" {
+				return fault.New(fault.Usage, "diff: --to needs --from").Mend("rye log %s", q.Targets[0])
 			}
-			return nil
+			return answerEach(t, t.w.History().Diff, q, printDiff)
 		},
 	}
 }
 
-func diffVersions(t *task, from, to string) error {
-	refs := t.refs()
-	if len(refs) != 1 {
-		_, err := t.oneRef("rye diff")
-		return err
-	}
-	ref := refs[0]
-	if from == "" {
-		return fault.New(fault.Usage, "diff: --to needs --from").Mend("rye log %s", ref)
-	}
-	all, err := call(t, func(w *workspace.Workspace) ([]rye.ItemDiff, error) {
-		return w.History().Diff(t.ctx, rye.Terminal(), rye.DiffRequest{Targets: refs, From: from, To: to})
-	})
-	if err != nil {
-		return err
-	}
-	return t.out.show(all[0], func() { printDiff(t.out, &all[0]) })
-}
-
-func printDiff(p *printer, d *rye.ItemDiff) {
+func printDiff(p *printer, d rye.ItemDiff) {
 	what := "changed"
 	switch {
 	case d.Deleted:

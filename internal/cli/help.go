@@ -16,6 +16,7 @@ func helpCommand() *spec {
 		examples: "rye help add\nrye help registry init\nrye help exit-codes",
 		exits:    []fault.Code{fault.Usage},
 		max:      3,
+		alone:    true,
 		run: func(t *task) error {
 			if len(t.args) == 1 && t.args[0] == "exit-codes" {
 				return printExitCodes(t)
@@ -36,19 +37,7 @@ func helpCommand() *spec {
 }
 
 func printExitCodes(t *task) error {
-	var rows [][]any
-	for _, e := range exitMeanings() {
-		if t.out.json {
-			if err := t.out.object(map[string]any{"exit": e.Status, "code": e.Code, "text": e.When}); err != nil {
-				return err
-			}
-		}
-		rows = append(rows, []any{fmt.Sprintf("%3d", e.Status), e.Code, e.When})
-	}
-	if !t.out.json {
-		t.out.table(rows)
-	}
-	return nil
+	return rows(t.out, exitMeanings(), func(e Exit) []any { return []any{fmt.Sprintf("%3d", e.Status), e.Code, e.When} })
 }
 
 // printHelp shows the help of the command at the end of path, or the overview.

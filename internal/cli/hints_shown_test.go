@@ -33,7 +33,7 @@ func TestHintsAreNoted(t *testing.T) {
 		{"a result", func(p *printer) { p.show(v, func() {}) }, all},
 		{"JSON", func(p *printer) { p.object(v) }, all},
 		{"a line", func(p *printer) { p.printf("%s\n", v.Next) }, []string{"rye sign tool:a/b"}},
-		{"a message", func(p *printer) { p.notef("rye: hint: %s", v.Next) }, []string{"rye sign tool:a/b"}},
+		{"a message", func(p *printer) { p.infof("rye: hint: %s", v.Next) }, []string{"rye sign tool:a/b"}},
 		{"an error", func(p *printer) { p.report(fault.New(fault.Failed, "x").With(key)) }, []string{"rye sgin"}},
 		{"an error as JSON", func(p *printer) { p.json = true; p.report(fault.New(fault.Failed, "x").With(key)) }, []string{"rye sgin"}},
 		{"an error without", func(p *printer) { p.report(fault.New(fault.Failed, "x")) }, nil},
@@ -80,6 +80,19 @@ func TestUnderstand(t *testing.T) {
 		err := understand(strings.Fields(line))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("understand(%q) = %v, want %q", line, err, want)
+		}
+	}
+}
+
+// TestUsageHints: a synopsis is a command to type where it has no placeholder.
+func TestUsageHints(t *testing.T) {
+	for line, want := range map[string]fault.Hint{
+		"version now":  fault.Command("rye version"),
+		"init one two": fault.Advice("rye init [dir]"),
+		"revoke":       fault.Advice("rye revoke <version...>"),
+	} {
+		if got := fault.HintOf(understand(strings.Fields(line))); got != want {
+			t.Errorf("understand(%q) has the hint %#v, want %#v", line, got, want)
 		}
 	}
 }

@@ -5,7 +5,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
-	"github.com/rye-os/rye/workspace"
 )
 
 // Main runs the command line argv (with the program's name first) in this
@@ -110,70 +108,6 @@ func globalFlags(g *app.Flags) []cli.Flag {
 		&cli.BoolFlag{Name: "no-color", Destination: &g.NoColor, Usage: "no colour (NO_COLOR does the same)"},
 		&cli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show help"},
 	}
-}
-
-// task is one command being run: what it was given, and what it may use. The
-// environment is read, and a workspace opened, on first use.
-type task struct {
-	ctx    context.Context
-	args   []string
-	flags  *app.Flags
-	screen *app.Screen
-	out    *printer
-	exit   int // status to end with when there is no error; -1 for 0
-
-	opened *app.App
-	verbs  *workspace.Workspace
-}
-
-// env returns the run's environment.
-func (t *task) env() (*app.App, error) {
-	if t.opened == nil {
-		a, err := app.New(t.ctx, *t.flags, t.screen)
-		if err != nil {
-			return nil, err
-		}
-		t.opened = a
-	}
-	return t.opened, nil
-}
-
-// workspace returns the facade.
-func (t *task) workspace() (*workspace.Workspace, error) {
-	if t.verbs == nil {
-		a, err := t.env()
-		if err != nil {
-			return nil, err
-		}
-		t.verbs = a.Open()
-	}
-	return t.verbs, nil
-}
-
-// call runs one verb of the facade that returns a value.
-func call[T any](t *task, verb func(*workspace.Workspace) (T, error)) (T, error) {
-	w, err := t.workspace()
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return verb(w)
-}
-
-// firstCode returns an error that ends the program with the status of the first
-// failure among results that were already printed one by one.
-func firstCode(code fault.Code, failed, all int, what string) error {
-	return errPrinted{fault.New(code, "%d of %d items %s", failed, all, what)}
-}
-
-// errPrinted marks an error whose details were printed as results.
-type errPrinted struct{ error }
-
-func (e errPrinted) Unwrap() error { return e.error }
-
-func wasPrinted(err error) bool {
-	var e errPrinted
-	return errors.As(err, &e)
 }
 
 // has reports whether one of names is asked for.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -49,10 +50,11 @@ type style struct {
 	text string
 }
 
-func good(text string) style  { return style{"32", text} }
-func bad(text string) style   { return style{"31", text} }
-func faint(text string) style { return style{"2", text} }
-func bold(text string) style  { return style{"1", text} }
+func good(text string) style    { return style{"32", text} }
+func bad(text string) style     { return style{"31", text} }
+func warning(text string) style { return style{"33", text} }
+func faint(text string) style   { return style{"2", text} }
+func bold(text string) style    { return style{"1", text} }
 
 // printf writes a result. Arguments are escaped, the format is not.
 func (p *printer) printf(format string, args ...any) {
@@ -87,40 +89,52 @@ func (p *printer) text(s string) string {
 	return s
 }
 
-// didf writes what a verb did, or found well. --quiet silences it, but not what a
+// resultf writes what a verb did, or found well. --quiet silences it, but not what a
 // dry run would do: that is the answer.
-func (p *printer) didf(dry bool, format string, args ...any) {
+func (p *printer) resultf(dry bool, format string, args ...any) {
 	if dry || !p.quiet {
 		p.printf(format, args...)
 	}
 }
 
-// deed is the words for what a verb did, and for what it would do.
-type deed struct{ did, would string }
+// outcome is the words for what a verb did, and for what it would do.
+type outcome struct{ did, would string }
 
 var (
-	added    = deed{"added", "would add"}
-	removed  = deed{"removed", "would remove"}
-	restored = deed{"restored", "would restore"}
+	added     = outcome{"added", "would add"}
+	removed   = outcome{"removed", "would remove"}
+	restored  = outcome{"restored", "would restore"}
+	moved     = outcome{"moved", "would move"}
+	copied    = outcome{"copied", "would copy"}
+	published = outcome{"published", "would publish"}
+	installed = outcome{"installed", "would install"}
 )
 
-func (d deed) word(dry bool) string {
+func (o outcome) word(dry bool) string {
 	if dry {
-		return d.would
+		return o.would
 	}
-	return d.did
+	return o.did
 }
 
-// notef writes a message for a person; --quiet silences it.
-func (p *printer) notef(format string, args ...any) {
+// mark is the word in a colour that tells the two apart.
+func (o outcome) mark(dry bool) style {
+	if dry {
+		return warning(o.would)
+	}
+	return good(o.did)
+}
+
+// infof writes a message for a person; --quiet silences it.
+func (p *printer) infof(format string, args ...any) {
 	if p.quiet || p.json {
 		return
 	}
-	p.sayf(format, args...)
+	p.errorf(format, args...)
 }
 
-// sayf writes a message that even --quiet shows.
-func (p *printer) sayf(format string, args ...any) {
+// errorf writes a message that even --quiet shows.
+func (p *printer) errorf(format string, args ...any) {
 	showing(args)
 	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
 	text := fmt.Sprintf(format, args...)
@@ -255,6 +269,81 @@ func cellWidth(p *printer, c any) int {
 	return utf8.RuneCountInString(s)
 }
 
+// rows prints each of list as one line of JSON, or as a row of a table.
+func rows[T any](p *printer, list []T, row func(T) []any) error {
+	if p.json {
+		return each(p, list, nil)
+	}
+	all := make([][]any, len(list))
+	for i, v := range list {
+		all[i] = row(v)
+	}
+	p.table(all)
+	return nil
+}
+
+// each prints each of list as one line of JSON, or calls human.
+func each[T any](p *printer, list []T, human func(*printer, T)) error {
+	for _, v := range list {
+		if err := p.show(v, func() { human(p, v) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verdicts prints each of list, and returns an error with the first refusal's code when
+// some are refused.
+func verdicts[T any](p *printer, list []T, human func(*printer, T), verdict func(T) (ok bool, code fault.Code), what string) error {
+	failed, first := 0, fault.Code("")
+	for _, v := range list {
+		if ok, code := verdict(v); !ok {
+			if failed++; failed == 1 {
+				first = code
+			}
+		}
+	}
+	if err := each(p, list, human); err != nil || failed == 0 {
+		return err
+	}
+	return someFailed(first, failed, len(list), what)
+}
+
+// fields prints pairs of a name and a value, one on a line, without those whose value is "".
+func (p *printer) fields(width int, pairs ...string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			p.field(width, pair[0], pair[1])
+		}
+	}
+}
+
+func (p *printer) field(width int, name, value string) {
+	p.printf("  %s  %s\n", faint(fmt.Sprintf("%-*s", width, name)), value)
+}
+
+// hint shows how to mend what a result says.
+func (p *printer) hint(h fault.Hint) {
+	if !h.IsZero() {
+		p.infof("rye: hint: %s", h)
+	}
+}
+
+// next shows what people do next.
+func (p *printer) next(h fault.Hint) {
+	if !h.IsZero() {
+		p.infof("next: %s", h)
+	}
+}
+
+// statusMark is the word for a status, in the colour of an error or of none.
+func statusMark(status, err string) style {
+	if err != "" {
+		return bad(status)
+	}
+	return good(status)
+}
+
 // failure is how an error looks under --json.
 type failure struct {
 	Error failureBody `json:"error"`
@@ -284,9 +373,9 @@ func (p *printer) report(err error) int {
 		p.err.Write(line)
 	case wasPrinted(err) && p.quiet:
 	default:
-		p.sayf("rye: %s", message(err))
+		p.errorf("rye: %s", message(err))
 		if h := fault.HintOf(err); !h.IsZero() {
-			p.sayf("rye: hint: %s", h)
+			p.errorf("rye: hint: %s", h)
 		}
 	}
 	return exit

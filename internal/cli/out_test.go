@@ -20,12 +20,12 @@ func TestTerminalIsSafe(t *testing.T) {
 	for _, color := range []bool{false, true} {
 		var out, errs bytes.Buffer
 		p := &printer{out: bufio.NewWriter(&out), err: &errs, tty: true, errs: true, color: color}
-		printItems(p, []rye.ItemInfo{it})
-		printItem(p, 0, it)
+		rows(p, []rye.ItemInfo{it}, itemRow)
+		printItem(p, it)
 		printStatus(p, &rye.Survey{Items: []rye.ItemInfo{{Ref: nasty, State: "older", Why: nasty}}})
 		p.content(nasty)
 		p.stream().Write([]byte(nasty))
-		p.notef("%s", nasty)
+		p.infof("%s", nasty)
 		p.report(errors.New(nasty))
 		p.flush()
 		text := out.String() + errs.String()

@@ -5,11 +5,12 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 )
 
-// spec is one command: what people read about it, what it accepts, and what it
-// does. The parser, completion and, through Tree, all that is written about it come from it.
+// spec is one command: what people read about it, what it accepts, and what it does. The
+// parser, completion, help and, through Tree, the manual come from it.
 type spec struct {
 	name     string
 	aliases  []string
@@ -20,8 +21,11 @@ type spec struct {
 	examples string // one command per line, with # comments
 	exits    []fault.Code
 	flags    []cli.Flag
-	min, max int  // how many arguments; max < 0 is any number
-	hidden   bool // works, but is for programs
+	min, max int      // how many arguments; max < 0 is any number
+	ref      *rye.Ref // takes the one ref that the arguments are, when there are any
+	arg      *string  // takes the first argument, when there is one
+	hidden   bool     // works, but is for programs
+	alone    bool     // runs without environment and workspace
 	run      func(*task) error
 	subs     []*spec
 }
@@ -107,14 +111,42 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 		},
 		Action: func(c *cli.Context) error {
 			t.out.adopt(t.flags)
-			t.args = c.Args().Slice()
+			t.name, t.args = full, c.Args().Slice()
 			if err := s.checkArgs(full, t.args); err != nil {
 				return err
 			}
-			return s.run(t)
+			return s.start(t)
 		},
 	}
 }
+
+// start gives a command what it needs, and runs it.
+func (s *spec) start(t *task) (err error) {
+	if !s.alone {
+		if err := t.open(); err != nil {
+			return err
+		}
+	}
+	if s.arg != nil {
+		*s.arg = t.arg(0)
+	}
+	if s.ref != nil && len(t.args) > 0 {
+		if *s.ref, err = t.oneRef(); err != nil {
+			return err
+		}
+	}
+	return s.run(t)
+}
+
+// repeated is a flag that may be given again; each adds to into.
+func repeated(name string, into *[]string, usage string) cli.Flag {
+	return &cli.GenericFlag{Name: name, Value: (*stringList)(into), Usage: usage}
+}
+
+type stringList []string
+
+func (l *stringList) Set(v string) error { *l = append(*l, v); return nil }
+func (l *stringList) String() string     { return strings.Join(*l, " ") }
 
 // helpFor is the command that explains another.
 func helpFor(full string) fault.Hint {
@@ -122,16 +154,19 @@ func helpFor(full string) fault.Hint {
 }
 
 func (s *spec) checkArgs(full string, args []string) error {
-	usage := strings.TrimSpace(full + " " + s.args)
+	usage := fault.Advice("%s %s", full, s.args)
+	if s.args == "" {
+		usage = fault.CommandOf(strings.Fields(full)...)
+	}
 	switch {
 	case s.run == nil && len(args) == 0:
 		return fault.New(fault.Usage, "%s: say what: %s", subject(full), names(s.subs)).With(helpFor(full))
 	case s.run == nil:
 		return unknownCommand(full, args[0], s.subs)
 	case len(args) < s.min:
-		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).Advise("%s", usage)
+		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).With(usage)
 	case s.max >= 0 && len(args) > s.max:
-		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).Advise("%s", usage)
+		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).With(usage)
 	}
 	return nil
 }

@@ -51,9 +51,9 @@ type Flag struct {
 
 // Exit is one exit status.
 type Exit struct {
-	Status int
-	Code   string // its name
-	When   string
+	Code   string `json:"code"` // its name
+	Status int    `json:"exit"`
+	When   string `json:"text"`
 }
 
 // Tree returns the whole command line, without the commands that are for programs.
@@ -98,7 +98,7 @@ func describeFlags(flags []cli.Flag) []Flag {
 
 // exitMeanings says, for people, when each status is given.
 func exitMeanings() []Exit {
-	all := []Exit{{0, "ok", "it worked"}}
+	all := []Exit{{"ok", 0, "it worked"}}
 	for _, m := range []struct {
 		code fault.Code
 		when string
@@ -122,7 +122,7 @@ func exitMeanings() []Exit {
 		{fault.Limit, "a bound on size, time, depth or money was reached"},
 		{fault.Interrupt, "interrupted"},
 	} {
-		all = append(all, Exit{m.code.Exit(), string(m.code), m.when})
+		all = append(all, Exit{string(m.code), m.code.Exit(), m.when})
 	}
 	return all
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Condition is a question about data: when a hook of a thread acts, which class an
-// error has. It is the ancestor's language, so that its hooks can be read. The zero
+// error has. It is RYE OS's language, so that its hooks can be read. The zero
 // value always holds.
 type Condition struct {
 	any, all []Condition

@@ -149,7 +149,7 @@ func TestAttackWhatTheLawReads(t *testing.T) {
 	}
 }
 
-// What says what rye does is accepted, in the ancestor's spellings too.
+// What says what rye does is accepted, in RYE OS's spellings too.
 func TestAccepted(t *testing.T) {
 	for path, text := range map[string]string{
 		place: override("parser: markdown_frontmatter\nsignature_format: {prefix: '<!--', suffix: '-->', after_shebang: false}\n" +
@@ -241,8 +241,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What the ancestor's own schemas say is understood as its parser meant it.
-func TestAncestorsForms(t *testing.T) {
+// What RYE OS's own schemas say is understood as its parser meant it.
+func TestRyeOSForms(t *testing.T) {
 	it := item(t, "directives/acme/go.md", "```xml\n<directive name=\"go\" version=\"1.0.0\">\n<metadata><description>d</description><author>a</author>"+
 		"<limits max_turns=\"5\"/><permissions><load>*</load></permissions></metadata><inputs><input name=\"a\"/></inputs>\n</directive>\n```\nGo.\n")
 	r := rules(t, "tools/rye/core/extractors/directive/directive_extractor.yaml", override("validation_schema:\n  fields:\n"+

@@ -83,7 +83,7 @@ func (r *Rules) value(it *objects.Item, f *rule) (v any, place []string) {
 	}
 	v = follow(it, keys)
 	if len(keys) == 1 && keys[0] == "permissions" && f.itemType == "object" {
-		v = ancestral(it.Meta.Permissions) // the ancestor's schema means what its parser made
+		v = ryeOSForm(it.Meta.Permissions) // RYE OS's schema means what its parser made
 	}
 	return v, keys
 }
@@ -145,8 +145,8 @@ func inputs(all []objects.Input) []any {
 	return l
 }
 
-// ancestral gives capabilities the form that the ancestor's parser gave them.
-func ancestral(caps []string) any {
+// ryeOSForm gives capabilities the form that RYE OS's parser gave them.
+func ryeOSForm(caps []string) any {
 	var l []any
 	for _, c := range caps {
 		l = append(l, map[string]any{"tag": "cap", "content": c})

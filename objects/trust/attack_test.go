@@ -305,7 +305,7 @@ func TestItemFilledByHand(t *testing.T) {
 	old := *legacy(t, k, tool, samples[tool])
 	other := legacy(t, k, tool, samples[tool]+"# more\n")
 	old.Legacy = other.Legacy
-	refused(t, "another file's line of the ancestor", &old, inA, st, fault.Malformed)
+	refused(t, "another file's line of RYE OS", &old, inA, st, fault.Malformed)
 }
 
 // TestAttack21OtherPayloadType: the message says what it is; bytes that a key

@@ -279,7 +279,7 @@ func (s *Store) RemoveOverride(project string, ref objects.Ref) {
 	s.changed()
 }
 
-// SetAllowLegacy opts in to lines of the ancestor, or out again.
+// SetAllowLegacy opts in to lines of RYE OS, or out again.
 func (s *Store) SetAllowLegacy(yes bool) {
 	s.allowLegacy = yes
 	s.changed()

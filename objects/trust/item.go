@@ -15,7 +15,7 @@ import (
 const clockSlack = 24 * time.Hour
 
 // SignItem returns the bytes of the item's file with a fresh v2 signature line by
-// s in place of any line it had, the ancestor's too. The scope matters for ids
+// s in place of any line it had, RYE OS's too. The scope matters for ids
 // below local/, which bind the project. The time has whole seconds in UTC and is
 // never before that of the previous line, so that order is kept when a clock was
 // set back. An item with problems is refused (Malformed).

@@ -227,7 +227,7 @@ func (b brokenSigner) Sign(ctx context.Context, m []byte) ([]byte, error) {
 	return b.FileKey.Sign(ctx, append([]byte("x"), m...))
 }
 
-// TestOriginalSignatures verifies 210 genuine pairs of the ancestor.
+// TestOriginalSignatures verifies 210 genuine pairs of RYE OS.
 func TestOriginalSignatures(t *testing.T) {
 	var file struct {
 		PEM     string `json:"public_key_pem"`
@@ -257,7 +257,7 @@ func TestOriginalSignatures(t *testing.T) {
 	}
 }
 
-// legacy returns a sample with a line of the ancestor by k.
+// legacy returns a sample with a line of RYE OS by k.
 func legacy(t testing.TB, k *FileKey, path, text string) *objects.Item {
 	t.Helper()
 	line := func(sum string, sig []byte) string {
@@ -274,7 +274,7 @@ func legacy(t testing.TB, k *FileKey, path, text string) *objects.Item {
 	return parse(t, path, []byte(line(sum, sig)+text))
 }
 
-// TestAttack7Legacy: lines of the ancestor verify, are refused by default, and
+// TestAttack7Legacy: lines of RYE OS verify, are refused by default, and
 // never count where they do not cover what a model is told.
 func TestAttack7Legacy(t *testing.T) {
 	k := newKey(t)

@@ -171,13 +171,13 @@ func (k PublicKey) Verify(msg, sig []byte) bool {
 // spkiPrefix is what stands before the 32 bytes in a SubjectPublicKeyInfo (RFC 8410).
 var spkiPrefix = []byte{0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00}
 
-// PEM returns the key as the ancestor keeps it: SubjectPublicKeyInfo in PEM.
+// PEM returns the key as RYE OS keeps it: SubjectPublicKeyInfo in PEM.
 func (k PublicKey) PEM() []byte {
 	der := append(slices.Clone(spkiPrefix), k.b[:]...)
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
-// LegacyFingerprint returns the 16 hexadecimal digits by which the ancestor names
+// LegacyFingerprint returns the 16 hexadecimal digits by which RYE OS names
 // the key: the first eight bytes of a SHA-256 over the PEM text. It is too short
 // to identify a key and only ever selects candidates.
 func (k PublicKey) LegacyFingerprint() string {
@@ -185,7 +185,7 @@ func (k PublicKey) LegacyFingerprint() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// ParsePEM reads what PEM returns: how keys of the ancestor are taken over.
+// ParsePEM reads what PEM returns: how keys of RYE OS are taken over.
 func ParsePEM(text []byte) (PublicKey, error) {
 	b, rest := pem.Decode(text)
 	if b == nil || b.Type != "PUBLIC KEY" || len(b.Headers) != 0 || strings.TrimSpace(string(rest)) != "" {

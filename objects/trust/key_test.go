@@ -240,7 +240,7 @@ func TestPublicKeyForms(t *testing.T) {
 	}
 }
 
-// TestFingerprints compares with ssh-keygen, and with a key of the ancestor.
+// TestFingerprints compares with ssh-keygen, and with a key of RYE OS.
 func TestFingerprints(t *testing.T) {
 	raw, _ := hex.DecodeString("636e0536506db5f1a51fdd716847b832cd0c7aee64bc72fc2fc5bac3d955c8b5")
 	leo, err := PublicKeyFromBytes(raw)

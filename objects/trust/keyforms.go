@@ -17,7 +17,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// pkcs8PEM names the form in which the ancestor keeps its key (RFC 5208, RFC 8410).
+// pkcs8PEM names the form in which RYE OS keeps its key (RFC 5208, RFC 8410).
 const pkcs8PEM = "PRIVATE KEY"
 
 // OpenSSH returns the key as a file of OpenSSH, encrypted when passphrase is not
@@ -36,7 +36,7 @@ func (k *FileKey) OpenSSH(comment string, passphrase []byte) ([]byte, error) {
 	return pem.EncodeToMemory(block), nil
 }
 
-// PKCS8 returns the key as the ancestor keeps it: PKCS#8 in PEM, never encrypted.
+// PKCS8 returns the key as RYE OS keeps it: PKCS#8 in PEM, never encrypted.
 func (k *FileKey) PKCS8() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(k.priv)
 	if err != nil {
@@ -53,7 +53,7 @@ type Foreign struct {
 }
 
 // ReadForeign reads a private key to take it over: a file of OpenSSH, or an
-// unencrypted PKCS#8 file in PEM, as the ancestor keeps its key. The file must be
+// unencrypted PKCS#8 file in PEM, as RYE OS keeps its key. The file must be
 // private, as for LoadKey. ask is called at most once, when the file is encrypted:
 // what nobody can open is not taken over.
 func ReadForeign(path string, ask func() ([]byte, error)) (*Foreign, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// legacyAllowed decides about an item whose ancestor's line is genuine and whose
+// legacyAllowed decides about an item whose line of RYE OS is genuine and whose
 // key counts. Such a line binds neither id nor version nor time, and often not
 // the whole file; so it is refused unless the user opted in, and always where a
 // directive's words to the model are not among the bytes it covers.

@@ -184,7 +184,7 @@ func (s *Store) Denials() []Denial { return slices.Clone(s.denials) }
 // Overrides returns the overrides, sorted by project and item.
 func (s *Store) Overrides() []Override { return slices.Clone(s.overrides) }
 
-// AllowLegacy reports whether lines of the ancestor count, where they cover
+// AllowLegacy reports whether lines of RYE OS count, where they cover
 // enough. See docs/format/trust.md.
 func (s *Store) AllowLegacy() bool { return s.allowLegacy }
 
@@ -205,7 +205,7 @@ func (s *Store) IsOwn(k PublicKey) bool {
 	return slices.ContainsFunc(s.own, func(o OwnKey) bool { return o.Key == k })
 }
 
-// legacyKeys returns the known keys with the ancestor's short fingerprint.
+// legacyKeys returns the known keys with RYE OS's short fingerprint.
 func (s *Store) legacyKeys(short string) []PublicKey {
 	var found []PublicKey
 	for _, k := range s.known {

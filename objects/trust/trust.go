@@ -59,7 +59,7 @@ type Level string
 const (
 	Signed   Level = "signed"   // its own line, version 2: every byte, id, kind and version
 	Manifest Level = "manifest" // named by the signed manifest of a bundle
-	Legacy   Level = "legacy"   // the ancestor's line, which covers less; only where the user opted in
+	Legacy   Level = "legacy"   // RYE OS's line, which covers less; only where the user opted in
 )
 
 // Verified is an item whose signature was checked and whose signer is believed

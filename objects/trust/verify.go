@@ -136,7 +136,7 @@ func (e *examination) notDenied() error {
 }
 
 // candidates returns the known keys that the line may mean: one for a full
-// fingerprint, any number for the 64 bits of the ancestor's.
+// fingerprint, any number for the 64 bits of RYE OS's.
 func (e *examination) candidates() []PublicKey {
 	if e.level == Legacy {
 		return e.st.legacyKeys(e.it.Legacy.Key)

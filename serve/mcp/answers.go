@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -9,8 +10,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// The answers keep the field names of the ancestor, so that its directives read
-// them, and add what it did not know. docs/format/mcp.md describes them.
+// The answers keep the field names of RYE OS, so that its directives read them,
+// and add fields of their own. docs/format/mcp.md describes them.
 
 type searchAnswer struct {
 	Results []hit  `json:"results"`
@@ -62,10 +63,7 @@ func metadata(it rye.ItemInfo) itemMetadata {
 func newSearchAnswer(a searchArgs, res *rye.SearchResult) searchAnswer {
 	out := searchAnswer{
 		Results: []hit{}, Total: res.Total, Query: res.Query, Scope: a.Scope,
-		Space: a.Space, Limit: res.Limit, Offset: res.Offset,
-	}
-	if out.Space == "" {
-		out.Space = "all"
+		Space: cmp.Or(a.Space, "all"), Limit: res.Limit, Offset: res.Offset,
 	}
 	for _, h := range res.Results {
 		it := h.ItemInfo
@@ -98,7 +96,7 @@ func newLoadAnswer(res *rye.LoadResult) loadAnswer {
 	}
 }
 
-// executeAnswer is the facade's result, which has the ancestor's shape already,
+// executeAnswer is the facade's result, which has RYE OS's shape already,
 // and the error of a tool that ran and failed.
 type executeAnswer struct {
 	*rye.ExecuteResult
@@ -112,11 +110,12 @@ type executeError struct {
 
 func (a executeAnswer) failed() bool { return a.executeError != nil }
 
-func executeFailure(res *rye.ExecuteResult) *executeError {
-	if res.Status != "error" {
-		return nil
+func newExecuteAnswer(res *rye.ExecuteResult) executeAnswer {
+	out := executeAnswer{ExecuteResult: res}
+	if res.Status == "error" {
+		out.executeError = &executeError{fault.Failed, fmt.Sprintf("%s %s ran and failed", res.Type, res.ItemID)}
 	}
-	return &executeError{Code: fault.Failed, Message: fmt.Sprintf("%s %s ran and failed", res.Type, res.ItemID)}
+	return out
 }
 
 type signAnswer struct {
@@ -152,10 +151,7 @@ type signFailure struct {
 }
 
 func newSignAnswer(a signArgs, rep *rye.SignReport) signAnswer {
-	out := signAnswer{ItemID: a.ItemID, Location: a.Source, Total: len(rep.Results), Commit: rep.Commit}
-	if out.Location == "" {
-		out.Location = "project"
-	}
+	out := signAnswer{ItemID: a.ItemID, Location: cmp.Or(a.Source, "project"), Total: len(rep.Results), Commit: rep.Commit}
 	for _, r := range rep.Results {
 		if r.Error != "" {
 			out.Failed = append(out.Failed, signFailure{r.Ref, r.Error, r.Code, r.Hint, r.Issues})

@@ -48,7 +48,7 @@ type approvalKey struct{}
 // errAsked stops a verb at its question. It never reaches a client.
 var errAsked = errors.New("a person has to be asked")
 
-// Consent is the Consent of a Rye that is served here: it answers from what the
+// Consent is the Consent of a workspace that is served here: it answers from what the
 // client's person said to this very question in this very call, else it stops
 // the call there.
 func Consent(ctx context.Context, q rye.Question) (bool, error) {

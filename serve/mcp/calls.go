@@ -19,7 +19,7 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// The arguments of the four tools, by the names that the ancestor gave them.
+// The arguments of the four tools, by the names that RYE OS gave them.
 // Unknown names are refused: a misspelled dry_run must not run.
 
 type searchArgs struct {
@@ -32,33 +32,32 @@ type searchArgs struct {
 	ProjectPath string `json:"project_path"`
 }
 
-type loadArgs struct {
+// itemArgs are those of the calls that name an item.
+type itemArgs struct {
 	ItemType    string `json:"item_type"`
 	ItemID      string `json:"item_id"`
+	ProjectPath string `json:"project_path"`
+}
+
+type loadArgs struct {
+	itemArgs
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
-	ProjectPath string `json:"project_path"`
 }
 
 type executeArgs struct {
-	ItemType    string          `json:"item_type"`
-	ItemID      string          `json:"item_id"`
-	Parameters  json.RawMessage `json:"parameters"`
-	DryRun      bool            `json:"dry_run"`
-	ProjectPath string          `json:"project_path"`
+	itemArgs
+	Parameters json.RawMessage `json:"parameters"`
+	DryRun     bool            `json:"dry_run"`
 }
 
 type signArgs struct {
-	ItemType    string `json:"item_type"`
-	ItemID      string `json:"item_id"`
-	Source      string `json:"source"`
-	ProjectPath string `json:"project_path"`
+	itemArgs
+	Source string `json:"source"`
 }
 
-func (a searchArgs) project() string  { return a.ProjectPath }
-func (a loadArgs) project() string    { return a.ProjectPath }
-func (a executeArgs) project() string { return a.ProjectPath }
-func (a signArgs) project() string    { return a.ProjectPath }
+func (a searchArgs) project() string { return a.ProjectPath }
+func (a itemArgs) project() string   { return a.ProjectPath }
 
 // task is one call of a tool.
 type task struct {
@@ -157,25 +156,25 @@ func failed(err error) *mcp.CallToolResult {
 }
 
 // target joins the two halves of a name. An item_id may be a whole ref.
-func target(itemType, id string) (rye.Target, error) {
-	if id == "" {
+func (a itemArgs) target() (rye.Target, error) {
+	if a.ItemID == "" {
 		return "", fault.New(fault.Usage, "item_id is missing")
 	}
-	if itemType == "" {
-		if _, err := objects.ParseRef(id); err != nil {
+	if a.ItemType == "" {
+		if _, err := objects.ParseRef(a.ItemID); err != nil {
 			return "", fault.New(fault.Usage, "item_type is missing: want directive, tool, knowledge or config")
 		}
-		return rye.Target(id), nil
+		return rye.Target(a.ItemID), nil
 	}
-	if _, err := objects.ParseKind(itemType); err != nil {
+	if _, err := objects.ParseKind(a.ItemType); err != nil {
 		return "", fault.New(fault.Usage, "item_type: %w", err)
 	}
-	return rye.Target(itemType + ":" + strings.TrimPrefix(id, itemType+":")), nil
+	return rye.Target(a.ItemType + ":" + strings.TrimPrefix(a.ItemID, a.ItemType+":")), nil
 }
 
-// oneRef is target for the calls that are about one item.
-func oneRef(itemType, id string) (rye.Ref, error) {
-	name, err := target(itemType, id)
+// ref is target for the calls that are about one item.
+func (a itemArgs) ref() (rye.Ref, error) {
+	name, err := a.target()
 	if err != nil {
 		return rye.Ref{}, err
 	}
@@ -198,7 +197,7 @@ func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error)
 }
 
 func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
-	ref, err := oneRef(a.ItemType, a.ItemID)
+	ref, err := a.ref()
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +209,7 @@ func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
 }
 
 func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, error) {
-	ref, err := oneRef(a.ItemType, a.ItemID)
+	ref, err := a.ref()
 	if err != nil {
 		return nil, err
 	}
@@ -220,13 +219,13 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 		return nil, err
 	}
 	res.Metadata.Timings = nil // nothing that a model acts on
-	return executeAnswer{res, executeFailure(res)}, nil
+	return newExecuteAnswer(res), nil
 }
 
-// sign never begins without somebody who can approve: a model must not write,
-// sign and run unseen. The facade asks with the very changes that it would sign.
+// sign is refused when the client cannot ask a person: a model must not write, sign
+// and run unseen. The facade asks with the very changes that it would sign.
 func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
-	name, err := target(a.ItemType, a.ItemID)
+	name, err := a.target()
 	if err != nil {
 		return nil, err
 	}

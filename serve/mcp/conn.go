@@ -76,7 +76,7 @@ func (c *conn) serve(ctx context.Context, in io.Reader) error {
 	return err
 }
 
-// receive takes messages until there are no more.
+// receive takes messages until the input or ctx ends.
 func (c *conn) receive(ctx context.Context, lines <-chan line) error {
 	for {
 		select {
@@ -151,25 +151,9 @@ func (c *conn) start(ctx context.Context, e envelope, message []byte) {
 	}
 	key := string(e.ID)
 	ctx, cancel := context.WithCancel(ctx)
-	c.mu.Lock()
-	_, twice := c.running[key]
-	full := false
-	if !twice {
-		select {
-		case c.wait <- struct{}{}:
-			c.running[key] = &inflight{cancel: cancel}
-		default:
-			full = true
-		}
-	}
-	c.mu.Unlock()
-	if twice || full {
+	if why := c.admit(key, cancel); why != "" {
 		cancel()
-		reason := "too many requests are waiting"
-		if twice {
-			reason = "a request with this id is not answered yet"
-		}
-		c.refuse(e.ID, mcp.INVALID_REQUEST, reason)
+		c.refuse(e.ID, mcp.INVALID_REQUEST, why)
 		return
 	}
 	group, slots := &c.others, chan struct{}(nil)
@@ -180,6 +164,22 @@ func (c *conn) start(ctx context.Context, e envelope, message []byte) {
 		defer cancel()
 		c.run(ctx, key, e.ID, slots, message)
 	})
+}
+
+// admit notes a request that may begin, or says why it may not.
+func (c *conn) admit(key string, cancel context.CancelFunc) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, twice := c.running[key]; twice {
+		return "a request with this id is not answered yet"
+	}
+	select {
+	case c.wait <- struct{}{}:
+		c.running[key] = &inflight{cancel: cancel}
+		return ""
+	default:
+		return "too many requests are waiting"
+	}
 }
 
 func scalar(id json.RawMessage) bool { return len(id) > 0 && id[0] != '{' && id[0] != '[' }

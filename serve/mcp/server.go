@@ -1,6 +1,6 @@
 // Package mcp serves the four tools of rye (search, load, execute, sign) to any
 // client of the Model Context Protocol, over a pair of streams. It calls the
-// facade and nothing below it, so that no gate can be passed by.
+// facade and nothing below it, so it cannot go around a check.
 //
 // The protocol's messages are mark3labs/mcp-go's; the streams are read and
 // written here, because that needs bounds, order and an end that its own loop
@@ -9,6 +9,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log"
@@ -20,7 +21,7 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// Options says whom the server serves. Here and Open are required.
+// Options says what the server serves. Here and Open are required.
 type Options struct {
 	Here rye.Verbs // calls without project_path
 	// Open returns the project of a call's project_path; what is not a project
@@ -41,17 +42,10 @@ func (o *Options) fill() {
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
-	o.MaxMessage = orElse(o.MaxMessage, 8<<20)
-	o.Workers = orElse(o.Workers, 16)
-	o.Queue = orElse(o.Queue, 256)
-	o.Drain = orElse(o.Drain, 10*time.Second)
-}
-
-func orElse[T int | int64 | time.Duration](v, otherwise T) T {
-	if v > 0 {
-		return v
-	}
-	return otherwise
+	o.MaxMessage = cmp.Or(o.MaxMessage, 8<<20)
+	o.Workers = cmp.Or(o.Workers, 16)
+	o.Queue = cmp.Or(o.Queue, 256)
+	o.Drain = cmp.Or(o.Drain, 10*time.Second)
 }
 
 // Server answers one client at a time. It is made by New.
@@ -96,8 +90,7 @@ Nothing unsigned, altered or untrusted is executed; an error has a code and ofte
 // and the cause when it was cancelled or the streams broke. When ctx ends while
 // in is silent, one goroutine stays behind in its Read.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	c := newConn(s, out)
-	return c.serve(ctx, in)
+	return newConn(s, out).serve(ctx, in)
 }
 
 // text is the JSON of a structured result once more, for clients that read only text.

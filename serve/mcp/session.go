@@ -21,12 +21,13 @@ type session struct {
 	ready         atomic.Bool
 	notifications chan mcp.JSONRPCNotification
 
-	mu       sync.Mutex
-	info     mcp.Implementation
-	can      mcp.ClientCapabilities
-	protocol string
-	lastID   int64
-	asked    map[string]chan envelope // questions without an answer, by id
+	info     guarded[mcp.Implementation]
+	can      guarded[mcp.ClientCapabilities]
+	protocol guarded[string]
+
+	mu     sync.Mutex
+	lastID int64
+	asked  map[string]chan envelope // questions without an answer, by id
 }
 
 func newSession(c *conn) *session {
@@ -47,41 +48,31 @@ func (s *session) Initialized() bool { return s.ready.Load() }
 
 func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }
 
-func (s *session) GetClientInfo() mcp.Implementation {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.info
-}
-
-func (s *session) SetClientInfo(info mcp.Implementation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.info = info
-}
-
-func (s *session) GetClientCapabilities() mcp.ClientCapabilities {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.can
-}
-
-func (s *session) SetClientCapabilities(can mcp.ClientCapabilities) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.can = can
-}
-
-func (s *session) ProtocolVersion() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.protocol
-}
+func (s *session) GetClientInfo() mcp.Implementation                { return s.info.get() }
+func (s *session) SetClientInfo(info mcp.Implementation)            { s.info.set(info) }
+func (s *session) GetClientCapabilities() mcp.ClientCapabilities    { return s.can.get() }
+func (s *session) SetClientCapabilities(can mcp.ClientCapabilities) { s.can.set(can) }
+func (s *session) ProtocolVersion() string                          { return s.protocol.get() }
 
 // SetProtocolVersion is found by mcp-go although its interface is not exported.
-func (s *session) SetProtocolVersion(v string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.protocol = v
+func (s *session) SetProtocolVersion(v string) { s.protocol.set(v) }
+
+// guarded is a value that goroutines share.
+type guarded[T any] struct {
+	mu    sync.Mutex
+	value T
+}
+
+func (g *guarded[T]) get() T {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.value
+}
+
+func (g *guarded[T]) set(v T) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.value = v
 }
 
 // forward writes what mcp-go itself wants to tell the client.
@@ -125,7 +116,8 @@ func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationReque
 	}
 }
 
-// answer hands a response of the client to whoever asked. What nobody asked for is dropped.
+// answer hands a response of the client to the call that asked. One that answers no
+// question is dropped.
 func (s *session) answer(e envelope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -223,7 +223,7 @@ func (s subject) refuse(why string, args ...any) error {
 	return fault.New(fault.Rollback, "%s: "+why, append([]any{s.name}, args...)...).Advise("%s, if you mean it", s.mend)
 }
 
-// behind compares what two signatures say. A line of the ancestor binds no time,
+// behind compares what two signatures say. A line of RYE OS binds no time,
 // so it has none to compare, and it never replaces one that covers the whole file.
 func (s subject) behind(old *objects.Item) error {
 	is, was := s.item.Signature, old.Signature

@@ -36,7 +36,7 @@ type Row struct {
 	// These are never kept in a cache: a row that has one is made anew each time.
 	Bundle   objects.ID // of the bundle that it lies in, or is
 	Manifest bool       // it is the bundle itself
-	Covers   string     // what a line of the ancestor covers
+	Covers   string     // what a line of RYE OS covers
 }
 
 // Row returns what lists tell about f, under the extractors of set.

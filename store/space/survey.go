@@ -48,7 +48,7 @@ func (k *Look) Row(i int) Row {
 func (k *Look) Ref(i int) objects.Ref { return k.u.ref(k.u.order[i]) }
 
 // Clean reports whether there is nothing to do about row i: it is signed and
-// recorded, no line of the ancestor is what covers it, and no other file has its ref.
+// recorded, no line of RYE OS is what covers it, and no other file has its ref.
 func (k *Look) Clean(i int) bool {
 	clean := false
 	if e := k.u.order[i]; e >= 0 {

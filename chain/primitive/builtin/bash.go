@@ -12,7 +12,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Bounds of a command. The default time and the output are the ancestor's.
+// Bounds of a command. The default time and the output are RYE OS's.
 const (
 	defaultSeconds = 120
 	mostSeconds    = 3600

@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 	w.refused("read", m{"path": strings.Repeat("x/", 1000)}, "limit")
 }
 
-// The limits are the ancestor's: 2,000 lines, 2,000 characters of a line, 51,200 bytes.
+// The limits are RYE OS's: 2,000 lines, 2,000 characters of a line, 51,200 bytes.
 func TestReadLimits(t *testing.T) {
 	w := newWorld(t)
 	w.file("many", strings.Repeat("x\n", 5000))

@@ -16,7 +16,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Bounds of answers. The hundreds are the ancestor's.
+// Bounds of answers. The hundreds are RYE OS's.
 const (
 	maxHits      = 100
 	maxListed    = 1000

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of one answer of read. The ancestor's.
+// Bounds of one answer of read. RYE OS's.
 const (
 	maxReadLines = 2000
 	maxReadChars = 2000  // of a line

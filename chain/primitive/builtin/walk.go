@@ -19,7 +19,7 @@ const (
 )
 
 // passed are directories that a walk does not enter unless the path or pattern names
-// them: the ancestor's list, and rye's own store.
+// them: RYE OS's list, and rye's own store.
 var passed = []string{".git", "node_modules", "__pycache__", ".venv"}
 
 // walker goes through a directory in the order of names, depth first. It follows no

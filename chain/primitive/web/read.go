@@ -13,7 +13,7 @@ import (
 
 // Bounds of a stream.
 const (
-	MaxEvents = 10_000    // kept of one stream; the ancestor's. More are delivered
+	MaxEvents = 10_000    // kept of one stream; RYE OS's. More are delivered
 	MaxEvent  = 4 << 20   // bytes of one event
 	MaxLine   = 1 << 20   // bytes of one line
 	MaxStream = 256 << 20 // bytes of a whole stream

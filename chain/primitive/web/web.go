@@ -58,7 +58,7 @@ type Request struct {
 	Stream bool
 }
 
-// Bounds. The time is the ancestor's.
+// Bounds. The time is RYE OS's.
 const (
 	DefaultWhole   = 30 * time.Second
 	DefaultConnect = 10 * time.Second

@@ -38,7 +38,7 @@ func executeRows() []row {
 	})
 }
 
-func execute(b *bench) (side, side, error) {
+func execute(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	return b.process(dir, "rye", "execute", "--locked", "tool:acme/bench"),
 		b.process(dir, "bash", ".ai/tools/acme/bench.sh", "{}", dir), err
@@ -54,7 +54,7 @@ __tool_description__ = "What there is to measure"
 print("done")
 `
 
-func executePython(b *bench) (side, side, error) {
+func executePython(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	path := filepath.Join(dir, ".ai", "tools", "acme", "snake.py")
 	err = errors.Join(err, os.WriteFile(path, []byte(pythonText), 0o644),
@@ -64,15 +64,15 @@ func executePython(b *bench) (side, side, error) {
 }
 
 // executeBuiltin starts rye twice: the second is the function, in its sandbox.
-func executeBuiltin(b *bench) (side, side, error) {
+func executeBuiltin(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	return b.process(dir, "rye", "execute", "tool:rye/file-system/read", "-p", "path=.ai/tools/acme/bench.sh"),
 		b.process(dir, "cat", ".ai/tools/acme/bench.sh"), err
 }
 
 // sandboxed runs bash at a tier beside the tier below; below S0 is os/exec.
-func sandboxed(tier primitive.Tier) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
+func sandboxed(tier primitive.Tier) func(*bench, int) (side, side, error) {
+	return func(b *bench, _ int) (side, side, error) {
 		bash, err := exec.LookPath("bash")
 		if err == nil {
 			bash, err = filepath.EvalSymlinks(bash) // the kernel's rules are about real paths

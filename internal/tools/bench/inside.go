@@ -47,35 +47,33 @@ func commitNow(message string) store.CommitOptions {
 
 // readInside opens a repository and reads an item by its path, as each short
 // process would.
-func readInside(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, other, err := b.recorded(n)
-		name := entry(n/2) + ".md"
-		ours := inside(func() error {
-			r, err := store.Open(dir)
-			if err != nil {
-				return err
-			}
-			defer r.Close()
-			return readItem(r, name)
-		})
-		theirs := inside(func() error {
-			r, err := git.PlainOpen(other)
-			if err != nil {
-				return err
-			}
-			c, err := tip(r)
-			if err != nil {
-				return err
-			}
-			f, err := c.File(name)
-			if err == nil {
-				_, err = f.Contents()
-			}
+func readInside(b *bench, n int) (side, side, error) {
+	dir, other, err := b.recorded(n)
+	name := entry(n/2) + ".md"
+	ours := inside(func() error {
+		r, err := store.Open(dir)
+		if err != nil {
 			return err
-		})
-		return ours, theirs, err
-	}
+		}
+		defer r.Close()
+		return readItem(r, name)
+	})
+	theirs := inside(func() error {
+		r, err := git.PlainOpen(other)
+		if err != nil {
+			return err
+		}
+		c, err := tip(r)
+		if err != nil {
+			return err
+		}
+		f, err := c.File(name)
+		if err == nil {
+			_, err = f.Contents()
+		}
+		return err
+	})
+	return ours, theirs, err
 }
 
 func readItem(r *store.Repo, name string) error {
@@ -104,19 +102,17 @@ func tip(r *git.Repository) (*object.Commit, error) {
 
 // commitInside changes one item. Ours is on the disk when it returns; go-git syncs
 // nothing.
-func commitInside(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, other, err := b.recorded(n)
-		if err != nil {
-			return nil, nil, err
-		}
-		i := 0
-		theirs := inside(func() error {
-			i++
-			return gogitCommit(other, entry(n/2)+".md", fmt.Sprintf("text %d", i))
-		})
-		return b.commit(dir, n), theirs, nil
+func commitInside(b *bench, n int) (side, side, error) {
+	dir, other, err := b.recorded(n)
+	if err != nil {
+		return nil, nil, err
 	}
+	i := 0
+	theirs := inside(func() error {
+		i++
+		return gogitCommit(other, entry(n/2)+".md", fmt.Sprintf("text %d", i))
+	})
+	return b.commit(dir, n), theirs, nil
 }
 
 func (b *bench) commit(dir string, n int) side {

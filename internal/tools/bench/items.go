@@ -78,7 +78,7 @@ func timed(do func(i int) error) side {
 	})
 }
 
-func signInMemory(b *bench) (side, side, error) {
+func signInMemory(b *bench, _ int) (side, side, error) {
 	s, err := newSigner()
 	if err != nil {
 		return nil, nil, err
@@ -96,7 +96,7 @@ func signInMemory(b *bench) (side, side, error) {
 }
 
 // verifyInMemory asks a new store each time: what held is remembered.
-func verifyInMemory(b *bench) (side, side, error) {
+func verifyInMemory(b *bench, _ int) (side, side, error) {
 	s, err := newSigner()
 	if err != nil {
 		return nil, nil, err
@@ -153,7 +153,7 @@ func renewing(path string, run side) side {
 	}
 }
 
-func signDurable(b *bench) (side, side, error) {
+func signDurable(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
 		return nil, nil, err
@@ -169,7 +169,7 @@ func signDurable(b *bench) (side, side, error) {
 		renewing(filepath.Join(repo, "x.sh"), commit), err
 }
 
-func signBesideKeygen(b *bench) (side, side, error) {
+func signBesideKeygen(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
 		return nil, nil, err
@@ -184,7 +184,7 @@ func signBesideKeygen(b *bench) (side, side, error) {
 	return renewing(filepath.Join(dir, ".ai", "tools", "acme", "beside.sh"), b.process(dir, "rye", "sign", "tool:acme/beside")), renewing(path, fresh), err
 }
 
-func verifyBesideKeygen(b *bench) (side, side, error) {
+func verifyBesideKeygen(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
 		return nil, nil, err
@@ -208,9 +208,7 @@ func verifyBesideKeygen(b *bench) (side, side, error) {
 
 // verifyAll reads and verifies every item; git fsck reads and hashes what the same
 // files are in the store, and looks at no signature.
-func verifyAll(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
-		return b.process(dir, "rye", "verify", "--quiet"), b.process(dir, "git", "-C", ".ai/.rye/store.git", "fsck", "--full", "--strict"), err
-	}
+func verifyAll(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	return b.process(dir, "rye", "verify", "--quiet"), b.process(dir, "git", "-C", ".ai/.rye/store.git", "fsck", "--full", "--strict"), err
 }

@@ -116,7 +116,7 @@ type row struct {
 	peer  string // how the peer is called in the table
 	heavy bool   // takes seconds when n is large
 	light bool   // takes milliseconds however large n is
-	setup func(*bench) (ours, theirs side, err error)
+	setup func(b *bench, n int) (ours, theirs side, err error)
 }
 
 func (r row) title() string {
@@ -204,7 +204,7 @@ func copyProgram(to, from string) error {
 }
 
 func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
-	a, z, err := r.setup(b)
+	a, z, err := r.setup(b, r.n)
 	if err != nil {
 		return cost{}, cost{}, err
 	}

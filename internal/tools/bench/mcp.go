@@ -13,7 +13,7 @@ import (
 // mcpCall measures one call on a server that is already running, with hand-made
 // JSON lines, so that no client library is part of the figure. Our side is the
 // round trip; the peer's is what the server says the work took.
-func mcpCall(b *bench) (side, side, error) {
+func mcpCall(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
 		return nil, nil, err

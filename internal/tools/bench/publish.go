@@ -15,44 +15,42 @@ import (
 // receive-pack. It finds them in one pack and copies them; it makes, signs and verifies
 // nothing, and its server looks at ids and links, where ours parses every object, too.
 // Making the empty ones is not measured.
-func publish(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
-		if err != nil {
-			return nil, nil, err
-		}
-		// A namespace comes from one registry, and rye remembers it: in the project's
-		// file and in the user's configuration. Each run begins with those of before.
-		const keep = `mkdir -p "$2" && cp -a .config "$2" && cp "$1" "$2/rye.yaml"`
-		const restore = `rm -rf .config && cp -a "$2/.config" . && cp "$2/rye.yaml" "$1"`
-		pins, kept := filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n))
-		if err := b.do(b.dir, "bash", "-c", keep, "bash", pins, kept); err != nil {
-			return nil, nil, err
-		}
-		runs := 0
-		ours := func() (cost, error) {
-			runs++
-			if err := b.do(b.dir, "bash", "-c", restore, "bash", pins, kept); err != nil {
-				return cost{}, err
-			}
-			name := fmt.Sprintf("r%d-%d", n, runs)
-			if err := b.do(dir, "rye", "registry", "init", filepath.Join(b.dir, name+".git"), "--name", name, "--yes", "--quiet"); err != nil {
-				return cost{}, err
-			}
-			return b.process(dir, "rye", "push", "--all", "--registry", name, "--quiet")()
-		}
-		if _, err := ours(); err != nil {
-			return nil, nil, err
-		}
-		from, to := filepath.Join(b.dir, fmt.Sprintf("r%d-1.git", n)), filepath.Join(b.dir, "pushed.git")
-		theirs := func() (cost, error) {
-			if err := errors.Join(os.RemoveAll(to), b.do(b.dir, "git", "init", "--quiet", "--bare", to)); err != nil {
-				return cost{}, err
-			}
-			return b.process(from, "git", "push", "--quiet", to, "refs/*:refs/*")()
-		}
-		return ours, theirs, nil
+func publish(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	if err != nil {
+		return nil, nil, err
 	}
+	// A namespace comes from one registry, and rye remembers it: in the project's
+	// file and in the user's configuration. Each run begins with those of before.
+	const keep = `mkdir -p "$2" && cp -a .config "$2" && cp "$1" "$2/rye.yaml"`
+	const restore = `rm -rf .config && cp -a "$2/.config" . && cp "$2/rye.yaml" "$1"`
+	pins, kept := filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n))
+	if err := b.do(b.dir, "bash", "-c", keep, "bash", pins, kept); err != nil {
+		return nil, nil, err
+	}
+	runs := 0
+	ours := func() (cost, error) {
+		runs++
+		if err := b.do(b.dir, "bash", "-c", restore, "bash", pins, kept); err != nil {
+			return cost{}, err
+		}
+		name := fmt.Sprintf("r%d-%d", n, runs)
+		if err := b.do(dir, "rye", "registry", "init", filepath.Join(b.dir, name+".git"), "--name", name, "--yes", "--quiet"); err != nil {
+			return cost{}, err
+		}
+		return b.process(dir, "rye", "push", "--all", "--registry", name, "--quiet")()
+	}
+	if _, err := ours(); err != nil {
+		return nil, nil, err
+	}
+	from, to := filepath.Join(b.dir, fmt.Sprintf("r%d-1.git", n)), filepath.Join(b.dir, "pushed.git")
+	theirs := func() (cost, error) {
+		if err := errors.Join(os.RemoveAll(to), b.do(b.dir, "git", "init", "--quiet", "--bare", to)); err != nil {
+			return cost{}, err
+		}
+		return b.process(from, "git", "push", "--quiet", to, "refs/*:refs/*")()
+	}
+	return ours, theirs, nil
 }
 
 const writers = 8
@@ -73,7 +71,7 @@ done
 // crowd lets eight processes at once record one changed item each; git's are shells
 // that try again when another was first, and sign nothing. A run in which any of
 // the eight is not in the last commit is an error on either side.
-func crowd(b *bench) (side, side, error) {
+func crowd(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
 		return nil, nil, err

@@ -10,7 +10,7 @@ import (
 
 func rows(sizes []int) []row {
 	all := []row{
-		{what: "start", peer: "git --version", setup: func(b *bench) (side, side, error) {
+		{what: "start", peer: "git --version", setup: func(b *bench, _ int) (side, side, error) {
 			return b.process(b.dir, "rye", "version"), b.process(b.dir, "git", "--version"), nil
 		}},
 		{what: "verify one item", peer: "git verify-commit", setup: verify},
@@ -18,48 +18,40 @@ func rows(sizes []int) []row {
 		{what: "8 writers at once, one durable commit each", peer: "git, synced", setup: crowd},
 	}
 	all = append(append(all, executeRows()...), itemRows()...)
-	for _, r := range []struct {
-		row
-		setup func(n int) func(*bench) (side, side, error)
-	}{
-		{row{what: "load one verified item", peer: "git show"}, load},
-		{row{what: "load one verified item", peer: "rye version, which is a start", light: true}, loadOverStart},
-		{row{what: "status of clean items", peer: "git status"}, status},
-		{row{what: "search by name", peer: "grep -rl"}, search},
-		{row{what: "history of one item", peer: "git log -- path"}, history},
-		{row{what: "read one item, in this process", peer: "go-git", light: true}, readInside},
-		{row{what: "commit one item, durable, in this process", peer: "its fsyncs alone", light: true}, commitBesideSyncs},
-		{row{what: "commit one item, durable, in this process", peer: "go-git, not durable", light: true}, commitInside},
-		{row{what: "verify every item", peer: "git fsck", heavy: true}, verifyAll},
-		{row{what: "take in: verify and record", peer: "git fast-import", heavy: true}, takeIn},
+	for _, r := range []row{
+		{what: "load one verified item", peer: "git show", setup: load},
+		{what: "load one verified item", peer: "rye version, which is a start", light: true, setup: loadOverStart},
+		{what: "status of clean items", peer: "git status", setup: status},
+		{what: "search by name", peer: "grep -rl", setup: search},
+		{what: "history of one item", peer: "git log -- path", setup: history},
+		{what: "read one item, in this process", peer: "go-git", light: true, setup: readInside},
+		{what: "commit one item, durable, in this process", peer: "its fsyncs alone", light: true, setup: commitBesideSyncs},
+		{what: "commit one item, durable, in this process", peer: "go-git, not durable", light: true, setup: commitInside},
+		{what: "verify every item", peer: "git fsck", heavy: true, setup: verifyAll},
+		{what: "take in: verify and record", peer: "git fast-import", heavy: true, setup: takeIn},
 	} {
 		for _, n := range sizes {
-			r.row.n, r.row.setup = n, r.setup(n)
-			all = append(all, r.row)
+			r.n = n
+			all = append(all, r)
 		}
 	}
-	most := slices.Max(sizes)
-	return append(all, row{what: "publish in one push", n: most, peer: "git push", heavy: true, setup: publish(most)})
+	return append(all, row{what: "publish in one push", n: slices.Max(sizes), peer: "git push", heavy: true, setup: publish})
 }
 
-func load(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
-		name := entry(n / 2)
-		return b.process(dir, "rye", "load", "knowledge:"+name),
-			b.process(dir, "git", "-C", ".ai/.rye/store.git", "show", "HEAD:knowledge/"+name+".md"), err
-	}
+func load(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	name := entry(n / 2)
+	return b.process(dir, "rye", "load", "knowledge:"+name),
+		b.process(dir, "git", "-C", ".ai/.rye/store.git", "show", "HEAD:knowledge/"+name+".md"), err
 }
 
 // loadOverStart shows what loading takes beside the process that does it.
-func loadOverStart(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
-		return b.process(dir, "rye", "load", "knowledge:"+entry(n/2)), b.process(dir, "rye", "version"), err
-	}
+func loadOverStart(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	return b.process(dir, "rye", "load", "knowledge:"+entry(n/2)), b.process(dir, "rye", "version"), err
 }
 
-func verify(b *bench) (side, side, error) {
+func verify(b *bench, _ int) (side, side, error) {
 	dir, err := b.project(100)
 	if err != nil {
 		return nil, nil, err
@@ -72,76 +64,68 @@ func verify(b *bench) (side, side, error) {
 }
 
 // status compares with a git repository whose working tree is the same .ai.
-func status(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
+func status(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil {
+		// Without gc.auto it would pack beside what is measured.
+		err = errors.Join(b.do(dir, "git", "init", "--quiet"), b.do(dir, "git", "add", "--all"),
+			b.do(dir, "git", "-c", "gc.auto=0", "commit", "--quiet", "-m", "items"))
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err != nil {
-			// Without gc.auto it would pack beside what is measured.
-			err = errors.Join(b.do(dir, "git", "init", "--quiet"), b.do(dir, "git", "add", "--all"),
-				b.do(dir, "git", "-c", "gc.auto=0", "commit", "--quiet", "-m", "items"))
-			if err != nil {
-				return nil, nil, err
-			}
-		}
-		return b.process(dir, "rye", "status"), b.process(dir, "git", "status", "--short"), nil
 	}
+	return b.process(dir, "rye", "status"), b.process(dir, "git", "status", "--short"), nil
 }
 
 // history asks for what was recorded of one item.
-func history(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
-		name := entry(n / 2)
-		return b.process(dir, "rye", "log", "knowledge:"+name),
-			b.process(dir, "git", "-C", ".ai/.rye/store.git", "log", "--format=%h %cs %an %s", "--", "knowledge/"+name+".md"), err
-	}
+func history(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	name := entry(n / 2)
+	return b.process(dir, "rye", "log", "knowledge:"+name),
+		b.process(dir, "git", "-C", ".ai/.rye/store.git", "log", "--format=%h %cs %an %s", "--", "knowledge/"+name+".md"), err
 }
 
 // search looks for a word that stands in the title of one entry.
-func search(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
-		word := fmt.Sprintf("e%05d", n/2)
-		return b.process(dir, "rye", "search", word), b.process(dir, "grep", "-rl", word, ".ai/knowledge"), err
-	}
+func search(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	word := fmt.Sprintf("e%05d", n/2)
+	return b.process(dir, "rye", "search", word), b.process(dir, "grep", "-rl", word, ".ai/knowledge"), err
 }
 
 // takeIn begins with signed files and no store, as after a clone: ours verifies
 // and records them all in one commit; git's fast-import gets the same bytes as a
 // stream into an empty repository.
-func takeIn(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, err := b.project(n)
-		if err != nil {
-			return nil, nil, err
-		}
-		stream := filepath.Join(b.dir, "stream")
-		if err := writeStream(stream, dir, n); err != nil {
-			return nil, nil, err
-		}
-		ours := func() (cost, error) {
-			if err := os.RemoveAll(filepath.Join(dir, ".ai", ".rye")); err != nil {
-				return cost{}, err
-			}
-			return b.process(dir, "rye", "adopt", "--all", "--yes", "--quiet")()
-		}
-		theirs := func() (cost, error) {
-			repo := filepath.Join(b.dir, "import.git")
-			if err := errors.Join(os.RemoveAll(repo), b.do(b.dir, "git", "init", "--quiet", "--bare", repo)); err != nil {
-				return cost{}, err
-			}
-			in, err := os.Open(stream)
-			if err != nil {
-				return cost{}, err
-			}
-			defer in.Close()
-			cmd := b.command(repo, "git", "fast-import", "--quiet")
-			cmd.Stdin = in
-			return b.timed(cmd)
-		}
-		return ours, theirs, nil
+func takeIn(b *bench, n int) (side, side, error) {
+	dir, err := b.project(n)
+	if err != nil {
+		return nil, nil, err
 	}
+	stream := filepath.Join(b.dir, "stream")
+	if err := writeStream(stream, dir, n); err != nil {
+		return nil, nil, err
+	}
+	ours := func() (cost, error) {
+		if err := os.RemoveAll(filepath.Join(dir, ".ai", ".rye")); err != nil {
+			return cost{}, err
+		}
+		return b.process(dir, "rye", "adopt", "--all", "--yes", "--quiet")()
+	}
+	theirs := func() (cost, error) {
+		repo := filepath.Join(b.dir, "import.git")
+		if err := errors.Join(os.RemoveAll(repo), b.do(b.dir, "git", "init", "--quiet", "--bare", repo)); err != nil {
+			return cost{}, err
+		}
+		in, err := os.Open(stream)
+		if err != nil {
+			return cost{}, err
+		}
+		defer in.Close()
+		cmd := b.command(repo, "git", "fast-import", "--quiet")
+		cmd.Stdin = in
+		return b.timed(cmd)
+	}
+	return ours, theirs, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // commitBesideSyncs compares with a program that waits for the disk as often as a
@@ -16,15 +18,13 @@ import (
 //     other lock, side by side.
 //
 // strace -f -e trace=fsync shows the same of a commit.
-func commitBesideSyncs(n int) func(*bench) (side, side, error) {
-	return func(b *bench) (side, side, error) {
-		dir, _, err := b.recorded(n)
-		if err != nil {
-			return nil, nil, err
-		}
-		s, err := newSyncs(filepath.Join(b.dir, fmt.Sprint("syncs", n)), n)
-		return b.commit(dir, n), inside(func() error { return s.run() }), err
+func commitBesideSyncs(b *bench, n int) (side, side, error) {
+	dir, _, err := b.recorded(n)
+	if err != nil {
+		return nil, nil, err
 	}
+	s, err := newSyncs(filepath.Join(b.dir, fmt.Sprint("syncs", n)), n)
+	return b.commit(dir, n), inside(s.run), err
 }
 
 // syncs is the peer: a directory laid out as what it stands for.
@@ -116,13 +116,9 @@ func syncedDir(name string) error {
 
 // together calls do for 0 to n-1 at the same time.
 func together(n int, do func(int) error) error {
-	errs := make(chan error, n)
+	var g errgroup.Group
 	for i := range n {
-		go func() { errs <- do(i) }()
+		g.Go(func() error { return do(i) })
 	}
-	var all error
-	for range n {
-		all = errors.Join(all, <-errs)
-	}
-	return all
+	return g.Wait()
 }

@@ -29,7 +29,7 @@ func write(dir string) error {
 		return err
 	}
 	for _, name := range old {
-		if all[name] == "" { // of a command that is no more
+		if all[name] == "" { // of a command that was removed
 			if err := os.Remove(name); err != nil {
 				return err
 			}

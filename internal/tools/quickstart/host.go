@@ -55,7 +55,7 @@ func (h *host) close() error {
 	return err
 }
 
-// gitBackend makes an empty bare repository that anybody may push to, and serves
+// gitBackend makes an empty bare repository that takes every push, and serves
 // it with git's own CGI program.
 func gitBackend(ctx context.Context, w *world, dir string) (http.Handler, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

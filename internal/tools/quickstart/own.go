@@ -10,7 +10,7 @@ import (
 )
 
 // ownBackend makes an empty bare repository and serves it, all without git. The
-// listener is on loopback, so nobody else can push.
+// listener is on loopback, so no other machine can push.
 func ownBackend(dir string) (http.Handler, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err

@@ -3,7 +3,7 @@
 // It makes a key in memory, lists every file of stdlib/system in a manifest, signs
 // the manifest, writes it to stdlib/manifest.yaml, and appends the version, the
 // manifest's digest and the public key to stdlib/releases. The private half ends
-// with the process: nobody can ever sign a second manifest with it. Run it from
+// with the process: no second manifest can ever be signed with it. Run it from
 // the module's root, by `make stdlib-sign`.
 package main
 

@@ -74,11 +74,11 @@ func ImportLocks(ctx context.Context, s *session.Session, q rye.LockImportReques
 
 // importLock adds one tool to the lock, when it is what the file says.
 func importLock(ctx context.Context, s *session.Session, lock *chain.Lock, file string) (objects.Ref, error) {
-	raw, err := place.Read(file, chain.MaxAncestorLock)
+	raw, err := place.Read(file, chain.MaxRyeOSLock)
 	if err != nil {
 		return objects.Ref{}, err
 	}
-	old, err := chain.ParseAncestorLock(raw)
+	old, err := chain.ParseRyeOSLock(raw)
 	if err != nil {
 		return objects.Ref{}, err
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// TrustedKey is an entry of the ancestor's trust store: a key, and whom it is said
+// TrustedKey is an entry of RYE OS's trust store: a key, and whom it is said
 // to belong to. Nothing vouches for either; reading one makes nobody trusted.
 type TrustedKey struct {
 	Key         PublicKey
 	Owner       string
-	Fingerprint string // the ancestor's, 16 hexadecimal digits; that of Key
+	Fingerprint string // RYE OS's, 16 hexadecimal digits; that of Key
 }
 
-// trustedMax bounds a file of the ancestor's trust store; real ones have about 250 bytes.
+// trustedMax bounds a file of RYE OS's trust store; real ones have about 250 bytes.
 const trustedMax = 16 << 10
 
 // ParseTrustedPEM reads a public key in PEM. stem is the file's name without its
@@ -38,7 +38,7 @@ func ParseTrustedPEM(stem string, raw []byte) (TrustedKey, error) {
 	return t, nil
 }
 
-// ParseTrustedTOML reads the one shape of TOML that the ancestor writes, and no
+// ParseTrustedTOML reads the one shape of TOML that RYE OS writes, and no
 // other TOML:
 //
 //	fingerprint = "9fbfabe975fa5a7f"

@@ -5,29 +5,29 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// MaxAncestorLock bounds a lock file of the ancestor, in bytes: it holds one chain.
-const MaxAncestorLock = 1 << 20
+// MaxRyeOSLock bounds a lock file of RYE OS, in bytes: it holds one chain.
+const MaxRyeOSLock = 1 << 20
 
-// AncestorLock is a lock file of RYE OS: .ai/lockfiles/<tool>@<version>.lock.json,
+// RyeOSLock is a lock file of RYE OS: .ai/lockfiles/<tool>@<version>.lock.json,
 // one for each tool. It is unsigned, says nothing about the files beside the tool,
-// and its digests are those of the ancestor's signatures (objects.AncestorDigest).
-type AncestorLock struct {
+// and its digests are those of RYE OS's signatures (objects.RyeOSDigest).
+type RyeOSLock struct {
 	Tool    objects.ID
 	Version string
 	Sum     objects.Digest
-	Chain   []AncestorLink // tool first
+	Chain   []RyeOSLink // tool first
 }
 
-// AncestorLink is one element of an AncestorLock's chain. The system's are the
-// ancestor's own files, which rye does not have.
-type AncestorLink struct {
+// RyeOSLink is one element of a RyeOSLock's chain. The system's are RYE OS's
+// own files, which rye does not have.
+type RyeOSLink struct {
 	ID    objects.ID
 	Space objects.Space
 	Sum   objects.Digest
 }
 
-// The ancestor's form, with all fields that it ever wrote.
-type ancestorFile struct {
+// RYE OS's form, with all fields that it ever wrote.
+type ryeOSFile struct {
 	Version   int    `json:"lockfile_version"`
 	Generated string `json:"generated_at"`
 	Root      struct {
@@ -46,11 +46,11 @@ type ancestorFile struct {
 	Deps     any `json:"verified_deps"`
 }
 
-// ParseAncestorLock reads such a file, strictly: the ancestor's format does not grow
+// ParseRyeOSLock reads such a file, strictly: RYE OS's format does not grow
 // any more.
-func ParseAncestorLock(raw []byte) (*AncestorLock, error) {
-	var f ancestorFile
-	if err := objects.DecodeJSON(raw, MaxAncestorLock, &f); err != nil {
+func ParseRyeOSLock(raw []byte) (*RyeOSLock, error) {
+	var f ryeOSFile
+	if err := objects.DecodeJSON(raw, MaxRyeOSLock, &f); err != nil {
 		return nil, err
 	}
 	if f.Version != 1 {
@@ -59,14 +59,14 @@ func ParseAncestorLock(raw []byte) (*AncestorLock, error) {
 	if len(f.Chain) == 0 || len(f.Chain) > MaxDepth {
 		return nil, fault.New(fault.Malformed, "a chain of %d items, want 1 to %d", len(f.Chain), MaxDepth)
 	}
-	l := &AncestorLock{Version: f.Root.Version}
+	l := &RyeOSLock{Version: f.Root.Version}
 	var err error
-	if l.Tool, l.Sum, err = ancestorEntry(f.Root.Tool, f.Root.Integrity); err != nil {
+	if l.Tool, l.Sum, err = ryeOSEntry(f.Root.Tool, f.Root.Integrity); err != nil {
 		return nil, err
 	}
 	for _, e := range f.Chain {
-		link := AncestorLink{}
-		if link.ID, link.Sum, err = ancestorEntry(e.ID, e.Integrity); err != nil {
+		link := RyeOSLink{}
+		if link.ID, link.Sum, err = ryeOSEntry(e.ID, e.Integrity); err != nil {
 			return nil, err
 		}
 		if link.Space, err = objects.ParseSpace(e.Space); err != nil {
@@ -80,7 +80,7 @@ func ParseAncestorLock(raw []byte) (*AncestorLock, error) {
 	return l, nil
 }
 
-func ancestorEntry(id, sum string) (objects.ID, objects.Digest, error) {
+func ryeOSEntry(id, sum string) (objects.ID, objects.Digest, error) {
 	tool, err := objects.ParseID(id)
 	if err != nil {
 		return "", objects.Digest{}, fault.New(fault.Malformed, "%w", err)
@@ -92,37 +92,37 @@ func ancestorEntry(id, sum string) (objects.ID, objects.Digest, error) {
 	return tool, d, nil
 }
 
-// Match returns nil when the plan is what the ancestor locked, as far as it can be
+// Match returns nil when the plan is what RYE OS locked, as far as it can be
 // told: the same tool, version and bytes, through the same items of the project and
-// the user. Items of the ancestor's own library are rye's now, and their digests say
+// the user. Items of RYE OS's own library are rye's now, and their digests say
 // nothing. The error wraps *DriftError.
-func (l *AncestorLock) Match(p *Plan) error {
+func (l *RyeOSLock) Match(p *Plan) error {
 	tool := p.Tool()
 	ref := objects.Ref{Kind: objects.Tool, ID: l.Tool}
 	if tool.Ref != ref {
-		return ancestorDrift(ref, "tool", l.Tool.Dots(), tool.Ref.ID.Dots(), "another tool was found")
+		return ryeOSDrift(ref, "tool", l.Tool.Dots(), tool.Ref.ID.Dots(), "another tool was found")
 	}
 	if tool.Meta.Version != l.Version {
-		return ancestorDrift(ref, "version", l.Version, tool.Meta.Version, "its version changed")
+		return ryeOSDrift(ref, "version", l.Version, tool.Meta.Version, "its version changed")
 	}
 	for i, want := range l.Chain {
 		if want.Space == objects.System {
-			return nil // from here on the ancestor's own
+			return nil // from here on RYE OS's own
 		}
 		if i >= len(p.Links) {
-			return ancestorDrift(ref, "chain", string(want.ID), "", "its chain is shorter now")
+			return ryeOSDrift(ref, "chain", string(want.ID), "", "its chain is shorter now")
 		}
 		it := p.Links[i].Verified.Item()
 		if it.Ref.ID != want.ID {
-			return ancestorDrift(ref, "chain", string(want.ID), string(it.Ref.ID), "it runs through other items now")
+			return ryeOSDrift(ref, "chain", string(want.ID), string(it.Ref.ID), "it runs through other items now")
 		}
-		if got := objects.AncestorDigest(it); got != want.Sum {
-			return ancestorDrift(it.Ref, "sha256", want.Sum.Hex(), got.Hex(), "its content changed")
+		if got := objects.RyeOSDigest(it); got != want.Sum {
+			return ryeOSDrift(it.Ref, "sha256", want.Sum.Hex(), got.Hex(), "its content changed")
 		}
 	}
 	return nil
 }
 
-func ancestorDrift(ref objects.Ref, field, want, found, cause string) error {
+func ryeOSDrift(ref objects.Ref, field, want, found, cause string) error {
 	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Advise("rye lock %s, to pin it as it is", ref)
 }
