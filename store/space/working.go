@@ -36,7 +36,7 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 	if err := l.root.MkdirAll(path.Dir(p), 0o755); err != nil {
 		return err
 	}
-	f, tmp, err := l.createTemp(path.Dir(p), mode)
+	f, tmp, err := createTemp(l.root, path.Dir(p), mode)
 	if err != nil {
 		return err
 	}
@@ -63,10 +63,10 @@ const TempPrefix = ".rye-tmp-"
 
 // createTemp makes a file that is to be renamed. Its name is random: what a killed
 // process left behind must not be in the way of one that has the same pid.
-func (l *Layer) createTemp(dir string, mode fs.FileMode) (f *os.File, name string, err error) {
+func createTemp(root *os.Root, dir string, mode fs.FileMode) (f *os.File, name string, err error) {
 	for range 100 {
 		name = path.Join(dir, TempPrefix+rand.Text())
-		f, err = l.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+		f, err = root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 		if !errors.Is(err, fs.ErrExist) {
 			return f, name, err
 		}
