@@ -2,6 +2,7 @@ package share
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -58,6 +59,10 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 }
 
 func revokeQuestion(q rye.MarkRequest) rye.Question {
+	words := slices.Concat([]string{"rye", "revoke"}, q.Names)
+	if q.Reason != "" {
+		words = append(words, "--reason", q.Reason)
+	}
 	return rye.Question{Topic: "revoke", Text: "Forbid these versions for good, everywhere?", Lines: q.Names,
-		Mend: fault.Command("rye revoke --yes")}
+		Mend: fault.CommandOf(append(words, "--yes")...)}
 }
