@@ -34,17 +34,15 @@ type Rotation struct {
 type KeyPair struct{ Old, New trust.Signer }
 
 // PlanRotation finds the key to replace by name, path or fingerprint; "" is the signing
-// key. It writes nothing. Only a key in a file that was not retired can be rotated.
+// key. It writes nothing. Only a key in a file can be rotated, and a retired one only where
+// a rotation stopped after it had retired it.
 func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error) {
 	info, err := ks.Find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case info.Path == "":
+	if info.Path == "" {
 		return nil, fault.New(fault.Usage, "rotate key %s: its private half is not in a file of rye's", info.Fingerprint).Advise("rotate it where it is, then rye key import it")
-	case info.Retired:
-		return nil, fault.New(fault.Usage, "rotate key %s: it was retired already", info.Name).Mend("rye key list")
 	}
 	if err := trust.NoLink(info.Path); err != nil {
 		return nil, err
@@ -53,17 +51,17 @@ func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error
 	if r.Public, err = trust.ParsePublicKey(info.SSH); err != nil {
 		return nil, err
 	}
-	if r.Retired, err = retiredPath(info.Path, ks.host.Today()); err != nil {
-		return nil, err
-	}
 	next, _, err := trust.Peek(r.newPath())
-	switch {
-	case err == nil:
+	if err == nil {
 		r.New = next.String()
-	case !fault.Is(err, fault.NotFound):
+	} else if !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
-	return r, nil
+	if info.Retired && (r.New == "" || strings.Contains(filepath.Base(info.Path), retiredMark)) {
+		return nil, fault.New(fault.Usage, "rotate key %s: it was retired already", info.Name).Mend("rye key list")
+	}
+	r.Retired, err = r.retiredPath()
+	return r, err
 }
 
 // newPath is where the new key lies until Finish.
@@ -116,6 +114,16 @@ func (r *Rotation) makeNew(old trust.Signer, q rye.KeyRotateRequest) (KeyPair, e
 // first, then the new one is renamed over it. If Finish stops in between, the old key
 // signs nothing any more, and the next rotation goes on.
 func (r *Rotation) Finish(pair KeyPair, kept []objects.Digest) error {
+	if !r.Old.Retired {
+		if err := r.retire(pair, kept); err != nil {
+			return err
+		}
+	}
+	return trust.ReplaceKey(r.newPath(), r.Old.Path)
+}
+
+// retire copies the old key's file, and tells the trust store of both keys.
+func (r *Rotation) retire(pair KeyPair, kept []objects.Digest) error {
 	if err := trust.CopyKey(r.Old.Path, r.Retired); err != nil {
 		return err
 	}
@@ -124,7 +132,7 @@ func (r *Rotation) Finish(pair KeyPair, kept []objects.Digest) error {
 		return err
 	}
 	added := pair.New.Public()
-	err = trust.Update(r.keys.host.TrustPath(), func(st *trust.Store) error {
+	return trust.Update(r.keys.host.TrustPath(), func(st *trust.Store) error {
 		var claims []string
 		for _, ns := range r.Old.Namespaces {
 			if b, ok := st.Binding(ns); !ok || slices.Contains(b.Keys, trust.BoundKey{Key: added, State: trust.Current}) {
@@ -136,10 +144,6 @@ func (r *Rotation) Finish(pair KeyPair, kept []objects.Digest) error {
 		}
 		return st.RetireOwn(r.Public, filepath.Base(r.Retired), r.keys.host.Today(), list)
 	})
-	if err != nil {
-		return err
-	}
-	return trust.ReplaceKey(r.newPath(), r.Old.Path)
 }
 
 // RotationQuestion asks for consent to a planned rotation.
@@ -158,8 +162,20 @@ func RotationQuestion(r *rye.KeyRotation) rye.Question {
 	return q
 }
 
-// retiredPath returns a free name for the old key's file.
-func retiredPath(path, date string) (string, error) {
+// retiredPath returns where the old key's file is kept already, or else a free name for it.
+func (r *Rotation) retiredPath() (string, error) {
+	path, date := r.Old.Path, r.keys.host.Today()
+	if r.Old.Retired {
+		st, err := trust.LoadStore(r.keys.host.TrustPath())
+		if err != nil {
+			return "", err
+		}
+		for _, o := range st.Own() {
+			if o.Key == r.Public {
+				return filepath.Join(filepath.Dir(path), o.Name), nil
+			}
+		}
+	}
 	for n := 1; n < 1000; n++ {
 		p := path + retiredMark + date
 		if n > 1 {
