@@ -59,7 +59,7 @@ func (r *rooms) planRotation(ctx context.Context, s *session.Session, q rye.KeyR
 	bindings, err := share.RotatedBindings(r.share(s), key.Public, q.Local)
 	report := &rye.KeyRotation{Name: key.Old.Name, Old: key.Old.Fingerprint, New: key.New, Path: key.Old.Path, Retired: key.Retired, DryRun: q.DryRun,
 		Kept: len(signed.Digests), Places: signed.Places, Elsewhere: signed.Elsewhere,
-		Namespaces: bindings, SignAgain: share.SignAgain(bindings), Roots: share.RotatedRoots(r.share(s), key.Public)}
+		Namespaces: bindings, SignAgain: share.PatternsToSign(bindings), Roots: share.RotatedRoots(r.share(s), key.Public)}
 	return rotation{rooms: r, session: s, q: q, key: key, signed: signed, report: report}, err
 }
 

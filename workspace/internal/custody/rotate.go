@@ -42,7 +42,8 @@ func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error
 		return nil, err
 	}
 	if info.Path == "" {
-		return nil, fault.New(fault.Usage, "rotate key %s: its private half is not in a file of rye's", info.Fingerprint).Advise("rotate it where it is, then rye key import it")
+		return nil, fault.New(fault.Usage, "rotate key %s: its private half is not in a file of rye's", info.Fingerprint).
+			Advise("rotate it where it is, then rye key import it")
 	}
 	if err := trust.NoLink(info.Path); err != nil {
 		return nil, err
@@ -90,7 +91,8 @@ func (r *Rotation) makeNew(old trust.Signer, q rye.KeyRotateRequest) (KeyPair, e
 	var secret []byte
 	if r.Old.Protected || q.Protect {
 		if q.Ask == nil {
-			return pair, fault.New(fault.Auth, "rotate key %s: the new key needs a passphrase like the old one, and there is nobody to ask", r.Old.Fingerprint).
+			return pair, fault.New(fault.Auth, "rotate key %s: the new key needs a passphrase like the old one, and there is nobody to ask",
+				r.Old.Fingerprint).
 				Advise("rye key rotate at a terminal")
 		}
 		var err error
@@ -154,7 +156,8 @@ func RotationQuestion(r *rye.KeyRotation) rye.Question {
 			"it still vouches for " + words.Plural(r.Kept, "file") + " that it signed, in " + strings.Join(r.Places, ", ") + ", and for nothing else",
 		}}
 	if r.Elsewhere > 0 {
-		q.Lines = append(q.Lines, "not for what it signed in "+words.Plural(r.Elsewhere, "other project")+" of yours: name them with --project, or sign there again")
+		q.Lines = append(q.Lines, "not for what it signed in "+words.Plural(r.Elsewhere, "other project")+" of yours: "+
+			"name them with --project, or sign there again")
 	}
 	for _, n := range r.Namespaces {
 		q.Lines = append(q.Lines, n.Namespace+"/ in "+n.URL+": "+n.Text)

@@ -164,7 +164,8 @@ func addScopes(c *session.Project, info *rye.RegistryInfo) error {
 				Advise("rye registry add %s --scope <namespace>", info.URL)
 		}
 		if have, ok := c.Scopes[scope]; ok && have != info.Name {
-			return fault.New(fault.Conflict, "scope %q comes from registry %q already", scope, have).Advise("rye registry add %s --scope <namespace>", info.URL)
+			return fault.New(fault.Conflict, "scope %q comes from registry %q already", scope, have).
+				Advise("rye registry add %s --scope <namespace>", info.URL)
 		}
 		c.Scopes[scope] = info.Name
 	}

@@ -228,7 +228,8 @@ func (r *root) mayCommit(op registry.RootOp, got registry.Agreement, me trust.Pu
 		return fault.New(fault.Untrusted, "root of registry %s: signed by %s, which is not a root key yet", r.name, me).
 			Advise("let one of the present root keys commit it")
 	case got.Have < got.Want:
-		return fault.New(fault.Untrusted, "root of registry %s: %d of %d root keys agreed, %d must, and one key counts once", r.name, got.Have, len(r.Keys), got.Want).
+		return fault.New(fault.Untrusted, "root of registry %s: %d of %d root keys agreed, %d must, and one key counts once",
+			r.name, got.Have, len(r.Keys), got.Want).
 			Advise("rye registry root approve <file>, by another of them")
 	case len(got.Newcomers) > 0:
 		return fault.New(fault.Untrusted, "root of registry %s: %s becomes a root key and has not agreed", r.name, got.Newcomers[0]).

@@ -50,9 +50,9 @@ func RotatedBindings(s *Desk, key trust.PublicKey, local bool) ([]rye.RotatedBin
 	return all, nil
 }
 
-// SignAgain returns the patterns of the items that the new key has to sign again: a
+// PatternsToSign returns the patterns of the items that the new key has to sign again: a
 // retired key does not count for working files of a namespace that a registry binds.
-func SignAgain(all []rye.RotatedBinding) []string {
+func PatternsToSign(all []rye.RotatedBinding) []string {
 	var patterns []string
 	for _, b := range all {
 		if b.Status != left {
