@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Keys are the verbs that are about the user's own keys.
@@ -64,19 +63,4 @@ func (g Keys) SetPassphrase(ctx context.Context, c rye.Caller, q rye.KeyPassphra
 		return nil, err
 	}
 	return g.keys.SetPassphrase(ctx, q)
-}
-
-// Rotate replaces a key by a new one. In every registry namespace where the old key is
-// current, the new one is added, with its own proof, and the old one retired; then the
-// files change places. The old key stays the user's own, for exactly the files that it
-// signed in the spaces that were looked at; with Resign the new key signs them once more.
-// A rotation that was interrupted goes on where it stopped: until the last step the old
-// key is the signing key.
-func (g Keys) Rotate(ctx context.Context, c rye.Caller, q rye.KeyRotateRequest) (*rye.KeyRotation, error) {
-	s, err := g.enter(c, "key.rotate")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.RotateKey(ctx, g.share(s), q)
 }

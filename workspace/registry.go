@@ -21,7 +21,7 @@ func (g Registry) Init(ctx context.Context, c rye.Caller, q rye.RegistryInitRequ
 		return nil, err
 	}
 	defer s.Close()
-	return share.RegistryInit(ctx, g.share(s), q)
+	return share.CreateRegistry(ctx, g.share(s), q)
 }
 
 // Add pins a registry for this project: its identity and root keys are shown and agreed to
@@ -32,7 +32,7 @@ func (g Registry) Add(ctx context.Context, c rye.Caller, q rye.RegistryAddReques
 		return nil, err
 	}
 	defer s.Close()
-	return share.RegistryAdd(ctx, g.share(s), q)
+	return share.AddRegistry(ctx, g.share(s), q)
 }
 
 // List describes the registries of the project, without the network.
@@ -42,7 +42,7 @@ func (g Registry) List(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, e
 		return nil, err
 	}
 	defer s.Close()
-	return share.RegistryList(ctx, g.share(s))
+	return share.ListRegistries(g.share(s)), nil
 }
 
 // Log lists the operations of a namespace, newest first.
@@ -52,7 +52,7 @@ func (g Registry) Log(ctx context.Context, c rye.Caller, q rye.RegistryLogReques
 		return nil, err
 	}
 	defer s.Close()
-	return share.RegistryLog(ctx, g.share(s), q)
+	return share.NamespaceLog(ctx, g.share(s), q)
 }
 
 // Fetch brings what this machine knows of the project's registries up to date, verified,
@@ -63,7 +63,7 @@ func (g Registry) Fetch(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, 
 		return nil, err
 	}
 	defer s.Close()
-	return share.Fetch(ctx, g.share(s))
+	return share.Sync(ctx, g.share(s), rye.RegistryRequest{})
 }
 
 // Verify fetches one registry, or all, and replays what is new of their logs. What does
@@ -74,7 +74,7 @@ func (g Registry) Verify(ctx context.Context, c rye.Caller, q rye.RegistryReques
 		return nil, err
 	}
 	defer s.Close()
-	return share.RegistryVerify(ctx, g.share(s), q)
+	return share.Sync(ctx, g.share(s), q)
 }
 
 // Push publishes items of one namespace: verified here, one signed operation of up to 256
@@ -122,7 +122,7 @@ func (g Registry) Root(ctx context.Context, c rye.Caller, q rye.RegistryRequest)
 		return nil, err
 	}
 	defer s.Close()
-	return share.RegistryRoot(ctx, g.share(s), q)
+	return share.Root(ctx, g.share(s), q)
 }
 
 // ChangeRoot changes who holds the root of a registry, or how many must agree. Where the

@@ -53,7 +53,7 @@ func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GC
 	for _, l := range s.Stack.Layers() {
 		all.Note(session.CompactLayer(ctx, l, q))
 	}
-	all.Note(share.CompactCaches(ctx, g.share(s), q))
+	all.Note(share.CompactCaches(ctx, s.Host, q))
 	all.Note(run.SweepRuns(s.Host, q))
 	all.Note(s.SweepTemps(q))
 	return all.Reports(q)

@@ -90,7 +90,6 @@ var mayMend = []string{"rye", "git", "chmod", "rm", "mkdir", "mv", "ssh-add", "g
 // get shorter.
 var knownUnfit = []string{
 	"rye add --force '(records' the old file 'first)'", // says more than a command
-	"rye revoke --yes", // leaves out what to revoke
 }
 
 // checkHints refuses hints that nobody could follow, of those that were provoked.

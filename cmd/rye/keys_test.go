@@ -181,6 +181,47 @@ func TestRotationGoesOn(t *testing.T) {
 	bob.rye("execute", "tool:acme/hello", "--frozen")
 }
 
+// TestRotationEnds: a rotation that died after the old key was retired, and before the new
+// one took its place, ends when it is called again.
+func TestRotationEnds(t *testing.T) {
+	h := newHome(t)
+	h.rye("key", "new", "work", "--namespace", "acme")
+	before := h.key("work")
+	h.rye("key", "rotate", "work", "--yes")
+	rotated, trust := h.key("work"), h.rye("trust", "list")
+	retired, err := filepath.Glob(before.Path + ".retired-*")
+	if err != nil || len(retired) != 1 {
+		t.Fatalf("retired keys: %v, %v", retired, err)
+	}
+	if err := os.Rename(before.Path, before.Path+".next"); err != nil {
+		t.Fatal(err)
+	}
+	old, err := os.ReadFile(retired[0])
+	if err == nil {
+		err = os.WriteFile(before.Path, old, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := h.rye("key", "rotate", "work", "--yes"); !strings.Contains(said, "kept as "+retired[0]+"\n") {
+		t.Errorf("it does not say where the old key is:\n%s", said)
+	}
+	if now := h.key("work"); now != rotated {
+		t.Errorf("the key is %v, want %v", now, rotated)
+	}
+	if now := h.rye("trust", "list"); now != trust {
+		t.Errorf("the trust store says\n%s\nand said\n%s", now, trust)
+	}
+	if files, _ := filepath.Glob(before.Path + "*"); len(files) != 2 {
+		t.Errorf("files of the key: %v", files)
+	}
+	h.fails(2, "key", "rotate", filepath.Base(retired[0]), "--yes")
+	if err := os.WriteFile(retired[0]+".next", old, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.fails(2, "key", "rotate", filepath.Base(retired[0]), "--yes") // nothing replaces what is kept
+}
+
 // startAgent runs a real ssh-agent for the time of a test and returns its socket.
 func startAgent(t *testing.T) string {
 	t.Helper()

@@ -26,7 +26,7 @@ func (ks *Keys) Path(name string) string {
 
 // Endings of files among the keys that are not keys to sign with.
 const (
-	NextSuffix    = ".next"     // made by a rotation that has not ended
+	nextSuffix    = ".next"     // made by a rotation that has not ended
 	retiredMark   = ".retired-" // kept by a rotation, with its date
 	publicSuffix  = ".pub"      // what ssh-keygen puts beside a key
 	maxKeyName    = 100
@@ -41,7 +41,7 @@ func checkKeyName(name string) error {
 		return fault.New(fault.Usage, "key %q: that names a key which no file holds", name).Mend("rye key import %s", name)
 	case len(base) > maxKeyName || strings.Trim(base, keyNameLetter) != "" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "-"):
 		return fault.New(fault.Usage, "key %q: want letters, digits, _, - and dots within, at most %d", name, maxKeyName)
-	case strings.HasSuffix(base, NextSuffix) || strings.HasSuffix(base, publicSuffix) || strings.Contains(base, retiredMark):
+	case strings.HasSuffix(base, nextSuffix) || strings.HasSuffix(base, publicSuffix) || strings.Contains(base, retiredMark):
 		return fault.New(fault.Usage, "key %q: rye gives names like that to files of its own", name)
 	}
 	return nil

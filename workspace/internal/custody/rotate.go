@@ -1,16 +1,184 @@
 package custody
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 )
 
-// RetiredPath returns a free name for the old key's file.
-func RetiredPath(path, date string) (string, error) {
+// Rotation is the replacement of one key file by a new one. Until Finish the old key is
+// the signing key, and the new one lies beside it, so a rotation that was interrupted can
+// go on with the key that it made.
+type Rotation struct {
+	keys *Keys
+
+	Old     rye.KeyInfo
+	Public  trust.PublicKey // of the old key
+	Retired string          // where Finish keeps the old key's file
+	New     string          // fingerprint of the new key that an interrupted rotation made; "" for none
+}
+
+// KeyPair are the two keys of a rotation, both ready to sign. A field is nil when its key
+// could not be opened.
+type KeyPair struct{ Old, New trust.Signer }
+
+// PlanRotation finds the key to replace by name, path or fingerprint; "" is the signing
+// key. It writes nothing. Only a key in a file can be rotated, and a retired one only where
+// a rotation stopped after it had retired it.
+func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error) {
+	info, err := ks.Find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Path == "" {
+		return nil, fault.New(fault.Usage, "rotate key %s: its private half is not in a file of rye's", info.Fingerprint).
+			Advise("rotate it where it is, then rye key import it")
+	}
+	if err := trust.NoLink(info.Path); err != nil {
+		return nil, err
+	}
+	r := &Rotation{keys: ks, Old: *info}
+	if r.Public, err = trust.ParsePublicKey(info.SSH); err != nil {
+		return nil, err
+	}
+	next, _, err := trust.Peek(r.newPath())
+	if err == nil {
+		r.New = next.String()
+	} else if !fault.Is(err, fault.NotFound) {
+		return nil, err
+	}
+	if info.Retired && (r.New == "" || strings.Contains(filepath.Base(info.Path), retiredMark)) {
+		return nil, fault.New(fault.Usage, "rotate key %s: it was retired already", info.Name).Mend("rye key list")
+	}
+	r.Retired, err = r.retiredPath()
+	return r, err
+}
+
+// newPath is where the new key lies until Finish.
+func (r *Rotation) newPath() string { return r.Old.Path + nextSuffix }
+
+// Open opens the old key, and the new one that an interrupted rotation made, or makes the
+// new one and believes it. The new key gets a passphrase when the old one has one or
+// q.Protect asks for it.
+func (r *Rotation) Open(q rye.KeyRotateRequest) (KeyPair, error) {
+	old, err := trust.LoadKey(r.Old.Path, r.keys.Passphrase)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	if r.New == "" {
+		return r.makeNew(old, q)
+	}
+	made, err := trust.LoadKey(r.newPath(), q.Ask)
+	if err != nil {
+		return KeyPair{Old: old}, err
+	}
+	return KeyPair{Old: old, New: made}, nil
+}
+
+func (r *Rotation) makeNew(old trust.Signer, q rye.KeyRotateRequest) (KeyPair, error) {
+	pair := KeyPair{Old: old}
+	var secret []byte
+	if r.Old.Protected || q.Protect {
+		if q.Ask == nil {
+			return pair, fault.New(fault.Auth, "rotate key %s: the new key needs a passphrase like the old one, and there is nobody to ask",
+				r.Old.Fingerprint).
+				Advise("rye key rotate at a terminal")
+		}
+		var err error
+		if secret, err = q.Ask(); err != nil {
+			return pair, err
+		}
+	}
+	k, err := trust.GenerateKey()
+	if err != nil {
+		return pair, err
+	}
+	if err := k.Save(r.newPath(), secret); err != nil {
+		return pair, err
+	}
+	pair.New = k
+	return pair, r.keys.Claim(k, r.Old.Name+nextSuffix)
+}
+
+// Finish exchanges the files. The old key stays believed for exactly the files with the
+// digests in kept. A file always lies under the signing key's name: the old key is copied
+// first, then the new one is renamed over it. If Finish stops in between, the old key
+// signs nothing any more, and the next rotation goes on.
+func (r *Rotation) Finish(pair KeyPair, kept []objects.Digest) error {
+	if !r.Old.Retired {
+		if err := r.retire(pair, kept); err != nil {
+			return err
+		}
+	}
+	return trust.ReplaceKey(r.newPath(), r.Old.Path)
+}
+
+// retire copies the old key's file, and tells the trust store of both keys.
+func (r *Rotation) retire(pair KeyPair, kept []objects.Digest) error {
+	if err := trust.CopyKey(r.Old.Path, r.Retired); err != nil {
+		return err
+	}
+	list, err := trust.KeepList(r.keys.host.TrustPath(), r.Public, kept)
+	if err != nil {
+		return err
+	}
+	added := pair.New.Public()
+	return trust.Update(r.keys.host.TrustPath(), func(st *trust.Store) error {
+		var claims []string
+		for _, ns := range r.Old.Namespaces {
+			if b, ok := st.Binding(ns); !ok || slices.Contains(b.Keys, trust.BoundKey{Key: added, State: trust.Current}) {
+				claims = append(claims, ns)
+			}
+		}
+		if err := st.AddOwn(added, filepath.Base(r.Old.Path), claims...); err != nil {
+			return err
+		}
+		return st.RetireOwn(r.Public, filepath.Base(r.Retired), r.keys.host.Today(), list)
+	})
+}
+
+// RotationQuestion asks for consent to a planned rotation.
+func RotationQuestion(r *rye.KeyRotation) rye.Question {
+	q := rye.Question{Topic: "rotate key", Text: "Replace the key " + r.Name + " by a new one?", Mend: fault.Command("rye key rotate %s --yes", r.Name),
+		Lines: []string{
+			"old " + r.Old + ", kept as " + filepath.Base(r.Retired),
+			"it still vouches for " + words.Plural(r.Kept, "file") + " that it signed, in " + strings.Join(r.Places, ", ") + ", and for nothing else",
+		}}
+	if r.Elsewhere > 0 {
+		q.Lines = append(q.Lines, "not for what it signed in "+words.Plural(r.Elsewhere, "other project")+" of yours: "+
+			"name them with --project, or sign there again")
+	}
+	for _, n := range r.Namespaces {
+		q.Lines = append(q.Lines, n.Namespace+"/ in "+n.URL+": "+n.Text)
+	}
+	return q
+}
+
+// retiredPath returns where the old key's file is kept already, or else a free name for it.
+func (r *Rotation) retiredPath() (string, error) {
+	path, date := r.Old.Path, r.keys.host.Today()
+	if r.Old.Retired {
+		st, err := trust.LoadStore(r.keys.host.TrustPath())
+		if err != nil {
+			return "", err
+		}
+		for _, o := range st.Own() {
+			if o.Key == r.Public {
+				return filepath.Join(filepath.Dir(path), o.Name), nil
+			}
+		}
+	}
 	for n := 1; n < 1000; n++ {
 		p := path + retiredMark + date
 		if n > 1 {

@@ -3,9 +3,13 @@
 package share
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -20,9 +24,32 @@ type Options struct {
 	Helper []string // a program that reads what outsiders send; nil reads it here
 }
 
-// Desk is a session that can reach other machines, and the keys at hand.
+// Desk is a session that can reach other machines, with the user's keys.
 type Desk struct {
 	*session.Session
 	Keys *custody.Keys
 	Options
+}
+
+// transport returns how this user reaches other machines.
+func (s *Desk) transport() transport.Options {
+	o := transport.Options{Token: s.Token, Netrc: s.Netrc, Env: s.Env, Proxy: s.Proxy, Progress: s.Progress, Importer: s.Helper}
+	if s.Git != nil {
+		o.Git = s.Git()
+	}
+	return o
+}
+
+// by names the signer of an operation for git.
+func by(key trust.Signer) registry.By {
+	return registry.By{Signer: key, Who: custody.Author(key.Public())}
+}
+
+// texts spells each of a list.
+func texts[T fmt.Stringer](list []T) []string {
+	var all []string
+	for _, x := range list {
+		all = append(all, x.String())
+	}
+	return all
 }

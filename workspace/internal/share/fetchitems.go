@@ -14,15 +14,16 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// What a repository that is no registry may hold: of it, and of its items.
+// How much may be fetched of a repository that is not a registry, and how much its items
+// may be.
 var (
 	repositoryLimits = store.Limits{Objects: 50_000, Bytes: 64 << 20, Total: 256 << 20}
 	itemsLimits      = store.ContentLimits{Depth: 16, Entries: 10_000, Blob: objects.MaxItemSize, Total: 64 << 20}
 )
 
-// FetchItems fetches the newest commit of any git repository and returns the items below
-// its .ai. Its branches and tags are addresses, and its commits' signatures are not looked
-// at. Nothing of it stays on disk.
+// FetchItems fetches the newest commit of any git repository and returns it with the items
+// below its .ai. The address may end in # and the name of a branch or tag. The signatures of
+// tags and commits are not checked: an item counts by its own. Nothing stays on disk.
 func FetchItems(ctx context.Context, s *Desk, address string) (store.OID, []*objects.Item, error) {
 	if s.Offline {
 		return store.OID{}, nil, fault.New(fault.Offline, "add %s: it has to be fetched", address).Advise("leave out --offline")
@@ -35,14 +36,14 @@ func FetchItems(ctx context.Context, s *Desk, address string) (store.OID, []*obj
 		return store.OID{}, nil, err
 	}
 	defer os.RemoveAll(dir)
-	return fetchItems(ctx, s, address, filepath.Join(dir, "add.git"))
+	return fetchInto(ctx, s, address, filepath.Join(dir, "add.git"))
 }
 
-// fetchItems brings the newest commit of a repository into one of our own at dir, and
-// returns its items.
-func fetchItems(ctx context.Context, s *Desk, address, dir string) (store.OID, []*objects.Item, error) {
+// fetchInto fetches the newest commit of a repository into a new one at dir, and returns
+// its items.
+func fetchInto(ctx context.Context, s *Desk, address, dir string) (store.OID, []*objects.Item, error) {
 	url, name, _ := strings.Cut(address, "#")
-	o := transportOptions(s)
+	o := s.transport()
 	o.ReadOnly = true
 	remote, err := transport.Dial(url, o)
 	if err != nil {
@@ -64,21 +65,11 @@ func fetchItems(ctx context.Context, s *Desk, address, dir string) (store.OID, [
 		return store.OID{}, nil, err
 	}
 	defer pack.Discard()
-	c, err := commitOf(&pack.Reader, tip, name)
+	commit, items, err := itemsAt(ctx, pack, tip, name)
 	if err != nil {
 		return store.OID{}, nil, fault.Wrap(err, "add %s", remote)
 	}
-	if err := pack.Connected(ctx, c.Tree); err != nil {
-		return store.OID{}, nil, fault.Wrap(err, "add %s", remote)
-	}
-	items, err := itemsOf(ctx, &pack.Reader, c.Tree)
-	if err != nil {
-		return store.OID{}, nil, fault.Wrap(err, "add %s", remote)
-	}
-	if len(items) == 0 {
-		return store.OID{}, nil, fault.New(fault.NotFound, "add %s: no items below .ai there", remote)
-	}
-	return c.ID, items, nil
+	return commit, items, nil
 }
 
 // tipOf finds the branch or tag of that name; "" is what HEAD names.
@@ -107,9 +98,25 @@ func tipOf(ctx context.Context, remote *transport.Remote, name string) (store.OI
 	return tip, nil
 }
 
-// commitOf returns the commit that a ref named. An annotated tag must be the one that
-// the ref says it is: whoever moves refs could else serve an old version under a new
-// name. A tag proves nothing, signed or not.
+// itemsAt returns the commit that a fetched ref names, and its items.
+func itemsAt(ctx context.Context, pack *store.Quarantine, tip store.OID, name string) (store.OID, []*objects.Item, error) {
+	c, err := commitOf(&pack.Reader, tip, name)
+	if err != nil {
+		return store.OID{}, nil, err
+	}
+	if err := pack.Connected(ctx, c.Tree); err != nil {
+		return store.OID{}, nil, err
+	}
+	items, err := itemsOf(ctx, &pack.Reader, c.Tree)
+	if err == nil && len(items) == 0 {
+		err = fault.New(fault.NotFound, "no items below .ai there")
+	}
+	return c.ID, items, err
+}
+
+// commitOf returns the commit that a ref named. An annotated tag must have the name of its
+// ref: otherwise a server could pass off an old version as a new one by moving refs. Beyond
+// that a tag proves nothing, signed or not.
 func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error) {
 	t, _, err := rd.Stat(id)
 	if err != nil {
@@ -132,8 +139,8 @@ func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error
 	return rd.Commit(tag.Target)
 }
 
-// itemsOf reads every item below .ai of a tree from outside. Only the directories of
-// kinds are looked at, and all of each must pass the rule for outside content.
+// itemsOf reads every item below .ai of a tree from outside. It reads only the directories
+// of kinds, and all of each must pass the rule for outside content.
 func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.Item, error) {
 	var items []*objects.Item
 	for _, kind := range objects.Kinds {
@@ -152,18 +159,10 @@ func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.
 			return nil, fault.Wrap(err, ".ai/%s", dir)
 		}
 		err = rd.Walk(top.ID, func(p string, e store.Entry) error {
-			p = dir + "/" + p
 			if e.IsDir() {
 				return nil
 			}
-			if _, _, err := objects.RefOfPath(p); err != nil {
-				return fault.New(fault.Malformed, ".ai/%s is no item: %w", p, err)
-			}
-			raw, err := rd.Blob(e.ID, objects.MaxItemSize)
-			if err != nil {
-				return err
-			}
-			it, err := objects.Parse(p, raw)
+			it, err := readItem(rd, dir+"/"+p, e.ID)
 			items = append(items, it)
 			return err
 		})
@@ -172,4 +171,15 @@ func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.
 		}
 	}
 	return items, nil
+}
+
+func readItem(rd *store.Reader, p string, blob store.OID) (*objects.Item, error) {
+	if _, _, err := objects.RefOfPath(p); err != nil {
+		return nil, fault.New(fault.Malformed, ".ai/%s is no item: %w", p, err)
+	}
+	raw, err := rd.Blob(blob, objects.MaxItemSize)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Parse(p, raw)
 }

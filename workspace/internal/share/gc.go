@@ -10,16 +10,17 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// CompactCaches sweeps the caches of registries and puts their packs together. What
-// is wrong with one does not keep it from the others.
-func CompactCaches(ctx context.Context, s *Desk, q rye.GCRequest) (*rye.GCReport, error) {
-	g := &rye.GCReport{Place: "registry caches", Dir: filepath.Join(s.CacheDir, "registries")}
-	dirs, _ := filepath.Glob(filepath.Join(g.Dir, "*.git"))
+// CompactCaches sweeps the caches of registries and puts their packs together. An error
+// in one cache does not keep it from the others.
+func CompactCaches(ctx context.Context, h *session.Host, q rye.GCRequest) (*rye.GCReport, error) {
+	caches, _ := h.Registries()
+	g := &rye.GCReport{Place: "registry caches", Dir: caches}
+	dirs, _ := filepath.Glob(filepath.Join(caches, "*.git"))
 	var errs []error
 	for _, dir := range dirs {
 		repo, err := store.Open(dir)
 		if err != nil {
-			continue // a cache: made anew when it is needed
+			continue // a cache is made anew when it is needed
 		}
 		n, err := repo.Sweep(ctx, q.DryRun)
 		g.Removed += n

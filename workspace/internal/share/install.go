@@ -3,12 +3,12 @@ package share
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -20,25 +20,40 @@ import (
 // pins it in the lock. Without names it brings everything that rye.yaml asks for
 // to where the lock says. A new or changed item is shown and agreed to first.
 func Install(ctx context.Context, s *Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
-	in := &installation{Desk: *s, q: q, rep: &rye.InstallReport{DryRun: q.DryRun}, regs: map[string]*registry.Registry{}, deps: map[string]string{}}
+	in := &installation{Desk: *s, q: q, registries: map[string]*registry.Registry{}, deps: map[string]string{}}
 	defer in.close()
 	wants, err := in.wanted()
 	if err != nil {
 		return nil, err
 	}
 	for len(wants) > 0 {
-		w := wants[0]
-		more, err := in.one(ctx, w)
+		more, err := in.one(ctx, wants[0])
 		if err != nil {
 			return nil, err
 		}
 		wants = append(wants[1:], more...)
 	}
-	if q.DryRun {
-		in.preview()
-		return in.rep, nil
+	rep := &rye.InstallReport{DryRun: q.DryRun}
+	for _, reg := range in.registries {
+		rep.Bytes += reg.Stats().Bytes
 	}
-	return in.rep, in.finish(ctx)
+	if !q.DryRun {
+		return rep, in.pin(ctx, rep)
+	}
+	for i := range in.arrivals {
+		in.arrivals[i].note(rep, in.arrivals[i].pinned(in.Lock))
+	}
+	return rep, nil
+}
+
+// installation is one Install. Nothing of the project changes before pin.
+type installation struct {
+	Desk // its own: registry replaces the Session after it has read a log, so what follows sees that
+	q    rye.InstallRequest
+
+	registries map[string]*registry.Registry // opened, by registry and namespace
+	arrivals   []arrival
+	deps       map[string]string // ranges for rye.yaml, by published name
 }
 
 // want is an item and the versions that will do.
@@ -49,69 +64,51 @@ type want struct {
 	direct bool   // asked for by name, or listed in rye.yaml
 }
 
-// installation is one Install on its way.
-type installation struct {
-	Desk // its own: what the log says is seen by what follows
-	q    rye.InstallRequest
-	rep  *rye.InstallReport
-	regs map[string]*registry.Registry
-	done []arrival
-	deps map[string]string // for rye.yaml
-}
-
 // arrival is an item that was verified and waits to be pinned.
 type arrival struct {
 	release  registry.Release
 	content  *registry.Fetched
-	name     string // of the registry in this project
+	registry string // its name in this project
 	item     *objects.Item
 	verified trust.Verified
 }
 
 func (in *installation) close() {
-	for _, reg := range in.regs {
+	for _, reg := range in.registries {
 		reg.Close()
 	}
 }
 
-// wanted reads the names asked for, or the project's dependencies.
+// wanted reads the names asked for, or else the project's dependencies.
 func (in *installation) wanted() ([]want, error) {
-	var all []want
-	add := func(name, text string) error {
-		ref, err := objects.ParseRef(name)
-		if err != nil {
-			return err
-		}
-		rng, err := objects.ParseRange(text)
-		all = append(all, want{ref: ref, rng: rng, text: text, direct: true})
-		return err
+	names := in.q.Names
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(in.Project.Deps))
 	}
-	for _, arg := range in.q.Names {
+	var all []want
+	for _, arg := range names {
 		name, text, ok := strings.Cut(arg, "@")
 		if !ok {
 			text = in.Project.Deps[name]
 		}
-		if err := add(name, cmp.Or(text, "*")); err != nil {
+		text = cmp.Or(text, "*")
+		ref, err := objects.ParseRef(name)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if len(in.q.Names) > 0 {
-		return all, nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(in.Project.Deps)) {
-		if err := add(name, in.Project.Deps[name]); err != nil {
+		rng, err := objects.ParseRange(text)
+		if err != nil {
 			return nil, err
 		}
+		all = append(all, want{ref: ref, rng: rng, text: text, direct: true})
 	}
 	return all, nil
 }
 
 // one selects, verifies and asks about one item, and returns what it needs besides.
 func (in *installation) one(ctx context.Context, w want) ([]want, error) {
-	for _, a := range in.done {
-		if a.item.Ref == w.ref {
-			return nil, nil
-		}
+	if slices.ContainsFunc(in.arrivals, func(a arrival) bool { return a.item.Ref == w.ref }) {
+		return nil, nil
 	}
 	if f, ok, err := in.Stack.In(ctx, objects.Project, w.ref); err != nil {
 		return nil, err
@@ -130,61 +127,72 @@ func (in *installation) one(ctx context.Context, w want) ([]want, error) {
 	if err != nil {
 		return nil, err
 	}
-	a, err := in.arrive(ctx, reg, name, rel)
+	a, err := in.fetch(ctx, reg, name, rel)
 	if err != nil {
 		return nil, err
 	}
-	if w.direct {
-		in.deps[w.ref.Published()] = in.constraint(w, rel)
-	}
-	if !in.unchanged(a) {
-		if err := in.agree(ctx, a); err != nil {
+	if !in.q.DryRun && !a.pinned(in.Lock) {
+		if err := in.Ask(ctx, a.question(in.Lock)); err != nil {
 			return nil, err
 		}
 	}
-	in.done = append(in.done, *a)
-	return in.needs(ctx, a.item), nil
+	if w.direct {
+		in.deps[w.ref.Published()] = w.dependency(rel)
+	}
+	in.arrivals = append(in.arrivals, *a)
+	return in.needs(ctx, a.item)
 }
 
-// constraint is what rye.yaml shall say: what was asked for, or a caret on what came.
-func (in *installation) constraint(w want, rel registry.Release) string {
+// dependency is the range for rye.yaml: the one asked for, or a caret on what came.
+func (w want) dependency(rel registry.Release) string {
 	if w.text != "*" {
 		return w.text
 	}
 	return "^" + rel.Entry.Version
 }
 
-// registry opens and syncs a registry once for each namespace.
+// registry opens a registry and reads the log of a namespace, once. What follows sees
+// what the log says of keys and revoked versions.
 func (in *installation) registry(ctx context.Context, name, ns string) (*registry.Registry, error) {
 	key := name + "\x00" + ns
-	if reg, ok := in.regs[key]; ok {
+	if reg, ok := in.registries[key]; ok {
 		return reg, nil
 	}
 	in.Say("reading " + ns + " from " + name)
-	reg, err := sync(ctx, &in.Desk, name, ns)
+	reg, err := openSynced(ctx, &in.Desk, name, ns)
 	if err != nil {
 		return nil, err
 	}
-	in.regs[key] = reg
-	in.Session, err = bind(&in.Desk, reg, ns)
+	in.registries[key] = reg
+	if err := updateTrust(&in.Desk, reg, ns); err != nil {
+		return nil, err
+	}
+	in.Session, err = in.WithTrust()
 	return reg, err
 }
 
-// choose takes the pinned version where it still fits and nobody asked to move,
-// else the newest that fits.
+// choose returns the pinned version where it is still in the range and no update was
+// asked for, or else the newest in the range.
 func (in *installation) choose(reg *registry.Registry, w want) (registry.Release, error) {
-	if in.Lock != nil && !in.q.Update {
-		if it, ok := in.Lock.Items[w.ref]; ok && it.From != "" {
-			if v, err := objects.ParseVersion(it.Version); err == nil && w.rng.Allows(v) {
-				return reg.Release(w.ref, it.Version)
-			}
+	if pin, ok := pinOf(in.Lock, w.ref); ok && pin.From != "" && !in.q.Update {
+		if v, err := objects.ParseVersion(pin.Version); err == nil && w.rng.Allows(v) {
+			return reg.Release(w.ref, pin.Version)
 		}
 	}
 	return reg.Select(w.ref, w.rng)
 }
 
-// arrive fetches the content of a release and verifies it as a use of it would.
-func (in *installation) arrive(ctx context.Context, reg *registry.Registry, name string, rel registry.Release) (*arrival, error) {
+// pinOf returns what a lock, which may be nil, says of an item.
+func pinOf(l *chain.Lock, ref objects.Ref) (chain.Pin, bool) {
+	if l == nil {
+		return chain.Pin{}, false
+	}
+	pin, ok := l.Items[ref]
+	return pin, ok
+}
+
+// fetch fetches the content of a release and verifies it as a use of it would.
+func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name string, rel registry.Release) (*arrival, error) {
 	e := rel.Entry
 	in.Say("fetching " + e.Name())
 	c, err := reg.Fetch(ctx, rel)
@@ -203,47 +211,41 @@ func (in *installation) arrive(ctx context.Context, reg *registry.Registry, name
 	if it.Ref != e.Ref || it.Meta.Version != e.Version {
 		return nil, fault.New(fault.Integrity, "%s: the file says it is %s@%s", e.Name(), it.Ref, it.Meta.Version)
 	}
-	return &arrival{release: rel, content: c, name: name, item: it, verified: v}, nil
+	return &arrival{release: rel, content: c, registry: name, item: it, verified: v}, nil
 }
 
-func (in *installation) unchanged(a *arrival) bool {
-	if in.Lock == nil {
-		return false
-	}
-	it, ok := in.Lock.Items[a.item.Ref]
-	return ok && it.SHA256 == a.item.Sum && it.Author == a.item.Signature.Key
+// pinned reports whether a lock pins what arrived.
+func (a *arrival) pinned(l *chain.Lock) bool {
+	pin, ok := pinOf(l, a.item.Ref)
+	return ok && pin.SHA256 == a.item.Sum && pin.Author == a.item.Signature.Key
 }
 
-// agree shows what comes in: who signed it and what it may do.
-func (in *installation) agree(ctx context.Context, a *arrival) error {
-	if in.q.DryRun {
-		return nil
-	}
+// question shows what comes in: who signed it, what it may do, and what it replaces.
+func (a *arrival) question(lock *chain.Lock) rye.Question {
 	it, e := a.item, a.release.Entry
-	q := rye.Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: fault.Command("rye add %s --yes", e.Name())}
-	q.Lines = append(q.Lines,
-		e.Name()+" from "+a.name+": "+it.Meta.Description,
-		"author   "+it.Signature.Key.String(),
-		"sha256   "+it.Sum.String())
+	q := rye.Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: fault.Command("rye add %s --yes", e.Name()),
+		Lines: []string{
+			e.Name() + " from " + a.registry + ": " + it.Meta.Description,
+			"author   " + it.Signature.Key.String(),
+			"sha256   " + it.Sum.String(),
+		}}
 	if it.Ref.Kind == objects.Tool {
 		q.Lines = append(q.Lines, "needs    "+describeNeeds(it.Meta.Needs))
 	}
 	if len(it.Meta.Permissions) > 0 {
 		q.Lines = append(q.Lines, "asks for "+strings.Join(it.Meta.Permissions, ", "))
 	}
-	if in.Lock != nil {
-		if old, ok := in.Lock.Items[it.Ref]; ok {
-			if old.Author != it.Signature.Key {
-				q.Lines = append(q.Lines, fmt.Sprintf("SIGNER CHANGED: was %s", old.Author))
-			}
-			q.Lines = append(q.Lines, "replaces "+old.Version)
+	if old, ok := pinOf(lock, it.Ref); ok {
+		if old.Author != it.Signature.Key {
+			q.Lines = append(q.Lines, "SIGNER CHANGED: was "+old.Author.String())
 		}
+		q.Lines = append(q.Lines, "replaces "+old.Version)
 	}
-	return in.Ask(ctx, q)
+	return q
 }
 
 // describeNeeds says in one line what a registry's tool asks of the sandbox, or
-// what silence gives it.
+// what it gets when it declares nothing.
 func describeNeeds(n objects.Needs) string {
 	if !n.Declared {
 		return "says nothing: reads the project, no network"
@@ -263,24 +265,28 @@ func describeNeeds(n objects.Needs) string {
 	return strings.Join(parts, "; ")
 }
 
-// needs lists what a tool runs on that is neither in the project nor below it.
-func (in *installation) needs(ctx context.Context, it *objects.Item) []want {
+// needs returns the executor of a tool, unless it is in a space already or in a namespace
+// that is reserved.
+func (in *installation) needs(ctx context.Context, it *objects.Item) ([]want, error) {
 	if it.Ref.Kind != objects.Tool || it.Meta.Executor == "" {
-		return nil
+		return nil, nil
 	}
 	ref := objects.Ref{Kind: objects.Tool, ID: it.Meta.Executor}
 	if _, err := in.Stack.Find(ctx, ref); err == nil || !fault.Is(err, fault.NotFound) || trust.Reserved(ref.ID.Namespace()) {
-		return nil
+		return nil, nil
 	}
 	rng, err := objects.ParseRange("*")
-	if err != nil {
-		return nil
-	}
-	return []want{{ref: ref, rng: rng, text: "*"}}
+	return []want{{ref: ref, rng: rng, text: "*"}}, err
 }
 
-func (a *arrival) installed() rye.Installed {
+// note adds an arrival to a report.
+func (a *arrival) note(rep *rye.InstallReport, unchanged bool) {
 	e := a.release.Entry
-	return rye.Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.name, SHA256: e.Sum.String(), Commit: e.Commit.String(),
+	i := rye.Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.registry, SHA256: e.Sum.String(), Commit: e.Commit.String(),
 		Author: e.Author.String(), Publisher: e.Publisher.String(), Seq: e.Seq}
+	if unchanged {
+		rep.Unchanged = append(rep.Unchanged, i)
+	} else {
+		rep.Installed = append(rep.Installed, i)
+	}
 }

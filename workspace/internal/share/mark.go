@@ -2,17 +2,30 @@ package share
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
 )
 
+// marks are the operations of Mark, by the name of their command.
+var marks = map[string]func(*registry.Registry, context.Context, registry.StatusChange) error{
+	"deprecate": (*registry.Registry).Deprecate,
+	"yank":      (*registry.Registry).Yank,
+	"unyank":    (*registry.Registry).Unyank,
+	"revoke":    (*registry.Registry).Revoke,
+}
+
 // Mark changes what a registry says of published versions: "deprecate" warns of
 // them, "yank" takes them out of new selections, "unyank" takes both back, and
 // "revoke" forbids them for good, even where they are locked. It is a signed
 // operation in the namespace's log; nothing published is ever deleted.
 func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
+	mark, ok := marks[q.Do]
+	if !ok {
+		return nil, fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank or revoke", q.Do)
+	}
 	if len(q.Names) == 0 {
 		return nil, fault.New(fault.Usage, "%s: no version named", q.Do).Advise("rye %s acme/tool/hello@1.0.0 --reason '...'", q.Do)
 	}
@@ -29,36 +42,27 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 	if err != nil {
 		return nil, err
 	}
-	reg, err := sync(ctx, s, name, ns)
+	reg, err := openSynced(ctx, s, name, ns)
 	if err != nil {
 		return nil, err
 	}
 	defer reg.Close()
 	if q.Do == "revoke" {
-		ask := rye.Question{Topic: "revoke", Text: "Forbid these versions for good, everywhere?", Lines: q.Names, Mend: fault.Command("rye revoke --yes")}
-		if err := s.Ask(ctx, ask); err != nil {
+		if err := s.Ask(ctx, revokeQuestion(q)); err != nil {
 			return nil, err
 		}
 	}
-	change := registry.StatusChange{Names: q.Names, Reason: q.Reason, By: by(key)}
-	if err := mark(ctx, reg, q.Do, change); err != nil {
+	if err := mark(reg, ctx, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: by(key)}); err != nil {
 		return nil, err
 	}
-	rep := &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}
-	_, err = bind(s, reg, ns)
-	return rep, err
+	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, updateTrust(s, reg, ns)
 }
 
-func mark(ctx context.Context, reg *registry.Registry, do string, c registry.StatusChange) error {
-	switch do {
-	case "deprecate":
-		return reg.Deprecate(ctx, c)
-	case "yank":
-		return reg.Yank(ctx, c)
-	case "unyank":
-		return reg.Unyank(ctx, c)
-	case "revoke":
-		return reg.Revoke(ctx, c)
+func revokeQuestion(q rye.MarkRequest) rye.Question {
+	words := slices.Concat([]string{"rye", "revoke"}, q.Names)
+	if q.Reason != "" {
+		words = append(words, "--reason", q.Reason)
 	}
-	return fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank or revoke", do)
+	return rye.Question{Topic: "revoke", Text: "Forbid these versions for good, everywhere?", Lines: q.Names,
+		Mend: fault.CommandOf(append(words, "--yes")...)}
 }

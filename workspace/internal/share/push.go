@@ -18,16 +18,17 @@ import (
 // Push publishes items of one namespace: verified here, one signed operation of up
 // to 256 items, one ref update. What is published already, byte for byte, is left.
 func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
-	items, ns, err := publishable(ctx, s, q)
+	refs, ns, err := pushTargets(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
-	name, _, err := s.Project.RegistryFor(ns)
+	items, err := publishable(ctx, s, refs)
 	if err != nil {
 		return nil, err
 	}
-	if q.Registry != "" && q.Registry != name {
-		return nil, fault.New(fault.Conflict, "push %s: the scope of namespace %q is registry %q, not %q", ns, ns, name, q.Registry).Mend("rye push")
+	name, err := pushRegistry(s, ns, q)
+	if err != nil {
+		return nil, err
 	}
 	key, err := s.Keys.Signer(ctx)
 	if err != nil {
@@ -39,33 +40,23 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	}
 	defer reg.Close()
 	s.Say(fmt.Sprintf("publishing %s to %s", words.Plural(len(items), "item"), name))
-	rec, err := reg.Publish(ctx, registry.Publication{Namespace: ns, Items: items, By: by(key), DryRun: q.DryRun})
+	done, err := reg.Publish(ctx, registry.Publication{Namespace: ns, Items: items, By: by(key), DryRun: q.DryRun})
 	if err != nil {
 		return nil, err
 	}
-	rep := &rye.PushReport{Registry: name, Namespace: ns, Seq: rec.Tip.Seq, DryRun: q.DryRun,
-		Published: names(rec.Published), Unchanged: names(rec.Unchanged)}
-	if !rec.Tip.Tip.IsZero() {
-		rep.Tip = rec.Tip.Tip.String()
+	rep := &rye.PushReport{Registry: name, Namespace: ns, Seq: done.Tip.Seq, DryRun: q.DryRun,
+		Published: releaseNames(done.Published), Unchanged: releaseNames(done.Unchanged)}
+	if !done.Tip.Tip.IsZero() {
+		rep.Tip = done.Tip.Tip.String()
 	}
 	if q.DryRun {
 		return rep, nil
 	}
-	_, err = bind(s, reg, ns)
-	return rep, err
+	return rep, updateTrust(s, reg, ns)
 }
 
-func names(all []registry.Release) []string {
-	out := make([]string, 0, len(all))
-	for _, rel := range all {
-		out = append(out, rel.Name())
-	}
-	return out
-}
-
-// publishable resolves what to push to verified items of one namespace that the
-// project itself holds.
-func publishable(ctx context.Context, s *Desk, q rye.PushRequest) ([]registry.Item, string, error) {
+// pushTargets returns what to push, and the one namespace that all of it belongs to.
+func pushTargets(ctx context.Context, s *Desk, q rye.PushRequest) ([]objects.Ref, string, error) {
 	refs, err := look.Targets(ctx, s.Session, s.Stack.Project, q.Targets, false)
 	if err == nil && q.All {
 		refs, err = look.Targets(ctx, s.Session, s.Stack.Project, []rye.Target{rye.Target("*:" + s.Project.Namespace + "/*")}, false)
@@ -78,22 +69,28 @@ func publishable(ctx context.Context, s *Desk, q rye.PushRequest) ([]registry.It
 	}
 	ns := refs[0].ID.Namespace()
 	for _, ref := range refs {
-		if got := ref.ID.Namespace(); got != ns {
+		if ref.ID.Namespace() != ns {
 			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Advise("push them one after the other")
 		}
 	}
+	if ns == objects.LocalNamespace {
+		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).
+			Advise("rye mv them to a namespace of yours")
+	}
+	return refs, ns, nil
+}
+
+// publishable verifies the project's own items.
+func publishable(ctx context.Context, s *Desk, refs []objects.Ref) ([]registry.Item, error) {
 	found, err := s.Stack.OwnAll(ctx, s.Stack.Project, refs)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
 	for i, f := range found {
 		items[i], errs[i] = toPublish(f, refs[i])
 	}
-	if ns == objects.LocalNamespace {
-		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).Advise("rye mv them to a namespace of yours")
-	}
-	return items, ns, errors.Join(errs...)
+	return items, errors.Join(errs...)
 }
 
 // toPublish is a verified item of the project as it is published.
@@ -106,4 +103,21 @@ func toPublish(f space.Finding, ref objects.Ref) (registry.Item, error) {
 	}
 	return registry.Item{Verified: f.Verified, Meta: registry.Meta{
 		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Caps: chain.CapabilityDigest(f.Item)}}, nil
+}
+
+// pushRegistry returns the registry that a namespace comes from; q may name no other.
+func pushRegistry(s *Desk, ns string, q rye.PushRequest) (string, error) {
+	name, _, err := s.Project.RegistryFor(ns)
+	if err == nil && q.Registry != "" && q.Registry != name {
+		err = fault.New(fault.Conflict, "push %s: the scope of namespace %q is registry %q, not %q", ns, ns, name, q.Registry).Mend("rye push")
+	}
+	return name, err
+}
+
+func releaseNames(all []registry.Release) []string {
+	names := make([]string, 0, len(all))
+	for _, rel := range all {
+		names = append(names, rel.Name())
+	}
+	return names
 }

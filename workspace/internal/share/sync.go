@@ -2,7 +2,6 @@ package share
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
@@ -11,33 +10,21 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
-	"github.com/rye-os/rye/workspace/internal/custody"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Fetch brings what this machine knows of the project's registries up to date,
-// verified, and changes nothing in the project.
-func Fetch(ctx context.Context, s *Desk) ([]rye.RegistryInfo, error) {
-	return syncRegistries(ctx, s, "")
-}
-
-// RegistryVerify fetches one registry, or all, and replays what is new of their
-// logs. Whatever does not follow from what was seen before is an error.
-func RegistryVerify(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
-	return syncRegistries(ctx, s, q.Registry)
-}
-
-func syncRegistries(ctx context.Context, s *Desk, only string) ([]rye.RegistryInfo, error) {
-	if only != "" {
-		if _, ok := s.Project.Registries[only]; !ok {
-			return nil, fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", only).Mend("rye registry list")
+// Sync brings what this machine knows of the project's registries up to date: of one, or
+// with no name of all. It fetches what is new of their logs, replays it, and refuses what
+// does not follow from what was seen before. It changes nothing in the project.
+func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
+	names := slices.Sorted(maps.Keys(s.Project.Registries))
+	if q.Registry != "" {
+		if !slices.Contains(names, q.Registry) {
+			return nil, unknownRegistry(q.Registry)
 		}
+		names = []string{q.Registry}
 	}
 	var all []rye.RegistryInfo
-	for _, name := range slices.Sorted(maps.Keys(s.Project.Registries)) {
-		if only != "" && name != only {
-			continue
-		}
+	for _, name := range names {
 		info, err := syncRegistry(ctx, s, name)
 		if err != nil {
 			return all, err
@@ -50,7 +37,7 @@ func syncRegistries(ctx context.Context, s *Desk, only string) ([]rye.RegistryIn
 func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, error) {
 	info := registryInfo(s, name)
 	namespaces := namespacesOf(s, name)
-	reg, err := sync(ctx, s, name, namespaces...)
+	reg, err := openSynced(ctx, s, name, namespaces...)
 	if err != nil {
 		return info, err
 	}
@@ -59,7 +46,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 	if err != nil {
 		return info, err
 	}
-	if err := followRoots(s, reg.ID(), root); err != nil {
+	if err := updateRoots(s, reg.ID(), root); err != nil {
 		return info, err
 	}
 	info.Seen = map[string]uint64{}
@@ -72,50 +59,45 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 			return info, err
 		}
 		info.Seen[ns] = st.Seq
-		if _, err := bind(s, reg, ns); err != nil {
+		if err := updateTrust(s, reg, ns); err != nil {
 			return info, err
 		}
 	}
 	return info, nil
 }
 
-// namespacesOf lists the namespaces that this project has to do with in a registry.
+// namespacesOf returns the namespaces of a registry that the project names: its own,
+// those of its scopes and those of its dependencies.
 func namespacesOf(s *Desk, name string) []string {
-	set := map[string]bool{}
-	note := func(ns string) {
-		if to, _, err := s.Project.RegistryFor(ns); err == nil && to == name {
-			set[ns] = true
-		}
-	}
-	for scope := range s.Project.Scopes {
-		if scope != "*" {
-			note(scope)
-		}
-	}
+	names := slices.Collect(maps.Keys(s.Project.Scopes))
 	for dep := range s.Project.Deps {
 		if ref, err := objects.ParseRef(dep); err == nil {
-			note(ref.ID.Namespace())
+			names = append(names, ref.ID.Namespace())
 		}
 	}
 	if s.Project.Namespace != objects.LocalNamespace {
-		note(s.Project.Namespace)
+		names = append(names, s.Project.Namespace)
 	}
-	return slices.Sorted(maps.Keys(set))
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(ns string) bool {
+		from, _, err := s.Project.RegistryFor(ns)
+		return ns == "*" || err != nil || from != name
+	})
 }
 
-// bind tells the trust store what the log of a namespace says: whose keys it has,
-// and which published bytes were taken back, so that both hold offline too. It returns
-// a session that knows.
-func bind(s *Desk, reg *registry.Registry, ns string) (*session.Session, error) {
+// updateTrust writes what the verified log of a namespace says into the trust store: the
+// keys that it is bound to, and the digests of its revoked versions. So both hold offline
+// too. The session still sees the trust store as it was; see Session.WithTrust.
+func updateTrust(s *Desk, reg *registry.Registry, ns string) error {
 	b, err := reg.Binding(ns)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	revoked, err := reg.Revoked(ns)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	err = trust.Update(s.TrustPath(), func(t *trust.Store) error {
+	return trust.Update(s.TrustPath(), func(t *trust.Store) error {
 		for _, e := range revoked {
 			if err := t.DenyDigest(e.Sum, e.Name()+" was revoked: "+e.Reason); err != nil {
 				return err
@@ -123,47 +105,24 @@ func bind(s *Desk, reg *registry.Registry, ns string) (*session.Session, error) 
 		}
 		return t.BindNamespace(ns, reg.ID().String(), b.Bound()...)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s.WithTrust()
 }
 
-// sync brings a namespace up to date. When its registry gave it to other owners,
-// a person has to agree before their word counts.
-func sync(ctx context.Context, s *Desk, name string, namespaces ...string) (*registry.Registry, error) {
-	accepted := map[string]uint64{}
-	for {
-		reg, err := openRegistry(s, name, accepted)
-		if err != nil {
-			return nil, err
-		}
-		err = reg.Sync(ctx, namespaces...)
-		if err == nil {
-			return reg, nil
-		}
-		reg.Close()
-		var changed *registry.OwnerError
-		if !errors.As(err, &changed) || accepted[changed.Namespace] == changed.Grant {
-			return nil, err
-		}
-		if err := s.Ask(ctx, ownerQuestion(name, changed)); err != nil {
-			return nil, err
-		}
-		accepted[changed.Namespace] = changed.Grant
+// updateRoots writes which keys hold the root of a registry into the trust store, after
+// its log, which begins at the pinned genesis, was verified to say so.
+func updateRoots(s *Desk, id objects.Digest, root registry.Root) error {
+	pinned, ok := s.Trust.Registry(id.String())
+	now := fingerprints(root.Keys)
+	other := func(fp objects.Fingerprint) bool { return !slices.Contains(pinned.Roots, fp) }
+	if !ok || len(now) == len(pinned.Roots) && !slices.ContainsFunc(now, other) {
+		return nil
 	}
+	return trust.Update(s.TrustPath(), func(st *trust.Store) error { return st.SetRoots(id.String(), now...) })
 }
 
-func ownerQuestion(name string, e *registry.OwnerError) rye.Question {
-	q := rye.Question{Topic: "owners of " + e.Namespace, Text: "Registry " + name + " gave the namespace " + e.Namespace + " to other keys. Follow it?",
-		Mend: fault.Advice("rye fetch --yes, after asking whoever owned it")}
-	for _, k := range e.Keys {
-		q.Lines = append(q.Lines, "now "+k.Fingerprint().String())
+func fingerprints(keys []trust.PublicKey) []objects.Fingerprint {
+	var all []objects.Fingerprint
+	for _, k := range keys {
+		all = append(all, k.Fingerprint())
 	}
-	return q
-}
-
-// by names the signer of an operation for git.
-func by(key trust.Signer) registry.By {
-	return registry.By{Signer: key, Who: custody.Author(key.Public())}
+	return all
 }

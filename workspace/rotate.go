@@ -1,0 +1,119 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// Rotate replaces a key by a new one. In every registry namespace where the old key is
+// current, the new one is added, with its own proof, and the old one retired; then the
+// files change places. The old key stays the user's own, for exactly the files that it
+// signed in the spaces that were searched, as they are and as they were recorded; with
+// Resign the new key signs the working files once more. A rotation that was interrupted
+// goes on where it stopped when it is called again: until the last step the old key is
+// the signing key. With an error the report says how far it came; it is nil when nothing
+// was planned.
+func (g Keys) Rotate(ctx context.Context, c rye.Caller, q rye.KeyRotateRequest) (*rye.KeyRotation, error) {
+	s, err := g.enter(c, "key.rotate")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	r, err := g.planRotation(ctx, s, q)
+	if err != nil || q.DryRun {
+		return r.report, err
+	}
+	if err := s.Ask(ctx, custody.RotationQuestion(r.report)); err != nil {
+		return r.report, err
+	}
+	return r.report, r.run(ctx)
+}
+
+// rotation is what a rotation does in each room, and the report of it.
+type rotation struct {
+	*rooms
+	session *session.Session
+	q       rye.KeyRotateRequest
+	key     *custody.Rotation
+	signed  *look.Signed
+	report  *rye.KeyRotation
+}
+
+// planRotation finds out what there is to do. It writes nothing.
+func (r *rooms) planRotation(ctx context.Context, s *session.Session, q rye.KeyRotateRequest) (rotation, error) {
+	key, err := r.keys.PlanRotation(ctx, q.Name)
+	if err != nil {
+		return rotation{}, err
+	}
+	signed, err := look.SignedBy(ctx, s, key.Public, q.Also)
+	if err != nil {
+		return rotation{}, err
+	}
+	bindings, err := share.RotatedBindings(r.share(s), key.Public, q.Local)
+	report := &rye.KeyRotation{Name: key.Old.Name, Old: key.Old.Fingerprint, New: key.New, Path: key.Old.Path, Retired: key.Retired, DryRun: q.DryRun,
+		Kept: len(signed.Digests), Places: signed.Places, Elsewhere: signed.Elsewhere,
+		Namespaces: bindings, SignAgain: share.PatternsToSign(bindings), Roots: share.RotatedRoots(r.share(s), key.Public)}
+	return rotation{rooms: r, session: s, q: q, key: key, signed: signed, report: report}, err
+}
+
+// run makes the new key, tells the registries, exchanges the files, and signs again.
+func (r rotation) run(ctx context.Context) error {
+	pair, err := r.openKeys()
+	if err != nil {
+		return err
+	}
+	if err := share.RotateBindings(ctx, r.share(r.session), pair, r.report.Namespaces); err != nil {
+		return err
+	}
+	if err := r.key.Finish(pair, r.signed.Digests); err != nil {
+		return err
+	}
+	return r.signAgain(ctx, pair)
+}
+
+// openKeys opens both keys, or makes the new one, which is then reported.
+func (r rotation) openKeys() (custody.KeyPair, error) {
+	pair, err := r.key.Open(r.q)
+	if pair.New != nil {
+		r.report.New = pair.New.Public().String()
+	}
+	return pair, err
+}
+
+// signAgain lets the new key sign the working files that the old one signed.
+func (r rotation) signAgain(ctx context.Context, pair custody.KeyPair) error {
+	if !r.q.Resign {
+		return nil
+	}
+	for _, files := range r.signed.Working {
+		n, err := r.signFiles(ctx, pair, files)
+		r.report.Resigned += n
+		if err != nil {
+			return fault.Wrap(err, "the key was rotated; sign again").Mend("rye sign --all")
+		}
+	}
+	return nil
+}
+
+// signFiles signs files of one space and returns how many were signed.
+func (r rotation) signFiles(ctx context.Context, pair custody.KeyPair, files look.SignedFiles) (int, error) {
+	s, err := files.Host.Open()
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	desk := r.author(s)
+	desk.Keys = desk.Keys.With(files.Host, pair.New)
+	rep, err := author.Sign(ctx, desk, rye.Terminal(), rye.SignRequest{Targets: files.Targets, Space: files.Space.String()})
+	if rep == nil {
+		return 0, err
+	}
+	return rep.Signed, err
+}
