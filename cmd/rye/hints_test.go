@@ -89,7 +89,6 @@ var mayMend = []string{"rye", "git", "chmod", "rm", "mkdir", "mv", "ssh-add", "g
 // knownUnfit are hints that cannot be followed and are still shown. This list may only
 // get shorter.
 var knownUnfit = []string{
-	"rye add --force '(records' the old file 'first)'", // says more than a command
 	"rye revoke --yes", // leaves out what to revoke
 }
 

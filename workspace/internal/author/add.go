@@ -232,7 +232,7 @@ func checkIncoming(ctx context.Context, s *Desk, l *space.Layer, it *objects.Ite
 	if old != nil && old.Sum != it.Sum {
 		if !force {
 			return rep, nil, fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", it.Ref, old.Path).
-				Mend("rye add --force (records the old file first)")
+				Advise("rye add --force replaces it, and records the old file first")
 		}
 		keep = append(keep, store.Change{Path: old.Path, Data: old.Raw})
 	}
