@@ -24,7 +24,8 @@ import (
 // refused: adopting is for what is older, or signed by keys new to this machine.
 func Adopt(ctx context.Context, s *Desk, q rye.AdoptRequest) (*rye.AdoptReport, error) {
 	l := s.Stack.Project
-	bundles, rest, err := look.BundleTargets(ctx, s.Session, l, q.Targets, q.All)
+	all := q.All || slices.Contains(q.Targets, "*")
+	bundles, rest, err := look.BundleTargets(ctx, s.Session, l, q.Targets, all)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +37,6 @@ func Adopt(ctx context.Context, s *Desk, q rye.AdoptRequest) (*rye.AdoptReport, 
 		return nil, err
 	}
 	rep := &rye.AdoptReport{Signers: map[string][]string{}}
-	all := q.All || slices.Contains(q.Targets, "*")
 	plan, err := planAdoption(ctx, s, l, refs, bundles, all, rep)
 	if err != nil {
 		return nil, err
