@@ -276,10 +276,7 @@ func (in *addition) record(ctx context.Context, s *Desk) error {
 	var changes []store.Change
 	for _, it := range in.items {
 		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
-		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
-			continue
-		}
-		if err := l.Write(it.Path, it.Raw, len(in.items) == 1); err != nil {
+		if err := writeFile(l, it.Path, it.Raw, len(in.items) == 1); err != nil {
 			return err
 		}
 	}

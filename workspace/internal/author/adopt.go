@@ -183,7 +183,8 @@ func (a *adoption) accept(it *objects.Item, name string, changes ...store.Change
 }
 
 func (a *adoption) refuse(name string, err error) {
-	a.rep.Refused = append(a.rep.Refused, rye.SignResult{Ref: name, Status: "failed", Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)})
+	a.rep.Refused = append(a.rep.Refused, rye.SignResult{Ref: name, Status: "failed",
+		Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)})
 }
 
 func (a *adoption) question() rye.Question {

@@ -41,7 +41,8 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 	}
 	mend, items := fault.CommandOf(sign...), words.Plural(n, "item")
 	if len(lines) > rye.MaxQuestionLines {
-		return fault.New(fault.Limit, "sign %s: %d lines to approve, at most %d are shown to a person at once", items, len(lines), rye.MaxQuestionLines).With(mend)
+		return fault.New(fault.Limit, "sign %s: %d lines to approve, at most %d are shown to a person at once",
+			items, len(lines), rye.MaxQuestionLines).With(mend)
 	}
 	return g.Ask(ctx, rye.Question{Topic: "sign", Text: c.Name() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend})
 }

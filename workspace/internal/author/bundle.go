@@ -37,17 +37,13 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.Keys.Signer(ctx)
+	g, err := newSigning(ctx, s, l, rye.SignRequest{})
 	if err != nil {
 		return nil, err
 	}
 	raw, err := m.Encode()
 	if err == nil {
-		raw, err = trust.SignManifest(ctx, key, raw, s.Stack.Scope(l), notBefore(s.Now(), old))
-	}
-	if err == nil {
-		// What would not verify here must not be written.
-		_, err = trust.OpenBundle(raw, l.Folder(dir), s.Stack.Scope(l), s.Trust)
+		raw, err = g.manifest(ctx, dir, raw, notBefore(g.now, old))
 	}
 	if err != nil {
 		return nil, err
@@ -57,15 +53,15 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 	}
 	changes, err := bundleChanges(l, dir, raw, files)
 	if err == nil {
-		err = noteSigner(s, l, key.Public())
+		err = g.noteSigner()
 	}
 	if err == nil {
 		err = l.Write(manifestIn(dir), raw, true)
 	}
-	if err != nil {
-		return nil, err
+	var commit string
+	if err == nil {
+		commit, err = s.record(ctx, l, "bundle", []objects.Ref{m.Ref()}, changes)
 	}
-	commit, err := s.record(ctx, l, "bundle", []objects.Ref{m.Ref()}, changes)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -54,16 +53,14 @@ func subject(verb string, refs []objects.Ref) string {
 	if len(refs) == 1 {
 		return verb + " " + refs[0].String() + "\n"
 	}
-	var b strings.Builder
-	b.WriteString(verb + " " + words.Plural(len(refs), "item") + "\n\n")
-	for i, ref := range refs {
-		if i == 100 {
-			b.WriteString("... and " + words.Plural(len(refs)-i, "more item") + "\n")
-			break
-		}
-		b.WriteString(ref.String() + "\n")
+	text := verb + " " + words.Plural(len(refs), "item") + "\n\n"
+	for _, ref := range refs[:min(len(refs), 100)] {
+		text += ref.String() + "\n"
 	}
-	return b.String()
+	if more := len(refs) - 100; more > 0 {
+		text += "... and " + words.Plural(more, "more item") + "\n"
+	}
+	return text
 }
 
 // keep records files that are about to be replaced or removed, in a commit of its own: in
@@ -92,6 +89,14 @@ func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p 
 		return err
 	}
 	return s.keep(ctx, l, []objects.Ref{ref}, []store.Change{{Path: p, Data: have}})
+}
+
+// writeFile writes a working file, unless it holds these bytes already.
+func writeFile(l *space.Layer, p string, data []byte, durable bool) error {
+	if have, err := l.Read(p); err == nil && bytes.Equal(have, data) {
+		return nil
+	}
+	return l.Write(p, data, durable)
 }
 
 // draftOf returns the working item for ref, believed or not. read is the layer's Draft, or

@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -70,22 +71,19 @@ func (g *signing) withoutLine(ctx context.Context, ref objects.Ref, found error)
 		return nil, found
 	}
 	raw, err := g.layer.Read(p)
-	if err != nil {
-		return nil, found
-	}
 	body, sig, ok := objects.Misplaced(p, raw)
-	if !ok {
+	if err != nil || !ok {
 		return nil, found
 	}
-	recorded, raw, err := g.layer.LastRecorded(ctx, ref)
-	if err == nil && recorded != "" {
+	if recorded, raw, err := g.layer.LastRecorded(ctx, ref); err == nil && recorded != "" {
 		was, err := objects.Parse(recorded, raw)
 		if err == nil && was.Signature != nil && was.Signature.Line() == sig.Line() {
 			return objects.Parse(p, body)
 		}
 	}
 	if at := (*objects.SyntaxError)(nil); errors.As(found, &at) {
-		return nil, fault.New(fault.Malformed, "%w", found).Advise("delete line %d of %s, which is not this item's recorded signature, and run rye sign again", at.Line, p)
+		return nil, fault.New(fault.Malformed, "%w", found).
+			Advise("delete line %d of %s, which is not this item's recorded signature, and run rye sign again", at.Line, p)
 	}
 	return nil, found
 }
@@ -158,29 +156,32 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 		}
 	}
 	d.others = slices.DeleteFunc(b.changes, func(c store.Change) bool { return c.Path == d.path })
-	files := g.layer.Folder(dir)
-	if open, err := trust.OpenBundle(b.raw, files, g.scope, g.Trust); err == nil && open.Key() == g.key.Public() {
+	if open, err := trust.OpenBundle(b.raw, g.layer.Folder(dir), g.scope, g.Trust); err == nil && open.Key() == g.key.Public() {
 		// Only the record knows whether it is older than the version before.
 		c, err := g.Stack.Cover(ctx, g.layer, d.path, nil)
-		if err != nil {
-			return err
+		if err == nil && c.State == objects.Older {
+			err = c.Err
 		}
-		if c.State == objects.Older {
-			return c.Err
+		if err == nil {
+			d.describe("unchanged", b.manifest.Item())
 		}
-		d.describe("unchanged", b.manifest.Item())
-		return nil
-	}
-	raw, err := trust.SignManifest(ctx, g.key, b.raw, g.scope, g.now)
-	if err == nil {
-		_, err = trust.OpenBundle(raw, files, g.scope, g.Trust)
-	}
-	if err != nil {
 		return err
 	}
-	m, err := objects.ParseManifest(raw)
+	raw, err := g.manifest(ctx, dir, b.raw, g.now)
 	if err == nil {
-		d.signed(m.Item(), g.q)
+		b.manifest, err = objects.ParseManifest(raw)
+	}
+	if err == nil {
+		d.signed(b.manifest.Item(), g.q)
 	}
 	return err
+}
+
+// manifest signs a manifest. What would not verify here must not be written.
+func (g *signing) manifest(ctx context.Context, dir string, raw []byte, at time.Time) ([]byte, error) {
+	raw, err := trust.SignManifest(ctx, g.key, raw, g.scope, at)
+	if err == nil {
+		_, err = trust.OpenBundle(raw, g.layer.Folder(dir), g.scope, g.Trust)
+	}
+	return raw, err
 }

@@ -1,7 +1,6 @@
 package author
 
 import (
-	"bytes"
 	"context"
 	"slices"
 
@@ -111,8 +110,8 @@ func restoreBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.
 	for _, c := range changes {
 		if c.Delete {
 			err = l.Remove(c.Path)
-		} else if have, rerr := l.Read(c.Path); rerr != nil || !bytes.Equal(have, c.Data) {
-			err = l.Write(c.Path, c.Data, true)
+		} else {
+			err = writeFile(l, c.Path, c.Data, true)
 		}
 		if err != nil {
 			return nil, err

@@ -205,7 +205,7 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 
 // writeAll writes the files that were signed anew, and returns the commit of all changes.
 func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref, changes []store.Change) (string, error) {
-	if err := noteSigner(g.Desk, g.layer, g.key.Public()); err != nil {
+	if err := g.noteSigner(); err != nil {
 		return "", err
 	}
 	for i, d := range all {
@@ -226,9 +226,9 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 }
 
 // noteSigner lists the key's bytes with the project, for colleagues' clones.
-func noteSigner(s *Desk, l *space.Layer, key trust.PublicKey) error {
-	if l.Space != objects.Project {
+func (g *signing) noteSigner() error {
+	if g.layer.Space != objects.Project {
 		return nil
 	}
-	return custody.NoteSigner(s.Host, key)
+	return custody.NoteSigner(g.Host, g.key.Public())
 }

@@ -41,17 +41,14 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	}
 	sum = &rye.Survey{Count: map[rye.State]int{}}
 	var rest []space.Row
-	clean := 0
 	for i := range k.Len() {
-		if k.Clean(i) {
-			clean++
-			continue
+		if !k.Clean(i) {
+			row := k.Row(i)
+			sum.Count[row.State]++
+			rest = append(rest, row)
 		}
-		row := k.Row(i)
-		sum.Count[row.State]++
-		rest = append(rest, row)
 	}
-	if clean > 0 {
+	if clean := k.Len() - len(rest); clean > 0 {
 		sum.Count[objects.Signed] += clean
 	}
 	sum.Items = describeTwins(rest)
@@ -83,7 +80,8 @@ func describeAll(rows []space.Row) []rye.ItemInfo {
 // may be loaded by a tool that they lie beside; neither can be asked for.
 func twinOf(rows []space.Row, i int) string {
 	for _, j := range [...]int{i - 1, i + 1} {
-		if j >= 0 && j < len(rows) && rows[j].Ref == rows[i].Ref && rows[i].Ref.Kind != "" && rows[j].State != objects.Deleted && rows[i].State != objects.Deleted {
+		if j >= 0 && j < len(rows) && rows[j].Ref == rows[i].Ref && rows[i].Ref.Kind != "" &&
+			rows[j].State != objects.Deleted && rows[i].State != objects.Deleted {
 			return rows[j].Path
 		}
 	}
@@ -189,7 +187,7 @@ func InputText(v any) string {
 func describe(r space.Row) rye.ItemInfo {
 	i := rye.ItemInfo{
 		Kind: string(r.Ref.Kind), ID: string(r.Ref.ID), Space: r.Space.String(), State: r.State, Recorded: r.Recorded,
-		Path: r.Path, Locked: r.Registry != "",
+		Path: r.Path, Locked: r.Registry != "", Covers: r.Covers,
 		Name: r.Name, Title: r.Title, Version: r.Version, Description: r.Description, Category: r.Category, Tags: r.Tags,
 	}
 	if r.Ref.Kind != "" {
@@ -198,7 +196,6 @@ func describe(r space.Row) rye.ItemInfo {
 	if i.Bundle = string(r.Bundle); r.Manifest {
 		i.Ref, i.Kind, i.ID = BundleRef(r.Bundle), "bundle", i.Bundle
 	}
-	i.Covers = r.Covers
 	if r.Why != "" {
 		// The list names item and space already.
 		i.Why = strings.TrimPrefix(strings.TrimPrefix(r.Why, "verify "+i.Ref+" in the "+i.Space+" space: "), i.Ref+": ")

@@ -15,7 +15,9 @@ import (
 // ItemsAndBundles turns what a user typed into the refs of working files and the directories
 // of bundles. all stands for every item and every bundle of the layer, as the target * does.
 // An item that only a bundle answers for stands for that bundle.
-func ItemsAndBundles(ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool) (refs []objects.Ref, bundles []string, err error) {
+func ItemsAndBundles(
+	ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool,
+) (refs []objects.Ref, bundles []string, err error) {
 	var rest []rye.Target
 	for _, arg := range args {
 		if dir, ok := BundleTarget(l, arg); ok {
@@ -69,7 +71,7 @@ func Targets(ctx context.Context, s *session.Session, l *space.Layer, args []rye
 		}
 	}
 	if all {
-		args = append(args[:len(args):len(args)], "*")
+		args = append(slices.Clip(args), "*")
 	}
 	for _, target := range args {
 		arg := string(target)

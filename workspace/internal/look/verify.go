@@ -6,6 +6,8 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -53,4 +55,81 @@ func scanLayers(ctx context.Context, s *session.Session) ([]space.Finding, error
 		all = append(all, found...)
 	}
 	return all, nil
+}
+
+// ExplainTrust says, for each space that holds an item, which checks stand between it and
+// its use there, and how each went. The error is that of the one that would be used, so that
+// its code says what kind it was; the explanations are complete.
+func ExplainTrust(ctx context.Context, s *session.Session, q rye.ItemRequest) ([]rye.TrustExplanation, error) {
+	var all []rye.TrustExplanation
+	var first error
+	for f, err := range candidates(ctx, s, q.Ref) {
+		if err != nil {
+			return all, err
+		}
+		in := describe(f.Row(nil))
+		e := rye.TrustExplanation{Ref: in.Ref, Space: in.Space, Path: in.Path, Signer: in.Signer, Used: len(all) == 0, OK: f.Err == nil}
+		if f.Err != nil {
+			e.Code, e.Hint = fault.CodeOf(f.Err), fault.HintOf(f.Err)
+			e.Checks = []rye.Check{{Name: "read", Text: f.Err.Error()}}
+		}
+		if e.Used {
+			first = f.Err
+		}
+		if f.Item != nil {
+			e.Checks = explain(s, f)
+		}
+		all = append(all, e)
+	}
+	return all, first
+}
+
+// explain lists every check that stands between an item and its use.
+func explain(s *session.Session, f space.Finding) []rye.Check {
+	var all []rye.Check
+	switch {
+	case f.Space == objects.System:
+		text := "compiled in, and listed with this digest in the signed manifest of the standard library"
+		if f.Err != nil {
+			text = f.Err.Error()
+		}
+		return []rye.Check{{Name: "manifest", OK: f.Err == nil, Text: text}}
+	case !f.Verified.IsZero() && f.Level() == trust.Manifest:
+		return []rye.Check{{Name: "manifest", OK: true,
+			Text: "listed with this digest in the manifest of bundle " + string(f.Bundle) + ", signed by " + f.Key().String()}}
+	case f.Bundle != "":
+		all = append(all, rye.Check{Name: "manifest", OK: f.Err == nil || f.State != objects.Modified,
+			Text: "its own line counts, and the manifest of bundle " + string(f.Bundle) + " must list it"})
+	}
+	scope := trust.Scope{Space: f.Space, Registry: f.Registry}
+	if f.Space == objects.Project {
+		scope.Project = s.Stack.Genesis
+	}
+	if f.Registry != "" && s.Lock != nil {
+		if p, ok := s.Pin(f.Ref); ok {
+			scope.Logged = p.Sum
+		}
+	}
+	for _, c := range s.Trust.Explain(f.Item, scope) {
+		all = append(all, rye.Check{Name: c.Name, OK: c.Pass, Skipped: !c.Ran, Text: c.Words})
+	}
+	return append(all, explainRecord(f))
+}
+
+// explainRecord says how an item stands to what is recorded.
+func explainRecord(f space.Finding) rye.Check {
+	c := rye.Check{Name: "record", OK: true}
+	switch {
+	case f.Registry != "":
+		c.Text = "pinned by the lock, from registry " + f.Registry
+	case f.State == objects.Older || f.State == objects.Deleted:
+		c.OK, c.Text = false, f.Err.Error()
+	case f.Recorded:
+		c.Text = "these bytes are recorded in the " + f.Space.String() + " space"
+	case f.Err == nil:
+		c.Text = "newer than what the " + f.Space.String() + " space has recorded"
+	default:
+		c.Text = "other bytes than the " + f.Space.String() + " space has recorded"
+	}
+	return c
 }
