@@ -141,5 +141,5 @@ func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]
 	if err != nil {
 		return nil, err
 	}
-	return author.Take(ctx, w.author(s), q, commit, items)
+	return author.AddFetched(ctx, w.author(s), q, commit, items)
 }

@@ -102,6 +102,20 @@ func TestReplayedIsRefused(t *testing.T) {
 	}
 }
 
+// The target * is everything: also a bundle of items that carry signatures of their own.
+func TestAdoptStarTakesBundles(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/pack/greet.sh", strings.Replace(greet, "category: acme", "category: acme/pack", 1))
+	p.sign("tool:acme/pack/greet")
+	if _, err := p.Bundles().Create(t.Context(), rye.Terminal(), rye.BundleRequest{Dir: p.path("tools/acme/pack")}); err != nil {
+		t.Fatal(err)
+	}
+	rep, err := p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{Targets: []rye.Target{"*"}})
+	if err != nil || strings.Join(rep.Adopted, " ") != "tool:acme/pack/greet bundle:acme/bundle/pack" {
+		t.Errorf("adopt *: %+v, %v", rep, err)
+	}
+}
+
 func TestAdoptWithoutAStore(t *testing.T) {
 	p := project(t)
 	p.write("tools/acme/greet.sh", greet)

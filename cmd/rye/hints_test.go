@@ -86,12 +86,6 @@ func listHints(into string) error {
 // mayMend are the programs that a hint may name.
 var mayMend = []string{"rye", "git", "chmod", "rm", "mkdir", "mv", "ssh-add", "go", "make"}
 
-// knownUnfit are hints that cannot be followed and are still shown. This list may only
-// get shorter.
-var knownUnfit = []string{
-	"rye add --force '(records' the old file 'first)'", // says more than a command
-}
-
 // checkHints refuses hints that nobody could follow, of those that were provoked.
 func checkHints(t *testing.T) {
 	all, err := provokedHints()
@@ -100,7 +94,7 @@ func checkHints(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, p := range all {
-		if why := unfit(p); why != "" && !seen[p.Hint] && !slices.Contains(knownUnfit, p.Hint) {
+		if why := unfit(p); why != "" && !seen[p.Hint] {
 			seen[p.Hint] = true
 			name, _ := p.script()
 			t.Errorf("%s: rye %q shows the hint %q: %s", name, p.Args, p.Hint, why)

@@ -2,6 +2,7 @@ package author
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/parallel"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
@@ -21,134 +23,80 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Add takes files into the project and records them as they are, signed or not,
-// in one commit. A path below .ai stays where it is; another is copied in under
-// q.As and q.Kind. Recording an item does not make it trusted.
+// maxShown bounds the items that a question lists by name.
+const maxShown = 200
+
+// Add takes files into the project and records them as they are, signed or not, in one
+// commit. A path below .ai stays where it is; another is copied in under q.As and q.Kind.
+// A bundle is taken in whole. Recording an item does not make it trusted.
 func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
-	bundles, err := incomingBundles(ctx, s, q)
+	var bundles []string
+	p, inside := session.Below(s.Stack.Project.Dir, q.Path)
+	if inside {
+		var err error
+		if bundles, err = look.BundlesAt(ctx, s.Stack.Project, p); err != nil {
+			return nil, err
+		}
+	}
+	items, err := itemsAt(ctx, s, q, p, bundles)
 	if err != nil {
 		return nil, err
 	}
-	in, err := incoming(ctx, s, q, bundles)
-	if err != nil {
-		return nil, err
-	}
-	if len(in)+len(bundles) == 0 {
+	if len(items)+len(bundles) == 0 {
 		return nil, fault.New(fault.NotFound, "add %s: no items there", q.Path).Advise("rye new tool <id>")
 	}
-	reports, old, err := weigh(ctx, s, in, q.Force)
+	in, err := checkAddition(ctx, s, items, q.Force)
 	if err != nil {
 		return nil, err
 	}
-	refs := refsOf(in)
-	var beside []store.Change
 	for _, dir := range bundles {
-		rep, files, err := addBundle(ctx, s, s.Stack.Project, dir)
-		if err != nil {
+		if err := in.addBundle(ctx, s, dir); err != nil {
 			return nil, err
 		}
-		beside, reports = append(beside, files...), append(reports, rep)
-		id, _ := objects.BundleID(dir) // addBundle compared it
-		refs = append(refs, objects.Ref{Kind: objects.Config, ID: id})
 	}
 	if q.DryRun {
-		return reports, nil
+		return in.reports, nil
 	}
-	if err := keepOld(ctx, s, s.Stack.Project, refsOf(in), old); err != nil {
+	return in.reports, in.record(ctx, s)
+}
+
+// AddFetched takes the items of another git repository, which was fetched at a commit, into
+// the project as they are, and records them in one commit. Their own signatures decide what
+// they count for; the repository vouches for none. The user is shown what comes, and nothing
+// is written before all of it was checked.
+func AddFetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID, items []*objects.Item) ([]rye.AddReport, error) {
+	in, err := checkAddition(ctx, s, items, q.Force)
+	if err != nil {
 		return nil, err
 	}
-	return reports, takeIn(ctx, s, in, refs, beside, reports)
+	if q.DryRun {
+		return in.reports, nil
+	}
+	if err := s.Ask(ctx, in.question(q.URL, commit)); err != nil {
+		return nil, err
+	}
+	return in.reports, in.record(ctx, s)
 }
 
-// weigh judges what would come in, and returns what must be recorded of the files that
-// it replaces.
-func weigh(ctx context.Context, s *Desk, items []*objects.Item, force bool) ([]rye.AddReport, []store.Change, error) {
-	l := s.Stack.Project
-	recorded := map[string]store.OID{}
-	if err := l.Recorded(func(p string, blob store.OID) error { recorded[p] = blob; return nil }); err != nil {
-		return nil, nil, err
-	}
-	reports, old := make([]rye.AddReport, len(items)), make([][]store.Change, len(items))
-	err := parallel.Each(ctx, len(items), func(i int) (err error) {
-		reports[i], old[i], err = checkIncoming(ctx, s, l, items[i], recorded[items[i].Path], force)
-		return err
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return reports, slices.Concat(old...), nil
-}
-
-// takeIn writes the items' files where they differ, and records them and the changes
-// beside them under the names of refs.
-func takeIn(ctx context.Context, s *Desk, items []*objects.Item, refs []objects.Ref, beside []store.Change, reports []rye.AddReport) error {
-	l := s.Stack.Project
-	var changes []store.Change
-	for _, it := range items {
-		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
-		if have, err := l.Read(it.Path); err == nil && bytes.Equal(have, it.Raw) {
-			continue
-		}
-		if err := l.Write(it.Path, it.Raw, len(items) == 1); err != nil {
-			return err
-		}
-	}
-	commit, err := record(ctx, s, l, "add", refs, append(changes, beside...))
-	for i := range reports {
-		reports[i].Commit = commit
-	}
-	return err
-}
-
-// keepOld records files that are about to be replaced, in a commit of its own: in that of
-// what replaces them they would not be part of history.
-func keepOld(ctx context.Context, s *Desk, l *space.Layer, refs []objects.Ref, old []store.Change) error {
-	if len(old) == 0 {
-		return nil
-	}
-	_, err := record(ctx, s, l, "keep", refs, old)
-	return err
-}
-
-// incomingBundles returns the directories of the bundles that the request names,
-// or whose files it names: a bundle is taken in whole.
-func incomingBundles(ctx context.Context, s *Desk, q rye.AddRequest) ([]string, error) {
-	p, inside := session.Below(s.Stack.Project.Dir, q.Path)
-	if !inside {
-		return nil, nil
-	}
-	return look.BundlesAt(ctx, s.Session, s.Stack.Project, p)
-}
-
-// incoming reads what the request names: one file, or every item of a folder
-// below .ai, without what the bundles hold.
-func incoming(ctx context.Context, s *Desk, q rye.AddRequest, bundles []string) ([]*objects.Item, error) {
+// itemsAt reads what the request names: one file, or every item of a folder below .ai but
+// for those in bundles. p is the path below .ai, "" for a path elsewhere.
+func itemsAt(ctx context.Context, s *Desk, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
 	st, err := os.Stat(q.Path)
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, fault.New(fault.NotFound, "add %s: no such file, and no published name (acme/tool/hello)", q.Path)
-	}
-	if err != nil {
+	case err != nil || look.InAny(bundles, p):
 		return nil, err
-	}
-	l := s.Stack.Project
-	p, inside := session.Below(l.Dir, q.Path)
-	if inside && look.InAny(bundles, p) {
-		return nil, nil
-	}
-	if !st.IsDir() {
-		it, err := readIncoming(s, p, inside, q)
-		if err != nil {
-			return nil, err
-		}
-		return []*objects.Item{it}, nil
-	}
-	if !inside {
+	case !st.IsDir():
+		it, err := itemIn(s, q, p)
+		return []*objects.Item{it}, err
+	case p == "":
 		return nil, fault.New(fault.Usage, "add %s: folders are taken in only below .ai", q.Path).
 			Advise("name the files; items of a git repository come with rye add file://<its absolute path>")
 	}
 	var paths []string
-	_, err = l.Files(ctx, func(f string, ref objects.Ref) error {
-		if (p == "." || f == p || strings.HasPrefix(f, p+"/")) && !look.InAny(bundles, f) {
+	_, err = s.Stack.Project.Files(ctx, func(f string, ref objects.Ref) error {
+		if (p == "." || strings.HasPrefix(f, p+"/")) && !look.InAny(bundles, f) {
 			paths = append(paths, f)
 		}
 		return nil
@@ -157,52 +105,50 @@ func incoming(ctx context.Context, s *Desk, q rye.AddRequest, bundles []string) 
 		return nil, err
 	}
 	all := make([]*objects.Item, len(paths))
-	return all, parallel.Each(ctx, len(paths), func(i int) error {
-		raw, err := l.Read(paths[i])
-		if err == nil {
-			all[i], err = objects.Parse(paths[i], raw)
-		}
+	return all, parallel.Each(ctx, len(paths), func(i int) (err error) {
+		all[i], err = parseFile(s.Stack.Project, paths[i])
 		return err
 	})
 }
 
-func readIncoming(s *Desk, p string, inside bool, q rye.AddRequest) (*objects.Item, error) {
-	if inside {
+func parseFile(l *space.Layer, p string) (*objects.Item, error) {
+	raw, err := l.Read(p)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Parse(p, raw)
+}
+
+// itemIn reads the item in one file, which lies at p below .ai or, with "", elsewhere.
+func itemIn(s *Desk, q rye.AddRequest, p string) (*objects.Item, error) {
+	if p != "" {
 		if q.As != "" || q.Kind != "" {
 			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its place says what it is", q.Path).Advise("leave out --as and --kind")
 		}
-		raw, err := s.Stack.Project.Read(p)
-		if err != nil {
-			return nil, err
-		}
-		return objects.Parse(p, raw)
+		return parseFile(s.Stack.Project, p)
 	}
-	raw, err := look.ReadBounded(q.Path)
+	raw, err := place.Read(q.Path, space.MaxItem)
 	if err != nil {
 		return nil, err
 	}
 	ext := filepath.Ext(q.Path)
-	stem := strings.TrimSuffix(filepath.Base(q.Path), ext)
-	kind, err := incomingKind(q.Kind, ext, raw)
+	kind, err := kindOf(q.Kind, ext, raw)
 	if err != nil {
 		return nil, err
 	}
-	id := q.As
-	if id == "" {
-		id = s.Project.Namespace + "/" + strings.ToLower(stem)
-	}
-	ref, err := objects.ParseRef(string(kind) + ":" + id)
+	stem := strings.TrimSuffix(filepath.Base(q.Path), ext)
+	ref, err := objects.ParseRef(string(kind) + ":" + cmp.Or(q.As, s.Project.Namespace+"/"+strings.ToLower(stem)))
 	if err != nil {
 		return nil, err
 	}
 	return objects.Parse(ref.Path(ext), raw)
 }
 
-// incomingKind takes the kind that was said, or the only one that fits.
-func incomingKind(said, ext string, raw []byte) (objects.Kind, error) {
+// kindOf returns the kind that the user named, or the only one that fits the file.
+func kindOf(named, ext string, raw []byte) (objects.Kind, error) {
 	switch {
-	case said != "":
-		return objects.ParseKind(said)
+	case named != "":
+		return objects.ParseKind(named)
 	case ext == ".md" && bytes.Contains(raw, []byte("<directive")):
 		return objects.Directive, nil
 	case ext == ".md":
@@ -213,99 +159,130 @@ func incomingKind(said, ext string, raw []byte) (objects.Kind, error) {
 	return objects.Tool, nil
 }
 
-// checkIncoming refuses to lose anything: a different file of the same name stays,
-// unless force, which records it first. It never takes a replayed item for new.
-func checkIncoming(ctx context.Context, s *Desk, l *space.Layer, it *objects.Item, was store.OID, force bool) (rye.AddReport, []store.Change, error) {
-	rep := rye.AddReport{Ref: it.Ref.String(), Path: ".ai/" + it.Path, SHA256: it.Sum.String()}
-	problems, err := look.Problems(ctx, s.Session, l.Space, it)
+// addition is what comes into the project in one commit.
+type addition struct {
+	items    []*objects.Item
+	replaced [][]store.Change // for each item, the different file that it replaces, if any
+	reports  []rye.AddReport  // of the items, then of the bundles
+	refs     []objects.Ref    // of the items, then of the bundles
+	beside   []store.Change   // the files of the bundles, which are in place already
+}
+
+// checkAddition judges items that are to come into the project. It writes nothing.
+func checkAddition(ctx context.Context, s *Desk, items []*objects.Item, force bool) (*addition, error) {
+	in := &addition{items: items, reports: make([]rye.AddReport, len(items)), replaced: make([][]store.Change, len(items))}
+	recorded, err := recordedBlobs(s.Stack.Project, len(items))
 	if err != nil {
-		return rep, nil, err
+		return nil, err
 	}
-	for _, p := range problems {
-		rep.Problems = append(rep.Problems, p)
+	for _, it := range items {
+		in.refs = append(in.refs, it.Ref)
 	}
-	old, err := l.There(it)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !fault.Is(err, fault.Malformed) {
-		return rep, nil, err
-	}
-	var keep []store.Change
-	if old != nil && old.Sum != it.Sum {
-		if !force {
-			return rep, nil, fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", it.Ref, old.Path).
-				Mend("rye add --force (records the old file first)")
+	return in, parallel.Each(ctx, len(items), func(i int) error {
+		blob, err := recorded(items[i].Path)
+		if err == nil {
+			in.replaced[i], err = replacedBy(s.Stack.Project, items[i], force)
 		}
-		keep = append(keep, store.Change{Path: old.Path, Data: old.Raw})
-	}
-	f, err := s.Stack.JudgeBytes(ctx, l, it.Path, it.Ref, it.Raw, was)
-	if err != nil {
-		return rep, nil, err
-	}
-	rep.State = f.State
-	if f.State == objects.Older {
-		return rep, nil, f.Err
-	}
+		if err == nil {
+			in.reports[i], err = describeAdded(ctx, s, items[i], blob)
+		}
+		return err
+	})
+}
+
+// replacedBy returns the working file that an item would replace. Without force a
+// different file is refused, so that nothing is lost.
+func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, error) {
+	old, err := l.There(it)
 	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !fault.Is(err, fault.Malformed):
+		return nil, err
+	case old == nil || old.Sum == it.Sum:
+		return nil, nil
+	case !force:
+		return nil, fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", it.Ref, old.Path).
+			Advise("rye add --force replaces it, and records the old file first")
+	}
+	return []store.Change{{Path: old.Path, Data: old.Raw}}, nil
+}
+
+// describeAdded says what an item is worth in the project. One that is older than what was
+// recorded, which has this blob, is refused.
+func describeAdded(ctx context.Context, s *Desk, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
+	rep := rye.AddReport{Ref: it.Ref.String(), Path: ".ai/" + it.Path, SHA256: it.Sum.String()}
+	var err error
+	if rep.Problems, err = look.Problems(ctx, s.Session, objects.Project, it); err != nil {
+		return rep, err
+	}
+	f, err := s.Stack.JudgeBytes(ctx, s.Stack.Project, it.Path, it.Ref, it.Raw, recorded)
+	rep.State = f.State
+	switch {
+	case err != nil:
+	case f.State == objects.Older:
+		err = f.Err
 	case f.Bundle != "" && f.Err != nil:
 		rep.Next = fault.HintOf(f.Err)
 	case f.State != objects.Signed:
 		rep.Next = fault.Command("rye sign %s", it.Ref)
 	}
-	return rep, keep, nil
+	return rep, err
 }
 
-func refsOf(items []*objects.Item) []objects.Ref {
-	refs := make([]objects.Ref, len(items))
-	for i, it := range items {
-		refs[i] = it.Ref
-	}
-	return refs
-}
-
-// record commits changes with a subject that says what was done to what.
-func record(ctx context.Context, s *Desk, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
-	o, err := s.Keys.CommitOptions(ctx, subject(verb, refs))
+// addBundle adds a bundle of the project as it is, signed or not.
+func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
+	b, err := readBundle(s.Stack.Project, dir)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if changes, err = l.WithoutOld(changes); err != nil {
-		return "", err
-	}
-	id, err := l.Record(ctx, changes, o)
+	c, err := s.Stack.Cover(ctx, s.Stack.Project, manifestIn(dir), nil)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return id.String(), nil
+	if c.State == objects.Older {
+		return c.Err
+	}
+	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: ".ai/" + dir, SHA256: b.manifest.Item().Sum.String(), State: c.State}
+	if c.State != objects.Signed {
+		rep.Next = fault.Command("rye sign .ai/%s", dir)
+	}
+	in.reports, in.refs, in.beside = append(in.reports, rep), append(in.refs, b.manifest.Ref()), append(in.beside, b.changes...)
+	return nil
 }
 
-func subject(verb string, refs []objects.Ref) string {
-	if len(refs) == 1 {
-		return verb + " " + refs[0].String() + "\n"
-	}
-	var b strings.Builder
-	b.WriteString(verb + " " + words.Plural(len(refs), "item") + "\n\n")
-	for i, ref := range refs {
-		if i == 100 {
-			b.WriteString("... and " + words.Plural(len(refs)-i, "more item") + "\n")
+func (in *addition) question(url string, commit store.OID) rye.Question {
+	q := rye.Question{Topic: "add from " + url, Text: "Take in " + words.Plural(len(in.items), "item") + "?",
+		Lines: []string{"commit   " + commit.String()}, Mend: fault.Command("rye add %s --yes", url)}
+	for i, it := range in.items {
+		if i == maxShown {
+			q.Lines = append(q.Lines, "... and "+words.Plural(len(in.items)-i, "more item"))
 			break
 		}
-		b.WriteString(ref.String() + "\n")
+		line := it.Ref.String() + "  " + string(in.reports[i].State)
+		if it.Signature != nil {
+			line += "  signed by " + it.Signature.Key.String()
+		}
+		q.Lines = append(q.Lines, line)
 	}
-	return b.String()
+	return q
 }
 
-// typed is Stack.In for what a person typed: a path means this very file, also where
-// another is the same item.
-func typed(ctx context.Context, s *Desk, arg string, ref objects.Ref) (space.Finding, bool, error) {
+// record writes the items' files where they differ, and records everything in one commit,
+// after the files that they replace.
+func (in *addition) record(ctx context.Context, s *Desk) error {
 	l := s.Stack.Project
-	p, is := session.Below(l.Dir, arg)
-	if _, err := objects.ParseRef(arg); err == nil || !is {
-		return s.Stack.In(ctx, objects.Project, ref)
+	if err := s.keep(ctx, l, in.refs[:len(in.items)], slices.Concat(in.replaced...)); err != nil {
+		return err
 	}
-	f, ok, err := s.Stack.At(ctx, objects.Project, ref, p)
-	if ok || err != nil {
-		return f, ok, err
+	var changes []store.Change
+	for _, it := range in.items {
+		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
+		if err := writeFile(l, it.Path, it.Raw, len(in.items) == 1); err != nil {
+			return err
+		}
 	}
-	was, err := l.RecordedBlob(p)
-	f.Ref, f.Path = ref, p
-	return f, err == nil && !was.IsZero(), err
+	commit, err := s.record(ctx, l, "add", in.refs, append(changes, in.beside...))
+	for i := range in.reports {
+		in.reports[i].Commit = commit
+	}
+	return err
 }

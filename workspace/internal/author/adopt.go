@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -14,56 +13,58 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// Adopt takes working items as they are for the baseline of this project, after
-// showing whose signatures they carry and asking. Unsigned and altered items are
-// refused: adopting is for what is older, or signed by keys new to this machine.
+// Adopt takes working items as they are for the baseline of this project, after showing
+// whose signatures they carry and asking. Unsigned and altered items are refused: adopting
+// is for items that are older, or signed by keys new to this machine.
 func Adopt(ctx context.Context, s *Desk, q rye.AdoptRequest) (*rye.AdoptReport, error) {
-	l := s.Stack.Project
-	bundles, rest, err := look.BundleTargets(ctx, s.Session, l, q.Targets, q.All)
+	refs, bundles, err := look.ItemsAndBundles(ctx, s.Session, s.Stack.Project, q.Targets, q.All)
 	if err != nil {
 		return nil, err
 	}
-	refs, err := look.Targets(ctx, s.Session, l, rest, q.All)
+	a, err := newAdoption(s, q.All || slices.Contains(q.Targets, "*"))
 	if err != nil {
 		return nil, err
 	}
-	if refs, bundles, err = look.WithBundles(ctx, s.Session, l, refs, bundles); err != nil {
+	if err := a.addItems(ctx, refs); err != nil {
 		return nil, err
 	}
-	rep := &rye.AdoptReport{Signers: map[string][]string{}}
-	all := q.All || slices.Contains(q.Targets, "*")
-	plan, err := planAdoption(ctx, s, l, refs, bundles, all, rep)
-	if err != nil {
-		return nil, err
+	for _, dir := range bundles {
+		if err := a.addBundle(dir); err != nil {
+			a.refuse(".ai/"+dir, err)
+		}
 	}
-	if len(plan.names) == 0 && len(rep.Refused) > 0 {
-		return rep, nil // there is nothing to ask about
+	if len(a.names) == 0 && len(a.rep.Refused) > 0 {
+		return a.rep, nil // there is nothing to ask about
 	}
-	if err := s.Ask(ctx, plan.question(s.Project.Project, rep, all)); err != nil {
-		return rep, err
+	if err := s.Ask(ctx, a.question()); err != nil {
+		return a.rep, err
 	}
-	return rep, adopt(ctx, s, l, plan, rep)
+	return a.rep, a.carryOut(ctx)
 }
 
-// adoption is what a yes would do.
+// adoption is what a yes would do. Each item is tried against the trust store as a yes would
+// leave it: what does not verify even then, no consent can mend.
 type adoption struct {
+	*Desk
+	all    bool         // every item: none is named, so none is taken out of the lock
+	hoped  *trust.Store // the trust store after a yes: a copy in memory, never saved
+	listed map[objects.Fingerprint]trust.PublicKey
+	scope  trust.Scope
+	rep    *rye.AdoptReport
+
 	refs    []objects.Ref
 	names   []string
 	changes []store.Change
 	keys    map[trust.PublicKey]map[string]bool // new signers, and the namespaces they signed in
-	pinned  []objects.Ref                       // what the lock brings too, and is to bring no longer
+	pinned  []objects.Ref                       // items that the lock pins too, and is to pin no longer
 }
 
-// planAdoption tries each item against the trust store as a yes would leave it:
-// what does not verify even then, no consent can mend. Who asks for all names nothing,
-// and takes nothing out of the lock.
-func planAdoption(ctx context.Context, s *Desk, l *space.Layer, refs []objects.Ref, bundles []string, all bool, rep *rye.AdoptReport) (*adoption, error) {
-	hoped, err := trust.LoadStore(s.TrustPath()) // a copy in memory, never saved
+func newAdoption(s *Desk, all bool) (*adoption, error) {
+	hoped, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
 		return nil, err
 	}
@@ -72,148 +73,166 @@ func planAdoption(ctx context.Context, s *Desk, l *space.Layer, refs []objects.R
 	if err != nil {
 		return nil, err
 	}
-	if err := hoped.AcceptProject(s.Project.Project); err != nil {
-		return nil, err
-	}
-	plan := &adoption{keys: map[trust.PublicKey]map[string]bool{}}
-	scope := s.Stack.Scope(l)
+	return &adoption{Desk: s, all: all, hoped: hoped, listed: listed, scope: s.Stack.Scope(s.Stack.Project),
+		rep: &rye.AdoptReport{Signers: map[string][]string{}}, keys: map[trust.PublicKey]map[string]bool{},
+	}, hoped.AcceptProject(s.Project.Project)
+}
+
+// addItems tries each item, and notes those that can be adopted.
+func (a *adoption) addItems(ctx context.Context, refs []objects.Ref) error {
+	l := a.Stack.Project
 	items, errs := make([]*objects.Item, len(refs)), make([]error, len(refs))
 	read := l.Drafts(refs)
-	err = parallel.Each(ctx, len(refs), func(i int) error { items[i], errs[i] = look.DraftBy(l, refs[i], read); return nil })
+	err := parallel.Each(ctx, len(refs), func(i int) error { items[i], errs[i] = draftOf(l, refs[i], read); return nil })
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i, it := range items {
 		if errs[i] == nil {
-			errs[i] = plan.believe(it, hoped, listed, s.Project.Project)
+			errs[i] = a.believe(it)
 		}
 	}
 	err = parallel.Each(ctx, len(refs), func(i int) error {
 		if errs[i] == nil {
-			_, errs[i] = trust.Verify(items[i], scope, hoped)
+			_, errs[i] = trust.Verify(items[i], a.scope, a.hoped)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for i, it := range items {
-		owned := s.Stack.OwnedByLock(l, refs[i])
-		if errs[i] == nil && all {
+	for i, ref := range refs {
+		owned := a.Stack.OwnedByLock(l, ref)
+		if errs[i] == nil && a.all {
 			errs[i] = owned
 		}
 		if errs[i] != nil {
-			refuseAdoption(rep, refs[i].String(), errs[i])
+			a.refuse(ref.String(), errs[i])
 			continue
 		}
 		if owned != nil {
-			plan.pinned = append(plan.pinned, refs[i])
+			a.pinned = append(a.pinned, ref)
 		}
-		plan.take(it, refs[i].String(), rep)
-		plan.changes = append(plan.changes, store.Change{Path: it.Path, Data: it.Raw})
+		a.accept(items[i], ref.String(), store.Change{Path: items[i].Path, Data: items[i].Raw})
 	}
-	for _, dir := range bundles {
-		b, err := plan.adoptBundle(s, l, dir, hoped, listed)
-		if err != nil {
-			refuseAdoption(rep, ".ai/"+dir, err)
+	return nil
+}
+
+// addBundle tries a bundle, with the signature lines that its files carry of their own.
+func (a *adoption) addBundle(dir string) error {
+	l := a.Stack.Project
+	b, err := readBundle(l, dir)
+	if err != nil {
+		return err
+	}
+	if err := a.believe(b.manifest.Item()); err != nil {
+		return err
+	}
+	if _, err := trust.OpenBundle(b.raw, l.Folder(dir), a.scope, a.hoped); err != nil {
+		return err
+	}
+	for _, c := range b.changes {
+		it := look.Lined(c.Path, c.Data)
+		if it == nil {
 			continue
 		}
-		plan.take(b.manifest.Item(), look.BundleRef(b.manifest.ID), rep)
-		plan.changes = append(plan.changes, b.changes...)
+		if err := a.believe(it); err != nil {
+			return err
+		}
+		if _, err := trust.Verify(it, a.scope, a.hoped); err != nil {
+			return err
+		}
 	}
-	return plan, nil
+	a.accept(b.manifest.Item(), look.BundleRef(b.manifest.ID), b.changes...)
+	return nil
 }
 
-func refuseAdoption(rep *rye.AdoptReport, name string, err error) {
-	rep.Refused = append(rep.Refused, rye.SignResult{Ref: name, Status: "failed", Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)})
-}
-
-// take notes what would be adopted, and whose signature it carries.
-func (a *adoption) take(it *objects.Item, name string, rep *rye.AdoptReport) {
-	a.refs, a.names = append(a.refs, it.Ref), append(a.names, name)
-	signer := ""
-	if it.Signature != nil {
-		signer = it.Signature.Key.String()
-	} else {
-		signer = "RYE OS key " + it.Legacy.Key
-	}
-	rep.Signers[signer] = append(rep.Signers[signer], name)
-}
-
-// believe notes a signer that this machine does not know yet but whose key the
-// project lists, for the namespace of the item.
-func (a *adoption) believe(it *objects.Item, st *trust.Store, listed map[objects.Fingerprint]trust.PublicKey, project string) error {
+// believe notes a signer that this machine does not know yet but whose key the project
+// lists, for the namespace of the item.
+func (a *adoption) believe(it *objects.Item) error {
 	if it.Signature == nil {
 		return nil // Verify says what is wrong
 	}
-	key, ok := listed[it.Signature.Key]
+	key, ok := a.listed[it.Signature.Key]
 	ns := it.Ref.ID.Namespace()
-	if !ok || st.IsOwn(key) || a.keys[key][ns] || trust.Reserved(ns) {
+	if !ok || a.hoped.IsOwn(key) || a.keys[key][ns] || trust.Reserved(ns) {
 		return nil
 	}
 	if a.keys[key] == nil {
 		a.keys[key] = map[string]bool{}
 	}
 	a.keys[key][ns] = true
-	return pinIn(st, project, key, ns)
+	return a.pinIn(a.hoped, key, ns)
 }
 
-// pinIn believes a key for a namespace in one project, beside what it counted for
-// before.
-func pinIn(st *trust.Store, project string, key trust.PublicKey, ns string) error {
-	return st.PinMore(trust.Pin{Key: key, Namespaces: []string{ns}, Projects: []string{project}})
+// pinIn believes a key for a namespace in the project, beside what it counted for before.
+func (a *adoption) pinIn(st *trust.Store, key trust.PublicKey, ns string) error {
+	return st.PinMore(trust.Pin{Key: key, Namespaces: []string{ns}, Projects: []string{a.Project.Project}})
 }
 
-func (a *adoption) question(project string, rep *rye.AdoptReport, all bool) rye.Question {
+// accept notes what would be adopted, and whose signature it carries.
+func (a *adoption) accept(it *objects.Item, name string, changes ...store.Change) {
+	var signer string
+	if it.Signature != nil {
+		signer = it.Signature.Key.String()
+	} else {
+		signer = "RYE OS key " + it.Legacy.Key
+	}
+	a.rep.Signers[signer] = append(a.rep.Signers[signer], name)
+	a.refs, a.names, a.changes = append(a.refs, it.Ref), append(a.names, name), append(a.changes, changes...)
+}
+
+func (a *adoption) refuse(name string, err error) {
+	a.rep.Refused = append(a.rep.Refused, rye.SignResult{Ref: name, Status: "failed",
+		Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err)})
+}
+
+func (a *adoption) question() rye.Question {
 	q := rye.Question{
 		Topic: "adopt",
-		Text:  fmt.Sprintf("Trust this project (%s) and take %s as its baseline?", project, words.Plural(len(a.names), "item")),
+		Text:  fmt.Sprintf("Trust this project (%s) and take %s as its baseline?", a.Project.Project, words.Plural(len(a.names), "item")),
 		Mend:  fault.Advice("rye adopt --all --yes, after looking at rye status"),
 	}
-	if !all && len(a.names) == 1 {
+	if !a.all && len(a.names) == 1 {
 		q.Mend = fault.Advice("rye adopt %s --yes, after looking at it", a.names[0])
 	}
-	for fp, refs := range rep.Signers {
-		q.Lines = append(q.Lines, fmt.Sprintf("%s signed %s", fp, strings.Join(clipList(refs, 8), ", ")))
+	for fp, names := range a.rep.Signers {
+		if n := len(names) - 8; n > 0 {
+			names = append(names[:8:8], fmt.Sprintf("and %d more", n))
+		}
+		q.Lines = append(q.Lines, fmt.Sprintf("%s signed %s", fp, strings.Join(names, ", ")))
 	}
 	for _, ref := range a.pinned {
 		q.Lines = append(q.Lines, ref.String()+" will come from this file, and no longer from the registry that the lock names")
 	}
-	sort.Strings(q.Lines)
+	slices.Sort(q.Lines)
 	return q
 }
 
-func clipList(all []string, n int) []string {
-	if len(all) <= n {
-		return all
-	}
-	return append(all[:n:n], fmt.Sprintf("and %d more", len(all)-n))
-}
-
-// adopt accepts the project and its signers, then records the items.
-func adopt(ctx context.Context, s *Desk, l *space.Layer, plan *adoption, rep *rye.AdoptReport) error {
-	err := trust.Update(s.TrustPath(), func(st *trust.Store) error {
-		for key, namespaces := range plan.keys {
+// carryOut accepts the project and its signers, then records the items.
+func (a *adoption) carryOut(ctx context.Context) error {
+	err := trust.Update(a.TrustPath(), func(st *trust.Store) error {
+		for key, namespaces := range a.keys {
 			for ns := range namespaces {
-				if err := pinIn(st, s.Project.Project, key, ns); err != nil {
+				if err := a.pinIn(st, key, ns); err != nil {
 					return err
 				}
 			}
 		}
-		return st.AcceptProject(s.Project.Project)
+		return st.AcceptProject(a.Project.Project)
 	})
-	if err != nil || len(plan.names) == 0 {
+	if err != nil || len(a.names) == 0 {
 		return err
 	}
-	rep.Adopted = plan.names
-	if rep.Commit, err = record(ctx, s, l, "adopt", plan.refs, plan.changes); err != nil {
+	a.rep.Adopted = a.names
+	if a.rep.Commit, err = a.record(ctx, a.Stack.Project, "adopt", a.refs, a.changes); err != nil {
 		return err
 	}
-	for _, ref := range plan.pinned {
-		if err := dropDependency(ctx, s.Session, ref); err != nil {
+	for _, ref := range a.pinned {
+		if err := dropDependency(ctx, a.Session, ref); err != nil {
 			return err
 		}
-		rep.Unpinned = append(rep.Unpinned, ref.String())
+		a.rep.Unpinned = append(a.rep.Unpinned, ref.String())
 	}
 	return nil
 }

@@ -10,28 +10,23 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
-	"github.com/rye-os/rye/store/space"
 )
 
-// maxApproval bounds what a person is asked to approve at once, in lines. More
-// would be agreed to unread.
-const MaxApproval = 600
-
-// approve asks a person about what a caller that is not one wants signed: a
-// model must not write, sign and run unseen. The question shows each change and
-// the digest of what would be signed, so that the answer is to these bytes only.
-func approve(ctx context.Context, s *Desk, c rye.Caller, l *space.Layer, all []*Signing, q rye.SignRequest) error {
-	if c.IsPerson() || q.Check || q.DryRun {
+// approve asks the user about what a caller that is not a person wants signed: a model must
+// not write, sign and run unseen. The question shows each change and the digest of what
+// would be signed, so that the answer is to these bytes only.
+func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error {
+	if c.IsPerson() || g.q.Check || g.q.DryRun {
 		return nil
 	}
 	var lines []string
 	n := 0
 	for _, d := range all {
-		if d.Err != nil || d.Raw == nil {
+		if !d.changed {
 			continue
 		}
 		n++
-		shown, err := DescribeChange(ctx, s, l, d)
+		shown, err := g.changeOf(ctx, d)
 		if err != nil {
 			return err
 		}
@@ -41,32 +36,66 @@ func approve(ctx context.Context, s *Desk, c rye.Caller, l *space.Layer, all []*
 		return nil
 	}
 	sign := []string{"rye", "sign"}
-	for _, t := range q.Targets {
+	for _, t := range g.q.Targets {
 		sign = append(sign, string(t))
 	}
-	mend := fault.CommandOf(sign...)
-	if len(lines) > MaxApproval {
-		return fault.New(fault.Limit, "sign %s: %d lines to approve, at most %d are shown to a person at once", words.Plural(n, "item"), len(lines), MaxApproval).With(mend)
+	mend, items := fault.CommandOf(sign...), words.Plural(n, "item")
+	if len(lines) > rye.MaxQuestionLines {
+		return fault.New(fault.Limit, "sign %s: %d lines to approve, at most %d are shown to a person at once",
+			items, len(lines), rye.MaxQuestionLines).With(mend)
 	}
-	return s.Ask(ctx, rye.Question{Topic: "sign", Text: c.Name() + " asks to sign " + words.Plural(n, "item") + " with your key", Lines: lines, Mend: mend})
+	return g.Ask(ctx, rye.Question{Topic: "sign", Text: c.Name() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend})
 }
 
-// DescribeChange shows what of an item differs from what was last recorded with
-// a signature that counts; anything else that is recorded nobody may have read.
-// The signature lines are left out: they say nothing about what it will do.
-func DescribeChange(ctx context.Context, s *Desk, l *space.Layer, d *Signing) ([]string, error) {
-	body, _, _, err := objects.Split(d.path, d.Raw)
+// Offer shows the user an item of the project that was refused because they have not signed
+// it as it is, and asks whether to sign it and run it. It reports whether the item is signed
+// now. What is signed is what was shown, even when the file changes while they read. An item
+// that cannot be signed, or not be shown whole, is not offered; the error is a failure to
+// write the signature, or that of a context that ended.
+func Offer(ctx context.Context, s *Desk, ref objects.Ref, refused error) (signed bool, err error) {
+	if s.Consent == nil || s.Stack.Project == nil {
+		return false, nil
+	}
+	f, ok, err := s.Stack.In(ctx, objects.Project, ref)
+	if err != nil || !ok || f.State != objects.Unsigned && f.State != objects.Modified {
+		return false, nil
+	}
+	g, err := newSigning(ctx, s, s.Stack.Project, rye.SignRequest{})
+	if err != nil {
+		return false, nil
+	}
+	d := g.item(ctx, ref)
+	if !d.changed {
+		return false, nil
+	}
+	lines, err := g.changeOf(ctx, d)
+	if err != nil {
+		return false, nil
+	}
+	q := rye.Question{Topic: "sign it and run it", Text: refused.Error(), Lines: lines, Mend: fault.HintOf(refused), Person: true}
+	if s.Ask(ctx, q) != nil {
+		return false, ctx.Err()
+	}
+	_, err = g.finish(ctx, []*draft{d})
+	return err == nil, err
+}
+
+// changeOf shows how an item differs from what was last recorded of it with a signature that
+// counts: anything else that is recorded may be unread. The signature lines are left out:
+// they say nothing about what the item does.
+func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
+	body, _, _, err := objects.Split(d.path, d.data)
 	if err != nil {
 		return nil, err
 	}
 	head := fmt.Sprintf("%s  .ai/%s  %s", d.ref, d.path, objects.DigestOf(body))
-	path, raw, err := l.LastRecorded(ctx, d.ref)
+	path, raw, err := g.layer.LastRecorded(ctx, d.ref)
 	if err != nil {
 		return nil, err
 	}
 	old, err := objects.Parse(path, raw)
 	if err == nil {
-		_, err = trust.Verify(old, s.Stack.Scope(l), s.Trust)
+		_, err = trust.Verify(old, g.scope, g.Trust)
 	}
 	if err != nil {
 		return append([]string{head, "new:"}, diff.Lines("", string(body))...), nil

@@ -1,7 +1,10 @@
 package author
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,15 +21,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// CreateBundle lists every file of a directory below .ai in a manifest, signs it
-// with the user's key and records all of them in one commit. A file that carries
-// a signature line of its own must be validly signed already.
+// CreateBundle lists every file of a directory below .ai in a manifest, signs it with the
+// user's key and records all of them in one commit. A file that carries a signature line of
+// its own must be validly signed already.
 func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.BundleInfo, error) {
 	l, dir, err := bundlePlace(s, q.Dir)
 	if err != nil {
 		return nil, err
 	}
-	m, old, err := listBundle(s, l, dir, q)
+	m, old, err := listBundle(l, dir, q)
 	if err != nil {
 		return nil, err
 	}
@@ -34,29 +37,35 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.Keys.Signer(ctx)
+	g, err := newSigning(ctx, s, l, rye.SignRequest{})
 	if err != nil {
 		return nil, err
 	}
 	raw, err := m.Encode()
 	if err == nil {
-		raw, err = trust.SignManifest(ctx, key, raw, s.Stack.Scope(l), notBefore(s, old))
+		raw, err = g.manifest(ctx, dir, raw, notBefore(g.now, old))
 	}
 	if err != nil {
-		return nil, err
-	}
-	// What would not verify here must not be written.
-	if _, err := trust.OpenBundle(raw, l.Folder(dir), s.Stack.Scope(l), s.Trust); err != nil {
 		return nil, err
 	}
 	if q.DryRun {
-		return look.DescribeBundle(s.Session, raw, l.Folder(dir)), nil
+		return look.DescribeManifest(raw, l.Folder(dir)), nil
 	}
-	commit, err := writeBundle(ctx, s, l, dir, key.Public(), raw, files)
+	changes, err := bundleChanges(l, dir, raw, files)
+	if err == nil {
+		err = g.noteSigner()
+	}
+	if err == nil {
+		err = l.Write(manifestIn(dir), raw, true)
+	}
+	var commit string
+	if err == nil {
+		commit, err = s.record(ctx, l, "bundle", []objects.Ref{m.Ref()}, changes)
+	}
 	if err != nil {
 		return nil, err
 	}
-	info, err := look.BundleInfo(ctx, s.Session, l, dir)
+	info, err := look.DescribeBundle(ctx, s.Session, l, dir)
 	if err == nil {
 		info.Commit = commit
 	}
@@ -80,7 +89,7 @@ func bundlePlace(s *Desk, dir string) (*space.Layer, string, error) {
 }
 
 // listBundle makes the manifest and returns the one that is there already, if any.
-func listBundle(s *Desk, l *space.Layer, dir string, q rye.BundleRequest) (m, old *objects.Manifest, err error) {
+func listBundle(l *space.Layer, dir string, q rye.BundleRequest) (m, old *objects.Manifest, err error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
 		return nil, nil, err
@@ -89,17 +98,12 @@ func listBundle(s *Desk, l *space.Layer, dir string, q rye.BundleRequest) (m, ol
 		return nil, nil, fault.New(fault.Usage, "bundle %q: in .ai/%s it is called %s, so that its files cannot be passed off elsewhere", q.ID, dir, id).
 			Mend("rye bundle create %s .ai/%s", id, dir)
 	}
-	if raw, err := l.Read(dir + "/" + objects.ManifestName); err == nil {
+	version := cmp.Or(q.Version, "0.1.0")
+	if raw, err := l.Read(manifestIn(dir)); err == nil {
 		old, _ = objects.ParseManifest(raw) // a broken one is replaced
 	}
-	version := q.Version
-	switch {
-	case version == "" && old != nil:
-		version = old.Version
-	case version == "":
-		version = "0.1.0"
-	}
 	if old != nil {
+		version = cmp.Or(q.Version, old.Version)
 		is, err1 := objects.ParseVersion(version)
 		was, err2 := objects.ParseVersion(old.Version)
 		if err1 == nil && err2 == nil && is.Compare(was) < 0 {
@@ -113,10 +117,9 @@ func listBundle(s *Desk, l *space.Layer, dir string, q rye.BundleRequest) (m, ol
 	return m, old, err
 }
 
-// notBefore is now, or the time of the manifest that is replaced when a clock was
-// set back since: order must be kept.
-func notBefore(s *Desk, old *objects.Manifest) time.Time {
-	now := s.Now()
+// notBefore returns now, or the time of the manifest that is replaced when a clock was set
+// back since: order must be kept.
+func notBefore(now time.Time, old *objects.Manifest) time.Time {
 	if old == nil || old.Item().Signature == nil {
 		return now
 	}
@@ -145,38 +148,98 @@ func bundleFiles(s *Desk, l *space.Layer, dir string, m *objects.Manifest) ([]st
 	return all, err
 }
 
-// writeBundle puts the manifest in place and records it with its files. What the
-// record held in the directory beside them goes.
-func writeBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, key trust.PublicKey, raw []byte, files []store.Change) (string, error) {
-	m, err := objects.ParseManifest(raw)
-	if err != nil {
-		return "", err
-	}
-	changes, err := bundleChanges(s, l, dir, raw, files)
-	if err != nil {
-		return "", err
-	}
-	if err := noteSigner(s, l, key); err != nil {
-		return "", err
-	}
-	if err := l.Write(dir+"/"+objects.ManifestName, raw, true); err != nil {
-		return "", err
-	}
-	return record(ctx, s, l, "bundle", []objects.Ref{m.Ref()}, changes)
+// bundleChanges returns the changes after which the record holds exactly the manifest and
+// the files in the directory.
+func bundleChanges(l *space.Layer, dir string, raw []byte, files []store.Change) ([]store.Change, error) {
+	changes := append(slices.Clone(files), store.Change{Path: manifestIn(dir), Data: raw})
+	gone, err := removals(l, dir, changes)
+	return append(changes, gone...), err
 }
 
-// bundleChanges makes the record hold exactly the manifest and the files.
-func bundleChanges(s *Desk, l *space.Layer, dir string, raw []byte, files []store.Change) ([]store.Change, error) {
-	changes := append(slices.Clone(files), store.Change{Path: dir + "/" + objects.ManifestName, Data: raw})
-	stays := map[string]bool{}
-	for _, c := range changes {
-		stays[c.Path] = true
-	}
-	err := l.Recorded(func(p string, _ store.OID) error {
+// removals returns the changes that take what lies in a directory out of the record, but
+// for the files that stay.
+func removals(l *space.Layer, dir string, stay []store.Change) (gone []store.Change, err error) {
+	stays := pathsOf(stay)
+	err = l.Recorded(func(p string, _ store.OID) error {
 		if strings.HasPrefix(p, dir+"/") && !stays[p] {
-			changes = append(changes, store.Change{Path: p, Delete: true})
+			gone = append(gone, store.Change{Path: p, Delete: true})
 		}
 		return nil
 	})
-	return changes, err
+	return gone, err
 }
+
+func pathsOf(changes []store.Change) map[string]bool {
+	paths := make(map[string]bool, len(changes))
+	for _, c := range changes {
+		paths[c.Path] = true
+	}
+	return paths
+}
+
+// manifestIn returns the path of the manifest of a bundle's directory.
+func manifestIn(dir string) string { return dir + "/" + objects.ManifestName }
+
+// workBundle is a bundle of the working tree, complete.
+type workBundle struct {
+	manifest *objects.Manifest
+	raw      []byte         // the manifest's file
+	changes  []store.Change // what records it, the manifest included
+}
+
+// readBundle reads a bundle whose files are those of its manifest. It does not ask who
+// signed it.
+func readBundle(l *space.Layer, dir string) (*workBundle, error) {
+	raw, err := l.Read(manifestIn(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, ".ai/%s: its manifest is gone", dir).Mend("rye restore .ai/%s", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := objects.ParseManifest(raw)
+	if err != nil {
+		return nil, fault.Wrap(err, ".ai/%s", dir).Mend("rye bundle create .ai/%s", dir)
+	}
+	want, err := objects.BundleID(dir)
+	if err != nil {
+		return nil, err
+	}
+	if want != m.ID {
+		return nil, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", m.ID, dir).
+			Advise("rye bundle create %s .ai/%s, if that is its place now", want, dir)
+	}
+	var files []store.Change
+	err = m.Read(l.Folder(dir), func(f objects.File, data []byte) error {
+		files = append(files, store.Change{Path: dir + "/" + f.Path, Data: data})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	changes, err := bundleChanges(l, dir, raw, files)
+	return &workBundle{m, raw, changes}, err
+}
+
+// keepBundle is keep for those files of a bundle's directory that the record does not hold
+// as they are. It returns all files that lie there.
+func keepBundle(ctx context.Context, s *Desk, dir string, id objects.ID) (here []store.Change, err error) {
+	l := s.Stack.Project
+	if here, err = l.Contents(dir); err != nil {
+		return nil, err
+	}
+	var differ []store.Change
+	for _, c := range here {
+		same, err := l.Holds(c.Path, c.Data)
+		if err != nil {
+			return nil, err
+		}
+		if !same {
+			differ = append(differ, c)
+		}
+	}
+	return here, s.keep(ctx, l, bundleRefs(id), differ)
+}
+
+// bundleRefs returns the ref under which changes of a bundle are recorded.
+func bundleRefs(id objects.ID) []objects.Ref { return []objects.Ref{{Kind: objects.Config, ID: id}} }

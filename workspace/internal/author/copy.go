@@ -7,36 +7,83 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// CopyLoaded puts what was loaded into the space called to, byte for byte.
+// Copy puts a verified item into a space: byte for byte, its signature included, or under
+// another id, unsigned. A different file that is there stays.
+func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, error) {
+	f, err := look.Finding(ctx, s.Session, q.Ref)
+	if err == nil {
+		err = f.Err
+	}
+	if err != nil {
+		return nil, err
+	}
+	it := f.Verified.Item()
+	if q.As != "" {
+		dest, err := newRef(q.Ref, q.As)
+		if err != nil {
+			return nil, err
+		}
+		if it, err = renamed(it, dest); err != nil {
+			return nil, err
+		}
+	}
+	if err := standsAlone(f); err != nil {
+		return nil, err
+	}
+	l, err := s.layer(q.To)
+	if err != nil {
+		return nil, err
+	}
+	if there, err := l.Locate(it.Ref); err != nil {
+		return nil, err
+	} else if have, _ := l.Read(it.Path); there != "" && !bytes.Equal(have, it.Raw) {
+		return nil, fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Advise("rye show --all %s, or --as <id>", it.Ref)
+	}
+	rep := &rye.CopyReport{From: f.Ref.String(), FromSpace: f.Space.String(), Ref: it.Ref.String(), Space: l.Space.String(),
+		Path: it.Path, SHA256: it.Sum.String(), DryRun: q.DryRun}
+	worth, err := s.Stack.JudgeBytes(ctx, l, it.Path, it.Ref, it.Raw, l.BlobID(it.Raw))
+	if err != nil {
+		return nil, err
+	}
+	if worth.State == objects.Older { // it would stand before what the lock brings
+		return nil, worth.Err
+	}
+	if rep.State = worth.State; worth.Err != nil {
+		rep.Why, rep.Next = worth.Err.Error(), fault.HintOf(worth.Err)
+	}
+	if !q.DryRun {
+		rep.Commit, err = s.copyTo(ctx, l, it)
+	}
+	return rep, err
+}
+
+// CopyLoaded puts what was loaded into a space, byte for byte. Only a person may.
 func CopyLoaded(ctx context.Context, s *Desk, c rye.Caller, f *look.Loaded, to string) (*rye.LoadResult, error) {
 	if !c.IsPerson() {
 		return nil, fault.New(fault.Denied, "load %s: copying into a space needs a person", f.Ref).Mend("rye load %s --to %s", f.Ref, to)
 	}
-	if err := look.StandsAlone(f.Finding); err != nil {
+	if err := standsAlone(f.Finding); err != nil {
 		return nil, err
 	}
-	sp, err := objects.ParseSpace(to)
+	l, err := s.layer(to)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.Stack.Layer(sp)
-	if err != nil {
-		return nil, err
-	}
-	res := f.Result
-	res.CopiedTo, res.Destination = to, f.Verified.Item().Path
-	_, err = CopyTo(ctx, s, l, f.Verified.Item())
+	res, it := f.Result, f.Verified.Item()
+	res.CopiedTo, res.Destination = to, it.Path
+	_, err = s.copyTo(ctx, l, it)
 	return res, err
 }
 
-// CopyTo puts an item into a space under the id it has, and returns the commit. A
-// different file that is there stays.
-func CopyTo(ctx context.Context, s *Desk, l *space.Layer, it *objects.Item) (string, error) {
+// copyTo puts an item into a space under the id it has, and returns the commit. A different
+// file that is there stays.
+func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item) (string, error) {
 	if err := l.Create(); err != nil {
 		return "", err
 	}
@@ -46,5 +93,14 @@ func CopyTo(ctx context.Context, s *Desk, l *space.Layer, it *objects.Item) (str
 	if err := l.Write(it.Path, it.Raw, true); err != nil {
 		return "", err
 	}
-	return record(ctx, s, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
+	return s.record(ctx, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
+}
+
+// standsAlone refuses to take a file out of the bundle that answers for it.
+func standsAlone(f space.Finding) error {
+	if f.Verified.IsZero() || f.Space == objects.System || f.Level() != trust.Manifest {
+		return nil
+	}
+	return fault.New(fault.Untrusted, "copy %s: bundle %s answers for it, and would not in another place", f.Ref, f.Bundle).
+		Advise("copy the directory of the bundle")
 }

@@ -3,12 +3,119 @@
 package author
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Desk is where a person works: what is seen, and the keys at hand.
+// Desk is where items are changed: one session, and the user's keys.
 type Desk struct {
 	*session.Session
 	Keys *custody.Keys
+}
+
+// layer returns the space of this name, when it can be changed.
+func (s *Desk) layer(name string) (*space.Layer, error) {
+	sp, err := objects.ParseSpace(name)
+	if err != nil {
+		return nil, err
+	}
+	return s.Stack.Layer(sp)
+}
+
+// record commits changes to a space and returns the commit. Its subject says what was
+// done to which items.
+func (s *Desk) record(ctx context.Context, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
+	o, err := s.Keys.CommitOptions(ctx, subject(verb, refs))
+	if err == nil {
+		changes, err = l.WithoutOld(changes)
+	}
+	if err != nil {
+		return "", err
+	}
+	id, err := l.Record(ctx, changes, o)
+	if err != nil {
+		return "", err
+	}
+	return id.String(), nil
+}
+
+func subject(verb string, refs []objects.Ref) string {
+	if len(refs) == 1 {
+		return verb + " " + refs[0].String() + "\n"
+	}
+	text := verb + " " + words.Plural(len(refs), "item") + "\n\n"
+	for _, ref := range refs[:min(len(refs), 100)] {
+		text += ref.String() + "\n"
+	}
+	if more := len(refs) - 100; more > 0 {
+		text += "... and " + words.Plural(more, "more item") + "\n"
+	}
+	return text
+}
+
+// keep records files that are about to be replaced or removed, in a commit of its own: in
+// the commit of what replaces them they would not be part of history.
+func (s *Desk) keep(ctx context.Context, l *space.Layer, refs []objects.Ref, files []store.Change) error {
+	if len(files) == 0 {
+		return nil
+	}
+	_, err := s.record(ctx, l, "keep", refs, files)
+	return err
+}
+
+// keepFile is keep for the working file of ref at p. It records nothing when there is no
+// file, when the file holds the bytes that are to replace it, and when the record has it.
+func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p string, replacement []byte) error {
+	have, err := l.Read(p)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case fault.CodeOf(err) == fault.Limit:
+		return fault.New(fault.Limit, "%s: %w, so no record could keep it", ref, err).Advise("move .ai/%s out of the project", p)
+	case err != nil || bytes.Equal(have, replacement):
+		return err
+	}
+	if held, err := l.Holds(p, have); err != nil || held {
+		return err
+	}
+	return s.keep(ctx, l, []objects.Ref{ref}, []store.Change{{Path: p, Data: have}})
+}
+
+// writeFile writes a working file, unless it holds these bytes already.
+func writeFile(l *space.Layer, p string, data []byte, durable bool) error {
+	if have, err := l.Read(p); err == nil && bytes.Equal(have, data) {
+		return nil
+	}
+	return l.Write(p, data, durable)
+}
+
+// draftOf returns the working item for ref, believed or not. read is the layer's Draft, or
+// its Drafts for many items.
+func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.Item, error)) (*objects.Item, error) {
+	it, err := read(ref)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fault.New(fault.NotFound, "%s: not in the %s space", ref, l.Space).Mend("rye new %s %s", ref.Kind, ref.ID)
+	}
+	return it, err
+}
+
+// recordedBlobs returns a function that tells which blob the record of a layer holds at a
+// path, for n questions: looking one up in a wide folder costs as much as reading the folder.
+func recordedBlobs(l *space.Layer, n int) (func(p string) (store.OID, error), error) {
+	if n <= 16 {
+		return l.RecordedBlob, nil
+	}
+	all := map[string]store.OID{}
+	err := l.Recorded(func(p string, blob store.OID) error { all[p] = blob; return nil })
+	return func(p string) (store.OID, error) { return all[p], nil }, err
 }

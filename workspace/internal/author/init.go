@@ -1,12 +1,13 @@
 package author
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -19,16 +20,16 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// What an .ai directory tells the user's own git: machine state stays out, and no
-// line ending is rewritten under a signature.
+// What an .ai directory tells the user's own git: machine state stays out, and no line
+// ending is rewritten under a signature.
 const (
 	gitignore     = "/.rye/\n/threads/\n.rye-tmp-*\n"
 	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
 )
 
-// Init makes a project in q.Dir, or completes one: files that are there are kept.
-// It makes a signing key when this user has none, and believes that key in the
-// new project. Items that are already there are reported, never signed unseen.
+// Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
+// signing key when this user has none, and believes that key in the new project. Items of
+// RYE OS that are already there are reported, never signed unseen.
 func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRequest) (*rye.InitReport, error) {
 	dir, err := filepath.Abs(q.Dir)
 	if err != nil {
@@ -37,9 +38,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	if h.UserDir != "" && session.SameFile(dir, h.UserDir) {
 		return nil, fault.New(fault.Usage, "%s holds your user space, which is not a project", dir).Advise("rye init <another directory>")
 	}
-	if q.Namespace == "" {
-		q.Namespace = "local"
-	}
+	q.Namespace = cmp.Or(q.Namespace, "local")
 	if err := session.CheckNamespace(q.Namespace); err != nil {
 		return nil, err
 	}
@@ -50,7 +49,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	if err := ensureKey(ctx, keys, rep); err != nil {
 		return nil, err
 	}
-	fresh, err := layProject(ctx, dir, q, rep)
+	fresh, err := writeProject(ctx, dir, q, rep)
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +70,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	return rep, err
 }
 
+// ensureKey makes a signing key when this user has none.
 func ensureKey(ctx context.Context, keys *custody.Keys, rep *rye.InitReport) error {
 	if custody.Held(keys.Name) {
 		k, err := keys.Signer(ctx)
@@ -81,24 +81,21 @@ func ensureKey(ctx context.Context, keys *custody.Keys, rep *rye.InitReport) err
 		return keys.Claim(k, custody.HeldName(keys.Name))
 	}
 	pub, err := trust.ReadPublic(keys.Path(keys.Name))
-	if fault.Is(err, fault.NotFound) {
-		k, err := keys.Generate(rye.KeyNewRequest{Name: keys.Name})
-		if err != nil {
-			return err
+	switch {
+	case err == nil:
+		rep.Key = pub.Fingerprint().String()
+	case fault.Is(err, fault.NotFound):
+		var k *rye.KeyInfo
+		if k, err = keys.Generate(rye.KeyNewRequest{Name: keys.Name}); err == nil {
+			rep.Key, rep.NewKey = k.Fingerprint, true
 		}
-		rep.Key, rep.NewKey = k.Fingerprint, true
-		return nil
 	}
-	if err != nil {
-		return err
-	}
-	rep.Key = pub.Fingerprint().String()
-	return nil
+	return err
 }
 
-// layProject writes what is missing of a project, rye.yaml last: a project that
-// names itself is complete.
-func layProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.InitReport) (fresh bool, err error) {
+// writeProject writes what is missing of a project, rye.yaml last: a project that names
+// itself is complete.
+func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.InitReport) (fresh bool, err error) {
 	ai := filepath.Join(dir, ".ai")
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
@@ -108,19 +105,8 @@ func layProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.Ini
 		return false, err
 	}
 	rep.Project, rep.Namespace = c.Project, c.Namespace
-	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {".gitattributes", gitattributes}} {
-		p := filepath.Join(ai, f.name)
-		if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
-			if err := place.File(p, []byte(f.text), 0o644); err != nil {
-				return false, err
-			}
-			rep.Created = append(rep.Created, ".ai/"+f.name)
-		}
-	}
-	if added, err := completeAttributes(filepath.Join(ai, ".gitattributes")); err != nil {
+	if err := writeGitFiles(ai, rep); err != nil {
 		return false, err
-	} else if added {
-		rep.Completed = append(rep.Completed, ".ai/.gitattributes")
 	}
 	l := &space.Layer{Space: objects.Project, Dir: ai}
 	if _, err := os.Stat(filepath.Join(ai, filepath.FromSlash(space.StoreDir))); errors.Is(err, fs.ErrNotExist) {
@@ -137,11 +123,29 @@ func layProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.Ini
 	return true, c.Write(dir)
 }
 
-// completeAttributes adds to a project of an earlier rye the lines of .gitattributes
-// that it lacks. What the file says of a path already, in whatever words, stands.
+// writeGitFiles writes what is missing of the files that the user's own git reads.
+func writeGitFiles(ai string, rep *rye.InitReport) error {
+	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {".gitattributes", gitattributes}} {
+		p := filepath.Join(ai, f.name)
+		if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
+			if err := place.File(p, []byte(f.text), 0o644); err != nil {
+				return err
+			}
+			rep.Created = append(rep.Created, ".ai/"+f.name)
+		}
+	}
+	added, err := completeAttributes(filepath.Join(ai, ".gitattributes"))
+	if added {
+		rep.Completed = append(rep.Completed, ".ai/.gitattributes")
+	}
+	return err
+}
+
+// completeAttributes adds to a project of an earlier rye the lines of .gitattributes that it
+// lacks. What the file says of a path already stands.
 func completeAttributes(path string) (added bool, err error) {
 	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
-		return false, nil // just made, or somebody's own way
+		return false, nil // none, or a link that the user made
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -162,10 +166,10 @@ func completeAttributes(path string) (added bool, err error) {
 		}
 		b, added = append(b, line...), true
 	}
-	if !added {
-		return false, nil
+	if added {
+		err = place.File(path, b, 0o644)
 	}
-	return true, place.File(path, b, 0o644)
+	return added && err == nil, err
 }
 
 // renewStore gives the store of an earlier rye the settings of this one.
@@ -181,8 +185,8 @@ func renewStore(ctx context.Context, l *space.Layer, rep *rye.InitReport) error 
 	return err
 }
 
-// firstCommit gives the project's space a commit, so that the ref exists and plain
-// git log and git clone work from the start.
+// firstCommit gives the project's space a commit, so that the ref exists and plain git log
+// and git clone work from the start.
 func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, project string) error {
 	l := &space.Layer{Space: objects.Project, Dir: h.AIDir()}
 	defer l.Close()
@@ -198,8 +202,8 @@ func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, proje
 	return err
 }
 
-// acceptBaseline handles a project that came from elsewhere: its signers are
-// shown, and only a yes makes their items count here.
+// acceptBaseline adopts a project that came from elsewhere: its signers are shown, and only
+// a yes makes their items count here.
 func acceptBaseline(ctx context.Context, h *session.Host, keys *custody.Keys, rep *rye.InitReport) error {
 	s, err := h.OpenProject()
 	if err != nil {
@@ -217,6 +221,7 @@ func acceptBaseline(ctx context.Context, h *session.Host, keys *custody.Keys, re
 	return nil
 }
 
+// legacyItems returns the refs of the items that RYE OS signed, sorted.
 func legacyItems(ctx context.Context, h *session.Host) ([]string, error) {
 	s, err := h.OpenProject()
 	if err != nil {
@@ -233,6 +238,6 @@ func legacyItems(ctx context.Context, h *session.Host) ([]string, error) {
 			all = append(all, f.Ref.String())
 		}
 	}
-	sort.Strings(all)
+	slices.Sort(all)
 	return all, nil
 }

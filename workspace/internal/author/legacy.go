@@ -15,33 +15,27 @@ import (
 // maxUncovered bounds how many lines of an item are shown as not covered.
 const maxUncovered = 40
 
-// replaced says what the ancestor's line of an item was worth.
-func replaced(s *Desk, it *objects.Item, in trust.Scope) *rye.Replaced {
+// replaced says what RYE OS's signature line of an item was worth.
+func replaced(st *trust.Store, it *objects.Item, in trust.Scope) *rye.Replaced {
 	l := it.Legacy
-	r := &rye.Replaced{Key: l.Key, Covers: l.Covers}
+	r := &rye.Replaced{Key: l.Key, Covers: l.Covers, Uncovered: uncovered(it)}
 	if l.Unsigned != "" {
 		r.Covers, r.Why = "nothing", l.Unsigned
-	} else {
-		r.SignedAt = l.SignedAt.UTC().Format(time.RFC3339)
-		r.Held, r.Why = genuine(s, it, in)
+		return r
 	}
-	r.Uncovered = uncovered(it)
+	r.SignedAt, r.Held = l.SignedAt.UTC().Format(time.RFC3339), true
+	// Every check up to the signature counts; whether the key is believed here does not.
+	for _, c := range st.Explain(it, in) {
+		if c.Ran && !c.Pass && c.Name != "believed" {
+			r.Held, r.Why = false, strings.TrimPrefix(c.Words, fmt.Sprintf("verify %s in the %s: ", it.Ref, in))
+			break
+		}
+	}
 	return r
 }
 
-// genuine asks the gates of verification up to the signature: whether the key
-// counts here is another question.
-func genuine(s *Desk, it *objects.Item, in trust.Scope) (held bool, why string) {
-	for _, c := range s.Trust.Explain(it, in) {
-		if c.Ran && !c.Pass && c.Name != "believed" {
-			return false, strings.TrimPrefix(c.Words, fmt.Sprintf("verify %s in the %s: ", it.Ref, in))
-		}
-	}
-	return true, ""
-}
-
-// uncovered lists the lines of the body that the ancestor's hash left out, with
-// their numbers in the file. Blank ones are left out.
+// uncovered lists the lines of the body that RYE OS's hash left out, with their numbers in
+// the file. Blank ones are left out.
 func uncovered(it *objects.Item) []string {
 	from, to := 0, 0
 	if p := it.Legacy.Payload; len(p) > 0 {
@@ -51,11 +45,11 @@ func uncovered(it *objects.Item) []string {
 			from = 0
 		}
 	}
-	gap := bytes.Count(it.Raw[:lineAt(it)], []byte("\n")) // lines before the signature's
+	before := bytes.Count(it.Raw[:lineAt(it)], []byte("\n")) // lines before the signature's
 	var all []string
 	more, at, n := 0, 0, 0
 	for line := range bytes.Lines(it.Body) {
-		if n++; n == gap+1 {
+		if n++; n == before+1 {
 			n++ // the signature's own line
 		}
 		text := bytes.TrimSpace(line)
@@ -76,7 +70,8 @@ func uncovered(it *objects.Item) []string {
 	return all
 }
 
-// lineAt is where the signature line begins: the first byte that differs.
+// lineAt returns where the signature line begins: the line of the first byte in which file
+// and body differ.
 func lineAt(it *objects.Item) int {
 	i := 0
 	for i < len(it.Body) && i < len(it.Raw) && it.Raw[i] == it.Body[i] {

@@ -9,53 +9,110 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Remove takes a working item, or a dependency, out of the project. A working
-// file's bytes are recorded before it goes, so that nothing is lost.
+// Remove takes a working item, a bundle or a dependency out of the project. A working file's
+// bytes are recorded before it goes, so that nothing is lost.
 func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, error) {
-	arg, dryRun := string(q.Target), q.DryRun
-	if dir, ok := look.BundleTarget(s.Session, s.Stack.Project, arg); ok {
-		return removeBundle(ctx, s, s.Stack.Project, dir, dryRun)
+	l := s.Stack.Project
+	if dir, ok := look.BundleTarget(l, q.Target); ok {
+		return removeBundle(ctx, s, dir, q.DryRun)
 	}
-	ref, err := s.Ref(arg)
+	ref, err := s.Ref(string(q.Target))
 	if err != nil {
 		return nil, err
 	}
-	f, ok, err := typed(ctx, s, arg, ref)
+	f, ok, err := findTarget(ctx, s, q.Target, ref)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "remove %s: not in this project", arg).Mend("rye list --space project")
+		return nil, fault.New(fault.NotFound, "remove %s: not in this project", q.Target).Mend("rye list --space project")
 	}
 	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: objects.Deleted, Next: fault.Command("rye restore %s", ref)}
-	if dryRun {
+	if q.DryRun {
 		return rep, nil
 	}
 	if f.Registry != "" {
 		rep.Path, rep.Next = "", fault.Command("rye add %s", ref.Published())
 		return rep, dropDependency(ctx, s.Session, ref)
 	}
-	l := s.Stack.Project
 	// What is no regular file, a link for one, holds nothing that could be lost.
-	if err := keep(ctx, s, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
+	if err := s.keepFile(ctx, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
 		return nil, err
 	}
-	rep.Commit, err = record(ctx, s, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
+	rep.Commit, err = s.record(ctx, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
+	if err == nil {
+		err = removeFile(l, f.Path)
+	}
 	if err != nil {
-		return nil, err
-	}
-	if err := l.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	return rep, nil
 }
 
-// dropDependency takes a registry item out of rye.yaml and the lock, then lets go
-// of its content.
+// findTarget is Stack.In for what a user typed: a path means this very file, also where
+// another is the same item.
+func findTarget(ctx context.Context, s *Desk, t rye.Target, ref objects.Ref) (space.Finding, bool, error) {
+	l := s.Stack.Project
+	p, is := session.Below(l.Dir, string(t))
+	if _, err := objects.ParseRef(string(t)); err == nil || !is {
+		return s.Stack.In(ctx, objects.Project, ref)
+	}
+	f, ok, err := s.Stack.At(ctx, objects.Project, ref, p)
+	if ok || err != nil {
+		return f, ok, err
+	}
+	was, err := l.RecordedBlob(p)
+	f.Ref, f.Path = ref, p
+	return f, err == nil && !was.IsZero(), err
+}
+
+// removeFile removes a working file, which may be gone already.
+func removeFile(l *space.Layer, p string) error {
+	if err := l.Remove(p); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// removeBundle takes a whole bundle out of the working tree and the record, after recording
+// what differs.
+func removeBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.AddReport, error) {
+	id, err := objects.BundleID(dir)
+	if err != nil {
+		return nil, err
+	}
+	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir, State: objects.Deleted, Next: fault.Command("rye restore .ai/%s", dir)}
+	if dryRun {
+		return rep, nil
+	}
+	l := s.Stack.Project
+	here, err := keepBundle(ctx, s, dir, id)
+	if err != nil {
+		return nil, err
+	}
+	gone, err := removals(l, dir, nil)
+	if err == nil {
+		rep.Commit, err = s.record(ctx, l, "remove", bundleRefs(id), gone)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range here {
+		if err := removeFile(l, c.Path); err != nil {
+			return nil, err
+		}
+	}
+	l.Prune(dir)
+	return rep, nil
+}
+
+// dropDependency takes a registry item out of rye.yaml and the lock, then lets go of its
+// content.
 func dropDependency(ctx context.Context, s *session.Session, ref objects.Ref) error {
 	s, release, err := s.Alone(ctx)
 	if err != nil {

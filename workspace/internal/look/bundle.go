@@ -1,6 +1,7 @@
 package look
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -12,23 +13,15 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Lined returns the item in a file that carries a signature line of its own.
-func Lined(p string, data []byte) *objects.Item {
-	it, err := objects.Parse(p, data)
-	if err != nil || it.Signature == nil && it.Legacy == nil {
-		return nil
-	}
-	return it
-}
-
-// VerifyBundle checks a bundle: its manifest's signature and trust, and every file
-// of its directory. The description is returned with the error.
+// VerifyBundle checks a bundle: its manifest's signature and trust, and every file of its
+// directory. The description is returned with the error.
 func VerifyBundle(ctx context.Context, s *session.Session, q rye.BundleVerifyRequest) (*rye.BundleInfo, error) {
 	arg := string(q.Target)
 	if b, ok, err := systemBundle(s, arg); ok || err != nil {
@@ -41,7 +34,7 @@ func VerifyBundle(ctx context.Context, s *session.Session, q rye.BundleVerifyReq
 	if l == nil {
 		return strayBundle(s, dir)
 	}
-	info, err := BundleInfo(ctx, s, l, dir)
+	info, err := DescribeBundle(ctx, s, l, dir)
 	if err == nil && info.Error != "" {
 		err = fault.New(info.Code, "%s", info.Error).With(info.Hint)
 	}
@@ -58,7 +51,7 @@ func Bundles(ctx context.Context, s *session.Session) ([]rye.BundleInfo, error) 
 		}
 		slices.Sort(dirs)
 		for _, dir := range dirs {
-			info, err := BundleInfo(ctx, s, l, dir)
+			info, err := DescribeBundle(ctx, s, l, dir)
 			if err != nil {
 				return nil, err
 			}
@@ -66,43 +59,6 @@ func Bundles(ctx context.Context, s *session.Session) ([]rye.BundleInfo, error) 
 		}
 	}
 	return all, nil
-}
-
-// findBundle returns where a bundle lies: in a space, or, with no layer, at a
-// path of the disk.
-func findBundle(s *session.Session, arg string) (*space.Layer, string, error) {
-	if dir, err := bundleDirOf(arg); err == nil {
-		for _, l := range s.Stack.Layers() {
-			if _, err := l.Read(dir + "/" + objects.ManifestName); !errors.Is(err, fs.ErrNotExist) {
-				return l, dir, nil
-			}
-		}
-		if _, err := os.Lstat(arg); err != nil {
-			return nil, "", fault.New(fault.NotFound, "bundle %s: no manifest in .ai/%s", arg, dir).Mend("rye bundle list")
-		}
-	}
-	dir := arg
-	if filepath.Base(arg) == objects.ManifestName {
-		dir = filepath.Dir(arg)
-	}
-	if _, err := os.Lstat(filepath.Join(dir, objects.ManifestName)); err != nil {
-		return nil, "", fault.New(fault.NotFound, "bundle %s: no %s there", arg, objects.ManifestName).Mend("rye bundle list")
-	}
-	for _, l := range s.Stack.Layers() {
-		if p, ok := session.Below(l.Dir, dir); ok {
-			return l, p, nil
-		}
-	}
-	return nil, dir, nil
-}
-
-// bundleDirOf reads acme/bundle/report, with or without bundle: before it.
-func bundleDirOf(arg string) (string, error) {
-	id, err := objects.ParseID(strings.TrimPrefix(arg, "bundle:"))
-	if err != nil {
-		return "", err
-	}
-	return objects.BundleDir(id)
 }
 
 // systemBundle describes the standard library, when that is asked for.
@@ -126,12 +82,12 @@ func strayBundle(s *session.Session, dir string) (*rye.BundleInfo, error) {
 		return nil, err
 	}
 	defer root.Close()
-	raw, err := ReadBounded(filepath.Join(dir, objects.ManifestName))
+	raw, err := place.Read(filepath.Join(dir, objects.ManifestName), space.MaxItem)
 	if err != nil {
 		return nil, err
 	}
 	files := space.WithoutLitter(root.FS())
-	info := DescribeBundle(s, raw, files)
+	info := DescribeManifest(raw, files)
 	info.Path = filepath.Join(dir, objects.ManifestName)
 	scope := trust.Scope{Space: objects.User}
 	if s.Project != nil {
@@ -148,9 +104,9 @@ func strayBundle(s *session.Session, dir string) (*rye.BundleInfo, error) {
 	return info, err
 }
 
-// BundleInfo describes the bundle in a directory of a space, and says what is
-// wrong with it. The error is a failure to look.
-func BundleInfo(ctx context.Context, s *session.Session, l *space.Layer, dir string) (*rye.BundleInfo, error) {
+// DescribeBundle describes the bundle in a directory of a space, and says what is wrong with
+// it. The error is a failure to look.
+func DescribeBundle(ctx context.Context, s *session.Session, l *space.Layer, dir string) (*rye.BundleInfo, error) {
 	p := dir + "/" + objects.ManifestName
 	c, err := s.Stack.Cover(ctx, l, p, nil)
 	if err != nil {
@@ -160,33 +116,26 @@ func BundleInfo(ctx context.Context, s *session.Session, l *space.Layer, dir str
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && fault.CodeOf(err) == fault.Failed {
 		return nil, err
 	}
-	info := DescribeBundle(s, raw, l.Folder(dir))
-	info.Space, info.Path = l.Space.String(), ".ai/"+p
-	if c == nil {
-		_, err := objects.BundleID(dir)
-		if err == nil {
-			err = fault.New(fault.NotFound, "bundle in .ai/%s: no manifest there", dir)
-		}
-		info.State = objects.Malformed
-		refuseBundle(info, err)
-		return info, nil
-	}
-	if info.ID == "" {
-		id, _ := objects.BundleID(dir)
-		info.ID = string(id)
-	}
-	info.State, info.Recorded = c.State, c.Recorded
-	if err := c.Check(); err != nil {
-		if info.State == objects.Signed {
+	info := DescribeManifest(raw, l.Folder(dir))
+	info.Space, info.Path, info.State = l.Space.String(), ".ai/"+p, objects.Malformed
+	id, err := objects.BundleID(dir)
+	if c != nil {
+		info.ID = cmp.Or(info.ID, string(id))
+		info.State, info.Recorded, err = c.State, c.Recorded, c.Check()
+		if err != nil && info.State == objects.Signed {
 			info.State = objects.Modified
 		}
+	} else if err == nil {
+		err = fault.New(fault.NotFound, "bundle in .ai/%s: no manifest there", dir)
+	}
+	if err != nil {
 		refuseBundle(info, err)
 	}
 	return info, nil
 }
 
-// DescribeBundle says what a manifest says, believed or not.
-func DescribeBundle(s *session.Session, raw []byte, files fs.FS) *rye.BundleInfo {
+// DescribeManifest says what a manifest says, believed or not. files is its directory.
+func DescribeManifest(raw []byte, files fs.FS) *rye.BundleInfo {
 	info := &rye.BundleInfo{State: objects.Signed, Files: []rye.BundleFile{}}
 	m, err := objects.ParseManifest(raw)
 	if err != nil {
@@ -225,33 +174,34 @@ func refuseBundle(b *rye.BundleInfo, err error) {
 // BundleRef is how a bundle is called where refs are listed.
 func BundleRef(id objects.ID) string { return "bundle:" + string(id) }
 
-// BundleTargets takes the bundles out of what a person typed: their ids, their
-// directories, their manifests. With all, every bundle of the layer is one.
-func BundleTargets(ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool) (dirs []string, rest []rye.Target, err error) {
-	for _, arg := range args {
-		if dir, ok := BundleTarget(s, l, string(arg)); ok {
-			dirs = append(dirs, dir)
-			continue
-		}
-		rest = append(rest, arg)
+// BundleTarget returns the directory of the bundle that a user named by its id, its
+// directory or its manifest: one that is there, or that the record holds.
+func BundleTarget(l *space.Layer, t rye.Target) (string, bool) {
+	dir, ok := bundleDir(l, string(t))
+	if !ok {
+		return "", false
 	}
-	if all {
-		every, err := l.Bundles(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, dir := range every {
-			if _, err := objects.BundleID(dir); err == nil {
-				dirs = append(dirs, dir)
-			}
-		}
+	p := dir + "/" + objects.ManifestName
+	if _, err := l.Read(p); err == nil {
+		return dir, true
 	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs), rest, nil
+	was, err := l.RecordedBlob(p)
+	return dir, err == nil && !was.IsZero()
 }
 
-// bundleArg returns the directory that a bundle has which arg could name.
-func bundleArg(l *space.Layer, arg string) (string, bool) {
+// RecordedBundle is BundleTarget for a bundle that was ever recorded, also one that has been
+// removed since.
+func RecordedBundle(ctx context.Context, l *space.Layer, t rye.Target) (string, bool) {
+	dir, ok := bundleDir(l, string(t))
+	if !ok {
+		return "", false
+	}
+	was, err := l.LastFolder(ctx, dir, dir+"/"+objects.ManifestName)
+	return dir, err == nil && len(was) > 0
+}
+
+// bundleDir returns the directory in which a bundle that arg names would lie.
+func bundleDir(l *space.Layer, arg string) (string, bool) {
 	if strings.ContainsAny(arg, "*?") {
 		return "", false
 	}
@@ -267,64 +217,47 @@ func bundleArg(l *space.Layer, arg string) (string, bool) {
 	return dir, err == nil
 }
 
-// BundleOnceRecorded is bundleTarget for a bundle that may have been removed.
-func BundleOnceRecorded(ctx context.Context, s *session.Session, l *space.Layer, arg string) (string, bool) {
-	dir, ok := bundleArg(l, arg)
-	if !ok {
-		return "", false
+// bundleDirOf reads acme/bundle/report, with or without bundle: before it.
+func bundleDirOf(arg string) (string, error) {
+	id, err := objects.ParseID(strings.TrimPrefix(arg, "bundle:"))
+	if err != nil {
+		return "", err
 	}
-	was, err := l.LastFolder(ctx, dir, dir+"/"+objects.ManifestName)
-	return dir, err == nil && len(was) > 0
+	return objects.BundleDir(id)
 }
 
-// BundleTarget returns the directory of the bundle that arg names: one that is
-// there, or that the record holds.
-func BundleTarget(s *session.Session, l *space.Layer, arg string) (string, bool) {
-	dir, ok := bundleArg(l, arg)
-	if !ok {
-		return "", false
+// findBundle returns where a bundle lies: in a space or, with no layer, at a path of the
+// disk.
+func findBundle(s *session.Session, arg string) (*space.Layer, string, error) {
+	if dir, err := bundleDirOf(arg); err == nil {
+		for _, l := range s.Stack.Layers() {
+			if _, err := l.Read(dir + "/" + objects.ManifestName); !errors.Is(err, fs.ErrNotExist) {
+				return l, dir, nil
+			}
+		}
+		if _, err := os.Lstat(arg); err != nil {
+			return nil, "", fault.New(fault.NotFound, "bundle %s: no manifest in .ai/%s", arg, dir).Mend("rye bundle list")
+		}
 	}
-	p := dir + "/" + objects.ManifestName
-	if _, err := l.Read(p); err == nil {
-		return dir, true
+	dir := arg
+	if filepath.Base(arg) == objects.ManifestName {
+		dir = filepath.Dir(arg)
 	}
-	was, err := l.RecordedBlob(p)
-	return dir, err == nil && !was.IsZero()
-}
-
-// WithBundles replaces the refs that only a bundle answers for by that bundle.
-func WithBundles(ctx context.Context, s *session.Session, l *space.Layer, refs []objects.Ref, dirs []string) ([]objects.Ref, []string, error) {
-	seen := &space.Covers{}
-	kept := refs[:0:0]
-	locate := l.Locations(refs)
-	for _, ref := range refs {
-		p, err := locate(ref)
-		if err != nil || p == "" {
-			kept = append(kept, ref) // whoever works on it says what is wrong
-			continue
-		}
-		c, err := s.Stack.Cover(ctx, l, p, seen)
-		if err != nil {
-			return nil, nil, err
-		}
-		if c == nil {
-			kept = append(kept, ref)
-			continue
-		}
-		if raw, err := l.Read(p); err == nil && Lined(p, raw) != nil {
-			kept = append(kept, ref)
-			continue
-		}
-		dirs = append(dirs, c.Dir)
+	if _, err := os.Lstat(filepath.Join(dir, objects.ManifestName)); err != nil {
+		return nil, "", fault.New(fault.NotFound, "bundle %s: no %s there", arg, objects.ManifestName).Mend("rye bundle list")
 	}
-	slices.Sort(dirs)
-	return kept, slices.Compact(dirs), nil
-}
-
-// BundleFinding is the finding of a bundle that a person named.
-func BundleFinding(ctx context.Context, s *session.Session, arg string) (f space.Finding, ok bool, err error) {
 	for _, l := range s.Stack.Layers() {
-		dir, named := BundleTarget(s, l, arg)
+		if p, ok := session.Below(l.Dir, dir); ok {
+			return l, p, nil
+		}
+	}
+	return nil, dir, nil
+}
+
+// bundleFinding is the finding of a bundle that a user named.
+func bundleFinding(ctx context.Context, s *session.Session, t rye.Target) (f space.Finding, ok bool, err error) {
+	for _, l := range s.Stack.Layers() {
+		dir, named := BundleTarget(l, t)
 		if !named {
 			continue
 		}
@@ -337,24 +270,43 @@ func BundleFinding(ctx context.Context, s *session.Session, arg string) (f space
 	return f, false, nil
 }
 
-// BundlesAt returns the bundles that lie in a folder of a layer, or that a file
-// lies in.
-func BundlesAt(ctx context.Context, s *session.Session, l *space.Layer, p string) ([]string, error) {
-	every, err := l.Bundles(ctx)
+// BundlesAt returns the bundles that lie in a folder of a layer, or that a file lies in,
+// sorted.
+func BundlesAt(ctx context.Context, l *space.Layer, p string) ([]string, error) {
+	dirs, err := l.Bundles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var dirs []string
-	for _, dir := range every {
-		if p == "." || dir == p || strings.HasPrefix(dir, p+"/") || strings.HasPrefix(p, dir+"/") {
-			dirs = append(dirs, dir)
-		}
-	}
 	slices.Sort(dirs)
-	return dirs, nil
+	return slices.DeleteFunc(dirs, func(dir string) bool {
+		return p != "." && dir != p && !strings.HasPrefix(dir, p+"/") && !strings.HasPrefix(p, dir+"/")
+	}), nil
 }
 
 // InAny reports whether a file lies in one of the directories.
 func InAny(dirs []string, p string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(p, dir+"/") })
+}
+
+// Lined returns the item in a file that carries a signature line of its own; nil for any
+// other file.
+func Lined(p string, data []byte) *objects.Item {
+	it, err := objects.Parse(p, data)
+	if err != nil || it.Signature == nil && it.Legacy == nil {
+		return nil
+	}
+	return it
+}
+
+// answeredBy returns the directory of the bundle that alone answers for an item: a working
+// file in a bundle, without a signature line of its own. It is "" for every other item.
+func answeredBy(ctx context.Context, s *session.Session, l *space.Layer, p string, seen *space.Covers) (string, error) {
+	c, err := s.Stack.Cover(ctx, l, p, seen)
+	if err != nil || c == nil {
+		return "", err
+	}
+	if raw, err := l.Read(p); err == nil && Lined(p, raw) != nil {
+		return "", nil
+	}
+	return c.Dir, nil
 }

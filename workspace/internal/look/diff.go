@@ -1,31 +1,38 @@
 package look
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Diff compares working items of the project with what was last recorded of them:
-// those named, or, with none, all that differ. A bundle is compared with its manifest,
-// a file at a time. It changes nothing.
+// Diff compares working items of the project with what was last recorded of them: those
+// named or, with none, all that differ. A bundle is compared with its manifest, a file at a
+// time. With q.From it compares two versions of one item.
 func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.ItemDiff, error) {
 	if q.From != "" || q.To != "" {
 		return diffVersions(ctx, s, q)
 	}
-	if len(q.Targets) == 0 {
-		return diffAll(ctx, s, s.Stack.Project)
+	found, err := differing(ctx, s, q.Targets)
+	if err != nil {
+		return nil, err
 	}
 	var all []rye.ItemDiff
-	for _, arg := range q.Targets {
-		some, err := diffNamed(ctx, s, s.Stack.Project, string(arg))
+	for _, f := range found {
+		some, err := diffFinding(ctx, s.Stack.Project, f)
 		if err != nil {
 			return nil, err
 		}
@@ -34,64 +41,47 @@ func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.Ite
 	return all, nil
 }
 
-// diffAll compares everything that differs.
-func diffAll(ctx context.Context, s *session.Session, l *space.Layer) ([]rye.ItemDiff, error) {
-	found, err := Scan(ctx, s, l.Space)
-	if err != nil {
-		return nil, err
+// differing returns the items and bundles of the project that were named or, with none
+// named, those that may differ from their record.
+func differing(ctx context.Context, s *session.Session, targets []rye.Target) (found []space.Finding, err error) {
+	if len(targets) == 0 {
+		found, err = Scan(ctx, s, objects.Project)
+		return slices.DeleteFunc(found, func(f space.Finding) bool {
+			return !isBundle(f) && (f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}))
+		}), err
 	}
-	var all []rye.ItemDiff
-	for _, f := range found {
-		if f.Manifest && f.Cover != nil {
-			some, err := diffBundle(ctx, s, l, f.Cover, BundleRef(f.Bundle))
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, some...)
-			continue
+	for _, t := range targets {
+		f, ok, err := bundleFinding(ctx, s, t)
+		if err == nil && !(ok && f.Space == objects.Project && f.Cover != nil) {
+			f, err = workingItem(ctx, s, t)
 		}
-		if f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}) {
-			continue
-		}
-		d, err := diffOne(ctx, s, l, f.Ref, f.Path)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, *d)
+		found = append(found, f)
 	}
-	return all, nil
+	return found, nil
 }
 
-// diffNamed compares the one item or bundle that a person named.
-func diffNamed(ctx context.Context, s *session.Session, l *space.Layer, arg string) ([]rye.ItemDiff, error) {
-	b, ok, err := BundleFinding(ctx, s, arg)
+// workingItem resolves what a user typed to an item with a working file in the project.
+func workingItem(ctx context.Context, s *session.Session, t rye.Target) (space.Finding, error) {
+	ref, err := s.Ref(string(t))
 	if err != nil {
-		return nil, err
+		return space.Finding{}, err
 	}
-	if ok && b.Space == l.Space && b.Cover != nil {
-		return diffBundle(ctx, s, l, b.Cover, BundleRef(b.Bundle))
+	f, ok, err := s.Stack.In(ctx, objects.Project, ref)
+	if err == nil && (!ok || f.Registry != "") {
+		err = fault.New(fault.NotFound, "diff %s: the project has no working file of it", ref).Mend("rye list --space project")
 	}
-	ref, err := s.Ref(arg)
-	if err != nil {
-		return nil, err
-	}
-	f, ok, err := s.Stack.In(ctx, l.Space, ref)
-	if err != nil {
-		return nil, err
-	}
-	if !ok || f.Registry != "" {
-		return nil, fault.New(fault.NotFound, "diff %s: the project has no working file of it", ref).Mend("rye list --space project")
-	}
-	d, err := diffOne(ctx, s, l, ref, f.Path)
-	if err != nil {
-		return nil, err
-	}
-	return []rye.ItemDiff{*d}, nil
+	f.Ref = ref
+	return f, err
 }
 
-// diffVersions compares two versions of one item of the project: From and To are
-// commits of the record (at least four digits of one), To may be "" for the
-// working file. A version without the item is an empty one.
+func isBundle(f space.Finding) bool { return f.Manifest && f.Cover != nil }
+
+// diffVersions compares two versions of one item of the project: From and To are commits of
+// the record (at least four digits of one), To may be "" for the working file. A version
+// without the item is an empty one.
 func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.ItemDiff, error) {
 	if len(q.Targets) != 1 {
 		return nil, fault.New(fault.Usage, "diff: versions are of one item, and %d were named", len(q.Targets))
@@ -120,26 +110,103 @@ func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([
 	if was == "" && path == "" {
 		return nil, fault.New(fault.NotFound, "diff %s: neither version has it", ref).Mend("rye log %s", ref)
 	}
-	d := rye.ItemDiff{Ref: ref.String(), Recorded: was != "", Deleted: path == "", From: q.From, To: q.To,
-		Lines: append([]string{}, diff.Lines(string(old), string(now))...)}
-	d.Path = ".ai/" + path
-	if path == "" {
-		d.Path = ".ai/" + was
-	}
-	return []rye.ItemDiff{d}, nil
+	return []rye.ItemDiff{{Ref: ref.String(), Path: ".ai/" + cmp.Or(path, was), Recorded: was != "", Deleted: path == "",
+		From: q.From, To: q.To, Lines: append([]string{}, diff.Lines(string(old), string(now))...)}}, nil
 }
 
-func diffOne(ctx context.Context, s *session.Session, l *space.Layer, ref objects.Ref, path string) (*rye.ItemDiff, error) {
-	was, old, err := l.LastRecorded(ctx, ref)
+// diffFinding compares a working item or a bundle with what was last recorded of it.
+func diffFinding(ctx context.Context, l *space.Layer, f space.Finding) ([]rye.ItemDiff, error) {
+	if isBundle(f) {
+		return diffBundle(ctx, l, f.Cover, BundleRef(f.Bundle))
+	}
+	was, old, err := l.LastRecorded(ctx, f.Ref)
 	if err != nil {
 		return nil, err
 	}
-	d := &rye.ItemDiff{Ref: ref.String(), Path: ".ai/" + path, Recorded: was != "", Lines: []string{}}
-	now, err := l.Read(path)
+	now, err := l.Read(f.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && fault.CodeOf(err) != fault.Malformed { // no file but a folder, a link
 		return nil, err
 	}
-	d.Deleted = err != nil
-	d.Lines = append(d.Lines, diff.Lines(string(old), string(now))...)
-	return d, nil
+	return []rye.ItemDiff{{Ref: f.Ref.String(), Path: ".ai/" + f.Path, Recorded: was != "", Deleted: err != nil,
+		Lines: append([]string{}, diff.Lines(string(old), string(now))...)}}, nil
+}
+
+// diffBundle compares the files of a bundle with its manifest, one by one. The old text of a
+// file is shown where the record still has the bytes that the manifest lists. A manifest
+// that is itself refused is shown instead of its files.
+func diffBundle(ctx context.Context, l *space.Layer, c *space.Cover, name string) ([]rye.ItemDiff, error) {
+	err := c.Check()
+	if err == nil {
+		return nil, nil
+	}
+	var differs *objects.BundleError
+	if !errors.As(err, &differs) {
+		return diffFiles(l, name, c.Dir, nil, []string{objects.ManifestName})
+	}
+	listed := map[string]objects.File{}
+	for _, f := range c.Bundle.Files() {
+		listed[f.Path] = f
+	}
+	var all []rye.ItemDiff
+	for _, paths := range [][]string{differs.Changed, differs.Missing, differs.Extra} {
+		some, err := diffFiles(l, name, c.Dir, listed, paths)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, some...)
+	}
+	return all, ctx.Err()
+}
+
+// diffFiles compares files of a directory with what was recorded of them. With listed, only
+// bytes that the manifest lists count as recorded.
+func diffFiles(l *space.Layer, name, dir string, listed map[string]objects.File, paths []string) ([]rye.ItemDiff, error) {
+	var all []rye.ItemDiff
+	for _, p := range paths {
+		d := rye.ItemDiff{Ref: name, Path: ".ai/" + dir + "/" + p, Lines: []string{}}
+		f, ok := listed[p]
+		d.Recorded = ok || listed == nil
+		old, err := recordedBytes(l, dir+"/"+p)
+		if err != nil {
+			return all, err
+		}
+		if ok && !f.Matches(old) {
+			old = nil
+		}
+		now, err := l.Read(dir + "/" + p)
+		if err != nil && fault.CodeOf(err) == fault.Failed {
+			d.Deleted = true
+		}
+		d.Lines = append(d.Lines, changedLines(ok && old == nil && f.Size > 0, err, old, now)...)
+		all = append(all, d)
+	}
+	return all, nil
+}
+
+// changedLines is diff.Lines for files that may be anything.
+func changedLines(lost bool, unread error, old, now []byte) []string {
+	switch {
+	case unread != nil && len(old) == 0:
+		return nil
+	case !isText(old) || !isText(now):
+		return []string{fmt.Sprintf("@@ %d bytes, now %d: not text @@", len(old), len(now))}
+	case lost:
+		return []string{"@@ the record does not hold what the manifest lists @@"}
+	}
+	return diff.Lines(string(old), string(now))
+}
+
+func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
+
+// recordedBytes returns what the record of a layer holds at a path, nil for nothing.
+func recordedBytes(l *space.Layer, p string) ([]byte, error) {
+	blob, err := l.RecordedBlob(p)
+	if err != nil || blob == (store.OID{}) {
+		return nil, err
+	}
+	repo, err := l.Repo()
+	if err != nil {
+		return nil, err
+	}
+	return repo.Blob(blob, space.MaxItem)
 }

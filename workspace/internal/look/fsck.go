@@ -31,14 +31,14 @@ func Fsck(ctx context.Context, s *session.Session) ([]rye.DoctorCheck, error) {
 			first = cmp.Or(first, d)
 		}
 		if len(f.Damage) == 0 {
-			all = append(all, rye.DoctorCheck{Name: name, OK: true, Text: fscked(s, l, f)})
+			all = append(all, rye.DoctorCheck{Name: name, OK: true, Text: describeSound(s, l, f)})
 		}
 	}
 	return all, first
 }
 
-// fscked says of a store that nothing is wrong with it, and what that means.
-func fscked(s *session.Session, l *space.Layer, f *space.Checked) string {
+// describeSound says what was checked of a store without damage, and who signed its commits.
+func describeSound(s *session.Session, l *space.Layer, f *space.Checked) string {
 	if f.Objects == 0 {
 		return l.Dir + ": nothing recorded yet"
 	}
@@ -50,7 +50,8 @@ func fscked(s *session.Session, l *space.Layer, f *space.Checked) string {
 			others += n
 		}
 	}
-	text := fmt.Sprintf("%s: %s reachable, each hashed; %s, %d signed by you", f.Dir, words.Plural(f.Objects, "object"), words.Plural(f.Commits, "commit"), own)
+	text := fmt.Sprintf("%s: %s reachable, each hashed; %s, %d signed by you",
+		f.Dir, words.Plural(f.Objects, "object"), words.Plural(f.Commits, "commit"), own)
 	if others > 0 {
 		text += fmt.Sprintf(", %d by others", others)
 	}

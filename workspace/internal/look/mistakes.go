@@ -2,6 +2,7 @@ package look
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"strings"
 
@@ -9,10 +10,49 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Unreadable describes why a working file is no item at all.
+// Problems returns what keeps an item of the space from being signed there: what the rules
+// of its kind have against it, and what the space's extractors ask besides. An extractor is
+// held against the format of extractors, and against no extractor: whatever is wrong with
+// one can be mended.
+func Problems(ctx context.Context, s *session.Session, in objects.Space, it *objects.Item) ([]objects.Problem, error) {
+	have := objects.Validate(it)
+	if _, is := extract.KindOf(it.Ref); is {
+		return extract.Merge(have, extract.Check(it)), nil
+	}
+	set, err := s.Stack.Extractors(ctx, in)
+	if err != nil {
+		return have, err
+	}
+	return extract.Merge(have, set.For(it.Ref.Kind).Validate(it)), nil
+}
+
+// mistakes returns what is wrong with a working item of the project or the user; nothing for
+// what others made, which cannot be mended here.
+func mistakes(ctx context.Context, s *session.Session, f space.Finding) []rye.Mistake {
+	if f.Item == nil || f.Space == objects.System || f.Registry != "" {
+		return nil
+	}
+	problems, _ := Problems(ctx, s, f.Space, f.Item) // extractors that cannot be used are told once
+	return Invalid(f.Item, problems)
+}
+
+// Invalid describes problems of an item for the person who wrote it.
+func Invalid(it *objects.Item, problems []objects.Problem) []rye.Mistake {
+	var all []rye.Mistake
+	for _, p := range problems {
+		all = append(all, rye.Mistake{Path: ".ai/" + it.Path, Line: p.Line, Column: p.Column, Field: p.Field, Rule: p.Rule, Mend: p.Mend,
+			Text: lineOf(it.Raw, p.Line)})
+	}
+	return all
+}
+
+// Unreadable describes why a working file is no item at all; nil when err is no error of
+// its syntax.
 func Unreadable(l *space.Layer, ref objects.Ref, err error) []rye.Mistake {
 	var syntax *objects.SyntaxError
 	if !errors.As(err, &syntax) {
@@ -30,18 +70,6 @@ func Unreadable(l *space.Layer, ref objects.Ref, err error) []rye.Mistake {
 		}
 	}
 	return []rye.Mistake{m}
-}
-
-// Invalid describes what the rules of its kind have against an item.
-func Invalid(it *objects.Item, problems []objects.Problem) []rye.Mistake {
-	var all []rye.Mistake
-	for _, p := range problems {
-		all = append(all, rye.Mistake{
-			Path: ".ai/" + it.Path, Line: p.Line, Column: p.Column, Field: p.Field, Rule: p.Rule, Mend: p.Mend,
-			Text: lineOf(it.Raw, p.Line),
-		})
-	}
-	return all
 }
 
 // lineOf returns a line of a file, clipped; "" when there is none.

@@ -4,47 +4,24 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/author"
 )
 
-// offer asks a person at the terminal, who wanted to run an item of the project
-// that they have not signed as it is, whether they want to sign what they are
-// shown and go on. Whatever else comes of it, the refusal stands. What is signed
-// is what was shown, even when the file changes while they read.
+// offer asks a person at the terminal, who wanted to run an item of the project that they
+// have not signed as it is, whether to sign it and go on. Whatever else comes of it, the
+// refusal stands.
 func offer(ctx context.Context, s *Desk, c rye.Caller, ref objects.Ref, refused error) (space.Found, error) {
-	if !c.IsPerson() || s.Consent == nil || s.Stack.Project == nil {
+	if !c.IsPerson() {
 		return space.Found{}, refused
 	}
-	l := s.Stack.Project
-	f, ok, err := s.Stack.In(ctx, objects.Project, ref)
-	if err != nil || !ok || f.State != objects.Unsigned && f.State != objects.Modified {
-		return space.Found{}, refused
-	}
-	key, err := s.Keys.Signer(ctx)
+	signed, err := author.Offer(ctx, &author.Desk{Session: s.Session, Keys: s.Keys}, ref, refused)
 	if err != nil {
-		return space.Found{}, refused
-	}
-	at := &author.Desk{Session: s.Session, Keys: s.Keys}
-	d := author.SignOne(ctx, at, l, ref, key, rye.SignRequest{}, s.Now())
-	if d.Err != nil || d.Raw == nil {
-		return space.Found{}, refused
-	}
-	lines, err := author.DescribeChange(ctx, at, l, d)
-	if err != nil || len(lines) > author.MaxApproval {
-		return space.Found{}, refused
-	}
-	q := rye.Question{Topic: "sign it and run it", Text: refused.Error(), Lines: lines, Mend: fault.HintOf(refused), Person: true}
-	if yes, err := s.Consent(ctx, q); err != nil || !yes {
-		if ctx.Err() != nil {
-			return space.Found{}, ctx.Err()
-		}
-		return space.Found{}, refused
-	}
-	if _, err := author.FinishSigning(ctx, at, l, key.Public(), []*author.Signing{d}, rye.SignRequest{}); err != nil {
 		return space.Found{}, err
+	}
+	if !signed {
+		return space.Found{}, refused
 	}
 	return s.Stack.Find(ctx, ref)
 }

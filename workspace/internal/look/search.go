@@ -9,15 +9,17 @@ import (
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/search"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Search finds items by what they say about themselves, in every space or in one,
-// each ref once. Items that may not be used are found too, with their state.
+// Search finds items by what they say about themselves, in every space or in one, each ref
+// once, among those that the caller may search. Items that may not be used are found too,
+// with their state. Package search reads the query; the scope is read here.
 func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (res *rye.SearchResult, err error) {
-	kind, prefix, err := parseScope(q)
+	in, err := parseScope(q)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +27,7 @@ func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchR
 	if _, err := search.Parse(q.Query); err != nil {
 		return nil, err // before anything is read
 	}
-	kinds, err := searchable(s, c, kind)
+	kinds, err := searchable(s, c, in.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +47,8 @@ func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchR
 		return nil, err
 	}
 	docs, from := documents(looks, weights, func(ref objects.Ref) bool {
-		may, ok := kinds[string(ref.Kind)]
-		return ok && inScope(string(ref.ID), prefix) && (may == nil || may(ref.ID))
+		may, ok := kinds[ref.Kind]
+		return ok && in.holds(ref.ID) && (may == nil || may(ref.ID))
 	})
 	return page(q, search.Rank(query, docs), func(i int) rye.ItemInfo { return describeIn(looks, from[i]) }), nil
 }
@@ -83,7 +85,7 @@ func documents(looks []*space.Look, weights map[objects.Kind]search.Weights, wan
 // describeIn describes the row at a spot, with the spaces below that hold its ref too.
 func describeIn(looks []*space.Look, at spot) rye.ItemInfo {
 	r := looks[at.look].Row(at.row)
-	it := describe(&r)
+	it := describe(r)
 	for _, below := range looks[at.look+1:] {
 		if below.Holds(r.Ref) {
 			it.Shadows = append(it.Shadows, below.Row(0).Space.String())
@@ -92,17 +94,17 @@ func describeIn(looks []*space.Look, at spot) rye.ItemInfo {
 	return it
 }
 
-// searchable returns the kinds that the caller may search, out of those asked for,
-// each with what says which of its items; nil for all of them.
-func searchable(s *session.Session, c rye.Caller, asked string) (map[string]func(objects.ID) bool, error) {
+// searchable returns the kinds that the caller may search, out of those asked for, each with
+// a function that says which of its items; nil for all of them.
+func searchable(s *session.Session, c rye.Caller, asked objects.Kind) (map[objects.Kind]func(objects.ID) bool, error) {
 	rules, err := s.Rules()
 	if err != nil {
 		return nil, err
 	}
-	kinds := map[string]func(objects.ID) bool{}
+	kinds := map[objects.Kind]func(objects.ID) bool{}
 	var refused error
 	for _, k := range objects.Kinds {
-		if asked != "" && asked != string(k) {
+		if asked != "" && asked != k {
 			continue
 		}
 		q, err := session.RequestFor(c, "search", objects.Ref{Kind: k})
@@ -114,39 +116,76 @@ func searchable(s *session.Session, c rye.Caller, asked string) (map[string]func
 			refused = d.Err(q)
 			continue
 		}
-		kinds[string(k)] = may
+		kinds[k] = may
 	}
-	if len(kinds) == 0 && refused != nil {
+	if len(kinds) == 0 {
 		return nil, refused
 	}
 	return kinds, nil
 }
 
-// parseScope reads the capability form: tool, tool.acme.*, rye.search.tool.acme.*.
-func parseScope(q rye.SearchRequest) (kind, prefix string, err error) {
-	kind = q.Kind
-	if q.Scope != "" {
-		scope := strings.TrimPrefix(q.Scope, "rye.search.")
-		first, rest, _ := strings.Cut(scope, ".")
-		if kind != "" && kind != first {
-			return "", "", fault.New(fault.Usage, "scope %q and kind %q disagree", q.Scope, kind)
-		}
-		kind, prefix = first, strings.TrimSuffix(strings.TrimSuffix(rest, "*"), ".")
+// scope is the part of the items that a search is about.
+type scope struct {
+	kind   objects.Kind // "" is every kind
+	prefix string       // whole segments of an id; "" is every id
+}
+
+// parseScope reads the kind and the scope of a request. The scope has the form of a
+// capability: tool, tool.acme.*, rye.search.tool.acme.*.
+func parseScope(q rye.SearchRequest) (scope, error) {
+	kind, rest, _ := strings.Cut(strings.TrimPrefix(q.Scope, "rye.search."), ".")
+	if q.Scope == "" {
+		kind = q.Kind
+	} else if q.Kind != "" && q.Kind != kind {
+		return scope{}, fault.New(fault.Usage, "scope %q and kind %q disagree", q.Scope, q.Kind)
 	}
+	in := scope{prefix: strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(rest, "*"), "."), ".", "/")}
 	if kind == "" || kind == "*" {
-		return "", strings.ReplaceAll(prefix, ".", "/"), nil
+		return in, nil
 	}
-	if _, err := objects.ParseKind(kind); err != nil {
-		return "", "", err
-	}
-	return kind, strings.ReplaceAll(prefix, ".", "/"), nil
+	var err error
+	in.kind, err = objects.ParseKind(kind)
+	return in, err
 }
 
-// inScope compares whole segments: the scope acme.core does not hold acme/core2.
-func inScope(id, prefix string) bool {
-	return prefix == "" || id == prefix || strings.HasPrefix(id, prefix+"/")
+// holds compares whole segments: the scope acme.core does not hold acme/core2.
+func (s scope) holds(id objects.ID) bool {
+	return s.prefix == "" || string(id) == s.prefix || strings.HasPrefix(string(id), s.prefix+"/")
 }
 
+// extractors returns the rules by which items are listed here: the project's, else
+// the user's; nil when those of the standard library hold for every kind.
+func extractors(ctx context.Context, s *session.Session) (*extract.Set, error) {
+	return s.Stack.Extractors(ctx, objects.Project)
+}
+
+// weights returns how much each field of a kind counts in a search, and the fields
+// that may be asked for by name besides the usual.
+func weights(ctx context.Context, s *session.Session) (map[objects.Kind]search.Weights, []string, error) {
+	set, err := extractors(ctx, s)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, more := map[objects.Kind]search.Weights{}, []string(nil)
+	for _, k := range objects.Kinds {
+		r := set.For(k)
+		if r == nil || r.Weights == nil {
+			if r, err = s.Stack.Shipped(k); err != nil {
+				return nil, nil, err
+			}
+		}
+		for _, w := range r.Weights {
+			if w.Field == "content" || w.Field == "body" {
+				continue // of the text itself, which the catalogue does not have
+			}
+			all[k] = append(all[k], search.Weight{Field: w.Field, Weight: w.Weight})
+			more = append(more, w.Field)
+		}
+	}
+	return all, more, nil
+}
+
+// page returns the part of what was found that was asked for.
 func page(q rye.SearchRequest, found []search.Match, item func(int) rye.ItemInfo) *rye.SearchResult {
 	if q.Limit <= 0 {
 		q.Limit = 10

@@ -1,0 +1,187 @@
+package author
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/look"
+)
+
+// item signs one working item in memory.
+func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
+	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
+	it, err := draftOf(g.layer, ref, g.layer.Draft)
+	if fault.CodeOf(err) == fault.Malformed {
+		it, err = g.withoutLine(ctx, ref, err)
+	}
+	if err != nil {
+		d.Mistakes, d.err = look.Unreadable(g.layer, ref, err), err
+		return d
+	}
+	d.path, d.Path = it.Path, ".ai/"+it.Path
+	d.err = g.signItem(ctx, d, it)
+	return d
+}
+
+// signItem is item for an item that can be read.
+func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) error {
+	if it.Legacy != nil && !g.q.Upgrade {
+		return fault.New(fault.Untrusted, "sign %s: it carries RYE OS's signature, which this would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
+	}
+	if err := g.validate(ctx, d, it); err != nil {
+		return err
+	}
+	if it.Legacy != nil {
+		d.Replaces = replaced(g.Trust, it, g.scope)
+	}
+	if v, err := trust.Verify(it, g.scope, g.Trust); err == nil && v.Key() == g.key.Public() {
+		d.describe("unchanged", it)
+		return nil
+	}
+	raw, err := trust.SignItem(ctx, g.key, it, g.scope, g.now)
+	if err == nil {
+		it, err = objects.Parse(it.Path, raw)
+	}
+	if err == nil {
+		// What would not verify here must not be written: a foreign namespace, a denied key.
+		_, err = trust.Verify(it, g.scope, g.Trust)
+	}
+	if err == nil {
+		d.signed(it, g.q)
+	}
+	return err
+}
+
+// withoutLine returns the draft of a file in which text came before or after the signature
+// line, without that line: a line added at the end of a file stands below the signature. The
+// line has to be that of the recorded version; any other may be there to be read. Every
+// other file has the error that was found.
+func (g *signing) withoutLine(ctx context.Context, ref objects.Ref, found error) (*objects.Item, error) {
+	p, err := g.layer.Locate(ref)
+	if err != nil || p == "" {
+		return nil, found
+	}
+	raw, err := g.layer.Read(p)
+	body, sig, ok := objects.Misplaced(p, raw)
+	if err != nil || !ok {
+		return nil, found
+	}
+	if recorded, raw, err := g.layer.LastRecorded(ctx, ref); err == nil && recorded != "" {
+		was, err := objects.Parse(recorded, raw)
+		if err == nil && was.Signature != nil && was.Signature.Line() == sig.Line() {
+			return objects.Parse(p, body)
+		}
+	}
+	if at := (*objects.SyntaxError)(nil); errors.As(found, &at) {
+		return nil, fault.New(fault.Malformed, "%w", found).
+			Advise("delete line %d of %s, which is not this item's recorded signature, and run rye sign again", at.Line, p)
+	}
+	return nil, found
+}
+
+// validate refuses an item that breaks the rules of its kind or of an extractor, and notes
+// what has to be mended.
+func (g *signing) validate(ctx context.Context, d *draft, it *objects.Item) error {
+	problems, err := look.Problems(ctx, g.Session, g.layer.Space, it)
+	if len(problems) == 0 {
+		return err
+	}
+	for _, p := range problems {
+		d.Issues = append(d.Issues, p.String())
+	}
+	d.Mistakes, d.Paste = look.Invalid(it, problems), blockToPaste(it)
+	return fault.New(fault.Malformed, "sign %s: %s", it.Ref, d.Issues[0]).Advise("%s", problems[0].Mend)
+}
+
+// blockToPaste returns the metadata that a file without any could begin with, in comments
+// of its language; "" where metadata has another form.
+func blockToPaste(it *objects.Item) string {
+	runtime := "<id of a runtime>"
+	switch path.Ext(it.Path) {
+	case ".py", ".yaml", ".yml", ".md":
+		return ""
+	case ".sh", ".bash":
+		runtime = "rye/core/runtimes/bash_runtime"
+	case ".js", ".mjs", ".cjs":
+		runtime = "rye/core/runtimes/node_runtime"
+	case ".ts", ".mts", ".cts":
+		runtime = "rye/core/runtimes/typescript_runtime"
+	}
+	if it.Ref.Kind != objects.Tool || len(it.Meta.Fields) > 0 {
+		return ""
+	}
+	text, _ := objects.CommentBlock(it.Path, "version: 0.1.0\nexecutor_id: "+runtime+"\ndescription: Say in one sentence what this does.")
+	return text
+}
+
+// bundles signs manifests in memory. A bundle with a file that is signed anew in the same
+// request would be out of date at once.
+func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []*draft {
+	var all []*draft
+	for _, dir := range dirs {
+		d := &draft{path: manifestIn(dir), SignResult: rye.SignResult{Ref: ".ai/" + dir, Status: "failed", Path: ".ai/" + manifestIn(dir)}}
+		d.err = g.bundle(ctx, d, dir)
+		for _, it := range items {
+			if d.err == nil && it.changed && strings.HasPrefix(it.path, dir+"/") {
+				d.fail(fault.New(fault.Integrity, "sign %s: %s in it is signed anew, so its manifest has to be made again", d.Ref, it.ref).
+					Mend("rye bundle create .ai/%s", dir))
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// bundle signs the manifest of one bundle, which has to agree with its directory.
+func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
+	b, err := readBundle(g.layer, dir)
+	if err != nil {
+		return err
+	}
+	d.ref, d.Ref = b.manifest.Ref(), look.BundleRef(b.manifest.ID)
+	for _, c := range b.changes {
+		if it := look.Lined(c.Path, c.Data); it != nil {
+			if _, err := trust.Verify(it, g.scope, g.Trust); err != nil {
+				return err // the file's own signature must hold as well
+			}
+		}
+	}
+	d.others = slices.DeleteFunc(b.changes, func(c store.Change) bool { return c.Path == d.path })
+	if open, err := trust.OpenBundle(b.raw, g.layer.Folder(dir), g.scope, g.Trust); err == nil && open.Key() == g.key.Public() {
+		// Only the record knows whether it is older than the version before.
+		c, err := g.Stack.Cover(ctx, g.layer, d.path, nil)
+		if err == nil && c.State == objects.Older {
+			err = c.Err
+		}
+		if err == nil {
+			d.describe("unchanged", b.manifest.Item())
+		}
+		return err
+	}
+	raw, err := g.manifest(ctx, dir, b.raw, g.now)
+	if err == nil {
+		b.manifest, err = objects.ParseManifest(raw)
+	}
+	if err == nil {
+		d.signed(b.manifest.Item(), g.q)
+	}
+	return err
+}
+
+// manifest signs a manifest. What would not verify here must not be written.
+func (g *signing) manifest(ctx context.Context, dir string, raw []byte, at time.Time) ([]byte, error) {
+	raw, err := trust.SignManifest(ctx, g.key, raw, g.scope, at)
+	if err == nil {
+		_, err = trust.OpenBundle(raw, g.layer.Folder(dir), g.scope, g.Trust)
+	}
+	return raw, err
+}

@@ -1,0 +1,126 @@
+package author
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/look"
+)
+
+// Restore brings back the recorded file of an item: the version that its space held at a
+// commit, or the last one. A different file that is there now is recorded first. An old
+// version that the user asked for counts again.
+func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
+	l := s.Stack.Project
+	if dir, ok := look.RecordedBundle(ctx, l, q.Target); ok {
+		if q.At != "" {
+			return nil, fault.New(fault.Usage, "restore .ai/%s: a bundle comes back as it was last recorded", dir).Mend("rye restore .ai/%s", dir)
+		}
+		return restoreBundle(ctx, s, dir, q.DryRun)
+	}
+	ref, err := s.Ref(string(q.Target))
+	if err != nil {
+		return nil, err
+	}
+	p, raw, err := recordedVersion(ctx, l, ref, q.At)
+	if err != nil {
+		return nil, err
+	}
+	if there, err := l.Locate(ref); err != nil {
+		return nil, err
+	} else if there != "" && there != p {
+		return nil, fault.New(fault.Conflict, "restore %s: .ai/%s is this item now, and the version to bring back lies at .ai/%s", ref, there, p).
+			Advise("rye rm %s, then again", ref)
+	}
+	if err := l.Free(p); err != nil {
+		return nil, err
+	}
+	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + p, SHA256: objects.DigestOf(raw).String()}
+	if !q.DryRun {
+		if err = s.keepFile(ctx, l, ref, p, raw); err == nil {
+			rep.Commit, err = s.record(ctx, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
+		}
+		if err == nil {
+			err = l.Write(p, raw, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	f, err := s.Stack.JudgeBytes(ctx, l, p, ref, raw, l.BlobID(raw))
+	rep.State = f.State
+	if f.Err != nil {
+		rep.Next = fault.HintOf(f.Err)
+	}
+	return rep, err
+}
+
+// recordedVersion returns the file of an item as it was recorded at a commit; with "", the
+// last one.
+func recordedVersion(ctx context.Context, l *space.Layer, ref objects.Ref, at string) (p string, raw []byte, err error) {
+	if at == "" {
+		if p, raw, err = l.LastRecorded(ctx, ref); err == nil && p == "" {
+			err = fault.New(fault.NotFound, "restore %s: never recorded in this project", ref).Mend("rye log")
+		}
+		return p, raw, err
+	}
+	if _, p, raw, err = l.Version(ctx, ref, at); err == nil && p == "" {
+		err = fault.New(fault.NotFound, "restore %s: it was not there at %s", ref, at).Mend("rye log %s", ref)
+	}
+	return p, raw, err
+}
+
+// restoreBundle brings back a bundle as it was last recorded. Files that differ are recorded
+// first, and those that do not belong to it leave the directory.
+func restoreBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.AddReport, error) {
+	id, err := objects.BundleID(dir)
+	if err != nil {
+		return nil, err
+	}
+	l := s.Stack.Project
+	was, err := l.LastFolder(ctx, dir, manifestIn(dir))
+	if err != nil {
+		return nil, err
+	}
+	if len(was) == 0 {
+		return nil, fault.New(fault.NotFound, "restore bundle %s: never recorded in this project", id).Mend("rye log")
+	}
+	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir}
+	if dryRun {
+		return rep, nil
+	}
+	here, err := keepBundle(ctx, s, dir, id)
+	if err != nil {
+		return nil, err
+	}
+	changes, belongs := slices.Clone(was), pathsOf(was)
+	for _, c := range here {
+		if !belongs[c.Path] {
+			changes = append(changes, store.Change{Path: c.Path, Delete: true})
+		}
+	}
+	if rep.Commit, err = s.record(ctx, l, "restore", bundleRefs(id), changes); err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		if c.Delete {
+			err = l.Remove(c.Path)
+		} else {
+			err = writeFile(l, c.Path, c.Data, true)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	c, err := s.Stack.Cover(ctx, l, manifestIn(dir), nil)
+	if err != nil || c == nil {
+		return rep, err
+	}
+	rep.SHA256, rep.State = c.Sum.String(), c.State
+	return rep, nil
+}

@@ -1,0 +1,99 @@
+// Package look says what is there and what it is worth: it finds, lists, searches, verifies
+// and compares items and bundles. It changes nothing.
+package look
+
+import (
+	"context"
+	"iter"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// candidates yields what each space holds under a ref, believed or not, highest space first.
+// It ends with an error when looking failed, or when no space holds anything.
+func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.Seq2[space.Finding, error] {
+	return func(yield func(space.Finding, error) bool) {
+		none := true
+		for sp := objects.Project; sp >= objects.System; sp-- {
+			f, ok, err := s.Stack.In(ctx, sp, ref)
+			if none = none && !ok; ok || err != nil {
+				if !yield(f, err) || err != nil {
+					return
+				}
+			}
+		}
+		if none {
+			yield(space.Finding{}, fault.New(fault.NotFound, "%s: in no space", ref).Mend("rye search %s", ref.ID.Name()))
+		}
+	}
+}
+
+// Finding resolves a ref to the candidate that would be used, believed or not.
+func Finding(ctx context.Context, s *session.Session, ref objects.Ref) (f space.Finding, err error) {
+	for f, err = range candidates(ctx, s, ref) {
+		break
+	}
+	return f, err
+}
+
+// findTargets resolves what a user typed, each to one item or one bundle.
+func findTargets(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
+	var all []space.Finding
+	for _, t := range targets {
+		f, ok, err := bundleFinding(ctx, s, t)
+		if err == nil && !ok {
+			var ref objects.Ref
+			if ref, err = s.Ref(string(t)); err == nil {
+				f, err = Finding(ctx, s, ref)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// Loaded is an item that was found, verified and permitted to the caller.
+type Loaded struct {
+	space.Finding
+	Result *rye.LoadResult
+}
+
+// Load returns one verified item, from the highest space that holds it or from the one
+// named. The caller has to hold the capability to load it.
+func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadRequest) (*Loaded, error) {
+	f, err := findIn(ctx, s, q)
+	if err == nil {
+		err = f.Err
+	}
+	if err == nil {
+		err = s.Allow(c, "load", q.Ref)
+	}
+	if err != nil {
+		return nil, err
+	}
+	it := f.Verified.Item()
+	return &Loaded{Finding: f, Result: &rye.LoadResult{ItemInfo: describe(f.Row(nil)), Content: string(it.Raw), Body: it.Meta.Prose}}, nil
+}
+
+// findIn is Finding for the space that the request names, if it names one.
+func findIn(ctx context.Context, s *session.Session, q rye.LoadRequest) (space.Finding, error) {
+	if q.Space == "" {
+		return Finding(ctx, s, q.Ref)
+	}
+	sp, err := objects.ParseSpace(q.Space)
+	if err != nil {
+		return space.Finding{}, err
+	}
+	f, ok, err := s.Stack.In(ctx, sp, q.Ref)
+	if err == nil && !ok {
+		err = fault.New(fault.NotFound, "%s: not in the %s space", q.Ref, sp).Mend("rye show --all %s", q.Ref)
+	}
+	return f, err
+}

@@ -1,0 +1,99 @@
+package look
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Scan judges everything in one space, and in the project what it locked, too.
+func Scan(ctx context.Context, s *session.Session, sp objects.Space) ([]space.Finding, error) {
+	if sp == objects.System {
+		return s.Stack.ScanSystem()
+	}
+	l, err := s.Stack.Layer(sp)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.Stack.Scan(ctx, l)
+	if err != nil || sp != objects.Project || s.Lock == nil {
+		return found, err
+	}
+	own := map[objects.Ref]bool{}
+	for _, f := range found {
+		own[f.Ref] = true
+	}
+	return append(found, lockedBeside(s, func(ref objects.Ref) bool { return own[ref] })...), nil
+}
+
+// lockedBeside returns the items of registries that the lock pins, but for those that a file
+// of the project stands before.
+func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Finding {
+	var refs []objects.Ref
+	for ref, it := range s.Lock.Items {
+		if it.From != "" && !own(ref) {
+			refs = append(refs, ref)
+		}
+	}
+	slices.SortFunc(refs, func(a, b objects.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return s.Stack.ScanLock(refs)
+}
+
+// look is Scan for lists: files that have not changed are not read again.
+func look(ctx context.Context, s *session.Session, sp objects.Space) (k *space.Look, err error) {
+	defer s.Stack.Guard()(&err)
+	if sp == objects.System {
+		set, err := extractors(ctx, s) // none where they cannot be used, as in Look
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		found, err := s.Stack.ScanSystem()
+		return space.LookAt(space.RowsOf(found, set)), err
+	}
+	l, err := s.Stack.Layer(sp)
+	if err != nil {
+		return nil, err
+	}
+	k, err = s.Stack.Look(ctx, l)
+	if err == nil && sp == objects.Project && s.Lock != nil {
+		set, _ := extractors(ctx, s) // that Look asked for
+		k.Add(space.RowsOf(lockedBeside(s, k.Holds), set))
+	}
+	return k, err
+}
+
+// looks returns what each of the spaces holds, highest first. only is the name of one, or ""
+// or "all".
+func looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
+	if only == "all" {
+		only = ""
+	}
+	if only != "" {
+		if _, err := objects.ParseSpace(only); err != nil {
+			return nil, err
+		}
+	}
+	var all []*space.Look
+	for sp := objects.Project; sp >= objects.System; sp-- {
+		if only != "" && only != sp.String() {
+			continue
+		}
+		if sp != objects.System {
+			if _, err := s.Stack.Layer(sp); err != nil {
+				continue
+			}
+		}
+		k, err := look(ctx, s, sp)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, k)
+	}
+	return all, nil
+}
