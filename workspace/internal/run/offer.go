@@ -37,7 +37,7 @@ func offer(ctx context.Context, s *Desk, c rye.Caller, ref objects.Ref, refused 
 		return space.Found{}, refused
 	}
 	q := rye.Question{Topic: "sign it and run it", Text: refused.Error(), Lines: lines, Mend: fault.HintOf(refused), Person: true}
-	if yes, err := s.Consent(ctx, q); err != nil || !yes {
+	if err := s.Ask(ctx, q); err != nil { // also when it is too long to be judged
 		if ctx.Err() != nil {
 			return space.Found{}, ctx.Err()
 		}
