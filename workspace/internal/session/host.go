@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -96,7 +97,7 @@ func (h *Host) Permit(c rye.Caller, verb string) error {
 	if err := Named(c, verb); err != nil {
 		return err
 	}
-	caps, err := policy.ParseCaps(c.Capabilities())
+	caps, err := capabilities(c)
 	if err != nil {
 		return err
 	}
@@ -104,6 +105,32 @@ func (h *Host) Permit(c rye.Caller, verb string) error {
 		return fault.New(fault.Denied, "%s: the caller %s does not hold the capability rye.%s", verb, c.Name(), verb)
 	}
 	return nil
+}
+
+// capabilities reads what a caller holds: patterns of docs/format/capability.md, which are
+// about items, and plain names of other verbs, such as rye.add and rye.key.list, which
+// stand for exactly that verb.
+func capabilities(c rye.Caller) (policy.Caps, error) {
+	var all policy.Caps
+	for _, text := range c.Capabilities() {
+		one, err := policy.ParseCap(text)
+		if err != nil && namesVerb(text) {
+			one, err = policy.Cap(text), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// namesVerb reports whether text is rye. and a verb, spelled out: words with dots between.
+func namesVerb(text string) bool {
+	verb, ok := strings.CutPrefix(text, "rye.")
+	return ok && !slices.ContainsFunc(strings.Split(verb, "."), func(word string) bool {
+		return word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != ""
+	})
 }
 
 // Named refuses the zero Caller, on whose behalf nothing is done.

@@ -68,8 +68,9 @@ func (s *Session) Allow(c rye.Caller, verb string, ref objects.Ref) error {
 	return err
 }
 
+// RequestFor puts into the policy's words that a caller wants to do something to an item.
 func RequestFor(c rye.Caller, verb string, ref objects.Ref) (policy.Request, error) {
-	caps, err := policy.ParseCaps(c.Capabilities())
+	caps, err := capabilities(c)
 	if err != nil {
 		return policy.Request{}, err
 	}
