@@ -51,18 +51,9 @@ func (h *Host) openOver(project *space.Layer) (*Session, error) {
 		s.AllowLegacy(s.Trust)
 		return s, nil
 	}
-	if s.Project, err = ReadProject(h.ProjectDir); err != nil {
-		return nil, err
-	}
-	var sum objects.Digest
-	if s.Lock, sum, err = ReadLock(h.LockPath()); err != nil {
-		return nil, err
-	}
-	s.Stack.LockSum = sum
 	s.Stack.Project = project
-	s.Stack.Genesis = s.Project.Project
-	if s.Lock != nil {
-		s.Stack.Locked = s.Pin
+	if err = s.readProject(); err != nil {
+		return nil, err
 	}
 	s.AllowLegacy(s.Trust)
 	return s, nil
@@ -79,19 +70,31 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if release, err = place.Lock(ctx, filepath.Join(dir, "project.lock")); err != nil {
 		return nil, nil, err
 	}
-	project, err := ReadProject(s.ProjectDir)
-	if err != nil {
+	fresh = s.copy()
+	if err = fresh.readProject(); err != nil {
 		release()
 		return nil, nil, err
+	}
+	return fresh, release, nil
+}
+
+// readProject reads the project and its lock into a session that is being made.
+func (s *Session) readProject() (err error) {
+	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
+		return err
 	}
 	lock, sum, err := ReadLock(s.LockPath())
-	if err != nil {
-		release()
-		return nil, nil, err
+	s.Stack.Genesis = s.Project.Project
+	s.setLock(lock, sum)
+	return err
+}
+
+// setLock lets a session that is being made see a lock; nil is none.
+func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
+	s.Lock, s.Stack.LockSum, s.Stack.Locked = lock, sum, nil
+	if lock != nil {
+		s.Stack.Locked = s.Pin
 	}
-	fresh = s.WithLock(lock, sum)
-	fresh.Project = project
-	return fresh, release, nil
 }
 
 // copy returns a session over the same layers, whose stack can be told something else.
@@ -112,10 +115,7 @@ func (s *Session) With(system *space.System) *Session {
 // WithLock returns a session that sees another lock; nil is none.
 func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
 	n := s.copy()
-	n.Lock, n.Stack.LockSum = lock, sum
-	if lock != nil {
-		n.Stack.Locked = n.Pin
-	}
+	n.setLock(lock, sum)
 	return n
 }
 
