@@ -102,7 +102,7 @@ func layProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.Ini
 	ai := filepath.Join(dir, ".ai")
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
-		c, fresh, err = &session.Project{Format: 1, Project: session.NewGenesis(), Namespace: q.Namespace}, true, nil
+		c, fresh, err = session.NewProject(q.Namespace), true, nil
 	}
 	if err != nil {
 		return false, err

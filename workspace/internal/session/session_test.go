@@ -12,7 +12,7 @@ import (
 // before it sees what it saw.
 func TestAloneReadsAnew(t *testing.T) {
 	h := &Host{ProjectDir: t.TempDir(), ConfigDir: t.TempDir()}
-	first := &Project{Format: 1, Project: NewGenesis(), Namespace: "acme"}
+	first := NewProject("acme")
 	if err := first.Write(h.ProjectDir); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestAloneReadsAnew(t *testing.T) {
 	if _, ok := locked.Stack.Locked(ref); !ok || opened.Stack.Locked != nil {
 		t.Fatal("WithLock did not make a session that sees the lock beside one that does not")
 	}
-	second := &Project{Format: 1, Project: NewGenesis(), Namespace: "acme"}
+	second := NewProject("acme")
 	if err := second.Write(h.ProjectDir); err != nil {
 		t.Fatal(err)
 	}

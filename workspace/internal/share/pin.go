@@ -127,17 +127,14 @@ func (in *installation) pinChains(ctx context.Context, lock *chain.Lock) error {
 }
 
 func (in *installation) writeDeps() error {
-	changed := false
+	project, changed := in.Project.Edit(), false
 	for name, text := range in.deps {
-		if in.Project.Deps[name] != text {
-			if in.Project.Deps == nil {
-				in.Project.Deps = map[string]string{}
-			}
-			in.Project.Deps[name], changed = text, true
+		if project.Deps[name] != text {
+			project.Deps[name], changed = text, true
 		}
 	}
 	if !changed {
 		return nil
 	}
-	return in.Project.Write(in.ProjectDir)
+	return project.Write(in.ProjectDir)
 }

@@ -182,13 +182,7 @@ func pinRegistry(ctx context.Context, s *Desk, name, url string, id registry.Ide
 		return nil, err
 	}
 	defer release()
-	c := alone.Project
-	if c.Registries == nil {
-		c.Registries = map[string]session.Registry{}
-	}
-	if c.Scopes == nil {
-		c.Scopes = map[string]string{}
-	}
+	c := alone.Project.Edit()
 	if have, ok := c.Registries[name]; ok && have.ID != id.ID.String() {
 		return nil, fault.New(fault.Conflict, "registry %q is %s here already", name, have.ID).Advise("rye registry add %s --name <another>", url)
 	}
