@@ -9,7 +9,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// RetiredPath returns a free name for the old key's file.
+// RetiredPath returns a free path for the file of a key that is retired on a date
+// (2006-01-02).
 func RetiredPath(path, date string) (string, error) {
 	for n := 1; n < 1000; n++ {
 		p := path + retiredMark + date

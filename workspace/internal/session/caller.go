@@ -30,8 +30,8 @@ func RequireCaller(c rye.Caller, verb string) error {
 	return nil
 }
 
-// Permit refuses the zero Caller and one that does not hold rye.<verb> with fault.Denied,
-// and one that holds what is no capability with fault.Malformed.
+// Permit refuses with fault.Denied the zero Caller and one that does not hold rye.<verb>, and
+// with fault.Malformed one whose list has an entry that is not a capability.
 func (h *Host) Permit(c rye.Caller, verb string) error {
 	if err := RequireCaller(c, verb); err != nil {
 		return err
@@ -80,10 +80,9 @@ func capabilities(c rye.Caller) (policy.Caps, error) {
 	var all policy.Caps
 	for _, text := range c.Capabilities() {
 		one, err := policy.ParseCap(text)
-		if err != nil && namesVerb(text) {
-			one, err = policy.Cap(text), nil
-		}
-		if err != nil {
+		if namesVerb(text) {
+			one = policy.Cap(text)
+		} else if err != nil {
 			return nil, err
 		}
 		all = append(all, one)

@@ -17,7 +17,7 @@ func Checked(name, text string, err error) rye.DoctorCheck {
 	return rye.DoctorCheck{Name: name, OK: true, Text: text}
 }
 
-// CheckProject says which project this is. Being outside a project is no fault.
+// CheckProject says which project this is. To be outside a project is not wrong.
 func (h *Host) CheckProject() rye.DoctorCheck {
 	if h.ProjectDir == "" {
 		return rye.DoctorCheck{Name: "project", OK: true, Text: "none in this directory or above", Mend: fault.Command("rye init")}

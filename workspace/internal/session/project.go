@@ -162,7 +162,7 @@ func (p *Project) Write(dir string) error {
 }
 
 // RegistryFor returns the one registry that a namespace comes from, and its name here:
-// that of its own scope, else that of "*". There is no second choice, so no registry can
+// that of its own scope, else that of "*". A second registry is never asked, so none can
 // shadow a name of another. Without one the error is fault.NotFound.
 func (p *Project) RegistryFor(namespace string) (string, Registry, error) {
 	for _, scope := range []string{namespace, "*"} {
