@@ -4,6 +4,7 @@
 package custody
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,11 +91,9 @@ func checkKeyName(name string) error {
 // Generate makes a key, keeps it under its name and believes it as the user's own, for
 // the given namespace or, when that is empty, for every free one.
 func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
-	name := q.Name
-	if name == "" {
-		if name = ks.Name; Held(name) {
-			name = "default"
-		}
+	name := cmp.Or(q.Name, ks.Name)
+	if q.Name == "" && Held(name) {
+		name = "default"
 	}
 	if err := checkKeyName(name); err != nil {
 		return nil, err

@@ -94,14 +94,13 @@ func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
 // pinIn returns a pin without a key that counts in the space named: the user space, this
 // project, or for "" both, as far as there is a project here.
 func pinIn(h *session.Host, space string) (trust.Pin, error) {
-	if space != "" && space != "user" && space != "project" {
-		return trust.Pin{}, fault.New(fault.Usage, "space %q: want user or project", words.Brief(space))
-	}
 	p := trust.Pin{User: space != "project"}
-	if space == "user" || space == "" && h.ProjectDir == "" {
+	switch {
+	case space != "" && space != "user" && space != "project":
+		return p, fault.New(fault.Usage, "space %q: want user or project", words.Brief(space))
+	case space == "user", space == "" && h.ProjectDir == "":
 		return p, nil
-	}
-	if h.ProjectDir == "" {
+	case h.ProjectDir == "":
 		return p, session.NoProject()
 	}
 	c, err := session.ReadProject(h.ProjectDir)
