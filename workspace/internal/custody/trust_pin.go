@@ -134,8 +134,9 @@ func describePin(c *rye.TrustChange, st *trust.Store, pub trust.PublicKey) {
 }
 
 func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
-	q := rye.Question{Topic: "pin key", Text: "Believe this key? Compare the fingerprint with what its owner tells you.", Person: person,
-		Lines: []string{c.Subject}, Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
+	q := rye.Question{Topic: "pin key", Person: person, Lines: []string{c.Subject},
+		Text: "Believe this key? Compare the fingerprint with what its owner tells you.",
+		Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
 	for _, ns := range c.Namespaces {
 		q.Lines = append(q.Lines, "for "+ns+"/ in the "+strings.Join(c.Where, " and "))
 	}
@@ -179,7 +180,8 @@ func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
 	case 1:
 		return found[0], nil
 	}
-	return objects.Fingerprint{}, fault.New(fault.Usage, "unpin %q: %d keys are pinned under that name", words.Brief(subject), len(found)).Mend("rye trust unpin %s", found[0])
+	return objects.Fingerprint{}, fault.New(fault.Usage, "unpin %q: %d keys are pinned under that name", words.Brief(subject), len(found)).
+		Mend("rye trust unpin %s", found[0])
 }
 
 // holderOf returns the name of a key's entry and what it counts for.

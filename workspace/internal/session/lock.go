@@ -47,9 +47,9 @@ func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 	return space.Pin{Registry: s.Lock.Registries[it.From].ID.String(), Commit: id, Path: it.Path, Sum: it.SHA256}, true
 }
 
-// ReadLock reads a lock and the digest of its bytes; nil and the zero Digest when there is
+// readLock reads a lock and the digest of its bytes; nil and the zero Digest when there is
 // none. A lock that git left with both sides of a merge is fault.Malformed.
-func ReadLock(path string) (*chain.Lock, objects.Digest, error) {
+func readLock(path string) (*chain.Lock, objects.Digest, error) {
 	raw, err := place.Read(path, chain.MaxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, objects.Digest{}, nil

@@ -83,7 +83,7 @@ func (s *Session) readProject() (err error) {
 	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
 		return err
 	}
-	lock, sum, err := ReadLock(s.LockPath())
+	lock, sum, err := readLock(s.LockPath())
 	s.Stack.Genesis = s.Project.Project
 	s.setLock(lock, sum)
 	return err
