@@ -7,7 +7,7 @@ import (
 
 // InitRequest makes or completes a project.
 type InitRequest struct {
-	Dir       string
+	Dir       string // "" is the current directory
 	Namespace string // "" is "local"
 }
 
@@ -17,11 +17,11 @@ type InitReport struct {
 	Project   string   `json:"project"`
 	Namespace string   `json:"namespace"`
 	Key       string   `json:"key"`
-	NewKey    bool     `json:"new_key"`
+	NewKey    bool     `json:"new_key"` // Init made it
 	Created   []string `json:"created"`
 	Completed []string `json:"completed,omitempty"` // files that got what a newer rye puts there
-	Legacy    []string `json:"legacy,omitempty"`
-	Adopted   int      `json:"adopted"`
+	Legacy    []string `json:"legacy,omitempty"`    // refs of items with RYE OS's signature
+	Adopted   int      `json:"adopted"`             // items of a project that came from elsewhere
 }
 
 // NewRequest scaffolds an item.
@@ -35,22 +35,22 @@ type NewRequest struct {
 type NewReport struct {
 	Ref  string     `json:"ref"`
 	Path string     `json:"path"`
-	Next fault.Hint `json:"next"`
+	Next fault.Hint `json:"next"` // what to do with it
 }
 
 // AddRequest takes items into the project: a path below .ai is recorded where it
 // is, another is copied in under As and Kind, and of a git repository every item
-// below its .ai comes in.
+// below its .ai comes in. Either Path or URL is set.
 type AddRequest struct {
 	Path   string // a file, or a folder below .ai
 	URL    string // instead of Path: of a git repository, and #<branch or tag>; without it what HEAD names there
-	Kind   string // of a file from elsewhere; "" where its ending tells
+	Kind   string // of a file from elsewhere; "" where its extension tells
 	As     string // id of a file from elsewhere; "" derives it from the namespace and the file's name
 	DryRun bool
-	Force  bool // replace what is there; a copy stays in history
+	Force  bool // replace what is there, which the history keeps
 }
 
-// AddReport says what came in.
+// AddReport says what was added, removed or restored.
 type AddReport struct {
 	Ref      string            `json:"ref"`
 	Path     string            `json:"path"`
@@ -77,21 +77,21 @@ type RestoreRequest struct {
 // SignRequest signs working items, recorded in one commit.
 type SignRequest struct {
 	Targets []Target // "*" is all
-	All     bool
-	Check   bool // sign nothing; fail when something would be signed
-	Upgrade bool // also items with RYE OS's line
+	All     bool     // the same as the target "*"
+	Check   bool     // sign nothing; fail when something would be signed
+	Upgrade bool     // also items with RYE OS's line
 	DryRun  bool
-	Space   string // project (default) or user
+	Space   string // "project" or "user"; "" is project
 }
 
-// SignReport is the whole of a Sign.
+// SignReport is the outcome of Sign. It is returned beside an error when items failed.
 type SignReport struct {
 	Results []SignResult `json:"results"`
 	Signed  int          `json:"signed"`
 	Failed  int          `json:"failed"`
 	Commit  string       `json:"commit,omitempty"` // that holds what was signed, or was signed already
-	// PassedOver are files that are no items, when every item was to be signed: foreign
-	// names, links.
+	// PassedOver are files that cannot be items, because of their name or because they are
+	// links. They are listed when every item was to be signed.
 	PassedOver []string `json:"passed_over,omitempty"`
 }
 
@@ -114,30 +114,30 @@ type SignResult struct {
 
 // Mistake is one thing wrong with a file, for the person who wrote it.
 type Mistake struct {
-	Path   string `json:"path"`           // below the project
-	Line   int    `json:"line,omitempty"` // 1-based; 0 when it is about no one line
-	Column int    `json:"column,omitempty"`
+	Path   string `json:"path"`             // below the project
+	Line   int    `json:"line,omitempty"`   // from 1; 0 when it is about the whole file
+	Column int    `json:"column,omitempty"` // from 1; 0 when it is about the whole line
 	Field  string `json:"field,omitempty"`
 	Rule   string `json:"rule"`
 	Mend   string `json:"mend,omitempty"` // what to write instead
 	Text   string `json:"text,omitempty"` // the line itself
 }
 
-// Replaced tells what a signature of RYE OS was worth, before it is replaced
-// by one that covers everything.
+// Replaced tells what a signature of RYE OS was worth that was replaced by one that covers
+// every byte.
 type Replaced struct {
 	Key       string   `json:"key,omitempty"`       // 16 hexadecimal digits; "" when the line was no signature
-	SignedAt  string   `json:"signed_at,omitempty"` // never signed
+	SignedAt  string   `json:"signed_at,omitempty"` // a claim: that signature does not cover it
 	Covers    string   `json:"covers"`
 	Held      bool     `json:"held"`                // genuine, by a key that is known here
-	Why       string   `json:"why,omitempty"`       // it did not hold
+	Why       string   `json:"why,omitempty"`       // why it did not hold
 	Uncovered []string `json:"uncovered,omitempty"` // lines of the file that it did not cover, numbered
 }
 
-// AdoptRequest records working items as they are, under consent.
+// AdoptRequest records working items as they are, after a person agreed.
 type AdoptRequest struct {
 	Targets []Target
-	All     bool
+	All     bool // every item
 }
 
 // AdoptReport says whose signatures were taken as the baseline.
@@ -145,7 +145,7 @@ type AdoptReport struct {
 	Adopted  []string            `json:"adopted"`
 	Refused  []SignResult        `json:"refused,omitempty"`
 	Unpinned []string            `json:"unpinned,omitempty"` // no longer what the lock brought
-	Signers  map[string][]string `json:"signers"`
+	Signers  map[string][]string `json:"signers"`            // signer -> what it signed
 	Commit   string              `json:"commit,omitempty"`
 }
 
@@ -194,7 +194,7 @@ type CopyReport struct {
 type BundleRequest struct {
 	ID      string // <namespace>/bundle/<name>; "" is what the directory calls for
 	Version string // "" keeps the version that the manifest has; 0.1.0 for a new one
-	Dir     string
+	Dir     string // below .ai
 	DryRun  bool
 }
 
@@ -222,16 +222,16 @@ type BundleInfo struct {
 	Code    fault.Code `json:"code,omitempty"` // why it may not be used
 	Error   string     `json:"error,omitempty"`
 	Hint    fault.Hint `json:"hint,omitzero"`
-	Changed []string   `json:"changed,omitempty"`
-	Missing []string   `json:"missing,omitempty"`
-	Extra   []string   `json:"extra,omitempty"`
+	Changed []string   `json:"changed,omitempty"` // files that differ from the manifest
+	Missing []string   `json:"missing,omitempty"` // files of the manifest that are not there
+	Extra   []string   `json:"extra,omitempty"`   // files that are not in the manifest
 }
 
 // BundleFile is an entry of a manifest.
 type BundleFile struct {
 	Path       string `json:"path"`
-	Size       int64  `json:"size"`
+	Size       int64  `json:"size"` // bytes
 	SHA256     string `json:"sha256"`
 	Executable bool   `json:"executable,omitempty"`
-	Signed     bool   `json:"signed"` // carries a signature line of its own, too
+	Signed     bool   `json:"signed"` // it also carries a signature line of its own
 }

@@ -7,8 +7,14 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Caller is on whose behalf a verb is called, and what it may do. Only the functions
-// of this package make one; every verb refuses the zero Caller.
+// Caller is on whose behalf a verb is called, and what it may do. Terminal, Client and
+// Program make one; every verb refuses the zero Caller with fault.Denied. A Caller does not
+// change, and is safe for concurrent use.
+//
+// Search, Load, Execute and Sign take a capability that names the item, such as
+// rye.execute.tool.acme.hello, which the user's policy may narrow or deny. Every other verb
+// takes one with its own name, such as rye.add or rye.key.list; each verb of
+// workspace.Workspace that lacks it is refused with fault.Denied before it reads anything.
 type Caller struct {
 	name   string
 	caps   []string
@@ -25,9 +31,11 @@ func Client() Caller {
 	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*")
 }
 
-// Program is a program that calls on its own behalf, with exactly these capability
-// patterns (docs/format/capability.md). It is never a person. name appears in
-// questions, in the log of verdicts and in the policy, which may narrow it.
+// Program is a program that calls on its own behalf, with exactly these capabilities
+// (docs/format/capability.md); without any it may do nothing. One that is malformed is
+// refused when a verb is called (fault.Malformed). It is never a person. name appears in
+// questions, in the log of verdicts and in the policy, which may narrow what it does to
+// items; with the name "" it is the zero Caller.
 func Program(name string, capabilities ...string) Caller {
 	return Caller{name: name, caps: slices.Clone(capabilities)}
 }
@@ -38,15 +46,16 @@ func (c Caller) Name() string { return c.name }
 // Capabilities returns a copy of the patterns that the caller holds.
 func (c Caller) Capabilities() []string { return slices.Clone(c.caps) }
 
-// IsPerson reports whether a person typed the command: then no question is needed
-// for what only costs attention.
+// IsPerson reports whether a person typed the command. Such a caller is not asked about what
+// it typed itself: its own signature, say.
 func (c Caller) IsPerson() bool { return c.person }
 
 // IsZero reports whether c is the Caller that every verb refuses.
 func (c Caller) IsZero() bool { return c.name == "" }
 
-// Verbs are the four things that a model does with items. A Workspace has them; faces
-// and agents take them, and see nothing else of it.
+// Verbs are the four things that a model does with items. A workspace.Workspace has them;
+// servers and agents take them as this interface, and see nothing else of it. They are
+// safe for concurrent use.
 type Verbs interface {
 	Search(context.Context, Caller, SearchRequest) (*SearchResult, error)
 	Load(context.Context, Caller, LoadRequest) (*LoadResult, error)
@@ -54,28 +63,28 @@ type Verbs interface {
 	Sign(context.Context, Caller, SignRequest) (*SignReport, error)
 }
 
-// Bounds of a Question. A person answers what they have read; more than this is
-// agreed to unread.
+// Bounds of a Question. A person answers what they have read, and more than this is not
+// read.
 const (
 	MaxQuestionLines = 600
 	MaxQuestionBytes = 64 << 10 // of its text and lines together
-	MaxLineBytes     = 4 << 10  // of one line: what stands behind more is off every screen
+	MaxLineBytes     = 4 << 10  // of one line; no screen shows a longer one
 )
 
-// Question is a decision that only a person may take, or a flag that stands for one.
-// Ask makes one, within the bounds above.
+// Question is a decision that only a person may take, or a flag that stands for one. What
+// is put to workspace.Options.Consent is within the bounds above.
 type Question struct {
-	Topic string     // "pin registry", "accept project", "run", ...
+	Topic string     // what is asked about, in a few words: "pin registry", "accept project", "run"
 	Text  string     // one line
 	Lines []string   // what is being agreed to: fingerprints, a diff, capabilities
-	Mend  fault.Hint // the flag or command that answers yes without a terminal
+	Mend  fault.Hint // the flag or command that answers yes without a terminal; may be zero
 
 	// Person is set for what only a person who looks at it may answer: a yes makes
 	// something trusted that was not, so no flag may stand for one.
 	Person bool
 }
 
-// Check refuses a question that is too long to be judged.
+// Check refuses a question beyond the bounds with fault.Limit.
 func (q Question) Check() error {
 	size := len(q.Text)
 	for _, line := range q.Lines {

@@ -8,12 +8,12 @@ import (
 type ExecuteRequest struct {
 	Ref    Ref
 	Params json.RawMessage // a JSON object; nil is {}
-	DryRun bool
-	Locked bool         // refuse drift from the lock
-	Frozen bool         // locked, and never touch the network
-	Pinned bool         // run the bytes that the lock pins, whatever stands in the working tree
-	Stdout func([]byte) // live output; nil collects only
-	Stderr func([]byte)
+	DryRun bool            // pass every gate but the last, and run nothing
+	Locked bool            // refuse what differs from the lock (fault.Drift)
+	Frozen bool            // Locked, and never use the network
+	Pinned bool            // run the bytes that the lock pins, whatever is in the working tree
+	Stdout func([]byte)    // gets output as it comes; nil only collects it
+	Stderr func([]byte)    // the same for standard error
 }
 
 // ExecuteResult has the shape that RYE OS's clients know.
@@ -25,8 +25,8 @@ type ExecuteResult struct {
 	Inputs       map[string]any  `json:"inputs,omitempty"`
 	Instructions string          `json:"instructions,omitempty"`
 	Error        string          `json:"error,omitempty"`
-	Exit         int             `json:"exit"`
-	Chain        []ChainLink     `json:"chain,omitempty"`
+	Exit         int             `json:"exit"`            // the program's exit status
+	Chain        []ChainLink     `json:"chain,omitempty"` // from the tool to the primitive
 	Metadata     ExecuteMeta     `json:"metadata"`
 }
 
@@ -36,7 +36,7 @@ type ChainLink struct {
 	Space     string `json:"space"`
 	ToolType  string `json:"tool_type,omitempty"`
 	Executor  string `json:"executor_id,omitempty"`
-	Integrity string `json:"integrity"` // sha256 of the file
+	Integrity string `json:"integrity"` // SHA256 of the file
 	Signer    string `json:"signer,omitempty"`
 }
 
@@ -52,9 +52,8 @@ type ExecuteMeta struct {
 	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
 }
 
-// Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is below
-// zero, and together they are the whole up to rounding. The start of the process is
-// in none of them.
+// Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is negative, and
+// their sum is the whole up to rounding. The start of rye itself is not counted.
 type Timings struct {
 	Verify      float64 `json:"verify"`      // open the spaces, find the item, verify its chain
 	Gate        float64 `json:"gate"`        // parameters, lock, policy, consent
@@ -65,18 +64,18 @@ type Timings struct {
 	Rest        float64 `json:"rest"`        // wait for a turn, prepare the call, read the answer, clear up
 }
 
-// Verdict is one decision of the policy, as an event. Parameters and commands are
-// not in it: they may hold secrets.
+// Verdict is one decision of the policy, as an event. It does not hold parameters and
+// commands, which may be secret.
 type Verdict struct {
 	Time     string   `json:"time"` // RFC 3339, UTC
 	Caller   string   `json:"caller"`
 	Verb     string   `json:"verb"`
 	Ref      string   `json:"ref"`
-	SHA256   string   `json:"sha256,omitempty"` // of the item's file; "" when the capability alone decided
-	Verdict  string   `json:"verdict"`          // allow or deny
-	Tier     string   `json:"tier,omitempty"`
-	Rule     string   `json:"rule"`
-	Findings []string `json:"findings,omitempty"` // labels of what command analysis met
+	SHA256   string   `json:"sha256,omitempty"`   // of the item's file; "" when the capability alone decided
+	Verdict  string   `json:"verdict"`            // allow or deny
+	Tier     string   `json:"tier,omitempty"`     // t0 to t4
+	Rule     string   `json:"rule"`               // that decided
+	Findings []string `json:"findings,omitempty"` // labels of what command analysis found
 	Asked    bool     `json:"asked,omitempty"`    // a person decided, or a flag that stands for one
 	Project  string   `json:"project,omitempty"`
 }
@@ -99,33 +98,33 @@ type PolicyConsentRequest struct {
 	Ref         Ref
 	Env         bool // .env files
 	Interpreter bool // an interpreter in the project
-	Secrets     bool // variables of the environment, for a tool that somebody else signed
+	Secrets     bool // variables of the environment, for a tool that another person signed
 	Forget      bool // take the agreement back
 }
 
-// ConsentReport is one thing that nobody signed and the user agreed to, or no
-// longer does. Values of variables are in none of its fields.
+// ConsentReport is one unsigned thing that the user agreed to, or no longer agrees to. It
+// never holds the value of a variable.
 type ConsentReport struct {
 	Ref     string   `json:"ref"`
 	What    string   `json:"what"` // env, interpreter or secrets
 	Path    string   `json:"path"`
 	SHA256  string   `json:"sha256"`
-	Status  string   `json:"status"` // allowed or forgotten
-	Names   []string `json:"names"`  // variables, files of the interpreter, or variables and items
-	Changed []string `json:"changed,omitempty"`
+	Status  string   `json:"status"`            // allowed or forgotten
+	Names   []string `json:"names"`             // variables, files of the interpreter, or variables and items
+	Changed []string `json:"changed,omitempty"` // names whose content is not what was agreed to before
 }
 
-// LockRequest names what to pin; nothing is all that may be used.
+// LockRequest names what to pin.
 type LockRequest struct {
-	Targets []Target
+	Targets []Target // none is every item that may be used
 }
 
 // LockReport says what the lock holds after the call.
 type LockReport struct {
 	Path  string   `json:"path"`
-	Items int      `json:"items"`
+	Items int      `json:"items"` // that it pins
 	Added []string `json:"added,omitempty"`
-	Drift []string `json:"drift,omitempty"`
+	Drift []string `json:"drift,omitempty"` // what is not as the lock pins it
 }
 
 // LockImportRequest takes over lock files of RYE OS.
@@ -152,20 +151,21 @@ type ImportedLock struct {
 
 // LockMergeRequest holds the locks to merge.
 type LockMergeRequest struct {
-	Base, Ours, Theirs []byte // texts; an empty one is a lock that was not there
+	Base, Ours, Theirs []byte // the text of each; an empty one stands for no lock
 	Path               string // of the result; "" is the project's lock
-	Prefer             string // "ours" or "theirs" for what no rule decides; "" refuses
+	Prefer             string // "ours" or "theirs" for what the rules leave open; "" refuses
 	DryRun             bool
 }
 
-// LockMergeReport says what became of a merge.
+// LockMergeReport is the outcome of a merge. With conflicts it is returned beside a
+// fault.Drift error, and the file at Path holds both sides between git's markers.
 type LockMergeReport struct {
 	Path      string   `json:"path"`
 	Items     int      `json:"items"`
-	Conflicts []string `json:"conflicts,omitempty"` // that no rule decided
+	Conflicts []string `json:"conflicts,omitempty"` // what the rules leave open
 }
 
 // PolicyLogRequest bounds how many verdicts are told.
 type PolicyLogRequest struct {
-	Limit int // the newest so many; 0 is all that are kept
+	Limit int // at most this many, the newest; 0 is all that are kept
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Ref is the name of one item: its kind and its id. Workspace.Ref reads what a
-// person typed, objects.ParseRef what a program wrote.
+// Ref is the name of one item: its kind and its id. workspace.Workspace.Ref reads what a
+// person typed, objects.ParseRef what a program wrote. The zero Ref names no item.
 type Ref = objects.Ref
 
 // State is what a working item is, compared with its signature and its record;
@@ -18,15 +18,16 @@ type State = objects.State
 // request takes several a pattern of * and ? over refs.
 type Target string
 
-// ItemInfo describes one item for lists and status.
+// ItemInfo describes one item of one space. What a file that cannot be read does not tell
+// is "".
 type ItemInfo struct {
 	Ref         string   `json:"ref"`
 	Kind        string   `json:"kind"`
 	ID          string   `json:"id"`
 	Space       string   `json:"space"`
 	State       State    `json:"state"`
-	Why         string   `json:"why,omitempty"`
-	Recorded    bool     `json:"recorded"` // the space's ref holds these very bytes
+	Why         string   `json:"why,omitempty"` // the state is not signed
+	Recorded    bool     `json:"recorded"`      // the record of the space holds exactly these bytes
 	Path        string   `json:"path,omitempty"`
 	Name        string   `json:"name,omitempty"`
 	Title       string   `json:"title,omitempty"`
@@ -34,10 +35,10 @@ type ItemInfo struct {
 	Description string   `json:"description,omitempty"`
 	Category    string   `json:"category,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
-	Signer      string   `json:"signer,omitempty"`
-	SignedAt    string   `json:"signed_at,omitempty"`
+	Signer      string   `json:"signer,omitempty"`    // fingerprint
+	SignedAt    string   `json:"signed_at,omitempty"` // as the signer says
 	SHA256      string   `json:"sha256,omitempty"`
-	Locked      bool     `json:"locked,omitempty"`
+	Locked      bool     `json:"locked,omitempty"`  // the lock pins it
 	Covers      string   `json:"covers,omitempty"`  // what a signature of RYE OS covers
 	Bundle      string   `json:"bundle,omitempty"`  // the bundle that it lies in, or is
 	Shadows     []string `json:"shadows,omitempty"` // spaces below that hold the same ref
@@ -50,11 +51,11 @@ type ItemInfo struct {
 	Params   []ParamInfo `json:"parameters,omitempty"`
 }
 
-// Survey is how many items of a project are in each state, and which of them there is
-// more to say of than that they are signed and recorded.
+// Survey is how many items of a project are in each state, and which of them are more than
+// signed, recorded and alone at their name.
 type Survey struct {
-	Count map[State]int // of all items; a state that none is in is not there
-	Items []ItemInfo
+	Count map[State]int // of all items; without the states that no item is in
+	Items []ItemInfo    // sorted by ref
 }
 
 // ParamInfo is a parameter of a tool or an input of a directive.
@@ -62,7 +63,7 @@ type ParamInfo struct {
 	Name        string `json:"name"`
 	Type        string `json:"type,omitempty"`
 	Required    bool   `json:"required,omitempty"`
-	Default     string `json:"default,omitempty"`
+	Default     string `json:"default,omitempty"` // as text
 	Description string `json:"description,omitempty"`
 }
 
@@ -87,29 +88,29 @@ type ShowRequest struct {
 type LoadRequest struct {
 	Ref         Ref
 	Space       string // "" cascades project, user, system
-	Destination string // "project" or "user" to copy it there; "" only reads
+	Destination string // "project" or "user" to copy it there, byte for byte; "" only reads
 }
 
 // LoadResult is the item's bytes and what is known of it.
 type LoadResult struct {
 	ItemInfo
 	Content     string `json:"content"`
-	Body        string `json:"body,omitempty"` // prose without metadata
-	CopiedTo    string `json:"copied_to,omitempty"`
+	Body        string `json:"body,omitempty"`      // prose without metadata
+	CopiedTo    string `json:"copied_to,omitempty"` // the space
 	Destination string `json:"destination_path,omitempty"`
 }
 
-// SearchRequest is a query over the catalogue.
+// SearchRequest is a query over the catalogue. Only what the caller may search is found.
 type SearchRequest struct {
-	Query  string
+	Query  string // words; "" finds every item
 	Kind   string // "" is every kind
 	Space  string // "" or "all" is every space
 	Scope  string // capability form: tool.acme.*
-	Limit  int    // 0 is 10
-	Offset int
+	Limit  int    // the most results of a page; 0 is 10
+	Offset int    // of the first result; 0 is the best
 }
 
-// Hit is one found item. Score is between 0 and 1.
+// Hit is one found item. Score is between 0 and 1; the best comes first.
 type Hit struct {
 	ItemInfo
 	Score float64  `json:"score"`
@@ -131,7 +132,7 @@ type VerifyRequest struct {
 	Explain bool     // tell every check, not only the outcome
 }
 
-// VerifyResult is one item's verification.
+// VerifyResult is one item's verification. Code, Error and Hint are set when it is not OK.
 type VerifyResult struct {
 	ItemInfo
 	OK     bool       `json:"ok"`
@@ -140,7 +141,7 @@ type VerifyResult struct {
 	Hint   fault.Hint `json:"hint,omitzero"`
 	Checks []Check    `json:"checks,omitempty"`
 
-	Mistakes []Mistake `json:"mistakes,omitempty"` // in the text of an own item; they refuse nothing
+	Mistakes []Mistake `json:"mistakes,omitempty"` // in the text of an own item; none of them refuses it
 }
 
 // Check is one step of a verification, for --explain.
@@ -155,10 +156,11 @@ type Check struct {
 // LogRequest asks for the history of an item, or of the project.
 type LogRequest struct {
 	Ref   Ref // the zero Ref is the whole project
-	Limit int // the newest so many; 0 is 50
+	Limit int // at most this many, the newest; 0 is 50
 }
 
-// LogEntry is one commit that changed an item or a space.
+// LogEntry is one commit that changed an item or a space, or one operation of a registry's
+// log.
 type LogEntry struct {
 	Commit  string `json:"commit"`
 	When    string `json:"when"`
@@ -169,7 +171,7 @@ type LogEntry struct {
 // DiffRequest says what to compare with what.
 type DiffRequest struct {
 	Targets []Target // none is all that differ from what was recorded
-	From    string   // a commit of the record, for one target: its version there
+	From    string   // a commit of the record, at least four digits, for one target; "" is what was recorded last
 	To      string   // a commit; "" is the working file
 }
 

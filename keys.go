@@ -8,12 +8,12 @@ import (
 type KeyInfo struct {
 	Name        string   `json:"name"`
 	Fingerprint string   `json:"fingerprint"`
-	Path        string   `json:"path,omitempty"` // "" when no file here holds it
-	SSH         string   `json:"ssh"`
-	Namespaces  []string `json:"namespaces,omitempty"`
-	Protected   bool     `json:"protected,omitempty"` // by a passphrase
-	Retired     bool     `json:"retired,omitempty"`   // kept for what it signed
-	State       string   `json:"state,omitempty"`     // "denied", or "unknown" to the trust store; "" is fine
+	Path        string   `json:"path,omitempty"`       // "" when an agent or a key service holds it
+	SSH         string   `json:"ssh"`                  // the public half, as an authorized_keys line
+	Namespaces  []string `json:"namespaces,omitempty"` // that it claims on this machine; none is every free one
+	Protected   bool     `json:"protected,omitempty"`  // by a passphrase
+	Retired     bool     `json:"retired,omitempty"`    // kept for what it signed
+	State       string   `json:"state,omitempty"`      // "denied", or "unknown" to the trust store; "" is fine
 }
 
 // KeyAnswer is what a key service says: its public key as an authorized_keys line,
@@ -25,7 +25,7 @@ type KeyAnswer struct {
 
 // KeyRequest names a key.
 type KeyRequest struct {
-	Name string // its name, path or fingerprint, or who holds it; "" is the signing key
+	Name string // its name, path or fingerprint, or its holder (agent, kms:<address>); "" is the signing key
 }
 
 // KeyNewRequest makes a key.
@@ -38,14 +38,14 @@ type KeyNewRequest struct {
 // KeyImportRequest takes a key over that was made elsewhere.
 type KeyImportRequest struct {
 	From      string // a file; or agent, agent:SHA256:..., kms:<address>
-	Name      string // "" is "default" for a file
+	Name      string // under which it is kept; "" is "default" for a file
 	Namespace string // claimed for it on this machine
 	DryRun    bool
 }
 
 // KeyExportRequest asks for a key in a form for other programs.
 type KeyExportRequest struct {
-	Name   string
+	Name   string // as in KeyRequest
 	PEM    bool   // as RYE OS keeps keys: PKCS#8, or SubjectPublicKeyInfo
 	Public bool   // the public half, which needs no consent
 	Out    string // file to write, which must not exist; "" returns the text
@@ -59,24 +59,25 @@ type KeyExport struct {
 	Text    string `json:"text,omitempty"` // unless it was written to Out
 }
 
-// KeyPassphraseRequest protects a key anew.
+// KeyPassphraseRequest gives a key file another passphrase, or none.
 type KeyPassphraseRequest struct {
-	Name string                 // "" is the signing key
-	Ask  func() ([]byte, error) // for the new passphrase; an empty one takes protection away
+	Name string                 // as in KeyRequest
+	Ask  func() ([]byte, error) // returns the new passphrase; nil, or an empty one, leaves the key unprotected
 }
 
 // KeyRotateRequest replaces a key by a new one.
 type KeyRotateRequest struct {
-	Name    string
+	Name    string // as in KeyRequest
 	DryRun  bool
-	Local   bool                   // leave the registries alone
+	Local   bool                   // do not tell the registries
 	Resign  bool                   // let the new key sign what the old one signed
 	Also    []string               // directories of further projects where the old key signed
 	Protect bool                   // protect the new key even where the old one was not
-	Ask     func() ([]byte, error) // for the new key's passphrase; nil when nobody can be asked
+	Ask     func() ([]byte, error) // returns the new key's passphrase; nil when the user cannot be asked
 }
 
-// KeyRotation says what became of the two keys.
+// KeyRotation is the outcome of a rotation. It is returned beside an error, too, and says
+// how far the rotation came.
 type KeyRotation struct {
 	Name       string           `json:"name"`
 	Old        string           `json:"old"`
@@ -86,10 +87,10 @@ type KeyRotation struct {
 	Namespaces []RotatedBinding `json:"namespaces,omitempty"`
 	Roots      []string         `json:"roots,omitempty"`      // registries whose root the old key still is
 	SignAgain  []string         `json:"sign_again,omitempty"` // patterns whose working files need the new key
-	Kept       int              `json:"kept"`                 // files that the old key still vouches for
-	Places     []string         `json:"places"`               // where they were looked for
-	Elsewhere  int              `json:"elsewhere,omitempty"`  // accepted projects that were not looked at
-	Resigned   int              `json:"resigned,omitempty"`   // files that the new key signed
+	Kept       int              `json:"kept"`                 // how many files still count by the old key
+	Places     []string         `json:"places"`               // spaces that were searched for them
+	Elsewhere  int              `json:"elsewhere,omitempty"`  // how many accepted projects were not searched
+	Resigned   int              `json:"resigned,omitempty"`   // how many files the new key signed
 	DryRun     bool             `json:"dry_run,omitempty"`
 }
 
@@ -110,7 +111,7 @@ type TrustEntry struct {
 	Detail     string   `json:"detail,omitempty"`
 }
 
-// TrustPinRequest believes somebody else's key.
+// TrustPinRequest believes another person's key.
 type TrustPinRequest struct {
 	Key         string   // an authorized_keys line, or the SHA256:... of a key that is known here
 	Fingerprint string   // what the owner said; must be the key's
@@ -120,7 +121,7 @@ type TrustPinRequest struct {
 	DryRun      bool
 }
 
-// TrustUnpinRequest takes a pin back.
+// TrustUnpinRequest takes a pin back, or some of its namespaces.
 type TrustUnpinRequest struct {
 	Subject    string   // the key, its fingerprint, or the name that it was pinned under
 	Namespaces []string // nil is all of them
@@ -167,14 +168,15 @@ type TrustChange struct {
 
 // TrustImportRequest takes over keys that RYE OS trusted.
 type TrustImportRequest struct {
-	From         string // a .pem or .toml file, or a directory of them
-	Namespaces   []string
+	From         string   // a .pem or .toml file, or a directory of them
+	Namespaces   []string // at least one
 	Fingerprints []string // SHA256:..., as their owners said; all of them, or none
 	Space        string   // as in TrustPinRequest
 	DryRun       bool
 }
 
-// TrustImport lists what was found and what became of it.
+// TrustImport lists the keys that were found, and the outcome of each. It is returned beside
+// an error when keys were refused.
 type TrustImport struct {
 	Keys   []ImportedKey `json:"keys"`
 	Pinned int           `json:"pinned"`
@@ -197,8 +199,8 @@ type TrustExplanation struct {
 	Ref    string     `json:"ref"`
 	Space  string     `json:"space"`
 	Path   string     `json:"path,omitempty"`
-	Used   bool       `json:"used"` // this one is what the ref resolves to
-	OK     bool       `json:"ok"`
+	Used   bool       `json:"used"` // the ref resolves to this one
+	OK     bool       `json:"ok"`   // every check passed
 	Signer string     `json:"signer,omitempty"`
 	Code   fault.Code `json:"code,omitempty"`
 	Hint   fault.Hint `json:"hint,omitzero"`

@@ -2,16 +2,16 @@ package rye
 
 // RegistryInitRequest makes the root of a registry in an empty repository.
 type RegistryInitRequest struct {
-	URL        string
-	Name       string // how this project calls it; "" is "main"
-	Open       bool   // anybody may claim a free namespace
-	Namespaces []string
+	URL        string   // of a git repository, or a directory, which is made
+	Name       string   // what this project calls it; "" is "main"
+	Open       bool     // anyone may claim a free namespace
+	Namespaces []string // that the user's key owns; nil is the project's, unless that is "local"
 	DryRun     bool
 }
 
 // RegistryAddRequest pins a registry for this project.
 type RegistryAddRequest struct {
-	URL, Name string
+	URL, Name string   // Name is what this project calls it; "" is "main"
 	ID        string   // out-of-band pin, "sha256:..."; "" asks the person
 	Scopes    []string // namespaces (or "*") that come from it; nil is "*"
 }
@@ -21,16 +21,16 @@ type RegistryInfo struct {
 	Name   string            `json:"name"`
 	URL    string            `json:"url"`
 	ID     string            `json:"id"`
-	Roots  []string          `json:"roots"`
-	Claims string            `json:"claims,omitempty"`
-	Scopes []string          `json:"scopes,omitempty"`
-	Seen   map[string]uint64 `json:"seen,omitempty"` // namespace -> sequence
-	Pinned bool              `json:"pinned"`
+	Roots  []string          `json:"roots"`            // fingerprints of its root keys
+	Claims string            `json:"claims,omitempty"` // who may claim a free namespace: granted or open
+	Scopes []string          `json:"scopes,omitempty"` // namespaces that come from it
+	Seen   map[string]uint64 `json:"seen,omitempty"`   // namespace -> last position of its log that was seen here
+	Pinned bool              `json:"pinned"`           // in the user's trust store
 }
 
 // RegistryRequest names a registry of the project.
 type RegistryRequest struct {
-	Registry string // how this project calls it; "" is all, or the only one
+	Registry string // what this project calls it; "" is all, or the only one
 }
 
 // RegistryLogRequest names the log of a namespace.
@@ -42,8 +42,8 @@ type RegistryLogRequest struct {
 // PushRequest publishes items of one namespace.
 type PushRequest struct {
 	Targets  []Target
-	All      bool
-	Registry string
+	All      bool   // every item of the project's namespace
+	Registry string // what this project calls it; "" is where the namespace comes from
 	DryRun   bool
 }
 
@@ -51,10 +51,10 @@ type PushRequest struct {
 type PushReport struct {
 	Registry  string   `json:"registry"`
 	Namespace string   `json:"namespace"`
-	Seq       uint64   `json:"seq"`
-	Tip       string   `json:"tip,omitempty"`
-	Published []string `json:"published"`
-	Unchanged []string `json:"unchanged,omitempty"`
+	Seq       uint64   `json:"seq"`                 // position in the log of the namespace
+	Tip       string   `json:"tip,omitempty"`       // the commit there
+	Published []string `json:"published"`           // names
+	Unchanged []string `json:"unchanged,omitempty"` // published already, byte for byte
 	DryRun    bool     `json:"dry_run,omitempty"`
 }
 
@@ -63,7 +63,7 @@ type PushReport struct {
 type InstallRequest struct {
 	Names  []string
 	DryRun bool
-	Update bool // move within the range; otherwise the lock decides
+	Update bool // take the newest version of the range; otherwise the lock decides
 }
 
 // InstallReport is what the lock now holds of them.
@@ -81,35 +81,35 @@ type Installed struct {
 	Registry  string `json:"registry"`
 	SHA256    string `json:"sha256"`
 	Commit    string `json:"commit"`
-	Author    string `json:"author"`
-	Publisher string `json:"publisher"`
-	Seq       uint64 `json:"seq"`
+	Author    string `json:"author"`    // fingerprint of the key that signed the item
+	Publisher string `json:"publisher"` // fingerprint of the key that published it
+	Seq       uint64 `json:"seq"`       // position in the log of its namespace
 }
 
 // MarkRequest changes the status of published versions, all of one namespace.
 type MarkRequest struct {
 	Do     string   // deprecate, yank, unyank, revoke
 	Names  []string // acme/tool/hello@1.0.0
-	Reason string   // shown to everybody who meets them; none for unyank
+	Reason string   // shown to every user who meets them; none for unyank
 }
 
 // MarkReport is what was marked.
 type MarkReport struct {
 	Registry  string   `json:"registry"`
 	Namespace string   `json:"namespace"`
-	Done      string   `json:"done"`
+	Done      string   `json:"done"` // as MarkRequest.Do
 	Names     []string `json:"names"`
 	Reason    string   `json:"reason,omitempty"`
 }
 
-// RootInfo says who holds the root of a registry.
+// RootInfo says which keys hold the root of a registry.
 type RootInfo struct {
-	Registry  string    `json:"registry"` // how this project calls it
+	Registry  string    `json:"registry"` // what this project calls it
 	URL       string    `json:"url"`
 	ID        string    `json:"id"`
-	Name      string    `json:"name"` // what it calls itself
-	Seq       uint64    `json:"seq"`
-	Claims    string    `json:"claims"`
+	Name      string    `json:"name"`      // what it calls itself
+	Seq       uint64    `json:"seq"`       // position in the root's log
+	Claims    string    `json:"claims"`    // who may claim a free namespace: granted or open
 	Threshold int       `json:"threshold"` // root keys that must agree to a change
 	Keys      []RootKey `json:"keys"`
 }
@@ -117,24 +117,24 @@ type RootInfo struct {
 // RootKey is a key that holds the root of a registry.
 type RootKey struct {
 	Fingerprint string `json:"fingerprint"`
-	SSH         string `json:"ssh"`
-	Own         bool   `json:"own,omitempty"`
+	SSH         string `json:"ssh"`           // as an authorized_keys line
+	Own         bool   `json:"own,omitempty"` // it is one of the user's
 }
 
-// RootChangeRequest changes who holds the root of a registry.
+// RootChangeRequest changes which keys hold the root of a registry.
 type RootChangeRequest struct {
 	Registry  string   // its name in this project; "" where there is one
 	Add       []string // authorized_keys lines, or SHA256:... of keys known here
 	Remove    []string // the same, of root keys
-	Threshold int      // root keys that must agree from then on; 0 leaves it
+	Threshold int      // how many root keys must agree from then on; 0 leaves it
 	Out       string   // file for the proposal where others must agree; "" names one
 	DryRun    bool
 }
 
 // RootProposalRequest approves or commits a proposal.
 type RootProposalRequest struct {
-	Registry string
-	File     string
+	Registry string // as in RootChangeRequest
+	File     string // of the proposal
 	DryRun   bool
 }
 
@@ -149,9 +149,9 @@ type RootChange struct {
 	Threshold int      `json:"threshold,omitempty"` // after it
 	Have      int      `json:"have"`                // root keys that agreed, this one included
 	Want      int      `json:"want"`
-	Complete  bool     `json:"complete"` // nothing is missing but the commit
+	Complete  bool     `json:"complete"` // only the commit is missing
 	Agreed    []string `json:"agreed,omitempty"`
-	Waiting   []string `json:"waiting,omitempty"`   // root keys that did not agree yet
+	Waiting   []string `json:"waiting,omitempty"`   // root keys that have not agreed yet
 	Newcomers []string `json:"newcomers,omitempty"` // keys that become root keys and have to agree
 	File      string   `json:"file,omitempty"`      // where the proposal lies
 }

@@ -4,12 +4,12 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// DoctorCheck is one finding of Doctor.
+// DoctorCheck is one finding of Doctor or Fsck.
 type DoctorCheck struct {
 	Name string     `json:"name"`
 	OK   bool       `json:"ok"`
 	Text string     `json:"text"`
-	Mend fault.Hint `json:"mend,omitzero"`
+	Mend fault.Hint `json:"mend,omitzero"` // what to do about it; may be set when OK is
 }
 
 // GCRequest says how to collect garbage.
@@ -24,7 +24,7 @@ type GCReport struct {
 	DryRun  bool   `json:"dry_run"` // nothing was done
 	Loose   int    `json:"loose"`   // objects that were files of their own
 	Packs   int    `json:"packs"`   // packs that were put together
-	Objects int    `json:"objects"` // in the new pack; 0: there was nothing to do
+	Objects int    `json:"objects"` // in the new pack; 0 when there was nothing to do
 	Before  int64  `json:"bytes_before"`
 	After   int64  `json:"bytes_after"` // 0 with DryRun
 	Left    int    `json:"left"`        // loose objects that no ref reaches, left as they are

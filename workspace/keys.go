@@ -27,7 +27,7 @@ func (g Keys) List(ctx context.Context, c rye.Caller) ([]rye.KeyInfo, error) {
 	if err := g.host.Permit(c, "key.list"); err != nil {
 		return nil, err
 	}
-	return g.keys.List(ctx)
+	return g.keys.List()
 }
 
 // Show describes one key.

@@ -29,7 +29,7 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 // visit is enter for the verbs whose capability names the item: it is asked for when the
 // item was found.
 func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
-	if err := session.Named(c, verb); err != nil {
+	if err := session.RequireCaller(c, verb); err != nil {
 		return nil, err
 	}
 	return r.host.Open()

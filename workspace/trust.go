@@ -20,7 +20,7 @@ func (g Trust) List(ctx context.Context, c rye.Caller) ([]rye.TrustEntry, error)
 	if err := g.host.Permit(c, "trust.list"); err != nil {
 		return nil, err
 	}
-	return custody.List(g.host)
+	return custody.Beliefs(g.host)
 }
 
 // Pin believes another person's key for namespaces: in the user space and, when there is
@@ -83,7 +83,7 @@ func (g Trust) Import(ctx context.Context, c rye.Caller, q rye.TrustImportReques
 	if err := g.host.Permit(c, "trust.import"); err != nil {
 		return nil, err
 	}
-	return custody.Import(ctx, g.host, q)
+	return custody.ImportPins(ctx, g.host, q)
 }
 
 // Explain says, for each space that holds an item, which checks stand between it and its

@@ -45,7 +45,7 @@ func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (
 // lock, policy (tier, commands, approval), consent to what nobody signed (.env, a
 // project's interpreter), sandbox, run. A dry run passes every gate but the last.
 func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
-	if err := session.Named(c, "execute"); err != nil {
+	if err := session.RequireCaller(c, "execute"); err != nil {
 		return nil, err
 	}
 	return w.runner.Execute(ctx, c, q)

@@ -103,7 +103,7 @@ func Open(o Options) *Workspace {
 		o.Key = "default"
 	}
 	h := &session.Host{ProjectDir: o.Project, UserDir: o.User, ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir,
-		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Heard: o.Verdict,
+		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem)}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
 	return &Workspace{rooms{

@@ -99,7 +99,7 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 	ai := filepath.Join(dir, ".ai")
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
-		c, fresh, err = &session.Project{Format: 1, Project: session.NewGenesis(), Namespace: q.Namespace}, true, nil
+		c, fresh, err = session.NewProject(q.Namespace), true, nil
 	}
 	if err != nil {
 		return false, err

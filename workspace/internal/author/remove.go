@@ -126,8 +126,9 @@ func dropDependency(ctx context.Context, s *session.Session, ref objects.Ref) er
 	if !ok {
 		return fault.New(fault.NotFound, "remove %s: not in the lock", ref)
 	}
-	delete(s.Project.Deps, ref.Published())
-	if err := s.Project.Write(s.ProjectDir); err != nil {
+	project := s.Project.Edit()
+	delete(project.Deps, ref.Published())
+	if err := project.Write(s.ProjectDir); err != nil {
 		return err
 	}
 	lock := s.Lock.Clone()

@@ -1,6 +1,7 @@
 package custody
 
 import (
+	"cmp"
 	"context"
 	"os/user"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// CommitOptions returns how rye signs and names its commits.
+// CommitOptions returns how a commit with a message is signed and whose name it carries.
 func (ks *Keys) CommitOptions(ctx context.Context, message string) (store.CommitOptions, error) {
 	k, err := ks.Signer(ctx)
 	if err != nil {
@@ -18,28 +19,22 @@ func (ks *Keys) CommitOptions(ctx context.Context, message string) (store.Commit
 	return store.CommitOptions{Message: message, Signer: trust.CommitSigner(k), Author: Author(k.Public()), When: ks.host.Now()}, nil
 }
 
-// Author names the person for git. The address is made from the key, so that it
-// says who signed and is nobody's mailbox.
+// Author names the user for git. The address is made from the key: it says who signed, and
+// no mail reaches it.
 func Author(pub trust.PublicKey) store.Ident {
-	name := "rye"
+	var name string
 	if u, err := user.Current(); err == nil {
-		name = u.Username
-		if u.Name != "" {
-			name = u.Name
-		}
+		name = cmp.Or(u.Name, u.Username)
 	}
 	return store.Ident{Name: cleanIdent(name), Email: pub.Fingerprint().URL()[:16] + "@rye.invalid"}
 }
 
+// cleanIdent leaves out what git does not allow in a name; of an empty one it makes "rye".
 func cleanIdent(s string) string {
-	s = strings.Map(func(c rune) rune {
+	return cmp.Or(strings.TrimSpace(strings.Map(func(c rune) rune {
 		if c < ' ' || c == '<' || c == '>' || c == 0x7f {
 			return -1
 		}
 		return c
-	}, s)
-	if s = strings.TrimSpace(s); s == "" {
-		return "rye"
-	}
-	return s
+	}, s)), "rye")
 }

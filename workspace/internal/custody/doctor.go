@@ -5,39 +5,30 @@ import (
 	"fmt"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
+// Check looks for the signing key. One that an agent or a service holds is asked for; of a
+// file the public half is read.
 func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
-	c := rye.DoctorCheck{Name: "key"}
 	if Held(ks.Name) {
 		k, err := ks.Signer(ctx)
 		if err != nil {
-			c.Text, c.Mend = err.Error(), fault.HintOf(err)
-		} else {
-			c.OK, c.Text = true, k.Public().String()+" in the "+HeldName(ks.Name)
+			return session.Checked("key", "", err)
 		}
-		return c
+		return session.Checked("key", k.Public().String()+" in the "+HeldName(ks.Name), nil)
 	}
 	pub, err := trust.ReadPublic(ks.Path(ks.Name))
-	switch {
-	case fault.Is(err, fault.NotFound):
-		c.Text, c.Mend = "no signing key at "+ks.Path(ks.Name), fault.Command("rye key new")
-	case err != nil:
-		c.Text, c.Mend = err.Error(), fault.HintOf(err)
-	default:
-		c.OK, c.Text = true, pub.Fingerprint().String()+" at "+ks.Path(ks.Name)
+	if err != nil {
+		return session.Checked("key", "", ks.explainMissing(err))
 	}
-	return c
+	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Name), nil)
 }
 
+// CheckTrust reads the user's trust store.
 func CheckTrust(h *session.Host) rye.DoctorCheck {
-	st, err := trust.LoadStore(h.TrustPath())
-	if err != nil {
-		return rye.DoctorCheck{Name: "trust", Text: err.Error(), Mend: fault.HintOf(err)}
-	}
-	return rye.DoctorCheck{Name: "trust", OK: true, Text: fmt.Sprintf("%s: %s", h.TrustPath(), words.Plural(len(Beliefs(st)), "belief"))}
+	all, err := Beliefs(h)
+	return session.Checked("trust", fmt.Sprintf("%s: %s", h.TrustPath(), words.Plural(len(all), "belief")), err)
 }

@@ -1,13 +1,19 @@
+// Package custody keeps the user's keys, and what the user believes of other keys: it
+// makes, lists, imports and exports keys, reaches the one that signs, and changes the
+// trust store.
 package custody
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -15,6 +21,38 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
+
+// Keys are the user's keys, of which one signs. It is safe for concurrent use.
+type Keys struct {
+	host *session.Host
+	Options
+
+	mu   sync.Mutex
+	held trust.Signer // kept once reached, so that an agent or a service is asked only once which key it is
+}
+
+// Options say which key signs and how it is reached.
+type Options struct {
+	Name       string                 // a file's name or path, agent[:SHA256:...] or kms:<address>
+	Agent      string                 // the ssh-agent's socket; "" for none
+	Passphrase func() ([]byte, error) // nil when the user cannot be asked
+	Service    func(ctx context.Context, uri string, message []byte) (rye.KeyAnswer, error)
+}
+
+// New returns the keys of a host.
+func New(h *session.Host, o Options) *Keys { return &Keys{host: h, Options: o} }
+
+// At returns the same keys, for another project of the same user.
+func (ks *Keys) At(h *session.Host) *Keys {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	return &Keys{host: h, Options: ks.Options, held: ks.held}
+}
+
+// With returns the keys of a host, of which the given one signs.
+func (ks *Keys) With(h *session.Host, key trust.Signer) *Keys {
+	return &Keys{host: h, Options: ks.Options, held: key}
+}
 
 // Path returns the file of a key given by name or by path.
 func (ks *Keys) Path(name string) string {
@@ -26,10 +64,13 @@ func (ks *Keys) Path(name string) string {
 
 // Endings of files among the keys that are not keys to sign with.
 const (
-	nextSuffix    = ".next"     // made by a rotation that has not ended
-	retiredMark   = ".retired-" // kept by a rotation, with its date
-	publicSuffix  = ".pub"      // what ssh-keygen puts beside a key
-	maxKeyName    = 100
+	nextSuffix   = ".next"     // made by a rotation that has not ended
+	retiredMark  = ".retired-" // kept by a rotation, with its date
+	publicSuffix = ".pub"      // what ssh-keygen puts beside a key
+)
+
+const (
+	maxKeyName    = 100 // bytes
 	keyNameLetter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 )
 
@@ -47,14 +88,12 @@ func checkKeyName(name string) error {
 	return nil
 }
 
-// Generate makes a key, keeps it under its name and believes it as the user's own,
-// for the given namespace or, when that is empty, for every free one.
+// Generate makes a key, keeps it under its name and believes it as the user's own, for
+// the given namespace or, when that is empty, for every free one.
 func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
-	name := q.Name
-	if name == "" {
-		if name = ks.Name; Held(name) {
-			name = "default"
-		}
+	name := cmp.Or(q.Name, ks.Name)
+	if q.Name == "" && Held(name) {
+		name = "default"
 	}
 	if err := checkKeyName(name); err != nil {
 		return nil, err
@@ -67,16 +106,26 @@ func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := ks.Path(name)
-	if err := k.Save(path, q.Passphrase); err != nil {
+	info := keyInfo(name, ks.Path(name), k.Public(), namespaces)
+	info.Protected = len(q.Passphrase) > 0
+	if err := k.Save(info.Path, q.Passphrase); err != nil {
 		return nil, err
 	}
 	if err := ks.Claim(k, filepath.Base(name), namespaces...); err != nil {
 		return nil, err
 	}
-	info := keyInfo(name, path, k.Public(), namespaces)
-	info.Protected = len(q.Passphrase) > 0
 	return info, nil
+}
+
+// Claim believes a key as the user's own under a name, and for the namespaces. Without
+// namespaces a key that is the user's own already stays as it is.
+func (ks *Keys) Claim(k trust.Signer, name string, namespaces ...string) error {
+	return trust.Update(ks.host.TrustPath(), func(st *trust.Store) error {
+		if st.IsOwn(k.Public()) && len(namespaces) == 0 {
+			return nil
+		}
+		return st.AddOwn(k.Public(), name, namespaces...)
+	})
 }
 
 // claims returns the namespaces that a new key is to claim: one, or none.
@@ -92,10 +141,10 @@ func keyInfo(name, path string, pub trust.PublicKey, namespaces []string) *rye.K
 		SSH: pub.Authorized() + " rye:" + name, Namespaces: namespaces, Retired: strings.Contains(filepath.Base(path), retiredMark)}
 }
 
-// List lists the user's keys: those in the key directory, and those that somebody
-// else holds. A key that cannot be read without a passphrase is listed from its
-// public half, which the OpenSSH format leaves open.
-func (ks *Keys) List(ctx context.Context) ([]rye.KeyInfo, error) {
+// List describes the user's keys: those in the key directory, and those that an agent or a
+// key service holds. A file is described from its public half, which the OpenSSH format
+// leaves open, so no passphrase is needed.
+func (ks *Keys) List() ([]rye.KeyInfo, error) {
 	st, err := trust.LoadStore(ks.host.TrustPath())
 	if err != nil {
 		return nil, err
@@ -110,7 +159,7 @@ func (ks *Keys) List(ctx context.Context) ([]rye.KeyInfo, error) {
 		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || strings.HasSuffix(e.Name(), publicSuffix) {
 			continue
 		}
-		k, err := ks.describeKey(st, e.Name())
+		k, err := ks.describeFile(st, e.Name())
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", e.Name(), err)
 		}
@@ -127,14 +176,14 @@ func (ks *Keys) List(ctx context.Context) ([]rye.KeyInfo, error) {
 	return all, nil
 }
 
-// Find describes one key, by name, path, fingerprint or who holds it; "" is the
-// signing key.
+// Find describes one key, by name, path, fingerprint or holder (see Held); "" is the
+// signing key. A key that is not here is fault.NotFound.
 func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 	if name == "" {
 		name = ks.Name
 	}
 	if Held(name) {
-		k, err := ks.holder(ctx, name)
+		k, err := ks.reach(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -145,30 +194,21 @@ func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		return ks.describeKey(st, name)
+		return ks.describeFile(st, name)
 	}
-	all, err := ks.List(ctx)
+	all, err := ks.List()
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range all {
-		if k.Name == name || k.Fingerprint == name {
-			return &k, nil
-		}
+	i := slices.IndexFunc(all, func(k rye.KeyInfo) bool { return k.Name == name || k.Fingerprint == name })
+	if i < 0 {
+		return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", words.Brief(name)).Mend("rye key new %s", words.Brief(name))
 	}
-	return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", words.Brief(name)).Mend("rye key new %s", words.Brief(name))
+	return &all[i], nil
 }
 
-// holder reaches who holds a key, through the keyring when it is the signing key.
-func (ks *Keys) holder(ctx context.Context, name string) (trust.Signer, error) {
-	if name == ks.Name {
-		return ks.Signer(ctx)
-	}
-	return ks.reach(ctx, name)
-}
-
-// describeKey reads the open half of a key file and what the store says of it.
-func (ks *Keys) describeKey(st *trust.Store, name string) (*rye.KeyInfo, error) {
+// describeFile reads the open half of a key file, and what the trust store says of it.
+func (ks *Keys) describeFile(st *trust.Store, name string) (*rye.KeyInfo, error) {
 	path := ks.Path(name)
 	pub, protected, err := trust.Peek(path)
 	if err != nil {
@@ -185,15 +225,18 @@ func (ks *Keys) describeKey(st *trust.Store, name string) (*rye.KeyInfo, error) 
 	return k, nil
 }
 
-// keyState says what the trust store makes of one of the user's keys.
+// keyState says what is wrong with one of the user's keys: "denied", "unknown" to the
+// trust store, or "".
 func keyState(st *trust.Store, pub trust.PublicKey) string {
-	for _, d := range st.Denials() {
-		if d.Key == pub.Fingerprint() {
-			return "denied"
-		}
-	}
-	if !st.IsOwn(pub) {
+	switch {
+	case isDenied(st, pub):
+		return "denied"
+	case !st.IsOwn(pub):
 		return "unknown"
 	}
 	return ""
+}
+
+func isDenied(st *trust.Store, pub trust.PublicKey) bool {
+	return slices.ContainsFunc(st.Denials(), func(d trust.Denial) bool { return d.Key == pub.Fingerprint() })
 }

@@ -23,7 +23,7 @@ func AllowedSigners(h *session.Host) (string, error) {
 	}
 	keys := map[string]trust.PublicKey{}
 	note := func(k trust.PublicKey) {
-		if keyState(st, k) != "denied" {
+		if !isDenied(st, k) {
 			keys[Author(k).Email] = k
 		}
 	}
@@ -43,17 +43,13 @@ func AllowedSigners(h *session.Host) (string, error) {
 	return trust.AllowedSigners(keys), nil
 }
 
-// List lists everything that the trust store believes or denies.
-func List(h *session.Host) ([]rye.TrustEntry, error) {
+// Beliefs lists everything that the trust store believes or denies, in the order in which
+// it is written.
+func Beliefs(h *session.Host) ([]rye.TrustEntry, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
 		return nil, err
 	}
-	return Beliefs(st), nil
-}
-
-// Beliefs lists a trust store for people, in the order in which it is written.
-func Beliefs(st *trust.Store) []rye.TrustEntry {
 	var all []rye.TrustEntry
 	add := func(kind, subject, detail string, namespaces ...string) {
 		all = append(all, rye.TrustEntry{Kind: kind, Subject: subject, Detail: detail, Namespaces: namespaces})
@@ -87,15 +83,15 @@ func Beliefs(st *trust.Store) []rye.TrustEntry {
 	for _, o := range st.Overrides() {
 		add("override", o.Ref.String(), "in project "+o.Project)
 	}
-	return all
+	return all, nil
 }
 
-// change changes the trust store, or only tries to.
-func change(h *session.Host, dryRun bool, change func(*trust.Store) error) error {
+// update changes the trust store, or with dryRun a copy in memory.
+func update(h *session.Host, dryRun bool, change func(*trust.Store) error) error {
 	if !dryRun {
 		return trust.Update(h.TrustPath(), change)
 	}
-	st, err := trust.LoadStore(h.TrustPath()) // a copy in memory, never saved
+	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
 		return err
 	}
@@ -110,7 +106,7 @@ func Deny(h *session.Host, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 		return nil, err
 	}
 	c := &rye.TrustChange{Status: "denied", Subject: q.Subject, Detail: q.Reason, DryRun: q.DryRun}
-	return c, change(h, q.DryRun, func(st *trust.Store) error {
+	return c, update(h, q.DryRun, func(st *trust.Store) error {
 		if fp.IsZero() {
 			return st.DenyDigest(d, q.Reason)
 		}
@@ -119,14 +115,14 @@ func Deny(h *session.Host, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	})
 }
 
-// Allow takes a denial back.
+// Allow takes a denial back; one that is not there is fault.NotFound.
 func Allow(h *session.Host, q rye.TrustAllowRequest) (*rye.TrustChange, error) {
 	fp, d, err := keyOrDigest("allow", q.Subject)
 	if err != nil {
 		return nil, err
 	}
 	c := &rye.TrustChange{Status: "allowed", Subject: q.Subject, DryRun: q.DryRun}
-	return c, change(h, q.DryRun, func(st *trust.Store) error {
+	return c, update(h, q.DryRun, func(st *trust.Store) error {
 		i := slices.IndexFunc(st.Denials(), func(x trust.Denial) bool { return x.Key == fp && x.Digest == d })
 		if i < 0 {
 			return fault.New(fault.NotFound, "allow %s: it was not denied", q.Subject).Mend("rye trust list")
@@ -157,7 +153,7 @@ func Override(s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange,
 	if q.Remove {
 		c.Status = "may no longer override"
 	}
-	return c, change(s.Host, q.DryRun, func(st *trust.Store) error {
+	return c, update(s.Host, q.DryRun, func(st *trust.Store) error {
 		if !q.Remove {
 			return st.Override(s.Project.Project, q.Ref)
 		}
@@ -178,7 +174,7 @@ func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error)
 		return nil, err
 	}
 	c := &rye.TrustChange{Status: "forgotten", Subject: id, DryRun: q.DryRun}
-	return c, change(h, q.DryRun, func(st *trust.Store) error {
+	return c, update(h, q.DryRun, func(st *trust.Store) error {
 		if !st.Accepted(id) {
 			return fault.New(fault.NotFound, "forget project %s: it was not accepted", words.Brief(id)).Mend("rye trust list")
 		}

@@ -18,62 +18,59 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Bounds of what is taken over from the ancestor.
+// Bounds of what is taken over from RYE OS.
 const (
 	maxTrustedFiles = 1000
 	maxTrustedFile  = 16 << 10 // bytes; one more is read, to be refused
 )
 
-// Import pins keys that the ancestor trusted, for the namespaces named: it
-// trusted each of them for everything. What it would pin is shown first; as in
-// TrustPin a flag may agree only when the fingerprints were given.
-func Import(ctx context.Context, h *session.Host, q rye.TrustImportRequest) (*rye.TrustImport, error) {
+// ImportPins pins keys that RYE OS trusted, for the namespaces named: there each of them
+// counted for everything. What would be pinned is shown first; as in Pin a flag may agree
+// only when the fingerprints were given. Files are refused one by one; the error is the
+// first refusal, and what the others hold is pinned.
+func ImportPins(ctx context.Context, h *session.Host, q rye.TrustImportRequest) (*rye.TrustImport, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
 		return nil, err
 	}
-	user, project, where, err := pinScope(h, q.Space)
-	if err != nil {
+	p := importing{q: q, rep: &rye.TrustImport{DryRun: q.DryRun}, seen: map[trust.PublicKey]bool{}}
+	if p.pin, err = pinIn(h, q.Space); err != nil {
 		return nil, err
 	}
 	if err := checkPinNamespaces(trust.PublicKey{}, q.Namespaces); err != nil {
-		return nil, fault.New(fault.CodeOf(err), "import: for which namespaces? The ancestor's keys counted for everything; here each counts for what you name").
+		return nil, fault.New(fault.CodeOf(err), "import: for which namespaces? RYE OS's keys counted for everything; here each counts for what you name").
 			Advise("rye trust import %s --namespace <name>", q.From)
 	}
 	files, err := trustedFiles(q.From)
 	if err != nil {
 		return nil, err
 	}
-	p := importing{q: q, rep: &rye.TrustImport{DryRun: q.DryRun}, seen: map[trust.PublicKey]bool{}}
 	for _, f := range files {
-		p.take(f, st, user, project)
+		p.judge(f, st)
 	}
-	if len(p.pins) == 0 || q.DryRun {
-		return p.rep, p.failure()
+	if len(p.keys) == 0 || q.DryRun {
+		return p.rep, p.first
 	}
 	if err := p.compare(); err != nil {
 		return p.rep, err
 	}
-	if err := h.Ask(ctx, p.question(where)); err != nil {
+	if err := h.Ask(ctx, p.question()); err != nil {
 		return p.rep, err
 	}
-	err = trust.Update(h.TrustPath(), func(st *trust.Store) error {
-		for _, t := range p.pins {
-			if err := addPin(st, t.Key, t.Owner, q.Namespaces, user, project); err != nil {
-				return err
-			}
+	if err := trust.Update(h.TrustPath(), p.pinAll); err != nil {
+		return p.rep, err
+	}
+	for i := range p.rep.Keys {
+		if k := &p.rep.Keys[i]; k.Status == "would-pin" {
+			k.Status = "pinned"
+			p.rep.Pinned++
 		}
-		return nil
-	})
-	if err != nil {
-		return p.rep, err
 	}
-	p.pinned()
-	return p.rep, p.failure()
+	return p.rep, p.first
 }
 
-// trustedFiles lists the files that may be keys: From itself, or in a directory the
-// ones that the ancestor would have read.
+// trustedFiles lists the files that may be keys: from itself, or in a directory the
+// ones that RYE OS would have read.
 func trustedFiles(from string) ([]string, error) {
 	st, err := os.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -110,13 +107,14 @@ func trustedFiles(from string) ([]string, error) {
 type importing struct {
 	q     rye.TrustImportRequest
 	rep   *rye.TrustImport
-	pins  []trust.TrustedKey
+	pin   trust.Pin          // where the keys are to count
+	keys  []trust.TrustedKey // that would be pinned
 	seen  map[trust.PublicKey]bool
-	first error
+	first error // of a file that was refused
 }
 
-// take judges one file. st is a copy in memory, which the pins go into on trial.
-func (p *importing) take(path string, st *trust.Store, user bool, project string) {
+// judge reports on one file. st is a copy in memory, in which the pins are tried.
+func (p *importing) judge(path string, st *trust.Store) {
 	k := rye.ImportedKey{File: path, Status: "refused"}
 	t, err := readTrusted(path)
 	if err == nil {
@@ -124,25 +122,38 @@ func (p *importing) take(path string, st *trust.Store, user bool, project string
 		switch {
 		case p.seen[t.Key]:
 			k.Status = "repeated"
-		case keyState(st, t.Key) == "denied":
+		case isDenied(st, t.Key):
 			err = fault.New(fault.Revoked, "import %s: you denied %s", path, t.Key).Mend("rye trust allow %s", t.Key)
 		case st.IsOwn(t.Key):
 			k.Status = "own"
 		default:
-			if err = addPin(st, t.Key, t.Owner, p.q.Namespaces, user, project); err == nil {
+			if err = p.pinOne(st, t); err == nil {
 				k.Status = "would-pin"
-				p.pins = append(p.pins, t)
+				p.keys = append(p.keys, t)
 			}
 		}
 		p.seen[t.Key] = true
 	}
 	if err != nil {
 		k.Error, k.Code = err.Error(), fault.CodeOf(err)
-		if p.first == nil {
-			p.first = err
-		}
+		p.first = cmp.Or(p.first, err)
 	}
 	p.rep.Keys = append(p.rep.Keys, k)
+}
+
+func (p *importing) pinOne(st *trust.Store, t trust.TrustedKey) error {
+	pin := p.pin
+	pin.Key, pin.Name, pin.Namespaces = t.Key, t.Owner, p.q.Namespaces
+	return st.PinMore(pin)
+}
+
+func (p *importing) pinAll(st *trust.Store) error {
+	for _, t := range p.keys {
+		if err := p.pinOne(st, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func readTrusted(path string) (t trust.TrustedKey, err error) {
@@ -165,9 +176,7 @@ func readTrusted(path string) (t trust.TrustedKey, err error) {
 		t, err = trust.ParseTrustedPEM(strings.TrimSuffix(filepath.Base(path), ext), raw)
 	}
 	if err != nil {
-		e := fault.Wrap(err, "import %s", path)
-		e.Hint = fault.HintOf(err)
-		return t, e
+		return t, fault.Wrap(err, "import %s", path)
 	}
 	return t, nil
 }
@@ -177,7 +186,7 @@ func (p *importing) compare() error {
 	if len(p.q.Fingerprints) == 0 {
 		return nil
 	}
-	for _, t := range p.pins {
+	for _, t := range p.keys {
 		if !slices.Contains(p.q.Fingerprints, t.Key.String()) {
 			return fault.New(fault.Untrusted, "import %s: %s is not among the fingerprints that you gave", p.q.From, t.Key).
 				Advise("ask the owner; do not import it unless both agree")
@@ -186,24 +195,13 @@ func (p *importing) compare() error {
 	return nil
 }
 
-func (p *importing) question(where []string) rye.Question {
-	q := rye.Question{Topic: "import keys", Text: "Believe " + words.Plural(len(p.pins), "key") + " that the ancestor trusted? Nobody vouches for who owns them.",
-		Person: len(p.q.Fingerprints) == 0, Mend: fault.Advice("rye trust import %s --namespace … --fingerprint SHA256:… --yes, for each key shown", p.q.From)}
-	for _, t := range p.pins {
-		q.Lines = append(q.Lines, t.Key.String()+" (the ancestor's "+t.Fingerprint+", owner "+cmp.Or(t.Owner, "unknown")+")")
+func (p *importing) question() rye.Question {
+	q := rye.Question{Topic: "import keys", Person: len(p.q.Fingerprints) == 0,
+		Text: "Believe " + words.Plural(len(p.keys), "key") + " that RYE OS trusted? Nobody vouches for who owns them.",
+		Mend: fault.Advice("rye trust import %s --namespace … --fingerprint SHA256:… --yes, for each key shown", p.q.From)}
+	for _, t := range p.keys {
+		q.Lines = append(q.Lines, t.Key.String()+" (RYE OS's "+t.Fingerprint+", owner "+cmp.Or(t.Owner, "unknown")+")")
 	}
-	q.Lines = append(q.Lines, "for "+strings.Join(p.q.Namespaces, ", ")+" in the "+strings.Join(where, " and "))
+	q.Lines = append(q.Lines, "for "+strings.Join(p.q.Namespaces, ", ")+" in the "+strings.Join(places(p.pin), " and "))
 	return q
 }
-
-func (p *importing) pinned() {
-	for i := range p.rep.Keys {
-		if p.rep.Keys[i].Status == "would-pin" {
-			p.rep.Keys[i].Status = "pinned"
-			p.rep.Pinned++
-		}
-	}
-}
-
-// failure returns the first refusal, when files were refused.
-func (p *importing) failure() error { return p.first }

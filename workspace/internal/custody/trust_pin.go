@@ -13,10 +13,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Pin believes somebody else's key for namespaces: in the user space and,
-// when there is one here, in this project, beside what it counted for before. The
-// fingerprint is shown and agreed to first. A flag may stand for that agreement
-// only when the fingerprint was given, too: then a person compared it before.
+// Pin believes another person's key for namespaces: in the user space and, when there is
+// one here, in this project, beside what it counted for before. The fingerprint is shown
+// and agreed to first. A flag may stand for that agreement only when the fingerprint was
+// given, too: then a person compared it before.
 func Pin(ctx context.Context, h *session.Host, q rye.TrustPinRequest) (*rye.TrustChange, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
@@ -34,22 +34,23 @@ func Pin(ctx context.Context, h *session.Host, q rye.TrustPinRequest) (*rye.Trus
 		return nil, fault.New(fault.Untrusted, "pin %s: you gave the fingerprint %q, and the key has another", pub, words.Brief(q.Fingerprint)).
 			Advise("ask the owner again; do not pin it unless both agree")
 	}
-	user, project, _, err := pinScope(h, q.Space)
+	pin, err := pinIn(h, q.Space)
 	if err != nil {
 		return nil, err
 	}
-	c := &rye.TrustChange{Status: "pinned", Subject: pub.String(), DryRun: q.DryRun}
-	add := func(st *trust.Store) error { return addPin(st, pub, q.Name, q.Namespaces, user, project) }
-	if err := add(st); err != nil { // st is a copy in memory: what would be refused is not asked about
+	pin.Key, pin.Name, pin.Namespaces = pub, q.Name, q.Namespaces
+	if err := st.PinMore(pin); err != nil { // in memory only: what would be refused is not asked about
 		return nil, err
 	}
-	if asPinned(c, st, pub); q.DryRun {
+	c := &rye.TrustChange{Status: "pinned", Subject: pub.String(), DryRun: q.DryRun}
+	describePin(c, st, pub)
+	if q.DryRun {
 		return c, nil
 	}
-	if err := h.Ask(ctx, pinKeyQuestion(c, !told)); err != nil {
+	if err := h.Ask(ctx, pinQuestion(c, !told)); err != nil {
 		return nil, err
 	}
-	return c, trust.Update(h.TrustPath(), add)
+	return c, trust.Update(h.TrustPath(), func(st *trust.Store) error { return st.PinMore(pin) })
 }
 
 // PublicKey reads a key that is spelled out, or looks up a fingerprint among the
@@ -90,56 +91,52 @@ func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
 	return nil
 }
 
-// pinScope says where a pin is to count: in the user space, in this project, or both.
-func pinScope(h *session.Host, space string) (user bool, project string, where []string, err error) {
-	if space != "" && space != "user" && space != "project" {
-		return false, "", nil, fault.New(fault.Usage, "space %q: want user or project", words.Brief(space))
-	}
-	if space != "project" {
-		user, where = true, []string{"user space"}
-	}
-	if space == "user" || space == "" && h.ProjectDir == "" {
-		return user, "", where, nil
-	}
-	if h.ProjectDir == "" {
-		return false, "", nil, fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", session.ProjectFile).Mend("rye init")
+// pinIn returns a pin without a key that counts in the space named: the user space, this
+// project, or for "" both, as far as there is a project here.
+func pinIn(h *session.Host, space string) (trust.Pin, error) {
+	p := trust.Pin{User: space != "project"}
+	switch {
+	case space != "" && space != "user" && space != "project":
+		return p, fault.New(fault.Usage, "space %q: want user or project", words.Brief(space))
+	case space == "user", space == "" && h.ProjectDir == "":
+		return p, nil
+	case h.ProjectDir == "":
+		return p, session.NoProject()
 	}
 	c, err := session.ReadProject(h.ProjectDir)
 	if err != nil {
-		return false, "", nil, err
+		return p, err
 	}
-	return user, c.Project, append(where, "project "+c.Project), nil
+	p.Projects = []string{c.Project}
+	return p, nil
 }
 
-// addPin adds to what a key counts for.
-func addPin(st *trust.Store, pub trust.PublicKey, name string, namespaces []string, user bool, project string) error {
-	p := trust.Pin{Key: pub, Name: name, User: user, Namespaces: namespaces}
-	if project != "" {
-		p.Projects = []string{project}
+// places says for people where a pin counts.
+func places(p trust.Pin) []string {
+	var all []string
+	if p.User {
+		all = append(all, "user space")
 	}
-	return st.PinMore(p)
+	for _, g := range p.Projects {
+		all = append(all, "project "+g)
+	}
+	return all
 }
 
-// asPinned describes the whole pin as it would be: namespaces and places multiply,
-// so what a key counted for before may count in more places now.
-func asPinned(c *rye.TrustChange, st *trust.Store, pub trust.PublicKey) {
+// describePin describes the whole pin of a key as the store holds it: namespaces and
+// places multiply, so what a key counted for before may count in more places now.
+func describePin(c *rye.TrustChange, st *trust.Store, pub trust.PublicKey) {
 	for _, p := range st.Pins() {
-		if p.Key != pub {
-			continue
-		}
-		c.Name, c.Namespaces, c.Where = p.Name, p.Namespaces, nil
-		if p.User {
-			c.Where = append(c.Where, "user space")
-		}
-		for _, g := range p.Projects {
-			c.Where = append(c.Where, "project "+g)
+		if p.Key == pub {
+			c.Name, c.Namespaces, c.Where = p.Name, p.Namespaces, places(p)
 		}
 	}
 }
 
-func pinKeyQuestion(c *rye.TrustChange, person bool) rye.Question {
-	q := rye.Question{Topic: "pin key", Text: "Believe this key? Compare the fingerprint with what its owner tells you.", Person: person,
-		Lines: []string{c.Subject}, Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
+func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
+	q := rye.Question{Topic: "pin key", Person: person, Lines: []string{c.Subject},
+		Text: "Believe this key? Compare the fingerprint with what its owner tells you.",
+		Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
 	for _, ns := range c.Namespaces {
 		q.Lines = append(q.Lines, "for "+ns+"/ in the "+strings.Join(c.Where, " and "))
 	}
@@ -149,7 +146,7 @@ func pinKeyQuestion(c *rye.TrustChange, person bool) rye.Question {
 // Unpin takes a pin back, or some of its namespaces.
 func Unpin(h *session.Host, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
 	c := &rye.TrustChange{Status: "unpinned", Namespaces: q.Namespaces, DryRun: q.DryRun}
-	return c, change(h, q.DryRun, func(st *trust.Store) error {
+	return c, update(h, q.DryRun, func(st *trust.Store) error {
 		fp, err := pinned(st, q.Subject)
 		if err != nil {
 			return err
@@ -183,7 +180,8 @@ func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
 	case 1:
 		return found[0], nil
 	}
-	return objects.Fingerprint{}, fault.New(fault.Usage, "unpin %q: %d keys are pinned under that name", words.Brief(subject), len(found)).Mend("rye trust unpin %s", found[0])
+	return objects.Fingerprint{}, fault.New(fault.Usage, "unpin %q: %d keys are pinned under that name", words.Brief(subject), len(found)).
+		Mend("rye trust unpin %s", found[0])
 }
 
 // holderOf returns the name of a key's entry and what it counts for.

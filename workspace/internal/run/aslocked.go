@@ -42,7 +42,7 @@ func library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.
 	if _, ok := s.Lock.Items[q.Ref]; ok {
 		system, err := s.Stack.Kept(s.Lock.Stdlib.Manifest)
 		if err == nil {
-			s = s.With(system)
+			s = s.WithSystem(system)
 		} else if q.Pinned {
 			return nil, nil, fault.Wrap(err, "execute %s", q.Ref)
 		} // else the lock says what is wrong with today's

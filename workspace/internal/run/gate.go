@@ -58,7 +58,7 @@ func decide(ctx context.Context, s *Desk, c rye.Caller, plan *chain.Plan, params
 	} else {
 		err = d.Err(q)
 	}
-	return s.Verdict(q, d, ask, err, !dry), err
+	return s.RecordVerdict(q, d, ask, err, !dry), err
 }
 
 // runQuestion is what a person is asked. The reason names every finding with its text;

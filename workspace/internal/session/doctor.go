@@ -8,25 +8,32 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
+// Checked is Doctor's finding about one thing: text when it is as it should be,
+// otherwise the error and what mends it.
+func Checked(name, text string, err error) rye.DoctorCheck {
+	if err != nil {
+		return rye.DoctorCheck{Name: name, Text: err.Error(), Mend: fault.HintOf(err)}
+	}
+	return rye.DoctorCheck{Name: name, OK: true, Text: text}
+}
+
+// CheckProject says which project this is. To be outside a project is not wrong.
 func (h *Host) CheckProject() rye.DoctorCheck {
-	c := rye.DoctorCheck{Name: "project"}
 	if h.ProjectDir == "" {
-		c.OK, c.Text, c.Mend = true, "none in this directory or above", fault.Command("rye init")
-		return c
+		return rye.DoctorCheck{Name: "project", OK: true, Text: "none in this directory or above", Mend: fault.Command("rye init")}
 	}
 	p, err := ReadProject(h.ProjectDir)
 	if err != nil {
-		c.Text, c.Mend = err.Error(), fault.HintOf(err)
-		return c
+		return Checked("project", "", err)
 	}
-	c.OK, c.Text = true, fmt.Sprintf("%s, namespace %s", h.ProjectDir, p.Namespace)
-	return c
+	return Checked("project", fmt.Sprintf("%s, namespace %s", h.ProjectDir, p.Namespace), nil)
 }
 
+// CheckSystem opens the standard library, which verifies its manifest.
 func (h *Host) CheckSystem() rye.DoctorCheck {
 	b, err := h.System()
 	if err != nil {
-		return rye.DoctorCheck{Name: "standard library", Text: err.Error()}
+		return Checked("standard library", "", err)
 	}
-	return rye.DoctorCheck{Name: "standard library", OK: true, Text: words.Plural(len(b.Refs()), "item") + ", compiled in, manifest signed"}
+	return Checked("standard library", words.Plural(len(b.Refs()), "item")+", compiled in, manifest signed", nil)
 }

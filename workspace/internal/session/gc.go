@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,28 +18,30 @@ import (
 )
 
 // tempPrefixes begin the names of files and directories that rye is about to
-// rename or remove; one that is old belongs to a process that died.
+// rename or remove; one that is older than tempAge belongs to a process that died.
 var tempPrefixes = []string{".rye-tmp-", ".tmp-", "rye-create-", "rye-contact-"}
 
 const tempAge = time.Hour
 
+// SweepTemps removes what processes that died left in the directories in which files are
+// replaced.
 func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 	g := &rye.GCReport{Place: "temporary files", Dir: h.CacheDir}
 	var errs []error
 	for _, dir := range h.tempDirs() {
-		entries, _ := os.ReadDir(dir) // one that is not there holds none
+		entries, _ := os.ReadDir(dir) // a directory that is not there holds none
 		for _, e := range entries {
 			st, err := e.Info()
 			if err != nil || !isTemp(e.Name()) || h.Now().Sub(st.ModTime()) < tempAge {
 				continue
 			}
 			if !q.DryRun {
-				if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-					errs = append(errs, err)
-					continue
-				}
+				err = os.RemoveAll(filepath.Join(dir, e.Name()))
 			}
-			g.Removed++
+			if err == nil {
+				g.Removed++
+			}
+			errs = append(errs, err)
 		}
 	}
 	return g, errors.Join(errs...)
@@ -46,8 +49,8 @@ func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 
 // tempDirs lists the directories in which files are replaced.
 func (h *Host) tempDirs() []string {
-	dirs := []string{h.CacheDir, filepath.Join(h.CacheDir, "registries"), h.ConfigDir, h.KeyDir(),
-		h.StateDir, filepath.Join(h.StateDir, "registries")}
+	cache, state := h.Registries()
+	dirs := []string{h.CacheDir, cache, h.ConfigDir, h.KeyDir(), h.StateDir, state}
 	if h.ProjectDir != "" {
 		dirs = append(dirs, h.AIDir(), filepath.Join(h.AIDir(), ".rye"))
 	}
@@ -58,53 +61,30 @@ func isTemp(name string) bool {
 	return slices.ContainsFunc(tempPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// gcText says for people what was done.
-func gcText(g *rye.GCReport, dry bool) string {
-	verb := func(did, would string) string {
-		if dry {
-			return would
-		}
-		return did
-	}
-	var parts []string
-	if g.Objects > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s and %s into one pack of %s", verb("put", "would put"),
-			words.Plural(g.Loose, "loose object"), words.Plural(g.Packs, "pack"), words.Plural(g.Objects, "object")))
-	}
-	if g.Moves > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s from the logs of refs", verb("dropped", "would drop"), words.Plural(g.Moves, "old move")))
-	}
-	if g.Removed > 0 {
-		parts = append(parts, fmt.Sprintf("%s %s", verb("removed", "would remove"), words.Plural(g.Removed, "leftover")))
-	}
-	if len(parts) == 0 {
-		return "nothing to do"
-	}
-	return strings.Join(parts, "; ")
-}
-
-// CompactLayer compacts and sweeps the store of one space; nil when it has none.
+// CompactLayer sweeps and compacts the store of one space; nil when it has none.
 func CompactLayer(ctx context.Context, l *space.Layer, q rye.GCRequest) (*rye.GCReport, error) {
 	repo, err := l.Repo()
 	if err != nil || repo == nil {
 		return nil, err
 	}
 	g := &rye.GCReport{Place: l.Space.String() + " space", Dir: repo.Dir()}
-	if g.Removed, err = repo.Sweep(ctx, q.DryRun); err != nil {
+	if err := CompactStore(ctx, g, repo, store.CompactOptions{DryRun: q.DryRun}); err != nil {
 		return nil, fmt.Errorf("%s: %w", g.Place, err)
 	}
-	c, err := repo.Compact(ctx, store.CompactOptions{DryRun: q.DryRun})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", g.Place, err)
-	}
-	AddCompacted(g, c)
 	return g, nil
 }
 
-// AddCompacted counts what Compact did.
-func AddCompacted(g *rye.GCReport, c store.Compacted) {
+// CompactStore sweeps and compacts one store, and adds to g what was done.
+func CompactStore(ctx context.Context, g *rye.GCReport, repo *store.Repo, o store.CompactOptions) error {
+	n, err := repo.Sweep(ctx, o.DryRun)
+	g.Removed += n
+	if err != nil {
+		return err
+	}
+	c, err := repo.Compact(ctx, o)
 	g.Loose, g.Packs, g.Objects = g.Loose+c.Loose, g.Packs+c.Packs, g.Objects+c.Objects
 	g.Before, g.After, g.Left, g.Moves = g.Before+c.Before, g.After+c.After, g.Left+c.Left, g.Moves+c.Moves
+	return err
 }
 
 // Collected gathers what was done place by place. An error in one place does not keep the
@@ -126,7 +106,28 @@ func (all *Collected) Note(g *rye.GCReport, err error) {
 func (all *Collected) Reports(q rye.GCRequest) ([]rye.GCReport, error) {
 	for i := range all.reports {
 		g := &all.reports[i]
-		g.DryRun, g.Text = q.DryRun, gcText(g, q.DryRun)
+		g.DryRun = q.DryRun
+		g.Text = gcText(g)
 	}
 	return all.reports, errors.Join(all.errs...)
+}
+
+// gcText says for people what was done.
+func gcText(g *rye.GCReport) string {
+	put, dropped, removed := "put", "dropped", "removed"
+	if g.DryRun {
+		put, dropped, removed = "would put", "would drop", "would remove"
+	}
+	var parts []string
+	if g.Objects > 0 {
+		parts = append(parts, fmt.Sprintf("%s %s and %s into one pack of %s", put,
+			words.Plural(g.Loose, "loose object"), words.Plural(g.Packs, "pack"), words.Plural(g.Objects, "object")))
+	}
+	if g.Moves > 0 {
+		parts = append(parts, dropped+" "+words.Plural(g.Moves, "old move")+" from the logs of refs")
+	}
+	if g.Removed > 0 {
+		parts = append(parts, removed+" "+words.Plural(g.Removed, "leftover"))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "nothing to do")
 }

@@ -4,18 +4,17 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 )
 
 // Host is what the program around gives to every room: where things lie, what time it
-// is, and a person to ask. It is read-only once it is made, and safe for concurrent use.
+// is, and how to reach a person. It does not change once it is made, and is safe for
+// concurrent use.
 type Host struct {
 	ProjectDir string // that holds .ai/rye.yaml; "" outside a project
 	UserDir    string // the user space's base; "" for none
@@ -23,13 +22,13 @@ type Host struct {
 	StateDir   string // what registries were seen to say, and the log of verdicts
 	CacheDir   string // may be deleted at any time
 
-	Version  string // of the program; recorded, never trusted
-	Offline  bool
-	Now      func() time.Time
-	Consent  func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything
-	Progress func(text string)                                       // nil is silence
-	Heard    func(rye.Verdict)                                       // gets every decision of the policy; may be nil
-	System   func() (*space.System, error)                           // the standard library, opened once
+	Version   string // of the program; recorded, never trusted
+	Offline   bool
+	Now       func() time.Time
+	Consent   func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything; called by Ask only
+	Progress  func(text string)                                       // nil is silence
+	OnVerdict func(rye.Verdict)                                       // gets every decision of the policy; may be nil
+	System    func() (*space.System, error)                           // the standard library, opened once
 }
 
 // At returns the host of another project of the same user; "" is none.
@@ -60,19 +59,20 @@ func (h *Host) Registries() (cache, state string) {
 	return filepath.Join(h.CacheDir, "registries"), filepath.Join(h.StateDir, "registries")
 }
 
-// Today is the date, in UTC.
-func (h *Host) Today() string { return h.Now().UTC().Format("2006-01-02") }
+// Today is the date, in UTC, as 2006-01-02.
+func (h *Host) Today() string { return h.Now().UTC().Format(time.DateOnly) }
 
-// Say tells the person how long work goes on.
+// Say tells the user what takes long.
 func (h *Host) Say(text string) {
 	if h.Progress != nil {
 		h.Progress(text)
 	}
 }
 
-// Ask puts a question to the person. Without anybody to answer, the answer is no, and
-// the error says which flag would have said yes. A question that is too long to be
-// judged reaches nobody.
+// Ask puts a question to a person, and is the only way to one. It returns nil for yes.
+// No is fault.Denied, with the flag or command that would have said yes, and so is a
+// host without a person to ask. A question that is too long to be judged is fault.Limit
+// and is not asked.
 func (h *Host) Ask(ctx context.Context, q rye.Question) error {
 	if err := q.Check(); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (h *Host) Ask(ctx context.Context, q rye.Question) error {
 	if h.Consent == nil {
 		return fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).With(q.Mend)
 	}
-	ok, err := aside(ctx, func() (bool, error) { return h.Consent(ctx, q) })
+	ok, err := yieldTurn(ctx, func() (bool, error) { return h.Consent(ctx, q) })
 	if err != nil {
 		return err
 	}
@@ -88,30 +88,6 @@ func (h *Host) Ask(ctx context.Context, q rye.Question) error {
 		return fault.New(fault.Denied, "%s: not agreed to", q.Topic).With(q.Mend)
 	}
 	return nil
-}
-
-// Permit refuses the zero Caller, and one that does not hold rye.<verb>. What a verb on
-// one item takes besides is asked by Session.Allow.
-func (h *Host) Permit(c rye.Caller, verb string) error {
-	if err := Named(c, verb); err != nil {
-		return err
-	}
-	caps, err := policy.ParseCaps(c.Capabilities())
-	if err != nil {
-		return err
-	}
-	if !caps.Covers(policy.Cap("rye." + verb)) {
-		return fault.New(fault.Denied, "%s: the caller %s does not hold the capability rye.%s", verb, c.Name(), verb)
-	}
-	return nil
-}
-
-// Named refuses the zero Caller, on whose behalf nothing is done.
-func Named(c rye.Caller, verb string) error {
-	if !c.IsZero() {
-		return nil
-	}
-	return fault.New(fault.Denied, "%s: no caller was named: pass rye.Terminal(), rye.Client() or rye.Program(...)", verb)
 }
 
 // Ref reads what a person typed: a ref, a published name, or the path of an item's file
@@ -142,18 +118,15 @@ func Below(dir, file string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	rel, err := filepath.Rel(dir, abs)
-	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		// The directory may be reached by another name (a link to /tmp, say).
-		real, err1 := filepath.EvalSymlinks(filepath.Dir(abs))
-		realDir, err2 := filepath.EvalSymlinks(dir)
-		if err1 != nil || err2 != nil {
-			return "", false
-		}
-		rel, err = filepath.Rel(realDir, filepath.Join(real, filepath.Base(abs)))
-		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-			return "", false
-		}
+	if rel, err := filepath.Rel(dir, abs); err == nil && filepath.IsLocal(rel) {
+		return filepath.ToSlash(rel), true
+	}
+	// The directory may be reached by another name (a link to /tmp, say).
+	parent, err1 := filepath.EvalSymlinks(filepath.Dir(abs))
+	dir, err2 := filepath.EvalSymlinks(dir)
+	rel, err3 := filepath.Rel(dir, filepath.Join(parent, filepath.Base(abs)))
+	if err1 != nil || err2 != nil || err3 != nil || !filepath.IsLocal(rel) {
+		return "", false
 	}
 	return filepath.ToSlash(rel), true
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"io/fs"
+	"maps"
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
@@ -12,24 +13,19 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// lockRefs is where a project's store keeps the content that its lock pins.
+// LockRefs begins the names of the refs by which a project's store keeps the content that
+// its lock pins; the item's SHA-256 in hexadecimal follows.
 const LockRefs = "refs/rye/lock/"
 
+// WriteLock writes a lock, without the namespaces and registries that none of its items
+// comes from: those are taken out of l. The caller holds the project (Alone).
 func (s *Session) WriteLock(l *chain.Lock) error {
 	used := map[string]bool{}
 	for _, pin := range l.Items {
 		used[pin.From] = true
 	}
-	for ns, n := range l.Namespaces {
-		if !used[n.Registry] {
-			delete(l.Namespaces, ns)
-		}
-	}
-	for name := range l.Registries {
-		if !used[name] {
-			delete(l.Registries, name)
-		}
-	}
+	maps.DeleteFunc(l.Namespaces, func(_ string, n chain.NamespacePin) bool { return !used[n.Registry] })
+	maps.DeleteFunc(l.Registries, func(name string, _ chain.RegistryPin) bool { return !used[name] })
 	raw, err := l.Encode()
 	if err != nil {
 		return err
@@ -37,7 +33,8 @@ func (s *Session) WriteLock(l *chain.Lock) error {
 	return place.File(s.LockPath(), raw, 0o644)
 }
 
-// Pin tells the stack where the lock says that a registry's item lies.
+// Pin returns where the lock says that a registry's item lies; false for an item that the
+// lock does not hold or that is the project's own.
 func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 	it, ok := s.Lock.Items[ref]
 	if !ok || it.From == "" {
@@ -50,8 +47,9 @@ func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 	return space.Pin{Registry: s.Lock.Registries[it.From].ID.String(), Commit: id, Path: it.Path, Sum: it.SHA256}, true
 }
 
-// ReadLock returns the lock and the digest of its bytes; nil when there is none.
-func ReadLock(path string) (*chain.Lock, objects.Digest, error) {
+// readLock reads a lock and the digest of its bytes; nil and the zero Digest when there is
+// none. A lock that git left with both sides of a merge is fault.Malformed.
+func readLock(path string) (*chain.Lock, objects.Digest, error) {
 	raw, err := place.Read(path, chain.MaxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, objects.Digest{}, nil

@@ -5,11 +5,9 @@ import (
 	"io/fs"
 	"path/filepath"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
 
@@ -17,31 +15,34 @@ import (
 // and of a project's, below .ai.
 const PolicyFile = "policy.yaml"
 
-// readRules reads the policy: the user's, narrowed by the project's.
+// readRules reads the policy: the user's, which the project's can only narrow.
 func (s *Session) readRules() (policy.Rules, error) {
-	raw, err := ReadPolicy(filepath.Join(s.ConfigDir, PolicyFile))
+	path := filepath.Join(s.ConfigDir, PolicyFile)
+	raw, err := ReadPolicy(path)
 	if err != nil {
 		return policy.Rules{}, err
 	}
 	rules, err := policy.ParseRules(raw)
 	if err != nil {
-		return policy.Rules{}, fault.Wrap(err, "read %s", filepath.Join(s.ConfigDir, PolicyFile))
+		return policy.Rules{}, fault.Wrap(err, "read %s", path)
 	}
 	if s.Trust.AllowLegacy() { // the older place to say so
 		rules.AllowLegacy = true
 	}
-	if s.Project != nil {
-		if raw, err = ReadPolicy(filepath.Join(s.AIDir(), PolicyFile)); err != nil {
-			return policy.Rules{}, err
-		}
-		if rules, err = rules.Tighten(raw); err != nil {
-			return policy.Rules{}, fault.Wrap(err, "read .ai/%s", PolicyFile)
-		}
+	if s.Project == nil {
+		return rules, nil
+	}
+	if raw, err = ReadPolicy(filepath.Join(s.AIDir(), PolicyFile)); err != nil {
+		return policy.Rules{}, err
+	}
+	if rules, err = rules.Tighten(raw); err != nil {
+		return policy.Rules{}, fault.Wrap(err, "read .ai/%s", PolicyFile)
 	}
 	return rules, nil
 }
 
-// ReadPolicy returns nil for a file that is not there.
+// ReadPolicy reads the text of a policy, at most policy.MaxFile bytes; nil when the file is
+// not there.
 func ReadPolicy(path string) ([]byte, error) {
 	raw, err := place.Read(path, policy.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,35 +51,9 @@ func ReadPolicy(path string) ([]byte, error) {
 	return raw, err
 }
 
-// Allow asks whether the caller holds the capability for a verb on an item.
-func (s *Session) Allow(c rye.Caller, verb string, ref objects.Ref) error {
-	q, err := RequestFor(c, verb, ref)
-	if err != nil {
-		return err
-	}
-	rules, err := s.Rules()
-	if err != nil {
-		return err
-	}
-	// What executing asks beyond the capability is decided when the plan is known.
-	d := rules.Permit(q)
-	if err = d.Err(q); err != nil || verb != "execute" {
-		s.Verdict(q, d, false, err, verb == "execute")
-	}
-	return err
-}
-
-func RequestFor(c rye.Caller, verb string, ref objects.Ref) (policy.Request, error) {
-	caps, err := policy.ParseCaps(c.Capabilities())
-	if err != nil {
-		return policy.Request{}, err
-	}
-	return policy.Request{Verb: verb, Ref: ref, Caller: c.Name(), Caps: caps, Person: c.IsPerson()}, nil
-}
-
-// AllowLegacy tells a trust store in memory, which is never saved, what the policy
-// says about signatures of the ancestor. A policy that cannot be read allows
-// nothing; the verb that asks it says what is wrong.
+// AllowLegacy lets a trust store in memory, which is never saved, believe signatures of
+// RYE OS as far as the policy says. A policy that cannot be read allows none; the verb
+// that asks the policy says what is wrong with it.
 func (s *Session) AllowLegacy(st *trust.Store) {
 	rules, err := s.Rules()
 	if allow := err == nil && rules.AllowLegacy; allow != st.AllowLegacy() {

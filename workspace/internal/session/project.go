@@ -23,9 +23,10 @@ const (
 	LockFile    = "rye.lock"
 )
 
-const maxProjectFile = 256 << 10
+const maxProjectFile = 256 << 10 // bytes
 
-// projectConfig is rye.yaml, as docs/format/project.md describes it.
+// Project is rye.yaml, as docs/format/project.md describes it. The one of a session stays
+// as it was read; Edit returns a copy to change and to write.
 type Project struct {
 	Format     int                 `yaml:"format"`
 	Project    string              `yaml:"project"` // genesis id: 32 hexadecimal digits
@@ -35,34 +36,36 @@ type Project struct {
 	Deps       map[string]string   `yaml:"deps,omitempty"`   // acme/tool/hello -> range
 }
 
-// registryConfig names a registry: the address may change, the identity may not.
+// Registry names a registry: the address may change, the identity may not.
 type Registry struct {
 	URL   string   `yaml:"url"`
 	ID    string   `yaml:"id"`
 	Roots []string `yaml:"roots,omitempty"`
 }
 
-// NewGenesis returns an id for a project that nobody else has.
-func NewGenesis() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails since Go 1.24
-	return hex.EncodeToString(b[:])
+// NewProject returns a project with an id that no other project has. It is not written.
+func NewProject(namespace string) *Project {
+	var id [16]byte
+	rand.Read(id[:]) // never fails since Go 1.24
+	return &Project{Format: 1, Project: hex.EncodeToString(id[:]), Namespace: namespace}
 }
 
+// ReadProject reads the rye.yaml of the project in a directory. No such file is
+// fault.NotFound, one that breaks the format fault.Malformed.
 func ReadProject(dir string) (*Project, error) {
 	p := filepath.Join(dir, ".ai", ProjectFile)
 	raw, err := place.Read(p, maxProjectFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
+		return nil, NoProject()
 	}
 	if err != nil {
 		return nil, err
 	}
-	c, err := parseProject(raw)
+	project, err := parseProject(raw)
 	if err != nil {
 		return nil, fault.New(fault.Malformed, "read %s: %w", p, err)
 	}
-	return c, nil
+	return project, nil
 }
 
 // parseProject reads rye.yaml strictly: a field that this program does not know
@@ -126,6 +129,7 @@ func (r Registry) check() error {
 	return nil
 }
 
+// CheckNamespace refuses what cannot be a namespace with fault.Usage.
 func CheckNamespace(ns string) error {
 	id, err := objects.ParseID(ns)
 	if err != nil || id.Namespace() != ns {
@@ -134,33 +138,48 @@ func CheckNamespace(ns string) error {
 	return nil
 }
 
-func (c *Project) Write(dir string) error {
-	raw, err := objects.EncodeYAML(c)
+// Edit returns a copy that may be changed and written. None of its maps is nil.
+func (p *Project) Edit() Project {
+	n := *p
+	n.Registries, n.Scopes, n.Deps = copyMap(p.Registries), copyMap(p.Scopes), copyMap(p.Deps)
+	return n
+}
+
+func copyMap[V any](m map[string]V) map[string]V {
+	n := make(map[string]V, len(m))
+	maps.Copy(n, m)
+	return n
+}
+
+// Write puts rye.yaml into the project in a directory. Where another process may do the
+// same the caller holds the project (Session.Alone).
+func (p *Project) Write(dir string) error {
+	raw, err := objects.EncodeYAML(p)
 	if err != nil {
 		return err
 	}
 	return place.File(filepath.Join(dir, ".ai", ProjectFile), raw, 0o644)
 }
 
-// RegistryFor returns the one registry that a namespace comes from: its own
-// scope, else "*". There is no second choice, so nobody can shadow a name.
-func (c *Project) RegistryFor(namespace string) (string, Registry, error) {
+// RegistryFor returns the one registry that a namespace comes from, and its name here:
+// that of its own scope, else that of "*". A second registry is never asked, so none can
+// shadow a name of another. Without one the error is fault.NotFound.
+func (p *Project) RegistryFor(namespace string) (string, Registry, error) {
 	for _, scope := range []string{namespace, "*"} {
-		if name, ok := c.Scopes[scope]; ok {
-			return name, c.Registries[name], nil
+		if name, ok := p.Scopes[scope]; ok {
+			return name, p.Registries[name], nil
 		}
 	}
 	return "", Registry{}, fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace).
 		Advise("rye registry add <url>")
 }
 
-// OnlyRegistry returns the name of the registry that is meant; "" will do where
-// there is one.
-func (c *Project) OnlyRegistry(name string) (string, error) {
+// OnlyRegistry returns name, or where that is "" the name of the project's only registry.
+func (p *Project) OnlyRegistry(name string) (string, error) {
 	if name != "" {
 		return name, nil
 	}
-	names := slices.Sorted(maps.Keys(c.Registries))
+	names := slices.Sorted(maps.Keys(p.Registries))
 	switch len(names) {
 	case 0:
 		return "", fault.New(fault.NotFound, "this project has no registry").Advise("rye registry add <url>")

@@ -19,8 +19,9 @@ import (
 )
 
 // Session is what one verb sees: one reading of the project, the trust store, the lock
-// and the policy, so that a verb never decides by two different states of them. Nobody
-// changes one: who has to see something else gets another (With, WithLock, Alone).
+// and the policy, so that a verb never decides by two different states of them. It does
+// not change: a verb that has to see something else gets another session (WithSystem,
+// WithLock, WithTrust, Alone), and changes copies (Project.Edit, chain.Lock.Clone).
 type Session struct {
 	*Host
 	Project *Project // nil outside a project
@@ -30,12 +31,12 @@ type Session struct {
 	Rules   func() (policy.Rules, error) // reads the policy once, when it is first asked for
 }
 
-// Open reads a session, with or without a project.
+// Open reads a session, with or without a project. The caller closes it.
 func (h *Host) Open() (*Session, error) {
 	return h.openOver(&space.Layer{Space: objects.Project, Dir: h.AIDir()})
 }
 
-// openOver is Open with the layer of the project, if there is one.
+// openOver is Open over the layer of the project, if there is a project.
 func (h *Host) openOver(project *space.Layer) (*Session, error) {
 	s := &Session{Host: h}
 	s.Rules = sync.OnceValues(s.readRules)
@@ -47,22 +48,11 @@ func (h *Host) openOver(project *space.Layer) (*Session, error) {
 	if h.UserDir != "" && h.UserDir != h.ProjectDir {
 		s.Stack.User = &space.Layer{Space: objects.User, Dir: filepath.Join(h.UserDir, ".ai")}
 	}
-	if h.ProjectDir == "" {
-		s.AllowLegacy(s.Trust)
-		return s, nil
-	}
-	if s.Project, err = ReadProject(h.ProjectDir); err != nil {
-		return nil, err
-	}
-	var sum objects.Digest
-	if s.Lock, sum, err = ReadLock(h.LockPath()); err != nil {
-		return nil, err
-	}
-	s.Stack.LockSum = sum
-	s.Stack.Project = project
-	s.Stack.Genesis = s.Project.Project
-	if s.Lock != nil {
-		s.Stack.Locked = s.Pin
+	if h.ProjectDir != "" {
+		s.Stack.Project = project
+		if err = s.readProject(); err != nil {
+			return nil, err
+		}
 	}
 	s.AllowLegacy(s.Trust)
 	return s, nil
@@ -70,7 +60,8 @@ func (h *Host) openOver(project *space.Layer) (*Session, error) {
 
 // Alone makes this the one process that changes the project's lock and rye.yaml, until
 // release, and returns a session that read both anew: another process may have changed
-// them since this one began, and what it did must not be undone.
+// them since s was opened, and what it did must not be undone. s stays as it is. The new
+// session shares the layers of s, and is closed with it.
 func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), err error) {
 	dir := filepath.Join(s.AIDir(), ".rye")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -79,22 +70,34 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if release, err = place.Lock(ctx, filepath.Join(dir, "project.lock")); err != nil {
 		return nil, nil, err
 	}
-	project, err := ReadProject(s.ProjectDir)
-	if err != nil {
+	fresh = s.copy()
+	if err = fresh.readProject(); err != nil {
 		release()
 		return nil, nil, err
 	}
-	lock, sum, err := ReadLock(s.LockPath())
-	if err != nil {
-		release()
-		return nil, nil, err
-	}
-	fresh = s.WithLock(lock, sum)
-	fresh.Project = project
 	return fresh, release, nil
 }
 
-// copy returns a session over the same layers, whose stack can be told something else.
+// readProject reads the project and its lock into a session that is being made.
+func (s *Session) readProject() (err error) {
+	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
+		return err
+	}
+	lock, sum, err := readLock(s.LockPath())
+	s.Stack.Genesis = s.Project.Project
+	s.setLock(lock, sum)
+	return err
+}
+
+// setLock lets a session that is being made see a lock; nil is none.
+func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
+	s.Lock, s.Stack.LockSum, s.Stack.Locked = lock, sum, nil
+	if lock != nil {
+		s.Stack.Locked = s.Pin
+	}
+}
+
+// copy returns a session over the same layers, with a stack of its own.
 func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
@@ -102,8 +105,8 @@ func (s *Session) copy() *Session {
 	return &n
 }
 
-// With returns a session that sees another standard library.
-func (s *Session) With(system *space.System) *Session {
+// WithSystem returns a session that sees another standard library.
+func (s *Session) WithSystem(system *space.System) *Session {
 	n := s.copy()
 	n.Stack.System = func() (*space.System, error) { return system, nil }
 	return n
@@ -112,14 +115,11 @@ func (s *Session) With(system *space.System) *Session {
 // WithLock returns a session that sees another lock; nil is none.
 func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
 	n := s.copy()
-	n.Lock, n.Stack.LockSum = lock, sum
-	if lock != nil {
-		n.Stack.Locked = n.Pin
-	}
+	n.setLock(lock, sum)
 	return n
 }
 
-// WithTrust returns a session that sees the trust store as it is now.
+// WithTrust returns a session that sees the trust store as it is on disk now.
 func (s *Session) WithTrust() (*Session, error) {
 	t, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
@@ -131,7 +131,7 @@ func (s *Session) WithTrust() (*Session, error) {
 	return n, nil
 }
 
-// OpenProject is Open for verbs that make no sense outside a project.
+// OpenProject is Open for verbs that make no sense outside a project, which is NoProject.
 func (h *Host) OpenProject() (*Session, error) {
 	if h.ProjectDir == "" {
 		return nil, NoProject()
@@ -139,8 +139,8 @@ func (h *Host) OpenProject() (*Session, error) {
 	return h.Open()
 }
 
-// OpenLook is OpenProject for verbs that look at every file: those are listed while
-// trust, settings and lock are read.
+// OpenLook is OpenProject for verbs that look at every file: it begins to list the files
+// while trust store, project and lock are read.
 func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
 	if h.ProjectDir == "" {
 		return nil, NoProject()
@@ -154,14 +154,14 @@ func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
 	return s, err
 }
 
-// Close ends what reading opened.
+// Close closes what reading opened.
 func (s *Session) Close() {
 	for _, l := range s.Stack.Layers() {
 		l.Close() // read-only handles: nothing to lose
 	}
 }
 
-// NoProject is the error of a verb that makes no sense outside a project.
+// NoProject is the error of a verb that makes no sense outside a project; fault.NotFound.
 func NoProject() error {
 	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// Turns lets only so many executions go on at once; who comes later waits in line. Each
+// Turns lets only so many executions go on at once; later ones wait in line. Each
 // execution holds file descriptors, processes and the verified bytes of a chain, so ten
 // thousand that are asked for at once must not all begin.
 type Turns chan struct{}
@@ -23,9 +23,9 @@ func NewTurns(n int) Turns {
 
 type turnKey struct{}
 
-// Take waits for a turn, in the order of asking: a channel serves who waited longest.
-// Questions asked under the context that it returns let others go on meanwhile. The turn
-// is given back by Give.
+// Take waits for a turn, in the order of asking: a channel serves the one that waited
+// longest. Questions asked under the context that it returns let others go on meanwhile.
+// The turn is given back by Give. A context that ends first is fault.Interrupt.
 func (t Turns) Take(ctx context.Context) (context.Context, error) {
 	select {
 	case t <- struct{}{}:
@@ -38,16 +38,16 @@ func (t Turns) Take(ctx context.Context) (context.Context, error) {
 // Give ends a turn.
 func (t Turns) Give() { <-t }
 
-// aside calls f, which waits for a person, and lets others go on meanwhile.
-func aside(ctx context.Context, f func() (bool, error)) (bool, error) {
+// yieldTurn calls f, which waits for a person, and gives the turn of ctx, if it has one, to
+// others meanwhile.
+func yieldTurn(ctx context.Context, f func() (bool, error)) (bool, error) {
 	t, ok := ctx.Value(turnKey{}).(Turns)
 	if !ok {
 		return f()
 	}
 	t.Give()
-	yes, err := f()
-	// Whatever the answer, the turn is given back by who took it. Waiting for it
-	// needs no context: those before go on and end.
-	t <- struct{}{}
-	return yes, err
+	// The turn is taken back even when f failed, because the one who took it gives it back.
+	// Waiting for it needs no context: the executions before it end.
+	defer func() { t <- struct{}{} }()
+	return f()
 }

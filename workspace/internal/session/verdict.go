@@ -22,12 +22,14 @@ const (
 	verdictFile  = "verdicts.jsonl"
 	verdictOld   = "verdicts.1.jsonl"
 	verdictBytes = 4 << 20
-	maxVerdict   = 16 << 10 // bytes of a line that is read back
+	maxVerdict   = 16 << 10 // bytes of a line that is read
 )
 
-// Verdict tells what was decided to whoever listens, and records it when something
-// is about to run or was refused to. A disk that cannot be written stops nothing.
-func (s *Session) Verdict(q policy.Request, d policy.Decision, asked bool, refused error, record bool) *rye.Verdict {
+// RecordVerdict hands a decision of the policy to Host.OnVerdict, and with record appends
+// it to the log: that is for what is about to run or was refused to. asked says that a
+// person decided; refused is nil when the caller may. A log that cannot be written stops
+// nothing.
+func (s *Session) RecordVerdict(q policy.Request, d policy.Decision, asked bool, refused error, record bool) *rye.Verdict {
 	v := rye.Verdict{
 		Time: s.Now().UTC().Format(time.RFC3339), Caller: q.Caller, Verb: q.Verb, Ref: q.Ref.String(),
 		Verdict: policy.Allow.String(), Tier: d.Tier.String(), Rule: d.Rule, Asked: asked, Project: s.ProjectDir,
@@ -41,8 +43,8 @@ func (s *Session) Verdict(q policy.Request, d policy.Decision, asked bool, refus
 	for _, f := range q.Findings {
 		v.Findings = append(v.Findings, f.Label)
 	}
-	if s.Heard != nil {
-		s.Heard(v)
+	if s.OnVerdict != nil {
+		s.OnVerdict(v)
 	}
 	if record && s.StateDir != "" {
 		if err := appendVerdict(s.StateDir, v); err != nil {
@@ -58,6 +60,9 @@ func appendVerdict(dir string, v rye.Verdict) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
 	path := filepath.Join(dir, verdictFile)
 	if st, err := os.Stat(path); err == nil && st.Size() > verdictBytes {
 		if err := os.Rename(path, filepath.Join(dir, verdictOld)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -65,11 +70,6 @@ func appendVerdict(dir string, v rye.Verdict) error {
 		}
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = os.MkdirAll(dir, 0o700); err == nil {
-			f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-		}
-	}
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (h *Host) PolicyLog(ctx context.Context, limit int) ([]rye.Verdict, error) 
 	return all, nil
 }
 
-// readVerdicts reads one file. A line that a crash cut short is passed over.
+// readVerdicts reads one file. A line that a crash cut short is left out.
 func readVerdicts(ctx context.Context, path string) (list []rye.Verdict, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

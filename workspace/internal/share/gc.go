@@ -22,13 +22,7 @@ func CompactCaches(ctx context.Context, h *session.Host, q rye.GCRequest) (*rye.
 		if err != nil {
 			continue // a cache is made anew when it is needed
 		}
-		n, err := repo.Sweep(ctx, q.DryRun)
-		g.Removed += n
-		var c store.Compacted
-		if err == nil {
-			c, err = repo.Compact(ctx, store.CompactOptions{DryRun: q.DryRun, Packs: true})
-			session.AddCompacted(g, c)
-		}
+		err = session.CompactStore(ctx, g, repo, store.CompactOptions{DryRun: q.DryRun, Packs: true})
 		errs = append(errs, err, repo.Close())
 	}
 	return g, errors.Join(errs...)

@@ -102,12 +102,10 @@ func (in *installation) pinChains(ctx context.Context, s *session.Session) error
 
 // writeDeps writes the new ranges into rye.yaml.
 func (in *installation) writeDeps(s *session.Session) error {
-	deps := map[string]string{}
-	maps.Copy(deps, s.Project.Deps)
-	maps.Copy(deps, in.deps)
-	if maps.Equal(deps, s.Project.Deps) {
+	project := s.Project.Edit()
+	maps.Copy(project.Deps, in.deps)
+	if maps.Equal(project.Deps, s.Project.Deps) {
 		return nil
 	}
-	s.Project.Deps = deps
-	return s.Project.Write(s.ProjectDir)
+	return project.Write(s.ProjectDir)
 }

@@ -130,7 +130,7 @@ func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id regi
 		return nil, err
 	}
 	defer release()
-	c := alone.Project
+	c := alone.Project.Edit()
 	if have, ok := c.Registries[q.Name]; ok && have.ID != id.ID.String() {
 		return nil, fault.New(fault.Conflict, "registry %q is %s here already", q.Name, have.ID).Advise("rye registry add %s --name <another>", q.URL)
 	}
@@ -139,21 +139,15 @@ func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id regi
 	if len(info.Scopes) == 0 {
 		info.Scopes = []string{"*"}
 	}
-	if c.Registries == nil {
-		c.Registries = map[string]session.Registry{}
-	}
 	c.Registries[q.Name] = session.Registry{URL: q.URL, ID: info.ID, Roots: info.Roots}
-	if err := addScopes(c, info); err != nil {
+	if err := addScopes(c.Scopes, info); err != nil {
 		return nil, err
 	}
 	return info, c.Write(s.ProjectDir)
 }
 
 // addScopes makes a registry the one that its scopes come from.
-func addScopes(c *session.Project, info *rye.RegistryInfo) error {
-	if c.Scopes == nil {
-		c.Scopes = map[string]string{}
-	}
+func addScopes(scopes map[string]string, info *rye.RegistryInfo) error {
 	for _, scope := range info.Scopes {
 		if scope != "*" {
 			if err := session.CheckNamespace(scope); err != nil {
@@ -163,11 +157,11 @@ func addScopes(c *session.Project, info *rye.RegistryInfo) error {
 			return fault.New(fault.Denied, "registry %s: anybody may claim a namespace there, so it cannot serve every scope", info.URL).
 				Advise("rye registry add %s --scope <namespace>", info.URL)
 		}
-		if have, ok := c.Scopes[scope]; ok && have != info.Name {
+		if have, ok := scopes[scope]; ok && have != info.Name {
 			return fault.New(fault.Conflict, "scope %q comes from registry %q already", scope, have).
 				Advise("rye registry add %s --scope <namespace>", info.URL)
 		}
-		c.Scopes[scope] = info.Name
+		scopes[scope] = info.Name
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Import takes over a private key that was made elsewhere and believes it as
-// the user's own. A file is copied below rye's keys, with the passphrase that it
+// Import takes over a private key that was made elsewhere and believes it as the
+// user's own. A file is copied below rye's keys, with the passphrase that it
 // has; a key of an agent or a service stays where it is and has to sign something
 // before it counts.
 func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInfo, error) {
@@ -24,9 +24,7 @@ func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInf
 	if Held(q.From) {
 		return ks.importHeld(ctx, q, namespaces)
 	}
-	if q.Name == "" {
-		q.Name = "default"
-	}
+	q.Name = cmp.Or(q.Name, "default")
 	if err := checkKeyName(q.Name); err != nil {
 		return nil, err
 	}
@@ -37,33 +35,31 @@ func (ks *Keys) Import(ctx context.Context, q rye.KeyImportRequest) (*rye.KeyInf
 	if err := ks.mayImport(f.Key.Public()); err != nil {
 		return nil, err
 	}
-	path := ks.Path(q.Name)
-	info := keyInfo(q.Name, path, f.Key.Public(), namespaces)
+	info := keyInfo(q.Name, ks.Path(q.Name), f.Key.Public(), namespaces)
 	info.Protected = f.Protected
 	if q.DryRun {
 		return info, nil
 	}
-	if !session.SameFile(q.From, path) { // a key that was put there by hand only has to be believed
-		if err := f.Save(path); err != nil {
+	if !session.SameFile(q.From, info.Path) { // a key that was put there by hand only has to be believed
+		if err := f.Save(info.Path); err != nil {
 			return nil, err
 		}
 	}
 	return info, ks.Claim(f.Key, filepath.Base(q.Name), namespaces...)
 }
 
-// importHeld claims a key after it proved to be there: whoever names one must be
-// able to sign with it.
+// importHeld claims a key of an agent or a service after it has signed a challenge: a user
+// who names a key must be able to sign with it.
 func (ks *Keys) importHeld(ctx context.Context, q rye.KeyImportRequest, namespaces []string) (*rye.KeyInfo, error) {
-	k, err := ks.holder(ctx, q.From)
+	k, err := ks.reach(ctx, q.From)
 	if err != nil {
 		return nil, err
 	}
 	if err := ks.mayImport(k.Public()); err != nil {
 		return nil, err
 	}
-	challenge := make([]byte, 32)
-	rand.Read(challenge) // never fails since Go 1.24
-	challenge = append([]byte("rye: is this key here? "), challenge...)
+	challenge := append([]byte("rye: is this key here? "), make([]byte, 32)...)
+	rand.Read(challenge[len(challenge)-32:]) // never fails since Go 1.24
 	sig, err := k.Sign(ctx, challenge)
 	if err != nil {
 		return nil, err
@@ -71,34 +67,33 @@ func (ks *Keys) importHeld(ctx context.Context, q rye.KeyImportRequest, namespac
 	if !k.Public().Verify(challenge, sig) {
 		return nil, fault.New(fault.Integrity, "import key %s: it does not sign", k.Public())
 	}
-	name := cmp.Or(q.Name, HeldName(q.From))
-	info := keyInfo(name, "", k.Public(), namespaces)
+	info := keyInfo(cmp.Or(q.Name, HeldName(q.From)), "", k.Public(), namespaces)
 	if q.DryRun {
 		return info, nil
 	}
-	return info, ks.Claim(k, name, namespaces...)
+	return info, ks.Claim(k, info.Name, namespaces...)
 }
 
-// mayImport refuses a key that the user denied: taking it in would not make it count.
+// mayImport refuses a key that the user denied: an import would not make it count.
 func (ks *Keys) mayImport(pub trust.PublicKey) error {
 	st, err := trust.LoadStore(ks.host.TrustPath())
 	if err != nil {
 		return err
 	}
-	if keyState(st, pub) == "denied" {
+	if isDenied(st, pub) {
 		return fault.New(fault.Revoked, "import key %s: you denied it", pub).Mend("rye trust allow %s", pub)
 	}
 	return nil
 }
 
-// Export gives out a key for other programs. The private half is given out only
-// after a person agreed; a file is written with mode 0600 and never over another.
+// Export returns a key in a form for other programs, or writes it to a new file with mode
+// 0600. A person has to agree before the private half is given out.
 func (ks *Keys) Export(ctx context.Context, q rye.KeyExportRequest) (*rye.KeyExport, error) {
 	info, err := ks.Find(ctx, q.Name)
 	if err != nil {
 		return nil, err
 	}
-	out := &rye.KeyExport{KeyInfo: *info, Private: !q.Public}
+	out := &rye.KeyExport{KeyInfo: *info, Private: !q.Public, Out: q.Out}
 	text, err := ks.exportText(ctx, q, info)
 	if err != nil {
 		return nil, err
@@ -107,7 +102,6 @@ func (ks *Keys) Export(ctx context.Context, q rye.KeyExportRequest) (*rye.KeyExp
 		out.Text = string(text)
 		return out, nil
 	}
-	out.Out = q.Out
 	return out, trust.WriteSecret(q.Out, text)
 }
 
@@ -140,10 +134,6 @@ func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *ry
 }
 
 func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
-	where := "standard output"
-	if q.Out != "" {
-		where = q.Out
-	}
 	what := "nothing protects it"
 	if info.Protected {
 		what = "its passphrase still protects it"
@@ -152,11 +142,11 @@ func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
 		}
 	}
 	return rye.Question{Topic: "export private key", Text: "Give out the private key " + info.Name + "? Whoever has it signs as you.",
-		Lines: []string{info.Fingerprint, "to " + where, what}, Mend: fault.Command("rye key export %s --yes", info.Name)}
+		Lines: []string{info.Fingerprint, "to " + cmp.Or(q.Out, "standard output"), what}, Mend: fault.Command("rye key export %s --yes", info.Name)}
 }
 
-// SetPassphrase changes what protects a key file: fresh is asked for the new
-// passphrase after the old one was given; nil takes the protection away.
+// SetPassphrase changes what protects a key file: q.Ask is called for the new passphrase
+// after the old one was given; nil takes the protection away.
 func (ks *Keys) SetPassphrase(ctx context.Context, q rye.KeyPassphraseRequest) (*rye.KeyInfo, error) {
 	info, err := ks.Find(ctx, q.Name)
 	if err != nil {

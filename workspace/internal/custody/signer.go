@@ -1,0 +1,183 @@
+package custody
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// A key is named by its file among the keys, by a path, or by its holder:
+//
+//	agent               the one Ed25519 key of the ssh-agent
+//	agent:SHA256:...    that key of the ssh-agent
+//	kms:<address>       a key service, by sigstore's address (hashivault://..., a plug-in's)
+//
+// A file called agent can still be named, as ./agent.
+const (
+	fromAgent   = "agent"
+	fromService = "kms:"
+)
+
+// Held reports whether an agent or a key service, and not a file, holds the key called
+// name.
+func Held(name string) bool {
+	return name == fromAgent || strings.HasPrefix(name, fromAgent+":") || strings.HasPrefix(name, fromService)
+}
+
+// HeldName is what a key of an agent or a service is called in the trust store. The
+// address of a service stays out of it: it may hold what is private.
+func HeldName(name string) string {
+	if strings.HasPrefix(name, fromService) {
+		return "key service"
+	}
+	return "ssh-agent"
+}
+
+// Signer returns the signing key. It makes none: a missing one is fault.NotFound, with
+// rye key new as the hint.
+func (ks *Keys) Signer(ctx context.Context) (trust.Signer, error) {
+	ks.mu.Lock()
+	defer ks.mu.Unlock()
+	if ks.held != nil {
+		return ks.held, nil
+	}
+	if !Held(ks.Name) {
+		k, err := trust.LoadKey(ks.Path(ks.Name), ks.Passphrase)
+		if err != nil {
+			return nil, ks.explainMissing(err)
+		}
+		return k, nil
+	}
+	k, err := ks.dial(ctx, ks.Name)
+	if err != nil {
+		return nil, err
+	}
+	ks.held = k
+	return k, nil
+}
+
+// explainMissing says of a signing key that is not there how to make one.
+func (ks *Keys) explainMissing(err error) error {
+	if !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	return fault.New(fault.NotFound, "no signing key at %s", ks.Path(ks.Name)).Mend("rye key new")
+}
+
+// reach returns a signer for a key that an agent or a service holds, and asks the holder
+// of the signing key only once.
+func (ks *Keys) reach(ctx context.Context, name string) (trust.Signer, error) {
+	if name == ks.Name {
+		return ks.Signer(ctx)
+	}
+	return ks.dial(ctx, name)
+}
+
+// dial asks an agent or a service for a key.
+func (ks *Keys) dial(ctx context.Context, name string) (trust.Signer, error) {
+	if uri, ok := strings.CutPrefix(name, fromService); ok {
+		return ks.dialService(ctx, uri)
+	}
+	if ks.Agent == "" {
+		return nil, fault.New(fault.Auth, "the key is %q, and no ssh-agent is running: SSH_AUTH_SOCK is not set", name).
+			Advise("eval $(ssh-agent), then ssh-add the key")
+	}
+	fp, err := ks.agentKey(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return trust.AgentSigner(ctx, ks.Agent, fp)
+}
+
+// agentKey returns which key of the agent is meant: the one that name spells out, or the
+// only one.
+func (ks *Keys) agentKey(ctx context.Context, name string) (fp objects.Fingerprint, err error) {
+	if _, text, given := strings.Cut(name, ":"); given {
+		if fp, err = objects.ParseFingerprint(text); err != nil {
+			return fp, fault.New(fault.Usage, "key %q: want agent:SHA256:... as ssh-add -l shows it: %w", name, err)
+		}
+		return fp, nil
+	}
+	keys, err := trust.AgentKeys(ctx, ks.Agent)
+	if err != nil {
+		return fp, err
+	}
+	switch len(keys) {
+	case 0:
+		return fp, fault.New(fault.NotFound, "the ssh-agent holds no plain Ed25519 key").Mend("ssh-add the key")
+	case 1:
+		return keys[0].Fingerprint(), nil
+	}
+	var list []string
+	for _, k := range keys {
+		list = append(list, k.String())
+	}
+	return fp, fault.New(fault.Usage, "the ssh-agent holds %d Ed25519 keys (%s): say which", len(keys), strings.Join(list, ", ")).
+		Advise("RYE_KEY=agent:%s", list[0])
+}
+
+// serviceWait bounds one exchange with a key service, where a person may have to
+// touch something.
+const serviceWait = 2 * time.Minute
+
+// serviceSigner signs with a key service. Each answer is verified before it is
+// returned: a service that signs a digest in place of the message is found out.
+type serviceSigner struct {
+	uri     string
+	pub     trust.PublicKey
+	service func(ctx context.Context, uri string, message []byte) (rye.KeyAnswer, error)
+}
+
+func (ks *Keys) dialService(ctx context.Context, uri string) (trust.Signer, error) {
+	if ks.Service == nil {
+		return nil, fault.New(fault.Auth, "the key is in a key service, and this program cannot reach one").Advise("RYE_KEY=<name of a key file>")
+	}
+	s := &serviceSigner{uri: uri, service: ks.Service}
+	a, err := s.ask(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.pub, err = trust.ParsePublicKey(a.Public)
+	return s, err
+}
+
+func (s *serviceSigner) ask(ctx context.Context, message []byte) (rye.KeyAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, serviceWait)
+	defer cancel()
+	return s.service(ctx, s.uri, message)
+}
+
+func (s *serviceSigner) Public() trust.PublicKey { return s.pub }
+
+func (s *serviceSigner) Sign(ctx context.Context, message []byte) ([]byte, error) {
+	a, err := s.ask(ctx, message)
+	if err != nil {
+		return nil, err
+	}
+	if !s.pub.Verify(message, a.Signature) {
+		return nil, fault.New(fault.Integrity, "sign with %s in the key service: it returned a signature that does not verify", s.pub)
+	}
+	return a.Signature, nil
+}
+
+// Known refuses a signing key that is retired (fault.Revoked) or unknown to the trust store
+// (fault.Untrusted): nothing that it signed would count here.
+func (ks *Keys) Known(st *trust.Store, k trust.Signer) error {
+	fp := k.Public().Fingerprint()
+	if st.IsRetired(k.Public()) {
+		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Mend("rye key list")
+	}
+	if _, ok := st.Key(fp); ok {
+		return nil
+	}
+	err := fault.New(fault.Untrusted, "sign with %s: this key is not among yours", fp)
+	if Held(ks.Name) {
+		return err.Mend("rye key import %s", ks.Name)
+	}
+	return err.Mend("rye key import %s %s", ks.Path(ks.Name), ks.Name)
+}
