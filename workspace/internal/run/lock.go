@@ -61,7 +61,7 @@ func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]
 		}
 		var usable []space.Finding
 		for _, f := range all {
-			if f.Err == nil {
+			if f.Err == nil && !f.Manifest { // a bundle is pinned with the tools that load it
 				usable = append(usable, f)
 			}
 		}
