@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,7 +75,7 @@ func (sn *Snapshot) Bundle(p string) (b trust.Bundle, dir string, ok bool, err e
 			continue
 		}
 		if err == nil {
-			b, err = trust.OpenBundle(raw, treeFS{sn.l.repo, sn.tree, dir + "/"}, sn.s.Scope(sn.l), sn.s.Trust)
+			b, err = trust.OpenBundle(raw, WithoutLitter(treeFS{sn.l.repo, sn.tree, dir + "/"}), sn.s.Scope(sn.l), sn.s.Trust)
 		}
 		if err == nil {
 			b, err = b.In(dir)
@@ -197,44 +197,100 @@ func (s *Stack) anywhere(blob store.OID, sum objects.Digest) ([]byte, error) {
 	return nil, nil
 }
 
-// treeFS is a tree of a repository, or a directory of it, as a file system of
-// regular files; directories cannot be opened.
+// treeFS is a tree of a repository, or a directory of it, as a file system.
 type treeFS struct {
 	repo   *store.Repo
 	tree   store.OID
 	prefix string // "" or a slash path with a slash at its end
 }
 
-func (t treeFS) Open(name string) (fs.File, error) {
+// lookup returns the entry that an operation of a file system is about.
+func (t treeFS) lookup(op, name string) (e store.Entry, err error) {
 	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+		return e, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	e, err := t.repo.Lookup(t.tree, t.prefix+name)
-	var raw []byte
-	if err == nil {
-		raw, err = t.repo.Blob(e.ID, MaxItem)
+	p := path.Join(t.prefix, name)
+	if p == "." {
+		p = "" // the tree itself
 	}
+	e, err = t.repo.Lookup(t.tree, p)
 	if errors.Is(err, store.ErrNotExist) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
+		err = &fs.PathError{Op: op, Path: name, Err: err}
+	}
+	return e, err
+}
+
+func (t treeFS) Open(name string) (fs.File, error) {
+	e, err := t.lookup("open", name)
+	if err != nil {
+		return nil, err
+	}
+	if e.IsDir() {
+		return &treeFile{entry: e}, nil
+	}
+	raw, err := t.repo.Blob(e.ID, MaxItem)
+	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return &blobFile{path.Base(name), int64(len(raw)), bytes.NewReader(raw)}, nil
+	return &treeFile{e, bytes.NewReader(raw)}, nil
 }
 
-// blobFile is a file that is no more than its bytes.
-type blobFile struct {
-	name string
-	size int64
-	io.Reader
+func (t treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	e, err := t.lookup("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := t.repo.Tree(e.ID)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	list := make([]fs.DirEntry, len(entries))
+	for i, e := range entries {
+		list[i] = fs.FileInfoToDirEntry(&treeFile{entry: e})
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, nil
 }
 
-func (f *blobFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *blobFile) Close() error               { return nil }
-func (f *blobFile) Name() string               { return f.name }
-func (f *blobFile) Size() int64                { return f.size }
-func (f *blobFile) Mode() fs.FileMode          { return 0o444 }
-func (f *blobFile) ModTime() time.Time         { return time.Time{} }
-func (f *blobFile) IsDir() bool                { return false }
-func (f *blobFile) Sys() any                   { return nil }
+// treeFile is an entry of a tree: its own description, and its bytes when it is open.
+type treeFile struct {
+	entry store.Entry
+	*bytes.Reader
+}
+
+func (f *treeFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *treeFile) Close() error               { return nil }
+func (f *treeFile) Name() string               { return f.entry.Name }
+func (f *treeFile) IsDir() bool                { return f.entry.IsDir() }
+func (f *treeFile) ModTime() time.Time         { return time.Time{} }
+func (f *treeFile) Sys() any                   { return nil }
+
+// Size is 0 for what is not open: a list of a directory reads no file.
+func (f *treeFile) Size() int64 {
+	if f.Reader == nil {
+		return 0
+	}
+	return f.Reader.Size()
+}
+
+func (f *treeFile) Read(b []byte) (int, error) {
+	if f.Reader == nil {
+		return 0, fs.ErrInvalid
+	}
+	return f.Reader.Read(b)
+}
+
+func (f *treeFile) Mode() fs.FileMode {
+	switch f.entry.Mode {
+	case store.ModeDir:
+		return fs.ModeDir | 0o555
+	case store.ModeSymlink:
+		return fs.ModeSymlink
+	case store.ModeGitlink:
+		return fs.ModeIrregular
+	}
+	return 0o444
+}
