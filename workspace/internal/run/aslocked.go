@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path"
-	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
@@ -118,7 +116,7 @@ func (p asLocked) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]
 	}
 	var then []chain.Source
 	err = p.s.Stack.Snapshots(ctx, p.s.Stack.Project, pin.Path, blob, func(sn *space.Snapshot) error {
-		files, err := p.around(sn, pin.Path, d)
+		files, err := chain.Around(ctx, sn, pin.Path, d)
 		if err != nil || chain.AroundDigest(files) != pin.Around {
 			return nil // what does not verify, or is something else, is not what was locked
 		}
@@ -130,43 +128,4 @@ func (p asLocked) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]
 			Advise("rye lock %s, to pin what is here", tool.Ref())
 	}
 	return then, err
-}
-
-// around is finder.Around for a recorded tree.
-func (p asLocked) around(sn *space.Snapshot, own string, d chain.Deps) ([]chain.Source, error) {
-	var all []chain.Source
-	b, dir, bundled, err := sn.Bundle(own)
-	if err != nil {
-		return nil, err
-	}
-	if bundled {
-		err := b.Read(func(e objects.File, data []byte) error {
-			if q := dir + "/" + e.Path; q != own {
-				all = append(all, chain.Source{Path: q, Data: data, Exec: e.Executable, Sum: e.Sum})
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	if d.Dir == "" {
-		return all, nil
-	}
-	below, err := sn.Below(d.Dir)
-	if err != nil || !marked(d, below) {
-		return all, err
-	}
-	for _, q := range below {
-		if q == own || !covers(d, q) || bundled && strings.HasPrefix(q, dir+"/") || path.Base(q) == objects.ManifestName {
-			continue
-		}
-		v, err := sn.Item(q)
-		if err != nil {
-			return nil, err
-		}
-		it := v.Item()
-		all = append(all, chain.Source{Path: q, Data: it.Raw, Exec: it.Executable(), Sum: it.Sum})
-	}
-	return all, nil
 }
