@@ -6,7 +6,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/workspace/internal/run"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -47,7 +47,7 @@ func (in *installation) finish(ctx context.Context) error {
 		}
 	}
 	lock := in.Lock.Clone()
-	if lock.Stdlib, err = run.Stdlib(ctx, in.Session); err != nil {
+	if lock.Stdlib, err = locks.Stdlib(ctx, in.Session); err != nil {
 		return err
 	}
 	for _, a := range in.done {
@@ -115,7 +115,7 @@ func (in *installation) pinChains(ctx context.Context, lock *chain.Lock) error {
 		if a.item.Ref.Kind != objects.Tool || a.item.Meta.Executor == "" {
 			continue
 		}
-		plan, err := run.Plan(ctx, s, a.item.Ref)
+		plan, err := locks.Plan(ctx, s, a.item.Ref)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package run
+package locks
 
 import (
 	"context"
@@ -14,72 +14,48 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// find returns the item that a request is about: the one in use here, or with
-// --pinned the one that the lock means.
-func find(ctx context.Context, s *Desk, c rye.Caller, q rye.ExecuteRequest) (space.Found, error) {
-	if q.Pinned {
-		return asLocked{s.Session}.find(ctx, q.Ref)
+// Library returns what the plan of an execution is made from, and the session that sees
+// it. A locked item runs on the standard library that it was locked with, as long as a
+// store here keeps it, so that a new rye breaks no lock.
+func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.Library, error) {
+	if q.Pinned && (s.Lock == nil || s.Lock.Stdlib == nil) {
+		return nil, nil, noLock(q.Ref)
 	}
-	found, err := s.Stack.Find(ctx, q.Ref)
-	if err != nil {
-		return offer(ctx, s, c, q.Ref, err)
-	}
-	return found, nil
-}
-
-// library returns what a plan is made from, and the session that sees it. A locked item runs on the standard
-// library that it was locked with, as long as some store here keeps it, so that a
-// new rye breaks no lock.
-func library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.Library, error) {
-	if s.Lock == nil || s.Lock.Stdlib == nil {
-		if q.Pinned {
-			return nil, nil, noLock(q.Ref)
+	if s.Lock != nil && s.Lock.Stdlib != nil {
+		if _, locked := s.Lock.Items[q.Ref]; locked {
+			system, err := s.Stack.Kept(s.Lock.Stdlib.Manifest)
+			if err == nil {
+				s = s.With(system)
+			} else if q.Pinned {
+				return nil, nil, fault.Wrap(err, "execute %s", q.Ref)
+			} // else the lock says what is wrong with today's
 		}
-		return s, finder{s}, nil
-	}
-	if _, ok := s.Lock.Items[q.Ref]; ok {
-		system, err := s.Stack.Kept(s.Lock.Stdlib.Manifest)
-		if err == nil {
-			s = s.With(system)
-		} else if q.Pinned {
-			return nil, nil, fault.Wrap(err, "execute %s", q.Ref)
-		} // else the lock says what is wrong with today's
 	}
 	if q.Pinned {
-		return s, asLocked{s}, nil
+		return s, pinned{s}, nil
 	}
-	return s, finder{s}, nil
+	return s, inUse{s}, nil
 }
 
+// noLock is the refusal of what only a lock can allow.
 func noLock(ref objects.Ref) error {
 	return fault.New(fault.Drift, "%s: there is no lock here", ref).Mend("rye lock")
 }
 
-// asLocked finds the items that the lock pins, by their bytes and wherever these are:
+// Pinned returns the item that the lock pins, by its bytes and from wherever these are:
 // edited, replaced or deleted working files do not matter to it.
-type asLocked struct{ s *session.Session }
-
-func (p asLocked) FindFrom(ctx context.Context, _ objects.Space, ref objects.Ref) (chain.Link, error) {
-	found, err := p.find(ctx, ref)
-	if err != nil {
-		return chain.Link{}, err
-	}
-	link := link(p.s, found)
-	return link, p.s.Lock.MatchItem(link)
-}
-
-func (p asLocked) find(ctx context.Context, ref objects.Ref) (space.Found, error) {
-	if p.s.Lock == nil {
+func Pinned(ctx context.Context, s *session.Session, ref objects.Ref) (space.Found, error) {
+	if s.Lock == nil {
 		return space.Found{}, noLock(ref)
 	}
-	pin, ok := p.s.Lock.Items[ref]
+	pin, ok := s.Lock.Items[ref]
 	switch {
 	case !ok:
 		return space.Found{}, fault.New(fault.Drift, "%s: it is not in the lock, so nothing is pinned", ref).Mend("rye lock %s", ref)
 	case pin.From != "":
-		return p.s.Stack.FromLock(ref)
+		return s.Stack.FromLock(ref)
 	case pin.Space == objects.System:
-		f, ok, err := p.s.Stack.In(ctx, objects.System, ref)
+		f, ok, err := s.Stack.In(ctx, objects.System, ref)
 		if err == nil && !ok {
 			err = fault.New(fault.Drift, "%s: not in the standard library that is locked", ref).Mend("rye lock")
 		}
@@ -92,23 +68,36 @@ func (p asLocked) find(ctx context.Context, ref objects.Ref) (space.Found, error
 			return space.Found{}, err
 		}
 	}
-	return p.s.Stack.Exactly(ctx, pin.Space, pin.Path, blob, pin.SHA256)
+	return s.Stack.Exactly(ctx, pin.Space, pin.Path, blob, pin.SHA256)
+}
+
+// pinned is the chain.Library of the items that the lock pins.
+type pinned struct{ s *session.Session }
+
+// FindFrom returns the pinned item; the lock says in which space.
+func (p pinned) FindFrom(ctx context.Context, _ objects.Space, ref objects.Ref) (chain.Link, error) {
+	found, err := Pinned(ctx, p.s, ref)
+	if err != nil {
+		return chain.Link{}, err
+	}
+	l := link(p.s, found)
+	return l, p.s.Lock.MatchItem(l)
 }
 
 // Around returns the files that stood beside the tool when it was locked: those in
 // the working tree when they are the same, else those of the newest record in
 // which they were.
-func (p asLocked) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
+func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
 	pin := p.s.Lock.Items[tool.Ref()]
 	if pin.Around.IsZero() {
 		return nil, nil
 	}
-	now, why := finder{p.s}.Around(ctx, tool, d)
+	now, why := inUse{p.s}.Around(ctx, tool, d)
 	if why == nil && chain.AroundDigest(now) == pin.Around {
 		return now, nil
 	}
 	if tool.Space != objects.Project {
-		return now, why // and the lock says which file moved
+		return now, why // and the lock says which file changed
 	}
 	blob, err := store.ParseOID(tool.Blob)
 	if err != nil {

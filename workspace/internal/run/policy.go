@@ -14,10 +14,12 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// judge puts a planned run before the policy.
+// judge asks the policy about a planned run, and returns what it was asked with what it
+// decided.
 func judge(s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params) (policy.Decision, policy.Request, error) {
 	it := plan.Tool()
 	rules, err := s.Rules()
@@ -45,32 +47,33 @@ func judge(s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params) (policy
 	return rules.Decide(q), q, nil
 }
 
-// decide asks the policy, and the person where the policy says so. A dry run asks
-// the same and leaves no record.
-func decide(ctx context.Context, s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params, dry bool) (*rye.Verdict, error) {
-	d, q, err := judge(s, c, plan, params)
+// decide asks the policy, and the user where the policy says so. A dry run asks the same
+// and leaves no record.
+func decide(ctx context.Context, s *Desk, j *job) (*rye.Verdict, error) {
+	d, q, err := judge(s, j.caller, j.plan, j.params)
 	if err != nil {
 		return nil, err
 	}
 	ask := d.Verdict == policy.Ask
 	if ask {
-		err = s.Ask(ctx, runQuestion(plan, params, d, q))
+		err = s.Ask(ctx, questionOf(j, d))
 	} else {
 		err = d.Err(q)
 	}
-	return s.Verdict(q, d, ask, err, !dry), err
+	return s.Verdict(q, d, ask, err, !j.q.DryRun), err
 }
 
-// runQuestion is what a person is asked. The reason names every finding with its text;
-// a line for each would say it twice.
-func runQuestion(plan *chain.Plan, params chain.Params, d policy.Decision, q policy.Request) rye.Question {
-	ask := rye.Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: fault.Advice("rye policy allow %s, or --yes", q.Ref)}
-	if shell := plan.Shell(); shell != "" {
-		text, _ := params.Values[shell].(string)
-		ask.Lines = append(ask.Lines, strings.Split(text, "\n")...)
-		ask.Mend = fault.Advice("%s, or --yes", noStandingApproval(q.Ref))
+// questionOf is what the user is asked before a run. The reason names every finding with
+// its text; a line for each would say it twice.
+func questionOf(j *job, d policy.Decision) rye.Question {
+	ref := j.plan.Tool().Ref
+	q := rye.Question{Topic: "execute " + ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: fault.Advice("rye policy allow %s, or --yes", ref)}
+	if shell := j.plan.Shell(); shell != "" {
+		text, _ := j.params.Values[shell].(string)
+		q.Lines = append(q.Lines, strings.Split(text, "\n")...)
+		q.Mend = fault.Advice("%s, or --yes", noStandingApproval(ref))
 	}
-	return ask
+	return q
 }
 
 // commandDigest is what an approval of one command is for: the tool's bytes and the
@@ -111,15 +114,15 @@ func tier(s *Desk, plan *chain.Plan) (primitive.Tier, error) {
 	return least, nil
 }
 
-// PolicyAllow remembers that the user allows one item, as its bytes are now, up to
-// the tier that running it has.
-func PolicyAllow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	plan, err := Plan(ctx, s.Session, q.Ref)
+// Allow remembers that the user allows one item, as its bytes are now, up to the tier
+// that running it has.
+func Allow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
 	}
 	ref := plan.Tool().Ref
-	rep, d, err := explainPolicy(s, plan)
+	rep, d, err := explain(s, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -143,20 +146,20 @@ func PolicyAllow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyRe
 	return rep, place.File(path, text, 0o600)
 }
 
-// PolicyExplain says what the policy makes of running an item without parameters,
-// for the person at the terminal and for an MCP client.
-func PolicyExplain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	plan, err := Plan(ctx, s.Session, q.Ref)
+// Explain says what the policy makes of running an item without parameters, for the user
+// at the terminal and for an MCP client.
+func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
 	}
-	rep, _, err := explainPolicy(s, plan)
+	rep, _, err := explain(s, plan)
 	return rep, err
 }
 
-// explainPolicy returns the report, and the decision about an MCP client's call,
-// which is the stricter one.
-func explainPolicy(s *Desk, plan *chain.Plan) (*rye.PolicyReport, policy.Decision, error) {
+// explain returns the report, and the decision about an MCP client's call, which is the
+// stricter one.
+func explain(s *Desk, plan *chain.Plan) (*rye.PolicyReport, policy.Decision, error) {
 	least, err := tier(s, plan)
 	if err != nil {
 		return nil, policy.Decision{}, err
