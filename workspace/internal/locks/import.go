@@ -37,6 +37,11 @@ func Import(ctx context.Context, s *session.Session, q rye.LockImportRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	s, release, err := s.Alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	lock, err := renewed(ctx, s)
 	if err != nil {
 		return nil, err
