@@ -66,7 +66,13 @@ func agree(ctx context.Context, s *Desk, plan *chain.Plan, things []consent.Thin
 		if a.Covers(t) {
 			continue
 		}
-		q := rye.Question{Topic: "execute " + ref.String(), Mend: fault.Command("rye policy allow %s --%s", ref, t.What)}
+		q := rye.Question{Topic: "execute " + ref.String(), Mend: fault.Command("rye policy allow %s --env", ref)}
+		switch t.What {
+		case consent.Interpreter:
+			q.Mend = fault.Command("rye policy allow %s --interpreter", ref)
+		case consent.Secrets:
+			q.Mend = fault.Command("rye policy allow %s --secrets", ref)
+		}
 		q.Text, q.Lines = describe(s, plan, t)
 		if changed := a.Changed(t); changed != nil {
 			q.Text = "Changed since you agreed. " + q.Text
