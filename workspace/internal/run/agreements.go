@@ -51,22 +51,34 @@ func agreed(s *Desk) (consent.Agreed, error) {
 	return a, nil
 }
 
-// remember changes the file of agreements, one process at a time.
+// remember changes the file of agreements.
 func remember(ctx context.Context, s *Desk, change func(consent.Agreed) consent.Agreed) error {
-	unlock, err := place.Lock(ctx, consentPath(s)+".lock")
+	return rewrite(ctx, s, ConsentFile, func() ([]byte, error) {
+		a, err := agreed(s)
+		if err != nil {
+			return nil, err
+		}
+		return change(a).Encode()
+	})
+}
+
+// rewrite replaces a file of the user's configuration by what text returns, one process
+// at a time.
+func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, error)) error {
+	if err := os.MkdirAll(s.ConfigDir, 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(s.ConfigDir, name)
+	unlock, err := place.Lock(ctx, path+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	a, err := agreed(s)
+	raw, err := text()
 	if err != nil {
 		return err
 	}
-	text, err := change(a).Encode()
-	if err != nil {
-		return err
-	}
-	return place.File(consentPath(s), text, 0o600)
+	return place.File(path, raw, 0o600)
 }
 
 // withAll adds an agreement to each thing.

@@ -12,7 +12,6 @@ import (
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -20,29 +19,29 @@ import (
 
 // judge asks the policy about a planned run, and returns what it was asked with what it
 // decided.
-func judge(s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params) (policy.Decision, policy.Request, error) {
-	it := plan.Tool()
+func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
+	it := j.plan.Tool()
 	rules, err := s.Rules()
 	if err != nil {
 		return policy.Decision{}, policy.Request{}, err
 	}
-	q, err := session.RequestFor(c, "execute", it.Ref)
+	q, err := session.RequestFor(j.caller, "execute", it.Ref)
 	if err != nil {
 		return policy.Decision{}, q, err
 	}
 	q.Digest = it.Sum
-	kind := plan.Primitive()
-	if shell := plan.Shell(); shell != "" {
+	kind := j.plan.Primitive()
+	if shell := j.plan.Shell(); shell != "" {
 		// A builtin that runs a command is a process like any other, and what is agreed to
 		// is the command: agreeing to the tool would be agreeing to every command.
-		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, params.Values[shell])
+		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, j.params.Values[shell])
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
 	if q.Declared, _, err = policy.Declared(it.Meta.Fields); err != nil {
 		return policy.Decision{}, q, fault.New(fault.Malformed, "%s: %w", it.Ref, err)
 	}
 	if kind == chain.Subprocess {
-		q.Findings = policy.Analyse(plan.Script(), params.Values, rules.Patterns)
+		q.Findings = policy.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
 	}
 	return rules.Decide(q), q, nil
 }
@@ -50,7 +49,7 @@ func judge(s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params) (policy
 // decide asks the policy, and the user where the policy says so. A dry run asks the same
 // and leaves no record.
 func decide(ctx context.Context, s *Desk, j *job) (*rye.Verdict, error) {
-	d, q, err := judge(s, j.caller, j.plan, j.params)
+	d, q, err := judge(s, j)
 	if err != nil {
 		return nil, err
 	}
@@ -133,17 +132,14 @@ func Allow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, 
 	if d.Tier >= policy.T4 {
 		return rep, fault.New(fault.Denied, "allow %s: %s", ref, d.Reason)
 	}
-	path := filepath.Join(s.ConfigDir, session.PolicyFile)
-	old, err := session.ReadPolicy(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := policy.Remember(old, policy.Approval{Ref: ref, Digest: plan.Tool().Sum, Tier: d.Tier})
-	if err != nil {
-		return nil, err
-	}
 	rep.Verdict = policy.Allow.String()
-	return rep, place.File(path, text, 0o600)
+	return rep, rewrite(ctx, s, session.PolicyFile, func() ([]byte, error) {
+		old, err := session.ReadPolicy(filepath.Join(s.ConfigDir, session.PolicyFile))
+		if err != nil {
+			return nil, err
+		}
+		return policy.Remember(old, policy.Approval{Ref: ref, Digest: plan.Tool().Sum, Tier: d.Tier})
+	})
 }
 
 // Explain says what the policy makes of running an item without parameters, for the user
@@ -164,11 +160,11 @@ func explain(s *Desk, plan *chain.Plan) (*rye.PolicyReport, policy.Decision, err
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	d, _, err := judge(s, rye.Client(), plan, chain.Params{})
+	d, _, err := judge(s, &job{caller: rye.Client(), plan: plan})
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	mine, _, err := judge(s, rye.Terminal(), plan, chain.Params{})
+	mine, _, err := judge(s, &job{caller: rye.Terminal(), plan: plan})
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
