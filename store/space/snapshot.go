@@ -247,12 +247,11 @@ func (t treeFS) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if e.IsDir() {
-		return &treeFile{entry: e}, nil
-	}
-	raw, err := t.repo.Blob(e.ID, MaxItem)
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	var raw []byte
+	if !e.IsDir() {
+		if raw, err = t.repo.Blob(e.ID, MaxItem); err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
 	}
 	return &treeFile{e, bytes.NewReader(raw)}, nil
 }
@@ -268,13 +267,13 @@ func (t treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	}
 	list := make([]fs.DirEntry, len(entries))
 	for i, e := range entries {
-		list[i] = fs.FileInfoToDirEntry(&treeFile{entry: e})
+		list[i] = fs.FileInfoToDirEntry(&treeFile{e, bytes.NewReader(nil)})
 	}
 	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return list, nil
 }
 
-// treeFile is an entry of a tree: its own description, and its bytes when it is open.
+// treeFile is an entry of a tree: its own description, and its bytes when it was opened.
 type treeFile struct {
 	entry store.Entry
 	*bytes.Reader
@@ -286,21 +285,6 @@ func (f *treeFile) Name() string               { return f.entry.Name }
 func (f *treeFile) IsDir() bool                { return f.entry.IsDir() }
 func (f *treeFile) ModTime() time.Time         { return time.Time{} }
 func (f *treeFile) Sys() any                   { return nil }
-
-// Size is 0 for what is not open: a list of a directory reads no file.
-func (f *treeFile) Size() int64 {
-	if f.Reader == nil {
-		return 0
-	}
-	return f.Reader.Size()
-}
-
-func (f *treeFile) Read(b []byte) (int, error) {
-	if f.Reader == nil {
-		return 0, fs.ErrInvalid
-	}
-	return f.Reader.Read(b)
-}
 
 func (f *treeFile) Mode() fs.FileMode {
 	switch f.entry.Mode {

@@ -3,11 +3,9 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"net/netip"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/fault"
 )
@@ -42,7 +40,7 @@ func runHTTP(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	return done, nil
 }
 
-// exchange turns a plan into a request, and says what that may reach.
+// exchange turns a plan into a request, and says what the policy lets it reach.
 func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 	rules, err := s.Rules()
 	if err != nil {
@@ -50,22 +48,12 @@ func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 	}
 	in := chain.Inputs{Params: j.params, ProjectPath: s.ProjectDir, UserSpace: s.UserDir}
 	in.Vars, in.Weak = j.unsigned.named()
-	r, err := j.plan.Request(in)
-	o := reach(s, rules.Net)
-	o.Secrets = in.Vars
-	return r, o, err
-}
-
-// reach is what the policy lets requests of rye reach.
-func reach(s *Desk, n policy.Net) web.Options {
-	o := web.Options{Now: s.Now, Roots: s.Roots,
-		Allow: func(host string, to netip.AddrPort) bool { return n.Allows(host, to) },
-		Deny:  func(host string, to netip.AddrPort) bool { return n.Denies(host, to) },
-	}
-	if n.Proxy {
+	o := web.Options{Now: s.Now, Roots: s.Roots, Secrets: in.Vars, Allow: rules.Net.Allows, Deny: rules.Net.Denies}
+	if rules.Net.Proxy {
 		o.Proxy = s.Proxy
 	}
-	return o
+	r, err := j.plan.Request(in)
+	return r, o, err
 }
 
 // rehearse ends a dry run: every check is made, nothing is sent or started, and the
