@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/run"
+	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
 // Locks are the verbs that pin what a project uses.
@@ -21,7 +21,7 @@ func (g Locks) Lock(ctx context.Context, c rye.Caller, q rye.LockRequest) (*rye.
 		return nil, err
 	}
 	defer s.Close()
-	return run.Lock(ctx, s, q)
+	return locks.Pin(ctx, s, q)
 }
 
 // Verify compares everything that the lock pins with what is here. The error is the first
@@ -32,7 +32,7 @@ func (g Locks) Verify(ctx context.Context, c rye.Caller) (*rye.LockReport, error
 		return nil, err
 	}
 	defer s.Close()
-	return run.VerifyLock(ctx, s)
+	return locks.Verify(ctx, s)
 }
 
 // Import takes over the lock files of RYE OS, as far as what they pin is what is here.
@@ -42,7 +42,7 @@ func (g Locks) Import(ctx context.Context, c rye.Caller, q rye.LockImportRequest
 		return nil, err
 	}
 	defer s.Close()
-	return run.ImportLocks(ctx, s, q)
+	return locks.Import(ctx, s, q)
 }
 
 // Merge puts two changed locks together by the rules of docs/format/lock.md. What no rule
@@ -51,5 +51,5 @@ func (g Locks) Merge(ctx context.Context, c rye.Caller, q rye.LockMergeRequest) 
 	if err := g.host.Permit(c, "lock.merge"); err != nil {
 		return nil, err
 	}
-	return run.MergeLock(ctx, g.host, q)
+	return locks.Merge(ctx, g.host, q)
 }

@@ -21,7 +21,7 @@ func (g Policy) Allow(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*ry
 		return nil, err
 	}
 	defer s.Close()
-	return run.PolicyAllow(ctx, g.run(s), q)
+	return run.Allow(ctx, g.run(s), q)
 }
 
 // Explain says what the policy makes of running an item without parameters, for the
@@ -32,7 +32,7 @@ func (g Policy) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*
 		return nil, err
 	}
 	defer s.Close()
-	return run.PolicyExplain(ctx, g.run(s), q)
+	return run.Explain(ctx, g.run(s), q)
 }
 
 // Consent remembers, or with Forget takes back, that the user lets a tool use the .env
@@ -44,7 +44,7 @@ func (g Policy) Consent(ctx context.Context, c rye.Caller, q rye.PolicyConsentRe
 		return nil, err
 	}
 	defer s.Close()
-	return run.PolicyConsent(ctx, g.run(s), q)
+	return run.Consent(ctx, g.run(s), q)
 }
 
 // Log returns the last verdicts about executions on this machine, oldest first.

@@ -96,14 +96,16 @@ var house = []room{
 		". internal/diff internal/parallel objects/extract search " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/author", "changes what the spaces hold, and records it",
 		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
-	{4, "workspace/internal/run", "plans, locks, asks the policy and the person, and runs",
-		". objects/expr stdlib chain/consent chain/primitive chain/primitive/builtin chain/primitive/web registry " + session +
-			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
+	{4, "workspace/internal/locks", "works out what would run, and pins it",
+		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
+	{4, "workspace/internal/run", "asks the policy and the user about a plan, and runs it",
+		". objects/expr chain/consent chain/primitive chain/primitive/builtin chain/primitive/web " + session +
+			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". registry store/transport " + session +
-			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/run", ""},
+			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault store store/space store/transport workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/run workspace/internal/share", ""},
+		". fault store store/space store/transport workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share", ""},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -23,12 +22,7 @@ func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref)
 	return foreign, nil
 }
 
-// Below is Files for one folder, a slash path below .ai.
-func (l *Layer) Below(ctx context.Context, dir string, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
-	foreign = map[string]error{}
-	return foreign, l.walk(ctx, dir, 1+strings.Count(dir, "/"), foreign, visit)
-}
-
+// walk is Files for one folder, a slash path below .ai with depth folders above it.
 func (l *Layer) walk(ctx context.Context, dir string, depth int, foreign map[string]error, visit func(p string, ref objects.Ref) error) error {
 	if err := l.load(); err != nil || l.root == nil {
 		return err

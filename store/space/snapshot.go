@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +18,7 @@ import (
 
 // Snapshot is a working tree as one commit of its record holds it. What it gives
 // was verified as if it were in the working tree now, except that it may be older
-// than what the record holds since: whoever asks names the bytes.
+// than what the record holds since: the caller knows which bytes it wants.
 type Snapshot struct {
 	s    *Stack
 	l    *Layer
@@ -49,65 +49,84 @@ func (s *Stack) Snapshots(ctx context.Context, l *Layer, p string, blob store.OI
 	})
 }
 
-// Below lists the files below dir, slash paths below .ai, in git's order.
-func (sn *Snapshot) Below(dir string) ([]string, error) {
-	e, err := sn.l.repo.Lookup(sn.tree, dir)
-	if errors.Is(err, store.ErrNotExist) {
-		return nil, nil
-	}
+// Below lists the files below dir, without those that a working tree leaves out, too: the
+// paths of items, and others with the reason why they cannot be items.
+func (sn *Snapshot) Below(_ context.Context, dir string) (items []string, others map[string]error, err error) {
+	top, err := sn.l.repo.Lookup(sn.tree, dir)
 	if err != nil {
-		return nil, err
+		if errors.Is(err, store.ErrNotExist) {
+			err = nil
+		}
+		return nil, nil, err
 	}
 	var all []string
-	err = sn.l.repo.Walk(e.ID, func(p string, _ store.Entry) error {
-		all = append(all, dir+"/"+p)
+	err = sn.l.repo.Walk(top.ID, func(p string, e store.Entry) error {
+		switch {
+		case e.IsDir() && leftOut(e.Name):
+			return store.SkipDir
+		case !e.IsDir() && !leftOut(e.Name):
+			all = append(all, dir+"/"+p)
+		}
 		return nil
 	})
-	return all, err
+	items, others = sortOut(all)
+	return items, others, err
 }
 
-// Bundle returns the bundle nearest to the file at p; ok is false when it lies in
-// none.
-func (sn *Snapshot) Bundle(p string) (b trust.Bundle, dir string, ok bool, err error) {
+// Bundle returns the bundle nearest to the file at p, and its directory; "" when the file
+// lies in none.
+func (sn *Snapshot) Bundle(_ context.Context, p string) (b trust.Bundle, dir string, err error) {
 	for dir = path.Dir(p); strings.Count(dir, "/") >= 2; dir = path.Dir(dir) {
-		raw, err := sn.read(dir + "/" + objects.ManifestName)
+		raw, err := sn.Read(dir + "/" + objects.ManifestName)
 		if errors.Is(err, store.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			b, err = trust.OpenBundle(raw, treeFS{sn.l.repo, sn.tree, dir + "/"}, sn.s.Scope(sn.l), sn.s.Trust)
+			b, err = trust.OpenBundle(raw, WithoutLitter(treeFS{sn.l.repo, sn.tree, dir + "/"}), sn.s.Scope(sn.l), sn.s.Trust)
 		}
 		if err == nil {
 			b, err = b.In(dir)
 		}
-		return b, dir, true, err
+		return b, dir, err
 	}
-	return trust.Bundle{}, "", false, nil
+	return trust.Bundle{}, "", nil
 }
 
 // Item returns the verified item at p: by its own line, or by the manifest of the
 // bundle that it lies in.
-func (sn *Snapshot) Item(p string) (trust.Verified, error) {
-	raw, err := sn.read(p)
+func (sn *Snapshot) Item(ctx context.Context, p string) (trust.Verified, error) {
+	raw, err := sn.Read(p)
 	if err != nil {
 		return trust.Verified{}, err
 	}
-	b, dir, ok, err := sn.Bundle(p)
+	b, dir, err := sn.Bundle(ctx, p)
 	if err != nil {
 		return trust.Verified{}, err
 	}
-	if ok && !hasLine(p, raw) {
+	if dir != "" && !hasLine(p, raw) {
 		return b.Item(strings.TrimPrefix(p, dir+"/"))
 	}
 	return sn.s.verifyBytes(sn.l, p, raw)
 }
 
-func (sn *Snapshot) read(p string) ([]byte, error) {
+// Read returns the bytes of the file at p.
+func (sn *Snapshot) Read(p string) ([]byte, error) {
 	e, err := sn.l.repo.Lookup(sn.tree, p)
 	if err != nil {
 		return nil, err
 	}
 	return sn.l.repo.Blob(e.ID, MaxItem)
+}
+
+// CheckLine verifies the signature line of data, the file of a bundle at p. It returns nil
+// when data is no item.
+func (sn *Snapshot) CheckLine(_ context.Context, p string, data []byte) error {
+	it, err := objects.Parse(p, data)
+	if err != nil {
+		return nil
+	}
+	_, err = trust.Verify(it, sn.s.Scope(sn.l), sn.s.Trust)
+	return err
 }
 
 // verifyBytes verifies bytes for a place in a layer, whatever the record holds.
@@ -158,7 +177,7 @@ func (s *Stack) Exactly(ctx context.Context, sp objects.Space, p string, blob st
 	}
 	_, unsigned := s.verifyBytes(l, p, raw)
 	err = s.Snapshots(ctx, l, p, f.Blob, func(sn *Snapshot) error {
-		v, err := sn.Item(p)
+		v, err := sn.Item(ctx, p)
 		if err != nil {
 			return nil // another commit may have the manifest that lists it
 		}
@@ -197,44 +216,84 @@ func (s *Stack) anywhere(blob store.OID, sum objects.Digest) ([]byte, error) {
 	return nil, nil
 }
 
-// treeFS is a tree of a repository, or a directory of it, as a file system of
-// regular files; directories cannot be opened.
+// treeFS is a tree of a repository, or a directory of it, as a file system.
 type treeFS struct {
 	repo   *store.Repo
 	tree   store.OID
 	prefix string // "" or a slash path with a slash at its end
 }
 
-func (t treeFS) Open(name string) (fs.File, error) {
+// lookup returns the entry that an operation of a file system is about.
+func (t treeFS) lookup(op, name string) (e store.Entry, err error) {
 	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+		return e, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}
-	e, err := t.repo.Lookup(t.tree, t.prefix+name)
-	var raw []byte
-	if err == nil {
-		raw, err = t.repo.Blob(e.ID, MaxItem)
+	p := path.Join(t.prefix, name)
+	if p == "." {
+		p = "" // the tree itself
 	}
+	e, err = t.repo.Lookup(t.tree, p)
 	if errors.Is(err, store.ErrNotExist) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		err = &fs.PathError{Op: op, Path: name, Err: err}
 	}
-	return &blobFile{path.Base(name), int64(len(raw)), bytes.NewReader(raw)}, nil
+	return e, err
 }
 
-// blobFile is a file that is no more than its bytes.
-type blobFile struct {
-	name string
-	size int64
-	io.Reader
+func (t treeFS) Open(name string) (fs.File, error) {
+	e, err := t.lookup("open", name)
+	if err != nil {
+		return nil, err
+	}
+	var raw []byte
+	if !e.IsDir() {
+		if raw, err = t.repo.Blob(e.ID, MaxItem); err != nil {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		}
+	}
+	return &treeFile{e, bytes.NewReader(raw)}, nil
 }
 
-func (f *blobFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *blobFile) Close() error               { return nil }
-func (f *blobFile) Name() string               { return f.name }
-func (f *blobFile) Size() int64                { return f.size }
-func (f *blobFile) Mode() fs.FileMode          { return 0o444 }
-func (f *blobFile) ModTime() time.Time         { return time.Time{} }
-func (f *blobFile) IsDir() bool                { return false }
-func (f *blobFile) Sys() any                   { return nil }
+func (t treeFS) ReadDir(name string) ([]fs.DirEntry, error) {
+	e, err := t.lookup("readdir", name)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := t.repo.Tree(e.ID)
+	if err != nil {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
+	}
+	list := make([]fs.DirEntry, len(entries))
+	for i, e := range entries {
+		list[i] = fs.FileInfoToDirEntry(&treeFile{e, bytes.NewReader(nil)})
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, nil
+}
+
+// treeFile is an entry of a tree: its own description, and its bytes when it was opened.
+type treeFile struct {
+	entry store.Entry
+	*bytes.Reader
+}
+
+func (f *treeFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *treeFile) Close() error               { return nil }
+func (f *treeFile) Name() string               { return f.entry.Name }
+func (f *treeFile) IsDir() bool                { return f.entry.IsDir() }
+func (f *treeFile) ModTime() time.Time         { return time.Time{} }
+func (f *treeFile) Sys() any                   { return nil }
+
+func (f *treeFile) Mode() fs.FileMode {
+	switch f.entry.Mode {
+	case store.ModeDir:
+		return fs.ModeDir | 0o555
+	case store.ModeSymlink:
+		return fs.ModeSymlink
+	case store.ModeGitlink:
+		return fs.ModeIrregular
+	}
+	return 0o444
+}

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -17,10 +18,11 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
-// ConsentFile is the name of the file, in the configuration directory, that
-// remembers what the user agreed to use although nobody signed it.
+// ConsentFile is the name of the file, in the configuration directory, that remembers
+// what the user agreed to use although it is unsigned.
 const ConsentFile = "consent.yaml"
 
 func consentPath(s *Desk) string { return filepath.Join(s.ConfigDir, ConsentFile) }
@@ -49,33 +51,55 @@ func agreed(s *Desk) (consent.Agreed, error) {
 	return a, nil
 }
 
-// remember changes the file of agreements, one process at a time.
+// remember changes the file of agreements.
 func remember(ctx context.Context, s *Desk, change func(consent.Agreed) consent.Agreed) error {
-	unlock, err := place.Lock(ctx, consentPath(s)+".lock")
+	return rewrite(ctx, s, ConsentFile, func() ([]byte, error) {
+		a, err := agreed(s)
+		if err != nil {
+			return nil, err
+		}
+		return change(a).Encode()
+	})
+}
+
+// rewrite replaces a file of the user's configuration by what text returns, one process
+// at a time.
+func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, error)) error {
+	if err := os.MkdirAll(s.ConfigDir, 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(s.ConfigDir, name)
+	unlock, err := place.Lock(ctx, path+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	a, err := agreed(s)
+	raw, err := text()
 	if err != nil {
 		return err
 	}
-	text, err := change(a).Encode()
-	if err != nil {
-		return err
-	}
-	return place.File(consentPath(s), text, 0o600)
+	return place.File(path, raw, 0o600)
 }
 
-// PolicyConsent remembers, or with q.Forget takes back, that the user lets a tool
-// use the .env files, the project's interpreter or the variables of the environment
-// that it would use now, as its bytes and theirs are now.
-func PolicyConsent(ctx context.Context, s *Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
-	plan, err := Plan(ctx, s.Session, q.Ref)
+// withAll adds an agreement to each thing.
+func withAll(a consent.Agreed, things []consent.Thing) consent.Agreed {
+	for _, t := range things {
+		var salt [16]byte
+		rand.Read(salt[:])
+		a = a.With(t, salt)
+	}
+	return a
+}
+
+// Consent remembers, or with q.Forget takes back, that the user lets a tool use the .env
+// files, the project's interpreter or the variables of the environment that it would use
+// now, as its bytes and theirs are now.
+func Consent(ctx context.Context, s *Desk, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
+	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
 	}
-	things, err := things(s, plan, q)
+	things, err := requested(s, plan, q)
 	if err != nil {
 		return nil, err
 	}
@@ -103,22 +127,30 @@ func PolicyConsent(ctx context.Context, s *Desk, q rye.PolicyConsentRequest) ([]
 	})
 }
 
-// things collects what a request is about; nothing at all is NotFound.
-func things(s *Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
-	if q.Env {
-		if _, _, things, err = envFiles(s, plan); err != nil {
+// requested collects what a request is about. A kind of which there is nothing is
+// NotFound.
+func requested(s *Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []consent.Thing, err error) {
+	none := func(format string, args ...any) ([]consent.Thing, error) {
+		return nil, fault.New(fault.NotFound, "%s: "+format, append([]any{plan.Tool().Ref}, args...)...)
+	}
+	declared := strings.Join(plan.Declares(), " ")
+	var env envFiles
+	if q.Env || q.Secrets {
+		if env, err = readEnvFiles(s, plan); err != nil {
 			return nil, err
 		}
-		if len(things) == 0 {
-			return nil, fault.New(fault.NotFound, "%s: no .env file sets a variable that it declares [%s]", plan.Tool().Ref, strings.Join(plan.Declares(), " "))
+	}
+	if q.Env {
+		if things = env.things; len(things) == 0 {
+			return none("no .env file sets a variable that it declares [%s]", declared)
 		}
 	}
 	if q.Secrets {
-		more, err := secretThings(s, plan)
-		if err != nil {
-			return nil, err
+		t := secretsOf(s, plan, env.vars)
+		if t == nil {
+			return none("it sends nothing of your environment that has to be allowed (it declares [%s])", declared)
 		}
-		things = append(things, more...)
+		things = append(things, *t)
 	}
 	if q.Interpreter {
 		p, t, err := interpreterOf(s, plan)
@@ -126,7 +158,7 @@ func things(s *Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []con
 			return nil, err
 		}
 		if t == nil {
-			return nil, fault.New(fault.NotFound, "%s: it runs with no interpreter of the project (%s)", plan.Tool().Ref, cmp.Or(p.Path, "none"))
+			return none("it runs with no interpreter of the project (%s)", cmp.Or(p.Path, "none"))
 		}
 		things = append(things, *t)
 	}

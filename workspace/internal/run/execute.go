@@ -2,83 +2,126 @@ package run
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
-// Execute runs a tool exactly as signed, or returns what a directive or a
-// knowledge entry says. The gates stand in one order for every caller: integrity,
-// capability, parameters, lock, policy (tier, commands, approval), consent to what
-// nobody signed (.env, a project's interpreter), sandbox, run.
-// A dry run passes every gate but the last.
+// Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
+// says. The gates stand in one order for every caller: integrity, capability, parameters,
+// lock, policy (tier, commands, approval), consent to what is unsigned (.env, a project's
+// interpreter), sandbox, run. A dry run passes every gate but the last.
 func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
-	w := newStopwatch()
-	ctx, err := r.turns.Take(ctx)
+	j := &job{caller: c, q: q, watch: newStopwatch()}
+	ctx, s, end, err := r.begin(ctx, j)
 	if err != nil {
 		return nil, err
 	}
-	defer r.turns.Give()
-	w.lap(&w.parts.Rest) // others had their turn
-	seen, err := r.host.Open()
+	defer end()
+	item, err := find(ctx, s, j)
 	if err != nil {
 		return nil, err
 	}
-	defer seen.Close()
-	found, err := find(ctx, r.At(seen), c, q)
-	if err != nil {
-		return nil, err
-	}
-	if err := seen.Allow(c, "execute", q.Ref); err != nil {
+	if err := s.Allow(c, "execute", q.Ref); err != nil {
 		return nil, err
 	}
 	if q.Ref.Kind != objects.Tool {
-		w.lap(&w.parts.Verify)
-		return instruct(found, q, w)
+		return instruct(item, j)
 	}
-	seen, lib, err := library(seen, q)
+	seen, lib, err := locks.Library(s.Session, q)
 	if err != nil {
 		return nil, err
 	}
-	s, j := r.At(seen), &job{q: q, w: w}
+	s = r.At(seen)
 	if j.plan, err = chain.Resolve(ctx, lib, q.Ref); err != nil {
 		return nil, err
 	}
-	w.lap(&w.parts.Verify)
+	j.watch.lap(&j.watch.parts.Verify)
 	if j.params, err = j.plan.Check(q.Params); err != nil {
 		return nil, err
 	}
-	if j.locked, err = matchLock(s.Session, j.plan, q); err != nil {
+	if j.locked, err = locks.Match(seen, j.plan, q); err != nil {
 		return nil, err
 	}
-	if j.verdict, err = decide(ctx, s, c, j.plan, j.params, q.DryRun); err != nil {
+	if j.verdict, err = decide(ctx, s, j); err != nil {
 		return nil, err
 	}
-	if j.unsigned, err = takeUnsigned(ctx, s, j.plan); err != nil {
+	if j.unsigned, err = consentTo(ctx, s, j.plan); err != nil {
 		return nil, err
 	}
-	w.lap(&w.parts.Gate)
+	j.watch.lap(&j.watch.parts.Gate)
 	if q.DryRun {
 		return rehearse(s, j)
 	}
+	if j.dir, err = materialise(s, j); err != nil {
+		return nil, err
+	}
+	defer j.dir.Remove()
 	return run(ctx, s, j)
 }
 
-// job is one tool on its way to run: what was asked, what would run, and what every
-// gate said of it.
+// job is one execution on its way: what was asked, what would run, and what every gate
+// said of it.
 type job struct {
+	caller   rye.Caller
 	q        rye.ExecuteRequest
 	plan     *chain.Plan
 	params   chain.Params
-	locked   bool         // the lock pins exactly this
-	verdict  *rye.Verdict // of the policy
-	unsigned unsigned     // what it takes from files that nobody signed
-	w        *stopwatch
+	locked   bool              // the lock pins exactly this
+	verdict  *rye.Verdict      // of the policy
+	unsigned unsigned          // what it uses although it is unsigned
+	dir      *primitive.RunDir // its verified files
+	watch    *stopwatch
+}
+
+// begin waits for a turn and opens a session; the caller must call end.
+func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk, end func(), err error) {
+	if ctx, err = r.turns.Take(ctx); err != nil {
+		return nil, nil, nil, err
+	}
+	j.watch.lap(&j.watch.parts.Rest) // others had their turn
+	seen, err := r.host.Open()
+	if err != nil {
+		r.turns.Give()
+		return nil, nil, nil, err
+	}
+	return ctx, r.At(seen), func() { seen.Close(); r.turns.Give() }, nil
+}
+
+// find returns the item that a request is about: the one in use here, or with --pinned
+// the one that the lock means.
+func find(ctx context.Context, s *Desk, j *job) (space.Found, error) {
+	if j.q.Pinned {
+		return locks.Pinned(ctx, s.Session, j.q.Ref)
+	}
+	found, err := s.Stack.Find(ctx, j.q.Ref)
+	if err != nil {
+		return offer(ctx, s, j.caller, j.q.Ref, err)
+	}
+	return found, nil
+}
+
+// materialise writes the verified bytes that a program is started with into a fresh
+// directory, and removes those of runs that were killed. What starts no program gets no
+// directory.
+func materialise(s *Desk, j *job) (*primitive.RunDir, error) {
+	var files []primitive.File
+	if j.plan.Primitive() == chain.Subprocess {
+		files = j.plan.Files()
+	} else if j.plan.Shell() == "" {
+		return &primitive.RunDir{}, nil
+	} // a builtin that runs a command wants a place for temporary files
+	if _, err := primitive.Sweep(s.RunsDir()); err != nil {
+		return nil, err
+	}
+	dir, err := primitive.Materialise(s.RunsDir(), files)
+	j.watch.lap(&j.watch.parts.Materialise)
+	return dir, err
 }
 
 // outcome is what a primitive did, in words that all of them share.
@@ -92,15 +135,15 @@ type outcome struct {
 
 // run lets the primitive of the chain do the work and turns what it did into a result.
 func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
-	var d outcome
+	var o outcome
 	var err error
 	switch j.plan.Primitive() {
 	case chain.Subprocess:
-		d, err = runSubprocess(ctx, s, j)
+		o, err = runSubprocess(ctx, s, j)
 	case chain.HTTP:
-		d, err = runHTTP(ctx, s, j)
+		o, err = runHTTP(ctx, s, j)
 	case chain.Builtin:
-		d, err = runBuiltin(ctx, s, j)
+		o, err = runBuiltin(ctx, s, j)
 	default:
 		err = fault.New(fault.Malformed, "execute %s: unknown primitive %s", j.plan.Tool().Ref, j.plan.Primitive())
 	}
@@ -108,9 +151,9 @@ func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 		return nil, err
 	}
 	res := planned(j)
-	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = d.Sandbox, d.Unbound, d.Truncated
-	res.Status, res.Data, res.Error, res.Exit = "success", d.Data, d.Error, d.Exit
-	if !d.OK {
+	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = o.Sandbox, o.Unbound, o.Truncated
+	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
+	if !o.OK {
 		res.Status = "error"
 	}
 	return res, nil
@@ -118,83 +161,13 @@ func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 
 // planned describes a plan in the words of an execute result.
 func planned(j *job) *rye.ExecuteResult {
-	res := &rye.ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(j.plan.Tool().Ref.ID), Metadata: rye.ExecuteMeta{Verdict: j.verdict}}
+	res := &rye.ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(j.plan.Tool().Ref.ID)}
 	for _, l := range j.plan.Links {
 		it := l.Verified.Item()
 		res.Chain = append(res.Chain, rye.ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,
 			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String()})
 	}
-	res.Metadata.Locked = j.locked
-	res.Metadata.DurationMS, res.Metadata.Timings = j.w.read()
+	res.Metadata.Verdict, res.Metadata.Locked = j.verdict, j.locked
+	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res
-}
-
-// instruct returns the text of a directive, its inputs filled in, or of a
-// knowledge entry: what a model is to follow or to know.
-func instruct(f space.Found, q rye.ExecuteRequest, w *stopwatch) (*rye.ExecuteResult, error) {
-	it := f.Item()
-	params := map[string]any{}
-	if len(q.Params) > 0 {
-		if err := objects.DecodeJSON(q.Params, chain.MaxParams, &params); err != nil {
-			return nil, fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err)
-		}
-	}
-	res := &rye.ExecuteResult{Status: "success", Type: string(it.Ref.Kind), ItemID: string(it.Ref.ID)}
-	data := map[string]any{"name": it.Meta.Name, "version": it.Meta.Version, "description": it.Meta.Description, "category": it.Meta.Category}
-	switch it.Ref.Kind {
-	case objects.Directive:
-		inputs, err := fillInputs(it, params)
-		if err != nil {
-			return nil, err
-		}
-		res.Inputs = inputs
-		res.Instructions = "Execute the directive as specified now."
-		data["body"], data["permissions"], data["limits"] = interpolate(it.Meta.Prose, inputs), it.Meta.Permissions, it.Meta.Limits
-		data["actions"] = it.Meta.Actions
-	case objects.Knowledge:
-		res.Instructions = "Use this knowledge to inform your decisions."
-		data["title"], data["entry_type"], data["tags"], data["body"] = it.Meta.Title, it.Meta.EntryType, it.Meta.Tags, it.Meta.Prose
-	default:
-		return nil, fault.New(fault.Usage, "execute %s: config items drive rye and do not run", it.Ref).Mend("rye load %s", it.Ref)
-	}
-	if q.DryRun {
-		res.Status, res.Instructions = "validation_passed", ""
-	}
-	raw, err := json.Marshal(data)
-	if err != nil {
-		return nil, err
-	}
-	res.Data = raw
-	res.Chain = []rye.ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String()}}
-	res.Metadata.DurationMS, res.Metadata.Timings = w.read()
-	return res, nil
-}
-
-// fillInputs checks a directive's parameters against what it declares.
-func fillInputs(it *objects.Item, got map[string]any) (map[string]any, error) {
-	declared := map[string]bool{}
-	inputs := map[string]any{}
-	var names, missing []string
-	for _, in := range it.Meta.Inputs {
-		declared[in.Name] = true
-		names = append(names, in.Name)
-		v, ok := got[in.Name]
-		switch {
-		case ok:
-			inputs[in.Name] = v
-		case in.HasDefault:
-			inputs[in.Name] = in.Default
-		case in.Required:
-			missing = append(missing, in.Name)
-		}
-	}
-	for name := range got {
-		if !declared[name] {
-			return nil, fault.New(fault.Usage, "%s: unknown parameter %q", it.Ref, name).Advise("its inputs are: %s", strings.Join(names, ", "))
-		}
-	}
-	if len(missing) > 0 {
-		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Advise("rye execute %s -p %s=...", it.Ref, missing[0])
-	}
-	return inputs, nil
 }

@@ -1,15 +1,13 @@
-// Package run lets items run: it plans, locks, asks the policy and the person, and hands
-// what was verified to a primitive.
+// Package run runs items: it asks the policy and the user about a verified plan, and
+// hands the plan to the primitive that it ends in.
 package run
 
 import (
-	"context"
 	"crypto/x509"
 	"net/http"
 	"net/url"
 
-	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -30,29 +28,31 @@ type Options struct {
 	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight
 }
 
-// Runner executes, so many items at once as it has turns. It is safe for concurrent use.
+// search says where the interpreters of a project's tools are looked for.
+func (o Options) search(project string) primitive.Search {
+	return primitive.Search{Project: project, Vars: o.Interpreters, Path: o.Path, Home: o.Home}
+}
+
+// Runner runs items, at most Options.Workers at once. It is safe for concurrent use.
 type Runner struct {
-	host *session.Host
-	Keys *custody.Keys
-	Options
-	turns session.Turns
+	host    *session.Host
+	keys    *custody.Keys
+	options Options
+	turns   session.Turns
 }
 
 // New returns a runner.
 func New(h *session.Host, keys *custody.Keys, o Options) *Runner {
-	return &Runner{host: h, Keys: keys, Options: o, turns: session.NewTurns(o.Workers)}
+	return &Runner{host: h, keys: keys, options: o, turns: session.NewTurns(o.Workers)}
 }
 
-// Desk is one session of a runner.
+// Desk is what running one item needs: what is there, the user's keys, and the options
+// of the runner.
 type Desk struct {
 	*session.Session
-	*Runner
+	Keys *custody.Keys
+	Options
 }
 
-// At returns a desk for a session.
-func (r *Runner) At(s *session.Session) *Desk { return &Desk{s, r} }
-
-// Plan works out what running a tool would do.
-func Plan(ctx context.Context, s *session.Session, ref objects.Ref) (*chain.Plan, error) {
-	return chain.Resolve(ctx, finder{s}, ref)
-}
+// At returns the desk for a session.
+func (r *Runner) At(s *session.Session) *Desk { return &Desk{s, r.keys, r.options} }

@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 )
 
-// stopwatch tells the parts of an execution apart. It belongs to one goroutine.
+// stopwatch measures the parts of one execution. It is for one goroutine.
 type stopwatch struct {
 	start, last time.Time
 	parts       struct{ Verify, Gate, Materialise, Sandbox, Spawn, Run, Rest time.Duration }

@@ -6,8 +6,8 @@ import (
 	"github.com/rye-os/rye/objects/expr"
 )
 
-// The ancestor has four template systems, which look alike and were run over each
-// other's results. Here each reads its own form, leaves the others' as text, and
+// RYE OS has four template systems, which look alike and were run over each other's
+// results. Here each reads its own form, leaves the others' as text, and
 // never looks at what it has put in. (The fourth, ${NAME} of env_config, is planned in
 // chain together with the second: TestConfigMergeOfTheAncestor and
 // TestParameterValuesAreNeverTemplates there.)

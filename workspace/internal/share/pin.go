@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/workspace/internal/run"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -29,7 +29,7 @@ func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
 		}
 	}
 	lock := s.Lock.Clone()
-	if lock.Stdlib, err = run.Stdlib(ctx, s); err != nil {
+	if lock.Stdlib, err = locks.Stdlib(ctx, s); err != nil {
 		return err
 	}
 	for i := range in.arrivals {
@@ -89,7 +89,7 @@ func (in *installation) pinChains(ctx context.Context, s *session.Session) error
 		if a.item.Ref.Kind != objects.Tool || a.item.Meta.Executor == "" {
 			continue
 		}
-		plan, err := run.Plan(ctx, s, a.item.Ref)
+		plan, err := locks.Plan(ctx, s, a.item.Ref)
 		if err != nil {
 			return err
 		}

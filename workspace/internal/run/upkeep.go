@@ -9,29 +9,31 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Check looks at what running needs on this machine. It changes nothing.
 func (r *Runner) Check() []rye.DoctorCheck {
 	var all []rye.DoctorCheck
-	for _, kind := range []string{"python3", "bash", "node"} {
-		all = append(all, r.checkInterpreter(kind))
+	for _, name := range []string{"python3", "bash", "node"} {
+		all = append(all, r.checkInterpreter(name))
 	}
 	all = append(all, checkProgram("git", "rye works without git; with it, your own credentials and proxies are used"))
-	all = append(all, checkSandbox()...)
-	return all
+	return append(all, checkSandbox()...)
 }
 
-func (r *Runner) checkInterpreter(kind string) rye.DoctorCheck {
-	path, err := r.interpreter(kind)
+// checkInterpreter looks for an interpreter where a tool of the host's project finds it.
+func (r *Runner) checkInterpreter(name string) rye.DoctorCheck {
+	vars := map[string]string{"python3": "RYE_PYTHON", "node": "RYE_NODE", "bash": "RYE_BASH"}
+	p, err := primitive.Interpreter(primitive.Spec{Type: "system_binary", Binary: name, Var: vars[name]}, r.options.search(r.host.ProjectDir))
 	if err != nil {
-		return rye.DoctorCheck{Name: kind, OK: true, Text: "not found; tools that need it will be refused", Mend: fault.HintOf(err)}
+		return rye.DoctorCheck{Name: name, OK: true, Text: "not found; tools that need it will be refused", Mend: fault.HintOf(err)}
 	}
-	return rye.DoctorCheck{Name: kind, OK: true, Text: path}
+	return rye.DoctorCheck{Name: name, OK: true, Text: p.Path}
 }
 
-// checkSandbox attempts every forbidden act inside the sandbox, for real, and
-// again in the stronger one, which is only for who demands it.
+// checkSandbox attempts every forbidden act inside the sandbox, for real, and again in the
+// stronger one, which only tools that demand it get.
 func checkSandbox() []rye.DoctorCheck {
 	rep, err := primitive.Probe()
 	if err != nil {
@@ -47,6 +49,7 @@ func checkSandbox() []rye.DoctorCheck {
 	return []rye.DoctorCheck{c, deeper}
 }
 
+// refusals says in text whether every act was refused.
 func refusals(what string, acts []primitive.Act) (ok bool, text string) {
 	var allowed []string
 	for _, a := range acts {
@@ -60,10 +63,25 @@ func refusals(what string, acts []primitive.Act) (ok bool, text string) {
 	return true, fmt.Sprintf("%s: %s attempted inside, all refused", what, words.Plural(len(acts), "forbidden act"))
 }
 
+// checkProgram looks for a program that rye can do without.
 func checkProgram(name, without string) rye.DoctorCheck {
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return rye.DoctorCheck{Name: name, OK: true, Text: "not found: " + without}
 	}
 	return rye.DoctorCheck{Name: name, OK: true, Text: path}
+}
+
+// SweepRuns removes the directories of runs that were killed; with q.DryRun it counts them.
+func SweepRuns(h *session.Host, q rye.GCRequest) (*rye.GCReport, error) {
+	g := &rye.GCReport{Place: "runs", Dir: h.RunsDir()}
+	var err error
+	if q.DryRun {
+		var left []string
+		left, err = primitive.Leftovers(g.Dir)
+		g.Removed = len(left)
+	} else {
+		g.Removed, err = primitive.Sweep(g.Dir)
+	}
+	return g, err
 }

@@ -3,13 +3,9 @@ package run
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"net/netip"
-	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
-	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/fault"
 )
@@ -31,20 +27,20 @@ func runHTTP(ctx context.Context, s *Desk, j *job) (outcome, error) {
 			return err
 		}
 	}
-	j.w.lap(&j.w.parts.Rest)
+	j.watch.lap(&j.watch.parts.Rest)
 	res, err := web.Do(ctx, r, o)
-	j.w.lap(&j.w.parts.Run)
+	j.watch.lap(&j.watch.parts.Run)
 	if err != nil {
 		return outcome{}, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
 	}
-	d := outcome{Outcome: chain.ReadResponse(res), Truncated: res.Truncated}
-	if !d.OK {
-		d.Exit = 1
+	done := outcome{Outcome: chain.ReadResponse(res), Truncated: res.Truncated}
+	if !done.OK {
+		done.Exit = 1
 	}
-	return d, nil
+	return done, nil
 }
 
-// exchange turns a plan into a request, and says what that may reach.
+// exchange turns a plan into a request, and says what the policy lets it reach.
 func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 	rules, err := s.Rules()
 	if err != nil {
@@ -52,41 +48,16 @@ func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 	}
 	in := chain.Inputs{Params: j.params, ProjectPath: s.ProjectDir, UserSpace: s.UserDir}
 	in.Vars, in.Weak = j.unsigned.named()
+	o := web.Options{Now: s.Now, Roots: s.Roots, Secrets: in.Vars, Allow: rules.Net.Allows, Deny: rules.Net.Denies}
+	if rules.Net.Proxy {
+		o.Proxy = s.Proxy
+	}
 	r, err := j.plan.Request(in)
-	o := reach(s, rules.Net)
-	o.Secrets = in.Vars
 	return r, o, err
 }
 
-// named fills the variables that a request may name: from the user's environment
-// as far as that was agreed to, else from the files that were.
-func (u unsigned) named() (vars map[string]string, weak map[string]bool) {
-	vars, weak = maps.Clone(u.vars), maps.Clone(u.weak)
-	if vars == nil {
-		vars = map[string]string{}
-	}
-	for _, kv := range u.env {
-		name, value, _ := strings.Cut(kv, "=")
-		vars[name] = value
-		delete(weak, name)
-	}
-	return vars, weak
-}
-
-// reach is what the policy lets requests of rye reach.
-func reach(s *Desk, n policy.Net) web.Options {
-	o := web.Options{Now: s.Now, Roots: s.Roots,
-		Allow: func(host string, to netip.AddrPort) bool { return n.Allows(host, to) },
-		Deny:  func(host string, to netip.AddrPort) bool { return n.Denies(host, to) },
-	}
-	if n.Proxy {
-		o.Proxy = s.Proxy
-	}
-	return o
-}
-
-// rehearse is a run that stops before the deed: every check is made, nothing is
-// sent or started, and the answer says what would be.
+// rehearse ends a dry run: every check is made, nothing is sent or started, and the
+// result says what would be.
 func rehearse(s *Desk, j *job) (*rye.ExecuteResult, error) {
 	res := planned(j)
 	if j.plan.Primitive() != chain.HTTP {

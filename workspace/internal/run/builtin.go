@@ -8,15 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/fault"
 )
 
 // runBuiltin starts rye itself, in the tool's sandbox, to be the one function that the
-// chain names. Nothing is materialised: the verified text of the tool only says which
-// function, and what the function is comes with the program.
+// chain names. It gets no files: the verified text of the tool only says which function,
+// and what the function is comes with the program.
 func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if s.Self == nil {
 		return outcome{}, fault.New(fault.Failed, "execute %s: rye does not know its own program, which runs %s", j.plan.Tool().Ref, j.plan.Function())
@@ -25,18 +24,7 @@ func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if err != nil {
 		return outcome{}, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
 	}
-	dir := &primitive.RunDir{}
-	if j.plan.Shell() != "" { // what it starts wants a place for temporary files
-		if _, err := primitive.Sweep(s.RunsDir()); err != nil {
-			return outcome{}, err
-		}
-		if dir, err = primitive.Materialise(s.RunsDir(), nil); err != nil {
-			return outcome{}, err
-		}
-		defer dir.Remove()
-		j.w.lap(&j.w.parts.Materialise)
-	}
-	in, err := inputs(s, j, dir)
+	in, err := inputs(s, j)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -45,13 +33,7 @@ func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
 		return outcome{}, err
 	}
 	narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(j.plan.Function(), j.params.JSON))
-	j.w.lap(&j.w.parts.Rest)
-	out, err := primitive.Run(ctx, call, nil, nil)
-	j.w.ran(out)
-	if err != nil {
-		return outcome{}, err
-	}
-	return outcome{Outcome: chain.Read(out), Exit: out.Exit, Sandbox: out.Tier.String(), Unbound: out.Unbound, Truncated: out.Truncated}, nil
+	return start(ctx, j, call, nil, nil)
 }
 
 // narrow cuts a right to write the whole project down to the directories right below

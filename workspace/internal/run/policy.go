@@ -12,65 +12,67 @@ import (
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// judge puts a planned run before the policy.
-func judge(s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params) (policy.Decision, policy.Request, error) {
-	it := plan.Tool()
+// judge asks the policy about a planned run, and returns what it was asked with what it
+// decided.
+func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
+	it := j.plan.Tool()
 	rules, err := s.Rules()
 	if err != nil {
 		return policy.Decision{}, policy.Request{}, err
 	}
-	q, err := session.RequestFor(c, "execute", it.Ref)
+	q, err := session.RequestFor(j.caller, "execute", it.Ref)
 	if err != nil {
 		return policy.Decision{}, q, err
 	}
 	q.Digest = it.Sum
-	kind := plan.Primitive()
-	if shell := plan.Shell(); shell != "" {
+	kind := j.plan.Primitive()
+	if shell := j.plan.Shell(); shell != "" {
 		// A builtin that runs a command is a process like any other, and what is agreed to
 		// is the command: agreeing to the tool would be agreeing to every command.
-		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, params.Values[shell])
+		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, j.params.Values[shell])
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
 	if q.Declared, _, err = policy.Declared(it.Meta.Fields); err != nil {
 		return policy.Decision{}, q, fault.New(fault.Malformed, "%s: %w", it.Ref, err)
 	}
 	if kind == chain.Subprocess {
-		q.Findings = policy.Analyse(plan.Script(), params.Values, rules.Patterns)
+		q.Findings = policy.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
 	}
 	return rules.Decide(q), q, nil
 }
 
-// decide asks the policy, and the person where the policy says so. A dry run asks
-// the same and leaves no record.
-func decide(ctx context.Context, s *Desk, c rye.Caller, plan *chain.Plan, params chain.Params, dry bool) (*rye.Verdict, error) {
-	d, q, err := judge(s, c, plan, params)
+// decide asks the policy, and the user where the policy says so. A dry run asks the same
+// and leaves no record.
+func decide(ctx context.Context, s *Desk, j *job) (*rye.Verdict, error) {
+	d, q, err := judge(s, j)
 	if err != nil {
 		return nil, err
 	}
 	ask := d.Verdict == policy.Ask
 	if ask {
-		err = s.Ask(ctx, runQuestion(plan, params, d, q))
+		err = s.Ask(ctx, questionOf(j, d))
 	} else {
 		err = d.Err(q)
 	}
-	return s.RecordVerdict(q, d, ask, err, !dry), err
+	return s.RecordVerdict(q, d, ask, err, !j.q.DryRun), err
 }
 
-// runQuestion is what a person is asked. The reason names every finding with its text;
-// a line for each would say it twice.
-func runQuestion(plan *chain.Plan, params chain.Params, d policy.Decision, q policy.Request) rye.Question {
-	ask := rye.Question{Topic: "execute " + q.Ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: fault.Advice("rye policy allow %s, or --yes", q.Ref)}
-	if shell := plan.Shell(); shell != "" {
-		text, _ := params.Values[shell].(string)
-		ask.Lines = append(ask.Lines, strings.Split(text, "\n")...)
-		ask.Mend = fault.Advice("%s, or --yes", noStandingApproval(q.Ref))
+// questionOf is what the user is asked before a run. The reason names every finding with
+// its text; a line for each would say it twice.
+func questionOf(j *job, d policy.Decision) rye.Question {
+	ref := j.plan.Tool().Ref
+	q := rye.Question{Topic: "execute " + ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: fault.Advice("rye policy allow %s, or --yes", ref)}
+	if shell := j.plan.Shell(); shell != "" {
+		text, _ := j.params.Values[shell].(string)
+		q.Lines = append(q.Lines, strings.Split(text, "\n")...)
+		q.Mend = fault.Advice("%s, or --yes", noStandingApproval(ref))
 	}
-	return ask
+	return q
 }
 
 // commandDigest is what an approval of one command is for: the tool's bytes and the
@@ -111,15 +113,15 @@ func tier(s *Desk, plan *chain.Plan) (primitive.Tier, error) {
 	return least, nil
 }
 
-// PolicyAllow remembers that the user allows one item, as its bytes are now, up to
-// the tier that running it has.
-func PolicyAllow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	plan, err := Plan(ctx, s.Session, q.Ref)
+// Allow remembers that the user allows one item, as its bytes are now, up to the tier
+// that running it has.
+func Allow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
 	}
 	ref := plan.Tool().Ref
-	rep, d, err := explainPolicy(s, plan)
+	rep, d, err := explain(s, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -130,42 +132,39 @@ func PolicyAllow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyRe
 	if d.Tier >= policy.T4 {
 		return rep, fault.New(fault.Denied, "allow %s: %s", ref, d.Reason)
 	}
-	path := filepath.Join(s.ConfigDir, session.PolicyFile)
-	old, err := session.ReadPolicy(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := policy.Remember(old, policy.Approval{Ref: ref, Digest: plan.Tool().Sum, Tier: d.Tier})
-	if err != nil {
-		return nil, err
-	}
 	rep.Verdict = policy.Allow.String()
-	return rep, place.File(path, text, 0o600)
+	return rep, rewrite(ctx, s, session.PolicyFile, func() ([]byte, error) {
+		old, err := session.ReadPolicy(filepath.Join(s.ConfigDir, session.PolicyFile))
+		if err != nil {
+			return nil, err
+		}
+		return policy.Remember(old, policy.Approval{Ref: ref, Digest: plan.Tool().Sum, Tier: d.Tier})
+	})
 }
 
-// PolicyExplain says what the policy makes of running an item without parameters,
-// for the person at the terminal and for an MCP client.
-func PolicyExplain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	plan, err := Plan(ctx, s.Session, q.Ref)
+// Explain says what the policy makes of running an item without parameters, for the user
+// at the terminal and for an MCP client.
+func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
 	}
-	rep, _, err := explainPolicy(s, plan)
+	rep, _, err := explain(s, plan)
 	return rep, err
 }
 
-// explainPolicy returns the report, and the decision about an MCP client's call,
-// which is the stricter one.
-func explainPolicy(s *Desk, plan *chain.Plan) (*rye.PolicyReport, policy.Decision, error) {
+// explain returns the report, and the decision about an MCP client's call, which is the
+// stricter one.
+func explain(s *Desk, plan *chain.Plan) (*rye.PolicyReport, policy.Decision, error) {
 	least, err := tier(s, plan)
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	d, _, err := judge(s, rye.Client(), plan, chain.Params{})
+	d, _, err := judge(s, &job{caller: rye.Client(), plan: plan})
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	mine, _, err := judge(s, rye.Terminal(), plan, chain.Params{})
+	mine, _, err := judge(s, &job{caller: rye.Terminal(), plan: plan})
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}

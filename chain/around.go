@@ -1,0 +1,174 @@
+package chain
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// Tree is the files of one space at one time: a working tree, a tree that was recorded,
+// or the standard library. Paths are slash paths below .ai.
+type Tree interface {
+	// Bundle returns the verified bundle nearest to the file at p, and its directory,
+	// which is "" when the file lies in no bundle.
+	Bundle(ctx context.Context, p string) (b trust.Bundle, dir string, err error)
+	// Below lists the files below dir: those whose path is an item's, and others with
+	// the reason why they cannot be items.
+	Below(ctx context.Context, dir string) (items []string, others map[string]error, err error)
+	// Item returns the verified item at p, a file outside of bundles. It is zero when the
+	// file is gone.
+	Item(ctx context.Context, p string) (trust.Verified, error)
+	// Read returns the bytes of the file at p, unverified.
+	Read(p string) ([]byte, error)
+	// CheckLine verifies the signature line that data, the file of a bundle at p, has of
+	// its own. It returns nil when data is no item.
+	CheckLine(ctx context.Context, p string, data []byte) error
+}
+
+// maxBundle bounds what a bundle brings into one run, in bytes.
+const maxBundle = 256 << 20
+
+// Around returns the files of a tree that the tool at own can load beside its own file,
+// each verified: the whole of the bundle that the tool lies in, and what d covers. The
+// first file that does not verify refuses the tool, and so does a bundle in which a file
+// is missing or too many.
+func Around(ctx context.Context, t Tree, own string, d Deps) ([]Source, error) {
+	b, dir, err := t.Bundle(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	var all []Source
+	if dir != "" {
+		if all, err = wholeBundle(ctx, t, b, dir, own); err != nil {
+			return nil, err
+		}
+	}
+	if d.Dir == "" {
+		return all, nil
+	}
+	more, err := beside(ctx, t, own, dir, d)
+	return append(all, more...), err
+}
+
+// wholeBundle returns every file of the bundle in dir but the tool's own.
+func wholeBundle(ctx context.Context, t Tree, b trust.Bundle, dir, own string) (all []Source, err error) {
+	size := int64(0)
+	err = b.Read(func(f objects.File, data []byte) error {
+		if size += f.Size; size > maxBundle {
+			return fault.New(fault.Limit, "bundle %s: more than %d bytes", b.ID(), maxBundle)
+		}
+		p := dir + "/" + f.Path
+		if p == own {
+			return nil
+		}
+		all = append(all, Source{Path: p, Data: data, Exec: f.Executable, Sum: f.Sum})
+		return checkLine(ctx, t, p, data)
+	})
+	return all, err
+}
+
+// beside returns the files that d covers, without those of the bundle in dir, which is the
+// tool's own.
+func beside(ctx context.Context, t Tree, own, dir string, d Deps) ([]Source, error) {
+	items, others, err := t.Below(ctx, d.Dir)
+	if err != nil {
+		return nil, err
+	}
+	unwanted := func(p string) bool {
+		return p == own || !d.covers(p) || dir != "" && strings.HasPrefix(p, dir+"/")
+	}
+	items = slices.DeleteFunc(items, unwanted)
+	if !d.marked(append(slices.Clone(items), own)) {
+		return nil, nil
+	}
+	maps.DeleteFunc(others, func(p string, _ error) bool { return unwanted(p) })
+	var all []Source
+	for _, p := range slices.Sorted(slices.Values(slices.AppendSeq(items, maps.Keys(others)))) {
+		src, err := one(ctx, t, p, others[p])
+		if err != nil {
+			return nil, err
+		}
+		if src.Path != "" {
+			all = append(all, src)
+		}
+	}
+	return all, nil
+}
+
+// one returns the verified file at p, by the manifest of its bundle or by its own
+// signature. why says that it cannot be an item: then only a bundle can list it. The
+// Source is zero for a manifest, and for a file that is gone.
+func one(ctx context.Context, t Tree, p string, why error) (Source, error) {
+	b, dir, err := t.Bundle(ctx, p)
+	switch {
+	case err != nil:
+		return Source{}, err
+	case dir != "":
+		return listed(ctx, t, b, dir, p)
+	case why != nil:
+		return Source{}, why
+	}
+	v, err := t.Item(ctx, p)
+	if err != nil || v.IsZero() {
+		return Source{}, err
+	}
+	it := v.Item()
+	return Source{Path: p, Data: it.Raw, Exec: it.Executable(), Sum: it.Sum}, nil
+}
+
+// listed returns the file at p of the bundle in dir; nothing for the manifest.
+func listed(ctx context.Context, t Tree, b trust.Bundle, dir, p string) (Source, error) {
+	if path.Base(p) == objects.ManifestName {
+		return Source{}, nil
+	}
+	data, err := t.Read(p)
+	if err != nil {
+		return Source{}, err
+	}
+	rel := strings.TrimPrefix(p, dir+"/")
+	if err := b.Lists(rel, data); err != nil {
+		return Source{}, err
+	}
+	exec := slices.ContainsFunc(b.Files(), func(f objects.File) bool { return f.Path == rel && f.Executable })
+	return Source{Path: p, Data: data, Exec: exec, Sum: objects.DigestOf(data)}, checkLine(ctx, t, p, data)
+}
+
+// checkLine refuses a file with a signature line of its own that does not hold here,
+// although a manifest lists the file: its signer wants the line to be checked.
+func checkLine(ctx context.Context, t Tree, p string, data []byte) error {
+	_, sig, legacy, err := objects.Split(p, data)
+	if err != nil || sig == nil && legacy == nil {
+		return nil // data, whatever it looks like: the manifest answers for it
+	}
+	if _, _, err := objects.RefOfPath(p); err != nil {
+		return nil // no item can have this path, so no line can be for it
+	}
+	return t.CheckLine(ctx, p, data)
+}
+
+// covers reports whether the rules of d make a file one that a tool can load.
+func (d Deps) covers(p string) bool {
+	rest, ok := strings.CutPrefix(p, d.Dir+"/")
+	if !ok || !d.Recursive && strings.Contains(rest, "/") {
+		return false
+	}
+	for dir := range strings.SplitSeq(path.Dir(rest), "/") {
+		if slices.Contains(d.Exclude, dir) {
+			return false
+		}
+	}
+	return len(d.Extensions) == 0 || slices.Contains(d.Extensions, path.Ext(p)) || slices.Contains(d.Markers, path.Base(p))
+}
+
+// marked reports whether one of the paths is a marker in Dir, as far as d asks for one.
+func (d Deps) marked(paths []string) bool {
+	return len(d.Markers) == 0 || slices.ContainsFunc(paths, func(p string) bool {
+		return path.Dir(p) == d.Dir && slices.Contains(d.Markers, path.Base(p))
+	})
+}

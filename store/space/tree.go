@@ -1,0 +1,135 @@
+package space
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// WorkingTree is the files of a layer as they are now, for the rule that says which of
+// them a tool can load (chain.Around). The manifest of each bundle is read and verified
+// once.
+type WorkingTree struct {
+	s    *Stack
+	l    *Layer
+	seen Covers
+}
+
+// Working returns the working tree of a layer.
+func Working(s *Stack, l *Layer) *WorkingTree { return &WorkingTree{s: s, l: l} }
+
+// Bundle returns the bundle nearest to the file at p, and its directory; "" when the file
+// lies in none.
+func (t *WorkingTree) Bundle(ctx context.Context, p string) (trust.Bundle, string, error) {
+	c, err := t.s.Cover(ctx, t.l, p, &t.seen)
+	if c == nil || err != nil {
+		return trust.Bundle{}, "", err
+	}
+	return c.Bundle, c.Dir, c.Err
+}
+
+// Below lists the files below dir: the paths of items, and others with the reason why they
+// cannot be items.
+func (t *WorkingTree) Below(ctx context.Context, dir string) (items []string, others map[string]error, err error) {
+	others = map[string]error{}
+	err = t.l.walk(ctx, dir, 1+strings.Count(dir, "/"), others, func(p string, _ objects.Ref) error {
+		items = append(items, p)
+		return nil
+	})
+	return items, others, err
+}
+
+// Item returns the verified item at p; zero when the file is gone.
+func (t *WorkingTree) Item(ctx context.Context, p string) (trust.Verified, error) {
+	ref, _, err := objects.RefOfPath(p)
+	if err != nil {
+		return trust.Verified{}, err
+	}
+	f, ok, err := t.s.At(ctx, t.l.Space, ref, p)
+	if err == nil && ok {
+		err = f.Err
+	}
+	return f.Verified, err
+}
+
+// Read returns the bytes of the file at p.
+func (t *WorkingTree) Read(p string) ([]byte, error) { return t.l.Read(p) }
+
+// CheckLine judges the signature line of data, the file of a bundle at p. It returns nil
+// when data is no item.
+func (t *WorkingTree) CheckLine(ctx context.Context, p string, data []byte) error {
+	ref, _, err := objects.RefOfPath(p)
+	if err != nil {
+		return err
+	}
+	was, err := t.l.RecordedBlob(p)
+	if err != nil {
+		return err
+	}
+	f, err := t.s.JudgeBytes(ctx, t.l, p, ref, data, was)
+	if err == nil && !f.Asset {
+		err = f.Err
+	}
+	return err
+}
+
+// SystemTree is the files of the standard library, for the rule that says which of them a
+// tool can load (chain.Around). It holds no bundles: it is one, and a tool of it does not
+// load the whole.
+type SystemTree struct {
+	system *System
+	trust  *trust.Store
+}
+
+// Released returns the files of the standard library that the stack sees.
+func Released(s *Stack) (SystemTree, error) {
+	system, err := s.System()
+	return SystemTree{system, s.Trust}, err
+}
+
+// Bundle returns no bundle.
+func (t SystemTree) Bundle(context.Context, string) (trust.Bundle, string, error) {
+	return trust.Bundle{}, "", nil
+}
+
+// Below lists the files below dir.
+func (t SystemTree) Below(_ context.Context, dir string) (items []string, others map[string]error, err error) {
+	var all []string
+	for _, f := range t.system.Files() {
+		if strings.HasPrefix(f.Path, dir+"/") {
+			all = append(all, f.Path)
+		}
+	}
+	items, others = sortOut(all)
+	return items, others, nil
+}
+
+// Item returns the verified item at p, unless the user denied it.
+func (t SystemTree) Item(_ context.Context, p string) (trust.Verified, error) {
+	v, err := t.system.Item(p)
+	if err == nil {
+		err = t.trust.Denied(v)
+	}
+	return v, err
+}
+
+// Read returns the verified bytes of the file at p.
+func (t SystemTree) Read(p string) ([]byte, error) { return t.system.File(p) }
+
+// CheckLine returns nil: the manifest of the standard library answers for every file.
+func (t SystemTree) CheckLine(context.Context, string, []byte) error { return nil }
+
+// sortOut tells paths of items from others, with the reason why those cannot be items.
+func sortOut(paths []string) (items []string, others map[string]error) {
+	others = map[string]error{}
+	for _, p := range paths {
+		if _, _, err := objects.RefOfPath(p); err != nil {
+			others[p] = err
+		} else {
+			items = append(items, p)
+		}
+	}
+	return items, others
+}

@@ -1,0 +1,173 @@
+package locks
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// shownPath is the lock's path in reports.
+const shownPath = ".ai/" + session.LockFile
+
+// Pin pins items of the project as they are now, with the whole chain of every tool.
+// Without targets it pins all that may be used, and drops pins of what is gone.
+func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockReport, error) {
+	s, release, err := s.Alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	lock, err := renewed(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	found, err := lockable(ctx, s, q.Targets)
+	if err != nil {
+		return nil, err
+	}
+	if len(q.Targets) == 0 {
+		maps.DeleteFunc(lock.Items, func(_ objects.Ref, pin chain.Pin) bool { return pin.From == "" })
+	}
+	rep := &rye.LockReport{Path: shownPath}
+	for _, f := range found {
+		if err := pinOne(ctx, s, lock, f); err != nil {
+			return nil, err
+		}
+		rep.Added = append(rep.Added, f.Ref.String())
+	}
+	rep.Items = len(lock.Items)
+	return rep, s.WriteLock(lock)
+}
+
+// renewed returns a copy of the project's lock with today's standard library.
+func renewed(ctx context.Context, s *session.Session) (*chain.Lock, error) {
+	lock := s.Lock.Clone()
+	var err error
+	lock.Stdlib, err = Stdlib(ctx, s)
+	return lock, err
+}
+
+// Stdlib returns the pin of the standard library in this program, and keeps its bytes in
+// the project's store.
+func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
+	system, err := s.System()
+	if err != nil {
+		return nil, err
+	}
+	id, err := s.Stack.Project.Keep(ctx, system)
+	if err != nil {
+		return nil, err
+	}
+	return &chain.StdlibPin{Version: system.Release.Version, Manifest: system.Digest(), Commit: id.String()}, nil
+}
+
+// lockable returns the items to pin. Those that targets name must be usable. Without
+// targets it returns all that are: the others cannot run either, and a bundle is pinned
+// with the tools that load it.
+func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
+	if len(targets) == 0 {
+		all, err := look.Scan(ctx, s, objects.Project)
+		return slices.DeleteFunc(all, func(f space.Finding) bool { return f.Err != nil || f.Manifest }), err
+	}
+	var all []space.Finding
+	for _, target := range targets {
+		ref, err := s.Ref(string(target))
+		if err != nil {
+			return nil, err
+		}
+		f, err := look.Finding(ctx, s, ref)
+		if err == nil {
+			err = f.Err
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// pinOne adds an item to the lock: a tool with its chain, others alone.
+func pinOne(ctx context.Context, s *session.Session, lock *chain.Lock, f space.Finding) error {
+	if f.Ref.Kind == objects.Tool && f.Verified.Item().Meta.Executor != "" {
+		plan, err := Plan(ctx, s, f.Ref)
+		if err != nil {
+			return err
+		}
+		return lock.Set(plan)
+	}
+	switch f.Space {
+	case objects.System:
+		return nil
+	case objects.User:
+		return fault.New(fault.Denied, "lock %s: it lies in the user space, which a lock cannot pin", f.Ref).Mend("rye load %s --to project", f.Ref)
+	}
+	lock.SetItem(link(s, f.Found))
+	return nil
+}
+
+// Verify compares everything that the lock pins with what is here. The error is the first
+// drift; the report lists all.
+func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
+	if s.Lock == nil {
+		return nil, fault.New(fault.NotFound, "no lock here: no %s", shownPath).Mend("rye lock")
+	}
+	rep := &rye.LockReport{Path: shownPath, Items: len(s.Lock.Items)}
+	var first error
+	byName := func(a, b objects.Ref) int { return strings.Compare(a.String(), b.String()) } // the order of the file
+	for _, ref := range slices.SortedFunc(maps.Keys(s.Lock.Items), byName) {
+		if err := verifyPin(ctx, s, ref); err != nil {
+			rep.Drift = append(rep.Drift, strings.TrimPrefix(err.Error(), "lock: "))
+			if first == nil {
+				first = err
+			}
+		}
+	}
+	if first != nil && !fault.Is(first, fault.Drift) {
+		first = fault.New(fault.Drift, "%w", first)
+	}
+	return rep, first
+}
+
+// verifyPin compares one pin with the item that is in use.
+func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
+	f, err := s.Stack.Find(ctx, ref)
+	if err != nil {
+		return err
+	}
+	if len(s.Lock.Items[ref].Chain) == 0 { // pinned as a part of others' chains, or no tool
+		return s.Lock.MatchItem(link(s, f))
+	}
+	plan, err := Plan(ctx, s, ref)
+	if err != nil {
+		return err
+	}
+	return s.Lock.Match(plan)
+}
+
+// Match compares what would run with the lock, and reports whether the lock pins exactly
+// that. An item that the lock does not know may run unless the request demands the lock;
+// one that drifted never runs.
+func Match(s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (bool, error) {
+	demanded := q.Locked || q.Frozen || q.Pinned
+	if s.Lock == nil {
+		if demanded {
+			return false, noLock(plan.Tool().Ref)
+		}
+		return false, nil
+	}
+	if _, known := s.Lock.Items[plan.Tool().Ref]; !known && !demanded {
+		return false, nil
+	}
+	err := s.Lock.Match(plan)
+	return err == nil, err
+}

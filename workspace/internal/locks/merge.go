@@ -1,0 +1,125 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/stdlib"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Merge merges two locks entry by entry. Where both sides changed one, the later log
+// position and the later version of a registry's item are taken, and of a project's item
+// the pin that fits the file that is here now. What no rule decides is a Drift error that
+// names every entry; the result then shows both sides between git's markers, and no verb
+// reads it before it is merged.
+func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.LockMergeReport, error) {
+	choices, err := choicesOf(h, q.Prefer)
+	if err != nil {
+		return nil, err
+	}
+	path, shown := q.Path, q.Path
+	if path == "" {
+		if h.ProjectDir == "" {
+			return nil, session.NoProject()
+		}
+		path, shown = h.LockPath(), shownPath
+	}
+	base, ours, theirs, err := parseSides(q)
+	if err != nil {
+		return nil, err
+	}
+	merged, conflicts := chain.MergeLocks(base, ours, theirs, choices)
+	rep := &rye.LockMergeReport{Path: shown, Items: len(merged.Items)}
+	for _, c := range conflicts {
+		rep.Conflicts = append(rep.Conflicts, c.String())
+	}
+	text := chain.ShowConflict(q.Base, q.Ours, q.Theirs)
+	if len(conflicts) > 0 {
+		err = fault.New(fault.Drift, "merge locks: %s", strings.Join(rep.Conflicts, "; ")).
+			Advise("rye lock merge --prefer ours (or theirs), then rye lock verify")
+	} else if text, err = merged.Encode(); err == nil {
+		_, err = chain.ParseLock(text) // two halves that do not fit together are not written
+	}
+	if q.DryRun || err != nil && len(conflicts) == 0 {
+		return rep, err
+	}
+	return rep, errors.Join(err, place.File(path, text, 0o644))
+}
+
+// parseSides reads the three locks of a merge; one that was not there is nil.
+func parseSides(q rye.LockMergeRequest) (base, ours, theirs *chain.Lock, err error) {
+	for _, side := range []struct {
+		name string
+		text []byte
+		into **chain.Lock
+	}{{"base", q.Base, &base}, {"ours", q.Ours, &ours}, {"theirs", q.Theirs, &theirs}} {
+		if len(side.text) == 0 {
+			continue
+		}
+		if *side.into, err = chain.ParseLock(side.text); err != nil {
+			return nil, nil, nil, fault.Wrap(err, "merge locks: %s", side.name)
+		}
+	}
+	return base, ours, theirs, nil
+}
+
+// choicesOf returns the rules for what both sides changed.
+func choicesOf(h *session.Host, prefer string) (chain.LockChoices, error) {
+	c := chain.LockChoices{Stdlib: laterRelease, Item: func(_ objects.Ref, ours, theirs *chain.Pin) chain.Side {
+		return oneOf(fitsHere(h, ours), fitsHere(h, theirs))
+	}}
+	switch prefer {
+	case "":
+	case "ours":
+		c.Rest = chain.Ours
+	case "theirs":
+		c.Rest = chain.Theirs
+	default:
+		return c, fault.New(fault.Usage, "merge locks: %q: want ours or theirs", prefer)
+	}
+	return c, nil
+}
+
+// oneOf returns the side that a rule chose, when it chose exactly one.
+func oneOf(ours, theirs bool) chain.Side {
+	switch {
+	case ours && !theirs:
+		return chain.Ours
+	case theirs && !ours:
+		return chain.Theirs
+	}
+	return chain.Neither
+}
+
+// laterRelease prefers the standard library that was released later, as far as this
+// program knows both.
+func laterRelease(ours, theirs chain.StdlibPin) chain.Side {
+	rank := func(pin chain.StdlibPin) int {
+		return slices.IndexFunc(stdlib.Releases(), func(r stdlib.Release) bool { return r.Manifest == pin.Manifest.String() })
+	}
+	a, b := rank(ours), rank(theirs)
+	if a < 0 || b < 0 {
+		return chain.Neither
+	}
+	return oneOf(a >= b, a < b)
+}
+
+// fitsHere reports whether the bytes of a pin stand in the working tree. It verifies
+// nothing: every use of the item does.
+func fitsHere(h *session.Host, p *chain.Pin) bool {
+	if p == nil || p.Space != objects.Project || h.ProjectDir == "" {
+		return false
+	}
+	raw, err := os.ReadFile(filepath.Join(h.AIDir(), filepath.FromSlash(p.Path)))
+	return err == nil && objects.DigestOf(raw) == p.SHA256
+}

@@ -1,0 +1,120 @@
+package locks
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Library returns what the plan of an execution is made from, and the session that sees
+// it. A locked item runs on the standard library that it was locked with, as long as a
+// store here keeps it, so that a new rye breaks no lock.
+func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.Library, error) {
+	if q.Pinned && (s.Lock == nil || s.Lock.Stdlib == nil) {
+		return nil, nil, noLock(q.Ref)
+	}
+	if s.Lock != nil && s.Lock.Stdlib != nil {
+		if _, locked := s.Lock.Items[q.Ref]; locked {
+			system, err := s.Stack.Kept(s.Lock.Stdlib.Manifest)
+			if err == nil {
+				s = s.WithSystem(system)
+			} else if q.Pinned {
+				return nil, nil, fault.Wrap(err, "execute %s", q.Ref)
+			} // else the lock says what is wrong with today's
+		}
+	}
+	if q.Pinned {
+		return s, pinned{s}, nil
+	}
+	return s, inUse{s}, nil
+}
+
+// noLock is the refusal of what only a lock can allow.
+func noLock(ref objects.Ref) error {
+	return fault.New(fault.Drift, "%s: there is no lock here", ref).Mend("rye lock")
+}
+
+// Pinned returns the item that the lock pins, by its bytes and from wherever these are:
+// edited, replaced or deleted working files do not matter to it.
+func Pinned(ctx context.Context, s *session.Session, ref objects.Ref) (space.Found, error) {
+	if s.Lock == nil {
+		return space.Found{}, noLock(ref)
+	}
+	pin, ok := s.Lock.Items[ref]
+	switch {
+	case !ok:
+		return space.Found{}, fault.New(fault.Drift, "%s: it is not in the lock, so nothing is pinned", ref).Mend("rye lock %s", ref)
+	case pin.From != "":
+		return s.Stack.FromLock(ref)
+	case pin.Space == objects.System:
+		f, ok, err := s.Stack.In(ctx, objects.System, ref)
+		if err == nil && !ok {
+			err = fault.New(fault.Drift, "%s: not in the standard library that is locked", ref).Mend("rye lock")
+		}
+		return f.Found, errors.Join(err, f.Err)
+	}
+	var blob store.OID
+	if pin.Blob != "" {
+		var err error
+		if blob, err = store.ParseOID(pin.Blob); err != nil {
+			return space.Found{}, err
+		}
+	}
+	return s.Stack.Exactly(ctx, pin.Space, pin.Path, blob, pin.SHA256)
+}
+
+// pinned is the chain.Library of the items that the lock pins.
+type pinned struct{ s *session.Session }
+
+// FindFrom returns the pinned item; the lock says in which space.
+func (p pinned) FindFrom(ctx context.Context, _ objects.Space, ref objects.Ref) (chain.Link, error) {
+	found, err := Pinned(ctx, p.s, ref)
+	if err != nil {
+		return chain.Link{}, err
+	}
+	l := link(p.s, found)
+	return l, p.s.Lock.MatchItem(l)
+}
+
+// Around returns the files that stood beside the tool when it was locked: those in
+// the working tree when they are the same, else those of the newest record in
+// which they were.
+func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
+	pin := p.s.Lock.Items[tool.Ref()]
+	if pin.Around.IsZero() {
+		return nil, nil
+	}
+	now, why := inUse{p.s}.Around(ctx, tool, d)
+	if why == nil && chain.AroundDigest(now) == pin.Around {
+		return now, nil
+	}
+	if tool.Space != objects.Project {
+		return now, why // and the lock says which file changed
+	}
+	blob, err := store.ParseOID(tool.Blob)
+	if err != nil {
+		return nil, err
+	}
+	var then []chain.Source
+	err = p.s.Stack.Snapshots(ctx, p.s.Stack.Project, pin.Path, blob, func(sn *space.Snapshot) error {
+		files, err := chain.Around(ctx, sn, pin.Path, d)
+		if err != nil || chain.AroundDigest(files) != pin.Around {
+			return nil // what does not verify, or is something else, is not what was locked
+		}
+		then = files
+		return fs.SkipAll
+	})
+	if err == nil && then == nil {
+		err = fault.New(fault.Offline, "%s: the files beside it that are pinned are neither in the working tree nor in its record", tool.Ref()).
+			Advise("rye lock %s, to pin what is here", tool.Ref())
+	}
+	return then, err
+}

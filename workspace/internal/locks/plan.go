@@ -1,0 +1,68 @@
+// Package locks works out what would run and pins it: plans, the project's lock, and the
+// items as a lock has them.
+package locks
+
+import (
+	"context"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Plan works out what running a tool would do, with the items that are in use here.
+func Plan(ctx context.Context, s *session.Session, ref objects.Ref) (*chain.Plan, error) {
+	return chain.Resolve(ctx, inUse{s}, ref)
+}
+
+// inUse is the chain.Library of the items that are in use: those of the highest space
+// that has them.
+type inUse struct{ s *session.Session }
+
+// FindFrom returns the verified item that ref means in the space at or below it.
+func (u inUse) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref) (chain.Link, error) {
+	found, err := u.s.Stack.FindFrom(ctx, at, ref)
+	if err != nil {
+		return chain.Link{}, err
+	}
+	return link(u.s, found), nil
+}
+
+// Around returns the files that a tool can load beside its own; see chain.Around.
+func (u inUse) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
+	if tool.Origin != nil {
+		return nil, nil // a registry item is one file
+	}
+	tree, err := treeOf(u.s.Stack, tool.Space)
+	if err != nil {
+		return nil, err
+	}
+	return chain.Around(ctx, tree, tool.Verified.Item().Path, d)
+}
+
+// treeOf returns the files of a space as they are now.
+func treeOf(s *space.Stack, sp objects.Space) (chain.Tree, error) {
+	if sp == objects.System {
+		return space.Released(s)
+	}
+	l, err := s.Layer(sp)
+	if err != nil {
+		return nil, err
+	}
+	return space.Working(s, l), nil
+}
+
+// link describes a found item to the planner. The origin of a registry's item is what
+// the lock says about it.
+func link(s *session.Session, f space.Found) chain.Link {
+	l := chain.Link{Verified: f.Verified, Space: f.Space}
+	if !f.Blob.IsZero() {
+		l.Blob = f.Blob.String()
+	}
+	if f.Registry != "" {
+		it := s.Lock.Items[f.Item().Ref]
+		l.Origin = &chain.Origin{Registry: it.From, Version: it.Version, Commit: it.Commit, Author: it.Author, Publisher: it.Publisher}
+	}
+	return l
+}

@@ -1,0 +1,120 @@
+package run
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/look"
+)
+
+// instruct returns the text of a directive, its inputs filled in, or of a knowledge
+// entry: what a model is to follow or to know.
+func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
+	j.watch.lap(&j.watch.parts.Verify)
+	it := f.Item()
+	params := map[string]any{}
+	if len(j.q.Params) > 0 {
+		if err := objects.DecodeJSON(j.q.Params, chain.MaxParams, &params); err != nil {
+			return nil, fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err)
+		}
+	}
+	res := &rye.ExecuteResult{Status: "success", Type: string(it.Ref.Kind), ItemID: string(it.Ref.ID)}
+	m := it.Meta
+	data := map[string]any{"name": m.Name, "version": m.Version, "description": m.Description, "category": m.Category}
+	switch it.Ref.Kind {
+	case objects.Directive:
+		inputs, err := fillInputs(it, params)
+		if err != nil {
+			return nil, err
+		}
+		res.Inputs, res.Instructions = inputs, "Execute the directive as specified now."
+		data["body"], data["permissions"], data["limits"], data["actions"] = interpolate(m.Prose, inputs), m.Permissions, m.Limits, m.Actions
+	case objects.Knowledge:
+		res.Instructions = "Use this knowledge to inform your decisions."
+		data["title"], data["entry_type"], data["tags"], data["body"] = m.Title, m.EntryType, m.Tags, m.Prose
+	default:
+		return nil, fault.New(fault.Usage, "execute %s: config items drive rye and do not run", it.Ref).Mend("rye load %s", it.Ref)
+	}
+	if j.q.DryRun {
+		res.Status, res.Instructions = "validation_passed", ""
+	}
+	var err error
+	if res.Data, err = json.Marshal(data); err != nil {
+		return nil, err
+	}
+	res.Chain = []rye.ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String()}}
+	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
+	return res, nil
+}
+
+// fillInputs checks a directive's parameters against what it declares.
+func fillInputs(it *objects.Item, got map[string]any) (map[string]any, error) {
+	inputs := map[string]any{}
+	var names, missing []string
+	for _, in := range it.Meta.Inputs {
+		names = append(names, in.Name)
+		v, ok := got[in.Name]
+		switch {
+		case ok:
+			inputs[in.Name] = v
+		case in.HasDefault:
+			inputs[in.Name] = in.Default
+		case in.Required:
+			missing = append(missing, in.Name)
+		}
+	}
+	for name := range got {
+		if !slices.Contains(names, name) {
+			return nil, fault.New(fault.Usage, "%s: unknown parameter %q", it.Ref, name).Advise("its inputs are: %s", strings.Join(names, ", "))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Advise("rye execute %s -p %s=...", it.Ref, missing[0])
+	}
+	return inputs, nil
+}
+
+// interpolate replaces {input:key}, {input:key?} and {input:key:default} in a
+// directive's text, once: what a value contains is never read as a template. A
+// key without value stays as it is, becomes empty, or becomes the default.
+func interpolate(text string, inputs map[string]any) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "{input:")
+		if i < 0 {
+			break
+		}
+		end := strings.IndexByte(text[i:], '}')
+		if end < 0 {
+			break
+		}
+		b.WriteString(text[:i])
+		whole := text[i : i+end+1]
+		b.WriteString(inputValue(whole, inputs))
+		text = text[i+end+1:]
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
+// inputValue returns what stands for one template of interpolate.
+func inputValue(whole string, inputs map[string]any) string {
+	key, def, hasDefault := strings.Cut(whole[len("{input:"):len(whole)-1], ":")
+	key, optional := strings.CutSuffix(key, "?")
+	v, ok := inputs[key]
+	switch {
+	case ok:
+		return look.InputText(v)
+	case hasDefault:
+		return def
+	case optional:
+		return ""
+	}
+	return whole
+}

@@ -1,0 +1,80 @@
+package run
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+)
+
+// runSubprocess starts a program on its verified files, in its sandbox, and reads its
+// answer.
+func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
+	in, err := inputs(s, j)
+	if err != nil {
+		return outcome{}, err
+	}
+	call, err := j.plan.Call(in)
+	if err != nil {
+		return outcome{}, err
+	}
+	call.Mark = j.dir.Mark
+	return start(ctx, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
+}
+
+// start runs a program to its end and reads its answer.
+func start(ctx context.Context, j *job, call primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+	j.watch.lap(&j.watch.parts.Rest)
+	res, err := primitive.Run(ctx, call, stdout, stderr)
+	j.watch.ran(res)
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: res.Unbound, Truncated: res.Truncated}, nil
+}
+
+// sink turns a callback into a writer; nil stays nil.
+func sink(f func([]byte)) io.Writer {
+	if f == nil {
+		return nil
+	}
+	return sinkFunc(f)
+}
+
+type sinkFunc func([]byte)
+
+func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
+
+// inputs returns what a call depends on besides the plan.
+func inputs(s *Desk, j *job) (chain.Inputs, error) {
+	tier, err := tier(s, j.plan)
+	if err != nil {
+		return chain.Inputs{}, err
+	}
+	project := s.ProjectDir
+	if project != "" { // the kernel's rules are about real paths
+		if project, err = filepath.EvalSymlinks(project); err != nil {
+			return chain.Inputs{}, fault.New(fault.NotFound, "execute %s: the project: %w", j.plan.Tool().Ref, err)
+		}
+	}
+	return chain.Inputs{
+		Params: j.params, RunDir: j.dir.Files, Temp: j.dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
+		Tier: tier, Protect: protected(s), Hide: []string{s.ConfigDir, s.StateDir},
+		Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
+	}, nil
+}
+
+// protected lists what no tool may write, whatever it needs.
+func protected(s *Desk) []string {
+	all := []string{s.CacheDir}
+	for _, l := range s.Stack.Layers() {
+		all = append(all, l.Dir)
+	}
+	if s.ProjectDir != "" {
+		all = append(all, filepath.Join(s.ProjectDir, ".git"))
+	}
+	return all
+}
