@@ -18,23 +18,13 @@ func (w *Workspace) Bundles() Bundles { return Bundles{&w.rooms} }
 // user's key and records all of them in one commit. A file that carries a signature
 // line of its own must be validly signed already.
 func (g Bundles) Create(ctx context.Context, c rye.Caller, q rye.BundleRequest) (*rye.BundleInfo, error) {
-	s, err := g.enter(c, "bundle.create")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return author.CreateBundle(ctx, g.author(s), q)
+	return do(ctx, c, "bundle.create", in(g.enter, g.author), author.CreateBundle, q)
 }
 
 // Verify checks a bundle: its manifest's signature and trust, and every file of its
 // directory. The description is returned with the error.
 func (g Bundles) Verify(ctx context.Context, c rye.Caller, q rye.BundleVerifyRequest) (*rye.BundleInfo, error) {
-	s, err := g.enter(c, "bundle.verify")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.VerifyBundle(ctx, s, q)
+	return do(ctx, c, "bundle.verify", g.enter, look.VerifyBundle, q)
 }
 
 // List describes every bundle of the project and the user space.

@@ -17,33 +17,18 @@ func (w *Workspace) History() History { return History{&w.rooms} }
 // Log lists the commits of the project's space, or those that changed one item,
 // newest first.
 func (g History) Log(ctx context.Context, c rye.Caller, q rye.LogRequest) ([]rye.LogEntry, error) {
-	s, err := g.project(c, "log")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.Log(ctx, s, q)
+	return do(ctx, c, "log", g.project, look.Log, q)
 }
 
 // Diff compares working items of the project with what was last recorded of them, those
 // named or all that differ; with From, two versions of one item. A bundle is compared
 // with its manifest, a file at a time. It changes nothing.
 func (g History) Diff(ctx context.Context, c rye.Caller, q rye.DiffRequest) ([]rye.ItemDiff, error) {
-	s, err := g.project(c, "diff")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.Diff(ctx, s, q)
+	return do(ctx, c, "diff", g.project, look.Diff, q)
 }
 
 // Restore brings back a recorded file of an item. A different file that is there now is
 // recorded first.
 func (g History) Restore(ctx context.Context, c rye.Caller, q rye.RestoreRequest) (*rye.AddReport, error) {
-	s, err := g.project(c, "restore")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return author.Restore(ctx, g.author(s), q)
+	return do(ctx, c, "restore", in(g.project, g.author), author.Restore, q)
 }

@@ -36,22 +36,12 @@ func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, erro
 
 // List reports items, each ref once with the spaces that it shadows.
 func (w *Workspace) List(ctx context.Context, c rye.Caller, q rye.ListRequest) ([]rye.ItemInfo, error) {
-	s, err := w.enter(c, "list")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.List(ctx, s, q)
+	return do(ctx, c, "list", w.enter, look.List, q)
 }
 
 // Show describes one item: the one that would be used, or with All every space's.
 func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) ([]rye.ItemInfo, error) {
-	s, err := w.enter(c, "show")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.Show(ctx, s, q)
+	return do(ctx, c, "show", w.enter, look.Show, q)
 }
 
 // Verify checks items as a use of them would: refs and paths as they resolve, or
@@ -60,55 +50,30 @@ func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) (
 // Mistakes in the text of own items, by the rules of their kind and what extractors ask
 // besides, are told and refuse nothing: they keep an item from being signed anew.
 func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
-	s, err := w.enter(c, "verify")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.Verify(ctx, s, q)
+	return do(ctx, c, "verify", w.enter, look.Verify, q)
 }
 
 // New writes the first version of an item into the project, ready to edit and to
 // sign. An id of one segment gets the project's namespace. It never overwrites.
 func (w *Workspace) New(ctx context.Context, c rye.Caller, q rye.NewRequest) (*rye.NewReport, error) {
-	s, err := w.project(c, "new")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return author.New(ctx, w.author(s), q)
+	return do(ctx, c, "new", in(w.project, w.author), author.New, q)
 }
 
 // Remove takes a working item, or a dependency, out of the project. A working
 // file's bytes are recorded before it goes, so nothing is lost.
 func (w *Workspace) Remove(ctx context.Context, c rye.Caller, q rye.RemoveRequest) (*rye.AddReport, error) {
-	s, err := w.project(c, "remove")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return author.Remove(ctx, w.author(s), q)
+	return do(ctx, c, "remove", in(w.project, w.author), author.Remove, q)
 }
 
 // Move gives an item of the project another id, and its file another path. The
 // signature is for the old id, so the item has to be signed again.
 func (w *Workspace) Move(ctx context.Context, c rye.Caller, q rye.MoveRequest) (*rye.MoveReport, error) {
-	s, err := w.project(c, "move")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return author.Move(ctx, w.author(s), q)
+	return do(ctx, c, "move", in(w.project, w.author), author.Move, q)
 }
 
 // Copy puts a verified item into a space, as it is or under another id.
 func (w *Workspace) Copy(ctx context.Context, c rye.Caller, q rye.CopyRequest) (*rye.CopyReport, error) {
-	s, err := w.enter(c, "copy")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return author.Copy(ctx, w.author(s), q)
+	return do(ctx, c, "copy", in(w.enter, w.author), author.Copy, q)
 }
 
 // Ref reads what a person typed to mean one item: a ref, a published name, or the path of

@@ -16,12 +16,7 @@ func (w *Workspace) Locks() Locks { return Locks{&w.rooms} }
 // Lock pins items of the project as they are now, with the whole chain of every tool;
 // without targets it pins all that may be used, and lets go of what is gone.
 func (g Locks) Lock(ctx context.Context, c rye.Caller, q rye.LockRequest) (*rye.LockReport, error) {
-	s, err := g.project(c, "lock")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return locks.Pin(ctx, s, q)
+	return do(ctx, c, "lock", g.project, locks.Pin, q)
 }
 
 // Verify compares everything that the lock pins with what is here. The error is the first
@@ -37,12 +32,7 @@ func (g Locks) Verify(ctx context.Context, c rye.Caller) (*rye.LockReport, error
 
 // Import takes over the lock files of RYE OS, as far as what they pin is what is here.
 func (g Locks) Import(ctx context.Context, c rye.Caller, q rye.LockImportRequest) (*rye.LockImport, error) {
-	s, err := g.project(c, "lock.import")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return locks.Import(ctx, s, q)
+	return do(ctx, c, "lock.import", g.project, locks.Import, q)
 }
 
 // Merge puts two changed locks together by the rules of docs/format/lock.md. What no rule

@@ -16,35 +16,20 @@ func (w *Workspace) Policy() Policy { return Policy{&w.rooms} }
 // Allow remembers that the user allows one item, as its bytes are now, up to the tier
 // that running it has.
 func (g Policy) Allow(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	s, err := g.enter(c, "policy.allow")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return run.Allow(ctx, g.run(s), q)
+	return do(ctx, c, "policy.allow", in(g.enter, g.run), run.Allow, q)
 }
 
 // Explain says what the policy makes of running an item without parameters, for the
 // person at the terminal and for an MCP client.
 func (g Policy) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	s, err := g.enter(c, "policy.explain")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return run.Explain(ctx, g.run(s), q)
+	return do(ctx, c, "policy.explain", in(g.enter, g.run), run.Explain, q)
 }
 
 // Consent remembers, or with Forget takes back, that the user lets a tool use the .env
 // files, the project's interpreter or the variables of the environment that it would
 // use now, as its bytes and theirs are now.
 func (g Policy) Consent(ctx context.Context, c rye.Caller, q rye.PolicyConsentRequest) ([]rye.ConsentReport, error) {
-	s, err := g.enter(c, "policy.consent")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return run.Consent(ctx, g.run(s), q)
+	return do(ctx, c, "policy.consent", in(g.enter, g.run), run.Consent, q)
 }
 
 // Log returns the last verdicts about executions on this machine, oldest first.

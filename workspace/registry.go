@@ -16,23 +16,13 @@ func (w *Workspace) Registry() Registry { return Registry{&w.rooms} }
 // Init makes the root of a registry in an empty repository and pins it for this project.
 // The user's key becomes its root key and owns the namespaces named.
 func (g Registry) Init(ctx context.Context, c rye.Caller, q rye.RegistryInitRequest) (*rye.RegistryInfo, error) {
-	s, err := g.project(c, "registry.init")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.CreateRegistry(ctx, g.share(s), q)
+	return do(ctx, c, "registry.init", in(g.project, g.share), share.CreateRegistry, q)
 }
 
 // Add pins a registry for this project: its identity and root keys are shown and agreed to
 // once, or given beforehand, and never change unnoticed.
 func (g Registry) Add(ctx context.Context, c rye.Caller, q rye.RegistryAddRequest) (*rye.RegistryInfo, error) {
-	s, err := g.project(c, "registry.add")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.AddRegistry(ctx, g.share(s), q)
+	return do(ctx, c, "registry.add", in(g.project, g.share), share.AddRegistry, q)
 }
 
 // List describes the registries of the project, without the network.
@@ -47,12 +37,7 @@ func (g Registry) List(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, e
 
 // Log lists the operations of a namespace, newest first.
 func (g Registry) Log(ctx context.Context, c rye.Caller, q rye.RegistryLogRequest) ([]rye.LogEntry, error) {
-	s, err := g.project(c, "registry.log")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.NamespaceLog(ctx, g.share(s), q)
+	return do(ctx, c, "registry.log", in(g.project, g.share), share.NamespaceLog, q)
 }
 
 // Fetch brings what this machine knows of the project's registries up to date, verified,
@@ -69,23 +54,13 @@ func (g Registry) Fetch(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, 
 // Verify fetches one registry, or all, and replays what is new of their logs. What does
 // not follow from what was seen before is an error.
 func (g Registry) Verify(ctx context.Context, c rye.Caller, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
-	s, err := g.project(c, "registry.verify")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.Sync(ctx, g.share(s), q)
+	return do(ctx, c, "registry.verify", in(g.project, g.share), share.Sync, q)
 }
 
 // Push publishes items of one namespace: verified here, one signed operation of up to 256
 // items, one ref update. What is published already, byte for byte, is left.
 func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*rye.PushReport, error) {
-	s, err := g.project(c, "push")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.Push(ctx, g.share(s), q)
+	return do(ctx, c, "push", in(g.project, g.share), share.Push, q)
 }
 
 // Install brings registry items into the project: it selects a version, verifies it
@@ -93,12 +68,7 @@ func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*r
 // lock. Without names it brings everything that rye.yaml asks for to where the lock says.
 // A new or changed item is shown and agreed to first.
 func (g Registry) Install(ctx context.Context, c rye.Caller, q rye.InstallRequest) (*rye.InstallReport, error) {
-	s, err := g.project(c, "install")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.Install(ctx, g.share(s), q)
+	return do(ctx, c, "install", in(g.project, g.share), share.Install, q)
 }
 
 // Mark changes what a registry says of published versions: "deprecate" warns of them,
@@ -106,53 +76,28 @@ func (g Registry) Install(ctx context.Context, c rye.Caller, q rye.InstallReques
 // them for good, even where they are locked. It is a signed operation in the namespace's
 // log; nothing published is ever deleted.
 func (g Registry) Mark(ctx context.Context, c rye.Caller, q rye.MarkRequest) (*rye.MarkReport, error) {
-	s, err := g.project(c, "mark")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.Mark(ctx, g.share(s), q)
+	return do(ctx, c, "mark", in(g.project, g.share), share.Mark, q)
 }
 
 // Root says who holds the root of a registry, as last verified or, unless this is
 // offline, as it is now.
 func (g Registry) Root(ctx context.Context, c rye.Caller, q rye.RegistryRequest) (*rye.RootInfo, error) {
-	s, err := g.project(c, "registry.root")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.Root(ctx, g.share(s), q)
+	return do(ctx, c, "registry.root", in(g.project, g.share), share.Root, q)
 }
 
 // ChangeRoot changes who holds the root of a registry, or how many must agree. Where the
 // signing key's word is enough the change is made; otherwise it is written to a file,
 // which the others approve and one of them commits.
 func (g Registry) ChangeRoot(ctx context.Context, c rye.Caller, q rye.RootChangeRequest) (*rye.RootChange, error) {
-	s, err := g.project(c, "registry.root.change")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.ChangeRoot(ctx, g.share(s), q)
+	return do(ctx, c, "registry.root.change", in(g.project, g.share), share.ChangeRoot, q)
 }
 
 // ApproveRoot adds the signing key's agreement to a proposal, in its file.
 func (g Registry) ApproveRoot(ctx context.Context, c rye.Caller, q rye.RootProposalRequest) (*rye.RootChange, error) {
-	s, err := g.project(c, "registry.root.change")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.ApproveRoot(ctx, g.share(s), q)
+	return do(ctx, c, "registry.root.change", in(g.project, g.share), share.ApproveRoot, q)
 }
 
 // CommitRoot signs a proposal that enough keys agreed to and publishes it.
 func (g Registry) CommitRoot(ctx context.Context, c rye.Caller, q rye.RootProposalRequest) (*rye.RootChange, error) {
-	s, err := g.project(c, "registry.root.change")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return share.CommitRoot(ctx, g.share(s), q)
+	return do(ctx, c, "registry.root.change", in(g.project, g.share), share.CommitRoot, q)
 }

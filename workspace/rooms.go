@@ -10,6 +10,28 @@ import (
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
+// do is one verb: the caller asks to come in, the work is done, and the session is closed.
+func do[D interface{ Close() }, Q, R any](ctx context.Context, c rye.Caller, verb string, open func(rye.Caller, string) (D, error),
+	work func(context.Context, D, Q) (R, error), q Q) (none R, err error) {
+	d, err := open(c, verb)
+	if err != nil {
+		return none, err
+	}
+	defer d.Close()
+	return work(ctx, d, q)
+}
+
+// in opens a session and takes it to the desk where its work is done.
+func in[D any](open func(rye.Caller, string) (*session.Session, error), at func(*session.Session) D) func(rye.Caller, string) (D, error) {
+	return func(c rye.Caller, verb string) (none D, err error) {
+		s, err := open(c, verb)
+		if err != nil {
+			return none, err
+		}
+		return at(s), nil
+	}
+}
+
 // enter opens a session for a caller that holds rye.<verb>, in a project or not.
 func (r *rooms) enter(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {

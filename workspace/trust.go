@@ -90,23 +90,13 @@ func (g Trust) Import(ctx context.Context, c rye.Caller, q rye.TrustImportReques
 // use there, and how each went. The error is that of the one that would be used, so its
 // code says what kind it was; the explanations are complete.
 func (g Trust) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) ([]rye.TrustExplanation, error) {
-	s, err := g.enter(c, "trust.explain")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.ExplainTrust(ctx, s, q)
+	return do(ctx, c, "trust.explain", g.enter, look.ExplainTrust, q)
 }
 
 // Adopt accepts the project and its signers, after they were shown and agreed to, and
 // records working items as they are.
 func (g Trust) Adopt(ctx context.Context, c rye.Caller, q rye.AdoptRequest) (*rye.AdoptReport, error) {
-	s, err := g.project(c, "adopt")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return author.Adopt(ctx, g.author(s), q)
+	return do(ctx, c, "adopt", in(g.project, g.author), author.Adopt, q)
 }
 
 // AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: every key that
