@@ -48,7 +48,6 @@ type ExecuteMeta struct {
 	Unbound    []string `json:"unbound,omitempty"`
 	Locked     bool     `json:"locked"`
 	Truncated  bool     `json:"truncated,omitempty"`
-	Verified   string   `json:"verified,omitempty"`
 	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
 }
 

@@ -6,7 +6,6 @@ type RegistryInitRequest struct {
 	Name       string   // what this project calls it; "" is "main"
 	Open       bool     // anyone may claim a free namespace
 	Namespaces []string // that the user's key owns; nil is the project's, unless that is "local"
-	DryRun     bool
 }
 
 // RegistryAddRequest pins a registry for this project.
