@@ -126,15 +126,11 @@ func pause(ctx context.Context, try int) error {
 // current returns the namespace after a sync, judged by the newest root; it may
 // not be claimed yet.
 func (r *Registry) current(ctx context.Context, namespace string) (State, error) {
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, root, err := r.known(ctx)
 	if err != nil {
 		return State{}, err
 	}
-	root, err := r.loadRoot(ctx, m)
-	if err != nil {
-		return State{}, err
-	}
-	if _, seen := m.Namespaces[namespace]; !seen {
+	if _, seen := m[namespace]; !seen {
 		return NewState(root, namespace), nil
 	}
 	s, err := r.load(namespace, m)

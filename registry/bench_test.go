@@ -251,7 +251,7 @@ func BenchmarkLoadState(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		s, err := loadState(repo, m.o.ID, "acme", mem.Namespaces["acme"])
+		s, err := loadState(repo, m.o.ID, "acme", mem["acme"])
 		if err != nil {
 			b.Fatal(err)
 		}

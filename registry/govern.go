@@ -3,8 +3,6 @@ package registry
 import (
 	"context"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -45,16 +43,11 @@ func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) 
 		return Identity{}, fault.New(fault.Conflict, "create a registry at %s: the repository is not empty", remote).
 			Advise("make a new, empty repository for it")
 	}
-	dir, err := os.MkdirTemp(o.TempDir, "rye-create-*")
+	repo, remove, err := tempRepo(o.TempDir)
 	if err != nil {
-		return Identity{}, fault.New(fault.Failed, "create a registry: %w", err)
+		return Identity{}, fault.Wrap(err, "create a registry")
 	}
-	defer os.RemoveAll(dir)
-	repo, err := store.Init(filepath.Join(dir, "create.git"), mainBranch)
-	if err != nil {
-		return Identity{}, err
-	}
-	defer repo.Close()
+	defer remove()
 	root, created, err := o.build(ctx, repo)
 	if err != nil {
 		return Identity{}, err
@@ -148,9 +141,6 @@ func (r *Registry) Propose(ctx context.Context, op RootOp) (RootOp, error) {
 	return pen{format: store.SHA1}.rootOperation(r.root, op)
 }
 
-// ParseProposal reads the message of a proposed operation.
-func ParseProposal(message string) (RootOp, error) { return parseRootMessage(message) }
-
 // CommitRoot signs a proposed operation, with the approvals that it has, and
 // pushes it. Another operation of the root in between makes it void (Conflict).
 func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
@@ -162,11 +152,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 	if err := r.sync(ctx); err != nil {
 		return err
 	}
-	m, err := readMemory(r.o.StateDir, r.o.ID)
-	if err != nil {
-		return err
-	}
-	root, err := r.loadRoot(ctx, m)
+	_, root, err := r.known(ctx)
 	if err != nil {
 		return err
 	}

@@ -68,8 +68,6 @@ func (r Root) find(namespace string) (int, bool) {
 	})
 }
 
-func (r Root) isRoot(k trust.PublicKey) bool { return slices.Contains(r.Keys, k) }
-
 // admits refuses a namespace whose genesis the newest root does not stand for.
 // claimant signed that genesis.
 func (r Root) admits(namespace string, genesis objects.Digest, claimant trust.PublicKey) error {
@@ -169,24 +167,11 @@ func (r Root) checkAgreement(op RootOp) error {
 	if !slices.Contains(held, op.Signer) {
 		return fault.New(fault.Untrusted, "signed by %s, which is not a root key", op.Signer.Fingerprint())
 	}
-	known := slices.Clone(held)
-	if op.Kind == OpRoots {
-		known = append(known, op.Keys...)
+	agreed, err := op.agreed(held)
+	if err != nil {
+		return err
 	}
-	agreed := []trust.PublicKey{op.Signer}
-	msg := op.ApprovalMessage()
-	for _, a := range op.Approvals {
-		i := slices.IndexFunc(known, func(k trust.PublicKey) bool { return k.Fingerprint() == a.Key })
-		switch {
-		case i < 0:
-			return fault.New(fault.Untrusted, "approved by %s, which is not a root key", a.Key)
-		case known[i] == op.Signer:
-			return fault.New(fault.Untrusted, "key %s counts once, however often it signs", a.Key)
-		case !known[i].Verify(msg, a.Sig):
-			return fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)
-		}
-		agreed = append(agreed, known[i])
-	}
+	agreed = append(agreed, op.Signer)
 	n := 0
 	for _, k := range agreed {
 		if slices.Contains(held, k) {
@@ -196,11 +181,12 @@ func (r Root) checkAgreement(op RootOp) error {
 	if n < threshold {
 		return fault.New(fault.Untrusted, "%d of %d root keys agreed, %d must", n, len(held), threshold)
 	}
-	if op.Kind == OpGenesis || op.Kind == OpRoots {
-		for _, k := range op.Keys {
-			if !slices.Contains(agreed, k) && (op.Kind == OpGenesis || !slices.Contains(held, k)) {
-				return fault.New(fault.Untrusted, "key %s becomes a root key without having signed", k.Fingerprint())
-			}
+	if op.Kind == OpGenesis {
+		held = nil // all of them are new
+	}
+	for _, k := range op.newcomers(held) {
+		if !slices.Contains(agreed, k) {
+			return fault.New(fault.Untrusted, "key %s becomes a root key without having signed", k.Fingerprint())
 		}
 	}
 	return nil
