@@ -135,10 +135,20 @@ func addRoot(ctx context.Context, p pen, b *store.Batch, root Root, op RootOp) (
 func (r *Registry) Propose(ctx context.Context, op RootOp) (RootOp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.sync(ctx); err != nil {
+	root, err := r.freshRoot(ctx)
+	if err != nil {
 		return op, err
 	}
-	return pen{format: store.SHA1}.rootOperation(r.root, op)
+	return pen{format: store.SHA1}.rootOperation(root, op)
+}
+
+// freshRoot returns the root after a sync.
+func (r *Registry) freshRoot(ctx context.Context) (Root, error) {
+	if err := r.sync(ctx); err != nil {
+		return Root{}, err
+	}
+	_, root, err := r.known(ctx)
+	return root, err
 }
 
 // CommitRoot signs a proposed operation, with the approvals that it has, and
@@ -149,10 +159,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 	if r.remote == nil {
 		return fault.New(fault.Offline, "change the root of registry %s: offline", r.o.ID)
 	}
-	if err := r.sync(ctx); err != nil {
-		return err
-	}
-	_, root, err := r.known(ctx)
+	root, err := r.freshRoot(ctx)
 	if err != nil {
 		return err
 	}
