@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -145,11 +146,8 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 		return "", fault.New(fault.Network, "redirect without a usable address")
 	}
 	base, ok := strings.CutSuffix(loc.String(), suffix)
-	if !ok || loc.User != nil || loc.Fragment != "" {
-		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
-	}
 	t, err := parseTarget(base)
-	if err != nil || t.scheme != "http" && t.scheme != "https" {
+	if !ok || loc.User != nil || loc.Fragment != "" || err != nil || t.scheme != "http" && t.scheme != "https" {
 		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
 	}
 	if t.scheme == "http" && (d.r.t.scheme == "https" || !isLoopback(t.host) && !d.r.o.Insecure) {
@@ -235,11 +233,8 @@ func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry 
 // token for a host: "git.example.org" gives RYE_TOKEN_GIT_EXAMPLE_ORG.
 func TokenVariable(host string) string {
 	return "RYE_TOKEN_" + strings.Map(func(c rune) rune {
-		switch {
-		case 'a' <= c && c <= 'z':
-			return c - 'a' + 'A'
-		case 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-			return c
+		if isLetter(c) || isDigit(c) {
+			return unicode.ToUpper(c)
 		}
 		return '_'
 	}, host)
