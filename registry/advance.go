@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -26,10 +27,7 @@ type By struct {
 }
 
 func (r *Registry) pen(by By, namespace string) pen {
-	who := by.Who
-	if who == (store.Ident{}) {
-		who = store.Ident{Name: namespace, Email: namespace + "@rye.invalid"}
-	}
+	who := cmp.Or(by.Who, store.Ident{Name: namespace, Email: namespace + "@rye.invalid"})
 	return pen{signer: by.Signer, who: who, now: r.o.Now(), format: store.SHA1}
 }
 

@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -96,6 +98,20 @@ func (op *RootOp) newcomers(held []trust.PublicKey) []trust.PublicKey {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(op.Keys), func(k trust.PublicKey) bool { return slices.Contains(held, k) })
+}
+
+// Approve adds a key's agreement to an operation of the root that was filled in
+// by Registry.Propose and is yet to be committed. The order in which keys agree
+// does not matter; a key that agrees again replaces its agreement.
+func (op *RootOp) Approve(ctx context.Context, signer trust.Signer) error {
+	sig, err := signer.Sign(ctx, op.ApprovalMessage())
+	if err != nil {
+		return err
+	}
+	a := Approval{Key: signer.Public().Fingerprint(), Sig: sig}
+	op.Approvals = append(op.Without(a.Key).Approvals, a)
+	slices.SortFunc(op.Approvals, func(x, y Approval) int { return strings.Compare(x.Key.String(), y.Key.String()) })
+	return nil
 }
 
 // Without returns the operation without a key's approval: whoever signs the commit

@@ -144,24 +144,24 @@ func readListing(repo *store.Repo, op Op, files map[string]store.OID) (map[strin
 	return out, nil
 }
 
-// saveTree writes the tree of a verified state that the repository lacks, and
+// lacking is the sink that adds to a batch what the repository has not.
+func lacking(repo *store.Repo, b *store.Batch) sink {
+	return func(t store.Type, data []byte) (store.OID, error) {
+		if id := repo.Format().Hash(t, data); repo.Has(id) {
+			return id, nil
+		}
+		return b.Add(t, data)
+	}
+}
+
+// saveTree writes what the repository lacks of the tree of a verified state, and
 // returns what ends its protection from repacking.
 func saveTree(ctx context.Context, repo *store.Repo, tree func(store.Format, sink) (store.OID, error)) (release func(), err error) {
 	b := repo.NewBatch()
-	f := repo.Format()
-	n := 0
-	_, err = tree(f, func(t store.Type, data []byte) (store.OID, error) {
-		if id := f.Hash(t, data); repo.Has(id) {
-			return id, nil
-		}
-		n++
-		return b.Add(t, data)
-	})
-	if err != nil || n == 0 {
-		b.Discard()
-		return func() {}, err
+	if _, err = tree(repo.Format(), lacking(repo, b)); err == nil {
+		err = b.Flush(ctx)
 	}
-	if err := b.Flush(ctx); err != nil {
+	if err != nil {
 		b.Discard()
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -58,18 +59,12 @@ func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) 
 
 // build writes the genesis and one grant for each namespace.
 func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.Time, error) {
-	p := pen{signer: o.By.Signer, who: o.By.Who, now: time.Now(), format: repo.Format()}
+	p := pen{signer: o.By.Signer, who: cmp.Or(o.By.Who, rootIdent), now: time.Now(), format: repo.Format()}
 	if o.Now != nil {
 		p.now = o.Now()
 	}
-	if p.who == (store.Ident{}) {
-		p.who = rootIdent
-	}
-	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: o.Claims, Threshold: max(o.Threshold, 1),
-		Keys: []trust.PublicKey{o.By.Signer.Public()}}
-	if genesis.Claims == "" {
-		genesis.Claims = ClaimsGranted
-	}
+	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: cmp.Or(o.Claims, ClaimsGranted),
+		Threshold: max(o.Threshold, 1), Keys: []trust.PublicKey{o.By.Signer.Public()}}
 	if genesis.Name == "" {
 		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: it needs a name")
 	}
@@ -99,7 +94,7 @@ func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.
 	return root, p.when(time.Time{}), b.Flush(ctx)
 }
 
-// rootIdent is who commits to the root when nobody is named.
+// rootIdent is who commits to the root when no name is given.
 var rootIdent = store.Ident{Name: "registry", Email: "registry@rye.invalid"}
 
 // writeRoot fills in, approves, signs and adds one operation of the root.
@@ -255,8 +250,7 @@ func (r *Registry) CheckpointOp(ctx context.Context, namespaces ...string) (Root
 	if err := r.Sync(ctx, namespaces...); err != nil {
 		return op, err
 	}
-	list := slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	for _, ns := range list {
+	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
 		s, err := r.View(ns)
 		if err != nil {
 			return op, err

@@ -59,10 +59,8 @@ func (p Point) yaml() yamlPoint {
 
 func (y yamlPoint) point() (p Point, err error) {
 	p.Seq, p.Grant = y.Seq, y.Grant
-	if y.Genesis != "" {
-		if p.Genesis, err = objects.ParseDigest(y.Genesis); err != nil {
-			return p, err
-		}
+	if p.Genesis, err = optionalDigest(y.Genesis); err != nil {
+		return p, err
 	}
 	if p.Tip, err = store.ParseOID(y.Tip); err != nil {
 		return p, err

@@ -229,12 +229,7 @@ func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.He
 func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
 	b := repo.NewBatch()
 	defer b.Discard()
-	put := func(t store.Type, data []byte) (store.OID, error) {
-		if id := repo.Format().Hash(t, data); repo.Has(id) {
-			return id, nil
-		}
-		return b.Add(t, data)
-	}
+	put := lacking(repo, b)
 	raw, c, err := readContent(&f.repo.Reader, &f.Entry)
 	if err != nil {
 		return store.OID{}, err

@@ -63,22 +63,14 @@ func parseTrailer(line string) (trailer, error) {
 }
 
 func validKey(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !(c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-') {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool {
+		return !(c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
+	})
 }
 
+// printable reports whether s is ASCII without controls.
 func printable(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] > 0x7e {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < 0x20 || c > 0x7e })
 }
 
 // A message is what a commit of a log says: an operation, written in trailers.
@@ -94,22 +86,11 @@ type message interface {
 func encodeMessage(m message) string {
 	f := fields{writing: true}
 	m.trailers(&f)
-	subject := m.Subject()
-	n := len(subject) + 2
+	b := []byte(m.Subject() + "\n\n")
 	for _, t := range f.list {
-		n += len(t.key) + len(t.value) + 3
+		b = append(b, t.key+": "+t.value+"\n"...)
 	}
-	var b strings.Builder
-	b.Grow(n)
-	b.WriteString(subject)
-	b.WriteString("\n\n")
-	for _, t := range f.list {
-		b.WriteString(t.key)
-		b.WriteString(": ")
-		b.WriteString(t.value)
-		b.WriteByte('\n')
-	}
-	return b.String()
+	return string(b)
 }
 
 // decodeMessage reads a message into m. It accepts only what encodeMessage gives.
