@@ -82,7 +82,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 			return advanced{state: s, tries: try}, err
 		}
 		if c.dry {
-			done, err := r.rehearse(s, c, ops)
+			done, err := r.pen(c.by, c.namespace).rehearse(s, ops)
 			return advanced{state: done, ops: len(ops), tries: try}, err
 		}
 		next, err := r.append(ctx, s, c, ops, try == 1)
@@ -136,8 +136,7 @@ func (r *Registry) current(ctx context.Context, namespace string) (State, error)
 }
 
 // rehearse applies the planned operations without signing them.
-func (r *Registry) rehearse(s State, c change, ops []Op) (State, error) {
-	p := r.pen(c.by, c.namespace)
+func (p pen) rehearse(s State, ops []Op) (State, error) {
 	for _, op := range ops {
 		var err error
 		if s, err = s.step(p.place(s, op)); err != nil {

@@ -158,7 +158,7 @@ func (s *State) addKeys(op Op) error {
 
 // changeKey returns where the key that op names is, in a copy of the keys. It must be
 // in one of the states from.
-func (s *State) changeKey(op Op, from ...KeyState) (int, error) {
+func changeKey(s *State, op Op, from ...KeyState) (int, error) {
 	i := findKey(s.keys, op.Key)
 	if i < 0 {
 		return i, fault.New(fault.NotFound, "key %s is not a key of %s", op.Key, s.Namespace)
@@ -171,7 +171,7 @@ func (s *State) changeKey(op Op, from ...KeyState) (int, error) {
 }
 
 func (s *State) retireKey(op Op) error {
-	i, err := s.changeKey(op, KeyActive)
+	i, err := changeKey(s, op, KeyActive)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (s *State) retireKey(op Op) error {
 // revokeKey marks a key bad from a position on, and with it what it brought in
 // since: versions that it published or wrote, and keys that it added.
 func (s *State) revokeKey(op Op) error {
-	i, err := s.changeKey(op, KeyActive, KeyRetired)
+	i, err := changeKey(s, op, KeyActive, KeyRetired)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (s *State) revokeKey(op Op) error {
 	}
 	bad := map[objects.Fingerprint]uint64{}
 	s.spoil(i, op.BadFrom, op, bad)
-	d := s.draft()
+	d := newDraft(s)
 	var hit []*Entry
 	err = s.Entries(func(e Entry) error {
 		for fp, from := range bad {
@@ -232,7 +232,7 @@ func (s *State) spoil(i int, from uint64, op Op, bad map[objects.Fingerprint]uin
 }
 
 func (s *State) publish(op Op) error {
-	d := s.draft()
+	d := newDraft(s)
 	publisher := op.Signer.Fingerprint()
 	for i := range op.Items {
 		e := op.Items[i]
@@ -292,7 +292,7 @@ func statusAfter(kind OpKind, from Status) Status {
 }
 
 func (s *State) setStatus(op Op) error {
-	d := s.draft()
+	d := newDraft(s)
 	for i := range op.Items {
 		old, err := d.get(op.Items[i].Ref, op.Items[i].Version)
 		if err != nil {

@@ -280,7 +280,7 @@ func (r *Registry) loadRoot(ctx context.Context, m memory) (Root, error) {
 
 // known returns what this machine remembers of the registry, and the root as of then.
 func (r *Registry) known(ctx context.Context) (memory, Root, error) {
-	m, err := r.memory()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
 	if err != nil {
 		return nil, Root{}, err
 	}

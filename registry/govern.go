@@ -205,33 +205,25 @@ func (r *Registry) changeRoot(ctx context.Context, by By, op RootOp) error {
 // it, so that it stays the namespace's; its new owners then add themselves with
 // AddKey, and readers are asked before they follow.
 func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...trust.PublicKey) error {
-	op, err := r.grantOp(ctx, namespace, keys)
-	if err != nil {
-		return err
-	}
-	return r.changeRoot(ctx, by, op)
-}
-
-func (r *Registry) grantOp(ctx context.Context, namespace string, keys []trust.PublicKey) (RootOp, error) {
 	op := RootOp{Kind: OpGrant, Namespace: namespace, Keys: keys}
 	if err := CheckNamespace(namespace); err != nil || len(keys) == 0 {
-		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
+		return fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
 	err := r.Sync(ctx, namespace)
 	root, rootErr := r.Root(ctx)
 	if rootErr != nil {
-		return op, rootErr
+		return rootErr
 	}
-	if fault.Is(err, fault.Untrusted) && root.Grant(namespace) == nil {
-		return op, nil // somebody's branch that the root never stood for
+	// A branch that the root never stood for is another's, and says nothing of this grant.
+	if foreign := fault.Is(err, fault.Untrusted) && root.Grant(namespace) == nil; !foreign {
+		if err != nil {
+			return err
+		}
+		if s, err := r.View(namespace); err == nil {
+			op.Genesis = s.Genesis
+		}
 	}
-	if err != nil {
-		return op, err
-	}
-	if s, err := r.View(namespace); err == nil {
-		op.Genesis = s.Genesis
-	}
-	return op, nil
+	return r.changeRoot(ctx, by, op)
 }
 
 // Checkpoint vouches for the present tips of namespaces: readers refuse to be

@@ -106,8 +106,6 @@ func readMemory(dir string, id objects.Digest) (memory, error) {
 	return m, nil
 }
 
-func (r *Registry) memory() (memory, error) { return readMemory(r.o.StateDir, r.o.ID) }
-
 func (m memory) write(dir, url string, id objects.Digest) error {
 	y := yamlMemory{Format: FormatVersion, ID: id.String(), URL: url, Root: m[""].yaml(), Namespaces: map[string]yamlPoint{}}
 	for ns, p := range m {
@@ -136,7 +134,7 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 		return err
 	}
 	defer unlock()
-	m, err := r.memory()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
 	if err != nil {
 		return err
 	}

@@ -17,17 +17,13 @@ import (
 func (r *Registry) View(namespace string) (State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.view(namespace)
-}
-
-func (r *Registry) view(namespace string) (State, error) {
-	m, err := r.memory()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
 	if err != nil {
 		return State{}, err
 	}
 	s, err := r.load(namespace, m)
 	if err != nil && r.remote == nil {
-		err = r.notAtHand(err)
+		err = notAtHand(err)
 	}
 	return s, err
 }
@@ -257,7 +253,7 @@ func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (sto
 func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := r.memory()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ type draft struct {
 	open   map[byte][]*row
 }
 
-func (s *State) draft() draft { return draft{&s.shards, map[byte][]*row{}} }
+func newDraft(s *State) draft { return draft{&s.shards, map[byte][]*row{}} }
 
 func (d *draft) rows(i byte) ([]*row, error) {
 	if rows, ok := d.open[i]; ok {

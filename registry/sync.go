@@ -45,7 +45,7 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 			return fault.New(fault.Usage, "sync: %w", err)
 		}
 	}
-	m, err := r.memory()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
 	if err != nil {
 		return err
 	}
@@ -81,17 +81,17 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 // syncOffline only makes sure that everything is at hand.
 func (r *Registry) syncOffline(ctx context.Context, m memory, namespaces []string) error {
 	if _, err := r.loadRoot(ctx, m); err != nil {
-		return r.notAtHand(err)
+		return notAtHand(err)
 	}
 	for _, ns := range namespaces {
 		if _, err := r.load(ns, m); err != nil {
-			return r.notAtHand(err)
+			return notAtHand(err)
 		}
 	}
 	return nil
 }
 
-func (r *Registry) notAtHand(err error) error {
+func notAtHand(err error) error {
 	return fault.New(fault.Offline, "offline: %w", err).Advise("rye fetch, once with network")
 }
 
