@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -26,10 +27,7 @@ type By struct {
 }
 
 func (r *Registry) pen(by By, namespace string) pen {
-	who := by.Who
-	if who == (store.Ident{}) {
-		who = store.Ident{Name: namespace, Email: namespace + "@rye.invalid"}
-	}
+	who := cmp.Or(by.Who, store.Ident{Name: namespace, Email: namespace + "@rye.invalid"})
 	return pen{signer: by.Signer, who: who, now: r.o.Now(), format: store.SHA1}
 }
 
@@ -84,7 +82,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 			return advanced{state: s, tries: try}, err
 		}
 		if c.dry {
-			done, err := r.rehearse(s, c, ops)
+			done, err := r.pen(c.by, c.namespace).rehearse(s, ops)
 			return advanced{state: done, ops: len(ops), tries: try}, err
 		}
 		next, err := r.append(ctx, s, c, ops, try == 1)
@@ -126,15 +124,11 @@ func pause(ctx context.Context, try int) error {
 // current returns the namespace after a sync, judged by the newest root; it may
 // not be claimed yet.
 func (r *Registry) current(ctx context.Context, namespace string) (State, error) {
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, root, err := r.known(ctx)
 	if err != nil {
 		return State{}, err
 	}
-	root, err := r.loadRoot(ctx, m)
-	if err != nil {
-		return State{}, err
-	}
-	if _, seen := m.Namespaces[namespace]; !seen {
+	if _, seen := m[namespace]; !seen {
 		return NewState(root, namespace), nil
 	}
 	s, err := r.load(namespace, m)
@@ -142,8 +136,7 @@ func (r *Registry) current(ctx context.Context, namespace string) (State, error)
 }
 
 // rehearse applies the planned operations without signing them.
-func (r *Registry) rehearse(s State, c change, ops []Op) (State, error) {
-	p := r.pen(c.by, c.namespace)
+func (p pen) rehearse(s State, ops []Op) (State, error) {
 	for _, op := range ops {
 		var err error
 		if s, err = s.step(p.place(s, op)); err != nil {

@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -40,7 +42,7 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	if filled.State != op.State {
 		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, applying it gives %s", op.State, filled.State)
 	}
-	agreed, err := r.agreedTo(op)
+	agreed, err := op.agreed(r.Keys)
 	if err != nil {
 		return Agreement{}, err
 	}
@@ -58,11 +60,9 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 			a.Waiting = append(a.Waiting, k.Fingerprint())
 		}
 	}
-	if op.Kind == OpRoots {
-		for _, k := range op.Keys {
-			if !r.isRoot(k) && !slices.Contains(agreed, k) {
-				a.Newcomers = append(a.Newcomers, k.Fingerprint())
-			}
+	for _, k := range op.newcomers(r.Keys) {
+		if !slices.Contains(agreed, k) {
+			a.Newcomers = append(a.Newcomers, k.Fingerprint())
 		}
 	}
 	for _, list := range [][]objects.Fingerprint{a.Agreed, a.Waiting, a.Newcomers} {
@@ -71,25 +71,47 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	return a, nil
 }
 
-// agreedTo returns whose approvals of op hold. One that does not is an error: a
-// proposal that was tampered with must not look merely unfinished.
-func (r Root) agreedTo(op RootOp) (list []trust.PublicKey, err error) {
-	known := slices.Clone(r.Keys)
-	if op.Kind == OpRoots {
-		known = append(known, op.Keys...)
-	}
+// agreed returns the keys whose approvals of op hold, held being the root keys before
+// it. An approval that does not hold is an error: a proposal that was tampered with
+// must not look merely unfinished. So is one by the signer, whose signature counts.
+func (op *RootOp) agreed(held []trust.PublicKey) (list []trust.PublicKey, err error) {
+	known := slices.Concat(held, op.newcomers(held))
 	msg := op.ApprovalMessage()
 	for _, a := range op.Approvals {
 		i := slices.IndexFunc(known, func(k trust.PublicKey) bool { return k.Fingerprint() == a.Key })
-		if i < 0 {
+		switch {
+		case i < 0:
 			return nil, fault.New(fault.Untrusted, "approved by %s, which is not a root key", a.Key)
-		}
-		if !known[i].Verify(msg, a.Sig) {
+		case known[i] == op.Signer:
+			return nil, fault.New(fault.Untrusted, "key %s counts once, however often it signs", a.Key)
+		case !known[i].Verify(msg, a.Sig):
 			return nil, fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)
 		}
 		list = append(list, known[i])
 	}
 	return list, nil
+}
+
+// newcomers returns the keys that op makes root keys and that are not held.
+func (op *RootOp) newcomers(held []trust.PublicKey) []trust.PublicKey {
+	if op.Kind != OpGenesis && op.Kind != OpRoots {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(op.Keys), func(k trust.PublicKey) bool { return slices.Contains(held, k) })
+}
+
+// Approve adds a key's agreement to an operation of the root that was filled in
+// by Registry.Propose and is yet to be committed. The order in which keys agree
+// does not matter; a key that agrees again replaces its agreement.
+func (op *RootOp) Approve(ctx context.Context, signer trust.Signer) error {
+	sig, err := signer.Sign(ctx, op.ApprovalMessage())
+	if err != nil {
+		return err
+	}
+	a := Approval{Key: signer.Public().Fingerprint(), Sig: sig}
+	op.Approvals = append(op.Without(a.Key).Approvals, a)
+	slices.SortFunc(op.Approvals, func(x, y Approval) int { return strings.Compare(x.Key.String(), y.Key.String()) })
+	return nil
 }
 
 // Without returns the operation without a key's approval: whoever signs the commit
@@ -129,10 +151,8 @@ func (r Root) Describe(op RootOp) []string {
 	lines := []string{fmt.Sprintf("operation %d of the root of %q: %s", op.Seq, r.Name, op.Subject())}
 	switch op.Kind {
 	case OpRoots:
-		for _, k := range op.Keys {
-			if !r.isRoot(k) {
-				lines = append(lines, "add    "+k.Fingerprint().String())
-			}
+		for _, k := range op.newcomers(r.Keys) {
+			lines = append(lines, "add    "+k.Fingerprint().String())
 		}
 		for _, k := range r.Keys {
 			if !slices.Contains(op.Keys, k) {

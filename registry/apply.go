@@ -156,15 +156,25 @@ func (s *State) addKeys(op Op) error {
 	return nil
 }
 
-func (s *State) retireKey(op Op) error {
+// changeKey returns where the key that op names is, in a copy of the keys. It must be
+// in one of the states from.
+func changeKey(s *State, op Op, from ...KeyState) (int, error) {
 	i := findKey(s.keys, op.Key)
 	if i < 0 {
-		return fault.New(fault.NotFound, "key %s is not a key of %s", op.Key, s.Namespace)
+		return i, fault.New(fault.NotFound, "key %s is not a key of %s", op.Key, s.Namespace)
 	}
-	if s.keys[i].State != KeyActive {
-		return fault.New(fault.Conflict, "key %s is already %s", op.Key, s.keys[i].State)
+	if !slices.Contains(from, s.keys[i].State) {
+		return i, fault.New(fault.Conflict, "key %s is already %s", op.Key, s.keys[i].State)
 	}
 	s.keys = slices.Clone(s.keys)
+	return i, nil
+}
+
+func (s *State) retireKey(op Op) error {
+	i, err := changeKey(s, op, KeyActive)
+	if err != nil {
+		return err
+	}
 	s.keys[i].State, s.keys[i].Since = KeyRetired, op.Seq
 	if !slices.ContainsFunc(s.keys, func(k Key) bool { return k.State == KeyActive }) {
 		return fault.New(fault.Conflict, "key %s is the last active key of %s", op.Key, s.Namespace)
@@ -175,22 +185,18 @@ func (s *State) retireKey(op Op) error {
 // revokeKey marks a key bad from a position on, and with it what it brought in
 // since: versions that it published or wrote, and keys that it added.
 func (s *State) revokeKey(op Op) error {
-	i := findKey(s.keys, op.Key)
-	if i < 0 {
-		return fault.New(fault.NotFound, "key %s is not a key of %s", op.Key, s.Namespace)
-	}
-	if s.keys[i].State == KeyRevoked {
-		return fault.New(fault.Conflict, "key %s is already revoked", op.Key)
+	i, err := changeKey(s, op, KeyActive, KeyRetired)
+	if err != nil {
+		return err
 	}
 	if op.BadFrom == 0 || op.BadFrom > op.Seq {
 		return fault.New(fault.Malformed, "key %s: bad from %d, want 1 to %d", op.Key, op.BadFrom, op.Seq)
 	}
-	s.keys = slices.Clone(s.keys)
 	bad := map[objects.Fingerprint]uint64{}
 	s.spoil(i, op.BadFrom, op, bad)
-	d := draft{shards: &s.shards, open: map[byte][]*row{}}
+	d := newDraft(s)
 	var hit []*Entry
-	err := s.Entries(func(e Entry) error {
+	err = s.Entries(func(e Entry) error {
 		for fp, from := range bad {
 			if (e.Author == fp || e.Publisher == fp) && e.Seq >= from && e.Status != StatusRevoked {
 				e.Status, e.Reason = StatusRevoked, op.Reason
@@ -226,7 +232,7 @@ func (s *State) spoil(i int, from uint64, op Op, bad map[objects.Fingerprint]uin
 }
 
 func (s *State) publish(op Op) error {
-	d := draft{shards: &s.shards, open: map[byte][]*row{}}
+	d := newDraft(s)
 	publisher := op.Signer.Fingerprint()
 	for i := range op.Items {
 		e := op.Items[i]
@@ -286,7 +292,7 @@ func statusAfter(kind OpKind, from Status) Status {
 }
 
 func (s *State) setStatus(op Op) error {
-	d := draft{shards: &s.shards, open: map[byte][]*row{}}
+	d := newDraft(s)
 	for i := range op.Items {
 		old, err := d.get(op.Items[i].Ref, op.Items[i].Version)
 		if err != nil {

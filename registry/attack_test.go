@@ -197,7 +197,7 @@ func TestAttack44Smuggled(t *testing.T) {
 			return func(s State, put sink) store.OID {
 				e := testEntry(h.w.ada, "acme/knowledge/evil@1.0.0", "evil")
 				e.Publisher, e.Seq, e.Time, e.Status = h.w.ada.fp(), s.Seq, s.Time, StatusOK
-				d := draft{shards: &s.shards, open: map[byte][]*row{}}
+				d := newDraft(&s)
 				if err := d.put(&e); err != nil {
 					h.w.t.Fatal(err)
 				}

@@ -197,7 +197,11 @@ func BenchmarkFirstContact(b *testing.B) {
 		}
 	}
 	b.Run("genesis", run)
-	if err := w.machine(b).Checkpoint(w.ctx, By{Signer: w.root}, "acme"); err != nil {
+	admin, by := w.machine(b), By{Signer: w.root}
+	if err := admin.Grant(w.ctx, by, "acme", benchKey().Public()); err != nil { // only what is granted has checkpoints
+		b.Fatal(err)
+	}
+	if err := admin.Checkpoint(w.ctx, by, "acme"); err != nil {
 		b.Fatal(err)
 	}
 	b.Run("checkpoint", run)
@@ -251,7 +255,7 @@ func BenchmarkLoadState(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		s, err := loadState(repo, m.o.ID, "acme", mem.Namespaces["acme"])
+		s, err := loadState(repo, m.o.ID, "acme", mem["acme"])
 		if err != nil {
 			b.Fatal(err)
 		}

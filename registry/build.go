@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -138,86 +139,70 @@ func (s State) tree(f store.Format, put sink) (store.OID, error) { return s.tree
 
 // treeAfter is tree, less the files that are the same in the state before.
 func (s State) treeAfter(before *State, f store.Format, put sink) (store.OID, error) {
-	keep := put
-	if put == nil {
+	keep := put != nil
+	if !keep {
 		put = hasher(f)
 	}
-	var files []store.Entry
+	files := make(map[string]store.OID, 257)
 	for i, sh := range s.shards {
 		if sh == nil {
 			continue
 		}
-		if keep != nil && sh.raw != nil && (before == nil || before.shards[i] != sh) {
+		if keep && sh.raw != nil && (before == nil || before.shards[i] != sh) {
 			if _, err := put(store.TypeBlob, sh.raw); err != nil {
 				return store.OID{}, err
 			}
 		}
-		name := shardPath(i)[len("catalogue/"):]
-		files = append(files, store.Entry{Name: name, Mode: store.ModeFile, ID: sh.oid(f)})
+		files[shardPath(i)] = sh.oid(f)
 	}
-	head, err := put(store.TypeBlob, encodeNamespace(&s))
-	if err != nil {
+	var err error
+	if files[namespacePath], err = put(store.TypeBlob, encodeNamespace(&s)); err != nil {
 		return store.OID{}, err
 	}
-	top := []store.Entry{{Name: namespacePath, Mode: store.ModeFile, ID: head}}
-	if len(files) > 0 {
-		id, err := putTree(put, files)
-		if err != nil {
-			return store.OID{}, err
-		}
-		top = append([]store.Entry{{Name: "catalogue", Mode: store.ModeDir, ID: id}}, top...)
-	}
-	return putTree(put, top)
+	return putTrees(put, files)
 }
 
-// putTree encodes one tree; EncodeTree sorts and checks.
-func putTree(put sink, entries []store.Entry) (store.OID, error) {
-	raw, err := store.EncodeTree(entries)
+// tree returns the id of the root's tree, and gives everything in it to put.
+func (r Root) tree(f store.Format, put sink) (id store.OID, err error) {
+	if put == nil {
+		put = hasher(f)
+	}
+	files := map[string]store.OID{}
+	for path, data := range r.Encode() {
+		if files[path], err = put(store.TypeBlob, data); err != nil {
+			return id, err
+		}
+	}
+	return putTrees(put, files)
+}
+
+// putTrees encodes the trees above files, which are given by their paths, and
+// returns the id of the top one.
+func putTrees(put sink, files map[string]store.OID) (id store.OID, err error) {
+	var entries []store.Entry
+	dirs := map[string]map[string]store.OID{}
+	for path, id := range files {
+		dir, rest, below := strings.Cut(path, "/")
+		if !below {
+			entries = append(entries, store.Entry{Name: path, Mode: store.ModeFile, ID: id})
+			continue
+		}
+		if dirs[dir] == nil {
+			dirs[dir] = map[string]store.OID{}
+		}
+		dirs[dir][rest] = id
+	}
+	for dir, files := range dirs {
+		if id, err = putTrees(put, files); err != nil {
+			return id, err
+		}
+		entries = append(entries, store.Entry{Name: dir, Mode: store.ModeDir, ID: id})
+	}
+	raw, err := store.EncodeTree(entries) // sorts and checks
 	if err != nil {
 		return store.OID{}, err
 	}
 	return put(store.TypeTree, raw)
-}
-
-// tree returns the id of the root's tree, and gives everything in it to put.
-func (r Root) tree(f store.Format, put sink) (store.OID, error) {
-	if put == nil {
-		put = hasher(f)
-	}
-	files := r.Encode()
-	var top, dirs []store.Entry
-	byDir := map[string][]store.Entry{}
-	for _, g := range r.grants {
-		path := grantPath(g.Namespace)
-		id, err := put(store.TypeBlob, g.file)
-		if err != nil {
-			return store.OID{}, err
-		}
-		dir := path[len("namespaces/") : len("namespaces/")+2]
-		byDir[dir] = append(byDir[dir], store.Entry{Name: path[len("namespaces/xx/"):], Mode: store.ModeFile, ID: id})
-	}
-	for dir, entries := range byDir {
-		id, err := putTree(put, entries)
-		if err != nil {
-			return store.OID{}, err
-		}
-		dirs = append(dirs, store.Entry{Name: dir, Mode: store.ModeDir, ID: id})
-	}
-	if len(dirs) > 0 {
-		id, err := putTree(put, dirs)
-		if err != nil {
-			return store.OID{}, err
-		}
-		top = append(top, store.Entry{Name: "namespaces", Mode: store.ModeDir, ID: id})
-	}
-	for _, name := range []string{readmePath, registryPath} {
-		id, err := put(store.TypeBlob, files[name])
-		if err != nil {
-			return store.OID{}, err
-		}
-		top = append(top, store.Entry{Name: name, Mode: store.ModeFile, ID: id})
-	}
-	return putTree(put, top)
 }
 
 // checkTree refuses a tip whose tree holds anything but the state.

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,13 +81,10 @@ func stateAt(repo *store.Repo, op Op) (State, error) {
 		return State{}, fault.New(fault.Integrity, "state of %s: is another namespace's", op.Namespace)
 	}
 	for i := range s.shards {
-		path := shardPath(i)
-		sum, listed := sums[path]
-		if !listed {
-			continue
+		blob := files[shardPath(i)]
+		if sum, listed := sums[shardPath(i)]; listed {
+			s.shards[i] = lazyShard(sum, blob, func() ([]byte, error) { return repo.Blob(blob, maxShard) })
 		}
-		blob := files[path]
-		s.shards[i] = lazyShard(sum, blob, func() ([]byte, error) { return repo.Blob(blob, maxShard) })
 	}
 	s.Genesis, s.Seq, s.Tip, s.At, s.Root, s.Time = op.Genesis, op.Seq, op.Sum, op.ID, op.Root, op.Time
 	if op.Kind == OpClaim {
@@ -137,38 +133,35 @@ func readListing(repo *store.Repo, op Op, files map[string]store.OID) (map[strin
 		return nil, fault.New(fault.Integrity, "state of %s: its files are not those that operation %d states", op.Namespace, op.Seq)
 	}
 	out := make(map[string]objects.Digest, len(files))
-	for _, line := range bytes.SplitAfter(raw, []byte{'\n'}) {
-		if len(line) == 0 {
-			continue
-		}
-		sum, path, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "  ")
+	for line := range strings.Lines(string(raw)) {
+		sum, path, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
 		d, err := objects.ParseDigest("sha256:" + sum)
 		if !ok || err != nil || files[path].IsZero() {
-			return nil, fault.New(fault.Malformed, "listing of a state: line %q", words.Brief(string(line)))
+			return nil, fault.New(fault.Malformed, "listing of a state: line %q", words.Brief(line))
 		}
 		out[path] = d
 	}
 	return out, nil
 }
 
-// saveTree writes the tree of a verified state that the repository lacks, and
+// lacking is the sink that adds to a batch what the repository has not.
+func lacking(repo *store.Repo, b *store.Batch) sink {
+	return func(t store.Type, data []byte) (store.OID, error) {
+		if id := repo.Format().Hash(t, data); repo.Has(id) {
+			return id, nil
+		}
+		return b.Add(t, data)
+	}
+}
+
+// saveTree writes what the repository lacks of the tree of a verified state, and
 // returns what ends its protection from repacking.
 func saveTree(ctx context.Context, repo *store.Repo, tree func(store.Format, sink) (store.OID, error)) (release func(), err error) {
 	b := repo.NewBatch()
-	f := repo.Format()
-	n := 0
-	_, err = tree(f, func(t store.Type, data []byte) (store.OID, error) {
-		if id := f.Hash(t, data); repo.Has(id) {
-			return id, nil
-		}
-		n++
-		return b.Add(t, data)
-	})
-	if err != nil || n == 0 {
-		b.Discard()
-		return func() {}, err
+	if _, err = tree(repo.Format(), lacking(repo, b)); err == nil {
+		err = b.Flush(ctx)
 	}
-	if err := b.Flush(ctx); err != nil {
+	if err != nil {
 		b.Discard()
 		return nil, err
 	}
@@ -203,23 +196,35 @@ func saveListing(repo *store.Repo, s State) {
 	}
 }
 
-// keepState makes a verified state the one that this machine goes on from:
-// objects, then the ref, then the memory, so that a crash leaves less and never
+// keep makes a verified log ("" for the root's) the one that this machine goes on
+// from: objects, then the ref, then the memory, so that a crash leaves less and never
 // something half.
-func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s State) error {
-	release, err := saveTree(ctx, repo, s.tree)
+func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string, p Point, tree func(store.Format, sink) (store.OID, error)) error {
+	release, err := saveTree(ctx, repo, tree)
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := moveRef(ctx, repo, verifiedRef(s.Namespace), s.At); err != nil {
+	if err := moveRef(ctx, repo, verifiedRef(namespace), p.Tip); err != nil {
+		return err
+	}
+	return r.remember(ctx, namespace, p)
+}
+
+func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s State) error {
+	if err := r.keep(ctx, repo, s.Namespace, s.point(), s.tree); err != nil {
 		return err
 	}
 	saveListing(repo, s)
-	if err := r.remember(ctx, s.Namespace, s.point()); err != nil {
+	r.spaces[s.Namespace] = s
+	return nil
+}
+
+func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root Root) error {
+	if err := r.keep(ctx, repo, "", root.point(), root.tree); err != nil {
 		return err
 	}
-	r.spaces[s.Namespace] = s
+	r.root = root
 	return nil
 }
 
@@ -229,28 +234,11 @@ func (s State) point() Point {
 
 func (r Root) point() Point { return Point{Seq: r.Seq, Tip: r.At, Sum: r.Tip} }
 
-// keepRoot is keepState for the root.
-func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root Root) error {
-	release, err := saveTree(ctx, repo, root.tree)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if err := moveRef(ctx, repo, verifiedRef(""), root.At); err != nil {
-		return err
-	}
-	if err := r.remember(ctx, "", root.point()); err != nil {
-		return err
-	}
-	r.root = root
-	return nil
-}
-
 // load returns the state of a namespace as this machine last verified it, from
 // the cache. What is wrong with the cache is an error; nothing verified yet is
 // NotFound.
 func (r *Registry) load(namespace string, m memory) (State, error) {
-	p, ok := m.Namespaces[namespace]
+	p, ok := m[namespace]
 	if !ok {
 		return State{}, fault.New(fault.NotFound, "namespace %s: was never synced from this registry", namespace).
 			Mend("rye fetch")
@@ -272,19 +260,30 @@ func (r *Registry) load(namespace string, m memory) (State, error) {
 
 // loadRoot is load for the root.
 func (r *Registry) loadRoot(ctx context.Context, m memory) (Root, error) {
-	if m.Root.Seq == 0 {
+	p := m[""]
+	if p.Seq == 0 {
 		return Root{}, fault.New(fault.NotFound, "root of registry %s: was never synced", r.o.ID)
 	}
-	if r.root.Tip == m.Root.Sum {
+	if r.root.Tip == p.Sum {
 		return r.root, nil
 	}
 	repo := r.reading()
 	if repo == nil {
 		return Root{}, fault.New(fault.NotFound, "root of registry %s: its cache is gone", r.o.ID)
 	}
-	root, err := trustedRoot(ctx, &repo.Reader, m.Root, r.o.ID)
+	root, err := trustedRoot(ctx, &repo.Reader, p, r.o.ID)
 	if err == nil {
 		r.root = root
 	}
 	return root, err
+}
+
+// known returns what this machine remembers of the registry, and the root as of then.
+func (r *Registry) known(ctx context.Context) (memory, Root, error) {
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return nil, Root{}, err
+	}
+	root, err := r.loadRoot(ctx, m)
+	return m, root, err
 }

@@ -197,11 +197,11 @@ func prevOf(raw []byte) (objects.Digest, error) {
 	if err != nil {
 		return objects.Digest{}, err
 	}
-	m, err := parseMessage(c.Message)
+	list, err := parseMessage(c.Message)
 	if err != nil {
 		return objects.Digest{}, err
 	}
-	for _, t := range m.trailers {
+	for _, t := range list {
 		if t.key == "Rye-Prev" {
 			return objects.ParseDigest(t.value)
 		}

@@ -421,3 +421,15 @@ func TestSHA256RepositoryIsRefused(t *testing.T) {
 		t.Errorf("create: %v, want a refusal that names the format", err)
 	}
 }
+
+// TestProposeWithoutNews: a command that finds nothing new at its sync proposes after
+// the root that earlier ones verified.
+func TestProposeWithoutNews(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	m := w.machine(t)
+	w.sync(m)
+	op, err := m.reopen(w, nil).Propose(w.ctx, RootOp{Kind: OpGrant, Namespace: "other", Keys: []trust.PublicKey{w.ada.pub}})
+	if err != nil || op.Seq != w.id.Seq+1 || op.Registry != w.id.ID {
+		t.Errorf("Propose = operation %d of %s, %v; want %d of %s", op.Seq, op.Registry, err, w.id.Seq+1, w.id.ID)
+	}
+}

@@ -25,25 +25,17 @@ import (
 
 // contentMessage returns the one spelling of a content commit's message.
 func contentMessage(e *Entry) string {
-	m := message{subject: e.Name()}
-	m.add("Rye-Format", formatCount(FormatVersion))
-	m.add("Rye-Item", e.Ref.Published())
-	m.add("Rye-Version", e.Version)
-	m.add("Rye-Path", e.Path)
-	m.add("Rye-Sha256", e.Sum.String())
-	return m.String()
+	return fmt.Sprintf("%s\n\nRye-Format: %d\nRye-Item: %s\nRye-Version: %s\nRye-Path: %s\nRye-Sha256: %s\n",
+		e.Name(), FormatVersion, e.Ref.Published(), e.Version, e.Path, e.Sum)
 }
 
 // putContent puts a file and the trees above it, and returns the top tree.
 func putContent(put sink, path string, raw []byte) (store.OID, error) {
 	id, err := put(store.TypeBlob, raw)
-	mode := store.ModeFile
-	parts := strings.Split(path, "/")
-	for i := len(parts) - 1; i >= 0 && err == nil; i-- {
-		id, err = putTree(put, []store.Entry{{Name: parts[i], Mode: mode, ID: id}})
-		mode = store.ModeDir
+	if err != nil {
+		return id, err
 	}
-	return id, err
+	return putTrees(put, map[string]store.OID{path: id})
 }
 
 // Release is a published version, as a verified log tells of it.

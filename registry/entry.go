@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,22 +159,19 @@ type jsonMeta struct {
 }
 
 type jsonEntry struct {
-	Author      string            `json:"author"`
-	Caps        string            `json:"caps"`
-	Commit      string            `json:"commit"`
-	Deps        map[string]string `json:"deps"`
-	Description string            `json:"description"`
-	Item        string            `json:"item"`
-	Needs       string            `json:"needs"`
-	Path        string            `json:"path"`
-	Publisher   string            `json:"publisher"`
-	Reason      string            `json:"reason"`
-	Seq         uint64            `json:"seq"`
-	SHA256      string            `json:"sha256"`
-	Size        int64             `json:"size"`
-	State       string            `json:"state"`
-	Time        string            `json:"time"`
-	Version     string            `json:"version"`
+	jsonMeta
+	Author    string `json:"author"`
+	Commit    string `json:"commit"`
+	Item      string `json:"item"`
+	Path      string `json:"path"`
+	Publisher string `json:"publisher"`
+	Reason    string `json:"reason"`
+	Seq       uint64 `json:"seq"`
+	SHA256    string `json:"sha256"`
+	Size      int64  `json:"size"`
+	State     string `json:"state"`
+	Time      string `json:"time"`
+	Version   string `json:"version"`
 }
 
 // A jsonLine writes one JSON object: sorted keys, no spaces, ASCII, empty
@@ -213,12 +211,7 @@ func (l *jsonLine) deps(deps map[string]string) {
 	}
 	l.key("deps")
 	l.b = append(l.b, '{')
-	names := make([]string, 0, len(deps))
-	for n := range deps {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(deps)) {
 		l.text(n, deps[n])
 	}
 	l.b = append(l.b, '}')
@@ -237,17 +230,18 @@ func (m *Meta) encode() string {
 	return string(append(l.b, '}'))
 }
 
-func (j *jsonMeta) meta() (m Meta, err error) {
-	m.Description, m.Deps = j.Description, j.Deps
-	if j.Caps != "" {
-		if m.Caps, err = objects.ParseDigest(j.Caps); err != nil {
-			return m, err
-		}
+func (j *jsonMeta) meta() (Meta, error) {
+	caps, err := optionalDigest(j.Caps)
+	needs, err2 := optionalDigest(j.Needs)
+	return Meta{Description: j.Description, Deps: j.Deps, Caps: caps, Needs: needs}, cmp.Or(err, err2)
+}
+
+// optionalDigest returns the zero digest for "".
+func optionalDigest(s string) (objects.Digest, error) {
+	if s == "" {
+		return objects.Digest{}, nil
 	}
-	if j.Needs != "" {
-		m.Needs, err = objects.ParseDigest(j.Needs)
-	}
-	return m, err
+	return objects.ParseDigest(s)
 }
 
 func parseMeta(s string) (Meta, error) {
@@ -308,12 +302,9 @@ func (j *jsonEntry) entry() (*Entry, error) {
 	e.Publisher, errs[3] = objects.ParseFingerprint(j.Publisher)
 	e.Commit, errs[4] = store.ParseOID(j.Commit)
 	e.Time, errs[5] = parseTime(j.Time)
-	m := jsonMeta{Caps: j.Caps, Deps: j.Deps, Description: j.Description, Needs: j.Needs}
-	e.Meta, errs[6] = m.meta()
-	for _, err := range errs {
-		if err != nil {
-			return nil, fault.New(fault.Malformed, "catalogue line of %q: %w", words.Brief(j.Item), err)
-		}
+	e.Meta, errs[6] = j.meta()
+	if err := cmp.Or(errs[:]...); err != nil {
+		return nil, fault.New(fault.Malformed, "catalogue line of %q: %w", words.Brief(j.Item), err)
 	}
 	if err := e.check(); err != nil {
 		return nil, err

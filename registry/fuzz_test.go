@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -69,7 +70,7 @@ func FuzzMessage(f *testing.F) {
 		} else if op.Message() != text {
 			t.Fatalf("%q becomes %q", text, op.Message())
 		}
-		if op, err := parseRootMessage(text); err != nil {
+		if op, err := ParseProposal(text); err != nil {
 			wantCoded(t, err)
 		} else if op.Message() != text {
 			t.Fatalf("%q becomes %q", text, op.Message())
@@ -120,7 +121,7 @@ func FuzzShard(f *testing.F) {
 func FuzzMemory(f *testing.F) {
 	id := objects.DigestOf([]byte("registry"))
 	p := Point{Genesis: id, Seq: 3, Tip: store.SHA1.Hash(store.TypeBlob, nil), Sum: id, Grant: 1}
-	m := memory{Root: p, Namespaces: map[string]Point{"acme": p}}
+	m := memory{"": p, "acme": p}
 	dir := f.TempDir()
 	if err := m.write(dir, "https://example.org/r.git", id); err != nil {
 		f.Fatal(err)
@@ -146,7 +147,7 @@ func FuzzMemory(f *testing.F) {
 			t.Fatal(err)
 		}
 		again, err := readMemory(out, id)
-		if err != nil || again.Root != m.Root || len(again.Namespaces) != len(m.Namespaces) {
+		if err != nil || !maps.Equal(again, m) {
 			t.Fatalf("%+v becomes %+v (%v)", m, again, err)
 		}
 	})

@@ -1,10 +1,9 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -45,16 +44,11 @@ func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) 
 		return Identity{}, fault.New(fault.Conflict, "create a registry at %s: the repository is not empty", remote).
 			Advise("make a new, empty repository for it")
 	}
-	dir, err := os.MkdirTemp(o.TempDir, "rye-create-*")
+	repo, remove, err := tempRepo(o.TempDir)
 	if err != nil {
-		return Identity{}, fault.New(fault.Failed, "create a registry: %w", err)
+		return Identity{}, fault.Wrap(err, "create a registry")
 	}
-	defer os.RemoveAll(dir)
-	repo, err := store.Init(filepath.Join(dir, "create.git"), mainBranch)
-	if err != nil {
-		return Identity{}, err
-	}
-	defer repo.Close()
+	defer remove()
 	root, created, err := o.build(ctx, repo)
 	if err != nil {
 		return Identity{}, err
@@ -65,18 +59,12 @@ func Create(ctx context.Context, url string, o CreateOptions) (Identity, error) 
 
 // build writes the genesis and one grant for each namespace.
 func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.Time, error) {
-	p := pen{signer: o.By.Signer, who: o.By.Who, now: time.Now(), format: repo.Format()}
+	p := pen{signer: o.By.Signer, who: cmp.Or(o.By.Who, rootIdent), now: time.Now(), format: repo.Format()}
 	if o.Now != nil {
 		p.now = o.Now()
 	}
-	if p.who == (store.Ident{}) {
-		p.who = rootIdent
-	}
-	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: o.Claims, Threshold: max(o.Threshold, 1),
-		Keys: []trust.PublicKey{o.By.Signer.Public()}}
-	if genesis.Claims == "" {
-		genesis.Claims = ClaimsGranted
-	}
+	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: cmp.Or(o.Claims, ClaimsGranted),
+		Threshold: max(o.Threshold, 1), Keys: []trust.PublicKey{o.By.Signer.Public()}}
 	if genesis.Name == "" {
 		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: it needs a name")
 	}
@@ -106,7 +94,7 @@ func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.
 	return root, p.when(time.Time{}), b.Flush(ctx)
 }
 
-// rootIdent is who commits to the root when nobody is named.
+// rootIdent is who commits to the root when no name is given.
 var rootIdent = store.Ident{Name: "registry", Email: "registry@rye.invalid"}
 
 // writeRoot fills in, approves, signs and adds one operation of the root.
@@ -142,14 +130,21 @@ func addRoot(ctx context.Context, p pen, b *store.Batch, root Root, op RootOp) (
 func (r *Registry) Propose(ctx context.Context, op RootOp) (RootOp, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.sync(ctx); err != nil {
+	root, err := r.freshRoot(ctx)
+	if err != nil {
 		return op, err
 	}
-	return pen{format: store.SHA1}.rootOperation(r.root, op)
+	return pen{format: store.SHA1}.rootOperation(root, op)
 }
 
-// ParseProposal reads the message of a proposed operation.
-func ParseProposal(message string) (RootOp, error) { return parseRootMessage(message) }
+// freshRoot returns the root after a sync.
+func (r *Registry) freshRoot(ctx context.Context) (Root, error) {
+	if err := r.sync(ctx); err != nil {
+		return Root{}, err
+	}
+	_, root, err := r.known(ctx)
+	return root, err
+}
 
 // CommitRoot signs a proposed operation, with the approvals that it has, and
 // pushes it. Another operation of the root in between makes it void (Conflict).
@@ -159,14 +154,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 	if r.remote == nil {
 		return fault.New(fault.Offline, "change the root of registry %s: offline", r.o.ID)
 	}
-	if err := r.sync(ctx); err != nil {
-		return err
-	}
-	m, err := readMemory(r.o.StateDir, r.o.ID)
-	if err != nil {
-		return err
-	}
-	root, err := r.loadRoot(ctx, m)
+	root, err := r.freshRoot(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,33 +205,25 @@ func (r *Registry) changeRoot(ctx context.Context, by By, op RootOp) error {
 // it, so that it stays the namespace's; its new owners then add themselves with
 // AddKey, and readers are asked before they follow.
 func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...trust.PublicKey) error {
-	op, err := r.grantOp(ctx, namespace, keys)
-	if err != nil {
-		return err
-	}
-	return r.changeRoot(ctx, by, op)
-}
-
-func (r *Registry) grantOp(ctx context.Context, namespace string, keys []trust.PublicKey) (RootOp, error) {
 	op := RootOp{Kind: OpGrant, Namespace: namespace, Keys: keys}
 	if err := CheckNamespace(namespace); err != nil || len(keys) == 0 {
-		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
+		return fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
 	err := r.Sync(ctx, namespace)
 	root, rootErr := r.Root(ctx)
 	if rootErr != nil {
-		return op, rootErr
+		return rootErr
 	}
-	if fault.Is(err, fault.Untrusted) && root.Grant(namespace) == nil {
-		return op, nil // somebody's branch that the root never stood for
+	// A branch that the root never stood for is another's, and says nothing of this grant.
+	if foreign := fault.Is(err, fault.Untrusted) && root.Grant(namespace) == nil; !foreign {
+		if err != nil {
+			return err
+		}
+		if s, err := r.View(namespace); err == nil {
+			op.Genesis = s.Genesis
+		}
 	}
-	if err != nil {
-		return op, err
-	}
-	if s, err := r.View(namespace); err == nil {
-		op.Genesis = s.Genesis
-	}
-	return op, nil
+	return r.changeRoot(ctx, by, op)
 }
 
 // Checkpoint vouches for the present tips of namespaces: readers refuse to be
@@ -262,8 +242,7 @@ func (r *Registry) CheckpointOp(ctx context.Context, namespaces ...string) (Root
 	if err := r.Sync(ctx, namespaces...); err != nil {
 		return op, err
 	}
-	list := slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	for _, ns := range list {
+	for _, ns := range slices.Compact(slices.Sorted(slices.Values(namespaces))) {
 		s, err := r.View(ns)
 		if err != nil {
 			return op, err

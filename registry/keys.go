@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -31,12 +32,7 @@ type Key struct {
 }
 
 func findKey(keys []Key, fp objects.Fingerprint) int {
-	for i := range keys {
-		if keys[i].Public.Fingerprint() == fp {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(keys, func(k Key) bool { return k.Public.Fingerprint() == fp })
 }
 
 const namespacePath = "namespace.yaml"
@@ -44,23 +40,17 @@ const namespacePath = "namespace.yaml"
 // encodeNamespace returns namespace.yaml: the head of a namespace's state.
 func encodeNamespace(s *State) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "format: %d\n", FormatVersion)
-	fmt.Fprintf(&b, "registry: %s\n", yamlQuoted(s.Registry.String()))
-	fmt.Fprintf(&b, "namespace: %s\n", yamlQuoted(s.Namespace))
-	fmt.Fprintf(&b, "grant: %d\n", s.Grant)
-	b.WriteString("keys:\n")
+	fmt.Fprintf(&b, "format: %d\nregistry: %s\nnamespace: %s\ngrant: %d\nkeys:\n",
+		FormatVersion, yamlQuoted(s.Registry.String()), yamlQuoted(s.Namespace), s.Grant)
 	for i := range s.keys {
 		k := &s.keys[i]
-		fmt.Fprintf(&b, "  - key: %s\n", yamlQuoted(k.Public.Authorized()))
-		fmt.Fprintf(&b, "    added: %d\n", k.Added)
-		fmt.Fprintf(&b, "    by: %s\n", yamlQuoted(k.By.String()))
-		fmt.Fprintf(&b, "    state: %s\n", yamlQuoted(string(k.State)))
+		fmt.Fprintf(&b, "  - key: %s\n    added: %d\n    by: %s\n    state: %s\n",
+			yamlQuoted(k.Public.Authorized()), k.Added, yamlQuoted(k.By.String()), yamlQuoted(string(k.State)))
 		if k.State != KeyActive {
 			fmt.Fprintf(&b, "    since: %d\n", k.Since)
 		}
 		if k.State == KeyRevoked {
-			fmt.Fprintf(&b, "    bad_from: %d\n", k.BadFrom)
-			fmt.Fprintf(&b, "    reason: %s\n", yamlQuoted(k.Reason))
+			fmt.Fprintf(&b, "    bad_from: %d\n    reason: %s\n", k.BadFrom, yamlQuoted(k.Reason))
 		}
 	}
 	return b.Bytes()

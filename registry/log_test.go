@@ -270,8 +270,9 @@ func TestRootAgreement(t *testing.T) {
 	ctx := context.Background()
 	approve := func(op *RootOp, keys ...*testKey) {
 		for _, k := range keys {
-			sig, _ := k.Sign(ctx, op.ApprovalMessage())
-			op.addApproval(Approval{k.fp(), sig})
+			if err := op.Approve(ctx, k); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	genesis := RootOp{Kind: OpGenesis, Name: "Two of three", Claims: ClaimsGranted, Threshold: 2,
@@ -297,9 +298,8 @@ func TestRootAgreement(t *testing.T) {
 	_, _, err = penOf(a).sealRoot(ctx, root, self)
 	wantCode(t, err, fault.Untrusted) // twice the same key
 	other := op
-	other.Approvals = nil
 	sig, _ := b.Sign(ctx, append(op.ApprovalMessage(), 'x'))
-	other.addApproval(Approval{b.fp(), sig})
+	other.Approvals = []Approval{{b.fp(), sig}}
 	_, _, err = penOf(a).sealRoot(ctx, root, other)
 	wantCode(t, err, fault.Integrity)
 	approve(&op, b)

@@ -1,11 +1,7 @@
 package registry
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -77,8 +73,9 @@ type Envelope struct {
 	Time    time.Time // committer, UTC
 }
 
-func envelope(c *store.Commit, signer trust.PublicKey) Envelope {
-	return Envelope{commitID(c), objects.DigestOf(c.Raw), c.Tree, c.Parents, signer, time.Unix(c.Committer.Unix, 0).UTC()}
+// set takes the envelope from a commit.
+func (e *Envelope) set(c *store.Commit, signer trust.PublicKey) {
+	*e = Envelope{commitID(c), objects.DigestOf(c.Raw), c.Tree, c.Parents, signer, time.Unix(c.Committer.Unix, 0).UTC()}
 }
 
 // ParseOp reads an operation from a raw commit of a namespace branch. It is
@@ -88,17 +85,27 @@ func ParseOp(raw []byte) (Op, error) { return parseOp(raw, true) }
 
 // parseOp leaves the signature unread when the commit's digest was verified
 // before: then the Op has no Signer, and Apply would refuse it.
-func parseOp(raw []byte, verify bool) (Op, error) {
-	c, signer, err := openCommit(raw, verify)
-	if err != nil {
+func parseOp(raw []byte, verify bool) (op Op, err error) {
+	if err := decodeCommit(raw, verify, &op); err != nil {
 		return Op{}, err
 	}
-	op, err := parseOpMessage(c.Message)
-	if err != nil {
-		return Op{}, fmt.Errorf("commit %s: %w", commitID(c), err)
-	}
-	op.Envelope = envelope(c, signer)
 	return op, op.checkParents()
+}
+
+// decodeCommit reads the operation of a raw commit of either kind of log.
+func decodeCommit(raw []byte, verify bool, op interface {
+	message
+	set(*store.Commit, trust.PublicKey)
+}) error {
+	c, signer, err := openCommit(raw, verify)
+	if err != nil {
+		return err
+	}
+	if err := decodeMessage(c.Message, op); err != nil {
+		return fmt.Errorf("commit %s: %w", commitID(c), err)
+	}
+	op.set(c, signer)
+	return nil
 }
 
 // openCommit splits a raw commit of a log strictly and checks its signature.
@@ -131,118 +138,77 @@ func commitID(c *store.Commit) store.OID {
 // checkParents: the first parent is the log, the others are the content commits
 // in the order of the items.
 func (op *Op) checkParents() error {
-	want := 0
-	if op.Seq > 1 {
-		want = 1
-	}
+	want := min(int(op.Seq-1), 1)
 	items := op.Items
 	if op.Kind != OpPublish {
 		items = nil
 	}
 	if len(op.Parents) != want+len(items) {
-		return fault.New(fault.Malformed, "operation %d of %s: %d parents, want %d", op.Seq, op.Namespace, len(op.Parents), want+len(items))
+		return fault.New(fault.Malformed, "%s: %d parents, want %d", op.label(), len(op.Parents), want+len(items))
 	}
 	for i := range items {
 		if op.Parents[want+i] != items[i].Commit {
-			return fault.New(fault.Malformed, "operation %d of %s: parent %d is not the content of %s", op.Seq, op.Namespace, want+i+1, items[i].Name())
+			return fault.New(fault.Malformed, "%s: parent %d is not the content of %s", op.label(), want+i+1, items[i].Name())
 		}
 	}
 	return nil
 }
 
-func parseOpMessage(text string) (Op, error) {
-	m, err := parseMessage(text)
-	if err != nil {
-		return Op{}, err
-	}
-	f := &fields{list: m.trailers}
-	var op Op
-	op.parseHead(f)
-	op.parseBody(f)
-	if err := f.end(); err != nil {
-		return Op{}, err
-	}
-	if op.Message() != text {
-		return Op{}, fault.New(fault.Malformed, "operation %d of %s: message is not in its one spelling", op.Seq, op.Namespace)
-	}
-	return op, nil
-}
+// Message returns the commit message of the operation: its one spelling.
+func (op *Op) Message() string { return encodeMessage(op) }
 
-func (op *Op) parseHead(f *fields) {
-	if v := f.count("Rye-Format"); f.err == nil && v != FormatVersion {
-		f.fail(newerFormat(v))
-	}
-	op.Kind = OpKind(f.need("Rye-Op"))
-	op.Registry = f.digest("Rye-Registry")
-	op.Namespace = f.need("Rye-Namespace")
-	if f.err == nil {
-		f.fail(CheckNamespace(op.Namespace))
-	}
+func (op *Op) label() string { return fmt.Sprintf("operation %d of %s", op.Seq, op.Namespace) }
+
+func (op *Op) trailers(f *fields) {
+	f.format()
+	f.value("Rye-Op", word(&op.Kind))
+	f.value("Rye-Registry", digest(&op.Registry))
+	f.value("Rye-Namespace", namespace(&op.Namespace))
 	first := op.Kind == OpClaim
 	if !first {
-		op.Genesis = f.digest("Rye-Genesis")
+		f.value("Rye-Genesis", digest(&op.Genesis))
 	}
-	op.Seq = f.count("Rye-Seq")
-	if f.err == nil && (op.Seq == 0 || (op.Seq == 1) != first) {
-		f.fail(fault.New(fault.Malformed, "%s at position %d: a claim is the first operation, and only that", words.Brief(string(op.Kind)), op.Seq))
-	}
+	f.position(&op.Seq, op.Kind, OpClaim)
 	if !first {
-		op.Prev = f.digest("Rye-Prev")
+		f.value("Rye-Prev", digest(&op.Prev))
 	}
-	op.Root = f.count("Rye-Root")
-	op.State = f.digest("Rye-State")
+	count(f, "Rye-Root", &op.Root)
+	f.value("Rye-State", digest(&op.State))
+	switch op.Kind {
+	case OpClaim, OpKeyAdd:
+		each(f, "Rye-Key", &op.Keys, f.grant)
+		f.checkKeys(len(op.Keys))
+	case OpPublish:
+		each(f, "Rye-Item", &op.Items, f.item)
+		op.checkItems(f)
+	case OpDeprecate, OpYank, OpRevoke, OpUnyank:
+		if op.Kind != OpUnyank {
+			f.text("Rye-Reason", &op.Reason, MaxReason)
+		}
+		each(f, "Rye-Item", &op.Items, func(e *Entry) { f.value("Rye-Item", named(e)) })
+		op.checkItems(f)
+	case OpKeyRetire:
+		f.value("Rye-Key", fingerprint(&op.Key))
+	case OpKeyRevoke:
+		f.text("Rye-Reason", &op.Reason, MaxReason)
+		f.value("Rye-Key", fingerprint(&op.Key))
+		count(f, "Rye-Bad-From", &op.BadFrom)
+	default:
+		f.fail(unknownOp(op.Kind))
+	}
+}
+
+func unknownOp(kind OpKind) error {
+	return fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(kind)))
 }
 
 func newerFormat(v uint64) error {
 	return fault.New(fault.Malformed, "format %d: this rye reads format %d", v, FormatVersion).Advise("a newer rye may read it")
 }
 
-func (f *fields) digest(key string) objects.Digest {
-	v := f.need(key)
-	if f.err != nil {
-		return objects.Digest{}
-	}
-	d, err := objects.ParseDigest(v)
-	f.fail(err)
-	return d
-}
-
-func (op *Op) parseBody(f *fields) {
-	switch op.Kind {
-	case OpClaim, OpKeyAdd:
-		op.Keys = f.keys()
-	case OpPublish:
-		for f.next("Rye-Item") {
-			op.Items = append(op.Items, f.item())
-		}
-	case OpDeprecate, OpYank, OpRevoke, OpUnyank:
-		if op.Kind != OpUnyank {
-			op.Reason = f.text("Rye-Reason", MaxReason)
-		}
-		for f.next("Rye-Item") {
-			var e Entry
-			var err error
-			e.Ref, e.Version, err = ParseName(f.need("Rye-Item"))
-			f.fail(err)
-			op.Items = append(op.Items, e)
-		}
-	case OpKeyRetire, OpKeyRevoke:
-		if op.Kind == OpKeyRevoke {
-			op.Reason = f.text("Rye-Reason", MaxReason)
-		}
-		op.Key = f.fingerprint("Rye-Key")
-		if op.Kind == OpKeyRevoke {
-			op.BadFrom = f.count("Rye-Bad-From")
-		}
-	default:
-		f.fail(fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(op.Kind))))
-	}
-	op.checkItems(f)
-}
-
 // checkItems: a bounded list, sorted, each once, all of this namespace.
 func (op *Op) checkItems(f *fields) {
-	if f.err != nil || op.Keys != nil || !op.Key.IsZero() {
+	if f.writing || f.err != nil {
 		return
 	}
 	if len(op.Items) == 0 || len(op.Items) > MaxItems {
@@ -259,137 +225,37 @@ func (op *Op) checkItems(f *fields) {
 	}
 }
 
-// item reads one published version and what may follow about it:
+// named is the codec of an entry's name.
+func named(e *Entry) codec {
+	return codec{e.Name, func(s string) (err error) {
+		e.Ref, e.Version, err = ParseName(s)
+		return err
+	}}
+}
+
+// item carries one published version and what may follow about it:
 //
 //	Rye-Item: acme/tool/hello@1.4.0 tools/acme/hello.py sha256:… 812 SHA256:… <commit>
 //	Rye-Meta: {"description":"Says hello"}
-func (f *fields) item() (e Entry) {
-	v := f.need("Rye-Item")
-	part := strings.Split(v, " ")
-	if len(part) != 6 {
-		f.fail(fault.New(fault.Malformed, "trailer Rye-Item: %d fields, want 6", len(part)))
-		return e
+func (f *fields) item(e *Entry) {
+	f.value("Rye-Item", named(e), word(&e.Path), digest(&e.Sum), number(&e.Size), fingerprint(&e.Author), address(&e.Commit))
+	meta := e.Meta.encode()
+	if meta != "" || f.next("Rye-Meta") {
+		f.value("Rye-Meta", codec{func() string { return meta }, func(s string) (err error) {
+			e.Meta, err = parseMeta(s)
+			return err
+		}})
 	}
-	var err error
-	e.Ref, e.Version, err = ParseName(part[0])
-	f.fail(err)
-	e.Path = part[1]
-	e.Sum, err = objects.ParseDigest(part[2])
-	f.fail(err)
-	size, err := parseCount(part[3])
-	f.fail(err)
-	e.Size = int64(size)
-	e.Author, err = objects.ParseFingerprint(part[4])
-	f.fail(err)
-	e.Commit, err = store.ParseOID(part[5])
-	f.fail(err)
-	if meta := f.opt("Rye-Meta"); meta != "" {
-		e.Meta, err = parseMeta(meta)
-		f.fail(err)
-	}
-	if f.err == nil {
+	if !f.writing && f.err == nil {
 		f.fail(e.check())
 	}
-	return e
 }
 
-// keys reads public keys, each followed by its proof unless the signer's own.
-func (f *fields) keys() (list []KeyGrant) {
-	for f.next("Rye-Key") {
-		var k KeyGrant
-		var err error
-		k.Public, err = trust.ParsePublicKey(f.need("Rye-Key"))
-		f.fail(err)
-		if proof := f.opt("Rye-Proof"); proof != "" {
-			k.Proof, err = base64.RawURLEncoding.Strict().DecodeString(proof)
-			if err != nil || len(k.Proof) != 64 {
-				f.fail(fault.New(fault.Malformed, "trailer Rye-Proof: want 86 characters of base64url"))
-			}
-		}
-		list = append(list, k)
-	}
-	if f.err == nil && (len(list) == 0 || len(list) > maxKeys) {
-		f.fail(fault.New(fault.Malformed, "%d keys: want 1 to %d", len(list), maxKeys))
-	}
-	return list
-}
-
-func (f *fields) fingerprint(key string) objects.Fingerprint {
-	v := f.need(key)
-	if f.err != nil {
-		return objects.Fingerprint{}
-	}
-	fp, err := objects.ParseFingerprint(v)
-	f.fail(err)
-	return fp
-}
-
-// text reads a quoted text: an ASCII JSON string.
-func (f *fields) text(key string, limit int) string {
-	v := f.need(key)
-	if f.err != nil {
-		return ""
-	}
-	var s string
-	if err := json.Unmarshal([]byte(v), &s); err != nil || string(appendQuoted(nil, s)) != v {
-		f.fail(fault.New(fault.Malformed, "trailer %s: want one quoted string of ASCII", key))
-		return ""
-	}
-	f.fail(checkText(key, s, limit))
-	return s
-}
-
-// Message returns the commit message of the operation: its one spelling.
-func (op *Op) Message() string {
-	m := message{subject: op.Subject()}
-	m.trailers = make([]trailer, 0, 10+2*len(op.Items)+2*len(op.Keys))
-	m.add("Rye-Format", formatCount(FormatVersion))
-	m.add("Rye-Op", string(op.Kind))
-	m.add("Rye-Registry", op.Registry.String())
-	m.add("Rye-Namespace", op.Namespace)
-	if op.Kind != OpClaim {
-		m.add("Rye-Genesis", op.Genesis.String())
-	}
-	m.add("Rye-Seq", formatCount(op.Seq))
-	if op.Kind != OpClaim {
-		m.add("Rye-Prev", op.Prev.String())
-	}
-	m.add("Rye-Root", formatCount(op.Root))
-	m.add("Rye-State", op.State.String())
-	if op.Reason != "" {
-		m.add("Rye-Reason", string(appendQuoted(nil, op.Reason)))
-	}
-	m.addKeys(op.Keys)
-	if !op.Key.IsZero() {
-		m.add("Rye-Key", op.Key.String())
-	}
-	if op.BadFrom > 0 {
-		m.add("Rye-Bad-From", formatCount(op.BadFrom))
-	}
-	for i := range op.Items {
-		m.addItem(op.Kind, &op.Items[i])
-	}
-	return m.String()
-}
-
-func (m *message) addKeys(keys []KeyGrant) {
-	for _, k := range keys {
-		m.add("Rye-Key", k.Public.Authorized())
-		if k.Proof != nil {
-			m.add("Rye-Proof", base64.RawURLEncoding.EncodeToString(k.Proof))
-		}
-	}
-}
-
-func (m *message) addItem(kind OpKind, e *Entry) {
-	if kind != OpPublish {
-		m.add("Rye-Item", e.Name())
-		return
-	}
-	m.add("Rye-Item", strings.Join([]string{e.Name(), e.Path, e.Sum.String(),
-		strconv.FormatInt(e.Size, 10), e.Author.String(), e.Commit.String()}, " "))
-	if meta := e.Meta.encode(); meta != "" {
-		m.add("Rye-Meta", meta)
+// grant carries a public key and its proof, unless it is the signer's own.
+func (f *fields) grant(k *KeyGrant) {
+	f.value("Rye-Key", publicKey(&k.Public))
+	if k.Proof != nil || f.next("Rye-Proof") {
+		f.value("Rye-Proof", signature(&k.Proof, "trailer Rye-Proof: want 86 characters of base64url"))
 	}
 }
 

@@ -194,19 +194,15 @@ func (j *publishing) claim(s State) (Op, error) {
 // large publication. The operations are made meanwhile, each when ready has put its
 // content into the batch.
 func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation {
-	type version struct {
-		ref     objects.Ref
-		version string
-	}
-	at := make(map[version]*Entry, len(j.entries))
+	at := make(map[string]*Entry, len(j.entries))
 	for i := range j.entries {
-		at[version{j.entries[i].Ref, j.entries[i].Version}] = &j.entries[i]
+		at[j.entries[i].Name()] = &j.entries[i]
 	}
 	wanted := make([][]*Entry, len(ops))
 	var missing []*Entry
 	for i := range ops {
 		for _, e := range ops[i].Items {
-			mine := at[version{e.Ref, e.Version}]
+			mine := at[e.Name()]
 			wanted[i] = append(wanted[i], mine)
 			if mine.Commit.IsZero() {
 				missing = append(missing, mine)

@@ -136,16 +136,11 @@ func Contact(ctx context.Context, url, tmp string, o transport.Options) (Identit
 		return Identity{}, err
 	}
 	defer remote.Close()
-	dir, err := os.MkdirTemp(tmp, "rye-contact-*")
+	repo, remove, err := tempRepo(tmp)
 	if err != nil {
-		return Identity{}, fault.New(fault.Failed, "contact %s: %w", remote, err)
+		return Identity{}, fault.Wrap(err, "contact %s", remote)
 	}
-	defer os.RemoveAll(dir)
-	repo, err := store.Init(filepath.Join(dir, "contact.git"), "refs/heads/main")
-	if err != nil {
-		return Identity{}, err
-	}
-	defer repo.Close()
+	defer remove()
 	refs, err := remote.Refs(ctx, mainBranch)
 	if err != nil {
 		return Identity{}, err
@@ -210,7 +205,7 @@ func (r *Registry) writing() (*store.Repo, error) {
 	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
 		return nil, fault.New(fault.Failed, "make the cache of registry %s: %w", r.o.ID, err)
 	}
-	repo, err := store.Init(r.cacheDir(), "refs/heads/main")
+	repo, err := store.Init(r.cacheDir(), mainBranch)
 	if fault.Is(err, fault.Conflict) { // another process was first
 		repo, err = store.Open(r.cacheDir())
 	}
@@ -219,4 +214,33 @@ func (r *Registry) writing() (*store.Repo, error) {
 	}
 	r.repo = repo
 	return repo, nil
+}
+
+// fetch brings a commit and what it needs into a quarantine of the cache, and counts.
+func (r *Registry) fetch(ctx context.Context, repo *store.Repo, want store.OID, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
+	q, st, err := r.remote.Fetch(ctx, repo, []store.OID{want}, have, o)
+	if err != nil {
+		return nil, err
+	}
+	r.stats.Fetches++
+	r.stats.Bytes += st.Bytes
+	return q, nil
+}
+
+// tempRepo makes an empty repository in a directory below tmp ("": the system's) that
+// remove removes.
+func tempRepo(tmp string) (repo *store.Repo, remove func(), err error) {
+	dir, err := os.MkdirTemp(tmp, "rye-registry-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	repo, err = store.Init(filepath.Join(dir, "registry.git"), mainBranch)
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, nil, err
+	}
+	return repo, func() {
+		repo.Close()
+		os.RemoveAll(dir)
+	}, nil
 }

@@ -68,8 +68,6 @@ func (r Root) find(namespace string) (int, bool) {
 	})
 }
 
-func (r Root) isRoot(k trust.PublicKey) bool { return slices.Contains(r.Keys, k) }
-
 // admits refuses a namespace whose genesis the newest root does not stand for.
 // claimant signed that genesis.
 func (r Root) admits(namespace string, genesis objects.Digest, claimant trust.PublicKey) error {
@@ -135,25 +133,20 @@ func (r *Root) change(op RootOp) error {
 }
 
 func (r Root) checkLink(op RootOp) error {
-	if op.Signer.IsZero() {
+	switch {
+	case op.Signer.IsZero():
 		return fault.New(fault.Untrusted, "is not signed")
-	}
-	if op.Seq != r.Seq+1 {
+	case op.Seq != r.Seq+1:
 		return fault.New(fault.Malformed, "position %d follows %d", op.Seq, r.Seq)
-	}
-	if op.Time.Before(r.Time) {
+	case op.Time.Before(r.Time):
 		return fault.New(fault.Malformed, "dated %s, before the operation before it", op.Time.Format(timeLayout))
-	}
-	if op.Kind == OpGenesis {
+	case op.Kind == OpGenesis:
 		return nil
-	}
-	if op.Registry != r.ID {
+	case op.Registry != r.ID:
 		return fault.New(fault.Integrity, "belongs to registry %s, not %s", op.Registry, r.ID)
-	}
-	if op.Prev != r.Tip {
+	case op.Prev != r.Tip:
 		return fault.New(fault.Integrity, "follows %s, not %s", op.Prev, r.Tip)
-	}
-	if len(op.Parents) != 1 || op.Parents[0] != r.At {
+	case len(op.Parents) != 1 || op.Parents[0] != r.At:
 		return fault.New(fault.Malformed, "its parent is not the operation before it")
 	}
 	return nil
@@ -169,24 +162,11 @@ func (r Root) checkAgreement(op RootOp) error {
 	if !slices.Contains(held, op.Signer) {
 		return fault.New(fault.Untrusted, "signed by %s, which is not a root key", op.Signer.Fingerprint())
 	}
-	known := slices.Clone(held)
-	if op.Kind == OpRoots {
-		known = append(known, op.Keys...)
+	agreed, err := op.agreed(held)
+	if err != nil {
+		return err
 	}
-	agreed := []trust.PublicKey{op.Signer}
-	msg := op.ApprovalMessage()
-	for _, a := range op.Approvals {
-		i := slices.IndexFunc(known, func(k trust.PublicKey) bool { return k.Fingerprint() == a.Key })
-		switch {
-		case i < 0:
-			return fault.New(fault.Untrusted, "approved by %s, which is not a root key", a.Key)
-		case known[i] == op.Signer:
-			return fault.New(fault.Untrusted, "key %s counts once, however often it signs", a.Key)
-		case !known[i].Verify(msg, a.Sig):
-			return fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)
-		}
-		agreed = append(agreed, known[i])
-	}
+	agreed = append(agreed, op.Signer)
 	n := 0
 	for _, k := range agreed {
 		if slices.Contains(held, k) {
@@ -196,48 +176,49 @@ func (r Root) checkAgreement(op RootOp) error {
 	if n < threshold {
 		return fault.New(fault.Untrusted, "%d of %d root keys agreed, %d must", n, len(held), threshold)
 	}
-	if op.Kind == OpGenesis || op.Kind == OpRoots {
-		for _, k := range op.Keys {
-			if !slices.Contains(agreed, k) && (op.Kind == OpGenesis || !slices.Contains(held, k)) {
-				return fault.New(fault.Untrusted, "key %s becomes a root key without having signed", k.Fingerprint())
-			}
+	if op.Kind == OpGenesis {
+		held = nil // all of them are new
+	}
+	for _, k := range op.newcomers(held) {
+		if !slices.Contains(agreed, k) {
+			return fault.New(fault.Untrusted, "key %s becomes a root key without having signed", k.Fingerprint())
 		}
 	}
 	return nil
 }
 
-// grant sets the owners of a namespace, on a copy of the list.
+// grant sets the owners of a namespace.
 func (r *Root) grant(op RootOp) {
-	g := &Grant{Namespace: op.Namespace, Keys: op.Keys, Genesis: op.Genesis, Since: op.Seq}
-	i, found := r.find(op.Namespace)
-	if !found {
-		g.seal()
-		r.grants = slices.Insert(slices.Clone(r.grants), i, g)
-		return
-	}
-	g.older = r.grants[i]
-	if !g.Genesis.IsZero() && g.Genesis == g.older.Genesis {
+	g := &Grant{Namespace: op.Namespace, Keys: op.Keys, Genesis: op.Genesis, Since: op.Seq, older: r.Grant(op.Namespace)}
+	if g.older != nil && !g.Genesis.IsZero() && g.Genesis == g.older.Genesis {
 		g.Checkpoint = g.older.Checkpoint
 	}
-	g.seal()
-	r.grants = slices.Clone(r.grants)
-	r.grants[i] = g
+	r.put(g)
 }
 
 func (r *Root) checkpoint(c *Checkpoint) error {
-	i, found := r.find(c.Namespace)
-	if !found {
+	old := r.Grant(c.Namespace)
+	if old == nil {
 		return fault.New(fault.NotFound, "checkpoint of %s: the root has not granted it", c.Namespace)
 	}
-	g := *r.grants[i]
-	if g.Checkpoint != nil && g.Checkpoint.Seq >= c.Seq {
-		return fault.New(fault.Rollback, "checkpoint of %s at %d: the last one was at %d", c.Namespace, c.Seq, g.Checkpoint.Seq)
+	if old.Checkpoint != nil && old.Checkpoint.Seq >= c.Seq {
+		return fault.New(fault.Rollback, "checkpoint of %s at %d: the last one was at %d", c.Namespace, c.Seq, old.Checkpoint.Seq)
 	}
+	g := *old
 	g.Checkpoint = c
+	r.put(&g)
+	return nil
+}
+
+// put inserts or replaces a grant, on a copy of the list.
+func (r *Root) put(g *Grant) {
 	g.seal()
 	r.grants = slices.Clone(r.grants)
-	r.grants[i] = &g
-	return nil
+	if i, found := r.find(g.Namespace); found {
+		r.grants[i] = g
+	} else {
+		r.grants = slices.Insert(r.grants, i, g)
+	}
 }
 
 // Paths of the root's tree.
@@ -255,13 +236,8 @@ func grantPath(namespace string) string {
 // seal writes the grant's file.
 func (g *Grant) seal() {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "format: %d\n", FormatVersion)
-	fmt.Fprintf(&b, "namespace: %s\n", yamlQuoted(g.Namespace))
-	fmt.Fprintf(&b, "since: %d\n", g.Since)
-	b.WriteString("keys:\n")
-	for _, k := range g.Keys {
-		fmt.Fprintf(&b, "  - %s\n", yamlQuoted(k.Authorized()))
-	}
+	fmt.Fprintf(&b, "format: %d\nnamespace: %s\nsince: %d\n", FormatVersion, yamlQuoted(g.Namespace), g.Since)
+	writeKeys(&b, "keys", g.Keys)
 	if !g.Genesis.IsZero() {
 		fmt.Fprintf(&b, "genesis: %s\n", yamlQuoted(g.Genesis.String()))
 	}
@@ -275,15 +251,17 @@ func (g *Grant) seal() {
 
 func (r *Root) encodeRegistry() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "format: %d\n", FormatVersion)
-	fmt.Fprintf(&b, "name: %s\n", yamlQuoted(r.Name))
-	fmt.Fprintf(&b, "claims: %s\n", yamlQuoted(string(r.Claims)))
-	fmt.Fprintf(&b, "threshold: %d\n", r.Threshold)
-	b.WriteString("roots:\n")
-	for _, k := range r.Keys {
-		fmt.Fprintf(&b, "  - %s\n", yamlQuoted(k.Authorized()))
-	}
+	fmt.Fprintf(&b, "format: %d\nname: %s\nclaims: %s\nthreshold: %d\n",
+		FormatVersion, yamlQuoted(r.Name), yamlQuoted(string(r.Claims)), r.Threshold)
+	writeKeys(&b, "roots", r.Keys)
 	return b.Bytes()
+}
+
+func writeKeys(b *bytes.Buffer, name string, keys []trust.PublicKey) {
+	fmt.Fprintf(b, "%s:\n", name)
+	for _, k := range keys {
+		fmt.Fprintf(b, "  - %s\n", yamlQuoted(k.Authorized()))
+	}
 }
 
 // readme is fixed by the format, so that no text can be slipped in beside the

@@ -1,8 +1,8 @@
 package registry
 
 import (
-	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -68,94 +68,71 @@ type RootOp struct {
 // strictly as ParseOp.
 func ParseRootOp(raw []byte) (RootOp, error) { return parseRootOp(raw, true) }
 
-func parseRootOp(raw []byte, verify bool) (RootOp, error) {
-	c, signer, err := openCommit(raw, verify)
-	if err != nil {
+func parseRootOp(raw []byte, verify bool) (op RootOp, err error) {
+	if err := decodeCommit(raw, verify, &op); err != nil {
 		return RootOp{}, err
 	}
-	op, err := parseRootMessage(c.Message)
-	if err != nil {
-		return RootOp{}, fmt.Errorf("commit %s: %w", commitID(c), err)
-	}
-	op.Envelope = envelope(c, signer)
 	if want := min(int(op.Seq-1), 1); len(op.Parents) != want {
-		return op, fault.New(fault.Malformed, "operation %d of the root: %d parents, want %d", op.Seq, len(op.Parents), want)
+		return op, fault.New(fault.Malformed, "%s: %d parents, want %d", op.label(), len(op.Parents), want)
 	}
 	return op, nil
 }
 
-func parseRootMessage(text string) (RootOp, error) {
-	m, err := parseMessage(text)
-	if err != nil {
+// ParseProposal reads the message of a proposed operation.
+func ParseProposal(message string) (op RootOp, err error) {
+	if err := decodeMessage(message, &op); err != nil {
 		return RootOp{}, err
-	}
-	f := &fields{list: m.trailers}
-	var op RootOp
-	op.parseHead(f)
-	op.parseBody(f)
-	op.parseApprovals(f)
-	if err := f.end(); err != nil {
-		return RootOp{}, err
-	}
-	if op.Message() != text {
-		return RootOp{}, fault.New(fault.Malformed, "operation %d of the root: message is not in its one spelling", op.Seq)
 	}
 	return op, nil
 }
 
-func (op *RootOp) parseHead(f *fields) {
-	if v := f.count("Rye-Format"); f.err == nil && v != FormatVersion {
-		f.fail(newerFormat(v))
-	}
-	op.Kind = OpKind(f.need("Rye-Op"))
+// Message returns the commit message of the operation: its one spelling.
+func (op *RootOp) Message() string { return encodeMessage(op) }
+
+// ApprovalMessage returns the bytes that a further key signs to approve the
+// operation. They bind the registry, the position, the operation before and the
+// state after, so an approval is good for this one operation only.
+func (op *RootOp) ApprovalMessage() []byte {
+	plain := *op
+	plain.Approvals = nil
+	return objects.PAE("application/vnd.rye.root-approval.v1", []byte(plain.Message()))
+}
+
+func (op *RootOp) label() string { return fmt.Sprintf("operation %d of the root", op.Seq) }
+
+func (op *RootOp) trailers(f *fields) {
+	f.format()
+	f.value("Rye-Op", word(&op.Kind))
 	first := op.Kind == OpGenesis
 	if !first {
-		op.Registry = f.digest("Rye-Registry")
+		f.value("Rye-Registry", digest(&op.Registry))
 	}
-	op.Seq = f.count("Rye-Seq")
-	if f.err == nil && (op.Seq == 0 || (op.Seq == 1) != first) {
-		f.fail(fault.New(fault.Malformed, "%s at position %d: a genesis is the first operation, and only that", words.Brief(string(op.Kind)), op.Seq))
-	}
+	f.position(&op.Seq, op.Kind, OpGenesis)
 	if !first {
-		op.Prev = f.digest("Rye-Prev")
+		f.value("Rye-Prev", digest(&op.Prev))
 	}
-	op.State = f.digest("Rye-State")
-}
-
-func (op *RootOp) parseBody(f *fields) {
+	f.value("Rye-State", digest(&op.State))
 	switch op.Kind {
 	case OpGenesis, OpRoots:
-		op.Name = f.text("Rye-Name", maxName)
-		op.Claims = Claims(f.need("Rye-Claims"))
-		op.Threshold = int(f.count("Rye-Threshold"))
-		op.Keys = f.publicKeys()
-		if f.err == nil {
-			f.fail(checkRoots(op.Claims, op.Threshold, len(op.Keys)))
-		}
+		f.text("Rye-Name", &op.Name, maxName)
+		f.value("Rye-Claims", word(&op.Claims))
+		count(f, "Rye-Threshold", &op.Threshold)
+		f.publicKeys(&op.Keys)
+		f.fail(checkRoots(op.Claims, op.Threshold, len(op.Keys)))
 	case OpGrant:
-		op.Namespace = f.need("Rye-Namespace")
-		if f.err == nil {
-			f.fail(CheckNamespace(op.Namespace))
+		f.value("Rye-Namespace", namespace(&op.Namespace))
+		if !op.Genesis.IsZero() || f.next("Rye-Genesis") {
+			f.value("Rye-Genesis", digest(&op.Genesis))
 		}
-		if f.next("Rye-Genesis") {
-			op.Genesis = f.digest("Rye-Genesis")
-		}
-		op.Keys = f.publicKeys()
+		f.publicKeys(&op.Keys)
 	case OpCheckpoint:
-		for f.next("Rye-Checkpoint") {
-			op.Checkpoints = append(op.Checkpoints, f.checkpoint())
-		}
-		for i := 1; i < len(op.Checkpoints); i++ {
-			if op.Checkpoints[i-1].Namespace >= op.Checkpoints[i].Namespace {
-				f.fail(fault.New(fault.Malformed, "checkpoint of %s: repeated or out of order", words.Brief(op.Checkpoints[i].Namespace)))
-			}
-		}
-		if n := len(op.Checkpoints); f.err == nil && (n == 0 || n > MaxItems) {
-			f.fail(fault.New(fault.Malformed, "%d checkpoints: want 1 to %d", n, MaxItems))
-		}
+		each(f, "Rye-Checkpoint", &op.Checkpoints, f.checkpoint)
+		op.checkCheckpoints(f)
 	default:
-		f.fail(fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(op.Kind))))
+		f.fail(unknownOp(op.Kind))
 	}
+	each(f, "Rye-Approval", &op.Approvals, func(a *Approval) { f.value("Rye-Approval", approval(a)) })
+	op.checkApprovals(f)
 }
 
 func checkRoots(c Claims, threshold, keys int) error {
@@ -168,107 +145,57 @@ func checkRoots(c Claims, threshold, keys int) error {
 	return nil
 }
 
-// publicKeys reads distinct keys.
-func (f *fields) publicKeys() (list []trust.PublicKey) {
-	for f.next("Rye-Key") {
-		k, err := trust.ParsePublicKey(f.need("Rye-Key"))
-		f.fail(err)
-		for _, o := range list {
-			if o == k {
-				f.fail(fault.New(fault.Malformed, "key %s: listed twice", k.Fingerprint()))
-			}
+// publicKeys carries distinct keys.
+func (f *fields) publicKeys(list *[]trust.PublicKey) {
+	each(f, "Rye-Key", list, func(k *trust.PublicKey) {
+		f.value("Rye-Key", publicKey(k))
+		if !f.writing && slices.Contains((*list)[:len(*list)-1], *k) {
+			f.fail(fault.New(fault.Malformed, "key %s: listed twice", k.Fingerprint()))
 		}
-		list = append(list, k)
-	}
-	if f.err == nil && (len(list) == 0 || len(list) > maxKeys) {
-		f.fail(fault.New(fault.Malformed, "%d keys: want 1 to %d", len(list), maxKeys))
-	}
-	return list
+	})
+	f.checkKeys(len(*list))
 }
 
-// checkpoint reads "acme 120 sha256:… <commit>".
-func (f *fields) checkpoint() (c Checkpoint) {
-	part := strings.Split(f.need("Rye-Checkpoint"), " ")
-	if len(part) != 4 {
-		f.fail(fault.New(fault.Malformed, "trailer Rye-Checkpoint: %d fields, want 4", len(part)))
-		return c
-	}
-	var err error
-	c.Namespace = part[0]
-	f.fail(CheckNamespace(c.Namespace))
-	c.Seq, err = parseCount(part[1])
-	f.fail(err)
-	c.Sum, err = objects.ParseDigest(part[2])
-	f.fail(err)
-	c.ID, err = store.ParseOID(part[3])
-	f.fail(err)
+// checkpoint carries "acme 120 sha256:… <commit>".
+func (f *fields) checkpoint(c *Checkpoint) {
+	f.value("Rye-Checkpoint", namespace(&c.Namespace), number(&c.Seq), digest(&c.Sum), address(&c.ID))
 	if c.Seq == 0 {
 		f.fail(fault.New(fault.Malformed, "trailer Rye-Checkpoint: position 0"))
 	}
-	return c
 }
 
-func (op *RootOp) parseApprovals(f *fields) {
-	for f.next("Rye-Approval") {
-		fp, b64, ok := strings.Cut(f.need("Rye-Approval"), " ")
-		var a Approval
-		var err error
-		a.Key, err = objects.ParseFingerprint(fp)
-		f.fail(err)
-		a.Sig, err = base64.RawURLEncoding.Strict().DecodeString(b64)
-		if !ok || err != nil || len(a.Sig) != 64 {
-			f.fail(fault.New(fault.Malformed, "trailer Rye-Approval: want a fingerprint and 86 characters of base64url"))
+// checkCheckpoints: a bounded list, sorted, each once.
+func (op *RootOp) checkCheckpoints(f *fields) {
+	list := op.Checkpoints
+	for i := 1; i < len(list); i++ {
+		if list[i-1].Namespace >= list[i].Namespace {
+			f.fail(fault.New(fault.Malformed, "checkpoint of %s: repeated or out of order", words.Brief(list[i].Namespace)))
 		}
-		if n := len(op.Approvals); n > 0 && op.Approvals[n-1].Key.String() >= a.Key.String() || n >= maxKeys {
+	}
+	if len(list) == 0 || len(list) > MaxItems {
+		f.fail(fault.New(fault.Malformed, "%d checkpoints: want 1 to %d", len(list), MaxItems))
+	}
+}
+
+// approval is the codec of "SHA256:… <signature>".
+func approval(a *Approval) codec {
+	key, sig := fingerprint(&a.Key), signature(&a.Sig, "trailer Rye-Approval: want a fingerprint and 86 characters of base64url")
+	return codec{func() string { return key.text() + " " + sig.text() }, func(s string) error {
+		fp, b64, _ := strings.Cut(s, " ")
+		if err := key.read(fp); err != nil {
+			return err
+		}
+		return sig.read(b64)
+	}}
+}
+
+// checkApprovals: a bounded list, sorted by key, each once.
+func (op *RootOp) checkApprovals(f *fields) {
+	for i, a := range op.Approvals {
+		if i > 0 && op.Approvals[i-1].Key.String() >= a.Key.String() || i >= maxKeys {
 			f.fail(fault.New(fault.Malformed, "approval by %s: repeated, out of order or one too many", a.Key))
 		}
-		op.Approvals = append(op.Approvals, a)
 	}
-}
-
-// Message returns the commit message of the operation: its one spelling.
-func (op *RootOp) Message() string { return op.message(op.Approvals) }
-
-// ApprovalMessage returns the bytes that a further key signs to approve the
-// operation. They bind the registry, the position, the operation before and the
-// state after, so an approval is good for this one operation only.
-func (op *RootOp) ApprovalMessage() []byte {
-	return objects.PAE("application/vnd.rye.root-approval.v1", []byte(op.message(nil)))
-}
-
-func (op *RootOp) message(approvals []Approval) string {
-	m := message{subject: op.Subject()}
-	m.add("Rye-Format", formatCount(FormatVersion))
-	m.add("Rye-Op", string(op.Kind))
-	if op.Kind != OpGenesis {
-		m.add("Rye-Registry", op.Registry.String())
-	}
-	m.add("Rye-Seq", formatCount(op.Seq))
-	if op.Kind != OpGenesis {
-		m.add("Rye-Prev", op.Prev.String())
-	}
-	m.add("Rye-State", op.State.String())
-	switch op.Kind {
-	case OpGenesis, OpRoots:
-		m.add("Rye-Name", string(appendQuoted(nil, op.Name)))
-		m.add("Rye-Claims", string(op.Claims))
-		m.add("Rye-Threshold", formatCount(uint64(op.Threshold)))
-	case OpGrant:
-		m.add("Rye-Namespace", op.Namespace)
-		if !op.Genesis.IsZero() {
-			m.add("Rye-Genesis", op.Genesis.String())
-		}
-	}
-	for _, k := range op.Keys {
-		m.add("Rye-Key", k.Authorized())
-	}
-	for _, c := range op.Checkpoints {
-		m.add("Rye-Checkpoint", fmt.Sprintf("%s %d %s %s", c.Namespace, c.Seq, c.Sum, c.ID))
-	}
-	for _, a := range approvals {
-		m.add("Rye-Approval", a.Key.String()+" "+base64.RawURLEncoding.EncodeToString(a.Sig))
-	}
-	return m.String()
 }
 
 // Subject returns the first line of the message.

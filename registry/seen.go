@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +29,9 @@ type Point struct {
 
 // memory is what this machine has verified of one registry: a small file in the
 // state directory, durable, and never a cache. Without it an attacker could show
-// an older registry, or another, and nobody would notice.
-type memory struct {
-	Root       Point
-	Namespaces map[string]Point
-}
+// an older registry, or another, and nobody would notice. It is by namespace, "" being
+// the root.
+type memory map[string]Point
 
 type yamlMemory struct {
 	Format     uint64               `yaml:"format"`
@@ -60,10 +59,8 @@ func (p Point) yaml() yamlPoint {
 
 func (y yamlPoint) point() (p Point, err error) {
 	p.Seq, p.Grant = y.Seq, y.Grant
-	if y.Genesis != "" {
-		if p.Genesis, err = objects.ParseDigest(y.Genesis); err != nil {
-			return p, err
-		}
+	if p.Genesis, err = optionalDigest(y.Genesis); err != nil {
+		return p, err
 	}
 	if p.Tip, err = store.ParseOID(y.Tip); err != nil {
 		return p, err
@@ -80,7 +77,7 @@ func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir
 // readMemory returns what was verified of a registry; nothing yet is no error.
 // A file that cannot be read is one: forgetting would open the way back.
 func readMemory(dir string, id objects.Digest) (memory, error) {
-	m := memory{Namespaces: map[string]Point{}}
+	m := memory{}
 	path := memoryPath(dir, id)
 	raw, err := place.Read(path, 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -94,13 +91,13 @@ func readMemory(dir string, id objects.Digest) (memory, error) {
 	if err == nil && (y.Format != FormatVersion || y.ID != id.String()) {
 		err = fault.New(fault.Malformed, "it is of format %d, about %q", y.Format, words.Brief(y.ID))
 	}
-	if err == nil {
-		m.Root, err = y.Root.point()
-	}
 	for ns, p := range y.Namespaces {
 		if err == nil {
-			m.Namespaces[ns], err = p.point()
+			m[ns], err = p.point()
 		}
+	}
+	if err == nil {
+		m[""], err = y.Root.point()
 	}
 	if err != nil {
 		return m, fault.New(fault.Integrity, "read what was verified of the registry, %s: %w", path, err).
@@ -110,9 +107,11 @@ func readMemory(dir string, id objects.Digest) (memory, error) {
 }
 
 func (m memory) write(dir, url string, id objects.Digest) error {
-	y := yamlMemory{Format: FormatVersion, ID: id.String(), URL: url, Root: m.Root.yaml(), Namespaces: map[string]yamlPoint{}}
-	for ns, p := range m.Namespaces {
-		y.Namespaces[ns] = p.yaml()
+	y := yamlMemory{Format: FormatVersion, ID: id.String(), URL: url, Root: m[""].yaml(), Namespaces: map[string]yamlPoint{}}
+	for ns, p := range m {
+		if ns != "" {
+			y.Namespaces[ns] = p.yaml()
+		}
 	}
 	raw, err := objects.EncodeYAML(y)
 	if err != nil {
@@ -139,21 +138,14 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 	if err != nil {
 		return err
 	}
-	old := m.Root
-	if namespace != "" {
-		old = m.Namespaces[namespace]
-	}
+	old := m[namespace]
 	if old.Seq > p.Seq || old == p {
 		return nil // somebody got further meanwhile; the logs are compared at the next sync
 	}
 	if old.Seq == p.Seq && old.Sum != p.Sum {
 		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", logName(namespace))
 	}
-	if namespace == "" {
-		m.Root = p
-	} else {
-		m.Namespaces[namespace] = p
-	}
+	m[namespace] = p
 	return m.write(r.o.StateDir, r.o.URL, r.o.ID)
 }
 
@@ -168,10 +160,7 @@ func logName(namespace string) string {
 // keepEvidence stores both of two signed commits that contradict each other, as
 // raw commits. Their signatures speak for themselves, to anybody.
 func (r *Registry) keepEvidence(namespace string, seq uint64, raws ...[]byte) (string, error) {
-	name := namespace
-	if name == "" {
-		name = "main"
-	}
+	name := cmp.Or(namespace, "main")
 	dir := filepath.Join(r.o.StateDir, r.o.ID.Hex()+".evidence")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fault.New(fault.Failed, "keep evidence: %w", err)

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -16,17 +17,13 @@ import (
 func (r *Registry) View(namespace string) (State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.view(namespace)
-}
-
-func (r *Registry) view(namespace string) (State, error) {
 	m, err := readMemory(r.o.StateDir, r.o.ID)
 	if err != nil {
 		return State{}, err
 	}
 	s, err := r.load(namespace, m)
 	if err != nil && r.remote == nil {
-		err = r.notAtHand(err)
+		err = notAtHand(err)
 	}
 	return s, err
 }
@@ -35,11 +32,8 @@ func (r *Registry) view(namespace string) (State, error) {
 func (r *Registry) Root(ctx context.Context) (Root, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := readMemory(r.o.StateDir, r.o.ID)
-	if err != nil {
-		return Root{}, err
-	}
-	return r.loadRoot(ctx, m)
+	_, root, err := r.known(ctx)
+	return root, err
 }
 
 // Select returns the newest version of an item that a range allows, as last
@@ -71,8 +65,7 @@ func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
 		return Release{}, err
 	}
 	var refused Entry
-	for i := len(list) - 1; i >= 0; i-- {
-		e := list[i]
+	for _, e := range slices.Backward(list) {
 		v, err := objects.ParseVersion(e.Version)
 		if err != nil || !want.Allows(v) {
 			continue
@@ -195,7 +188,7 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 	if err != nil {
 		return nil, err
 	}
-	q, st, err := r.remote.Fetch(ctx, repo, []store.OID{rel.Commit}, nil, transport.FetchOptions{Limits: contentLimits})
+	q, err := r.fetch(ctx, repo, rel.Commit, nil, transport.FetchOptions{Limits: contentLimits})
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Network, "fetch %s: the registry does not hold its content %s, which its log promises: %w", rel.Name(), rel.Commit, err)
 	}
@@ -203,8 +196,6 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 		return nil, err
 	}
 	defer q.Discard()
-	r.stats.Fetches++
-	r.stats.Bytes += st.Bytes
 	raw, _, err := readContent(&q.Reader, &rel.Entry)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Network, "fetch %s: the registry sent less than its log promises: %w", rel.Name(), err)
@@ -234,12 +225,7 @@ func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.He
 func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
 	b := repo.NewBatch()
 	defer b.Discard()
-	put := func(t store.Type, data []byte) (store.OID, error) {
-		if id := repo.Format().Hash(t, data); repo.Has(id) {
-			return id, nil
-		}
-		return b.Add(t, data)
-	}
+	put := lacking(repo, b)
 	raw, c, err := readContent(&f.repo.Reader, &f.Entry)
 	if err != nil {
 		return store.OID{}, err
@@ -271,10 +257,7 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	if err != nil {
 		return nil, err
 	}
-	p := m.Root
-	if namespace != "" {
-		p = m.Namespaces[namespace]
-	}
+	p := m[namespace]
 	repo := r.reading()
 	if p.Seq == 0 || repo == nil {
 		return nil, fault.New(fault.NotFound, "history of the %s: was never synced", logName(namespace)).Mend("rye fetch")
@@ -308,14 +291,17 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 func logEntry(namespace string, raw []byte) (LogEntry, objects.Digest, error) {
 	if namespace == "" {
 		op, err := ParseRootOp(raw)
-		return LogEntry{Seq: op.Seq, Time: op.Time, Signer: op.Signer.Fingerprint(),
-			Text: op.Subject(), Commit: op.ID}, op.Prev, err
+		return op.entry(op.Seq, op.Subject()), op.Prev, err
 	}
 	op, err := ParseOp(raw)
-	e := LogEntry{Seq: op.Seq, Time: op.Time, Signer: op.Signer.Fingerprint(),
-		Text: op.Subject(), Reason: op.Reason, Commit: op.ID}
+	e := op.entry(op.Seq, op.Subject())
+	e.Reason = op.Reason
 	for i := range op.Items {
 		e.Items = append(e.Items, op.Items[i].Name())
 	}
 	return e, op.Prev, err
+}
+
+func (e *Envelope) entry(seq uint64, text string) LogEntry {
+	return LogEntry{Seq: seq, Time: e.Time, Signer: e.Signer.Fingerprint(), Text: text, Commit: e.ID}
 }

@@ -76,8 +76,11 @@ func (s *shard) oid(f store.Format) store.OID {
 	return s.id
 }
 
-// get makes sure that raw and rows are there.
+// get makes sure that raw and rows are there. A nil shard has no rows.
 func (s *shard) get() ([]*row, error) {
+	if s == nil {
+		return nil, nil
+	}
 	s.once.Do(func() {
 		raw, err := s.load()
 		if err == nil && objects.DigestOf(raw) != s.sum {
@@ -119,26 +122,32 @@ func find(rows []*row, ref objects.Ref, version string) (int, bool) {
 	return sort.Find(len(rows), func(i int) int { return -rows[i].compare(item, version) })
 }
 
+// findEntry returns the entry of a version, nil when there is none.
+func findEntry(rows []*row, ref objects.Ref, version string) *Entry {
+	if i, found := find(rows, ref, version); found {
+		return rows[i].Entry
+	}
+	return nil
+}
+
 // A draft is a catalogue being changed: shards are copied at their first change.
 type draft struct {
 	shards *[256]*shard
 	open   map[byte][]*row
 }
 
+func newDraft(s *State) draft { return draft{&s.shards, map[byte][]*row{}} }
+
 func (d *draft) rows(i byte) ([]*row, error) {
 	if rows, ok := d.open[i]; ok {
 		return rows, nil
 	}
-	var rows []*row
-	if s := d.shards[i]; s != nil {
-		have, err := s.get()
-		if err != nil {
-			return nil, err
-		}
-		rows = slices.Clone(have)
+	have, err := d.shards[i].get()
+	if err != nil {
+		return nil, err
 	}
-	d.open[i] = rows
-	return rows, nil
+	d.open[i] = slices.Clone(have)
+	return d.open[i], nil
 }
 
 // put inserts or replaces an entry.
@@ -161,13 +170,7 @@ func (d *draft) put(e *Entry) error {
 // get returns the entry of a version, nil when it was never published.
 func (d *draft) get(ref objects.Ref, version string) (*Entry, error) {
 	rows, err := d.rows(shardOf(ref))
-	if err != nil {
-		return nil, err
-	}
-	if at, found := find(rows, ref, version); found {
-		return rows[at].Entry, nil
-	}
-	return nil, nil
+	return findEntry(rows, ref, version), err
 }
 
 // close writes the changed shards into the array that the draft was made from,

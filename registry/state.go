@@ -65,31 +65,17 @@ func (s State) Entry(ref objects.Ref, version string) (Entry, error) {
 	return *e, nil
 }
 
-// lookup returns a published version, which is nobody's to change; nil when there is
+// lookup returns a published version, which must not be changed; nil when there is
 // none.
 func (s State) lookup(ref objects.Ref, version string) (*Entry, error) {
-	sh := s.shards[shardOf(ref)]
-	if sh == nil {
-		return nil, nil
-	}
-	rows, err := sh.get()
-	if err != nil {
-		return nil, err
-	}
-	if i, ok := find(rows, ref, version); ok {
-		return rows[i].Entry, nil
-	}
-	return nil, nil
+	rows, err := s.shards[shardOf(ref)].get()
+	return findEntry(rows, ref, version), err
 }
 
 // Versions returns every version of an item, oldest version first, whatever its
 // status; none is no error.
 func (s State) Versions(ref objects.Ref) ([]Entry, error) {
-	sh := s.shards[shardOf(ref)]
-	if sh == nil {
-		return nil, nil
-	}
-	rows, err := sh.get()
+	rows, err := s.shards[shardOf(ref)].get()
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +99,6 @@ func compareVersions(a, b string) int {
 // catalogue's files and lines, until visit fails.
 func (s State) Entries(visit func(Entry) error) error {
 	for _, sh := range s.shards {
-		if sh == nil {
-			continue
-		}
 		rows, err := sh.get()
 		if err != nil {
 			return err

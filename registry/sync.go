@@ -81,17 +81,17 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 // syncOffline only makes sure that everything is at hand.
 func (r *Registry) syncOffline(ctx context.Context, m memory, namespaces []string) error {
 	if _, err := r.loadRoot(ctx, m); err != nil {
-		return r.notAtHand(err)
+		return notAtHand(err)
 	}
 	for _, ns := range namespaces {
 		if _, err := r.load(ns, m); err != nil {
-			return r.notAtHand(err)
+			return notAtHand(err)
 		}
 	}
 	return nil
 }
 
-func (r *Registry) notAtHand(err error) error {
+func notAtHand(err error) error {
 	return fault.New(fault.Offline, "offline: %w", err).Advise("rye fetch, once with network")
 }
 
@@ -102,28 +102,18 @@ type syncing struct {
 	moved bool // the root has news
 }
 
-// fetch brings tip and its log, less what the cache has, and returns the reader
+// bring fetches tip and its log, less what the cache has, and returns the reader
 // to see it through. q is nil when the cache had it all.
-func (y *syncing) fetch(ctx context.Context, repo *store.Repo, tip store.OID, have ...store.OID) (*store.Reader, *store.Quarantine, error) {
+func (y *syncing) bring(ctx context.Context, repo *store.Repo, tip store.OID, have ...store.OID) (*store.Reader, *store.Quarantine, error) {
 	if repo.Has(tip) {
 		return &repo.Reader, nil, nil
 	}
 	have = slices.DeleteFunc(have, func(id store.OID) bool { return id.IsZero() || !repo.Has(id) })
-	q, err := y.download(ctx, repo, tip, have)
+	q, err := y.r.fetch(ctx, repo, tip, have, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, nil, err
 	}
 	return &q.Reader, q, nil
-}
-
-func (y *syncing) download(ctx context.Context, repo *store.Repo, tip store.OID, have []store.OID) (*store.Quarantine, error) {
-	q, st, err := y.r.remote.Fetch(ctx, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
-	if err != nil {
-		return nil, err
-	}
-	y.r.stats.Fetches++
-	y.r.stats.Bytes += st.Bytes
-	return q, nil
 }
 
 // accept makes what was fetched and verified part of the cache.
@@ -144,7 +134,7 @@ func discard(q *store.Quarantine) {
 }
 
 func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
-	r, p := y.r, y.m.Root
+	r, p := y.r, y.m[""]
 	if tip.IsZero() {
 		if p.Seq > 0 {
 			return fault.New(fault.Rollback, "registry %s at %s: its root is gone", r.o.ID, r.remote)
@@ -160,7 +150,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 	if err != nil {
 		return err
 	}
-	rd, q, err := y.fetch(ctx, repo, tip, p.Tip)
+	rd, q, err := y.bring(ctx, repo, tip, p.Tip)
 	if err != nil {
 		return err
 	}
@@ -191,7 +181,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 	if y.moved = root.Tip != p.Sum; !y.moved && met {
 		return nil
 	}
-	y.m.Root = root.point()
+	y.m[""] = root.point()
 	release, err := accept(ctx, q, tip)
 	if err != nil {
 		return err
@@ -202,7 +192,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 
 func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) error {
 	r := y.r
-	p, seen := y.m.Namespaces[ns]
+	p, seen := y.m[ns]
 	if tip.IsZero() {
 		return y.absent(ctx, ns, seen)
 	}
@@ -279,13 +269,13 @@ type shown struct {
 func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip store.OID) (shown, error) {
 	got := shown{base: base}
 	var err error
-	if got.rd, got.q, err = y.fetch(ctx, repo, tip, base.At); err == nil {
+	if got.rd, got.q, err = y.bring(ctx, repo, tip, base.At); err == nil {
 		err = y.verify(ctx, &got, repo.Format(), tip)
 	}
 	if base.Seq > 0 && (fault.Is(err, fault.Malformed) && cutOff(err) || got.rd == nil && fault.Is(err, fault.Integrity)) {
 		discard(got.q)
 		got.base = NewState(base.root, base.Namespace)
-		if got.q, err = y.download(ctx, repo, tip, nil); err != nil {
+		if got.q, err = y.r.fetch(ctx, repo, tip, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
 			return got, err
 		}
 		got.rd = &got.q.Reader

@@ -1,11 +1,17 @@
 package registry
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
 )
 
 // Bounds of a log message, in bytes.
@@ -16,40 +22,32 @@ const (
 	maxCount   = 1<<53 - 1 // positions fit every JSON reader
 )
 
-// A message is a subject, an empty line, and trailers; nothing else.
-type message struct {
-	subject  string
-	trailers []trailer
-}
-
 type trailer struct{ key, value string }
 
-// parseMessage takes a commit message apart. The grammar has one spelling:
-// encoding the result gives the same bytes.
-func parseMessage(s string) (message, error) {
-	var m message
+// parseMessage returns the trailers of a commit message, which is a subject, an
+// empty line and trailers, and nothing else.
+func parseMessage(s string) ([]trailer, error) {
 	if len(s) > maxMessage {
-		return m, fault.New(fault.Malformed, "message of %d bytes: want at most %d", len(s), maxMessage)
+		return nil, fault.New(fault.Malformed, "message of %d bytes: want at most %d", len(s), maxMessage)
 	}
 	subject, rest, ok := strings.Cut(s, "\n\n")
 	if !ok || subject == "" || len(subject) > maxSubject || !printable(subject) {
-		return m, fault.New(fault.Malformed, "message %q: want one subject line of ASCII, an empty line, and trailers", words.Brief(s))
+		return nil, fault.New(fault.Malformed, "message %q: want one subject line of ASCII, an empty line, and trailers", words.Brief(s))
 	}
-	m.subject = subject
-	m.trailers = make([]trailer, 0, strings.Count(rest, "\n"))
+	list := make([]trailer, 0, strings.Count(rest, "\n"))
 	for rest != "" {
 		line, after, ok := strings.Cut(rest, "\n")
 		t, err := parseTrailer(line)
 		if err != nil {
-			return m, err
+			return nil, err
 		}
 		if !ok {
-			return m, fault.New(fault.Malformed, "trailer %q: no line feed at the end", words.Brief(line))
+			return nil, fault.New(fault.Malformed, "trailer %q: no line feed at the end", words.Brief(line))
 		}
-		m.trailers = append(m.trailers, t)
+		list = append(list, t)
 		rest = after
 	}
-	return m, nil
+	return list, nil
 }
 
 func parseTrailer(line string) (trailer, error) {
@@ -65,48 +63,60 @@ func parseTrailer(line string) (trailer, error) {
 }
 
 func validKey(s string) bool {
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if !(c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-') {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool {
+		return !(c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
+	})
 }
 
+// printable reports whether s is ASCII without controls.
 func printable(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] > 0x7e {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c < 0x20 || c > 0x7e })
 }
 
-func (m *message) add(key, value string) { m.trailers = append(m.trailers, trailer{key, value}) }
-
-func (m *message) String() string {
-	n := len(m.subject) + 2
-	for _, t := range m.trailers {
-		n += len(t.key) + len(t.value) + 3
-	}
-	var b strings.Builder
-	b.Grow(n)
-	b.WriteString(m.subject)
-	b.WriteString("\n\n")
-	for _, t := range m.trailers {
-		b.WriteString(t.key)
-		b.WriteString(": ")
-		b.WriteString(t.value)
-		b.WriteByte('\n')
-	}
-	return b.String()
+// A message is what a commit of a log says: an operation, written in trailers.
+type message interface {
+	Subject() string
+	// trailers carries the operation to or from its trailers.
+	trailers(f *fields)
+	// label names the operation in errors: "operation 3 of acme".
+	label() string
 }
 
-// fields reads trailers in their fixed order. The first error stays.
+// encodeMessage returns the one spelling of a message.
+func encodeMessage(m message) string {
+	f := fields{writing: true}
+	m.trailers(&f)
+	b := []byte(m.Subject() + "\n\n")
+	for _, t := range f.list {
+		b = append(b, t.key+": "+t.value+"\n"...)
+	}
+	return string(b)
+}
+
+// decodeMessage reads a message into m. It accepts only what encodeMessage gives.
+func decodeMessage(text string, m message) error {
+	list, err := parseMessage(text)
+	if err != nil {
+		return err
+	}
+	f := fields{list: list}
+	m.trailers(&f)
+	if err := f.end(); err != nil {
+		return err
+	}
+	if encodeMessage(m) != text {
+		return fault.New(fault.Malformed, "%s: message is not in its one spelling", m.label())
+	}
+	return nil
+}
+
+// fields carries values to or from trailers in their fixed order, so that one
+// function tells how an operation is written and how it is read. The first error
+// of reading stays; writing knows no errors.
 type fields struct {
-	list []trailer
-	err  error
+	writing bool
+	list    []trailer // reading: those that are left; writing: those that were written
+	err     error
 }
 
 func (f *fields) fail(err error) {
@@ -115,53 +125,176 @@ func (f *fields) fail(err error) {
 	}
 }
 
-// next reports whether the next trailer has this key.
+// next reports whether the next trailer to be read has this key.
 func (f *fields) next(key string) bool {
-	return f.err == nil && len(f.list) > 0 && f.list[0].key == key
-}
-
-// opt takes the next trailer when it has this key, else "".
-func (f *fields) opt(key string) string {
-	if !f.next(key) {
-		return ""
-	}
-	v := f.list[0].value
-	f.list = f.list[1:]
-	return v
+	return !f.writing && f.err == nil && len(f.list) > 0 && f.list[0].key == key
 }
 
 // need takes the next trailer, which must have this key.
 func (f *fields) need(key string) string {
-	v := f.opt(key)
-	if v == "" && f.err == nil {
-		got := "the end"
-		if len(f.list) > 0 {
-			got = f.list[0].key
-		}
-		f.fail(fault.New(fault.Malformed, "trailers: want %s, got %s", key, got))
+	if f.next(key) {
+		v := f.list[0].value
+		f.list = f.list[1:]
+		return v
 	}
-	return v
+	got := "the end"
+	if len(f.list) > 0 {
+		got = f.list[0].key
+	}
+	f.fail(fault.New(fault.Malformed, "trailers: want %s, got %s", key, got))
+	return ""
 }
 
-// count takes a number of canonical decimal digits.
-func (f *fields) count(key string) uint64 {
-	v := f.need(key)
-	if f.err != nil {
-		return 0
-	}
-	n, err := parseCount(v)
-	if err != nil {
-		f.fail(fault.New(fault.Malformed, "trailer %s: %w", key, err))
-	}
-	return n
-}
-
-// end refuses trailers that nobody asked for.
+// end refuses trailers that were not read.
 func (f *fields) end() error {
 	if f.err == nil && len(f.list) > 0 {
 		f.fail(fault.New(fault.Malformed, "trailers: %s is unknown here, repeated or out of order", f.list[0].key))
 	}
 	return f.err
+}
+
+// A codec writes a value as text and reads it back.
+type codec struct {
+	text func() string
+	read func(string) error
+}
+
+// value carries the next trailer: one value, or several with spaces between them.
+func (f *fields) value(key string, parts ...codec) {
+	if f.writing {
+		texts := make([]string, len(parts))
+		for i, p := range parts {
+			texts[i] = p.text()
+		}
+		f.list = append(f.list, trailer{key, strings.Join(texts, " ")})
+		return
+	}
+	text := f.need(key)
+	if f.err != nil {
+		return
+	}
+	texts := []string{text}
+	if len(parts) > 1 {
+		texts = strings.Split(text, " ")
+	}
+	if len(texts) != len(parts) {
+		f.fail(fault.New(fault.Malformed, "trailer %s: %d fields, want %d", key, len(texts), len(parts)))
+		return
+	}
+	for i, p := range parts {
+		f.fail(p.read(texts[i]))
+	}
+}
+
+// each carries a list whose elements begin with the trailer key.
+func each[T any](f *fields, key string, list *[]T, one func(*T)) {
+	for i := 0; f.writing && i < len(*list) || f.next(key); i++ {
+		if !f.writing {
+			*list = append(*list, *new(T))
+		}
+		one(&(*list)[i])
+	}
+}
+
+// as is the codec of a value that writes itself.
+func as[T fmt.Stringer](v *T, parse func(string) (T, error)) codec {
+	return codec{func() string { return (*v).String() }, func(s string) (err error) {
+		*v, err = parse(s)
+		return err
+	}}
+}
+
+func digest(d *objects.Digest) codec            { return as(d, objects.ParseDigest) }
+func fingerprint(fp *objects.Fingerprint) codec { return as(fp, objects.ParseFingerprint) }
+func address(id *store.OID) codec               { return as(id, store.ParseOID) }
+
+// word is the codec of text that is checked elsewhere.
+func word[T ~string](v *T) codec {
+	return codec{func() string { return string(*v) }, func(s string) error {
+		*v = T(s)
+		return nil
+	}}
+}
+
+// namespace is the codec of a namespace's name.
+func namespace(ns *string) codec {
+	return codec{func() string { return *ns }, func(s string) error {
+		*ns = s
+		return CheckNamespace(s)
+	}}
+}
+
+// number is the codec of canonical decimal digits.
+func number[T int | int64 | uint64](n *T) codec {
+	return codec{func() string { return strconv.FormatUint(uint64(*n), 10) }, func(s string) error {
+		v, err := parseCount(s)
+		*n = T(v)
+		return err
+	}}
+}
+
+// count carries a trailer that is one number.
+func count[T int | int64 | uint64](f *fields, key string, n *T) {
+	c := number(n)
+	f.value(key, codec{c.text, func(s string) error {
+		if err := c.read(s); err != nil {
+			return fault.New(fault.Malformed, "trailer %s: %w", key, err)
+		}
+		return nil
+	}})
+}
+
+// text carries a trailer that is one quoted text: an ASCII JSON string.
+func (f *fields) text(key string, v *string, limit int) {
+	f.value(key, codec{func() string { return string(appendQuoted(nil, *v)) }, func(s string) error {
+		if err := json.Unmarshal([]byte(s), v); err != nil || string(appendQuoted(nil, *v)) != s {
+			return fault.New(fault.Malformed, "trailer %s: want one quoted string of ASCII", key)
+		}
+		return checkText(key, *v, limit)
+	}})
+}
+
+// format carries the version of the format, which must be ours.
+func (f *fields) format() {
+	v := uint64(FormatVersion)
+	count(f, "Rye-Format", &v)
+	if v != FormatVersion {
+		f.fail(newerFormat(v))
+	}
+}
+
+// position carries an operation's place in its log, the first of which is of one
+// kind only.
+func (f *fields) position(seq *uint64, kind, first OpKind) {
+	count(f, "Rye-Seq", seq)
+	if *seq == 0 || (*seq == 1) != (kind == first) {
+		f.fail(fault.New(fault.Malformed, "%s at position %d: a %s is the first operation, and only that", words.Brief(string(kind)), *seq, first))
+	}
+}
+
+// publicKey is the codec of a public key.
+func publicKey(k *trust.PublicKey) codec {
+	return codec{func() string { return k.Authorized() }, func(s string) (err error) {
+		*k, err = trust.ParsePublicKey(s)
+		return err
+	}}
+}
+
+// signature is the codec of a signature; what a reader wants is said by want.
+func signature(sig *[]byte, want string) codec {
+	return codec{func() string { return base64.RawURLEncoding.EncodeToString(*sig) }, func(s string) (err error) {
+		if *sig, err = base64.RawURLEncoding.Strict().DecodeString(s); err != nil || len(*sig) != 64 {
+			return fault.New(fault.Malformed, "%s", want)
+		}
+		return nil
+	}}
+}
+
+// checkKeys refuses a list of no keys or too many.
+func (f *fields) checkKeys(n int) {
+	if n == 0 || n > maxKeys {
+		f.fail(fault.New(fault.Malformed, "%d keys: want 1 to %d", n, maxKeys))
+	}
 }
 
 func parseCount(s string) (uint64, error) {
@@ -171,5 +304,3 @@ func parseCount(s string) (uint64, error) {
 	}
 	return n, nil
 }
-
-func formatCount(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -100,7 +100,7 @@ func TestVectors(t *testing.T) {
 	}
 	for _, r := range v.Refuse {
 		_, err1 := parseOpMessage(r.Message)
-		_, err2 := parseRootMessage(r.Message)
+		_, err2 := ParseProposal(r.Message)
 		if err1 == nil || err2 == nil {
 			t.Errorf("%s: is read", r.Name)
 		}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -28,13 +29,12 @@ func (v view) passes(ctx context.Context, seen Point, floors []Point, more ...Po
 			return err
 		}
 	}
-	for _, p := range floors {
-		if err := v.through(ctx, p, "a lock"); err != nil {
-			return err
+	for i, p := range slices.Concat(floors, more) {
+		who := "a lock"
+		if i >= len(floors) {
+			who = "the root"
 		}
-	}
-	for _, p := range more {
-		if err := v.through(ctx, p, "the root"); err != nil {
+		if err := v.through(ctx, p, who); err != nil {
 			return err
 		}
 	}
@@ -70,13 +70,11 @@ func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
 		return raw, err
 	}
 	// The cache begins at a checkpoint that lies after what is asked for.
-	q, st, err := v.r.remote.Fetch(ctx, repo, []store.OID{v.base.Tip}, nil, transport.FetchOptions{Filter: commitsOnly})
+	q, err := v.r.fetch(ctx, repo, v.base.Tip, nil, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
 	}
 	defer q.Discard()
-	v.r.stats.Fetches++
-	v.r.stats.Bytes += st.Bytes
 	return rawAt(ctx, &q.Reader, v.base, seq)
 }
 
@@ -134,17 +132,15 @@ func (g *Grant) point() []Point {
 func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Root, ns string) (State, error) {
 	none := NewState(root, ns)
 	g := root.Grant(ns)
-	if g == nil || g.Checkpoint == nil || len(y.r.o.Floors[ns]) > 0 || y.m.Namespaces[ns].Seq > 0 {
+	if g == nil || g.Checkpoint == nil || len(y.r.o.Floors[ns]) > 0 || y.m[ns].Seq > 0 {
 		return none, nil // what must be passed through may lie before the checkpoint
 	}
 	c := g.Checkpoint
-	q, st, err := y.r.remote.Fetch(ctx, repo, []store.OID{c.ID}, nil, transport.FetchOptions{Depth: 1})
+	q, err := y.r.fetch(ctx, repo, c.ID, nil, transport.FetchOptions{Depth: 1})
 	if err != nil {
 		return none, err
 	}
 	defer q.Discard()
-	y.r.stats.Fetches++
-	y.r.stats.Bytes += st.Bytes
 	raw, _, err := readCommit(&q.Reader, c.ID)
 	if err != nil {
 		return none, err

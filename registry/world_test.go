@@ -233,3 +233,17 @@ func filesOf(s State) (map[string][]byte, error) {
 	}
 	return out, nil
 }
+
+func parseOpMessage(text string) (op Op, err error) {
+	err = decodeMessage(text, &op)
+	return op, err
+}
+
+// putTree puts one tree.
+func putTree(put sink, entries []store.Entry) (store.OID, error) {
+	raw, err := store.EncodeTree(entries)
+	if err != nil {
+		return store.OID{}, err
+	}
+	return put(store.TypeTree, raw)
+}

@@ -7,7 +7,8 @@
 package search
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -58,10 +59,8 @@ func (d *Doc) text(name string) string {
 	case "id":
 		return d.ID
 	}
-	for _, t := range d.More {
-		if t.Name == name {
-			return t.Value
-		}
+	if i := slices.IndexFunc(d.More, func(t Text) bool { return t.Name == name }); i >= 0 {
+		return d.More[i].Value
 	}
 	return ""
 }
@@ -78,21 +77,13 @@ func Rank(q Query, docs []Doc) []Match {
 	var found []Match
 	t := &text{}
 	for i := range docs {
-		t.fill(&docs[i])
-		if !q.root.match(t) {
-			continue
+		if t.fill(&docs[i]); q.root.match(t) {
+			found = append(found, score(q, t, i))
 		}
-		found = append(found, score(q, t, i))
 	}
-	sort.SliceStable(found, func(a, b int) bool {
-		x, y := found[a], found[b]
-		switch {
-		case x.Score != y.Score:
-			return x.Score > y.Score
-		case docs[x.Index].Rank != docs[y.Index].Rank:
-			return docs[x.Index].Rank < docs[y.Index].Rank
-		}
-		return docs[x.Index].ID < docs[y.Index].ID
+	slices.SortStableFunc(found, func(x, y Match) int {
+		a, b := &docs[x.Index], &docs[y.Index]
+		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(a.Rank, b.Rank), strings.Compare(a.ID, b.ID))
 	})
 	return found
 }
@@ -156,36 +147,28 @@ func (t term) in(f *field) float64 {
 		return 0
 	}
 	if t.wild {
-		for _, w := range strings.FieldsFunc(s, notWord) {
-			if glob(t.word, w) {
-				return 1
-			}
+		if slices.ContainsFunc(strings.FieldsFunc(s, notWord), func(w string) bool { return glob(t.word, w) }) {
+			return 1
 		}
 		return 0
 	}
 	at := 0.0
-	for i := strings.Index(s, t.word); i >= 0; {
+	for from := 0; ; {
+		i := strings.Index(s[from:], t.word)
+		if i < 0 {
+			return at
+		}
+		i += from
 		end := i + len(t.word)
 		if (i == 0 || notWord(rune(s[i-1]))) && (end == len(s) || notWord(rune(s[end]))) {
 			return 1
 		}
-		at = 0.5
-		next := strings.Index(s[i+1:], t.word)
-		if next < 0 {
-			break
-		}
-		i += 1 + next
+		at, from = 0.5, i+1
 	}
-	return at
 }
 
 func (t term) match(x *text) bool {
-	for i := range x.fields {
-		if t.in(&x.fields[i]) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.fields, func(f field) bool { return t.in(&f) > 0 })
 }
 
 // notWord separates words. Bytes above ASCII are parts of words.

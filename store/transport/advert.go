@@ -2,6 +2,7 @@ package transport
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -25,13 +26,17 @@ func (c caps) has(name string) bool { _, ok := c[name]; return ok }
 
 // feature reports whether the space-separated value of name lists word, as in
 // "fetch=shallow filter".
-func (c caps) feature(name, word string) bool {
-	for _, f := range strings.Fields(c[name]) {
-		if f == word {
-			return true
-		}
+func (c caps) feature(name, word string) bool { return slices.Contains(strings.Fields(c[name]), word) }
+
+// ours are the capabilities that a request names where the server does, too.
+func (c caps) ours() (list []string) {
+	if c.has("agent") {
+		list = append(list, "agent="+agent)
 	}
-	return false
+	if f := c["object-format"]; f != "" {
+		list = append(list, "object-format="+f)
+	}
+	return list
 }
 
 func (c caps) add(s string) {
@@ -79,7 +84,14 @@ func readAdvert(p *pktReader, service string, prefixes []string) (*advert, error
 	switch line {
 	case "version 2":
 		a.version = 2
-		return a, readCaps2(p, a.caps)
+		err := p.list(pktFlush, 1000, malformedAdvert("not a list of capabilities", nil), func(line string) error {
+			a.caps.add(line)
+			return nil
+		})
+		if err != nil {
+			return a, err
+		}
+		return a, a.caps.checkFormat()
 	case "version 1":
 		a.version = 1
 		if kind, line, err = p.line(); err != nil {
@@ -107,50 +119,31 @@ func malformedAdvert(why string, err error) error {
 		Advise("check that the address is that of a git repository")
 }
 
-func readCaps2(p *pktReader, c caps) error {
-	for n := 0; ; n++ {
-		kind, line, err := p.line()
-		switch {
-		case err != nil:
-			return malformedAdvert("cut short", err)
-		case kind == pktFlush:
-			return c.checkFormat()
-		case kind != pktData || n > 1000:
-			return malformedAdvert("not a list of capabilities", nil)
-		}
-		c.add(line)
-	}
-}
-
-// readRefs reads lines "<id> <name>" up to the flush; the first also holds the
-// capabilities, behind a NUL.
+// readRefs reads lines "<id> <name>" up to the flush; the first, which has been read,
+// also holds the capabilities, behind a NUL.
 func (a *advert) readRefs(p *pktReader, kind pktKind, line string, prefixes []string) error {
-	for n := 0; kind != pktFlush; n++ {
-		if kind != pktData || n > advertLimit {
-			return malformedAdvert("not a list of refs", nil)
-		}
-		if n == 0 {
-			first, list, ok := strings.Cut(line, "\x00")
-			if !ok {
-				return malformedAdvert("no capabilities", nil)
-			}
-			for _, c := range strings.Fields(list) {
-				if from, to, ok := strings.Cut(strings.TrimPrefix(c, "symref="), ":"); ok && from == "HEAD" && validRef(to) {
-					a.head = to
-				}
-				a.caps.add(c)
-			}
-			line = first
-		}
-		if err := a.addRef(line, prefixes); err != nil {
-			return err
-		}
-		var err error
-		if kind, line, err = p.line(); err != nil {
-			return malformedAdvert("cut short", eofIsSilence(err))
-		}
+	if kind == pktFlush {
+		return nil
 	}
-	return nil
+	malformed := malformedAdvert("not a list of refs", nil)
+	if kind != pktData {
+		return malformed
+	}
+	line, list, ok := strings.Cut(line, "\x00")
+	if !ok {
+		return malformedAdvert("no capabilities", nil)
+	}
+	for _, c := range strings.Fields(list) {
+		if from, to, ok := strings.Cut(strings.TrimPrefix(c, "symref="), ":"); ok && from == "HEAD" && validRef(to) {
+			a.head = to
+		}
+		a.caps.add(c)
+	}
+	add := func(line string) error { return a.addRef(line, prefixes) }
+	if err := add(line); err != nil {
+		return err
+	}
+	return eofIsSilence(p.list(pktFlush, advertLimit, malformed, add))
 }
 
 func (a *advert) addRef(line string, prefixes []string) error {
@@ -160,7 +153,7 @@ func (a *advert) addRef(line string, prefixes []string) error {
 	}
 	oid, err := store.ParseOID(id)
 	if err != nil {
-		return malformedAdvert("", fault.New(fault.Network, "read advertisement of remote: %w", err))
+		return fault.New(fault.Network, "read advertisement of remote: %w", err)
 	}
 	return putRef(a.refs, name, oid, prefixes)
 }
@@ -180,12 +173,7 @@ func putRef(refs map[string]store.OID, name string, id store.OID, prefixes []str
 }
 
 func underAny(name string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return len(prefixes) == 0
+	return len(prefixes) == 0 || slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // validRef reports whether a name may travel: one grammar for all of rye.

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -54,16 +54,9 @@ func (a *authState) bound(req *http.Request) bool {
 // credential was refused is not asked again; git is told of the refusal.
 func (a *authState) next(ctx context.Context) bool {
 	a.reject(ctx)
-	for ; a.tried < 3; a.tried++ {
-		var c *credential
-		switch a.tried {
-		case 0:
-			c = a.fromToken()
-		case 1:
-			c = a.fromNetrc()
-		case 2:
-			c = a.fromGit(ctx)
-		}
+	sources := []func(context.Context) *credential{a.fromToken, a.fromNetrc, a.fromGit}
+	for ; a.tried < len(sources); a.tried++ {
+		c := sources[a.tried](ctx)
 		if c == nil || c.secret == "" || strings.ContainsAny(c.user+string(c.secret), "\r\n\x00") {
 			continue
 		}
@@ -76,9 +69,9 @@ func (a *authState) next(ctx context.Context) bool {
 }
 
 // hasToken reports whether a token was handed in that has not been used yet.
-func (a *authState) hasToken() bool { return a.tried == 0 && a.fromToken() != nil }
+func (a *authState) hasToken() bool { return a.tried == 0 && a.fromToken(context.Background()) != nil }
 
-func (a *authState) fromToken() *credential {
+func (a *authState) fromToken(context.Context) *credential {
 	if a.o.Token == nil {
 		return nil
 	}
@@ -95,7 +88,7 @@ func (a *authState) fromToken() *credential {
 
 // fromNetrc reads the netrc file for the host, or for host:port. A "default"
 // entry is not used: it is bound to no host.
-func (a *authState) fromNetrc() *credential {
+func (a *authState) fromNetrc(context.Context) *credential {
 	if a.o.Netrc == "" {
 		return nil
 	}
@@ -119,46 +112,33 @@ func (a *authState) fromNetrc() *credential {
 // findNetrc returns the first entry for machine host, and user unless "".
 func findNetrc(text, host, user string) *credential {
 	var c *credential
-	done := func() bool {
-		return c != nil && c.secret != "" && (user == "" || user == c.user)
-	}
-	words := netrcWords(text)
-	for i := 0; i < len(words); i++ {
-		arg := ""
-		if i+1 < len(words) {
-			arg = words[i+1]
-		}
-		switch words[i] {
-		case "machine":
-			if done() {
+	words := append(netrcWords(text), "", "default", "") // an argument that is missing, and the end of the last entry
+	for i := 0; i+1 < len(words); i++ {
+		word, arg := words[i], words[i+1]
+		switch word {
+		case "machine", "default":
+			if c != nil && c.secret != "" && (user == "" || user == c.user) {
 				return c
 			}
 			c = nil
-			if strings.EqualFold(arg, host) {
+			if word == "machine" && strings.EqualFold(arg, host) {
 				c = &credential{source: "netrc"}
 			}
-			i++
-		case "default":
-			if done() {
-				return c
-			}
-			c = nil
 		case "login", "user":
 			if c != nil {
 				c.user = arg
 			}
-			i++
 		case "password":
 			if c != nil {
 				c.secret = secret(arg)
 			}
-			i++
 		case "account":
-			i++
+		default:
+			continue
 		}
-	}
-	if done() {
-		return c
+		if word != "default" {
+			i++ // its argument
+		}
 	}
 	return nil
 }
@@ -195,7 +175,7 @@ func (a *authState) fromGit(ctx context.Context) *credential {
 		return nil
 	}
 	c := &credential{source: "git"}
-	for line := range strings.Lines(string(out)) {
+	for line := range strings.Lines(out) {
 		key, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), "=")
 		switch key {
 		case "host":
@@ -238,9 +218,9 @@ func (a *authState) describe(c *credential) string {
 	return s + "\n"
 }
 
-func (a *authState) git(ctx context.Context, verb, input string) ([]byte, error) {
+func (a *authState) git(ctx context.Context, verb, input string) (string, error) {
 	if a.o.Git == "" {
-		return nil, exec.ErrNotFound
+		return "", exec.ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -249,10 +229,10 @@ func (a *authState) git(ctx context.Context, verb, input string) ([]byte, error)
 	cmd.Env = append(CleanEnv(a.o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
 	cmd.Stdin = strings.NewReader(input)
 	cmd.WaitDelay = time.Second
-	var out bytes.Buffer
-	cmd.Stdout = &limitedBuffer{b: &out, left: 64 << 10}
+	out := &limitedBuffer{max: 64 << 10}
+	cmd.Stdout = out
 	err := cmd.Run()
-	return out.Bytes(), err
+	return out.String(), err
 }
 
 // redact cuts every secret out of a text, also in the forms in which requests
@@ -268,17 +248,25 @@ func (a *authState) redact(text string) string {
 	return text
 }
 
-// limitedBuffer keeps the first bytes written to it and drops the rest.
+// limitedBuffer keeps the first bytes written to it and drops the rest. It is safe for
+// concurrent use.
 type limitedBuffer struct {
-	b    *bytes.Buffer
-	left int
+	mu   sync.Mutex
+	text []byte
+	max  int
 }
 
 func (l *limitedBuffer) Write(p []byte) (int, error) {
-	n := min(len(p), l.left)
-	l.b.Write(p[:n])
-	l.left -= n
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p[:min(len(p), l.max-len(l.text))]...)
 	return len(p), nil
+}
+
+func (l *limitedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
 }
 
 // CleanEnv returns the variables of environ that ssh and git's credential

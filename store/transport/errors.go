@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -50,21 +51,17 @@ func cleanText(s string) string {
 func remoteError(text string) error {
 	text = cleanText(text)
 	low := strings.ToLower(text)
-	has := func(parts ...string) bool {
-		for _, p := range parts {
-			if strings.Contains(low, p) {
-				return true
-			}
-		}
-		return false
-	}
 	switch {
-	case has("not our ref", "not exported", "not found", "no such", "does not exist", "does not appear to be"):
+	case hasAny(low, "not our ref", "not exported", "not found", "no such", "does not exist", "does not appear to be"):
 		return fault.New(fault.NotFound, "remote: %s", text)
-	case has("denied", "authenticat", "authoriz", "permission", "forbidden"):
+	case hasAny(low, "denied", "authenticat", "authoriz", "permission", "forbidden"):
 		return fault.New(fault.Auth, "remote: %s", text)
 	}
 	return fault.New(fault.Network, "remote: %s", text)
+}
+
+func hasAny(s string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
 }
 
 var errStalled = errors.New("no data for too long")

@@ -1,10 +1,12 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -58,10 +60,8 @@ func checkFetch(want, have []store.OID, o FetchOptions) error {
 	if len(want) == 0 || len(want) > wantMax || len(have) > wantMax {
 		return fault.New(fault.Usage, "%d objects wanted, %d at hand: want 1 to %d", len(want), len(have), wantMax)
 	}
-	for _, id := range want {
-		if id.IsZero() {
-			return fault.New(fault.Usage, "the zero id is no object")
-		}
+	if slices.ContainsFunc(want, store.OID.IsZero) {
+		return fault.New(fault.Usage, "the zero id is no object")
 	}
 	if o.Depth < 0 {
 		return fault.New(fault.Usage, "depth %d", o.Depth)
@@ -81,7 +81,8 @@ func (r *Remote) fetch(ctx context.Context, into *store.Repo, want, have []store
 	f := &fetching{r: r, s: s, a: a, into: into, want: want, have: have, o: o, st: st}
 	q, err := f.run(ctx)
 	if err != nil || a.version < 2 {
-		return q, errors.Join(err, ignore(s.Close()))
+		s.Close()
+		return q, err
 	}
 	r.keep(s, a)
 	return q, nil
@@ -98,14 +99,19 @@ type fetching struct {
 	st         *Stats
 }
 
+// packBytes bounds a pack.
+func packBytes(l store.Limits) int64 {
+	if l.Bytes > 0 {
+		return l.Bytes
+	}
+	return store.DefaultLimits.Bytes
+}
+
 func (f *fetching) run(ctx context.Context) (*store.Quarantine, error) {
 	if err := f.a.sameFormat(f.into.Format()); err != nil {
 		return nil, err
 	}
-	lim := f.o.Limits.Bytes
-	if lim <= 0 {
-		lim = store.DefaultLimits.Bytes
-	}
+	lim := packBytes(f.o.Limits)
 	q := &request{limit: lim + lim/64 + 16<<20} // packets and progress around the pack
 	var err error
 	if f.a.version == 2 {
@@ -133,10 +139,7 @@ func (f *fetching) run(ctx context.Context) (*store.Quarantine, error) {
 
 // sameFormat refuses to mix object formats.
 func (a *advert) sameFormat(f store.Format) error {
-	theirs := a.caps["object-format"]
-	if theirs == "" {
-		theirs = "sha1"
-	}
+	theirs := cmp.Or(a.caps["object-format"], "sha1")
 	if theirs != f.String() {
 		return fault.New(fault.Usage, "the remote names objects by %s, this repository by %s", theirs, f).
 			Advise("clone it with git, then rye add its files with --kind and --as")
@@ -174,36 +177,29 @@ func (f *fetching) encode(w *pktWriter) {
 
 // sections reads the answer of version 2 up to the beginning of the pack.
 func (f *fetching) sections(p *pktReader) error {
-	for n := 0; n < 8; n++ {
+	noPack := fault.New(fault.Network, "the answer holds no pack")
+	for range 8 {
 		kind, name, err := p.line()
 		switch {
 		case err != nil:
 			return err
 		case kind != pktData:
-			return fault.New(fault.Network, "the answer holds no pack")
+			return noPack
 		case name == "packfile":
 			return nil
 		}
-		for lines := 0; ; lines++ {
-			kind, line, err := p.line()
-			if err != nil {
-				return err
-			}
-			if kind == pktDelim {
-				break
-			}
-			if kind != pktData || lines > wantMax {
-				return fault.New(fault.Network, "the answer holds no pack")
-			}
-			if name == "shallow-info" {
-				if err := f.shallow(line); err != nil {
-					return err
-				}
-			}
+		take := func(string) error { return nil }
+		if name == "shallow-info" {
+			take = f.shallow
+		}
+		if err := p.list(pktDelim, wantMax, noPack, take); err != nil {
+			return err
 		}
 	}
 	return fault.New(fault.Network, "the answer holds too many sections")
 }
+
+var errShallow error = fault.New(fault.Network, "the answer holds a malformed shallow section")
 
 // shallow notes a line of the shallow section, the same in all versions.
 func (f *fetching) shallow(line string) error {
@@ -213,7 +209,7 @@ func (f *fetching) shallow(line string) error {
 	}
 	oid, err := store.ParseOID(id)
 	if err != nil || len(f.st.Shallow) >= wantMax {
-		return fault.New(fault.Network, "the answer holds a malformed shallow section")
+		return errShallow
 	}
 	f.st.Shallow = append(f.st.Shallow, oid)
 	return nil
@@ -288,22 +284,14 @@ func (f *fetching) encode0(w *pktWriter) error {
 	if f.r.o.Progress == nil && c.has("no-progress") {
 		ask = append(ask, "no-progress")
 	}
-	if c.has("agent") {
-		ask = append(ask, "agent="+agent)
-	}
-	if v := c["object-format"]; v != "" {
-		ask = append(ask, "object-format="+v)
-	}
+	ask = append(ask, c.ours()...)
 	if f.o.Filter != "" && c.has("filter") {
 		ask = append(ask, "filter")
 		f.st.Filtered = true
 	}
-	for i, id := range f.want {
-		if i == 0 {
-			w.linef("want %s %s", id, strings.Join(ask, " "))
-		} else {
-			w.linef("want %s", id)
-		}
+	w.linef("want %s %s", f.want[0], strings.Join(ask, " "))
+	for _, id := range f.want[1:] {
+		w.linef("want %s", id)
 	}
 	if f.o.Depth > 0 && c.has("shallow") {
 		w.linef("deepen %d", f.o.Depth)
@@ -323,20 +311,8 @@ func (f *fetching) encode0(w *pktWriter) error {
 // section when a depth was asked for, then one ACK or NAK.
 func (f *fetching) acks0(p *pktReader) error {
 	if f.o.Depth > 0 && f.a.caps.has("shallow") {
-		for n := 0; ; n++ {
-			kind, line, err := p.line()
-			if err != nil {
-				return err
-			}
-			if kind == pktFlush {
-				break
-			}
-			if kind != pktData || n > wantMax {
-				return fault.New(fault.Network, "the answer holds a malformed shallow section")
-			}
-			if err := f.shallow(line); err != nil {
-				return err
-			}
+		if err := p.list(pktFlush, wantMax, errShallow, f.shallow); err != nil {
+			return err
 		}
 	}
 	kind, line, err := p.line()

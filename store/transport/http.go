@@ -145,11 +145,8 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 		return "", fault.New(fault.Network, "redirect without a usable address")
 	}
 	base, ok := strings.CutSuffix(loc.String(), suffix)
-	if !ok || loc.User != nil || loc.Fragment != "" {
-		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
-	}
 	t, err := parseTarget(base)
-	if err != nil || t.scheme != "http" && t.scheme != "https" {
+	if !ok || loc.User != nil || loc.Fragment != "" || err != nil || t.scheme != "http" && t.scheme != "https" {
 		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
 	}
 	if t.scheme == "http" && (d.r.t.scheme == "https" || !isLoopback(t.host) && !d.r.o.Insecure) {

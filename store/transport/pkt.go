@@ -106,6 +106,25 @@ func (p *pktReader) line() (pktKind, string, error) {
 	return pktData, string(data), nil
 }
 
+// list hands the lines of a list to take, up to the packet that ends it. More than most
+// lines, or another packet, are the error malformed.
+func (p *pktReader) list(end pktKind, most int, malformed error, take func(line string) error) error {
+	for n := 0; ; n++ {
+		kind, line, err := p.line()
+		switch {
+		case err != nil:
+			return err
+		case kind == end:
+			return nil
+		case kind != pktData || n > most:
+			return malformed
+		}
+		if err := take(line); err != nil {
+			return err
+		}
+	}
+}
+
 // pktWriter writes packets to w and keeps the first error.
 type pktWriter struct {
 	w   io.Writer

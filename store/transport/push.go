@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strings"
 
@@ -50,8 +49,9 @@ func (r *Remote) push(ctx context.Context, p *pushing) error {
 		if err != nil {
 			return err
 		}
+		defer s.Close()
 		p.s = s
-		return errors.Join(p.run(ctx), ignore(s.Close()))
+		return p.run(ctx)
 	})
 }
 
@@ -127,21 +127,21 @@ func (p *pushing) fits(a *advert) error {
 	}
 	for _, u := range p.updates {
 		if at := a.refs[u.Name]; at != u.Old {
-			is := "at " + at.String()
-			if at.IsZero() {
-				is = "not there"
-			}
-			want := "at " + u.Old.String()
-			if u.Old.IsZero() {
-				want = "not there"
-			}
-			return &RejectedError{u.Name, "it is " + is + ", expected " + want, fault.Conflict}
+			return &RejectedError{u.Name, "it is " + place(at) + ", expected " + place(u.Old), fault.Conflict}
 		}
 		if u.New.IsZero() && !a.caps.has("delete-refs") {
 			return &RejectedError{u.Name, "the remote does not delete refs", fault.Denied}
 		}
 	}
 	return nil
+}
+
+// place says where a ref is.
+func place(at store.OID) string {
+	if at.IsZero() {
+		return "not there"
+	}
+	return "at " + at.String()
 }
 
 // encode writes the commands and reports whether a pack has to follow.
@@ -152,12 +152,7 @@ func (p *pushing) encode(w *pktWriter) (packs bool) {
 			ask = append(ask, c)
 		}
 	}
-	if p.caps.has("agent") {
-		ask = append(ask, "agent="+agent)
-	}
-	if v := p.caps["object-format"]; v != "" {
-		ask = append(ask, "object-format="+v)
-	}
+	ask = append(ask, p.caps.ours()...)
 	f := p.from.Format()
 	for i, u := range p.updates {
 		line := hexOID(u.Old, f) + " " + hexOID(u.New, f) + " " + u.Name
@@ -216,20 +211,17 @@ func (p *pushing) lines(in *pktReader) error {
 	}
 	done := map[string]bool{}
 	var first error
-	for n := 0; ; n++ {
-		kind, line, err := in.line()
-		if err != nil || kind == pktDelim || n > 2*updateMax {
-			return malformedReport(err)
-		}
-		if kind != pktData {
-			break
-		}
+	err = in.list(pktFlush, 2*updateMax, io.EOF, func(line string) error {
 		if name, ok := strings.CutPrefix(line, "ok "); ok {
 			done[name] = true
 		} else if rest, ok := strings.CutPrefix(line, "ng "); ok && first == nil {
 			name, why, _ := strings.Cut(rest, " ")
 			first = rejected(cleanText(name), cleanText(why))
 		}
+		return nil
+	})
+	if err != nil {
+		return malformedReport(err)
 	}
 	if unpack != "ok" {
 		return fault.New(fault.Network, "the remote could not take the objects: %s", cleanText(unpack))
@@ -254,11 +246,9 @@ func malformedReport(err error) error {
 // and forges use.
 func rejected(name, why string) *RejectedError {
 	low := strings.ToLower(why)
-	for _, s := range []string{"fetch first", "non-fast-forward", "fast-forward", "already exists", "cannot lock ref", "failed to lock",
-		"failed to update ref", "incorrect old value", "atomic", "is at ", "conflict", "reference already exists", "stale info"} {
-		if strings.Contains(low, s) {
-			return &RejectedError{name, why, fault.Conflict}
-		}
+	if hasAny(low, "fetch first", "non-fast-forward", "fast-forward", "already exists", "cannot lock ref", "failed to lock",
+		"failed to update ref", "incorrect old value", "atomic", "is at ", "conflict", "reference already exists", "stale info") {
+		return &RejectedError{name, why, fault.Conflict}
 	}
 	return &RejectedError{name, why, fault.Denied}
 }

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strings"
 
@@ -12,23 +11,36 @@ import (
 
 // list returns the refs under prefixes, and the branch of HEAD when HEAD is
 // among them.
-func (r *Remote) list(ctx context.Context, prefixes []string) (map[string]store.OID, string, error) {
+func (r *Remote) list(ctx context.Context, prefixes []string) (refs map[string]store.OID, head string, err error) {
+	err = r.do(ctx, "list refs of", func(ctx context.Context) error {
+		return r.reading(ctx, func() error {
+			refs, head, err = r.listOnce(ctx, prefixes)
+			return err
+		})
+	})
+	return refs, head, err
+}
+
+func (r *Remote) listOnce(ctx context.Context, prefixes []string) (map[string]store.OID, string, error) {
 	s, a, err := r.uploadKept(ctx, prefixes)
 	if err != nil {
 		return nil, "", err
 	}
 	if a.version < 2 {
-		return a.refs, a.head, ignore(s.Close())
+		s.Close()
+		return a.refs, a.head, nil
 	}
 	q := &request{limit: r.o.MaxAdvert}
 	encodeLsRefs(q.packets(), a.caps, prefixes)
+	var refs map[string]store.OID
+	var head string
 	p, err := s.round(ctx, q)
-	if err != nil {
-		return nil, "", errors.Join(err, ignore(s.Close()))
+	if err == nil {
+		refs, head, err = readLsRefs(p, prefixes)
 	}
-	refs, head, err := readLsRefs(p, prefixes)
 	if err != nil {
-		return nil, "", errors.Join(err, ignore(s.Close()))
+		s.Close()
+		return nil, "", err
 	}
 	r.keep(s, a)
 	return refs, head, nil
@@ -54,7 +66,7 @@ func (r *Remote) keep(s session, a *advert) {
 
 // uploadKept is upload with a session that was kept, when there is one.
 func (r *Remote) uploadKept(ctx context.Context, prefixes []string) (session, *advert, error) {
-	k, _ := r.idle.(*kept)
+	k := r.idle
 	r.idle = nil
 	if k == nil {
 		return r.upload(ctx, prefixes)
@@ -67,11 +79,8 @@ func (r *Remote) uploadKept(ctx context.Context, prefixes []string) (session, *a
 
 func encodeCommand(w *pktWriter, command string, c caps) {
 	w.linef("command=%s", command)
-	if c.has("agent") {
-		w.linef("agent=%s", agent)
-	}
-	if f := c["object-format"]; f != "" {
-		w.linef("object-format=%s", f)
+	for _, own := range c.ours() {
+		w.linef("%s", own)
 	}
 	w.delim()
 }
@@ -86,23 +95,13 @@ func encodeLsRefs(w *pktWriter, c caps, prefixes []string) {
 }
 
 // readLsRefs reads lines "<id> <name>[ <attribute>]..." up to the flush.
-func readLsRefs(p *pktReader, prefixes []string) (map[string]store.OID, string, error) {
-	refs, head := map[string]store.OID{}, ""
-	for n := 0; ; n++ {
-		kind, line, err := p.line()
-		switch {
-		case err == io.EOF:
-			return nil, "", eofIsSilence(err)
-		case err != nil:
-			return nil, "", err
-		case kind == pktFlush:
-			return refs, head, nil
-		case kind != pktData || n > advertLimit:
-			return nil, "", fault.New(fault.Network, "read refs of remote: not a list of refs")
-		}
+func readLsRefs(p *pktReader, prefixes []string) (refs map[string]store.OID, head string, err error) {
+	refs = map[string]store.OID{}
+	malformed := fault.New(fault.Network, "read refs of remote: not a list of refs")
+	err = p.list(pktFlush, advertLimit, malformed, func(line string) error {
 		fields := strings.Split(line, " ")
 		if len(fields) < 2 {
-			return nil, "", fault.New(fault.Network, "read refs of remote: line without a name")
+			return fault.New(fault.Network, "read refs of remote: line without a name")
 		}
 		for _, attr := range fields[2:] {
 			if to, ok := strings.CutPrefix(attr, "symref-target:"); ok && fields[1] == "HEAD" && validRef(to) {
@@ -110,14 +109,16 @@ func readLsRefs(p *pktReader, prefixes []string) (map[string]store.OID, string, 
 			}
 		}
 		if fields[0] == "unborn" {
-			continue
+			return nil
 		}
 		id, err := store.ParseOID(fields[0])
 		if err != nil {
-			return nil, "", fault.New(fault.Network, "read refs of remote: %w", err)
+			return fault.New(fault.Network, "read refs of remote: %w", err)
 		}
-		if err := putRef(refs, fields[1], id, prefixes); err != nil {
-			return nil, "", err
-		}
+		return putRef(refs, fields[1], id, prefixes)
+	})
+	if err == io.EOF {
+		err = eofIsSilence(err)
 	}
+	return refs, head, err
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net/http"
 	"net/url"
 	"sync"
@@ -82,7 +81,7 @@ type Remote struct {
 	dial dialer
 
 	mu   sync.Mutex
-	idle session // speaks version 2 and can take another command; nil = none
+	idle *kept // nil = none
 }
 
 // dialer begins a conversation with a service of a remote.
@@ -170,7 +169,7 @@ func (r *Remote) do(ctx context.Context, op string, f func(ctx context.Context) 
 // reading runs f, which asks and changes nothing, and runs it again on a new
 // connection when a kept one turns out to be dead.
 func (r *Remote) reading(ctx context.Context, f func() error) error {
-	_, kept := r.idle.(*kept)
+	kept := r.idle != nil
 	err := f()
 	if code := fault.CodeOf(err); err == nil || !kept || ctx.Err() != nil || code != fault.Network && code != fault.Failed {
 		return err
@@ -186,24 +185,16 @@ func (r *Remote) upload(ctx context.Context, prefixes []string) (session, *adver
 	}
 	a, err := readAdvert(s.advert(), uploadPack, prefixes)
 	if err != nil {
-		return nil, nil, errors.Join(err, ignore(s.Close()))
+		s.Close()
+		return nil, nil, err
 	}
 	return s, a, nil
 }
 
-// ignore marks an error of cleaning up that adds nothing to the one at hand.
-func ignore(error) error { return nil }
-
 // Head returns the branch that the remote's HEAD points at, or "" when the
 // remote does not tell or the repository is empty.
 func (r *Remote) Head(ctx context.Context) (string, error) {
-	var head string
-	err := r.do(ctx, "list refs of", func(ctx context.Context) error {
-		return r.reading(ctx, func() (err error) {
-			_, head, err = r.list(ctx, []string{"HEAD"})
-			return err
-		})
-	})
+	_, head, err := r.list(ctx, []string{"HEAD"})
 	return head, err
 }
 
@@ -216,13 +207,7 @@ func (r *Remote) Refs(ctx context.Context, prefixes ...string) (map[string]store
 			return nil, fault.New(fault.Usage, "list refs of %s: prefix %q is not the beginning of a ref name", r, p)
 		}
 	}
-	var refs map[string]store.OID
-	err := r.do(ctx, "list refs of", func(ctx context.Context) error {
-		return r.reading(ctx, func() (err error) {
-			refs, _, err = r.list(ctx, prefixes)
-			return err
-		})
-	})
+	refs, _, err := r.list(ctx, prefixes)
 	return refs, err
 }
 

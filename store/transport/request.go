@@ -87,23 +87,15 @@ func (q *request) spool() (*body, error) {
 		f.Close()
 		return os.Remove(f.Name())
 	}
-	n := &countWriter{w: f}
-	if err := q.pack(n); err != nil {
+	var size int64
+	if err = q.pack(f); err == nil {
+		size, err = f.Seek(0, io.SeekCurrent)
+	}
+	if err != nil {
 		return nil, errors.Join(err, end())
 	}
 	return &body{
-		Reader: io.MultiReader(bytes.NewReader(q.head.Bytes()), io.NewSectionReader(f, 0, n.n)),
-		size:   int64(q.head.Len()) + n.n, end: end,
+		Reader: io.MultiReader(bytes.NewReader(q.head.Bytes()), io.NewSectionReader(f, 0, size)),
+		size:   int64(q.head.Len()) + size, end: end,
 	}, nil
-}
-
-type countWriter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *countWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

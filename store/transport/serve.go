@@ -31,16 +31,21 @@ func (s *Server) converse(repo *store.Repo, in io.Reader, out io.Writer) *conver
 func (s *Server) serve(ctx context.Context, repo *store.Repo, service string, version int, in io.Reader, out io.Writer) error {
 	c := s.converse(repo, in, out)
 	err := c.advertise(service, version)
-	switch {
-	case err != nil:
-	case service == receivePack:
-		err = c.receive(ctx)
-	case version == 2:
-		err = c.commands(ctx)
-	default:
-		err = c.upload0(ctx)
+	if err == nil {
+		err = c.answer(ctx, service, version)
 	}
 	return c.end(err)
+}
+
+// answer takes requests of a service until the client has had enough.
+func (c *conversation) answer(ctx context.Context, service string, version int) error {
+	switch {
+	case service == receivePack:
+		return c.receive(ctx)
+	case version == 2:
+		return c.commands(ctx)
+	}
+	return c.upload0(ctx)
 }
 
 // end sends what is left, and a refusal in the form that clients understand.
@@ -136,17 +141,12 @@ func (c *conversation) peel(r store.Ref) store.OID {
 	}
 	id := r.ID
 	for range 5 {
-		t, _, err := c.repo.Stat(id)
-		if err != nil || t != store.TypeTag {
+		if t, _, err := c.repo.Stat(id); err != nil || t != store.TypeTag {
 			break
 		}
-		_, raw, err := c.repo.Object(id, 1<<20)
-		if err != nil {
-			break
-		}
-		line := words.FirstLine(string(raw))
-		next, err := store.ParseOID(strings.TrimPrefix(line, "object "))
-		if err != nil {
+		_, raw, unread := c.repo.Object(id, 1<<20)
+		next, err := store.ParseOID(strings.TrimPrefix(words.FirstLine(string(raw)), "object "))
+		if unread != nil || err != nil {
 			break
 		}
 		id = next

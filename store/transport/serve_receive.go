@@ -32,33 +32,24 @@ func (o *orders) news() (ids []store.OID) {
 // first, up to the flush. It returns nil when the client wants nothing.
 func readOrders(p *pktReader, f store.Format) (*orders, error) {
 	o := &orders{}
-	for n := 0; ; n++ {
-		kind, data, err := p.next()
-		switch {
-		case err != nil:
-			return nil, err
-		case kind == pktFlush && n == 0:
-			return nil, nil
-		case kind == pktFlush:
-			return o, nil
-		case kind != pktData || n > updateMax:
-			return nil, fault.New(fault.Malformed, "request is not a list of commands")
-		}
-		line := strings.TrimSuffix(string(data), "\n")
-		if n == 0 {
+	malformed := fault.New(fault.Malformed, "request is not a list of commands")
+	err := p.list(pktFlush, updateMax, malformed, func(line string) error {
+		if len(o.updates) == 0 {
 			var list string
 			line, list, _ = strings.Cut(line, "\x00")
 			if err := o.caps(list, f); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		u, err := parseOrder(line, f)
-		if err != nil {
-			return nil, err
-		}
 		o.packs = o.packs || !u.New.IsZero()
 		o.updates = append(o.updates, u)
+		return err
+	})
+	if err != nil || len(o.updates) == 0 {
+		return nil, err
 	}
+	return o, nil
 }
 
 func (o *orders) caps(list string, f store.Format) error {

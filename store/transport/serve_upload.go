@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,13 +82,8 @@ func (c *conversation) known(want []store.OID) error {
 }
 
 // common returns those of ids that the repository has.
-func (c *conversation) common(ids []store.OID) (both []store.OID) {
-	for _, id := range ids {
-		if c.repo.Has(id) {
-			both = append(both, id)
-		}
-	}
-	return both
+func (c *conversation) common(ids []store.OID) []store.OID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id store.OID) bool { return !c.repo.Has(id) })
 }
 
 // fetch2 answers the fetch command of version 2.

@@ -47,30 +47,24 @@ func (c *conversation) upload0(ctx context.Context) error {
 // readNeeds0 reads the wants of versions 0 and 1, with capabilities behind the
 // first, up to the flush. It returns nil when the client wants nothing.
 func readNeeds0(p *pktReader) (*needs, error) {
-	n := &needs{}
-	for i := 0; ; i++ {
-		kind, data, err := p.next()
-		switch {
-		case err != nil:
-			return nil, err
-		case kind == pktFlush && i == 0:
-			return nil, nil
-		case kind == pktFlush:
-			return n, nil
-		case kind != pktData || i > argMax:
-			return nil, fault.New(fault.Malformed, "request is not a list of lines")
-		}
-		line := strings.TrimSuffix(string(data), "\n")
-		if i == 0 {
-			line = n.caps0(line)
+	n, first := &needs{}, true
+	malformed := fault.New(fault.Malformed, "request is not a list of lines")
+	err := p.list(pktFlush, argMax, malformed, func(line string) error {
+		if first {
+			line, first = n.caps0(line), false
 		}
 		if err := n.arg(line); err != nil {
-			return nil, err
+			return err
 		}
 		if len(n.have) > 0 || n.done {
-			return nil, fault.New(fault.Malformed, "have or done among the wants")
+			return fault.New(fault.Malformed, "have or done among the wants")
 		}
+		return nil
+	})
+	if err != nil || first {
+		return nil, err
 	}
+	return n, nil
 }
 
 // caps0 notes the capabilities behind the first want and returns the want.

@@ -159,11 +159,7 @@ func (s *Server) serveRequest(w http.ResponseWriter, r *http.Request, repo *stor
 	}
 	limit := s.maxRequest()
 	if service == receivePack {
-		if s.Limits.Bytes > 0 {
-			limit += s.Limits.Bytes
-		} else {
-			limit += store.DefaultLimits.Bytes
-		}
+		limit += packBytes(s.Limits)
 	}
 	body, err := bodyOf(w, r, limit)
 	if err != nil {
@@ -173,15 +169,7 @@ func (s *Server) serveRequest(w http.ResponseWriter, r *http.Request, repo *stor
 	w.Header().Set("Content-Type", "application/x-"+service+"-result")
 	c := s.converse(repo, body, w)
 	c.once = true
-	switch {
-	case service == receivePack:
-		err = c.receive(r.Context())
-	case version(r) == 2:
-		err = c.commands(r.Context())
-	default:
-		err = c.upload0(r.Context())
-	}
-	c.end(err)
+	c.end(c.answer(r.Context(), service, version(r)))
 	io.Copy(io.Discard, body) // bounded; a client still sending gets to read the answer
 }
 

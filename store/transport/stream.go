@@ -1,7 +1,7 @@
 package transport
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,12 +99,8 @@ type tcpDialer struct{ r *Remote }
 
 func (d *tcpDialer) open(ctx context.Context, service string, version int) (session, error) {
 	t := d.r.t
-	port := t.port
-	if port == "" {
-		port = "9418"
-	}
 	nd := net.Dialer{Timeout: d.r.o.Connect}
-	c, err := nd.DialContext(ctx, "tcp", net.JoinHostPort(t.host, port))
+	c, err := nd.DialContext(ctx, "tcp", net.JoinHostPort(t.host, cmp.Or(t.port, "9418")))
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +145,8 @@ func (d *sshDialer) open(ctx context.Context, service string, version int) (sess
 	if version > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_PROTOCOL=version=%d", version))
 	}
-	var said bytes.Buffer
-	errs := &lockedWriter{w: &limitedBuffer{b: &said, left: 4 << 10}}
-	cmd.Stderr = errs
+	said := &limitedBuffer{max: 4 << 10}
+	cmd.Stderr = said
 	cmd.WaitDelay = 2 * time.Second
 	in, err := cmd.StdoutPipe()
 	if err != nil {
@@ -168,19 +163,7 @@ func (d *sshDialer) open(ctx context.Context, service string, version int) (sess
 		return nil, err
 	}
 	p := &sshProcess{cmd: cmd, out: out}
-	r := &sshReader{in: in, p: p, errs: errs, said: &said}
-	return newStream(ctx, d.r, r, out, p.end), nil
-}
-
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
+	return newStream(ctx, d.r, &sshReader{in: in, p: p, said: said}, out, p.end), nil
 }
 
 // sshProcess ends its program once: politely first, then by killing it.
@@ -206,8 +189,7 @@ func (p *sshProcess) end() error {
 type sshReader struct {
 	in   io.Reader
 	p    *sshProcess
-	errs *lockedWriter
-	said *bytes.Buffer
+	said *limitedBuffer
 }
 
 func (r *sshReader) Read(b []byte) (int, error) {
@@ -218,9 +200,7 @@ func (r *sshReader) Read(b []byte) (int, error) {
 	if r.p.end() == nil {
 		return 0, err
 	}
-	r.errs.mu.Lock()
 	text := cleanText(r.said.String())
-	r.errs.mu.Unlock()
 	if text == "" {
 		return 0, err
 	}

@@ -48,10 +48,8 @@ func parseTarget(raw string) (target, error) {
 	if raw == "" || len(raw) > urlMax {
 		return target{}, refuse(raw, "want 1 to %d bytes", urlMax)
 	}
-	for i := 0; i < len(raw); i++ {
-		if raw[i] < 0x20 || raw[i] == 0x7f {
-			return target{}, refuse(raw, "control character at byte %d", i)
-		}
+	if i := strings.IndexFunc(raw, isControl); i >= 0 {
+		return target{}, refuse(raw, "control character at byte %d", i)
 	}
 	if raw[0] == '-' {
 		return target{}, refuse(raw, "begins with a dash")
@@ -70,7 +68,7 @@ func parseTarget(raw string) (target, error) {
 
 func isScheme(s string) bool {
 	for i, c := range s {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || i > 0 && (c == '+' || c == '-' || c == '.' || '0' <= c && c <= '9')) {
+		if !isLetter(c) && (i == 0 || !isDigit(c) && !strings.ContainsRune("+-.", c)) {
 			return false
 		}
 	}
@@ -159,7 +157,7 @@ func checkRemote(t target, raw string) error {
 		return refuse(raw, "no host")
 	}
 	for _, c := range t.host {
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune(".-_:", c)) {
+		if !isLetter(c) && !isDigit(c) && !strings.ContainsRune(".-_:", c) {
 			return refuse(raw, "character %q in the host", c)
 		}
 	}
@@ -182,13 +180,17 @@ func checkRemote(t target, raw string) error {
 
 // checkDecoded looks again at what percent-decoding brought to light.
 func checkDecoded(s, raw string) error {
-	for i := 0; i < len(s); i++ {
-		if s[i] < 0x20 || s[i] == 0x7f {
-			return refuse(raw, "control character after decoding")
-		}
+	if strings.ContainsFunc(s, isControl) {
+		return refuse(raw, "control character after decoding")
 	}
 	return nil
 }
+
+func isControl(c rune) bool { return c < 0x20 || c == 0x7f }
+
+func isLetter(c rune) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
+func isDigit(c rune) bool { return '0' <= c && c <= '9' }
 
 // isLoopback reports whether host can only be this machine.
 func isLoopback(host string) bool {
