@@ -155,7 +155,7 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	if len(raw) < catHeader || len(raw) > maxCat || string(raw[:8]) != catMagic {
 		return nil, bad("not one")
 	}
-	if !wholeCatalogue(raw) {
+	if crc32.Checksum(raw[12:], catSum()) != binary.LittleEndian.Uint32(raw[8:]) {
 		return nil, bad("damaged")
 	}
 	n := int(binary.LittleEndian.Uint32(raw[12:]))
@@ -190,11 +190,6 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 		return nil, bad("bytes after the last row")
 	}
 	return c, nil
-}
-
-// wholeCatalogue reports whether the sum of a catalogue holds.
-func wholeCatalogue(raw []byte) bool {
-	return len(raw) >= catHeader && crc32.Checksum(raw[12:], catSum()) == binary.LittleEndian.Uint32(raw[8:])
 }
 
 // checkRow returns how long the row is that b begins with.

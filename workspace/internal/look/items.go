@@ -36,7 +36,6 @@ func InputText(v any) string {
 // that have not changed since they were last verified are answered from the
 // catalogue in the cache directory; nothing else is written.
 func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err error) {
-	defer s.Stack.Guard()(&err)
 	k, err := look(ctx, s, objects.Project)
 	if err != nil {
 		return nil, err
@@ -49,7 +48,6 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 // alone at its name is counted only, so that a clean project of ten thousand items
 // takes as long as git status takes there. Otherwise it is Status.
 func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error) {
-	defer s.Stack.Guard()(&err)
 	k, err := look(ctx, s, objects.Project)
 	if err != nil {
 		return nil, err
@@ -222,7 +220,6 @@ func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Findin
 
 // look is scan for lists: files that have not changed are not read again.
 func look(ctx context.Context, s *session.Session, sp objects.Space) (k *space.Look, err error) {
-	defer s.Stack.Guard()(&err)
 	if sp == objects.System {
 		set, err := extractors(ctx, s) // none where they cannot be used, as in Look
 		if err != nil && ctx.Err() != nil {
@@ -273,7 +270,6 @@ func looks(ctx context.Context, s *session.Session, only string) ([]*space.Look,
 // catalogue lists spaces, highest first, each ref once; the zero ref of foreign
 // files is left out.
 func catalogue(ctx context.Context, s *session.Session, only string) (all []rye.ItemInfo, err error) {
-	defer s.Stack.Guard()(&err)
 	looks, err := looks(ctx, s, only)
 	if err != nil {
 		return nil, err
