@@ -93,8 +93,7 @@ func LoadStore(path string) (*Store, error) {
 	}
 	s, err := ParseStore(raw)
 	if err != nil {
-		e := fault.Wrap(err, "read %s", path)
-		return nil, e
+		return nil, fault.Wrap(err, "read %s", path)
 	}
 	s.path, s.read, s.fresh = path, objects.DigestOf(raw), true
 	return s, nil
