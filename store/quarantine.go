@@ -38,10 +38,7 @@ type packSource struct {
 
 // newQuarantine takes over dir and the ids, each given once.
 func newQuarantine(r *Repo, dir, path string, sum []byte, ids []OID) *Quarantine {
-	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: make(map[OID]bool, len(ids))}
-	for _, id := range ids {
-		q.in[id] = true
-	}
+	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: setOf(ids)}
 	slices.SortFunc(q.ids, OID.Compare)
 	q.src = &packSource{p: &pack{path: path, format: r.format}}
 	q.Reader.init(r.format, q.src, r.disk)
