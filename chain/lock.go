@@ -85,8 +85,7 @@ func (e *DriftError) Error() string {
 }
 
 func drift(ref objects.Ref, field, want, found, cause string) error {
-	e := fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause})
-	return e.Mend("rye lock %s", ref)
+	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Mend("rye lock %s", ref)
 }
 
 // Match returns nil when the plan is what was locked: the same chain, each link of

@@ -8,11 +8,16 @@ import (
 )
 
 // lockWriter writes the form of docs/format/lock.md, line by line.
-type lockWriter struct{ b []byte }
+type lockWriter struct {
+	b          []byte
+	it         itemFile // being written
+	itemFields []field  // of it
+}
 
 // text returns the file as it must be.
 func (f *lockFile) text() []byte {
 	w := &lockWriter{}
+	w.itemFields = w.it.fields()
 	w.b = append(w.b, "lock: "+strconv.Itoa(f.Lock)+"\n"...)
 	if s := f.Stdlib; s != nil {
 		w.head("", "stdlib")
@@ -43,7 +48,8 @@ func section[T any](w *lockWriter, title string, all map[string]T, entry func(in
 }
 
 func (w *lockWriter) item(in string, i itemFile) {
-	all := i.fields()
+	w.it = i
+	all := w.itemFields
 	needs := slices.IndexFunc(all, func(f field) bool { return f.key == "capability" })
 	w.fields(in, all[:needs])
 	if n := i.Needs; n != nil {
