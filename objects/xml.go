@@ -329,17 +329,8 @@ func (r *xmlReader) text(from, to int) (string, error) {
 }
 
 func entity(name string) (rune, bool) {
-	switch name {
-	case "lt":
-		return '<', true
-	case "gt":
-		return '>', true
-	case "amp":
-		return '&', true
-	case "quot":
-		return '"', true
-	case "apos":
-		return '\'', true
+	if c, ok := map[string]rune{"lt": '<', "gt": '>', "amp": '&', "quot": '"', "apos": '\''}[name]; ok {
+		return c, true
 	}
 	digits, ok := strings.CutPrefix(name, "#")
 	base := 10

@@ -53,13 +53,13 @@ func (s *packSource) use(id OID, f func(p *pack, i int64) error) error {
 		return notFound("object %s", id)
 	}
 	i, ok, err := s.p.find(id)
-	if err != nil {
-		return wrapRead(id, err)
-	}
-	if !ok {
+	if err == nil && !ok {
 		return notFound("object %s", id)
 	}
-	if err := f(s.p, i); err != nil {
+	if err == nil {
+		err = f(s.p, i)
+	}
+	if err != nil {
 		return wrapRead(id, err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
@@ -232,8 +233,8 @@ func (c *checker) check(f *rule, v any, name string, at []string) {
 		}
 		return
 	}
-	if !typeRules[f.typ].holds(v) {
-		bad("must be " + typeRules[f.typ].words + ", have " + objects.Shape(v))
+	if !typeRules()[f.typ].holds(v) {
+		bad("must be " + typeRules()[f.typ].words + ", have " + objects.Shape(v))
 		return
 	}
 	s, isText := v.(string)
@@ -275,8 +276,8 @@ func (c *checker) inside(f *rule, v any, name string, at []string) {
 		}
 		here := append(at[:len(at):len(at)], strconv.Itoa(i))
 		top, _, _ := strings.Cut(name, ".")
-		if !typeRules[f.itemType].holds(e) {
-			c.add(top, here, fmt.Sprintf("%s: entry %d must be %s, have %s", name, i+1, typeRules[f.itemType].words, objects.Shape(e)), c.mend(f, name))
+		if !typeRules()[f.itemType].holds(e) {
+			c.add(top, here, fmt.Sprintf("%s: entry %d must be %s, have %s", name, i+1, typeRules()[f.itemType].words, objects.Shape(e)), c.mend(f, name))
 			continue
 		}
 		m, _ := e.(map[string]any)
@@ -306,7 +307,7 @@ func (c *checker) mend(f *rule, name string) string {
 	case f.pattern != nil:
 		text = "<text like " + strings.TrimSuffix(strings.TrimPrefix(f.pattern.String(), "^(?:"), ")$") + ">"
 	default:
-		text = typeRules[f.typ].example
+		text = typeRules()[f.typ].example
 	}
 	if top, rest, inner := strings.Cut(name, "."); inner {
 		return rest + ": " + text + " in " + top
@@ -334,17 +335,19 @@ type typeRule struct {
 	holds   func(v any) bool
 }
 
-var typeRules = map[string]typeRule{
-	"":        {"", "...", func(any) bool { return true }},
-	"enum":    {"enum", "...", func(any) bool { return true }},
-	"string":  {"text", "...", isA[string]},
-	"semver":  {"a semantic version", "1.0.0", isVersion},
-	"integer": {"a whole number", "1", isA[int]},
-	"number":  {"a number", "1.5", func(v any) bool { _, ok := number(v); return ok }},
-	"boolean": {"true or false", "true", isA[bool]},
-	"object":  {"a mapping", "{name: value}", isA[map[string]any]},
-	"array":   {"a list", "[one, two]", isA[[]any]},
-}
+var typeRules = sync.OnceValue(func() map[string]typeRule {
+	return map[string]typeRule{
+		"":        {"", "...", func(any) bool { return true }},
+		"enum":    {"enum", "...", func(any) bool { return true }},
+		"string":  {"text", "...", isA[string]},
+		"semver":  {"a semantic version", "1.0.0", isVersion},
+		"integer": {"a whole number", "1", isA[int]},
+		"number":  {"a number", "1.5", func(v any) bool { _, ok := number(v); return ok }},
+		"boolean": {"true or false", "true", isA[bool]},
+		"object":  {"a mapping", "{name: value}", isA[map[string]any]},
+		"array":   {"a list", "[one, two]", isA[[]any]},
+	}
+})
 
 func isA[T any](v any) bool {
 	_, ok := v.(T)

@@ -305,11 +305,7 @@ func sorted(list []string) []string {
 }
 
 func sortedPrints(list []objects.Fingerprint) []objects.Fingerprint {
-	list = slices.Clone(list)
-	sortPrints(list)
-	return slices.Compact(list)
+	return slices.Compact(slices.SortedFunc(slices.Values(list), comparePrints))
 }
 
-func sortPrints(list []objects.Fingerprint) {
-	slices.SortFunc(list, func(a, b objects.Fingerprint) int { return strings.Compare(a.String(), b.String()) })
-}
+func comparePrints(a, b objects.Fingerprint) int { return strings.Compare(a.String(), b.String()) }

@@ -156,10 +156,8 @@ func checkPin(p Pin) error {
 	if len(p.Projects) > maxList {
 		return fault.New(fault.Limit, "pin %s: more than %d projects", p.Key, maxList)
 	}
-	for _, g := range p.Projects {
-		if err := checkProject(g); err != nil {
-			return err
-		}
+	if err := checkAll(p.Projects, checkProject); err != nil {
+		return err
 	}
 	if err := checkText("name", p.Name); err != nil {
 		return err
@@ -172,12 +170,7 @@ func checkNamespaces(list []string) error {
 	if len(list) > maxList {
 		return fault.New(fault.Limit, "more than %d namespaces for one key", maxList)
 	}
-	for _, ns := range list {
-		if err := checkNamespace(ns); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkAll(list, checkNamespace)
 }
 
 func checkNamespace(ns string) error {

@@ -159,7 +159,7 @@ func (s *Store) fill(f storeFile) (err error) {
 			}
 			reg.Roots = append(reg.Roots, fp)
 		}
-		sortPrints(reg.Roots)
+		slices.SortFunc(reg.Roots, comparePrints)
 		s.registries = append(s.registries, reg)
 	}
 	for ns, b := range f.Namespaces {
