@@ -34,7 +34,7 @@ func (r *Reader) Log(ctx context.Context, from OID, visit func(*Commit) error) e
 func (r *Reader) History(ctx context.Context, from OID, path string, visit func(c *Commit, e Entry) error) error {
 	of := func(c *Commit) (Entry, error) { return r.entryOrNone(c.Tree, path) }
 	same := func(a, b Entry) bool { return a == b }
-	return changes(ctx, r, from, of, same, func(e Entry) bool { return e.ID.IsZero() }, visit)
+	return r.Log(ctx, from, changes(of, same, visit))
 }
 
 // Histories is History for the files of the folder dir that which picks by name: held
@@ -58,15 +58,15 @@ func (r *Reader) Histories(ctx context.Context, from OID, dir string, which func
 		}
 		return held, err
 	}
-	return changes(ctx, r, from, of, slices.Equal, func(held []Entry) bool { return len(held) == 0 }, visit)
+	return r.Log(ctx, from, changes(of, slices.Equal, visit))
 }
 
-// changes goes back from a commit and visits those where what of finds is not what it
-// finds in the parent, and the first where it is not none.
-func changes[T any](ctx context.Context, r *Reader, from OID, of func(*Commit) (T, error), same func(a, b T) bool, none func(T) bool, visit func(*Commit, T) error) error {
+// changes returns what Log is to call so that visit sees the commits where what of finds
+// is not what it finds in the parent, and the first where it finds anything.
+func changes[T any](of func(*Commit) (T, error), same func(a, b T) bool, visit func(*Commit, T) error) func(*Commit) error {
 	var next *Commit
-	var after T
-	return r.Log(ctx, from, func(c *Commit) (err error) {
+	var after, nothing T
+	return func(c *Commit) (err error) {
 		now := after
 		if next == nil || c.Tree != next.Tree {
 			if now, err = of(c); err != nil {
@@ -79,11 +79,11 @@ func changes[T any](ctx context.Context, r *Reader, from OID, of func(*Commit) (
 			}
 		}
 		next, after = c, now
-		if c.Parent().IsZero() && !none(now) {
+		if c.Parent().IsZero() && !same(now, nothing) {
 			return visit(c, now)
 		}
 		return nil
-	})
+	}
 }
 
 // FilesIn returns the files right in a tree (zero: the empty one) that which picks by
