@@ -12,6 +12,7 @@ package chain
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -219,7 +220,7 @@ func fits(child, delegate *objects.Item) error {
 	inputs, okIn := names(delegate.Meta.Fields["inputs"])
 	if okOut && okIn {
 		for _, in := range inputs {
-			if !contains(outputs, in) {
+			if !slices.Contains(outputs, in) {
 				return fault.New(fault.Conflict, "resolve %s: %s needs the input %q, which is not among its outputs", child.Ref, delegate.Ref, in)
 			}
 		}
@@ -268,13 +269,4 @@ func names(v any) ([]string, bool) {
 		}
 	}
 	return out, true
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,19 +81,11 @@ func (e *DriftError) Error() string {
 	if e.Want == "" && e.Found == "" {
 		return fmt.Sprintf("lock: %s: %s", e.Pin, e.Cause)
 	}
-	return fmt.Sprintf("lock: %s: %s is %s, locked is %s: %s", e.Pin, e.Field, orNone(e.Found), orNone(e.Want), e.Cause)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
+	return fmt.Sprintf("lock: %s: %s is %s, locked is %s: %s", e.Pin, e.Field, cmp.Or(e.Found, "none"), cmp.Or(e.Want, "none"), e.Cause)
 }
 
 func drift(ref objects.Ref, field, want, found, cause string) error {
-	e := fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause})
-	return e.Mend("rye lock %s", ref)
+	return fault.New(fault.Drift, "%w", &DriftError{Pin: ref, Field: field, Want: want, Found: found, Cause: cause}).Mend("rye lock %s", ref)
 }
 
 // Match returns nil when the plan is what was locked: the same chain, each link of
@@ -137,15 +130,12 @@ func AroundDigest(files []Source) objects.Digest {
 	if len(files) == 0 {
 		return objects.Digest{}
 	}
-	lines := make([]string, len(files))
-	for i, f := range files {
-		lines[i] = f.Path + "\x00" + f.Sum.Hex()
-	}
-	slices.Sort(lines)
+	files = slices.SortedFunc(slices.Values(files), func(a, b Source) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), bytes.Compare(a.Sum[:], b.Sum[:]))
+	})
 	var b bytes.Buffer
-	for _, l := range lines {
-		path, sum, _ := strings.Cut(l, "\x00")
-		fmt.Fprintf(&b, "%s  %s\n", sum, path)
+	for _, f := range files {
+		fmt.Fprintf(&b, "%s  %s\n", f.Sum.Hex(), f.Path)
 	}
 	return objects.DigestOf(b.Bytes())
 }
@@ -192,16 +182,7 @@ func (p *Plan) executors() []objects.Ref {
 	return out
 }
 
-func refsText(refs []objects.Ref) string {
-	var b bytes.Buffer
-	for i, r := range refs {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(r.String())
-	}
-	return b.String()
-}
+func refsText(refs []objects.Ref) string { return strings.Trim(fmt.Sprint(refs), "[]") }
 
 // Set pins a plan: the tool with its chain, and every link of it. A link of the
 // user space cannot be locked, because nobody else has it.

@@ -3,6 +3,7 @@ package chain
 import (
 	"bytes"
 	"errors"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -56,6 +57,33 @@ type needsFile struct {
 	Read  []string
 	Write []string
 	Net   []string
+}
+
+// field is one line of text in an entry.
+type field struct {
+	key  string
+	at   *string
+	must bool // written even when it is empty
+}
+
+// The fields of each entry that are one line of text, in the order of the file.
+func (s *stdlibFile) fields() []field {
+	return []field{{"version", &s.Version, true}, {"manifest", &s.Manifest, true}, {"commit", &s.Commit, false}}
+}
+
+func (r *registryFile) fields() []field {
+	return []field{{"id", &r.ID, true}, {"url", &r.URL, true}}
+}
+
+func (n *namespaceFile) fields() []field {
+	return []field{{"registry", &n.Registry, true}, {"tip", &n.Tip, true}, {"sha256", &n.SHA256, true}}
+}
+
+func (i *itemFile) fields() []field {
+	return []field{{"from", &i.From, false}, {"space", &i.Space, false}, {"version", &i.Version, false},
+		{"path", &i.Path, true}, {"sha256", &i.SHA256, true}, {"blob", &i.Blob, false}, {"commit", &i.Commit, false},
+		{"author", &i.Author, false}, {"publisher", &i.Publisher, false}, {"capability", &i.Capability, false},
+		{"around", &i.Around, false}}
 }
 
 // Encode returns the file's text: sorted, without times, the same for equal locks.
@@ -266,11 +294,7 @@ func gitID(s string, optional bool) error {
 	if s == "" && optional {
 		return nil
 	}
-	ok := len(s) == 40 || len(s) == 64
-	for i := 0; i < len(s) && ok; i++ {
-		ok = s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'f'
-	}
-	if !ok {
+	if len(s) != 40 && len(s) != 64 || strings.Trim(s, "0123456789abcdef") != "" {
 		return fault.New(fault.Malformed, "git id %q: want 40 or 64 lower-case hexadecimal digits", words.Brief(s))
 	}
 	return nil

@@ -18,6 +18,7 @@ import (
 // scanLock reads the lines of a lock.
 func scanLock(raw []byte) (*lockFile, error) {
 	s := &lockScanner{f: &lockFile{}}
+	s.fields = map[string][]field{"registries": s.reg.fields(), "namespaces": s.ns.fields(), "items": s.item.fields()}
 	for n := 1; len(raw) > 0; n++ {
 		line, rest, found := bytes.Cut(raw, []byte("\n"))
 		if !found || !s.line(string(line)) {
@@ -37,7 +38,8 @@ type lockScanner struct {
 	reg     registryFile
 	ns      namespaceFile
 	item    itemFile
-	list    *[]string // that "- x" lines belong to
+	list    *[]string          // that "- x" lines belong to
+	fields  map[string][]field // of reg, ns and item, by section
 }
 
 func (s *lockScanner) line(text string) bool {
@@ -73,7 +75,7 @@ func (s *lockScanner) line(text string) bool {
 	case indent == 0:
 		return s.top(key, value)
 	case indent == 2:
-		return set(map[string]*string{"version": &s.f.Stdlib.Version, "manifest": &s.f.Stdlib.Manifest, "commit": &s.f.Stdlib.Commit}, key, value)
+		return set(s.f.Stdlib.fields(), key, value)
 	case s.name == "":
 		return false
 	case indent == 4:
@@ -107,59 +109,19 @@ func (s *lockScanner) top(key, value string) bool {
 }
 
 func (s *lockScanner) field(key, value string) bool {
-	switch s.section {
-	case "registries":
-		return set(map[string]*string{"id": &s.reg.ID, "url": &s.reg.URL}, key, value)
-	case "namespaces":
-		if key == "seq" {
-			n, err := strconv.ParseUint(value, 10, 64)
-			s.ns.Seq = n
-			return err == nil
-		}
-		return set(map[string]*string{"registry": &s.ns.Registry, "tip": &s.ns.Tip, "sha256": &s.ns.SHA256}, key, value)
-	case "items":
-		return s.itemField(key, value)
-	}
-	return false
-}
-
-func (s *lockScanner) itemField(key, value string) bool {
-	i := &s.item
-	var to *string
-	switch key {
-	case "from":
-		to = &i.From
-	case "space":
-		to = &i.Space
-	case "version":
-		to = &i.Version
-	case "path":
-		to = &i.Path
-	case "sha256":
-		to = &i.SHA256
-	case "blob":
-		to = &i.Blob
-	case "commit":
-		to = &i.Commit
-	case "author":
-		to = &i.Author
-	case "publisher":
-		to = &i.Publisher
-	case "capability":
-		to = &i.Capability
-	case "around":
-		to = &i.Around
-	case "chain":
-		s.list = &i.Chain
+	switch s.section + " " + key {
+	case "namespaces seq":
+		n, err := strconv.ParseUint(value, 10, 64)
+		s.ns.Seq = n
+		return err == nil
+	case "items chain":
+		s.list = &s.item.Chain
 		return value == ""
-	case "needs":
-		i.Needs = &needsFile{}
+	case "items needs":
+		s.item.Needs = &needsFile{}
 		return value == ""
-	default:
-		return false
 	}
-	*to = value
-	return value != "" && value != "[]"
+	return set(s.fields[s.section], key, value)
 }
 
 func (s *lockScanner) need(key, value string) bool {
@@ -186,14 +148,15 @@ func unquote(s string) (string, bool) {
 	return text, err == nil
 }
 
-// set stores a value under one of the names of a small mapping.
-func set(names map[string]*string, key, value string) bool {
-	to, ok := names[key]
-	if !ok || value == "" || value == "[]" {
-		return false
+// set stores a value in the field of that name.
+func set(fields []field, key, value string) bool {
+	for _, f := range fields {
+		if f.key == key && value != "" && value != "[]" {
+			*f.at = value
+			return true
+		}
 	}
-	*to = value
-	return true
+	return false
 }
 
 // close files the entry that was being read.

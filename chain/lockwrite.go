@@ -8,27 +8,29 @@ import (
 )
 
 // lockWriter writes the form of docs/format/lock.md, line by line.
-type lockWriter struct{ b []byte }
+type lockWriter struct {
+	b          []byte
+	it         itemFile // being written
+	itemFields []field  // of it
+}
 
 // text returns the file as it must be.
 func (f *lockFile) text() []byte {
 	w := &lockWriter{}
+	w.itemFields = w.it.fields()
 	w.b = append(w.b, "lock: "+strconv.Itoa(f.Lock)+"\n"...)
 	if s := f.Stdlib; s != nil {
 		w.head("", "stdlib")
-		w.put("  ", "version", s.Version)
-		w.put("  ", "manifest", s.Manifest)
-		w.some("  ", "commit", s.Commit)
+		w.fields("  ", s.fields())
 	}
 	section(w, "registries", f.Registries, func(in string, r registryFile) {
-		w.put(in, "id", r.ID)
-		w.put(in, "url", r.URL)
+		w.fields(in, r.fields())
 	})
 	section(w, "namespaces", f.Namespaces, func(in string, n namespaceFile) {
-		w.put(in, "registry", n.Registry)
+		all := n.fields()
+		w.fields(in, all[:1])
 		w.b = append(w.b, in+"seq: "+strconv.FormatUint(n.Seq, 10)+"\n"...)
-		w.put(in, "tip", n.Tip)
-		w.put(in, "sha256", n.SHA256)
+		w.fields(in, all[1:])
 	})
 	section(w, "items", f.Items, w.item)
 	return w.b
@@ -46,38 +48,30 @@ func section[T any](w *lockWriter, title string, all map[string]T, entry func(in
 }
 
 func (w *lockWriter) item(in string, i itemFile) {
-	w.some(in, "from", i.From)
-	w.some(in, "space", i.Space)
-	w.some(in, "version", i.Version)
-	w.put(in, "path", i.Path)
-	w.put(in, "sha256", i.SHA256)
-	w.some(in, "blob", i.Blob)
-	w.some(in, "commit", i.Commit)
-	w.some(in, "author", i.Author)
-	w.some(in, "publisher", i.Publisher)
+	w.it = i
+	all := w.itemFields
+	needs := slices.IndexFunc(all, func(f field) bool { return f.key == "capability" })
+	w.fields(in, all[:needs])
 	if n := i.Needs; n != nil {
 		w.head(in, "needs")
 		w.list(in+"  ", "read", n.Read)
 		w.list(in+"  ", "write", n.Write)
 		w.list(in+"  ", "net", n.Net)
 	}
-	w.some(in, "capability", i.Capability)
+	w.fields(in, all[needs:needs+1])
 	if len(i.Chain) > 0 {
 		w.list(in, "chain", i.Chain)
 	}
-	w.some(in, "around", i.Around)
+	w.fields(in, all[needs+1:])
 }
 
 func (w *lockWriter) head(in, key string) { w.b = append(w.b, in+key+":\n"...) }
 
-func (w *lockWriter) put(in, key, value string) {
-	w.b = append(w.b, in+key+": "+quote(value)+"\n"...)
-}
-
-// some leaves an empty value out.
-func (w *lockWriter) some(in, key, value string) {
-	if value != "" {
-		w.put(in, key, value)
+func (w *lockWriter) fields(in string, all []field) {
+	for _, f := range all {
+		if f.must || *f.at != "" {
+			w.b = append(w.b, in+f.key+": "+quote(*f.at)+"\n"...)
+		}
 	}
 }
 

@@ -132,14 +132,7 @@ func (p *parser) metadata(e *element, described bool) error {
 func (p *parser) special(k *element) (bool, error) {
 	switch k.name {
 	case "model", "model_class":
-		v := map[string]any{}
-		for _, a := range k.attrs {
-			v[a.name] = a.value
-		}
-		if s := k.content(); s != "" {
-			v["content"] = s
-		}
-		return true, p.set("model", v, k.off)
+		return true, p.set("model", k.values("content"), k.off)
 	case "limits":
 		return true, p.limits(k)
 	case "permissions":
@@ -263,14 +256,7 @@ func outputs(e *element) []any {
 		if k.name != "output" {
 			continue
 		}
-		out := map[string]any{}
-		for _, a := range k.attrs {
-			out[a.name] = a.value
-		}
-		if s := k.content(); s != "" {
-			out["description"] = s
-		}
-		list = append(list, out)
+		list = append(list, k.values("description"))
 	}
 	return list
 }
@@ -302,16 +288,10 @@ func actions(e *element, into []Action) []Action {
 // tree returns an element as data: attributes by name, text as "content",
 // children by name (several of one name as a list), named ones by their name.
 func tree(e *element) any {
-	m := map[string]any{}
-	for _, a := range e.attrs {
-		m[a.name] = a.value
+	if s := e.content(); s != "" && len(e.attrs) == 0 && len(e.kids) == 0 {
+		return s
 	}
-	if s := e.content(); s != "" {
-		if len(e.attrs) == 0 && len(e.kids) == 0 {
-			return s
-		}
-		m["content"] = s
-	}
+	m := e.values("content")
 	for _, k := range e.kids {
 		v := tree(k)
 		switch old := m[k.name].(type) {

@@ -79,15 +79,7 @@ func (m *Manifest) encode() []byte {
 		if f.Executable {
 			mode = "0755"
 		}
-		b = append(b, `  - {path: "`...)
-		b = append(b, f.Path...)
-		b = append(b, `", mode: "`...)
-		b = append(b, mode...)
-		b = append(b, `", size: `...)
-		b = strconv.AppendInt(b, f.Size, 10)
-		b = append(b, `, sha256: "`...)
-		b = append(b, f.Sum.Hex()...)
-		b = append(b, "\"}\n"...)
+		b = fmt.Appendf(b, "  - {path: \"%s\", mode: \"%s\", size: %d, sha256: \"%s\"}\n", f.Path, mode, f.Size, f.Sum.Hex())
 	}
 	return b
 }
@@ -383,7 +375,7 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 			e.Changed = append(e.Changed, path)
 			return nil
 		}
-		data, err := f.read(fsys)
+		data, err := readUpTo(fsys, f.Path, f.Size+1)
 		if err != nil {
 			return err
 		}
@@ -410,13 +402,13 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 }
 
 // read returns the file's bytes, at most one more than it should have.
-func (f File) read(fsys fs.FS) ([]byte, error) {
-	r, err := fsys.Open(f.Path)
+func readUpTo(fsys fs.FS, path string, n int64) ([]byte, error) {
+	r, err := fsys.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, f.Size+1))
+	return io.ReadAll(io.LimitReader(r, n))
 }
 
 // Matches reports whether data is the file that the manifest lists.
@@ -438,7 +430,10 @@ func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
 		if err := CheckPath(path); err != nil {
 			return err
 		}
-		b, err := readFile(fsys, path)
+		b, err := readUpTo(fsys, path, MaxBundleFile+1)
+		if err == nil && len(b) > MaxBundleFile {
+			err = fault.New(fault.Limit, "%q has more than %d bytes", path, MaxBundleFile)
+		}
 		if err != nil {
 			return err
 		}
@@ -452,17 +447,4 @@ func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
 	}
 	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return m, m.check()
-}
-
-func readFile(fsys fs.FS, path string) ([]byte, error) {
-	r, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, MaxBundleFile+1))
-	if err == nil && len(b) > MaxBundleFile {
-		err = fault.New(fault.Limit, "%q has more than %d bytes", path, MaxBundleFile)
-	}
-	return b, err
 }

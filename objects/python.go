@@ -83,18 +83,21 @@ type pyError struct {
 	msg string
 }
 
+// rescue hands to told what the scanner's fail panicked with. It is deferred.
+func rescue(told func(pyError)) {
+	switch r := recover().(type) {
+	case nil:
+	case pyError:
+		told(r)
+	default:
+		panic(r)
+	}
+}
+
 // readPython fills the fields from the module's assignments.
 func (p *parser) readPython() (err error) {
 	p.dialect = dialectPython
-	defer func() {
-		if r := recover(); r != nil {
-			e, ok := r.(pyError)
-			if !ok {
-				panic(r)
-			}
-			err = p.bad(p.at(e.off), "python: %s", e.msg)
-		}
-	}()
+	defer rescue(func(e pyError) { err = p.bad(p.at(e.off), "python: %s", e.msg) })
 	s := &pyScanner{b: p.body, budget: MaxMetaSize, extractor: strings.HasPrefix(string(p.ref.ID), extractors)}
 	for s.i < len(s.b) {
 		at := s.i
@@ -141,15 +144,7 @@ func (p *parser) freeField(s *pyScanner, field string, at int) {
 
 // alone is assigned for a text of its own, in which a mistake is only an error.
 func (s *pyScanner) alone() (v any, text string, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			e, ok := r.(pyError)
-			if !ok {
-				panic(r)
-			}
-			err = errors.New(e.msg)
-		}
-	}()
+	defer rescue(func(e pyError) { err = errors.New(e.msg) })
 	v, text = s.assigned()
 	return v, text, nil
 }
@@ -356,7 +351,7 @@ func (s *pyScanner) expression(stop string) {
 				return
 			}
 			depth = max(0, depth-1)
-		case depth == 0 && contains(stop, c):
+		case depth == 0 && strings.IndexByte(stop, c) >= 0:
 			return
 		}
 		s.i++
@@ -365,13 +360,4 @@ func (s *pyScanner) expression(stop string) {
 	if depth > 0 {
 		s.fail(opened, "the bracket that opens here is never closed")
 	}
-}
-
-func contains(set string, c byte) bool {
-	for i := 0; i < len(set); i++ {
-		if set[i] == c {
-			return true
-		}
-	}
-	return false
 }

@@ -1,7 +1,6 @@
 package objects
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -236,5 +235,3 @@ func hyphen(a, b string) ([]bound, bool) {
 	high, ok := comparator("<=" + b)
 	return append(low, high...), ok
 }
-
-func utoa(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

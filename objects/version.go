@@ -2,6 +2,8 @@ package objects
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -49,21 +51,11 @@ func parseNumber(s string) (uint32, bool) {
 	if s == "" || len(s) > 9 || len(s) > 1 && s[0] == '0' || !digits(s) {
 		return 0, false
 	}
-	var n uint32
-	for i := 0; i < len(s); i++ {
-		n = n*10 + uint32(s[i]-'0')
-	}
-	return n, true
+	n, err := strconv.ParseUint(s, 10, 32)
+	return uint32(n), err == nil
 }
 
-func digits(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 // identifiers reports whether s is dot-separated [0-9A-Za-z-]+; numbers may not
 // begin with 0 in a pre-release.
@@ -72,11 +64,10 @@ func identifiers(s string, pre bool) bool {
 		if id == "" || pre && len(id) > 1 && id[0] == '0' && digits(id) {
 			return false
 		}
-		for i := 0; i < len(id); i++ {
-			c := id[i]
-			if c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-				return false
-			}
+		if strings.IndexFunc(id, func(c rune) bool {
+			return c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+		}) >= 0 {
+			return false
 		}
 	}
 	return true
@@ -84,20 +75,14 @@ func identifiers(s string, pre bool) bool {
 
 // String returns the version as it was parsed.
 func (v Version) String() string {
-	var b strings.Builder
-	for i, n := range []uint32{v.Major, v.Minor, v.Patch} {
-		if i > 0 {
-			b.WriteByte('.')
-		}
-		b.WriteString(utoa(n))
-	}
+	s := fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
 	if v.Pre != "" {
-		b.WriteString("-" + v.Pre)
+		s += "-" + v.Pre
 	}
 	if v.Build != "" {
-		b.WriteString("+" + v.Build)
+		s += "+" + v.Build
 	}
-	return b.String()
+	return s
 }
 
 // Compare returns -1, 0 or +1 by the precedence rules of semver §11.

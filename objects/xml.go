@@ -45,6 +45,18 @@ func (e *element) child(name string) *element {
 // content returns the text before the first child without surrounding space.
 func (e *element) content() string { return strings.TrimSpace(e.text) }
 
+// values returns the attributes by name, and the content, unless it is empty, as text.
+func (e *element) values(text string) map[string]any {
+	m := map[string]any{}
+	for _, a := range e.attrs {
+		m[a.name] = a.value
+	}
+	if s := e.content(); s != "" {
+		m[text] = s
+	}
+	return m
+}
+
 // opaque elements hold text for models that need not be well formed; it is taken
 // as it is up to the first closing tag.
 var opaque = map[string]bool{"template": true, "example": true, "raw": true}
@@ -317,17 +329,8 @@ func (r *xmlReader) text(from, to int) (string, error) {
 }
 
 func entity(name string) (rune, bool) {
-	switch name {
-	case "lt":
-		return '<', true
-	case "gt":
-		return '>', true
-	case "amp":
-		return '&', true
-	case "quot":
-		return '"', true
-	case "apos":
-		return '\'', true
+	if c, ok := map[string]rune{"lt": '<', "gt": '>', "amp": '&', "quot": '"', "apos": '\''}[name]; ok {
+		return c, true
 	}
 	digits, ok := strings.CutPrefix(name, "#")
 	base := 10

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +69,7 @@ func guard(f func() error) (err error) {
 // applies every strict rule. It returns the root node, nil for an empty document.
 func yamlTree(path string, text []byte, limit int, at mark) (*yaml.Node, error) {
 	if len(text) > limit {
-		return nil, fault.New(fault.Limit, "%s: %d bytes of metadata, at most %d are allowed", orYAML(path), len(text), limit)
+		return nil, fault.New(fault.Limit, "%s: %d bytes of metadata, at most %d are allowed", cmp.Or(path, "yaml"), len(text), limit)
 	}
 	if err := checkText(path, text, at); err != nil {
 		return nil, err
@@ -99,13 +100,6 @@ func yamlTree(path string, text []byte, limit int, at mark) (*yaml.Node, error) 
 		return nil, nil
 	}
 	return root, checkNode(path, root, 1)
-}
-
-func orYAML(path string) string {
-	if path == "" {
-		return "yaml"
-	}
-	return path
 }
 
 // shift moves the places of n and all below it.

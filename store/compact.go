@@ -144,27 +144,24 @@ func (r *Repo) crowded(packsOnly bool) bool {
 
 // manyPacks reports whether there are too many packs that may be taken in.
 func (r *Repo) manyPacks(deltas bool) bool {
-	if r.disk.packNames() <= maxPackFiles {
+	if len(r.disk.packNames()) <= maxPackFiles {
 		return false
 	}
 	packs, err := r.disk.oldPacks(deltas)
 	return err == nil && len(packs) > maxPackFiles
 }
 
-// packNames counts the indexes of packs.
-func (d *diskObjects) packNames() (n int) {
+// packNames lists the indexes of packs.
+func (d *diskObjects) packNames() []string {
 	f, err := os.Open(filepath.Join(d.dir, "pack"))
 	if err != nil {
-		return 0
+		return nil
 	}
 	defer f.Close()
 	names, _ := f.Readdirnames(-1)
-	for _, name := range names {
-		if strings.HasPrefix(name, "pack-") && strings.HasSuffix(name, ".idx") {
-			n++
-		}
-	}
-	return n
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, "pack-") || !strings.HasSuffix(name, ".idx")
+	})
 }
 
 // leftName is a file that says how many loose objects the last Compact left for
@@ -343,10 +340,7 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 	if len(all) > 0 {
 		var lately map[OID]bool
 		if recent {
-			lately = make(map[OID]bool, len(all))
-			for _, id := range all {
-				lately[id] = true
-			}
+			lately = setOf(all)
 		}
 		reached, err := r.reachable(ctx, lately)
 		if err != nil {
@@ -399,11 +393,7 @@ func (r *Repo) reachable(ctx context.Context, lately map[OID]bool) (map[OID]bool
 	if err != nil {
 		return nil, err
 	}
-	set := make(map[OID]bool, len(got.Objects))
-	for _, id := range got.Objects {
-		set[id] = true
-	}
-	return set, nil
+	return setOf(got.Objects), nil
 }
 
 // packedBelow returns the first packed commits below tips whose parents are packed
@@ -572,8 +562,8 @@ func (d *diskObjects) dropEmpty() {
 // dropOrphans removes indexes whose pack is gone: a Compact was killed between the
 // two. Whoever makes a pack names it before its index.
 func (r *Repo) dropOrphans() {
-	found, _ := filepath.Glob(filepath.Join(r.disk.dir, "pack", "pack-*.idx"))
-	for _, idx := range found {
+	for _, name := range r.disk.packNames() {
+		idx := filepath.Join(r.disk.dir, "pack", name)
 		base := strings.TrimSuffix(idx, ".idx")
 		if _, err := os.Lstat(base + ".pack"); isMissing(err) {
 			remove(base + ".rev")

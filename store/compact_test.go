@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -455,4 +456,29 @@ func randomText(n int) string {
 	b := make([]byte, n)
 	rand.Read(b)
 	return hex.EncodeToString(b)[:n]
+}
+
+// TestCompactDropsOrphansAnywhere removes an index without its pack, also where the path
+// holds what means something in a pattern.
+func TestCompactDropsOrphansAnywhere(t *testing.T) {
+	for _, name := range []string{"plain.git", "[a]*?.git"} {
+		if runtime.GOOS == "windows" && name != "plain.git" {
+			name = "[a].git" // other characters cannot stand in a name there
+		}
+		r, err := Init(filepath.Join(t.TempDir(), name), "refs/heads/main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		orphan := filepath.Join(r.dir, "objects", "pack", "pack-0123.idx")
+		if err := os.WriteFile(orphan, nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Compact(t.Context(), CompactOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(orphan); !isMissing(err) {
+			t.Errorf("%s: the index without a pack is still there (%v)", name, err)
+		}
+	}
 }

@@ -178,21 +178,11 @@ func (r *Repo) Renew(ctx context.Context) (changed bool, err error) {
 func (r *Repo) renewLocked() (changed bool, err error) {
 	file := filepath.Join(r.dir, "config")
 	tx := &refTx{r: r}
-	defer func() {
-		if cerr := tx.close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer tx.end(&err)
 	if !r.isOldConfig() {
 		return false, nil
 	}
-	if err := tx.prepareLock("config.lock", ""); err != nil {
-		return false, err
-	}
-	if err := tx.record(); err != nil {
-		return false, err
-	}
-	if err := tx.lockAll(); err != nil {
+	if err := tx.holdFiles("config"); err != nil {
 		return false, err
 	}
 	if !r.isOldConfig() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,18 +151,8 @@ func (d *diskObjects) inPacks(packs []*pack, id OID, use func(p *pack, i int64) 
 func (d *diskObjects) promote(p *pack) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	list := make([]*pack, 0, len(d.packs)+1)
-	list = append(list, p)
-	found := false
-	for _, o := range d.packs {
-		if o == p {
-			found = true
-		} else {
-			list = append(list, o)
-		}
-	}
-	if found {
-		d.packs = list
+	if i := slices.Index(d.packs, p); i >= 0 { // others read the old list
+		d.packs = slices.Concat([]*pack{p}, d.packs[:i], d.packs[i+1:])
 	}
 }
 

@@ -125,11 +125,7 @@ func (r *Reader) treeOf(commit OID) (OID, error) {
 // publish writes objects durably and then moves the ref to them. The new value of
 // the ref is synced together with the objects: one wait for the disk less.
 func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error) {
-	defer func() {
-		if cerr := tx.close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer tx.end(&err)
 	if err := tx.stage(); err != nil {
 		return err
 	}

@@ -78,15 +78,7 @@ func checkChange(c *Change) error {
 
 // writes reports whether e puts anything anywhere.
 func (e *edit) writes() bool {
-	if e.file != nil {
-		return true
-	}
-	for _, s := range e.sub {
-		if s.writes() {
-			return true
-		}
-	}
-	return false
+	return e.file != nil || e.subWrites()
 }
 
 // editor applies an edit: it reads trees and hands on the objects it makes.

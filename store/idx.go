@@ -201,7 +201,7 @@ func (x *idxFile) search(ids []byte, id OID) (int64, bool) {
 
 // offset returns where the object at position i begins in the pack.
 func (x *idxFile) offset(i int64) (int64, error) {
-	var b [8]byte
+	var b [4]byte
 	small, err := x.at(b[:], x.offsets()+4*i, 4)
 	if err != nil {
 		return 0, err
@@ -210,11 +210,16 @@ func (x *idxFile) offset(i int64) (int64, error) {
 	if off&0x80000000 == 0 {
 		return off, nil
 	}
-	off &= 0x7fffffff
-	if off >= x.large {
-		return 0, fault.New(fault.Integrity, "pack index: large offset %d of %d", off, x.large)
+	return x.largeOffset(off & 0x7fffffff)
+}
+
+// largeOffset returns entry n of the table of 64-bit offsets.
+func (x *idxFile) largeOffset(n int64) (int64, error) {
+	if n >= x.large {
+		return 0, fault.New(fault.Integrity, "pack index: large offset %d of %d", n, x.large)
 	}
-	large, err := x.at(b[:], x.larges()+8*off, 8)
+	var b [8]byte
+	large, err := x.at(b[:], x.larges()+8*n, 8)
 	if err != nil {
 		return 0, err
 	}

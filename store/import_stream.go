@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"compress/zlib"
 	"hash"
 	"hash/crc32"
 	"io"
@@ -156,30 +155,15 @@ func (s *packStream) trailer(size int) error {
 // streamInflater inflates entries of a packStream, never reading past one.
 type streamInflater struct {
 	in *packStream
-	z  io.ReadCloser
-	fl inflater // of z, for its end
-}
-
-func (s *streamInflater) start() error {
-	var err error
-	if s.z == nil {
-		s.z, err = zlib.NewReader(s.in)
-		s.fl.z = s.z
-	} else {
-		err = s.z.(zlib.Resetter).Reset(s.in, nil)
-	}
-	if err != nil {
-		return fault.New(fault.Integrity, "inflate: %w", err)
-	}
-	return nil
+	fl inflater
 }
 
 // copy inflates exactly size bytes into w.
 func (s *streamInflater) copy(w io.Writer, size int64) error {
-	if err := s.start(); err != nil {
+	if err := s.fl.startOf(s.in); err != nil {
 		return err
 	}
-	n, err := io.Copy(w, io.LimitReader(s.z, size))
+	n, err := io.Copy(w, io.LimitReader(s.fl.z, size))
 	if err == nil && n < size {
 		err = io.ErrUnexpectedEOF
 	}
@@ -193,7 +177,7 @@ func (s *streamInflater) copy(w io.Writer, size int64) error {
 // with what really comes.
 func (s *streamInflater) bytes(size int64) ([]byte, error) {
 	if size <= aheadObject {
-		if err := s.start(); err != nil {
+		if err := s.fl.startOf(s.in); err != nil {
 			return nil, err
 		}
 		return s.fl.exactly(size)

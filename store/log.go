@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -20,11 +19,8 @@ func (r *Reader) Log(ctx context.Context, from OID, visit func(*Commit) error) e
 		if err != nil {
 			return err
 		}
-		switch err := visit(c); {
-		case errors.Is(err, SkipAll):
-			return nil
-		case err != nil:
-			return err
+		if err := visit(c); err != nil {
+			return unlessSkipped(err)
 		}
 		id = c.Parent()
 	}
@@ -36,71 +32,58 @@ func (r *Reader) Log(ctx context.Context, from OID, visit func(*Commit) error) e
 // that commit, the zero Entry where the commit removed it. Only tree ids are
 // compared, so commits that did not touch the path cost one read.
 func (r *Reader) History(ctx context.Context, from OID, path string, visit func(c *Commit, e Entry) error) error {
-	var next *Commit
-	var after Entry
-	err := r.Log(ctx, from, func(c *Commit) error {
-		var e Entry
-		var err error
-		if next != nil && c.Tree == next.Tree {
-			e = after
-		} else if e, err = r.entryOrNone(c.Tree, path); err != nil {
-			return err
-		}
-		if next != nil && e != after {
-			if err := visit(next, after); err != nil {
-				return err
-			}
-		}
-		next, after = c, e
-		if c.Parent().IsZero() && !e.ID.IsZero() {
-			return visit(c, e)
-		}
-		return nil
-	})
-	if errors.Is(err, SkipAll) {
-		return nil
-	}
-	return err
+	of := func(c *Commit) (Entry, error) { return r.entryOrNone(c.Tree, path) }
+	same := func(a, b Entry) bool { return a == b }
+	return r.Log(ctx, from, changes(of, same, visit))
 }
 
 // Histories is History for the files of the folder dir that which picks by name: held
 // is what they were after the commit, in git's order, and is not to be changed. which
 // must not keep the name that it is given.
 func (r *Reader) Histories(ctx context.Context, from OID, dir string, which func(name []byte) bool, visit func(c *Commit, held []Entry) error) error {
+	var folder OID // that held was made of
+	var held []Entry
+	known := false
+	of := func(c *Commit) ([]Entry, error) {
+		e, err := r.entryOrNone(c.Tree, dir)
+		if err != nil {
+			return nil, err
+		}
+		if !e.IsDir() {
+			e.ID = OID{}
+		}
+		if !known || e.ID != folder {
+			folder, known = e.ID, true
+			held, err = r.FilesIn(folder, which)
+		}
+		return held, err
+	}
+	return r.Log(ctx, from, changes(of, slices.Equal, visit))
+}
+
+// changes returns what Log is to call so that visit sees the commits where what of finds
+// is not what it finds in the parent, and the first where it finds anything.
+func changes[T any](of func(*Commit) (T, error), same func(a, b T) bool, visit func(*Commit, T) error) func(*Commit) error {
 	var next *Commit
-	var folder OID // of next
-	var after []Entry
-	err := r.Log(ctx, from, func(c *Commit) error {
-		held, at := after, folder
+	var after, nothing T
+	return func(c *Commit) (err error) {
+		now := after
 		if next == nil || c.Tree != next.Tree {
-			e, err := r.entryOrNone(c.Tree, dir)
-			if err != nil {
+			if now, err = of(c); err != nil {
 				return err
 			}
-			if at = e.ID; !e.IsDir() {
-				at = OID{}
-			}
-			if next == nil || at != folder {
-				if held, err = r.FilesIn(at, which); err != nil {
-					return err
-				}
-			}
 		}
-		if next != nil && !slices.Equal(held, after) {
+		if next != nil && !same(now, after) {
 			if err := visit(next, after); err != nil {
 				return err
 			}
 		}
-		next, after, folder = c, held, at
-		if c.Parent().IsZero() && len(held) > 0 {
-			return visit(c, held)
+		next, after = c, now
+		if c.Parent().IsZero() && !same(now, nothing) {
+			return visit(c, now)
 		}
 		return nil
-	})
-	if errors.Is(err, SkipAll) {
-		return nil
 	}
-	return err
 }
 
 // FilesIn returns the files right in a tree (zero: the empty one) that which picks by
@@ -139,11 +122,7 @@ func (r *Reader) entryOrNone(tree OID, path string) (Entry, error) {
 // empty tree), in git's order; old or new is the zero Entry where it is missing. Equal
 // subtrees are not read. SkipAll ends it without error.
 func (r *Reader) Diff(a, b OID, visit func(path string, old, new Entry) error) error {
-	err := r.diffTrees(a, b, "", 0, visit)
-	if errors.Is(err, SkipAll) {
-		return nil
-	}
-	return err
+	return unlessSkipped(r.diffTrees(a, b, "", 0, visit))
 }
 
 func (r *Reader) diffTrees(a, b OID, prefix string, depth int, visit func(string, Entry, Entry) error) error {

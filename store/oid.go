@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
@@ -95,12 +97,16 @@ func (id OID) Bytes() []byte {
 
 // Compare orders ids by their bytes, as .idx files and packs do.
 func (id OID) Compare(o OID) int {
-	for i := range id.b {
-		if id.b[i] != o.b[i] {
-			return int(id.b[i]) - int(o.b[i])
-		}
+	return cmp.Or(bytes.Compare(id.b[:], o.b[:]), int(id.n)-int(o.n))
+}
+
+// setOf returns the set of ids.
+func setOf(ids []OID) map[OID]bool {
+	set := make(map[OID]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
 	}
-	return int(id.n) - int(o.n)
+	return set
 }
 
 // Format is the hash that a repository names its objects with.

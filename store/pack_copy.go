@@ -9,8 +9,6 @@ import (
 	"hash/crc32"
 	"slices"
 	"sort"
-
-	"github.com/rye-os/rye/fault"
 )
 
 // piece is where a pack holds an object whole.
@@ -127,7 +125,7 @@ func (p *pack) sortStarts() error {
 
 // allOffsets reads where every entry begins, in the order of ids.
 func (x *idxFile) allOffsets() ([]int64, error) {
-	b, err := x.at(nil, x.offsets(), 4*x.n+8*x.large)
+	b, err := x.at(nil, x.offsets(), 4*x.n)
 	if err != nil {
 		return nil, err
 	}
@@ -135,14 +133,8 @@ func (x *idxFile) allOffsets() ([]int64, error) {
 	for i := range out {
 		off := int64(binary.BigEndian.Uint32(b[4*i:]))
 		if off&0x80000000 != 0 {
-			n := off & 0x7fffffff
-			if n >= x.large {
-				return nil, fault.New(fault.Integrity, "pack index: large offset %d of %d", n, x.large)
-			}
-			if v := binary.BigEndian.Uint64(b[4*x.n+8*n:]); v <= 1<<62 {
-				off = int64(v)
-			} else {
-				return nil, fault.New(fault.Integrity, "pack index: offset %d", v)
+			if off, err = x.largeOffset(off & 0x7fffffff); err != nil {
+				return nil, err
 			}
 		}
 		out[i] = off

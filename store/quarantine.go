@@ -38,10 +38,7 @@ type packSource struct {
 
 // newQuarantine takes over dir and the ids, each given once.
 func newQuarantine(r *Repo, dir, path string, sum []byte, ids []OID) *Quarantine {
-	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: make(map[OID]bool, len(ids))}
-	for _, id := range ids {
-		q.in[id] = true
-	}
+	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: setOf(ids)}
 	slices.SortFunc(q.ids, OID.Compare)
 	q.src = &packSource{p: &pack{path: path, format: r.format}}
 	q.Reader.init(r.format, q.src, r.disk)
@@ -56,13 +53,13 @@ func (s *packSource) use(id OID, f func(p *pack, i int64) error) error {
 		return notFound("object %s", id)
 	}
 	i, ok, err := s.p.find(id)
-	if err != nil {
-		return wrapRead(id, err)
-	}
-	if !ok {
+	if err == nil && !ok {
 		return notFound("object %s", id)
 	}
-	if err := f(s.p, i); err != nil {
+	if err == nil {
+		err = f(s.p, i)
+	}
+	if err != nil {
 		return wrapRead(id, err)
 	}
 	return nil

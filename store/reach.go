@@ -28,11 +28,8 @@ type Reached struct {
 // have that are unknown here are passed over; an unknown id in want is an error.
 // Wanted trees and blobs are listed whatever the filter.
 func (r *Reader) Reach(ctx context.Context, want, have []OID, o ReachOptions) (*Reached, error) {
-	w := &reach{r: r, o: o, out: &Reached{}, marks: map[OID]*mark{}, seen: map[OID]bool{}, shallow: map[OID]bool{}}
+	w := &reach{r: r, o: o, out: &Reached{}, marks: map[OID]*mark{}, seen: map[OID]bool{}, shallow: setOf(o.Shallow)}
 	w.deepen = o.Depth > 0 && len(o.Shallow) > 0
-	for _, id := range o.Shallow {
-		w.shallow[id] = true
-	}
 	var rest []OID // wanted trees and blobs
 	for _, id := range want {
 		if err := w.want(id, &rest, 0); err != nil {

@@ -198,7 +198,11 @@ const maxTreeDepth = 256
 // what they hold. It reads every occurrence of a subtree that occurs many times:
 // for trees from outside call CheckContent first.
 func (r *Reader) Walk(tree OID, visit func(path string, e Entry) error) error {
-	err := r.walk(tree, "", 0, visit)
+	return unlessSkipped(r.walk(tree, "", 0, visit))
+}
+
+// unlessSkipped returns the error of a walk, which SkipAll is not.
+func unlessSkipped(err error) error {
 	if errors.Is(err, SkipAll) {
 		return nil
 	}

@@ -365,20 +365,8 @@ func (r *Repo) expireLogs(before time.Time, dryRun bool) (dropped int, err error
 
 func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error) {
 	tx := &refTx{r: r}
-	defer func() {
-		if cerr := tx.close(); err == nil {
-			err = cerr
-		}
-	}()
-	for _, file := range []string{name, path.Join(logsName, name)} {
-		if err := tx.prepareLock(file+".lock", ""); err != nil {
-			return 0, err
-		}
-	}
-	if err := tx.record(); err != nil {
-		return 0, err
-	}
-	if err := tx.lockAll(); err != nil {
+	defer tx.end(&err)
+	if err := tx.holdFiles(name, path.Join(logsName, name)); err != nil {
 		return 0, err
 	}
 	text, dropped, err := r.liveMoves(name, before)

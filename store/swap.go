@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -119,11 +120,7 @@ func (r *Repo) retryLocked(ctx context.Context, f func() error) error {
 // swapLocked moves refs. The caller holds the write lock.
 func (r *Repo) swapLocked(updates []Update, reason string) (err error) {
 	tx := &refTx{r: r, updates: updates, who: mover, why: reason}
-	defer func() {
-		if cerr := tx.close(); err == nil {
-			err = cerr
-		}
-	}()
+	defer tx.end(&err)
 	if err := tx.prepare(); err != nil {
 		return err
 	}
@@ -233,12 +230,7 @@ func (tx *refTx) compare() error {
 // needsPacked reports whether packed-refs must be read whole: to make a ref (it
 // may be blocked by another) or to delete one.
 func (tx *refTx) needsPacked() bool {
-	for _, u := range tx.updates {
-		if u.Old.IsZero() || u.New.IsZero() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(tx.updates, func(u Update) bool { return u.Old.IsZero() || u.New.IsZero() })
 }
 
 // checkNested refuses a new ref that would be a directory of another, or the
@@ -360,11 +352,7 @@ func (tx *refTx) deletePacked() error {
 			gone[u.Name] = true
 		}
 	}
-	found := false
-	for _, p := range tx.packed {
-		found = found || gone[p.name]
-	}
-	if !found {
+	if !slices.ContainsFunc(tx.packed, func(p packedRef) bool { return gone[p.name] }) {
 		return nil
 	}
 	text := withoutRefs(tx.header, tx.packed, gone)

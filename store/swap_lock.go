@@ -39,12 +39,27 @@ func (tx *refTx) prepareLock(path, content string) error {
 	return nil
 }
 
-// record writes what was prepared into rye.lock, and syncs it all.
-func (tx *refTx) record() error {
+// holdFiles makes the lock files of other files than refs.
+func (tx *refTx) holdFiles(files ...string) error {
+	for _, file := range files {
+		if err := tx.prepareLock(file+".lock", ""); err != nil {
+			return err
+		}
+	}
 	if err := tx.r.recordRefLocks(tx.locks); err != nil {
 		return err
 	}
-	return tx.sync(nil)
+	if err := tx.sync(nil); err != nil {
+		return err
+	}
+	return tx.lockAll()
+}
+
+// end closes tx and sets *err to what that says, unless there is an error already.
+func (tx *refTx) end(err *error) {
+	if cerr := tx.close(); *err == nil {
+		*err = cerr
+	}
 }
 
 // sync syncs the record, what was prepared, and other files with it.

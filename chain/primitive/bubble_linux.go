@@ -335,24 +335,11 @@ func confineSelf(answer *os.File) error {
 		return err
 	}
 	for _, l := range box.limits {
-		if err := lowerSelf(l); err != nil {
+		if err := l.lower(0); err != nil {
 			return err
 		}
 	}
 	return syscall.Exec(c.Argv[0], c.Argv, o.Env)
-}
-
-// lowerSelf sets a limit of this process, as low as an outer one if that is lower.
-func lowerSelf(l limit) error {
-	var old unix.Rlimit
-	lim := unix.Rlimit{Cur: l.max, Max: l.max}
-	if err := unix.Prlimit(0, l.resource, nil, &old); err == nil && old.Max < lim.Max {
-		lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
-	}
-	if err := unix.Prlimit(0, l.resource, &lim, nil); err != nil {
-		return fault.New(fault.Denied, "limit %s: %w", l.name, err)
-	}
-	return nil
 }
 
 // softly asks the tool's processes to end. bwrap and the first process of its

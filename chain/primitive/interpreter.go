@@ -1,8 +1,7 @@
 package primitive
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -73,24 +72,11 @@ func Interpreter(spec Spec, in Search) (Program, error) {
 		return Program{}, fault.New(fault.Denied, "interpreter %s lies in the project, where nobody signed it", refused).
 			Mend("rye policy allow interpreter")
 	}
-	return Program{}, fault.New(fault.NotFound, "interpreter %s: not found", spec.name()).Advise("install it, or set %s", orElse(spec.Var, "PATH"))
-}
-
-func orElse(s, d string) string {
-	if s == "" {
-		return d
-	}
-	return s
+	return Program{}, fault.New(fault.NotFound, "interpreter %s: not found", spec.name()).Advise("install it, or set %s", cmp.Or(spec.Var, "PATH"))
 }
 
 func (s Spec) name() string {
-	switch {
-	case s.Binary != "":
-		return s.Binary
-	case s.Fallback != "":
-		return s.Fallback
-	}
-	return orElse(s.Type, "(none named)")
+	return cmp.Or(s.Binary, s.Fallback, s.Type, "(none named)")
 }
 
 // candidates lists paths in the order in which they are tried.
@@ -107,7 +93,7 @@ func (s Spec) candidates(in Search) []string {
 	}
 	switch s.Type {
 	case "venv_python":
-		venv := orElse(s.VenvPath, ".venv")
+		venv := cmp.Or(s.VenvPath, ".venv")
 		below(venv, "bin", "python")
 		below(venv, "Scripts", "python.exe")
 		below(venv, "bin", "python3")
@@ -138,7 +124,7 @@ func onPath(name string, in Search) []string {
 		return nil
 	}
 	var out []string
-	for _, dir := range filepath.SplitList(orElse(in.Path, SafePath)) {
+	for _, dir := range filepath.SplitList(cmp.Or(in.Path, SafePath)) {
 		if !filepath.IsAbs(dir) {
 			continue
 		}
@@ -210,24 +196,24 @@ func managed(s Spec, in Search) []string {
 	if in.Home == "" {
 		return nil
 	}
-	name := orElse(s.Binary, map[string]string{"pyenv": "python3", "nvm": "node", "rbenv": "ruby", "asdf": s.Fallback, "volta": "node"}[s.Manager])
+	name := cmp.Or(s.Binary, map[string]string{"pyenv": "python3", "nvm": "node", "rbenv": "ruby", "asdf": s.Fallback, "volta": "node"}[s.Manager])
 	if name == "" || strings.ContainsAny(name+s.Version, `/\`) || s.Version == ".." {
 		return nil
 	}
 	switch s.Manager {
 	case "pyenv", "rbenv":
 		root := filepath.Join(in.Home, "."+s.Manager)
-		return versions(filepath.Join(root, "versions"), orElse(s.Version, firstWord(filepath.Join(root, "version"))), name)
+		return versions(filepath.Join(root, "versions"), cmp.Or(s.Version, firstWord(filepath.Join(root, "version"))), name)
 	case "nvm":
 		root := filepath.Join(in.Home, ".nvm")
-		v := orElse(s.Version, firstWord(filepath.Join(root, "alias", "default")))
+		v := cmp.Or(s.Version, firstWord(filepath.Join(root, "alias", "default")))
 		if v != "" && v[0] >= '0' && v[0] <= '9' {
 			v = "v" + v
 		}
 		return versions(filepath.Join(root, "versions", "node"), v, name)
 	case "asdf":
-		plugin := orElse(map[string]string{"node": "nodejs", "python3": "python"}[name], name)
-		return versions(filepath.Join(in.Home, ".asdf", "installs", plugin), orElse(s.Version, toolVersion(in.Home, plugin)), name)
+		plugin := cmp.Or(map[string]string{"node": "nodejs", "python3": "python"}[name], name)
+		return versions(filepath.Join(in.Home, ".asdf", "installs", plugin), cmp.Or(s.Version, toolVersion(in.Home, plugin)), name)
 	case "volta":
 		return versions(filepath.Join(in.Home, ".volta", "tools", "image", name), s.Version, name)
 	}
@@ -290,10 +276,7 @@ func digits(s string) int {
 
 // toolVersion is what the user's own .tool-versions says of a plugin, "" for nothing.
 func toolVersion(home, plugin string) string {
-	text, err := os.ReadFile(filepath.Join(home, ".tool-versions"))
-	if err != nil {
-		return ""
-	}
+	text, _ := os.ReadFile(filepath.Join(home, ".tool-versions")) // one that cannot be read says nothing
 	for line := range strings.Lines(string(text)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == plugin {
 			return f[1]
@@ -303,12 +286,9 @@ func toolVersion(home, plugin string) string {
 }
 
 func firstWord(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
+	text, _ := os.ReadFile(path) // one that cannot be read says nothing
+	if words := strings.Fields(string(text)); len(words) > 0 {
+		return words[0]
 	}
-	sc := bufio.NewScanner(bytes.NewReader(text))
-	sc.Split(bufio.ScanWords)
-	sc.Scan()
-	return sc.Text()
+	return ""
 }

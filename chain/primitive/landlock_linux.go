@@ -188,9 +188,5 @@ func within(path, dir string) bool {
 
 // enforce puts the ruleset on the calling thread only. It needs no_new_privs.
 func (r *rules) enforce() error {
-	_, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
+	return call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd))
 }

@@ -170,14 +170,22 @@ func (b *box) limit(pid int) error {
 	}
 	remember(pid, b.mark)
 	for _, l := range b.limits {
-		var old unix.Rlimit
-		lim := unix.Rlimit{Cur: l.max, Max: l.max}
-		if err := unix.Prlimit(pid, l.resource, nil, &old); err == nil && old.Max < lim.Max {
-			lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
+		if err := l.lower(pid); err != nil && !errors.Is(err, unix.ESRCH) {
+			return err
 		}
-		if err := unix.Prlimit(pid, l.resource, &lim, nil); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fault.New(fault.Denied, "limit %s: %w", l.name, err)
-		}
+	}
+	return nil
+}
+
+// lower sets the limit of a process, 0 being this one, unless a lower one holds.
+func (l limit) lower(pid int) error {
+	var old unix.Rlimit
+	lim := unix.Rlimit{Cur: l.max, Max: l.max}
+	if err := unix.Prlimit(pid, l.resource, nil, &old); err == nil && old.Max < lim.Max {
+		lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
+	}
+	if err := unix.Prlimit(pid, l.resource, &lim, nil); err != nil {
+		return fault.New(fault.Denied, "limit %s: %w", l.name, err)
 	}
 	return nil
 }

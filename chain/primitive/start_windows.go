@@ -3,19 +3,10 @@ package primitive
 import (
 	"os"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
-
-	"github.com/rye-os/rye/fault"
 )
-
-// Only S0 exists here; a job object ends what the program started.
-func best() Tier { return S0 }
-
-// AdoptOrphans does nothing here: the job of each run holds its descendants.
-func AdoptOrphans() error { return nil }
 
 // platformEnv is what programs need to find the system's own files.
 func platformEnv() map[string]string {
@@ -28,15 +19,13 @@ func platformEnv() map[string]string {
 }
 
 type windowsProcess struct {
-	job   windows.Handle
-	done  chan struct{}
-	state *os.ProcessState
-	err   error
+	job windows.Handle
+	*child
 }
 
 func start(c *Call, env []string, files []*os.File) (process, []string, error) {
-	if c.Sandbox.Tier > S0 {
-		return nil, nil, fault.New(fault.Denied, "run %s: %s is demanded and this system gives S0", c.Argv[0], c.Sandbox.Tier).Mend("rye doctor")
+	if err := onlyS0(c); err != nil {
+		return nil, nil, err
 	}
 	job, err := newJob()
 	if err != nil {
@@ -54,12 +43,7 @@ func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 		windows.CloseHandle(job)
 		return nil, nil, err
 	}
-	w := &windowsProcess{job: job, done: make(chan struct{})}
-	go func() {
-		w.state, w.err = p.Wait()
-		close(w.done)
-	}()
-	return w, []string{
+	return &windowsProcess{job, waitFor(p)}, []string{
 		"files, network and system calls are not restricted below S2",
 		"resource limits are not set below S1",
 		"a process started in the first microseconds may be outside the job that ends it",
@@ -90,10 +74,6 @@ func assign(job windows.Handle, pid int) error {
 	defer windows.CloseHandle(h)
 	return windows.AssignProcessToJobObject(job, h)
 }
-
-func (w *windowsProcess) confining() time.Duration { return 0 } // the job is made with the start
-
-func (w *windowsProcess) ended() <-chan struct{} { return w.done }
 
 // signal is hard at once: there is no polite signal that a program without a
 // console would receive.

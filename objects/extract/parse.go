@@ -148,17 +148,8 @@ func (p *reader) texts(v any, path ...string) []string {
 
 // parser accepts the name of the reader that rye has for the kind.
 func (p *reader) parser(k objects.Kind) {
-	var ours []string
-	switch k {
-	case objects.Directive:
-		ours = []string{"markdown_xml"}
-	case objects.Knowledge:
-		ours = []string{"markdown_frontmatter"}
-	case objects.Tool:
-		ours = []string{"python_ast", "yaml"}
-	default:
-		ours = []string{"yaml"}
-	}
+	ours := map[objects.Kind][]string{objects.Directive: {"markdown_xml"}, objects.Knowledge: {"markdown_frontmatter"},
+		objects.Tool: {"python_ast", "yaml"}, objects.Config: {"yaml"}}[k]
 	name := p.text(p.it.Meta.Fields["parser"], "parser")
 	if name != "" && !slices.Contains(ours, name) {
 		p.bad([]string{"parser"}, "parser %q: rye reads a %s by itself, and no item can replace that", "delete it, or write "+strings.Join(ours, " or "), words.Brief(name), k)

@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
@@ -232,8 +233,8 @@ func (c *checker) check(f *rule, v any, name string, at []string) {
 		}
 		return
 	}
-	if !is(f.typ, v) {
-		bad("must be " + typeWords(f.typ) + ", have " + objects.Shape(v))
+	if !typeRules()[f.typ].holds(v) {
+		bad("must be " + typeRules()[f.typ].words + ", have " + objects.Shape(v))
 		return
 	}
 	s, isText := v.(string)
@@ -275,8 +276,8 @@ func (c *checker) inside(f *rule, v any, name string, at []string) {
 		}
 		here := append(at[:len(at):len(at)], strconv.Itoa(i))
 		top, _, _ := strings.Cut(name, ".")
-		if !is(f.itemType, e) {
-			c.add(top, here, fmt.Sprintf("%s: entry %d must be %s, have %s", name, i+1, typeWords(f.itemType), objects.Shape(e)), c.mend(f, name))
+		if !typeRules()[f.itemType].holds(e) {
+			c.add(top, here, fmt.Sprintf("%s: entry %d must be %s, have %s", name, i+1, typeRules()[f.itemType].words, objects.Shape(e)), c.mend(f, name))
 			continue
 		}
 		m, _ := e.(map[string]any)
@@ -306,30 +307,12 @@ func (c *checker) mend(f *rule, name string) string {
 	case f.pattern != nil:
 		text = "<text like " + strings.TrimSuffix(strings.TrimPrefix(f.pattern.String(), "^(?:"), ")$") + ">"
 	default:
-		text = exampleOf(f.typ)
+		text = typeRules()[f.typ].example
 	}
 	if top, rest, inner := strings.Cut(name, "."); inner {
 		return rest + ": " + text + " in " + top
 	}
 	return c.it.Example(name, text)
-}
-
-func exampleOf(typ string) string {
-	switch typ {
-	case "integer":
-		return "1"
-	case "number":
-		return "1.5"
-	case "boolean":
-		return "true"
-	case "semver":
-		return "1.0.0"
-	case "object":
-		return "{name: value}"
-	case "array":
-		return "[one, two]"
-	}
-	return "..."
 }
 
 // empty reports what counts as not there: null, no text, an empty list.
@@ -345,56 +328,36 @@ func empty(v any) bool {
 	return false
 }
 
-// is reports whether v is of a type of the schema.
-func is(typ string, v any) bool {
-	switch typ {
-	case "", "enum":
-		return true
-	case "string":
-		_, ok := v.(string)
-		return ok
-	case "semver":
-		s, ok := v.(string)
-		if !ok {
-			return false
-		}
-		_, err := objects.ParseVersion(s)
-		return err == nil
-	case "integer":
-		_, ok := v.(int)
-		return ok
-	case "number":
-		_, ok := number(v)
-		return ok
-	case "boolean":
-		_, ok := v.(bool)
-		return ok
-	case "object":
-		_, ok := v.(map[string]any)
-		return ok
+// typeRule is what a type of the schema means.
+type typeRule struct {
+	words   string // for messages
+	example string
+	holds   func(v any) bool
+}
+
+var typeRules = sync.OnceValue(func() map[string]typeRule {
+	return map[string]typeRule{
+		"":        {"", "...", func(any) bool { return true }},
+		"enum":    {"enum", "...", func(any) bool { return true }},
+		"string":  {"text", "...", isA[string]},
+		"semver":  {"a semantic version", "1.0.0", isVersion},
+		"integer": {"a whole number", "1", isA[int]},
+		"number":  {"a number", "1.5", func(v any) bool { _, ok := number(v); return ok }},
+		"boolean": {"true or false", "true", isA[bool]},
+		"object":  {"a mapping", "{name: value}", isA[map[string]any]},
+		"array":   {"a list", "[one, two]", isA[[]any]},
 	}
-	_, ok := v.([]any)
+})
+
+func isA[T any](v any) bool {
+	_, ok := v.(T)
 	return ok
 }
 
-func typeWords(typ string) string {
-	switch typ {
-	case "string":
-		return "text"
-	case "semver":
-		return "a semantic version"
-	case "integer":
-		return "a whole number"
-	case "number":
-		return "a number"
-	case "boolean":
-		return "true or false"
-	case "object":
-		return "a mapping"
-	case "array":
-		return "a list"
-	}
-	return typ
+func isVersion(v any) bool {
+	s, ok := v.(string)
+	_, err := objects.ParseVersion(s)
+	return ok && err == nil
 }
 
 // snake reports a lower-case letter, then lower-case letters, digits and _.

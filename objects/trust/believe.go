@@ -106,13 +106,11 @@ func (p Pin) countsIn(in Scope) bool {
 // describe says whose key k is, as far as the store knows.
 func (s *Store) describe(k PublicKey) string {
 	who := k.String()
-	for _, o := range s.own {
-		if o.Key == k {
-			if o.Retired != "" {
-				return who + " (your key" + named(o.Name) + ", retired on " + o.Retired + ")"
-			}
-			return who + " (your key" + named(o.Name) + ")"
+	if o, ok := s.ownKey(k); ok {
+		if o.Retired != "" {
+			return who + " (your key" + named(o.Name) + ", retired on " + o.Retired + ")"
 		}
+		return who + " (your key" + named(o.Name) + ")"
 	}
 	for _, p := range s.pins {
 		if p.Key == k {

@@ -28,7 +28,6 @@ func (s *Store) AddOwn(k PublicKey, name string, namespaces ...string) error {
 	}
 	s.pins = slices.DeleteFunc(s.pins, func(p Pin) bool { return p.Key == k })
 	s.own = append(slices.DeleteFunc(s.own, func(x OwnKey) bool { return x.Key == k }), o)
-	s.sort()
 	s.changed()
 	return nil
 }
@@ -57,7 +56,6 @@ func (s *Store) Pin(p Pin) error {
 		}
 	}
 	s.pins = append(slices.DeleteFunc(s.pins, func(x Pin) bool { return x.Key == p.Key }), p)
-	s.sort()
 	s.changed()
 	return nil
 }
@@ -100,7 +98,6 @@ func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
 	if p.Namespaces = left; len(left) > 0 {
 		s.pins = append(s.pins, p)
 	}
-	s.sort()
 	s.changed()
 	return nil
 }
@@ -169,7 +166,6 @@ func (s *Store) SetRoots(id string, roots ...objects.Fingerprint) error {
 
 func (s *Store) putRegistry(r Registry) {
 	s.registries = append(slices.DeleteFunc(s.registries, func(x Registry) bool { return x.ID == r.ID }), r)
-	s.sort()
 	s.changed()
 }
 
@@ -242,7 +238,6 @@ func (s *Store) deny(d Denial) error {
 	}
 	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool { return x.Key == d.Key && x.Digest == d.Digest })
 	s.denials = append(s.denials, d)
-	s.sort()
 	s.changed()
 	return nil
 }
@@ -267,7 +262,6 @@ func (s *Store) Override(project string, ref objects.Ref) error {
 	}
 	if !slices.Contains(s.overrides, o) {
 		s.overrides = append(s.overrides, o)
-		s.sort()
 	}
 	s.changed()
 	return nil
@@ -293,22 +287,12 @@ func (s *Store) sort() {
 	slices.Sort(s.projects)
 	slices.SortFunc(s.registries, func(a, b Registry) int { return strings.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.denials, func(a, b Denial) int {
-		return cmp.Or(-compareBool(!a.Key.IsZero(), !b.Key.IsZero()),
-			strings.Compare(a.Key.String(), b.Key.String()), strings.Compare(a.Digest.Hex(), b.Digest.Hex()))
+		// Keys come first: their digest is zero.
+		return cmp.Or(strings.Compare(a.Digest.Hex(), b.Digest.Hex()), strings.Compare(a.Key.String(), b.Key.String()))
 	})
 	slices.SortFunc(s.overrides, func(a, b Override) int {
 		return cmp.Or(strings.Compare(a.Project, b.Project), strings.Compare(a.Ref.String(), b.Ref.String()))
 	})
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 func sortBound(ks []BoundKey) {
@@ -317,17 +301,11 @@ func sortBound(ks []BoundKey) {
 
 // sorted returns a sorted copy without repetitions.
 func sorted(list []string) []string {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return slices.Compact(list)
+	return slices.Compact(slices.Sorted(slices.Values(list)))
 }
 
 func sortedPrints(list []objects.Fingerprint) []objects.Fingerprint {
-	list = slices.Clone(list)
-	sortPrints(list)
-	return slices.Compact(list)
+	return slices.Compact(slices.SortedFunc(slices.Values(list), comparePrints))
 }
 
-func sortPrints(list []objects.Fingerprint) {
-	slices.SortFunc(list, func(a, b objects.Fingerprint) int { return strings.Compare(a.String(), b.String()) })
-}
+func comparePrints(a, b objects.Fingerprint) int { return strings.Compare(a.String(), b.String()) }

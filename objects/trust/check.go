@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -53,31 +54,21 @@ func (s *Store) consistent() error {
 }
 
 func (s *Store) checkEntries() error {
-	var errs []error
-	for _, o := range s.own {
-		errs = append(errs, checkOwn(o))
+	err := cmp.Or(
+		checkAll(s.own, checkOwn), checkAll(s.pins, checkPin), checkAll(s.projects, checkProject),
+		checkAll(s.registries, checkRegistry), checkAll(s.Bindings(), checkBinding),
+		checkAll(s.denials, checkDenial), checkAll(s.overrides, checkOverride))
+	if err != nil {
+		return fault.New(fault.Malformed, "trust store: %w", err)
 	}
-	for _, p := range s.pins {
-		errs = append(errs, checkPin(p))
-	}
-	for _, p := range s.projects {
-		errs = append(errs, checkProject(p))
-	}
-	for _, r := range s.registries {
-		errs = append(errs, checkRegistry(r))
-	}
-	for _, b := range s.bound {
-		errs = append(errs, checkBinding(b))
-	}
-	for _, d := range s.denials {
-		errs = append(errs, checkDenial(d))
-	}
-	for _, o := range s.overrides {
-		errs = append(errs, checkOverride(o))
-	}
-	for _, err := range errs {
-		if err != nil {
-			return fault.New(fault.Malformed, "trust store: %w", err)
+	return nil
+}
+
+// checkAll returns the first error of check.
+func checkAll[T any](list []T, check func(T) error) error {
+	for _, e := range list {
+		if err := check(e); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -165,10 +156,8 @@ func checkPin(p Pin) error {
 	if len(p.Projects) > maxList {
 		return fault.New(fault.Limit, "pin %s: more than %d projects", p.Key, maxList)
 	}
-	for _, g := range p.Projects {
-		if err := checkProject(g); err != nil {
-			return err
-		}
+	if err := checkAll(p.Projects, checkProject); err != nil {
+		return err
 	}
 	if err := checkText("name", p.Name); err != nil {
 		return err
@@ -181,12 +170,7 @@ func checkNamespaces(list []string) error {
 	if len(list) > maxList {
 		return fault.New(fault.Limit, "more than %d namespaces for one key", maxList)
 	}
-	for _, ns := range list {
-		if err := checkNamespace(ns); err != nil {
-			return err
-		}
-	}
-	return nil
+	return checkAll(list, checkNamespace)
 }
 
 func checkNamespace(ns string) error {

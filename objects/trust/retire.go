@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sort"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
@@ -94,7 +95,6 @@ func (s *Store) RetireOwn(k PublicKey, name, day string, kept objects.Digest) er
 		return err
 	}
 	s.own = append(slices.DeleteFunc(s.own, func(x OwnKey) bool { return x.Key == k }), o)
-	s.sort()
 	s.changed()
 	return nil
 }
@@ -152,20 +152,11 @@ func (s *Store) keeps(o OwnKey, sum objects.Digest) (bool, error) {
 	if list.err != nil {
 		return false, list.err
 	}
-	want := sum.String()
-	lo, hi := 0, len(list.text)/keptLine
-	for lo < hi {
-		mid := (lo + hi) / 2
-		switch line := string(list.text[mid*keptLine : (mid+1)*keptLine-1]); {
-		case line == want:
-			return true, nil
-		case line < want:
-			lo = mid + 1
-		default:
-			hi = mid
-		}
-	}
-	return false, nil
+	want := []byte(sum.String())
+	_, found := sort.Find(len(list.text)/keptLine, func(i int) int {
+		return bytes.Compare(want, list.text[i*keptLine:(i+1)*keptLine-1])
+	})
+	return found, nil
 }
 
 func readKept(store string, o OwnKey) ([]byte, error) {

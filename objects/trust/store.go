@@ -118,6 +118,7 @@ func Reserved(namespace string) bool { return slices.Contains(reserved, namespac
 // changed must follow every change of what the store believes.
 func (s *Store) changed() {
 	s.fresh = false
+	s.sort()
 	s.index()
 }
 

@@ -93,8 +93,7 @@ func LoadStore(path string) (*Store, error) {
 	}
 	s, err := ParseStore(raw)
 	if err != nil {
-		e := fault.Wrap(err, "read %s", path)
-		return nil, e
+		return nil, fault.Wrap(err, "read %s", path)
 	}
 	s.path, s.read, s.fresh = path, objects.DigestOf(raw), true
 	return s, nil
@@ -160,7 +159,7 @@ func (s *Store) fill(f storeFile) (err error) {
 			}
 			reg.Roots = append(reg.Roots, fp)
 		}
-		sortPrints(reg.Roots)
+		slices.SortFunc(reg.Roots, comparePrints)
 		s.registries = append(s.registries, reg)
 	}
 	for ns, b := range f.Namespaces {

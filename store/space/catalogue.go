@@ -3,7 +3,6 @@ package space
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,13 +22,9 @@ import (
 // used, they are as if there were none: whoever needs them asks Extractors first.
 //
 // A row is made when it is asked for, because there may be thousands and few are
-// wanted. That ends when l is closed; what was made stays. Who reads it, does so
-// under Guard.
+// wanted.
 func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
-	u, err := s.update(ctx, l, true)
-	if errors.Is(err, errCut) {
-		u, err = s.update(ctx, l, false)
-	}
+	u, err := s.update(ctx, l)
 	return &Look{u}, err
 }
 
@@ -60,21 +55,9 @@ func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key obje
 
 // readCatalogue returns what the file holds, or an empty catalogue when it is not
 // there, not whole, or about other circumstances.
-func readCatalogue(file string, l *Layer, key objects.Digest, mapped bool) *catalogue {
-	f, err := place.Open(file)
-	if err != nil {
-		return &catalogue{}
-	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxCat {
-		return &catalogue{}
-	}
-	raw, err := l.mapped.take(f, st.Size(), mapped)
-	if err != nil {
-		return &catalogue{}
-	}
-	if len(raw) < catHeader || objects.Digest(raw[24:56]) != key {
+func readCatalogue(file string, l *Layer, key objects.Digest) *catalogue {
+	raw, err := place.Read(file, maxCat)
+	if err != nil || len(raw) < catHeader || objects.Digest(raw[24:56]) != key {
 		return &catalogue{}
 	}
 	c, err := parseCatalogue(raw, l.Space)

@@ -155,7 +155,7 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	if len(raw) < catHeader || len(raw) > maxCat || string(raw[:8]) != catMagic {
 		return nil, bad("not one")
 	}
-	if !wholeCatalogue(raw) {
+	if crc32.Checksum(raw[12:], catSum()) != binary.LittleEndian.Uint32(raw[8:]) {
 		return nil, bad("damaged")
 	}
 	n := int(binary.LittleEndian.Uint32(raw[12:]))
@@ -192,11 +192,6 @@ func parseCatalogue(raw []byte, sp objects.Space) (*catalogue, error) {
 	return c, nil
 }
 
-// wholeCatalogue reports whether the sum of a catalogue holds.
-func wholeCatalogue(raw []byte) bool {
-	return len(raw) >= catHeader && crc32.Checksum(raw[12:], catSum()) == binary.LittleEndian.Uint32(raw[8:])
-}
-
 // checkRow returns how long the row is that b begins with.
 func checkRow(b []byte) (int, bool) {
 	if len(b) < catRow {
@@ -218,50 +213,40 @@ func checkRow(b []byte) (int, bool) {
 	if !was.read(f) || !r.readSigner(f) {
 		return 0, false
 	}
-	at := catRow
-	for range r.texts() {
-		if at = textEnd(f, at); at < 0 {
-			return 0, false
-		}
-	}
+	at := textsEnd(f, catRow, len(r.texts()))
 	tags, ok := number(f, at)
 	if !ok || tags > maxCatTags {
 		return 0, false
 	}
-	at += 4
-	for range tags {
-		if at = textEnd(f, at); at < 0 {
-			return 0, false
-		}
-	}
+	at = textsEnd(f, at+4, tags)
 	more, ok := number(f, at)
 	if !ok || more > maxCatMore {
 		return 0, false
 	}
-	at += 4
-	for range 2 * more {
-		if at = textEnd(f, at); at < 0 {
-			return 0, false
-		}
-	}
+	at = textsEnd(f, at+4, 2*more)
 	return size, at == size && checkRef(f)
 }
 
+// number returns the number that stands at at, which is below 0 where what came before
+// did not fit.
 func number(f []byte, at int) (int, bool) {
-	if len(f)-at < 4 {
+	if at < 0 || len(f)-at < 4 {
 		return 0, false
 	}
 	n := binary.LittleEndian.Uint32(f[at:])
 	return int(n), n <= maxCatRow
 }
 
-// textEnd returns where the string ends that begins at at; -1 when it does not fit.
-func textEnd(f []byte, at int) int {
-	n, ok := number(f, at)
-	if !ok || n > len(f)-at-4 {
-		return -1
+// textsEnd returns where n strings end that begin at at; -1 when they do not fit.
+func textsEnd(f []byte, at, n int) int {
+	for range n {
+		size, ok := number(f, at)
+		if !ok || size > len(f)-at-4 {
+			return -1
+		}
+		at += 4 + size
 	}
-	return at + 4 + n
+	return at
 }
 
 // checkRef checks that the path begins with the directory of the kind, and that the
@@ -455,11 +440,4 @@ func oidIn(n byte, b []byte) (store.OID, bool) {
 	return id, err == nil && !id.IsZero()
 }
 
-func allZero(b []byte) bool {
-	for _, c := range b {
-		if c != 0 {
-			return false
-		}
-	}
-	return true
-}
+func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }

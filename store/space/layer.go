@@ -50,7 +50,6 @@ type Layer struct {
 	at     *beneath // root; nil as long as that is
 	repo   *store.Repo
 	err    error
-	mapped mappings
 	ahead  atomic.Pointer[listing]      // begun, and asked for by nobody yet
 	last   atomic.Pointer[store.Commit] // that tip read
 }
@@ -113,7 +112,7 @@ func (l *Layer) Close() error {
 	if n := l.ahead.Swap(nil); n != nil {
 		<-n.done
 	}
-	errs := []error{l.mapped.close()}
+	var errs []error
 	if l.root != nil {
 		errs = append(errs, l.at.close(), l.root.Close())
 	}

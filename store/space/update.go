@@ -24,7 +24,6 @@ const (
 
 // update is one way from an old catalogue to what is true now.
 type update struct {
-	mapped   bool // the catalogue may be
 	s        *Stack
 	l        *Layer
 	set      *extract.Set
@@ -45,9 +44,7 @@ type update struct {
 }
 
 // update finds out what is true now, and writes it down where that saves work.
-// mapped is whether the catalogue may be mapped.
-func (s *Stack) update(ctx context.Context, l *Layer, mapped bool) (u *update, err error) {
-	defer s.Guard()(&err)
+func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 	l.Begin(ctx) // the files, and what was known of them, side by side
 	set, err := s.Extractors(ctx, objects.Project)
 	if err != nil && ctx.Err() != nil {
@@ -57,7 +54,7 @@ func (s *Stack) update(ctx context.Context, l *Layer, mapped bool) (u *update, e
 	if err != nil {
 		return nil, err
 	}
-	u = &update{s: s, l: l, set: set, mapped: mapped, old: &catalogue{}}
+	u = &update{s: s, l: l, set: set, old: &catalogue{}}
 	if file == "" {
 		found, err := s.Scan(ctx, l)
 		u.rows = RowsOf(found, set)
@@ -91,7 +88,7 @@ func (s *Stack) update(ctx context.Context, l *Layer, mapped bool) (u *update, e
 
 // prepare reads what was known, and the record where that says something else.
 func (u *update) prepare(file string, key objects.Digest) (err error) {
-	u.old = readCatalogue(file, u.l, key, u.mapped)
+	u.old = readCatalogue(file, u.l, key)
 	u.fate = make([]fate, u.old.len())
 	if u.tip, err = u.l.Tip(); err == nil && (u.tip != u.old.tip || u.old.when == 0 || u.old.bundles) {
 		u.recorded, err = u.l.recordedAll()
@@ -101,8 +98,7 @@ func (u *update) prepare(file string, key objects.Digest) (err error) {
 
 // pick leaves the files that are not as they were known.
 func (u *update) pick(ctx context.Context) error {
-	return parallel.Chunks(ctx, len(u.folders), 8, func(i int) (err error) {
-		defer u.s.Guard()(&err)
+	return parallel.Chunks(ctx, len(u.folders), 8, func(i int) error {
 		u.folders[i].pick(u.known(u.folders[i].path))
 		return nil
 	})
@@ -226,7 +222,6 @@ func (u *update) readAll(ctx context.Context, files []workFile) error {
 	rows := make([]Row, len(files))
 	seen := make([]seenFile, len(files))
 	err := parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
-		defer u.s.Guard()(&err)
 		rows[i], seen[i], err = u.read(ctx, files[i])
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -161,8 +161,7 @@ func (w *world) want(what string, code fault.Code) space.Found {
 }
 
 // rowsOf looks at a layer and makes every row.
-func rowsOf(ctx context.Context, s *space.Stack, l *space.Layer) (rows []space.Row, err error) {
-	defer s.Guard()(&err)
+func rowsOf(ctx context.Context, s *space.Stack, l *space.Layer) ([]space.Row, error) {
 	k, err := s.Look(ctx, l)
 	if err != nil {
 		return nil, err

@@ -52,28 +52,13 @@ type Input struct {
 // a code of fault.
 type Func func(ctx context.Context, in Input) (any, error)
 
-// find returns a function by name. It is a switch and no map, so that a start of
-// rye that calls none builds nothing.
+// find returns a function by name. The table is made when it is asked for, so that a
+// start of rye that calls none builds nothing.
 func find(name string) Func {
-	switch name {
-	case "bash":
-		return bash
-	case "edit_lines":
-		return editLines
-	case "glob":
-		return glob
-	case "grep":
-		return grep
-	case "ls":
-		return list
-	case "read":
-		return read
-	case "system":
-		return system
-	case "write":
-		return write
-	}
-	return nil
+	return map[string]Func{
+		"bash": bash, "edit_lines": editLines, "glob": glob, "grep": grep,
+		"ls": list, "read": read, "system": system, "write": write,
+	}[name]
 }
 
 // Known reports whether there is a function of this name.

@@ -68,19 +68,11 @@ func editLines(ctx context.Context, in Input) (any, error) {
 	case len(q.Changes) > maxChanges:
 		return nil, fault.New(fault.Limit, "parameters: %d changes, at most %d in one call", len(q.Changes), maxChanges)
 	}
-	t, err := openTree(in, true)
-	if err != nil {
-		return nil, err
-	}
-	p, err := t.find(q.Path, nil)
+	t, p, f, err := openIn(in, q.Path, true)
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
-	f, info, err := p.openFile(q.Path)
-	if err != nil {
-		return nil, err
-	}
 	defer f.Close()
 	old, err := readText(f, q.Path)
 	if err != nil {
@@ -99,7 +91,7 @@ func editLines(ctx context.Context, in Input) (any, error) {
 	}
 	s := &staging{t: t}
 	defer s.clean()
-	if err := s.add(q.Path, now.raw, info); err != nil {
+	if err := s.add(q.Path, now.raw, p.info); err != nil {
 		return nil, err
 	}
 	if err := s.unchanged(old); err != nil {

@@ -58,23 +58,15 @@ func read(ctx context.Context, in Input) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := openTree(in, false)
-	if err != nil {
-		return nil, err
-	}
-	p, err := t.find(q.Path, nil)
+	_, p, f, err := openIn(in, q.Path, false)
 	if err != nil {
 		return nil, err
 	}
 	defer p.close()
-	f, info, err := p.openFile(q.Path)
-	if err != nil {
-		return nil, err
-	}
 	defer f.Close()
-	a := &readAnswer{Success: true, Path: p.rel, Offset: max(from, 1), Bytes: info.Size()}
+	a := &readAnswer{Success: true, Path: p.rel, Offset: max(from, 1), Bytes: p.info.Size()}
 	w := window{answer: a, limit: limit}
-	if a.LineIDs = (q.LineIDs == nil || *q.LineIDs) && info.Size() <= maxText; a.LineIDs {
+	if a.LineIDs = (q.LineIDs == nil || *q.LineIDs) && p.info.Size() <= maxText; a.LineIDs {
 		return a, w.whole(f, q.Path)
 	}
 	return a, w.scan(ctx, f, q.Path)

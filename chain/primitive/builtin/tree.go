@@ -270,15 +270,30 @@ func (w *way) because(err error) error {
 	if errors.As(err, &f) {
 		return err
 	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err
-	}
+	return denied(err, "path %q", w.path)
+}
+
+// denied is err without the name that the system gave the file, behind what was being
+// done: Denied where a permission is missing.
+func denied(err error, format string, args ...any) error {
 	code := fault.Failed
 	if errors.Is(err, fs.ErrPermission) {
 		code = fault.Denied
 	}
-	return fault.New(code, "path %q: %w", w.path, err)
+	return fault.New(code, format+": %w", append(args, bare(err))...)
+}
+
+// bare returns what the system said, without the operation and the name.
+func bare(err error) error {
+	var pe *fs.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return pe.Err
+	case errors.As(err, &le):
+		return le.Err
+	}
+	return err
 }
 
 // refuse says why a file or directory may not be entered, or nil. Names are compared
@@ -340,11 +355,7 @@ func (p *place) openFile(path string) (*os.File, fs.FileInfo, error) {
 	}
 	f, err := p.dir.OpenFile(p.name, os.O_RDONLY|nonblock, 0)
 	if err != nil {
-		var pe *fs.PathError
-		if errors.As(err, &pe) {
-			err = pe.Err
-		}
-		return nil, nil, plain(&fs.PathError{Op: "read", Path: path, Err: err})
+		return nil, nil, plain(&fs.PathError{Op: "read", Path: path, Err: bare(err)})
 	}
 	info, err := f.Stat()
 	// A file that was removed can leave its number to what comes next: ask for both.

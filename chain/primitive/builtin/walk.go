@@ -165,3 +165,22 @@ func lookAt(in Input, path string) (*tree, *place, error) {
 	}
 	return t, p, nil
 }
+
+// openIn opens a file of the project. The place has its fs.FileInfo.
+func openIn(in Input, path string, write bool) (*tree, *place, *os.File, error) {
+	t, err := openTree(in, write)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	p, err := t.find(path, nil)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f, info, err := p.openFile(path)
+	if err != nil {
+		p.close()
+		return nil, nil, nil, err
+	}
+	p.info = info
+	return t, p, f, nil
+}

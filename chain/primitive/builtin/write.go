@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -207,18 +206,7 @@ func (s *staging) because(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var pe *fs.PathError
-	var le *os.LinkError
-	switch {
-	case errors.As(err, &pe):
-		err = pe.Err
-	case errors.As(err, &le):
-		err = le.Err
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return fault.New(fault.Denied, "write %s: %w", path, err)
-	}
-	return fault.New(fault.Failed, "write %s: %w", path, err)
+	return denied(err, "write %s", path)
 }
 
 func tempName() string {

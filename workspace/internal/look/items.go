@@ -21,7 +21,6 @@ import (
 // not changed since they were last verified are answered from the catalogue in the cache
 // directory; nothing else is written.
 func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err error) {
-	defer s.Stack.Guard()(&err)
 	k, err := look(ctx, s, objects.Project)
 	if err != nil {
 		return nil, err
@@ -34,7 +33,6 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 // name is counted only, so that a clean project of ten thousand items takes as long as git
 // status takes there. Otherwise it is Status.
 func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error) {
-	defer s.Stack.Guard()(&err)
 	k, err := look(ctx, s, objects.Project)
 	if err != nil {
 		return nil, err
@@ -98,7 +96,6 @@ func List(ctx context.Context, s *session.Session, q rye.ListRequest) (all []rye
 	if _, err := extractors(ctx, s); err != nil {
 		return nil, err // what they would have shown cannot be told
 	}
-	defer s.Stack.Guard()(&err)
 	looks, err := looks(ctx, s, q.Space)
 	if err != nil {
 		return nil, err

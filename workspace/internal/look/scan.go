@@ -47,7 +47,6 @@ func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Findin
 
 // look is Scan for lists: files that have not changed are not read again.
 func look(ctx context.Context, s *session.Session, sp objects.Space) (k *space.Look, err error) {
-	defer s.Stack.Guard()(&err)
 	if sp == objects.System {
 		set, err := extractors(ctx, s) // none where they cannot be used, as in Look
 		if err != nil && ctx.Err() != nil {

@@ -23,7 +23,6 @@ func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchR
 	if err != nil {
 		return nil, err
 	}
-	defer s.Stack.Guard()(&err) // with one goroutine, as Rank has
 	if _, err := search.Parse(q.Query); err != nil {
 		return nil, err // before anything is read
 	}

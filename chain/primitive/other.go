@@ -1,0 +1,59 @@
+//go:build !linux
+
+package primitive
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Only S0 exists here. Other Unix systems have no way to limit a child from outside
+// before it runs, and their sandboxes are not spoken yet.
+func best() Tier { return S0 }
+
+func probe() (Report, error) { return Report{Tier: best(), NoDeeper: "bubblewrap is for Linux"}, nil }
+
+// onlyS0 refuses a call that demands more.
+func onlyS0(c *Call) error {
+	if c.Sandbox.Tier > S0 {
+		return fault.New(fault.Denied, "run %s: %s is demanded and this system gives S0", c.Argv[0], c.Sandbox.Tier).Mend("rye doctor")
+	}
+	return nil
+}
+
+// child waits for a process.
+type child struct {
+	done  chan struct{} // closed when the process has ended
+	state *os.ProcessState
+	err   error
+}
+
+func waitFor(p *os.Process) *child {
+	c := &child{done: make(chan struct{})}
+	go func() {
+		c.state, c.err = p.Wait()
+		close(c.done)
+	}()
+	return c
+}
+
+func (c *child) confining() time.Duration { return 0 } // there is no sandbox
+
+func (c *child) ended() <-chan struct{} { return c.done }
+
+// AdoptOrphans does nothing here: orphans go to the first process, or end with a job.
+func AdoptOrphans() error { return nil }
+
+// endMarked does nothing here: processes carry no mark.
+func endMarked(Mark, time.Duration) {}
+
+func innerWork(string, []string) int { return 2 }
+
+// SealedPath is where a program finds Call.Sealed; "" where the system has no such
+// thing.
+const SealedPath = ""
+
+func sealFile([]byte) (*os.File, error) { return nil, errors.ErrUnsupported }
