@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 func env(m map[string]string) func(string) string { return func(k string) string { return m[k] } }
@@ -70,25 +72,6 @@ func TestTokenReachesItsHostOnly(t *testing.T) {
 	}
 }
 
-func TestPrintable(t *testing.T) {
-	for _, c := range []struct{ in, want string }{
-		{"plain\ttext\n", "plain\ttext\n"},
-		{"zażółć 日本 🌾", "zażółć 日本 🌾"},
-		{"\x1b[31m", `\u001b[31m`},
-		{"a\r\nb\rc", "a\nb" + `\u000d` + "c"},
-		{"\u202e\u200b\ufeff", `\u202e\u200b\ufeff`},
-		{"\U000e0041", `\udb40\udc41`},
-		{"\u009b1m\x7f", `\u009b1m\u007f`},
-		{"\xff\xfe", `\xff\xfe`},
-		{"\ufffd", "\ufffd"},
-		{"soft\u00adhyphen", `soft\u00adhyphen`},
-	} {
-		if got := Printable(c.in); got != c.want {
-			t.Errorf("Printable(%q) = %q, want %q", c.in, got, c.want)
-		}
-	}
-}
-
 // FuzzPrintableWriter: however the bytes arrive, the result is that of Printable
 // over all of them, and nothing in it is hidden.
 func FuzzPrintableWriter(f *testing.F) {
@@ -107,10 +90,10 @@ func FuzzPrintableWriter(f *testing.F) {
 			rest = rest[n:]
 		}
 		w.Flush()
-		if got := b.String(); got != Printable(s) {
-			t.Errorf("in pieces of %d: %q, want %q", cut, got, Printable(s))
+		if got := b.String(); got != words.Printable(s) {
+			t.Errorf("in pieces of %d: %q, want %q", cut, got, words.Printable(s))
 		}
-		if !utf8.Valid(b.Bytes()) || strings.IndexFunc(b.String(), Hidden) >= 0 {
+		if !utf8.Valid(b.Bytes()) || strings.IndexFunc(b.String(), words.Hidden) >= 0 {
 			t.Errorf("%q is not fit to show", b.String())
 		}
 	})

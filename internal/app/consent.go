@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // consent asks the person at the terminal. --yes answers for them and says so, except
@@ -21,17 +22,17 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	switch {
 	case a.Yes && !q.Person:
 		if !a.Quiet {
-			fmt.Fprintf(w, "rye: %s: %s: yes, by --yes\n", Printable(q.Topic), Printable(q.Text))
+			fmt.Fprintf(w, "rye: %s: %s: yes, by --yes\n", words.Printable(q.Topic), words.Printable(q.Text))
 		}
 		return true, nil
 	case !a.Screen.InTTY || !a.Screen.ErrTTY:
 		return false, refusal(q)
 	}
-	fmt.Fprintf(w, "%s\n", Printable(q.Text))
+	fmt.Fprintf(w, "%s\n", words.Printable(q.Text))
 	for _, l := range q.Lines {
-		fmt.Fprintf(w, "    %s\n", Printable(l))
+		fmt.Fprintf(w, "    %s\n", words.Printable(l))
 	}
-	fmt.Fprintf(w, "%s? [y/N] ", Printable(q.Topic))
+	fmt.Fprintf(w, "%s? [y/N] ", words.Printable(q.Topic))
 	answer, err := a.readLine(ctx)
 	if err != nil {
 		fmt.Fprintln(w)

@@ -1,72 +1,11 @@
 package app
 
 import (
-	"fmt"
 	"io"
-	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/words"
 )
-
-// Printable returns s with everything escaped that could move a terminal's
-// cursor, change its state, or hide or reorder text: control characters other
-// than newline and tab, bidirectional and zero-width formatting, tag characters
-// and bytes that are not UTF-8.
-func Printable(s string) string {
-	for i, r := range s {
-		if Hidden(r) || r == utf8.RuneError && !validAt(s, i) {
-			return escape(s, i)
-		}
-	}
-	return s
-}
-
-func validAt(s string, i int) bool {
-	_, n := utf8.DecodeRuneInString(s[i:])
-	return n > 1
-}
-
-func escape(s string, from int) string {
-	var b strings.Builder
-	b.WriteString(s[:from])
-	for i := from; i < len(s); {
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case r == '\r' && i+1 < len(s) && s[i+1] == '\n':
-			// a line ending from elsewhere; the newline follows
-		case Hidden(r):
-			b.WriteString(Escaped(r))
-		default:
-			b.WriteString(s[i : i+n])
-		}
-		i += n
-	}
-	return b.String()
-}
-
-// Hidden reports whether r must not reach a terminal as it is.
-func Hidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r < 0x20 || r >= 0x7f && r < 0xa0:
-		return true
-	case r < 0x300:
-		return r == 0xad // soft hyphen
-	}
-	return unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029
-}
-
-// Escaped returns the \u form of r, which JSON strings read back as r.
-func Escaped(r rune) string {
-	if r <= 0xffff {
-		return fmt.Sprintf(`\u%04x`, r)
-	}
-	r -= 0x10000
-	return fmt.Sprintf(`\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
-}
 
 // PrintableWriter returns a writer that passes on what Printable would; a
 // character may be split over two writes. Flush
@@ -83,7 +22,7 @@ func (e *EscapeWriter) Write(p []byte) (int, error) {
 	all := append(e.tail, p...)
 	keep := unfinished(all)
 	e.tail = append([]byte(nil), all[len(all)-keep:]...)
-	if _, err := io.WriteString(e.w, Printable(string(all[:len(all)-keep]))); err != nil {
+	if _, err := io.WriteString(e.w, words.Printable(string(all[:len(all)-keep]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -93,7 +32,7 @@ func (e *EscapeWriter) Write(p []byte) (int, error) {
 func (e *EscapeWriter) Flush() error {
 	tail := e.tail
 	e.tail = nil
-	_, err := io.WriteString(e.w, Printable(string(tail)))
+	_, err := io.WriteString(e.w, words.Printable(string(tail)))
 	return err
 }
 

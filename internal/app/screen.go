@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rye-os/rye/internal/words"
 	"golang.org/x/term"
 )
 
@@ -82,7 +83,7 @@ func (s *Screen) progress(text string) {
 	if now := time.Now(); now.Sub(s.last) >= progressEvery {
 		s.last = now
 		s.wipe()
-		text = Printable(clip(text, 70))
+		text = words.Printable(clip(text, 70))
 		io.WriteString(s.err, text)
 		s.line = len([]rune(text))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // printer writes results to standard output and messages to standard error.
@@ -84,7 +85,7 @@ func (p *printer) safe(a any) any {
 // text is safe for one string.
 func (p *printer) text(s string) string {
 	if p.tty {
-		return app.Printable(s)
+		return words.Printable(s)
 	}
 	return s
 }
@@ -139,7 +140,7 @@ func (p *printer) errorf(format string, args ...any) {
 	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
 	text := fmt.Sprintf(format, args...)
 	if p.errs {
-		text = app.Printable(text)
+		text = words.Printable(text)
 	}
 	io.WriteString(p.err, text+"\n")
 }
@@ -180,13 +181,13 @@ func encode(v any) ([]byte, error) {
 }
 
 func escapeJSON(line []byte) []byte {
-	if utf8.Valid(line) && !bytes.ContainsFunc(line, app.Hidden) {
+	if utf8.Valid(line) && !bytes.ContainsFunc(line, words.Hidden) {
 		return line
 	}
 	var b bytes.Buffer
 	for _, r := range string(line) {
-		if app.Hidden(r) {
-			b.WriteString(app.Escaped(r))
+		if words.Hidden(r) {
+			b.WriteString(words.Escaped(r))
 		} else {
 			b.WriteRune(r)
 		}
@@ -200,7 +201,7 @@ func (p *printer) content(text string) {
 		p.out.WriteString(text)
 		return
 	}
-	text = app.Printable(text)
+	text = words.Printable(text)
 	p.out.WriteString(text)
 	if !strings.HasSuffix(text, "\n") {
 		p.out.WriteByte('\n')

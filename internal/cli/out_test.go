@@ -10,7 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/words"
 )
 
 const nasty = "a\x1b[2Jb\u202ec\u009bd"
@@ -34,7 +34,7 @@ func TestTerminalIsSafe(t *testing.T) {
 				text = strings.ReplaceAll(text, own, "")
 			}
 		}
-		if i := strings.IndexFunc(text, app.Hidden); i >= 0 {
+		if i := strings.IndexFunc(text, words.Hidden); i >= 0 {
 			t.Errorf("color %v: %q reached the terminal", color, text[i:min(len(text), i+20)])
 		}
 	}
@@ -47,7 +47,7 @@ func TestJSONIsSafeAndTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.flush()
-	if strings.IndexFunc(out.String(), app.Hidden) >= 0 {
+	if strings.IndexFunc(out.String(), words.Hidden) >= 0 {
 		t.Errorf("%q reached the terminal", out.String())
 	}
 	var back map[string]string

@@ -1,4 +1,4 @@
-// Package words puts counts and quotes into messages.
+// Package words puts counts, quotes and text from outside into messages.
 package words
 
 import (

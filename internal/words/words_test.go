@@ -52,3 +52,22 @@ func TestFirstLine(t *testing.T) {
 		}
 	}
 }
+
+func TestPrintable(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"plain\ttext\n", "plain\ttext\n"},
+		{"zażółć 日本 🌾", "zażółć 日本 🌾"},
+		{"\x1b[31m", `\u001b[31m`},
+		{"a\r\nb\rc", "a\nb" + `\u000d` + "c"},
+		{"\u202e\u200b\ufeff", `\u202e\u200b\ufeff`},
+		{"\U000e0041", `\udb40\udc41`},
+		{"\u009b1m\x7f", `\u009b1m\u007f`},
+		{"\xff\xfe", `\xff\xfe`},
+		{"\ufffd", "\ufffd"},
+		{"soft\u00adhyphen", `soft\u00adhyphen`},
+	} {
+		if got := Printable(c.in); got != c.want {
+			t.Errorf("Printable(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}

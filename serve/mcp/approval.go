@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // A person approves over MCP in two rounds. The first round of a call stops at
@@ -160,9 +161,9 @@ func agreed(r *mcp.ElicitationResult) bool {
 // reorder the rest.
 func questionText(q rye.Question) string {
 	var b strings.Builder
-	b.WriteString(visible(q.Topic) + ": " + visible(q.Text))
+	b.WriteString(words.Printable(q.Topic) + ": " + words.Printable(q.Text))
 	for _, l := range q.Lines {
-		b.WriteString("\n" + visible(l))
+		b.WriteString("\n" + words.Printable(l))
 	}
 	return b.String()
 }

@@ -266,7 +266,7 @@ func (p *progress) output(b []byte) {
 	if now := time.Now(); p.token != nil && now.Sub(p.last) >= 100*time.Millisecond {
 		p.last = now
 		p.c.notify(string(mcp.MethodNotificationProgress), map[string]any{
-			"progressToken": p.token, "progress": p.bytes, "message": visible(lastLine(b)),
+			"progressToken": p.token, "progress": p.bytes, "message": words.Printable(lastLine(b)),
 		})
 	}
 }
