@@ -155,9 +155,9 @@ func TestAttack69Statuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	change(func(c StatusChange) error { return pub.Yank(w.ctx, c) }, "1.3.0")
-	change(func(c StatusChange) error { return pub.Revoke(w.ctx, c) }, "1.2.0")
-	change(func(c StatusChange) error { return pub.Deprecate(w.ctx, c) }, "1.1.0")
+	change(func(c StatusChange) error { return pub.Mark(w.ctx, OpYank, c) }, "1.3.0")
+	change(func(c StatusChange) error { return pub.Mark(w.ctx, OpRevoke, c) }, "1.2.0")
+	change(func(c StatusChange) error { return pub.Mark(w.ctx, OpDeprecate, c) }, "1.1.0")
 	w.sync(m, "acme")
 	rel, err := m.Select(mustRef("acme/knowledge/a"), mustRange("^1.0.0"))
 	if err != nil || rel.Version != "1.1.0" || rel.Status != StatusDeprecated || rel.Reason != "because" {

@@ -232,7 +232,7 @@ func TestAttack58BrokenPush(t *testing.T) {
 			}
 			change := StatusChange{Names: []string{"acme/knowledge/b@1.0.0"}, Reason: "x", By: By{Signer: w.ada}}
 			broken = 0
-			if err := m.Yank(w.ctx, change); err != nil || broken != 1 {
+			if err := m.Mark(w.ctx, OpYank, change); err != nil || broken != 1 {
 				t.Errorf("yank through a broken connection: %v", err)
 			}
 			git(t, w.dir, "fsck", "--strict")

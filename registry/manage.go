@@ -12,31 +12,20 @@ import (
 // StatusChange names versions whose status is to change.
 type StatusChange struct {
 	Names  []string // "acme/tool/hello@1.4.0", all of one namespace
-	Reason string   // shown to everybody who meets the version; none for Unyank
+	Reason string   // shown to everybody who meets the version; none for OpUnyank
 	By     By
 }
 
-// Deprecate warns of versions: they keep working.
-func (r *Registry) Deprecate(ctx context.Context, c StatusChange) error {
-	return r.setStatus(ctx, OpDeprecate, c)
-}
+// Marks are the operations that Mark may do.
+var Marks = []OpKind{OpDeprecate, OpYank, OpUnyank, OpRevoke}
 
-// Yank takes versions out of new selections; locks that have them keep working.
-func (r *Registry) Yank(ctx context.Context, c StatusChange) error {
-	return r.setStatus(ctx, OpYank, c)
-}
-
-// Unyank takes Yank and Deprecate back.
-func (r *Registry) Unyank(ctx context.Context, c StatusChange) error {
-	return r.setStatus(ctx, OpUnyank, c)
-}
-
-// Revoke forbids versions, even where they are locked, for good.
-func (r *Registry) Revoke(ctx context.Context, c StatusChange) error {
-	return r.setStatus(ctx, OpRevoke, c)
-}
-
-func (r *Registry) setStatus(ctx context.Context, kind OpKind, c StatusChange) error {
+// Mark changes what the registry says of versions: OpDeprecate warns of them and they keep
+// working; OpYank takes them out of new selections, and locks that have them keep working;
+// OpUnyank takes both back; OpRevoke forbids them for good, even where they are locked.
+func (r *Registry) Mark(ctx context.Context, kind OpKind, c StatusChange) error {
+	if !slices.Contains(Marks, kind) {
+		return fault.New(fault.Usage, "mark %q: want one of %s", kind, Marks)
+	}
 	items, err := c.items()
 	if err != nil {
 		return err

@@ -148,7 +148,7 @@ func TestPlainGitReadsIt(t *testing.T) {
 	pub := w.machine(t)
 	w.publish(pub, w.ada, "acme/knowledge/hi@1.0.0")
 	w.publish(pub, w.ada, "acme/knowledge/hi@1.1.0", "acme/knowledge/other@1.0.0")
-	if err := pub.Yank(w.ctx, StatusChange{Names: []string{"acme/knowledge/hi@1.0.0"}, Reason: "wrong", By: By{Signer: w.ada}}); err != nil {
+	if err := pub.Mark(w.ctx, OpYank, StatusChange{Names: []string{"acme/knowledge/hi@1.0.0"}, Reason: "wrong", By: By{Signer: w.ada}}); err != nil {
 		t.Fatal(err)
 	}
 	clone := filepath.Join(t.TempDir(), "clone")

@@ -25,10 +25,10 @@ const (
 var large = map[string]int{
 	"store/space.Layer":   63,
 	"store/space.Stack":   42,
-	"store.Repo":          73,
+	"store.Repo":          70,
 	"store.diskObjects":   29,
 	"store.Reader":        26,
-	"registry.Registry":   50,
+	"registry.Registry":   46,
 	"objects/trust.Store": 60,
 	"objects.parser":      36,
 	"chain.Plan":          39,

@@ -9,21 +9,13 @@ import (
 	"github.com/rye-os/rye/registry"
 )
 
-// marks are the operations of Mark, by the name of their command.
-var marks = map[string]func(*registry.Registry, context.Context, registry.StatusChange) error{
-	"deprecate": (*registry.Registry).Deprecate,
-	"yank":      (*registry.Registry).Yank,
-	"unyank":    (*registry.Registry).Unyank,
-	"revoke":    (*registry.Registry).Revoke,
-}
-
 // Mark changes what a registry says of published versions: "deprecate" warns of
 // them, "yank" takes them out of new selections, "unyank" takes both back, and
 // "revoke" forbids them for good, even where they are locked. It is a signed
 // operation in the namespace's log; nothing published is ever deleted.
 func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
-	mark, ok := marks[q.Do]
-	if !ok {
+	do := registry.OpKind(q.Do)
+	if !slices.Contains(registry.Marks, do) {
 		return nil, fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank or revoke", q.Do)
 	}
 	if len(q.Names) == 0 {
@@ -47,12 +39,12 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 		return nil, err
 	}
 	defer reg.Close()
-	if q.Do == "revoke" {
+	if do == registry.OpRevoke {
 		if err := s.Ask(ctx, revokeQuestion(q)); err != nil {
 			return nil, err
 		}
 	}
-	if err := mark(reg, ctx, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: by(key)}); err != nil {
+	if err := reg.Mark(ctx, do, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: by(key)}); err != nil {
 		return nil, err
 	}
 	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, updateTrust(s, reg, ns)
