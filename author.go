@@ -19,7 +19,7 @@ type InitReport struct {
 	Key       string   `json:"key"`
 	NewKey    bool     `json:"new_key"` // Init made it
 	Created   []string `json:"created"`
-	Completed []string `json:"completed,omitempty"` // files that got what a newer rye puts there
+	Completed []string `json:"completed,omitempty"` // files from elsewhere that got what they lacked
 	Legacy    []string `json:"legacy,omitempty"`    // refs of items with RYE OS's signature
 	Adopted   int      `json:"adopted"`             // items of a project that came from elsewhere
 }

@@ -32,8 +32,12 @@ type (
 
 func (every) match(*text) bool   { return true }
 func (n not) match(t *text) bool { return !n.node.match(t) }
-func (n and) match(t *text) bool { return !slices.ContainsFunc(n, func(x node) bool { return !x.match(t) }) }
-func (n or) match(t *text) bool  { return slices.ContainsFunc(n, func(x node) bool { return x.match(t) }) }
+func (n and) match(t *text) bool {
+	return !slices.ContainsFunc(n, func(x node) bool { return !x.match(t) })
+}
+func (n or) match(t *text) bool {
+	return slices.ContainsFunc(n, func(x node) bool { return x.match(t) })
+}
 
 // Parse reads a query. Binding is, loosest first: OR, AND (also unwritten), NOT.
 // more names fields that may stand before a colon, besides those of every document.

@@ -1,13 +1,10 @@
 package store
 
 import (
-	"context"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -158,44 +155,4 @@ func plainValue(v string) string {
 		v = strings.TrimSpace(v[:i])
 	}
 	return v
-}
-
-// Renew brings the config of a repository up to what Init writes now, when it is
-// exactly what an earlier rye wrote: a setting that somebody chose stays. It
-// reports whether it changed anything; a Repo that is open learns of it when it is
-// opened again.
-func (r *Repo) Renew(ctx context.Context) (changed bool, err error) {
-	err = r.retryLocked(ctx, func() (err error) {
-		changed, err = r.renewLocked()
-		return err
-	})
-	if err != nil {
-		return false, fault.Wrap(err, "renew the config of %s", r.dir)
-	}
-	return changed, nil
-}
-
-func (r *Repo) renewLocked() (changed bool, err error) {
-	file := filepath.Join(r.dir, "config")
-	tx := &refTx{r: r}
-	defer tx.end(&err)
-	if !r.isOldConfig() {
-		return false, nil
-	}
-	if err := tx.holdFiles("config"); err != nil {
-		return false, err
-	}
-	if !r.isOldConfig() {
-		return false, nil
-	}
-	if err := writeDurable(filepath.Join(r.desk(), randomName()), file, []byte(newConfig(r.format))); err != nil {
-		return false, fault.New(fault.Failed, "write config: %w", err)
-	}
-	return true, syncDir(r.dir)
-}
-
-// isOldConfig reports whether the config is what rye wrote before refs kept logs.
-func (r *Repo) isOldConfig() bool {
-	text, err := place.Read(filepath.Join(r.dir, "config"), maxConfig)
-	return err == nil && string(text) == strings.Replace(newConfig(r.format), "logAllRefUpdates = true", "logAllRefUpdates = false", 1)
 }

@@ -177,7 +177,6 @@ func powerKeep(t testing.TB, r *Repo, ack func(OID)) {
 	ack(id)
 	must(t, r.SwapAll(ctx, []Update{{"refs/heads/gone/x", tip, OID{}}, {"refs/heads/on", OID{}, id}}, "packed"))
 	durably(t, r, "logs/HEAD", strings.Replace(logFile(t, r, "HEAD"), "> 1", "> 0", 1))
-	durably(t, r, "config", strings.Replace(newConfig(r.format), "Updates = true", "Updates = false", 1))
 	dead := filepath.Join(r.Dir(), tempName, "0123456789abcdef")
 	must(t, os.MkdirAll(filepath.Join(dead, "q-1"), 0o755))
 	must(t, os.WriteFile(filepath.Join(dead, pinName), nil, 0o644))
@@ -190,10 +189,6 @@ func powerKeep(t testing.TB, r *Repo, ack func(OID)) {
 	_, err = r.compact(ctx, CompactOptions{}, true)
 	unlock()
 	must(t, err)
-	changed, err := r.Renew(ctx)
-	if must(t, err); !changed {
-		t.Error("Renew did nothing")
-	}
 	ack(mustEdit(t, r, "very last", put("last", "2")))
 	_, err = r.Compact(ctx, CompactOptions{})
 	must(t, err)

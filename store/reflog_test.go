@@ -275,31 +275,7 @@ func TestRefLogWaitsForHead(t *testing.T) {
 	}
 }
 
-// TestRenew: a repository of an earlier rye begins to keep logs; one whose settings
-// somebody chose is left alone.
-func TestRenew(t *testing.T) {
-	for _, f := range []Format{SHA1, SHA256} {
-		r := newRepoFormat(t, f)
-		path := filepath.Join(r.Dir(), "config")
-		old := strings.Replace(newConfig(f), "logAllRefUpdates = true", "logAllRefUpdates = false", 1)
-		for _, c := range []struct {
-			text string
-			want bool
-		}{{old, true}, {newConfig(f), false}, {old + "[user]\n\tname = me\n", false}} {
-			must(t, os.WriteFile(path, []byte(c.text), 0o644))
-			changed, err := reopen(t, r).Renew(t.Context())
-			if err != nil || changed != c.want {
-				t.Errorf("Renew = %v, %v, want %v", changed, err, c.want)
-			}
-			b, _ := os.ReadFile(path)
-			if now := string(b); now != c.text && !c.want || c.want && now != newConfig(f) {
-				t.Errorf("config is now\n%s", now)
-			}
-		}
-		if l := refLocks(t, r); len(l) > 0 {
-			t.Errorf("left: %v", l)
-		}
-	}
+func TestRefLogRefusesPaths(t *testing.T) {
 	if _, err := newRepo(t).RefLog("../HEAD"); !fault.Is(err, fault.Usage) {
 		t.Errorf("RefLog(../HEAD): %v", err)
 	}

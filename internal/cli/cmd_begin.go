@@ -16,8 +16,8 @@ func initCommand() *spec {
 		short: "Make a project, or complete one",
 		long: `Makes .ai/ with its store and rye.yaml, and a key when this machine has none.
 In an .ai/ directory that is already there, no item is changed or removed; what
-is signed in the way of RYE OS is reported. A project of an earlier rye gets what
-it lacks: lines of .gitattributes, the settings of its store.`,
+is signed in the way of RYE OS is reported. A .gitattributes that is
+there gets the lines that it lacks.`,
 		examples: "rye init\nrye init --namespace acme ./project",
 		exits:    []fault.Code{fault.Usage, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{

@@ -117,7 +117,7 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 	}
 	defer l.Close()
 	if !fresh {
-		return false, renewStore(ctx, l, rep)
+		return false, nil
 	}
 	rep.Created = append(rep.Created, ".ai/"+session.ProjectFile)
 	return true, c.Write(dir)
@@ -141,8 +141,7 @@ func writeGitFiles(ai string, rep *rye.InitReport) error {
 	return err
 }
 
-// completeAttributes adds to a project of an earlier rye the lines of .gitattributes that it
-// lacks. What the file says of a path already stands.
+// completeAttributes adds the lines that a .gitattributes from elsewhere lacks. What the file says of a path already stands.
 func completeAttributes(path string) (added bool, err error) {
 	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
 		return false, nil // none, or a link that the user made
@@ -170,19 +169,6 @@ func completeAttributes(path string) (added bool, err error) {
 		err = place.File(path, b, 0o644)
 	}
 	return added && err == nil, err
-}
-
-// renewStore gives the store of an earlier rye the settings of this one.
-func renewStore(ctx context.Context, l *space.Layer, rep *rye.InitReport) error {
-	repo, err := l.Repo()
-	if err != nil || repo == nil {
-		return err
-	}
-	changed, err := repo.Renew(ctx)
-	if changed {
-		rep.Completed = append(rep.Completed, ".ai/"+space.StoreDir+"/config")
-	}
-	return err
 }
 
 // firstCommit gives the project's space a commit, so that the ref exists and plain git log
