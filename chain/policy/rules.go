@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"sort"
@@ -64,16 +65,14 @@ const MaxFile = 256 << 10
 // file is policy.yaml. Absent fields change nothing.
 type file struct {
 	Policy      int                 `yaml:"policy"`
-	AutoApprove *Tier               `yaml:"auto_approve_up_to,omitempty"`
-	DenyFrom    *Tier               `yaml:"deny_from,omitempty"`
-	DenyAbove   *Tier               `yaml:"deny_above,omitempty"`
+	Limits      limits              `yaml:",inline"`
 	Timeout     *int                `yaml:"approval_timeout_secs,omitempty"`
 	AllowLegacy *bool               `yaml:"allow_legacy,omitempty"`
 	Deny        []string            `yaml:"deny,omitempty"`
 	Callers     map[string][]string `yaml:"callers,omitempty"`
 	Tools       map[string]Tier     `yaml:"tool_overrides,omitempty"`
 	Patterns    []patternFile       `yaml:"dangerous_patterns,omitempty"`
-	SubAgents   *agentFile          `yaml:"sub_agent_policy,omitempty"`
+	SubAgents   limits              `yaml:"sub_agent_policy,omitempty"`
 	Sandbox     string              `yaml:"sandbox,omitempty"`
 	Net         *netFile            `yaml:"net,omitempty"`
 	Allowed     []approvalFile      `yaml:"allowed,omitempty"`
@@ -85,10 +84,24 @@ type patternFile struct {
 	Tier    *Tier  `yaml:"tier,omitempty"`
 }
 
-type agentFile struct {
+// limits are the tiers for everybody, or those for sub-agents.
+type limits struct {
 	AutoApprove *Tier `yaml:"auto_approve_up_to,omitempty"`
 	DenyFrom    *Tier `yaml:"deny_from,omitempty"`
-	DenyAbove   *Tier `yaml:"deny_above,omitempty"`
+	DenyAbove   *Tier `yaml:"deny_above,omitempty"` // deny_from in other words: t4, the highest, refuses nothing
+}
+
+// or returns what is said here, and for the rest what is given.
+func (l limits) or(autoApprove, denyFrom Tier) (Tier, Tier) {
+	if l.AutoApprove != nil {
+		autoApprove = *l.AutoApprove
+	}
+	if l.DenyFrom != nil {
+		denyFrom = *l.DenyFrom
+	} else if l.DenyAbove != nil {
+		denyFrom = *l.DenyAbove + 1
+	}
+	return autoApprove, denyFrom
 }
 
 type approvalFile struct {
@@ -108,20 +121,12 @@ func ParseRules(raw []byte) (Rules, error) {
 	if err != nil {
 		return Default(), err
 	}
-	if f.AutoApprove != nil {
-		r.AutoApprove = *f.AutoApprove
-	}
-	r.DenyFrom = f.denyFrom(r.DenyFrom)
+	r.AutoApprove, r.DenyFrom = f.Limits.or(r.AutoApprove, r.DenyFrom)
+	r.SubAgents.AutoApprove, r.SubAgents.DenyFrom = f.SubAgents.or(r.SubAgents.AutoApprove, r.SubAgents.DenyFrom)
 	if f.Timeout != nil {
 		r.Timeout = time.Duration(*f.Timeout) * time.Second
 	}
 	r.AllowLegacy = f.AllowLegacy != nil && *f.AllowLegacy
-	if s := f.SubAgents; s != nil {
-		if s.AutoApprove != nil {
-			r.SubAgents.AutoApprove = *s.AutoApprove
-		}
-		r.SubAgents.DenyFrom = (&file{DenyFrom: s.DenyFrom, DenyAbove: s.DenyAbove}).denyFrom(r.SubAgents.DenyFrom)
-	}
 	for i := range n.Tools {
 		n.Tools[i].set = true
 	}
@@ -147,21 +152,15 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 	if len(f.Allowed) > 0 {
 		return r, fault.New(fault.Denied, "policy of the project: it holds approvals, which only the user can give").Advise("rye policy allow <ref>")
 	}
-	if f.AutoApprove != nil {
-		r.AutoApprove = min(r.AutoApprove, *f.AutoApprove)
-	}
-	r.DenyFrom = min(r.DenyFrom, f.denyFrom(r.DenyFrom))
+	ask, deny := f.Limits.or(r.AutoApprove, r.DenyFrom)
+	r.AutoApprove, r.DenyFrom = min(r.AutoApprove, ask), min(r.DenyFrom, deny)
+	ask, deny = f.SubAgents.or(r.SubAgents.AutoApprove, r.SubAgents.DenyFrom)
+	r.SubAgents.AutoApprove, r.SubAgents.DenyFrom = min(r.SubAgents.AutoApprove, ask), min(r.SubAgents.DenyFrom, deny)
 	if f.Timeout != nil {
 		r.Timeout = min(r.Timeout, time.Duration(*f.Timeout)*time.Second)
 	}
 	if f.AllowLegacy != nil {
 		r.AllowLegacy = r.AllowLegacy && *f.AllowLegacy
-	}
-	if s := f.SubAgents; s != nil {
-		if s.AutoApprove != nil {
-			r.SubAgents.AutoApprove = min(r.SubAgents.AutoApprove, *s.AutoApprove)
-		}
-		r.SubAgents.DenyFrom = min(r.SubAgents.DenyFrom, (&file{DenyFrom: s.DenyFrom, DenyAbove: s.DenyAbove}).denyFrom(T4))
 	}
 	r.Deny = append(slices.Clip(r.Deny), n.Deny...)
 	r.Tools = append(slices.Clip(r.Tools), n.Tools...)
@@ -174,9 +173,7 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 
 func narrowCallers(own, more map[string]Caps) map[string]Caps {
 	out := map[string]Caps{}
-	for name, caps := range own {
-		out[name] = caps
-	}
+	maps.Copy(out, own)
 	for name, caps := range more {
 		if held, ok := out[name]; ok {
 			caps = Narrow(held, caps)
@@ -197,22 +194,10 @@ func decode(raw []byte) (*file, error) {
 	if f.Policy != 1 {
 		return nil, fault.New(fault.Malformed, "policy: format %d, this version of rye reads format 1", f.Policy).Advise("begin the file with policy: 1")
 	}
-	if f.DenyFrom != nil && f.DenyAbove != nil {
+	if f.Limits.DenyFrom != nil && f.Limits.DenyAbove != nil || f.SubAgents.DenyFrom != nil && f.SubAgents.DenyAbove != nil {
 		return nil, fault.New(fault.Malformed, "policy: deny_from and deny_above say the same thing twice; keep deny_from")
 	}
 	return &f, nil
-}
-
-// denyFrom reads either spelling: nothing is above t4, so deny_above: t4 refuses
-// nothing, as the name says.
-func (f *file) denyFrom(otherwise Tier) Tier {
-	switch {
-	case f.DenyFrom != nil:
-		return *f.DenyFrom
-	case f.DenyAbove != nil:
-		return *f.DenyAbove + 1
-	}
-	return otherwise
 }
 
 // read checks the lists of a file.
