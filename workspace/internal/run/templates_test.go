@@ -9,7 +9,7 @@ import (
 // RYE OS has four template systems, which look alike and were run over each other's
 // results. Here each reads its own form, leaves the others' as text, and
 // never looks at what it has put in. (The fourth, ${NAME} of env_config, is planned in
-// chain together with the second: TestConfigMergeOfTheAncestor and
+// chain together with the second: TestConfigMergeOfRyeOS and
 // TestParameterValuesAreNeverTemplates there.)
 func TestTemplatesKeptApart(t *testing.T) {
 	const all = "${HOME} {name} ${user.name} {input:name}"
