@@ -48,7 +48,7 @@ const teamNote = "---\ntitle: Pump\nversion: 1.0.0\nentry_type: reference\ndescr
 
 // Two projects of one user in one process, as in a server: each sees its own rules,
 // over its own items and the user's, and neither the other's. One project of the
-// ancestor's decided for all.
+// RYE OS's decided for all.
 func TestExtractorsOfTwoProjects(t *testing.T) {
 	a := project(t)
 	b := &person{t: t, home: a.home, dir: t.TempDir(), o: a.o, yes: true}

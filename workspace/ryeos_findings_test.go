@@ -16,7 +16,7 @@ import (
 	"github.com/rye-os/rye/workspace"
 )
 
-// Findings about the ancestor, by their numbers in its review: S are security
+// Findings about RYE OS, by their numbers in its review: S are security
 // findings, rows are what did not work as shipped. Those about its signatures are
 // in legacy_test.go.
 
