@@ -22,8 +22,8 @@ import (
 // fetch and add, in bounds, and a file that is too large to look at is not skipped.
 func TestAttack34Bombs(t *testing.T) {
 	h := newHome(t)
-	repos := map[string]*hostileRepo{}
-	url := hostileHost(t, repos)
+	var repos sync.Map
+	url := hostileHost(t, &repos)
 	for _, row := range hostilePacks() {
 		if row.exit != 20 {
 			continue
@@ -31,7 +31,7 @@ func TestAttack34Bombs(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			repo := &hostileRepo{}
 			row.make(repo)
-			repos["bomb"] = repo
+			repos.Store("bomb", repo)
 			refusedCheaply(t, h, 20, "registry", "add", url+"/bomb.git", "--yes")
 		})
 	}
@@ -222,9 +222,11 @@ func TestAttack86EditedFile(t *testing.T) {
 	text := func(word string) string {
 		return "---\nname: x\ntitle: X\nversion: 1.0.0\nentry_type: reference\ncategory: eve\ntags: [a]\n---\n\n" + word + "\n"
 	}
-	repos := map[string]*hostileRepo{"theirs": {}}
-	repos["theirs"].item("knowledge/eve/x.md", text("theirs"))
-	url := hostileHost(t, repos) + "/theirs.git"
+	var repos sync.Map
+	theirs := &hostileRepo{}
+	theirs.item("knowledge/eve/x.md", text("theirs"))
+	repos.Store("theirs", theirs)
+	url := hostileHost(t, &repos) + "/theirs.git"
 	h.rye("add", url, "--yes")
 	const path = ".ai/knowledge/eve/x.md"
 	h.write(path, text("edited by hand"))

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -203,15 +204,17 @@ func (h *hostileRepo) serves(pack []byte) {
 	h.fetch = b.Bytes()
 }
 
-// hostileHost serves repositories by name over loopback, in git's protocol version 2.
-func hostileHost(t *testing.T, repos map[string]*hostileRepo) string {
+// hostileHost serves repositories (name to *hostileRepo) over loopback, in git's protocol
+// version 2.
+func hostileHost(t *testing.T, repos *sync.Map) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/"), ".git/")
-		h := repos[name]
-		if h == nil {
+		found, ok := repos.Load(name)
+		if !ok {
 			http.NotFound(w, q)
 			return
 		}
+		h := found.(*hostileRepo)
 		if rest == "info/refs" {
 			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
 			io.WriteString(w, pkt("# service=git-upload-pack\n")+"0000"+pkt("version 2\n")+pkt("ls-refs\n")+pkt("fetch=shallow filter\n")+pkt("object-format=sha1\n")+"0000")

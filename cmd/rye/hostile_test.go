@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -312,9 +313,11 @@ func TestHostileRepositories(t *testing.T) {
 	h := newHome(t)
 	h.write(".ai/knowledge/acme/mine.md", "---\nname: mine\ntitle: Mine\nversion: 1.0.0\nentry_type: reference\ncategory: acme\ntags: [a]\n---\n\nmine\n")
 	h.rye("add", ".ai/knowledge/acme/mine.md")
-	repos := map[string]*hostileRepo{"friendly": {}}
-	repos["friendly"].item("knowledge/eve/x.md", "---\nname: x\ntitle: X\nversion: 1.0.0\nentry_type: reference\ncategory: eve\ntags: [a]\n---\n\nx\n")
-	url := hostileHost(t, repos)
+	var repos sync.Map
+	friendly := &hostileRepo{}
+	friendly.item("knowledge/eve/x.md", "---\nname: x\ntitle: X\nversion: 1.0.0\nentry_type: reference\ncategory: eve\ntags: [a]\n---\n\nx\n")
+	repos.Store("friendly", friendly)
+	url := hostileHost(t, &repos)
 	if out := h.rye("add", url+"/friendly.git", "--dry-run"); !strings.Contains(out, "eve/x") {
 		t.Fatalf("an honest repository of this host: %s", out)
 	}
@@ -329,13 +332,13 @@ func TestHostileRepositories(t *testing.T) {
 			repo := &hostileRepo{}
 			row.make(repo)
 			name := fmt.Sprintf("r%d", i)
-			repos[name] = repo
+			repos.Store(name, repo)
 			address := url + "/" + name + ".git"
 			if repo.refs[0][0] == "refs/tags/v1" {
 				address += "#v1"
 			}
 			refusedCheaply(t, h, row.exit, "add", address, "--yes")
-			delete(repos, name)
+			repos.Delete(name)
 		})
 	}
 	if after := everyFile(t, filepath.Dir(h.dir)); after != before {

@@ -77,23 +77,28 @@ func (h *home) write(path, text string) {
 	}
 }
 
-// connect starts rye mcp and returns the official client's session and what the
-// server wrote to standard error.
-func (h *home) connect(o *mcp.ClientOptions) (*mcp.ClientSession, *bytes.Buffer) {
+// connect starts rye mcp and returns the official client's session and what tells what
+// the server has written to standard error.
+func (h *home) connect(o *mcp.ClientOptions) (_ *mcp.ClientSession, stderr func() string) {
 	h.t.Helper()
 	cmd := h.command("mcp")
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	file, err := os.Create(filepath.Join(h.t.TempDir(), "stderr"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer file.Close()
+	cmd.Stderr = file
+	stderr = func() string { text, _ := os.ReadFile(file.Name()); return string(text) }
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).Connect(context.Background(), &mcp.CommandTransport{Command: cmd}, nil)
 	if err != nil {
-		h.t.Fatalf("connect: %v\n%s", err, stderr.String())
+		h.t.Fatalf("connect: %v\n%s", err, stderr())
 	}
 	h.t.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			h.t.Errorf("rye mcp did not end well: %v\n%s", err, stderr.String())
+			h.t.Errorf("rye mcp did not end well: %v\n%s", err, stderr())
 		}
 	})
-	return s, &stderr
+	return s, stderr
 }
 
 func call(t testing.TB, s *mcp.ClientSession, tool string, args map[string]any) (map[string]any, bool) {
@@ -192,8 +197,8 @@ func TestMCP(t *testing.T) {
 			}
 		})
 	}
-	if stderr.Len() > 0 {
-		t.Errorf("the server said: %s", stderr.String())
+	if said := stderr(); said != "" {
+		t.Errorf("the server said: %s", said)
 	}
 }
 
