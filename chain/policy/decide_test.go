@@ -84,10 +84,29 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// The tiers of sub-agents are read over the defaults, and a project can only lower them.
+func TestSubAgentTiers(t *testing.T) {
+	user, err := ParseRules([]byte("policy: 1\nsub_agent_policy: {auto_approve_up_to: t1, deny_above: t1}"))
+	if err != nil || user.SubAgents.AutoApprove != T1 || user.SubAgents.DenyFrom != T2 || user.AutoApprove != T1 || user.DenyFrom != T4 {
+		t.Fatalf("the user's: %+v, %v", user, err)
+	}
+	for text, want := range map[string][2]Tier{
+		"policy: 1\nsub_agent_policy: {auto_approve_up_to: t0}":                 {T0, T2},
+		"policy: 1\nsub_agent_policy: {auto_approve_up_to: t3, deny_above: t4}": {T1, T2},
+		"policy: 1\nsub_agent_policy: {deny_from: t1}":                          {T1, T1},
+		"policy: 1\nauto_approve_up_to: t0":                                     {T1, T2},
+	} {
+		r, err := user.Tighten([]byte(text))
+		if err != nil || r.SubAgents.AutoApprove != want[0] || r.SubAgents.DenyFrom != want[1] {
+			t.Errorf("%q: %+v, %v, want %v", text, r.SubAgents, err, want)
+		}
+	}
+}
+
 func TestPolicyFilesRefused(t *testing.T) {
 	for _, text := range []string{
 		"policy: 2", "auto_approve_up_to: t1", "policy: 1\nunknown: x", "policy: 1\nauto_approve_up_to: t5", "policy: 1\nauto_approve_up_to: t4",
-		"policy: 1\ndeny_from: t4\ndeny_above: t3", "policy: 1\ndeny: [x]", "policy: 1\ndangerous_patterns: [{pattern: '(', label: x}]",
+		"policy: 1\ndeny_from: t4\ndeny_above: t3", "policy: 1\nsub_agent_policy: {deny_from: t4, deny_above: t3}", "policy: 1\ndeny: [x]", "policy: 1\ndangerous_patterns: [{pattern: '(', label: x}]",
 		"policy: 1\ndangerous_patterns: [{pattern: 'x'}]", "policy: 1\nsandbox: S9", "policy: 1\nallowed: [{ref: x, sha256: '', tier: t1}]",
 		"policy: 1\napproval_timeout_secs: 0", "policy: 1\ntool_overrides: {'a?b': t1}", "policy: 1\n---\npolicy: 1", "policy: &a 1\nx: *a", "[]", "policy: 1\npolicy: 1",
 	} {

@@ -30,7 +30,7 @@ type room struct {
 var house = []room{
 	{0, "fault", "what went wrong: a code, a message and a hint; public",
 		"", ""},
-	{0, "internal/words", "puts counts and quotes into messages",
+	{0, "internal/words", "puts counts, quotes and text from outside into messages",
 		"", ""},
 	{0, "internal/parallel", "does one thing to many, on every processor",
 		"", ""},
