@@ -17,7 +17,8 @@ type InitReport struct {
 	Project   string   `json:"project"`
 	Namespace string   `json:"namespace"`
 	Key       string   `json:"key"`
-	NewKey    bool     `json:"new_key"` // Init made it
+	NewKey    bool     `json:"new_key"`          // Init made it
+	Record    string   `json:"record,omitempty"` // the git repository that remembers its items; "" when there is none
 	Created   []string `json:"created"`
 	Completed []string `json:"completed,omitempty"` // files from elsewhere that got what they lacked
 	Legacy    []string `json:"legacy,omitempty"`    // refs of items with RYE OS's signature

@@ -15,11 +15,12 @@ type DoctorCheck struct {
 // GCRequest says how to collect garbage.
 type GCRequest struct {
 	DryRun bool // say what would be done, and do nothing
+	Gone   bool // remove the records of directories that are gone, after asking about each
 }
 
 // GCReport is what GC did in one place, or with DryRun would do.
 type GCReport struct {
-	Place   string `json:"place"`   // "project space", "user space", "registry caches", "runs", "temporary files"
+	Place   string `json:"place"`   // "project space", "user space", "registry caches", "runs", "temporary files", "records"
 	Dir     string `json:"dir"`     // where that is
 	DryRun  bool   `json:"dry_run"` // nothing was done
 	Loose   int    `json:"loose"`   // objects that were files of their own
@@ -31,4 +32,49 @@ type GCReport struct {
 	Moves   int    `json:"moves"`       // moves of refs older than 90 days, dropped from their logs
 	Removed int    `json:"removed"`     // leftovers of dead processes
 	Text    string `json:"text"`        // the same for people
+
+	Gone []RecordInfo `json:"gone,omitempty"` // records whose directories are gone; Removed says how many were removed
+}
+
+// WhereRequest asks where things lie.
+type WhereRequest struct {
+	All    bool   // every record of this user, not only those of this project
+	Move   string // take over a record, by its key or the path it was made for: the directory is this one now
+	DryRun bool   // with Move: say what would be done, and do nothing
+}
+
+// WhereReport says where things lie. A path is absolute, and there need not be anything
+// yet; "" means that there is none.
+type WhereReport struct {
+	Project    string       `json:"project,omitempty"` // the directory that holds .ai/rye.yaml
+	Record     string       `json:"record,omitempty"`  // the git repository that remembers its items
+	Key        string       `json:"key,omitempty"`     // of the project's place; grants name it
+	User       string       `json:"user,omitempty"`    // the base of the user space
+	UserRecord string       `json:"user_record,omitempty"`
+	Config     string       `json:"config,omitempty"`     // keys, trust.yaml, policy.yaml
+	Data       string       `json:"data,omitempty"`       // records
+	State      string       `json:"state,omitempty"`      // what registries were seen to say
+	Cache      string       `json:"cache,omitempty"`      // may be deleted at any time
+	NoRecord   string       `json:"no_record,omitempty"`  // why there are no records
+	Hint       fault.Hint   `json:"hint,omitzero"`        // what to do about that, or about what is found
+	Replaced   bool         `json:"replaced,omitempty"`   // the directory is not the one that the record was made for
+	Old        string       `json:"old_record,omitempty"` // below .ai, from before the first release; ignored
+	Records    []RecordInfo `json:"records,omitempty"`    // siblings: of the same project elsewhere; with All every one
+	Moved      *RecordInfo  `json:"moved,omitempty"`      // what Move took over, or would
+	Offer      *RecordInfo  `json:"offer,omitempty"`      // a record that this directory seems to have had elsewhere
+	DryRun     bool         `json:"dry_run,omitempty"`
+}
+
+// RecordInfo is one record in the user's data directory.
+type RecordInfo struct {
+	Key     string `json:"key"`
+	Path    string `json:"path,omitempty"`    // of the directory that it is about; "" when that is not known
+	Project string `json:"project,omitempty"` // its id; "" for a user space
+	Dir     string `json:"dir"`
+	Gone    bool   `json:"gone"`    // there is no such directory now
+	Foreign bool   `json:"foreign"` // made on another machine, or by another user
+	Same    bool   `json:"same"`    // the same directory as here, by another path
+	Made    string `json:"made,omitempty"`
+	Used    string `json:"used,omitempty"` // the day when a command last wrote
+	Bytes   int64  `json:"bytes"`
 }

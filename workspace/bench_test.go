@@ -56,7 +56,7 @@ func BenchmarkAdd(b *testing.B) {
 func benchUnrecorded(b *testing.B, p *person, take func()) {
 	for b.Loop() {
 		b.StopTimer()
-		if err := os.RemoveAll(p.path(".rye")); err != nil {
+		if err := os.RemoveAll(p.record()); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()

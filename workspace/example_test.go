@@ -23,6 +23,7 @@ func demo() (w *workspace.Workspace, dir string) {
 	o := workspace.Options{
 		User:      filepath.Join(dir, "user"),
 		ConfigDir: filepath.Join(dir, "config"),
+		DataDir:   filepath.Join(dir, "data"),
 		StateDir:  filepath.Join(dir, "state"),
 		CacheDir:  filepath.Join(dir, "cache"),
 		Consent:   func(context.Context, rye.Question) (bool, error) { return true, nil },

@@ -37,6 +37,7 @@ func newPerson(t testing.TB) *person {
 	p.o = workspace.Options{
 		User:      p.home,
 		ConfigDir: filepath.Join(p.home, "config"),
+		DataDir:   filepath.Join(p.home, "data"),
 		StateDir:  filepath.Join(p.home, "state"),
 		CacheDir:  filepath.Join(p.home, "cache"),
 		Path:      os.Getenv("PATH"),
@@ -71,6 +72,16 @@ func (p *person) enter(dir string) {
 
 func (p *person) path(name string) string {
 	return filepath.Join(p.dir, ".ai", filepath.FromSlash(name))
+}
+
+// record returns the directory of the project's record.
+func (p *person) record() string {
+	p.t.Helper()
+	rep, err := p.Upkeep().Where(p.t.Context(), rye.Terminal(), rye.WhereRequest{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return filepath.Dir(rep.Record)
 }
 
 func (p *person) write(name, text string) {

@@ -120,7 +120,7 @@ func TestAdoptWithoutAStore(t *testing.T) {
 	p := project(t)
 	p.write("tools/acme/greet.sh", greet)
 	p.sign("tool:acme/greet")
-	if err := os.RemoveAll(p.path(".rye")); err != nil { // what a clone does not have
+	if err := os.RemoveAll(p.record()); err != nil { // what a clone does not have
 		t.Fatal(err)
 	}
 	rep, err := p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{All: true})

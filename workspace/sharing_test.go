@@ -300,7 +300,7 @@ func TestProjectCannotPin(t *testing.T) {
 func TestContentThatIsGone(t *testing.T) {
 	_, bob, url := published(t)
 	bob.add("acme/tool/greet")
-	if err := os.RemoveAll(bob.path(".rye")); err != nil {
+	if err := os.RemoveAll(bob.record()); err != nil {
 		t.Fatal(err)
 	}
 	_, err := bob.run("tool:acme/greet", nil)

@@ -44,7 +44,7 @@ done
 	}
 	for name, dir := range map[string]string{"the project": real, "a link": link, "below a link": filepath.Join(up, "parent", filepath.Base(real))} {
 		for _, base := range []string{p.home, home} {
-			p.o.User, p.o.ConfigDir, p.o.StateDir, p.o.CacheDir = base, base+"/config", base+"/state", base+"/cache"
+			p.o.User, p.o.ConfigDir, p.o.StateDir, p.o.CacheDir, p.o.DataDir = base, base+"/config", base+"/state", base+"/cache", base+"/data"
 			p.enter(dir)
 			os.Remove(filepath.Join(real, "out", "made"))
 			res, err := p.run("tool:acme/work", nil)

@@ -39,6 +39,17 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	return append(all, g.runner.Check()...), ctx.Err()
 }
 
+// Where says where things lie, and with q.Move takes over the record of a directory that
+// became this one.
+func (g Upkeep) Where(ctx context.Context, c rye.Caller, q rye.WhereRequest) (*rye.WhereReport, error) {
+	s, err := g.enter(c, "where")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return session.Where(s, q)
+}
+
 // GC puts the objects of the stores into few files, and removes what processes that died
 // left behind. It removes nothing that a store holds, and other processes may go on
 // working. An error in one place does not keep it from the others; what was done is
@@ -50,11 +61,10 @@ func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GC
 	}
 	defer s.Close()
 	var all session.Collected
-	for _, l := range s.Stack.Layers() {
-		all.Note(session.CompactLayer(ctx, l, q))
-	}
+	s.CompactLayers(ctx, &all, q)
 	all.Note(share.CompactCaches(ctx, s.Host, q))
 	all.Note(run.SweepRuns(s.Host, q))
 	all.Note(s.SweepTemps(q))
+	all.Note(s.RemoveGone(ctx, q))
 	return all.Reports(q)
 }

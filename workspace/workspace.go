@@ -23,6 +23,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
@@ -41,6 +42,7 @@ type Options struct {
 	ConfigDir string // keys, trust.yaml, policy.yaml
 	StateDir  string // what registries were seen to say, never delete; and the log of verdicts
 	CacheDir  string // may be deleted at any time
+	DataDir   string // the records of spaces; "" works without: no history, no dependencies
 
 	Key        string                 // name or path of the signing key, agent[:SHA256:...] or kms:<address>; "" is "default"
 	Agent      string                 // the ssh-agent's socket; "" for none
@@ -103,6 +105,7 @@ func Open(o Options) *Workspace {
 		o.Key = "default"
 	}
 	h := &session.Host{ProjectDir: o.Project, UserDir: o.User, ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir,
+		Records: records.Open(o.DataDir),
 		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem)}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})

@@ -239,7 +239,7 @@ func TestAttack86EditedFile(t *testing.T) {
 	if h.read(path) != text("theirs") {
 		t.Errorf("--force left %s", h.read(path))
 	}
-	r, err := store.Open(filepath.Join(h.dir, ".ai", ".rye", "store.git"))
+	r, err := store.Open(h.store())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -337,7 +337,7 @@ func TestKeyServiceSigns(t *testing.T) {
 		if err := os.WriteFile(signers, []byte(k.rye("trust", "allowed-signers")), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command(git, "-C", filepath.Join(h.dir, ".ai", ".rye", "store.git"), "-c", "gpg.ssh.allowedSignersFile="+signers, "verify-commit", "HEAD")
+		cmd := exec.Command(git, "-C", h.store(), "-c", "gpg.ssh.allowedSignersFile="+signers, "verify-commit", "HEAD")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("git verify-commit: %v\n%s", err, out)
 		}

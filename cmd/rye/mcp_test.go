@@ -47,6 +47,12 @@ func newHome(t testing.TB) *home {
 	return h
 }
 
+// store returns the git repository that remembers the project.
+func (h *home) store() string {
+	h.t.Helper()
+	return strings.TrimSpace(h.rye("where", "record"))
+}
+
 func (h *home) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program("rye"), args...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = h.dir, h.env, h.as

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -32,7 +31,7 @@ func TestWritersBesideGit(t *testing.T) {
 		t.Skip("no git on PATH")
 	}
 	h := newHome(t)
-	repo := filepath.Join(h.dir, ".ai", ".rye", "store.git")
+	repo := h.store()
 	rounds := 4
 	if soak {
 		rounds = 40
@@ -157,6 +156,6 @@ func TestKilledWriters(t *testing.T) {
 		}
 		acked = append(acked, id)
 	}
-	h.checkAcked(git, filepath.Join(h.dir, ".ai", ".rye", "store.git"), [][]string{acked})
+	h.checkAcked(git, h.store(), [][]string{acked})
 	t.Logf("%d of %d were killed in time", killed, kills)
 }

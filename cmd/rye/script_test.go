@@ -76,7 +76,9 @@ func program(name string) string {
 //
 // and the condition [s3] holds where bubblewrap can make namespaces.
 //
-// rye's machine state (.ai/.rye) is not compared: a record that grows is no loss.
+//	where STORE record                      set $STORE to where rye says that the record is
+//
+// The project is $WORK; homes are made outside of it, in $TOP, the first as $TOP/home.
 //
 // Every hint that a command shows is noted; checkHints refuses a command that would be
 // refused, and -hints file lists them all.
@@ -85,7 +87,9 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(e *testscript.Env) error {
-			home := filepath.Join(e.WorkDir, "home")
+			top := e.WorkDir + ".homes" // a home in the project would be refused
+			home := filepath.Join(top, "home")
+			e.Setenv("TOP", top)
 			if err := os.MkdirAll(home, 0o755); err != nil {
 				return err
 			}
@@ -110,6 +114,7 @@ func TestScript(t *testing.T) {
 			"unchanged": unchanged,
 			"webserver": webserver,
 			"requests":  requests,
+			"where":     where,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -134,6 +139,14 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit %d, want %d", got, want)
 	}
+}
+
+func where(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: where VARIABLE place")
+	}
+	ts.Check(ts.Exec("rye", "where", args[1]))
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
 type remembered struct{}
@@ -165,8 +178,6 @@ func listing(ts *testscript.TestScript, dir string) string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && d.Name() == ".rye":
-			return filepath.SkipDir
 		case d.IsDir():
 			return nil
 		}

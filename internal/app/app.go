@@ -101,6 +101,7 @@ func (a *App) Options() workspace.Options {
 		Project:      a.Project,
 		User:         a.User,
 		ConfigDir:    a.Config,
+		DataDir:      a.Data,
 		StateDir:     a.State,
 		CacheDir:     a.Cache,
 		Key:          a.getenv("RYE_KEY"),

@@ -28,19 +28,19 @@ func TestFindProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := FindProject(deep, user); got != filepath.Join(top, "p") {
+	if got := FindProject(deep, user, ""); got != filepath.Join(top, "p") {
 		t.Errorf("below a project: %q", got)
 	}
-	if got := FindProject(filepath.Join(user, "x"), user); got != "" {
+	if got := FindProject(filepath.Join(user, "x"), user, ""); got != "" {
 		t.Errorf("the user space was taken for a project: %q", got)
 	}
 	link := filepath.Join(top, "link")
 	if err := os.Symlink(user, link); err == nil {
-		if got := FindProject(link, user); got != "" {
+		if got := FindProject(link, user, ""); got != "" {
 			t.Errorf("the user space, by another name, was taken for a project: %q", got)
 		}
 	}
-	if got := FindProject(top, user); got != "" {
+	if got := FindProject(top, user, ""); got != "" {
 		t.Errorf("outside: %q", got)
 	}
 }

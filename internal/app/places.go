@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,7 @@ type Places struct {
 	Project string // holds .ai/rye.yaml
 	User    string // holds the user space's .ai
 	Config  string // keys, trust.yaml, policy.yaml
+	Data    string // records of projects and of the user space
 	State   string // what registries were seen to say; not a cache
 	Cache   string // may be deleted at any time
 }
@@ -22,27 +24,48 @@ func findPlaces(dir, home string, getenv func(string) string) Places {
 	p := Places{
 		User:   userSpace(dir, home, getenv),
 		Config: configDir(home, getenv),
+		Data:   dataDir(home, getenv),
 		State:  stateDir(home, getenv),
 		Cache:  cacheDir(getenv),
 	}
-	p.Project = FindProject(dir, p.User)
+	p.Project = FindProject(dir, p.User, home)
 	return p
 }
 
 // FindProject returns the nearest directory at or above dir that has a
-// .ai/rye.yaml, or "". The user space is never a project: working in a home
-// directory must not turn the user's own items into a project's.
-func FindProject(dir, user string) string {
+// .ai/rye.yaml, or "". It looks no higher than below the home directory, and on one file
+// system only: who put what lies above is anybody's guess. Neither home nor the user space
+// is ever a project, so that the user's own items are not taken for a project's.
+func FindProject(dir, user, home string) string {
 	for {
-		if info, err := os.Stat(filepath.Join(dir, ".ai", "rye.yaml")); err == nil && info.Mode().IsRegular() && !sameFile(dir, user) {
+		here, err := os.Stat(dir)
+		if err != nil || isSame(here, home) {
+			return ""
+		}
+		if isFile(filepath.Join(dir, ".ai"), fs.ModeDir) && isFile(filepath.Join(dir, ".ai", "rye.yaml"), 0) && !isSame(here, user) {
 			return dir
 		}
 		parent := filepath.Dir(dir)
-		if parent == dir {
+		if parent == dir || !sameDevice(here, parent) {
 			return ""
 		}
 		dir = parent
 	}
+}
+
+// isFile reports whether there is a file of this type, which is not followed when it is a link.
+func isFile(path string, typ fs.FileMode) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() == typ
+}
+
+// isSame reports whether path leads to the directory that was looked at. "" leads nowhere.
+func isSame(dir fs.FileInfo, path string) bool {
+	if path == "" {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && os.SameFile(dir, info)
 }
 
 // ProjectAt returns the project at or above path, which may be relative to the
@@ -52,7 +75,7 @@ func (a *App) ProjectAt(path string) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", fault.New(fault.NotFound, "project_path %q: no such directory", path)
 	}
-	project := FindProject(dir, a.User)
+	project := FindProject(dir, a.User, a.home)
 	if project == "" {
 		return "", fault.New(fault.NotFound, "project_path %q: no rye project there or above", path).Mend("rye init %s", dir)
 	}
@@ -86,6 +109,13 @@ func configDir(home string, getenv func(string) string) string {
 		return below(xdg(getenv, "XDG_CONFIG_HOME"), getenv("APPDATA"), "rye")
 	}
 	return below(xdg(getenv, "XDG_CONFIG_HOME"), inHome(home, ".config"), "rye")
+}
+
+func dataDir(home string, getenv func(string) string) string {
+	if runtime.GOOS == "windows" {
+		return below(xdg(getenv, "XDG_DATA_HOME"), getenv("LOCALAPPDATA"), filepath.Join("rye", "data"))
+	}
+	return below(xdg(getenv, "XDG_DATA_HOME"), inHome(home, ".local", "share"), "rye")
 }
 
 func stateDir(home string, getenv func(string) string) string {

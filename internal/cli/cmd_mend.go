@@ -78,10 +78,14 @@ packs of the caches of registries, into one pack each, drops moves older than 90
 from the logs of refs, and removes what killed processes left: directories of runs,
 quarantines, temporary files. No object that a store holds is lost, and other rye and
 git processes may go on working. rye does the first by itself when many files have
-come together.`,
+come together. Records of directories that are gone are counted, and removed only with
+--gone.`,
 		examples: "rye gc\nrye gc --dry-run",
 		exits:    []fault.Code{fault.Failed, fault.Usage, fault.Conflict, fault.Integrity, fault.Malformed},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "say what would be done, and do nothing"}},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "say what would be done, and do nothing"},
+			&cli.BoolFlag{Name: "gone", Destination: &q.Gone, Usage: "remove records of directories that are gone, asking about each"},
+		},
 		run: func(t *task) error {
 			list, err := t.w.Upkeep().GC(t.ctx, rye.Terminal(), q)
 			perr := each(t.out, list, func(p *printer, g rye.GCReport) { p.resultf(q.DryRun, "%s: %s\n", g.Place, g.Text) })

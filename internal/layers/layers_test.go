@@ -61,6 +61,8 @@ var house = []room{
 		"fault objects objects/trust", sigstore},
 	{1, "store", "git repositories: objects, packs, refs, quarantine",
 		"fault internal/parallel internal/place internal/words", gogit + " " + xsys + " " + sha1cd},
+	{1, "store/records", "where the record of a directory lies: with the user, outside of it",
+		"fault internal/place objects", xsys},
 	{1, "store/transport", "moves objects between repositories",
 		"fault internal/words store", gogit},
 	{1, "chain/policy", "may this caller do this; decides, never acts",
@@ -105,7 +107,7 @@ var house = []room{
 		". registry store/transport " + session +
 			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault store store/space store/transport workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share", ""},
+		". fault store store/records store/space store/transport workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share", ""},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},
@@ -134,7 +136,7 @@ var house = []room{
 }
 
 // session is what the rooms of the facade share besides one another.
-const session = "fault internal/place internal/words objects objects/trust store store/space chain chain/policy"
+const session = "fault internal/place internal/words objects objects/trust store store/records store/space chain chain/policy"
 
 // Outside modules, by the longest prefix that belongs to their door.
 const (

@@ -33,7 +33,7 @@ func (w *world) settle() {
 	w.t.Helper()
 	then := time.Now().Add(-time.Hour).Truncate(time.Second).Add(123456789)
 	w.must(filepath.WalkDir(w.project.Dir, func(p string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.Contains(p, ".rye") {
+		if err != nil || d.IsDir() {
 			return err
 		}
 		return os.Chtimes(p, then, then)

@@ -16,7 +16,7 @@ import (
 func (w *world) objectsOf() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
-	top := filepath.Join(w.project.Dir, ".rye", "store.git", "objects")
+	top := filepath.Join(w.project.Store, "objects")
 	w.must(filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(top, p)
 		if id := strings.ReplaceAll(filepath.ToSlash(rel), "/", ""); err == nil && !d.IsDir() && len(id) == 40 {

@@ -249,15 +249,12 @@ func (f *fsck) line(ctx context.Context) error {
 	return nil
 }
 
-// storeDir is where the layer's store is.
-func (l *Layer) storeDir() string { return filepath.Join(l.Dir, filepath.FromSlash(StoreDir)) }
-
 // anew is what mends a record that cannot be read: what is damaged is kept, and what
 // the working tree holds is looked at and recorded again.
 func (l *Layer) anew() fault.Hint {
-	return fault.Advice("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye adopt --all", l.storeDir())
+	return fault.Advice("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye adopt --all", l.Store)
 }
 
 func (l *Layer) mendHead() fault.Hint {
-	return fault.Advice("echo 'ref: %s' > %s", l.Ref(), filepath.Join(l.storeDir(), "HEAD"))
+	return fault.Advice("echo 'ref: %s' > %s", l.Ref(), filepath.Join(l.Store, "HEAD"))
 }

@@ -18,7 +18,7 @@ func TestFsckFindsDamage(t *testing.T) {
 	const ref1 = "refs/heads/spaces/project"
 	file := func(parts ...string) func(w *world) string {
 		return func(w *world) string {
-			return filepath.Join(append([]string{w.project.Dir, ".rye", "store.git"}, parts...)...)
+			return filepath.Join(append([]string{w.project.Store}, parts...)...)
 		}
 	}
 	put := func(path func(w *world) string, text string) func(w *world) error {
@@ -96,7 +96,7 @@ func TestFsckNamesEachObject(t *testing.T) {
 	if err != nil || len(f.Damage) > 0 || f.Commits != 3 || f.Signers[w.key.Public()] != 3 || f.Unsigned != 0 {
 		t.Fatalf("Fsck of a good store = %+v, %v", f, err)
 	}
-	all, err := filepath.Glob(filepath.Join(w.project.Dir, ".rye", "store.git", "objects", "??", "*"))
+	all, err := filepath.Glob(filepath.Join(w.project.Store, "objects", "??", "*"))
 	w.must(err)
 	if len(all) != f.Objects {
 		t.Errorf("%d objects checked of %d", f.Objects, len(all))

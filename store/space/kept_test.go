@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -58,7 +59,7 @@ func TestOldLibraryIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stack{Project: &Layer{Space: objects.Project, Dir: t.TempDir()}, System: OpenSystem}
+	s := &Stack{Project: &Layer{Space: objects.Project, Dir: t.TempDir(), Store: filepath.Join(t.TempDir(), "store.git")}, System: OpenSystem}
 	defer s.Project.Close()
 	if _, err := s.Kept(old.Digest()); len(stdlib.Releases()) > 1 && !fault.Is(err, fault.Offline) {
 		t.Errorf("Kept before it was kept = %v, want offline", err)

@@ -32,17 +32,20 @@ import (
 // MaxItem bounds the size of an item's file, in bytes.
 const MaxItem = 8 << 20
 
-// Names below an .ai directory that are rye's own.
-const (
-	StoreDir = ".rye/store.git"
-	HeadRefs = "refs/heads/spaces/"
-)
+// HeadRefs begins the names of the refs that record layers.
+const HeadRefs = "refs/heads/spaces/"
+
+// OldRecord is where a record lay below an .ai directory before anything was released.
+// Nothing there is read, and nothing is written: a clone may have brought it.
+const OldRecord = ".rye"
 
 // Layer is one space on disk: its working tree and its store. It is safe for
 // concurrent use.
 type Layer struct {
 	Space objects.Space
-	Dir   string // the .ai directory
+	Dir   string       // the .ai directory
+	Store string       // where its store is, or will be, outside of Dir; "" for none, ever
+	Ready func() error // called before the store is made or written to; may be nil
 
 	open   sync.Once
 	making sync.Mutex // held while Create opens what it made
@@ -83,7 +86,10 @@ func (l *Layer) load() error {
 // into being whole, so one without HEAD is damaged: taken for none, it would be
 // written to and not read, and nothing would be older any more.
 func (l *Layer) openStore() (*store.Repo, error) {
-	dir := l.storeDir()
+	if l.Store == "" {
+		return nil, nil
+	}
+	dir := l.Store
 	_, err := os.Stat(filepath.Join(dir, "HEAD"))
 	if err != nil {
 		inside, derr := os.ReadDir(dir)
@@ -165,7 +171,7 @@ func (l *Layer) mendRef() fault.Hint {
 	moves, err := l.repo.RefLog(l.Ref())
 	for i := len(moves) - 1; err == nil && i >= 0; i-- {
 		if id := moves[i].New; l.repo.Has(id) {
-			return fault.Advice("echo %s > %s, then rye fsck", id, filepath.Join(l.storeDir(), filepath.FromSlash(l.Ref())))
+			return fault.Advice("echo %s > %s, then rye fsck", id, filepath.Join(l.Store, filepath.FromSlash(l.Ref())))
 		}
 	}
 	return l.anew()

@@ -17,12 +17,20 @@ import (
 )
 
 // Create makes the store of a layer where there is none. It changes nothing that
-// is there.
+// is there. A layer that has no place for a store is fault.NotFound.
 func (l *Layer) Create() error {
+	if l.Store == "" {
+		return fault.New(fault.NotFound, "the %s space has no record: there is no data directory for it", l.Space).Mend("rye where")
+	}
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return err
 	}
-	dir := l.storeDir()
+	if l.Ready != nil {
+		if err := l.Ready(); err != nil {
+			return err
+		}
+	}
+	dir := l.Store
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		r, err := store.Init(dir, l.Ref())
 		if err == nil {
@@ -59,7 +67,7 @@ func (l *Layer) reopen() (err error) {
 		l.repo, err = l.openStore()
 	}
 	if err == nil && l.repo == nil {
-		err = fault.New(fault.Conflict, "make the store of the %s space: %s is gone again", l.Space, l.storeDir())
+		err = fault.New(fault.Conflict, "make the store of the %s space: %s is gone again", l.Space, l.Store)
 	}
 	return err
 }

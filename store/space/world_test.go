@@ -48,8 +48,8 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	w := &world{t: t, clock: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), cache: t.TempDir(),
-		project: &space.Layer{Space: objects.Project, Dir: filepath.Join(t.TempDir(), ".ai")},
-		user:    &space.Layer{Space: objects.User, Dir: filepath.Join(t.TempDir(), ".ai")}}
+		project: &space.Layer{Space: objects.Project, Dir: filepath.Join(t.TempDir(), ".ai"), Store: filepath.Join(t.TempDir(), "store.git")},
+		user:    &space.Layer{Space: objects.User, Dir: filepath.Join(t.TempDir(), ".ai"), Store: filepath.Join(t.TempDir(), "store.git")}}
 	var err error
 	w.key, err = trust.GenerateKey()
 	w.must(err)
@@ -71,8 +71,8 @@ func (w *world) must(err error) {
 // stack looks at the disk afresh, as the next command would.
 func (w *world) stack() *space.Stack {
 	s := &space.Stack{
-		Project: &space.Layer{Space: objects.Project, Dir: w.project.Dir},
-		User:    &space.Layer{Space: objects.User, Dir: w.user.Dir},
+		Project: &space.Layer{Space: objects.Project, Dir: w.project.Dir, Store: w.project.Store},
+		User:    &space.Layer{Space: objects.User, Dir: w.user.Dir, Store: w.user.Store},
 		Genesis: genesis, Trust: w.trust, Cache: w.cache,
 	}
 	if w.pins != nil {
@@ -203,7 +203,7 @@ func lines(rows []space.Row) string {
 
 // recordMany is a child process: it records 20 items of its own.
 func recordMany(dir, name string) error {
-	l := &space.Layer{Space: objects.Project, Dir: dir}
+	l := &space.Layer{Space: objects.Project, Dir: dir, Store: os.Getenv("RYE_TEST_STORE")}
 	defer l.Close()
 	for i := range 20 {
 		_, err := l.Record(context.Background(), []store.Change{{Path: fmt.Sprintf("tools/acme/%s%d.sh", name, i), Data: body("1.0.0", name)}},
@@ -223,7 +223,7 @@ func TestTwoProcessesRecordAtOnce(t *testing.T) {
 	var wait []func() error
 	for _, n := range names { // neither finds a store: both make it
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), "RYE_TEST_RECORD="+w.project.Dir, "RYE_TEST_NAME="+n)
+		cmd.Env = append(os.Environ(), "RYE_TEST_RECORD="+w.project.Dir, "RYE_TEST_STORE="+w.project.Store, "RYE_TEST_NAME="+n)
 		out, err := cmd.StdoutPipe()
 		w.must(err)
 		w.must(cmd.Start())

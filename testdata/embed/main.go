@@ -39,6 +39,7 @@ func embed(ctx context.Context, dir string) error {
 	w := workspace.Open(workspace.Options{
 		Project:   project,
 		ConfigDir: filepath.Join(dir, "config"),
+		DataDir:   filepath.Join(dir, "data"),
 		StateDir:  filepath.Join(dir, "state"),
 		CacheDir:  filepath.Join(dir, "cache"),
 		Path:      os.Getenv("PATH"),

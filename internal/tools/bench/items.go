@@ -210,5 +210,5 @@ func verifyBesideKeygen(b *bench, _ int) (side, side, error) {
 // files are in the store, and looks at no signature.
 func verifyAll(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
-	return b.process(dir, "rye", "verify", "--quiet"), b.process(dir, "git", "-C", ".ai/.rye/store.git", "fsck", "--full", "--strict"), err
+	return b.process(dir, "rye", "verify", "--quiet"), b.process(dir, "git", "-C", b.store(dir), "fsck", "--full", "--strict"), err
 }

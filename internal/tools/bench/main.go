@@ -272,6 +272,15 @@ func (b *bench) do(dir string, args ...string) error {
 	return err
 }
 
+// store returns the git repository of a project's record.
+func (b *bench) store(dir string) string {
+	out, err := b.command(dir, "rye", "where", "record").Output()
+	if err != nil {
+		panic(err) // a benchmark without the programs that it measures
+	}
+	return strings.TrimSpace(string(out))
+}
+
 func (b *bench) output(args ...string) string {
 	out, err := b.command(b.dir, args...).Output()
 	if err != nil {

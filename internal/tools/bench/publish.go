@@ -79,7 +79,7 @@ func crowd(b *bench, _ int) (side, side, error) {
 	repo := filepath.Join(b.dir, "crowd.git")
 	err = errors.Join(b.do(b.dir, "git", "init", "--quiet", "--bare", repo), b.do(repo, "git", "config", "core.fsync", "all"),
 		b.do(repo, "bash", "-c", `git update-ref HEAD $(git commit-tree -m first $(git write-tree))`))
-	ours := b.together(filepath.Join(dir, ".ai", "tools", "acme"), filepath.Join(dir, ".ai", ".rye", "store.git"), func(name string) side {
+	ours := b.together(filepath.Join(dir, ".ai", "tools", "acme"), b.store(dir), func(name string) side {
 		return b.process(dir, "rye", "sign", "--quiet", "tool:acme/"+name[:len(name)-len(".sh")])
 	})
 	theirs := b.together(repo, repo, func(name string) side { return b.process(repo, "bash", "-c", byGit, "bash", name) })

@@ -42,7 +42,7 @@ func load(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
 	name := entry(n / 2)
 	return b.process(dir, "rye", "load", "knowledge:"+name),
-		b.process(dir, "git", "-C", ".ai/.rye/store.git", "show", "HEAD:knowledge/"+name+".md"), err
+		b.process(dir, "git", "-C", b.store(dir), "show", "HEAD:knowledge/"+name+".md"), err
 }
 
 // loadOverStart shows what loading takes beside the process that does it.
@@ -59,7 +59,7 @@ func verify(b *bench, _ int) (side, side, error) {
 	signers, err := b.command(dir, "rye", "trust", "allowed-signers").Output()
 	file := filepath.Join(b.dir, "allowed_signers")
 	return b.process(dir, "rye", "verify", "knowledge:"+entry(1)),
-		b.process(dir, "git", "-C", ".ai/.rye/store.git", "-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", "HEAD"),
+		b.process(dir, "git", "-C", b.store(dir), "-c", "gpg.format=ssh", "-c", "gpg.ssh.allowedSignersFile="+file, "verify-commit", "HEAD"),
 		errors.Join(err, os.WriteFile(file, signers, 0o600))
 }
 
@@ -85,7 +85,7 @@ func history(b *bench, n int) (side, side, error) {
 	dir, err := b.project(n)
 	name := entry(n / 2)
 	return b.process(dir, "rye", "log", "knowledge:"+name),
-		b.process(dir, "git", "-C", ".ai/.rye/store.git", "log", "--format=%h %cs %an %s", "--", "knowledge/"+name+".md"), err
+		b.process(dir, "git", "-C", b.store(dir), "log", "--format=%h %cs %an %s", "--", "knowledge/"+name+".md"), err
 }
 
 // search looks for a word that stands in the title of one entry.
@@ -108,7 +108,7 @@ func takeIn(b *bench, n int) (side, side, error) {
 		return nil, nil, err
 	}
 	ours := func() (cost, error) {
-		if err := os.RemoveAll(filepath.Join(dir, ".ai", ".rye")); err != nil {
+		if err := os.RemoveAll(filepath.Dir(b.store(dir))); err != nil {
 			return cost{}, err
 		}
 		return b.process(dir, "rye", "adopt", "--all", "--yes", "--quiet")()

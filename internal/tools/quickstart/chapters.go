@@ -188,7 +188,11 @@ func readWithGit(ctx context.Context, w *world) error {
 		return nil
 	}
 	p := w.alice
-	store := filepath.Join(".ai", ".rye", "store.git")
+	store, err := p.run(ctx, outcome{}, "rye", "where", "record")
+	if err != nil {
+		return err
+	}
+	store = strings.TrimSpace(store)
 	if err := p.all(ctx,
 		[]string{"git", "-C", store, "--no-pager", "log", "--oneline"},
 		[]string{"git", "-C", store, "fsck", "--strict"},

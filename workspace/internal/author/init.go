@@ -15,7 +15,6 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
-	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -23,7 +22,7 @@ import (
 // What an .ai directory tells the user's own git: machine state stays out, and no line
 // ending is rewritten under a signature.
 const (
-	gitignore     = "/.rye/\n/threads/\n.rye-tmp-*\n"
+	gitignore     = "/threads/\n.rye-tmp-*\n"
 	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
 )
 
@@ -55,7 +54,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	}
 	h = h.At(dir)
 	keys = keys.At(h)
-	if err := firstCommit(ctx, h, keys, rep.Project); err != nil {
+	if err := firstCommit(ctx, h, keys, rep); err != nil {
 		return nil, err
 	}
 	if fresh {
@@ -108,14 +107,6 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 	if err := writeGitFiles(ai, rep); err != nil {
 		return false, err
 	}
-	l := &space.Layer{Space: objects.Project, Dir: ai}
-	if _, err := os.Stat(filepath.Join(ai, filepath.FromSlash(space.StoreDir))); errors.Is(err, fs.ErrNotExist) {
-		rep.Created = append(rep.Created, ".ai/"+space.StoreDir)
-	}
-	if err := l.Create(); err != nil {
-		return false, err
-	}
-	defer l.Close()
 	if !fresh {
 		return false, nil
 	}
@@ -173,13 +164,17 @@ func completeAttributes(path string) (added bool, err error) {
 
 // firstCommit gives the project's space a commit, so that the ref exists and plain git log
 // and git clone work from the start.
-func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, project string) error {
-	l := &space.Layer{Space: objects.Project, Dir: h.AIDir()}
+func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *rye.InitReport) error {
+	l, place, err := h.Layer(objects.Project, h.ProjectDir, rep.Project)
+	if err != nil || place.Dir == "" {
+		return err
+	}
 	defer l.Close()
+	rep.Record = l.Store
 	if tip, err := l.Tip(); err != nil || !tip.IsZero() {
 		return err
 	}
-	o, err := keys.CommitOptions(ctx, "begin project "+project+"\n")
+	o, err := keys.CommitOptions(ctx, "begin project "+rep.Project+"\n")
 	if err != nil {
 		return err
 	}

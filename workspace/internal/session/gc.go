@@ -52,7 +52,7 @@ func (h *Host) tempDirs() []string {
 	cache, state := h.Registries()
 	dirs := []string{h.CacheDir, cache, h.ConfigDir, h.KeyDir(), h.StateDir, state}
 	if h.ProjectDir != "" {
-		dirs = append(dirs, h.AIDir(), filepath.Join(h.AIDir(), ".rye"))
+		dirs = append(dirs, h.AIDir())
 	}
 	return slices.DeleteFunc(dirs, func(d string) bool { return !filepath.IsAbs(d) })
 }
@@ -61,8 +61,15 @@ func isTemp(name string) bool {
 	return slices.ContainsFunc(tempPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// CompactLayer sweeps and compacts the store of one space; nil when it has none.
-func CompactLayer(ctx context.Context, l *space.Layer, q rye.GCRequest) (*rye.GCReport, error) {
+// CompactLayers sweeps and compacts the stores of the project and of the user space.
+func (s *Session) CompactLayers(ctx context.Context, all *Collected, q rye.GCRequest) {
+	for _, l := range s.Stack.Layers() {
+		all.Note(compactLayer(ctx, l, q))
+	}
+}
+
+// compactLayer sweeps and compacts the store of one space; nil when it has none.
+func compactLayer(ctx context.Context, l *space.Layer, q rye.GCRequest) (*rye.GCReport, error) {
 	repo, err := l.Repo()
 	if err != nil || repo == nil {
 		return nil, err
@@ -125,6 +132,12 @@ func gcText(g *rye.GCReport) string {
 	}
 	if g.Moves > 0 {
 		parts = append(parts, dropped+" "+words.Plural(g.Moves, "old move")+" from the logs of refs")
+	}
+	if n := len(g.Gone); n > 0 {
+		if g.Removed > 0 {
+			return "removed " + words.Plural(g.Removed, "record") + " of directories that are gone"
+		}
+		return words.Plural(n, "record") + " of directories that are gone, which stay (rye gc --gone removes them)"
 	}
 	if g.Removed > 0 {
 		parts = append(parts, removed+" "+words.Plural(g.Removed, "leftover"))

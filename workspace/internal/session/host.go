@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 )
 
@@ -16,11 +17,12 @@ import (
 // is, and how to reach a person. It does not change once it is made, and is safe for
 // concurrent use.
 type Host struct {
-	ProjectDir string // that holds .ai/rye.yaml; "" outside a project
-	UserDir    string // the user space's base; "" for none
-	ConfigDir  string // keys, trust.yaml, policy.yaml
-	StateDir   string // what registries were seen to say, and the log of verdicts
-	CacheDir   string // may be deleted at any time
+	ProjectDir string        // that holds .ai/rye.yaml; "" outside a project
+	UserDir    string        // the user space's base; "" for none
+	ConfigDir  string        // keys, trust.yaml, policy.yaml
+	StateDir   string        // what registries were seen to say, and the log of verdicts
+	CacheDir   string        // may be deleted at any time
+	Records    *records.Data // of the user; see records.Open
 
 	Version   string // of the program; recorded, never trusted
 	Offline   bool
@@ -40,6 +42,19 @@ func (h *Host) At(project string) *Host {
 
 // AIDir is the project's .ai directory.
 func (h *Host) AIDir() string { return filepath.Join(h.ProjectDir, ".ai") }
+
+// Layer returns a space of a directory, over the record that the directory has or will
+// have with the user. project is the id of the project, "" for the user space.
+func (h *Host) Layer(sp objects.Space, dir, project string) (*space.Layer, records.Place, error) {
+	l := &space.Layer{Space: sp, Dir: filepath.Join(dir, ".ai")}
+	p, err := h.Records.At(dir, project)
+	if err != nil {
+		return nil, p, err
+	}
+	l.Store = p.Store()
+	l.Ready = func() error { return p.Note(h.Now()) }
+	return l, p, nil
+}
 
 // LockPath is the project's lock.
 func (h *Host) LockPath() string { return filepath.Join(h.AIDir(), LockFile) }

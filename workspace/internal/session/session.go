@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 )
 
@@ -24,7 +25,8 @@ import (
 // WithLock, WithTrust, Alone), and changes copies (Project.Edit, chain.Lock.Clone).
 type Session struct {
 	*Host
-	Project *Project // nil outside a project
+	Project *Project      // nil outside a project
+	Place   records.Place // of the project: the directory and its record; zero outside a project
 	Trust   *trust.Store
 	Lock    *chain.Lock // nil when there is none
 	Stack   *space.Stack
@@ -33,29 +35,54 @@ type Session struct {
 
 // Open reads a session, with or without a project. The caller closes it.
 func (h *Host) Open() (*Session, error) {
-	return h.openOver(&space.Layer{Space: objects.Project, Dir: h.AIDir()})
+	return h.openWith(func(*space.Layer) {})
 }
 
-// openOver is Open over the layer of the project, if there is a project.
-func (h *Host) openOver(project *space.Layer) (*Session, error) {
-	s := &Session{Host: h}
+// openWith is Open that hands the project's layer to begin before the rest is read.
+func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
+	s := &Session{Host: h, Stack: &space.Stack{System: h.System, Cache: h.CacheDir, Program: h.Version}}
 	s.Rules = sync.OnceValues(s.readRules)
-	var err error
-	if s.Trust, err = trust.LoadStore(h.TrustPath()); err != nil {
+	if err := s.read(begin); err != nil {
+		s.Close()
 		return nil, err
-	}
-	s.Stack = &space.Stack{Trust: s.Trust, System: h.System, Cache: h.CacheDir, Program: h.Version}
-	if h.UserDir != "" && h.UserDir != h.ProjectDir {
-		s.Stack.User = &space.Layer{Space: objects.User, Dir: filepath.Join(h.UserDir, ".ai")}
-	}
-	if h.ProjectDir != "" {
-		s.Stack.Project = project
-		if err = s.readProject(); err != nil {
-			return nil, err
-		}
 	}
 	s.AllowLegacy(s.Trust)
 	return s, nil
+}
+
+// read reads everything into a session that is being made.
+func (s *Session) read(begin func(project *space.Layer)) (err error) {
+	if err = s.openProject(begin); err != nil {
+		return err
+	}
+	if s.UserDir != "" && s.UserDir != s.ProjectDir {
+		if s.Stack.User, _, err = s.Layer(objects.User, s.UserDir, ""); err != nil {
+			return err
+		}
+	}
+	if s.Trust, err = trust.LoadStore(s.TrustPath()); err != nil {
+		return err
+	}
+	s.Stack.Trust = s.Trust
+	if s.Project == nil {
+		return nil
+	}
+	return s.readLock()
+}
+
+// openProject reads rye.yaml, and finds the layer and the record that belong to it.
+func (s *Session) openProject(begin func(*space.Layer)) (err error) {
+	if s.ProjectDir == "" {
+		return nil
+	}
+	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
+		return err
+	}
+	s.Stack.Genesis = s.Project.Project
+	if s.Stack.Project, s.Place, err = s.Layer(objects.Project, s.ProjectDir, s.Project.Project); err == nil {
+		begin(s.Stack.Project)
+	}
+	return err
 }
 
 // Alone makes this the one process that changes the project's lock and rye.yaml, until
@@ -63,28 +90,42 @@ func (h *Host) openOver(project *space.Layer) (*Session, error) {
 // them since s was opened, and what it did must not be undone. s stays as it is. The new
 // session shares the layers of s, and is closed with it.
 func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), err error) {
-	dir := filepath.Join(s.AIDir(), ".rye")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, nil, err
-	}
-	if release, err = place.Lock(ctx, filepath.Join(dir, "project.lock")); err != nil {
+	if release, err = s.lockProject(ctx); err != nil {
 		return nil, nil, err
 	}
 	fresh = s.copy()
-	if err = fresh.readProject(); err != nil {
+	if fresh.Project, err = ReadProject(s.ProjectDir); err == nil {
+		err = fresh.readLock()
+	}
+	if err == nil && fresh.Project.Project != s.Project.Project {
+		err = fault.New(fault.Conflict, "%s became another project meanwhile", s.ProjectDir).Advise("try again")
+	}
+	if err != nil {
 		release()
 		return nil, nil, err
 	}
 	return fresh, release, nil
 }
 
-// readProject reads the project and its lock into a session that is being made.
-func (s *Session) readProject() (err error) {
-	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
-		return err
+// lockProject holds the file that lies with the project's record; where there is no
+// record, one among the caches.
+func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
+	if s.Place.Dir == "" {
+		dir := filepath.Join(s.CacheDir, "projects")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		return place.Lock(ctx, filepath.Join(dir, s.Place.Key+".lock"))
 	}
+	if err := s.Place.Note(s.Now()); err != nil {
+		return nil, err
+	}
+	return place.Lock(ctx, s.Place.Lock())
+}
+
+// readLock reads the project's lock into a session that is being made.
+func (s *Session) readLock() error {
 	lock, sum, err := readLock(s.LockPath())
-	s.Stack.Genesis = s.Project.Project
 	s.setLock(lock, sum)
 	return err
 }
@@ -140,18 +181,12 @@ func (h *Host) OpenProject() (*Session, error) {
 }
 
 // OpenLook is OpenProject for verbs that look at every file: it begins to list the files
-// while trust store, project and lock are read.
+// while trust store and lock are read.
 func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
 	if h.ProjectDir == "" {
 		return nil, NoProject()
 	}
-	project := &space.Layer{Space: objects.Project, Dir: h.AIDir()}
-	project.Begin(ctx)
-	s, err := h.openOver(project)
-	if err != nil {
-		project.Close()
-	}
-	return s, err
+	return h.openWith(func(project *space.Layer) { project.Begin(ctx) })
 }
 
 // Close closes what reading opened.

@@ -1,0 +1,20 @@
+//go:build unix
+
+package app
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// sameDevice reports whether a directory lies on the file system of the one above it.
+func sameDevice(dir fs.FileInfo, above string) bool {
+	up, err := os.Stat(above)
+	if err != nil {
+		return false
+	}
+	a, ok1 := dir.Sys().(*syscall.Stat_t)
+	b, ok2 := up.Sys().(*syscall.Stat_t)
+	return ok1 && ok2 && a.Dev == b.Dev
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+// keyLen is the length of a record's key.
+const keyLen = 52
+
+// placeNames are the arguments of rye where.
+var placeNames = []string{"project", "record", "user", "user-record", "config", "data", "state", "cache"}
+
+func whereCommand() *spec {
+	var q rye.WhereRequest
+	return &spec{
+		name: "where", group: "Serve and mend", args: "[project|record|user|user-record|config|data|state|cache]",
+		short: "Show where the record, keys, state and caches lie",
+		long: `Prints every place, or with a name that one path and nothing else, for scripts. The
+record is the git repository that remembers the project's items. It lies with you, not in
+the project, so each copy, clone and worktree has a record of its own; --all lists them.
+
+A directory that was renamed or moved has left its record under its old path. Where the
+system can tell that it is the same directory, rye where offers the record, and --move
+takes it over.`,
+		examples: `rye where
+git -C "$(rye where record)" log     # the history, by git
+rye where --all
+rye where --move ../old-name`,
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict},
+		max:   1,
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Destination: &q.All, Usage: "list every record of yours"},
+			&cli.StringFlag{Name: "move", Destination: &q.Move, Usage: "take over the record made for this `path`, or with this key"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --move: say what would be done"},
+		},
+		run: func(t *task) error {
+			if q.Move != "" && len(q.Move) != keyLen {
+				q.Move = t.path(q.Move)
+			}
+			rep, err := t.w.Upkeep().Where(t.ctx, rye.Terminal(), q)
+			if err != nil {
+				return err
+			}
+			if name := t.arg(0); name != "" {
+				return printPlace(t, rep, name)
+			}
+			if t.out.json {
+				return t.out.object(rep)
+			}
+			printWhere(t.out, rep, q)
+			return nil
+		},
+	}
+}
+
+// printPlace prints one path.
+func printPlace(t *task, rep *rye.WhereReport, name string) error {
+	for i, path := range placesOf(rep) {
+		if placeNames[i] != name {
+			continue
+		}
+		if path == "" {
+			return nowhere(rep, name)
+		}
+		t.out.printf("%s\n", path)
+		return nil
+	}
+	return fault.New(fault.Usage, "where %q: want one of project, record, user, user-record, config, data, state, cache", name)
+}
+
+func placesOf(rep *rye.WhereReport) []string {
+	return []string{rep.Project, rep.Record, rep.User, rep.UserRecord, rep.Config, rep.Data, rep.State, rep.Cache}
+}
+
+// nowhere says why a place is not there.
+func nowhere(rep *rye.WhereReport, name string) error {
+	if rep.Project == "" && (name == "project" || name == "record") {
+		return fault.New(fault.NotFound, "where %s: there is no project here", name).Mend("rye init")
+	}
+	if rep.NoRecord != "" {
+		return fault.New(fault.NotFound, "where %s: %s", name, rep.NoRecord).With(rep.Hint)
+	}
+	return fault.New(fault.NotFound, "where %s: nowhere; HOME is not set", name)
+}
+
+func printWhere(p *printer, rep *rye.WhereReport, q rye.WhereRequest) {
+	if rep.Moved != nil {
+		p.resultf(rep.DryRun, "took over the record that was made for %s\n", rep.Moved.Path)
+	}
+	for i, path := range placesOf(rep) {
+		if path != "" {
+			p.printf("%-12s %s\n", placeNames[i], path)
+		}
+	}
+	if rep.NoRecord != "" {
+		p.printf("%-12s none: %s\n", "record", rep.NoRecord)
+	}
+	if rep.Replaced {
+		p.printf("             the directory was made anew since its record was last written; its history stays\n")
+	}
+	if rep.Old != "" {
+		p.printf("             %s is a record of rye 0.1, and is ignored; remove it\n", rep.Old)
+	}
+	if rep.Offer != nil {
+		p.printf("             this directory had its record as %s\n", rep.Offer.Path)
+	}
+	if !rep.Hint.IsZero() {
+		p.printf("             %s\n", rep.Hint)
+	}
+	for _, r := range rep.Records {
+		p.printf("%s\n", recordLine(r, q.All))
+	}
+}
+
+// recordLine is one record of a list.
+func recordLine(r rye.RecordInfo, all bool) string {
+	line := "sibling      "
+	if all {
+		line = r.Key[:min(len(r.Key), 12)] + " "
+	}
+	if r.Path == "" {
+		return line + r.Dir + ", of a place that is not known"
+	}
+	line += r.Path
+	switch {
+	case r.Foreign:
+		line += ", of another machine or user"
+	case r.Same:
+		line += ", which is this directory by another path"
+	case r.Gone:
+		line += ", which is gone"
+	}
+	if r.Used != "" {
+		line += ", used " + r.Used
+	}
+	return line
+}

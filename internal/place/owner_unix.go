@@ -1,0 +1,101 @@
+//go:build unix
+
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Owned returns nil when what lies at path, or would be made there, can be changed by
+// nobody but this user and root: path and every directory above it belong to one of the
+// two, and no directory lets others write, unless it is sticky as /tmp is. What the user
+// believes must lie there. Otherwise the error is fault.Auth and says what is wrong.
+func Owned(path string) error {
+	err := ownedUp(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	resolved, err := Resolve(path)
+	if err != nil {
+		return fault.New(fault.Failed, "look at %s: %w", path, err)
+	}
+	if resolved == filepath.Clean(path) {
+		return nil
+	}
+	return ownedUp(resolved)
+}
+
+// ownedUp checks a path and the directories above it, as far as they are there.
+func ownedUp(path string) error {
+	for {
+		st, err := os.Lstat(path)
+		switch {
+		case err == nil:
+			if err := ownedHere(path, st); err != nil {
+				return err
+			}
+		case !errors.Is(err, fs.ErrNotExist):
+			return fault.New(fault.Failed, "look at %s: %w", path, err)
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return nil
+		}
+		path = up
+	}
+}
+
+func ownedHere(path string, st fs.FileInfo) error {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	if !mine(sys.Uid) {
+		return fault.New(fault.Auth, "%s belongs to user %d, not to you", path, sys.Uid)
+	}
+	m := st.Mode()
+	others := fs.FileMode(0o002)
+	if sys.Gid != sys.Uid && sys.Gid != 0 { // a group of the user's own number is the user alone
+		others = 0o022
+	}
+	if m&fs.ModeSymlink == 0 && m.Perm()&others != 0 && (m&fs.ModeSticky == 0 || !m.IsDir()) {
+		return fault.New(fault.Auth, "others may write %s (mode %04o)", path, m.Perm()).Mend("chmod go-w %s", path)
+	}
+	return nil
+}
+
+// mine reports whether a file's owner is this user or root. Inside a user namespace that
+// does not have the system's users, root shows as the overflow user.
+func mine(uid uint32) bool {
+	return uid == 0 || int(uid) == os.Geteuid() || uid == overflowUID && inNamespace()
+}
+
+const overflowUID = 65534 // of Linux, /proc/sys/kernel/overflowuid
+
+func inNamespace() bool {
+	if runtime.GOOS != "linux" {
+		return false
+	}
+	raw, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && strings.Join(strings.Fields(string(raw)), " ") != "0 0 4294967295"
+}
+
+// OwnerOf returns the user that the file or directory at path belongs to.
+func OwnerOf(path string) (uid int, err error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return 0, err
+	}
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(sys.Uid), nil
+	}
+	return os.Geteuid(), nil
+}

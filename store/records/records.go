@@ -1,0 +1,177 @@
+// Package records finds where the record of a directory lies: with the user, outside of
+// the directory, so that nothing a clone, a branch or an archive brings can be it.
+//
+// A record is a directory <data>/records/<key>. The key is a digest of the directory's
+// canonical path, the project's id, the machine and the user: a locator, never an
+// authority. It holds
+//
+//	store.git     the history of the space, a bare git repository
+//	place.yaml    what the key was made of, and the directory's inode and birth time
+//	project.lock  held by the one process that changes the project
+//
+// docs/format/record.md is normative. Reading writes nothing: place.yaml is written by
+// commands that write the record.
+package records
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// Data is the user's data directory. It is safe for concurrent use.
+type Data struct {
+	dir  string
+	once sync.Once
+	why  error
+}
+
+// Open returns the data directory at dir, which need not exist, and "" for none. It is
+// looked at when something is first asked of it.
+func Open(dir string) *Data { return &Data{dir: dir} }
+
+// Err is nil when records can lie here. A directory that is not absolute, that others
+// could change, or that lies in a project is not used.
+func (d *Data) Err() error {
+	d.once.Do(func() { d.why = usable(d.dir) })
+	return d.why
+}
+
+func usable(dir string) error {
+	switch {
+	case dir == "":
+		return fault.New(fault.NotFound, "no data directory: neither XDG_DATA_HOME nor a home directory is known").
+			Advise("set HOME, or XDG_DATA_HOME to an absolute path")
+	case !filepath.IsAbs(dir):
+		return fault.New(fault.NotFound, "the data directory %q is not absolute", dir).Advise("set XDG_DATA_HOME to an absolute path")
+	}
+	if err := Outside(dir); err != nil {
+		return err
+	}
+	return place.Owned(dir)
+}
+
+// Dir is the data directory, used or not.
+func (d *Data) Dir() string { return d.dir }
+
+// Outside returns nil when dir lies in no project: what a project holds may have come
+// with a clone.
+func Outside(dir string) error {
+	resolved, err := place.Resolve(dir)
+	if err != nil {
+		return fault.New(fault.Failed, "look at %s: %w", dir, err)
+	}
+	for _, at := range []string{filepath.Clean(dir), resolved} {
+		for {
+			if _, err := os.Lstat(filepath.Join(at, ".ai", "rye.yaml")); err == nil {
+				return fault.New(fault.Auth, "%s lies in the project %s, whose files anybody may have made", dir, at).
+					Advise("set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME, to directories outside of it")
+			}
+			up := filepath.Dir(at)
+			if up == at {
+				break
+			}
+			at = up
+		}
+	}
+	return nil
+}
+
+// Place is one directory and where its record is, or would be. It does not change.
+type Place struct {
+	Key     string // base32, lower case
+	Path    string // of the directory: canonical
+	Project string // the project's id; "" for a user space
+	Machine string // 32 hexadecimal digits, or ""
+	UID     string // decimal; "" where users have no numbers
+	Dir     string // of the record; "" when there is no data directory
+}
+
+// At returns the place of a directory. project is the project's id, "" for a
+// user space.
+func (d *Data) At(dir, project string) (Place, error) {
+	canonical, err := Canonical(dir)
+	if err != nil {
+		return Place{}, fault.New(fault.Failed, "find the record of %s: %w", dir, err)
+	}
+	p := Place{Path: canonical, Project: project, Machine: machine(), UID: uid()}
+	p.Key = KeyOf(p.Path, p.Project, p.Machine, p.UID)
+	if d.Err() == nil {
+		p.Dir = filepath.Join(d.dir, "records", p.Key)
+	}
+	return p, nil
+}
+
+// Canonical returns the one path of a directory: absolute, without links as far as it is
+// there, and in the file system's own spelling where that ignores case.
+func Canonical(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	real, err := place.Resolve(abs)
+	if err != nil {
+		return "", err
+	}
+	return spelling(real), nil
+}
+
+// KeyOf names a record. Nothing depends on nobody guessing it.
+func KeyOf(path, project, machine, uid string) string {
+	h := sha256.New()
+	h.Write([]byte("rye-record-v1\x00"))
+	for _, part := range []string{path, project, machine, uid} {
+		h.Write([]byte{0})
+		h.Write([]byte(part))
+	}
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil)))
+}
+
+// Store is where the git repository is; "" when there is no data directory.
+func (p Place) Store() string { return p.in("store.git") }
+
+// Lock is the file that the one process holds which changes the project.
+func (p Place) Lock() string { return p.in("project.lock") }
+
+func (p Place) in(name string) string {
+	if p.Dir == "" {
+		return ""
+	}
+	return filepath.Join(p.Dir, name)
+}
+
+// machineID reads an id as systemd writes it. Containers often have none.
+func machineID(path string) string {
+	raw, err := place.Read(path, 64)
+	id := strings.TrimSpace(string(raw))
+	if b, herr := hex.DecodeString(id); err != nil || herr != nil || len(b) != 16 {
+		return ""
+	}
+	return id
+}
+
+// Stamp tells one directory from another that came to have its path.
+type Stamp struct {
+	Inode uint64 // 0 where there are none
+	Born  int64  // nanoseconds since 1970; 0 where birth times are not kept
+}
+
+// StampOf returns the stamp of a directory as it is now.
+func StampOf(dir string) (Stamp, error) {
+	st, err := os.Stat(dir)
+	if err != nil {
+		return Stamp{}, err
+	}
+	if !st.IsDir() {
+		return Stamp{}, &fs.PathError{Op: "stamp", Path: dir, Err: fs.ErrInvalid}
+	}
+	return stamp(dir, st), nil
+}

@@ -1,0 +1,35 @@
+package records
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+func stamp(_ string, st fs.FileInfo) Stamp {
+	s, ok := st.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Stamp{}
+	}
+	return Stamp{Inode: s.Ino, Born: s.Birthtimespec.Nano()}
+}
+
+// spelling asks the system for the name under which it keeps a directory.
+func spelling(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return path
+	}
+	defer f.Close()
+	var buf [1024]byte // MAXPATHLEN of <sys/param.h>
+	_, _, errno := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_GETPATH, uintptr(unsafe.Pointer(&buf[0])))
+	if n := bytes.IndexByte(buf[:], 0); errno == 0 && n > 0 {
+		return string(buf[:n])
+	}
+	return path
+}
+
+// machine is nothing: what macOS has needs cgo or a program to ask.
+func machine() string { return "" }

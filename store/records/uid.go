@@ -1,0 +1,14 @@
+package records
+
+import (
+	"os"
+	"strconv"
+)
+
+// uid is the number of the user that runs this; "" on Windows, which has none.
+func uid() string {
+	if n := os.Geteuid(); n >= 0 {
+		return strconv.Itoa(n)
+	}
+	return ""
+}

@@ -1,0 +1,178 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/store/space"
+)
+
+// Where says where things lie, and which records there are of this project, or of all.
+// With q.Move it takes over a record first.
+func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
+	rep := &rye.WhereReport{User: s.UserDir, Config: s.ConfigDir, Data: s.Records.Dir(), State: s.StateDir, Cache: s.CacheDir}
+	if err := s.Records.Err(); err != nil {
+		rep.NoRecord, rep.Hint = err.Error(), fault.HintOf(err)
+	}
+	if s.Stack.User != nil {
+		rep.UserRecord = s.Stack.User.Store
+	}
+	if q.Move != "" {
+		if err := s.move(q, rep); err != nil {
+			return nil, err
+		}
+	}
+	all, err := s.Records.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range all {
+		if q.All || s.Project != nil && k.Project == s.Place.Project && k.Key != s.Place.Key {
+			rep.Records = append(rep.Records, s.recordInfo(k))
+		}
+	}
+	if s.Project == nil {
+		return rep, nil
+	}
+	rep.Project, rep.Record, rep.Key, rep.Replaced = s.ProjectDir, s.Place.Store(), s.Place.Key, s.Place.Replaced()
+	if _, err := os.Lstat(filepath.Join(s.AIDir(), space.OldRecord)); err == nil {
+		rep.Old = filepath.Join(s.AIDir(), space.OldRecord)
+	}
+	old, ok, err := s.Records.Moved(s.Place)
+	if ok {
+		info := s.recordInfo(old)
+		rep.Offer, rep.Hint = &info, fault.Command("rye where --move %s", old.Path)
+	}
+	return rep, err
+}
+
+// move takes over the record that q names.
+func (s *Session) move(q rye.WhereRequest, rep *rye.WhereReport) error {
+	if s.Project == nil {
+		return NoProject()
+	}
+	old, err := s.recordOf(q.Move)
+	if err != nil {
+		return err
+	}
+	info := s.recordInfo(old)
+	rep.Moved, rep.DryRun = &info, q.DryRun
+	switch {
+	case old.Project != s.Place.Project:
+		return fault.New(fault.Conflict, "the record of %s is of another project, %s", old.Path, old.Project).Mend("rye where --all")
+	case info.Foreign:
+		return fault.New(fault.Conflict, "the record of %s was made on another machine or by another user", old.Path).Mend("rye where --all")
+	case !info.Gone && !info.Same:
+		return fault.New(fault.Conflict, "%s is still there, and uses its record", old.Path).Mend("rye where --all")
+	case q.DryRun:
+		return nil
+	}
+	return s.Place.Move(old, s.Now())
+}
+
+// recordOf finds a record by its key, or by the path of its directory.
+func (s *Session) recordOf(name string) (records.Known, error) {
+	all, err := s.Records.All()
+	if err != nil {
+		return records.Known{}, err
+	}
+	path, err := records.Canonical(name)
+	if err != nil {
+		path = name
+	}
+	for _, k := range all {
+		if k.Key == name || k.Key != s.Place.Key && k.Project == s.Place.Project && (k.Path == path || k.Path == name) {
+			return k, nil
+		}
+	}
+	return records.Known{}, fault.New(fault.NotFound, "no record of this project was made for %s", name).Mend("rye where --all")
+}
+
+func (s *Session) recordInfo(k records.Known) rye.RecordInfo {
+	here := s.Place
+	info := rye.RecordInfo{Key: k.Key, Path: k.Path, Project: k.Project, Dir: k.Dir, Gone: k.Gone(),
+		Foreign: k.Path != "" && (k.Machine != here.Machine || k.UID != here.UID), Bytes: sizeOf(k.Dir)}
+	if here.Key == "" { // outside a project: any place says which machine and user this is
+		if p, err := s.Records.At(string(filepath.Separator), ""); err == nil {
+			info.Foreign = k.Path != "" && (k.Machine != p.Machine || k.UID != p.UID)
+		}
+	}
+	info.Same = here.Path != "" && k.Key != here.Key && k.Path != here.Path && SameFile(k.Path, here.Path)
+	if !k.Made.IsZero() {
+		info.Made, info.Used = k.Made.Format(time.DateOnly), k.Used.Format(time.DateOnly)
+	}
+	return info
+}
+
+// sizeOf adds up the files below a directory of rye's own, as far as they can be read.
+func sizeOf(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			n += info.Size()
+		}
+		return nil
+	})
+	return n
+}
+
+// goneRecords returns the records of directories that are gone, as far as this machine and
+// this user made them.
+func (s *Session) goneRecords() ([]rye.RecordInfo, error) {
+	all, err := s.Records.All()
+	var gone []rye.RecordInfo
+	for _, k := range all {
+		if info := s.recordInfo(k); info.Gone && !info.Foreign {
+			gone = append(gone, info)
+		}
+	}
+	return gone, err
+}
+
+// RemoveGone offers the records of directories that are gone, and with q.Gone removes those
+// that a person agreed to, one question for each. Otherwise it only counts them.
+func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCReport, error) {
+	gone, err := s.goneRecords()
+	if err != nil || len(gone) == 0 {
+		return nil, err
+	}
+	g := &rye.GCReport{Place: "records", Dir: filepath.Dir(gone[0].Dir), Gone: gone}
+	if !q.Gone || q.DryRun {
+		return g, nil
+	}
+	for _, r := range gone {
+		err := s.Ask(ctx, rye.Question{Topic: "gc", Text: "Remove the record of " + r.Path + ", which is gone?",
+			Lines: []string{"project  " + r.Project, "used     " + r.Used, "record   " + r.Dir}, Mend: fault.Advice("rye gc --gone --yes")})
+		if fault.Is(err, fault.Denied) && s.Consent != nil {
+			continue
+		}
+		if err == nil {
+			err = removeRecord(r)
+		}
+		if err != nil {
+			return g, err
+		}
+		g.Removed++
+	}
+	return g, nil
+}
+
+// removeRecord removes a record, unless its directory came back.
+func removeRecord(r rye.RecordInfo) error {
+	if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Conflict, "remove the record of %s: the directory is there again", r.Path)
+	}
+	if err := os.RemoveAll(r.Dir); err != nil {
+		return fault.New(fault.Failed, "remove the record of %s: %w", r.Path, err)
+	}
+	return nil
+}
