@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 )
@@ -66,11 +68,11 @@ func (s *Session) move(q rye.WhereRequest, rep *rye.WhereReport) error {
 	rep.Moved, rep.DryRun = &info, q.DryRun
 	switch {
 	case old.Project != s.Place.Project:
-		return fault.New(fault.Conflict, "the record of %s is of another project, %s", old.Path, old.Project).Mend("rye where --all")
+		return fault.New(fault.Conflict, "the record of %s is of another project, %s", old.Path, old.Project).Advise("rye where --all")
 	case info.Foreign:
-		return fault.New(fault.Conflict, "the record of %s was made on another machine or by another user", old.Path).Mend("rye where --all")
+		return fault.New(fault.Conflict, "the record of %s was made on another machine or by another user", old.Path).Advise("rye where --all")
 	case !info.Gone && !info.Same:
-		return fault.New(fault.Conflict, "%s is still there, and uses its record", old.Path).Mend("rye where --all")
+		return fault.New(fault.Conflict, "%s is still there, and uses its record", old.Path).Advise("rye where --all")
 	case q.DryRun:
 		return nil
 	}
@@ -92,7 +94,7 @@ func (s *Session) recordOf(name string) (records.Known, error) {
 			return k, nil
 		}
 	}
-	return records.Known{}, fault.New(fault.NotFound, "no record of this project was made for %s", name).Mend("rye where --all")
+	return records.Known{}, fault.New(fault.NotFound, "no record of this project was made for %s", name).Advise("rye where --all")
 }
 
 func (s *Session) recordInfo(k records.Known) rye.RecordInfo {
@@ -138,8 +140,8 @@ func (s *Session) goneRecords() ([]rye.RecordInfo, error) {
 	return gone, err
 }
 
-// RemoveGone offers the records of directories that are gone, and with q.Gone removes those
-// that a person agreed to, one question for each. Otherwise it only counts them.
+// RemoveGone counts the records of directories that are gone, and with q.Gone removes them
+// when a person agreed.
 func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCReport, error) {
 	gone, err := s.goneRecords()
 	if err != nil || len(gone) == 0 {
@@ -149,16 +151,16 @@ func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCRepor
 	if !q.Gone || q.DryRun {
 		return g, nil
 	}
+	question := rye.Question{Topic: "gc", Text: "Remove " + words.Plural(len(gone), "record") + " of directories that are gone?",
+		Mend: fault.Advice("rye gc --gone --yes, after looking at rye where --all")}
 	for _, r := range gone {
-		err := s.Ask(ctx, rye.Question{Topic: "gc", Text: "Remove the record of " + r.Path + ", which is gone?",
-			Lines: []string{"project  " + r.Project, "used     " + r.Used, "record   " + r.Dir}, Mend: fault.Advice("rye gc --gone --yes")})
-		if fault.Is(err, fault.Denied) && s.Consent != nil {
-			continue
-		}
-		if err == nil {
-			err = removeRecord(r)
-		}
-		if err != nil {
+		question.Lines = append(question.Lines, fmt.Sprintf("%s, used %s, %d bytes", r.Path, r.Used, r.Bytes))
+	}
+	if err := s.Ask(ctx, question); err != nil {
+		return g, err
+	}
+	for _, r := range gone {
+		if err := removeRecord(r); err != nil {
 			return g, err
 		}
 		g.Removed++
