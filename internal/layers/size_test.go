@@ -27,7 +27,6 @@ var large = map[string]int{
 	"store/space.Stack":   42,
 	"store.Repo":          70,
 	"store.diskObjects":   29,
-	"store.Reader":        26,
 	"registry.Registry":   46,
 	"objects/trust.Store": 60,
 	"objects.parser":      36,

@@ -267,7 +267,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 	found := make([]Finding, len(refs))
 	judge := func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) }
 	if len(refs) > fewRefs {
-		recorded, err := l.recordedAll()
+		recorded, err := l.recordedAll(ctx)
 		if err != nil {
 			return nil, err
 		}

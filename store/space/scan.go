@@ -16,7 +16,7 @@ import (
 // sorted by ref. A file that cannot be an item is a Malformed finding whose Ref is
 // zero; one that cannot be read is Malformed too, with its ref.
 func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
-	recorded, err := l.recordedAll()
+	recorded, err := l.recordedAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +77,9 @@ func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, reco
 }
 
 // recordedAll returns the blob that the record holds at each path.
-func (l *Layer) recordedAll() (map[string]store.OID, error) {
+func (l *Layer) recordedAll(ctx context.Context) (map[string]store.OID, error) {
 	all := map[string]store.OID{}
-	err := l.Recorded(func(p string, blob store.OID) error { all[p] = blob; return nil })
+	err := l.Recorded(ctx, func(p string, blob store.OID) error { all[p] = blob; return nil })
 	return all, err
 }
 

@@ -241,7 +241,7 @@ func TestTwoProcessesRecordAtOnce(t *testing.T) {
 		}
 	}
 	n := 0
-	w.must(w.project.Recorded(func(string, store.OID) error { n++; return nil }))
+	w.must(w.project.Recorded(w.t.Context(), func(string, store.OID) error { n++; return nil }))
 	if n != 40 {
 		t.Errorf("%d items recorded, want 40", n)
 	}

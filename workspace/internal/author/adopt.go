@@ -33,7 +33,7 @@ func Adopt(ctx context.Context, s *Desk, q rye.AdoptRequest) (*rye.AdoptReport, 
 		return nil, err
 	}
 	for _, dir := range bundles {
-		if err := a.addBundle(dir); err != nil {
+		if err := a.addBundle(ctx, dir); err != nil {
 			a.refuse(".ai/"+dir, err)
 		}
 	}
@@ -119,9 +119,9 @@ func (a *adoption) addItems(ctx context.Context, refs []objects.Ref) error {
 }
 
 // addBundle tries a bundle, with the signature lines that its files carry of their own.
-func (a *adoption) addBundle(dir string) error {
+func (a *adoption) addBundle(ctx context.Context, dir string) error {
 	l := a.Stack.Project
-	b, err := readBundle(l, dir)
+	b, err := readBundle(ctx, l, dir)
 	if err != nil {
 		return err
 	}

@@ -111,11 +111,11 @@ func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.I
 
 // recordedBlobs returns a function that tells which blob the record of a layer holds at a
 // path, for n questions: looking one up in a wide folder costs as much as reading the folder.
-func recordedBlobs(l *space.Layer, n int) (func(p string) (store.OID, error), error) {
+func recordedBlobs(ctx context.Context, l *space.Layer, n int) (func(p string) (store.OID, error), error) {
 	if n <= 16 {
 		return l.RecordedBlob, nil
 	}
 	all := map[string]store.OID{}
-	err := l.Recorded(func(p string, blob store.OID) error { all[p] = blob; return nil })
+	err := l.Recorded(ctx, func(p string, blob store.OID) error { all[p] = blob; return nil })
 	return func(p string) (store.OID, error) { return all[p], nil }, err
 }

@@ -143,7 +143,7 @@ func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []
 
 // bundle signs the manifest of one bundle, which has to agree with its directory.
 func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
-	b, err := readBundle(g.layer, dir)
+	b, err := readBundle(ctx, g.layer, dir)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,10 @@ import (
 // What an .ai directory tells the user's own git: machine state stays out, and no line
 // ending is rewritten under a signature.
 const (
-	gitignore     = "/threads/\n.rye-tmp-*\n"
-	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
+	gitignore         = "/threads/\n.rye-tmp-*\n"
+	gitAttributesFile = ".gitattributes"
+	maxGitAttributes  = 1 << 20 // bytes
+	gitattributes     = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
@@ -95,7 +97,6 @@ func ensureKey(ctx context.Context, keys *custody.Keys, rep *rye.InitReport) err
 // writeProject writes what is missing of a project, rye.yaml last: a project that names
 // itself is complete.
 func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.InitReport) (fresh bool, err error) {
-	ai := filepath.Join(dir, ".ai")
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
 		c, fresh, err = session.NewProject(q.Namespace), true, nil
@@ -104,7 +105,10 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 		return false, err
 	}
 	rep.Project, rep.Namespace = c.Project, c.Namespace
-	if err := writeGitFiles(ai, rep); err != nil {
+	if err := session.MakeAI(dir); err != nil {
+		return false, err
+	}
+	if err := writeGitFiles(filepath.Join(dir, ".ai"), rep); err != nil {
 		return false, err
 	}
 	if !fresh {
@@ -116,16 +120,20 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 
 // writeGitFiles writes what is missing of the files that the user's own git reads.
 func writeGitFiles(ai string, rep *rye.InitReport) error {
-	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {".gitattributes", gitattributes}} {
-		p := filepath.Join(ai, f.name)
-		if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
-			if err := place.File(p, []byte(f.text), 0o644); err != nil {
+	root, err := place.Tree(ai)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {gitAttributesFile, gitattributes}} {
+		if _, err := root.Lstat(f.name); errors.Is(err, fs.ErrNotExist) {
+			if err := place.FileIn(root, f.name, []byte(f.text), 0o644); err != nil {
 				return err
 			}
 			rep.Created = append(rep.Created, ".ai/"+f.name)
 		}
 	}
-	added, err := completeAttributes(filepath.Join(ai, ".gitattributes"))
+	added, err := completeAttributes(root)
 	if added {
 		rep.Completed = append(rep.Completed, ".ai/.gitattributes")
 	}
@@ -133,11 +141,11 @@ func writeGitFiles(ai string, rep *rye.InitReport) error {
 }
 
 // completeAttributes adds the lines that a .gitattributes from elsewhere lacks. What the file says of a path already stands.
-func completeAttributes(path string) (added bool, err error) {
-	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
-		return false, nil // none, or a link that the user made
+func completeAttributes(root *os.Root) (added bool, err error) {
+	b, err := place.ReadIn(root, gitAttributesFile, maxGitAttributes)
+	if fault.Is(err, fault.Malformed) {
+		return false, nil // a link that the user made
 	}
-	b, err := os.ReadFile(path)
 	if err != nil {
 		return false, err
 	}
@@ -157,7 +165,7 @@ func completeAttributes(path string) (added bool, err error) {
 		b, added = append(b, line...), true
 	}
 	if added {
-		err = place.File(path, b, 0o644)
+		err = place.FileIn(root, gitAttributesFile, b, 0o644)
 	}
 	return added && err == nil, err
 }

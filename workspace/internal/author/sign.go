@@ -129,7 +129,7 @@ func (d *draft) fail(err error) { d.Status, d.data, d.changed, d.err = "failed",
 
 // items signs every item in memory; nothing is written yet.
 func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
-	recorded, err := recordedBlobs(g.layer, len(refs))
+	recorded, err := recordedBlobs(ctx, g.layer, len(refs))
 	if err != nil {
 		return nil, err
 	}

@@ -3,11 +3,9 @@ package custody
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -28,7 +26,7 @@ func Signers(h *session.Host) (map[objects.Fingerprint]trust.PublicKey, error) {
 }
 
 func readSigners(h *session.Host) (text string, keys map[objects.Fingerprint]trust.PublicKey, err error) {
-	raw, err := place.Read(filepath.Join(h.AIDir(), signersFile), maxSigners)
+	raw, err := h.ReadAI(signersFile, maxSigners)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, err
 	}
@@ -59,5 +57,5 @@ func NoteSigner(h *session.Host, k trust.PublicKey) error {
 		lines = append(lines, strings.Split(text, "\n")...)
 	}
 	slices.Sort(lines)
-	return place.File(filepath.Join(h.AIDir(), signersFile), []byte(strings.Join(lines, "\n")+"\n"), 0o644)
+	return h.WriteAI(signersFile, []byte(strings.Join(lines, "\n")+"\n"))
 }

@@ -125,7 +125,7 @@ func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 
 // readLock reads the project's lock into a session that is being made.
 func (s *Session) readLock() error {
-	lock, sum, err := readLock(s.LockPath())
+	lock, sum, err := readLock(s.Host)
 	s.setLock(lock, sum)
 	return err
 }
