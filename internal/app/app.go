@@ -7,6 +7,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,6 +19,8 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -130,6 +133,9 @@ func (a *App) Open() *workspace.Workspace {
 	// Where the system lets it, what a tool leaves behind becomes this program's and
 	// ends with the run. Where it does not, results say so.
 	_ = primitive.AdoptOrphans()
+	if !a.Quiet && !a.JSON {
+		place.OnWait(func(text string) { fmt.Fprintf(a.Screen.Err(), "rye: %s\n", words.Printable(text)) })
+	}
 	return workspace.Open(a.Options())
 }
 

@@ -64,6 +64,8 @@ func TestPrintable(t *testing.T) {
 		{"\u009b1m\x7f", `\u009b1m\u007f`},
 		{"\xff\xfe", `\xff\xfe`},
 		{"\ufffd", "\ufffd"},
+		{"\u3164\u2800\U000e0101", `\u3164\u2800\udb40\udd01`},
+		{"heart \u2764\ufe0f", "heart \u2764\ufe0f"},
 		{"soft\u00adhyphen", `soft\u00adhyphen`},
 	} {
 		if got := Printable(c.in); got != c.want {

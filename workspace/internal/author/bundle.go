@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -42,6 +43,9 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 		return nil, err
 	}
 	raw, err := m.Encode()
+	if err == nil && !q.DryRun {
+		err = vouchBundle(ctx, s.Session, dir, g.scope, old, diff.Lines("", string(raw)))
+	}
 	if err == nil {
 		raw, err = g.manifest(ctx, dir, raw, notBefore(g.now, old))
 	}

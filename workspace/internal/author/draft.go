@@ -16,7 +16,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// item signs one working item in memory.
+// item signs one working item in memory, or passes it over.
 func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	it, err := draftOf(g.layer, ref, g.layer.Draft)
@@ -37,13 +37,17 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	if it.Legacy != nil && !g.q.Upgrade {
 		return fault.New(fault.Untrusted, "sign %s: it carries RYE OS's signature, which this would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
 	}
+	v, refused := trust.Verify(it, g.scope, g.Trust)
+	if g.passOver(d, it, refused) {
+		return d.err
+	}
 	if err := g.validate(ctx, d, it); err != nil {
 		return err
 	}
 	if it.Legacy != nil {
 		d.Replaces = replaced(g.Trust, it, g.scope)
 	}
-	if v, err := trust.Verify(it, g.scope, g.Trust); err == nil && v.Key() == g.key.Public() {
+	if refused == nil && v.Key() == g.key.Public() {
 		d.describe("unchanged", it)
 		return nil
 	}
@@ -148,6 +152,10 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 		return err
 	}
 	d.ref, d.Ref = b.manifest.Ref(), look.BundleRef(b.manifest.ID)
+	_, refused := trust.Verify(b.manifest.Item(), g.scope, g.Trust)
+	if g.passOver(d, b.manifest.Item(), refused) {
+		return d.err
+	}
 	for _, c := range b.changes {
 		if it := look.Lined(c.Path, c.Data); it != nil {
 			if _, err := trust.Verify(it, g.scope, g.Trust); err != nil {
