@@ -33,8 +33,12 @@ func (s *Desk) layer(name string) (*space.Layer, error) {
 }
 
 // record commits changes to a space and returns the commit. Its subject says what was
-// done to which items.
+// done to which items. Where there can be no record the user is told, and there is no commit.
 func (s *Desk) record(ctx context.Context, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
+	if l.Store == "" {
+		s.Tell("nothing is recorded: " + s.Records.Err().Error())
+		return "", nil
+	}
 	o, err := s.Keys.CommitOptions(ctx, subject(verb, refs))
 	if err == nil {
 		changes, err = l.WithoutOld(changes)
@@ -68,6 +72,10 @@ func subject(verb string, refs []objects.Ref) string {
 func (s *Desk) keep(ctx context.Context, l *space.Layer, refs []objects.Ref, files []store.Change) error {
 	if len(files) == 0 {
 		return nil
+	}
+	if l.Store == "" {
+		return fault.New(fault.NotFound, "%s would be lost: there is no record to keep it", files[0].Path).
+			Advise("move .ai/%s out of the project", files[0].Path)
 	}
 	_, err := s.record(ctx, l, "keep", refs, files)
 	return err

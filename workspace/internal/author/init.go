@@ -174,8 +174,12 @@ func completeAttributes(root *os.Root) (added bool, err error) {
 // and git clone work from the start.
 func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *rye.InitReport) error {
 	l, place, err := h.Layer(objects.Project, h.ProjectDir, rep.Project)
-	if err != nil || place.Dir == "" {
+	if err != nil {
 		return err
+	}
+	if place.Dir == "" {
+		h.Tell("nothing is recorded: " + h.Records.Err().Error())
+		return nil
 	}
 	defer l.Close()
 	rep.Record = l.Store
