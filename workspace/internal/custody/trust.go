@@ -132,4 +132,3 @@ func keyOrDigest(verb, subject string) (fp objects.Fingerprint, d objects.Digest
 	}
 	return fp, d, fault.New(fault.Usage, "%s %q: want a key's SHA256:... or a file's sha256:...", verb, words.Brief(subject))
 }
-
