@@ -25,6 +25,9 @@ func ReadSide(path string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "merge locks: %w", err)
 	}
+	if err == nil && !st.Mode().IsRegular() {
+		err = fault.New(fault.Malformed, "merge locks: %s is no regular file", path)
+	}
 	if err == nil && st.Size() > MaxMerged {
 		err = fault.New(fault.Limit, "merge locks: %s is larger than %d bytes", path, MaxMerged)
 	}
