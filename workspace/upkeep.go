@@ -64,7 +64,7 @@ func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GC
 	s.CompactLayers(ctx, &all, q)
 	all.Note(share.CompactCaches(ctx, s.Host, q))
 	all.Note(run.SweepRuns(s.Host, q))
-	all.Note(s.SweepTemps(q))
+	all.Note(s.SweepTemps(ctx, q))
 	all.Note(s.RemoveGone(ctx, q))
 	return all.Reports(q)
 }

@@ -23,6 +23,7 @@ import (
 // ending is rewritten under a signature.
 const (
 	gitignore     = "/threads/\n.rye-tmp-*\n"
+	maxGitFile    = 1 << 20 // bytes of one that is completed
 	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
 )
 
@@ -125,29 +126,35 @@ func writeGitFiles(ai string, rep *rye.InitReport) error {
 			rep.Created = append(rep.Created, ".ai/"+f.name)
 		}
 	}
-	added, err := completeAttributes(filepath.Join(ai, ".gitattributes"))
-	if added {
-		rep.Completed = append(rep.Completed, ".ai/.gitattributes")
+	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {".gitattributes", gitattributes}} {
+		added, err := complete(filepath.Join(ai, f.name), f.text)
+		if err != nil {
+			return err
+		}
+		if added {
+			rep.Completed = append(rep.Completed, ".ai/"+f.name)
+		}
 	}
-	return err
+	return nil
 }
 
-// completeAttributes adds the lines that a .gitattributes from elsewhere lacks. What the file says of a path already stands.
-func completeAttributes(path string) (added bool, err error) {
+// complete adds the lines that a file for git from elsewhere lacks. What the file says of
+// a path already stands.
+func complete(path, lines string) (added bool, err error) {
 	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
 		return false, nil // none, or a link that the user made
 	}
-	b, err := os.ReadFile(path)
+	b, err := place.Read(path, maxGitFile)
 	if err != nil {
 		return false, err
 	}
 	said := map[string]bool{}
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) > 0 {
-			said[f[0]] = true
+			said[strings.TrimPrefix(f[0], "!")] = true
 		}
 	}
-	for line := range strings.Lines(gitattributes) {
+	for line := range strings.Lines(lines) {
 		if said[strings.Fields(line)[0]] {
 			continue
 		}

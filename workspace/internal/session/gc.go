@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,7 +26,7 @@ const tempAge = time.Hour
 
 // SweepTemps removes what processes that died left in the directories in which files are
 // replaced.
-func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
+func (h *Host) SweepTemps(ctx context.Context, q rye.GCRequest) (*rye.GCReport, error) {
 	g := &rye.GCReport{Place: "temporary files", Dir: h.CacheDir}
 	var errs []error
 	for _, dir := range h.tempDirs() {
@@ -44,7 +45,63 @@ func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 			errs = append(errs, err)
 		}
 	}
+	for _, dir := range []string{h.ProjectDir, h.UserDir} {
+		if dir == "" {
+			continue
+		}
+		n, err := h.sweepItems(ctx, filepath.Join(dir, ".ai"), q.DryRun)
+		g.Removed, errs = g.Removed+n, append(errs, err)
+	}
 	return g, errors.Join(errs...)
+}
+
+// maxSwept bounds how many entries below one .ai are looked at: what a clone brings may
+// have any number.
+const maxSwept = 200_000
+
+// sweepItems removes what processes that died left beside items. It goes below dir only,
+// follows no link, and touches regular files only.
+func (h *Host) sweepItems(ctx context.Context, dir string, dryRun bool) (removed int, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, nil // there is no such directory, or it is a link that leads nowhere
+	}
+	defer root.Close()
+	left := maxSwept
+	for dirs := []string{"."}; len(dirs) > 0 && left > 0; {
+		at := dirs[len(dirs)-1]
+		dirs = dirs[:len(dirs)-1]
+		f, err := root.Open(at)
+		if err != nil {
+			continue // removed meanwhile, or not ours to read
+		}
+		for left > 0 && ctx.Err() == nil {
+			entries, err := f.ReadDir(256)
+			left -= len(entries)
+			for _, e := range entries {
+				if name := path.Join(at, e.Name()); e.IsDir() {
+					dirs = append(dirs, name)
+				} else if h.isLeftover(root, name) && (dryRun || root.Remove(name) == nil) {
+					removed++
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
+		f.Close()
+	}
+	return removed, ctx.Err()
+}
+
+// isLeftover reports whether the file below root is one that a process that died was
+// writing. In .ai itself SweepTemps finds them.
+func (h *Host) isLeftover(root *os.Root, name string) bool {
+	if !strings.HasPrefix(path.Base(name), space.TempPrefix) || path.Dir(name) == "." && root.Name() == h.AIDir() {
+		return false
+	}
+	st, err := root.Lstat(name)
+	return err == nil && st.Mode().IsRegular() && h.Now().Sub(st.ModTime()) >= tempAge
 }
 
 // tempDirs lists the directories in which files are replaced.
