@@ -29,7 +29,7 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 		if err != nil {
 			return nil, err
 		}
-		if it, err = renamed(it, dest); err != nil {
+		if it, err = renamed(retitled(it, dest), dest); err != nil {
 			return nil, err
 		}
 	}

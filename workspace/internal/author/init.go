@@ -22,10 +22,9 @@ import (
 // What an .ai directory tells the user's own git: machine state stays out, and no line
 // ending is rewritten under a signature.
 const (
-	gitignore         = "/threads/\n.rye-tmp-*\n"
-	gitAttributesFile = ".gitattributes"
-	maxGitAttributes  = 1 << 20 // bytes
-	gitattributes     = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
+	gitignore     = "/threads/\n.rye-tmp-*\n"
+	maxGitFile    = 1 << 20 // bytes of one that is completed
+	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
@@ -125,24 +124,29 @@ func writeGitFiles(ai string, rep *rye.InitReport) error {
 		return err
 	}
 	defer root.Close()
-	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {gitAttributesFile, gitattributes}} {
+	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {".gitattributes", gitattributes}} {
 		if _, err := root.Lstat(f.name); errors.Is(err, fs.ErrNotExist) {
 			if err := place.FileIn(root, f.name, []byte(f.text), 0o644); err != nil {
 				return err
 			}
 			rep.Created = append(rep.Created, ".ai/"+f.name)
+			continue
+		}
+		added, err := complete(root, f.name, f.text)
+		if err != nil {
+			return err
+		}
+		if added {
+			rep.Completed = append(rep.Completed, ".ai/"+f.name)
 		}
 	}
-	added, err := completeAttributes(root)
-	if added {
-		rep.Completed = append(rep.Completed, ".ai/.gitattributes")
-	}
-	return err
+	return nil
 }
 
-// completeAttributes adds the lines that a .gitattributes from elsewhere lacks. What the file says of a path already stands.
-func completeAttributes(root *os.Root) (added bool, err error) {
-	b, err := place.ReadIn(root, gitAttributesFile, maxGitAttributes)
+// complete adds the lines that a file for git from elsewhere lacks. What the file says of
+// a path already stands.
+func complete(root *os.Root, name, lines string) (added bool, err error) {
+	b, err := place.ReadIn(root, name, maxGitFile)
 	if fault.Is(err, fault.Malformed) {
 		return false, nil // a link that the user made
 	}
@@ -152,10 +156,10 @@ func completeAttributes(root *os.Root) (added bool, err error) {
 	said := map[string]bool{}
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) > 0 {
-			said[f[0]] = true
+			said[strings.TrimPrefix(f[0], "!")] = true
 		}
 	}
-	for line := range strings.Lines(gitattributes) {
+	for line := range strings.Lines(lines) {
 		if said[strings.Fields(line)[0]] {
 			continue
 		}
@@ -165,7 +169,7 @@ func completeAttributes(root *os.Root) (added bool, err error) {
 		b, added = append(b, line...), true
 	}
 	if added {
-		err = place.FileIn(root, gitAttributesFile, b, 0o644)
+		err = place.FileIn(root, name, b, 0o644)
 	}
 	return added && err == nil, err
 }
