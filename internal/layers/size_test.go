@@ -28,7 +28,7 @@ var large = map[string]int{
 	"store.Repo":          70,
 	"store.diskObjects":   29,
 	"store.Reader":        26,
-	"registry.Registry":   46,
+	"registry.Registry":   41,
 	"objects/trust.Store": 60,
 	"objects.parser":      36,
 	"chain.Plan":          39,
