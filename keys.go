@@ -105,10 +105,13 @@ type RotatedBinding struct {
 
 // TrustEntry is one belief of the trust store.
 type TrustEntry struct {
-	Kind       string   `json:"kind"` // own, key, registry, namespace, project, deny, override
+	Kind       string   `json:"kind"` // own, key, registry, namespace, deny; of a grant: project, signer, registry, scope, override, owner
 	Subject    string   `json:"subject"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	Detail     string   `json:"detail,omitempty"`
+	Place      string   `json:"place,omitempty"`   // of a grant: the key of the directory's record
+	Path       string   `json:"path,omitempty"`    // of a grant: the directory, where its record says it
+	Project    string   `json:"project,omitempty"` // of a grant: the id that it belongs to, too
 }
 
 // TrustPinRequest believes another person's key.
@@ -149,7 +152,7 @@ type TrustOverrideRequest struct {
 	DryRun bool
 }
 
-// TrustForgetRequest takes back that a project was accepted.
+// TrustForgetRequest takes back what was granted to a project.
 type TrustForgetRequest struct {
 	Project string // its id, its directory, or "" for this one
 	DryRun  bool

@@ -29,7 +29,7 @@ const projectID = "0123456789abcdef0123456789abcdef"
 
 var (
 	now          = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	projectScope = trust.Scope{Space: objects.Project, Project: projectID}
+	projectScope = trust.Scope{Space: objects.Project, Project: projectID, Place: strings.Repeat("a", 52)}
 )
 
 func newWorld(t testing.TB) *world {
@@ -47,7 +47,7 @@ func newWorld(t testing.TB) *world {
 	w.store, err = trust.LoadStore(filepath.Join(t.TempDir(), "trust.yaml"))
 	must(err)
 	must(w.store.AddOwn(w.key.Public(), "test", "acme"))
-	must(w.store.AcceptProject(projectID))
+	must(w.store.Grant(now, projectScope.Site().OwnKeys()))
 	files := os.DirFS("../stdlib/system")
 	m, err := objects.ManifestOf(files, "rye/bundle/system", "0.0.1")
 	must(err)
@@ -117,7 +117,8 @@ func (w *world) publish(path, text string) Link {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	in := trust.Scope{Space: objects.Project, Project: projectID, Registry: registryID}
+	in := projectScope
+	in.Registry = registryID
 	ref, _, err := objects.RefOfPath(path)
 	if err != nil {
 		w.t.Fatal(err)

@@ -28,18 +28,13 @@ func (g Trust) List(ctx context.Context, c rye.Caller) ([]rye.TrustEntry, error)
 // and agreed to first. A flag may stand for that agreement only when the fingerprint was
 // given, too: then a person compared it before.
 func (g Trust) Pin(ctx context.Context, c rye.Caller, q rye.TrustPinRequest) (*rye.TrustChange, error) {
-	if err := g.host.Permit(c, "trust.pin"); err != nil {
-		return nil, err
-	}
-	return custody.Pin(ctx, g.host, q)
+	return do(ctx, c, "trust.pin", g.enter, custody.Pin, q)
 }
 
-// Unpin takes a pin back, or some of its namespaces.
+// Unpin takes back what a key was pinned for in the user space and granted in this
+// project, or some of its namespaces.
 func (g Trust) Unpin(ctx context.Context, c rye.Caller, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
-	if err := g.host.Permit(c, "trust.unpin"); err != nil {
-		return nil, err
-	}
-	return custody.Unpin(g.host, q)
+	return do(ctx, c, "trust.unpin", g.enter, custody.Unpin, q)
 }
 
 // Deny refuses a key, or the file with a digest, from now on and wherever it comes from.
@@ -69,8 +64,7 @@ func (g Trust) Override(ctx context.Context, c rye.Caller, q rye.TrustOverrideRe
 	return custody.Override(s, q)
 }
 
-// Forget takes back that a project was accepted, with its overrides and what keys were
-// pinned for there.
+// Forget takes back everything that was granted to a project.
 func (g Trust) Forget(ctx context.Context, c rye.Caller, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
 	if err := g.host.Permit(c, "trust.forget"); err != nil {
 		return nil, err
@@ -80,10 +74,7 @@ func (g Trust) Forget(ctx context.Context, c rye.Caller, q rye.TrustForgetReques
 
 // Import takes over keys that RYE OS trusted. Each is shown and agreed to.
 func (g Trust) Import(ctx context.Context, c rye.Caller, q rye.TrustImportRequest) (*rye.TrustImport, error) {
-	if err := g.host.Permit(c, "trust.import"); err != nil {
-		return nil, err
-	}
-	return custody.ImportPins(ctx, g.host, q)
+	return do(ctx, c, "trust.import", g.enter, custody.ImportPins, q)
 }
 
 // Explain says, for each space that holds an item, which checks stand between it and its

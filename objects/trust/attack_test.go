@@ -65,7 +65,7 @@ func TestAttack3TimeEdited(t *testing.T) {
 func TestAttack4Moved(t *testing.T) {
 	k := newKey(t)
 	st := storeOf(t, k)
-	must(t, st.AcceptProject(projectB))
+	must(t, st.Grant(noon, inB.Site().OwnKeys()))
 	it := sign(t, k, tool, inA)
 	altered(t, "other id", "tools/acme/other.py", it.Raw, inA, st, fault.Integrity)
 	altered(t, "other namespace", "tools/else/hello.py", replace1(it.Raw, `"acme"`, `"acme"`), inA, st, fault.Integrity, fault.Malformed)
@@ -86,7 +86,6 @@ func TestAttack4Moved(t *testing.T) {
 	refused(t, "version of the item", &c, inA, st, fault.Integrity)
 
 	local := sign(t, k, "tools/local/scratch_own.py", inA)
-	inB := Scope{Space: objects.Project, Project: projectB}
 	refused(t, "other project", local, inB, st, fault.Integrity)
 	refused(t, "user space", local, inUser, st, fault.Integrity)
 	if _, err := Verify(it, inB, st); err != nil {
@@ -166,24 +165,27 @@ func TestAttack9LineEndings(t *testing.T) {
 func TestAttack10OtherNamespace(t *testing.T) {
 	me, bob := newKey(t), newKey(t)
 	st := storeOf(t, me)
-	must(t, st.Pin(Pin{Key: bob.Public(), Name: "bob", Namespaces: []string{"tools"}, Projects: []string{projectA}}))
+	must(t, st.Grant(noon, inA.Site().Signer("tools", bob.Public())))
 	it := sign(t, bob, tool, inA)
 	err := refused(t, "other namespace", it, inA, st, fault.Untrusted)
 	if !strings.Contains(err.Error(), bob.Public().String()) || !strings.Contains(err.Error(), "acme/") {
 		t.Errorf("%v names neither key nor namespace", err)
 	}
-	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}, Projects: []string{projectA}}))
+	must(t, st.Grant(noon, inA.Site().Signer("acme", bob.Public())))
 	if _, err := Verify(it, inA, st); err != nil {
 		t.Errorf("pinned: %v", err)
 	}
 	refused(t, "user space", it, inUser, st, fault.Untrusted)
-	must(t, st.AcceptProject(projectB))
-	refused(t, "other project", it, Scope{Space: objects.Project, Project: projectB}, st, fault.Untrusted)
-	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}, User: true}))
+	must(t, st.Grant(noon, inB.Site().OwnKeys()))
+	refused(t, "other project", it, inB, st, fault.Untrusted)
+	refused(t, "other place of the id", it, Scope{Space: objects.Project, Project: projectA, Place: placeB}, st, fault.Untrusted)
+	refused(t, "other id at the place", it, Scope{Space: objects.Project, Project: projectB, Place: placeA}, st, fault.Untrusted)
+	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}}))
 	if _, err := Verify(it, inUser, st); err != nil {
 		t.Errorf("pinned in the user space: %v", err)
 	}
-	refused(t, "project after all", it, inA, st, fault.Untrusted)
+	st.Ungrant(func(g Grant) bool { return g.Kind == GrantSigner })
+	refused(t, "pinned for the user space only", it, inA, st, fault.Untrusted)
 }
 
 // TestAttack11ShortFingerprint: keys are looked up by the whole fingerprint.

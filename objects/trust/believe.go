@@ -37,31 +37,52 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 	no := func(format string, args ...any) *fault.Error {
 		return fault.New(fault.Untrusted, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
 	}
+	own, project := s.IsOwn(k), in.Space == objects.Project
 	switch {
-	case in.Space != objects.User && in.Space != objects.Project:
+	case in.Space != objects.User && !project:
 		return "", no("items of the system space are believed by their bundle's manifest only")
 	case in.Registry != "":
 		return s.judgeBound(k, ref, in)
-	case in.Space == objects.Project && !s.Accepted(in.Project):
-		return "", no("this project was not accepted on this machine, so no key counts in it").Mend("rye adopt --all")
-	case in.Space == objects.Project && s.overridden(in.Project, ref) && s.IsOwn(k):
-		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this project")
-	case Reserved(ns):
+	case project && own && !s.Accepted(in.Site()):
+		return "", no("this directory was not accepted on this machine, so your keys do not count in it").Mend("rye adopt --all")
+	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())):
+		if own {
+			return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
+		}
+		return "granted to override this item in this directory", nil
+	case Reserved(ns) && own && project:
 		return "", no("%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
+	case Reserved(ns) && project:
+		return "", no("%s/ belongs to the system space", ns).Mend("rye adopt --all")
+	case Reserved(ns):
+		return "", no("%s/ belongs to the system space", ns).Advise("give it another id: rye mv %s <namespace>/…", ref)
 	}
 	if _, ok := s.bound[ns]; ok {
 		return s.judgeBound(k, ref, in)
 	}
-	if s.IsOwn(k) {
+	if own {
 		return s.judgeOwn(k, ref, in, sum, "nobody else owns "+ns+"/")
 	}
+	return s.judgeOther(k, ref, in)
+}
+
+// judgeOther decides about somebody else's key: in a project what was granted there
+// counts, in the user space what was pinned.
+func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
+	ns := ref.ID.Namespace()
+	if in.Space == objects.Project && s.Granted(in.Site().Signer(ns, k)) {
+		return "granted for " + ns + "/ in this directory", nil
+	}
 	for _, p := range s.pins {
-		if p.Key == k && slices.Contains(p.Namespaces, ns) && p.countsIn(in) {
+		if in.Space == objects.User && p.Key == k && slices.Contains(p.Namespaces, ns) {
 			return "pinned for " + ns + "/ in the " + in.String(), nil
 		}
 	}
-	return "", no("%s, which does not count for %s/ here", s.describe(k), ns).
-		Mend("rye trust pin %s --namespace %s", k, ns)
+	refused := fault.New(fault.Untrusted, "verify %s in the %s: %s, which does not count for %s/ here", ref, in, s.describe(k), ns)
+	if in.Space == objects.Project {
+		return "", refused.Mend("rye adopt --all")
+	}
+	return "", refused.Mend("rye trust pin %s --namespace %s --space user", k, ns)
 }
 
 // judgeBound asks the binding of ref's namespace, for items locked from a
@@ -93,14 +114,6 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 	}
 	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), words.Brief(b.Registry), ns).
 		Mend("rye trust override %s", ref)
-}
-
-// countsIn reports whether the pin reaches a scope.
-func (p Pin) countsIn(in Scope) bool {
-	if in.Space == objects.User {
-		return p.User
-	}
-	return slices.Contains(p.Projects, in.Project)
 }
 
 // describe says whose key k is, as far as the store knows.

@@ -22,10 +22,17 @@ func bound(t testing.TB, me *FileKey, keys ...BoundKey) *Store {
 }
 
 func from(registry string, it *objects.Item) Scope {
-	in := Scope{Space: objects.Project, Project: projectA, Registry: registry}
+	in := inA
+	in.Registry = registry
 	if it != nil {
 		in.Logged = it.Sum
 	}
+	return in
+}
+
+// unlogged is the same scope, of content that nothing pins.
+func unlogged(in Scope) Scope {
+	in.Logged = objects.Digest{}
 	return in
 }
 
@@ -46,7 +53,7 @@ func TestOwnKeyCountsEverywhereUnowned(t *testing.T) {
 	} {
 		refused(t, name, it, in, st, fault.Untrusted)
 	}
-	st.ForgetProject(projectA)
+	st.Ungrant(func(g Grant) bool { return g == Grant{inA.Site(), GrantProject, "", noon} })
 	if err := refused(t, "forgotten project", it, inA, st, fault.Untrusted); fault.HintOf(err).String() != "rye adopt --all" {
 		t.Errorf("mend %q", fault.HintOf(err).String())
 	}
@@ -63,13 +70,13 @@ func TestBoundNamespace(t *testing.T) {
 		if _, err := Verify(theirs, in, st); err != nil {
 			t.Errorf("publisher's key in %v: %v", in, err)
 		}
-		refused(t, "own key", mine, Scope{in.Space, in.Project, in.Registry, objects.Digest{}}, st, fault.Untrusted)
+		refused(t, "own key", mine, unlogged(in), st, fault.Untrusted)
 	}
 	if _, err := Verify(sign(t, me, "tools/local/scratch_own.py", inA), inA, st); err != nil {
 		t.Errorf("own key in an unbound namespace: %v", err)
 	}
 
-	must(t, st.Override(projectA, mine.Ref))
+	must(t, st.Grant(noon, inA.Site().Override(mine.Ref, me.Public().Fingerprint())))
 	if _, err := Verify(mine, inA, st); err != nil {
 		t.Errorf("overridden: %v", err)
 	}
@@ -77,7 +84,7 @@ func TestBoundNamespace(t *testing.T) {
 	refused(t, "override of a locked item", mine, from(regOne, mine), st, fault.Untrusted)
 	sh := sign(t, me, "tools/acme/hello_sh.sh", inA)
 	refused(t, "override of another id", sh, inA, st, fault.Untrusted)
-	st.RemoveOverride(projectA, mine.Ref)
+	st.Ungrant(func(g Grant) bool { return g.Kind == GrantOverride })
 	refused(t, "override taken back", mine, inA, st, fault.Untrusted)
 }
 
@@ -170,13 +177,13 @@ func TestAttack82Reserved(t *testing.T) {
 		if want := "rye trust override " + it.Ref.String(); fault.HintOf(err).String() != want {
 			t.Errorf("mend %q, want %q", fault.HintOf(err).String(), want)
 		}
-		must(t, st.Override(projectA, it.Ref))
+		must(t, st.Grant(noon, inA.Site().Override(it.Ref, me.Public().Fingerprint())))
 		if _, err := Verify(it, inA, st); err != nil {
 			t.Errorf("overridden: %v", err)
 		}
 		refused(t, ns+" in the user space", it, inUser, st, fault.Untrusted)
 		refused(t, ns+" in a registry", it, from(regOne, it), st, fault.Untrusted)
-		if err := st.Pin(Pin{Key: newKey(t).Public(), Namespaces: []string{ns}, User: true}); !fault.Is(err, fault.Usage) {
+		if err := st.Pin(Pin{Key: newKey(t).Public(), Namespaces: []string{ns}}); !fault.Is(err, fault.Usage) {
 			t.Errorf("pin for %s: %v", ns, err)
 		}
 		if err := st.AddOwn(me.Public(), "", ns); !fault.Is(err, fault.Usage) {
@@ -187,13 +194,21 @@ func TestAttack82Reserved(t *testing.T) {
 			t.Errorf("bind %s: %v", ns, err)
 		}
 	}
-	// A teammate's override counts for nothing: only one's own keys do.
+	// A teammate's counts where it was granted, for that item.
 	bob := newKey(t)
-	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}, Projects: []string{projectA}}))
+	must(t, st.Grant(noon, inA.Site().Signer("acme", bob.Public())))
 	path := "tools/rye/hello.py"
 	raw, err := SignItem(t.Context(), bob, parse(t, path, []byte(strings.Replace(samples[tool], `"acme"`, `"rye"`, 1))), inA, noon)
 	must(t, err)
-	refused(t, "teammate", parse(t, path, raw), inA, st, fault.Untrusted)
+	theirs := parse(t, path, raw)
+	if err := refused(t, "teammate", theirs, inA, st, fault.Untrusted); fault.HintOf(err).String() != "rye adopt --all" {
+		t.Errorf("mend %q", fault.HintOf(err))
+	}
+	must(t, st.Grant(noon, inA.Site().Override(theirs.Ref, bob.Public().Fingerprint())))
+	if _, err := Verify(theirs, inA, st); err != nil {
+		t.Errorf("granted to a teammate: %v", err)
+	}
+	refused(t, "in another directory", theirs, inB, st, fault.Untrusted)
 }
 
 // TestNamespaceConflicts: two owners of one name are a conflict, never a merge.
@@ -215,13 +230,13 @@ func TestNamespaceConflicts(t *testing.T) {
 	untrusted("claimed by me", st.BindNamespace("acme", regOne, pub))
 	must(t, st.BindNamespace("acme", regOne, pub, BoundKey{me.Public(), Current}))
 	untrusted("bound to another registry", st.BindNamespace("acme", regTwo, pub, BoundKey{me.Public(), Current}))
-	untrusted("pinned by hand later", st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}, User: true}))
+	untrusted("pinned by hand later", st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}}))
 	untrusted("claimed later", st.AddOwn(bob.Public(), "second", "acme"))
 	if b, ok := st.Binding("acme"); !ok || b.Registry != regOne || len(b.Keys) != 2 {
 		t.Errorf("Binding = %v, %v", b, ok)
 	}
 
-	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"tools"}, User: true}))
+	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"tools"}}))
 	untrusted("pinned by hand before", st.BindNamespace("tools", regOne, pub))
 
 	// Attack 53: another identity at the same address; attack 66's kin: other roots.
@@ -251,12 +266,11 @@ func TestChangesRefused(t *testing.T) {
 		"name of two lines":    st.AddOwn(k, "a\nb"),
 		"namespace of two":     st.AddOwn(k, "", "a/b"),
 		"namespace *":          st.AddOwn(k, "", "*"),
-		"pin without where":    st.Pin(Pin{Key: k, Namespaces: []string{"acme"}}),
-		"pin without what":     st.Pin(Pin{Key: k, User: true}),
-		"pin of own key":       st.Pin(Pin{Key: me.Public(), Namespaces: []string{"acme"}, User: true}),
-		"pin for no project":   st.Pin(Pin{Key: k, Namespaces: []string{"acme"}, Projects: []string{""}}),
-		"project":              st.AcceptProject("0123"),
-		"project in capitals":  st.AcceptProject(strings.ToUpper(projectA)),
+		"pin without what":     st.Pin(Pin{Key: k}),
+		"pin of own key":       st.Pin(Pin{Key: me.Public(), Namespaces: []string{"acme"}}),
+		"project":              st.Grant(noon, Site{placeA, "0123"}.OwnKeys()),
+		"project in capitals":  st.Grant(noon, Site{placeA, strings.ToUpper(projectA)}.OwnKeys()),
+		"place":                st.Grant(noon, Site{projectA, projectA}.OwnKeys()),
 		"registry id":          st.PinRegistry(Registry{ID: "abc", Roots: []objects.Fingerprint{root}}),
 		"registry without key": st.PinRegistry(Registry{ID: regTwo}),
 		"roots of none":        st.SetRoots(regTwo, root),
@@ -266,9 +280,8 @@ func TestChangesRefused(t *testing.T) {
 		"bind twice":           st.BindNamespace("acme", regOne, BoundKey{k, Current}, BoundKey{k, Revoked}),
 		"deny nothing":         st.DenyKey(objects.Fingerprint{}, ""),
 		"deny no digest":       st.DenyDigest(objects.Digest{}, ""),
-		"override local":       st.Override(projectA, objects.Ref{Kind: objects.Tool, ID: "local/x"}),
-		"override elsewhere":   st.Override(projectB, objects.Ref{Kind: objects.Tool, ID: "rye/x"}),
-		"override nothing":     st.Override(projectA, objects.Ref{}),
+		"override local":       st.Grant(noon, inA.Site().Override(objects.Ref{Kind: objects.Tool, ID: "local/x"}, root)),
+		"override nothing":     st.Grant(noon, inA.Site().Override(objects.Ref{}, root)),
 		"remove registry":      st.RemoveRegistry(regTwo),
 	} {
 		if err == nil {
@@ -283,20 +296,20 @@ func TestChangesRefused(t *testing.T) {
 // TestPinMore: a second pin of a key adds to the first; Pin itself replaces.
 func TestPinMore(t *testing.T) {
 	st, bob := storeOf(t), newKey(t).Public()
-	must(t, st.PinMore(Pin{Key: bob, Name: "Bob", Namespaces: []string{"friends"}, User: true}))
-	must(t, st.PinMore(Pin{Key: bob, Namespaces: []string{"others"}, Projects: []string{projectA}}))
-	want := []Pin{{Key: bob, Name: "Bob", Namespaces: []string{"friends", "others"}, User: true, Projects: []string{projectA}}}
+	must(t, st.PinMore(Pin{Key: bob, Name: "Bob", Namespaces: []string{"friends"}}))
+	must(t, st.PinMore(Pin{Key: bob, Namespaces: []string{"others"}}))
+	want := []Pin{{Key: bob, Name: "Bob", Namespaces: []string{"friends", "others"}}}
 	if got := st.Pins(); !reflect.DeepEqual(got, want) {
 		t.Errorf("pinned twice: %+v, want %+v", got, want)
 	}
-	if err := st.PinMore(Pin{Key: bob, Namespaces: []string{"rye"}, User: true}); !fault.Is(err, fault.Usage) {
+	if err := st.PinMore(Pin{Key: bob, Namespaces: []string{"rye"}}); !fault.Is(err, fault.Usage) {
 		t.Errorf("more of a reserved namespace: %v, want usage", err)
 	}
 	if got := st.Pins(); !reflect.DeepEqual(got, want) {
 		t.Errorf("after a refusal: %+v, want %+v", got, want)
 	}
-	must(t, st.Pin(Pin{Key: bob, Namespaces: []string{"others"}, User: true}))
-	if got := st.Pins(); len(got) != 1 || !reflect.DeepEqual(got[0].Namespaces, []string{"others"}) || len(got[0].Projects) > 0 {
+	must(t, st.Pin(Pin{Key: bob, Namespaces: []string{"others"}}))
+	if got := st.Pins(); len(got) != 1 || !reflect.DeepEqual(got[0].Namespaces, []string{"others"}) {
 		t.Errorf("pinned anew: %+v, want others only", got)
 	}
 }

@@ -159,7 +159,7 @@ func TestAttack14Bundle(t *testing.T) {
 func TestOtherBundle(t *testing.T) {
 	me, bob := newKey(t), newKey(t)
 	st := storeOf(t, me)
-	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}, User: true}))
+	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}}))
 	files := fstest.MapFS{
 		tool:                         {Data: []byte(samples[tool])},
 		"tools/local/scratch_own.py": {Data: []byte(samples["tools/local/scratch_own.py"])},

@@ -40,10 +40,10 @@ func (s *Store) mayClaim(k PublicKey, ns string) error {
 	return nil
 }
 
-// Pin believes somebody else's key for what p says, replacing what was said
-// before. A namespace that is bound to other keys is refused (Untrusted).
+// Pin believes somebody else's key in the user space for what p says, replacing what
+// was said before. A namespace that is bound to other keys is refused (Untrusted).
 func (s *Store) Pin(p Pin) error {
-	p.Namespaces, p.Projects = sorted(p.Namespaces), sorted(p.Projects)
+	p.Namespaces = sorted(p.Namespaces)
 	if err := checkPin(p); err != nil {
 		return err
 	}
@@ -60,15 +60,12 @@ func (s *Store) Pin(p Pin) error {
 	return nil
 }
 
-// PinMore is Pin that adds to what the key was pinned for: the namespaces of both
-// then count in the places of both. A name replaces the old one unless it is empty.
+// PinMore is Pin that adds to the namespaces that the key was pinned for. A name replaces the old one unless it is empty.
 func (s *Store) PinMore(p Pin) error {
 	if i := slices.IndexFunc(s.pins, func(x Pin) bool { return x.Key == p.Key }); i >= 0 {
 		old := s.pins[i]
 		p.Name = cmp.Or(p.Name, old.Name)
-		p.User = p.User || old.User
 		p.Namespaces = slices.Concat(old.Namespaces, p.Namespaces)
-		p.Projects = slices.Concat(old.Projects, p.Projects)
 	}
 	return s.Pin(p)
 }
@@ -100,33 +97,6 @@ func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
 	}
 	s.changed()
 	return nil
-}
-
-// AcceptProject lets the user's own keys, and those pinned for it, count in the
-// project with a genesis id.
-func (s *Store) AcceptProject(genesis string) error {
-	if err := checkProject(genesis); err != nil {
-		return err
-	}
-	s.projects = sorted(append(s.projects, genesis))
-	s.changed()
-	return nil
-}
-
-// ForgetProject takes AcceptProject back, with the overrides for that project and
-// what keys were pinned for there; a pin that counts nowhere else goes with it.
-func (s *Store) ForgetProject(genesis string) {
-	s.projects = slices.DeleteFunc(s.projects, func(p string) bool { return p == genesis })
-	s.overrides = slices.DeleteFunc(s.overrides, func(o Override) bool { return o.Project == genesis })
-	var pins []Pin
-	for _, p := range s.pins {
-		p.Projects = slices.DeleteFunc(slices.Clone(p.Projects), func(g string) bool { return g == genesis })
-		if p.User || len(p.Projects) > 0 {
-			pins = append(pins, p)
-		}
-	}
-	s.pins = pins
-	s.changed()
 }
 
 // PinRegistry records a registry at first contact. The same again is fine; other
@@ -250,29 +220,6 @@ func (s *Store) Allow(fp objects.Fingerprint, d objects.Digest) {
 	s.changed()
 }
 
-// Override lets the user's own keys count for one item of a reserved or bound
-// namespace in an accepted project.
-func (s *Store) Override(project string, ref objects.Ref) error {
-	o := Override{project, ref}
-	if err := checkOverride(o); err != nil {
-		return err
-	}
-	if !s.Accepted(project) {
-		return fault.New(fault.Untrusted, "override %s: the project was not accepted", ref).Mend("rye adopt --all")
-	}
-	if !slices.Contains(s.overrides, o) {
-		s.overrides = append(s.overrides, o)
-	}
-	s.changed()
-	return nil
-}
-
-// RemoveOverride takes Override back.
-func (s *Store) RemoveOverride(project string, ref objects.Ref) {
-	s.overrides = slices.DeleteFunc(s.overrides, func(o Override) bool { return o == Override{project, ref} })
-	s.changed()
-}
-
 // SetAllowLegacy opts in to lines of RYE OS, or out again.
 func (s *Store) SetAllowLegacy(yes bool) {
 	s.allowLegacy = yes
@@ -284,14 +231,11 @@ func (s *Store) sort() {
 	byKey := func(a, b PublicKey) int { return strings.Compare(a.String(), b.String()) }
 	slices.SortFunc(s.own, func(a, b OwnKey) int { return byKey(a.Key, b.Key) })
 	slices.SortFunc(s.pins, func(a, b Pin) int { return byKey(a.Key, b.Key) })
-	slices.Sort(s.projects)
+	slices.SortFunc(s.grants, compareGrants)
 	slices.SortFunc(s.registries, func(a, b Registry) int { return strings.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.denials, func(a, b Denial) int {
 		// Keys come first: their digest is zero.
 		return cmp.Or(strings.Compare(a.Digest.Hex(), b.Digest.Hex()), strings.Compare(a.Key.String(), b.Key.String()))
-	})
-	slices.SortFunc(s.overrides, func(a, b Override) int {
-		return cmp.Or(strings.Compare(a.Project, b.Project), strings.Compare(a.Ref.String(), b.Ref.String()))
 	})
 }
 

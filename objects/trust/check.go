@@ -16,9 +16,10 @@ import (
 
 // Bounds of what a trust store holds.
 const (
-	maxText = 200  // bytes of a name or a reason
-	maxURL  = 2048 // bytes
-	maxList = 4096 // entries of one list
+	maxText   = 200   // bytes of a name or a reason
+	maxURL    = 2048  // bytes
+	maxList   = 4096  // entries of one list
+	maxGrants = 16384 // of all directories together
 )
 
 // consistent judges a store as a whole: every entry by itself, nothing twice,
@@ -45,19 +46,17 @@ func (s *Store) consistent() error {
 			}
 		}
 	}
-	for _, o := range s.overrides {
-		if !s.Accepted(o.Project) {
-			return bad("override of %s in project %q, which is not accepted", o.Ref, o.Project)
-		}
-	}
 	return nil
 }
 
 func (s *Store) checkEntries() error {
+	if len(s.grants) > maxGrants {
+		return fault.New(fault.Limit, "trust store: more than %d grants", maxGrants)
+	}
 	err := cmp.Or(
-		checkAll(s.own, checkOwn), checkAll(s.pins, checkPin), checkAll(s.projects, checkProject),
+		checkAll(s.own, checkOwn), checkAll(s.pins, checkPin), checkAll(s.grants, checkGrant),
 		checkAll(s.registries, checkRegistry), checkAll(s.Bindings(), checkBinding),
-		checkAll(s.denials, checkDenial), checkAll(s.overrides, checkOverride))
+		checkAll(s.denials, checkDenial))
 	if err != nil {
 		return fault.New(fault.Malformed, "trust store: %w", err)
 	}
@@ -74,7 +73,7 @@ func checkAll[T any](list []T, check func(T) error) error {
 	return nil
 }
 
-// checkTwice refuses a key, project, registry, denial or override that stands
+// checkTwice refuses a key, grant, registry or denial that stands
 // there twice: readers must not have to guess which one counts. Lists are sorted.
 func (s *Store) checkTwice() error {
 	seen := make(map[string]bool)
@@ -91,8 +90,10 @@ func (s *Store) checkTwice() error {
 	for _, p := range s.pins {
 		once("key ", p.Key.String())
 	}
-	for _, p := range s.projects {
-		once("project ", p)
+	for i, g := range s.grants {
+		if i > 0 && compareGrants(s.grants[i-1], g) == 0 {
+			twice = "grant " + string(g.Kind) + " " + g.Value + " of place " + g.Place
+		}
 	}
 	for _, r := range s.registries {
 		once("registry ", r.ID)
@@ -102,9 +103,6 @@ func (s *Store) checkTwice() error {
 	}
 	for _, d := range s.denials {
 		once("denial of ", d.Key.String()+" "+d.Digest.String())
-	}
-	for _, o := range s.overrides {
-		once("override of ", o.Ref.String()+" in "+o.Project)
 	}
 	if twice != "" {
 		return bad("%s stands there twice", words.Brief(twice))
@@ -150,14 +148,8 @@ func checkPin(p Pin) error {
 	if p.Key.IsZero() {
 		return fault.New(fault.Usage, "pin: no key")
 	}
-	if len(p.Namespaces) == 0 || !p.User && len(p.Projects) == 0 {
-		return fault.New(fault.Usage, "pin %s: say for which namespaces it counts and where", p.Key)
-	}
-	if len(p.Projects) > maxList {
-		return fault.New(fault.Limit, "pin %s: more than %d projects", p.Key, maxList)
-	}
-	if err := checkAll(p.Projects, checkProject); err != nil {
-		return err
+	if len(p.Namespaces) == 0 {
+		return fault.New(fault.Usage, "pin %s: say for which namespaces it counts", p.Key)
 	}
 	if err := checkText("name", p.Name); err != nil {
 		return err
@@ -211,11 +203,8 @@ func checkRegistry(r Registry) error {
 }
 
 func checkBinding(b Binding) error {
-	if err := checkNamespace(b.Namespace); err != nil {
+	if err := checkBindable(b.Namespace); err != nil {
 		return err
-	}
-	if b.Namespace == objects.LocalNamespace {
-		return fault.New(fault.Usage, "namespace %q: nobody owns it, so no registry can", b.Namespace)
 	}
 	if _, err := objects.ParseDigest(b.Registry); err != nil {
 		return fault.New(fault.Usage, "registry identity: %w", err)
@@ -239,14 +228,6 @@ func checkDenial(d Denial) error {
 		return fault.New(fault.Usage, "deny: want either a key or a digest")
 	}
 	return checkText("reason", d.Reason)
-}
-
-func checkOverride(o Override) error {
-	ns := o.Ref.ID.Namespace()
-	if o.Ref.Kind == "" || ns == "" || ns == objects.LocalNamespace {
-		return fault.New(fault.Usage, "override %q: want an item of a namespace that somebody else owns", words.Brief(o.Ref.String()))
-	}
-	return checkProject(o.Project)
 }
 
 func checkText(what, s string) error {

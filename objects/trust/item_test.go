@@ -19,10 +19,13 @@ import (
 const (
 	projectA = "00112233445566778899aabbccddeeff"
 	projectB = "ffeeddccbbaa99887766554433221100"
+	placeA   = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	placeB   = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 )
 
 var (
-	inA    = Scope{Space: objects.Project, Project: projectA}
+	inA    = Scope{Space: objects.Project, Project: projectA, Place: placeA}
+	inB    = Scope{Space: objects.Project, Project: projectB, Place: placeB}
 	inUser = Scope{Space: objects.User}
 	noon   = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	regOne = "sha256:" + strings.Repeat("11", 32)
@@ -78,7 +81,7 @@ func storeOf(t testing.TB, own ...*FileKey) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, s.AcceptProject(projectA))
+	must(t, s.Grant(noon, inA.Site().OwnKeys()))
 	for i, k := range own {
 		must(t, s.AddOwn(k.Public(), fmt.Sprintf("key%d", i)))
 	}
@@ -313,7 +316,7 @@ func TestAttack7Legacy(t *testing.T) {
 	refused(t, "stranger's", legacy(t, newKey(t), tool.Path, samples[tool.Path]), inA, st, fault.Untrusted)
 	forged := parse(t, tool.Path, bytes.Replace(tool.Raw, []byte(base64.URLEncoding.EncodeToString(tool.Legacy.Sig[:])[:8]), []byte("AAAAAAAA"), 1))
 	refused(t, "forged", forged, inA, st, fault.Integrity)
-	refused(t, "elsewhere", tool, Scope{Space: objects.Project, Project: projectB}, st, fault.Untrusted)
+	refused(t, "elsewhere", tool, inB, st, fault.Untrusted)
 	must(t, st.DenyKey(k.Public().Fingerprint(), ""))
 	refused(t, "denied key", tool, inA, st, fault.Revoked)
 

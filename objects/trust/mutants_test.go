@@ -225,7 +225,7 @@ var mutations = []struct {
 		yield(mutant{raw: s.raw, in: Scope{Space: objects.Project}})
 		yield(mutant{raw: s.raw, in: Scope{Space: objects.System}})
 		if strings.Contains(s.path, "/"+objects.LocalNamespace+"/") {
-			yield(mutant{raw: s.raw, in: Scope{Space: objects.Project, Project: projectB}})
+			yield(mutant{raw: s.raw, in: Scope{Space: objects.Project, Project: projectB, Place: placeA}})
 			yield(mutant{raw: s.raw, in: inUser})
 		}
 	}},
@@ -265,7 +265,7 @@ func TestMutantsNeverVerify(t *testing.T) {
 	const want = 3000
 	k := newKey(t)
 	st := storeOf(t, k)
-	must(t, st.AcceptProject(projectB))
+	must(t, st.Grant(noon, inB.Site().OwnKeys()))
 	all, twins := specimens(t, k, st), specimens(t, newKey(t), st)
 	counts := make(map[string]map[string]int)
 	total := 0

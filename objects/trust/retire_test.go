@@ -20,7 +20,7 @@ func retired(t *testing.T, k *FileKey, sums ...objects.Digest) *Store {
 	kept, err := KeepList(path, k.Public(), sums)
 	must(t, err)
 	must(t, Update(path, func(s *Store) error {
-		must(t, s.AcceptProject(projectA))
+		must(t, s.Grant(noon, inA.Site().OwnKeys()))
 		must(t, s.AddOwn(k.Public(), "default", "acme"))
 		return s.RetireOwn(k.Public(), "default.retired-2026-11-22", "2026-11-22", kept)
 	}))
@@ -69,7 +69,7 @@ func TestRetiredKeyInAnotherSpace(t *testing.T) {
 	if _, err := Verify(it, inUser, st); err != nil {
 		t.Errorf("user space: %v", err)
 	}
-	refused(t, "a project that was not accepted", it, Scope{Space: objects.Project, Project: projectB}, st, fault.Untrusted)
+	refused(t, "a project that was not accepted", it, inB, st, fault.Untrusted)
 	local := sign(t, k, "tools/local/scratch_own.py", inA)
 	refused(t, "not listed", local, inA, st, fault.Revoked)
 }
@@ -114,7 +114,7 @@ func TestKeptListSpoiled(t *testing.T) {
 func TestStoreBeforeRetirement(t *testing.T) {
 	k := newKey(t)
 	it := sign(t, k, tool, inA)
-	text := "format: 1\nown:\n  - key: " + k.Public().Authorized() + "\n    name: default.retired-2026-01-01\nprojects:\n  - " + projectA + "\n"
+	text := "format: 1\nown:\n  - key: " + k.Public().Authorized() + "\n    name: default.retired-2026-01-01\ngrants:\n  - {place: " + placeA + ", project: \"" + projectA + "\", kind: project, at: \"2026-11-22T12:00:00Z\"}\n"
 	st, err := ParseStore([]byte(text))
 	must(t, err)
 	if _, err := Verify(it, inA, st); err != nil {

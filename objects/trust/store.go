@@ -19,14 +19,14 @@ type Store struct {
 
 	own         []OwnKey
 	pins        []Pin
-	projects    []string
+	grants      []Grant
 	registries  []Registry
 	bound       map[string]Binding // by namespace
 	denials     []Denial
-	overrides   []Override
 	allowLegacy bool
 
-	known map[objects.Fingerprint]PublicKey // every key above
+	known   map[objects.Fingerprint]PublicKey // every key above
+	granted map[Grant]bool                    // without their times
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}
@@ -34,7 +34,7 @@ type Store struct {
 }
 
 // OwnKey is a key whose private half the user holds. It counts for every id that
-// nobody else owns, in the user space and in accepted projects.
+// nobody else owns, in the user space and in directories with the grant "project".
 type OwnKey struct {
 	Key        PublicKey
 	Name       string         // of its file among the keys, or a label
@@ -43,13 +43,12 @@ type OwnKey struct {
 	Kept       objects.Digest // of the list of what a retired key still vouches for; zero for nothing
 }
 
-// Pin is somebody else's key, believed for some namespaces in some places.
+// Pin is somebody else's key, believed for some namespaces in the user space. What
+// counts in a project is a Grant.
 type Pin struct {
 	Key        PublicKey
 	Name       string   // who that is, for people; decides nothing
 	Namespaces []string // at least one; never reserved
-	User       bool     // counts in the user space
-	Projects   []string // genesis ids of the projects where it counts
 }
 
 // Registry is a registry that was met and pinned.
@@ -101,18 +100,11 @@ type Denial struct {
 	Reason string
 }
 
-// Override lets the user's own keys count for one item of a reserved or bound
-// namespace in one project.
-type Override struct {
-	Project string
-	Ref     objects.Ref
-}
-
 // reserved are the namespaces of the system space.
 var reserved = []string{"rye", "core", "std"}
 
 // Reserved reports whether a namespace belongs to the system space: items in it
-// are believed only from the embedded bundle, or by an Override.
+// are believed only from the embedded bundle, or where an override was granted.
 func Reserved(namespace string) bool { return slices.Contains(reserved, namespace) }
 
 // changed must follow every change of what the store believes.
@@ -136,6 +128,13 @@ func (s *Store) index() {
 			s.known[k.Key.Fingerprint()] = k.Key
 		}
 	}
+	for _, k := range signersIn(s.grants) {
+		s.known[k.Fingerprint()] = k
+	}
+	s.granted = make(map[Grant]bool, len(s.grants))
+	for _, g := range s.grants {
+		s.granted[g.same()] = true
+	}
 	s.mu.Lock()
 	s.verdicts = nil
 	s.mu.Unlock()
@@ -146,9 +145,6 @@ func (s *Store) Own() []OwnKey { return slices.Clone(s.own) }
 
 // Pins returns other people's keys, sorted by fingerprint. The caller owns the slice.
 func (s *Store) Pins() []Pin { return slices.Clone(s.pins) }
-
-// Projects returns the genesis ids of the accepted projects, sorted.
-func (s *Store) Projects() []string { return slices.Clone(s.projects) }
 
 // Registries returns the pinned registries, sorted by identity.
 func (s *Store) Registries() []Registry { return slices.Clone(s.registries) }
@@ -182,18 +178,9 @@ func (s *Store) Bindings() []Binding {
 // Denials returns what was denied, keys first, each sorted.
 func (s *Store) Denials() []Denial { return slices.Clone(s.denials) }
 
-// Overrides returns the overrides, sorted by project and item.
-func (s *Store) Overrides() []Override { return slices.Clone(s.overrides) }
-
 // AllowLegacy reports whether lines of RYE OS count, where they cover
 // enough. See docs/format/trust.md.
 func (s *Store) AllowLegacy() bool { return s.allowLegacy }
-
-// Accepted reports whether the user accepted a project.
-func (s *Store) Accepted(project string) bool {
-	_, ok := slices.BinarySearch(s.projects, project)
-	return ok && project != ""
-}
 
 // Key returns the known key with a fingerprint.
 func (s *Store) Key(fp objects.Fingerprint) (PublicKey, bool) {
@@ -233,10 +220,6 @@ func (s *Store) deniedKey(fp objects.Fingerprint) (reason string, denied bool) {
 		}
 	}
 	return "", false
-}
-
-func (s *Store) overridden(project string, ref objects.Ref) bool {
-	return project != "" && slices.Contains(s.overrides, Override{project, ref})
 }
 
 // verdict is a signature that was found to hold. It depends on nothing that can

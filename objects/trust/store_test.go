@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -20,10 +21,13 @@ import (
 func full(t testing.TB) *Store {
 	st := bound(t, newKey(t), BoundKey{newKey(t).Public(), Current}, BoundKey{newKey(t).Public(), Retired}, BoundKey{newKey(t).Public(), Revoked})
 	must(t, st.AddOwn(newKey(t).Public(), "second", "mine", "ours"))
-	must(t, st.Pin(Pin{Key: newKey(t).Public(), Name: "Bob: \"the builder\"", Namespaces: []string{"tools", "bob"}, User: true, Projects: []string{projectA, projectB}}))
+	must(t, st.Pin(Pin{Key: newKey(t).Public(), Name: "Bob: \"the builder\"", Namespaces: []string{"tools", "bob"}}))
 	must(t, st.DenyKey(newKey(t).Public().Fingerprint(), "laptop lost in Győr"))
 	must(t, st.DenyDigest(objects.Digest{7}, "- {evil}: #1"))
-	must(t, st.Override(projectA, objects.Ref{Kind: objects.Tool, ID: "rye/core/runtimes/python"}))
+	here := inA.Site()
+	must(t, st.Grant(noon, inB.Site().OwnKeys(), Site{Place: placeB}.Registry(regOne, "https://one.example/r.git"), Site{Place: placeB}.Scope("*", regOne)))
+	must(t, st.Grant(noon.Add(time.Hour), here.Signer("tools", newKey(t).Public()), here.Registry(regTwo, "git@two.example:r.git"), here.Scope("acme", regTwo),
+		here.Override(objects.Ref{Kind: objects.Tool, ID: "rye/core/runtimes/python"}, root), here.Owner(1000)))
 	st.SetAllowLegacy(true)
 	return st
 }
@@ -59,8 +63,8 @@ func TestStoreSavedAndLoaded(t *testing.T) {
 			}
 		}
 	}
-	for name, n := range map[string]int{"own": len(got.Own()), "pins": len(got.Pins()), "projects": len(got.Projects()),
-		"registries": len(got.Registries()), "bindings": len(got.Bindings()), "denials": len(got.Denials()), "overrides": len(got.Overrides())} {
+	for name, n := range map[string]int{"own": len(got.Own()), "pins": len(got.Pins()), "grants": len(got.Grants()),
+		"registries": len(got.Registries()), "bindings": len(got.Bindings()), "denials": len(got.Denials())} {
 		if n == 0 {
 			t.Errorf("no %s came back", name)
 		}
@@ -72,8 +76,8 @@ func TestSaveSeesOtherWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trust.yaml")
 	a, err := LoadStore(path)
 	must(t, err)
-	must(t, Update(path, func(s *Store) error { return s.AcceptProject(projectA) }))
-	must(t, a.AcceptProject(projectB))
+	must(t, Update(path, func(s *Store) error { return s.Grant(noon, inA.Site().OwnKeys()) }))
+	must(t, a.Grant(noon, inB.Site().OwnKeys()))
 	if err := locked(path, a.save); !fault.Is(err, fault.Conflict) {
 		t.Errorf("save over another's change = %v, want conflict", err)
 	}
@@ -97,7 +101,7 @@ func TestUpdateAcrossProcesses(t *testing.T) {
 	if path := os.Getenv("RYE_TEST_TRUST"); path != "" { // the child
 		for i := range each {
 			id := fmt.Sprintf("%s%030d", os.Getenv("RYE_TEST_WHO"), i)
-			if err := Update(path, func(s *Store) error { return s.AcceptProject(id) }); err != nil {
+			if err := Update(path, func(s *Store) error { return s.Grant(noon, Site{placeA, id}.OwnKeys()) }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -125,7 +129,7 @@ func TestUpdateAcrossProcesses(t *testing.T) {
 	}
 	st, err := LoadStore(path)
 	must(t, err)
-	if n := len(st.Projects()); n != 8*each {
+	if n := len(st.Grants()); n != 8*each {
 		t.Errorf("%d of %d changes are there", n, 8*each)
 	}
 }
@@ -136,7 +140,7 @@ func TestUpdateKilled(t *testing.T) {
 	if path := os.Getenv("RYE_TEST_KILLED"); path != "" { // the child writes until it is killed
 		for i := 0; ; i++ {
 			id := fmt.Sprintf("%s%030x", os.Getenv("RYE_TEST_WHO"), i)
-			if err := Update(path, func(s *Store) error { return s.AcceptProject(id) }); err != nil {
+			if err := Update(path, func(s *Store) error { return s.Grant(noon, Site{placeA, id}.OwnKeys()) }); err != nil {
 				t.Fatal(err)
 			}
 			fmt.Println("kept", id)
@@ -167,7 +171,7 @@ func TestUpdateKilled(t *testing.T) {
 		st, err := LoadStore(path)
 		must(t, err)
 		for _, id := range kept {
-			if !st.Accepted(id) {
+			if !st.Accepted(Site{placeA, id}) {
 				t.Errorf("kill %d: %s was acknowledged and is lost", i, id)
 			}
 		}
@@ -224,10 +228,10 @@ func TestStoreThroughSymlink(t *testing.T) {
 	if err := os.Symlink(real, link); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
-	must(t, Update(link, func(s *Store) error { return s.AcceptProject(projectA) }))
+	must(t, Update(link, func(s *Store) error { return s.Grant(noon, inA.Site().OwnKeys()) }))
 	st, err := LoadStore(real)
 	must(t, err)
-	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 || !st.Accepted(projectA) {
+	if fi, err := os.Lstat(link); err != nil || fi.Mode()&os.ModeSymlink == 0 || !st.Accepted(inA.Site()) {
 		t.Errorf("the link was replaced: %v, %v", fi.Mode(), err)
 	}
 }
@@ -239,6 +243,10 @@ func badStores(t testing.TB) map[string]string {
 	bind := func(key, state string) string {
 		return "namespaces:\n  acme:\n    registry: " + regOne + "\n    keys:\n      - key: " + key + "\n        state: " + state + "\n"
 	}
+	grants := func(place, project, kind, value, at string) string {
+		return fmt.Sprintf("grants:\n  - {place: %q, project: %q, kind: %q, value: %q, at: %q}\n", place, project, kind, value, at)
+	}
+	const at = "2026-11-22T12:00:00Z"
 	f := "format: 1\n"
 	return map[string]string{
 		"empty":                "",
@@ -248,16 +256,38 @@ func badStores(t testing.TB) map[string]string {
 		"unknown inner field":  f + "own:\n  - key: " + k + "\n    admin: true\n",
 		"field twice":          f + "format: 1\n",
 		"two documents":        f + "---\nformat: 1\n",
-		"anchor":               f + "projects: &a []\n",
+		"anchor":               f + "grants: &a []\n",
 		"key without type":     f + "own:\n  - key: AAAA\n",
 		"same key twice":       f + "own:\n  - key: " + k + "\n  - key: " + k + "\n",
-		"own and pinned":       f + "own:\n  - key: " + k + "\nkeys:\n  - key: " + k + "\n    namespaces: [acme]\n    user: true\n",
-		"pin for nothing":      f + "keys:\n  - key: " + k + "\n    namespaces: []\n    user: true\n",
-		"pin for nowhere":      f + "keys:\n  - key: " + k + "\n    namespaces: [acme]\n",
-		"pin for rye":          f + "keys:\n  - key: " + k + "\n    namespaces: [rye]\n    user: true\n",
-		"pin for a star":       f + "keys:\n  - key: " + k + "\n    namespaces: [\"*\"]\n    user: true\n",
-		"project":              f + "projects: [here]\n",
-		"project twice":        f + "projects: [" + projectA + ", " + projectA + "]\n",
+		"own and pinned":       f + "own:\n  - key: " + k + "\nkeys:\n  - key: " + k + "\n    namespaces: [acme]\n",
+		"pin for nothing":      f + "keys:\n  - key: " + k + "\n    namespaces: []\n",
+		"pin in a project":     f + "keys:\n  - key: " + k + "\n    namespaces: [acme]\n    user: true\n",
+		"pin for rye":          f + "keys:\n  - key: " + k + "\n    namespaces: [rye]\n",
+		"pin for a star":       f + "keys:\n  - key: " + k + "\n    namespaces: [\"*\"]\n",
+		"grant twice":          f + grants(placeA, projectA, "project", "", at) + strings.TrimPrefix(grants(placeA, projectA, "project", "", at), "grants:\n"),
+		"grant for nowhere":    f + grants("here", projectA, "project", "", at),
+		"grant without id":     f + grants(placeA, "", "project", "", at),
+		"grant of an id":       f + grants(placeA, "mine", "project", "", at),
+		"grant without time":   f + grants(placeA, projectA, "project", "", ""),
+		"grant at no hour":     f + grants(placeA, projectA, "project", "", "2026-11-22"),
+		"grant elsewhere":      f + grants(placeA, projectA, "project", "", "2026-11-22T12:00:00+01:00"),
+		"grant of anything":    f + grants(placeA, projectA, "everything", "", at),
+		"project with a value": f + grants(placeA, projectA, "project", "x", at),
+		"signer of nothing":    f + grants(placeA, projectA, "signer", k, at),
+		"signer of a star":     f + grants(placeA, projectA, "signer", "* "+k, at),
+		"signer of rye":        f + grants(placeA, projectA, "signer", "rye "+k, at),
+		"signer with comment":  f + grants(placeA, projectA, "signer", "acme "+k+" bob", at),
+		"signer by print":      f + grants(placeA, projectA, "signer", "acme "+root.String(), at),
+		"registry nowhere":     f + grants(placeA, projectA, "registry", regOne, at),
+		"registry by name":     f + grants(placeA, projectA, "registry", "main https://x", at),
+		"scope of local":       f + grants(placeA, projectA, "scope", "local "+regOne, at),
+		"scope to a name":      f + grants(placeA, projectA, "scope", "acme main", at),
+		"override by nobody":   f + grants(placeA, projectA, "override", "tool:rye/x", at),
+		"override of local":    f + grants(placeA, projectA, "override", "tool:local/x "+root.String(), at),
+		"override of an id":    f + grants(placeA, projectA, "override", "rye/tool/x "+root.String(), at),
+		"owner by name":        f + grants(placeA, projectA, "owner", "root", at),
+		"owner below zero":     f + grants(placeA, projectA, "owner", "-1", at),
+		"user space accepted":  f + grants(placeA, "", "signer", "acme "+k, at),
 		"registry without id":  f + "registries:\n  - roots: [" + root.String() + "]\n",
 		"registry, no roots":   f + "registries:\n  - id: " + regOne + "\n    roots: []\n",
 		"root twice":           f + "registries:\n  - id: " + regOne + "\n    roots: [" + root.String() + ", " + root.String() + "]\n",
@@ -269,13 +299,10 @@ func badStores(t testing.TB) map[string]string {
 		"bound rye":            f + reg + strings.Replace(bind(k, "current"), "acme", "rye", 1),
 		"bound local":          f + reg + strings.Replace(bind(k, "current"), "acme", "local", 1),
 		"claimed and bound":    f + "own:\n  - key: " + l + "\n    namespaces: [acme]\n" + reg + bind(k, "current"),
-		"pinned and bound":     f + "keys:\n  - key: " + l + "\n    namespaces: [acme]\n    user: true\n" + reg + bind(k, "current"),
+		"pinned and bound":     f + "keys:\n  - key: " + l + "\n    namespaces: [acme]\n" + reg + bind(k, "current"),
 		"denial of nothing":    f + "deny:\n  - reason: none\n",
 		"denial of both":       f + "deny:\n  - key: " + root.String() + "\n    digest: " + regOne + "\n",
 		"denial of a word":     f + "deny:\n  - key: everybody\n",
-		"override elsewhere":   f + "overrides:\n  - project: " + projectA + "\n    item: tool:rye/x\n",
-		"override of an id":    f + "projects: [" + projectA + "]\noverrides:\n  - project: " + projectA + "\n    item: rye/x\n",
-		"override published":   f + "projects: [" + projectA + "]\noverrides:\n  - project: " + projectA + "\n    item: rye/tool/x\n",
 		"allow_legacy a word":  f + "allow_legacy: sometimes\n",
 		"a list":               "- format: 1\n",
 		"name of two lines":    f + "own:\n  - key: " + k + "\n    name: \"a\\nb\"\n",
@@ -293,7 +320,7 @@ func TestStoreFileRefused(t *testing.T) {
 			t.Errorf("%s: %v (%s), want malformed", name, err, c)
 			continue
 		}
-		if err := Update(path, func(s *Store) error { return s.AcceptProject(projectA) }); err == nil {
+		if err := Update(path, func(s *Store) error { return s.Grant(noon, inA.Site().OwnKeys()) }); err == nil {
 			t.Errorf("%s: was overwritten", name)
 		}
 		if after, _ := os.ReadFile(path); string(after) != text {

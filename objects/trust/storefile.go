@@ -32,11 +32,10 @@ type (
 		Format      int                    `yaml:"format"`
 		Own         []ownFile              `yaml:"own,omitempty"`
 		Keys        []pinFile              `yaml:"keys,omitempty"`
-		Projects    []string               `yaml:"projects,omitempty"`
+		Grants      []grantFile            `yaml:"grants,omitempty"`
 		Registries  []registryFile         `yaml:"registries,omitempty"`
 		Namespaces  map[string]bindingFile `yaml:"namespaces,omitempty"`
 		Deny        []denialFile           `yaml:"deny,omitempty"`
-		Overrides   []overrideFile         `yaml:"overrides,omitempty"`
 		AllowLegacy bool                   `yaml:"allow_legacy,omitempty"`
 	}
 	ownFile struct {
@@ -50,8 +49,13 @@ type (
 		Key        string   `yaml:"key"`
 		Name       string   `yaml:"name,omitempty"`
 		Namespaces []string `yaml:"namespaces"`
-		User       bool     `yaml:"user,omitempty"`
-		Projects   []string `yaml:"projects,omitempty"`
+	}
+	grantFile struct {
+		Place   string    `yaml:"place"`
+		Project string    `yaml:"project,omitempty"`
+		Kind    GrantKind `yaml:"kind"`
+		Value   string    `yaml:"value,omitempty"`
+		At      string    `yaml:"at"`
 	}
 	registryFile struct {
 		ID    string   `yaml:"id"`
@@ -70,10 +74,6 @@ type (
 		Key    string `yaml:"key,omitempty"`
 		Digest string `yaml:"digest,omitempty"`
 		Reason string `yaml:"reason,omitempty"`
-	}
-	overrideFile struct {
-		Project string `yaml:"project"`
-		Item    string `yaml:"item"`
 	}
 )
 
@@ -120,7 +120,7 @@ func ParseStore(raw []byte) (*Store, error) {
 	if f.Format != storeFormat {
 		return nil, fault.New(fault.Malformed, "trust store: format %d, this rye reads %d", f.Format, storeFormat).Advise("install a newer rye")
 	}
-	s := &Store{allowLegacy: f.AllowLegacy, projects: f.Projects, bound: make(map[string]Binding)}
+	s := &Store{allowLegacy: f.AllowLegacy, bound: make(map[string]Binding)}
 	if err := s.fill(f); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (s *Store) fill(f storeFile) (err error) {
 		s.own = append(s.own, k)
 	}
 	for _, p := range f.Keys {
-		k := Pin{Name: p.Name, Namespaces: sorted(p.Namespaces), User: p.User, Projects: sorted(p.Projects)}
+		k := Pin{Name: p.Name, Namespaces: sorted(p.Namespaces)}
 		if k.Key, err = ParsePublicKey(p.Key); err != nil {
 			return err
 		}
@@ -192,19 +192,19 @@ func (s *Store) fillRest(f storeFile) (err error) {
 		}
 		s.denials = append(s.denials, den)
 	}
-	for _, o := range f.Overrides {
-		ref, err := objects.ParseRef(o.Item)
-		if err != nil || ref.String() != o.Item {
-			return fault.New(fault.Malformed, "trust store: override of %q: want kind:id", words.Brief(o.Item))
+	for _, g := range f.Grants {
+		at, err := time.Parse(time.RFC3339, g.At)
+		if err != nil || at.UTC().Format(time.RFC3339) != g.At {
+			return bad("grant at %q: want a time like 2026-11-22T12:00:00Z", words.Brief(g.At))
 		}
-		s.overrides = append(s.overrides, Override{o.Project, ref})
+		s.grants = append(s.grants, Grant{Site{g.Place, g.Project}, g.Kind, g.Value, at.UTC()})
 	}
 	return nil
 }
 
 // Encode returns the text of trust.yaml. Equal stores give equal bytes.
 func (s *Store) Encode() ([]byte, error) {
-	f := storeFile{Format: storeFormat, Projects: s.projects, AllowLegacy: s.allowLegacy}
+	f := storeFile{Format: storeFormat, AllowLegacy: s.allowLegacy}
 	for _, o := range s.own {
 		of := ownFile{Key: o.Key.Authorized(), Name: o.Name, Namespaces: o.Namespaces, Retired: o.Retired}
 		if !o.Kept.IsZero() {
@@ -213,7 +213,7 @@ func (s *Store) Encode() ([]byte, error) {
 		f.Own = append(f.Own, of)
 	}
 	for _, p := range s.pins {
-		f.Keys = append(f.Keys, pinFile{p.Key.Authorized(), p.Name, p.Namespaces, p.User, p.Projects})
+		f.Keys = append(f.Keys, pinFile{p.Key.Authorized(), p.Name, p.Namespaces})
 	}
 	for _, r := range s.registries {
 		rf := registryFile{ID: r.ID, URL: r.URL}
@@ -241,8 +241,8 @@ func (s *Store) Encode() ([]byte, error) {
 		}
 		f.Deny = append(f.Deny, df)
 	}
-	for _, o := range s.overrides {
-		f.Overrides = append(f.Overrides, overrideFile{o.Project, o.Ref.String()})
+	for _, g := range s.grants {
+		f.Grants = append(f.Grants, grantFile{g.Place, g.Project, g.Kind, g.Value, g.At.Format(time.RFC3339)})
 	}
 	text, err := objects.EncodeYAML(f)
 	if err != nil {

@@ -31,6 +31,7 @@ type Signer interface {
 type Scope struct {
 	Space    objects.Space
 	Project  string         // the project's genesis id (rye.yaml "project"); "" outside a project
+	Place    string         // key of the place of the space's directory (store/records); what is granted belongs to both
 	Registry string         // registry identity an item was locked from ("sha256:..."); "" for own files
 	Logged   objects.Digest // SHA-256 of the whole file as the registry's verified log or the lock pins it; zero when nothing does
 }

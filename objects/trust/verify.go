@@ -157,7 +157,11 @@ func (e *examination) keyKnown() error {
 	} else {
 		name = e.it.Signature.Key.String()
 	}
-	return e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name).
+	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
+	if e.in.Space == objects.Project {
+		return unknown.Mend("rye adopt --all")
+	}
+	return unknown.
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
 }
 

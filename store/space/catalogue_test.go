@@ -78,7 +78,7 @@ func TestCatalogueIsBelievedOnlyWhileNothingChanged(t *testing.T) {
 		}, "older"},
 		{"a record without it", func(w *world, _ []byte) { w.record(w.project, store.Change{Path: greet, Delete: true}) }, "older"},
 		{"the key denied", func(w *world, _ []byte) { w.must(w.trust.DenyKey(w.key.Public().Fingerprint(), "lost")) }, "revoked recorded"},
-		{"the project forgotten", func(w *world, _ []byte) { w.trust.ForgetProject(genesis) }, "untrusted recorded"},
+		{"the project forgotten", func(w *world, _ []byte) { w.trust.DropGrants(place) }, "untrusted recorded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -29,6 +29,8 @@ type Stack struct {
 	User    *Layer                  // nil when there is no user space
 	System  func() (*System, error) // nil when there is none
 	Genesis string                  // the project's id
+	Place   string                  // key of the project's place: what is granted belongs to both
+	Home    string                  // key of the user space's place
 	Trust   *trust.Store
 	Locked  func(objects.Ref) (Pin, bool) // nil when there is no lock
 
@@ -213,7 +215,7 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	f.Blob = blob
 	f.Item, f.Err = objects.Parse(pin.Path, raw)
 	if f.Err == nil {
-		f.Verified, f.Err = trust.Verify(f.Item, trust.Scope{Space: objects.Project, Project: s.Genesis, Registry: pin.Registry, Logged: pin.Sum}, s.Trust)
+		f.Verified, f.Err = trust.Verify(f.Item, pin.scope(s), s.Trust)
 	}
 	if f.Err != nil {
 		f.State = stateOf(f.Err)

@@ -102,9 +102,14 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 // Scope returns where items of the layer are used: what they are signed and verified for.
 func (s *Stack) Scope(l *Layer) trust.Scope {
 	if l.Space == objects.Project {
-		return trust.Scope{Space: objects.Project, Project: s.Genesis}
+		return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place}
 	}
-	return trust.Scope{Space: l.Space}
+	return trust.Scope{Space: l.Space, Place: s.Home}
+}
+
+// scope returns where what a lock pins is used.
+func (p Pin) scope(s *Stack) trust.Scope {
+	return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place, Registry: p.Registry, Logged: p.Sum}
 }
 
 // refusedState tells the states apart that share the code "untrusted".

@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 
 const genesis = "1b6e1f2f2c9d4a5f8a0d7e3c4b5a6978"
 
+// place is the key of the project's place.
+const place = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+
 // world is one person with a key, a project and a user space.
 type world struct {
 	t     testing.TB
@@ -56,7 +59,7 @@ func newWorld(t testing.TB) *world {
 	w.trust, err = trust.LoadStore(filepath.Join(t.TempDir(), "trust.yaml"))
 	w.must(err)
 	w.must(w.trust.AddOwn(w.key.Public(), "me", "acme"))
-	w.must(w.trust.AcceptProject(genesis))
+	w.must(w.trust.Grant(w.clock, trust.Site{Place: place, Project: genesis}.OwnKeys()))
 	t.Cleanup(func() { w.project.Close(); w.user.Close() })
 	return w
 }
@@ -73,7 +76,7 @@ func (w *world) stack() *space.Stack {
 	s := &space.Stack{
 		Project: &space.Layer{Space: objects.Project, Dir: w.project.Dir, Store: w.project.Store},
 		User:    &space.Layer{Space: objects.User, Dir: w.user.Dir, Store: w.user.Store},
-		Genesis: genesis, Trust: w.trust, Cache: w.cache,
+		Genesis: genesis, Place: place, Trust: w.trust, Cache: w.cache,
 	}
 	if w.pins != nil {
 		s.Locked = func(r objects.Ref) (space.Pin, bool) { p, ok := w.pins[r]; return p, ok }

@@ -75,7 +75,7 @@ func newAdoption(s *Desk, all bool) (*adoption, error) {
 	}
 	return &adoption{Desk: s, all: all, hoped: hoped, listed: listed, scope: s.Stack.Scope(s.Stack.Project),
 		rep: &rye.AdoptReport{Signers: map[string][]string{}}, keys: map[trust.PublicKey]map[string]bool{},
-	}, hoped.AcceptProject(s.Project.Project)
+	}, hoped.Grant(s.Now(), s.Site().OwnKeys())
 }
 
 // addItems tries each item, and notes those that can be adopted.
@@ -167,7 +167,7 @@ func (a *adoption) believe(it *objects.Item) error {
 
 // pinIn believes a key for a namespace in the project, beside what it counted for before.
 func (a *adoption) pinIn(st *trust.Store, key trust.PublicKey, ns string) error {
-	return st.PinMore(trust.Pin{Key: key, Namespaces: []string{ns}, Projects: []string{a.Project.Project}})
+	return st.Grant(a.Now(), a.Site().Signer(ns, key))
 }
 
 // accept notes what would be adopted, and whose signature it carries.
@@ -219,7 +219,7 @@ func (a *adoption) carryOut(ctx context.Context) error {
 				}
 			}
 		}
-		return st.AcceptProject(a.Project.Project)
+		return st.Grant(a.Now(), a.Site().OwnKeys())
 	})
 	if err != nil || len(a.names) == 0 {
 		return err

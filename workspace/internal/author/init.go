@@ -58,7 +58,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 		return nil, err
 	}
 	if fresh {
-		err = trust.Update(h.TrustPath(), func(st *trust.Store) error { return st.AcceptProject(rep.Project) })
+		err = acceptOwn(h, rep.Project)
 	} else {
 		err = acceptBaseline(ctx, h, keys, rep)
 	}
@@ -183,6 +183,16 @@ func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *
 	return err
 }
 
+// acceptOwn lets the user's own keys count in the project that was made.
+func acceptOwn(h *session.Host, project string) error {
+	at, err := h.Records.At(h.ProjectDir, project)
+	if err != nil {
+		return err
+	}
+	own := trust.Site{Place: at.Key, Project: project}.OwnKeys()
+	return trust.Update(h.TrustPath(), func(st *trust.Store) error { return st.Grant(h.Now(), own) })
+}
+
 // acceptBaseline adopts a project that came from elsewhere: its signers are shown, and only
 // a yes makes their items count here.
 func acceptBaseline(ctx context.Context, h *session.Host, keys *custody.Keys, rep *rye.InitReport) error {
@@ -191,7 +201,7 @@ func acceptBaseline(ctx context.Context, h *session.Host, keys *custody.Keys, re
 		return err
 	}
 	defer s.Close()
-	if s.Trust.Accepted(rep.Project) {
+	if s.Trust.Accepted(s.Site()) {
 		return nil
 	}
 	a, err := Adopt(ctx, &Desk{s, keys}, rye.AdoptRequest{All: true})

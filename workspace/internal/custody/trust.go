@@ -2,7 +2,6 @@ package custody
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -58,15 +57,9 @@ func Beliefs(h *session.Host) ([]rye.TrustEntry, error) {
 		add("own", k.Key.String(), k.Name, k.Namespaces...)
 	}
 	for _, p := range st.Pins() {
-		where := p.Projects
-		if p.User {
-			where = append([]string{"user space"}, where...)
-		}
-		add("key", p.Key.String(), strings.TrimSpace(p.Name+" in "+strings.Join(where, ", ")), p.Namespaces...)
+		add("key", p.Key.String(), strings.TrimSpace(p.Name+" in the user space"), p.Namespaces...)
 	}
-	for _, p := range st.Projects() {
-		add("project", p, "accepted")
-	}
+	all = append(all, grantEntries(h, st)...)
 	for _, r := range st.Registries() {
 		add("registry", r.ID, r.URL)
 	}
@@ -79,9 +72,6 @@ func Beliefs(h *session.Host) ([]rye.TrustEntry, error) {
 			subject = d.Key.String()
 		}
 		add("deny", subject, d.Reason)
-	}
-	for _, o := range st.Overrides() {
-		add("override", o.Ref.String(), "in project "+o.Project)
 	}
 	return all, nil
 }
@@ -141,64 +131,4 @@ func keyOrDigest(verb, subject string) (fp objects.Fingerprint, d objects.Digest
 		return fp, d, nil
 	}
 	return fp, d, fault.New(fault.Usage, "%s %q: want a key's SHA256:... or a file's sha256:...", verb, words.Brief(subject))
-}
-
-// Override lets this project replace an item of a reserved or bound
-// namespace by its own. Only the user's trust store can say so.
-func Override(s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
-	if err := q.Ref.Check(); err != nil {
-		return nil, err
-	}
-	c := &rye.TrustChange{Status: "may override", Subject: q.Ref.String(), Where: []string{"project " + s.Project.Project}, DryRun: q.DryRun}
-	if q.Remove {
-		c.Status = "may no longer override"
-	}
-	return c, update(s.Host, q.DryRun, func(st *trust.Store) error {
-		if !q.Remove {
-			return st.Override(s.Project.Project, q.Ref)
-		}
-		if !slices.Contains(st.Overrides(), trust.Override{Project: s.Project.Project, Ref: q.Ref}) {
-			return fault.New(fault.NotFound, "override %s: this project does not override it", q.Ref).Mend("rye trust list")
-		}
-		st.RemoveOverride(s.Project.Project, q.Ref)
-		return nil
-	})
-}
-
-// Forget takes back that a project was accepted, with its overrides and what
-// keys were pinned for there. The project is a genesis id, a directory, or "" for
-// this one.
-func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
-	id, err := projectID(h, q.Project)
-	if err != nil {
-		return nil, err
-	}
-	c := &rye.TrustChange{Status: "forgotten", Subject: id, DryRun: q.DryRun}
-	return c, update(h, q.DryRun, func(st *trust.Store) error {
-		if !st.Accepted(id) {
-			return fault.New(fault.NotFound, "forget project %s: it was not accepted", words.Brief(id)).Mend("rye trust list")
-		}
-		before := len(st.Overrides()) + len(st.Pins())
-		st.ForgetProject(id)
-		c.Detail = fmt.Sprintf("with %s that counted only there", words.Plural(before-len(st.Overrides())-len(st.Pins()), "entry"))
-		return nil
-	})
-}
-
-func projectID(h *session.Host, project string) (string, error) {
-	if len(project) == 32 && strings.Trim(project, "0123456789abcdef") == "" {
-		return project, nil
-	}
-	dir := h.ProjectDir
-	if project != "" {
-		dir = filepath.Clean(project)
-	}
-	if dir == "" {
-		return "", fault.New(fault.Usage, "forget: which project?").Advise("rye trust forget <project>")
-	}
-	c, err := session.ReadProject(dir)
-	if err != nil {
-		return "", err
-	}
-	return c.Project, nil
 }

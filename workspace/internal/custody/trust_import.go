@@ -28,13 +28,13 @@ const (
 // counted for everything. What would be pinned is shown first; as in Pin a flag may agree
 // only when the fingerprints were given. Files are refused one by one; the error is the
 // first refusal, and what the others hold is pinned.
-func ImportPins(ctx context.Context, h *session.Host, q rye.TrustImportRequest) (*rye.TrustImport, error) {
-	st, err := trust.LoadStore(h.TrustPath())
+func ImportPins(ctx context.Context, s *session.Session, q rye.TrustImportRequest) (*rye.TrustImport, error) {
+	st, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
 		return nil, err
 	}
-	p := importing{q: q, rep: &rye.TrustImport{DryRun: q.DryRun}, seen: map[trust.PublicKey]bool{}}
-	if p.pin, err = pinIn(h, q.Space); err != nil {
+	p := importing{q: q, s: s, rep: &rye.TrustImport{DryRun: q.DryRun}, seen: map[trust.PublicKey]bool{}}
+	if p.in, err = whereIn(s, q.Space); err != nil {
 		return nil, err
 	}
 	if err := checkPinNamespaces(trust.PublicKey{}, q.Namespaces); err != nil {
@@ -54,10 +54,10 @@ func ImportPins(ctx context.Context, h *session.Host, q rye.TrustImportRequest) 
 	if err := p.compare(); err != nil {
 		return p.rep, err
 	}
-	if err := h.Ask(ctx, p.question()); err != nil {
+	if err := s.Ask(ctx, p.question()); err != nil {
 		return p.rep, err
 	}
-	if err := trust.Update(h.TrustPath(), p.pinAll); err != nil {
+	if err := trust.Update(s.TrustPath(), p.pinAll); err != nil {
 		return p.rep, err
 	}
 	for i := range p.rep.Keys {
@@ -107,7 +107,8 @@ func trustedFiles(from string) ([]string, error) {
 type importing struct {
 	q     rye.TrustImportRequest
 	rep   *rye.TrustImport
-	pin   trust.Pin          // where the keys are to count
+	s     *session.Session
+	in    where              // where the keys are to count
 	keys  []trust.TrustedKey // that would be pinned
 	seen  map[trust.PublicKey]bool
 	first error // of a file that was refused
@@ -142,9 +143,7 @@ func (p *importing) judge(path string, st *trust.Store) {
 }
 
 func (p *importing) pinOne(st *trust.Store, t trust.TrustedKey) error {
-	pin := p.pin
-	pin.Key, pin.Name, pin.Namespaces = t.Key, t.Owner, p.q.Namespaces
-	return st.PinMore(pin)
+	return p.in.pin(p.s, st, trust.Pin{Key: t.Key, Name: t.Owner, Namespaces: p.q.Namespaces})
 }
 
 func (p *importing) pinAll(st *trust.Store) error {
@@ -202,6 +201,6 @@ func (p *importing) question() rye.Question {
 	for _, t := range p.keys {
 		q.Lines = append(q.Lines, t.Key.String()+" (RYE OS's "+t.Fingerprint+", owner "+cmp.Or(t.Owner, "unknown")+")")
 	}
-	q.Lines = append(q.Lines, "for "+strings.Join(p.q.Namespaces, ", ")+" in the "+strings.Join(places(p.pin), " and "))
+	q.Lines = append(q.Lines, "for "+strings.Join(p.q.Namespaces, ", ")+" in the "+strings.Join(p.in.places(), " and "))
 	return q
 }

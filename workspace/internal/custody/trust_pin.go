@@ -3,6 +3,7 @@ package custody
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -17,12 +18,12 @@ import (
 // one here, in this project, beside what it counted for before. The fingerprint is shown
 // and agreed to first. A flag may stand for that agreement only when the fingerprint was
 // given, too: then a person compared it before.
-func Pin(ctx context.Context, h *session.Host, q rye.TrustPinRequest) (*rye.TrustChange, error) {
-	st, err := trust.LoadStore(h.TrustPath())
+func Pin(ctx context.Context, s *session.Session, q rye.TrustPinRequest) (*rye.TrustChange, error) {
+	st, err := trust.LoadStore(s.TrustPath())
 	if err != nil {
 		return nil, err
 	}
-	pub, err := PublicKey(h, st, q.Key)
+	pub, err := PublicKey(s.Host, st, q.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -34,23 +35,23 @@ func Pin(ctx context.Context, h *session.Host, q rye.TrustPinRequest) (*rye.Trus
 		return nil, fault.New(fault.Untrusted, "pin %s: you gave the fingerprint %q, and the key has another", pub, words.Brief(q.Fingerprint)).
 			Advise("ask the owner again; do not pin it unless both agree")
 	}
-	pin, err := pinIn(h, q.Space)
+	in, err := whereIn(s, q.Space)
 	if err != nil {
 		return nil, err
 	}
-	pin.Key, pin.Name, pin.Namespaces = pub, q.Name, q.Namespaces
-	if err := st.PinMore(pin); err != nil { // in memory only: what would be refused is not asked about
+	pin := trust.Pin{Key: pub, Name: q.Name, Namespaces: q.Namespaces}
+	if err := in.pin(s, st, pin); err != nil { // in memory only: what would be refused is not asked about
 		return nil, err
 	}
-	c := &rye.TrustChange{Status: "pinned", Subject: pub.String(), DryRun: q.DryRun}
-	describePin(c, st, pub)
+	c := &rye.TrustChange{Status: "pinned", Subject: pub.String(), Where: in.places(), DryRun: q.DryRun}
+	c.Name, c.Namespaces = holderOf(st, pub.Fingerprint())
 	if q.DryRun {
 		return c, nil
 	}
-	if err := h.Ask(ctx, pinQuestion(c, !told)); err != nil {
+	if err := s.Ask(ctx, pinQuestion(c, !told)); err != nil {
 		return nil, err
 	}
-	return c, trust.Update(h.TrustPath(), func(st *trust.Store) error { return st.PinMore(pin) })
+	return c, trust.Update(s.TrustPath(), func(st *trust.Store) error { return in.pin(s, st, pin) })
 }
 
 // PublicKey reads a key that is spelled out, or looks up a fingerprint among the
@@ -91,48 +92,6 @@ func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
 	return nil
 }
 
-// pinIn returns a pin without a key that counts in the space named: the user space, this
-// project, or for "" both, as far as there is a project here.
-func pinIn(h *session.Host, space string) (trust.Pin, error) {
-	p := trust.Pin{User: space != "project"}
-	switch {
-	case space != "" && space != "user" && space != "project":
-		return p, fault.New(fault.Usage, "space %q: want user or project", words.Brief(space))
-	case space == "user", space == "" && h.ProjectDir == "":
-		return p, nil
-	case h.ProjectDir == "":
-		return p, session.NoProject()
-	}
-	c, err := session.ReadProject(h.ProjectDir)
-	if err != nil {
-		return p, err
-	}
-	p.Projects = []string{c.Project}
-	return p, nil
-}
-
-// places says for people where a pin counts.
-func places(p trust.Pin) []string {
-	var all []string
-	if p.User {
-		all = append(all, "user space")
-	}
-	for _, g := range p.Projects {
-		all = append(all, "project "+g)
-	}
-	return all
-}
-
-// describePin describes the whole pin of a key as the store holds it: namespaces and
-// places multiply, so what a key counted for before may count in more places now.
-func describePin(c *rye.TrustChange, st *trust.Store, pub trust.PublicKey) {
-	for _, p := range st.Pins() {
-		if p.Key == pub {
-			c.Name, c.Namespaces, c.Where = p.Name, p.Namespaces, places(p)
-		}
-	}
-}
-
 func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
 	q := rye.Question{Topic: "pin key", Person: person, Lines: []string{c.Subject},
 		Text: "Believe this key? Compare the fingerprint with what its owner tells you.",
@@ -143,10 +102,11 @@ func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
 	return q
 }
 
-// Unpin takes a pin back, or some of its namespaces.
-func Unpin(h *session.Host, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
+// Unpin takes back what a key was pinned for in the user space and granted in this
+// project, or some of its namespaces.
+func Unpin(ctx context.Context, s *session.Session, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
 	c := &rye.TrustChange{Status: "unpinned", Namespaces: q.Namespaces, DryRun: q.DryRun}
-	return c, update(h, q.DryRun, func(st *trust.Store) error {
+	return c, update(s.Host, q.DryRun, func(st *trust.Store) error {
 		fp, err := pinned(st, q.Subject)
 		if err != nil {
 			return err
@@ -156,7 +116,15 @@ func Unpin(h *session.Host, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
 		if c.Name = name; len(q.Namespaces) == 0 {
 			c.Namespaces = had
 		}
-		return st.Unpin(fp, q.Namespaces...)
+		granted := unpin(st, s.Site(), fp, q.Namespaces)
+		err = st.Unpin(fp, q.Namespaces...)
+		if fault.Is(err, fault.NotFound) && len(granted) > 0 {
+			err = nil // only here
+		}
+		if len(q.Namespaces) == 0 {
+			c.Namespaces = slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Namespaces, granted))))
+		}
+		return err
 	})
 }
 
@@ -201,6 +169,12 @@ func holderOf(st *trust.Store, fp objects.Fingerprint) (name string, namespaces 
 			if k.Key.Fingerprint() == fp {
 				namespaces = append(namespaces, b.Namespace)
 			}
+		}
+	}
+	for _, g := range st.Grants() {
+		ns, text := g.Cut()
+		if k, err := trust.ParsePublicKey(text); g.Kind == trust.GrantSigner && err == nil && k.Fingerprint() == fp && !slices.Contains(namespaces, ns) {
+			namespaces = append(namespaces, ns)
 		}
 	}
 	return "", namespaces

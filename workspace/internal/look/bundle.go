@@ -89,9 +89,9 @@ func strayBundle(s *session.Session, dir string) (*rye.BundleInfo, error) {
 	files := space.WithoutLitter(root.FS())
 	info := DescribeManifest(raw, files)
 	info.Path = filepath.Join(dir, objects.ManifestName)
-	scope := trust.Scope{Space: objects.User}
+	scope := trust.Scope{Space: objects.User, Place: s.Stack.Home}
 	if s.Project != nil {
-		scope = trust.Scope{Space: objects.Project, Project: s.Project.Project}
+		scope = s.Stack.Scope(s.Stack.Project)
 	}
 	b, err := trust.OpenBundle(raw, files, scope, s.Trust)
 	if err == nil {

@@ -23,7 +23,7 @@ type Signed struct {
 	Digests   []objects.Digest // of whole files: items and manifests of bundles, as they are and as they were recorded
 	Working   []SignedFiles    // the working files among them
 	Places    []string         // what was searched, for people
-	Elsewhere int              // accepted projects that were not searched
+	Elsewhere int              // accepted directories that were not searched
 }
 
 // SignedFiles are working files of one space.
@@ -37,7 +37,7 @@ type SignedFiles struct {
 // directories also for what counts by the signature of a key. Recorded versions are
 // searched too: an earlier one may be restored, or be locked.
 func SignedBy(ctx context.Context, s *session.Session, key trust.PublicKey, also []string) (*Signed, error) {
-	found := &signedBy{key: key, digests: map[objects.Digest]bool{}, projects: map[string]bool{}}
+	found := &signedBy{key: key, digests: map[objects.Digest]bool{}, projects: map[trust.Site]bool{}}
 	if s.Stack.User != nil {
 		if err := found.search(ctx, s, objects.User, "the user space"); err != nil {
 			return nil, err
@@ -53,8 +53,8 @@ func SignedBy(ctx context.Context, s *session.Session, key trust.PublicKey, also
 			return nil, err
 		}
 	}
-	for _, genesis := range s.Trust.Projects() {
-		if !found.projects[genesis] {
+	for _, g := range s.Trust.Grants() {
+		if g.Kind == trust.GrantProject && !found.projects[g.Site] {
 			found.Elsewhere++
 		}
 	}
@@ -67,7 +67,7 @@ type signedBy struct {
 	Signed
 	key      trust.PublicKey
 	digests  map[objects.Digest]bool
-	projects map[string]bool // searched, by genesis
+	projects map[trust.Site]bool // that were searched
 }
 
 // searchOther searches another project of the same user.
@@ -85,10 +85,10 @@ func (b *signedBy) searchOther(ctx context.Context, h *session.Host, dir string)
 
 // searchProject searches the project of a session, once.
 func (b *signedBy) searchProject(ctx context.Context, s *session.Session, dir string) error {
-	if b.projects[s.Project.Project] {
+	if b.projects[s.Site()] {
 		return nil
 	}
-	b.projects[s.Project.Project] = true
+	b.projects[s.Site()] = true
 	return b.search(ctx, s, objects.Project, dir)
 }
 

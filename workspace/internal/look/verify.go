@@ -101,10 +101,8 @@ func explain(s *session.Session, f space.Finding) []rye.Check {
 		all = append(all, rye.Check{Name: "manifest", OK: f.Err == nil || f.State != objects.Modified,
 			Text: "its own line counts, and the manifest of bundle " + string(f.Bundle) + " must list it"})
 	}
-	scope := trust.Scope{Space: f.Space, Registry: f.Registry}
-	if f.Space == objects.Project {
-		scope.Project = s.Stack.Genesis
-	}
+	scope := s.Stack.Scope(&space.Layer{Space: f.Space})
+	scope.Registry = f.Registry
 	if f.Registry != "" && s.Lock != nil {
 		if p, ok := s.Pin(f.Ref); ok {
 			scope.Logged = p.Sum

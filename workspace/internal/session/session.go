@@ -56,9 +56,11 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 		return err
 	}
 	if s.UserDir != "" && s.UserDir != s.ProjectDir {
-		if s.Stack.User, _, err = s.Layer(objects.User, s.UserDir, ""); err != nil {
+		var home records.Place
+		if s.Stack.User, home, err = s.Layer(objects.User, s.UserDir, ""); err != nil {
 			return err
 		}
+		s.Stack.Home = home.Key
 	}
 	if s.Trust, err = trust.LoadStore(s.TrustPath()); err != nil {
 		return err
@@ -79,10 +81,12 @@ func (s *Session) openProject(begin func(*space.Layer)) (err error) {
 		return err
 	}
 	s.Stack.Genesis = s.Project.Project
-	if s.Stack.Project, s.Place, err = s.Layer(objects.Project, s.ProjectDir, s.Project.Project); err == nil {
-		begin(s.Stack.Project)
+	if s.Stack.Project, s.Place, err = s.Layer(objects.Project, s.ProjectDir, s.Project.Project); err != nil {
+		return err
 	}
-	return err
+	s.Stack.Place = s.Place.Key
+	begin(s.Stack.Project)
+	return nil
 }
 
 // Alone makes this the one process that changes the project's lock and rye.yaml, until
@@ -142,7 +146,7 @@ func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
 func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
-		Trust: s.Stack.Trust, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
+		Place: s.Stack.Place, Home: s.Stack.Home, Trust: s.Stack.Trust, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
 	return &n
 }
 
@@ -200,3 +204,9 @@ func (s *Session) Close() {
 func NoProject() error {
 	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
 }
+
+// Site is the project's directory as grants name it; zero outside a project.
+func (s *Session) Site() trust.Site { return trust.Site{Place: s.Place.Key, Project: s.Place.Project} }
+
+// Home is the user space as grants name it.
+func (s *Session) Home() trust.Site { return trust.Site{Place: s.Stack.Home} }

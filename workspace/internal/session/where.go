@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 )
@@ -74,7 +75,10 @@ func (s *Session) move(q rye.WhereRequest, rep *rye.WhereReport) error {
 	case q.DryRun:
 		return nil
 	}
-	return s.Place.Move(old, s.Now())
+	if err := s.Place.Move(old, s.Now()); err != nil {
+		return err
+	}
+	return trust.Update(s.TrustPath(), func(st *trust.Store) error { return st.MoveGrants(old.Key, s.Place.Key) })
 }
 
 // recordOf finds a record by its key, or by the path of its directory.
@@ -156,7 +160,7 @@ func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCRepor
 			continue
 		}
 		if err == nil {
-			err = removeRecord(r)
+			err = removeRecord(s, r)
 		}
 		if err != nil {
 			return g, err
@@ -166,13 +170,17 @@ func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCRepor
 	return g, nil
 }
 
-// removeRecord removes a record, unless its directory came back.
-func removeRecord(r rye.RecordInfo) error {
+// removeRecord removes a record, and what was granted to its directory, unless that came
+// back.
+func removeRecord(s *Session, r rye.RecordInfo) error {
 	if _, err := os.Lstat(r.Path); !errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.Conflict, "remove the record of %s: the directory is there again", r.Path)
 	}
 	if err := os.RemoveAll(r.Dir); err != nil {
 		return fault.New(fault.Failed, "remove the record of %s: %w", r.Path, err)
 	}
-	return nil
+	return trust.Update(s.TrustPath(), func(st *trust.Store) error {
+		st.DropGrants(r.Key)
+		return nil
+	})
 }

@@ -203,7 +203,8 @@ func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name 
 	if err != nil {
 		return nil, err
 	}
-	scope := trust.Scope{Space: objects.Project, Project: in.Stack.Genesis, Registry: reg.ID().String(), Logged: e.Sum}
+	scope := in.Stack.Scope(in.Stack.Project)
+	scope.Registry, scope.Logged = reg.ID().String(), e.Sum
 	v, err := trust.Verify(it, scope, in.Trust)
 	if err != nil {
 		return nil, err

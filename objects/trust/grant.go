@@ -1,0 +1,284 @@
+package trust
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+)
+
+// Site is a directory as grants name it: by its place and by its project's id. Either
+// alone proves nothing: an id is what rye.yaml says, and at a path there may be another
+// directory tomorrow.
+type Site struct {
+	Place   string // key of the directory's record: 52 characters of base32
+	Project string // genesis id; "" for a user space
+}
+
+// Site returns the directory that an item is used in.
+func (in Scope) Site() Site { return Site{in.Place, in.Project} }
+
+// GrantKind says what a grant lets happen.
+type GrantKind string
+
+// The kinds of grants.
+const (
+	GrantProject  GrantKind = "project"  // the user's own keys count here; no value
+	GrantSigner   GrantKind = "signer"   // "<namespace> ssh-ed25519 AAAA...": this key counts for this namespace
+	GrantRegistry GrantKind = "registry" // "sha256:<identity> <address>": this registry may be asked at this address
+	GrantScope    GrantKind = "scope"    // "<namespace or *> sha256:<identity>": this registry says whose it is
+	GrantOverride GrantKind = "override" // "<ref> SHA256:<key>": items by this key may stand for this one
+	GrantOwner    GrantKind = "owner"    // "<uid>": the files may belong to this user
+)
+
+var grantKinds = []GrantKind{GrantOverride, GrantOwner, GrantProject, GrantRegistry, GrantScope, GrantSigner}
+
+// Grant is one thing that the user agreed to for one directory. Grants are equal when
+// all but At is.
+type Grant struct {
+	Site
+	Kind  GrantKind
+	Value string
+	At    time.Time // when it was agreed to: whole seconds, UTC; decides nothing
+}
+
+// OwnKeys is the grant that lets the user's own keys count in the directory.
+func (d Site) OwnKeys() Grant { return Grant{Site: d, Kind: GrantProject} }
+
+// Signer is the grant that lets a key count for one namespace in the directory.
+func (d Site) Signer(namespace string, k PublicKey) Grant {
+	return Grant{Site: d, Kind: GrantSigner, Value: namespace + " " + k.Authorized()}
+}
+
+// Registry is the grant that lets a registry be asked at an address for the directory.
+func (d Site) Registry(id, address string) Grant {
+	return Grant{Site: d, Kind: GrantRegistry, Value: id + " " + address}
+}
+
+// Scope is the grant that gives a namespace, or "*", to a registry in the directory.
+func (d Site) Scope(scope, registry string) Grant {
+	return Grant{Site: d, Kind: GrantScope, Value: scope + " " + registry}
+}
+
+// Override is the grant that lets items by a key stand for one of a reserved or bound
+// namespace in the directory.
+func (d Site) Override(ref objects.Ref, key objects.Fingerprint) Grant {
+	return Grant{Site: d, Kind: GrantOverride, Value: ref.String() + " " + key.String()}
+}
+
+// Owner is the grant that lets the directory belong to another user of the machine.
+func (d Site) Owner(uid int) Grant {
+	return Grant{Site: d, Kind: GrantOwner, Value: strconv.Itoa(uid)}
+}
+
+// same returns the grant without its time, so that equal grants are equal values.
+func (g Grant) same() Grant {
+	g.At = time.Time{}
+	return g
+}
+
+// Cut returns the two parts of the value: what comes before the first space and what
+// comes after it.
+func (g Grant) Cut() (what, of string) {
+	what, of, _ = strings.Cut(g.Value, " ")
+	return what, of
+}
+
+// Grants returns every grant, sorted. The caller owns the slice.
+func (s *Store) Grants() []Grant { return slices.Clone(s.grants) }
+
+// Among returns the grants of the directory among all, in their order.
+func (d Site) Among(all []Grant) []Grant {
+	return slices.DeleteFunc(slices.Clone(all), func(g Grant) bool { return g.Site != d })
+}
+
+// Granted reports whether the user agreed to g, whenever that was.
+func (s *Store) Granted(g Grant) bool { return s.granted[g.same()] }
+
+// Accepted reports whether the user's own keys count in a directory.
+func (s *Store) Accepted(d Site) bool { return s.Granted(d.OwnKeys()) }
+
+// Grant records what the user agreed to. What was granted before keeps its time. Nothing
+// is recorded when one of them is wrong.
+func (s *Store) Grant(at time.Time, gs ...Grant) error {
+	var fresh []Grant
+	for _, g := range gs {
+		g.At = at.UTC().Truncate(time.Second)
+		if err := checkGrant(g); err != nil {
+			return err
+		}
+		if !s.Granted(g) && !slices.ContainsFunc(fresh, func(x Grant) bool { return x.same() == g.same() }) {
+			fresh = append(fresh, g)
+		}
+	}
+	switch {
+	case len(fresh) == 0:
+		return nil
+	case len(s.grants)+len(fresh) > maxGrants:
+		return fault.New(fault.Limit, "more than %d grants", maxGrants).Mend("rye trust list")
+	}
+	s.grants = append(s.grants, fresh...)
+	s.changed()
+	return nil
+}
+
+// Ungrant takes back every grant that match names, and returns how many there were.
+func (s *Store) Ungrant(match func(Grant) bool) int {
+	n := len(s.grants)
+	s.grants = slices.DeleteFunc(s.grants, match)
+	if n -= len(s.grants); n > 0 {
+		s.changed()
+	}
+	return n
+}
+
+// MoveGrants lets what was granted to one place count in another: its directory moved.
+func (s *Store) MoveGrants(from, to string) error {
+	var moved []Grant
+	for _, g := range s.grants {
+		if g.Place != from {
+			continue
+		}
+		if g.Place = to; !s.Granted(g) {
+			moved = append(moved, g)
+		}
+	}
+	if err := checkAll(moved, checkGrant); err != nil {
+		return err
+	}
+	if s.DropGrants(from) > 0 {
+		s.grants = append(s.grants, moved...)
+		s.changed()
+	}
+	return nil
+}
+
+// DropGrants takes back everything that was granted to a place, and returns how many
+// grants that were.
+func (s *Store) DropGrants(place string) int {
+	return s.Ungrant(func(g Grant) bool { return g.Place == place })
+}
+
+func compareGrants(a, b Grant) int {
+	return cmp.Or(strings.Compare(a.Place, b.Place), strings.Compare(a.Project, b.Project),
+		strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Value, b.Value))
+}
+
+// signersIn returns the keys that grants name, each once.
+func signersIn(grants []Grant) map[string]PublicKey {
+	keys := make(map[string]PublicKey) // one key stands there once for each namespace
+	for _, g := range grants {
+		if g.Kind != GrantSigner {
+			continue
+		}
+		_, text := g.Cut()
+		if _, ok := keys[text]; !ok {
+			if k, err := ParsePublicKey(text); err == nil { // checkGrant says what is wrong with another
+				keys[text] = k
+			}
+		}
+	}
+	return keys
+}
+
+// checkGrant accepts a grant in its one spelling.
+func checkGrant(g Grant) error {
+	if !placeKey(g.Place) {
+		return fault.New(fault.Usage, "grant for %q: want the key of a place, 52 characters of a-z and 2-7", words.Brief(g.Place))
+	}
+	if g.At.IsZero() || g.At != g.At.UTC().Truncate(time.Second) || g.At.Year() > 9999 {
+		return fault.New(fault.Usage, "grant for %s: no time, or one with parts of a second", g.Place)
+	}
+	if err := g.checkProject(); err != nil {
+		return err
+	}
+	if err := g.checkValue(); err != nil {
+		return fault.New(fault.Usage, "%s grant %q: %w", g.Kind, words.Brief(g.Value), err)
+	}
+	return nil
+}
+
+// checkProject wants a project, except for what can be granted to a user space.
+func (g Grant) checkProject() error {
+	if g.Project == "" && (g.Kind == GrantRegistry || g.Kind == GrantScope) {
+		return nil
+	}
+	return checkProject(g.Project)
+}
+
+func (g Grant) checkValue() error {
+	what, of := g.Cut()
+	switch g.Kind {
+	case GrantProject:
+		if g.Value != "" {
+			return fault.New(fault.Usage, "it has no value")
+		}
+		return nil
+	case GrantSigner:
+		k, err := ParsePublicKey(of)
+		if err != nil {
+			return err
+		}
+		if k.Authorized() != of {
+			return fault.New(fault.Usage, "want the key as ssh-ed25519 and its base64")
+		}
+		return checkNamespace(what)
+	case GrantRegistry:
+		if of == "" || len(of) > maxURL || strings.IndexFunc(of, unprintable) >= 0 {
+			return fault.New(fault.Usage, "no address, or one that cannot be shown")
+		}
+		return checkIdentity(what)
+	case GrantScope:
+		if what != "*" {
+			if err := checkBindable(what); err != nil {
+				return err
+			}
+		}
+		return checkIdentity(of)
+	case GrantOverride:
+		return checkOverride(what, of)
+	case GrantOwner:
+		if uid, err := strconv.ParseUint(g.Value, 10, 32); err != nil || strconv.FormatUint(uid, 10) != g.Value {
+			return fault.New(fault.Usage, "want a user's number")
+		}
+		return nil
+	}
+	return fault.New(fault.Usage, "want one of %v", grantKinds)
+}
+
+// placeKey reports whether text is the key of a record, as store/records makes it.
+func placeKey(text string) bool {
+	return len(text) == 52 && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+func checkIdentity(text string) error {
+	if d, err := objects.ParseDigest(text); err != nil || d.String() != text {
+		return fault.New(fault.Usage, "registry identity %q: want sha256: and 64 hexadecimal digits", words.Brief(text))
+	}
+	return nil
+}
+
+// checkBindable wants a namespace that a registry can own.
+func checkBindable(ns string) error {
+	if ns == objects.LocalNamespace {
+		return fault.New(fault.Usage, "namespace %q: nobody owns it, so no registry can", ns)
+	}
+	return checkNamespace(ns)
+}
+
+func checkOverride(item, key string) error {
+	ref, err := objects.ParseRef(item)
+	if err != nil || ref.String() != item || ref.ID.Namespace() == objects.LocalNamespace {
+		return fault.New(fault.Usage, "want kind:id of a namespace that somebody else owns")
+	}
+	fp, err := objects.ParseFingerprint(key)
+	if err == nil && (fp.IsZero() || fp.String() != key) {
+		err = fault.New(fault.Usage, "fingerprint %q: want SHA256: and 43 characters", words.Brief(key))
+	}
+	return err
+}

@@ -1,0 +1,85 @@
+package trust
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// TestGrantBelongsToPlaceAndProject: neither the place nor the id alone is enough (T11).
+func TestGrantBelongsToPlaceAndProject(t *testing.T) {
+	me, bob := newKey(t), newKey(t)
+	st := storeOf(t, me)
+	must(t, st.Grant(noon, inA.Site().Signer("acme", bob.Public())))
+	mine, theirs := sign(t, me, tool, inA), sign(t, bob, tool, inA)
+	for _, it := range []*objects.Item{mine, theirs} {
+		if _, err := Verify(it, inA, st); err != nil {
+			t.Errorf("granted: %v", err)
+		}
+		for name, in := range map[string]Scope{
+			"a clone with this id":              {Space: objects.Project, Project: projectA, Place: placeB},
+			"another project at this path":      {Space: objects.Project, Project: projectB, Place: placeA},
+			"another directory":                 inB,
+			"this id without a place":           {Space: objects.Project, Project: projectA},
+			"this place without an id":          {Space: objects.Project, Place: placeA},
+			"the place of a user space, no pin": {Space: objects.User, Place: placeA},
+		} {
+			if it == mine && in.Space == objects.User {
+				continue // one's own key counts there
+			}
+			refused(t, name, it, in, st, fault.Untrusted)
+		}
+	}
+}
+
+func TestMoveAndDropGrants(t *testing.T) {
+	st := storeOf(t)
+	bob := newKey(t).Public()
+	here, there := inA.Site(), Site{placeB, projectA}
+	must(t, st.Grant(noon, here.Signer("acme", bob), inB.Site().OwnKeys()))
+	must(t, st.Grant(noon.Add(time.Hour), there.OwnKeys()))
+	must(t, st.MoveGrants(placeA, placeB))
+	if !st.Accepted(there) || !st.Granted(there.Signer("acme", bob)) || !st.Accepted(inB.Site()) || st.Accepted(here) {
+		t.Errorf("moved: %v", st.Grants())
+	}
+	if got := there.Among(st.Grants()); len(got) != 2 || !slices.IsSortedFunc(got, compareGrants) || !got[0].At.Equal(noon.Add(time.Hour)) {
+		t.Errorf("of the new place: %v, want two, what it had before with its time", got)
+	}
+	text, err := st.Encode()
+	must(t, err)
+	if _, err := ParseStore(text); err != nil {
+		t.Errorf("after a move: %v\n%s", err, text)
+	}
+	if err := st.MoveGrants(placeB, "elsewhere"); !fault.Is(err, fault.Usage) || !st.Accepted(there) {
+		t.Errorf("moved to no place: %v", err)
+	}
+	if n := st.DropGrants(placeB); n != 3 || len(st.Grants()) != 0 {
+		t.Errorf("%d dropped, left %v", n, st.Grants())
+	}
+}
+
+// TestGrantTwice: what is granted keeps its time, and one mistake records nothing.
+func TestGrantTwice(t *testing.T) {
+	st := storeOf(t)
+	d := inA.Site()
+	must(t, st.Grant(noon.Add(time.Hour), d.OwnKeys(), d.Owner(5), d.Owner(5)))
+	if got := st.Grants(); len(got) != 2 || !got[1].At.Equal(noon) {
+		t.Errorf("granted twice: %v", got)
+	}
+	if err := st.Grant(noon, d.Owner(6), d.Scope("local", regOne)); !fault.Is(err, fault.Usage) || st.Granted(d.Owner(6)) {
+		t.Errorf("with a mistake: %v, %v", err, st.Grants())
+	}
+	many := make([]Grant, maxGrants)
+	for i := range many {
+		many[i] = d.Owner(i + 10)
+	}
+	if err := st.Grant(noon, many...); !fault.Is(err, fault.Limit) {
+		t.Errorf("too many: %v", err)
+	}
+	if st.Granted(Grant{}) || st.Accepted(Site{}) {
+		t.Error("nothing was granted to nobody")
+	}
+}

@@ -1,0 +1,214 @@
+package custody
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// grantEntries lists what was granted, and to which directory as far as its record says.
+func grantEntries(h *session.Host, st *trust.Store) []rye.TrustEntry {
+	paths := map[string]string{}
+	if known, err := h.Records.All(); err == nil {
+		for _, k := range known {
+			paths[k.Key] = k.Path
+		}
+	}
+	var all []rye.TrustEntry
+	for _, g := range st.Grants() {
+		e := rye.TrustEntry{Kind: string(g.Kind), Subject: g.Project, Place: g.Place, Path: paths[g.Place], Project: g.Project}
+		what, of := g.Cut()
+		switch g.Kind {
+		case trust.GrantProject:
+			e.Detail = "your own keys count"
+		case trust.GrantSigner:
+			e.Namespaces = []string{what}
+			if k, err := trust.ParsePublicKey(of); err == nil {
+				e.Subject = k.String()
+			}
+		case trust.GrantScope:
+			e.Namespaces, e.Subject = []string{what}, of
+		case trust.GrantRegistry:
+			e.Subject, e.Detail = what, of
+		case trust.GrantOverride:
+			e.Subject, e.Detail = what, "by "+of
+		case trust.GrantOwner:
+			e.Subject, e.Detail = g.Value, "may own the directory"
+		}
+		e.Detail = strings.TrimSpace(e.Detail + " in " + whereIs(e))
+		all = append(all, e)
+	}
+	return all
+}
+
+// whereIs names a directory that something was granted to: by its path, where a record
+// tells it.
+func whereIs(e rye.TrustEntry) string {
+	if e.Path != "" {
+		return e.Path
+	}
+	return "project " + e.Project + ", place " + e.Place
+}
+
+// Override lets this directory replace an item of a reserved or bound namespace by one
+// that the user's keys signed. Only the user's trust store can say so.
+func Override(s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
+	if err := q.Ref.Check(); err != nil {
+		return nil, err
+	}
+	c := &rye.TrustChange{Status: "may override", Subject: q.Ref.String(), Where: []string{"project " + s.Project.Project}, DryRun: q.DryRun}
+	if q.Remove {
+		c.Status = "may no longer override"
+	}
+	return c, update(s.Host, q.DryRun, func(st *trust.Store) error {
+		if q.Remove {
+			return forgetOverride(st, s.Site(), q.Ref)
+		}
+		if !st.Accepted(s.Site()) {
+			return fault.New(fault.Untrusted, "override %s: this directory was not accepted", q.Ref).Mend("rye adopt --all")
+		}
+		grants := overridesByOwn(st, s.Site(), q.Ref)
+		if len(grants) == 0 {
+			return fault.New(fault.NotFound, "override %s: you have no key that could sign it", q.Ref).Mend("rye key new")
+		}
+		return st.Grant(s.Now(), grants...)
+	})
+}
+
+// overridesByOwn lets each of the user's keys in use override an item.
+func overridesByOwn(st *trust.Store, at trust.Site, ref objects.Ref) []trust.Grant {
+	var all []trust.Grant
+	for _, o := range st.Own() {
+		if o.Retired == "" {
+			all = append(all, at.Override(ref, o.Key.Fingerprint()))
+		}
+	}
+	return all
+}
+
+func forgetOverride(st *trust.Store, at trust.Site, ref objects.Ref) error {
+	n := st.Ungrant(func(g trust.Grant) bool {
+		what, _ := g.Cut()
+		return g.Site == at && g.Kind == trust.GrantOverride && what == ref.String()
+	})
+	if n == 0 {
+		return fault.New(fault.NotFound, "override %s: this directory does not override it", ref).Mend("rye trust list")
+	}
+	return nil
+}
+
+// Forget takes back everything that was granted to a project, in each directory that has
+// its id. The project is a genesis id, a directory, or "" for this one.
+func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
+	id, err := projectID(h, q.Project)
+	if err != nil {
+		return nil, err
+	}
+	c := &rye.TrustChange{Status: "forgotten", Subject: id, DryRun: q.DryRun}
+	return c, update(h, q.DryRun, func(st *trust.Store) error {
+		n := st.Ungrant(func(g trust.Grant) bool { return g.Project == id })
+		if n == 0 {
+			return fault.New(fault.NotFound, "forget project %s: nothing was granted to it", words.Brief(id)).Mend("rye trust list")
+		}
+		c.Detail = fmt.Sprintf("%s taken back", words.Plural(n, "grant"))
+		return nil
+	})
+}
+
+func projectID(h *session.Host, project string) (string, error) {
+	if len(project) == 32 && strings.Trim(project, "0123456789abcdef") == "" {
+		return project, nil
+	}
+	dir := h.ProjectDir
+	if project != "" {
+		dir = filepath.Clean(project)
+	}
+	if dir == "" {
+		return "", fault.New(fault.Usage, "forget: which project?").Advise("rye trust forget <project>")
+	}
+	c, err := session.ReadProject(dir)
+	if err != nil {
+		return "", err
+	}
+	return c.Project, nil
+}
+
+// where is in which places a key is to count.
+type where struct {
+	user bool        // the user space
+	site *trust.Site // this project's directory; nil for no project
+}
+
+// whereIn reads a space: user, project, or "" for both, as far as there is a project here.
+func whereIn(s *session.Session, space string) (where, error) {
+	w := where{user: space != "project"}
+	switch {
+	case space != "" && space != "user" && space != "project":
+		return w, fault.New(fault.Usage, "space %q: want user or project", words.Brief(space))
+	case space == "user", space == "" && s.Project == nil:
+		return w, nil
+	case s.Project == nil:
+		return w, session.NoProject()
+	}
+	at := s.Site()
+	w.site = &at
+	return w, nil
+}
+
+// pin lets a key count there, beside what it counted for before.
+func (w where) pin(s *session.Session, st *trust.Store, p trust.Pin) error {
+	if w.user {
+		if err := st.PinMore(p); err != nil {
+			return err
+		}
+	}
+	if w.site == nil {
+		return nil
+	}
+	if st.IsOwn(p.Key) {
+		return fault.New(fault.Usage, "pin %s: it is your own key", p.Key)
+	}
+	var grants []trust.Grant
+	for _, ns := range p.Namespaces {
+		grants = append(grants, w.site.Signer(ns, p.Key))
+	}
+	return st.Grant(s.Now(), grants...)
+}
+
+// places says for people where that is.
+func (w where) places() []string {
+	var all []string
+	if w.user {
+		all = append(all, "user space")
+	}
+	if w.site != nil {
+		all = append(all, "project "+w.site.Project)
+	}
+	return all
+}
+
+// unpin takes a key's grants for namespaces back in a directory, all of them without any,
+// and returns the namespaces that it counted for.
+func unpin(st *trust.Store, at trust.Site, fp objects.Fingerprint, namespaces []string) (had []string) {
+	st.Ungrant(func(g trust.Grant) bool {
+		ns, text := g.Cut()
+		if g.Site != at || g.Kind != trust.GrantSigner || len(namespaces) > 0 && !slices.Contains(namespaces, ns) {
+			return false
+		}
+		k, err := trust.ParsePublicKey(text)
+		if err != nil || k.Fingerprint() != fp {
+			return false
+		}
+		had = append(had, ns)
+		return true
+	})
+	return had
+}
