@@ -61,7 +61,7 @@ func statusCommand() *spec {
 	return &spec{
 		name: "status", group: "Look",
 		short: "Show which items of the project want attention",
-		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, deleted, legacy, malformed, revoked.\n" +
+		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, drift, deleted, legacy, malformed, revoked.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
@@ -124,7 +124,7 @@ func stateStyle(s rye.State) style {
 	switch s {
 	case "signed":
 		return good(string(s))
-	case "unsigned", "legacy", "older":
+	case "unsigned", "legacy", "older", "drift":
 		return warning(string(s))
 	}
 	return bad(string(s))

@@ -27,7 +27,7 @@ var large = map[string]int{
 	"store/space.Stack":   42,
 	"store.Repo":          70,
 	"store.diskObjects":   29,
-	"registry.Registry":   46,
+	"registry.Registry":   41,
 	"objects/trust.Store": 60,
 	"objects.parser":      36,
 	"chain.Plan":          39,

@@ -134,7 +134,10 @@ func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
 		return nil, fault.New(fault.NotFound, "no lock here: no %s", shownPath).Mend("rye lock")
 	}
 	rep := &rye.LockReport{Path: shownPath, Items: len(s.Lock.Items)}
-	var first error
+	first := library(s)
+	if first != nil {
+		rep.Drift = append(rep.Drift, strings.TrimPrefix(first.Error(), "lock: "))
+	}
 	byName := func(a, b objects.Ref) int { return strings.Compare(a.String(), b.String()) } // the order of the file
 	for _, ref := range slices.SortedFunc(maps.Keys(s.Lock.Items), byName) {
 		if err := verifyPin(ctx, s, ref); err != nil {
@@ -164,22 +167,4 @@ func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
 		return err
 	}
 	return s.Lock.Match(plan)
-}
-
-// Match compares what would run with the lock, and reports whether the lock pins exactly
-// that. An item that the lock does not know may run unless the request demands the lock;
-// one that drifted never runs.
-func Match(s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (bool, error) {
-	demanded := q.Locked || q.Frozen || q.Pinned
-	if s.Lock == nil {
-		if demanded {
-			return false, noLock(plan.Tool().Ref)
-		}
-		return false, nil
-	}
-	if _, known := s.Lock.Items[plan.Tool().Ref]; !known && !demanded {
-		return false, nil
-	}
-	err := s.Lock.Match(plan)
-	return err == nil, err
 }

@@ -28,7 +28,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 		rep.UserRecord = s.Stack.User.Store
 	}
 	if q.Move != "" {
-		if err := s.move(q, rep); err != nil {
+		if err := move(s, q, rep); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +38,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 	}
 	for _, k := range all {
 		if q.All || s.Project != nil && k.Project == s.Place.Project && k.Key != s.Place.Key {
-			rep.Records = append(rep.Records, s.recordInfo(k))
+			rep.Records = append(rep.Records, recordInfo(s, k))
 		}
 	}
 	if s.Project == nil {
@@ -50,22 +50,22 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 	}
 	old, ok, err := s.Records.Moved(s.Place)
 	if ok {
-		info := s.recordInfo(old)
+		info := recordInfo(s, old)
 		rep.Offer, rep.Hint = &info, fault.Command("rye where --move %s", old.Path)
 	}
 	return rep, err
 }
 
 // move takes over the record that q names.
-func (s *Session) move(q rye.WhereRequest, rep *rye.WhereReport) error {
+func move(s *Session, q rye.WhereRequest, rep *rye.WhereReport) error {
 	if s.Project == nil {
 		return NoProject()
 	}
-	old, err := s.recordOf(q.Move)
+	old, err := recordOf(s, q.Move)
 	if err != nil {
 		return err
 	}
-	info := s.recordInfo(old)
+	info := recordInfo(s, old)
 	rep.Moved, rep.DryRun = &info, q.DryRun
 	switch {
 	case old.Project != s.Place.Project:
@@ -84,7 +84,7 @@ func (s *Session) move(q rye.WhereRequest, rep *rye.WhereReport) error {
 }
 
 // recordOf finds a record by its key, or by the path of its directory.
-func (s *Session) recordOf(name string) (records.Known, error) {
+func recordOf(s *Session, name string) (records.Known, error) {
 	all, err := s.Records.All()
 	if err != nil {
 		return records.Known{}, err
@@ -101,7 +101,7 @@ func (s *Session) recordOf(name string) (records.Known, error) {
 	return records.Known{}, fault.New(fault.NotFound, "no record of this project was made for %s", name).Advise("rye where --all")
 }
 
-func (s *Session) recordInfo(k records.Known) rye.RecordInfo {
+func recordInfo(s *Session, k records.Known) rye.RecordInfo {
 	here := s.Place
 	info := rye.RecordInfo{Key: k.Key, Path: k.Path, Project: k.Project, Dir: k.Dir, Gone: k.Gone(),
 		Foreign: k.Path != "" && (k.Machine != here.Machine || k.UID != here.UID), Bytes: sizeOf(k.Dir)}
@@ -133,11 +133,11 @@ func sizeOf(dir string) (n int64) {
 
 // goneRecords returns the records of directories that are gone, as far as this machine and
 // this user made them.
-func (s *Session) goneRecords() ([]rye.RecordInfo, error) {
+func goneRecords(s *Session) ([]rye.RecordInfo, error) {
 	all, err := s.Records.All()
 	var gone []rye.RecordInfo
 	for _, k := range all {
-		if info := s.recordInfo(k); info.Gone && !info.Foreign {
+		if info := recordInfo(s, k); info.Gone && !info.Foreign {
 			gone = append(gone, info)
 		}
 	}
@@ -146,8 +146,8 @@ func (s *Session) goneRecords() ([]rye.RecordInfo, error) {
 
 // RemoveGone counts the records of directories that are gone, and with q.Gone removes them
 // when a person agreed.
-func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCReport, error) {
-	gone, err := s.goneRecords()
+func RemoveGone(ctx context.Context, s *Session, q rye.GCRequest) (*rye.GCReport, error) {
+	gone, err := goneRecords(s)
 	if err != nil || len(gone) == 0 {
 		return nil, err
 	}
