@@ -101,6 +101,9 @@ func LoadStore(path string) (*Store, error) {
 
 // readStoreFile returns nil when there is no file.
 func readStoreFile(path string) ([]byte, error) {
+	if err := place.Trusted(path); err != nil {
+		return nil, fault.Wrap(err, "read trust store")
+	}
 	raw, err := place.ReadIf(path, storeMax, func(m fs.FileMode) error { return checkUnwritable(path, m) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

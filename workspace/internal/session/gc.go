@@ -45,13 +45,13 @@ func (h *Host) SweepTemps(ctx context.Context, q rye.GCRequest) (*rye.GCReport, 
 			errs = append(errs, err)
 		}
 	}
+	w := sweeping{now: h.Now(), dryRun: q.DryRun, left: maxSwept}
 	for _, dir := range []string{h.ProjectDir, h.UserDir} {
-		if dir == "" {
-			continue
+		if dir != "" {
+			errs = append(errs, w.below(ctx, filepath.Join(dir, ".ai"), dir == h.ProjectDir))
 		}
-		n, err := h.sweepItems(ctx, filepath.Join(dir, ".ai"), q.DryRun)
-		g.Removed, errs = g.Removed+n, append(errs, err)
 	}
+	g.Removed += w.removed
 	return g, errors.Join(errs...)
 }
 
@@ -59,49 +59,62 @@ func (h *Host) SweepTemps(ctx context.Context, q rye.GCRequest) (*rye.GCReport, 
 // have any number.
 const maxSwept = 200_000
 
-// sweepItems removes what processes that died left beside items. It goes below dir only,
-// follows no link, and touches regular files only.
-func (h *Host) sweepItems(ctx context.Context, dir string, dryRun bool) (removed int, err error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return 0, nil // there is no such directory, or it is a link that leads nowhere
-	}
-	defer root.Close()
-	left := maxSwept
-	for dirs := []string{"."}; len(dirs) > 0 && left > 0; {
-		at := dirs[len(dirs)-1]
-		dirs = dirs[:len(dirs)-1]
-		f, err := root.Open(at)
-		if err != nil {
-			continue // removed meanwhile, or not ours to read
-		}
-		for left > 0 && ctx.Err() == nil {
-			entries, err := f.ReadDir(256)
-			left -= len(entries)
-			for _, e := range entries {
-				if name := path.Join(at, e.Name()); e.IsDir() {
-					dirs = append(dirs, name)
-				} else if h.isLeftover(root, name) && (dryRun || root.Remove(name) == nil) {
-					removed++
-				}
-			}
-			if err != nil {
-				break
-			}
-		}
-		f.Close()
-	}
-	return removed, ctx.Err()
+// sweeping removes what processes that died left beside items.
+type sweeping struct {
+	now     time.Time
+	dryRun  bool
+	left    int // how many entries may still be looked at
+	removed int
 }
 
-// isLeftover reports whether the file below root is one that a process that died was
-// writing. In .ai itself SweepTemps finds them.
-func (h *Host) isLeftover(root *os.Root, name string) bool {
-	if !strings.HasPrefix(path.Base(name), space.TempPrefix) || path.Dir(name) == "." && root.Name() == h.AIDir() {
+// below sweeps the folders in dir, and with done not dir itself. It goes below dir only,
+// follows no link, and touches regular files only.
+func (w *sweeping) below(ctx context.Context, dir string, done bool) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil // there is no such directory, or it is not ours to read
+	}
+	defer root.Close()
+	for dirs := []string{"."}; len(dirs) > 0 && w.left > 0 && ctx.Err() == nil; {
+		at := dirs[len(dirs)-1]
+		dirs = append(dirs[:len(dirs)-1], w.folder(ctx, root, at, done && at == ".")...)
+	}
+	return ctx.Err()
+}
+
+// folder sweeps one folder, unless that was done, and returns those in it.
+func (w *sweeping) folder(ctx context.Context, root *os.Root, at string, done bool) (dirs []string) {
+	f, err := root.Open(at)
+	if err != nil {
+		return nil // removed meanwhile, or not ours to read
+	}
+	defer f.Close()
+	for w.left > 0 && ctx.Err() == nil {
+		entries, err := f.ReadDir(256)
+		w.left -= len(entries)
+		for _, e := range entries {
+			name := path.Join(at, e.Name())
+			switch {
+			case e.IsDir():
+				dirs = append(dirs, name)
+			case !done && w.isLeftover(root, name) && (w.dryRun || root.Remove(name) == nil):
+				w.removed++
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	return dirs
+}
+
+// isLeftover reports whether the file is one that a process that died was writing.
+func (w *sweeping) isLeftover(root *os.Root, name string) bool {
+	if !strings.HasPrefix(path.Base(name), space.TempPrefix) {
 		return false
 	}
 	st, err := root.Lstat(name)
-	return err == nil && st.Mode().IsRegular() && h.Now().Sub(st.ModTime()) >= tempAge
+	return err == nil && st.Mode().IsRegular() && w.now.Sub(st.ModTime()) >= tempAge
 }
 
 // tempDirs lists the directories in which files are replaced.

@@ -52,6 +52,9 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 
 // read reads everything into a session that is being made.
 func (s *Session) read(begin func(project *space.Layer)) (err error) {
+	if err = s.CheckConfig(); err != nil {
+		return err
+	}
 	if err = s.openProject(begin); err != nil {
 		return err
 	}
