@@ -26,7 +26,8 @@ type Store struct {
 	overrides   []Override
 	allowLegacy bool
 
-	known map[objects.Fingerprint]PublicKey // every key above
+	known   map[objects.Fingerprint]PublicKey       // every key above
+	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}

@@ -3,10 +3,13 @@ package session
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/records"
 )
 
@@ -74,4 +77,35 @@ func checkoutOf(dir string) string {
 		}
 		at = up
 	}
+}
+
+// loadTrust reads the trust store, and lets it say which unknown keys lie among the user's
+// own files.
+func (h *Host) loadTrust() (*trust.Store, error) {
+	st, err := trust.LoadStore(h.TrustPath())
+	if err != nil {
+		return nil, err
+	}
+	files := sync.OnceValue(func() map[objects.Fingerprint]string { return keyFiles(h.KeyDir()) })
+	trust.KeyFiles(st, func(fp objects.Fingerprint) string { return files()[fp] })
+	return st, nil
+}
+
+// maxKeyFiles bounds how many files are read to find the one of a key.
+const maxKeyFiles = 100
+
+// keyFiles returns the files of keys to sign with, by the key that each says it holds.
+func keyFiles(dir string) map[objects.Fingerprint]string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // no directory: no keys
+	}
+	files := map[objects.Fingerprint]string{}
+	for _, e := range entries[:min(len(entries), maxKeyFiles)] {
+		path := filepath.Join(dir, e.Name())
+		if pub, err := trust.ReadPublic(path); err == nil && !strings.Contains(e.Name(), ".") {
+			files[pub.Fingerprint()] = path
+		}
+	}
+	return files
 }
