@@ -333,6 +333,7 @@ func printHits(p *printer, res *rye.SearchResult) error {
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Ref, h.Space, h.Version, h.Description}
 	})
 	p.infof("%d of %d found", len(res.Results), res.Total)
+	p.hint(res.Hint)
 	return err
 }
 

@@ -114,8 +114,7 @@ func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref)
 			return f.Found, f.Err
 		}
 	}
-	return Found{}, fault.New(fault.NotFound, "%s: not in the %s space or below", ref, at).
-		Mend("rye search %s", ref.ID.Name())
+	return Found{}, Missing(ctx, s, ref, "not in the "+at.String()+" space or below")
 }
 
 // In returns what one space holds under ref. ok is false when it holds nothing

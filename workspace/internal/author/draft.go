@@ -23,6 +23,9 @@ func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	if fault.CodeOf(err) == fault.Malformed {
 		it, err = g.withoutLine(ctx, ref, err)
 	}
+	if fault.Is(err, fault.NotFound) {
+		err = g.elsewhere(ref, err)
+	}
 	if err != nil {
 		d.Mistakes, d.err = look.Unreadable(g.layer, ref, err), err
 		return d
@@ -30,6 +33,18 @@ func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	d.path, d.Path = it.Path, ".ai/"+it.Path
 	d.err = g.signItem(ctx, d, it)
 	return d
+}
+
+// elsewhere says where an item is that is not in the space in which it was to be signed.
+func (g *signing) elsewhere(ref objects.Ref, missing error) error {
+	user := g.Stack.User
+	if g.layer.Space == objects.User || user == nil {
+		return missing
+	}
+	if p, err := user.Locate(ref); err != nil || p == "" {
+		return missing
+	}
+	return fault.New(fault.NotFound, "%s: not in the %s space, but in your own", ref, g.layer.Space).Mend("rye sign --space user %s", ref)
 }
 
 // signItem is item for an item that can be read.

@@ -45,6 +45,13 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	if trust.Reserved(q.Namespace) {
 		return nil, fault.New(fault.Usage, "namespace %q is reserved", q.Namespace).Advise("rye init --namespace <yours>")
 	}
+	if _, inside := session.Below(dir, h.ConfigDir); inside {
+		return nil, fault.New(fault.Auth, "init %s: your configuration, %s, lies in it, and whoever can change the project could change whom you believe", dir, h.ConfigDir).
+			Advise("make a project in a directory that holds nothing else")
+	}
+	if err := h.At(dir).CheckConfig(); err != nil {
+		return nil, err
+	}
 	rep := &rye.InitReport{Dir: dir}
 	if err := ensureKey(ctx, keys, rep); err != nil {
 		return nil, err

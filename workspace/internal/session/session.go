@@ -52,6 +52,9 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 
 // read reads everything into a session that is being made.
 func (s *Session) read(begin func(project *space.Layer)) (err error) {
+	if err = s.CheckConfig(); err != nil {
+		return err
+	}
 	if err = s.openProject(begin); err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 		}
 		s.Stack.Home = home.Key
 	}
-	if s.Trust, err = trust.LoadStore(s.TrustPath()); err != nil {
+	if s.Trust, err = s.loadTrust(); err != nil {
 		return err
 	}
 	s.Stack.Trust = s.Trust
@@ -166,7 +169,7 @@ func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
 
 // WithTrust returns a session that sees the trust store as it is on disk now.
 func (s *Session) WithTrust() (*Session, error) {
-	t, err := trust.LoadStore(s.TrustPath())
+	t, err := s.loadTrust()
 	if err != nil {
 		return nil, err
 	}
