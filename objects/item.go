@@ -52,7 +52,7 @@ type Item struct {
 // it: for lists of what may not be used, which may be large.
 func (it *Item) WithoutBytes() *Item {
 	n := *it
-	n.Raw, n.Body, n.yaml, n.places = nil, nil, nil, nil
+	n.Raw, n.Body, n.yaml, n.places, n.Meta.Prose = nil, nil, nil, nil, ""
 	return &n
 }
 

@@ -16,7 +16,7 @@ import (
 // fault.Limit, in bounded time and memory. Names that are left out do not count.
 const (
 	MaxFiles = 1 << 17 // files and folders that items may lie in
-	MaxBytes = 1 << 30 // of files that are small enough to be items
+	MaxBytes = 1 << 29 // of files that are small enough to be items
 )
 
 // room is what is left of that for one look. It is safe for concurrent use.
