@@ -21,6 +21,10 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(servantEnv) != "" {
+		servant()
+		return
+	}
 	if os.Getenv(measureEnv) != "" {
 		measure()
 		return

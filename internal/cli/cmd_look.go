@@ -95,8 +95,14 @@ func survey(t *task, all bool) (*rye.Survey, error) {
 }
 
 // brief is called by commands that make one list and end: the process is gone
-// before it would be worth collecting garbage.
-func brief() { debug.SetGCPercent(800) }
+// before it would be worth collecting garbage, unless a tree is large.
+func brief() {
+	debug.SetGCPercent(800)
+	debug.SetMemoryLimit(mostGarbage)
+}
+
+// mostGarbage is from how much memory on, in bytes, garbage is collected all the same.
+const mostGarbage = 96 << 20
 
 func printStatus(p *printer, sum *rye.Survey) {
 	var rows [][]any

@@ -259,7 +259,7 @@ func within(p string, dirs map[string]bool) bool {
 
 // scanBundles judges each bundle as a whole, and the items in it. A bundle speaks
 // for its own files, so what it has recorded is taken out of the record.
-func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID) ([]Finding, error) {
+func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID, each func(Finding)) ([]Finding, error) {
 	if len(b.dirs) == 0 {
 		return nil, nil
 	}
@@ -271,7 +271,7 @@ func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, record
 			items = append(items, f)
 		}
 	}
-	found, err := s.judgeFiles(ctx, l, items, recorded, seen)
+	found, err := s.judgeFiles(ctx, l, items, recorded, seen, each)
 	if err != nil {
 		return nil, err
 	}

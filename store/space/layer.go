@@ -339,10 +339,7 @@ func (l *Layer) names(dir string) (all []named, err error) {
 }
 
 func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {
-	if err := noLinks(l.root, dir); err != nil {
-		return nil, err
-	}
-	f, err := l.root.Open(dir)
+	f, err := openFolder(l.root, dir)
 	if err != nil && nothingThere(err) {
 		return nil, nil
 	}
@@ -350,9 +347,6 @@ func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {
 		return nil, unreadable(dir, err)
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && !st.IsDir() {
-		return nil, nil
-	}
 	list, err := f.ReadDir(MaxFiles + 1)
 	if errors.Is(err, io.EOF) {
 		err = nil

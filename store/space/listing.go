@@ -162,10 +162,7 @@ func (fd *folder) name() {
 
 // listSlowly is beneath.list with nothing but the standard library.
 func listSlowly(root *os.Root, dir string, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) error {
-	if err := noLinks(root, dir); err != nil {
-		return err
-	}
-	f, err := root.Open(dir)
+	f, err := openFolder(root, dir)
 	if err != nil {
 		return err
 	}

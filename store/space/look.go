@@ -14,6 +14,7 @@ import (
 // and returns the paths that are no items (foreign names, links) with the reason.
 func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
 	w := newWalk(ctx, l, visit)
+	w.weigh = true // who asks for everything reads it, too
 	for _, k := range objects.Kinds {
 		if err := w.folder(k.Dir(), 1); err != nil {
 			return w.foreign, err
@@ -28,10 +29,11 @@ type walk struct {
 	room    *room
 	foreign map[string]error // the paths that are no items, with the reason
 	visit   func(p string, ref objects.Ref) error
+	weigh   bool // files have to fit together into what is read at most
 }
 
 func newWalk(ctx context.Context, l *Layer, visit func(p string, ref objects.Ref) error) *walk {
-	return &walk{l, newRoom(ctx, l.Space), map[string]error{}, visit}
+	return &walk{l: l, room: newRoom(ctx, l.Space), foreign: map[string]error{}, visit: visit}
 }
 
 // folder walks through one folder, a slash path below .ai with depth folders above it.
@@ -44,10 +46,15 @@ func (w *walk) folder(dir string, depth int) error {
 		return err
 	}
 	for _, e := range list {
-		if !w.room.take(0) {
+		p, size := dir+"/"+e.name, int64(0)
+		if w.weigh && e.typ.IsRegular() {
+			if st, err := w.l.root.Lstat(p); err == nil {
+				size = st.Size()
+			}
+		}
+		if !w.room.take(size) {
 			return w.room.full()
 		}
-		p := dir + "/" + e.name
 		ref, err := itemAt(p, e.typ, depth)
 		if err != nil {
 			w.foreign[p] = err

@@ -2,9 +2,11 @@ package space
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -14,7 +16,7 @@ import (
 // fault.Limit, in bounded time and memory. Names that are left out do not count.
 const (
 	MaxFiles = 1 << 17 // files and folders that items may lie in
-	MaxBytes = 1 << 30 // of files that are small enough to be items
+	MaxBytes = 1 << 29 // of files that are small enough to be items
 )
 
 // room is what is left of that for one look. It is safe for concurrent use.
@@ -50,6 +52,23 @@ func (r *room) full() error {
 			Advise("move what are no items out of .ai")
 	}
 	return nil
+}
+
+// openFolder opens a folder that no link leads to, without waiting for a pipe that stands
+// in its place.
+func openFolder(root *os.Root, dir string) (*os.File, error) {
+	if err := noLinks(root, dir); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if st, err := f.Stat(); err != nil || !st.IsDir() {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: dir, Err: syscall.ENOTDIR}
+	}
+	return f, nil
 }
 
 // noLinks refuses a path below root on which a link stands: what a link leads to is not

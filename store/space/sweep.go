@@ -53,10 +53,7 @@ func temps(ctx context.Context, l *Layer, before time.Time) (all []string, err e
 
 // eachTemp calls visit for the temporary files right in a folder.
 func eachTemp(root *os.Root, dir string, room *room, visit func(fs.DirEntry)) error {
-	if noLinks(root, dir) != nil {
-		return nil
-	}
-	f, err := root.Open(dir)
+	f, err := openFolder(root, dir)
 	if err != nil {
 		return nil // what cannot be listed is not rye's to clear
 	}

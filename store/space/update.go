@@ -56,7 +56,7 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 	}
 	u = &update{s: s, l: l, set: set, old: &catalogue{}}
 	if file == "" {
-		found, err := s.Scan(ctx, l)
+		found, err := s.Scan(ctx, l, nil)
 		u.rows = RowsOf(found, set)
 		u.merge()
 		return u, err
@@ -137,7 +137,7 @@ func (u *update) takeBundles(ctx context.Context) error {
 	if u.bundles != u.old.bundles {
 		u.worth = true
 	}
-	found, err := u.s.scanBundles(ctx, u.l, b, u.recorded)
+	found, err := u.s.scanBundles(ctx, u.l, b, u.recorded, nil)
 	if err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (w *world) states(l *space.Layer) string {
 	s := w.stack()
 	own, err := s.Layer(l.Space)
 	w.must(err)
-	found, err := s.Scan(w.t.Context(), own)
+	found, err := s.Scan(w.t.Context(), own, nil)
 	w.must(err)
 	want := lines(space.RowsOf(found, nil))
 	for range 2 {

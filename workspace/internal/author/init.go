@@ -242,7 +242,7 @@ func legacyItems(ctx context.Context, h *session.Host) ([]string, error) {
 		return nil, err
 	}
 	defer s.Close()
-	found, err := s.Stack.Scan(ctx, s.Stack.Project)
+	found, err := s.Stack.Scan(ctx, s.Stack.Project, nil)
 	if err != nil {
 		return nil, err
 	}

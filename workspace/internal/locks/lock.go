@@ -87,7 +87,7 @@ func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 // with the tools that load it.
 func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
 	if len(targets) == 0 {
-		all, err := look.Scan(ctx, s, objects.Project)
+		all, err := look.Scan(ctx, s, objects.Project, nil)
 		return slices.DeleteFunc(all, func(f space.Finding) bool { return f.Err != nil || f.Manifest }), err
 	}
 	var all []space.Finding
