@@ -188,6 +188,11 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 		rep.Results = append(rep.Results, d.SignResult)
 	}
 	var err error
+	if !g.q.Check && !g.q.DryRun {
+		if err = g.declare(all); err != nil {
+			return rep, err
+		}
+	}
 	switch {
 	case g.q.Check && rep.Signed > 0 && first == nil:
 		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Mend("rye sign --all")
@@ -205,9 +210,6 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 
 // writeAll writes the files that were signed anew, and returns the commit of all changes.
 func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref, changes []store.Change) (string, error) {
-	if err := g.noteSigner(); err != nil {
-		return "", err
-	}
 	for i, d := range all {
 		if !d.changed {
 			continue
@@ -225,10 +227,22 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 	return g.record(ctx, g.layer, "sign", refs, changes)
 }
 
-// noteSigner lists the key's bytes with the project, for colleagues' clones.
-func (g *signing) noteSigner() error {
-	if g.layer.Space != objects.Project {
+// declare notes in the project which namespaces the key signs, for whoever clones it.
+func (g *signing) declare(all []*draft) error {
+	key := g.key.Public().String()
+	var namespaces []string
+	for _, d := range all {
+		if d.data != nil && d.Key == key {
+			namespaces = append(namespaces, d.ref.ID.Namespace())
+		}
+	}
+	return g.note(namespaces...)
+}
+
+// note declares in the project that the key signs namespaces.
+func (g *signing) note(namespaces ...string) error {
+	if g.layer.Space != objects.Project || len(namespaces) == 0 {
 		return nil
 	}
-	return custody.NoteSigner(g.Host, g.key.Public())
+	return custody.NoteSigner(g.Host, g.key.Public(), namespaces...)
 }
