@@ -119,8 +119,13 @@ func TestTrustRecordsWhatCounts(t *testing.T) {
 		t.Fatalf("trust: %+v, %v", rep, err)
 	}
 	rows, err := p.Status(t.Context(), rye.Terminal())
-	if err != nil || len(rows) != 1 || rows[0].Ref != "tool:acme/broken" {
-		t.Errorf("status: %+v, %v; want the broken one alone", rows, err)
+	if err != nil || len(rows) != 4 {
+		t.Errorf("status: %+v, %v", rows, err)
+	}
+	for _, r := range rows {
+		if want := r.Ref != "tool:acme/broken"; r.Recorded != want {
+			t.Errorf("%s recorded: %v, want %v", r.Ref, r.Recorded, want)
+		}
 	}
 }
 
@@ -380,12 +385,18 @@ func TestCloneNeedsConsent(t *testing.T) {
 	_, err := b.run("tool:acme/greet", nil)
 	wantCode(t, "in a clone", err, fault.Untrusted)
 	b.yes = false
-	_, err = b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir})
-	wantCode(t, "init without consent", err, fault.Denied)
+	rep, err := b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir})
+	if err != nil || rep.Next.String() != "rye trust" || len(b.asks) > 0 {
+		t.Errorf("init: %+v, %v, asked %v; want no question, and rye trust next", rep, err, b.asks)
+	}
+	_, err = b.run("tool:acme/greet", nil)
+	wantCode(t, "after init, which grants nothing", err, fault.Untrusted)
+	_, err = b.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{})
+	wantCode(t, "trust without consent", err, fault.Denied)
 	_, err = b.run("tool:acme/greet", nil)
 	wantCode(t, "after refusing", err, fault.Untrusted)
 	b.yes = true
-	if _, err = b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir}); err != nil {
+	if _, err := b.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.run("tool:acme/greet", nil); err != nil {

@@ -191,7 +191,9 @@ func (a *asking) describe(p trust.Part) rye.TrustPart {
 	case trust.GrantSigner:
 		name(p.Signer.Key.Fingerprint())
 		d.Namespace = p.Signer.Namespaces[0]
-		a.countItems(&d, func(f session.SignedFile) bool { return f.Ref.ID.Namespace() == d.Namespace && f.Signer.String() == d.Signer })
+		a.countItems(&d, func(f session.SignedFile) bool {
+			return f.Ref.ID.Namespace() == d.Namespace && f.Signer.String() == d.Signer
+		})
 	case trust.GrantRegistry:
 		r := p.Registry
 		d.Registry, d.Addresses, d.Scopes = r.ID, r.Addresses, r.Scopes
