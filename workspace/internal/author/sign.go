@@ -39,10 +39,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err != nil {
 		return nil, err
 	}
-	g, err := newSigning(ctx, s, l, q)
-	if err == nil {
-		err = s.Keys.Known(s.Trust, g.key)
-	}
+	g, err := signingFor(ctx, s, l, q)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +83,7 @@ type signing struct {
 	q     rye.SignRequest
 	layer *space.Layer
 	scope trust.Scope
-	key   trust.Signer
+	key   trust.Signer // nil for a check
 	now   time.Time // one time for all of them
 }
 
@@ -96,6 +93,19 @@ func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest)
 		return nil, err
 	}
 	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now()}, nil
+}
+
+// signingFor is newSigning for a request of the user: a check needs no key, and signing
+// needs one that counts.
+func signingFor(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
+	if q.Check {
+		return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), now: s.Now()}, nil
+	}
+	g, err := newSigning(ctx, s, l, q)
+	if err == nil {
+		err = s.Keys.Known(s.Trust, g.key)
+	}
+	return g, err
 }
 
 // draft is one item, or the manifest of one bundle, on its way through a signing.
@@ -109,6 +119,9 @@ type draft struct {
 	others   []store.Change // the bundle's other files, which are recorded with it
 	err      error
 }
+
+// unsigned notes that the draft's item does not count as it is.
+func (d *draft) unsigned(raw []byte) { d.Status, d.data, d.changed = "would-sign", raw, true }
 
 // signed notes that it is the draft's item and is to be written.
 func (d *draft) signed(it *objects.Item, q rye.SignRequest) {
