@@ -99,7 +99,7 @@ type SignReport struct {
 // SignResult is one item's outcome. Error is set when it was not signed.
 type SignResult struct {
 	Ref      string     `json:"ref"`
-	Status   string     `json:"status"` // signed, unchanged, would-sign, failed
+	Status   string     `json:"status"` // signed, unchanged, would-sign, failed; older or returned: passed over
 	Path     string     `json:"path"`
 	SHA256   string     `json:"sha256,omitempty"`
 	Key      string     `json:"key,omitempty"`

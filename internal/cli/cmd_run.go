@@ -102,6 +102,11 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 			p.infof("%s", res.Instructions)
 		}
 	}
+	for _, l := range res.Chain {
+		if l.State != "" {
+			p.infof("rye: %s: %s", l.State, l.ItemID)
+		}
+	}
 	for _, u := range res.Metadata.Unbound {
 		p.infof("rye: not limited here: %s", u)
 	}

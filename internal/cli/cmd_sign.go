@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 func signCommand() *spec {
@@ -47,7 +48,13 @@ func signCommand() *spec {
 }
 
 func printSign(p *printer, rep *rye.SignReport) {
+	var past []string // left, for it stands behind the record
 	for _, r := range rep.Results {
+		if r.Error == "" && (r.Status == "older" || r.Status == "returned") {
+			past = append(past, r.Ref)
+			p.resultf(false, "%s  %s\n", warning(r.Status), r.Ref)
+			continue
+		}
 		if r.Error == "" {
 			dry := r.Status == "would-sign"
 			p.resultf(dry, "%s  %s\n", good(r.Status), r.Ref)
@@ -64,6 +71,9 @@ func printSign(p *printer, rep *rye.SignReport) {
 		}
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
 		p.hint(r.Hint)
+	}
+	if len(past) > 0 {
+		p.infof("rye: %s stand behind the record and were left as they are; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
 	switch n := len(rep.PassedOver); n {
 	case 0:

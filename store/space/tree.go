@@ -27,6 +27,14 @@ func (t *WorkingTree) Bundle(ctx context.Context, p string) (trust.Bundle, strin
 	if c == nil || err != nil {
 		return trust.Bundle{}, "", err
 	}
+	if c.Err == nil && c.Past != nil {
+		f := Finding{State: c.State}
+		f.Past, f.Space, f.Path = c.Past, t.l.Space, c.Past.Path
+		if t.s.Rule == nil {
+			return c.Bundle, c.Dir, c.Past.Refusal("older than what was recorded, and nobody decides here")
+		}
+		return c.Bundle, c.Dir, t.s.Rule(ctx, f, true)
+	}
 	return c.Bundle, c.Dir, c.Err
 }
 
@@ -49,6 +57,7 @@ func (t *WorkingTree) Item(ctx context.Context, p string) (trust.Verified, error
 	}
 	f, ok, err := t.s.At(ctx, t.l.Space, ref, p)
 	if err == nil && ok {
+		f = admit(ctx, t.s, f, true)
 		err = f.Err
 	}
 	return f.Verified, err

@@ -31,6 +31,9 @@ type Session struct {
 	Lock    *chain.Lock // nil when there is none
 	Stack   *space.Stack
 	Rules   func() (policy.Rules, error) // reads the policy once, when it is first asked for
+
+	head  *checkedOut // of the project, by the user's git
+	taken takenBack
 }
 
 // Open reads a session, with or without a project. The caller closes it.
@@ -41,7 +44,8 @@ func (h *Host) Open() (*Session, error) {
 // openWith is Open that hands the project's layer to begin before the rest is read.
 func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 	s := &Session{Host: h, Stack: &space.Stack{System: h.System, Cache: h.CacheDir, Program: h.Version}}
-	s.Rules = sync.OnceValues(s.readRules)
+	s.Rules, s.head = sync.OnceValues(s.readRules), &checkedOut{host: h}
+	s.Stack.Lacks = s.head.lacks
 	if err := s.read(begin); err != nil {
 		s.Close()
 		return nil, err
@@ -67,6 +71,9 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 	if s.Project == nil {
 		return nil
 	}
+	if err := s.readTaken(); err != nil {
+		return err
+	}
 	return s.readLock()
 }
 
@@ -91,6 +98,10 @@ func (s *Session) openProject(begin func(*space.Layer)) (err error) {
 // session shares the layers of s, and is closed with it.
 func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), err error) {
 	if release, err = s.lockProject(ctx); err != nil {
+		return nil, nil, err
+	}
+	if err := s.KeepTaken(ctx); err != nil {
+		release()
 		return nil, nil, err
 	}
 	fresh = s.copy()
@@ -142,7 +153,7 @@ func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
 func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
-		Trust: s.Stack.Trust, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
+		Trust: s.Stack.Trust, Taken: s.Stack.Taken, Rule: s.Stack.Rule, Lacks: s.Stack.Lacks, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
 	return &n
 }
 
@@ -194,6 +205,7 @@ func (s *Session) Close() {
 	for _, l := range s.Stack.Layers() {
 		l.Close() // read-only handles: nothing to lose
 	}
+	s.head.close()
 }
 
 // NoProject is the error of a verb that makes no sense outside a project; fault.NotFound.

@@ -1,0 +1,139 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// takenBack is what signers took back: in .ai/denied, and what was seen there before, which
+// lies with the project's record so that no branch takes it away.
+type takenBack struct{ here, kept []objects.Taken }
+
+// readTaken reads both into a session that is being made.
+func (s *Session) readTaken() (err error) {
+	raw, err := s.Stack.Project.Read(objects.TakenFile)
+	if err == nil {
+		s.taken.here, err = objects.ParseTakenFile(raw)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if s.taken.kept, err = readKept(s.keptPath()); err != nil {
+		return err
+	}
+	s.Stack.Taken = trust.NewTaken(slices.Concat(s.taken.here, s.taken.kept))
+	note := s.Stack.Project.Ready
+	s.Stack.Project.Ready = func() error { // before the record is written to
+		if err := note(); err != nil {
+			return err
+		}
+		return s.KeepTaken(context.Background())
+	}
+	return nil
+}
+
+func (s *Session) keptPath() string {
+	if s.Place.Dir == "" {
+		return ""
+	}
+	return filepath.Join(s.Place.Dir, objects.TakenFile)
+}
+
+func readKept(file string) ([]objects.Taken, error) {
+	if file == "" {
+		return nil, nil
+	}
+	raw, err := place.Read(file, objects.MaxTakenFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	all, err := objects.ParseTakenFile(raw)
+	if err != nil {
+		return nil, fault.New(fault.CodeOf(err), "what was taken back in this project: %w", err).Mend("rm %s", file)
+	}
+	return all, nil
+}
+
+// unkept returns the lines of .ai/denied that are worth keeping and were not seen before:
+// those that keys known here signed. Anybody can write others.
+func (s *Session) unkept() []objects.Taken {
+	var fresh []objects.Taken
+	for _, t := range s.taken.here {
+		if !slices.Contains(s.taken.kept, t) {
+			fresh = append(fresh, t)
+		}
+	}
+	if len(fresh) == 0 || s.Place.Dir == "" {
+		return nil
+	}
+	return trust.Genuine(fresh, s.Project.Project, s.Trust)
+}
+
+// KeepTaken keeps what .ai/denied takes back with the project's record, as far as there is
+// room. Commands that write call it; whoever only looks does not.
+func (s *Session) KeepTaken(ctx context.Context) error {
+	if s.Project == nil {
+		return nil
+	}
+	fresh := s.unkept()
+	if len(fresh) == 0 {
+		return nil
+	}
+	if err := s.Place.Note(s.Now()); err != nil {
+		return err
+	}
+	return s.editKept(ctx, func(all []objects.Taken) []objects.Taken {
+		for _, t := range fresh {
+			if more := append(all, t); len(more) <= objects.MaxTakenLines && len(objects.EncodeTakenFile(more)) <= objects.MaxTakenFile {
+				all = more
+			}
+		}
+		return all
+	})
+}
+
+// ForgetTaken forgets the kept lines about a digest, and reports whether there were any.
+func (h *Host) ForgetTaken(ctx context.Context, d objects.Digest) (had bool, err error) {
+	if h.ProjectDir == "" {
+		return false, nil
+	}
+	s, err := h.Open()
+	if err != nil {
+		return false, err
+	}
+	defer s.Close()
+	of := func(t objects.Taken) bool { return t.Digest == d }
+	if !slices.ContainsFunc(s.taken.kept, of) {
+		return false, nil
+	}
+	return true, s.editKept(ctx, func(all []objects.Taken) []objects.Taken { return slices.DeleteFunc(all, of) })
+}
+
+// Lists reports whether .ai/denied has a line about a digest.
+func (s *Session) Lists(d objects.Digest) bool {
+	return slices.ContainsFunc(s.taken.here, func(t objects.Taken) bool { return t.Digest == d })
+}
+
+func (s *Session) editKept(ctx context.Context, change func([]objects.Taken) []objects.Taken) error {
+	unlock, err := place.Lock(ctx, s.keptPath()+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := readKept(s.keptPath())
+	if err != nil {
+		return err
+	}
+	return place.File(s.keptPath(), objects.EncodeTakenFile(change(all)), 0o600)
+}
