@@ -86,5 +86,5 @@ func (r *rooms) look(ctx context.Context, c rye.Caller, verb string) (*session.S
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return r.host.OpenLook(ctx)
+	return decided(c)(r.host.OpenLook(ctx))
 }

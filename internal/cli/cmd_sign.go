@@ -73,7 +73,7 @@ func printSign(p *printer, rep *rye.SignReport) {
 		p.hint(r.Hint)
 	}
 	if len(past) > 0 {
-		p.infof("rye: %s stand behind the record and were left as they are; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
+		p.infof("rye: older than what is recorded, and left so: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
 	switch n := len(rep.PassedOver); n {
 	case 0:

@@ -29,7 +29,7 @@ func missing(f Finding, code fault.Code, format string, args ...any) error {
 // the user's own git lacks it too, which is what a switch of branches leaves. Then ok is
 // false, or the finding is that of the lock. Every other stays as it is.
 func Settle(ctx context.Context, s *Stack, f Finding) (_ Finding, ok bool, err error) {
-	if f.State != objects.Absent || f.Manifest {
+	if f.State != objects.Absent || f.Manifest || !f.Blob.IsZero() { // a file that is there lacks its manifest
 		return f, true, nil
 	}
 	l, err := s.Layer(f.Space)

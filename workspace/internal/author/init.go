@@ -23,7 +23,7 @@ import (
 // ending is rewritten under a signature.
 const (
 	gitignore     = "/threads/\n.rye-tmp-*\n"
-	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
+	gitattributes = "* -text\n/allowed_signers merge=union\n/denied merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -19,12 +20,20 @@ type takenBack struct{ here, kept []objects.Taken }
 
 // readTaken reads both into a session that is being made.
 func (s *Session) readTaken() (err error) {
-	raw, err := s.Stack.Project.Read(objects.TakenFile)
-	if err == nil {
-		s.taken.here, err = objects.ParseTakenFile(raw)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	file := filepath.Join(s.AIDir(), objects.TakenFile)
+	st, err := os.Lstat(file) // not through the layer, which opens the record too
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err == nil && !st.Mode().IsRegular():
+		return fault.New(fault.Malformed, "read .ai/%s: not a regular file", objects.TakenFile).Mend("rm .ai/%s", objects.TakenFile)
+	default:
+		raw, err := place.Read(file, objects.MaxTakenFile)
+		if err != nil {
+			return err
+		}
+		if s.taken.here, err = objects.ParseTakenFile(raw); err != nil {
+			return err
+		}
 	}
 	if s.taken.kept, err = readKept(s.keptPath()); err != nil {
 		return err
@@ -103,26 +112,34 @@ func (s *Session) KeepTaken(ctx context.Context) error {
 	})
 }
 
-// ForgetTaken forgets the kept lines about a digest, and reports whether there were any.
-func (h *Host) ForgetTaken(ctx context.Context, d objects.Digest) (had bool, err error) {
-	if h.ProjectDir == "" {
-		return false, nil
-	}
+// TakenBack reports whether a digest was taken back: by lines that were kept, which it
+// forgets where it is told to, and by lines that stand in .ai/denied now.
+func (h *Host) TakenBack(ctx context.Context, d objects.Digest, forget bool) (kept, listed bool, err error) {
 	s, err := h.Open()
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	defer s.Close()
 	of := func(t objects.Taken) bool { return t.Digest == d }
-	if !slices.ContainsFunc(s.taken.kept, of) {
-		return false, nil
+	kept, listed = slices.ContainsFunc(s.taken.kept, of), slices.ContainsFunc(s.taken.here, of)
+	if kept && forget {
+		err = s.editKept(ctx, func(all []objects.Taken) []objects.Taken { return slices.DeleteFunc(all, of) })
 	}
-	return true, s.editKept(ctx, func(all []objects.Taken) []objects.Taken { return slices.DeleteFunc(all, of) })
+	return kept, listed, err
 }
 
-// Lists reports whether .ai/denied has a line about a digest.
-func (s *Session) Lists(d objects.Digest) bool {
-	return slices.ContainsFunc(s.taken.here, func(t objects.Taken) bool { return t.Digest == d })
+// ListTaken adds a line to .ai/denied, unless it is there.
+func (s *Session) ListTaken(t objects.Taken) error {
+	if slices.Contains(s.taken.here, t) {
+		return nil
+	}
+	all := append(slices.Clip(s.taken.here), t)
+	raw := objects.EncodeTakenFile(all)
+	if len(all) > objects.MaxTakenLines || len(raw) > objects.MaxTakenFile {
+		return fault.New(fault.Limit, "deny %s: .ai/%s is full", t.Ref, objects.TakenFile).
+			Advise("take lines out of .ai/%s whose items nobody has any more", objects.TakenFile)
+	}
+	return s.Stack.Project.Write(objects.TakenFile, raw, true)
 }
 
 func (s *Session) editKept(ctx context.Context, change func([]objects.Taken) []objects.Taken) error {
