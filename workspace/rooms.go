@@ -46,7 +46,7 @@ func decided(c rye.Caller) func(*session.Session, error) (*session.Session, erro
 		if err != nil {
 			return nil, err
 		}
-		return s.For(c, rye.Ref{}), nil
+		return session.For(s, c, rye.Ref{}), nil
 	}
 }
 

@@ -69,18 +69,19 @@ func admit(ctx context.Context, s *Stack, f Finding, beside bool) Finding {
 	if f.Past == nil || f.held.IsZero() {
 		return f
 	}
-	err := fault.Wrap(f.Past.Refusal("older than what was recorded, and nobody decides here"), "use")
-	if s.Rule != nil {
-		if rerr := s.Rule(ctx, f, beside); rerr == nil {
-			f.Verified, f.Err = f.held, nil
-			return f
-		} else {
-			f.Err, f.Verified = rerr, trust.Verified{}
-			return f
-		}
+	f.Err = decide(ctx, s, f, beside)
+	if f.Verified = f.held; f.Err != nil {
+		f.Verified = trust.Verified{}
 	}
-	f.Err, f.Verified = err, trust.Verified{}
 	return f
+}
+
+// decide asks the rule. Where there is none, nobody knows whom the stack works for.
+func decide(ctx context.Context, s *Stack, f Finding, beside bool) error {
+	if s.Rule == nil {
+		return f.Past.Refusal("older than what was recorded, and nobody decides here")
+	}
+	return s.Rule(ctx, f, beside)
 }
 
 // subject is what the record is asked about: a file with a signature, and how its kind of

@@ -30,10 +30,7 @@ func (t *WorkingTree) Bundle(ctx context.Context, p string) (trust.Bundle, strin
 	if c.Err == nil && c.Past != nil {
 		f := Finding{State: c.State}
 		f.Past, f.Space, f.Path = c.Past, t.l.Space, c.Past.Path
-		if t.s.Rule == nil {
-			return c.Bundle, c.Dir, c.Past.Refusal("older than what was recorded, and nobody decides here")
-		}
-		return c.Bundle, c.Dir, t.s.Rule(ctx, f, true)
+		return c.Bundle, c.Dir, decide(ctx, t.s, f, true)
 	}
 	return c.Bundle, c.Dir, c.Err
 }

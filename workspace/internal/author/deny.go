@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // DenyShared denies a content of an item of the project for the user, and takes it back for
@@ -46,7 +47,7 @@ func DenyShared(ctx context.Context, s *Desk, q rye.TrustDenyRequest) (*rye.Trus
 	}
 	line, err := trust.TakeBack(ctx, key, it.Ref, d, s.Project.Project, s.Now())
 	if err == nil {
-		err = s.ListTaken(line)
+		err = session.ListTaken(s.Session, line)
 	}
 	return c, err
 }

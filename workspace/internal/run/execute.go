@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
@@ -91,10 +92,10 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk,
 		r.turns.Give()
 		return nil, nil, nil, err
 	}
-	if err := seen.KeepTaken(ctx); err != nil { // what is seen now must hold on every branch
+	if err := session.KeepTaken(ctx, seen); err != nil { // what is seen now must hold on every branch
 		seen.Say("what .ai/" + objects.TakenFile + " takes back could not be kept: " + err.Error())
 	}
-	return ctx, r.At(seen.For(j.caller, j.q.Ref)), func() { seen.Close(); r.turns.Give() }, nil
+	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); r.turns.Give() }, nil
 }
 
 // find returns the item that a request is about: the one in use here, or with --pinned

@@ -71,7 +71,7 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 	if s.Project == nil {
 		return nil
 	}
-	if err := s.readTaken(); err != nil {
+	if err := readTaken(s); err != nil {
 		return err
 	}
 	return s.readLock()
@@ -100,7 +100,7 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if release, err = s.lockProject(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := s.KeepTaken(ctx); err != nil {
+	if err := KeepTaken(ctx, s); err != nil {
 		release()
 		return nil, nil, err
 	}

@@ -19,7 +19,7 @@ import (
 type takenBack struct{ here, kept []objects.Taken }
 
 // readTaken reads both into a session that is being made.
-func (s *Session) readTaken() (err error) {
+func readTaken(s *Session) (err error) {
 	file := filepath.Join(s.AIDir(), objects.TakenFile)
 	st, err := os.Lstat(file) // not through the layer, which opens the record too
 	switch {
@@ -35,7 +35,7 @@ func (s *Session) readTaken() (err error) {
 			return err
 		}
 	}
-	if s.taken.kept, err = readKept(s.keptPath()); err != nil {
+	if s.taken.kept, err = readKept(keptPath(s)); err != nil {
 		return err
 	}
 	s.Stack.Taken = trust.NewTaken(slices.Concat(s.taken.here, s.taken.kept))
@@ -44,12 +44,12 @@ func (s *Session) readTaken() (err error) {
 		if err := note(); err != nil {
 			return err
 		}
-		return s.KeepTaken(context.Background())
+		return KeepTaken(context.Background(), s)
 	}
 	return nil
 }
 
-func (s *Session) keptPath() string {
+func keptPath(s *Session) string {
 	if s.Place.Dir == "" {
 		return ""
 	}
@@ -76,7 +76,7 @@ func readKept(file string) ([]objects.Taken, error) {
 
 // unkept returns the lines of .ai/denied that are worth keeping and were not seen before:
 // those that keys known here signed. Anybody can write others.
-func (s *Session) unkept() []objects.Taken {
+func unkept(s *Session) []objects.Taken {
 	var fresh []objects.Taken
 	for _, t := range s.taken.here {
 		if !slices.Contains(s.taken.kept, t) {
@@ -91,18 +91,18 @@ func (s *Session) unkept() []objects.Taken {
 
 // KeepTaken keeps what .ai/denied takes back with the project's record, as far as there is
 // room. Commands that write call it; whoever only looks does not.
-func (s *Session) KeepTaken(ctx context.Context) error {
+func KeepTaken(ctx context.Context, s *Session) error {
 	if s.Project == nil {
 		return nil
 	}
-	fresh := s.unkept()
+	fresh := unkept(s)
 	if len(fresh) == 0 {
 		return nil
 	}
 	if err := s.Place.Note(s.Now()); err != nil {
 		return err
 	}
-	return s.editKept(ctx, func(all []objects.Taken) []objects.Taken {
+	return editKept(ctx, s, func(all []objects.Taken) []objects.Taken {
 		for _, t := range fresh {
 			if more := append(all, t); len(more) <= objects.MaxTakenLines && len(objects.EncodeTakenFile(more)) <= objects.MaxTakenFile {
 				all = more
@@ -123,13 +123,13 @@ func (h *Host) TakenBack(ctx context.Context, d objects.Digest, forget bool) (ke
 	of := func(t objects.Taken) bool { return t.Digest == d }
 	kept, listed = slices.ContainsFunc(s.taken.kept, of), slices.ContainsFunc(s.taken.here, of)
 	if kept && forget {
-		err = s.editKept(ctx, func(all []objects.Taken) []objects.Taken { return slices.DeleteFunc(all, of) })
+		err = editKept(ctx, s, func(all []objects.Taken) []objects.Taken { return slices.DeleteFunc(all, of) })
 	}
 	return kept, listed, err
 }
 
 // ListTaken adds a line to .ai/denied, unless it is there.
-func (s *Session) ListTaken(t objects.Taken) error {
+func ListTaken(s *Session, t objects.Taken) error {
 	if slices.Contains(s.taken.here, t) {
 		return nil
 	}
@@ -142,15 +142,15 @@ func (s *Session) ListTaken(t objects.Taken) error {
 	return s.Stack.Project.Write(objects.TakenFile, raw, true)
 }
 
-func (s *Session) editKept(ctx context.Context, change func([]objects.Taken) []objects.Taken) error {
-	unlock, err := place.Lock(ctx, s.keptPath()+".lock")
+func editKept(ctx context.Context, s *Session, change func([]objects.Taken) []objects.Taken) error {
+	unlock, err := place.Lock(ctx, keptPath(s)+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	all, err := readKept(s.keptPath())
+	all, err := readKept(keptPath(s))
 	if err != nil {
 		return err
 	}
-	return place.File(s.keptPath(), objects.EncodeTakenFile(change(all)), 0o600)
+	return place.File(keptPath(s), objects.EncodeTakenFile(change(all)), 0o600)
 }
