@@ -47,6 +47,8 @@ type Stack struct {
 	LockSum objects.Digest // of the lock that Locked speaks for; zero when there is none
 	Program string         // whose rules the verdicts follow
 
+	annals [objects.Project + 1]annals // of the records of the spaces
+
 	extractors struct {
 		sync.Mutex
 		found   map[objects.Space]extractors

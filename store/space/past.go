@@ -101,7 +101,7 @@ func pastOf(ctx context.Context, s *Stack, l *Layer, sub subject) (*Past, error)
 	if c == nil || err != nil {
 		return nil, err
 	}
-	h, err := versionsOf(ctx, l, c.ID, sub)
+	h, err := s.annals[l.Space].of(ctx, l, c, sub)
 	if err != nil || len(h.versions) == 0 && h.removed.IsZero() {
 		return nil, damaged(l, err)
 	}

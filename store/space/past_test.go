@@ -3,6 +3,8 @@ package space_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -260,6 +262,51 @@ func TestAbsentLetsAWeakerOneAnswerWhereGitLacksItToo(t *testing.T) {
 		f, err := find(c.lacks)
 		if fault.CodeOf(err) != c.code || err == nil && f.Space != objects.User {
 			t.Errorf("%s: %v from the %s space, want %q", what, err, f.Space, c.code)
+		}
+	}
+}
+
+// TestManyOlder: for many items the record is read once, and says the same of each.
+func TestManyOlder(t *testing.T) {
+	w := newWorld(t)
+	var first, last []store.Change
+	for i := range 12 {
+		p := fmt.Sprintf("tools/acme/t%d.sh", i)
+		first = append(first, store.Change{Path: p, Data: w.sign(w.project, p, needing("1.0.0", "{net: [a.example, b.example]}"))})
+		last = append(last, store.Change{Path: p, Data: w.sign(w.project, p, needing("2.0.0", "{net: [a.example]}"))})
+	}
+	w.record(w.project, first...)
+	w.record(w.project, last[:8]...)
+	var gone []store.Change
+	for _, c := range last[8:10] { // removed, and once more under another extension
+		gone = append(gone, store.Change{Path: c.Path, Delete: true})
+	}
+	w.record(w.project, gone...)
+	other := "tools/acme/t9.bash"
+	w.record(w.project, store.Change{Path: other, Data: w.sign(w.project, other, needing("3.0.0", "{net: []}"))})
+	for _, c := range first {
+		w.write(w.project, c.Path, c.Data)
+	}
+	all := strings.Split(w.states(w.project), "\n")
+	var older []string
+	for i := range 12 {
+		f, ok, err := w.stack().At(t.Context(), objects.Project, ref(fmt.Sprintf("tool:acme/t%d", i)), first[i].Path) // each for itself
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		line := fmt.Sprintf("%s %s", first[i].Path, f.State)
+		if f.Recorded {
+			line += " recorded"
+		}
+		older = append(older, line)
+		if !slices.Contains(all, line) {
+			t.Errorf("%s when asked for alone, among many:\n%s", line, strings.Join(all, "\n"))
+		}
+	}
+	want := []string{"older", "older", "older", "older", "older", "older", "older", "older", "returned", "older", "signed recorded", "signed recorded"}
+	for i, line := range older {
+		if !strings.HasSuffix(line, " "+want[i]) {
+			t.Errorf("%s, want %s", line, want[i])
 		}
 	}
 }
