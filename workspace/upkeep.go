@@ -35,7 +35,7 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	if err := g.host.Permit(c, "doctor"); err != nil {
 		return nil, err
 	}
-	all := []rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host), g.host.CheckProject(), g.host.CheckSystem()}
+	all := []rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host), session.CheckProject(g.host), session.CheckSystem(g.host)}
 	return append(all, g.runner.Check()...), ctx.Err()
 }
 

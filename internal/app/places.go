@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // Places are the directories of a run, all absolute. "" means there is none.
@@ -46,7 +47,7 @@ func FindProject(dir, user, home string) string {
 			return dir
 		}
 		parent := filepath.Dir(dir)
-		if parent == dir || !sameDevice(here, parent) {
+		if parent == dir || !place.SameDevice(here, parent) {
 			return ""
 		}
 		dir = parent

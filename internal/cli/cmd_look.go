@@ -45,7 +45,11 @@ func verifyCommand() *spec {
 func printVerdict(p *printer, v rye.VerifyResult) {
 	if v.OK {
 		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
-		p.resultf(more, "%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
+		note := ""
+		if v.State == "older" {
+			note = "  " + string(v.State)
+		}
+		p.resultf(more, "%s    %s  %s%s\n", good("ok"), v.Ref, faint(v.Signer), note)
 	} else {
 		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), v.Error)
 	}
@@ -61,7 +65,7 @@ func statusCommand() *spec {
 	return &spec{
 		name: "status", group: "Look",
 		short: "Show which items of the project want attention",
-		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, drift, deleted, legacy, malformed, revoked.\n" +
+		long: "Items that are signed and recorded are counted only; --all shows them too, and those\nthat are recorded but belong to another branch. Other states: modified, unsigned,\nuntrusted, older, returned, drift, absent, denied, legacy, malformed, revoked.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},

@@ -9,7 +9,9 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
@@ -90,7 +92,10 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk,
 		r.turns.Give()
 		return nil, nil, nil, err
 	}
-	return ctx, r.At(seen), func() { seen.Close(); r.turns.Give() }, nil
+	if err := session.KeepTaken(ctx, seen); err != nil { // what is seen now must hold on every branch
+		seen.Say("what .ai/" + objects.TakenFile + " takes back could not be kept: " + err.Error())
+	}
+	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); r.turns.Give() }, nil
 }
 
 // find returns the item that a request is about: the one in use here, or with --pinned
@@ -102,6 +107,9 @@ func find(ctx context.Context, s *Desk, j *job) (space.Found, error) {
 	found, err := s.Stack.Find(ctx, j.q.Ref)
 	if err != nil {
 		return offer(ctx, s, j.caller, j.q.Ref, err)
+	}
+	if locks.StateOf(found) == objects.Returned { // only a person's yes lets it get here
+		author.Readmit(ctx, &author.Desk{Session: s.Session, Keys: s.Keys}, found)
 	}
 	return found, nil
 }
@@ -165,7 +173,7 @@ func planned(j *job) *rye.ExecuteResult {
 	for _, l := range j.plan.Links {
 		it := l.Verified.Item()
 		res.Chain = append(res.Chain, rye.ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,
-			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String()})
+			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String(), State: l.State})
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()

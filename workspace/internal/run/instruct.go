@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -48,7 +49,7 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	if res.Data, err = json.Marshal(data); err != nil {
 		return nil, err
 	}
-	res.Chain = []rye.ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String()}}
+	res.Chain = []rye.ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String(), State: locks.StateOf(f)}}
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res, nil
 }

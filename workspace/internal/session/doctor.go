@@ -18,7 +18,7 @@ func Checked(name, text string, err error) rye.DoctorCheck {
 }
 
 // CheckProject says which project this is. To be outside a project is not wrong.
-func (h *Host) CheckProject() rye.DoctorCheck {
+func CheckProject(h *Host) rye.DoctorCheck {
 	if h.ProjectDir == "" {
 		return rye.DoctorCheck{Name: "project", OK: true, Text: "none in this directory or above", Mend: fault.Command("rye init")}
 	}
@@ -30,7 +30,7 @@ func (h *Host) CheckProject() rye.DoctorCheck {
 }
 
 // CheckSystem opens the standard library, which verifies its manifest.
-func (h *Host) CheckSystem() rye.DoctorCheck {
+func CheckSystem(h *Host) rye.DoctorCheck {
 	b, err := h.System()
 	if err != nil {
 		return Checked("standard library", "", err)

@@ -17,6 +17,7 @@ import (
 // is, and how to reach a person. It does not change once it is made, and is safe for
 // concurrent use.
 type Host struct {
+	Home       string        // of the user, where looking upwards ends; "" is unknown
 	ProjectDir string        // that holds .ai/rye.yaml; "" outside a project
 	UserDir    string        // the user space's base; "" for none
 	ConfigDir  string        // keys, trust.yaml, policy.yaml
