@@ -118,7 +118,7 @@ func TestConfigurationInAProject(t *testing.T) {
 			t.Errorf("rye %s: %s", strings.Join(args, " "), said)
 		}
 	}
-	if out := in.fails(6, "doctor"); !strings.Contains(out, "lies in the project") {
+	if out := in.fails(1, "doctor"); !strings.Contains(out, "lies in the project") {
 		t.Errorf("doctor does not see it:\n%s", out)
 	}
 

@@ -93,8 +93,11 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	if err != nil {
 		return f, err
 	}
-	if f.Err != nil {
+	switch {
+	case f.Err != nil:
 		f.Verified, f.State = trust.Verified{}, stateOf(f.Err)
+	case f.Level() == trust.Legacy: // allowed, and still not what signed means
+		f.State = objects.Legacy
 	}
 	return f, nil
 }

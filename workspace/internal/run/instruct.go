@@ -48,7 +48,7 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	if res.Data, err = json.Marshal(data); err != nil {
 		return nil, err
 	}
-	res.Chain = []rye.ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String()}}
+	res.Chain = []rye.ChainLink{linkOf(f.Verified, f.Space)}
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res, nil
 }

@@ -81,7 +81,7 @@ func checkoutOf(dir string) string {
 
 // loadTrust reads the trust store, and lets it say which unknown keys lie among the user's
 // own files.
-func (h *Host) loadTrust() (*trust.Store, error) {
+func loadTrust(h *Host) (*trust.Store, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 			return err
 		}
 	}
-	if s.Trust, err = s.loadTrust(); err != nil {
+	if s.Trust, err = loadTrust(s.Host); err != nil {
 		return err
 	}
 	s.Stack.Trust = s.Trust
@@ -165,7 +165,7 @@ func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
 
 // WithTrust returns a session that sees the trust store as it is on disk now.
 func (s *Session) WithTrust() (*Session, error) {
-	t, err := s.loadTrust()
+	t, err := loadTrust(s.Host)
 	if err != nil {
 		return nil, err
 	}
