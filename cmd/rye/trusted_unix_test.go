@@ -21,9 +21,10 @@ func believer(t *testing.T) *home {
 	h.rye("sign", "--all")
 	h.rye("key", "rotate", "--yes")
 	h.rye("policy", "allow", "tool:acme/hello")
-	if err := os.WriteFile(filepath.Join(h.config(), "consent.yaml"), []byte("consent: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	h.write(".env", "WORD=hello\n")
+	h.write(".ai/tools/acme/say.sh", strings.Replace(attackTool, "# category", "# env_config: {env: {WORD: none}}\n# category", 1))
+	h.rye("sign", "tool:acme/say")
+	h.rye("policy", "allow", "tool:acme/say", "--env")
 	return h
 }
 
@@ -44,6 +45,7 @@ func TestFilesOfOthersAreNotBelieved(t *testing.T) {
 	}{
 		{"trust", filepath.Join(h.config(), "trust.yaml"), 6, []string{"verify", "tool:acme/hello"}},
 		{"policy", filepath.Join(h.config(), "policy.yaml"), 6, []string{"execute", "tool:acme/hello"}},
+		{"agreements", filepath.Join(h.config(), "consent.yaml"), 6, []string{"execute", "tool:acme/say"}},
 		{"key", filepath.Join(h.config(), "keys", "default"), 6, []string{"sign", "--all"}},
 		{"directory of keys", filepath.Join(h.config(), "keys"), 6, []string{"sign", "--all"}},
 		{"list", kept[0], 12, []string{"verify", "tool:acme/hello"}},

@@ -57,7 +57,7 @@ func CheckAccepted(h *session.Host) []rye.DoctorCheck {
 	if st.Accepted(p.Project) {
 		return []rye.DoctorCheck{session.Checked("accepted", "you accepted this project", nil)}
 	}
-	return []rye.DoctorCheck{{Name: "accepted", Text: "you did not accept this project, so no key counts in it", Mend: fault.Command("rye trust")}}
+	return []rye.DoctorCheck{{Name: "accepted", Text: "you did not accept this project, so no key counts in it", Mend: fault.Advice("rye trust shows what it asks you to believe, and asks")}}
 }
 
 // CheckTrust reads the user's trust store.
