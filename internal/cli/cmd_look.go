@@ -45,11 +45,11 @@ func verifyCommand() *spec {
 func printVerdict(p *printer, v rye.VerifyResult) {
 	if v.OK {
 		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
-		note := ""
-		if v.State == "older" {
-			note = "  " + string(v.State)
+		what := faint(v.Signer)
+		if v.State == objects.Legacy {
+			what = warning("legacy, covers " + v.Covers)
 		}
-		p.resultf(more, "%s    %s  %s%s\n", good("ok"), v.Ref, faint(v.Signer), note)
+		p.resultf(more, "%s    %s  %s%s\n", good("ok"), v.Ref, what, older(v.State))
 	} else {
 		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), v.Error)
 	}
@@ -58,6 +58,14 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 	}
 	printMistakes(p, v.Mistakes)
 	p.hint(v.Hint)
+}
+
+// older is the word behind the name of an item that stands behind its record.
+func older(s rye.State) string {
+	if s == objects.Older {
+		return "  " + string(s)
+	}
+	return ""
 }
 
 func statusCommand() *spec {
@@ -121,6 +129,9 @@ func printStatus(p *printer, sum *rye.Survey) {
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
 	p.infof("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
+	if sum.OldRecord != "" {
+		p.infof("rye: %s is ignored: a record as rye 0.1 kept it, or what a clone brought; rm -r %s", sum.OldRecord, sum.OldRecord)
+	}
 }
 
 func prefixed(prefix, s string) string {

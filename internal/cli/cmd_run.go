@@ -113,6 +113,11 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 	for _, u := range res.Metadata.Unbound {
 		p.infof("rye: not limited here: %s", u)
 	}
+	for _, l := range res.Chain {
+		if l.State == objects.Legacy {
+			p.infof("rye: %s is legacy: RYE OS's signature does not cover all of it, and your policy lets it count", l.ItemID)
+		}
+	}
 }
 
 // dataText is how a tool's answer reads for a person: text as text, a

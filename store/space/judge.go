@@ -93,6 +93,9 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 		f.Verified, f.State = trust.Verified{}, stateOf(f.Err)
 		return f, nil
 	}
+	if f.Level() == trust.Legacy { // allowed, and still not what signed means
+		f.State = objects.Legacy
+	}
 	return f, standing(ctx, s, l, &f, cover)
 }
 

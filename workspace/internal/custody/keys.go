@@ -209,7 +209,7 @@ func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 		return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", words.Brief(name)).Mend("rye key new %s", words.Brief(name))
 	}
 	if all[i].State == "damaged" {
-		return nil, fault.New(fault.Malformed, "key %q: %s holds no key", words.Brief(name), all[i].Path).With(ks.aside(all[i].Path))
+		return nil, fault.New(fault.Malformed, "key %q: %s holds no key", words.Brief(name), all[i].Path).With(aside(ks.host, all[i].Path))
 	}
 	return &all[i], nil
 }

@@ -41,7 +41,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	if err != nil {
 		return nil, err
 	}
-	sum = &rye.Survey{Count: map[rye.State]int{}}
+	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host)}
 	var rest []space.Row
 	for i := range k.Len() {
 		clean := k.Clean(i)

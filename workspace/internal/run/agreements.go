@@ -17,6 +17,7 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
@@ -73,6 +74,20 @@ func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, err
 		return err
 	}
 	return place.File(path, raw, 0o600)
+}
+
+// placeOf returns what an agreement about something in a directory remembers of it: of the
+// project which directory it is, of the user space nothing. One that cannot be looked at is
+// none that anything was or will be agreed to in.
+func placeOf(s *Desk, dir string) consent.Place {
+	if s.Project == nil || dir != s.ProjectDir {
+		return consent.Place{}
+	}
+	st, err := records.StampOf(s.Place.Path)
+	if err != nil {
+		return consent.Place{Key: s.Place.Key, Born: s.Now().UnixNano()}
+	}
+	return consent.Place{Key: s.Place.Key, Inode: st.Inode, Born: st.Born}
 }
 
 // withAll adds an agreement to each thing.

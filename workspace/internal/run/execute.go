@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rye-os/rye"
@@ -8,6 +9,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/locks"
@@ -167,13 +169,25 @@ func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 	return res, nil
 }
 
+// linkOf describes one verified element.
+func linkOf(v trust.Verified, in objects.Space) rye.ChainLink {
+	it := v.Item()
+	c := rye.ChainLink{ItemID: string(it.Ref.ID), Space: in.String(), Integrity: it.Sum.String(), Signer: v.Key().Fingerprint().String()}
+	if v.Level() == trust.Legacy {
+		c.State = objects.Legacy
+	}
+	return c
+}
+
 // planned describes a plan in the words of an execute result.
 func planned(j *job) *rye.ExecuteResult {
 	res := &rye.ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(j.plan.Tool().Ref.ID)}
 	for _, l := range j.plan.Links {
 		it := l.Verified.Item()
-		res.Chain = append(res.Chain, rye.ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,
-			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String(), State: l.State})
+		c := linkOf(l.Verified, l.Space)
+		c.ToolType, c.Executor = it.Meta.ToolType, string(it.Meta.Executor)
+		c.State = cmp.Or(l.State, c.State)
+		res.Chain = append(res.Chain, c)
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()

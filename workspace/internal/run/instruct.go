@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -49,7 +50,9 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	if res.Data, err = json.Marshal(data); err != nil {
 		return nil, err
 	}
-	res.Chain = []rye.ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String(), State: locks.StateOf(f)}}
+	link := linkOf(f.Verified, f.Space)
+	link.State = cmp.Or(locks.StateOf(f), link.State)
+	res.Chain = []rye.ChainLink{link}
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res, nil
 }
