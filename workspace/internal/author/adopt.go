@@ -83,7 +83,13 @@ func (a *adoption) addItems(ctx context.Context, refs []objects.Ref) error {
 	l := a.Stack.Project
 	items, errs := make([]*objects.Item, len(refs)), make([]error, len(refs))
 	read := l.Drafts(refs)
-	err := parallel.Each(ctx, len(refs), func(i int) error { items[i], errs[i] = draftOf(l, refs[i], read); return nil })
+	err := parallel.Each(ctx, len(refs), func(i int) error {
+		items[i], errs[i] = draftOf(l, refs[i], read)
+		if errs[i] == nil && items[i].Signature == nil && items[i].Legacy == nil {
+			items[i] = items[i].WithoutBytes() // it is going to be refused
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,9 @@ func (ks *Keys) explainMissing(err error) error {
 	if !fault.Is(err, fault.NotFound) {
 		return err
 	}
+	if err := ks.host.NeedConfig(); err != nil {
+		return err
+	}
 	return fault.New(fault.NotFound, "no signing key at %s", ks.Path(ks.Name)).Mend("rye key new")
 }
 

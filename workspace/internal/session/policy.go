@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
@@ -17,7 +16,7 @@ const PolicyFile = "policy.yaml"
 
 // readRules reads the policy: the user's, which the project's can only narrow.
 func (s *Session) readRules() (policy.Rules, error) {
-	path := filepath.Join(s.ConfigDir, PolicyFile)
+	path := s.UserFile(PolicyFile)
 	raw, err := ReadPolicy(path)
 	if err != nil {
 		return policy.Rules{}, err
