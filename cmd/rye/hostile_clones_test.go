@@ -189,7 +189,7 @@ func (v *victim) visit(tree hostileClone, commands [][]string, most *figures) {
 		if called := v.called(); called != "" {
 			v.t.Errorf("%s: it ran or reached\n%s", what, called)
 		}
-		if after := v.outside(); after != before {
+		if before, after := asked(args, before), asked(args, v.outside()); after != before {
 			v.t.Errorf("%s: changed files outside of the tree:\n%s", what, changed(before, after))
 		}
 		if tree.exit != nil {
@@ -198,6 +198,54 @@ func (v *victim) visit(tree hostileClone, commands [][]string, most *figures) {
 			}
 		}
 	}
+}
+
+// TestVictimNotices: what the suite looks for is seen when it happens.
+func TestVictimNotices(t *testing.T) {
+	v := newVictim(t)
+	if called := v.called(); called != "" {
+		t.Fatalf("before anything: %s", called)
+	}
+	for what, script := range map[string]string{
+		"a program":       "git status",
+		"a connection":    "exec 3<>/dev/tcp/" + strings.Replace(v.where, ":", "/", 1),
+		"a changed file":  "echo more >> " + filepath.Join(v.top, "beyond", "victim.txt"),
+		"a touched file":  "touch -d 2001-01-01 " + filepath.Join(v.top, "home", ".bashrc"),
+		"a new file":      "echo > " + filepath.Join(v.top, "home", "letters", "two.txt"),
+		"a strange cache": "mkdir -p $HOME/.cache/rye && echo > $HOME/.cache/rye/payload",
+		"a removed file":  "rm " + filepath.Join(v.top, "beyond", "dir", "one.md"),
+	} {
+		before := v.outside()
+		if err := v.ask.Encode(attemptRequest{Args: []string{"/bin/bash", "-c", "PATH=$PATH:/usr/bin:/bin; " + script}, Dir: v.top, Env: v.env}); err != nil {
+			t.Fatal(err)
+		}
+		var r attemptResult
+		if err := v.answer.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // until the listener has counted
+		if v.called() == "" && changed(before, v.outside()) == "" {
+			t.Errorf("%s was not noticed: %+v", what, r)
+		}
+	}
+}
+
+// believing are the commands with which a person says whom to believe: those change the
+// trust store, as they are asked to.
+var believing = []string{"registry init", "registry add", "registry remove", "trust pin", "trust key", "trust unpin", "trust forget", "trust import", "trust deny", "trust allow", "trust override"}
+
+// asked takes out of a listing what a command is there to change.
+func asked(args []string, listing string) string {
+	if len(args) < 2 || !slices.Contains(believing, args[0]+" "+args[1]) {
+		return listing
+	}
+	var b strings.Builder
+	for line := range strings.Lines(listing) {
+		if !strings.HasPrefix(line, "home/.config/rye ") && !strings.HasPrefix(line, "home/.config/rye/trust.yaml") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // changed shows the lines that two listings do not share.
