@@ -178,6 +178,7 @@ func (v *victim) visit(tree hostileClone, commands [][]string, most *figures) {
 	for _, args := range commands {
 		what := fmt.Sprintf("%s: rye %s", tree.name, strings.Join(args, " "))
 		before := v.outside()
+		_, none := os.Lstat(filepath.Join(c.cwd(), ".ai", "rye.yaml"))
 		r := v.attempt(c, args)
 		most.note(what, r)
 		if r.Exit == 1 && strings.Contains(r.Out, "this is a bug") || strings.Contains(r.Out, "goroutine ") || r.Exit < 0 {
@@ -189,7 +190,8 @@ func (v *victim) visit(tree hostileClone, commands [][]string, most *figures) {
 		if called := v.called(); called != "" {
 			v.t.Errorf("%s: it ran or reached\n%s", what, called)
 		}
-		if before, after := asked(args, before), asked(args, v.outside()); after != before {
+		may := believing(args, none != nil)
+		if before, after := withoutTrust(before, may), withoutTrust(v.outside(), may); after != before {
 			v.t.Errorf("%s: changed files outside of the tree:\n%s", what, changed(before, after))
 		}
 		if tree.exit != nil {
@@ -230,13 +232,19 @@ func TestVictimNotices(t *testing.T) {
 	}
 }
 
-// believing are the commands with which a person says whom to believe: those change the
+// beliefs are the commands with which a person says whom to believe: those change the
 // trust store, as they are asked to.
-var believing = []string{"registry init", "registry add", "registry remove", "trust pin", "trust key", "trust unpin", "trust forget", "trust import", "trust deny", "trust allow", "trust override"}
+var beliefs = []string{"registry init", "registry add", "registry remove", "trust pin", "trust key", "trust unpin", "trust forget", "trust import", "trust deny", "trust allow", "trust override"}
 
-// asked takes out of a listing what a command is there to change.
-func asked(args []string, listing string) string {
-	if len(args) < 2 || !slices.Contains(believing, args[0]+" "+args[1]) {
+// believing reports whether a command is there to change what the person believes. So is
+// an init that makes a project where there is none: the person's key counts in it.
+func believing(args []string, noProject bool) bool {
+	return len(args) > 1 && slices.Contains(beliefs, args[0]+" "+args[1]) || args[0] == "init" && noProject
+}
+
+// withoutTrust takes the trust store out of a listing, where it may change.
+func withoutTrust(listing string, may bool) string {
+	if !may {
 		return listing
 	}
 	var b strings.Builder
