@@ -65,7 +65,7 @@ func (h *home) stateOf(ref string) string {
 func (h *home) everything() {
 	h.t.Helper()
 	for _, args := range [][]string{{"status"}, {"verify"}, {"log"}, {"diff"}, {"fsck"}, {"gc"}, {"lock"}, {"lock", "verify"}, {"init"}, {"pull"}, {"sign", "--all"},
-		{"execute", toolRef}, {"where"}, {"doctor"}, {"adopt", "--all", "--yes"}, {"new", "knowledge", "acme/more"}, {"rm", "knowledge:acme/more"}} {
+		{"execute", toolRef}, {"where"}, {"doctor"}, {"trust", "--yes"}, {"new", "knowledge", "acme/more"}, {"rm", "knowledge:acme/more"}} {
 		cmd := h.command(args...)
 		out, _ := cmd.CombinedOutput()
 		if strings.Contains(string(out), "this is a bug") {

@@ -29,7 +29,7 @@ func rooms() [][]string {
 		{"status"}, {"verify"}, {"list", "--all"}, {"search", "hello"}, {"show", "tool:acme/hello"}, {"load", "directive:acme/greet"},
 		{"execute", "tool:acme/hello"}, {"diff"}, {"log"}, {"sign", "--check", "--all"}, {"trust"}, {"lock", "verify"},
 		{"fetch", "--offline"}, {"bundle", "list"}, {"doctor"}, {"fsck"}, {"gc"}, {"where", "--all"}, {"mcp"}, {"trust", "list"},
-		{"policy", "explain", "tool:acme/hello"}, {"adopt", "--all"}, {"init"}, {"lock"}, {"pull"}, {"sign", "--all"},
+		{"policy", "explain", "tool:acme/hello"}, {"init"}, {"lock"}, {"pull"}, {"sign", "--all"},
 	}
 	known := map[string]bool{}
 	for _, c := range manual() {

@@ -73,3 +73,26 @@ func TestPrintable(t *testing.T) {
 		}
 	}
 }
+
+func TestNear(t *testing.T) {
+	for _, c := range []struct {
+		a, b     string
+		mistakes int
+		ok       bool
+	}{
+		{"hello", "hello", 0, true},
+		{"helo", "hello", 1, true},
+		{"hlelo", "hello", 1, true},
+		{"hellllo", "hello", 2, true},
+		{"deplyo", "deploy", 1, true},
+		{"cat", "car", 1, true},
+		{"cat", "dog", 3, false},
+		{"hello", "world", 4, false},
+		{"ab", "ac", 0, false},
+		{strings.Repeat("x", 101), strings.Repeat("x", 101), 0, false},
+	} {
+		if n, ok := Near(c.a, c.b); n != c.mistakes && ok || ok != c.ok {
+			t.Errorf("Near(%q, %q) = %d, %v, want %d, %v", c.a, c.b, n, ok, c.mistakes, c.ok)
+		}
+	}
+}

@@ -33,6 +33,7 @@ type Scope struct {
 	Project  string         // the project's genesis id (rye.yaml "project"); "" outside a project
 	Place    string         // key of the place of the space's directory (store/records); what is granted belongs to both
 	Registry string         // registry identity an item was locked from ("sha256:..."); "" for own files
+	Declared *Declared      // by the project's directory; nil narrows nothing
 	Logged   objects.Digest // SHA-256 of the whole file as the registry's verified log or the lock pins it; zero when nothing does
 }
 

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -15,7 +16,7 @@ import (
 //	signed        Untrusted   there is a signature line of version 2
 //	content       Integrity   the body, and the file where it is pinned, have their digests
 //	not denied    Revoked     neither the user nor the registry took back digest or key
-//	key known     Untrusted   the store holds the key that the line names
+//	key known     Untrusted   the store holds the key that the line names, or the project declares it
 //	signature     Integrity   Ed25519 holds over id, kind, version, digest, time and key
 //	believed      Untrusted   that key counts for this namespace in this scope
 //
@@ -74,7 +75,7 @@ func (e *examination) signed() error {
 	case e.it.Signature != nil:
 		e.level, e.at = Signed, e.it.Signature.SignedAt
 	case e.it.Legacy == nil:
-		return e.refuse(fault.Untrusted, "unsigned").Mend("rye sign %s", e.it.Ref)
+		return e.mendSign(e.refuse(fault.Untrusted, "unsigned"))
 	case e.it.Legacy.Unsigned != "":
 		return e.refuse(fault.Untrusted, "unsigned: %s", e.it.Legacy.Unsigned).Mend("rye sign --upgrade %s", e.it.Ref)
 	default:
@@ -109,6 +110,14 @@ func (e *examination) mendChanged(err *fault.Error) *fault.Error {
 	if e.in.Space == objects.Project && e.in.Registry == "" && e.it.Path != objects.ManifestName {
 		return err.Advise("rye diff %s; then rye sign %s, if the change is yours", e.it.Ref, e.it.Ref)
 	}
+	return e.mendSign(err)
+}
+
+// mendSign says how to sign the item where it lies.
+func (e *examination) mendSign(err *fault.Error) *fault.Error {
+	if e.in.Space == objects.User {
+		return err.Mend("rye sign --space user %s", e.it.Ref)
+	}
 	return err.Mend("rye sign %s", e.it.Ref)
 }
 
@@ -141,10 +150,19 @@ func (e *examination) candidates() []PublicKey {
 	if e.level == Legacy {
 		return e.st.legacyKeys(e.it.Legacy.Key)
 	}
-	if k, ok := e.st.known[e.it.Signature.Key]; ok {
+	if k, ok := e.signer(); ok {
 		return []PublicKey{k}
 	}
 	return nil
+}
+
+// signer returns the key that a native line names: one that the store holds, or that the
+// project declares. Neither says that it counts.
+func (e *examination) signer() (PublicKey, bool) {
+	if k, ok := e.st.known[e.it.Signature.Key]; ok || e.in.Space != objects.Project {
+		return k, ok
+	}
+	return e.in.Declared.key(e.it.Signature.Key)
 }
 
 func (e *examination) keyKnown() error {
@@ -156,10 +174,14 @@ func (e *examination) keyKnown() error {
 		name = e.it.Legacy.Key
 	} else {
 		name = e.it.Signature.Key.String()
+		if path := keyFileOf(e.st, e.it.Signature.Key); path != "" {
+			return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", name, path).
+				Mend("rye key import %s %s", path, filepath.Base(path))
+		}
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
 	if e.in.Space == objects.Project {
-		return unknown.Mend("rye adopt --all")
+		return unknown.Advise("this project does not declare it; let its signer run rye sign, which does, or rye trust pin '<their key>' --namespace %s", e.it.Ref.ID.Namespace())
 	}
 	return unknown.
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
@@ -175,7 +197,7 @@ func (e *examination) signature() error {
 		}
 		return e.refuse(fault.Integrity, "not a signature by %s", e.it.Legacy.Key)
 	}
-	e.key = e.st.known[e.it.Signature.Key]
+	e.key, _ = e.signer()
 	if e.st.holds(e.it, e.in, e.key) {
 		return nil
 	}

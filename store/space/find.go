@@ -32,7 +32,9 @@ type Stack struct {
 	Place   string                  // key of the project's place: what is granted belongs to both
 	Home    string                  // key of the user space's place
 	Trust   *trust.Store
-	Locked  func(objects.Ref) (Pin, bool) // nil when there is no lock
+	// Declared narrows whose signatures count in the project; nil narrows nothing.
+	Declared *trust.Declared
+	Locked   func(objects.Ref) (Pin, bool) // nil when there is no lock
 
 	// What Look needs besides. Without Cache it reads every file.
 	Cache   string         // directory of caches; may be deleted at any time
@@ -114,8 +116,7 @@ func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref)
 			return f.Found, f.Err
 		}
 	}
-	return Found{}, fault.New(fault.NotFound, "%s: not in the %s space or below", ref, at).
-		Mend("rye search %s", ref.ID.Name())
+	return Found{}, Missing(ctx, s, ref, "not in the "+at.String()+" space or below")
 }
 
 // In returns what one space holds under ref. ok is false when it holds nothing

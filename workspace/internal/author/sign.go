@@ -39,10 +39,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err != nil {
 		return nil, err
 	}
-	g, err := newSigning(ctx, s, l, q)
-	if err == nil {
-		err = s.Keys.Known(s.Trust, g.key)
-	}
+	g, err := signingFor(ctx, s, l, q)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +86,8 @@ type signing struct {
 	q     rye.SignRequest
 	layer *space.Layer
 	scope trust.Scope
-	key   trust.Signer
-	now   time.Time // one time for all of them
+	key   trust.Signer // nil for a check
+	now   time.Time    // one time for all of them
 }
 
 func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
@@ -99,6 +96,19 @@ func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest)
 		return nil, err
 	}
 	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now()}, nil
+}
+
+// signingFor is newSigning for a request of the user: a check needs no key, and signing
+// needs one that counts.
+func signingFor(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
+	if q.Check {
+		return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), now: s.Now()}, nil
+	}
+	g, err := newSigning(ctx, s, l, q)
+	if err == nil {
+		err = s.Keys.Known(s.Trust, g.key)
+	}
+	return g, err
 }
 
 // draft is one item, or the manifest of one bundle, on its way through a signing.
@@ -113,6 +123,9 @@ type draft struct {
 	before   *foreign       // whose signature it carries, when that is not the user's
 	err      error
 }
+
+// unsigned notes that the draft's item does not count as it is.
+func (d *draft) unsigned(raw []byte) { d.Status, d.data, d.changed = "would-sign", raw, true }
 
 // signed notes that it is the draft's item and is to be written.
 func (d *draft) signed(it *objects.Item, q rye.SignRequest) {
@@ -169,11 +182,15 @@ func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string)
 // returned with an error, too; the error is that of the first item that failed. It says
 // "signed" of nothing that is not on disk and recorded.
 func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, error) {
-	commit := ""
+	var (
+		commit string
+		err    error
+	)
 	if !g.q.Check && !g.q.DryRun {
-		commit = g.keepSigned(ctx, all)
+		commit, err = g.keepSigned(ctx, all)
 	}
 	rep, first := reportOf(all)
+	first = cmp.Or(first, err)
 	if rep.Commit = commit; g.q.Check && rep.Signed > 0 && first == nil {
 		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Mend("rye sign --all")
 	}
@@ -197,15 +214,14 @@ func reportOf(all []*draft) (rep *rye.SignReport, first error) {
 	return rep, first
 }
 
-// keepSigned writes and records what was signed, and returns the commit that holds it;
-// when that fails, so does every draft of it.
-func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string) {
+// keepSigned declares the signer, writes and records what was signed, and returns the
+// commit that holds it; when that fails, so does every draft of it.
+func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string, err error) {
 	var (
 		changes  []store.Change
 		refs     []objects.Ref
 		mine     []*draft // that the commit is to hold
 		recorded bool
-		err      error
 	)
 	for _, d := range all {
 		switch {
@@ -216,7 +232,9 @@ func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string) 
 			changes = append(append(changes, d.others...), store.Change{Path: d.path, Data: d.data})
 		}
 	}
+	err = g.declare(all)
 	switch {
+	case err != nil:
 	case len(changes) > 0:
 		commit, err = g.writeAll(ctx, mine, refs, changes)
 	case recorded:
@@ -230,14 +248,11 @@ func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string) 
 			d.fail(fault.Wrap(err, "sign %s", d.Ref))
 		}
 	}
-	return commit
+	return commit, err
 }
 
 // writeAll writes the files that were signed anew, and returns the commit of all changes.
 func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref, changes []store.Change) (string, error) {
-	if err := g.noteSigner(); err != nil {
-		return "", err
-	}
 	for i, d := range all {
 		if !d.changed {
 			continue
@@ -259,10 +274,22 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 	return commit, err
 }
 
-// noteSigner lists the key's bytes with the project, for colleagues' clones.
-func (g *signing) noteSigner() error {
-	if g.layer.Space != objects.Project {
+// declare notes in the project which namespaces the key signs, for whoever clones it.
+func (g *signing) declare(all []*draft) error {
+	key := g.key.Public().String()
+	var namespaces []string
+	for _, d := range all {
+		if d.data != nil && d.Key == key {
+			namespaces = append(namespaces, d.ref.ID.Namespace())
+		}
+	}
+	return g.note(namespaces...)
+}
+
+// note declares in the project that the key signs namespaces.
+func (g *signing) note(namespaces ...string) error {
+	if g.layer.Space != objects.Project || len(namespaces) == 0 {
 		return nil
 	}
-	return custody.NoteSigner(g.Host, g.key.Public())
+	return custody.NoteSigner(g.Host, g.key.Public(), namespaces...)
 }
