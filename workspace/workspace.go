@@ -107,7 +107,8 @@ func Open(o Options) *Workspace {
 	if o.Key == "" {
 		o.Key = "default"
 	}
-	h := &session.Host{ProjectDir: o.Project, Ended: o.NoProject, UserDir: o.User, ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir,
+	h := &session.Host{ProjectDir: o.Project, Ended: o.NoProject, UserDir: o.User,
+		Dirs:    session.Dirs{ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir},
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
 		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem)}

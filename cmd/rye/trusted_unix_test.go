@@ -157,14 +157,6 @@ func TestConfigurationInAProject(t *testing.T) {
 	}
 }
 
-func (h *home) readAt(path string) string {
-	h.t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(raw)
-}
 
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()

@@ -31,7 +31,7 @@ func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.Loc
 		if h.ProjectDir == "" {
 			return nil, h.NoProject()
 		}
-		shown, write = shownPath, func(text []byte) error { return h.WriteAI(session.LockFile, text) }
+		shown, write = shownPath, func(text []byte) error { return session.WriteAI(h, session.LockFile, text) }
 	}
 	base, ours, theirs, err := parseSides(q)
 	if err != nil {

@@ -17,13 +17,11 @@ import (
 // is, and how to reach a person. It does not change once it is made, and is safe for
 // concurrent use.
 type Host struct {
-	ProjectDir string        // that holds .ai/rye.yaml; "" outside a project
-	Ended      string        // where the search for a project ended early, and why
-	UserDir    string        // the user space's base; "" for none
-	ConfigDir  string        // keys, trust.yaml, policy.yaml
-	StateDir   string        // what registries were seen to say, and the log of verdicts
-	CacheDir   string        // may be deleted at any time
-	Records    *records.Data // of the user; see records.Open
+	ProjectDir string // that holds .ai/rye.yaml; "" outside a project
+	Ended      string // where the search for a project ended early, and why
+	UserDir    string // the user space's base; "" for none
+	Dirs
+	Records *records.Data // of the user; see records.Open
 
 	Sudo     int  // the user whom this runs for as root; 0 for none
 	AnyOwner bool // a project that belongs to another user is opened, too: nothing of it is believed or run
@@ -71,47 +69,6 @@ func (h *Host) Layer(sp objects.Space, dir, project string) (*space.Layer, recor
 
 // LockPath is the project's lock.
 func (h *Host) LockPath() string { return filepath.Join(h.AIDir(), LockFile) }
-
-// inDir returns a name in a directory of the user's; "" where there is none. A name alone
-// would be one in the working directory, where anybody may have put it.
-func inDir(dir, name string) string {
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, name)
-}
-
-// UserFile is a file of the user's configuration; "" where there is none.
-func (h *Host) UserFile(name string) string { return inDir(h.ConfigDir, name) }
-
-// NeedConfig returns fault.NotFound where the user has no configuration directory.
-func (h *Host) NeedConfig() error { return needDir(h.ConfigDir, "configuration", "XDG_CONFIG_HOME") }
-
-// NeedCache returns fault.NotFound where there is no directory for caches.
-func (h *Host) NeedCache() error { return needDir(h.CacheDir, "cache", "XDG_CACHE_HOME") }
-
-func needDir(dir, what, variable string) error {
-	if dir != "" {
-		return nil
-	}
-	return fault.New(fault.NotFound, "there is no %s directory: neither %s nor a home directory is known", what, variable).
-		Advise("set HOME, or %s to an absolute path", variable)
-}
-
-// TrustPath is the user's trust store.
-func (h *Host) TrustPath() string { return inDir(h.ConfigDir, "trust.yaml") }
-
-// KeyDir is where the user's key files are.
-func (h *Host) KeyDir() string { return inDir(h.ConfigDir, "keys") }
-
-// RunsDir is where runs get their files.
-func (h *Host) RunsDir() string { return inDir(h.CacheDir, "run") }
-
-// Registries returns where registries are cached, and where it is kept what they were
-// seen to say.
-func (h *Host) Registries() (cache, state string) {
-	return inDir(h.CacheDir, "registries"), inDir(h.StateDir, "registries")
-}
 
 // Today is the date, in UTC, as 2006-01-02.
 func (h *Host) Today() string { return h.Now().UTC().Format(time.DateOnly) }

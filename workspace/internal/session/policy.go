@@ -31,7 +31,7 @@ func (s *Session) readRules() (policy.Rules, error) {
 	if s.Project == nil {
 		return rules, nil
 	}
-	if raw, err = s.ReadAI(PolicyFile, policy.MaxFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if raw, err = ReadAI(s.Host, PolicyFile, policy.MaxFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return policy.Rules{}, err
 	}
 	if rules, err = rules.Tighten(raw); err != nil {
