@@ -59,6 +59,9 @@ func (ks *Keys) Path(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return name
 	}
+	if ks.host.KeyDir() == "" {
+		return ""
+	}
 	return filepath.Join(ks.host.KeyDir(), name)
 }
 
@@ -96,6 +99,9 @@ func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 		name = "default"
 	}
 	if err := checkKeyName(name); err != nil {
+		return nil, err
+	}
+	if err := ks.host.NeedConfig(); err != nil {
 		return nil, err
 	}
 	namespaces, err := claims(q.Namespace)

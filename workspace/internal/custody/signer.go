@@ -70,6 +70,9 @@ func (ks *Keys) explainMissing(err error) error {
 	path := ks.Path(ks.Name)
 	switch fault.CodeOf(err) {
 	case fault.NotFound:
+		if err := ks.host.NeedConfig(); err != nil {
+			return err
+		}
 		return fault.New(fault.NotFound, "no signing key at %s", path).Mend("rye key new")
 	case fault.Malformed:
 		return fault.Wrap(err, "the signing key is damaged").With(aside(ks.host, path))

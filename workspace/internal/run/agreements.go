@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +24,7 @@ import (
 // what the user agreed to use although it is unsigned.
 const ConsentFile = "consent.yaml"
 
-func consentPath(s *Desk) string { return filepath.Join(s.ConfigDir, ConsentFile) }
+func consentPath(s *Desk) string { return s.UserFile(ConsentFile) }
 
 // agreed reads what the user agreed to.
 func agreed(s *Desk) (consent.Agreed, error) {
@@ -60,10 +59,13 @@ func remember(ctx context.Context, s *Desk, change func(consent.Agreed) consent.
 // rewrite replaces a file of the user's configuration by what text returns, one process
 // at a time.
 func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, error)) error {
+	if err := s.NeedConfig(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.ConfigDir, 0o700); err != nil {
 		return err
 	}
-	path := filepath.Join(s.ConfigDir, name)
+	path := s.UserFile(name)
 	unlock, err := place.Lock(ctx, path+".lock")
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"os"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
@@ -62,7 +63,12 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if q.DryRun {
 		return rehearse(s, j)
 	}
-	if j.dir, err = materialise(s, j); err != nil {
+	runs, done, err := runsDir(s)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if j.dir, err = materialise(s, j, runs); err != nil {
 		return nil, err
 	}
 	defer j.dir.Remove()
@@ -116,20 +122,30 @@ func find(ctx context.Context, s *Desk, j *job) (space.Found, error) {
 	return found, nil
 }
 
+// runsDir returns where runs get their files: without a directory for caches, one of this
+// run's own among the system's temporary files, which done removes.
+func runsDir(s *Desk) (dir string, done func(), err error) {
+	if dir = s.RunsDir(); dir != "" {
+		return dir, func() {}, nil
+	}
+	dir, err = os.MkdirTemp("", "rye-run-*") // 0700, under a name that nobody can foresee
+	return dir, func() { os.RemoveAll(dir) }, err
+}
+
 // materialise writes the verified bytes that a program is started with into a fresh
 // directory, and removes those of runs that were killed. What starts no program gets no
 // directory.
-func materialise(s *Desk, j *job) (*primitive.RunDir, error) {
+func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {
 		files = j.plan.Files()
 	} else if j.plan.Shell() == "" {
 		return &primitive.RunDir{}, nil
 	} // a builtin that runs a command wants a place for temporary files
-	if _, err := primitive.Sweep(s.RunsDir()); err != nil {
+	if _, err := primitive.Sweep(runs); err != nil {
 		return nil, err
 	}
-	dir, err := primitive.Materialise(s.RunsDir(), files)
+	dir, err := primitive.Materialise(runs, files)
 	j.watch.lap(&j.watch.parts.Materialise)
 	return dir, err
 }

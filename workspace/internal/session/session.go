@@ -141,6 +141,9 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 // record, one among the caches.
 func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 	if s.Place.Dir == "" {
+		if err := s.NeedCache(); err != nil {
+			return nil, err
+		}
 		dir := filepath.Join(s.CacheDir, "projects")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -206,7 +209,7 @@ func (s *Session) WithTrust() (*Session, error) {
 // OpenProject is Open for verbs that make no sense outside a project, which is NoProject.
 func (h *Host) OpenProject() (*Session, error) {
 	if h.ProjectDir == "" {
-		return nil, NoProject()
+		return nil, h.NoProject()
 	}
 	return h.Open()
 }
@@ -215,7 +218,7 @@ func (h *Host) OpenProject() (*Session, error) {
 // while trust store and lock are read.
 func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
 	if h.ProjectDir == "" {
-		return nil, NoProject()
+		return nil, h.NoProject()
 	}
 	return h.openWith(func(project *space.Layer) { project.Begin(ctx) })
 }
@@ -226,6 +229,16 @@ func (s *Session) Close() {
 		l.Close() // read-only handles: nothing to lose
 	}
 	s.head.close()
+}
+
+// NoProject is the error of a verb that makes no sense outside a project; fault.NotFound. It
+// says where the search ended when that was not at the top.
+func (h *Host) NoProject() error {
+	if h.Ended == "" {
+		return NoProject()
+	}
+	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above, as far as was looked: %s", ProjectFile, h.Ended).
+		Advise("cd into the project, or rye init <directory>")
 }
 
 // NoProject is the error of a verb that makes no sense outside a project; fault.NotFound.

@@ -56,7 +56,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 // move takes over the record that q names.
 func move(s *Session, q rye.WhereRequest, rep *rye.WhereReport) error {
 	if s.Project == nil {
-		return NoProject()
+		return s.NoProject()
 	}
 	old, err := recordOf(s, q.Move)
 	if err != nil {
