@@ -101,7 +101,7 @@ func TestFetchedIsBelievedByItsBinding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := trust.Scope{Space: objects.User, Registry: m.ID().String(), Logged: rel.Sum}
+	in := trust.Scope{Space: objects.User, Registry: m.ID().String(), Pinned: rel.Sum}
 	st, err := trust.LoadStore(filepath.Join(t.TempDir(), "trust.yaml"))
 	if err != nil {
 		t.Fatal(err)
