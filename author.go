@@ -22,7 +22,8 @@ type InitReport struct {
 	Created   []string `json:"created"`
 	Completed []string `json:"completed,omitempty"` // files from elsewhere that got what they lacked
 	Legacy    []string `json:"legacy,omitempty"`    // refs of items with RYE OS's signature
-	Adopted   int      `json:"adopted"`             // items of a project that came from elsewhere
+	// Next is rye trust where what lies there asks for something that Init does not grant.
+	Next fault.Hint `json:"next,omitzero"`
 }
 
 // NewRequest scaffolds an item.
@@ -133,21 +134,6 @@ type Replaced struct {
 	Held      bool     `json:"held"`                // genuine, by a key that is known here
 	Why       string   `json:"why,omitempty"`       // why it did not hold
 	Uncovered []string `json:"uncovered,omitempty"` // lines of the file that it did not cover, numbered
-}
-
-// AdoptRequest records working items as they are, after a person agreed.
-type AdoptRequest struct {
-	Targets []Target
-	All     bool // every item
-}
-
-// AdoptReport says whose signatures were taken as the baseline.
-type AdoptReport struct {
-	Adopted  []string            `json:"adopted"`
-	Refused  []SignResult        `json:"refused,omitempty"`
-	Unpinned []string            `json:"unpinned,omitempty"` // no longer what the lock brought
-	Signers  map[string][]string `json:"signers"`            // signer -> what it signed
-	Commit   string              `json:"commit,omitempty"`
 }
 
 // MoveRequest gives an item of the project another id.

@@ -114,6 +114,62 @@ type TrustEntry struct {
 	Project    string   `json:"project,omitempty"` // of a grant: the id that it belongs to, too
 }
 
+// TrustRequest shows everything that a project's directory asks its user to believe, and
+// grants it after a person agreed, or exactly what Accept names.
+type TrustRequest struct {
+	Accept []string // sha256:... of the statement or of its parts; nil asks a person about everything
+	Here   bool     // the project is the directory that the caller named, not one found above it
+	DryRun bool     // only show it
+}
+
+// TrustStatement is what a directory asks its user to believe, and what became of that; see
+// docs/format/statement.md. It is returned beside an error where something that is asked
+// remains ungranted.
+type TrustStatement struct {
+	Dir     string      `json:"dir"`
+	Project string      `json:"project"`
+	Digest  string      `json:"digest"` // of the whole statement
+	Parts   []TrustPart `json:"parts"`
+
+	First      []string         `json:"first,omitempty"`      // what has to be known before: another owner, another project at this path
+	Undeclared []UntrustedItems `json:"undeclared,omitempty"` // what stands in items and is not asked for, so that nothing can grant it
+	Unknown    []string         `json:"unknown,omitempty"`    // digests that were given and match nothing here
+
+	Granted  int    `json:"granted"`  // now
+	Missing  int    `json:"missing"`  // parts that are not granted
+	Recorded int    `json:"recorded"` // items that were taken into the record
+	Note     string `json:"note,omitempty"`
+	DryRun   bool   `json:"dry_run,omitempty"`
+}
+
+// TrustPart is one thing that can be granted alone.
+type TrustPart struct {
+	Digest string `json:"digest"`
+	Kind   string `json:"kind"`   // project, signer, registry, override
+	Status string `json:"status"` // asked, granted (before), accepted (now)
+
+	Signer    string   `json:"signer,omitempty"` // fingerprint, of a signer or an override
+	Namespace string   `json:"namespace,omitempty"`
+	Ref       string   `json:"ref,omitempty"`      // of an override
+	Registry  string   `json:"registry,omitempty"` // identity
+	Addresses []string `json:"addresses,omitempty"`
+	RootKeys  []string `json:"root_keys,omitempty"`
+	Scopes    []string `json:"scopes,omitempty"`
+
+	You   bool     `json:"you,omitempty"`   // one of the user's own keys
+	Name  string   `json:"name,omitempty"`  // that the user knows the key by
+	Items int      `json:"items,omitempty"` // that carry this signer's line in this namespace
+	Paths []string `json:"paths,omitempty"` // some of them
+}
+
+// UntrustedItems are items by a signer that the directory does not declare for them.
+type UntrustedItems struct {
+	Signer    string   `json:"signer"`
+	Namespace string   `json:"namespace"`
+	Items     int      `json:"items"`
+	Paths     []string `json:"paths"` // some of them
+}
+
 // TrustPinRequest believes another person's key.
 type TrustPinRequest struct {
 	Key         string   // an authorized_keys line, or the SHA256:... of a key that is known here
@@ -152,9 +208,9 @@ type TrustOverrideRequest struct {
 	DryRun bool
 }
 
-// TrustForgetRequest takes back what was granted to a project.
+// TrustForgetRequest takes grants back.
 type TrustForgetRequest struct {
-	Project string // its id, its directory, or "" for this one
+	Subject string // a key's SHA256:...; sha256:... of a part of what this directory asks for; a project's id or directory; "" for this project
 	DryRun  bool
 }
 

@@ -101,7 +101,7 @@ func TestFetchedIsBelievedByItsBinding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := trust.Scope{Space: objects.User, Registry: m.ID().String(), Pinned: rel.Sum}
+	in := trust.Scope{Space: objects.User, Place: strings.Repeat("h", 52), Registry: m.ID().String(), Pinned: rel.Sum}
 	st, err := trust.LoadStore(filepath.Join(t.TempDir(), "trust.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +116,11 @@ func TestFetchedIsBelievedByItsBinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := st.BindNamespace("acme", m.ID().String(), b.Bound()...); err != nil {
+		t.Fatal(err)
+	}
+	_, err = trust.Verify(it, in, st)
+	wantCode(t, err, fault.Untrusted) // bound, and given the namespace by nobody
+	if err := st.Grant(w.now, in.Site().Scope("acme", m.ID().String())); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := trust.Verify(it, in, st); err != nil || v.Key() != w.ada.pub {

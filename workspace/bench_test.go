@@ -31,12 +31,12 @@ func crowd(b *testing.B) *person {
 	return p
 }
 
-// BenchmarkAdopt takes in a project that came from elsewhere: every item read,
+// BenchmarkTrust takes in a project that came from elsewhere: every item read,
 // verified and recorded in one commit.
-func BenchmarkAdopt(b *testing.B) {
+func BenchmarkTrust(b *testing.B) {
 	p := crowd(b)
 	benchUnrecorded(b, p, func() {
-		if rep, err := p.Trust().Adopt(b.Context(), rye.Terminal(), rye.AdoptRequest{All: true}); err != nil || len(rep.Adopted) != many {
+		if rep, err := p.Trust().Statement(b.Context(), rye.Terminal(), rye.TrustRequest{}); err != nil || rep.Recorded != many {
 			b.Fatal(err)
 		}
 	})

@@ -48,6 +48,14 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 	return r.host.OpenProject()
 }
 
+// foreign is project for the verb that lets a project of another user be named.
+func (r *rooms) foreign(c rye.Caller, verb string) (*session.Session, error) {
+	if err := r.host.Permit(c, verb); err != nil {
+		return nil, err
+	}
+	return r.host.OfAnyOwner().OpenProject()
+}
+
 // visit is enter for the verbs whose capability names the item: it is asked for when the
 // item was found.
 func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {

@@ -90,42 +90,42 @@ func TestReplayedIsRefused(t *testing.T) {
 	wantCode(t, "replayed", err, fault.Rollback)
 	_, err = p.Add(t.Context(), rye.Terminal(), rye.AddRequest{Path: p.path("tools/acme/greet.sh")})
 	wantCode(t, "add of a replayed item", err, fault.Rollback)
-	p.yes = false
-	_, err = p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{Targets: []rye.Target{"tool:acme/greet"}})
-	wantCode(t, "adopt without consent", err, fault.Denied)
-	p.yes = true
-	if _, err := p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{Targets: []rye.Target{"tool:acme/greet"}}); err != nil {
-		t.Fatal(err)
+	// Trust is about whose signatures count, and brings nothing old back.
+	if rep, err := p.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{}); err != nil || rep.Recorded != 0 {
+		t.Fatalf("trust: %+v, %v", rep, err)
 	}
-	if _, err := p.run("tool:acme/greet", nil); err != nil {
-		t.Errorf("adopted: %v", err)
-	}
+	_, err = p.run("tool:acme/greet", nil)
+	wantCode(t, "replayed", err, fault.Rollback)
 }
 
-// The target * is everything: also a bundle of items that carry signatures of their own.
-func TestAdoptStarTakesBundles(t *testing.T) {
+// TestTrustRecordsWhatCounts: what verifies is taken into a record that does not have it,
+// bundles with all their files, and nothing is asked that was granted.
+func TestTrustRecordsWhatCounts(t *testing.T) {
 	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
 	p.write("tools/acme/pack/greet.sh", strings.Replace(greet, "category: acme", "category: acme/pack", 1))
 	p.sign("tool:acme/pack/greet")
 	if _, err := p.Bundles().Create(t.Context(), rye.Terminal(), rye.BundleRequest{Dir: p.path("tools/acme/pack")}); err != nil {
 		t.Fatal(err)
 	}
-	rep, err := p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{Targets: []rye.Target{"*"}})
-	if err != nil || strings.Join(rep.Adopted, " ") != "tool:acme/pack/greet bundle:acme/bundle/pack" {
-		t.Errorf("adopt *: %+v, %v", rep, err)
-	}
-}
-
-func TestAdoptWithoutAStore(t *testing.T) {
-	p := project(t)
-	p.write("tools/acme/greet.sh", greet)
-	p.sign("tool:acme/greet")
+	p.write("tools/acme/broken.sh", strings.Replace(p.read("tools/acme/greet.sh"), "hello", "jello", 1))
 	if err := os.RemoveAll(p.record()); err != nil { // what a clone does not have
 		t.Fatal(err)
 	}
-	rep, err := p.Trust().Adopt(t.Context(), rye.Terminal(), rye.AdoptRequest{All: true})
-	if err != nil || len(rep.Adopted) != 1 || rep.Commit == "" {
-		t.Fatalf("adopt in a clone: %+v, %v", rep, err)
+	p.yes = false
+	rep, err := p.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{})
+	if err != nil || rep.Granted != 0 || rep.Recorded != 2 {
+		t.Fatalf("trust: %+v, %v", rep, err)
+	}
+	rows, err := p.Status(t.Context(), rye.Terminal())
+	if err != nil || len(rows) != 4 {
+		t.Errorf("status: %+v, %v", rows, err)
+	}
+	for _, r := range rows {
+		if want := r.Ref != "tool:acme/broken"; r.Recorded != want {
+			t.Errorf("%s recorded: %v, want %v", r.Ref, r.Recorded, want)
+		}
 	}
 }
 
@@ -392,12 +392,18 @@ func TestCloneNeedsConsent(t *testing.T) {
 	_, err := b.run("tool:acme/greet", nil)
 	wantCode(t, "in a clone", err, fault.Untrusted)
 	b.yes = false
-	_, err = b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir})
-	wantCode(t, "init without consent", err, fault.Denied)
+	rep, err := b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir})
+	if err != nil || rep.Next.String() != "rye trust" || len(b.asks) > 0 {
+		t.Errorf("init: %+v, %v, asked %v; want no question, and rye trust next", rep, err, b.asks)
+	}
+	_, err = b.run("tool:acme/greet", nil)
+	wantCode(t, "after init, which grants nothing", err, fault.Untrusted)
+	_, err = b.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{})
+	wantCode(t, "trust without consent", err, fault.Denied)
 	_, err = b.run("tool:acme/greet", nil)
 	wantCode(t, "after refusing", err, fault.Untrusted)
 	b.yes = true
-	if _, err = b.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: b.dir}); err != nil {
+	if _, err := b.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.run("tool:acme/greet", nil); err != nil {

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rye-os/rye"
@@ -53,18 +54,14 @@ func (g Trust) Allow(ctx context.Context, c rye.Caller, q rye.TrustAllowRequest)
 	return custody.Allow(g.host, q)
 }
 
-// Override lets this project replace an item of a reserved or bound namespace by its
-// own. Only the user's trust store can say so.
+// Override lets this project replace an item of a reserved or bound namespace by one of
+// the user's own, and declares it in rye.yaml. Only the user's trust store can say so.
 func (g Trust) Override(ctx context.Context, c rye.Caller, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
-	s, err := g.project(c, "trust.override")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return custody.Override(s, q)
+	return do(ctx, c, "trust.override", g.project, custody.Override, q)
 }
 
-// Forget takes back everything that was granted to a project.
+// Forget takes grants back: of a key, of a part of what this directory asks for, or of a
+// project.
 func (g Trust) Forget(ctx context.Context, c rye.Caller, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
 	if err := g.host.Permit(c, "trust.forget"); err != nil {
 		return nil, err
@@ -84,10 +81,24 @@ func (g Trust) Explain(ctx context.Context, c rye.Caller, q rye.ItemRequest) ([]
 	return do(ctx, c, "trust.explain", g.enter, look.ExplainTrust, q)
 }
 
-// Adopt accepts the project and its signers, after they were shown and agreed to, and
-// records working items as they are.
-func (g Trust) Adopt(ctx context.Context, c rye.Caller, q rye.AdoptRequest) (*rye.AdoptReport, error) {
-	return do(ctx, c, "adopt", in(g.project, g.author), author.Adopt, q)
+// Statement shows everything that the project's directory asks its user to believe, and
+// grants it: after one question, or exactly what q.Accept names. Then the items that count
+// are recorded. The report is returned with an error where something remains ungranted.
+func (g Trust) Statement(ctx context.Context, c rye.Caller, q rye.TrustRequest) (*rye.TrustStatement, error) {
+	return do(ctx, c, "trust", in(g.foreign, g.author), g.statement, q)
+}
+
+// statement hands the screen the listing, and records what then counts.
+func (g Trust) statement(ctx context.Context, s *author.Desk, q rye.TrustRequest) (*rye.TrustStatement, error) {
+	files, err := look.Signatures(ctx, s.Session)
+	if err != nil {
+		return nil, err
+	}
+	rep, err := custody.Trust(ctx, s.Session, q, files)
+	if rep == nil || q.DryRun || err != nil && rep.Granted == 0 {
+		return rep, err
+	}
+	return rep, cmp.Or(author.Baseline(ctx, s, rep), err)
 }
 
 // AllowedSigners returns the text for git's gpg.ssh.allowedSignersFile: every key that

@@ -43,6 +43,7 @@ type Options struct {
 	StateDir  string // what registries were seen to say, never delete; and the log of verdicts
 	CacheDir  string // may be deleted at any time
 	DataDir   string // the records of spaces; "" works without: no history, no dependencies
+	Sudo      int    // the user whom a program that runs as root acts for, whose projects are its own; 0 for none
 
 	Key        string                 // name or path of the signing key, agent[:SHA256:...] or kms:<address>; "" is "default"
 	Agent      string                 // the ssh-agent's socket; "" for none
@@ -105,7 +106,7 @@ func Open(o Options) *Workspace {
 		o.Key = "default"
 	}
 	h := &session.Host{ProjectDir: o.Project, UserDir: o.User, ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir,
-		Records: records.Open(o.DataDir),
+		Records: records.Open(o.DataDir), Sudo: o.Sudo,
 		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem)}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})

@@ -113,7 +113,7 @@ func TestAttack04LineMoved(t *testing.T) {
 	local := h.signed(scratch, scratchRef, attackNote)
 	twin := *other
 	twin.env = h.env
-	twin.rye("adopt", "--all", "--yes")
+	twin.rye("trust", "--yes")
 	twin.refuses("another project", scratch, local, scratchRef, 10)
 }
 

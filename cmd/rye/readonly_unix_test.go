@@ -47,7 +47,7 @@ func TestMistake09ReadOnlyDisk(t *testing.T) {
 	h.rye("new", "knowledge", "acme/style")
 	h.rye("new", "tool", "acme/hello", "--lang", "bash")
 	h.ordinary()
-	h.rye("adopt", "--all", "--yes") // what was granted to root was granted to another user
+	h.rye("trust", "--yes") // what was granted to root was granted to another user
 	h.rye("sign", "--all")
 	h.chmod(0o555)
 	defer h.chmod(0o755)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -104,6 +105,7 @@ func (a *App) Options() workspace.Options {
 		DataDir:      a.Data,
 		StateDir:     a.State,
 		CacheDir:     a.Cache,
+		Sudo:         sudoUser(a.getenv("SUDO_UID")),
 		Key:          a.getenv("RYE_KEY"),
 		Agent:        a.agent(),
 		KeyService:   a.keyService,
@@ -164,6 +166,15 @@ func (a *App) netrc() string {
 		name = "_netrc"
 	}
 	return filepath.Join(a.home, name)
+}
+
+// sudoUser reads whom sudo runs this for; 0 is nobody.
+func sudoUser(uid string) int {
+	n, err := strconv.ParseUint(uid, 10, 31)
+	if err != nil || os.Geteuid() != 0 {
+		return 0
+	}
+	return int(n)
 }
 
 // interpreterNames are the variables with which a person chooses an interpreter.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -17,7 +16,8 @@ func initCommand() *spec {
 		long: `Makes .ai/ with its store and rye.yaml, and a key when this machine has none.
 In an .ai/ directory that is already there, no item is changed or removed; what
 is signed in the way of RYE OS is reported. A .gitattributes that is
-there gets the lines that it lacks.`,
+there gets the lines that it lacks. Your own key counts in a project that this made;
+in one that was there, or where signed items lay already, rye trust decides.`,
 		examples: "rye init\nrye init --namespace acme ./project",
 		exits:    []fault.Code{fault.Usage, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
@@ -42,14 +42,14 @@ func printInit(p *printer, rep *rye.InitReport) {
 	if rep.NewKey {
 		p.infof("made the key %s", rep.Key)
 	}
-	if rep.Adopted > 0 {
-		p.infof("recorded %s", words.Plural(rep.Adopted, "item"))
-	}
 	for _, l := range rep.Legacy {
 		p.infof("legacy: %s", l)
 	}
 	if len(rep.Legacy) > 0 {
 		p.infof("re-sign them with: rye sign --all --upgrade")
+	}
+	if !rep.Next.IsZero() {
+		p.infof("nothing counts here yet: %s", rep.Next)
 	}
 }
 

@@ -256,7 +256,7 @@ func short(id string) string { return id[:min(12, len(id))] }
 func loadCommand() *spec {
 	var q rye.LoadRequest
 	return &spec{
-		name: "load", args: "<ref>", group: "Look",
+		name: "load", offers: true, args: "<ref>", group: "Look",
 		short:    "Print a verified item, byte for byte",
 		long:     "Nothing that fails verification is printed. --to copies instead, as rye copy does.",
 		examples: "rye load directive:acme/review\nrye load tool:rye/core/system/info --space system",

@@ -20,7 +20,7 @@ func executeCommand() *spec {
 	var params string
 	var pairs cli.StringSlice
 	return &spec{
-		name: "execute", aliases: []string{"run"}, args: "<ref>", group: "Run",
+		name: "execute", offers: true, aliases: []string{"run"}, args: "<ref>", group: "Run",
 		short: "Run a tool; print a directive's or an entry's text",
 		long: `Everything that runs is verified first, down to the runtime. A tool's output
 appears as it comes; with --json one object describes the run at its end, and
@@ -231,7 +231,7 @@ func readParams(t *task, given string) ([]byte, error) {
 
 func lockCommand() *spec {
 	return &spec{
-		name: "lock", args: "[ref…]", group: "Run",
+		name: "lock", offers: true, args: "[ref…]", group: "Run",
 		short:    "Pin what tools would run, down the whole chain",
 		long:     "Writes .ai/rye.lock, for your own git. Without refs every tool of the project\nis locked.",
 		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",

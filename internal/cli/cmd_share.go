@@ -158,7 +158,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 func pushCommand() *spec {
 	var q rye.PushRequest
 	return &spec{
-		name: "push", args: "[ref | pattern…]", group: "Share",
+		name: "push", offers: true, args: "[ref | pattern…]", group: "Share",
 		short: "Publish signed items of a namespace",
 		long: `One push is one signed entry in the namespace's log. A version that is already
 published stays as it is. Everything that can be checked is checked before anything is sent,
@@ -213,7 +213,7 @@ func fetchCommand() *spec {
 func pullCommand() *spec {
 	var q rye.InstallRequest
 	return &spec{
-		name: "pull", args: "[<namespace>/<kind>/<name>[@range]…]", group: "Share",
+		name: "pull", offers: true, args: "[<namespace>/<kind>/<name>[@range]…]", group: "Share",
 		short:    "Bring the project to its lock, or add the named items",
 		examples: "rye pull\nrye pull acme/tool/hello@^1.2",
 		exits:    append([]fault.Code{fault.Drift}, sharing...),

@@ -12,14 +12,37 @@ import (
 )
 
 func trustCommand() *spec {
+	var q rye.TrustRequest
 	return &spec{
 		name: "trust", group: "Trust",
-		short:    "Decide whose signatures count, and where",
-		examples: "rye trust list\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:…\nrye trust explain tool:acme/hello\nrye trust deny SHA256:… --reason 'key lost'",
+		short: "Show what this directory asks you to believe, and decide about it",
+		long: `Whose signatures are to count here, which registries may be asked, and what may
+stand in place of rye's own items: everything is shown, and one question asked. What
+you granted before is not asked again. --accept grants exactly what a digest names,
+the whole statement or one part of it, without a question and without a key: that
+is for build machines, and the digest must come from outside of the directory.`,
+		examples: "rye trust\nrye trust --dry-run\nrye trust --accept sha256:…\nrye trust list\nrye trust pin acme.pub --namespace acme --fingerprint SHA256:…\nrye trust explain tool:acme/hello\nrye trust deny SHA256:… --reason 'key lost'",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Denied, fault.Malformed},
+		flags: []cli.Flag{
+			repeated("accept", &q.Accept, "`sha256:…` of the statement or of a part, several with commas; repeatable"),
+			dryRun(&q.DryRun),
+		},
+		run: func(t *task) error {
+			q.Accept = commas(q.Accept)
+			q.Here = t.env.Project == t.env.Dir
+			return answerAlways(t, t.w.Trust().Statement, q, printStatement)
+		},
 		subs: []*spec{trustList(), trustPin(), trustUnpin(), trustDeny(), trustAllow(), trustOverride(), trustForget(),
 			trustExplain(), trustImport(), trustAllowedSigners()},
 	}
+}
+
+// commas takes lists with commas apart.
+func commas(lists []string) (all []string) {
+	for _, list := range lists {
+		all = append(all, strings.Split(list, ",")...)
+	}
+	return all
 }
 
 func trustList() *spec {
@@ -164,16 +187,19 @@ func trustOverride() *spec {
 func trustForget() *spec {
 	var q rye.TrustForgetRequest
 	return &spec{
-		name: "forget", args: "[project]",
-		short:    "Take back that you accepted a project",
-		long:     "The project is its directory, its id as trust list shows it, or the one here. What\nwas pinned or overridden only there goes with it.",
-		examples: "rye trust forget\nrye trust forget ../old",
+		name: "forget", args: "[fingerprint | digest | project]",
+		short: "Take back what you granted",
+		long: `A fingerprint takes back what a key was granted, in every directory; a digest, as
+rye trust --dry-run shows it, that part of what this directory asks for. A project is
+its directory, its id as trust list shows it, or the one here: everything that you
+granted to it goes.`,
+		examples: "rye trust forget\nrye trust forget ../old\nrye trust forget SHA256:…\nrye trust forget sha256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
-		max:      1, arg: &q.Project,
+		max:      1, arg: &q.Subject,
 		run: func(t *task) error {
-			if len(q.Project) != 32 && q.Project != "" {
-				q.Project = t.path(q.Project)
+			if len(q.Subject) != 32 && q.Subject != "" && !strings.Contains(q.Subject, ":") {
+				q.Subject = t.path(q.Subject)
 			}
 			return answer(t, t.w.Trust().Forget, q, printTrustChange)
 		},

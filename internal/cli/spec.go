@@ -26,6 +26,7 @@ type spec struct {
 	arg      *string  // takes the first argument, when there is one
 	hidden   bool     // works, but is for programs
 	alone    bool     // runs without environment and workspace
+	offers   bool     // prints nothing before it refuses, so that rye trust can be offered, and it be run again
 	run      func(*task) error
 	subs     []*spec
 }
@@ -49,7 +50,7 @@ func top() []maker {
 	return []maker{
 		{"init", initCommand}, {"new", newCommand}, {"add", addCommand},
 		{"remove rm", removeCommand}, {"restore", restoreCommand}, {"mv move", moveCommand}, {"copy cp", copyCommand},
-		{"sign", signCommand}, {"adopt", adoptCommand}, {"bundle", bundleCommand},
+		{"sign", signCommand}, {"bundle", bundleCommand},
 		{"verify", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show", showCommand},
 		{"log", logCommand}, {"load", loadCommand}, {"search", searchCommand},
 		{"execute run", executeCommand}, {"lock", lockCommand},
@@ -135,7 +136,24 @@ func (s *spec) start(t *task) (err error) {
 			return err
 		}
 	}
-	return s.run(t)
+	err = s.run(t)
+	if s.offers && t.offered(err) {
+		err = s.run(t)
+	}
+	return err
+}
+
+// offered shows a person at the terminal what this directory asks them to believe, when a
+// command was refused because they did not say so yet, and reports whether they agreed.
+// --yes was said to the command, not to that.
+func (t *task) offered(refused error) bool {
+	asks := fault.HintOf(refused).String() == "rye trust" && (fault.Is(refused, fault.Untrusted) || fault.Is(refused, fault.Denied))
+	if !asks || t.flags.Yes || t.flags.JSON || !t.screen.InTTY || !t.screen.ErrTTY {
+		return false
+	}
+	t.out.infof("rye: %s", refused)
+	rep, err := t.w.Trust().Statement(t.ctx, rye.Terminal(), rye.TrustRequest{})
+	return err == nil && rep.Granted > 0
 }
 
 // repeated is a flag that may be given again; each adds to into.

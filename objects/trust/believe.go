@@ -44,16 +44,18 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 	case in.Registry != "":
 		return s.judgeBound(k, ref, in, sum)
 	case project && own && !s.Accepted(in.Site()):
-		return "", no("this directory was not accepted on this machine, so your keys do not count in it").Mend("rye adopt --all")
-	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())):
-		if own {
-			return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
-		}
+		return "", no("this directory was not accepted on this machine, so your keys do not count in it").Mend("rye trust")
+	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && own:
+		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
+	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && in.Declared.stands(ref, k.Fingerprint()):
 		return "granted to override this item in this directory", nil
 	case Reserved(ns) && own && project:
 		return "", no("%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
+	case Reserved(ns) && project && in.Declared != nil && in.Declared.stands(ref, k.Fingerprint()):
+		return "", no("%s/ belongs to the system space", ns).Mend("rye trust")
 	case Reserved(ns) && project:
-		return "", no("%s/ belongs to the system space", ns).Mend("rye adopt --all")
+		return "", no("%s/ belongs to the system space, and this project declares no override of it by %s", ns, k).
+			Advise("its signer declares it with rye trust override %s; or rye rm %[1]s", ref)
 	case Reserved(ns):
 		return "", no("%s/ belongs to the system space", ns).Advise("give it another id: rye mv %s <namespace>/…", ref)
 	}
@@ -70,7 +72,8 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 // counts, in the user space what was pinned.
 func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
 	ns := ref.ID.Namespace()
-	if in.Space == objects.Project && s.Granted(in.Site().Signer(ns, k)) {
+	declared := in.Declared.signs(k, ns)
+	if in.Space == objects.Project && declared && s.Granted(in.Site().Signer(ns, k)) {
 		return "granted for " + ns + "/ in this directory", nil
 	}
 	for _, p := range s.pins {
@@ -79,10 +82,10 @@ func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, 
 		}
 	}
 	refused := fault.New(fault.Untrusted, "verify %s in the %s: %s, which does not count for %s/ here", ref, in, s.describe(k), ns)
-	if in.Space == objects.Project {
-		return "", refused.Mend("rye adopt --all")
+	if in.Space == objects.Project && declared && in.Declared != nil {
+		return "", refused.Mend("rye trust")
 	}
-	return "", refused.Mend("rye trust pin %s --namespace %s --space user", k, ns)
+	return "", refused.Mend("rye trust pin %s --namespace %s --space %s", k, ns, in.Space)
 }
 
 // judgeBound asks the binding of ref's namespace, for items locked from a

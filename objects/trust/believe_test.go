@@ -58,7 +58,7 @@ func TestOwnKeyCountsEverywhereUnowned(t *testing.T) {
 		refused(t, name, it, in, st, fault.Untrusted)
 	}
 	st.Ungrant(func(g Grant) bool { return g == Grant{inA.Site(), GrantProject, "", noon} })
-	if err := refused(t, "forgotten project", it, inA, st, fault.Untrusted); fault.HintOf(err).String() != "rye adopt --all" {
+	if err := refused(t, "forgotten project", it, inA, st, fault.Untrusted); fault.HintOf(err).String() != "rye trust" {
 		t.Errorf("mend %q", fault.HintOf(err).String())
 	}
 }
@@ -218,7 +218,10 @@ func TestAttack82Reserved(t *testing.T) {
 	raw, err := SignItem(t.Context(), bob, parse(t, path, []byte(strings.Replace(samples[tool], `"acme"`, `"rye"`, 1))), inA, noon)
 	must(t, err)
 	theirs := parse(t, path, raw)
-	if err := refused(t, "teammate", theirs, inA, st, fault.Untrusted); fault.HintOf(err).String() != "rye adopt --all" {
+	refused(t, "teammate", theirs, inA, st, fault.Untrusted)
+	declared := inA
+	declared.Declared = NewDeclared(nil, nil, []StatedOverride{{theirs.Ref, bob.Public().Fingerprint()}})
+	if err := refused(t, "declared", theirs, declared, st, fault.Untrusted); fault.HintOf(err).String() != "rye trust" {
 		t.Errorf("mend %q", fault.HintOf(err))
 	}
 	must(t, st.Grant(noon, inA.Site().Override(theirs.Ref, bob.Public().Fingerprint())))
@@ -226,6 +229,8 @@ func TestAttack82Reserved(t *testing.T) {
 		t.Errorf("granted to a teammate: %v", err)
 	}
 	refused(t, "in another directory", theirs, inB, st, fault.Untrusted)
+	declared.Declared = NewDeclared(nil, nil, nil)
+	refused(t, "no longer declared", theirs, declared, st, fault.Untrusted)
 }
 
 // TestNamespaceConflicts: two owners of one name are a conflict, never a merge.

@@ -15,7 +15,7 @@ import (
 //	signed        Untrusted   there is a signature line of version 2
 //	content       Integrity   the body, and the file where it is pinned, have their digests
 //	not denied    Revoked     neither the user nor the registry took back digest or key
-//	key known     Untrusted   the store holds the key that the line names
+//	key known     Untrusted   the store holds the key that the line names, or the project declares it
 //	signature     Integrity   Ed25519 holds over id, kind, version, digest, time and key
 //	believed      Untrusted   that key counts for this namespace in this scope
 //
@@ -141,10 +141,19 @@ func (e *examination) candidates() []PublicKey {
 	if e.level == Legacy {
 		return e.st.legacyKeys(e.it.Legacy.Key)
 	}
-	if k, ok := e.st.known[e.it.Signature.Key]; ok {
+	if k, ok := e.signer(); ok {
 		return []PublicKey{k}
 	}
 	return nil
+}
+
+// signer returns the key that a native line names: one that the store holds, or that the
+// project declares. Neither says that it counts.
+func (e *examination) signer() (PublicKey, bool) {
+	if k, ok := e.st.known[e.it.Signature.Key]; ok || e.in.Space != objects.Project {
+		return k, ok
+	}
+	return e.in.Declared.key(e.it.Signature.Key)
 }
 
 func (e *examination) keyKnown() error {
@@ -159,7 +168,7 @@ func (e *examination) keyKnown() error {
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
 	if e.in.Space == objects.Project {
-		return unknown.Mend("rye adopt --all")
+		return unknown.Advise("this project does not declare it; let its signer run rye sign, which does, or rye trust pin '<their key>' --namespace %s", e.it.Ref.ID.Namespace())
 	}
 	return unknown.
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
@@ -175,7 +184,7 @@ func (e *examination) signature() error {
 		}
 		return e.refuse(fault.Integrity, "not a signature by %s", e.it.Legacy.Key)
 	}
-	e.key = e.st.known[e.it.Signature.Key]
+	e.key, _ = e.signer()
 	if e.st.holds(e.it, e.in, e.key) {
 		return nil
 	}

@@ -120,7 +120,7 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	}
 	if !c.Recorded {
 		verdict, err := l.newer(ctx, subject{
-			name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), mend: "rye adopt .ai/" + c.Dir,
+			name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), mend: "rye restore .ai/" + c.Dir,
 			parse: parseManifestItem,
 		}, recorded)
 		if err == nil {

@@ -32,7 +32,9 @@ type Stack struct {
 	Place   string                  // key of the project's place: what is granted belongs to both
 	Home    string                  // key of the user space's place
 	Trust   *trust.Store
-	Locked  func(objects.Ref) (Pin, bool) // nil when there is no lock
+	// Declared narrows whose signatures count in the project; nil narrows nothing.
+	Declared *trust.Declared
+	Locked   func(objects.Ref) (Pin, bool) // nil when there is no lock
 
 	// What Look needs besides. Without Cache it reads every file.
 	Cache   string         // directory of caches; may be deleted at any time

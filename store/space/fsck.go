@@ -252,7 +252,7 @@ func (f *fsck) line(ctx context.Context) error {
 // anew is what mends a record that cannot be read: what is damaged is kept, and what
 // the working tree holds is looked at and recorded again.
 func (l *Layer) anew() fault.Hint {
-	return fault.Advice("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye adopt --all", l.Store)
+	return fault.Advice("bring %s back from a copy, or begin a new record: mv %[1]s %[1]s.damaged, then rye trust", l.Store)
 }
 
 func (l *Layer) mendHead() fault.Hint {

@@ -21,7 +21,7 @@ import (
 //   - the same bytes as recorded are used;
 //   - newer bytes are used: validly signed, never recorded before, and neither
 //     the version nor the time of signing going back;
-//   - anything else is an older item played back, refused until adopted.
+//   - anything else is an older item played back, refused.
 func (s *Stack) Judge(ctx context.Context, l *Layer, p string, ref objects.Ref) (Finding, error) {
 	c, err := l.tip()
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	}
 	if f.Err = s.OwnedByLock(l, ref); f.Err == nil && !f.Recorded {
 		f.Err, err = l.newer(ctx, subject{
-			name: ref.String(), ref: ref, path: p, item: f.Item, mend: "rye adopt " + ref.String(), parse: objects.Parse,
+			name: ref.String(), ref: ref, path: p, item: f.Item, mend: "rye restore " + ref.String(), parse: objects.Parse,
 		}, recorded)
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 // Scope returns where items of the layer are used: what they are signed and verified for.
 func (s *Stack) Scope(l *Layer) trust.Scope {
 	if l.Space == objects.Project {
-		return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place}
+		return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place, Declared: s.Declared}
 	}
 	return trust.Scope{Space: l.Space, Place: s.Home}
 }
@@ -132,7 +132,7 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 	}
 	if pin, ok := s.Locked(ref); ok {
 		return fault.New(fault.Rollback, "%s: a file of this name stands before the item that the lock pins from registry %s", ref, pin.Registry).
-			Advise("rye rm %s to use the pinned one, or rye adopt %s to use the file", ref, ref)
+			Advise("rye rm %[1]s to use the pinned one; once more takes that out of the lock, and rye restore %[1]s brings the file back", ref)
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 	}
 	changes, err := bundleChanges(l, dir, raw, files)
 	if err == nil {
-		err = g.noteSigner()
+		err = g.note(m.ID.Namespace())
 	}
 	if err == nil {
 		err = l.Write(manifestIn(dir), raw, true)

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -27,8 +28,9 @@ const (
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
-// signing key when this user has none, and believes that key in the new project. Items of
-// RYE OS that are already there are reported, never signed unseen.
+// signing key when this user has none, and believes that key in a project that it made
+// itself; in one that was there it grants nothing. Items of RYE OS that are already there
+// are reported, never signed unseen.
 func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRequest) (*rye.InitReport, error) {
 	dir, err := filepath.Abs(q.Dir)
 	if err != nil {
@@ -57,16 +59,36 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	if err := firstCommit(ctx, h, keys, rep); err != nil {
 		return nil, err
 	}
-	if fresh {
-		err = acceptOwn(h, rep.Project)
-	} else {
-		err = acceptBaseline(ctx, h, keys, rep)
-	}
+	return rep, finish(ctx, h, fresh, rep)
+}
+
+// finish lets the user's own keys count in a project that Init itself made, unless signed
+// items lay there before: whose they are is a question, as in a project that was there.
+func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitReport) error {
+	found, err := itemsOf(ctx, h)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	rep.Legacy, err = legacyItems(ctx, h)
-	return rep, err
+	signed := false
+	for _, f := range found {
+		signed = signed || f.Manifest || f.Item != nil && f.Item.Signature != nil
+		if f.State == objects.Legacy {
+			rep.Legacy = append(rep.Legacy, f.Ref.String())
+		}
+	}
+	slices.Sort(rep.Legacy)
+	if fresh && !signed {
+		return acceptOwn(h, rep.Project)
+	}
+	st, err := trust.LoadStore(h.TrustPath())
+	if err != nil {
+		return err
+	}
+	at, err := h.Records.At(h.ProjectDir, rep.Project)
+	if err == nil && !st.Accepted(trust.Site{Place: at.Key, Project: rep.Project}) {
+		rep.Next = fault.Command("rye trust")
+	}
+	return err
 }
 
 // ensureKey makes a signing key when this user has none.
@@ -193,42 +215,12 @@ func acceptOwn(h *session.Host, project string) error {
 	return trust.Update(h.TrustPath(), func(st *trust.Store) error { return st.Grant(h.Now(), own) })
 }
 
-// acceptBaseline adopts a project that came from elsewhere: its signers are shown, and only
-// a yes makes their items count here.
-func acceptBaseline(ctx context.Context, h *session.Host, keys *custody.Keys, rep *rye.InitReport) error {
-	s, err := h.OpenProject()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	if s.Trust.Accepted(s.Site()) {
-		return nil
-	}
-	a, err := Adopt(ctx, &Desk{s, keys}, rye.AdoptRequest{All: true})
-	if err != nil {
-		return err
-	}
-	rep.Adopted = len(a.Adopted)
-	return nil
-}
-
-// legacyItems returns the refs of the items that RYE OS signed, sorted.
-func legacyItems(ctx context.Context, h *session.Host) ([]string, error) {
+// itemsOf returns what lies in the project.
+func itemsOf(ctx context.Context, h *session.Host) ([]space.Finding, error) {
 	s, err := h.OpenProject()
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	found, err := s.Stack.Scan(ctx, s.Stack.Project)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, f := range found {
-		if f.State == objects.Legacy {
-			all = append(all, f.Ref.String())
-		}
-	}
-	slices.Sort(all)
-	return all, nil
+	return s.Stack.Scan(ctx, s.Stack.Project)
 }

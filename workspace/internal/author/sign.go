@@ -39,10 +39,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err != nil {
 		return nil, err
 	}
-	g, err := newSigning(ctx, s, l, q)
-	if err == nil {
-		err = s.Keys.Known(s.Trust, g.key)
-	}
+	g, err := signingFor(ctx, s, l, q)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +83,8 @@ type signing struct {
 	q     rye.SignRequest
 	layer *space.Layer
 	scope trust.Scope
-	key   trust.Signer
-	now   time.Time // one time for all of them
+	key   trust.Signer // nil for a check
+	now   time.Time    // one time for all of them
 }
 
 func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
@@ -96,6 +93,19 @@ func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest)
 		return nil, err
 	}
 	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now()}, nil
+}
+
+// signingFor is newSigning for a request of the user: a check needs no key, and signing
+// needs one that counts.
+func signingFor(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
+	if q.Check {
+		return &signing{Desk: s, q: q, layer: l, scope: s.Stack.Scope(l), now: s.Now()}, nil
+	}
+	g, err := newSigning(ctx, s, l, q)
+	if err == nil {
+		err = s.Keys.Known(s.Trust, g.key)
+	}
+	return g, err
 }
 
 // draft is one item, or the manifest of one bundle, on its way through a signing.
@@ -109,6 +119,9 @@ type draft struct {
 	others   []store.Change // the bundle's other files, which are recorded with it
 	err      error
 }
+
+// unsigned notes that the draft's item does not count as it is.
+func (d *draft) unsigned(raw []byte) { d.Status, d.data, d.changed = "would-sign", raw, true }
 
 // signed notes that it is the draft's item and is to be written.
 func (d *draft) signed(it *objects.Item, q rye.SignRequest) {
@@ -188,6 +201,11 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 		rep.Results = append(rep.Results, d.SignResult)
 	}
 	var err error
+	if !g.q.Check && !g.q.DryRun {
+		if err = g.declare(all); err != nil {
+			return rep, err
+		}
+	}
 	switch {
 	case g.q.Check && rep.Signed > 0 && first == nil:
 		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Mend("rye sign --all")
@@ -205,9 +223,6 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 
 // writeAll writes the files that were signed anew, and returns the commit of all changes.
 func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref, changes []store.Change) (string, error) {
-	if err := g.noteSigner(); err != nil {
-		return "", err
-	}
 	for i, d := range all {
 		if !d.changed {
 			continue
@@ -225,10 +240,22 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 	return g.record(ctx, g.layer, "sign", refs, changes)
 }
 
-// noteSigner lists the key's bytes with the project, for colleagues' clones.
-func (g *signing) noteSigner() error {
-	if g.layer.Space != objects.Project {
+// declare notes in the project which namespaces the key signs, for whoever clones it.
+func (g *signing) declare(all []*draft) error {
+	key := g.key.Public().String()
+	var namespaces []string
+	for _, d := range all {
+		if d.data != nil && d.Key == key {
+			namespaces = append(namespaces, d.ref.ID.Namespace())
+		}
+	}
+	return g.note(namespaces...)
+}
+
+// note declares in the project that the key signs namespaces.
+func (g *signing) note(namespaces ...string) error {
+	if g.layer.Space != objects.Project || len(namespaces) == 0 {
 		return nil
 	}
-	return custody.NoteSigner(g.Host, g.key.Public())
+	return custody.NoteSigner(g.Host, g.key.Public(), namespaces...)
 }

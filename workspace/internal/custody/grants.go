@@ -1,10 +1,13 @@
 package custody
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -59,8 +62,9 @@ func whereIs(e rye.TrustEntry) string {
 }
 
 // Override lets this directory replace an item of a reserved or bound namespace by one
-// that the user's keys signed. Only the user's trust store can say so.
-func Override(s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
+// that the user's keys signed, and declares that in rye.yaml, for whoever shares the
+// project. Only the user's trust store can say so.
+func Override(ctx context.Context, s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange, error) {
 	if err := q.Ref.Check(); err != nil {
 		return nil, err
 	}
@@ -68,19 +72,51 @@ func Override(s *session.Session, q rye.TrustOverrideRequest) (*rye.TrustChange,
 	if q.Remove {
 		c.Status = "may no longer override"
 	}
-	return c, update(s.Host, q.DryRun, func(st *trust.Store) error {
+	var grants []trust.Grant
+	err := update(s.Host, q.DryRun, func(st *trust.Store) error {
 		if q.Remove {
 			return forgetOverride(st, s.Site(), q.Ref)
 		}
 		if !st.Accepted(s.Site()) {
-			return fault.New(fault.Untrusted, "override %s: this directory was not accepted", q.Ref).Mend("rye adopt --all")
+			return fault.New(fault.Untrusted, "override %s: this directory was not accepted", q.Ref).Mend("rye trust")
 		}
-		grants := overridesByOwn(st, s.Site(), q.Ref)
+		grants = overridesByOwn(st, s.Site(), q.Ref)
 		if len(grants) == 0 {
 			return fault.New(fault.NotFound, "override %s: you have no key that could sign it", q.Ref).Mend("rye key new")
 		}
 		return st.Grant(s.Now(), grants...)
 	})
+	if err != nil || q.DryRun {
+		return c, err
+	}
+	return c, declareOverrides(ctx, s, q.Ref, grants)
+}
+
+// declareOverrides writes the overrides of an item by the user's keys into rye.yaml, and
+// takes out those that are no more.
+func declareOverrides(ctx context.Context, s *session.Session, ref objects.Ref, grants []trust.Grant) error {
+	alone, release, err := s.Alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	p := alone.Project.Edit()
+	p.Overrides = slices.DeleteFunc(p.Overrides, func(o session.Override) bool {
+		fp, err := objects.ParseFingerprint(o.Signer)
+		own, _ := s.Trust.Key(fp)
+		return err == nil && o.Ref == ref.String() && s.Trust.IsOwn(own)
+	})
+	for _, g := range grants {
+		what, of := g.Cut()
+		p.Overrides = append(p.Overrides, session.Override{Ref: what, Signer: of})
+	}
+	slices.SortFunc(p.Overrides, func(a, b session.Override) int {
+		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Signer, b.Signer))
+	})
+	if slices.Equal(p.Overrides, alone.Project.Overrides) {
+		return nil
+	}
+	return p.Write(s.ProjectDir)
 }
 
 // overridesByOwn lets each of the user's keys in use override an item.
@@ -105,22 +141,73 @@ func forgetOverride(st *trust.Store, at trust.Site, ref objects.Ref) error {
 	return nil
 }
 
-// Forget takes back everything that was granted to a project, in each directory that has
-// its id. The project is a genesis id, a directory, or "" for this one.
+// Forget takes grants back: those of a key, in every directory; a part of what this
+// directory asks for, named by its digest; or everything that was granted to a project,
+// in each directory that has its id. The project is a genesis id, a directory, or "" for
+// this one.
 func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error) {
-	id, err := projectID(h, q.Project)
+	match, subject, err := forgotten(h, q.Subject)
 	if err != nil {
 		return nil, err
 	}
-	c := &rye.TrustChange{Status: "forgotten", Subject: id, DryRun: q.DryRun}
+	c := &rye.TrustChange{Status: "forgotten", Subject: subject, DryRun: q.DryRun}
 	return c, update(h, q.DryRun, func(st *trust.Store) error {
-		n := st.Ungrant(func(g trust.Grant) bool { return g.Project == id })
+		n := st.Ungrant(match)
 		if n == 0 {
-			return fault.New(fault.NotFound, "forget project %s: nothing was granted to it", words.Brief(id)).Mend("rye trust list")
+			return fault.New(fault.NotFound, "forget %s: nothing was granted to it", words.Brief(subject)).Mend("rye trust list")
 		}
 		c.Detail = fmt.Sprintf("%s taken back", words.Plural(n, "grant"))
 		return nil
 	})
+}
+
+// forgotten returns which grants a person means.
+func forgotten(h *session.Host, subject string) (match func(trust.Grant) bool, name string, err error) {
+	if fp, err := objects.ParseFingerprint(subject); err == nil {
+		return func(g trust.Grant) bool { return grantedTo(g, fp) }, subject, nil
+	}
+	if d, err := objects.ParseDigest(subject); err == nil {
+		return forgottenPart(h, d)
+	}
+	id, err := projectID(h, subject)
+	return func(g trust.Grant) bool { return g.Project == id }, id, err
+}
+
+// grantedTo reports whether a grant lets a key count for something.
+func grantedTo(g trust.Grant, fp objects.Fingerprint) bool {
+	_, of := g.Cut()
+	switch g.Kind {
+	case trust.GrantSigner:
+		k, err := trust.ParsePublicKey(of)
+		return err == nil && k.Fingerprint() == fp
+	case trust.GrantOverride:
+		return of == fp.String()
+	}
+	return false
+}
+
+// forgottenPart finds the part of what this directory asks for that has a digest; the
+// whole statement's stands for everything that was granted here.
+func forgottenPart(h *session.Host, d objects.Digest) (func(trust.Grant) bool, string, error) {
+	s, err := h.OfAnyOwner().OpenProject()
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.Close()
+	a, err := readAsking(s, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	var grants []trust.Grant
+	for _, p := range a.parts {
+		if p.Digest() == d {
+			grants = p.Grants(s.Site())
+		}
+	}
+	return func(g trust.Grant) bool {
+		g.At = time.Time{} // equal grants are equal without it
+		return d == a.statement.Digest() && g.Site == s.Site() || slices.Contains(grants, g)
+	}, d.String(), nil
 }
 
 func projectID(h *session.Host, project string) (string, error) {
@@ -181,6 +268,15 @@ func (w where) pin(s *session.Session, st *trust.Store, p trust.Pin) error {
 		grants = append(grants, w.site.Signer(ns, p.Key))
 	}
 	return st.Grant(s.Now(), grants...)
+}
+
+// declare lets the project declare the key: where it declares nobody else, nobody else
+// counts.
+func (w where) declare(s *session.Session, p trust.Pin) error {
+	if w.site == nil {
+		return nil
+	}
+	return NoteSigner(s.Host, p.Key, p.Namespaces...)
 }
 
 // places says for people where that is.

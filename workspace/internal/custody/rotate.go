@@ -144,8 +144,26 @@ func (r *Rotation) retire(pair KeyPair, kept []objects.Digest) error {
 		if err := st.AddOwn(added, filepath.Base(r.Old.Path), claims...); err != nil {
 			return err
 		}
+		if err := overridesFollow(st, r.Public, added); err != nil {
+			return err
+		}
 		return st.RetireOwn(r.Public, filepath.Base(r.Retired), r.keys.host.Today(), list)
 	})
+}
+
+// overridesFollow lets the new key override what the old one might.
+func overridesFollow(st *trust.Store, old, added trust.PublicKey) error {
+	for _, g := range st.Grants() {
+		what, of := g.Cut()
+		ref, err := objects.ParseRef(what)
+		if g.Kind != trust.GrantOverride || err != nil || of != old.String() {
+			continue
+		}
+		if err := st.Grant(g.At, g.Site.Override(ref, added.Fingerprint())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // RotationQuestion asks for consent to a planned rotation.

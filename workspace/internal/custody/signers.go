@@ -1,11 +1,10 @@
 package custody
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
@@ -13,51 +12,44 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// signersFile lists the public keys of those who signed in this project, so that a
-// colleague's clone knows the bytes behind a fingerprint. A key that is listed there is
-// not trusted for it: see docs/format/project.md.
-const signersFile = "allowed_signers"
-
-const maxSigners = 1 << 20 // bytes
-
-// Signers reads the project's list, by fingerprint. Lines without an Ed25519 key are left
-// out: the file may serve git for other keys too.
-func Signers(h *session.Host) (map[objects.Fingerprint]trust.PublicKey, error) {
-	_, keys, err := readSigners(h)
-	return keys, err
-}
-
-func readSigners(h *session.Host) (text string, keys map[objects.Fingerprint]trust.PublicKey, err error) {
-	raw, err := place.Read(filepath.Join(h.AIDir(), signersFile), maxSigners)
+// readSigners reads who the project declares as signers, and the text itself. Who is
+// listed there is not trusted for it: see docs/format/statement.md.
+func readSigners(h *session.Host) (*trust.Signers, []byte, error) {
+	raw, err := place.Read(filepath.Join(h.AIDir(), session.SignersFile), trust.MaxSignersFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", nil, err
+		return nil, nil, err
 	}
-	keys = map[objects.Fingerprint]trust.PublicKey{}
-	for line := range strings.Lines(string(raw)) {
-		i := strings.Index(line, "ssh-ed25519 ")
-		if i < 0 || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if k, err := trust.ParsePublicKey(strings.TrimSpace(line[i:])); err == nil {
-			keys[k.Fingerprint()] = k
-		}
-	}
-	return string(raw), keys, nil
+	s, err := trust.ParseSigners(raw)
+	return s, raw, err
 }
 
-// NoteSigner adds the key to the project's list when it is not there yet.
-func NoteSigner(h *session.Host, k trust.PublicKey) error {
-	text, keys, err := readSigners(h)
+// NoteSigner declares in the project that a key signs items of namespaces, as far as that
+// does not stand there yet.
+func NoteSigner(h *session.Host, k trust.PublicKey, namespaces ...string) error {
+	s, raw, err := readSigners(h)
 	if err != nil {
 		return err
 	}
-	if _, ok := keys[k.Fingerprint()]; ok {
+	s.Add(k, namespaces...)
+	text := s.Encode()
+	if bytes.Equal(text, raw) {
 		return nil
 	}
-	lines := []string{Author(k).Email + ` namespaces="git" ` + k.Authorized()}
-	if text = strings.TrimSpace(text); text != "" {
-		lines = append(lines, strings.Split(text, "\n")...)
+	if _, err := trust.ParseSigners(text); err != nil { // what is too large is not written
+		return err
 	}
-	slices.Sort(lines)
-	return place.File(filepath.Join(h.AIDir(), signersFile), []byte(strings.Join(lines, "\n")+"\n"), 0o644)
+	return place.File(filepath.Join(h.AIDir(), session.SignersFile), text, 0o644)
+}
+
+// listedKey returns a key that the project declares.
+func listedKey(h *session.Host, fp objects.Fingerprint) (trust.PublicKey, bool, error) {
+	if h.ProjectDir == "" {
+		return trust.PublicKey{}, false, nil
+	}
+	s, _, err := readSigners(h)
+	if err != nil {
+		return trust.PublicKey{}, false, err
+	}
+	k, ok := s.Key(fp)
+	return k, ok, nil
 }

@@ -32,6 +32,12 @@ func AllowedSigners(h *session.Host) (string, error) {
 	for _, p := range st.Pins() {
 		note(p.Key)
 	}
+	for _, g := range st.Grants() {
+		_, of := g.Cut()
+		if k, err := trust.ParsePublicKey(of); g.Kind == trust.GrantSigner && err == nil {
+			note(k)
+		}
+	}
 	for _, b := range st.Bindings() {
 		for _, k := range b.Keys {
 			if k.State != trust.Revoked {

@@ -57,6 +57,11 @@ func ImportPins(ctx context.Context, s *session.Session, q rye.TrustImportReques
 	if err := s.Ask(ctx, p.question()); err != nil {
 		return p.rep, err
 	}
+	for _, t := range p.keys {
+		if err := p.in.declare(s, trust.Pin{Key: t.Key, Namespaces: q.Namespaces}); err != nil {
+			return p.rep, err
+		}
+	}
 	if err := trust.Update(s.TrustPath(), p.pinAll); err != nil {
 		return p.rep, err
 	}

@@ -51,6 +51,9 @@ func Pin(ctx context.Context, s *session.Session, q rye.TrustPinRequest) (*rye.T
 	if err := s.Ask(ctx, pinQuestion(c, !told)); err != nil {
 		return nil, err
 	}
+	if err := in.declare(s, pin); err != nil {
+		return nil, err
+	}
 	return c, trust.Update(s.TrustPath(), func(st *trust.Store) error { return in.pin(s, st, pin) })
 }
 
@@ -67,14 +70,8 @@ func PublicKey(h *session.Host, st *trust.Store, text string) (trust.PublicKey, 
 	if k, ok := st.Key(fp); ok {
 		return k, nil
 	}
-	if h.ProjectDir != "" {
-		listed, err := Signers(h)
-		if err != nil {
-			return trust.PublicKey{}, err
-		}
-		if k, ok := listed[fp]; ok {
-			return k, nil
-		}
+	if k, ok, err := listedKey(h, fp); ok || err != nil {
+		return k, err
 	}
 	return trust.PublicKey{}, fault.New(fault.NotFound, "pin %s: only its fingerprint is known here, not the key", fp).
 		Advise("rye trust pin 'ssh-ed25519 AAAA...' --fingerprint %s", fp)

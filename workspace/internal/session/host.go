@@ -24,6 +24,9 @@ type Host struct {
 	CacheDir   string        // may be deleted at any time
 	Records    *records.Data // of the user; see records.Open
 
+	Sudo     int  // the user whom this runs for as root; 0 for none
+	AnyOwner bool // a project that belongs to another user is opened, too: nothing of it is believed or run
+
 	Version   string // of the program; recorded, never trusted
 	Offline   bool
 	Now       func() time.Time
@@ -37,6 +40,14 @@ type Host struct {
 func (h *Host) At(project string) *Host {
 	n := *h
 	n.ProjectDir = project
+	return &n
+}
+
+// OfAnyOwner returns a host that opens a project of another user, too: to show it, and to
+// let it be named.
+func (h *Host) OfAnyOwner() *Host {
+	n := *h
+	n.AnyOwner = true
 	return &n
 }
 

@@ -33,7 +33,14 @@ type Project struct {
 	Namespace  string              `yaml:"namespace"`
 	Registries map[string]Registry `yaml:"registries,omitempty"`
 	Scopes     map[string]string   `yaml:"scopes,omitempty"` // namespace or "*" -> registry name
-	Deps       map[string]string   `yaml:"deps,omitempty"`   // acme/tool/hello -> range
+	Overrides  []Override          `yaml:"overrides,omitempty"`
+	Deps       map[string]string   `yaml:"deps,omitempty"` // acme/tool/hello -> range
+}
+
+// Override proposes that items by a key stand for one of a reserved or bound namespace.
+type Override struct {
+	Ref    string `yaml:"ref"`    // kind:id
+	Signer string `yaml:"signer"` // SHA256:...
 }
 
 // Registry names a registry: the address may change, the identity may not.
@@ -103,6 +110,11 @@ func parseProject(raw []byte) (*Project, error) {
 			return nil, fault.New(fault.Malformed, "scope %s names registry %q, which is not listed", scope, name)
 		}
 	}
+	for _, o := range c.Overrides {
+		if _, err := o.stated(); err != nil {
+			return nil, fault.New(fault.Malformed, "override of %q: %w", o.Ref, err)
+		}
+	}
 	for name, want := range c.Deps {
 		if _, err := objects.ParseRef(name); err != nil {
 			return nil, fault.New(fault.Malformed, "dependency %q: %w", name, err)
@@ -142,6 +154,7 @@ func CheckNamespace(ns string) error {
 func (p *Project) Edit() Project {
 	n := *p
 	n.Registries, n.Scopes, n.Deps = copyMap(p.Registries), copyMap(p.Scopes), copyMap(p.Deps)
+	n.Overrides = slices.Clone(p.Overrides)
 	return n
 }
 

@@ -52,7 +52,8 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 
 // read reads everything into a session that is being made.
 func (s *Session) read(begin func(project *space.Layer)) (err error) {
-	if err = s.openProject(begin); err != nil {
+	foreign, err := s.openProject(begin)
+	if err != nil {
 		return err
 	}
 	if s.UserDir != "" && s.UserDir != s.ProjectDir {
@@ -69,24 +70,35 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 	if s.Project == nil {
 		return nil
 	}
+	if err := checkOwners(s, foreign); err != nil {
+		return err
+	}
 	return s.readLock()
 }
 
-// openProject reads rye.yaml, and finds the layer and the record that belong to it.
-func (s *Session) openProject(begin func(*space.Layer)) (err error) {
+// openProject reads rye.yaml, and finds the layer and the record that belong to it. It
+// returns the other users to whom the project belongs: then nothing is begun.
+func (s *Session) openProject(begin func(*space.Layer)) (foreign []int, err error) {
 	if s.ProjectDir == "" {
-		return nil
+		return nil, nil
+	}
+	if foreign, err = s.foreignOwners(); err != nil {
+		return nil, err
 	}
 	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
-		return err
+		return nil, err
 	}
 	s.Stack.Genesis = s.Project.Project
-	if s.Stack.Project, s.Place, err = s.Layer(objects.Project, s.ProjectDir, s.Project.Project); err != nil {
-		return err
+	if s.Stack.Declared, err = readDeclared(s); err != nil {
+		return nil, err
 	}
-	s.Stack.Place = s.Place.Key
-	begin(s.Stack.Project)
-	return nil
+	if s.Stack.Project, s.Place, err = s.Layer(objects.Project, s.ProjectDir, s.Project.Project); err != nil {
+		return nil, err
+	}
+	if s.Stack.Place, err = grantPlace(s); err == nil && len(foreign) == 0 {
+		begin(s.Stack.Project)
+	}
+	return foreign, err
 }
 
 // Alone makes this the one process that changes the project's lock and rye.yaml, until
@@ -146,7 +158,7 @@ func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
 func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
-		Place: s.Stack.Place, Home: s.Stack.Home, Trust: s.Stack.Trust, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
+		Place: s.Stack.Place, Home: s.Stack.Home, Declared: s.Stack.Declared, Trust: s.Stack.Trust, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
 	return &n
 }
 
@@ -205,8 +217,11 @@ func NoProject() error {
 	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
 }
 
-// Site is the project's directory as grants name it; zero outside a project.
-func (s *Session) Site() trust.Site { return trust.Site{Place: s.Place.Key, Project: s.Place.Project} }
+// Site is the project's directory as grants name it; zero outside a project. That of a
+// linked git worktree is the main working tree's.
+func (s *Session) Site() trust.Site {
+	return trust.Site{Place: s.Stack.Place, Project: s.Stack.Genesis}
+}
 
 // Home is the user space as grants name it.
 func (s *Session) Home() trust.Site { return trust.Site{Place: s.Stack.Home} }

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// printStatement prints everything that a directory asks for, with the digest of each
+// part, and what became of it.
+func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
+	for _, text := range rep.First {
+		p.printf("%s  %s\n", bad("first"), text)
+	}
+	p.printf("directory  %s\nproject    %s\nstatement  %s\n", rep.Dir, rep.Project, rep.Digest)
+	var rows [][]any
+	for _, d := range rep.Parts {
+		status := good(d.Status)
+		if d.Status == "asked" {
+			status = bad(d.Status)
+		}
+		rows = append(rows, []any{status, d.Digest, partWords(d)})
+	}
+	p.table(rows)
+	for _, u := range rep.Undeclared {
+		p.printf("%s  %s signed %s in %s/, and is not declared for it: %s\n", bad("untrusted"),
+			u.Signer, words.Plural(u.Items, "item"), u.Namespace, strings.Join(u.Paths, ", "))
+	}
+	for _, d := range rep.Unknown {
+		p.infof("nothing here has the digest %s", d)
+	}
+	if rep.Note != "" {
+		p.infof("%s", rep.Note)
+	}
+	switch {
+	case rep.DryRun:
+		p.infof("nothing was granted: --dry-run")
+	case rep.Granted > 0:
+		p.infof("%s granted, %s recorded", words.Plural(rep.Granted, "part"), words.Plural(rep.Recorded, "item"))
+	case ok:
+		p.infof("nothing new is asked")
+	}
+}
+
+// partWords says in one line what a part asks for.
+func partWords(d rye.TrustPart) string {
+	who := d.Signer
+	switch {
+	case d.You:
+		who += " (you)"
+	case d.Name != "":
+		who += " (" + d.Name + ")"
+	}
+	switch d.Kind {
+	case "project":
+		return "your own keys count here"
+	case "signer":
+		return d.Namespace + "/ by " + who + ", " + words.Plural(d.Items, "item")
+	case "override":
+		return d.Ref + " by " + who
+	}
+	return "registry " + d.Registry + " at " + strings.Join(d.Addresses, ", ") +
+		", root keys " + strings.Join(d.RootKeys, ", ") + prefixed(", for ", strings.Join(d.Scopes, ", "))
+}

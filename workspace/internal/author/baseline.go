@@ -1,0 +1,62 @@
+package author
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Baseline records the working items that count, now that the user granted what their
+// signers need: history begins with them. Where there is no record or no key to sign its
+// commit with, nothing is recorded, and the report says so: items verify and run without.
+func Baseline(ctx context.Context, s *Desk, rep *rye.TrustStatement) error {
+	if s.Place.Dir == "" {
+		rep.Note = "nothing was recorded: there is no data directory"
+		return nil
+	}
+	now, err := s.WithTrust()
+	if err != nil {
+		return err
+	}
+	refs, changes, err := unrecorded(ctx, &Desk{now, s.Keys})
+	if err != nil || len(changes) == 0 {
+		return err
+	}
+	if _, err := s.record(ctx, s.Stack.Project, "trust", refs, changes); err != nil {
+		if fault.Is(err, fault.Interrupt) || ctx.Err() != nil {
+			return err
+		}
+		rep.Note = "nothing was recorded: " + err.Error()
+		return nil
+	}
+	rep.Recorded = len(refs)
+	return nil
+}
+
+// unrecorded returns what counts in the project and is not recorded yet: items, and
+// bundles with all their files.
+func unrecorded(ctx context.Context, s *Desk) (refs []objects.Ref, changes []store.Change, err error) {
+	l := s.Stack.Project
+	found, err := s.Stack.Scan(ctx, l)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range found {
+		switch {
+		case f.Err != nil || f.Recorded || f.Registry != "":
+		case f.Manifest:
+			b, err := readBundle(l, f.Cover.Dir)
+			if err != nil {
+				continue // changed meanwhile: the next look says what is wrong
+			}
+			refs, changes = append(refs, b.manifest.Ref()), append(changes, b.changes...)
+		case !f.Verified.IsZero() && f.Verified.Level() != trust.Manifest && f.Bundle == "":
+			refs, changes = append(refs, f.Ref), append(changes, store.Change{Path: f.Path, Data: f.Item.Raw})
+		}
+	}
+	return refs, changes, nil
+}

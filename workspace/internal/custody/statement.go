@@ -1,0 +1,395 @@
+package custody
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// somePaths is how many items of one signer in one namespace are named. Only their number
+// is complete: what is agreed to is the namespace, not the items.
+const somePaths = 3
+
+// Trust shows everything that the project's directory asks its user to believe, and grants
+// it: after one question, or exactly what q.Accept names. What was granted before is not
+// asked again. Where something remains ungranted, the report is returned with the error
+// (fault.Untrusted).
+func Trust(ctx context.Context, s *session.Session, q rye.TrustRequest, files []session.SignedFile) (*rye.TrustStatement, error) {
+	a, err := readAsking(s, files)
+	if err != nil {
+		return nil, err
+	}
+	a.rep.DryRun = q.DryRun
+	a.note(a.parts, a.store, nil)
+	if q.DryRun {
+		return a.rep, nil
+	}
+	chosen, owners, err := a.choose(ctx, q)
+	if err == nil {
+		err = a.grant(chosen, owners)
+	}
+	if err != nil {
+		return a.rep, err
+	}
+	return a.rep, a.remaining(q)
+}
+
+// asking is one statement, and what the user granted of it before.
+type asking struct {
+	s         *session.Session
+	store     *trust.Store
+	statement *trust.Statement
+	parts     []trust.Part
+	missing   []trust.Part
+	owners    []trust.Grant // other users to whom the directory belongs
+	files     []session.SignedFile
+	rep       *rye.TrustStatement
+}
+
+func readAsking(s *session.Session, files []session.SignedFile) (*asking, error) {
+	signers, err := s.Stack.Declared.Signers()
+	if err != nil {
+		return nil, err
+	}
+	overrides, err := s.Project.StatedOverrides()
+	if err != nil {
+		return nil, err
+	}
+	registries, without := s.Project.StatedRegistries()
+	st, err := trust.NewStatement(s.Project.Project, signers, registries, overrides)
+	if err != nil {
+		return nil, fault.Wrap(err, "read what %s asks for", s.ProjectDir)
+	}
+	a := &asking{s: s, store: s.Trust, statement: st, parts: st.Parts(), missing: st.Missing(s.Trust, s.Site()), files: files,
+		rep: &rye.TrustStatement{Dir: s.ProjectDir, Project: st.Project, Digest: st.Digest().String()}}
+	if a.owners, err = session.ForeignOwners(s); err != nil {
+		return nil, err
+	}
+	a.rep.First = a.first(without)
+	a.rep.Undeclared = a.undeclared()
+	return a, nil
+}
+
+// first says what has to be known before everything else.
+func (a *asking) first(without []string) (all []string) {
+	for _, g := range a.owners {
+		all = append(all, "this directory belongs to user "+g.Value+" of this machine, not to you: a yes lets it be used")
+	}
+	for _, id := range a.formerly() {
+		all = append(all, "this directory was project "+id+" before; what you granted to that does not count for this one")
+	}
+	for _, name := range without {
+		all = append(all, fmt.Sprintf("registry %q is named without root keys, so it cannot be agreed to here: rye registry add %s", name, a.s.Project.Registries[name].URL))
+	}
+	return all
+}
+
+// formerly returns the ids that projects at this path had before, as far as something was
+// granted to them, or a record is left.
+func (a *asking) formerly() []string {
+	var ids []string
+	for _, g := range a.store.Grants() {
+		if g.Project == "" || g.Project == a.statement.Project || slices.Contains(ids, g.Project) {
+			continue
+		}
+		if p, err := a.s.Records.At(a.s.ProjectDir, g.Project); err == nil && p.Key == g.Place {
+			ids = append(ids, g.Project)
+		}
+	}
+	known, _ := a.s.Records.All() // what cannot be listed is not known
+	for _, k := range known {
+		if k.Path == a.s.Place.Path && k.Project != "" && k.Project != a.statement.Project && !slices.Contains(ids, k.Project) {
+			ids = append(ids, k.Project)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// undeclared lists what stands in items and is not declared for their signers: nothing can
+// grant it.
+func (a *asking) undeclared() []rye.UntrustedItems {
+	found := map[[2]string]*rye.UntrustedItems{}
+	for _, f := range a.files {
+		ns := f.Ref.ID.Namespace()
+		if f.Counts || a.declares(f) {
+			continue
+		}
+		at := [2]string{f.Signer.String(), ns}
+		if found[at] == nil {
+			found[at] = &rye.UntrustedItems{Signer: at[0], Namespace: ns}
+		}
+		u := found[at]
+		if u.Items++; len(u.Paths) < somePaths {
+			u.Paths = append(u.Paths, ".ai/"+f.Path)
+		}
+	}
+	all := make([]rye.UntrustedItems, 0, len(found))
+	for _, u := range found {
+		all = append(all, *u)
+	}
+	slices.SortFunc(all, func(x, y rye.UntrustedItems) int {
+		return cmp.Or(strings.Compare(x.Signer, y.Signer), strings.Compare(x.Namespace, y.Namespace))
+	})
+	return all
+}
+
+// declares reports whether the statement asks for what signed a file.
+func (a *asking) declares(f session.SignedFile) bool {
+	for _, s := range a.statement.Signers {
+		if s.Key.Fingerprint() == f.Signer && slices.Contains(s.Namespaces, f.Ref.ID.Namespace()) {
+			return true
+		}
+	}
+	own, _ := a.store.Key(f.Signer)
+	return slices.Contains(a.statement.Overrides, trust.StatedOverride{Ref: f.Ref, Signer: f.Signer}) ||
+		a.store.IsOwn(own) && !trust.Reserved(f.Ref.ID.Namespace())
+}
+
+// note writes the parts into the report, as a store has them. The user's own keys are
+// granted as soon as those count here.
+func (a *asking) note(parts []trust.Part, now *trust.Store, accepted []trust.Part) {
+	missing := a.statement.Missing(now, a.s.Site())
+	isIn := func(list []trust.Part, p trust.Part) bool {
+		return slices.ContainsFunc(list, func(x trust.Part) bool { return x.Digest() == p.Digest() })
+	}
+	a.rep.Parts, a.rep.Missing = nil, len(missing)
+	for _, p := range parts {
+		d := a.describe(p)
+		switch {
+		case isIn(missing, p), d.You && p.Kind == trust.GrantSigner && !now.Accepted(a.s.Site()):
+			d.Status = "asked"
+		case isIn(accepted, p):
+			d.Status = "accepted"
+		default:
+			d.Status = "granted"
+		}
+		a.rep.Parts = append(a.rep.Parts, d)
+	}
+}
+
+// describe says for people what a part asks for.
+func (a *asking) describe(p trust.Part) rye.TrustPart {
+	d := rye.TrustPart{Digest: p.Digest().String(), Kind: string(p.Kind)}
+	name := func(fp objects.Fingerprint) {
+		d.Signer = fp.String()
+		if k, ok := a.store.Key(fp); ok {
+			d.You = a.store.IsOwn(k)
+			d.Name, _ = holderOf(a.store, fp)
+		}
+	}
+	switch p.Kind {
+	case trust.GrantSigner:
+		name(p.Signer.Key.Fingerprint())
+		d.Namespace = p.Signer.Namespaces[0]
+		a.countItems(&d, func(f session.SignedFile) bool {
+			return f.Ref.ID.Namespace() == d.Namespace && f.Signer.String() == d.Signer
+		})
+	case trust.GrantRegistry:
+		r := p.Registry
+		d.Registry, d.Addresses, d.Scopes = r.ID, r.Addresses, r.Scopes
+		for _, fp := range r.Roots {
+			d.RootKeys = append(d.RootKeys, fp.String())
+		}
+	case trust.GrantOverride:
+		name(p.Override.Signer)
+		d.Ref = p.Override.Ref.String()
+		a.countItems(&d, func(f session.SignedFile) bool { return f.Ref == p.Override.Ref && f.Signer == p.Override.Signer })
+	}
+	return d
+}
+
+func (a *asking) countItems(d *rye.TrustPart, mine func(session.SignedFile) bool) {
+	for _, f := range a.files {
+		if !mine(f) {
+			continue
+		}
+		if d.Items++; len(d.Paths) < somePaths {
+			d.Paths = append(d.Paths, ".ai/"+f.Path)
+		}
+	}
+}
+
+// choose returns what to grant: what the digests name, or everything after a yes.
+func (a *asking) choose(ctx context.Context, q rye.TrustRequest) (parts []trust.Part, owners []trust.Grant, err error) {
+	if len(q.Accept) > 0 {
+		parts, err = a.named(q.Accept)
+		if len(parts) > 0 && q.Here {
+			owners = a.owners
+		}
+		return parts, owners, err
+	}
+	if len(a.missing)+len(a.owners) == 0 {
+		return nil, nil, nil
+	}
+	if err := a.s.Ask(ctx, a.question()); err != nil {
+		return nil, nil, err
+	}
+	return a.missing, a.owners, nil
+}
+
+// named returns the parts that digests name: the whole statement's stands for all of them.
+func (a *asking) named(digests []string) (parts []trust.Part, err error) {
+	for _, text := range digests {
+		d, err := objects.ParseDigest(text)
+		if err != nil {
+			return nil, fault.New(fault.Usage, "accept %q: want sha256: and 64 hexadecimal digits", words.Brief(text)).Advise("rye trust --dry-run shows the digests here")
+		}
+		before := len(parts)
+		for _, p := range a.parts {
+			if d == a.statement.Digest() || d == p.Digest() {
+				parts = append(parts, p)
+			}
+		}
+		if len(parts) == before {
+			a.rep.Unknown = append(a.rep.Unknown, text)
+		}
+	}
+	return parts, nil
+}
+
+// grant records what was agreed to, in one change of the trust store.
+func (a *asking) grant(parts []trust.Part, owners []trust.Grant) error {
+	var after *trust.Store
+	err := trust.Update(a.s.TrustPath(), func(st *trust.Store) error {
+		for _, p := range parts {
+			if p.Kind == trust.GrantSigner && st.IsOwn(p.Signer.Key) {
+				continue
+			}
+			if p.Kind == trust.GrantRegistry {
+				if err := meet(st, p.Registry); err != nil {
+					return err
+				}
+			}
+			if err := st.Grant(a.s.Now(), p.Grants(a.s.Site())...); err != nil {
+				return err
+			}
+		}
+		after = st
+		return st.Grant(a.s.Now(), owners...)
+	})
+	if err != nil {
+		return err
+	}
+	var now []trust.Part
+	for _, p := range a.missing {
+		if slices.ContainsFunc(parts, func(x trust.Part) bool { return x.Digest() == p.Digest() }) {
+			now = append(now, p)
+		}
+	}
+	a.rep.Granted = len(now) + len(owners)
+	a.note(a.parts, after, now)
+	a.owners = slices.DeleteFunc(a.owners, after.Granted)
+	return nil
+}
+
+// meet pins a registry that was not met before. Of one that was, its own log says which
+// keys hold the root, and not a project.
+func meet(st *trust.Store, r *trust.StatedRegistry) error {
+	if _, ok := st.Registry(r.ID); ok {
+		return nil
+	}
+	return st.PinRegistry(trust.Registry{ID: r.ID, URL: r.Addresses[0], Roots: r.Roots})
+}
+
+// remaining returns nil when everything that is asked for is granted.
+func (a *asking) remaining(q rye.TrustRequest) error {
+	switch {
+	case len(a.owners) > 0 && !q.Here:
+		return fault.New(fault.Denied, "%s belongs to another user, and was found above the directory that you are in", a.s.ProjectDir).
+			Mend("rye -C %s trust", a.s.ProjectDir)
+	case a.rep.Missing+len(a.owners) == 0:
+		return nil
+	}
+	return fault.New(fault.Untrusted, "%s of what %s asks for is not granted; the whole statement is %s", words.Plural(a.rep.Missing, "part"), a.s.ProjectDir, a.rep.Digest).
+		Advise("compare that with the digest that somebody told you: one that this directory itself brings proves nothing; rye trust --dry-run shows every part")
+}
+
+// question puts everything that was not granted before.
+func (a *asking) question() rye.Question {
+	return rye.Question{Topic: "trust", Text: "Believe what this directory asks for?", Lines: StatementLines(a.rep, true),
+		Mend: fault.Advice("rye trust --accept sha256:…, with the digest that somebody outside of this directory told you; rye trust --dry-run shows it, and those of the parts")}
+}
+
+// StatementLines says for people what a directory asks them to believe: every namespace of
+// every signer, each registry and each override, never abbreviated. Only with asked what
+// was granted before is left out.
+func StatementLines(rep *rye.TrustStatement, asked bool) []string {
+	lines := []string{"directory  " + rep.Dir, "project    " + rep.Project, "statement  " + rep.Digest}
+	for i, text := range rep.First {
+		lines = slices.Insert(lines, i, "FIRST      "+text)
+	}
+	signer := ""
+	for _, p := range rep.Parts {
+		if asked && p.Status != "asked" {
+			continue
+		}
+		if p.Kind == string(trust.GrantSigner) && p.Signer != signer {
+			signer = p.Signer
+			lines = append(lines, "signer     "+signerName(p))
+		}
+		lines = append(lines, partLines(p)...)
+	}
+	for _, u := range rep.Undeclared {
+		lines = append(lines, fmt.Sprintf("NOT ASKED  %s signed %s in %s/, and is not declared for it: untrusted (%s)",
+			u.Signer, words.Plural(u.Items, "item"), u.Namespace, strings.Join(u.Paths, ", ")))
+	}
+	return lines
+}
+
+func partLines(p rye.TrustPart) []string {
+	items := words.Plural(p.Items, "item")
+	if len(p.Paths) > 0 {
+		items += ": " + strings.Join(p.Paths, ", ")
+	}
+	if p.Items > len(p.Paths) {
+		items += ", …"
+	}
+	switch trust.GrantKind(p.Kind) {
+	case trust.GrantProject:
+		return []string{"you        your own keys count here"}
+	case trust.GrantSigner:
+		return []string{"           for everything in " + p.Namespace + "/ (" + items + ")"}
+	case trust.GrantRegistry:
+		lines := []string{"registry   " + p.Registry}
+		for _, at := range p.Addresses {
+			lines = append(lines, "           at "+at)
+		}
+		for _, k := range p.RootKeys {
+			lines = append(lines, "           root key "+k)
+		}
+		for _, scope := range p.Scopes {
+			lines = append(lines, "           says whose "+scopeName(scope)+" is")
+		}
+		return lines
+	case trust.GrantOverride:
+		return []string{"override   " + p.Ref + " by " + signerName(p) + " (" + items + ")"}
+	}
+	return nil
+}
+
+func scopeName(scope string) string {
+	if scope == "*" {
+		return "every other namespace"
+	}
+	return scope + "/"
+}
+
+func signerName(p rye.TrustPart) string {
+	switch {
+	case p.You:
+		return p.Signer + " (you)"
+	case p.Name != "":
+		return p.Signer + " (" + p.Name + ")"
+	}
+	return p.Signer
+}

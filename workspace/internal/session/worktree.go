@@ -1,0 +1,94 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye/internal/place"
+)
+
+// maxGitFile bounds the small files that link a git worktree: each holds one path.
+const maxGitFile = 8 << 10 // bytes
+
+// grantPlace returns the key of the place that grants for this project name: its own, or
+// for a linked git worktree that of the same directory in the main working tree. A branch
+// that is checked out beside the main one is as much the user's as one that is checked out
+// in its place.
+func grantPlace(s *Session) (string, error) {
+	top, main, ok := linkedWorktree(s.Place.Path)
+	if !ok {
+		return s.Place.Key, nil
+	}
+	rel, err := filepath.Rel(top, s.Place.Path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return s.Place.Key, nil
+	}
+	p, err := s.Records.At(filepath.Join(main, rel), s.Project.Project)
+	return p.Key, err
+}
+
+// linkedWorktree returns the top of the git worktree that dir lies in, and the main working
+// tree that it is linked to. Both sides must name the other: an archive can bring a .git
+// file, but not write into the repository that the file names. Everything on the way must
+// belong to one user.
+func linkedWorktree(dir string) (top, main string, ok bool) {
+	top = dir
+	for {
+		if st, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
+			if !st.Mode().IsRegular() {
+				return "", "", false
+			}
+			break
+		}
+		up := filepath.Dir(top)
+		if up == top {
+			return "", "", false
+		}
+		top = up
+	}
+	file := filepath.Join(top, ".git")
+	admin, ok := readPath(file, "gitdir: ", top)
+	if !ok || filepath.Base(filepath.Dir(admin)) != "worktrees" {
+		return "", "", false
+	}
+	common := filepath.Dir(filepath.Dir(admin))
+	main = filepath.Dir(common)
+	back, ok1 := readPath(filepath.Join(admin, "gitdir"), "", admin)
+	shared, ok2 := readPath(filepath.Join(admin, "commondir"), "", admin)
+	st, err := os.Lstat(common)
+	if !ok1 || !ok2 || err != nil || !st.IsDir() || filepath.Base(common) != ".git" ||
+		!SameFile(back, file) || !SameFile(shared, common) || SameFile(main, top) {
+		return "", "", false
+	}
+	return top, main, oneOwner(dir, top, file, admin, filepath.Join(admin, "gitdir"), filepath.Join(admin, "commondir"), common, main)
+}
+
+// readPath reads a file that holds one path after a prefix. A relative one is taken from
+// below a directory.
+func readPath(file, prefix, below string) (string, bool) {
+	raw, err := place.Read(file, maxGitFile)
+	if err != nil {
+		return "", false
+	}
+	text, ok := strings.CutPrefix(strings.TrimSuffix(string(raw), "\n"), prefix)
+	if !ok || text == "" || strings.ContainsAny(text, "\x00\n\r") {
+		return "", false
+	}
+	if !filepath.IsAbs(text) {
+		text = filepath.Join(below, text)
+	}
+	return filepath.Clean(text), true
+}
+
+// oneOwner reports whether one user owns all of the paths.
+func oneOwner(first string, more ...string) bool {
+	owner, err := place.OwnerOf(first)
+	for _, p := range more {
+		uid, perr := place.OwnerOf(p)
+		if err != nil || perr != nil || uid != owner {
+			return false
+		}
+	}
+	return err == nil
+}
