@@ -260,3 +260,14 @@ func (r *Registry) synced(ctx context.Context) (Root, error) {
 	}
 	return r.Root(ctx)
 }
+
+// TestRegistriesAreDistinct: the same name, key and second give two identities (T23).
+func TestRegistriesAreDistinct(t *testing.T) {
+	a, b := newWorld(t, ClaimsGranted), newWorld(t, ClaimsGranted)
+	if a.now != b.now || a.root.pub != b.root.pub {
+		t.Fatal("the two worlds differ: nothing is shown")
+	}
+	if a.id.ID == b.id.ID {
+		t.Errorf("two registries have the identity %s", a.id.ID)
+	}
+}

@@ -43,6 +43,13 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 	if q.Open {
 		o.Claims, o.Namespaces = registry.ClaimsOpen, nil
 	}
+	// What would fail afterwards fails before anything is made.
+	if have, ok := s.Project.Registries[o.Name]; ok {
+		return nil, fault.New(fault.Conflict, "registry %q is %s here already", o.Name, have.ID).Advise("rye registry init %s --name <another>", q.URL)
+	}
+	if err := mayGiveScopes(s, s.Trust, q.Namespaces, ""); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
 	}
@@ -176,19 +183,38 @@ func believeRegistry(s *Desk, st *trust.Store, id registry.Identity, info *rye.R
 	if home.Place != "" {
 		grants = append(grants, home.Registry(info.ID, info.URL))
 	}
+	if err := mayGiveScopes(s, st, info.Scopes, info.ID); err != nil {
+		return err
+	}
 	for _, scope := range info.Scopes {
 		grants = append(grants, here.Scope(scope, info.ID))
-		had := home.RegistryOf(st, scope)
-		switch {
-		case home.Place == "" || had != "" && scope == "*":
-		case had == "" || had == info.ID || st.Granted(home.Scope("*", had)) && !st.Granted(home.Scope(scope, had)):
+		if home.Place != "" && (scope != "*" || home.RegistryOf(st, scope) == "") {
 			grants = append(grants, home.Scope(scope, info.ID))
-		default:
-			return fault.New(fault.Untrusted, "scope %q: you gave it to registry %s, and a namespace belongs to one", scope, words.Brief(had)).
-				Advise("rye registry remove %s --everywhere, when that is over", had)
 		}
 	}
 	return st.Grant(s.Now(), grants...)
+}
+
+// mayGiveScopes refuses a namespace that the user gave to another registry, or that is bound
+// to one: it belongs to one registry for all that this user does. id is "" for a registry
+// that is yet to be made.
+func mayGiveScopes(s *Desk, st *trust.Store, scopes []string, id string) error {
+	for _, scope := range scopes {
+		had := ""
+		if b, ok := st.Binding(scope); ok {
+			had = b.Registry
+		}
+		for _, r := range st.Registries() {
+			if st.Granted(s.Home().Scope(scope, r.ID)) {
+				had = r.ID
+			}
+		}
+		if had != "" && had != id && scope != "*" {
+			return fault.New(fault.Untrusted, "scope %q: you gave it to registry %s, and a namespace belongs to one registry", scope, words.Brief(had)).
+				Advise("take another namespace; or rye registry remove %s --everywhere, when that registry is done with", had)
+		}
+	}
+	return nil
 }
 
 // addScopes makes a registry the one that its scopes come from.
