@@ -9,6 +9,7 @@ import (
 type InitRequest struct {
 	Dir       string // "" is the current directory
 	Namespace string // "" is "local"
+	Project   string // the id that a project here had before its rye.yaml was lost; "" makes another
 }
 
 // InitReport says what Init made and what it found.

@@ -129,6 +129,9 @@ func (w *world) publish(path, text string) Link {
 	if err := w.store.BindNamespace(ref.ID.Namespace(), registryID, trust.BoundKey{Key: author.Public(), State: trust.Current}); err != nil {
 		w.t.Fatal(err)
 	}
+	if err := w.store.Grant(now, in.Site().Scope(ref.ID.Namespace(), registryID)); err != nil {
+		w.t.Fatal(err)
+	}
 	v := w.verified(author, in, path, text)
 	l := Link{Verified: v, Space: objects.Project, Origin: &Origin{Registry: "origin", Version: v.Item().Meta.Version,
 		Commit: strings.Repeat("3d", 20), Author: author.Public().Fingerprint(), Publisher: author.Public().Fingerprint()}}

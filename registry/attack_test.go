@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
 
@@ -78,12 +79,19 @@ func TestAttack36CacheLost(t *testing.T) {
 func TestAttack37OlderThanTheLock(t *testing.T) {
 	w, h, _ := attacked(t)
 	s := h.state()
-	o := w.options(t)
-	o.Floors = map[string][]Point{"acme": {{Seq: s.Seq, Sum: s.Tip}}}
 	h.set(branchPrefix+"acme", s.stateBefore(h))
-	m := w.open(t, o)
-	w.sync(m)
-	m.refuses(t, w, "rollback")
+	m := w.machine(t)
+	w.sync(m, "acme") // first contact: the host is believed about when
+	wantClaim(t, w, m, s.Seq, s.Tip, ClaimAhead)
+	wantClaim(t, w, m, 900, s.Tip, ClaimAhead) // and a lock that lies looks the same
+}
+
+// wantClaim compares a point of acme that a lock names with what m verified.
+func wantClaim(t *testing.T, w *world, m *machine, seq uint64, sum objects.Digest, want Claim) {
+	t.Helper()
+	if got, err := Compare(w.ctx, m.Registry, "acme", seq, sum); got != want || err != nil {
+		t.Errorf("a lock at %d: %q, %v; want %q", seq, got, err, want)
+	}
 }
 
 func TestAttack38Sibling(t *testing.T) {
@@ -327,11 +335,14 @@ func TestAttack55MirrorShowsAnother(t *testing.T) {
 func TestAttack56AnotherTipInALock(t *testing.T) {
 	w, h, m := attacked(t)
 	s := h.state()
-	good := m.reopen(w, func(o *Options) {
-		o.Floors = map[string][]Point{"acme": {{Seq: 2, Sum: h.stateAt(s.stateBefore(h)).Tip}, {Seq: s.Seq, Sum: s.Tip}}}
-	})
-	w.sync(good, "acme")
+	w.sync(m, "acme")
+	wantClaim(t, w, m, 2, h.stateAt(s.stateBefore(h)).Tip, ClaimHolds)
+	wantClaim(t, w, m, s.Seq, s.Tip, ClaimHolds)
 	bad := s.Tip
 	bad[0] ^= 1
-	good.reopen(w, func(o *Options) { o.Floors = map[string][]Point{"acme": {{Seq: 2, Sum: bad}}} }).refuses(t, w, "fork")
+	wantClaim(t, w, m, 2, bad, ClaimDiffers)
+	wantClaim(t, w, m, s.Seq, bad, ClaimDiffers)
+	wantClaim(t, w, m, 0, bad, ClaimDiffers)
+	wantClaim(t, w, w.machine(t), 2, bad, ClaimUnknown) // nothing was verified there
+	wantClaim(t, w, m.reopen(w, func(o *Options) { o.Offline = true }), 2, bad, ClaimDiffers)
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"maps"
 	"slices"
 	"time"
@@ -65,6 +66,7 @@ func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.
 	}
 	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: cmp.Or(o.Claims, ClaimsGranted),
 		Threshold: max(o.Threshold, 1), Keys: []trust.PublicKey{o.By.Signer.Public()}}
+	rand.Read(genesis.Nonce[:]) // never fails since Go 1.24
 	if genesis.Name == "" {
 		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: it needs a name")
 	}

@@ -27,10 +27,6 @@ type Options struct {
 	Transport transport.Options
 	Offline   bool // never use the network
 
-	// Floors are points that locks hold, by namespace ("" for the root): the
-	// registry must pass through them. Only Seq and Sum count.
-	Floors map[string][]Point
-
 	// AcceptOwners consents to owners that the root put in place of those that
 	// this machine knew: by namespace, the root operation that did it. See OwnerError.
 	AcceptOwners map[string]uint64

@@ -101,7 +101,7 @@ func TestFetchedIsBelievedByItsBinding(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := trust.Scope{Space: objects.User, Registry: m.ID().String(), Logged: rel.Sum}
+	in := trust.Scope{Space: objects.User, Place: strings.Repeat("h", 52), Registry: m.ID().String(), Pinned: rel.Sum}
 	st, err := trust.LoadStore(filepath.Join(t.TempDir(), "trust.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +116,11 @@ func TestFetchedIsBelievedByItsBinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := st.BindNamespace("acme", m.ID().String(), b.Bound()...); err != nil {
+		t.Fatal(err)
+	}
+	_, err = trust.Verify(it, in, st)
+	wantCode(t, err, fault.Untrusted) // bound, and given the namespace by nobody
+	if err := st.Grant(w.now, in.Site().Scope("acme", m.ID().String())); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := trust.Verify(it, in, st); err != nil || v.Key() != w.ada.pub {
@@ -254,4 +259,15 @@ func (r *Registry) synced(ctx context.Context) (Root, error) {
 		return Root{}, err
 	}
 	return r.Root(ctx)
+}
+
+// TestRegistriesAreDistinct: the same name, key and second give two identities (T23).
+func TestRegistriesAreDistinct(t *testing.T) {
+	a, b := newWorld(t, ClaimsGranted), newWorld(t, ClaimsGranted)
+	if a.now != b.now || a.root.pub != b.root.pub {
+		t.Fatal("the two worlds differ: nothing is shown")
+	}
+	if a.id.ID == b.id.ID {
+		t.Errorf("two registries have the identity %s", a.id.ID)
+	}
 }

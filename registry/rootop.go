@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,6 +30,22 @@ const (
 	ClaimsOpen    Claims = "open"    // anybody; readers trust on first use
 )
 
+// Nonce makes a registry one of its own: whoever makes two in one second, by one name and
+// with one key, makes two identities.
+type Nonce [16]byte
+
+// nonce is the codec of 32 lower-case hexadecimal digits.
+func nonce(n *Nonce) codec {
+	return codec{func() string { return hex.EncodeToString(n[:]) }, func(s string) error {
+		b, err := hex.DecodeString(s)
+		if err != nil || len(b) != len(n) {
+			return fault.New(fault.Malformed, "trailer Rye-Nonce: want 32 hexadecimal digits")
+		}
+		copy(n[:], b)
+		return nil
+	}}
+}
+
 // Approval is the agreement of one more key to an operation of the root.
 type Approval struct {
 	Key objects.Fingerprint
@@ -51,6 +68,7 @@ type RootOp struct {
 	Prev     objects.Digest // zero in the genesis
 	State    objects.Digest
 
+	Nonce     Nonce             // genesis
 	Name      string            // genesis, roots
 	Claims    Claims            // genesis, roots
 	Threshold int               // genesis, roots: how many root keys must agree
@@ -112,6 +130,9 @@ func (op *RootOp) trailers(f *fields) {
 		f.value("Rye-Prev", digest(&op.Prev))
 	}
 	f.value("Rye-State", digest(&op.State))
+	if first {
+		f.value("Rye-Nonce", nonce(&op.Nonce))
+	}
 	switch op.Kind {
 	case OpGenesis, OpRoots:
 		f.text("Rye-Name", &op.Name, maxName)

@@ -147,7 +147,7 @@ func (r *Registry) Revoked(namespace string) ([]Entry, error) {
 }
 
 // Fetched is the file of a release, checked against the log. It is not believed
-// yet: its author's signature is for trust.Verify, with the scope's Logged set
+// yet: its author's signature is for trust.Verify, with the scope's Pinned set
 // to the release's Sum.
 type Fetched struct {
 	Release

@@ -141,7 +141,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 		}
 		return noRegistry(r.remote.String())
 	}
-	if tip == p.Tip && len(r.o.Floors[""]) == 0 {
+	if tip == p.Tip {
 		if repo := r.reading(); repo != nil && repo.Has(tip) {
 			return nil
 		}
@@ -175,7 +175,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 		return err
 	}
 	v := view{r: r, rd: rd, base: base.point(), raws: raws, end: root.point()}
-	if err := v.passes(ctx, p, r.o.Floors[""]); err != nil {
+	if err := v.passes(ctx, p); err != nil {
 		return err
 	}
 	if y.moved = root.Tip != p.Sum; !y.moved && met {
@@ -197,7 +197,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		return y.absent(ctx, ns, seen)
 	}
 	base, baseErr := r.load(ns, y.m)
-	if baseErr == nil && tip == p.Tip && !y.moved && len(r.o.Floors[ns]) == 0 {
+	if baseErr == nil && tip == p.Tip && !y.moved {
 		return nil
 	}
 	repo, err := r.writing()
@@ -223,7 +223,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		return fault.New(fault.Untrusted, "namespace %s: its identity changed: its log began with %s and begins with %s now", ns, p.Genesis, s.Genesis)
 	}
 	v := view{r: r, rd: got.rd, namespace: ns, base: got.base.point(), raws: got.raws, end: s.point()}
-	if err := v.passes(ctx, p, r.o.Floors[ns], root.Grant(ns).point()...); err != nil {
+	if err := v.passes(ctx, p, root.Grant(ns).point()...); err != nil {
 		return err
 	}
 	if err := r.checkOwners(root, s, p); err != nil {
@@ -247,7 +247,7 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 	if err != nil {
 		return err
 	}
-	if g := root.Grant(ns); seen || g != nil && (!g.Genesis.IsZero() || g.Checkpoint != nil) || len(y.r.o.Floors[ns]) > 0 {
+	if g := root.Grant(ns); seen || g != nil && (!g.Genesis.IsZero() || g.Checkpoint != nil) {
 		return fault.New(fault.Rollback, "namespace %s: its branch is gone from %s", ns, y.r.remote)
 	}
 	y.r.spaces[ns] = NewState(root, ns)

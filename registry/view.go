@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -22,19 +21,16 @@ type view struct {
 }
 
 // passes checks that the view continues what is known: the point that this
-// machine remembers, points that locks hold, points that the root vouches for.
-func (v view) passes(ctx context.Context, seen Point, floors []Point, more ...Point) error {
+// machine remembers, and points that the root vouches for. What a lock says is a claim
+// and no evidence: see Compare.
+func (v view) passes(ctx context.Context, seen Point, vouched ...Point) error {
 	if seen.Seq > 0 {
 		if err := v.through(ctx, seen, "this machine"); err != nil {
 			return err
 		}
 	}
-	for i, p := range slices.Concat(floors, more) {
-		who := "a lock"
-		if i >= len(floors) {
-			who = "the root"
-		}
-		if err := v.through(ctx, p, who); err != nil {
+	for _, p := range vouched {
+		if err := v.through(ctx, p, "the root"); err != nil {
 			return err
 		}
 	}
@@ -132,7 +128,7 @@ func (g *Grant) point() []Point {
 func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Root, ns string) (State, error) {
 	none := NewState(root, ns)
 	g := root.Grant(ns)
-	if g == nil || g.Checkpoint == nil || len(y.r.o.Floors[ns]) > 0 || y.m[ns].Seq > 0 {
+	if g == nil || g.Checkpoint == nil || y.m[ns].Seq > 0 {
 		return none, nil // what must be passed through may lie before the checkpoint
 	}
 	c := g.Checkpoint

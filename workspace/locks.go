@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Locks are the verbs that pin what a project uses.
@@ -19,15 +20,16 @@ func (g Locks) Lock(ctx context.Context, c rye.Caller, q rye.LockRequest) (*rye.
 	return do(ctx, c, "lock", g.project, locks.Pin, q)
 }
 
-// Verify compares everything that the lock pins with what is here. The error is the first
-// drift; the report lists all.
+// Verify compares everything that the lock pins with what is here, and what it says of
+// namespaces with their logs as last verified. The error is the first drift; the report
+// lists all.
 func (g Locks) Verify(ctx context.Context, c rye.Caller) (*rye.LockReport, error) {
 	s, err := g.project(c, "lock.verify")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	return locks.Verify(ctx, s)
+	return share.VerifyLock(ctx, g.share(s))
 }
 
 // Import takes over the lock files of RYE OS, as far as what they pin is what is here.

@@ -138,3 +138,34 @@ func TestTerminalPassphrase(t *testing.T) {
 		t.Errorf("exit %d, shown %q", exit, shown)
 	}
 }
+
+// TestTerminalOffersTrust: at the first refusal in a clone the same screen is shown, and
+// after a yes the command goes on. No leaves everything as it was; --yes was said to the
+// command and not to that; and nobody is asked where nothing would be granted.
+func TestTerminalOffersTrust(t *testing.T) {
+	needBash(t)
+	alice := newHome(t)
+	alice.write(".ai/tools/acme/hello.sh", strings.Replace(failingTool, "exit 3", "echo went on", 1))
+	alice.rye("sign", "--all")
+	bob := newHome(t)
+	bob.dir = alice.dir // whose key is not Bob's
+	for _, c := range []struct {
+		name, typed string
+		args        []string
+		exit        int
+		asked, runs bool
+	}{
+		{"no", "n\n", []string{"execute", "tool:acme/hello"}, 11, true, false},
+		{"end of input", "\x04", []string{"execute", "tool:acme/hello"}, 11, true, false},
+		{"by --yes", "", []string{"execute", "tool:acme/hello", "--yes"}, 11, false, false},
+		{"yes", "y\n", []string{"execute", "tool:acme/hello"}, 0, true, true},
+		{"again", "", []string{"execute", "tool:acme/hello"}, 0, false, true},
+	} {
+		shown, exit := terminal(t, bob, "trust? [y/N]", c.typed, c.args...)
+		asked := strings.Contains(shown, "for everything in acme/")
+		runs := strings.Contains(shown, "went on")
+		if exit != c.exit || asked != c.asked || runs != c.runs {
+			t.Errorf("%s: exit %d, asked %v, ran %v; want %d, %v, %v; shown:\n%s", c.name, exit, asked, runs, c.exit, c.asked, c.runs, shown)
+		}
+	}
+}

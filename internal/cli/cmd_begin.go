@@ -17,10 +17,13 @@ func initCommand() *spec {
 In an .ai/ directory that is already there, no item is changed or removed; what
 is signed in the way of RYE OS is reported. A .gitattributes that is
 there gets the lines that it lacks. Your own key counts in a project that this made;
-in one that was there, or where signed items lay already, rye trust decides.`,
-		examples: "rye init\nrye init --namespace acme ./project",
+in one that was there, or where signed items lay already, rye trust decides. Where the
+directory was a project before, whose rye.yaml is gone, you are asked: another id has
+nothing of what was recorded and granted. --project takes the old one again.`,
+		examples: "rye init\nrye init --namespace acme ./project\nrye init --project 3f0c9a1b8c2d4e5f60718293a4b5c6d7",
 		exits:    []fault.Code{fault.Usage, fault.Untrusted, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
+			&cli.StringFlag{Name: "project", Destination: &q.Project, Usage: "the `id` that a project here had before its rye.yaml was lost"},
 			&cli.StringFlag{Name: "namespace", Destination: &q.Namespace, Usage: "`name` that the project's own items stand under (default local)"},
 		},
 		max: 1,

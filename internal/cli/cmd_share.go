@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -53,13 +54,16 @@ func registryAdd() *spec {
 	return &spec{
 		name: "add", args: "<url>",
 		short: "Pin a registry for this project",
-		long: `Its identity and root keys are shown and, when you agree, written to rye.yaml.
-Without a terminal the identity must be given with --id, as its owners publish it.`,
-		examples: "rye registry add https://example.org/registry.git\nrye registry add ./registry.git --name acme --scope acme --id sha256:…",
+		long: `Its identity and root keys are shown and, when you agree, written to rye.yaml, and the
+address and the scopes to what you believe, for this directory and your user space. Give the
+identity with --identity, as its owners publish it elsewhere, and nothing is asked; what a
+project's rye.yaml says of it is no evidence. For a registry that a project names already,
+rye trust shows everything that the project asks you to believe.`,
+		examples: "rye registry add https://example.org/registry.git\nrye registry add ./registry.git --name acme --scope acme --identity sha256:…",
 		exits:    sharing,
 		flags: []cli.Flag{
 			registryName(&q.Name),
-			&cli.StringFlag{Name: "id", Destination: &q.ID, Usage: "the `identity` it must have, sha256:…"},
+			&cli.StringFlag{Name: "identity", Aliases: []string{"id"}, Destination: &q.ID, Usage: "the `identity` it must have, sha256:…"},
 			repeated("scope", &q.Scopes, "a `namespace` that comes from it (default all); repeatable"),
 		},
 		min: 1, max: 1, arg: &q.URL,
@@ -126,13 +130,13 @@ func registryLog() *spec {
 // answerRegistries runs a verb and prints each registry that it reports.
 func answerRegistries[Q any](t *task, run verb[Q, []rye.RegistryInfo], q Q) error {
 	list, err := run(t.ctx, rye.Terminal(), q)
-	if err != nil {
+	if err != nil && len(list) == 0 {
 		return err
 	}
 	if len(list) == 0 {
 		t.out.infof("no registries; rye registry add <url>")
 	}
-	return each(t.out, list, func(p *printer, info rye.RegistryInfo) { printRegistry(p, &info) })
+	return cmp.Or(each(t.out, list, func(p *printer, info rye.RegistryInfo) { printRegistry(p, &info) }), err)
 }
 
 func printRegistry(p *printer, info *rye.RegistryInfo) {
@@ -147,7 +151,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 		p.printf("  seen    %s at %d\n", ns, info.Seen[ns])
 	}
 	if !info.Pinned {
-		p.infof("not pinned here: rye registry add %s", info.URL)
+		p.infof("you did not agree to it here: rye trust")
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 	case in.Space != objects.User && !project:
 		return "", no("items of the system space are believed by their bundle's manifest only")
 	case in.Registry != "":
-		return s.judgeBound(k, ref, in)
+		return s.judgeBound(k, ref, in, sum)
 	case project && own && !s.Accepted(in.Site()):
 		return "", no("this directory was not accepted on this machine, so your keys do not count in it").Mend("rye trust")
 	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && own:
@@ -59,9 +59,9 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 	case Reserved(ns):
 		return "", no("%s/ belongs to the system space", ns).Advise("give it another id: rye mv %s <namespace>/…", ref)
 	}
-	if _, ok := s.bound[ns]; ok {
-		return s.judgeBound(k, ref, in)
-	}
+	if b, ok := s.bound[ns]; ok && s.scopes.of(in.Site(), ns) == b.Registry {
+		return s.judgeBound(k, ref, in, sum)
+	} // what a registry says counts where the user gave it the namespace, and nowhere else
 	if own {
 		return s.judgeOwn(k, ref, in, sum, "nobody else owns "+ns+"/")
 	}
@@ -90,7 +90,7 @@ func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, 
 
 // judgeBound asks the binding of ref's namespace, for items locked from a
 // registry and for the publisher's own files alike.
-func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
+func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
 	ns := ref.ID.Namespace()
 	no := func(code fault.Code, format string, args ...any) *fault.Error {
 		return fault.New(code, "verify %s in the %s: "+format, append([]any{ref, in}, args...)...)
@@ -99,8 +99,10 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 	switch {
 	case Reserved(ns):
 		return "", no(fault.Untrusted, "%s/ belongs to the system space, not to a registry", ns)
+	case in.Registry != "" && s.scopes.of(in.Site(), ns) != in.Registry:
+		return "", no(fault.Untrusted, "you did not agree that this registry says whose %s/ is in this directory", ns).Mend("rye trust")
 	case !ok:
-		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Advise("rye registry add <url>")
+		return "", no(fault.Untrusted, "%s/ is bound to no registry", ns).Mend("rye pull")
 	case in.Registry != "" && in.Registry != b.Registry:
 		return "", no(fault.Untrusted, "%s/ is bound to another registry, %s", ns, words.Brief(b.Registry))
 	}
@@ -108,15 +110,33 @@ func (s *Store) judgeBound(k PublicKey, ref objects.Ref, in Scope) (why string, 
 	case Current:
 		return "a key of " + ns + "/ in registry " + b.Registry, nil
 	case Retired:
-		if in.Registry != "" && !in.Logged.IsZero() {
-			return "a retired key of " + ns + "/, for content that registry " + b.Registry + " logged", nil
-		}
-		return "", no(fault.Revoked, "%s was retired, and this content is not what the registry logged", k).Mend("rye sign %s", ref)
+		return s.judgeLogged(b.key(k), b, ref, in, sum)
 	case Revoked:
 		return "", no(fault.Revoked, "%s was revoked by registry %s", k, words.Brief(b.Registry))
 	}
 	return "", no(fault.Untrusted, "%s, but registry %s says who owns %s/", s.describe(k), words.Brief(b.Registry), ns).
 		Mend("rye trust override %s", ref)
+}
+
+// judgeLogged decides about a retired key of a registry: it counts for what the registry's
+// log, as this machine verified it, holds of it. That a lock pins something is no evidence:
+// whoever stole the key can write a lock, too.
+func (s *Store) judgeLogged(k BoundKey, b Binding, ref objects.Ref, in Scope, sum objects.Digest) (why string, err error) {
+	refused := func(words string) *fault.Error {
+		return fault.New(fault.Revoked, "verify %s in the %s: %s was retired, %s", ref, in, k.Key, words)
+	}
+	if in.Registry == "" {
+		return "", refused("and signs no working file of "+b.Namespace+"/ any more").Mend("rye sign %s", ref)
+	}
+	there, err := s.lists.hold(s.path, loggedPath(s.path, k.Logged), k.Logged, sum)
+	switch {
+	case there:
+		return "a retired key of " + b.Namespace + "/, for content that registry " + b.Registry + " logged", nil
+	case err != nil:
+		return "", refused(err.Error()).Mend("rye fetch")
+	}
+	return "", refused("and this content is not what the registry logged").
+		Advise("rye fetch, and if that does not help, rye.lock pins what was never published")
 }
 
 // describe says whose key k is, as far as the store knows.

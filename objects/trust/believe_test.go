@@ -1,9 +1,12 @@
 package trust
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -18,6 +21,7 @@ func bound(t testing.TB, me *FileKey, keys ...BoundKey) *Store {
 	must(t, st.PinRegistry(Registry{ID: regOne, URL: "https://one.example/r.git", Roots: []objects.Fingerprint{root}}))
 	must(t, st.PinRegistry(Registry{ID: regTwo, URL: "https://two.example/r.git", Roots: []objects.Fingerprint{root}}))
 	must(t, st.BindNamespace("acme", regOne, keys...))
+	must(t, st.Grant(noon, inA.Site().Scope("acme", regOne), inUser.Site().Scope("acme", regOne)))
 	return st
 }
 
@@ -25,14 +29,14 @@ func from(registry string, it *objects.Item) Scope {
 	in := inA
 	in.Registry = registry
 	if it != nil {
-		in.Logged = it.Sum
+		in.Pinned = it.Sum
 	}
 	return in
 }
 
 // unlogged is the same scope, of content that nothing pins.
 func unlogged(in Scope) Scope {
-	in.Logged = objects.Digest{}
+	in.Pinned = objects.Digest{}
 	return in
 }
 
@@ -63,7 +67,7 @@ func TestOwnKeyCountsEverywhereUnowned(t *testing.T) {
 // and for locked items alike.
 func TestBoundNamespace(t *testing.T) {
 	me, publisher := newKey(t), newKey(t)
-	st := bound(t, me, BoundKey{publisher.Public(), Current})
+	st := bound(t, me, BoundKey{Key: publisher.Public(), State: Current})
 	mine, theirs := sign(t, me, tool, inA), sign(t, publisher, tool, inA)
 
 	for _, in := range []Scope{inA, inUser, from(regOne, nil), from(regOne, theirs)} {
@@ -91,7 +95,7 @@ func TestBoundNamespace(t *testing.T) {
 // TestAttack49and71OtherBytes: a locked item has the digest that was logged.
 func TestAttack49and71OtherBytes(t *testing.T) {
 	me, publisher := newKey(t), newKey(t)
-	st := bound(t, me, BoundKey{publisher.Public(), Current})
+	st := bound(t, me, BoundKey{Key: publisher.Public(), State: Current})
 	first := sign(t, publisher, tool, inA)
 	raw, err := SignItem(t.Context(), publisher, first, inA, noon.AddDate(0, 0, 1))
 	must(t, err)
@@ -104,17 +108,30 @@ func TestAttack49and71OtherBytes(t *testing.T) {
 // TestAttack60and62and68Revocation: by what was logged, not by date, and offline.
 func TestAttack60and62and68Revocation(t *testing.T) {
 	me, publisher, next := newKey(t), newKey(t), newKey(t)
-	st := bound(t, me, BoundKey{publisher.Public(), Retired}, BoundKey{next.Public(), Current})
+	st := bound(t, me, BoundKey{Key: publisher.Public(), State: Retired}, BoundKey{Key: next.Public(), State: Current})
 	it := sign(t, publisher, tool, inA)
-	if _, err := Verify(it, from(regOne, it), st); err != nil {
-		t.Errorf("retired key, logged content: %v", err)
+	refused(t, "retired key, a lock pins it, nothing is logged", it, from(regOne, it), st, fault.Revoked)
+	st.path = filepath.Join(t.TempDir(), "trust.yaml")
+	logged, err := KeepLogged(st.path, []objects.Digest{objects.DigestOf([]byte("other")), it.Sum})
+	must(t, err)
+	must(t, st.BindNamespace("acme", regOne, BoundKey{publisher.Public(), Retired, logged}, BoundKey{Key: next.Public(), State: Current}))
+	for _, in := range []Scope{from(regOne, it), from(regOne, nil)} {
+		if _, err := Verify(it, in, st); err != nil {
+			t.Errorf("retired key, logged content: %v", err)
+		}
 	}
-	refused(t, "retired key, nothing logged", it, from(regOne, nil), st, fault.Revoked)
+	text, err := SignItem(t.Context(), publisher, parse(t, tool, it.Body), inA, noon.Add(time.Hour))
+	must(t, err)
+	forged := parse(t, tool, text)
+	refused(t, "retired key, the same body under another line, which a lock pins", forged, from(regOne, forged), st, fault.Revoked)
+	must(t, os.WriteFile(loggedPath(st.path, logged), encodeKept([]objects.Digest{forged.Sum}), 0o600))
+	st.lists = keptLists{}
+	refused(t, "retired key, a list that was changed", forged, from(regOne, nil), st, fault.Revoked)
 	raw, err := SignItem(t.Context(), publisher, parse(t, tool, []byte(samples[tool])), inA, noon.AddDate(-3, 0, 0))
 	must(t, err)
 	refused(t, "retired key, backdated file", parse(t, tool, raw), inA, st, fault.Revoked)
 
-	must(t, st.BindNamespace("acme", regOne, BoundKey{publisher.Public(), Revoked}, BoundKey{next.Public(), Current}))
+	must(t, st.BindNamespace("acme", regOne, BoundKey{Key: publisher.Public(), State: Revoked}, BoundKey{Key: next.Public(), State: Current}))
 	refused(t, "revoked key, logged content", it, from(regOne, it), st, fault.Revoked)
 	refused(t, "revoked key, own file", it, inA, st, fault.Revoked)
 	if _, err := Verify(sign(t, next, tool, inA), inA, st); err != nil {
@@ -126,7 +143,7 @@ func TestAttack60and62and68Revocation(t *testing.T) {
 // is not its own.
 func TestRevocationStaysInItsNamespace(t *testing.T) {
 	me := newKey(t)
-	st := bound(t, me, BoundKey{me.Public(), Revoked})
+	st := bound(t, me, BoundKey{Key: me.Public(), State: Revoked})
 	refused(t, "in the namespace", sign(t, me, tool, inA), inA, st, fault.Revoked)
 	if _, err := Verify(sign(t, me, "tools/local/scratch_own.py", inA), inA, st); err != nil {
 		t.Errorf("elsewhere: %v", err)
@@ -190,7 +207,7 @@ func TestAttack82Reserved(t *testing.T) {
 			t.Errorf("claim %s: %v", ns, err)
 		}
 		must(t, st.PinRegistry(Registry{ID: regOne, Roots: []objects.Fingerprint{root}}))
-		if err := st.BindNamespace(ns, regOne, BoundKey{me.Public(), Current}); !fault.Is(err, fault.Usage) {
+		if err := st.BindNamespace(ns, regOne, BoundKey{Key: me.Public(), State: Current}); !fault.Is(err, fault.Usage) {
 			t.Errorf("bind %s: %v", ns, err)
 		}
 	}
@@ -225,7 +242,7 @@ func TestNamespaceConflicts(t *testing.T) {
 			t.Errorf("%s: %v, want untrusted", what, err)
 		}
 	}
-	pub := BoundKey{publisher.Public(), Current}
+	pub := BoundKey{Key: publisher.Public(), State: Current}
 
 	st := storeOf(t, me)
 	untrusted("registry not pinned", st.BindNamespace("acme", regOne, pub))
@@ -233,8 +250,8 @@ func TestNamespaceConflicts(t *testing.T) {
 	must(t, st.PinRegistry(Registry{ID: regTwo, Roots: []objects.Fingerprint{root}}))
 	must(t, st.AddOwn(me.Public(), "default", "acme"))
 	untrusted("claimed by me", st.BindNamespace("acme", regOne, pub))
-	must(t, st.BindNamespace("acme", regOne, pub, BoundKey{me.Public(), Current}))
-	untrusted("bound to another registry", st.BindNamespace("acme", regTwo, pub, BoundKey{me.Public(), Current}))
+	must(t, st.BindNamespace("acme", regOne, pub, BoundKey{Key: me.Public(), State: Current}))
+	untrusted("bound to another registry", st.BindNamespace("acme", regTwo, pub, BoundKey{Key: me.Public(), State: Current}))
 	untrusted("pinned by hand later", st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme"}}))
 	untrusted("claimed later", st.AddOwn(bob.Public(), "second", "acme"))
 	if b, ok := st.Binding("acme"); !ok || b.Registry != regOne || len(b.Keys) != 2 {
@@ -279,10 +296,10 @@ func TestChangesRefused(t *testing.T) {
 		"registry id":          st.PinRegistry(Registry{ID: "abc", Roots: []objects.Fingerprint{root}}),
 		"registry without key": st.PinRegistry(Registry{ID: regTwo}),
 		"roots of none":        st.SetRoots(regTwo, root),
-		"bind local":           st.BindNamespace("local", regOne, BoundKey{k, Current}),
+		"bind local":           st.BindNamespace("local", regOne, BoundKey{Key: k, State: Current}),
 		"bind without key":     st.BindNamespace("acme", regOne),
-		"bind unknown state":   st.BindNamespace("acme", regOne, BoundKey{k, "great"}),
-		"bind twice":           st.BindNamespace("acme", regOne, BoundKey{k, Current}, BoundKey{k, Revoked}),
+		"bind unknown state":   st.BindNamespace("acme", regOne, BoundKey{Key: k, State: "great"}),
+		"bind twice":           st.BindNamespace("acme", regOne, BoundKey{Key: k, State: Current}, BoundKey{Key: k, State: Revoked}),
 		"deny nothing":         st.DenyKey(objects.Fingerprint{}, ""),
 		"deny no digest":       st.DenyDigest(objects.Digest{}, ""),
 		"override local":       st.Grant(noon, inA.Site().Override(objects.Ref{Kind: objects.Tool, ID: "local/x"}, root)),
@@ -317,4 +334,35 @@ func TestPinMore(t *testing.T) {
 	if got := st.Pins(); len(got) != 1 || !reflect.DeepEqual(got[0].Namespaces, []string{"others"}) {
 		t.Errorf("pinned anew: %+v, want others only", got)
 	}
+}
+
+// TestBindingCountsWhereTheUserGaveTheNamespace: what a registry says of a namespace decides
+// only in directories whose user let it (T4, T5).
+func TestBindingCountsWhereTheUserGaveTheNamespace(t *testing.T) {
+	me, publisher := newKey(t), newKey(t)
+	st := bound(t, me, BoundKey{Key: publisher.Public(), State: Current})
+	must(t, st.Grant(noon, inB.Site().OwnKeys()))
+	mine, theirs := sign(t, me, tool, inB), sign(t, publisher, tool, inB)
+	fromOne := inB
+	fromOne.Registry = regOne
+	if _, err := Verify(mine, inB, st); err != nil {
+		t.Errorf("my key where no registry was given the namespace: %v", err)
+	}
+	refused(t, "the registry's key there", theirs, inB, st, fault.Untrusted)
+	refused(t, "locked from it there", theirs, fromOne, st, fault.Untrusted)
+	for name, scopes := range map[string][]Grant{
+		"the namespace to another": {inB.Site().Scope("*", regOne), inB.Site().Scope("acme", regTwo)},
+		"the namespace to both":    {inB.Site().Scope("acme", regOne), inB.Site().Scope("acme", regTwo)},
+		"another namespace":        {inB.Site().Scope("beta", regOne)},
+		"another project's":        {Site{inB.Place, projectA}.Scope("acme", regOne)},
+	} {
+		must(t, st.Grant(noon, scopes...))
+		refused(t, name, theirs, fromOne, st, fault.Untrusted)
+		st.Ungrant(func(g Grant) bool { return g.Kind == GrantScope && g.Place == inB.Place })
+	}
+	must(t, st.Grant(noon, inB.Site().Scope("*", regOne)))
+	if _, err := Verify(theirs, fromOne, st); err != nil {
+		t.Errorf("every namespace: %v", err)
+	}
+	refused(t, "my key where the registry says whose it is", mine, inB, st, fault.Untrusted)
 }

@@ -210,7 +210,7 @@ func TestBoundsOfFiles(t *testing.T) {
 		"key, open half":     func() error { _, err := ReadPublic(big(dir, "open")); return err },
 		"foreign key":        func() error { _, err := ReadForeign(big(dir, "foreign"), nil); return err },
 		"secret":             func() error { _, err := ReadSecret(big(dir, "secret")); return err },
-		"list of kept files": func() error { _, err := readKept(st.path, st.Own()[0]); return err },
+		"list of kept files": func() error { _, err := readKept(st.path, keptPath(st.path, k.Public()), st.Own()[0].Kept); return err },
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

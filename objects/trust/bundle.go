@@ -70,7 +70,7 @@ func OpenBundle(manifest []byte, files fs.FS, in Scope, st *Store) (Bundle, erro
 	if err != nil {
 		return Bundle{}, err
 	}
-	in.Logged = objects.Digest{} // pinned the manifest, not the files
+	in.Pinned = objects.Digest{} // pinned the manifest, not the files
 	return Bundle{manifest: m, files: files, store: st, key: v.key, scope: in, at: v.at}, nil
 }
 

@@ -219,6 +219,9 @@ func checkBinding(b Binding) error {
 		if k.State != Current && k.State != Retired && k.State != Revoked {
 			return fault.New(fault.Usage, "namespace %q: key state %q: want current, retired or revoked", b.Namespace, words.Brief(string(k.State)))
 		}
+		if k.State != Retired && !k.Logged.IsZero() {
+			return fault.New(fault.Usage, "namespace %q: %s is not retired, and has a list of what a log holds of it", b.Namespace, k.Key)
+		}
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (e *examination) saysContent() string {
 	if e.level == Legacy {
 		words = "what the line covers has " + e.it.Legacy.Digest.String()
 	}
-	if !e.in.Logged.IsZero() {
+	if !e.in.Pinned.IsZero() {
 		words += "; the file has " + e.it.Sum.String() + ", as pinned"
 	}
 	return words

@@ -186,6 +186,45 @@ func signersIn(grants []Grant) map[string]PublicKey {
 	return keys
 }
 
+// scopes say, for each directory, which registry decides about a namespace, or about every
+// one that has no scope of its own ("*").
+type scopes map[scope]string
+
+type scope struct {
+	Site
+	namespace string
+}
+
+// scopesIn returns the scopes that grants give. A scope that two registries were given
+// belongs to neither.
+func scopesIn(grants []Grant) scopes {
+	all := make(scopes)
+	for _, g := range grants {
+		if g.Kind != GrantScope {
+			continue
+		}
+		ns, registry := g.Cut()
+		at := scope{g.Site, ns}
+		if had, ok := all[at]; ok && had != registry {
+			registry = ""
+		}
+		all[at] = registry
+	}
+	return all
+}
+
+// of returns the registry that decides about a namespace in a directory, "" for none.
+func (m scopes) of(d Site, namespace string) string {
+	if registry, ok := m[scope{d, namespace}]; ok {
+		return registry
+	}
+	return m[scope{d, "*"}]
+}
+
+// RegistryOf returns the identity of the registry that the user let say whose a namespace is
+// in a directory; "" for none.
+func (d Site) RegistryOf(s *Store, namespace string) string { return s.scopes.of(d, namespace) }
+
 // checkGrant accepts a grant in its one spelling.
 func checkGrant(g Grant) error {
 	if !placeKey(g.Place) {

@@ -26,7 +26,7 @@ const (
 var (
 	inA    = Scope{Space: objects.Project, Project: projectA, Place: placeA}
 	inB    = Scope{Space: objects.Project, Project: projectB, Place: placeB}
-	inUser = Scope{Space: objects.User}
+	inUser = Scope{Space: objects.User, Place: strings.Repeat("h", 52)}
 	noon   = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	regOne = "sha256:" + strings.Repeat("11", 32)
 	regTwo = "sha256:" + strings.Repeat("22", 32)

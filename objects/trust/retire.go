@@ -2,12 +2,9 @@ package trust
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
-	"sort"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
@@ -25,12 +22,6 @@ const (
 	keptMax  = 16 << 20 // bytes of a list: 229,000 files
 	keptLine = len("sha256:") + 64 + 1
 )
-
-// keptList is the text of a list, or why there is none.
-type keptList struct {
-	text []byte
-	err  error
-}
 
 // KeepList writes the list of what k still vouches for beside the trust store at
 // path, durably, and returns its digest for RetireOwn; zero for an empty list. sums
@@ -121,7 +112,7 @@ func (s *Store) judgeOwn(k PublicKey, ref objects.Ref, in Scope, sum objects.Dig
 	if o.Retired == "" {
 		return "your own key, and " + why, nil
 	}
-	there, err := s.keeps(o, sum)
+	there, err := s.lists.hold(s.path, keptPath(s.path, o.Key), o.Kept, sum)
 	if there {
 		return "your own key, retired on " + o.Retired + ", for bytes that it had signed before, and " + why, nil
 	}
@@ -131,50 +122,4 @@ func (s *Store) judgeOwn(k PublicKey, ref objects.Ref, in Scope, sum objects.Dig
 	}
 	return "", fault.New(fault.Revoked, "verify %s in the %s: %s was retired on %s, %s", ref, in, k, o.Retired, words).
 		Advise("rye diff %s; then rye sign %s, if it is yours", ref, ref)
-}
-
-// keeps looks a file up in the list of a retired key. A list that is gone, or is
-// not the one that the store names, keeps nothing.
-func (s *Store) keeps(o OwnKey, sum objects.Digest) (bool, error) {
-	if sum.IsZero() || o.Kept.IsZero() {
-		return false, nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list, ok := s.lists[o.Kept]
-	if !ok {
-		list.text, list.err = readKept(s.path, o)
-		if s.lists == nil {
-			s.lists = make(map[objects.Digest]keptList)
-		}
-		s.lists[o.Kept] = list
-	}
-	if list.err != nil {
-		return false, list.err
-	}
-	want := []byte(sum.String())
-	_, found := sort.Find(len(list.text)/keptLine, func(i int) int {
-		return bytes.Compare(want, list.text[i*keptLine:(i+1)*keptLine-1])
-	})
-	return found, nil
-}
-
-func readKept(store string, o OwnKey) ([]byte, error) {
-	if store == "" {
-		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is not at hand")
-	}
-	if err := place.Trusted(keptPath(store, o.Key)); err != nil {
-		return nil, fault.Wrap(err, "and the list of what it vouches for does not count")
-	}
-	text, err := place.Read(keptPath(store, o.Key), keptMax)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is gone")
-	}
-	if err != nil {
-		return nil, fault.New(fault.Failed, "and the list of what it vouches for cannot be read: %w", err)
-	}
-	if objects.DigestOf(text) != o.Kept {
-		return nil, fault.New(fault.Integrity, "and the list of what it vouches for was changed")
-	}
-	return text, parseKept(text)
 }

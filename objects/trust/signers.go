@@ -28,6 +28,7 @@ type Signers struct {
 	comments []string // lines, kept at the top
 	keys     []PublicKey
 	of       map[PublicKey][]string // sorted
+	prints   map[objects.Fingerprint]PublicKey
 }
 
 // ParseSigners reads the text of an allowed_signers file strictly: nothing in it may mean
@@ -37,7 +38,7 @@ func ParseSigners(raw []byte) (*Signers, error) {
 	if len(raw) > MaxSignersFile {
 		return nil, fault.New(fault.Limit, "allowed_signers: %d bytes, at most %d", len(raw), MaxSignersFile)
 	}
-	s := &Signers{of: make(map[PublicKey][]string)}
+	s := &Signers{}
 	n := 0
 	for line := range bytes.Lines(raw) {
 		n++
@@ -111,11 +112,11 @@ func (s *Signers) bounded() error {
 // Add declares a key for namespaces, and reports whether that changed anything.
 func (s *Signers) Add(k PublicKey, namespaces ...string) (changed bool) {
 	if s.of == nil {
-		s.of = make(map[PublicKey][]string)
+		s.of, s.prints = make(map[PublicKey][]string), make(map[objects.Fingerprint]PublicKey)
 	}
 	had, known := s.of[k]
 	if !known {
-		s.keys = append(s.keys, k)
+		s.keys, s.prints[k.Fingerprint()] = append(s.keys, k), k
 	}
 	s.of[k] = sorted(slices.Concat(had, namespaces))
 	return !known || len(s.of[k]) != len(had)
@@ -136,11 +137,8 @@ func (s *Signers) Has(k PublicKey, namespace string) bool {
 
 // Key returns the declared key with a fingerprint.
 func (s *Signers) Key(fp objects.Fingerprint) (PublicKey, bool) {
-	i := slices.IndexFunc(s.keys, func(k PublicKey) bool { return k.Fingerprint() == fp })
-	if i < 0 {
-		return PublicKey{}, false
-	}
-	return s.keys[i], true
+	k, ok := s.prints[fp]
+	return k, ok
 }
 
 // Encode returns the text of the file: the comments, then one line for each key, sorted by

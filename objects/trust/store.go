@@ -27,11 +27,12 @@ type Store struct {
 
 	known   map[objects.Fingerprint]PublicKey       // every key above
 	granted map[Grant]bool                          // without their times
+	scopes  scopes                                  // of the grants
 	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}
-	lists    map[objects.Digest]keptList // of retired keys, read when one is met
+	lists    keptLists // of retired keys, read when one is met
 }
 
 // OwnKey is a key whose private half the user holds. It counts for every id that
@@ -65,14 +66,15 @@ type KeyState string
 // The states of a bound key.
 const (
 	Current KeyState = "current" // signs new items
-	Retired KeyState = "retired" // counts only for content that the registry logged
+	Retired KeyState = "retired" // counts only for content that the registry's verified log holds
 	Revoked KeyState = "revoked" // counts for nothing
 )
 
 // BoundKey is a key of a bound namespace.
 type BoundKey struct {
-	Key   PublicKey
-	State KeyState
+	Key    PublicKey
+	State  KeyState
+	Logged objects.Digest // retired: of the list of what it signed and the verified log holds (KeepLogged); zero for nothing
 }
 
 // Binding says that a namespace belongs to whom a registry says it does. Then
@@ -84,13 +86,16 @@ type Binding struct {
 }
 
 // state returns the state of k in b, "" when b does not hold it.
-func (b Binding) state(k PublicKey) KeyState {
+func (b Binding) state(k PublicKey) KeyState { return b.key(k).State }
+
+// key returns what b says of k, the zero BoundKey when that is nothing.
+func (b Binding) key(k PublicKey) BoundKey {
 	for _, bk := range b.Keys {
 		if bk.Key == k {
-			return bk.State
+			return bk
 		}
 	}
-	return ""
+	return BoundKey{}
 }
 
 // Denial takes back a key or a content, wherever it occurs. Exactly one of Key
@@ -136,6 +141,7 @@ func (s *Store) index() {
 	for _, g := range s.grants {
 		s.granted[g.same()] = true
 	}
+	s.scopes = scopesIn(s.grants)
 	s.mu.Lock()
 	s.verdicts = nil
 	s.mu.Unlock()

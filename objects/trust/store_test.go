@@ -19,7 +19,7 @@ import (
 
 // full returns a store in which every field holds something.
 func full(t testing.TB) *Store {
-	st := bound(t, newKey(t), BoundKey{newKey(t).Public(), Current}, BoundKey{newKey(t).Public(), Retired}, BoundKey{newKey(t).Public(), Revoked})
+	st := bound(t, newKey(t), BoundKey{Key: newKey(t).Public(), State: Current}, BoundKey{Key: newKey(t).Public(), State: Retired}, BoundKey{Key: newKey(t).Public(), State: Revoked})
 	must(t, st.AddOwn(newKey(t).Public(), "second", "mine", "ours"))
 	must(t, st.Pin(Pin{Key: newKey(t).Public(), Name: "Bob: \"the builder\"", Namespaces: []string{"tools", "bob"}}))
 	must(t, st.DenyKey(newKey(t).Public().Fingerprint(), "laptop lost in Győr"))

@@ -67,8 +67,9 @@ type (
 		Keys     []boundKeyFile `yaml:"keys"`
 	}
 	boundKeyFile struct {
-		Key   string   `yaml:"key"`
-		State KeyState `yaml:"state"`
+		Key    string   `yaml:"key"`
+		State  KeyState `yaml:"state"`
+		Logged string   `yaml:"logged,omitempty"`
 	}
 	denialFile struct {
 		Key    string `yaml:"key,omitempty"`
@@ -188,7 +189,13 @@ func (s *Store) fill(f storeFile) (err error) {
 			if err != nil {
 				return err
 			}
-			bind.Keys = append(bind.Keys, BoundKey{pub, k.State})
+			key := BoundKey{Key: pub, State: k.State}
+			if k.Logged != "" {
+				if key.Logged, err = objects.ParseDigest(k.Logged); err != nil {
+					return err
+				}
+			}
+			bind.Keys = append(bind.Keys, key)
 		}
 		sortBound(bind.Keys)
 		s.bound[ns] = bind
@@ -244,7 +251,11 @@ func (s *Store) Encode() ([]byte, error) {
 	for ns, b := range s.bound {
 		bf := bindingFile{Registry: b.Registry}
 		for _, k := range b.Keys {
-			bf.Keys = append(bf.Keys, boundKeyFile{k.Key.Authorized(), k.State})
+			kf := boundKeyFile{Key: k.Key.Authorized(), State: k.State}
+			if !k.Logged.IsZero() {
+				kf.Logged = k.Logged.String()
+			}
+			bf.Keys = append(bf.Keys, kf)
 		}
 		if f.Namespaces == nil {
 			f.Namespaces = make(map[string]bindingFile)

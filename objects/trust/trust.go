@@ -34,7 +34,7 @@ type Scope struct {
 	Place    string         // key of the place of the space's directory (store/records); what is granted belongs to both
 	Registry string         // registry identity an item was locked from ("sha256:..."); "" for own files
 	Declared *Declared      // by the project's directory; nil narrows nothing
-	Logged   objects.Digest // SHA-256 of the whole file as the registry's verified log or the lock pins it; zero when nothing does
+	Pinned   objects.Digest // SHA-256 that the whole file must have, as a lock or a log says; zero when nothing does. It vouches for nothing
 }
 
 // binds returns the genesis id that signatures of local/* items bind in this

@@ -98,8 +98,8 @@ func (e *examination) content() error {
 	if claimed != got {
 		return e.mendChanged(e.refuse(fault.Integrity, "changed after it was signed: its body has %s, its signature line says %s", got, claimed))
 	}
-	if !e.in.Logged.IsZero() && e.in.Logged != sum {
-		return e.refuse(fault.Integrity, "the file has %s, but %s was pinned", sum, e.in.Logged)
+	if !e.in.Pinned.IsZero() && e.in.Pinned != sum {
+		return e.refuse(fault.Integrity, "the file has %s, but %s was pinned", sum, e.in.Pinned)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (s *Stack) Scope(l *Layer) trust.Scope {
 
 // scope returns where what a lock pins is used.
 func (p Pin) scope(s *Stack) trust.Scope {
-	return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place, Registry: p.Registry, Logged: p.Sum}
+	return trust.Scope{Space: objects.Project, Project: s.Genesis, Place: s.Place, Registry: p.Registry, Pinned: p.Sum}
 }
 
 // refusedState tells the states apart that share the code "untrusted".

@@ -36,6 +36,17 @@ func TestTours(t *testing.T) {
 			tour(t, bin, t.TempDir(), string(text), 5)
 		})
 	}
+	t.Run("one after the other", func(t *testing.T) { // as somebody who reads on does it, in one home
+		var all strings.Builder
+		for _, page := range []string{"README.md", "docs/guide.md"} {
+			text, err := os.ReadFile(filepath.Join("../../..", page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.Write(text)
+		}
+		tour(t, bin, t.TempDir(), all.String(), 10)
+	})
 	const reference = "../../../stdlib/system/knowledge/rye/reference"
 	entries, err := os.ReadDir(reference)
 	if err != nil {

@@ -58,6 +58,9 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	if err := ensureKey(ctx, keys, rep); err != nil {
 		return nil, err
 	}
+	if err := askAboutFormer(ctx, h, dir, q); err != nil {
+		return nil, err
+	}
 	fresh, err := writeProject(ctx, dir, q, rep)
 	if err != nil {
 		return nil, err
@@ -128,6 +131,7 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
 		c, fresh, err = session.NewProject(q.Namespace), true, nil
+		c.Project = cmp.Or(q.Project, c.Project)
 	}
 	if err != nil {
 		return false, err

@@ -152,7 +152,7 @@ func explain(s *session.Session, f space.Finding) []rye.Check {
 	scope.Registry = f.Registry
 	if f.Registry != "" && s.Lock != nil {
 		if p, ok := s.Pin(f.Ref); ok {
-			scope.Logged = p.Sum
+			scope.Pinned = p.Sum
 		}
 	}
 	for _, c := range s.Trust.Explain(f.Item, scope) {

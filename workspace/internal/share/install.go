@@ -164,6 +164,11 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 		return nil, err
 	}
 	in.registries[key] = reg
+	if !in.q.Update { // which takes what the registry shows now
+		if err := lockFault(ctx, &in.Desk, reg, ns); err != nil {
+			return nil, err
+		}
+	}
 	if err := updateTrust(&in.Desk, reg, ns); err != nil {
 		return nil, err
 	}
@@ -204,7 +209,7 @@ func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name 
 		return nil, err
 	}
 	scope := in.Stack.Scope(in.Stack.Project)
-	scope.Registry, scope.Logged = reg.ID().String(), e.Sum
+	scope.Registry, scope.Pinned = reg.ID().String(), e.Sum
 	v, err := trust.Verify(it, scope, in.Trust)
 	if err != nil {
 		return nil, err

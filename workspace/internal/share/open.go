@@ -13,13 +13,9 @@ import (
 // openRegistry opens a registry of the project, with the change of owners that the user
 // accepted, if any. It uses no network yet.
 func openRegistry(s *Desk, name string, accepted map[string]uint64) (*registry.Registry, error) {
-	c, ok := s.Project.Registries[name]
-	if !ok {
-		return nil, unknownRegistry(name)
-	}
-	if _, ok := s.Trust.Registry(c.ID); !ok {
-		return nil, fault.New(fault.Untrusted, "registry %s (%s): this project names it, but you have not pinned it", name, c.URL).
-			Mend("rye registry add %s --name %s", c.URL, name)
+	c, err := mayReach(s, name)
+	if err != nil {
+		return nil, err
 	}
 	return openPinned(s, c.URL, c.ID, accepted)
 }
@@ -28,8 +24,7 @@ func unknownRegistry(name string) error {
 	return fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", name).Mend("rye registry list")
 }
 
-// openPinned opens a registry that the trust store holds, in a project or not. Its logs
-// must pass through the points that the lock holds of them.
+// openPinned opens a registry that the user agreed to ask at this address.
 func openPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.Registry, error) {
 	digest, err := objects.ParseDigest(id)
 	if err != nil {
@@ -37,27 +32,33 @@ func openPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.
 	}
 	cache, state := s.Registries()
 	return registry.Open(registry.Options{URL: url, ID: digest, CacheDir: cache, StateDir: state, Offline: s.Offline,
-		Transport: s.transport(), Floors: floors(s, id), AcceptOwners: accepted, Now: s.Now})
-}
-
-// floors returns the points that the lock holds of the logs of a registry.
-func floors(s *Desk, id string) map[string][]registry.Point {
-	if s.Lock == nil {
-		return nil
-	}
-	points := map[string][]registry.Point{}
-	for ns, n := range s.Lock.Namespaces {
-		if s.Project.Registries[n.Registry].ID == id {
-			points[ns] = append(points[ns], registry.Point{Seq: n.Seq, Sum: n.SHA256})
-		}
-	}
-	return points
+		Transport: s.transport(), AcceptOwners: accepted, Now: s.Now})
 }
 
 // openSynced opens a registry of the project and brings what is known of namespaces up to
-// date. When the registry gave a namespace to other owners, the user has to agree before
-// their signatures count.
+// date. The user must have agreed that it says whose these are: else nobody is contacted.
+// When the registry gave a namespace to other owners, the user has to agree before their
+// signatures count.
 func openSynced(ctx context.Context, s *Desk, name string, namespaces ...string) (*registry.Registry, error) {
+	for _, ns := range namespaces {
+		if err := mayDecide(s, name, ns); err != nil {
+			return nil, err
+		}
+	}
+	reg, err := openFollowing(ctx, s, name, namespaces)
+	if err != nil {
+		return nil, err
+	}
+	if err := settle(ctx, s, reg, namespaces); err != nil {
+		reg.Close()
+		return nil, err
+	}
+	return reg, nil
+}
+
+// openFollowing is openSynced without what the user must have agreed to, and asks about new
+// owners.
+func openFollowing(ctx context.Context, s *Desk, name string, namespaces []string) (*registry.Registry, error) {
 	accepted := map[string]uint64{}
 	for {
 		reg, err := openRegistry(s, name, accepted)

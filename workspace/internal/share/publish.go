@@ -44,6 +44,9 @@ func (p *pushing) mayBind(b registry.Binding) error {
 	if err != nil {
 		return err
 	}
+	if err := mayBind(p.s, st, p.reg.ID().String(), p.ns); err != nil {
+		return err
+	}
 	if err := st.BindNamespace(p.ns, p.reg.ID().String(), b.Bound()...); err != nil {
 		return fault.Wrap(err, "push to %s: nothing was published", p.ns)
 	}

@@ -115,6 +115,9 @@ func pushRegistry(s *Desk, ns string, q rye.PushRequest) (string, error) {
 	if err == nil && q.Registry != "" && q.Registry != name {
 		err = fault.New(fault.Conflict, "push %s: the scope of namespace %q is registry %q, not %q", ns, ns, name, q.Registry).Mend("rye push")
 	}
+	if err == nil {
+		err = mayDecide(s, name, ns)
+	}
 	return name, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -41,6 +42,13 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 	}
 	if q.Open {
 		o.Claims, o.Namespaces = registry.ClaimsOpen, nil
+	}
+	// What would fail afterwards fails before anything is made.
+	if have, ok := s.Project.Registries[o.Name]; ok {
+		return nil, fault.New(fault.Conflict, "registry %q is %s here already", o.Name, have.ID).Advise("rye registry init %s --name <another>", q.URL)
+	}
+	if err := mayGiveScopes(s, s.Trust, q.Namespaces, ""); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
@@ -79,7 +87,6 @@ func AddRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest) (*rye.R
 		return nil, fault.New(fault.Offline, "registry add %s: its identity has to be fetched", q.URL).Advise("leave out --offline")
 	}
 	q.Name = cmp.Or(q.Name, defaultName)
-	want := cmp.Or(q.ID, s.Project.Registries[q.Name].ID)
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
 	}
@@ -87,44 +94,58 @@ func AddRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest) (*rye.R
 	if err != nil {
 		return nil, err
 	}
-	if want != "" && want != id.ID.String() {
-		return nil, fault.New(fault.Untrusted, "registry %s: its identity is %s, expected %s", q.URL, id.ID, want).
-			Advise("ask whoever runs it; do not pin it unless both agree")
+	if err := asExpected(s, q, id); err != nil {
+		return nil, err
 	}
 	if _, pinned := s.Trust.Registry(id.ID.String()); !pinned && q.ID == "" {
-		if err := s.Ask(ctx, pinQuestion(q.URL, id, want != "")); err != nil {
+		if err := s.Ask(ctx, pinQuestion(q, id)); err != nil {
 			return nil, err
 		}
 	}
 	return pinRegistry(ctx, s, q, id)
 }
 
-func pinQuestion(url string, id registry.Identity, expected bool) rye.Question {
-	q := rye.Question{Topic: "pin registry", Text: "Trust " + url + " to say who owns which namespace?",
-		Lines: []string{"identity " + id.ID.String()},
-		Mend:  fault.Advice("rye registry add %s --yes, when the identity is the one you were told", url)}
-	if expected {
-		q.Lines[0] += " (as expected)"
+// asExpected refuses a registry that has another identity than the user gave, or than the
+// project names. That it has the one that the project names says nothing: whoever made the
+// clone wrote both.
+func asExpected(s *Desk, q rye.RegistryAddRequest, id registry.Identity) error {
+	who, want := "you gave", q.ID
+	if want == "" {
+		who, want = "rye.yaml names", s.Project.Registries[q.Name].ID
 	}
-	for _, k := range id.Roots {
-		q.Lines = append(q.Lines, "root key "+k.String())
+	if want == "" || want == id.ID.String() {
+		return nil
 	}
-	q.Lines = append(q.Lines, "claims   "+string(id.Claims))
-	return q
+	return fault.New(fault.Untrusted, "registry %s: its identity is %s, and %s %s", q.URL, id.ID, who, want).
+		Advise("ask whoever runs it; do not pin it unless both agree")
 }
 
-// pinRegistry writes a registry into the user's trust store and the project.
-func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id registry.Identity) (*rye.RegistryInfo, error) {
-	err := trust.Update(s.TrustPath(), func(st *trust.Store) error {
-		roots := fingerprints(id.Roots)
-		if old, ok := st.Registry(id.ID.String()); ok {
-			roots = old.Roots // only a sync changes them, by the log that begins with this identity
-		}
-		return st.PinRegistry(trust.Registry{ID: id.ID.String(), URL: q.URL, Roots: roots})
-	})
-	if err != nil {
-		return nil, err
+func pinQuestion(q rye.RegistryAddRequest, id registry.Identity) rye.Question {
+	ask := rye.Question{Topic: "pin registry", Text: "Trust " + q.URL + " to say who owns which namespace?",
+		Lines: []string{"identity " + id.ID.String()},
+		Mend:  fault.Advice("rye registry add %s --yes, when the identity is the one you were told", q.URL)}
+	for _, k := range id.Roots {
+		ask.Lines = append(ask.Lines, "root key "+k.String())
 	}
+	ask.Lines = append(ask.Lines, "claims   "+string(id.Claims))
+	for _, scope := range scopesAsked(q) {
+		ask.Lines = append(ask.Lines, "scope    "+scope+", here and in your user space")
+	}
+	return ask
+}
+
+// scopesAsked returns what is to come from a registry that is added: everything, unless
+// that was said.
+func scopesAsked(q rye.RegistryAddRequest) []string {
+	if len(q.Scopes) == 0 {
+		return []string{"*"}
+	}
+	return q.Scopes
+}
+
+// pinRegistry writes a registry into the project, and what the user believes of it into the
+// trust store: this is the user's own word, unlike what a clone's rye.yaml says.
+func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id registry.Identity) (*rye.RegistryInfo, error) {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
 		return nil, err
@@ -135,15 +156,65 @@ func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id regi
 		return nil, fault.New(fault.Conflict, "registry %q is %s here already", q.Name, have.ID).Advise("rye registry add %s --name <another>", q.URL)
 	}
 	info := &rye.RegistryInfo{Name: q.Name, URL: q.URL, ID: id.ID.String(), Claims: string(id.Claims), Roots: texts(id.Roots),
-		Scopes: q.Scopes, Pinned: true}
-	if len(info.Scopes) == 0 {
-		info.Scopes = []string{"*"}
-	}
+		Scopes: scopesAsked(q), Pinned: true}
 	c.Registries[q.Name] = session.Registry{URL: q.URL, ID: info.ID, Roots: info.Roots}
 	if err := addScopes(c.Scopes, info); err != nil {
 		return nil, err
 	}
+	if err := trust.Update(s.TrustPath(), func(st *trust.Store) error { return believeRegistry(s, st, id, info) }); err != nil {
+		return nil, err
+	}
 	return info, c.Write(s.ProjectDir)
+}
+
+// believeRegistry pins a registry, and grants its address and scopes to this directory and
+// to the user space. There a namespace stays with the registry that it was given to, and
+// everything ("*") with the first.
+func believeRegistry(s *Desk, st *trust.Store, id registry.Identity, info *rye.RegistryInfo) error {
+	roots := fingerprints(id.Roots)
+	if old, ok := st.Registry(info.ID); ok {
+		roots = old.Roots // only a sync changes them, by the log that begins with this identity
+	}
+	if err := st.PinRegistry(trust.Registry{ID: info.ID, URL: info.URL, Roots: roots}); err != nil {
+		return err
+	}
+	here, home := s.Site(), s.Home()
+	grants := []trust.Grant{here.Registry(info.ID, info.URL)}
+	if home.Place != "" {
+		grants = append(grants, home.Registry(info.ID, info.URL))
+	}
+	if err := mayGiveScopes(s, st, info.Scopes, info.ID); err != nil {
+		return err
+	}
+	for _, scope := range info.Scopes {
+		grants = append(grants, here.Scope(scope, info.ID))
+		if home.Place != "" && (scope != "*" || home.RegistryOf(st, scope) == "") {
+			grants = append(grants, home.Scope(scope, info.ID))
+		}
+	}
+	return st.Grant(s.Now(), grants...)
+}
+
+// mayGiveScopes refuses a namespace that the user gave to another registry, or that is bound
+// to one: it belongs to one registry for all that this user does. id is "" for a registry
+// that is yet to be made.
+func mayGiveScopes(s *Desk, st *trust.Store, scopes []string, id string) error {
+	for _, scope := range scopes {
+		had := ""
+		if b, ok := st.Binding(scope); ok {
+			had = b.Registry
+		}
+		for _, r := range st.Registries() {
+			if st.Granted(s.Home().Scope(scope, r.ID)) {
+				had = r.ID
+			}
+		}
+		if had != "" && had != id && scope != "*" {
+			return fault.New(fault.Untrusted, "scope %q: you gave it to registry %s, and a namespace belongs to one registry", scope, words.Brief(had)).
+				Advise("take another namespace; or rye registry remove %s --everywhere, when that registry is done with", had)
+		}
+	}
+	return nil
 }
 
 // addScopes makes a registry the one that its scopes come from.
@@ -177,8 +248,8 @@ func ListRegistries(s *Desk) []rye.RegistryInfo {
 
 func registryInfo(s *Desk, name string) rye.RegistryInfo {
 	c := s.Project.Registries[name]
-	_, pinned := s.Trust.Registry(c.ID)
-	return rye.RegistryInfo{Name: name, URL: c.URL, ID: c.ID, Roots: c.Roots, Pinned: pinned, Scopes: scopesOf(s.Project, name)}
+	_, err := mayReach(s, name)
+	return rye.RegistryInfo{Name: name, URL: c.URL, ID: c.ID, Roots: c.Roots, Pinned: err == nil, Scopes: scopesOf(s.Project, name)}
 }
 
 // NamespaceLog lists the operations of a namespace, newest first, after bringing its log

@@ -43,15 +43,20 @@ func RemoveRegistry(ctx context.Context, s *Desk, q rye.RegistryRemoveRequest) (
 			return nil, err
 		}
 	}
-	if !q.Everywhere {
-		return rep, nil
-	}
-	return rep, trust.Update(s.TrustPath(), func(st *trust.Store) error {
-		if _, ok := st.Registry(rep.ID); !ok {
-			return nil // the project named it, and the user never pinned it
-		}
-		return st.RemoveRegistry(rep.ID)
+	return rep, trust.Update(s.TrustPath(), func(st *trust.Store) error { return disbelieve(s, st, rep) })
+}
+
+// disbelieve takes back what was granted to a registry, in this directory or everywhere.
+func disbelieve(s *Desk, st *trust.Store, rep *rye.RegistryRemoveReport) error {
+	st.Ungrant(func(g trust.Grant) bool {
+		what, of := g.Cut()
+		about := g.Kind == trust.GrantRegistry && what == rep.ID || g.Kind == trust.GrantScope && of == rep.ID
+		return about && (rep.Everywhere || s.Project != nil && g.Site == s.Site())
 	})
+	if _, ok := st.Registry(rep.ID); !ok || !rep.Everywhere {
+		return nil // also where the project named it, and the user never agreed
+	}
+	return st.RemoveRegistry(rep.ID)
 }
 
 // findRegistry says which registry is meant: by its name in the project, or with

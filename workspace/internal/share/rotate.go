@@ -62,12 +62,12 @@ func PatternsToSign(all []rye.RotatedBinding) []string {
 	return patterns
 }
 
-// addressOf returns the address that the project uses for a registry, or else the one in
-// the trust store.
+// addressOf returns the address that the project uses for a registry, where the user agreed
+// to that, or else the one in the trust store.
 func addressOf(s *Desk, reg trust.Registry) string {
 	if s.Project != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Project.Registries)) {
-			if c := s.Project.Registries[name]; c.ID == reg.ID {
+			if c, err := mayReach(s, name); err == nil && c.ID == reg.ID {
 				return c.URL
 			}
 		}

@@ -2,6 +2,7 @@ package share
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -16,7 +17,7 @@ import (
 // with no name of all. It fetches what is new of their logs, replays it, and refuses what
 // does not follow from what was seen before. It changes nothing in the project.
 func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
-	names := slices.Sorted(maps.Keys(s.Project.Registries))
+	names, faults := slices.Sorted(maps.Keys(s.Project.Registries)), error(nil)
 	if q.Registry != "" {
 		if !slices.Contains(names, q.Registry) {
 			return nil, unknownRegistry(q.Registry)
@@ -26,12 +27,14 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 	var all []rye.RegistryInfo
 	for _, name := range names {
 		info, err := syncRegistry(ctx, s, name)
-		if err != nil {
+		if lie := new(lockError); errors.As(err, &lie) {
+			faults = errors.Join(faults, err) // the lock's fault, and nothing else waits for it
+		} else if err != nil {
 			return all, err
 		}
 		all = append(all, info)
 	}
-	return all, nil
+	return all, faults
 }
 
 func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, error) {
@@ -63,7 +66,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 			return info, err
 		}
 	}
-	return info, nil
+	return info, lockFault(ctx, s, reg, namespaces...)
 }
 
 // namespacesOf returns the namespaces of a registry that the project names: its own,
@@ -97,14 +100,53 @@ func updateTrust(s *Desk, reg *registry.Registry, ns string) error {
 	if err != nil {
 		return err
 	}
+	keys, err := boundKeys(s, reg, ns, b)
+	if err != nil {
+		return err
+	}
 	return trust.Update(s.TrustPath(), func(t *trust.Store) error {
+		if err := mayBind(s, t, reg.ID().String(), ns); err != nil {
+			return err
+		}
 		for _, e := range revoked {
 			if err := t.DenyDigest(e.Sum, e.Name()+" was revoked: "+e.Reason); err != nil {
 				return err
 			}
 		}
-		return t.BindNamespace(ns, reg.ID().String(), b.Bound()...)
+		return t.BindNamespace(ns, reg.ID().String(), keys...)
 	})
+}
+
+// boundKeys returns the keys of a namespace in the terms of the trust store, with what the
+// verified log holds of those that were retired: the only evidence for it, for whoever has
+// such a key can write a lock, too.
+func boundKeys(s *Desk, reg *registry.Registry, ns string, b registry.Binding) ([]trust.BoundKey, error) {
+	keys := b.Bound()
+	logged := map[objects.Fingerprint][]objects.Digest{}
+	for _, k := range keys {
+		if k.State == trust.Retired {
+			logged[k.Key.Fingerprint()] = nil
+		}
+	}
+	if len(logged) == 0 {
+		return keys, nil
+	}
+	st, err := reg.View(ns)
+	if err != nil {
+		return nil, err
+	}
+	err = st.Entries(func(e registry.Entry) error {
+		if sums, retired := logged[e.Author]; retired && e.Status != registry.StatusRevoked {
+			logged[e.Author] = append(sums, e.Sum)
+		}
+		return nil
+	})
+	for i := range keys {
+		if err == nil && keys[i].State == trust.Retired {
+			keys[i].Logged, err = trust.KeepLogged(s.TrustPath(), logged[keys[i].Key.Fingerprint()])
+		}
+	}
+	return keys, err
 }
 
 // updateRoots writes which keys hold the root of a registry into the trust store, after

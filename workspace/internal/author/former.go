@@ -1,0 +1,64 @@
+package author
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// askAboutFormer asks before a directory that was a project gets another id because its
+// rye.yaml is gone: its history and everything that was granted belong to the old one.
+func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.InitRequest) error {
+	now, err := session.ReadProject(dir)
+	missing := fault.Is(err, fault.NotFound)
+	if err != nil && !missing {
+		return err
+	}
+	if !missing {
+		if q.Project == "" || q.Project == now.Project {
+			return nil
+		}
+		return fault.New(fault.Conflict, "init %s: it is project %s already", dir, now.Project).Mend("rye init %s", dir)
+	}
+	former, err := formerly(h, dir)
+	if err != nil {
+		return err
+	}
+	if q.Project != "" {
+		if !slices.ContainsFunc(former, func(k records.Known) bool { return k.Project == q.Project }) {
+			return fault.New(fault.NotFound, "init %s: no record says that it was project %s", dir, words.Brief(q.Project)).Mend("rye where --all")
+		}
+		return nil
+	}
+	if len(former) == 0 {
+		return nil
+	}
+	ask := rye.Question{Topic: "init " + dir, Text: "Give it another id? The record and the grants of the old one stay with that.",
+		Mend: fault.CommandOf("rye", "init", dir, "--project", former[0].Project)}
+	for _, k := range former {
+		ask.Lines = append(ask.Lines, "was project "+k.Project+", used last on "+k.Used.Format("2006-01-02"))
+	}
+	return h.Ask(ctx, ask)
+}
+
+// formerly returns the records of projects that this very directory was, the last used
+// first: one that was removed and made again begins anew.
+func formerly(h *session.Host, dir string) (list []records.Known, err error) {
+	at, err := h.Records.At(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	all, err := h.Records.All()
+	for _, k := range all {
+		if k.Path == at.Path && k.Project != "" && k.Machine == at.Machine && k.UID == at.UID && !k.Replaced() {
+			list = append(list, k)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b records.Known) int { return b.Used.Compare(a.Used) })
+	return list, err
+}

@@ -1,0 +1,121 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// mayReach returns a registry of the project where its user agreed to ask it at the address
+// that the project names: in this directory, or anywhere by rye registry add. What stands
+// in rye.yaml may have come with a clone, so nothing is contacted before that.
+func mayReach(s *Desk, name string) (session.Registry, error) {
+	c, ok := s.Project.Registries[name]
+	if !ok {
+		return c, unknownRegistry(name)
+	}
+	if s.Trust.Granted(s.Site().Registry(c.ID, c.URL)) || s.Trust.Granted(s.Home().Registry(c.ID, c.URL)) {
+		return c, nil
+	}
+	if _, known := s.Trust.Registry(c.ID); known {
+		return c, fault.New(fault.Untrusted, "registry %s: this project names %s for it, an address that you did not agree to", name, c.URL).Mend("rye trust")
+	}
+	return c, fault.New(fault.Untrusted, "registry %s (%s): this project names it, and you did not agree to it", name, c.URL).Mend("rye trust")
+}
+
+// mayDecide refuses a namespace that its user did not give to a registry in this directory.
+func mayDecide(s *Desk, name, ns string) error {
+	c, err := mayReach(s, name)
+	if err != nil {
+		return err
+	}
+	if s.Site().RegistryOf(s.Trust, ns) == c.ID {
+		return nil
+	}
+	return fault.New(fault.Untrusted, "registry %s: this project says that %s/ comes from it, and you did not agree to that", name, ns).Mend("rye trust")
+}
+
+// mayBind refuses to write down what a registry says of a namespace that the user gave it
+// nowhere: not in this directory, not in the user space, not before.
+func mayBind(s *Desk, st *trust.Store, id, ns string) error {
+	if b, ok := st.Binding(ns); ok && b.Registry == id {
+		return nil
+	}
+	if s.Project != nil && s.Site().RegistryOf(st, ns) == id || s.Home().RegistryOf(st, ns) == id {
+		return nil
+	}
+	return fault.New(fault.Untrusted, "bind %s/ to registry %s: you did not agree to that", ns, id).Mend("rye trust")
+}
+
+// settle follows in the trust store what a registry proved of its root at first contact, and
+// refuses one in which anybody may claim a namespace as the source of every namespace.
+func settle(ctx context.Context, s *Desk, reg *registry.Registry, namespaces []string) error {
+	root, err := reg.Root(ctx)
+	if err != nil {
+		return err
+	}
+	id := reg.ID().String()
+	for _, ns := range namespaces {
+		if root.Claims == registry.ClaimsOpen && !s.Trust.Granted(s.Site().Scope(ns, id)) {
+			return fault.New(fault.Denied, "registry %s: anybody may claim a namespace there, so it says whose %s/ is only where you name that scope", reg.URL(), ns).
+				Mend("rye registry add %s --scope %s", reg.URL(), ns)
+		}
+	}
+	if _, known := s.Trust.Registry(id); known {
+		return nil
+	}
+	return trust.Update(s.TrustPath(), func(st *trust.Store) error {
+		if _, known := st.Registry(id); known {
+			return nil
+		}
+		return st.PinRegistry(trust.Registry{ID: id, URL: reg.URL(), Roots: fingerprints(root.Keys)})
+	})
+}
+
+// A lockError says that rye.lock names an operation that is not in a verified log.
+type lockError struct {
+	namespace string
+	seq       uint64
+	claim     registry.Claim
+}
+
+func (e *lockError) Error() string {
+	if e.claim == registry.ClaimAhead {
+		return fmt.Sprintf("%s: names operation %d of %s, and the registry shows fewer", shownLock, e.seq, e.namespace)
+	}
+	return fmt.Sprintf("%s: names an operation %d of %s that is not the one in the registry's log", shownLock, e.seq, e.namespace)
+}
+
+const shownLock = ".ai/" + session.LockFile
+
+// lockFault compares what the lock says of namespaces with their verified logs. What does
+// not fit is the lock's fault: anybody may have written it, so it accuses nobody.
+func lockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) (err error) {
+	if s.Lock == nil {
+		return nil
+	}
+	for _, ns := range namespaces {
+		pin, ok := s.Lock.Namespaces[ns]
+		if !ok || s.Lock.Registries[pin.Registry].ID != reg.ID() {
+			continue
+		}
+		claim, cerr := registry.Compare(ctx, reg, ns, pin.Seq, pin.SHA256)
+		code := fault.Integrity
+		switch {
+		case cerr != nil:
+			return cerr
+		case claim == registry.ClaimAhead:
+			code = fault.Drift
+		case claim != registry.ClaimDiffers:
+			continue
+		}
+		err = errors.Join(err, fault.New(code, "%w", &lockError{ns, pin.Seq, claim}).
+			Advise("ask whoever committed the lock what they saw; rye update takes what the registry shows now"))
+	}
+	return err
+}

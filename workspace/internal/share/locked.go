@@ -1,0 +1,43 @@
+package share
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/locks"
+)
+
+// VerifyLock compares everything that the lock pins with what is here, and what it says of
+// namespaces with their logs as this machine verified them last. It uses no network. The
+// error is the first drift; the report lists all.
+func VerifyLock(ctx context.Context, s *Desk) (*rye.LockReport, error) {
+	rep, first := locks.Verify(ctx, s.Session)
+	if rep == nil {
+		return nil, first
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Lock.Registries)) {
+		if err := logsInLock(ctx, s, name); err != nil {
+			rep.Drift = append(rep.Drift, strings.Split(err.Error(), "\n")...)
+			if first == nil {
+				first = fault.New(fault.Drift, "%w", err).With(fault.HintOf(err))
+			}
+		}
+	}
+	return rep, first
+}
+
+// logsInLock compares what the lock says of the namespaces of one registry.
+func logsInLock(ctx context.Context, s *Desk, name string) error {
+	cache, state := s.Registries()
+	reg, err := registry.Open(registry.Options{ID: s.Lock.Registries[name].ID, CacheDir: cache, StateDir: state, Offline: true, Now: s.Now})
+	if err != nil {
+		return err
+	}
+	defer reg.Close()
+	return lockFault(ctx, s, reg, slices.Sorted(maps.Keys(s.Lock.Namespaces))...)
+}
