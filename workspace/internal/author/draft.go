@@ -43,7 +43,11 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	if it.Legacy != nil {
 		d.Replaces = replaced(g.Trust, it, g.scope)
 	}
-	if v, err := trust.Verify(it, g.scope, g.Trust); err == nil && v.Key() == g.key.Public() {
+	v, err := trust.Verify(it, g.scope, g.Trust)
+	if err := g.denied(it, v, err); err != nil {
+		return err
+	}
+	if err == nil && v.Key() == g.key.Public() {
 		d.describe("unchanged", it)
 		return nil
 	}
@@ -59,6 +63,20 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 		d.signed(it, g.q)
 	}
 	return err
+}
+
+// denied refuses content that the user denied or its signer took back: a new signature would
+// make another file of it, which nobody denied. unverified is what Verify said.
+func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) error {
+	if unverified == nil {
+		return g.Stack.Taken.Denies(v, g.Trust)
+	}
+	for _, d := range g.Trust.Denials() {
+		if !d.Digest.IsZero() && (d.Digest == it.Sum || d.Digest == it.Digest) {
+			return unverified
+		}
+	}
+	return nil
 }
 
 // withoutLine returns the draft of a file in which text came before or after the signature
