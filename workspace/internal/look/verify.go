@@ -53,7 +53,7 @@ func scanLayers(ctx context.Context, s *session.Session) ([]space.Finding, error
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		all = append(all, here(s, found)...)
 	}
 	return all, nil
 }
