@@ -198,7 +198,7 @@ func TestAttackExtractors(t *testing.T) {
 		t.Errorf("played back: %v, want rollback and a remedy", err)
 	}
 	os.Remove(p.path(extractorPath))
-	refused("removed", fault.NotFound)
+	refused("removed", fault.Integrity)
 	// Of the user space, nobody can mean it yet: there is no override there.
 	p.extractor("")
 	user := filepath.Join(p.home, ".ai", filepath.FromSlash(extractorPath))

@@ -81,3 +81,25 @@ func TestWiderCapabilities(t *testing.T) {
 		}
 	}
 }
+
+// TestOlderIsTightenedOnly: a project can refuse what is older and not allow it again.
+func TestOlderIsTightenedOnly(t *testing.T) {
+	const refuse = "policy: 1\nolder: refuse\n"
+	for _, c := range []struct {
+		user, project string
+		want          bool
+	}{{"", "", false}, {refuse, "", true}, {"", refuse, true}, {refuse, "policy: 1\n", true}, {refuse, refuse, true}} {
+		r, err := ParseRules([]byte(c.user))
+		if err == nil {
+			r, err = r.Tighten([]byte(c.project))
+		}
+		if err != nil || r.RefuseOlder != c.want {
+			t.Errorf("user %q, project %q: %t, %v, want %t", c.user, c.project, r.RefuseOlder, err, c.want)
+		}
+	}
+	for _, text := range []string{"older: allow", "older: true", "older: [refuse]", "older: Refuse"} {
+		if _, err := ParseRules([]byte("policy: 1\n" + text + "\n")); err == nil {
+			t.Errorf("%s: accepted", text)
+		}
+	}
+}

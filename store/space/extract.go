@@ -56,6 +56,9 @@ func (s *Stack) findExtractors(ctx context.Context, from objects.Space) (*extrac
 				continue
 			}
 			f, ok, err := s.In(ctx, l.Space, extract.Ref(k))
+			if ok && err == nil {
+				f, ok, err = Settle(ctx, s, f)
+			}
 			if err != nil {
 				return nil, err
 			}

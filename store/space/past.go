@@ -27,7 +27,8 @@ type Past struct {
 	Removed time.Time // when it was removed; zero unless it is back after that
 	Wider   []string  // what it may and the newest recorded version may not, in words
 
-	tree store.OID // of the record, when it first held the newest version
+	tree  store.OID // of the record, when it first held the newest version
+	space objects.Space
 }
 
 // Refusal is the error for who may not use it.
@@ -35,6 +36,9 @@ func (p *Past) Refusal(why string, args ...any) *fault.Error {
 	e := fault.New(fault.Rollback, "%s: "+why, append([]any{p.Name}, args...)...)
 	if dir := path.Dir(p.Path); path.Base(p.Path) == objects.ManifestName {
 		return e.Mend("rye sign .ai/%s", dir)
+	}
+	if p.space == objects.User {
+		return e.Mend("rye sign --space user %s", p.Name)
 	}
 	return e.Mend("rye sign %s", p.Name)
 }
@@ -110,7 +114,7 @@ func pastOf(ctx context.Context, s *Stack, l *Layer, sub subject) (*Past, error)
 	if err != nil {
 		return nil, err
 	}
-	p := &Past{Name: sub.name, Path: sub.path, Raw: sub.item.Raw}
+	p := &Past{Name: sub.name, Path: sub.path, Raw: sub.item.Raw, space: l.Space}
 	if newest != nil {
 		p.Newest, p.tree = newest.signedAt, newest.tree
 		p.Wider = widerThan(sub.item, newest.item)

@@ -216,6 +216,7 @@ func TestTakenBack(t *testing.T) {
 		}
 	}
 	// The catalogue does not keep a verdict from before the line came.
+	w.settle()
 	s := w.stack()
 	rows, err := rowsOf(t.Context(), s, s.Project)
 	if err != nil || rows[0].State != objects.Signed {

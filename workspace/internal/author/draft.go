@@ -62,6 +62,9 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	if it.Legacy != nil {
 		d.Replaces = replaced(g.Trust, it, g.scope)
 	}
+	if err := g.denied(it, v, refused); err != nil {
+		return err
+	}
 	switch {
 	case refused == nil && it.Signature != nil && (g.q.Check || v.Key() == g.key.Public()): // a check is content with whoever counts here
 		d.describe("unchanged", it)
@@ -82,6 +85,20 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 		d.signed(it, g.q)
 	}
 	return err
+}
+
+// denied refuses content that the user denied or its signer took back: a new signature would
+// make another file of it, which nobody denied. unverified is what Verify said.
+func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) error {
+	if unverified == nil {
+		return g.Stack.Taken.Denies(v, g.Trust)
+	}
+	for _, d := range g.Trust.Denials() {
+		if !d.Digest.IsZero() && (d.Digest == it.Sum || d.Digest == it.Digest) {
+			return unverified
+		}
+	}
+	return nil
 }
 
 // withoutLine returns the draft of a file in which text came before or after the signature

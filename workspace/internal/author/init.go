@@ -130,8 +130,7 @@ func ensureKey(ctx context.Context, keys *custody.Keys, rep *rye.InitReport) err
 func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.InitReport) (fresh bool, err error) {
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
-		c, fresh, err = session.NewProject(q.Namespace), true, nil
-		c.Project = cmp.Or(q.Project, c.Project)
+		c, fresh, err = session.NewProject(q.Namespace, q.Project), true, nil
 	}
 	if err != nil {
 		return false, err

@@ -67,7 +67,7 @@ func sizeOf(all []rye.ItemDiff) (n int) {
 func differing(ctx context.Context, s *session.Session, targets []rye.Target) (found []space.Finding, err error) {
 	if len(targets) == 0 {
 		found, err = Scan(ctx, s, objects.Project, nil)
-		return slices.DeleteFunc(found, func(f space.Finding) bool {
+		return slices.DeleteFunc(here(s, found), func(f space.Finding) bool {
 			return !isBundle(f) && (f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}))
 		}), err
 	}

@@ -65,11 +65,20 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 // elsewhere reports whether an item is absent because it belongs to another branch: the
 // user's git has nothing there either.
 func elsewhere(s *session.Session, r space.Row) bool {
-	if r.State != objects.Absent || r.Manifest || r.Space != objects.Project {
-		return false
-	}
-	lacks, err := s.Stack.Lacks(r.Path)
+	return r.State == objects.Absent && r.Space == objects.Project && lacks(s, r.Path)
+}
+
+// lacks reports whether the user's git is known to have nothing at a path below .ai.
+func lacks(s *session.Session, p string) bool {
+	lacks, err := s.Stack.Lacks(p)
 	return err == nil && lacks
+}
+
+// here leaves out what elsewhere is said of.
+func here(s *session.Session, found []space.Finding) []space.Finding {
+	return slices.DeleteFunc(found, func(f space.Finding) bool {
+		return f.State == objects.Absent && f.Space == objects.Project && f.Item == nil && lacks(s, f.Path)
+	})
 }
 
 // describeTwins is describeAll for rows sorted by ref, and says where two files are one item.
@@ -124,8 +133,8 @@ func List(ctx context.Context, s *session.Session, q rye.ListRequest) (all []rye
 		rows := k.Rows()
 		for i, it := range describeAll(rows) {
 			ref := rows[i].Ref
-			if ref.Kind == "" {
-				continue // a name that is no item
+			if ref.Kind == "" || elsewhere(s, rows[i]) {
+				continue // a name that is no item, or an item of another branch
 			}
 			if j, ok := at[ref]; !ok {
 				at[ref] = len(all)

@@ -99,7 +99,7 @@ func scanLayers(ctx context.Context, s *session.Session, each func(space.Finding
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, found...)
+		all = append(all, here(s, found)...)
 	}
 	return all, nil
 }

@@ -83,7 +83,7 @@ func (r *pastRule) unseen(f space.Finding, beside bool) error {
 		return f.Err
 	case !beside && (f.Ref != r.asked || r.asked == objects.Ref{}):
 		return f.Past.Refusal("older than the newest recorded version, and %s did not ask for it by its name", r.caller.Name())
-	case f.Space != objects.Project && !beside:
+	case f.Space != objects.Project:
 		return f.Past.Refusal("older than the newest recorded version in the %s space", f.Space)
 	}
 	is, err := r.s.head.is(f.Past.Path, f.Past.Raw)
