@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gopkg.in/yaml.v3"
+	"github.com/rye-os/rye/objects"
 )
 
 // TestCIWorkflow runs the workflow of docs/ci.md as it is written: its run lines, in a fresh
@@ -98,12 +98,17 @@ func workflow(t *testing.T) (runs []string) {
 	_, rest, ok1 := strings.Cut(string(page), "```yaml\n")
 	text, _, ok2 := strings.Cut(rest, "```\n")
 	var w struct {
-		Jobs map[string]struct {
-			Env   map[string]string
-			Steps []struct{ Name, Uses, Run string }
+		Name        string
+		On          map[string]any
+		Permissions map[string]string
+		Jobs        map[string]struct {
+			RunsOn    string `yaml:"runs-on"`
+			Container string
+			Env       map[string]string
+			Steps     []struct{ Name, Uses, Run string }
 		}
 	}
-	if err := yaml.Unmarshal([]byte(text), &w); err != nil || !ok1 || !ok2 || len(w.Jobs) != 1 {
+	if err := objects.DecodeYAML([]byte(text), 1<<16, &w); err != nil || !ok1 || !ok2 || len(w.Jobs) != 1 {
 		t.Fatalf("docs/ci.md: no workflow with one job: %v", err)
 	}
 	for _, j := range w.Jobs {

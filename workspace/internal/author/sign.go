@@ -84,7 +84,7 @@ type signing struct {
 	layer *space.Layer
 	scope trust.Scope
 	key   trust.Signer // nil for a check
-	now   time.Time // one time for all of them
+	now   time.Time    // one time for all of them
 }
 
 func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
