@@ -47,6 +47,7 @@ type ExecuteMeta struct {
 	Sandbox    string   `json:"sandbox,omitempty"`
 	Unbound    []string `json:"unbound,omitempty"`
 	Locked     bool     `json:"locked"`
+	Drift      string   `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
 	Truncated  bool     `json:"truncated,omitempty"`
 	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
 }

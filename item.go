@@ -124,6 +124,8 @@ type SearchResult struct {
 	Query   string `json:"query"`
 	Limit   int    `json:"limit"`
 	Offset  int    `json:"offset"`
+
+	Hint fault.Hint `json:"hint,omitzero"` // when nothing was found: what to search for instead
 }
 
 // VerifyRequest names what to verify.

@@ -13,7 +13,7 @@ type KeyInfo struct {
 	Namespaces  []string `json:"namespaces,omitempty"` // that it claims on this machine; none is every free one
 	Protected   bool     `json:"protected,omitempty"`  // by a passphrase
 	Retired     bool     `json:"retired,omitempty"`    // kept for what it signed
-	State       string   `json:"state,omitempty"`      // "denied", or "unknown" to the trust store; "" is fine
+	State       string   `json:"state,omitempty"`      // "denied", "unknown" to the trust store, or "damaged"; "" is fine
 }
 
 // KeyAnswer is what a key service says: its public key as an authorized_keys line,

@@ -54,6 +54,8 @@ type PushReport struct {
 	Tip       string   `json:"tip,omitempty"`       // the commit there
 	Published []string `json:"published"`           // names
 	Unchanged []string `json:"unchanged,omitempty"` // published already, byte for byte
+	Granted   bool     `json:"granted,omitempty"`   // the root granted the namespace on the way
+	Warning   string   `json:"warning,omitempty"`   // it is published, and this went wrong afterwards
 	DryRun    bool     `json:"dry_run,omitempty"`
 }
 
@@ -153,4 +155,87 @@ type RootChange struct {
 	Waiting   []string `json:"waiting,omitempty"`   // root keys that have not agreed yet
 	Newcomers []string `json:"newcomers,omitempty"` // keys that become root keys and have to agree
 	File      string   `json:"file,omitempty"`      // where the proposal lies
+}
+
+// GrantRequest says whose a namespace of a registry is.
+type GrantRequest struct {
+	Registry  string // its name in this project; "" where there is one
+	Namespace string
+	Keys      []string // authorized_keys lines, or SHA256:... of keys known here
+	Out       string   // file for the proposal where others must agree; "" names one
+	DryRun    bool
+}
+
+// CheckpointRequest lets the root of a registry vouch for how far its namespaces are.
+type CheckpointRequest struct {
+	Registry   string   // as in GrantRequest
+	Namespaces []string // none is all that the root granted and somebody claimed
+	Out        string
+	DryRun     bool
+}
+
+// MembersRequest lists the keys of a namespace, or changes which there are. Add and Retire
+// go together, all or nothing; Join stands alone.
+type MembersRequest struct {
+	Registry  string   // what this project calls it; "" is where the namespace comes from
+	Namespace string   // "" is the project's
+	Add       []string // requests of their owners, as Join gives them; or the own key that the root granted the namespace to
+	Retire    []string // SHA256:..., or authorized_keys lines: they sign no more, what they signed stays
+	Join      bool     // the signing key asks to become a member
+	DryRun    bool
+}
+
+// MembersReport says whose keys sign for a namespace.
+type MembersReport struct {
+	Registry  string   `json:"registry"`
+	ID        string   `json:"id"`
+	Namespace string   `json:"namespace"`
+	Status    string   `json:"status"` // listed, changed, joined, requested; and would-change, would-join
+	Seq       uint64   `json:"seq"`    // position of its log
+	Granted   []string `json:"granted,omitempty"`
+	Members   []Member `json:"members,omitempty"`
+	Request   string   `json:"request,omitempty"` // what a member is sent: the key, and the proof that its owner agrees
+	Command   []string `json:"command,omitempty"` // what that member runs
+	Changes   []string `json:"changes,omitempty"`
+	DryRun    bool     `json:"dry_run,omitempty"`
+}
+
+// Member is a key of a namespace.
+type Member struct {
+	Fingerprint string `json:"fingerprint"`
+	SSH         string `json:"ssh"`   // as an authorized_keys line
+	State       string `json:"state"` // active, retired, revoked
+	Added       uint64 `json:"added"` // the operation that added it
+	By          string `json:"by"`    // who signed that
+	Reason      string `json:"reason,omitempty"`
+	Own         bool   `json:"own,omitempty"` // it is one of the user's
+}
+
+// RevokeKeyRequest takes back what a stolen key signed for a namespace.
+type RevokeKeyRequest struct {
+	Registry  string // as in MembersRequest
+	Namespace string
+	Key       string // SHA256:..., or an authorized_keys line
+	From      uint64 // the first operation by it that does not count; 0 is the next one
+	Reason    string
+	DryRun    bool
+}
+
+// RegistryRemoveRequest takes a registry from the project.
+type RegistryRemoveRequest struct {
+	Name       string // what the project calls it; with Everywhere its identity will do
+	Everywhere bool   // and what the user believes of it, in every project
+	DryRun     bool
+}
+
+// RegistryRemoveReport is what was taken away.
+type RegistryRemoveReport struct {
+	Status     string   `json:"status"` // removed, would-remove
+	Name       string   `json:"name,omitempty"`
+	ID         string   `json:"id"`
+	URL        string   `json:"url,omitempty"`
+	Scopes     []string `json:"scopes,omitempty"`     // of the project
+	Namespaces []string `json:"namespaces,omitempty"` // that were bound to it, with Everywhere
+	Everywhere bool     `json:"everywhere,omitempty"`
+	DryRun     bool     `json:"dry_run,omitempty"`
 }

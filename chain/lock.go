@@ -70,7 +70,7 @@ type Pin struct {
 // DriftError says that the lock and what was found differ. Cause tells a person
 // which side moved.
 type DriftError struct {
-	Pin   objects.Ref // the item
+	Pin   objects.Ref // the item; zero when Field is a part of the lock that belongs to none
 	Field string      // "sha256", "chain", ...
 	Want  string      // in the lock
 	Found string
@@ -78,6 +78,9 @@ type DriftError struct {
 }
 
 func (e *DriftError) Error() string {
+	if e.Pin == (objects.Ref{}) {
+		return fmt.Sprintf("lock: %s: %s", e.Field, e.Cause)
+	}
 	if e.Want == "" && e.Found == "" {
 		return fmt.Sprintf("lock: %s: %s", e.Pin, e.Cause)
 	}

@@ -14,4 +14,5 @@ const (
 	Legacy    State = "legacy"
 	Malformed State = "malformed"
 	Revoked   State = "revoked"
+	Drifted   State = "drift" // signed, and not what the lock pins
 )

@@ -40,6 +40,12 @@ type change struct {
 	// plan says what to append to the log as it stands now: nothing when it is
 	// done already. It is called again after others were faster.
 	plan func(s State) ([]Op, error)
+	// as says how the state is looked at, in the rehearsal of something that has to be done
+	// first; nil: as it is.
+	as func(s State) State
+	// check may refuse the state that the operations lead to, before anything is sent; nil:
+	// nothing is refused.
+	check func(after State) error
 	// prepare begins to make the objects that the planned operations refer to; nil:
 	// none. It may be called again, and then makes only what is new.
 	prepare func(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation
@@ -77,12 +83,18 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 		if rejected(lost) && !fault.Is(lost, fault.Conflict) && s.At == at {
 			return advanced{}, lost // nobody was faster: the host does not want it
 		}
-		ops, err := c.plan(s)
-		if err != nil || len(ops) == 0 {
-			return advanced{state: s, tries: try}, err
+		if c.as != nil {
+			s = c.as(s)
 		}
-		if c.dry {
+		ops, err := c.plan(s)
+		if err != nil {
+			return advanced{}, err
+		}
+		if c.dry || len(ops) == 0 {
 			done, err := r.pen(c.by, c.namespace).rehearse(s, ops)
+			if err == nil {
+				err = c.allows(done)
+			}
 			return advanced{state: done, ops: len(ops), tries: try}, err
 		}
 		next, err := r.append(ctx, s, c, ops, try == 1)
@@ -97,6 +109,14 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 			return advanced{}, err
 		}
 	}
+}
+
+// allows asks check.
+func (c *change) allows(after State) error {
+	if c.check == nil {
+		return nil
+	}
+	return c.check(after)
 }
 
 // mayRetry: somebody was faster, or it is not known whether the push arrived.
@@ -178,6 +198,9 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op, firs
 			return State{}, err
 		}
 		next = after
+	}
+	if err := c.allows(next); err != nil {
+		return State{}, err
 	}
 	made := b.Objects()
 	if err := b.Flush(ctx); err != nil {

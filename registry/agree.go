@@ -167,13 +167,31 @@ func (r Root) Describe(op RootOp) []string {
 			lines = append(lines, fmt.Sprintf("claims %s, now %s", op.Claims, r.Claims))
 		}
 	case OpGrant:
-		for _, k := range op.Keys {
-			lines = append(lines, op.Namespace+"/ to "+k.Fingerprint().String())
-		}
+		lines = append(lines, r.describeGrant(op)...)
 	case OpCheckpoint:
 		for _, c := range op.Checkpoints {
 			lines = append(lines, fmt.Sprintf("%s at %d", c.Namespace, c.Seq))
 		}
+	}
+	return lines
+}
+
+// describeGrant tells whose a namespace was and is to be, and what that means for those
+// who read it.
+func (r Root) describeGrant(op RootOp) (lines []string) {
+	old := r.Grant(op.Namespace)
+	if old == nil {
+		lines = append(lines, op.Namespace+"/ was nobody's by the root's word")
+	} else {
+		for _, k := range old.Keys {
+			lines = append(lines, op.Namespace+"/ was granted to "+k.Fingerprint().String())
+		}
+	}
+	for _, k := range op.Keys {
+		lines = append(lines, op.Namespace+"/ to "+k.Fingerprint().String())
+	}
+	if old != nil && !op.Genesis.IsZero() {
+		lines = append(lines, "its members stay members; these may add themselves, and every reader is asked before that counts")
 	}
 	return lines
 }

@@ -15,10 +15,10 @@ func TestAttack60RetiredKey(t *testing.T) {
 	pub := w.machine(t)
 	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
 	by := By{Signer: w.ada}
-	if err := pub.AddKey(w.ctx, "acme", by, bob.pub, proof); err != nil {
+	if err := changeKeys(w, pub, by, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{bob.pub, proof}}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := pub.RetireKey(w.ctx, "acme", by, bob.fp()); err != nil {
+	if err := changeKeys(w, pub, by, Op{Kind: OpKeyRetire, Key: bob.fp()}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
@@ -32,7 +32,7 @@ func TestAttack61to65CompromisedKey(t *testing.T) {
 	bob, eve := newKey("bob"), newKey("eve")
 	pub, by := w.machine(t), By{Signer: w.ada}
 	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
-	if err := pub.AddKey(w.ctx, "acme", by, bob.pub, proof); err != nil { // operation 4
+	if err := changeKeys(w, pub, by, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{bob.pub, proof}}}); err != nil { // operation 4
 		t.Fatal(err)
 	}
 	w.publish(pub, bob, "acme/knowledge/good@1.0.0") // 5
@@ -46,7 +46,7 @@ func TestAttack61to65CompromisedKey(t *testing.T) {
 	if _, err := m.Fetch(w.ctx, bad); err != nil {
 		t.Fatal(err)
 	}
-	if err := pub.RevokeKey(w.ctx, "acme", by, bob.fp(), 6, "stolen"); err != nil {
+	if err := changeKeys(w, pub, by, Op{Kind: OpKeyRevoke, Key: bob.fp(), BadFrom: 6, Reason: "stolen"}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
@@ -127,7 +127,7 @@ func TestAttack67Transfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme") // the root said so, nothing happened yet
-	if err := w.machine(t).AddKey(w.ctx, "acme", By{Signer: carol}, carol.pub, nil); err != nil {
+	if err := changeKeys(w, w.machine(t), By{Signer: carol}, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: carol.pub}}}); err != nil {
 		t.Fatal(err)
 	}
 	m.refuses(t, w, "untrusted")
@@ -139,7 +139,7 @@ func TestAttack67Transfer(t *testing.T) {
 	w.sync(m, "acme")
 	m = m.reopen(w, func(o *Options) { o.AcceptOwners = nil })
 	w.sync(m, "acme")
-	if err := m.RevokeKey(w.ctx, "acme", By{Signer: carol}, w.ada.fp(), h.state().Seq, "left"); err != nil {
+	if err := changeKeys(w, m, By{Signer: carol}, Op{Kind: OpKeyRevoke, Key: w.ada.fp(), BadFrom: h.state().Seq, Reason: "left"}); err != nil {
 		t.Fatal(err)
 	}
 	w.sync(w.machine(t), "acme") // a newcomer asks nobody: the root vouches

@@ -152,3 +152,16 @@ func FuzzMemory(f *testing.F) {
 		}
 	})
 }
+
+func FuzzParseMember(f *testing.F) {
+	ada := newKey("ada")
+	f.Add(KeyGrant{ada.pub, make([]byte, 64)}.Text())
+	f.Add("ssh-ed25519 AAAA proof")
+	f.Fuzz(func(t *testing.T, text string) {
+		if k, err := ParseMember(text); err != nil {
+			wantCoded(t, err)
+		} else if k.Text() != text {
+			t.Fatalf("%q becomes %q", text, k.Text())
+		}
+	})
+}

@@ -185,7 +185,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 }
 
 // changeRoot proposes and commits in one go, for a threshold of one.
-func (r *Registry) changeRoot(ctx context.Context, by By, op RootOp) error {
+func changeRoot(ctx context.Context, r *Registry, by By, op RootOp) error {
 	for try := 1; ; try++ {
 		filled, err := r.Propose(ctx, op)
 		if err != nil {
@@ -201,29 +201,38 @@ func (r *Registry) changeRoot(ctx context.Context, by By, op RootOp) error {
 	}
 }
 
-// Grant gives a namespace to keys. Where a log exists already, the grant names
-// it, so that it stays the namespace's; its new owners then add themselves with
-// AddKey, and readers are asked before they follow.
+// Grant gives a namespace to keys, on the word of one root key; see GrantOp.
 func (r *Registry) Grant(ctx context.Context, by By, namespace string, keys ...trust.PublicKey) error {
+	op, err := GrantOp(ctx, r, namespace, keys...)
+	if err != nil {
+		return err
+	}
+	return changeRoot(ctx, r, by, op)
+}
+
+// GrantOp returns the operation that gives a namespace to keys, to be proposed. Where a log
+// exists already, the grant names it, so that it stays the namespace's; its new owners then
+// add themselves (OpKeyAdd), and readers are asked before they follow.
+func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.PublicKey) (RootOp, error) {
 	op := RootOp{Kind: OpGrant, Namespace: namespace, Keys: keys}
 	if err := CheckNamespace(namespace); err != nil || len(keys) == 0 {
-		return fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
+		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
 	err := r.Sync(ctx, namespace)
 	root, rootErr := r.Root(ctx)
 	if rootErr != nil {
-		return rootErr
+		return op, rootErr
 	}
 	// A branch that the root never stood for is another's, and says nothing of this grant.
 	if foreign := fault.Is(err, fault.Untrusted) && root.Grant(namespace) == nil; !foreign {
 		if err != nil {
-			return err
+			return op, err
 		}
 		if s, err := r.View(namespace); err == nil {
 			op.Genesis = s.Genesis
 		}
 	}
-	return r.changeRoot(ctx, by, op)
+	return op, nil
 }
 
 // Checkpoint vouches for the present tips of namespaces: readers refuse to be
@@ -233,7 +242,7 @@ func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) 
 	if err != nil {
 		return err
 	}
-	return r.changeRoot(ctx, by, op)
+	return changeRoot(ctx, r, by, op)
 }
 
 // CheckpointOp returns the operation of Checkpoint, to be proposed.

@@ -36,7 +36,8 @@ func (r *Registry) Mark(ctx context.Context, kind OpKind, c StatusChange) error 
 			return fault.New(fault.Usage, "%s %s: say why", kind, c.Names[0])
 		}
 	}
-	return r.one(ctx, items[0].Ref.ID.Namespace(), c.By, op)
+	_, err = amend(ctx, r, change{namespace: items[0].Ref.ID.Namespace(), by: c.By}, op)
+	return err
 }
 
 func (c *StatusChange) items() ([]Entry, error) {
@@ -58,44 +59,45 @@ func (c *StatusChange) items() ([]Entry, error) {
 	return out, nil
 }
 
-// one appends a single operation to a namespace that is claimed.
-func (r *Registry) one(ctx context.Context, namespace string, by By, op Op) error {
+// ChangeKeys appends operations on the keys of a namespace that is claimed (OpKeyAdd,
+// OpKeyRetire, OpKeyRevoke), all of them or none: one ref update. It returns the state
+// after them; dry checks everything and changes nothing.
+func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry bool, ops ...Op) (State, error) {
+	for i, op := range ops {
+		switch op.Kind {
+		case OpKeyAdd, OpKeyRetire:
+		case OpKeyRevoke:
+			if ops[i].Reason = Plain(op.Reason, MaxReason); ops[i].Reason == "" {
+				return State{}, fault.New(fault.Usage, "revoke key %s: say why", op.Key)
+			}
+		default:
+			return State{}, fault.New(fault.Usage, "change the keys of %s: %q changes no key", namespace, op.Kind)
+		}
+	}
+	if len(ops) == 0 {
+		return State{}, fault.New(fault.Usage, "change the keys of %s: nothing to change", namespace)
+	}
+	return amend(ctx, r, change{namespace: namespace, by: by, dry: dry}, ops...)
+}
+
+// amend appends operations, as they are, to a namespace that is claimed.
+func amend(ctx context.Context, r *Registry, c change, ops ...Op) (State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var mine State // what the last try would have made
-	_, err := r.advance(ctx, change{namespace: namespace, by: by, plan: func(s State) ([]Op, error) {
+	c.plan = func(s State) ([]Op, error) {
 		if s.Seq == 0 {
-			return nil, fault.New(fault.NotFound, "namespace %s: nobody has claimed it", namespace)
+			return nil, fault.New(fault.NotFound, "namespace %s: nobody has claimed it", c.namespace)
 		}
 		if mine.Seq > 0 && s.Digest() == mine.Digest() {
 			return nil, nil // the answer was lost, the push was not
 		}
 		var err error
-		mine, err = s.step(r.pen(by, namespace).place(s, op))
-		return []Op{op}, err
-	}})
-	return err
-}
-
-// AddKey adds a key to a namespace. proof is the key's own signature over
-// ProofMessage; nil when by signs with that very key.
-func (r *Registry) AddKey(ctx context.Context, namespace string, by By, key trust.PublicKey, proof []byte) error {
-	return r.one(ctx, namespace, by, Op{Kind: OpKeyAdd, Keys: []KeyGrant{{Public: key, Proof: proof}}})
-}
-
-// RetireKey ends what a key may sign; what it signed stays good.
-func (r *Registry) RetireKey(ctx context.Context, namespace string, by By, key objects.Fingerprint) error {
-	return r.one(ctx, namespace, by, Op{Kind: OpKeyRetire, Key: key})
-}
-
-// RevokeKey marks a key bad from an operation on. What it published, wrote or
-// added there or later is revoked with it; what lies before stays.
-func (r *Registry) RevokeKey(ctx context.Context, namespace string, by By, key objects.Fingerprint, badFrom uint64, reason string) error {
-	reason = Plain(reason, MaxReason)
-	if reason == "" {
-		return fault.New(fault.Usage, "revoke key %s: say why", key)
+		mine, err = r.pen(c.by, c.namespace).rehearse(s, ops)
+		return ops, err
 	}
-	return r.one(ctx, namespace, by, Op{Kind: OpKeyRevoke, Key: key, BadFrom: badFrom, Reason: reason})
+	done, err := r.advance(ctx, c)
+	return done.state, err
 }
 
 // Prove returns the proof that the owner of a key agrees to its being added.

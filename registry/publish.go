@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,6 +28,23 @@ type Publication struct {
 	Items     []Item
 	By        By   // signs the operations; must hold an active key of the namespace
 	DryRun    bool // check everything, change nothing
+
+	// Granted, of a dry run, looks at the namespace as if the root had granted it to the
+	// signer, where it granted it to nobody.
+	Granted bool
+	// Check may refuse what the keys of the namespace will be, before anything is sent.
+	Check func(Binding) error
+}
+
+// An UngrantedError says that the root has granted a namespace to nobody, in a registry
+// where only that gives one (code Untrusted).
+type UngrantedError struct {
+	Namespace string
+	Registry  string // what it calls itself
+}
+
+func (e *UngrantedError) Error() string {
+	return fmt.Sprintf("publish to %s: the root of %q has not granted this namespace to anybody", e.Namespace, e.Registry)
 }
 
 // Receipt tells what a publication did, or with DryRun would do.
@@ -54,7 +72,7 @@ func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) 
 	job := &publishing{p: p, entries: entries, raws: raws}
 	got, err := r.advance(ctx, change{
 		namespace: p.Namespace, by: p.By, dry: p.DryRun,
-		plan: job.plan, prepare: job.prepare,
+		plan: job.plan, prepare: job.prepare, as: job.as, check: job.check,
 	})
 	if err != nil {
 		return Receipt{}, err
@@ -144,6 +162,24 @@ type publishing struct {
 	claims bool
 }
 
+// as is the state under the grant that is yet to be made.
+func (j *publishing) as(s State) State {
+	if ns := j.p.Namespace; j.p.DryRun && j.p.Granted && s.root.Grant(ns) == nil {
+		root := s.root
+		root.Seq++
+		root.grant(RootOp{Seq: root.Seq, Namespace: ns, Keys: []trust.PublicKey{j.p.By.Signer.Public()}})
+		return s.WithRoot(root)
+	}
+	return s
+}
+
+func (j *publishing) check(after State) error {
+	if j.p.Check == nil {
+		return nil
+	}
+	return j.p.Check(Binding{Keys: after.Keys()})
+}
+
 func (j *publishing) plan(s State) ([]Op, error) {
 	var fresh []Entry
 	for i := range j.entries {
@@ -180,7 +216,7 @@ func (j *publishing) plan(s State) ([]Op, error) {
 func (j *publishing) claim(s State) (Op, error) {
 	g := s.root.Grant(s.Namespace)
 	if g == nil && s.root.Claims != ClaimsOpen {
-		return Op{}, fault.New(fault.Untrusted, "publish to %s: the root of %q has not granted this namespace to anybody", s.Namespace, s.root.Name).
+		return Op{}, fault.New(fault.Untrusted, "%w", &UngrantedError{s.Namespace, s.root.Name}).
 			Advise("ask a holder of the root for it, with the key %s", j.p.By.Signer.Public().Authorized())
 	}
 	if g == nil && trust.Reserved(s.Namespace) {

@@ -53,6 +53,15 @@ func (r Root) Grant(namespace string) *Grant {
 	return nil
 }
 
+// Namespaces returns the namespaces that the root granted, sorted.
+func (r Root) Namespaces() []string {
+	var names []string
+	for _, g := range r.grants {
+		names = append(names, g.Namespace)
+	}
+	return names
+}
+
 // grantAt returns what the root said at a position.
 func (r Root) grantAt(namespace string, seq uint64) *Grant {
 	g := r.Grant(namespace)

@@ -248,6 +248,29 @@ func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (sto
 	return id, moveRef(ctx, repo, ref, id)
 }
 
+// MayPush asks the host whether it takes a push to a namespace's branch, as far as it tells
+// without being sent anything: access, and what it can do. The namespace was synced.
+func MayPush(ctx context.Context, r *Registry, namespace string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.remote == nil {
+		return fault.New(fault.Offline, "push to namespace %s: offline", namespace)
+	}
+	s, err := r.current(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	repo, err := r.writing()
+	if err != nil {
+		return err
+	}
+	err = r.remote.DryRun(ctx, repo, []transport.Update{{Name: branchOf(namespace), Old: s.At, New: s.root.At}})
+	if fault.Is(err, fault.Conflict) {
+		return nil // somebody is faster: the push itself looks again
+	}
+	return err
+}
+
 // History returns the operations of a namespace as last synced ("" for the
 // root's), newest first, at most limit (0: all).
 func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {

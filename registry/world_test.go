@@ -247,3 +247,9 @@ func putTree(put sink, entries []store.Entry) (store.OID, error) {
 	}
 	return put(store.TypeTree, raw)
 }
+
+// changeKeys changes the keys of acme.
+func changeKeys(w *world, m *machine, by By, op Op) error {
+	_, err := ChangeKeys(w.ctx, m.Registry, "acme", by, false, op)
+	return err
+}

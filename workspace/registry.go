@@ -101,3 +101,33 @@ func (g Registry) ApproveRoot(ctx context.Context, c rye.Caller, q rye.RootPropo
 func (g Registry) CommitRoot(ctx context.Context, c rye.Caller, q rye.RootProposalRequest) (*rye.RootChange, error) {
 	return do(ctx, c, "registry.root.change", in(g.project, g.share), share.CommitRoot, q)
 }
+
+// Grant says whose a namespace of a registry is: the word of its root, as ChangeRoot is.
+func (g Registry) Grant(ctx context.Context, c rye.Caller, q rye.GrantRequest) (*rye.RootChange, error) {
+	return do(ctx, c, "registry.grant", in(g.project, g.share), share.Grant, q)
+}
+
+// Checkpoint lets the root of a registry vouch for how far its namespaces are: readers
+// refuse to be shown less, and newcomers need not replay what lies before.
+func (g Registry) Checkpoint(ctx context.Context, c rye.Caller, q rye.CheckpointRequest) (*rye.RootChange, error) {
+	return do(ctx, c, "registry.checkpoint", in(g.project, g.share), share.Checkpoint, q)
+}
+
+// Members lists the keys that sign for a namespace, or changes which there are: a member
+// adds others, who sent a request, and removes them.
+func (g Registry) Members(ctx context.Context, c rye.Caller, q rye.MembersRequest) (*rye.MembersReport, error) {
+	return do(ctx, c, "registry.members", in(g.project, g.share), share.Members, q)
+}
+
+// RevokeKey takes back what a key signed for a namespace from a position on, for every
+// reader.
+func (g Registry) RevokeKey(ctx context.Context, c rye.Caller, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
+	return do(ctx, c, "registry.revokekey", in(g.project, g.share), share.RevokeKey, q)
+}
+
+// Remove takes a registry from the project, and where that is asked for from what the user
+// believes. What the registry was seen to say is kept, so that meeting it again is no
+// first contact.
+func (g Registry) Remove(ctx context.Context, c rye.Caller, q rye.RegistryRemoveRequest) (*rye.RegistryRemoveReport, error) {
+	return do(ctx, c, "registry.remove", in(g.enter, g.share), share.RemoveRegistry, q)
+}

@@ -226,7 +226,7 @@ func TestLockEditedByHand(t *testing.T) {
 	bob.add("acme/tool/greet")
 	good := bob.read("rye.lock")
 	_, sum, _ := strings.Cut(good[strings.Index(good, "tool:acme/greet:"):], "sha256: ")
-	sum = sum[:strings.IndexByte(sum, '\n')]
+	sum = strings.Trim(sum[:strings.IndexByte(sum, '\n')], `"`) // quoted where it could be read as a number
 	flip := func(s string, at int) string {
 		c := byte('0')
 		if s[at] == c {

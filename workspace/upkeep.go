@@ -65,9 +65,10 @@ func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GC
 	defer s.Close()
 	var all session.Collected
 	s.CompactLayers(ctx, &all, q)
+	s.SweepLayers(ctx, &all, q)
 	all.Note(share.CompactCaches(ctx, s.Host, q))
 	all.Note(run.SweepRuns(s.Host, q))
 	all.Note(s.SweepTemps(q))
-	all.Note(s.RemoveGone(ctx, q))
+	all.Note(session.RemoveGone(ctx, s, q))
 	return all.Reports(q)
 }

@@ -80,6 +80,7 @@ type Options struct {
 	Now      func() time.Time                                        // nil means time.Now
 	Consent  func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything
 	Progress func(text string)                                       // nil is silence
+	Notice   func(text string)                                       // told what no report holds, and the user should know; nil is silence
 	Verdict  func(rye.Verdict)                                       // gets every decision of the policy; called by one verb at a time, by several verbs at once
 }
 
@@ -107,7 +108,7 @@ func Open(o Options) *Workspace {
 	}
 	h := &session.Host{ProjectDir: o.Project, UserDir: o.User, ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir,
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
-		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, OnVerdict: o.Verdict,
+		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem)}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
 	return &Workspace{rooms{

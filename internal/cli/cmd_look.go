@@ -61,7 +61,7 @@ func statusCommand() *spec {
 	return &spec{
 		name: "status", group: "Look",
 		short: "Show which items of the project want attention",
-		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, deleted, legacy, malformed, revoked.\n" +
+		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, drift, deleted, legacy, malformed, revoked.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
@@ -95,8 +95,14 @@ func survey(t *task, all bool) (*rye.Survey, error) {
 }
 
 // brief is called by commands that make one list and end: the process is gone
-// before it would be worth collecting garbage.
-func brief() { debug.SetGCPercent(800) }
+// before it would be worth collecting garbage, unless a tree is large.
+func brief() {
+	debug.SetGCPercent(800)
+	debug.SetMemoryLimit(mostGarbage)
+}
+
+// mostGarbage is from how much memory on, in bytes, garbage is collected all the same.
+const mostGarbage = 96 << 20
 
 func printStatus(p *printer, sum *rye.Survey) {
 	var rows [][]any
@@ -124,7 +130,7 @@ func stateStyle(s rye.State) style {
 	switch s {
 	case "signed":
 		return good(string(s))
-	case "unsigned", "legacy", "older":
+	case "unsigned", "legacy", "older", "drift":
 		return warning(string(s))
 	}
 	return bad(string(s))
@@ -237,13 +243,37 @@ func logCommand() *spec {
 	var q rye.LogRequest
 	return &spec{
 		name: "log", args: "[ref]", group: "Look",
-		short:    "Show the recorded changes of an item, or of the project",
+		short: "Show the recorded changes of an item, or of the project",
+		long: `Each directory has a record of its own: a copy, a second clone and a worktree remember
+what was done in them. Those of the same project are named behind the list.`,
 		examples: "rye log\nrye log tool:acme/hello -n 5",
 		exits:    []fault.Code{fault.Usage, fault.NotFound},
 		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"}},
 		max:      2, ref: &q.Ref,
-		run: func(t *task) error { return answerRows(t, t.w.History().Log, q, "", logRow) },
+		run: func(t *task) error {
+			if err := answerRows(t, t.w.History().Log, q, "", logRow); err != nil {
+				return err
+			}
+			return t.nameSiblings()
+		},
 	}
+}
+
+// nameSiblings tells a person which other directories have a record of this project.
+func (t *task) nameSiblings() error {
+	if t.out.json {
+		return nil
+	}
+	rep, err := t.w.Upkeep().Where(t.ctx, rye.Terminal(), rye.WhereRequest{})
+	if err != nil {
+		return err
+	}
+	for _, r := range rep.Records {
+		if !r.Gone && !r.Foreign {
+			t.out.infof("%s is the same project, with a record of its own\n", r.Path)
+		}
+	}
+	return nil
 }
 
 func logRow(e rye.LogEntry) []any {
@@ -309,6 +339,7 @@ func printHits(p *printer, res *rye.SearchResult) error {
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Ref, h.Space, h.Version, h.Description}
 	})
 	p.infof("%d of %d found", len(res.Results), res.Total)
+	p.hint(res.Hint)
 	return err
 }
 

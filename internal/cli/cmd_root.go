@@ -89,7 +89,7 @@ key is one holder, under however many names it comes.`,
 		flags:    rootFlags(&q, true),
 		min:      1, max: many,
 		run: func(t *task) (err error) {
-			if q.Add, err = t.publicKeys(); err != nil {
+			if q.Add, err = t.publicKeys(t.args); err != nil {
 				return err
 			}
 			return t.propose(q)
@@ -108,7 +108,7 @@ func rootRemove() *spec {
 		flags:    rootFlags(&q, true),
 		min:      1, max: many,
 		run: func(t *task) (err error) {
-			if q.Remove, err = t.publicKeys(); err != nil {
+			if q.Remove, err = t.publicKeys(t.args); err != nil {
 				return err
 			}
 			return t.propose(q)
@@ -116,9 +116,9 @@ func rootRemove() *spec {
 	}
 }
 
-// publicKeys reads every argument as a key.
-func (t *task) publicKeys() (list []string, err error) {
-	for _, arg := range t.args {
+// publicKeys reads every one of args as a key.
+func (t *task) publicKeys(args []string) (list []string, err error) {
+	for _, arg := range args {
 		line, err := t.publicKey(arg)
 		if err != nil {
 			return nil, err

@@ -102,6 +102,9 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 			p.infof("%s", res.Instructions)
 		}
 	}
+	if d := res.Metadata.Drift; d != "" {
+		p.infof("rye: drift: %s; rye lock %s:%s pins it", strings.TrimPrefix(d, "lock: "), res.Type, res.ItemID)
+	}
 	for _, u := range res.Metadata.Unbound {
 		p.infof("rye: not limited here: %s", u)
 	}

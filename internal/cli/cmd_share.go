@@ -22,7 +22,8 @@ func registryCommand() *spec {
 		long:     "A registry is a git repository anywhere: a URL, or a directory on this machine.",
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
-		subs:     []*spec{registryInit(), registryAdd(), registryList(), registryVerify(), registryLog(), registryRoot()},
+		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryVerify(), registryLog(),
+			registryGrant(), registryMembers(), registryRevokeKey(), registryCheckpoint(), registryRoot()},
 	}
 }
 
@@ -154,8 +155,11 @@ func pushCommand() *spec {
 	var q rye.PushRequest
 	return &spec{
 		name: "push", offers: true, args: "[ref | pattern…]", group: "Share",
-		short:    "Publish signed items of a namespace",
-		long:     "One push is one signed entry in the namespace's log. A version that is already\npublished stays as it is.",
+		short: "Publish signed items of a namespace",
+		long: `One push is one signed entry in the namespace's log. A version that is already
+published stays as it is. Everything that can be checked is checked before anything is sent,
+and --dry-run gives the same answer. Where nobody has the namespace and your key holds the
+root of the registry, you are asked whether to grant it to your key.`,
 		examples: "rye push tool:acme/hello\nrye push 'tool:acme/*' --dry-run\nrye push --all",
 		exits:    sharing,
 		flags: []cli.Flag{
@@ -175,6 +179,9 @@ func pushCommand() *spec {
 
 func printPush(p *printer, rep *rye.PushReport) {
 	did := published.mark(rep.DryRun)
+	if rep.Granted {
+		p.resultf(rep.DryRun, "%s  %s to your key\n", granted.mark(rep.DryRun), rep.Namespace)
+	}
 	for _, name := range rep.Published {
 		p.resultf(rep.DryRun, "%s  %s\n", did, name)
 	}
@@ -183,6 +190,9 @@ func printPush(p *printer, rep *rye.PushReport) {
 	}
 	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
 		p.infof("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)
+	}
+	if rep.Warning != "" {
+		p.errorf("warning: %s\nhint: rye fetch", rep.Warning)
 	}
 }
 

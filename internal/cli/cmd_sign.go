@@ -16,7 +16,10 @@ func signCommand() *spec {
 		name: "sign", args: "[ref | path | pattern…]", group: "Items",
 		short: "Sign items with your key, and record them",
 		long: `What is signed can run here and can be published. Patterns are over refs:
-'tool:acme/*'. An item that is signed already, by you, is left as it is.`,
+'tool:acme/*'. An item that is signed already, by you, is left as it is.
+Signing vouches: what carries another's signature, or that of a key that is
+denied or not known here, is passed over, unless it is the one ref that you name;
+then its signer and its text are shown, and you are asked.`,
 		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what RYE OS signed",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Rollback, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
@@ -48,6 +51,11 @@ func signCommand() *spec {
 
 func printSign(p *printer, rep *rye.SignReport) {
 	for _, r := range rep.Results {
+		if r.Status == "passed over" && r.Error == "" {
+			p.resultf(false, "%s  %s: signed by %s\n", r.Status, r.Ref, r.SignedBy)
+			p.hint(r.Hint)
+			continue
+		}
 		if r.Error == "" {
 			dry := r.Status == "would-sign"
 			p.resultf(dry, "%s  %s\n", good(r.Status), r.Ref)

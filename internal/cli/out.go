@@ -109,6 +109,7 @@ var (
 	copied    = outcome{"copied", "would copy"}
 	published = outcome{"published", "would publish"}
 	installed = outcome{"installed", "would install"}
+	granted   = outcome{"granted", "would grant"}
 )
 
 func (o outcome) word(dry bool) string {

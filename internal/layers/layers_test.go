@@ -113,7 +113,7 @@ var house = []room{
 		". fault internal/words objects", mcpgo},
 
 	{6, "internal/app", "wires the parts; the only one that reads the environment",
-		". workspace chain/primitive chain/primitive/builtin fault internal/build internal/words objects", xterm + " " + xsys},
+		". workspace chain/primitive chain/primitive/builtin fault internal/build internal/place internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", "the command line: parse, one call, print",
 		". workspace internal/app internal/build internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "the front",

@@ -163,6 +163,9 @@ func readKept(store string, o OwnKey) ([]byte, error) {
 	if store == "" {
 		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is not at hand")
 	}
+	if err := place.Trusted(keptPath(store, o.Key)); err != nil {
+		return nil, fault.Wrap(err, "and the list of what it vouches for does not count")
+	}
 	text, err := place.Read(keptPath(store, o.Key), keptMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is gone")

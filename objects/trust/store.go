@@ -25,8 +25,9 @@ type Store struct {
 	denials     []Denial
 	allowLegacy bool
 
-	known   map[objects.Fingerprint]PublicKey // every key above
-	granted map[Grant]bool                    // without their times
+	known   map[objects.Fingerprint]PublicKey       // every key above
+	granted map[Grant]bool                          // without their times
+	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}

@@ -3,6 +3,7 @@ package space
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -257,7 +259,7 @@ func within(p string, dirs map[string]bool) bool {
 
 // scanBundles judges each bundle as a whole, and the items in it. A bundle speaks
 // for its own files, so what it has recorded is taken out of the record.
-func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID) ([]Finding, error) {
+func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID, each func(Finding)) ([]Finding, error) {
 	if len(b.dirs) == 0 {
 		return nil, nil
 	}
@@ -269,7 +271,7 @@ func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, record
 			items = append(items, f)
 		}
 	}
-	found, err := s.judgeFiles(ctx, l, items, recorded, seen)
+	found, err := s.judgeFiles(ctx, l, items, recorded, seen, each)
 	if err != nil {
 		return nil, err
 	}
@@ -348,8 +350,9 @@ func WithoutLitter(f fs.FS) fs.FS { return tidy{f} }
 
 type tidy struct{ fs.FS }
 
+// ReadDir lists a directory, sorted; one of more than MaxFiles names is fault.Limit.
 func (t tidy) ReadDir(name string) ([]fs.DirEntry, error) {
-	list, err := fs.ReadDir(t.FS, name)
+	list, err := readDirOf(t.FS, name)
 	kept := list[:0]
 	for _, e := range list {
 		if !leftOut(e.Name()) {
@@ -357,6 +360,27 @@ func (t tidy) ReadDir(name string) ([]fs.DirEntry, error) {
 		}
 	}
 	return kept, err
+}
+
+func readDirOf(fsys fs.FS, name string) ([]fs.DirEntry, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok { // a tree of a record, which is bounded where it is read
+		return fs.ReadDir(fsys, name)
+	}
+	list, err := dir.ReadDir(MaxFiles + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if len(list) > MaxFiles {
+		err = fault.New(fault.Limit, "%s holds more than %d names", words.Brief(name), MaxFiles)
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, err
 }
 
 type nothing struct{}

@@ -116,7 +116,7 @@ func TestCatalogueAnswers(t *testing.T) {
 		t.Errorf("an item came from the catalogue: %q", got)
 	}
 	s := w.stack()
-	found, err := s.Scan(t.Context(), s.Project)
+	found, err := s.Scan(t.Context(), s.Project, nil)
 	if err != nil || found[0].Item.Meta.Description != "hello" {
 		t.Errorf("a scan came from the catalogue: %v", err)
 	}

@@ -116,8 +116,7 @@ func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref)
 			return f.Found, f.Err
 		}
 	}
-	return Found{}, fault.New(fault.NotFound, "%s: not in the %s space or below", ref, at).
-		Mend("rye search %s", ref.ID.Name())
+	return Found{}, Missing(ctx, s, ref, "not in the "+at.String()+" space or below")
 }
 
 // In returns what one space holds under ref. ok is false when it holds nothing
@@ -271,7 +270,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 	found := make([]Finding, len(refs))
 	judge := func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) }
 	if len(refs) > fewRefs {
-		recorded, err := l.recordedAll()
+		recorded, err := l.recordedAll(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -196,7 +196,7 @@ func TestVanishing(t *testing.T) {
 			t.Errorf("the %s space answered", f.Space)
 			break
 		}
-		if _, err := s.Scan(t.Context(), s.Project); err != nil {
+		if _, err := s.Scan(t.Context(), s.Project, nil); err != nil {
 			t.Error(err)
 			break
 		}

@@ -33,12 +33,12 @@ func (t *WorkingTree) Bundle(ctx context.Context, p string) (trust.Bundle, strin
 // Below lists the files below dir: the paths of items, and others with the reason why they
 // cannot be items.
 func (t *WorkingTree) Below(ctx context.Context, dir string) (items []string, others map[string]error, err error) {
-	others = map[string]error{}
-	err = t.l.walk(ctx, dir, 1+strings.Count(dir, "/"), others, func(p string, _ objects.Ref) error {
+	w := newWalk(ctx, t.l, func(p string, _ objects.Ref) error {
 		items = append(items, p)
 		return nil
 	})
-	return items, others, err
+	err = w.folder(dir, 1+strings.Count(dir, "/"))
+	return items, w.foreign, err
 }
 
 // Item returns the verified item at p; zero when the file is gone.

@@ -56,12 +56,12 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 	}
 	u = &update{s: s, l: l, set: set, old: &catalogue{}}
 	if file == "" {
-		found, err := s.Scan(ctx, l)
+		found, err := s.Scan(ctx, l, nil)
 		u.rows = RowsOf(found, set)
 		u.merge()
 		return u, err
 	}
-	err = u.prepare(file, key)
+	err = u.prepare(ctx, file, key)
 	found := l.listed(ctx)
 	if u.folders, u.began = found.folders, found.began; err == nil {
 		err = found.err
@@ -87,11 +87,11 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 }
 
 // prepare reads what was known, and the record where that says something else.
-func (u *update) prepare(file string, key objects.Digest) (err error) {
+func (u *update) prepare(ctx context.Context, file string, key objects.Digest) (err error) {
 	u.old = readCatalogue(file, u.l, key)
 	u.fate = make([]fate, u.old.len())
 	if u.tip, err = u.l.Tip(); err == nil && (u.tip != u.old.tip || u.old.when == 0 || u.old.bundles) {
-		u.recorded, err = u.l.recordedAll()
+		u.recorded, err = u.l.recordedAll(ctx)
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (u *update) takeBundles(ctx context.Context) error {
 	if u.bundles != u.old.bundles {
 		u.worth = true
 	}
-	found, err := u.s.scanBundles(ctx, u.l, b, u.recorded)
+	found, err := u.s.scanBundles(ctx, u.l, b, u.recorded, nil)
 	if err != nil {
 		return err
 	}

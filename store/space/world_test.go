@@ -179,7 +179,7 @@ func (w *world) states(l *space.Layer) string {
 	s := w.stack()
 	own, err := s.Layer(l.Space)
 	w.must(err)
-	found, err := s.Scan(w.t.Context(), own)
+	found, err := s.Scan(w.t.Context(), own, nil)
 	w.must(err)
 	want := lines(space.RowsOf(found, nil))
 	for range 2 {
@@ -244,7 +244,7 @@ func TestTwoProcessesRecordAtOnce(t *testing.T) {
 		}
 	}
 	n := 0
-	w.must(w.project.Recorded(func(string, store.OID) error { n++; return nil }))
+	w.must(w.project.Recorded(w.t.Context(), func(string, store.OID) error { n++; return nil }))
 	if n != 40 {
 		t.Errorf("%d items recorded, want 40", n)
 	}

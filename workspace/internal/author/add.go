@@ -171,7 +171,7 @@ type addition struct {
 // checkAddition judges items that are to come into the project. It writes nothing.
 func checkAddition(ctx context.Context, s *Desk, items []*objects.Item, force bool) (*addition, error) {
 	in := &addition{items: items, reports: make([]rye.AddReport, len(items)), replaced: make([][]store.Change, len(items))}
-	recorded, err := recordedBlobs(s.Stack.Project, len(items))
+	recorded, err := recordedBlobs(ctx, s.Stack.Project, len(items))
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func describeAdded(ctx context.Context, s *Desk, it *objects.Item, recorded stor
 
 // addBundle adds a bundle of the project as it is, signed or not.
 func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
-	b, err := readBundle(s.Stack.Project, dir)
+	b, err := readBundle(ctx, s.Stack.Project, dir)
 	if err != nil {
 		return err
 	}

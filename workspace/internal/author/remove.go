@@ -95,7 +95,7 @@ func removeBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.A
 	if err != nil {
 		return nil, err
 	}
-	gone, err := removals(l, dir, nil)
+	gone, err := removals(ctx, l, dir, nil)
 	if err == nil {
 		rep.Commit, err = s.record(ctx, l, "remove", bundleRefs(id), gone)
 	}

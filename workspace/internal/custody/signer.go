@@ -2,11 +2,13 @@ package custody
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
@@ -61,13 +63,31 @@ func (ks *Keys) Signer(ctx context.Context) (trust.Signer, error) {
 	return k, nil
 }
 
-// explainMissing says of a signing key that is not there how to make one.
+// explainMissing says of a signing key that is not there how to make one, and of a file
+// that holds none how to keep it aside.
 func (ks *Keys) explainMissing(err error) error {
-	if !fault.Is(err, fault.NotFound) {
-		return err
+	path := ks.Path(ks.Name)
+	switch fault.CodeOf(err) {
+	case fault.NotFound:
+		return fault.New(fault.NotFound, "no signing key at %s", path).Mend("rye key new")
+	case fault.Malformed:
+		return fault.Wrap(err, "the signing key is damaged").With(ks.aside(path))
 	}
-	return fault.New(fault.NotFound, "no signing key at %s", ks.Path(ks.Name)).Mend("rye key new")
+	return err
 }
+
+// aside returns the command that takes a damaged key file out of the directory of keys;
+// none for a file that lies elsewhere, which the user named.
+func (ks *Keys) aside(path string) fault.Hint {
+	raw, err := place.Read(path, maxDamaged)
+	if err != nil || filepath.Dir(path) != ks.host.KeyDir() {
+		return fault.Advice("bring %s back from a copy of it, or name another file in RYE_KEY", path)
+	}
+	return fault.Command("mv %s %s", path, trust.Aside(filepath.Join(ks.host.ConfigDir, filepath.Base(path)), raw))
+}
+
+// maxDamaged bounds the file that is kept aside, in bytes: larger is no key at all.
+const maxDamaged = 1 << 20
 
 // reach returns a signer for a key that an agent or a service holds, and asks the holder
 // of the signing key only once.

@@ -3,6 +3,8 @@ package locks
 import (
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,13 +59,23 @@ func renewed(ctx context.Context, s *session.Session) (*chain.Lock, error) {
 }
 
 // Stdlib returns the pin of the standard library in this program, and keeps its bytes in
-// the project's store.
+// the project's store, if there is one: its commit is the same everywhere.
 func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 	system, err := s.System()
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.Stack.Project.Keep(ctx, system)
+	l := s.Stack.Project
+	if l.Store == "" {
+		dir, err := os.MkdirTemp(s.CacheDir, "rye-create-*")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		l = &space.Layer{Space: objects.Project, Dir: s.AIDir(), Store: filepath.Join(dir, "store.git")}
+		defer l.Close()
+	}
+	id, err := l.Keep(ctx, system)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +87,7 @@ func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 // with the tools that load it.
 func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
 	if len(targets) == 0 {
-		all, err := look.Scan(ctx, s, objects.Project)
+		all, err := look.Scan(ctx, s, objects.Project, nil)
 		return slices.DeleteFunc(all, func(f space.Finding) bool { return f.Err != nil || f.Manifest }), err
 	}
 	var all []space.Finding
@@ -122,7 +134,10 @@ func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
 		return nil, fault.New(fault.NotFound, "no lock here: no %s", shownPath).Mend("rye lock")
 	}
 	rep := &rye.LockReport{Path: shownPath, Items: len(s.Lock.Items)}
-	var first error
+	first := library(s)
+	if first != nil {
+		rep.Drift = append(rep.Drift, strings.TrimPrefix(first.Error(), "lock: "))
+	}
 	byName := func(a, b objects.Ref) int { return strings.Compare(a.String(), b.String()) } // the order of the file
 	for _, ref := range slices.SortedFunc(maps.Keys(s.Lock.Items), byName) {
 		if err := verifyPin(ctx, s, ref); err != nil {
@@ -152,22 +167,4 @@ func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
 		return err
 	}
 	return s.Lock.Match(plan)
-}
-
-// Match compares what would run with the lock, and reports whether the lock pins exactly
-// that. An item that the lock does not know may run unless the request demands the lock;
-// one that drifted never runs.
-func Match(s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (bool, error) {
-	demanded := q.Locked || q.Frozen || q.Pinned
-	if s.Lock == nil {
-		if demanded {
-			return false, noLock(plan.Tool().Ref)
-		}
-		return false, nil
-	}
-	if _, known := s.Lock.Items[plan.Tool().Ref]; !known && !demanded {
-		return false, nil
-	}
-	err := s.Lock.Match(plan)
-	return err == nil, err
 }

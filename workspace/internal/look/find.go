@@ -27,7 +27,7 @@ func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.S
 			}
 		}
 		if none {
-			yield(space.Finding{}, fault.New(fault.NotFound, "%s: in no space", ref).Mend("rye search %s", ref.ID.Name()))
+			yield(space.Finding{}, space.Missing(ctx, s.Stack, ref, "in no space"))
 		}
 	}
 }

@@ -25,7 +25,11 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	if err != nil {
 		return nil, err
 	}
-	return describeTwins(k.Rows()), nil
+	rows := k.Rows()
+	for i := range rows {
+		drift(s, &rows[i])
+	}
+	return describeTwins(rows), nil
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, those that
@@ -40,8 +44,12 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	sum = &rye.Survey{Count: map[rye.State]int{}}
 	var rest []space.Row
 	for i := range k.Len() {
-		if !k.Clean(i) {
-			row := k.Row(i)
+		clean := k.Clean(i)
+		if clean && !pinsOwn(s, k.Ref(i)) {
+			continue
+		}
+		row := k.Row(i)
+		if drift(s, &row) || !clean {
 			sum.Count[row.State]++
 			rest = append(rest, row)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -29,20 +28,15 @@ func consentPath(s *Desk) string { return filepath.Join(s.ConfigDir, ConsentFile
 
 // agreed reads what the user agreed to.
 func agreed(s *Desk) (consent.Agreed, error) {
-	f, err := os.Open(consentPath(s))
+	if err := place.Trusted(consentPath(s)); err != nil {
+		return consent.Agreed{}, fault.Wrap(err, "read agreements")
+	}
+	raw, err := place.Read(consentPath(s), consent.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return consent.Agreed{}, nil
 	}
 	if err != nil {
-		return consent.Agreed{}, fault.New(fault.Auth, "read agreements: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o022 != 0 && filepath.Separator == '/' {
-		return consent.Agreed{}, fault.New(fault.Auth, "read %s: others may write it (mode %04o)", consentPath(s), info.Mode().Perm()).Mend("chmod 600 %s", consentPath(s))
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, consent.MaxFile+1))
-	if err != nil {
-		return consent.Agreed{}, err
+		return consent.Agreed{}, fault.Wrap(err, "read agreements")
 	}
 	a, err := consent.Parse(raw)
 	if err != nil {

@@ -45,7 +45,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.params, err = j.plan.Check(q.Params); err != nil {
 		return nil, err
 	}
-	if j.locked, err = locks.Match(seen, j.plan, q); err != nil {
+	if j.lock, err = locks.Match(seen, j.plan, q); err != nil {
 		return nil, err
 	}
 	if j.verdict, err = decide(ctx, s, j); err != nil {
@@ -72,7 +72,7 @@ type job struct {
 	q        rye.ExecuteRequest
 	plan     *chain.Plan
 	params   chain.Params
-	locked   bool              // the lock pins exactly this
+	lock     locks.Matched     // how it compares with the lock
 	verdict  *rye.Verdict      // of the policy
 	unsigned unsigned          // what it uses although it is unsigned
 	dir      *primitive.RunDir // its verified files
@@ -167,7 +167,7 @@ func planned(j *job) *rye.ExecuteResult {
 		res.Chain = append(res.Chain, rye.ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,
 			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String()})
 	}
-	res.Metadata.Verdict, res.Metadata.Locked = j.verdict, j.locked
+	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res
 }

@@ -32,6 +32,7 @@ type Host struct {
 	Now       func() time.Time
 	Consent   func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything; called by Ask only
 	Progress  func(text string)                                       // nil is silence
+	Notice    func(text string)                                       // nil is silence; unlike Progress it stays to be read
 	OnVerdict func(rye.Verdict)                                       // gets every decision of the policy; may be nil
 	System    func() (*space.System, error)                           // the standard library, opened once
 }
@@ -87,6 +88,13 @@ func (h *Host) Registries() (cache, state string) {
 
 // Today is the date, in UTC, as 2006-01-02.
 func (h *Host) Today() string { return h.Now().UTC().Format(time.DateOnly) }
+
+// Tell tells the user something that no report holds, and that they should know.
+func (h *Host) Tell(text string) {
+	if h.Notice != nil {
+		h.Notice(text)
+	}
+}
 
 // Say tells the user what takes long.
 func (h *Host) Say(text string) {

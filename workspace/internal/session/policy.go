@@ -18,7 +18,7 @@ const PolicyFile = "policy.yaml"
 // readRules reads the policy: the user's, which the project's can only narrow.
 func (s *Session) readRules() (policy.Rules, error) {
 	path := filepath.Join(s.ConfigDir, PolicyFile)
-	raw, err := ReadPolicy(path)
+	raw, err := s.UserPolicy()
 	if err != nil {
 		return policy.Rules{}, err
 	}
@@ -32,7 +32,7 @@ func (s *Session) readRules() (policy.Rules, error) {
 	if s.Project == nil {
 		return rules, nil
 	}
-	if raw, err = ReadPolicy(filepath.Join(s.AIDir(), PolicyFile)); err != nil {
+	if raw, err = s.ReadAI(PolicyFile, policy.MaxFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return policy.Rules{}, err
 	}
 	if rules, err = rules.Tighten(raw); err != nil {
@@ -41,9 +41,18 @@ func (s *Session) readRules() (policy.Rules, error) {
 	return rules, nil
 }
 
-// ReadPolicy reads the text of a policy, at most policy.MaxFile bytes; nil when the file is
-// not there.
-func ReadPolicy(path string) ([]byte, error) {
+// UserPolicy reads the text of the user's policy; nil when there is none. One that
+// somebody else may have written is fault.Auth.
+func (h *Host) UserPolicy() ([]byte, error) {
+	path := filepath.Join(h.ConfigDir, PolicyFile)
+	if err := place.Trusted(path); err != nil {
+		return nil, fault.Wrap(err, "read the policy")
+	}
+	return readPolicy(path)
+}
+
+// readPolicy reads at most policy.MaxFile bytes; nil when the file is not there.
+func readPolicy(path string) ([]byte, error) {
 	raw, err := place.Read(path, policy.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -60,8 +59,7 @@ func NewProject(namespace string) *Project {
 // ReadProject reads the rye.yaml of the project in a directory. No such file is
 // fault.NotFound, one that breaks the format fault.Malformed.
 func ReadProject(dir string) (*Project, error) {
-	p := filepath.Join(dir, ".ai", ProjectFile)
-	raw, err := place.Read(p, maxProjectFile)
+	raw, err := readAI(dir, ProjectFile, maxProjectFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, NoProject()
 	}
@@ -70,7 +68,7 @@ func ReadProject(dir string) (*Project, error) {
 	}
 	project, err := parseProject(raw)
 	if err != nil {
-		return nil, fault.New(fault.Malformed, "read %s: %w", p, err)
+		return nil, fault.New(fault.Malformed, "read %s: %w", filepath.Join(dir, ".ai", ProjectFile), err)
 	}
 	return project, nil
 }
@@ -171,7 +169,7 @@ func (p *Project) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return place.File(filepath.Join(dir, ".ai", ProjectFile), raw, 0o644)
+	return writeAI(dir, ProjectFile, raw)
 }
 
 // RegistryFor returns the one registry that a namespace comes from, and its name here:

@@ -52,6 +52,9 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 
 // read reads everything into a session that is being made.
 func (s *Session) read(begin func(project *space.Layer)) (err error) {
+	if err = s.CheckConfig(); err != nil {
+		return err
+	}
 	foreign, err := s.openProject(begin)
 	if err != nil {
 		return err
@@ -63,7 +66,7 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 		}
 		s.Stack.Home = home.Key
 	}
-	if s.Trust, err = trust.LoadStore(s.TrustPath()); err != nil {
+	if s.Trust, err = s.loadTrust(); err != nil {
 		return err
 	}
 	s.Stack.Trust = s.Trust
@@ -141,7 +144,7 @@ func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 
 // readLock reads the project's lock into a session that is being made.
 func (s *Session) readLock() error {
-	lock, sum, err := readLock(s.LockPath())
+	lock, sum, err := readLock(s.Host)
 	s.setLock(lock, sum)
 	return err
 }
@@ -178,7 +181,7 @@ func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
 
 // WithTrust returns a session that sees the trust store as it is on disk now.
 func (s *Session) WithTrust() (*Session, error) {
-	t, err := trust.LoadStore(s.TrustPath())
+	t, err := s.loadTrust()
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,7 @@ func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.
 		if err := rd.CheckContent(ctx, top.ID, itemsLimits); err != nil {
 			return nil, fault.Wrap(err, ".ai/%s", dir)
 		}
-		err = rd.Walk(top.ID, func(p string, e store.Entry) error {
+		err = rd.Walk(ctx, top.ID, func(p string, e store.Entry) error {
 			if e.IsDir() {
 				return nil
 			}

@@ -40,19 +40,23 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	}
 	defer reg.Close()
 	s.Say(fmt.Sprintf("publishing %s to %s", words.Plural(len(items), "item"), name))
-	done, err := reg.Publish(ctx, registry.Publication{Namespace: ns, Items: items, By: by(key), DryRun: q.DryRun})
+	p := &pushing{s: s, reg: reg, name: name, key: key, ns: ns}
+	done, err := p.publish(ctx, items, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
-	rep := &rye.PushReport{Registry: name, Namespace: ns, Seq: done.Tip.Seq, DryRun: q.DryRun,
+	rep := &rye.PushReport{Registry: name, Namespace: ns, Seq: done.Tip.Seq, DryRun: q.DryRun, Granted: p.granted,
 		Published: releaseNames(done.Published), Unchanged: releaseNames(done.Unchanged)}
 	if !done.Tip.Tip.IsZero() {
 		rep.Tip = done.Tip.Tip.String()
 	}
 	if q.DryRun {
-		return rep, nil
+		return rep, registry.MayPush(ctx, reg, ns)
 	}
-	return rep, updateTrust(s, reg, ns)
+	if err := updateTrust(s, reg, ns); err != nil { // was tried before anything was sent: this is the disk, or somebody in between
+		rep.Warning = "published; what you believe of " + ns + "/ was not brought up to date: " + err.Error()
+	}
+	return rep, nil
 }
 
 // pushTargets returns what to push, and the one namespace that all of it belongs to.

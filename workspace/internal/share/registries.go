@@ -178,13 +178,7 @@ func ListRegistries(s *Desk) []rye.RegistryInfo {
 func registryInfo(s *Desk, name string) rye.RegistryInfo {
 	c := s.Project.Registries[name]
 	_, pinned := s.Trust.Registry(c.ID)
-	info := rye.RegistryInfo{Name: name, URL: c.URL, ID: c.ID, Roots: c.Roots, Pinned: pinned}
-	for _, scope := range slices.Sorted(maps.Keys(s.Project.Scopes)) {
-		if s.Project.Scopes[scope] == name {
-			info.Scopes = append(info.Scopes, scope)
-		}
-	}
-	return info
+	return rye.RegistryInfo{Name: name, URL: c.URL, ID: c.ID, Roots: c.Roots, Pinned: pinned, Scopes: scopesOf(s.Project, name)}
 }
 
 // NamespaceLog lists the operations of a namespace, newest first, after bringing its log

@@ -152,6 +152,7 @@ type rootStep struct {
 	status string // when it is done: proposed (and committed at once if that can be), approved, committed
 	file   string // where the proposal is, or is to be written; "" names one after its position
 	dryRun bool
+	mend   fault.Hint // what says yes; zero: the same with --yes
 }
 
 // advance brings a proposal one step further: it approves it, or commits it when that was
@@ -186,7 +187,7 @@ func (r *root) advance(ctx context.Context, op registry.RootOp, step rootStep) (
 		c.Status = wouldBe[step.status]
 		return c, nil
 	}
-	if err := r.s.Ask(ctx, r.question(c, me, commit)); err != nil {
+	if err := r.s.Ask(ctx, r.question(c, me, commit, step.mend)); err != nil {
 		return nil, err
 	}
 	if commit {
@@ -248,9 +249,12 @@ func (r *root) describe(op registry.RootOp, got registry.Agreement) *rye.RootCha
 	return c
 }
 
-func (r *root) question(c *rye.RootChange, me trust.PublicKey, commit bool) rye.Question {
+func (r *root) question(c *rye.RootChange, me trust.PublicKey, commit bool, mend fault.Hint) rye.Question {
+	if mend.IsZero() {
+		mend = fault.Advice("the same with --yes, when this is what you want")
+	}
 	q := rye.Question{Topic: "root of registry " + r.name, Text: "Agree to this change with the key " + me.String() + "?",
-		Lines: c.Changes, Mend: fault.Advice("the same with --yes, when this is what you want")}
+		Lines: c.Changes, Mend: mend}
 	if commit {
 		q.Text = "Sign this change with the key " + me.String() + " and publish it?"
 	}

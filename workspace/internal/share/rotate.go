@@ -119,7 +119,9 @@ func addKey(ctx context.Context, reg *registry.Registry, ns string, pair custody
 	if err != nil {
 		return err
 	}
-	return reg.AddKey(ctx, ns, by(pair.Old), pair.New.Public(), proof)
+	_, err = registry.ChangeKeys(ctx, reg, ns, by(pair.Old), false,
+		registry.Op{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: pair.New.Public(), Proof: proof}}})
+	return err
 }
 
 // retireKey retires the old key, signed by the new one.
@@ -128,7 +130,9 @@ func retireKey(ctx context.Context, reg *registry.Registry, ns string, pair cust
 	if err != nil || !isActive(st, pair.Old) {
 		return err
 	}
-	return reg.RetireKey(ctx, ns, by(pair.New), pair.Old.Public().Fingerprint())
+	_, err = registry.ChangeKeys(ctx, reg, ns, by(pair.New), false,
+		registry.Op{Kind: registry.OpKeyRetire, Key: pair.Old.Public().Fingerprint()})
+	return err
 }
 
 func isActive(st registry.State, key trust.Signer) bool {

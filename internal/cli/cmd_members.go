@@ -1,0 +1,174 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+// proposalFile is the flag of commands whose change may have to travel to others.
+func proposalFile(into *string) cli.Flag {
+	return &cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: into,
+		Usage: "new `file` for the proposal, where more root keys must agree (default registry-root-<position>.txt)"}
+}
+
+func registryGrant() *spec {
+	var q rye.GrantRequest
+	return &spec{
+		name: "grant", args: "<namespace> <key…>",
+		short: "Give a namespace to keys, as a holder of the root",
+		long: `A key is a line like ssh-ed25519 AAAA… in quotes, a file that holds one (what its
+owner's rye key show --ssh prints), or the SHA256:… of a key that is known here. What was
+granted before is shown and replaced. Members of a namespace stay members when it is granted
+to others, who then join, and every reader is asked before that counts. Where your root key
+is not enough, the change is written to a file, as with rye registry root.`,
+		examples: "rye registry grant acme 'ssh-ed25519 AAAA…'\nrye registry grant acme bob.pub --dry-run\nrye registry grant acme bob.pub carol.pub --yes --json",
+		exits:    sharing,
+		flags:    []cli.Flag{rootName(&q.Registry), proposalFile(&q.Out), dryRun(&q.DryRun)},
+		min:      2, max: many,
+		run: func(t *task) (err error) {
+			q.Namespace = t.args[0]
+			if q.Keys, err = t.publicKeys(t.args[1:]); err != nil {
+				return err
+			}
+			if q.Out != "" {
+				q.Out = t.path(q.Out)
+			}
+			return answer(t, t.w.Registry().Grant, q, printRootChange)
+		},
+	}
+}
+
+func registryCheckpoint() *spec {
+	var q rye.CheckpointRequest
+	return &spec{
+		name: "checkpoint", args: "[namespace…]",
+		short: "Vouch for how far namespaces are, as a holder of the root",
+		long: `From then on readers refuse to be shown less, and newcomers need not read what lies
+before. Without a namespace, every one that moved on since its last checkpoint.`,
+		examples: "rye registry checkpoint\nrye registry checkpoint acme --dry-run",
+		exits:    sharing,
+		flags:    []cli.Flag{rootName(&q.Registry), proposalFile(&q.Out), dryRun(&q.DryRun)},
+		max:      many,
+		run: func(t *task) error {
+			q.Namespaces = t.args
+			if q.Out != "" {
+				q.Out = t.path(q.Out)
+			}
+			return answer(t, t.w.Registry().Checkpoint, q, printRootChange)
+		},
+	}
+}
+
+func registryMembers() *spec {
+	var q rye.MembersRequest
+	return &spec{
+		name: "members", args: "[namespace]",
+		short: "Show whose keys sign for a namespace, let keys in, take them out",
+		long: `Without a namespace, that of the project. Somebody comes in by two commands: --join, run
+by the owner of the key, prints a line for --add, which a member runs. The line proves that
+the owner of the key agrees, and is good for this namespace only. Where the root granted you
+the namespace, --join makes you a member at once. A retired key signs no more and
+never comes back; what it signed stays good. For a stolen key see rye registry revoke-key.`,
+		examples: "rye registry members acme\nrye registry members acme --join\nrye registry members acme --add 'ssh-ed25519 AAAA… <proof>'\nrye registry members acme --retire SHA256:… --dry-run",
+		exits:    sharing,
+		flags: []cli.Flag{registryName(&q.Registry),
+			repeated("add", &q.Add, "let in who sent this `request`: the line, or a file that holds it; repeatable"),
+			repeated("retire", &q.Retire, "this `key` signs no more: SHA256:…, a line or a file; repeatable"),
+			&cli.BoolFlag{Name: "join", Destination: &q.Join, Usage: "ask to be let in, with your key"},
+			dryRun(&q.DryRun)},
+		max: 1, arg: &q.Namespace,
+		run: func(t *task) (err error) {
+			if q.Add, err = t.publicKeys(q.Add); err != nil {
+				return err
+			}
+			if q.Retire, err = t.publicKeys(q.Retire); err != nil {
+				return err
+			}
+			return answer(t, t.w.Registry().Members, q, printMembers)
+		},
+	}
+}
+
+func printMembers(p *printer, rep *rye.MembersReport) {
+	if rep.Status == "requested" {
+		p.printf("%s\n", fault.CommandOf(rep.Command...))
+		p.infof("send this to a member of %s, who runs it", rep.Namespace)
+		return
+	}
+	for _, line := range rep.Changes {
+		p.printf("%s  %s\n", good(rep.Status), line)
+	}
+	p.printf("%s  in %s, at %d\n", bold(rep.Namespace), rep.Registry, rep.Seq)
+	for _, k := range rep.Granted {
+		p.printf("  granted  %s\n", k)
+	}
+	for _, k := range rep.Members {
+		whose := ""
+		if k.Own {
+			whose = "  yours"
+		}
+		p.printf("  %-7s  %s  added by operation %s%s%s\n", k.State, k.Fingerprint, strconv.FormatUint(k.Added, 10), prefixed(": ", k.Reason), faint(whose))
+	}
+	if len(rep.Members) == 0 {
+		p.infof("nobody has published anything there yet")
+	}
+}
+
+func registryRevokeKey() *spec {
+	var q rye.RevokeKeyRequest
+	return &spec{
+		name: "revoke-key", args: "<namespace> <key>",
+		short: "Take back what a stolen key signed for a namespace, as a member",
+		long: `Everything that the key published from an operation on, and every key that it added
+there, is revoked with it, for good and for every reader. What lies before stays. rye
+registry log has the positions; by default only what is yet to come is refused.`,
+		examples: "rye registry revoke-key acme SHA256:… --reason 'laptop stolen'\nrye registry revoke-key acme SHA256:… --from 12 --reason 'laptop stolen' --dry-run",
+		exits:    sharing,
+		flags: []cli.Flag{registryName(&q.Registry),
+			&cli.Uint64Flag{Name: "from", Destination: &q.From, Usage: "the first `operation` by the key that does not count (default the next)"},
+			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`why`, for everybody who meets the key (required)"},
+			dryRun(&q.DryRun)},
+		min: 2, max: 2,
+		run: func(t *task) (err error) {
+			q.Namespace = t.args[0]
+			if q.Key, err = t.publicKey(t.args[1]); err != nil {
+				return err
+			}
+			return answer(t, t.w.Registry().RevokeKey, q, printMembers)
+		},
+	}
+}
+
+func registryRemove() *spec {
+	var q rye.RegistryRemoveRequest
+	return &spec{
+		name: "remove", aliases: []string{"rm"}, args: "<name>",
+		short: "Take a registry from this project, or forget it everywhere",
+		long: `Its scopes go with it; items that the project has from it have to be removed first.
+With --everywhere you also stop believing it: whose its namespaces are counts in no project
+any more, and adding it again shows its identity again. What it was seen to say is kept, so
+that nobody can show you an older one then.`,
+		examples: "rye registry remove main\nrye registry remove main --everywhere\nrye registry remove sha256:… --everywhere --dry-run",
+		exits:    sharing,
+		flags: []cli.Flag{&cli.BoolFlag{Name: "everywhere", Destination: &q.Everywhere, Usage: "and what you believe of it, in every project; its identity may stand for its name"},
+			dryRun(&q.DryRun)},
+		min: 1, max: 1, arg: &q.Name,
+		run: func(t *task) error {
+			return answer(t, t.w.Registry().Remove, q, func(p *printer, rep *rye.RegistryRemoveReport) {
+				did := removed.mark(rep.DryRun)
+				p.resultf(rep.DryRun, "%s  %s\n", did, strings.TrimSpace(rep.Name+"  "+rep.ID))
+				for _, scope := range rep.Scopes {
+					p.resultf(rep.DryRun, "  scope      %s\n", scope)
+				}
+				for _, ns := range rep.Namespaces {
+					p.resultf(rep.DryRun, "  unbound    %s\n", ns)
+				}
+			})
+		},
+	}
+}

@@ -1,0 +1,116 @@
+package share
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Grant says whose a namespace of a registry is. Where the agreement of the signing key is
+// enough the change is made; otherwise it is written to a file, as ChangeRoot does.
+func Grant(ctx context.Context, s *Desk, q rye.GrantRequest) (*rye.RootChange, error) {
+	if err := session.CheckNamespace(q.Namespace); err != nil {
+		return nil, err
+	}
+	keys, err := keysOf(s, q.Keys)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openRoot(ctx, s, q.Registry, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.reg.Close()
+	op, err := registry.GrantOp(ctx, r.reg, q.Namespace, keys...)
+	if err != nil {
+		return nil, err
+	}
+	if old := r.Root.Grant(q.Namespace); old != nil && old.Genesis == op.Genesis && slices.Equal(old.Keys, keys) {
+		return nil, fault.New(fault.Conflict, "grant %s: the root granted it to exactly these keys already", q.Namespace).
+			Mend("rye registry members %s", q.Namespace)
+	}
+	if op, err = r.reg.Propose(ctx, op); err != nil {
+		return nil, err
+	}
+	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun, mend: grantCommand(q.Namespace, keys, "--yes")})
+}
+
+// Checkpoint lets the root vouch for how far namespaces are.
+func Checkpoint(ctx context.Context, s *Desk, q rye.CheckpointRequest) (*rye.RootChange, error) {
+	r, err := openRoot(ctx, s, q.Registry, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.reg.Close()
+	if len(q.Namespaces) == 0 {
+		if q.Namespaces, err = r.movedOn(ctx); err != nil {
+			return nil, err
+		}
+	}
+	op, err := r.reg.CheckpointOp(ctx, q.Namespaces...)
+	if err != nil {
+		return nil, err
+	}
+	if op, err = r.reg.Propose(ctx, op); err != nil {
+		return nil, err
+	}
+	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun})
+}
+
+// movedOn returns the granted namespaces that are further than their last checkpoint.
+func (r *root) movedOn(ctx context.Context) (names []string, err error) {
+	all := r.Namespaces()
+	if err := r.reg.Sync(ctx, all...); err != nil {
+		return nil, err
+	}
+	for _, ns := range all {
+		st, err := r.reg.View(ns)
+		if fault.Is(err, fault.NotFound) {
+			continue // granted, and not claimed yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c := r.Root.Grant(ns).Checkpoint; st.Seq > 0 && (c == nil || c.Seq < st.Seq) {
+			names = append(names, ns)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fault.New(fault.Conflict, "checkpoint: the root vouches for everything that there is").Mend("rye registry root show")
+	}
+	return names, nil
+}
+
+// grantCommand is what a holder of the root runs to give a namespace to keys.
+func grantCommand(namespace string, keys []trust.PublicKey, flags ...string) fault.Hint {
+	words := []string{"rye", "registry", "grant", namespace}
+	for _, k := range keys {
+		words = append(words, k.Authorized())
+	}
+	return fault.CommandOf(append(words, flags...)...)
+}
+
+// keysOf reads keys that are spelled out or known here by their fingerprints, each once.
+func keysOf(s *Desk, texts []string) ([]trust.PublicKey, error) {
+	var keys []trust.PublicKey
+	for _, text := range texts {
+		k, err := custody.PublicKey(s.Host, s.Trust, text)
+		if fault.Is(err, fault.NotFound) {
+			return nil, fault.New(fault.NotFound, "key %s: only its fingerprint is known here, and a registry keeps whole keys", text).
+				Advise("ask its owner for what rye key show --ssh prints, and give that in quotes")
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(keys, k) {
+			keys = append(keys, k)
+		}
+	}
+	return keys, nil
+}

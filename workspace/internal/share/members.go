@@ -1,0 +1,237 @@
+package share
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+)
+
+// Members lists the keys of a namespace, or changes which there are.
+func Members(ctx context.Context, s *Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
+	change := len(q.Add)+len(q.Retire) > 0
+	if change && q.Join {
+		return nil, fault.New(fault.Usage, "registry members: --join asks for yourself, and changes nobody else").
+			Advise("leave out --add and --retire, or --join")
+	}
+	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer m.reg.Close()
+	switch {
+	case q.Join:
+		return m.join(ctx, q)
+	case change:
+		return m.amend(ctx, q)
+	}
+	return m.report("listed"), nil
+}
+
+// RevokeKey takes back what a key signed for a namespace from a position on.
+func RevokeKey(ctx context.Context, s *Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
+	if strings.TrimSpace(q.Reason) == "" {
+		return nil, fault.New(fault.Usage, "registry revoke-key: say why: every reader is told").Advise("--reason '...'")
+	}
+	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer m.reg.Close()
+	key, err := m.keyNamed(q.Key)
+	if err != nil {
+		return nil, err
+	}
+	op := registry.Op{Kind: registry.OpKeyRevoke, Key: key.Public.Fingerprint(), BadFrom: cmp.Or(q.From, m.state.Seq+1), Reason: q.Reason}
+	text := fmt.Sprintf("revoke %s from operation %d of %s on: %s", op.Key, op.BadFrom, m.state.Namespace, words.Brief(q.Reason))
+	return m.change(ctx, []registry.Op{op}, []string{text, "what it published from there on, and keys that it added, are revoked with it, for good"}, q.DryRun)
+}
+
+// members is a namespace whose keys are looked at.
+type members struct {
+	s     *Desk
+	name  string // of the registry in this project
+	reg   *registry.Registry
+	root  registry.Root
+	state registry.State
+}
+
+// openMembers opens the registry of a namespace and brings both up to date.
+func openMembers(ctx context.Context, s *Desk, name, ns string) (*members, error) {
+	ns = cmp.Or(ns, s.Project.Namespace)
+	if ns == objects.LocalNamespace {
+		return nil, fault.New(fault.Usage, "namespace %q belongs to each project for itself and has no members", ns).
+			Advise("rye registry members <namespace>")
+	}
+	if name == "" {
+		var err error
+		if name, _, err = s.Project.RegistryFor(ns); err != nil {
+			return nil, err
+		}
+	}
+	reg, err := openSynced(ctx, s, name, ns)
+	if err != nil {
+		return nil, err
+	}
+	m := &members{s: s, name: name, reg: reg}
+	if m.root, err = reg.Root(ctx); err == nil {
+		m.state, err = reg.View(ns)
+	}
+	if fault.Is(err, fault.NotFound) { // nobody has claimed it
+		m.state, err = registry.NewState(m.root, ns), nil
+	}
+	if err != nil {
+		reg.Close()
+		return nil, err
+	}
+	return m, nil
+}
+
+func (m *members) report(status string) *rye.MembersReport {
+	rep := &rye.MembersReport{Registry: m.name, ID: m.reg.ID().String(), Namespace: m.state.Namespace, Status: status, Seq: m.state.Seq}
+	if g := m.root.Grant(m.state.Namespace); g != nil {
+		rep.Granted = texts(g.Keys)
+	}
+	for _, k := range m.state.Keys() {
+		rep.Members = append(rep.Members, rye.Member{Fingerprint: k.Public.String(), SSH: k.Public.Authorized(), State: string(k.State),
+			Added: k.Added, By: k.By.String(), Reason: k.Reason, Own: m.s.Trust.IsOwn(k.Public)})
+	}
+	return rep
+}
+
+// join makes the signing key a member where the root granted it the namespace, and
+// otherwise writes the request that a member is to be sent.
+func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersReport, error) {
+	key, err := m.s.Keys.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ns, me := m.state.Namespace, key.Public()
+	if m.state.Seq == 0 {
+		return nil, m.unclaimed(me)
+	}
+	if k, ok := m.state.Key(me.Fingerprint()); ok {
+		return nil, fault.New(fault.Conflict, "join %s: %s is there already, and %s; a key is added once", ns, me, k.State).
+			Mend("rye registry members %s", ns)
+	}
+	if registry.MayJoin(m.root, m.state, me) {
+		rep, err := m.change(ctx, []registry.Op{{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: me}}}},
+			[]string{"add " + me.String() + ", which the root granted " + ns + "/ to"}, q.DryRun)
+		if err == nil {
+			rep.Status = map[bool]string{true: "would-join", false: "joined"}[q.DryRun]
+		}
+		return rep, err
+	}
+	grant := registry.KeyGrant{Public: me}
+	if grant.Proof, err = registry.Prove(ctx, key, m.state.Registry, ns, m.state.Genesis); err != nil {
+		return nil, err
+	}
+	rep := m.report("requested")
+	rep.Request, rep.Command = grant.Text(), []string{"rye", "registry", "members", ns, "--add", grant.Text()}
+	return rep, nil
+}
+
+// unclaimed says how a key comes to a namespace that has no log yet.
+func (m *members) unclaimed(me trust.PublicKey) error {
+	ns, g := m.state.Namespace, m.root.Grant(m.state.Namespace)
+	err := fault.New(fault.NotFound, "namespace %s: nobody has published anything in it, so it has no members", ns)
+	if g == nil && m.root.Claims != registry.ClaimsOpen {
+		return err.Advise("send this to a holder of the root: %s", grantCommand(ns, []trust.PublicKey{me}))
+	}
+	return err.Advise("rye push, which claims it for your key where the root allows that")
+}
+
+// amend adds and removes members, all or nothing.
+func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.MembersReport, error) {
+	var ops []registry.Op
+	var lines []string
+	add := registry.Op{Kind: registry.OpKeyAdd}
+	for _, text := range q.Add {
+		grant, err := registry.ParseMember(text)
+		if err != nil {
+			return nil, noRequest(text, err, m.state.Namespace)
+		}
+		add.Keys = append(add.Keys, grant)
+		lines = append(lines, "add    "+grant.Public.String())
+	}
+	if len(add.Keys) > 0 {
+		ops = append(ops, add)
+	}
+	for _, text := range q.Retire {
+		key, err := m.keyNamed(text)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(ops, registry.Op{Kind: registry.OpKeyRetire, Key: key.Public.Fingerprint()})
+		lines = append(lines, "retire "+key.Public.String()+"; what it signed stays good")
+	}
+	return m.change(ctx, ops, lines, q.DryRun)
+}
+
+// noRequest says what a member has to be sent where a bare key was given.
+func noRequest(text string, err error, ns string) error {
+	if _, bad := trust.ParsePublicKey(text); bad == nil || strings.HasPrefix(text, "SHA256:") {
+		return fault.New(fault.Untrusted, "add %s: it comes without the proof that its owner agrees", words.Brief(text)).
+			Advise("its owner runs rye registry members %s --join, and sends you what that prints", ns)
+	}
+	return err
+}
+
+// keyNamed finds a key of the namespace by its line or fingerprint.
+func (m *members) keyNamed(text string) (registry.Key, error) {
+	line, _ := trust.ParsePublicKey(text) // the zero key, which is nobody's, for a fingerprint
+	for _, k := range m.state.Keys() {
+		if k.Public == line || k.Public.String() == text {
+			return k, nil
+		}
+	}
+	return registry.Key{}, fault.New(fault.NotFound, "key %s: it is not a key of %s", words.Brief(text), m.state.Namespace).
+		Mend("rye registry members %s", m.state.Namespace)
+}
+
+// change tries operations on the namespace's keys, asks about them and appends them.
+func (m *members) change(ctx context.Context, ops []registry.Op, lines []string, dry bool) (*rye.MembersReport, error) {
+	key, err := m.s.Keys.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ns := m.state.Namespace
+	after, err := registry.ChangeKeys(ctx, m.reg, ns, by(key), true, ops...)
+	if err != nil {
+		return nil, mayNotChange(err, m.state, key.Public())
+	}
+	status := "would-change"
+	if !dry {
+		q := rye.Question{Topic: "members of " + ns, Lines: lines, Mend: fault.Advice("the same with --yes, when this is what you want"),
+			Text: "Sign this with the key " + key.Public().String() + " and publish it in " + m.name + "?"}
+		if err := m.s.Ask(ctx, q); err != nil {
+			return nil, err
+		}
+		if after, err = registry.ChangeKeys(ctx, m.reg, ns, by(key), false, ops...); err != nil {
+			return nil, mayNotChange(err, m.state, key.Public())
+		}
+		if err := updateTrust(m.s, m.reg, ns); err != nil {
+			return nil, fault.Wrap(err, "the members of %s are changed; what you believe of them is not", ns)
+		}
+		status = "changed"
+	}
+	m.state = after
+	rep := m.report(status)
+	rep.Changes, rep.DryRun = lines, dry
+	return rep, nil
+}
+
+// mayNotChange names the way in for a key that is no member.
+func mayNotChange(err error, s registry.State, me trust.PublicKey) error {
+	if k, ok := s.Key(me.Fingerprint()); !ok || k.State != registry.KeyActive {
+		return fault.New(fault.CodeOf(err), "%w", err).Advise("only an active member changes them: rye registry members %s", s.Namespace)
+	}
+	return err
+}

@@ -1,0 +1,63 @@
+package workspace_test
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// A host that takes no push says so to a dry run too, by the same code.
+func TestDryRunAsksTheHost(t *testing.T) {
+	root := t.TempDir()
+	repo, err := store.Init(filepath.Join(root, "tools.git"), "refs/heads/main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo.Close()
+	host := &transport.Server{Root: root, AllowPush: true}
+	srv := httptest.NewServer(host)
+	t.Cleanup(srv.Close)
+	alice := project(t)
+	alice.write("tools/acme/greet.sh", greet)
+	alice.sign("*")
+	if _, err := alice.Registry().Init(t.Context(), rye.Terminal(), rye.RegistryInitRequest{URL: srv.URL + "/tools.git"}); err != nil {
+		t.Fatal(err)
+	}
+	push := func(dry bool) error {
+		_, err := alice.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}, DryRun: dry})
+		return err
+	}
+	if err := push(true); err != nil {
+		t.Fatalf("dry run to a host that takes pushes: %v", err)
+	}
+	host.AllowPush = false
+	dry, wet := push(true), push(false)
+	if dry == nil || wet == nil || fault.CodeOf(dry) != fault.CodeOf(wet) {
+		t.Errorf("dry run %v (%s), push %v (%s): want one refusal", dry, fault.CodeOf(dry), wet, fault.CodeOf(wet))
+	}
+}
+
+// What goes wrong after the one ref update is a warning: the versions are published.
+func TestPublishedIsNotReportedAsFailed(t *testing.T) {
+	alice, _, _ := published(t)
+	alice.write("tools/acme/greet.sh", strings.ReplaceAll(greet, "1.0.0", "1.1.0"))
+	alice.sign("tool:acme/greet")
+	block := filepath.Join(alice.o.ConfigDir, "trust.yaml.lock")
+	if err := os.RemoveAll(block); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(block, 0o700); err != nil { // the lock of the trust store cannot be taken
+		t.Fatal(err)
+	}
+	rep, err := alice.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})
+	if err != nil || len(rep.Published) != 1 || !strings.Contains(rep.Warning, "published; ") {
+		t.Errorf("push = %+v, %v; want what was published, and a warning", rep, err)
+	}
+}
