@@ -102,7 +102,7 @@ type SignReport struct {
 // one target of a request.
 type SignResult struct {
 	Ref      string     `json:"ref"`
-	Status   string     `json:"status"`              // signed, unchanged, would-sign, passed over, failed
+	Status   string     `json:"status"`              // signed, unchanged, would-sign, passed over, failed; older or returned: left as it is
 	SignedBy string     `json:"signed_by,omitempty"` // the other key whose signature it carries, or carried
 	Path     string     `json:"path"`
 	SHA256   string     `json:"sha256,omitempty"`

@@ -191,6 +191,7 @@ type TrustUnpinRequest struct {
 type TrustDenyRequest struct {
 	Subject string // a key's SHA256:... or a file's sha256:...
 	Reason  string // shown where it is refused
+	Share   bool   // also take it back for everybody, by a signed line in .ai/denied
 	DryRun  bool
 }
 

@@ -29,7 +29,7 @@ func rooms() [][]string {
 		{"status"}, {"verify"}, {"list", "--all"}, {"search", "hello"}, {"show", "tool:acme/hello"}, {"load", "directive:acme/greet"},
 		{"execute", "tool:acme/hello"}, {"diff"}, {"log"}, {"sign", "--check", "--all"}, {"trust"}, {"lock", "verify"},
 		{"fetch", "--offline"}, {"bundle", "list"}, {"doctor"}, {"fsck"}, {"gc"}, {"where", "--all"}, {"mcp"}, {"trust", "list"},
-		{"policy", "explain", "tool:acme/hello"}, {"adopt", "--all"}, {"init"}, {"lock"}, {"pull"}, {"sign", "--all"},
+		{"policy", "explain", "tool:acme/hello"}, {"init"}, {"lock"}, {"pull"}, {"sign", "--all"},
 	}
 	known := map[string]bool{}
 	for _, c := range manual() {
@@ -86,7 +86,7 @@ func argumentFor(word string) string {
 }
 
 // TestHostileClones runs commands in hostile trees. In `make test` each tree meets status
-// and three more, so that every command meets several trees; with RYE_SOAK each tree meets
+// and two more, so that every command meets several trees; with RYE_SOAK each tree meets
 // every command.
 func TestHostileClones(t *testing.T) {
 	trees := hostileClones()
@@ -127,8 +127,8 @@ func samples(i int) [][]string {
 	}
 	all := rooms()
 	picked := []int{0}
-	for k := range 3 {
-		picked = append(picked, 1+(3*i+k)%(len(all)-1))
+	for k := range 2 {
+		picked = append(picked, 1+(2*i+k)%(len(all)-1))
 	}
 	slices.Sort(picked) // those that write are last
 	var args [][]string
@@ -178,6 +178,7 @@ func (v *victim) visit(tree hostileClone, commands [][]string, most *figures) {
 	for _, args := range commands {
 		what := fmt.Sprintf("%s: rye %s", tree.name, strings.Join(args, " "))
 		before := v.outside()
+		_, none := os.Lstat(filepath.Join(c.cwd(), ".ai", "rye.yaml"))
 		r := v.attempt(c, args)
 		most.note(what, r)
 		if r.Exit == 1 && strings.Contains(r.Out, "this is a bug") || strings.Contains(r.Out, "goroutine ") || r.Exit < 0 {
@@ -189,7 +190,8 @@ func (v *victim) visit(tree hostileClone, commands [][]string, most *figures) {
 		if called := v.called(); called != "" {
 			v.t.Errorf("%s: it ran or reached\n%s", what, called)
 		}
-		if after := v.outside(); after != before {
+		may := believing(args, none != nil)
+		if before, after := withoutTrust(before, may), withoutTrust(v.outside(), may); after != before {
 			v.t.Errorf("%s: changed files outside of the tree:\n%s", what, changed(before, after))
 		}
 		if tree.exit != nil {
@@ -198,6 +200,60 @@ func (v *victim) visit(tree hostileClone, commands [][]string, most *figures) {
 			}
 		}
 	}
+}
+
+// TestVictimNotices: what the suite looks for is seen when it happens.
+func TestVictimNotices(t *testing.T) {
+	v := newVictim(t)
+	if called := v.called(); called != "" {
+		t.Fatalf("before anything: %s", called)
+	}
+	for what, script := range map[string]string{
+		"a program":       "git status",
+		"a connection":    "exec 3<>/dev/tcp/" + strings.Replace(v.where, ":", "/", 1),
+		"a changed file":  "echo more >> " + filepath.Join(v.top, "beyond", "victim.txt"),
+		"a touched file":  "touch -d 2001-01-01 " + filepath.Join(v.top, "home", ".bashrc"),
+		"a new file":      "echo > " + filepath.Join(v.top, "home", "letters", "two.txt"),
+		"a strange cache": "mkdir -p $HOME/.cache/rye && echo > $HOME/.cache/rye/payload",
+		"a removed file":  "rm " + filepath.Join(v.top, "beyond", "dir", "one.md"),
+	} {
+		before := v.outside()
+		if err := v.ask.Encode(attemptRequest{Args: []string{"/bin/bash", "-c", "PATH=$PATH:/usr/bin:/bin; " + script}, Dir: v.top, Env: v.env}); err != nil {
+			t.Fatal(err)
+		}
+		var r attemptResult
+		if err := v.answer.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond) // until the listener has counted
+		if v.called() == "" && changed(before, v.outside()) == "" {
+			t.Errorf("%s was not noticed: %+v", what, r)
+		}
+	}
+}
+
+// beliefs are the commands with which a person says whom to believe: those change the
+// trust store, as they are asked to.
+var beliefs = []string{"registry init", "registry add", "registry remove", "trust pin", "trust key", "trust unpin", "trust forget", "trust import", "trust deny", "trust allow", "trust override"}
+
+// believing reports whether a command is there to change what the person believes. So is
+// an init that makes a project where there is none: the person's key counts in it.
+func believing(args []string, noProject bool) bool {
+	return len(args) > 1 && slices.Contains(beliefs, args[0]+" "+args[1]) || args[0] == "init" && noProject
+}
+
+// withoutTrust takes the trust store out of a listing, where it may change.
+func withoutTrust(listing string, may bool) string {
+	if !may {
+		return listing
+	}
+	var b strings.Builder
+	for line := range strings.Lines(listing) {
+		if !strings.HasPrefix(line, "home/.config/rye ") && !strings.HasPrefix(line, "home/.config/rye/trust.yaml") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
 }
 
 // changed shows the lines that two listings do not share.

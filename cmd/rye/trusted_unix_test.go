@@ -21,9 +21,10 @@ func believer(t *testing.T) *home {
 	h.rye("sign", "--all")
 	h.rye("key", "rotate", "--yes")
 	h.rye("policy", "allow", "tool:acme/hello")
-	if err := os.WriteFile(filepath.Join(h.config(), "consent.yaml"), []byte("consent: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	h.write(".env", "WORD=hello\n")
+	h.write(".ai/tools/acme/say.sh", strings.Replace(attackTool, "# category", "# env_config: {env: {WORD: none}}\n# category", 1))
+	h.rye("sign", "tool:acme/say")
+	h.rye("policy", "allow", "tool:acme/say", "--env")
 	return h
 }
 
@@ -44,6 +45,7 @@ func TestFilesOfOthersAreNotBelieved(t *testing.T) {
 	}{
 		{"trust", filepath.Join(h.config(), "trust.yaml"), 6, []string{"verify", "tool:acme/hello"}},
 		{"policy", filepath.Join(h.config(), "policy.yaml"), 6, []string{"execute", "tool:acme/hello"}},
+		{"agreements", filepath.Join(h.config(), "consent.yaml"), 6, []string{"execute", "tool:acme/say"}},
 		{"key", filepath.Join(h.config(), "keys", "default"), 6, []string{"sign", "--all"}},
 		{"directory of keys", filepath.Join(h.config(), "keys"), 6, []string{"sign", "--all"}},
 		{"list", kept[0], 12, []string{"verify", "tool:acme/hello"}},
@@ -118,7 +120,7 @@ func TestConfigurationInAProject(t *testing.T) {
 			t.Errorf("rye %s: %s", strings.Join(args, " "), said)
 		}
 	}
-	if out := in.fails(6, "doctor"); !strings.Contains(out, "lies in the project") {
+	if out := in.fails(1, "doctor"); !strings.Contains(out, "lies in the project") {
 		t.Errorf("doctor does not see it:\n%s", out)
 	}
 
@@ -155,15 +157,6 @@ func TestConfigurationInAProject(t *testing.T) {
 	if said := h.with("HOME=", "XDG_CONFIG_HOME=").fails(6, "verify"); !strings.Contains(said, "no configuration directory") {
 		t.Error(said)
 	}
-}
-
-func (h *home) readAt(path string) string {
-	h.t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return string(raw)
 }
 
 func copyTree(t *testing.T, from, to string) {

@@ -163,7 +163,11 @@ func TestMCPSignShowsTheSigner(t *testing.T) {
 		shown = q.Params.Message
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
 	}})
-	res, isErr := call(t, s, "sign", map[string]any{"item_type": "knowledge", "item_id": "acme/style"})
+	res, isErr := call(t, s, "sign", map[string]any{"item_type": "knowledge", "item_id": "acme/*"})
+	if raw, _ := json.Marshal(res); isErr || shown != "" || !strings.Contains(string(raw), `"passed_over":[{"item":"knowledge:acme/style","signed_by":"`+key) {
+		t.Errorf("a pattern: %s, and asked %q", raw, shown)
+	}
+	res, isErr = call(t, s, "sign", map[string]any{"item_type": "knowledge", "item_id": "acme/style"})
 	if isErr {
 		t.Fatalf("sign: %v", res)
 	}

@@ -166,3 +166,12 @@ func remove(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 }
+
+func (h *home) readAt(path string) string {
+	h.t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(raw)
+}

@@ -56,7 +56,9 @@ func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 	if a.Dir, err = workingDir(f.Dir); err != nil {
 		return nil, err
 	}
-	a.home, _ = os.UserHomeDir() // "" when unknown: then only what variables name
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		a.home = home // "" when unknown: then only what variables name
+	}
 	a.Places = findPlaces(a.Dir, a.home, a.getenv)
 	return a, nil
 }
@@ -103,6 +105,7 @@ func (a *App) Path(arg string) string {
 func (a *App) Options() workspace.Options {
 	return workspace.Options{
 		Project:      a.Project,
+		NoProject:    a.Ended,
 		User:         a.User,
 		ConfigDir:    a.Config,
 		DataDir:      a.Data,

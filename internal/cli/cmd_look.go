@@ -45,7 +45,11 @@ func verifyCommand() *spec {
 func printVerdict(p *printer, v rye.VerifyResult) {
 	if v.OK {
 		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
-		p.resultf(more, "%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
+		what := faint(v.Signer)
+		if v.State == objects.Legacy {
+			what = warning("legacy, covers " + v.Covers)
+		}
+		p.resultf(more, "%s    %s  %s%s\n", good("ok"), v.Ref, what, older(v.State))
 	} else {
 		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), v.Error)
 	}
@@ -56,12 +60,20 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 	p.hint(v.Hint)
 }
 
+// older is the word behind the name of an item that stands behind its record.
+func older(s rye.State) string {
+	if s == objects.Older {
+		return "  " + string(s)
+	}
+	return ""
+}
+
 func statusCommand() *spec {
 	var all bool
 	return &spec{
 		name: "status", group: "Look",
 		short: "Show which items of the project want attention",
-		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, drift, deleted, legacy, malformed, revoked.\n" +
+		long: "Items that are signed and recorded are counted only; --all shows them too, and those\nthat are recorded but belong to another branch. Other states: modified, unsigned,\nuntrusted, older, returned, drift, absent, denied, legacy, malformed, revoked.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
@@ -117,6 +129,9 @@ func printStatus(p *printer, sum *rye.Survey) {
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
 	p.infof("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
+	if sum.OldRecord != "" {
+		p.infof("rye: %s is ignored: a record as rye 0.1 kept it, or what a clone brought; rm -r %s", sum.OldRecord, sum.OldRecord)
+	}
 }
 
 func prefixed(prefix, s string) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 func signCommand() *spec {
@@ -50,10 +51,16 @@ then its signer and its text are shown, and you are asked.`,
 }
 
 func printSign(p *printer, rep *rye.SignReport) {
+	var past []string // left, for it stands behind the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
 			p.resultf(false, "%s  %s: signed by %s\n", r.Status, r.Ref, r.SignedBy)
 			p.hint(r.Hint)
+			continue
+		}
+		if r.Error == "" && (r.Status == "older" || r.Status == "returned") {
+			past = append(past, r.Ref)
+			p.resultf(false, "%s  %s\n", warning(r.Status), r.Ref)
 			continue
 		}
 		if r.Error == "" {
@@ -72,6 +79,9 @@ func printSign(p *printer, rep *rye.SignReport) {
 		}
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
 		p.hint(r.Hint)
+	}
+	if len(past) > 0 {
+		p.infof("rye: older than what is recorded, and left so: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
 	switch n := len(rep.PassedOver); n {
 	case 0:

@@ -23,7 +23,7 @@ const (
 // large lists the types that had more methods when the rule was made. A number here may
 // only get smaller.
 var large = map[string]int{
-	"store/space.Layer":   62,
+	"store/space.Layer":   60,
 	"store/space.Stack":   42,
 	"store.Repo":          70,
 	"store.diskObjects":   29,

@@ -96,6 +96,16 @@ func inNamespace() bool {
 	return err == nil && strings.Join(strings.Fields(string(raw)), " ") != "0 0 4294967295"
 }
 
+// Mine returns nil when what lies at path belongs to this user or root, whoever may write
+// it: what others made is fault.Auth. A link is not followed.
+func Mine(path string) error {
+	uid, err := OwnerOf(path)
+	if err == nil && !mine(uint32(uid)) {
+		err = fault.New(fault.Auth, "%s belongs to user %d, not to you", path, uid)
+	}
+	return err
+}
+
 // OwnerOf returns the user that the file or directory at path belongs to.
 func OwnerOf(path string) (uid int, err error) {
 	st, err := os.Lstat(path)

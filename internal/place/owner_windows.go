@@ -15,3 +15,9 @@ func OwnerOf(path string) (uid int, err error) {
 	_, err = os.Lstat(path)
 	return os.Geteuid(), err
 }
+
+// Mine returns nil where there is something at path; see Owned.
+func Mine(path string) error {
+	_, err := os.Lstat(path)
+	return err
+}

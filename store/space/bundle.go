@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
@@ -29,6 +30,7 @@ type Cover struct {
 	Recorded bool      // the space's ref holds this very manifest
 	State    objects.State
 	Err      error
+	Past     *Past // how the manifest stands behind the record; nil when it does not
 }
 
 // Covers remembers the bundles that one verb met, so that each manifest is read
@@ -93,7 +95,7 @@ func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *momen
 	c := &Cover{Dir: dir, State: objects.Signed}
 	switch {
 	case gone:
-		c.State = objects.Deleted
+		c.State = objects.Absent
 		err = fault.New(fault.NotFound, "%s: recorded in the %s space, but gone: nothing vouches for the files beside it", p, l.Space).
 			Mend("rye restore .ai/%s", dir)
 	case err == nil:
@@ -114,7 +116,7 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	}
 	b, err := trust.OpenBundle(raw, l.Folder(c.Dir), s.Scope(l), s.Trust)
 	if err != nil {
-		c.State = refusedState(m.Item(), err)
+		c.State = refusedState(m.Item(), err, s.Trust)
 		refused := fault.Wrap(err, "%s/%s", c.Dir, objects.ManifestName)
 		if fault.Is(err, fault.Untrusted) && m.Item().Signature != nil {
 			return refused.With(fault.HintOf(err)) // whose signature counts is not mended by another
@@ -124,16 +126,21 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	if b, err = b.In(c.Dir); err != nil {
 		return err
 	}
+	if v, err := trust.Verify(m.Item(), s.Scope(l), s.Trust); err != nil {
+		return err
+	} else if err := s.Taken.Denies(v, s.Trust); err != nil {
+		c.State = objects.Denied
+		return err
+	}
 	if !c.Recorded {
-		verdict, err := l.newer(ctx, subject{
-			name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), mend: "rye restore .ai/" + c.Dir,
-			parse: parseManifestItem,
-		}, recorded)
-		if err == nil {
-			err = verdict
-		}
+		c.Past, err = pastOf(ctx, s, l, subject{name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), parse: parseManifestItem})
 		if err != nil {
 			return err
+		}
+		if c.Past != nil {
+			if c.State = c.Past.state(); !c.Past.Removed.IsZero() {
+				return c.Past.verdict()
+			}
 		}
 	}
 	c.Bundle = b
@@ -196,6 +203,31 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		return
 	}
 	f.Verified, f.Item = v, v.Item()
+	if f.Err = s.Taken.Denies(v, s.Trust); f.Err != nil {
+		f.Verified, f.State = trust.Verified{}, objects.Denied
+		return
+	}
+	if c.Past != nil {
+		f.behindWith(l, c.Past)
+	}
+}
+
+// behindWith notes that a file, which has no line of its own, stands behind the record with
+// its bundle: it is compared with the file that lay there beside the newest manifest.
+func (f *Finding) behindWith(l *Layer, of *Past) {
+	p := *of
+	p.Wider = []string{"is a file that the newest recorded version of its bundle does not have"}
+	if e, err := l.repo.Lookup(p.tree, f.Path); err == nil {
+		if raw, err := l.repo.Blob(e.ID, MaxItem); err == nil {
+			if was, err := objects.Parse(f.Path, raw); err == nil {
+				p.Wider = policy.Wider(f.Item, was)
+			}
+		}
+	}
+	f.Past, f.held, f.State, f.Err = &p, f.Verified, p.state(), p.verdict()
+	if f.Err != nil {
+		f.Verified = trust.Verified{}
+	}
 }
 
 // bundleDirs returns the directories of bundles: those with a manifest on disk, or in

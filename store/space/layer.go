@@ -191,6 +191,9 @@ func (l *Layer) mendRef() fault.Hint {
 // damaged turns "no such object" into damage: what a ref reaches has to be there,
 // and an item whose record cannot be read is not an item that nobody recorded.
 func damaged(l *Layer, err error) error {
+	if fault.Is(err, fault.Limit) {
+		return fault.New(fault.Limit, "the record of the %s space holds more than can be looked at: %v", l.Space, err).With(l.anew())
+	}
 	if c := fault.CodeOf(err); !errors.Is(err, fs.ErrNotExist) && c != fault.Integrity && c != fault.Malformed {
 		return err
 	}

@@ -44,6 +44,9 @@ func nearest(ctx context.Context, s *Stack, ref objects.Ref) (best objects.Ref, 
 			return best, found
 		}
 	}
+	if s.System == nil {
+		return best, found
+	}
 	if system, err := s.System(); err == nil {
 		for _, r := range system.Refs() {
 			see("", r)

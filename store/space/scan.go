@@ -53,7 +53,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Findi
 	}
 	for p := range recorded {
 		if ref, _, err := objects.RefOfPath(p); err == nil {
-			all = append(all, deleted(l, ref, p))
+			all = append(all, absent(l, ref, p))
 		}
 	}
 	sortFindings(all)

@@ -135,7 +135,14 @@ func (s *Stack) verifyBytes(l *Layer, p string, raw []byte) (trust.Verified, err
 	if err != nil {
 		return trust.Verified{}, err
 	}
-	return trust.Verify(it, s.Scope(l), s.Trust)
+	v, err := trust.Verify(it, s.Scope(l), s.Trust)
+	if err == nil {
+		err = s.Taken.Denies(v, s.Trust)
+	}
+	if err != nil {
+		return trust.Verified{}, err
+	}
+	return v, nil
 }
 
 // Exactly returns the item of a space on disk that has the bytes sum, from

@@ -27,6 +27,11 @@ func (t *WorkingTree) Bundle(ctx context.Context, p string) (trust.Bundle, strin
 	if c == nil || err != nil {
 		return trust.Bundle{}, "", err
 	}
+	if c.Err == nil && c.Past != nil {
+		f := Finding{State: c.State}
+		f.Past, f.Space, f.Path = c.Past, t.l.Space, c.Past.Path
+		return c.Bundle, c.Dir, decide(ctx, t.s, f, true)
+	}
 	return c.Bundle, c.Dir, c.Err
 }
 
@@ -49,6 +54,7 @@ func (t *WorkingTree) Item(ctx context.Context, p string) (trust.Verified, error
 	}
 	f, ok, err := t.s.At(ctx, t.l.Space, ref, p)
 	if err == nil && ok {
+		f = admit(ctx, t.s, f, true)
 		err = f.Err
 	}
 	return f.Verified, err

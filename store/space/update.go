@@ -209,8 +209,8 @@ func (u *update) settled(i int) bool {
 	was := u.recorded[string(rowPath(f))]
 	blob, _ := oidIn(f[7], f[48:80])
 	same := !was.IsZero() && was == blob
-	if st := u.old.state(i); st == objects.Older || st == objects.Signed && !same {
-		return false // the one verdict that depends on what else was recorded
+	if st := u.old.state(i); st == objects.Older || st == objects.Returned || (st == objects.Signed || st == objects.Legacy) && !same {
+		return false // the verdicts that depend on what else was recorded
 	}
 	u.old.set(i, flagRecorded, same)
 	u.old.set(i, flagKnown, !was.IsZero())
@@ -282,11 +282,11 @@ func (u *update) addMissing() {
 		for i, f := range u.fate {
 			switch {
 			case f != unseen || !u.old.has(i, flagKnown):
-			case u.old.state(i) == objects.Deleted:
+			case u.old.state(i) == objects.Absent:
 				u.fate[i] = kept
 			default:
 				r := u.old.row(i)
-				add(deleted(u.l, r.Ref, r.Path).Row(nil))
+				add(absent(u.l, r.Ref, r.Path).Row(nil))
 				u.worth = true
 			}
 		}
@@ -303,7 +303,7 @@ func (u *update) addMissing() {
 	}
 	for p := range u.recorded {
 		if ref, _, err := objects.RefOfPath(p); err == nil {
-			add(deleted(u.l, ref, p).Row(nil))
+			add(absent(u.l, ref, p).Row(nil))
 		}
 	}
 }

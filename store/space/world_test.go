@@ -77,6 +77,7 @@ func (w *world) stack() *space.Stack {
 		Project: &space.Layer{Space: objects.Project, Dir: w.project.Dir, Store: w.project.Store},
 		User:    &space.Layer{Space: objects.User, Dir: w.user.Dir, Store: w.user.Store},
 		Genesis: genesis, Place: place, Trust: w.trust, Cache: w.cache,
+		Rule: func(_ context.Context, f space.Finding, _ bool) error { return f.Err }, // a person who agrees to nothing
 	}
 	if w.pins != nil {
 		s.Locked = func(r objects.Ref) (space.Pin, bool) { p, ok := w.pins[r]; return p, ok }

@@ -218,6 +218,8 @@ func describeAdded(ctx context.Context, s *Desk, it *objects.Item, recorded stor
 	rep.State = f.State
 	switch {
 	case err != nil:
+	case f.Past != nil:
+		err = f.Past.Refusal("%s, compared with what is recorded", f.State)
 	case f.State == objects.Older:
 		err = f.Err
 	case f.Bundle != "" && f.Err != nil:
@@ -238,8 +240,8 @@ func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
 	if err != nil {
 		return err
 	}
-	if c.State == objects.Older {
-		return c.Err
+	if c.Past != nil {
+		return c.Past.Refusal("%s, compared with what is recorded", c.State)
 	}
 	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: ".ai/" + dir, SHA256: b.manifest.Item().Sum.String(), State: c.State}
 	if c.State != objects.Signed {

@@ -60,7 +60,7 @@ func Offer(ctx context.Context, s *Desk, ref objects.Ref, refused error) (signed
 	if err != nil || !ok || f.State != objects.Unsigned && f.State != objects.Modified {
 		return false, nil
 	}
-	g, err := newSigning(ctx, s, s.Stack.Project, rye.SignRequest{})
+	g, err := newSigning(ctx, s, s.Stack.Project, rye.SignRequest{Targets: []rye.Target{rye.Target(ref.String())}})
 	if err != nil {
 		return false, nil
 	}

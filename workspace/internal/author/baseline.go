@@ -47,7 +47,7 @@ func unrecorded(ctx context.Context, s *Desk) (refs []objects.Ref, changes []sto
 	}
 	for _, f := range found {
 		switch {
-		case f.Err != nil || f.Recorded || f.Registry != "":
+		case f.Err != nil || f.Recorded || f.Registry != "" || f.Past != nil: // what is older was recorded before
 		case f.Manifest:
 			b, err := readBundle(ctx, l, f.Cover.Dir)
 			if err != nil {

@@ -18,6 +18,7 @@ import (
 func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, error) {
 	f, err := look.Finding(ctx, s.Session, q.Ref)
 	if err == nil {
+		f = space.Admit(ctx, s.Stack, f)
 		err = f.Err
 	}
 	if err != nil {

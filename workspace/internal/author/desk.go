@@ -93,7 +93,8 @@ func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p 
 	case err != nil || bytes.Equal(have, replacement):
 		return err
 	}
-	if held, err := l.Holds(p, have); err != nil || held {
+	// What is older was recorded when it was new, and is not recorded again.
+	if held, err := space.EverHeld(ctx, l, ref, have); err != nil || held {
 		return err
 	}
 	return s.keep(ctx, l, []objects.Ref{ref}, []store.Change{{Path: p, Data: have}})

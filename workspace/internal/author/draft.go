@@ -191,13 +191,16 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 	if err == nil && (g.q.Check || open.Key() == g.key.Public()) {
 		// Only the record knows whether it is older than the version before.
 		c, err := g.Stack.Cover(ctx, g.layer, d.path, nil)
-		if err == nil && c.State == objects.Older {
-			err = c.Err
-		}
-		if err == nil {
+		switch {
+		case err != nil:
+			return err
+		case c.Past == nil:
 			d.describe("unchanged", b.manifest.Item())
+			return nil
+		case !g.named[rye.Target(dir)]:
+			d.passOver(c.State)
+			return nil
 		}
-		return err
 	}
 	raw, err := g.manifest(ctx, dir, b.raw, g.now)
 	if err == nil {

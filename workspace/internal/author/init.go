@@ -25,7 +25,7 @@ import (
 const (
 	gitignore     = "/threads/\n.rye-tmp-*\n"
 	maxGitFile    = 1 << 20 // bytes of one that is completed
-	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
+	gitattributes = "* -text\n/allowed_signers merge=union\n/denied merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
@@ -51,7 +51,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 		return nil, fault.New(fault.Auth, "init %s: your configuration, %s, lies in it, and whoever can change the project could change whom you believe", dir, h.ConfigDir).
 			Advise("make a project in a directory that holds nothing else")
 	}
-	if err := h.At(dir).CheckConfig(); err != nil {
+	if err := session.CheckConfig(h.At(dir)); err != nil {
 		return nil, err
 	}
 	rep := &rye.InitReport{Dir: dir}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -86,8 +87,9 @@ type signing struct {
 	q     rye.SignRequest
 	layer *space.Layer
 	scope trust.Scope
-	key   trust.Signer // nil for a check
-	now   time.Time    // one time for all of them
+	key   trust.Signer        // nil for a check
+	now   time.Time           // one time for all of them
+	named map[rye.Target]bool // what was asked for by its name, not by a pattern
 }
 
 func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
@@ -95,7 +97,20 @@ func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest)
 	if err != nil {
 		return nil, err
 	}
-	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now()}, nil
+	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now(), namesOf(s, l, q.Targets)}, nil
+}
+
+// namesOf returns the refs and the directories of bundles that are spelled out.
+func namesOf(s *Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
+	named := map[rye.Target]bool{}
+	for _, t := range targets {
+		if dir, ok := look.BundleTarget(l, t); ok {
+			named[rye.Target(dir)] = true
+		} else if ref, err := s.Ref(string(t)); err == nil && !strings.ContainsAny(string(t), "*?") {
+			named[rye.Target(ref.String())] = true
+		}
+	}
+	return named
 }
 
 // signingFor is newSigning for a request of the user: a check needs no key, and signing
@@ -141,6 +156,11 @@ func (d *draft) describe(status string, it *objects.Item) {
 	d.SignedAt = it.Signature.SignedAt.UTC().Format(time.RFC3339)
 }
 
+// passOver notes that the item is left as it is, for the state that it is in.
+func (d *draft) passOver(state objects.State) {
+	d.Status, d.data, d.changed = string(state), nil, false
+}
+
 // fail notes that the item is not signed.
 func (d *draft) fail(err error) { d.Status, d.data, d.changed, d.err = "failed", nil, false, err }
 
@@ -163,9 +183,10 @@ func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, erro
 	})
 }
 
-// compare compares an item that needs no new signature with what is recorded. An older
-// version, or one that stands before what the lock brings, is refused: it was signed
-// before, so its signature does not say that it is meant to come back.
+// compare compares an item that needs no new signature with what is recorded. One that
+// stands behind the record was signed before, so its signature does not say that it is
+// meant to come back: asked for by its name it is signed anew, which makes it the newest;
+// else it is passed over. One that stands before what the lock brings is refused.
 func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string) (store.OID, error)) error {
 	blob, err := recorded(d.path)
 	if err != nil {
@@ -175,7 +196,26 @@ func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string)
 		return nil
 	}
 	f, err := g.Stack.JudgeBytes(ctx, g.layer, d.path, d.ref, d.data, blob)
-	return cmp.Or(err, f.Err)
+	switch {
+	case err != nil || f.Past == nil:
+		return cmp.Or(err, f.Err)
+	case !g.named[rye.Target(d.ref.String())]:
+		d.passOver(f.State)
+		return nil
+	}
+	return g.anew(ctx, d, f.Item)
+}
+
+// anew signs an item although it has a signature of ours that holds.
+func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item) error {
+	raw, err := trust.SignItem(ctx, g.key, it, g.scope, g.now)
+	if err == nil {
+		it, err = objects.Parse(it.Path, raw)
+	}
+	if err == nil {
+		d.signed(it, g.q)
+	}
+	return err
 }
 
 // finish writes the files and then the record of them, in one commit. The report is

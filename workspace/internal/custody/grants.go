@@ -243,7 +243,7 @@ func whereIn(s *session.Session, space string) (where, error) {
 	case space == "user", space == "" && s.Project == nil:
 		return w, nil
 	case s.Project == nil:
-		return w, session.NoProject()
+		return w, s.NoProject()
 	}
 	at := s.Site()
 	w.site = &at

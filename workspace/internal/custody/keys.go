@@ -59,6 +59,9 @@ func (ks *Keys) Path(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return name
 	}
+	if ks.host.KeyDir() == "" {
+		return ""
+	}
 	return filepath.Join(ks.host.KeyDir(), name)
 }
 
@@ -96,6 +99,9 @@ func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 		name = "default"
 	}
 	if err := checkKeyName(name); err != nil {
+		return nil, err
+	}
+	if err := ks.host.NeedConfig(); err != nil {
 		return nil, err
 	}
 	namespaces, err := claims(q.Namespace)
@@ -209,7 +215,7 @@ func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 		return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", words.Brief(name)).Mend("rye key new %s", words.Brief(name))
 	}
 	if all[i].State == "damaged" {
-		return nil, fault.New(fault.Malformed, "key %q: %s holds no key", words.Brief(name), all[i].Path).With(ks.aside(all[i].Path))
+		return nil, fault.New(fault.Malformed, "key %q: %s holds no key", words.Brief(name), all[i].Path).With(aside(ks.host, all[i].Path))
 	}
 	return &all[i], nil
 }

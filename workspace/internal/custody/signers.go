@@ -13,7 +13,7 @@ import (
 // readSigners reads who the project declares as signers, and the text itself. Who is
 // listed there is not trusted for it: see docs/format/statement.md.
 func readSigners(h *session.Host) (*trust.Signers, []byte, error) {
-	raw, err := h.ReadAI(session.SignersFile, trust.MaxSignersFile)
+	raw, err := session.ReadAI(h, session.SignersFile, trust.MaxSignersFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
@@ -36,7 +36,7 @@ func NoteSigner(h *session.Host, k trust.PublicKey, namespaces ...string) error 
 	if _, err := trust.ParseSigners(text); err != nil { // what is too large is not written
 		return err
 	}
-	return h.WriteAI(session.SignersFile, text)
+	return session.WriteAI(h, session.SignersFile, text)
 }
 
 // listedKey returns a key that the project declares.

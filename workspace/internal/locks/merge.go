@@ -29,9 +29,9 @@ func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.Loc
 	path, shown, write := q.Path, q.Path, func(text []byte) error { return place.File(q.Path, text, 0o644) }
 	if path == "" {
 		if h.ProjectDir == "" {
-			return nil, session.NoProject()
+			return nil, h.NoProject()
 		}
-		shown, write = shownPath, func(text []byte) error { return h.WriteAI(session.LockFile, text) }
+		shown, write = shownPath, func(text []byte) error { return session.WriteAI(h, session.LockFile, text) }
 	}
 	base, ours, theirs, err := parseSides(q)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -166,8 +167,10 @@ func explainRecord(f space.Finding) rye.Check {
 	switch {
 	case f.Registry != "":
 		c.Text = "pinned by the lock, from registry " + f.Registry
-	case f.State == objects.Older || f.State == objects.Deleted:
+	case f.Err != nil && (f.State == objects.Older || f.State == objects.Returned || f.State == objects.Absent):
 		c.OK, c.Text = false, f.Err.Error()
+	case f.State == objects.Older:
+		c.Text = "older than the version signed " + f.Past.Newest.UTC().Format(time.RFC3339) + ", and no wider"
 	case f.Recorded:
 		c.Text = "these bytes are recorded in the " + f.Space.String() + " space"
 	case f.Err == nil:

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
@@ -24,7 +24,7 @@ import (
 // what the user agreed to use although it is unsigned.
 const ConsentFile = "consent.yaml"
 
-func consentPath(s *Desk) string { return filepath.Join(s.ConfigDir, ConsentFile) }
+func consentPath(s *Desk) string { return s.UserFile(ConsentFile) }
 
 // agreed reads what the user agreed to.
 func agreed(s *Desk) (consent.Agreed, error) {
@@ -59,10 +59,13 @@ func remember(ctx context.Context, s *Desk, change func(consent.Agreed) consent.
 // rewrite replaces a file of the user's configuration by what text returns, one process
 // at a time.
 func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, error)) error {
+	if err := s.NeedConfig(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.ConfigDir, 0o700); err != nil {
 		return err
 	}
-	path := filepath.Join(s.ConfigDir, name)
+	path := s.UserFile(name)
 	unlock, err := place.Lock(ctx, path+".lock")
 	if err != nil {
 		return err
@@ -73,6 +76,20 @@ func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, err
 		return err
 	}
 	return place.File(path, raw, 0o600)
+}
+
+// placeOf returns what an agreement about something in a directory remembers of it: of the
+// project which directory it is, of the user space nothing. One that cannot be looked at is
+// none that anything was or will be agreed to in.
+func placeOf(s *Desk, dir string) consent.Place {
+	if s.Project == nil || dir != s.ProjectDir {
+		return consent.Place{}
+	}
+	st, err := records.StampOf(s.Place.Path)
+	if err != nil {
+		return consent.Place{Key: s.Place.Key, Born: s.Now().UnixNano()}
+	}
+	return consent.Place{Key: s.Place.Key, Inode: st.Inode, Born: st.Born}
 }
 
 // withAll adds an agreement to each thing.

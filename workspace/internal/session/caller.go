@@ -47,7 +47,7 @@ func (h *Host) Permit(c rye.Caller, verb string) error {
 	if verb == "doctor" { // which says what is wrong with it
 		return nil
 	}
-	return h.CheckConfig()
+	return CheckConfig(h)
 }
 
 // Allow refuses a caller that may not do verb (load, execute or sign) to an item. What

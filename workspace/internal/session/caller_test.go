@@ -8,7 +8,7 @@ import (
 )
 
 func TestCapabilitiesOfCallers(t *testing.T) {
-	h := &Host{ConfigDir: t.TempDir()}
+	h := &Host{Dirs: Dirs{ConfigDir: t.TempDir()}}
 	for _, tc := range []struct {
 		holds, verb string
 		want        fault.Code // "" when it is permitted

@@ -21,7 +21,7 @@ var sound sync.Map
 // say what the user believes: none or a relative one, one that others may write, one in a
 // project, and one in the git checkout that the project lies in, where a branch or an
 // archive brings its files. One that is not there yet is empty.
-func (h *Host) CheckConfig() error {
+func CheckConfig(h *Host) error {
 	pair := [2]string{h.ConfigDir, h.ProjectDir}
 	if _, ok := sound.Load(pair); ok {
 		return nil
@@ -81,7 +81,7 @@ func checkoutOf(dir string) string {
 
 // loadTrust reads the trust store, and lets it say which unknown keys lie among the user's
 // own files.
-func (h *Host) loadTrust() (*trust.Store, error) {
+func loadTrust(h *Host) (*trust.Store, error) {
 	st, err := trust.LoadStore(h.TrustPath())
 	if err != nil {
 		return nil, err

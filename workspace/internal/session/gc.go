@@ -28,7 +28,7 @@ const tempAge = time.Hour
 func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 	g := &rye.GCReport{Place: "temporary files", Dir: h.CacheDir}
 	var errs []error
-	for _, dir := range h.tempDirs() {
+	for _, dir := range tempDirs(h) {
 		entries, _ := os.ReadDir(dir) // a directory that is not there holds none
 		for _, e := range entries {
 			st, err := e.Info()
@@ -60,7 +60,7 @@ func (s *Session) SweepLayers(ctx context.Context, all *Collected, q rye.GCReque
 }
 
 // tempDirs lists the directories of rye's own in which files are replaced.
-func (h *Host) tempDirs() []string {
+func tempDirs(h *Host) []string {
 	cache, state := h.Registries()
 	dirs := []string{h.CacheDir, cache, h.ConfigDir, h.KeyDir(), h.StateDir, state}
 	return slices.DeleteFunc(dirs, func(d string) bool { return !filepath.IsAbs(d) })

@@ -29,7 +29,7 @@ func (s *Session) WriteLock(l *chain.Lock) error {
 	if err != nil {
 		return err
 	}
-	return s.WriteAI(LockFile, raw)
+	return WriteAI(s.Host, LockFile, raw)
 }
 
 // Pin returns where the lock says that a registry's item lies; false for an item that the
@@ -50,7 +50,7 @@ func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 // none. A lock that git left with both sides of a merge is fault.Malformed.
 func readLock(h *Host) (*chain.Lock, objects.Digest, error) {
 	path := h.LockPath()
-	raw, err := h.ReadAI(LockFile, chain.MaxLock)
+	raw, err := ReadAI(h, LockFile, chain.MaxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, objects.Digest{}, nil
 	}

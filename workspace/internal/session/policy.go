@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
@@ -17,7 +16,7 @@ const PolicyFile = "policy.yaml"
 
 // readRules reads the policy: the user's, which the project's can only narrow.
 func (s *Session) readRules() (policy.Rules, error) {
-	path := filepath.Join(s.ConfigDir, PolicyFile)
+	path := s.UserFile(PolicyFile)
 	raw, err := s.UserPolicy()
 	if err != nil {
 		return policy.Rules{}, err
@@ -32,7 +31,7 @@ func (s *Session) readRules() (policy.Rules, error) {
 	if s.Project == nil {
 		return rules, nil
 	}
-	if raw, err = s.ReadAI(PolicyFile, policy.MaxFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if raw, err = ReadAI(s.Host, PolicyFile, policy.MaxFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return policy.Rules{}, err
 	}
 	if rules, err = rules.Tighten(raw); err != nil {
@@ -44,7 +43,10 @@ func (s *Session) readRules() (policy.Rules, error) {
 // UserPolicy reads the text of the user's policy; nil when there is none. One that
 // somebody else may have written is fault.Auth.
 func (h *Host) UserPolicy() ([]byte, error) {
-	path := filepath.Join(h.ConfigDir, PolicyFile)
+	path := h.UserFile(PolicyFile)
+	if path == "" {
+		return nil, nil
+	}
 	if err := place.Trusted(path); err != nil {
 		return nil, fault.Wrap(err, "read the policy")
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -181,8 +182,13 @@ func (p *Project) RegistryFor(namespace string) (string, Registry, error) {
 			return name, p.Registries[name], nil
 		}
 	}
-	return "", Registry{}, fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace).
-		Advise("rye registry add <url>")
+	err := fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace)
+	for _, scope := range slices.Sorted(maps.Keys(p.Scopes)) {
+		if _, near := words.Near(namespace, scope); near {
+			return "", Registry{}, err.Advise("there is one for %s", scope)
+		}
+	}
+	return "", Registry{}, err.Advise("rye registry add <url>, with the address of the registry that has %s", namespace)
 }
 
 // OnlyRegistry returns name, or where that is "" the name of the project's only registry.

@@ -15,12 +15,12 @@ import (
 // ReadAI returns the bytes of a file right in the project's .ai: at most limit of them
 // (fault.Limit), of a regular file (fault.Malformed). One that is not there is
 // fs.ErrNotExist.
-func (h *Host) ReadAI(name string, limit int64) ([]byte, error) {
+func ReadAI(h *Host, name string, limit int64) ([]byte, error) {
 	return readAI(h.ProjectDir, name, limit)
 }
 
 // WriteAI replaces a file right in the project's .ai, durably and as a whole.
-func (h *Host) WriteAI(name string, data []byte) error { return writeAI(h.ProjectDir, name, data) }
+func WriteAI(h *Host, name string, data []byte) error { return writeAI(h.ProjectDir, name, data) }
 
 func readAI(dir, name string, limit int64) ([]byte, error) {
 	root, err := place.Tree(filepath.Join(dir, ".ai"))

@@ -14,7 +14,6 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/records"
-	"github.com/rye-os/rye/store/space"
 )
 
 // Where says where things lie, and which records there are of this project, or of all.
@@ -45,9 +44,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 		return rep, nil
 	}
 	rep.Project, rep.Record, rep.Key, rep.Replaced = s.ProjectDir, s.Place.Store(), s.Place.Key, s.Place.Replaced()
-	if _, err := os.Lstat(filepath.Join(s.AIDir(), space.OldRecord)); err == nil {
-		rep.Old = filepath.Join(s.AIDir(), space.OldRecord)
-	}
+	rep.Old = OldRecord(s.Host)
 	old, ok, err := s.Records.Moved(s.Place)
 	if ok {
 		info := recordInfo(s, old)
@@ -59,7 +56,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 // move takes over the record that q names.
 func move(s *Session, q rye.WhereRequest, rep *rye.WhereReport) error {
 	if s.Project == nil {
-		return NoProject()
+		return s.NoProject()
 	}
 	old, err := recordOf(s, q.Move)
 	if err != nil {

@@ -71,7 +71,7 @@ func findRegistry(s *Desk, q rye.RegistryRemoveRequest, rep *rye.RegistryRemoveR
 		return nil
 	}
 	if s.Project == nil && !q.Everywhere {
-		return session.NoProject()
+		return s.NoProject()
 	}
 	return fault.New(fault.NotFound, "registry %q: this project names no such registry", words.Brief(q.Name)).Mend("rye registry list")
 }
