@@ -74,7 +74,8 @@ func TestSignedIsOnDisk(t *testing.T) {
 	})
 	t.Run("read-only record", func(t *testing.T) {
 		h := fresh(t)
-		h.ordinary() // who has a record of their own
+		h.ordinary() // who has a record of their own, and grants of their own
+		h.rye("trust", "--yes")
 		h.rye("new", "knowledge", "acme/third")
 		h.rye("sign", "knowledge:acme/third")
 		store := h.store()

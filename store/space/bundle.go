@@ -117,7 +117,11 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	b, err := trust.OpenBundle(raw, l.Folder(c.Dir), s.Scope(l), s.Trust)
 	if err != nil {
 		c.State = refusedState(m.Item(), err, s.Trust)
-		return fault.Wrap(err, "%s/%s", c.Dir, objects.ManifestName).Mend("rye sign .ai/%s", c.Dir)
+		refused := fault.Wrap(err, "%s/%s", c.Dir, objects.ManifestName)
+		if fault.Is(err, fault.Untrusted) && m.Item().Signature != nil {
+			return refused.With(fault.HintOf(err)) // whose signature counts is not mended by another
+		}
+		return refused.Mend("rye sign .ai/%s", c.Dir)
 	}
 	if b, err = b.In(c.Dir); err != nil {
 		return err

@@ -97,7 +97,7 @@ func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitRepor
 	}
 	at, err := h.Records.At(h.ProjectDir, rep.Project)
 	if err == nil && !st.Accepted(trust.Site{Place: at.Key, Project: rep.Project}) {
-		rep.Next = fault.Command("rye trust")
+		rep.Next = fault.CommandOf("rye", "-C", h.ProjectDir, "trust")
 	}
 	return err
 }

@@ -232,7 +232,7 @@ func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, er
 	rep, first := reportOf(all)
 	first = cmp.Or(first, err)
 	if rep.Commit = commit; g.q.Check && rep.Signed > 0 && first == nil {
-		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Mend("rye sign --all")
+		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Advise("rye sign --all, where the key is")
 	}
 	return rep, first
 }
