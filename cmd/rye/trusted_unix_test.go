@@ -157,7 +157,6 @@ func TestConfigurationInAProject(t *testing.T) {
 	}
 }
 
-
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
