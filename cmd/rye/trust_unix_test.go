@@ -143,15 +143,3 @@ func TestWorktreeOfAnotherUser(t *testing.T) {
 	}
 	linked.rye("load", noteRef)
 }
-
-// statement returns the digest of what the project asks for.
-func statement(h *home) string {
-	h.t.Helper()
-	for line := range strings.Lines(h.rye("trust", "--dry-run")) {
-		if d, ok := strings.CutPrefix(line, "statement "); ok {
-			return strings.TrimSpace(d)
-		}
-	}
-	h.t.Fatal("rye trust --dry-run prints no digest")
-	return ""
-}

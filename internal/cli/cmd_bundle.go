@@ -19,7 +19,7 @@ func bundleCommand() *spec {
 and for files that must not change alone. rye.bundle.yaml lists every file of the
 directory, and nothing may be missing, changed or extra when something in it runs.
 A listed file with a signature line of its own has to satisfy both. add, sign,
-adopt, remove and restore take the directory of a bundle as one.`,
+remove and restore take the directory of a bundle as one.`,
 		examples: "rye bundle create acme/bundle/report .ai/tools/acme/report\nrye bundle verify acme/bundle/report",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Malformed},
 		subs:     []*spec{bundleCreate(), bundleVerify(), bundleInspect(), bundleList()},

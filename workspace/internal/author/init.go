@@ -123,8 +123,7 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 	ai := filepath.Join(dir, ".ai")
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
-		c, fresh, err = session.NewProject(q.Namespace), true, nil
-		c.Project = cmp.Or(q.Project, c.Project)
+		c, fresh, err = session.NewProject(q.Namespace, q.Project), true, nil
 	}
 	if err != nil {
 		return false, err

@@ -50,11 +50,15 @@ type Registry struct {
 	Roots []string `yaml:"roots,omitempty"`
 }
 
-// NewProject returns a project with an id that no other project has. It is not written.
-func NewProject(namespace string) *Project {
-	var id [16]byte
-	rand.Read(id[:]) // never fails since Go 1.24
-	return &Project{Format: 1, Project: hex.EncodeToString(id[:]), Namespace: namespace}
+// NewProject returns a project with this id, or for "" with one that no other project has.
+// It is not written.
+func NewProject(namespace, id string) *Project {
+	if id == "" {
+		var fresh [16]byte
+		rand.Read(fresh[:]) // never fails since Go 1.24
+		id = hex.EncodeToString(fresh[:])
+	}
+	return &Project{Format: 1, Project: id, Namespace: namespace}
 }
 
 // ReadProject reads the rye.yaml of the project in a directory. No such file is

@@ -15,7 +15,7 @@ import (
 // before it sees what it saw.
 func TestAloneReadsAnew(t *testing.T) {
 	h := &Host{ProjectDir: t.TempDir(), ConfigDir: t.TempDir(), CacheDir: t.TempDir(), Records: records.Open(""), Now: time.Now}
-	first := NewProject("acme")
+	first := NewProject("acme", "")
 	if err := first.Write(h.ProjectDir); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestAloneReadsAnew(t *testing.T) {
 // that was decided about the first is carried over.
 func TestAloneRefusesAnotherProject(t *testing.T) {
 	h := &Host{ProjectDir: t.TempDir(), ConfigDir: t.TempDir(), CacheDir: t.TempDir(), Records: records.Open(""), Now: time.Now}
-	if err := NewProject("acme").Write(h.ProjectDir); err != nil {
+	if err := NewProject("acme", "").Write(h.ProjectDir); err != nil {
 		t.Fatal(err)
 	}
 	s, err := h.Open()
@@ -62,7 +62,7 @@ func TestAloneRefusesAnotherProject(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := NewProject("acme").Write(h.ProjectDir); err != nil {
+	if err := NewProject("acme", "").Write(h.ProjectDir); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := s.Alone(t.Context()); fault.CodeOf(err) != fault.Conflict {
