@@ -98,10 +98,13 @@ type SignReport struct {
 	PassedOver []string `json:"passed_over,omitempty"`
 }
 
-// SignResult is one item's outcome. Error is set when it was not signed.
+// SignResult is one item's outcome. Error is set when it failed. An item with the status
+// "passed over" carries a signature that is not the user's, and is signed when it is the
+// one target of a request.
 type SignResult struct {
 	Ref      string     `json:"ref"`
-	Status   string     `json:"status"` // signed, unchanged, would-sign, failed
+	Status   string     `json:"status"`              // signed, unchanged, would-sign, passed over, failed; older or returned: left as it is
+	SignedBy string     `json:"signed_by,omitempty"` // the other key whose signature it carries, or carried
 	Path     string     `json:"path"`
 	SHA256   string     `json:"sha256,omitempty"`
 	Key      string     `json:"key,omitempty"`

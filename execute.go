@@ -38,6 +38,7 @@ type ChainLink struct {
 	Executor  string `json:"executor_id,omitempty"`
 	Integrity string `json:"integrity"` // SHA256 of the file
 	Signer    string `json:"signer,omitempty"`
+	State     State  `json:"state,omitempty"` // "older" or "returned" for what stands behind its record, "legacy" for a signature of RYE OS that the policy allows; else ""
 }
 
 // ExecuteMeta says how it ran. Limits that did not bind are named in Unbound.

@@ -56,6 +56,8 @@ type ItemInfo struct {
 type Survey struct {
 	Count map[State]int // of all items; without the states that no item is in
 	Items []ItemInfo    // sorted by ref
+
+	OldRecord string // the directory of a record as rye 0.1 kept it, which is ignored; "" for none
 }
 
 // ParamInfo is a parameter of a tool or an input of a directive.
@@ -124,6 +126,8 @@ type SearchResult struct {
 	Query   string `json:"query"`
 	Limit   int    `json:"limit"`
 	Offset  int    `json:"offset"`
+
+	Hint fault.Hint `json:"hint,omitzero"` // when nothing was found: what to search for instead
 }
 
 // VerifyRequest names what to verify.

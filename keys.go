@@ -13,7 +13,7 @@ type KeyInfo struct {
 	Namespaces  []string `json:"namespaces,omitempty"` // that it claims on this machine; none is every free one
 	Protected   bool     `json:"protected,omitempty"`  // by a passphrase
 	Retired     bool     `json:"retired,omitempty"`    // kept for what it signed
-	State       string   `json:"state,omitempty"`      // "denied", or "unknown" to the trust store; "" is fine
+	State       string   `json:"state,omitempty"`      // "denied", "unknown" to the trust store, or "damaged"; "" is fine
 }
 
 // KeyAnswer is what a key service says: its public key as an authorized_keys line,
@@ -191,6 +191,7 @@ type TrustUnpinRequest struct {
 type TrustDenyRequest struct {
 	Subject string // a key's SHA256:... or a file's sha256:...
 	Reason  string // shown where it is refused
+	Share   bool   // also take it back for everybody, by a signed line in .ai/denied
 	DryRun  bool
 }
 

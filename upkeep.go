@@ -15,7 +15,7 @@ type DoctorCheck struct {
 // GCRequest says how to collect garbage.
 type GCRequest struct {
 	DryRun bool // say what would be done, and do nothing
-	Gone   bool // remove the records of directories that are gone, after asking about each
+	Gone   bool // remove the records of directories that are gone, after asking
 }
 
 // GCReport is what GC did in one place, or with DryRun would do.

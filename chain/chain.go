@@ -28,8 +28,9 @@ const MaxDepth = 10
 type Link struct {
 	Verified trust.Verified
 	Space    objects.Space
-	Blob     string  // git id of the file, hexadecimal; "" when it is in no repository
-	Origin   *Origin // set for an item that a registry published
+	Blob     string        // git id of the file, hexadecimal; "" when it is in no repository
+	Origin   *Origin       // set for an item that a registry published
+	State    objects.State // objects.Older or objects.Returned for what stands behind its record; else ""
 }
 
 // Origin says where a registry item came from; the lock pins it.

@@ -48,6 +48,14 @@ type Item struct {
 	yamlAt  mark   // where it begins in the file
 }
 
+// WithoutBytes returns a copy without the file's text, and without what Validate needs of
+// it: for lists of what may not be used, which may be large.
+func (it *Item) WithoutBytes() *Item {
+	n := *it
+	n.Raw, n.Body, n.yaml, n.places, n.Meta.Prose = nil, nil, nil, nil, ""
+	return &n
+}
+
 // Executable reports whether the body begins with "#!". The mode bits of a file
 // on disk are never evidence.
 func (it *Item) Executable() bool {

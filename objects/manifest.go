@@ -22,6 +22,7 @@ const ManifestName = "rye.bundle.yaml"
 const (
 	MaxBundleFiles = 20000
 	MaxBundleFile  = 64 << 20 // bytes
+	MaxBundleBytes = 1 << 30  // of all files
 	maxPathLength  = 512
 	maxPathDepth   = 16
 )
@@ -235,6 +236,7 @@ func (m *Manifest) check() error {
 		return fault.New(fault.Limit, "%s: %d files, at most %d are allowed", ManifestName, len(m.Files), MaxBundleFiles)
 	}
 	folded := make(map[string]string, len(m.Files))
+	total := int64(0)
 	for i, f := range m.Files {
 		if err := CheckPath(f.Path); err != nil {
 			return bad("%v", err)
@@ -247,6 +249,9 @@ func (m *Manifest) check() error {
 		}
 		if f.Size < 0 || f.Size > MaxBundleFile {
 			return fault.New(fault.Limit, "%s: %q has %d bytes, at most %d are allowed", ManifestName, f.Path, f.Size, MaxBundleFile)
+		}
+		if total += f.Size; total > MaxBundleBytes {
+			return fault.New(fault.Limit, "%s: its files have more than %d bytes", ManifestName, MaxBundleBytes)
 		}
 		if err := collide(folded, f.Path); err != nil {
 			return bad("%v", err)
@@ -358,10 +363,7 @@ func (m *Manifest) Check(fsys fs.FS) error {
 func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	e := &BundleError{ID: m.ID}
 	seen := make(map[string]bool, len(m.Files))
-	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path == ManifestName {
-			return err
-		}
+	err := walkFiles(fsys, func(path string, d fs.DirEntry) error {
 		f, listed := m.File(path)
 		if !listed {
 			e.Extra = append(e.Extra, path)
@@ -401,7 +403,25 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	return fault.New(fault.Integrity, "%w", e).Advise("rye diff bundle:%s; then rye bundle create %s <dir>, if the change is yours", m.ID, m.ID)
 }
 
-// read returns the file's bytes, at most one more than it should have.
+// walkFiles calls visit for everything below fsys but directories and the manifest. A tree
+// that no manifest could list, by its names or its depth, is fault.Limit.
+func walkFiles(fsys fs.FS, visit func(path string, d fs.DirEntry) error) error {
+	names := 0
+	return fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
+		names++
+		switch {
+		case err != nil:
+			return err
+		case names > 4*MaxBundleFiles, strings.Count(path, "/") > 4*maxPathDepth:
+			return fault.New(fault.Limit, "%q: the directory holds more names or levels than a bundle may", words.Brief(path))
+		case d.IsDir(), path == ManifestName:
+			return nil
+		}
+		return visit(path, d)
+	})
+}
+
+// readUpTo returns the file's bytes, at most one more than it should have.
 func readUpTo(fsys fs.FS, path string, n int64) ([]byte, error) {
 	r, err := fsys.Open(path)
 	if err != nil {
@@ -420,10 +440,7 @@ func (f File) Matches(data []byte) bool {
 // directory. A file is executable when its bytes begin with "#!".
 func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
 	m := &Manifest{ID: id, Version: version}
-	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path == ManifestName {
-			return err
-		}
+	err := walkFiles(fsys, func(path string, d fs.DirEntry) error {
 		if !d.Type().IsRegular() {
 			return fault.New(fault.Malformed, "bundle %s: %q is not a regular file", id, words.Brief(path))
 		}

@@ -9,8 +9,10 @@ const (
 	Modified  State = "modified"
 	Unsigned  State = "unsigned"
 	Untrusted State = "untrusted"
-	Older     State = "older"
-	Deleted   State = "deleted"
+	Older     State = "older"    // than the newest recorded version, or there before
+	Returned  State = "returned" // it was removed with rye rm, and is back
+	Absent    State = "absent"   // recorded, and no file
+	Denied    State = "denied"   // by the user, or by its signer in .ai/denied
 	Legacy    State = "legacy"
 	Malformed State = "malformed"
 	Revoked   State = "revoked"

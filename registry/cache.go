@@ -99,7 +99,7 @@ func stateAt(repo *store.Repo, op Op) (State, error) {
 // stateFiles lists the files of a namespace's tree.
 func stateFiles(repo *store.Repo, tree store.OID) (map[string]store.OID, error) {
 	files := make(map[string]store.OID, 257)
-	err := repo.Walk(tree, func(path string, e store.Entry) error {
+	err := repo.Walk(context.Background(), tree, func(path string, e store.Entry) error {
 		if !e.IsDir() {
 			files[path] = e.ID
 		}

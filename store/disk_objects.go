@@ -19,6 +19,7 @@ import (
 type diskObjects struct {
 	dir    string
 	format Format
+	most   int64 // bytes that the deltas of one object may make; 0 is no bound
 
 	mu    sync.Mutex
 	packs []*pack // the one that had the last object comes first
@@ -189,15 +190,21 @@ func (d *diskObjects) scanLocked() (changed bool, err error) {
 	}
 	var added []*pack
 	present := make(map[string]bool, len(names))
+	irregular := map[string]bool{}
+	for _, n := range names {
+		if !n.Type().IsRegular() {
+			irregular[n.Name()] = true // opening it may never end
+		}
+	}
 	for _, n := range names {
 		base, ok := strings.CutSuffix(n.Name(), ".idx")
-		if !ok || base == "" || base[0] == '.' || strings.HasPrefix(base, "tmp") {
+		if !ok || base == "" || base[0] == '.' || strings.HasPrefix(base, "tmp") || irregular[n.Name()] || irregular[base+".pack"] {
 			continue
 		}
 		path := filepath.Join(dir, base)
 		present[path] = true
 		if old[path] == nil {
-			added = append(added, &pack{path: path, format: d.format})
+			added = append(added, &pack{path: path, format: d.format, most: d.most})
 		}
 	}
 	// Files of packs that are gone are closed by the garbage collector: another

@@ -23,7 +23,7 @@ func files(t testing.TB, r *Repo) map[string]string {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	err = r.Walk(c.Tree, func(path string, e Entry) error {
+	err = r.Walk(t.Context(), c.Tree, func(path string, e Entry) error {
 		if e.IsDir() {
 			return nil
 		}
@@ -207,7 +207,7 @@ func TestLogHistoryDiff(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = r.Diff(ta, tb, func(path string, old, new Entry) error {
+		err = r.Diff(t.Context(), ta, tb, func(path string, old, new Entry) error {
 			switch {
 			case old.ID.IsZero():
 				path = "+" + path
@@ -231,7 +231,7 @@ func TestLogHistoryDiff(t *testing.T) {
 	_, _ = c2, c4
 	tree, _ := r.treeOf(c1)
 	var got []string
-	r.Diff(OID{}, tree, func(path string, _, _ Entry) error { got = append(got, path); return nil })
+	r.Diff(t.Context(), OID{}, tree, func(path string, _, _ Entry) error { got = append(got, path); return nil })
 	if strings.Join(got, " ") != "t/a t/b z" {
 		t.Errorf("Diff from nothing: %v", got)
 	}
@@ -252,7 +252,7 @@ func TestDiffAgrees(t *testing.T) {
 		var got []string
 		ta, _ := r.treeOf(prev)
 		tb, _ := r.treeOf(next)
-		if err := r.Diff(ta, tb, func(path string, _, _ Entry) error { got = append(got, path); return nil }); err != nil {
+		if err := r.Diff(t.Context(), ta, tb, func(path string, _, _ Entry) error { got = append(got, path); return nil }); err != nil {
 			t.Fatal(err)
 		}
 		want := strings.Fields(git(t, r.Dir(), "diff-tree", "-r", "--no-renames", "--name-only", ta.String(), tb.String()))
@@ -271,7 +271,7 @@ func TestWalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	walk := func(f func(path string) error) (got []string) {
-		err := r.Walk(tree, func(path string, e Entry) error {
+		err := r.Walk(t.Context(), tree, func(path string, e Entry) error {
 			got = append(got, path)
 			return f(path)
 		})

@@ -107,6 +107,7 @@ func flockContext(ctx context.Context, f *os.File) error {
 		f.Close()
 		return err
 	}
+	defer place.Waiting("another rye process that holds " + f.Name())()
 	done := make(chan error, 1)
 	go func() { done <- flock(f, true) }()
 	select {

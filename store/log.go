@@ -120,23 +120,32 @@ func (r *Reader) entryOrNone(tree OID, path string) (Entry, error) {
 
 // Diff calls visit for every file that differs between trees a and b (zero: the
 // empty tree), in git's order; old or new is the zero Entry where it is missing. Equal
-// subtrees are not read. SkipAll ends it without error.
-func (r *Reader) Diff(a, b OID, visit func(path string, old, new Entry) error) error {
-	return unlessSkipped(r.diffTrees(a, b, "", 0, visit))
+// subtrees are not read. SkipAll ends it without error; the bounds are those of Walk.
+func (r *Reader) Diff(ctx context.Context, a, b OID, visit func(path string, old, new Entry) error) error {
+	w := diffWalk{r: r, ctx: ctx, visit: visit}
+	return unlessSkipped(w.trees(a, b, "", 0))
 }
 
-func (r *Reader) diffTrees(a, b OID, prefix string, depth int, visit func(string, Entry, Entry) error) error {
+// diffWalk is one Diff.
+type diffWalk struct {
+	pace
+	r     *Reader
+	ctx   context.Context
+	visit func(string, Entry, Entry) error
+}
+
+func (w *diffWalk) trees(a, b OID, prefix string, depth int) error {
 	if a == b {
 		return nil
 	}
 	if depth == maxTreeDepth {
 		return fault.New(fault.Limit, "tree deeper than %d directories", maxTreeDepth)
 	}
-	olds, err := r.treeOrNone(a)
+	olds, err := w.r.treeOrNone(a)
 	if err != nil {
 		return err
 	}
-	news, err := r.treeOrNone(b)
+	news, err := w.r.treeOrNone(b)
 	if err != nil {
 		return err
 	}
@@ -150,27 +159,28 @@ func (r *Reader) diffTrees(a, b OID, prefix string, depth int, visit func(string
 		default: // one name, both directories or both not
 			o, olds, n, news = olds[0], olds[1:], news[0], news[1:]
 		}
-		if err := r.diffEntries(o, n, prefix, depth, visit); err != nil {
+		if err := w.compare(o, n, prefix, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// diffEntries compares two entries of one name; either may be the zero Entry. A
+// compare compares two entries of one name; either may be the zero Entry. A
 // file that became a directory, or the reverse, comes as two.
-func (r *Reader) diffEntries(o, n Entry, prefix string, depth int, visit func(string, Entry, Entry) error) error {
-	if o == n {
-		return nil
+func (w *diffWalk) compare(o, n Entry, prefix string, depth int) error {
+	name := o.Name
+	if name == "" {
+		name = n.Name
 	}
-	name := prefix + o.Name
-	if o.Name == "" {
-		name = prefix + n.Name
+	if err := w.step(w.ctx, len(prefix)+len(name)); err != nil || o == n {
+		return err
 	}
+	name = prefix + name
 	if o.IsDir() || n.IsDir() {
-		return r.diffTrees(o.ID, n.ID, name+"/", depth+1, visit)
+		return w.trees(o.ID, n.ID, name+"/", depth+1)
 	}
-	return visit(name, o, n)
+	return w.visit(name, o, n)
 }
 
 func (r *Reader) treeOrNone(id OID) ([]Entry, error) {

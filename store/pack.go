@@ -28,6 +28,7 @@ const (
 type pack struct {
 	path   string // without ".pack"
 	format Format
+	most   int64 // bytes that the deltas of one object may make; 0 is no bound
 
 	mu   sync.Mutex
 	idx  *idxFile
@@ -425,6 +426,7 @@ func (p *pack) loadDelta(h entryHead, limit int64) (Type, []byte, error) {
 		chain = append(chain, b)
 		at = b.base
 	}
+	made := int64(len(data))
 	for i := len(chain) - 1; i >= 0; i-- {
 		delta, err := p.inflate(chain[i], limit)
 		if err != nil {
@@ -432,6 +434,9 @@ func (p *pack) loadDelta(h entryHead, limit int64) (Type, []byte, error) {
 		}
 		if data, err = applyDelta(data, delta, limit); err != nil {
 			return 0, nil, err
+		}
+		if made += int64(len(delta) + len(data)); p.most > 0 && made > p.most {
+			return 0, nil, fault.New(fault.Limit, "its deltas make more than %d bytes", p.most)
 		}
 		if i > 0 {
 			p.bases.put(chain[i-1].base, t, data)

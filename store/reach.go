@@ -269,7 +269,7 @@ func (w *reach) commits(ctx context.Context) error {
 			w.out.Shallow = append(w.out.Shallow, m.id)
 		}
 	}
-	if err := w.unshallow(); err != nil {
+	if err := w.unshallow(ctx); err != nil {
 		return err
 	}
 	for i := len(list) - 1; i >= 0; i-- { // oldest first: later trees then add little
@@ -285,7 +285,7 @@ func (w *reach) commits(ctx context.Context) error {
 
 // unshallow finds the commits that the other side had cut off and now gets the
 // parents of. It has their trees, so what those share is not sent again.
-func (w *reach) unshallow() error {
+func (w *reach) unshallow(ctx context.Context) error {
 	if !w.deepen {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (w *reach) unshallow() error {
 			continue
 		}
 		w.out.Unshallow = append(w.out.Unshallow, id)
-		err := w.r.Walk(m.tree, func(_ string, e Entry) error {
+		err := w.r.Walk(ctx, m.tree, func(_ string, e Entry) error {
 			if e.IsDir() && w.seen[e.ID] {
 				return SkipDir
 			}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"strings"
@@ -194,11 +195,36 @@ var (
 // maxTreeDepth bounds walks through trees, which may be hostile.
 const maxTreeDepth = 256
 
+// Bounds of one walk. A few trees that hold each other many times can name more files
+// than there are atoms: seven of thirty entries each make 22 thousand million.
+const (
+	MaxWalk      = 1 << 18  // entries, directories included
+	maxWalkBytes = 64 << 20 // of paths
+)
+
 // Walk calls visit for every entry below tree in git's order, directories before
-// what they hold. It reads every occurrence of a subtree that occurs many times:
-// for trees from outside call CheckContent first.
-func (r *Reader) Walk(tree OID, visit func(path string, e Entry) error) error {
-	return unlessSkipped(r.walk(tree, "", 0, visit))
+// what they hold. It reads every occurrence of a subtree that occurs many times, and
+// ends with fault.Limit beyond MaxWalk entries, 64 MiB of paths, or 256 directories one
+// in the other: for trees from outside call CheckContent first.
+func (r *Reader) Walk(ctx context.Context, tree OID, visit func(path string, e Entry) error) error {
+	w := walk{r: r, ctx: ctx, visit: visit}
+	return unlessSkipped(w.tree(tree, "", 0))
+}
+
+// pace counts what a walk has met.
+type pace struct{ entries, bytes int }
+
+// step notes one more entry, and says when it is time to stop.
+func (p *pace) step(ctx context.Context, path int) error {
+	p.entries++
+	p.bytes += path
+	if p.entries > MaxWalk || p.bytes > maxWalkBytes {
+		return fault.New(fault.Limit, "a tree names more than %d files and directories, or %d MiB of paths", MaxWalk, maxWalkBytes>>20)
+	}
+	if p.entries%256 == 0 && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // unlessSkipped returns the error of a walk, which SkipAll is not.
@@ -209,16 +235,27 @@ func unlessSkipped(err error) error {
 	return err
 }
 
-func (r *Reader) walk(tree OID, prefix string, depth int, visit func(string, Entry) error) error {
+// walk is one Walk.
+type walk struct {
+	pace
+	r     *Reader
+	ctx   context.Context
+	visit func(string, Entry) error
+}
+
+func (w *walk) tree(tree OID, prefix string, depth int) error {
 	if depth == maxTreeDepth {
 		return fault.New(fault.Limit, "tree deeper than %d directories", maxTreeDepth)
 	}
-	entries, err := r.Tree(tree)
+	entries, err := w.r.Tree(tree)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		err := visit(prefix+e.Name, e)
+		if err := w.step(w.ctx, len(prefix)+len(e.Name)); err != nil {
+			return err
+		}
+		err := w.visit(prefix+e.Name, e)
 		if e.IsDir() && errors.Is(err, SkipDir) {
 			continue
 		}
@@ -226,7 +263,7 @@ func (r *Reader) walk(tree OID, prefix string, depth int, visit func(string, Ent
 			return err
 		}
 		if e.IsDir() {
-			if err := r.walk(e.ID, prefix+e.Name+"/", depth+1, visit); err != nil {
+			if err := w.tree(e.ID, prefix+e.Name+"/", depth+1); err != nil {
 				return err
 			}
 		}

@@ -82,7 +82,7 @@ func readAll(dir string) error {
 	if err != nil {
 		return err
 	}
-	return r.Walk(c.Tree, func(_ string, e Entry) error {
+	return r.Walk(context.Background(), c.Tree, func(_ string, e Entry) error {
 		if e.IsDir() {
 			return nil
 		}

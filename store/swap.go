@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -95,6 +96,12 @@ const lockPatience = 10 * time.Second
 // the way. In between the write lock is free for others.
 func (r *Repo) retryLocked(ctx context.Context, f func() error) error {
 	giveUp := time.Now().Add(lockPatience)
+	var stop func()
+	defer func() {
+		if stop != nil {
+			stop()
+		}
+	}()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		unlock, err := r.lock(ctx)
 		if err != nil {
@@ -108,6 +115,9 @@ func (r *Repo) retryLocked(ctx context.Context, f func() error) error {
 		}
 		if time.Now().After(giveUp) {
 			return fault.New(fault.Conflict, "%w", err).Advise("when no git process is running: rm %s", foreign.path)
+		}
+		if stop == nil {
+			stop = place.Waiting("a git process that holds " + foreign.path)
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):

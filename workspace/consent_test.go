@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -263,5 +264,58 @@ print(sys.prefix)
 	p.enter(p.dir)
 	if got := where("RYE_PYTHON"); strings.Contains(got, ".venv") || len(p.asks) != 0 {
 		t.Errorf("with RYE_PYTHON: prefix %q, asked %+v", got, p.asks)
+	}
+}
+
+// TestAgreementsLapse: what was agreed to in a directory is not agreed to in another that
+// came to have its path, not even after that was written to.
+func TestAgreementsLapse(t *testing.T) {
+	needBash(t)
+	p := project(t)
+	p.write("tools/acme/show.sh", declaring)
+	p.sign("tool:acme/show")
+	p.file(".env", "TOKEN=hunter2\n")
+	if _, err := p.run("tool:acme/show", nil); err != nil {
+		t.Fatal(err)
+	}
+	p.asks, p.yes = nil, false
+	if _, err := p.run("tool:acme/show", nil); err != nil || len(p.asks) != 0 {
+		t.Fatalf("the same directory: %v, asked %+v", err, p.asks)
+	}
+	first, err := records.StampOf(p.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Born == 0 {
+		t.Skip("no birth times are kept here: nobody can tell")
+	}
+	aside := p.dir + ".aside"
+	if err := os.Rename(p.dir, aside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(p.dir, os.DirFS(aside)); err != nil {
+		t.Fatal(err)
+	}
+	p.enter(p.dir)
+	lapsed := func(when string) {
+		t.Helper()
+		p.asks = nil
+		_, err := p.run("tool:acme/show", nil)
+		wantCode(t, when, err, fault.Denied)
+		if len(p.asks) != 1 || !strings.Contains(strings.Join(p.asks[0].Lines, "\n"), "the directory is another one than it was") {
+			t.Errorf("%s: asked %+v", when, p.asks)
+		}
+	}
+	lapsed("a directory that was made again")
+	p.write("tools/acme/other.sh", greet)
+	p.sign("tool:acme/other") // the record knows the new directory from here on
+	lapsed("after it was written to")
+	p.yes = true
+	if _, err := p.run("tool:acme/show", nil); err != nil {
+		t.Fatal(err)
+	}
+	p.asks, p.yes = nil, false
+	if _, err := p.run("tool:acme/show", nil); err != nil || len(p.asks) != 0 {
+		t.Errorf("agreed to anew: %v, asked %+v", err, p.asks)
 	}
 }

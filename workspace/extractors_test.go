@@ -194,7 +194,9 @@ func TestAttackExtractors(t *testing.T) {
 	os.Remove(p.path(strings.Replace(extractorPath, ".yaml", ".py", 1)))
 	p.extractor("search_fields: {title: 1}\n")
 	p.write(extractorPath, good)
-	refused("played back", fault.Rollback)
+	if _, err := p.Search(t.Context(), rye.Client(), rye.SearchRequest{Query: "pump"}); !fault.Is(err, fault.Rollback) || fault.HintOf(err).IsZero() {
+		t.Errorf("played back: %v, want rollback and a remedy", err)
+	}
 	os.Remove(p.path(extractorPath))
 	refused("removed", fault.NotFound)
 	// Of the user space, nobody can mean it yet: there is no override there.

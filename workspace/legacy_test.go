@@ -320,6 +320,7 @@ func TestLegacyNeverReplacesV2(t *testing.T) {
 	again := legacyFiles[2]
 	again.text = strings.Replace(again.text, "world", "again", 1)
 	a.sign(p, again)
+	p.yes = false
 	_, err := p.run("tool:acme/hello", nil)
 	wantCode(t, "execute a legacy file over a recorded v2", err, fault.Rollback)
 }

@@ -37,7 +37,17 @@ func (r *rooms) enter(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return r.host.Open()
+	return decided(c)(r.host.Open())
+}
+
+// decided makes a session decide for a caller about items that stand behind their record.
+func decided(c rye.Caller) func(*session.Session, error) (*session.Session, error) {
+	return func(s *session.Session, err error) (*session.Session, error) {
+		if err != nil {
+			return nil, err
+		}
+		return session.For(s, c, rye.Ref{}), nil
+	}
 }
 
 // project is enter for verbs that make no sense outside a project.
@@ -45,7 +55,7 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return r.host.OpenProject()
+	return decided(c)(r.host.OpenProject())
 }
 
 // foreign is project for the verb that lets a project of another user be named.
@@ -62,7 +72,7 @@ func (r *rooms) visit(c rye.Caller, verb string) (*session.Session, error) {
 	if err := session.RequireCaller(c, verb); err != nil {
 		return nil, err
 	}
-	return r.host.Open()
+	return decided(c)(r.host.Open())
 }
 
 // author is where items are changed.
@@ -84,5 +94,5 @@ func (r *rooms) look(ctx context.Context, c rye.Caller, verb string) (*session.S
 	if err := r.host.Permit(c, verb); err != nil {
 		return nil, err
 	}
-	return r.host.OpenLook(ctx)
+	return decided(c)(r.host.OpenLook(ctx))
 }

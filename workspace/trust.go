@@ -39,9 +39,13 @@ func (g Trust) Unpin(ctx context.Context, c rye.Caller, q rye.TrustUnpinRequest)
 }
 
 // Deny refuses a key, or the file with a digest, from now on and wherever it comes from.
+// With q.Share a signed line in .ai/denied takes a file back for everybody.
 func (g Trust) Deny(ctx context.Context, c rye.Caller, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	if err := g.host.Permit(c, "trust.deny"); err != nil {
 		return nil, err
+	}
+	if q.Share {
+		return do(ctx, c, "trust.deny", in(g.project, g.author), author.DenyShared, q)
 	}
 	return custody.Deny(g.host, q)
 }
@@ -51,7 +55,7 @@ func (g Trust) Allow(ctx context.Context, c rye.Caller, q rye.TrustAllowRequest)
 	if err := g.host.Permit(c, "trust.allow"); err != nil {
 		return nil, err
 	}
-	return custody.Allow(g.host, q)
+	return custody.Allow(ctx, g.host, q)
 }
 
 // Override lets this project replace an item of a reserved or bound namespace by one of

@@ -35,8 +35,10 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	if err := g.host.Permit(c, "doctor"); err != nil {
 		return nil, err
 	}
-	all := []rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host), g.host.CheckProject(), g.host.CheckSystem()}
-	return append(all, g.runner.Check()...), ctx.Err()
+	all := append([]rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host)}, session.Checks(g.host)...)
+	all = append(all, custody.CheckAccepted(g.host)...)
+	all = append(all, look.CheckRecords(ctx, g.host)...)
+	return append(append(all, session.CheckSystem(g.host)), g.runner.Check()...), ctx.Err()
 }
 
 // Where says where things lie, and with q.Move takes over the record of a directory that
@@ -65,9 +67,10 @@ func (g Upkeep) GC(ctx context.Context, c rye.Caller, q rye.GCRequest) ([]rye.GC
 	defer s.Close()
 	var all session.Collected
 	s.CompactLayers(ctx, &all, q)
+	s.SweepLayers(ctx, &all, q)
 	all.Note(share.CompactCaches(ctx, s.Host, q))
 	all.Note(run.SweepRuns(s.Host, q))
 	all.Note(s.SweepTemps(q))
-	all.Note(s.RemoveGone(ctx, q))
+	all.Note(session.RemoveGone(ctx, s, q))
 	return all.Reports(q)
 }

@@ -38,6 +38,7 @@ import (
 // programs.
 type Options struct {
 	Project   string // directory that holds .ai/rye.yaml; "" outside a project
+	NoProject string // where the search for a project ended early, and why; for the error of verbs that want one
 	User      string // the user space's base; its items are in <User>/.ai; "" for none
 	ConfigDir string // keys, trust.yaml, policy.yaml
 	StateDir  string // what registries were seen to say, never delete; and the log of verdicts
@@ -80,6 +81,7 @@ type Options struct {
 	Now      func() time.Time                                        // nil means time.Now
 	Consent  func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything
 	Progress func(text string)                                       // nil is silence
+	Notice   func(text string)                                       // told what no report holds, and the user should know; nil is silence
 	Verdict  func(rye.Verdict)                                       // gets every decision of the policy; called by one verb at a time, by several verbs at once
 }
 
@@ -105,9 +107,10 @@ func Open(o Options) *Workspace {
 	if o.Key == "" {
 		o.Key = "default"
 	}
-	h := &session.Host{ProjectDir: o.Project, UserDir: o.User, ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir,
+	h := &session.Host{Home: o.Home, ProjectDir: o.Project, Ended: o.NoProject, UserDir: o.User,
+		Dirs:    session.Dirs{ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir},
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
-		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, OnVerdict: o.Verdict,
+		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem)}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
 	return &Workspace{rooms{

@@ -10,6 +10,9 @@
 //	agreed:
 //	  - what: env
 //	    path: /home/ann/weather/.env
+//	    place: ir2mox3abninco7cpxgravbxq7gajtfotuynimsuvxkgogoyvysq
+//	    inode: 1835041
+//	    born: 1767323045000000001
 //	    sha256: <64 hex>
 //	    salt: <32 hex>
 //	    parts: {API_TOKEN: <16 hex>, API_URL: <16 hex>}
@@ -46,8 +49,23 @@ type Thing struct {
 	// For is the one tool that it is used for, where an agreement must not hold for
 	// others: items of a registry, and Secrets. "" is every item of one's own spaces.
 	For   string
+	In    Place // the project's directory; zero for what lies in the user space
 	Sum   objects.Digest
 	Parts map[string][]byte // by name: the values of variables, the files of an interpreter, items and (empty) variables of the environment
+}
+
+// Place is the directory of a project as it was when the user agreed. What is said of one
+// directory says nothing of another that came to have its path: a new clone, say.
+type Place struct {
+	Key   string // of its record: path, project, machine and user
+	Inode uint64
+	Born  int64 // nanoseconds since 1970; 0 where birth times are not kept
+}
+
+// is reports whether both are one directory. Where birth times are not kept nobody can
+// tell: network and shared folders there give a directory another inode at each start.
+func (p Place) is(q Place) bool {
+	return p.Key == q.Key && (p.Born == 0 || q.Born == 0 || p == q)
 }
 
 // Agreed is the content of the file. The zero value is an empty one.
@@ -59,6 +77,9 @@ type entry struct {
 	What   string            `yaml:"what"`
 	Path   string            `yaml:"path"`
 	For    string            `yaml:"for,omitempty"`
+	Place  string            `yaml:"place,omitempty"`
+	Inode  uint64            `yaml:"inode,omitempty"`
+	Born   int64             `yaml:"born,omitempty"`
 	SHA256 string            `yaml:"sha256"`
 	Salt   string            `yaml:"salt"`
 	Parts  map[string]string `yaml:"parts,omitempty"`
@@ -85,7 +106,8 @@ func Parse(raw []byte) (Agreed, error) {
 	seen := map[[3]string]bool{}
 	for _, e := range f.Agreed {
 		_, err := objects.ParseDigest("sha256:" + e.SHA256)
-		if err != nil || e.What != Env && e.What != Interpreter && e.What != Secrets || e.Path == "" || len(e.Salt) != 32 || seen[e.key()] {
+		if err != nil || e.What != Env && e.What != Interpreter && e.What != Secrets || e.Path == "" || len(e.Salt) != 32 ||
+			e.Place == "" && e.in() != (Place{}) || e.Born < 0 || seen[e.key()] {
 			return Agreed{}, fault.New(fault.Malformed, "consent: the entry for %s %q is none, or is there twice", e.What, e.Path)
 		}
 		seen[e.key()] = true
@@ -100,6 +122,8 @@ func (a Agreed) Encode() ([]byte, error) {
 
 func (e entry) key() [3]string { return [3]string{e.What, e.Path, e.For} }
 
+func (e entry) in() Place { return Place{e.Place, e.Inode, e.Born} }
+
 func (t Thing) key() [3]string { return [3]string{t.What, t.Path, t.For} }
 
 func (a Agreed) find(t Thing) (entry, bool) {
@@ -110,10 +134,10 @@ func (a Agreed) find(t Thing) (entry, bool) {
 	return a.entries[i], true
 }
 
-// Covers reports whether the user agreed to exactly this.
+// Covers reports whether the user agreed to exactly this, in this very directory.
 func (a Agreed) Covers(t Thing) bool {
 	e, ok := a.find(t)
-	return ok && !t.Sum.IsZero() && e.SHA256 == t.Sum.Hex()
+	return ok && !t.Sum.IsZero() && e.SHA256 == t.Sum.Hex() && e.in().is(t.In)
 }
 
 // Changed says what is different from what was agreed to before, by the names of
@@ -121,10 +145,16 @@ func (a Agreed) Covers(t Thing) bool {
 // nothing was.
 func (a Agreed) Changed(t Thing) []string {
 	e, ok := a.find(t)
-	if !ok || e.SHA256 == t.Sum.Hex() {
+	if !ok || a.Covers(t) {
 		return nil
 	}
 	var out []string
+	if !e.in().is(t.In) {
+		out = append(out, "the directory is another one than it was")
+	}
+	if e.SHA256 == t.Sum.Hex() {
+		return out
+	}
 	for _, name := range slices.Sorted(maps.Keys(t.Parts)) {
 		switch was, ok := e.Parts[name]; {
 		case !ok:
@@ -147,7 +177,7 @@ func (a Agreed) Changed(t Thing) []string {
 // With returns a with the agreement to t, in place of an older one to the same
 // thing. salt is 16 random bytes.
 func (a Agreed) With(t Thing, salt [16]byte) Agreed {
-	e := entry{What: t.What, Path: t.Path, For: t.For, SHA256: t.Sum.Hex(), Salt: hex.EncodeToString(salt[:])}
+	e := entry{What: t.What, Path: t.Path, For: t.For, Place: t.In.Key, Inode: t.In.Inode, Born: t.In.Born, SHA256: t.Sum.Hex(), Salt: hex.EncodeToString(salt[:])}
 	if len(t.Parts) > 0 {
 		e.Parts = map[string]string{}
 	}

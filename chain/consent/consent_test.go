@@ -189,3 +189,46 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestAgreementIsAboutOneDirectory: another directory at the same path is not agreed to.
+func TestAgreementIsAboutOneDirectory(t *testing.T) {
+	was := env("KEEP=1\n")
+	was.In = Place{Key: "abc", Inode: 7, Born: 100}
+	text, err := Agreed{}.With(was, [16]byte{1}).Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Parse(text)
+	if err != nil || !a.Covers(was) {
+		t.Fatalf("the very directory is not covered: %v\n%s", err, text)
+	}
+	for name, c := range map[string]struct {
+		in     Place
+		covers bool
+	}{
+		"another inode":            {Place{"abc", 8, 100}, false},
+		"the inode, reused":        {Place{"abc", 7, 101}, false},
+		"another project":          {Place{"abd", 7, 100}, false},
+		"no project":               {Place{}, false},
+		"cannot be looked at":      {Place{"abc", 0, 999}, false},
+		"no birth times are kept":  {Place{"abc", 7, 0}, true},
+		"nor is the inode lasting": {Place{"abc", 8, 0}, true},
+	} {
+		now := was
+		now.In = c.in
+		if got := a.Covers(now); got != c.covers {
+			t.Errorf("%s: covered %v, want %v", name, got, c.covers)
+		}
+		if said := strings.Join(a.Changed(now), "; "); strings.Contains(said, "another one") == c.covers {
+			t.Errorf("%s: said %q", name, said)
+		}
+	}
+	for name, text := range map[string]string{
+		"inode without place": strings.Replace(string(text), "    place: abc\n", "", 1),
+		"born before 1970":    strings.Replace(string(text), "born: 100", "born: -1", 1),
+	} {
+		if _, err := Parse([]byte(text)); fault.CodeOf(err) != fault.Malformed {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+}

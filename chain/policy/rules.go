@@ -20,6 +20,7 @@ type Rules struct {
 	Timeout     time.Duration // of a question
 
 	AllowLegacy bool            // RYE OS's signatures may be used
+	RefuseOlder bool            // nothing runs that is older than the newest recorded version
 	Deny        Caps            // refused to everybody
 	Callers     map[string]Caps // what a caller by this name holds at most
 	Tools       []ToolRule      // tiers of certain tools
@@ -68,6 +69,7 @@ type file struct {
 	Limits      limits              `yaml:",inline"`
 	Timeout     *int                `yaml:"approval_timeout_secs,omitempty"`
 	AllowLegacy *bool               `yaml:"allow_legacy,omitempty"`
+	Older       string              `yaml:"older,omitempty"` // "refuse"
 	Deny        []string            `yaml:"deny,omitempty"`
 	Callers     map[string][]string `yaml:"callers,omitempty"`
 	Tools       map[string]Tier     `yaml:"tool_overrides,omitempty"`
@@ -126,7 +128,7 @@ func ParseRules(raw []byte) (Rules, error) {
 	if f.Timeout != nil {
 		r.Timeout = time.Duration(*f.Timeout) * time.Second
 	}
-	r.AllowLegacy = f.AllowLegacy != nil && *f.AllowLegacy
+	r.AllowLegacy, r.RefuseOlder = f.AllowLegacy != nil && *f.AllowLegacy, n.RefuseOlder
 	for i := range n.Tools {
 		n.Tools[i].set = true
 	}
@@ -162,6 +164,7 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 	if f.AllowLegacy != nil {
 		r.AllowLegacy = r.AllowLegacy && *f.AllowLegacy
 	}
+	r.RefuseOlder = r.RefuseOlder || n.RefuseOlder
 	r.Deny = append(slices.Clip(r.Deny), n.Deny...)
 	r.Tools = append(slices.Clip(r.Tools), n.Tools...)
 	r.Patterns = append(slices.Clip(r.Patterns), n.Patterns...)
@@ -208,6 +211,10 @@ func (f *file) read() (r Rules, err error) {
 	if !slices.Contains([]string{"", "S0", "S1", "S2", "S3"}, f.Sandbox) {
 		return r, fault.New(fault.Malformed, "policy: sandbox %q: want S0, S1, S2 or S3", words.Brief(f.Sandbox))
 	}
+	if f.Older != "" && f.Older != "refuse" {
+		return r, fault.New(fault.Malformed, "policy: older %q: want refuse, or nothing", words.Brief(f.Older))
+	}
+	r.RefuseOlder = f.Older == "refuse"
 	if r.Net, err = f.Net.read(); err != nil {
 		return r, err
 	}

@@ -69,6 +69,9 @@ func globSafe(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
+// maxProgram bounds an interpreter that a project may bring: node has 120 MB.
+const maxProgram = 1 << 30
+
 // readSmall returns nil for a file that is not there.
 func readSmall(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -91,10 +94,14 @@ func sumFile(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return "", &fs.PathError{Op: "read", Path: path, Err: fs.ErrInvalid}
 	}
+	if info.Size() > maxProgram {
+		return "", fault.New(fault.Limit, "program %s: larger than %d bytes", path, maxProgram)
+	}
 	h := sha256.New()
-	_, err = io.Copy(h, f)
+	_, err = io.Copy(h, io.LimitReader(f, maxProgram))
 	return hex.EncodeToString(h.Sum(nil)), err
 }

@@ -19,6 +19,49 @@ var hintsInto = flag.String("hints", "", "list every hint that a test provoked i
 // hintsFile is where the programs note each hint that they show (internal/cli/hints.go).
 func hintsFile() string { return filepath.Join(bin, "hints") }
 
+// triedFile is where testdata/hinted writes what became of the commands that it typed.
+func triedFile() string { return filepath.Join(bin, "hints-tried") }
+
+// A tried hint is a command that was typed where it was shown.
+type tried struct {
+	Hint    string
+	Args    []string
+	Dir     string
+	Exit    int
+	Changed bool
+	Output  string
+}
+
+// beyond are the programs whose work lies outside of what a script could look at: the
+// network, and the user's agent.
+var beyond = []string{"go", "ssh-add", "make"}
+
+// asks reports whether a command put a question, which nobody was there to answer.
+func (h tried) asks() bool {
+	return strings.Contains(h.Output, "needs consent, and there is no terminal") || strings.Contains(h.Output, "there is no terminal to ask on")
+}
+
+// checkTried refuses commands that led nowhere.
+func checkTried(t *testing.T) {
+	raw, err := os.ReadFile(triedFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(raw)) {
+		var h tried
+		if err := json.Unmarshal([]byte(line), &h); err != nil {
+			t.Fatalf("%s: %q: %v", triedFile(), line, err)
+		}
+		n++
+		if program, _, _ := strings.Cut(h.Hint, " "); !h.Changed && !h.asks() && !slices.Contains(beyond, program) {
+			name, _ := provoked{Dir: h.Dir}.script()
+			t.Errorf("%s: rye %q shows the hint %q, which leads nowhere: exit %d\n%s", name, h.Args, h.Hint, h.Exit, h.Output)
+		}
+	}
+	t.Logf("%d hints were followed", n)
+}
+
 // A provoked hint is one that a command really showed.
 type provoked struct {
 	Hint    string
@@ -88,6 +131,7 @@ var mayMend = []string{"rye", "git", "chmod", "rm", "mkdir", "mv", "ssh-add", "g
 
 // checkHints refuses hints that nobody could follow, of those that were provoked.
 func checkHints(t *testing.T) {
+	checkTried(t)
 	all, err := provokedHints()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // -run may have chosen scripts that provoke none
 		t.Error(err)

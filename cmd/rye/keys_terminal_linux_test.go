@@ -80,3 +80,32 @@ func TestTerminalPins(t *testing.T) {
 		}
 	}
 }
+
+// TestTerminalVouches: at a terminal the other signer and the text are shown, and only a
+// yes signs.
+func TestTerminalVouches(t *testing.T) {
+	alice, bob := newHome(t), newHome(t)
+	alice.rye("new", "knowledge", "acme/style")
+	alice.rye("sign", "--all")
+	const path = ".ai/knowledge/acme/style.md"
+	bob.write(path, alice.read(path))
+	before := bob.read(path)
+	for _, c := range []struct {
+		typed string
+		exit  int
+	}{{"n\n", 16}, {"y\n", 0}} {
+		shown, exit := terminal(t, bob, "[y/N]", c.typed, "sign", "knowledge:acme/style")
+		if exit != c.exit {
+			t.Errorf("%q: exit %d, want %d", c.typed, exit, c.exit)
+		}
+		for _, want := range []string{alice.key("").Fingerprint, "does not count here", "+What a reader should know."} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%q: the question does not show %q:\n%s", c.typed, want, shown)
+			}
+		}
+		if signed := bob.read(path) != before; signed != (c.exit == 0) {
+			t.Errorf("%q: signed %v", c.typed, signed)
+		}
+	}
+	bob.rye("load", "knowledge:acme/style")
+}

@@ -25,6 +25,8 @@ type home struct {
 	env []string
 	dir string // the project
 	as  *syscall.SysProcAttr
+
+	wrap []string // the program, and its first arguments, that starts rye; nil is rye itself
 }
 
 func newHome(t testing.TB) *home {
@@ -53,8 +55,19 @@ func (h *home) store() string {
 	return strings.TrimSpace(h.rye("where", "record"))
 }
 
+// variable returns what a variable of the person's is.
+func (h *home) variable(name string) (value string) {
+	for _, kv := range h.env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
 func (h *home) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(program("rye"), args...)
+	argv := append(append(h.wrap[:len(h.wrap):len(h.wrap)], program("rye")), args...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = h.dir, h.env, h.as
 	return cmd
 }

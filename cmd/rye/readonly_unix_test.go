@@ -79,13 +79,19 @@ func TestMistake09ReadOnlyDisk(t *testing.T) {
 // chmod makes every directory of the person read-only, or writable again.
 func (h *home) chmod(mode fs.FileMode) {
 	h.t.Helper()
-	err := filepath.WalkDir(filepath.Dir(h.dir), func(path string, d fs.DirEntry, err error) error {
+	chmodDirs(h.t, filepath.Dir(h.dir), mode)
+}
+
+// chmodDirs gives every directory at and below top a mode.
+func chmodDirs(t testing.TB, top string, mode fs.FileMode) {
+	t.Helper()
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
 			err = os.Chmod(path, mode)
 		}
 		return err
 	})
 	if err != nil {
-		h.t.Error(err)
+		t.Error(err)
 	}
 }

@@ -29,3 +29,7 @@ func measured(t *testing.T, cmd *exec.Cmd) (out []byte, exit int, u used) {
 }
 
 func measure() {}
+
+const servantEnv = "RYE_TEST_SERVANT"
+
+func servant() {}

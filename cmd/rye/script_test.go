@@ -21,6 +21,10 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(servantEnv) != "" {
+		servant()
+		return
+	}
 	if os.Getenv(measureEnv) != "" {
 		measure()
 		return
@@ -46,6 +50,15 @@ func withPrograms(m *testing.M) int {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the programs: %v\n%s", err, out)
+		return 1
+	}
+	build = exec.Command("go", "build", "-o", filepath.Join(bin, "hinted", filepath.Base(program("rye"))), "./testdata/hinted")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build what tries hints: %v\n%s", err, out)
+		return 1
+	}
+	if err := os.Mkdir(filepath.Join(bin, "tried"), 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	code := m.Run()
@@ -80,8 +93,9 @@ func program(name string) string {
 //
 // The project is $WORK; homes are made outside of it, in $TOP, the first as $TOP/home.
 //
-// Every hint that a command shows is noted; checkHints refuses a command that would be
-// refused, and -hints file lists them all.
+// Every hint that a command shows is noted, and each command among them is typed once in
+// the state in which it was shown (testdata/hinted); checkHints refuses one that is refused,
+// or that neither changes anything nor asks, and -hints file lists them all.
 func TestScript(t *testing.T) {
 	t.Cleanup(func() { checkHints(t) }) // of every script
 	testscript.Run(t, testscript.Params{
@@ -97,7 +111,13 @@ func TestScript(t *testing.T) {
 			e.Setenv("USERPROFILE", home)
 			e.Setenv("APPDATA", filepath.Join(home, "appdata"))
 			e.Setenv("LOCALAPPDATA", filepath.Join(home, "localappdata"))
-			e.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+			list := string(filepath.ListSeparator)
+			e.Setenv("PATH", filepath.Join(bin, "hinted")+list+bin+list+os.Getenv("PATH"))
+			e.Setenv("RYE_TEST_BIN", bin)
+			e.Setenv("RYE_TEST_HINTS", hintsFile())
+			e.Setenv("RYE_TEST_FOUND", triedFile())
+			e.Setenv("RYE_TEST_TRIED", filepath.Join(bin, "tried"))
+			e.Setenv("RYE_TEST_STATE", e.WorkDir+list+top)
 			e.Setenv("RYE_BIN", bin)
 			e.Values[remembered{}] = map[string]string{}
 			return nil

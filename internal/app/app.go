@@ -7,6 +7,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +20,8 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -53,7 +56,9 @@ func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 	if a.Dir, err = workingDir(f.Dir); err != nil {
 		return nil, err
 	}
-	a.home, _ = os.UserHomeDir() // "" when unknown: then only what variables name
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		a.home = home // "" when unknown: then only what variables name
+	}
 	a.Places = findPlaces(a.Dir, a.home, a.getenv)
 	return a, nil
 }
@@ -100,6 +105,7 @@ func (a *App) Path(arg string) string {
 func (a *App) Options() workspace.Options {
 	return workspace.Options{
 		Project:      a.Project,
+		NoProject:    a.Ended,
 		User:         a.User,
 		ConfigDir:    a.Config,
 		DataDir:      a.Data,
@@ -124,7 +130,16 @@ func (a *App) Options() workspace.Options {
 		Offline:      a.Offline,
 		Consent:      a.consent,
 		Progress:     a.Screen.progressFunc(a.Quiet || a.JSON),
+		Notice:       a.notice(),
 	}
+}
+
+// notice returns what shows a line that is no result and no error; nil where nobody reads it.
+func (a *App) notice() func(text string) {
+	if a.Quiet || a.JSON {
+		return nil
+	}
+	return func(text string) { fmt.Fprintf(a.Screen.Err(), "rye: %s\n", words.Printable(text)) }
 }
 
 // Open returns the workspace of this run. It touches nothing on disk.
@@ -132,6 +147,9 @@ func (a *App) Open() *workspace.Workspace {
 	// Where the system lets it, what a tool leaves behind becomes this program's and
 	// ends with the run. Where it does not, results say so.
 	_ = primitive.AdoptOrphans()
+	if f := a.notice(); f != nil {
+		place.OnWait(f)
+	}
 	return workspace.Open(a.Options())
 }
 

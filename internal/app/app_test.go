@@ -28,20 +28,27 @@ func TestFindProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := FindProject(deep, user, ""); got != filepath.Join(top, "p") {
+	if got, _ := FindProject(deep, user, ""); got != filepath.Join(top, "p") {
 		t.Errorf("below a project: %q", got)
 	}
-	if got := FindProject(filepath.Join(user, "x"), user, ""); got != "" {
+	if got, _ := FindProject(filepath.Join(user, "x"), user, ""); got != "" {
 		t.Errorf("the user space was taken for a project: %q", got)
 	}
 	link := filepath.Join(top, "link")
 	if err := os.Symlink(user, link); err == nil {
-		if got := FindProject(link, user, ""); got != "" {
+		if got, _ := FindProject(link, user, ""); got != "" {
 			t.Errorf("the user space, by another name, was taken for a project: %q", got)
 		}
 	}
-	if got := FindProject(top, user, ""); got != "" {
+	if got, _ := FindProject(top, user, ""); got != "" {
 		t.Errorf("outside: %q", got)
+	}
+	// A home directory ends the search, whatever lies there and above.
+	at := filepath.Join(top, "p", "a")
+	for _, dir := range []string{deep, at} {
+		if got, ended := FindProject(dir, "", at); got != "" || !strings.Contains(ended, at+" is never a project") {
+			t.Errorf("from %s with the home %s: %q, %q", dir, at, got, ended)
+		}
 	}
 }
 

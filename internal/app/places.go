@@ -8,11 +8,13 @@ import (
 	"runtime"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 )
 
 // Places are the directories of a run, all absolute. "" means there is none.
 type Places struct {
 	Project string // holds .ai/rye.yaml
+	Ended   string // where the search for one ended early, and why; "" for neither
 	User    string // holds the user space's .ai
 	Config  string // keys, trust.yaml, policy.yaml
 	Data    string // records of projects and of the user space
@@ -28,26 +30,33 @@ func findPlaces(dir, home string, getenv func(string) string) Places {
 		State:  stateDir(home, getenv),
 		Cache:  cacheDir(getenv),
 	}
-	p.Project = FindProject(dir, p.User, home)
+	p.Project, p.Ended = FindProject(dir, p.User, home)
 	return p
 }
 
 // FindProject returns the nearest directory at or above dir that has a
 // .ai/rye.yaml, or "". It looks no higher than below the home directory, and on one file
 // system only: who put what lies above is anybody's guess. Neither home nor the user space
-// is ever a project, so that the user's own items are not taken for a project's.
-func FindProject(dir, user, home string) string {
+// is ever a project, so that the user's own items are not taken for a project's. Where it
+// finds none before the top, ended says what stopped it.
+func FindProject(dir, user, home string) (project, ended string) {
 	for {
 		here, err := os.Stat(dir)
-		if err != nil || isSame(here, home) {
-			return ""
+		if err != nil {
+			return "", ""
+		}
+		if isSame(here, home) {
+			return "", "the home directory " + dir + " is never a project"
 		}
 		if isFile(filepath.Join(dir, ".ai"), fs.ModeDir) && isFile(filepath.Join(dir, ".ai", "rye.yaml"), 0) && !isSame(here, user) {
-			return dir
+			return dir, ""
 		}
 		parent := filepath.Dir(dir)
-		if parent == dir || !sameDevice(here, parent) {
-			return ""
+		if parent == dir {
+			return "", ""
+		}
+		if !place.SameDevice(here, parent) {
+			return "", "another file system is mounted at " + dir + ", and what lies above it does not count"
 		}
 		dir = parent
 	}
@@ -75,9 +84,12 @@ func (a *App) ProjectAt(path string) (string, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return "", fault.New(fault.NotFound, "project_path %q: no such directory", path)
 	}
-	project := FindProject(dir, a.User, a.home)
+	project, ended := FindProject(dir, a.User, a.home)
 	if project == "" {
-		return "", fault.New(fault.NotFound, "project_path %q: no rye project there or above", path).Mend("rye init %s", dir)
+		if ended != "" {
+			ended = ": " + ended
+		}
+		return "", fault.New(fault.NotFound, "project_path %q: no rye project there or above%s", path, ended).Mend("rye init %s", dir)
 	}
 	return project, nil
 }
@@ -126,7 +138,10 @@ func stateDir(home string, getenv func(string) string) string {
 }
 
 func cacheDir(getenv func(string) string) string {
-	platform, _ := os.UserCacheDir() // "" when unknown
+	platform, err := os.UserCacheDir()
+	if err != nil || !filepath.IsAbs(platform) {
+		platform = "" // unknown
+	}
 	name := "rye"
 	if runtime.GOOS == "windows" {
 		name = filepath.Join("rye", "cache") // %LOCALAPPDATA% holds the state, too

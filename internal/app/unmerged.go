@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,9 @@ func ReadSide(path string) ([]byte, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "merge locks: %w", err)
+	}
+	if err == nil && !st.Mode().IsRegular() {
+		err = fault.New(fault.Malformed, "merge locks: %s is no regular file", path)
 	}
 	if err == nil && st.Size() > MaxMerged {
 		err = fault.New(fault.Limit, "merge locks: %s is larger than %d bytes", path, MaxMerged)
@@ -60,14 +64,38 @@ func (a *App) Unmerged(ctx context.Context, name string) (sides [3][]byte, err e
 	return sides, nil
 }
 
+// harmless are git's arguments under which no configuration of a repository runs a
+// program: no monitor, hook or pager, and no directory that a clone brings is taken for a
+// repository without a working tree.
+var harmless = []string{"--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull,
+	"-c", "safe.bareRepository=explicit", "-c", "core.untrackedCache=false"}
+
+// gitVariables are those of the environment that git gets: where it finds the user's
+// configuration, and what Windows' programs need. Any other could redirect it, or load or
+// start a program.
+var gitVariables = []string{"HOME", "PATH", "TMPDIR", "XDG_CONFIG_HOME",
+	"USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMDATA", "SYSTEMROOT", "WINDIR", "COMSPEC", "PATHEXT", "TEMP", "TMP", "HOMEDRIVE", "HOMEPATH"}
+
+// gitEnv returns the environment for a git that only reads: it takes no lock, asks
+// nobody, and fetches nothing that the repository lacks.
+func gitEnv(environ []string) []string {
+	env := []string{"LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_TERMINAL_PROMPT=0"}
+	for _, kv := range environ {
+		if name, _, _ := strings.Cut(kv, "="); slices.Contains(gitVariables, strings.ToUpper(name)) {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
 // stage reads one entry of git's index; ok is false when there is none.
 func (a *App) stage(ctx context.Context, git string, n int, name string) (text []byte, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	spec := ":" + string(rune('0'+n)) + ":./" + name
-	cmd := exec.CommandContext(ctx, git, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "cat-file", "blob", spec)
+	cmd := exec.CommandContext(ctx, git, append(harmless, "cat-file", "blob", spec)...)
 	cmd.Dir = filepath.Join(a.Project, ".ai")
-	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1")
+	cmd.Env = gitEnv(os.Environ())
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	out, err := cmd.StdoutPipe()

@@ -45,7 +45,11 @@ func verifyCommand() *spec {
 func printVerdict(p *printer, v rye.VerifyResult) {
 	if v.OK {
 		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
-		p.resultf(more, "%s    %s  %s\n", good("ok"), v.Ref, faint(v.Signer))
+		what := faint(v.Signer)
+		if v.State == objects.Legacy {
+			what = warning("legacy, covers " + v.Covers)
+		}
+		p.resultf(more, "%s    %s  %s%s\n", good("ok"), v.Ref, what, older(v.State))
 	} else {
 		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), v.Error)
 	}
@@ -56,12 +60,20 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 	p.hint(v.Hint)
 }
 
+// older is the word behind the name of an item that stands behind its record.
+func older(s rye.State) string {
+	if s == objects.Older {
+		return "  " + string(s)
+	}
+	return ""
+}
+
 func statusCommand() *spec {
 	var all bool
 	return &spec{
 		name: "status", group: "Look",
 		short: "Show which items of the project want attention",
-		long: "Items that are signed and recorded are counted only; --all shows them too. Other\nstates: modified, unsigned, untrusted, older, drift, deleted, legacy, malformed, revoked.\n" +
+		long: "Items that are signed and recorded are counted only; --all shows them too, and those\nthat are recorded but belong to another branch. Other states: modified, unsigned,\nuntrusted, older, returned, drift, absent, denied, legacy, malformed, revoked.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
 		examples: "rye status\nrye status --all\nrye status --json",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
@@ -95,8 +107,14 @@ func survey(t *task, all bool) (*rye.Survey, error) {
 }
 
 // brief is called by commands that make one list and end: the process is gone
-// before it would be worth collecting garbage.
-func brief() { debug.SetGCPercent(800) }
+// before it would be worth collecting garbage, unless a tree is large.
+func brief() {
+	debug.SetGCPercent(800)
+	debug.SetMemoryLimit(mostGarbage)
+}
+
+// mostGarbage is from how much memory on, in bytes, garbage is collected all the same.
+const mostGarbage = 96 << 20
 
 func printStatus(p *printer, sum *rye.Survey) {
 	var rows [][]any
@@ -111,6 +129,9 @@ func printStatus(p *printer, sum *rye.Survey) {
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
 	p.infof("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
+	if sum.OldRecord != "" {
+		p.infof("rye: %s is ignored: a record as rye 0.1 kept it, or what a clone brought; rm -r %s", sum.OldRecord, sum.OldRecord)
+	}
 }
 
 func prefixed(prefix, s string) string {
@@ -237,13 +258,37 @@ func logCommand() *spec {
 	var q rye.LogRequest
 	return &spec{
 		name: "log", args: "[ref]", group: "Look",
-		short:    "Show the recorded changes of an item, or of the project",
+		short: "Show the recorded changes of an item, or of the project",
+		long: `Each directory has a record of its own: a copy, a second clone and a worktree remember
+what was done in them. Those of the same project are named behind the list.`,
 		examples: "rye log\nrye log tool:acme/hello -n 5",
 		exits:    []fault.Code{fault.Usage, fault.NotFound},
 		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"}},
 		max:      2, ref: &q.Ref,
-		run: func(t *task) error { return answerRows(t, t.w.History().Log, q, "", logRow) },
+		run: func(t *task) error {
+			if err := answerRows(t, t.w.History().Log, q, "", logRow); err != nil {
+				return err
+			}
+			return t.nameSiblings()
+		},
 	}
+}
+
+// nameSiblings tells a person which other directories have a record of this project.
+func (t *task) nameSiblings() error {
+	if t.out.json {
+		return nil
+	}
+	rep, err := t.w.Upkeep().Where(t.ctx, rye.Terminal(), rye.WhereRequest{})
+	if err != nil {
+		return err
+	}
+	for _, r := range rep.Records {
+		if !r.Gone && !r.Foreign {
+			t.out.infof("%s is the same project, with a record of its own\n", r.Path)
+		}
+	}
+	return nil
 }
 
 func logRow(e rye.LogEntry) []any {
@@ -309,6 +354,7 @@ func printHits(p *printer, res *rye.SearchResult) error {
 		return []any{fmt.Sprintf("%.2f", h.Score), h.Ref, h.Space, h.Version, h.Description}
 	})
 	p.infof("%d of %d found", len(res.Results), res.Total)
+	p.hint(res.Hint)
 	return err
 }
 

@@ -84,7 +84,7 @@ come together. Records of directories that are gone are counted, and removed onl
 		exits:    []fault.Code{fault.Failed, fault.Usage, fault.Conflict, fault.Integrity, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "say what would be done, and do nothing"},
-			&cli.BoolFlag{Name: "gone", Destination: &q.Gone, Usage: "remove records of directories that are gone, asking about each"},
+			&cli.BoolFlag{Name: "gone", Destination: &q.Gone, Usage: "remove records of directories that are gone, after asking"},
 		},
 		run: func(t *task) error {
 			list, err := t.w.Upkeep().GC(t.ctx, rye.Terminal(), q)

@@ -105,8 +105,18 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 	if d := res.Metadata.Drift; d != "" {
 		p.infof("rye: drift: %s; rye lock %s:%s pins it", strings.TrimPrefix(d, "lock: "), res.Type, res.ItemID)
 	}
+	for _, l := range res.Chain {
+		if l.State != "" {
+			p.infof("rye: %s: %s", l.State, l.ItemID)
+		}
+	}
 	for _, u := range res.Metadata.Unbound {
 		p.infof("rye: not limited here: %s", u)
+	}
+	for _, l := range res.Chain {
+		if l.State == objects.Legacy {
+			p.infof("rye: %s is legacy: RYE OS's signature does not cover all of it, and your policy lets it count", l.ItemID)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 func signCommand() *spec {
@@ -16,7 +17,10 @@ func signCommand() *spec {
 		name: "sign", args: "[ref | path | pattern…]", group: "Items",
 		short: "Sign items with your key, and record them",
 		long: `What is signed can run here and can be published. Patterns are over refs:
-'tool:acme/*'. An item that is signed already, by you, is left as it is.`,
+'tool:acme/*'. An item that is signed already, by you, is left as it is.
+Signing vouches: what carries another's signature, or that of a key that is
+denied or not known here, is passed over, unless it is the one ref that you name;
+then its signer and its text are shown, and you are asked.`,
 		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what RYE OS signed",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Rollback, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
@@ -47,7 +51,18 @@ func signCommand() *spec {
 }
 
 func printSign(p *printer, rep *rye.SignReport) {
+	var past []string // left, for it stands behind the record
 	for _, r := range rep.Results {
+		if r.Status == "passed over" && r.Error == "" {
+			p.resultf(false, "%s  %s: signed by %s\n", r.Status, r.Ref, r.SignedBy)
+			p.hint(r.Hint)
+			continue
+		}
+		if r.Error == "" && (r.Status == "older" || r.Status == "returned") {
+			past = append(past, r.Ref)
+			p.resultf(false, "%s  %s\n", warning(r.Status), r.Ref)
+			continue
+		}
 		if r.Error == "" {
 			dry := r.Status == "would-sign"
 			p.resultf(dry, "%s  %s\n", good(r.Status), r.Ref)
@@ -64,6 +79,9 @@ func printSign(p *printer, rep *rye.SignReport) {
 		}
 		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
 		p.hint(r.Hint)
+	}
+	if len(past) > 0 {
+		p.infof("rye: older than what is recorded, and left so: %s; to make one the newest: rye sign %s", words.Plural(len(past), "item"), past[0])
 	}
 	switch n := len(rep.PassedOver); n {
 	case 0:

@@ -142,11 +142,12 @@ func trustDeny() *spec {
 	return &spec{
 		name: "deny", args: "<fingerprint | digest>",
 		short:    "Never again accept a key, or certain bytes",
-		long:     "It holds at once, everywhere, offline too, whoever vouches for them.",
-		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny sha256:…",
-		exits:    []fault.Code{fault.Usage, fault.Malformed},
+		long:     "It holds at once, everywhere, offline too, whoever vouches for them. --share also\nwrites a signed line into .ai/denied, for your colleagues: it takes the version of your\nitem that has the digest back, on every branch that they have seen it on.",
+		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny sha256:…\nrye trust deny sha256:… --share",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text` to remember with it"},
+			&cli.BoolFlag{Name: "share", Destination: &q.Share, Usage: "take the item with this digest back for everybody, in .ai/denied"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 1, arg: &q.Subject,
@@ -159,7 +160,7 @@ func trustAllow() *spec {
 	return &spec{
 		name: "allow", args: "<fingerprint | digest>",
 		short:    "Take a denial back",
-		long:     "What a registry revoked is denied again when the registry is next asked.",
+		long:     "What a registry revoked is denied again when the registry is next asked. What was\nseen in .ai/denied is forgotten; as long as it stands there it holds.",
 		examples: "rye trust allow SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},

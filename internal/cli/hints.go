@@ -22,6 +22,7 @@ type shownHint struct {
 	Refused string   `json:"refused,omitempty"`
 	Args    []string `json:"args"` // of the program that showed it
 	Dir     string   `json:"dir"`  // in which it ran
+	PID     int      `json:"pid"`
 }
 
 // showing notes the hints in what is about to be shown.
@@ -65,7 +66,7 @@ func note(h fault.Hint) {
 	if h.IsZero() {
 		return
 	}
-	s := shownHint{Hint: h.String(), Words: h.Words(), Args: os.Args[1:]}
+	s := shownHint{Hint: h.String(), Words: h.Words(), Args: os.Args[1:], PID: os.Getpid()}
 	s.Dir, _ = os.Getwd()
 	if len(s.Words) > 0 && s.Words[0] == "rye" {
 		if err := understand(s.Words[1:]); err != nil {

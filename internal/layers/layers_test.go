@@ -63,6 +63,8 @@ var house = []room{
 		"fault internal/parallel internal/place internal/words", gogit + " " + xsys + " " + sha1cd},
 	{1, "store/records", "where the record of a directory lies: with the user, outside of it",
 		"fault internal/place objects", xsys},
+	{1, "store/head", "what the user's own git holds at HEAD; reads only, bounded",
+		"fault internal/place internal/words store", ""},
 	{1, "store/transport", "moves objects between repositories",
 		"fault internal/words store", gogit},
 	{1, "chain/policy", "may this caller do this; decides, never acts",
@@ -79,7 +81,7 @@ var house = []room{
 		"fault objects chain/primitive", ""},
 
 	{2, "store/space", "a name, through three layers, to one verified item",
-		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust stdlib store", xsys},
+		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
 		"fault internal/words objects store/space", ""},
 	{2, "search/fulltext", "the index of bodies",
@@ -113,7 +115,7 @@ var house = []room{
 		". fault internal/words objects", mcpgo},
 
 	{6, "internal/app", "wires the parts; the only one that reads the environment",
-		". workspace chain/primitive chain/primitive/builtin fault internal/build internal/words objects", xterm + " " + xsys},
+		". workspace chain/primitive chain/primitive/builtin fault internal/build internal/place internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", "the command line: parse, one call, print",
 		". workspace internal/app internal/build internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "the front",
@@ -136,7 +138,7 @@ var house = []room{
 }
 
 // session is what the rooms of the facade share besides one another.
-const session = "fault internal/place internal/words objects objects/trust store store/records store/space chain chain/policy"
+const session = "fault internal/place internal/words objects objects/trust store store/head store/records store/space chain chain/policy"
 
 // Outside modules, by the longest prefix that belongs to their door.
 const (

@@ -23,11 +23,10 @@ const (
 // large lists the types that had more methods when the rule was made. A number here may
 // only get smaller.
 var large = map[string]int{
-	"store/space.Layer":   62,
+	"store/space.Layer":   60,
 	"store/space.Stack":   42,
 	"store.Repo":          70,
 	"store.diskObjects":   29,
-	"store.Reader":        26,
 	"registry.Registry":   41,
 	"objects/trust.Store": 60,
 	"objects.parser":      36,

@@ -35,11 +35,11 @@ func Owned(path string) error {
 
 // ownedUp checks a path and the directories above it, as far as they are there.
 func ownedUp(path string) error {
-	for {
+	for first := path; ; {
 		st, err := os.Lstat(path)
 		switch {
 		case err == nil:
-			if err := ownedHere(path, st); err != nil {
+			if err := ownedHere(path, st, path == first); err != nil {
 				return err
 			}
 		case !errors.Is(err, fs.ErrNotExist):
@@ -53,13 +53,21 @@ func ownedUp(path string) error {
 	}
 }
 
-func ownedHere(path string, st fs.FileInfo) error {
+// ownedHere checks one file or directory. asked is false for one above what was asked about.
+func ownedHere(path string, st fs.FileInfo, asked bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil
 	}
 	if !mine(sys.Uid) {
-		return fault.New(fault.Auth, "%s belongs to user %d, not to you", path, sys.Uid)
+		err := fault.New(fault.Auth, "%s belongs to user %d, not to you", path, sys.Uid)
+		switch {
+		case !asked:
+			return err.Advise("keep what you believe below a directory of your own: set HOME, or the XDG directories")
+		case os.Geteuid() == 0:
+			return err.Advise("with sudo: sudo -H, which has a home of root's own; if it is meant for root: chown root %s", path)
+		}
+		return err.Advise("if it is yours: sudo chown %d %s", os.Geteuid(), path)
 	}
 	m := st.Mode()
 	others := fs.FileMode(0o002)
@@ -86,6 +94,16 @@ func inNamespace() bool {
 	}
 	raw, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.Join(strings.Fields(string(raw)), " ") != "0 0 4294967295"
+}
+
+// Mine returns nil when what lies at path belongs to this user or root, whoever may write
+// it: what others made is fault.Auth. A link is not followed.
+func Mine(path string) error {
+	uid, err := OwnerOf(path)
+	if err == nil && !mine(uint32(uid)) {
+		err = fault.New(fault.Auth, "%s belongs to user %d, not to you", path, uid)
+	}
+	return err
 }
 
 // OwnerOf returns the user that the file or directory at path belongs to.

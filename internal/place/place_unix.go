@@ -36,6 +36,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fault.New(fault.Failed, "lock %s: %w", path, err)
 	}
+	defer waitingFor(path)()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {

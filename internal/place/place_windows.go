@@ -38,6 +38,7 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, fault.New(fault.Failed, "lock %s: %w", path, err)
 	}
+	defer waitingFor(path)()
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil,
 			syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)

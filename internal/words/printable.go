@@ -45,7 +45,8 @@ func escape(s string, from int) string {
 	return b.String()
 }
 
-// Hidden reports whether r must not reach a terminal as it is.
+// Hidden reports whether r must not reach a terminal as it is: it controls the terminal,
+// reorders text, or shows nothing where a reader would expect to see something.
 func Hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -55,7 +56,18 @@ func Hidden(r rune) bool {
 	case r < 0x300:
 		return r == 0xad // soft hyphen
 	}
-	return unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029
+	return unicode.Is(unicode.Cf, r) || r == 0x2028 || r == 0x2029 || unicode.Is(blank, r)
+}
+
+// blank are letters and marks that show nothing (Unicode 15, Default_Ignorable_Code_Point
+// outside of Cf, and the empty pattern of Braille). The variation selectors that emoji
+// need are not among them.
+var blank = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
+		{Lo: 0x180b, Hi: 0x180f, Stride: 1}, {Lo: 0x2800, Hi: 0x2800, Stride: 1}, {Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0xe0100, Hi: 0xe01ef, Stride: 1}},
 }
 
 // Escaped returns the \u form of r, which JSON strings read back as r.

@@ -64,10 +64,35 @@ func TestPrintable(t *testing.T) {
 		{"\u009b1m\x7f", `\u009b1m\u007f`},
 		{"\xff\xfe", `\xff\xfe`},
 		{"\ufffd", "\ufffd"},
+		{"\u3164\u2800\U000e0101", `\u3164\u2800\udb40\udd01`},
+		{"heart \u2764\ufe0f", "heart \u2764\ufe0f"},
 		{"soft\u00adhyphen", `soft\u00adhyphen`},
 	} {
 		if got := Printable(c.in); got != c.want {
 			t.Errorf("Printable(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestNear(t *testing.T) {
+	for _, c := range []struct {
+		a, b     string
+		mistakes int
+		ok       bool
+	}{
+		{"hello", "hello", 0, true},
+		{"helo", "hello", 1, true},
+		{"hlelo", "hello", 1, true},
+		{"hellllo", "hello", 2, true},
+		{"deplyo", "deploy", 1, true},
+		{"cat", "car", 1, true},
+		{"cat", "dog", 3, false},
+		{"hello", "world", 4, false},
+		{"ab", "ac", 0, false},
+		{strings.Repeat("x", 101), strings.Repeat("x", 101), 0, false},
+	} {
+		if n, ok := Near(c.a, c.b); n != c.mistakes && ok || ok != c.ok {
+			t.Errorf("Near(%q, %q) = %d, %v, want %d, %v", c.a, c.b, n, ok, c.mistakes, c.ok)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (s *Store) Grant(at time.Time, gs ...Grant) error {
 	case len(fresh) == 0:
 		return nil
 	case len(s.grants)+len(fresh) > maxGrants:
-		return fault.New(fault.Limit, "more than %d grants", maxGrants).Mend("rye trust list")
+		return fault.New(fault.Limit, "more than %d grants", maxGrants).Advise("rye trust forget what is not needed any more")
 	}
 	s.grants = append(s.grants, fresh...)
 	s.changed()

@@ -144,6 +144,9 @@ func readKeyFile(path string) ([]byte, error) {
 		return nil, fault.New(fault.Auth, "load key %s: %w", path, err)
 	}
 	defer f.Close()
+	if err := place.Trusted(path); err != nil {
+		return nil, fault.Wrap(err, "load key")
+	}
 	st, err := f.Stat()
 	if err != nil {
 		return nil, fault.New(fault.Failed, "load key %s: %w", path, err)

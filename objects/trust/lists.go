@@ -84,6 +84,9 @@ func readKept(store, path string, list objects.Digest) ([]byte, error) {
 	if store == "" {
 		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is not at hand")
 	}
+	if err := place.Trusted(path); err != nil {
+		return nil, fault.Wrap(err, "and the list of what it vouches for does not count")
+	}
 	text, err := place.Read(path, keptMax)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "and the list of what it vouches for is gone")

@@ -25,9 +25,10 @@ type Store struct {
 	denials     []Denial
 	allowLegacy bool
 
-	known   map[objects.Fingerprint]PublicKey // every key above
-	granted map[Grant]bool                    // without their times
-	scopes  scopes                            // of the grants
+	known   map[objects.Fingerprint]PublicKey       // every key above
+	granted map[Grant]bool                          // without their times
+	scopes  scopes                                  // of the grants
+	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}

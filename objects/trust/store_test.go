@@ -203,7 +203,7 @@ func TestStoreFileOthersMayWrite(t *testing.T) {
 	write(t, path, "format: 1\n")
 	for _, mode := range []os.FileMode{0o620, 0o602, 0o666} {
 		must(t, os.Chmod(path, mode))
-		if _, err := LoadStore(path); !fault.Is(err, fault.Auth) || fault.HintOf(err).String() != "chmod 600 "+path {
+		if _, err := LoadStore(path); !fault.Is(err, fault.Auth) || !strings.HasPrefix(fault.HintOf(err).String(), "chmod ") {
 			t.Errorf("mode %o: %v", mode, err)
 		}
 	}

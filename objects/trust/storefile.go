@@ -94,14 +94,30 @@ func LoadStore(path string) (*Store, error) {
 	}
 	s, err := ParseStore(raw)
 	if err != nil {
-		return nil, fault.Wrap(err, "read %s", path)
+		err := fault.Wrap(err, "read %s", path)
+		if fault.HintOf(err) != newer {
+			err = err.Mend("mv %s %s", path, Aside(path, raw))
+		}
+		return nil, err
 	}
 	s.path, s.read, s.fresh = path, objects.DigestOf(raw), true
 	return s, nil
 }
 
+// newer is what to do about a store of a format that this rye does not know.
+var newer = fault.Advice("install a newer rye")
+
+// Aside returns the path to which a damaged file can be moved so that nothing is lost: it
+// has a name of its own for these bytes.
+func Aside(path string, raw []byte) string {
+	return path + ".damaged-" + objects.DigestOf(raw).Hex()[:8]
+}
+
 // readStoreFile returns nil when there is no file.
 func readStoreFile(path string) ([]byte, error) {
+	if err := place.Trusted(path); err != nil {
+		return nil, fault.Wrap(err, "read trust store")
+	}
 	raw, err := place.ReadIf(path, storeMax, func(m fs.FileMode) error { return checkUnwritable(path, m) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -118,8 +134,11 @@ func ParseStore(raw []byte) (*Store, error) {
 	if err := objects.DecodeYAML(raw, storeMax, &f); err != nil {
 		return nil, err
 	}
+	if f.Format > storeFormat {
+		return nil, fault.New(fault.Malformed, "trust store: format %d, this rye reads %d", f.Format, storeFormat).With(newer)
+	}
 	if f.Format != storeFormat {
-		return nil, fault.New(fault.Malformed, "trust store: format %d, this rye reads %d", f.Format, storeFormat).Advise("install a newer rye")
+		return nil, fault.New(fault.Malformed, "trust store: it does not say format: %d", storeFormat)
 	}
 	s := &Store{allowLegacy: f.AllowLegacy, bound: make(map[string]Binding)}
 	if err := s.fill(f); err != nil {

@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -74,7 +75,7 @@ func (e *examination) signed() error {
 	case e.it.Signature != nil:
 		e.level, e.at = Signed, e.it.Signature.SignedAt
 	case e.it.Legacy == nil:
-		return e.refuse(fault.Untrusted, "unsigned").Mend("rye sign %s", e.it.Ref)
+		return e.mendSign(e.refuse(fault.Untrusted, "unsigned"))
 	case e.it.Legacy.Unsigned != "":
 		return e.refuse(fault.Untrusted, "unsigned: %s", e.it.Legacy.Unsigned).Mend("rye sign --upgrade %s", e.it.Ref)
 	default:
@@ -108,6 +109,14 @@ func (e *examination) content() error {
 func (e *examination) mendChanged(err *fault.Error) *fault.Error {
 	if e.in.Space == objects.Project && e.in.Registry == "" && e.it.Path != objects.ManifestName {
 		return err.Advise("rye diff %s; then rye sign %s, if the change is yours", e.it.Ref, e.it.Ref)
+	}
+	return e.mendSign(err)
+}
+
+// mendSign says how to sign the item where it lies.
+func (e *examination) mendSign(err *fault.Error) *fault.Error {
+	if e.in.Space == objects.User {
+		return err.Mend("rye sign --space user %s", e.it.Ref)
 	}
 	return err.Mend("rye sign %s", e.it.Ref)
 }
@@ -165,6 +174,10 @@ func (e *examination) keyKnown() error {
 		name = e.it.Legacy.Key
 	} else {
 		name = e.it.Signature.Key.String()
+		if path := keyFileOf(e.st, e.it.Signature.Key); path != "" {
+			return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", name, path).
+				Mend("rye key import %s %s", path, filepath.Base(path))
+		}
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
 	if e.in.Space == objects.Project {

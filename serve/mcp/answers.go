@@ -126,6 +126,7 @@ type signAnswer struct {
 	Signature *signatureInfo `json:"signature,omitempty"`
 	Signed    []string       `json:"signed,omitempty"`
 	Failed    []signFailure  `json:"failed,omitempty"`
+	Passed    []passedOver   `json:"passed_over,omitempty"`
 	Total     int            `json:"total"`
 	Summary   string         `json:"summary"`
 	Commit    string         `json:"commit,omitempty"`
@@ -140,6 +141,13 @@ type signatureInfo struct {
 	Timestamp string `json:"timestamp"`
 	Hash      string `json:"hash"`
 	PubkeyFP  string `json:"pubkey_fp"`
+}
+
+// passedOver is an item that carries another's signature: it is signed only when it is
+// asked for alone.
+type passedOver struct {
+	Item     string `json:"item"`
+	SignedBy string `json:"signed_by"`
 }
 
 type signFailure struct {
@@ -157,6 +165,8 @@ func newSignAnswer(a signArgs, rep *rye.SignReport) signAnswer {
 			out.Failed = append(out.Failed, signFailure{r.Ref, r.Error, r.Code, r.Hint, r.Issues})
 		} else if r.Status == "signed" {
 			out.Signed = append(out.Signed, r.Ref)
+		} else if r.Status == "passed over" {
+			out.Passed = append(out.Passed, passedOver{r.Ref, r.SignedBy})
 		}
 	}
 	out.Summary = fmt.Sprintf("Signed %d/%d items", len(out.Signed), out.Total)

@@ -202,10 +202,10 @@ func (p Place) Move(old Known, now time.Time) error {
 		return fault.New(fault.NotFound, "move the record of %s: there is no data directory", old.Path)
 	}
 	if _, err := os.Lstat(p.Dir); err == nil {
-		return fault.New(fault.Conflict, "move the record of %s: %s has one already", old.Path, p.Path).Mend("rye where --all")
+		return fault.New(fault.Conflict, "move the record of %s: %s has one already", old.Path, p.Path).Advise("rye where --all")
 	}
 	if !old.left(p) {
-		return fault.New(fault.Conflict, "move the record of %s: that directory is still there, and uses it", old.Path).Mend("rye where --all")
+		return fault.New(fault.Conflict, "move the record of %s: that directory is still there, and uses it", old.Path).Advise("rye where --all")
 	}
 	if err := place.Replace(old.Dir, p.Dir); err != nil {
 		return err

@@ -3,6 +3,7 @@ package space
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -10,7 +11,9 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -27,6 +30,7 @@ type Cover struct {
 	Recorded bool      // the space's ref holds this very manifest
 	State    objects.State
 	Err      error
+	Past     *Past // how the manifest stands behind the record; nil when it does not
 }
 
 // Covers remembers the bundles that one verb met, so that each manifest is read
@@ -91,7 +95,7 @@ func (s *Stack) openCover(ctx context.Context, l *Layer, dir string, asOf *momen
 	c := &Cover{Dir: dir, State: objects.Signed}
 	switch {
 	case gone:
-		c.State = objects.Deleted
+		c.State = objects.Absent
 		err = fault.New(fault.NotFound, "%s: recorded in the %s space, but gone: nothing vouches for the files beside it", p, l.Space).
 			Mend("rye restore .ai/%s", dir)
 	case err == nil:
@@ -112,22 +116,31 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 	}
 	b, err := trust.OpenBundle(raw, l.Folder(c.Dir), s.Scope(l), s.Trust)
 	if err != nil {
-		c.State = refusedState(m.Item(), err)
-		return fault.Wrap(err, "%s/%s", c.Dir, objects.ManifestName).Mend("rye sign .ai/%s", c.Dir)
+		c.State = refusedState(m.Item(), err, s.Trust)
+		refused := fault.Wrap(err, "%s/%s", c.Dir, objects.ManifestName)
+		if fault.Is(err, fault.Untrusted) && m.Item().Signature != nil {
+			return refused.With(fault.HintOf(err)) // whose signature counts is not mended by another
+		}
+		return refused.Mend("rye sign .ai/%s", c.Dir)
 	}
 	if b, err = b.In(c.Dir); err != nil {
 		return err
 	}
+	if v, err := trust.Verify(m.Item(), s.Scope(l), s.Trust); err != nil {
+		return err
+	} else if err := s.Taken.Denies(v, s.Trust); err != nil {
+		c.State = objects.Denied
+		return err
+	}
 	if !c.Recorded {
-		verdict, err := l.newer(ctx, subject{
-			name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), mend: "rye restore .ai/" + c.Dir,
-			parse: parseManifestItem,
-		}, recorded)
-		if err == nil {
-			err = verdict
-		}
+		c.Past, err = pastOf(ctx, s, l, subject{name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), parse: parseManifestItem})
 		if err != nil {
 			return err
+		}
+		if c.Past != nil {
+			if c.State = c.Past.state(); !c.Past.Removed.IsZero() {
+				return c.Past.verdict()
+			}
 		}
 	}
 	c.Bundle = b
@@ -190,6 +203,31 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		return
 	}
 	f.Verified, f.Item = v, v.Item()
+	if f.Err = s.Taken.Denies(v, s.Trust); f.Err != nil {
+		f.Verified, f.State = trust.Verified{}, objects.Denied
+		return
+	}
+	if c.Past != nil {
+		f.behindWith(l, c.Past)
+	}
+}
+
+// behindWith notes that a file, which has no line of its own, stands behind the record with
+// its bundle: it is compared with the file that lay there beside the newest manifest.
+func (f *Finding) behindWith(l *Layer, of *Past) {
+	p := *of
+	p.Wider = []string{"is a file that the newest recorded version of its bundle does not have"}
+	if e, err := l.repo.Lookup(p.tree, f.Path); err == nil {
+		if raw, err := l.repo.Blob(e.ID, MaxItem); err == nil {
+			if was, err := objects.Parse(f.Path, raw); err == nil {
+				p.Wider = policy.Wider(f.Item, was)
+			}
+		}
+	}
+	f.Past, f.held, f.State, f.Err = &p, f.Verified, p.state(), p.verdict()
+	if f.Err != nil {
+		f.Verified = trust.Verified{}
+	}
 }
 
 // bundleDirs returns the directories of bundles: those with a manifest on disk, or in
@@ -257,7 +295,7 @@ func within(p string, dirs map[string]bool) bool {
 
 // scanBundles judges each bundle as a whole, and the items in it. A bundle speaks
 // for its own files, so what it has recorded is taken out of the record.
-func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID) ([]Finding, error) {
+func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, recorded map[string]store.OID, each func(Finding)) ([]Finding, error) {
 	if len(b.dirs) == 0 {
 		return nil, nil
 	}
@@ -269,7 +307,7 @@ func (s *Stack) scanBundles(ctx context.Context, l *Layer, b bundleFiles, record
 			items = append(items, f)
 		}
 	}
-	found, err := s.judgeFiles(ctx, l, items, recorded, seen)
+	found, err := s.judgeFiles(ctx, l, items, recorded, seen, each)
 	if err != nil {
 		return nil, err
 	}
@@ -348,8 +386,9 @@ func WithoutLitter(f fs.FS) fs.FS { return tidy{f} }
 
 type tidy struct{ fs.FS }
 
+// ReadDir lists a directory, sorted; one of more than MaxFiles names is fault.Limit.
 func (t tidy) ReadDir(name string) ([]fs.DirEntry, error) {
-	list, err := fs.ReadDir(t.FS, name)
+	list, err := readDirOf(t.FS, name)
 	kept := list[:0]
 	for _, e := range list {
 		if !leftOut(e.Name()) {
@@ -357,6 +396,27 @@ func (t tidy) ReadDir(name string) ([]fs.DirEntry, error) {
 		}
 	}
 	return kept, err
+}
+
+func readDirOf(fsys fs.FS, name string) ([]fs.DirEntry, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	dir, ok := f.(fs.ReadDirFile)
+	if !ok { // a tree of a record, which is bounded where it is read
+		return fs.ReadDir(fsys, name)
+	}
+	list, err := dir.ReadDir(MaxFiles + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	if len(list) > MaxFiles {
+		err = fault.New(fault.Limit, "%s holds more than %d names", words.Brief(name), MaxFiles)
+	}
+	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return list, err
 }
 
 type nothing struct{}

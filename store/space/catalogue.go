@@ -49,7 +49,11 @@ func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key obje
 		place = fmt.Appendf(place, "%s\n", set.Digest())
 	}
 	name := objects.DigestOf(place)
-	key = objects.DigestOf(fmt.Appendf(nil, "%s%q\n%s\n%q\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", catMagic, dir, l.Space, s.Program, s.Genesis, s.Place, s.Home, s.Declared.Sum(), epoch, s.LockSum, set.Digest()))
+	var taken objects.Digest
+	if s.Taken != nil {
+		taken = s.Taken.Sum
+	}
+	key = objects.DigestOf(fmt.Appendf(nil, "%s%q\n%s\n%q\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", catMagic, dir, l.Space, s.Program, s.Genesis, s.Place, s.Home, s.Declared.Sum(), epoch, s.LockSum, set.Digest(), taken))
 	return filepath.Join(s.Cache, "catalogue", hex.EncodeToString(name[:16])+".cat"), key, nil
 }
 
@@ -72,7 +76,7 @@ func readCatalogue(file string, l *Layer, key objects.Digest) *catalogue {
 // so there is nothing to report. It is not synced: a torn file is told by its sum.
 //
 // For a row that a file cannot hold, where the record holds something, it says
-// "deleted": a file that is there makes that stale.
+// "absent": a file that is there makes that stale.
 func (u *update) write(file string, key objects.Digest) {
 	now := &catalogue{key: key, tip: u.tip, when: u.began, bundles: u.bundles}
 	b, n := newCatalogue(len(u.old.raw)+320*len(u.rows)), 0
@@ -87,7 +91,7 @@ func (u *update) write(file string, key objects.Digest) {
 				n--
 				continue
 			}
-			r, w = deleted(u.l, r.Ref, r.Path).Row(nil), seenFile{known: true}
+			r, w = absent(u.l, r.Ref, r.Path).Row(nil), seenFile{known: true}
 		}
 		b = appendRow(b, &r, w)
 	}

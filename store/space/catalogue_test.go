@@ -72,12 +72,12 @@ func TestCatalogueIsBelievedOnlyWhileNothingChanged(t *testing.T) {
 			w.must(os.Chtimes(file, st.ModTime(), st.ModTime()))
 		}, "modified"},
 		{"touched only", func(w *world, raw []byte) { w.write(w.project, greet, raw) }, "signed recorded"},
-		{"gone", func(w *world, _ []byte) { w.remove(w.project, greet) }, "deleted"},
+		{"gone", func(w *world, _ []byte) { w.remove(w.project, greet) }, "absent"},
 		{"another record", func(w *world, _ []byte) {
 			w.record(w.project, store.Change{Path: greet, Data: w.sign(w.project, greet, body("2.0.0", "newer"))})
 		}, "older"},
-		{"a record without it", func(w *world, _ []byte) { w.record(w.project, store.Change{Path: greet, Delete: true}) }, "older"},
-		{"the key denied", func(w *world, _ []byte) { w.must(w.trust.DenyKey(w.key.Public().Fingerprint(), "lost")) }, "revoked recorded"},
+		{"a record without it", func(w *world, _ []byte) { w.record(w.project, store.Change{Path: greet, Delete: true}) }, "returned"},
+		{"the key denied", func(w *world, _ []byte) { w.must(w.trust.DenyKey(w.key.Public().Fingerprint(), "lost")) }, "denied recorded"},
 		{"the project forgotten", func(w *world, _ []byte) { w.trust.DropGrants(place) }, "untrusted recorded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestCatalogueAnswers(t *testing.T) {
 		t.Errorf("an item came from the catalogue: %q", got)
 	}
 	s := w.stack()
-	found, err := s.Scan(t.Context(), s.Project)
+	found, err := s.Scan(t.Context(), s.Project, nil)
 	if err != nil || found[0].Item.Meta.Description != "hello" {
 		t.Errorf("a scan came from the catalogue: %v", err)
 	}
@@ -243,7 +243,7 @@ func TestCatalogueOfLongWords(t *testing.T) {
 		t.Skipf("got %q: %d bytes are no item", got, len(raw))
 	}
 	w.remove(w.project, greet)
-	if got, want := w.states(w.project), greet+" deleted\n"; got != want {
+	if got, want := w.states(w.project), greet+" absent\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

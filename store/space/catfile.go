@@ -39,7 +39,7 @@ type seenFile struct {
 }
 
 const (
-	catMagic   = "ryecat2\n"
+	catMagic   = "ryecat3\n"
 	catHeader  = 96
 	catRow     = 148       // bytes of a row before its strings
 	maxCat     = 128 << 20 // bytes of a catalogue; about 400,000 items
@@ -48,7 +48,7 @@ const (
 	maxCatMore = 64 // fields of a row that only an extractor asks for
 )
 
-var catStates = []objects.State{objects.Signed, objects.Modified, objects.Unsigned, objects.Untrusted, objects.Older, objects.Deleted, objects.Legacy, objects.Malformed, objects.Revoked}
+var catStates = []objects.State{objects.Signed, objects.Modified, objects.Unsigned, objects.Untrusted, objects.Older, objects.Absent, objects.Legacy, objects.Malformed, objects.Revoked, objects.Returned, objects.Denied}
 
 const (
 	flagRecorded = 1 << iota // the record holds these bytes
@@ -95,7 +95,7 @@ func storable(r *Row) bool {
 	for _, t := range r.More {
 		n += 8 + len(t.Name) + len(t.Value)
 	}
-	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && (!r.Blob.IsZero() || r.State == objects.Deleted) && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
+	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && (!r.Blob.IsZero() || r.State == objects.Absent) && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
 }
 
 // texts returns the strings of a row in the order of the format.

@@ -20,7 +20,7 @@ var (
 	sampleSum  = objects.DigestOf([]byte("x"))
 	sampleBlob = store.SHA1.Hash(store.TypeBlob, []byte("x"))
 	sampleRows = []Row{
-		{Ref: objects.Ref{Kind: objects.Knowledge, ID: "acme/gone"}, Space: objects.Project, Path: "knowledge/acme/gone.md", State: objects.Deleted, Code: "not_found", Why: "gone", Hint: "rye restore"},
+		{Ref: objects.Ref{Kind: objects.Knowledge, ID: "acme/gone"}, Space: objects.Project, Path: "knowledge/acme/gone.md", State: objects.Absent, Code: "not_found", Why: "gone", Hint: "rye restore"},
 		{Ref: objects.Ref{Kind: objects.Tool, ID: "acme/greet"}, Space: objects.Project, Path: "tools/acme/greet.sh", State: objects.Signed, Recorded: true, Blob: sampleBlob, Sum: sampleSum,
 			Signer: objects.Fingerprint(sampleSum), SignedAt: time.Unix(1e9, 0).UTC(), Name: "greet", Version: "1.0.0", Description: "hé", Category: "acme", Tags: []string{"a", ""}, More: []extract.Text{{Name: "team", Value: "platform"}}},
 	}
@@ -62,7 +62,7 @@ func TestCatalogueFinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows = append(rows, Row{Ref: ref, Path: p, State: objects.Deleted, Space: objects.User})
+		rows = append(rows, Row{Ref: ref, Path: p, State: objects.Absent, Space: objects.User})
 	}
 	slices.SortFunc(rows, func(a, b Row) int { return byRef(a.Ref, b.Ref, a.Path, b.Path) })
 	c, err := parseCatalogue(encode(rows, make([]seenFile, len(rows))), objects.User)

@@ -79,7 +79,7 @@ func TestDamageIsNamed(t *testing.T) {
 	if fault.CodeOf(err) != fault.Integrity || !strings.Contains(fault.HintOf(err).String(), "rye fsck") {
 		t.Errorf("Find: %v (hint %q)", err, fault.HintOf(err).String())
 	}
-	if _, err := s.Scan(t.Context(), s.Project); fault.CodeOf(err) != fault.Integrity {
+	if _, err := s.Scan(t.Context(), s.Project, nil); fault.CodeOf(err) != fault.Integrity {
 		t.Errorf("Scan: %v", err)
 	}
 	if _, err := rowsOf(t.Context(), s, s.Project); fault.CodeOf(err) != fault.Integrity {

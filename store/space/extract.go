@@ -62,6 +62,9 @@ func (s *Stack) findExtractors(ctx context.Context, from objects.Space) (*extrac
 			if !ok {
 				continue
 			}
+			if f.Err == nil { // what is older counts where it may come along; nobody is asked
+				f = admit(ctx, s, f, true)
+			}
 			r, err := rulesOf(f)
 			if err != nil {
 				return nil, err

@@ -35,11 +35,23 @@ type Stack struct {
 	// Declared narrows whose signatures count in the project; nil narrows nothing.
 	Declared *trust.Declared
 	Locked   func(objects.Ref) (Pin, bool) // nil when there is no lock
+	Taken    *trust.Taken                  // what signers took back; nil for nothing
+
+	// Rule says whether an item that stands behind its record (Finding.Past) may be used
+	// by whom the stack works for, and asks where that is for a person to say. beside
+	// is true for a file that the item asked for brings with it. nil refuses each.
+	Rule func(ctx context.Context, f Finding, beside bool) error
+
+	// Lacks reports whether the user's own git, at HEAD, has nothing at a path below the
+	// project's .ai. nil, and an error, mean that nobody knows.
+	Lacks func(p string) (bool, error)
 
 	// What Look needs besides. Without Cache it reads every file.
 	Cache   string         // directory of caches; may be deleted at any time
 	LockSum objects.Digest // of the lock that Locked speaks for; zero when there is none
 	Program string         // whose rules the verdicts follow
+
+	annals [objects.Project + 1]annals // of the records of the spaces
 
 	extractors struct {
 		sync.Mutex
@@ -56,6 +68,7 @@ type Found struct {
 	Blob     store.OID // of the file; zero in the system space
 	Recorded bool      // the space's ref holds these very bytes
 	Registry string    // identity, when it came through the lock
+	Past     *Past     // how it stands behind the record; nil for what does not
 }
 
 // Finding is one candidate for a ref in one space, believed or not. Err says why
@@ -71,6 +84,8 @@ type Finding struct {
 	Asset    bool       // a file of the bundle that is no item; then Err says why not
 	Manifest bool       // the bundle itself: Ref is zero, Path its manifest
 	Cover    *Cover     // of a bundle itself
+
+	held trust.Verified // what Admit may let through
 }
 
 // Layers returns the spaces on disk, highest first.
@@ -109,15 +124,18 @@ func (s *Stack) Find(ctx context.Context, ref objects.Ref) (Found, error) {
 func (s *Stack) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref) (Found, error) {
 	for sp := at; sp >= objects.System; sp-- {
 		f, ok, err := s.In(ctx, sp, ref)
+		if ok && err == nil {
+			f, ok, err = Settle(ctx, s, f)
+		}
 		if err != nil {
 			return Found{}, err
 		}
 		if ok {
+			f = admit(ctx, s, f, false)
 			return f.Found, f.Err
 		}
 	}
-	return Found{}, fault.New(fault.NotFound, "%s: not in the %s space or below", ref, at).
-		Mend("rye search %s", ref.ID.Name())
+	return Found{}, Missing(ctx, s, ref, "not in the "+at.String()+" space or below")
 }
 
 // In returns what one space holds under ref. ok is false when it holds nothing
@@ -175,12 +193,13 @@ func (s *Stack) inSystem(ref objects.Ref) (Finding, bool, error) {
 	f := Finding{Ref: ref, State: objects.Signed}
 	f.Space, f.Path, f.Recorded = objects.System, p, true
 	f.Verified, f.Err = system.Item(p)
-	if f.Err == nil {
-		f.Err = s.Trust.Denied(f.Verified) // what the user took back stays so, compiled in or not
+	if f.Err != nil {
+		f.State = stateOf(f.Err)
+	} else if f.Err = s.Trust.Denied(f.Verified); f.Err != nil { // what the user took back stays so, compiled in or not
+		f.State = objects.Denied
 	}
 	if f.Err != nil {
 		f.Verified = trust.Verified{}
-		f.State = stateOf(f.Err)
 		return f, true, nil
 	}
 	f.Item = f.Verified.Item()
@@ -221,6 +240,11 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	}
 	if f.Err != nil {
 		f.State = stateOf(f.Err)
+		if f.Item != nil && f.State == objects.Revoked && deniedBy(s.Trust, f.Item) {
+			f.State = objects.Denied
+		}
+	} else if f.Err = s.Taken.Denies(f.Verified, s.Trust); f.Err != nil {
+		f.Verified, f.State = trust.Verified{}, objects.Denied
 	}
 	return f, true, nil
 }
@@ -271,7 +295,7 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 	found := make([]Finding, len(refs))
 	judge := func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) }
 	if len(refs) > fewRefs {
-		recorded, err := l.recordedAll()
+		recorded, err := l.recordedAll(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -320,15 +344,7 @@ func (s *Stack) working(l *Layer, ref objects.Ref, locate func(objects.Ref) (str
 	if err != nil || gone == "" {
 		return Finding{}, false, err
 	}
-	return deleted(l, ref, gone), true, nil
-}
-
-func deleted(l *Layer, ref objects.Ref, p string) Finding {
-	f := Finding{Ref: ref, State: objects.Deleted}
-	f.Space, f.Path = l.Space, p
-	f.Err = fault.New(fault.NotFound, "%s: recorded in the %s space, but its file %s is gone", ref, l.Space, p).
-		Advise("rye restore %s, or rye rm %s", ref, ref)
-	return f
+	return absent(l, ref, gone), true, nil
 }
 
 // stateOf names the state that a verdict leaves an item in.

@@ -3,10 +3,8 @@ package space
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"path"
 	"slices"
-	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -18,10 +16,12 @@ import (
 // used. The rules, in order (docs/format/project.md, "Working tree and record"):
 //
 //   - what does not parse, or whose signature does not hold here, is refused;
+//   - what its signer took back is refused;
 //   - the same bytes as recorded are used;
-//   - newer bytes are used: validly signed, never recorded before, and neither
-//     the version nor the time of signing going back;
-//   - anything else is an older item played back, refused.
+//   - newer bytes are used: validly signed, never recorded before, and signed after
+//     everything that is;
+//   - anything else is an older item that is back. It may be used where Rule says so;
+//     one that is wider than the newest, or was removed, is refused otherwise.
 func (s *Stack) Judge(ctx context.Context, l *Layer, p string, ref objects.Ref) (Finding, error) {
 	c, err := l.tip()
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	}
 	f.Item, f.Err = objects.Parse(p, raw)
 	if cover != nil {
-		if s.judgeCovered(&f, l, cover, raw, f.Err); f.Err != nil || !f.Verified.IsZero() {
+		if s.judgeCovered(&f, l, cover, raw, f.Err); f.Err != nil || !f.Verified.IsZero() || !f.held.IsZero() {
 			return f, nil
 		}
 	}
@@ -82,21 +82,40 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 		return f, nil
 	}
 	if f.Verified, f.Err = trust.Verify(f.Item, s.Scope(l), s.Trust); f.Err != nil {
-		f.State = refusedState(f.Item, f.Err)
+		f.State = refusedState(f.Item, f.Err, s.Trust)
 		return f, nil
 	}
-	if f.Err = s.OwnedByLock(l, ref); f.Err == nil && !f.Recorded {
-		f.Err, err = l.newer(ctx, subject{
-			name: ref.String(), ref: ref, path: p, item: f.Item, mend: "rye restore " + ref.String(), parse: objects.Parse,
-		}, recorded)
+	if f.Err = s.Taken.Denies(f.Verified, s.Trust); f.Err != nil {
+		f.Verified, f.State = trust.Verified{}, objects.Denied
+		return f, nil
 	}
-	if err != nil {
-		return f, err
-	}
-	if f.Err != nil {
+	if f.Err = s.OwnedByLock(l, ref); f.Err != nil {
 		f.Verified, f.State = trust.Verified{}, stateOf(f.Err)
+		return f, nil
 	}
-	return f, nil
+	if f.Level() == trust.Legacy { // allowed, and still not what signed means
+		f.State = objects.Legacy
+	}
+	return f, standing(ctx, s, l, &f, cover)
+}
+
+// standing notes how what was verified stands behind the record: by itself, or with the
+// bundle that it lies in.
+func standing(ctx context.Context, s *Stack, l *Layer, f *Finding, cover *Cover) (err error) {
+	if !f.Recorded {
+		f.Past, err = pastOf(ctx, s, l, subject{name: f.Ref.String(), ref: f.Ref, path: f.Path, item: f.Item, parse: objects.Parse})
+	}
+	if f.Past == nil && cover != nil {
+		f.Past = cover.Past
+	}
+	if f.Past == nil || err != nil {
+		return err
+	}
+	f.held, f.State, f.Err = f.Verified, f.Past.state(), f.Past.verdict()
+	if f.Err != nil {
+		f.Verified = trust.Verified{}
+	}
+	return nil
 }
 
 // Scope returns where items of the layer are used: what they are signed and verified for.
@@ -113,8 +132,10 @@ func (p Pin) scope(s *Stack) trust.Scope {
 }
 
 // refusedState tells the states apart that share the code "untrusted".
-func refusedState(it *objects.Item, err error) objects.State {
+func refusedState(it *objects.Item, err error, st *trust.Store) objects.State {
 	switch {
+	case fault.CodeOf(err) == fault.Revoked && deniedBy(st, it):
+		return objects.Denied
 	case fault.CodeOf(err) != fault.Untrusted:
 		return stateOf(err)
 	case it.Signature != nil:
@@ -123,6 +144,19 @@ func refusedState(it *objects.Item, err error) objects.State {
 		return objects.Legacy
 	}
 	return objects.Unsigned
+}
+
+// deniedBy reports whether the user denied an item's bytes, or the key that its line names.
+func deniedBy(st *trust.Store, it *objects.Item) bool {
+	return slices.ContainsFunc(st.Denials(), func(d trust.Denial) bool {
+		switch {
+		case !d.Digest.IsZero():
+			return d.Digest == it.Sum || d.Digest == it.Digest
+		case it.Signature != nil:
+			return d.Key == it.Signature.Key
+		}
+		return false
+	})
 }
 
 // OwnedByLock refuses a working file for an id that the lock brings from a registry.
@@ -159,89 +193,8 @@ func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
 	return e.ID, damaged(l, err)
 }
 
-// subject is what newer asks about: a file with a signature, and how its kind of
-// file is read.
-type subject struct {
-	name, path, mend string
-	ref              objects.Ref // zero for a manifest, whose name is its path
-	item             *objects.Item
-	parse            func(path string, raw []byte) (*objects.Item, error)
-}
-
-// newer returns nil for bytes that move forward from what the record holds, a
-// fault.Rollback verdict for bytes that do not, and err when it cannot tell.
-func (l *Layer) newer(ctx context.Context, s subject, recorded store.OID) (verdict, err error) {
-	c, err := l.tip()
-	if c == nil || err != nil {
-		return nil, err
-	}
-	blob, at := l.BlobID(s.item.Raw), s.path
-	if recorded.IsZero() && s.ref.Kind != "" {
-		// Another language, or another spelling of its extension, is the same item still.
-		if at, err = l.pathIn(c.Tree, s.ref); err == nil && at != "" {
-			recorded, err = l.RecordedBlob(at)
-		}
-		if err != nil || recorded == blob {
-			return nil, damaged(l, err)
-		}
-	}
-	err = l.heldAs(ctx, c.ID, s, func(c *store.Commit, held []store.Entry) error {
-		if slices.ContainsFunc(held, func(e store.Entry) bool { return e.ID == blob }) {
-			verdict = s.refuse("these bytes were replaced after %s and are back", c.Committer.Time().UTC().Format(time.DateOnly))
-			return fs.SkipAll
-		}
-		return nil
-	})
-	if err != nil || verdict != nil || recorded.IsZero() {
-		return verdict, damaged(l, err)
-	}
-	raw, err := l.repo.Blob(recorded, MaxItem)
-	if err != nil {
-		return nil, damaged(l, err)
-	}
-	old, err := s.parse(at, raw)
-	if err != nil || old.Signature == nil && old.Legacy == nil {
-		return nil, nil // what is recorded was never usable: nothing to fall behind
-	}
-	return s.behind(old), nil
-}
-
-// heldAs calls visit for each commit, newest first, after which the record held
-// something else under the name of s than it did before, with what it then held:
-// the files of an item, whatever their extensions, or the one manifest.
-func (l *Layer) heldAs(ctx context.Context, from store.OID, s subject, visit func(*store.Commit, []store.Entry) error) error {
-	if s.ref.Kind == "" {
-		return l.repo.History(ctx, from, s.path, func(c *store.Commit, e store.Entry) error {
-			return visit(c, []store.Entry{e})
-		})
-	}
-	return l.HistoryOf(ctx, from, s.ref, visit)
-}
-
 // HistoryOf is store.Reader.History for an item: entries are the files that the
 // record held under ref after the commit, usually one, none where it held none.
 func (l *Layer) HistoryOf(ctx context.Context, from store.OID, ref objects.Ref, visit func(c *store.Commit, held []store.Entry) error) error {
 	return l.repo.Histories(ctx, from, path.Dir(ref.Path("")), holds(ref), visit)
-}
-
-func (s subject) refuse(why string, args ...any) error {
-	return fault.New(fault.Rollback, "%s: "+why, append([]any{s.name}, args...)...).Advise("%s, if you mean it", s.mend)
-}
-
-// behind compares what two signatures say. A line of RYE OS binds no time,
-// so it has none to compare, and it never replaces one that covers the whole file.
-func (s subject) behind(old *objects.Item) error {
-	is, was := s.item.Signature, old.Signature
-	switch {
-	case was != nil && is == nil:
-		return s.refuse("a line of RYE OS, where one that covers the whole file is recorded")
-	case was != nil && is.SignedAt.Before(was.SignedAt):
-		return s.refuse("signed %s, before the recorded %s", is.SignedAt.Format(time.RFC3339), was.SignedAt.Format(time.RFC3339))
-	}
-	then, err1 := objects.ParseVersion(old.Meta.Version)
-	now, err2 := objects.ParseVersion(s.item.Meta.Version)
-	if err1 == nil && err2 == nil && now.Compare(then) < 0 {
-		return s.refuse("version %s, below the recorded %s", s.item.Meta.Version, old.Meta.Version)
-	}
-	return nil
 }

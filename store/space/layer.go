@@ -10,6 +10,7 @@
 package space
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"syscall"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -64,7 +66,7 @@ func (l *Layer) Ref() string { return HeadRefs + l.Space.String() }
 // directory is an empty layer; a missing store is a layer without a record.
 func (l *Layer) load() error {
 	l.open.Do(func() {
-		root, err := os.OpenRoot(l.Dir)
+		root, err := l.openTop()
 		if errors.Is(err, fs.ErrNotExist) {
 			return
 		}
@@ -80,6 +82,15 @@ func (l *Layer) load() error {
 		l.repo, l.err = l.openStore()
 	})
 	return l.err
+}
+
+// openTop opens the working tree. That of a project may come from anywhere and must be no
+// link; where the user keeps the user space is the user's choice.
+func (l *Layer) openTop() (*os.Root, error) {
+	if l.Space == objects.Project {
+		return place.Tree(l.Dir)
+	}
+	return os.OpenRoot(l.Dir)
 }
 
 // openStore opens the store that is there; nil where there is none yet. A store comes
@@ -180,6 +191,9 @@ func (l *Layer) mendRef() fault.Hint {
 // damaged turns "no such object" into damage: what a ref reaches has to be there,
 // and an item whose record cannot be read is not an item that nobody recorded.
 func damaged(l *Layer, err error) error {
+	if fault.Is(err, fault.Limit) {
+		return fault.New(fault.Limit, "the record of the %s space holds more than can be looked at: %v", l.Space, err).With(l.anew())
+	}
 	if c := fault.CodeOf(err); !errors.Is(err, fs.ErrNotExist) && c != fault.Integrity && c != fault.Malformed {
 		return err
 	}
@@ -303,7 +317,14 @@ type named struct {
 // names lists a folder, sorted, less the names that are left out; a missing one is
 // empty. Unlike readDir it asks the system about no single file.
 func (l *Layer) names(dir string) (all []named, err error) {
-	done, err := l.at.names(dir, func(name []byte, typ fs.FileMode) { all = append(all, named{string(name), typ}) })
+	room := newRoom(context.Background(), l.Space)
+	done, err := l.at.names(dir, func(name []byte, typ fs.FileMode) bool {
+		all = append(all, named{string(name), typ})
+		return room.take(0)
+	})
+	if err == nil {
+		err = room.full()
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -321,7 +342,7 @@ func (l *Layer) names(dir string) (all []named, err error) {
 }
 
 func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {
-	f, err := l.root.Open(dir)
+	f, err := openFolder(l.root, dir)
 	if err != nil && nothingThere(err) {
 		return nil, nil
 	}
@@ -329,10 +350,13 @@ func (l *Layer) readDir(dir string) ([]fs.DirEntry, error) {
 		return nil, unreadable(dir, err)
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err == nil && !st.IsDir() {
-		return nil, nil
+	list, err := f.ReadDir(MaxFiles + 1)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	list, err := f.ReadDir(-1)
+	if len(list) > MaxFiles {
+		return nil, fault.New(fault.Limit, ".ai/%s holds more than %d names", dir, MaxFiles)
+	}
 	sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
 	return list, err
 }
@@ -349,16 +373,9 @@ func (l *Layer) Read(p string) ([]byte, error) {
 	if raw, done, err := l.at.read(p, MaxItem); done {
 		return raw, err
 	}
-	st, err := l.root.Lstat(p)
+	f, err := openPlain(l.root, p)
 	if err != nil {
-		return nil, unreadable(p, err)
-	}
-	if !st.Mode().IsRegular() {
-		return nil, irregular(p)
-	}
-	f, err := l.root.Open(p)
-	if err != nil {
-		return nil, unreadable(p, err)
+		return nil, err
 	}
 	defer f.Close()
 	raw, err := io.ReadAll(io.LimitReader(f, MaxItem+1))
@@ -366,6 +383,30 @@ func (l *Layer) Read(p string) ([]byte, error) {
 		err = fault.New(fault.Limit, "%s: larger than %d bytes", p, MaxItem)
 	}
 	return raw, err
+}
+
+// openPlain opens a regular file that no link leads to, and nothing else: what has been
+// put there since it was looked at is not taken for it.
+func openPlain(root *os.Root, p string) (*os.File, error) {
+	if err := noLinks(root, path.Dir(p)); err != nil {
+		return nil, err
+	}
+	st, err := root.Lstat(p)
+	if err != nil {
+		return nil, unreadable(p, err)
+	}
+	if !st.Mode().IsRegular() {
+		return nil, irregular(p)
+	}
+	f, err := root.OpenFile(p, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, unreadable(p, err)
+	}
+	if is, err := f.Stat(); err != nil || !os.SameFile(st, is) {
+		f.Close()
+		return nil, irregular(p)
+	}
+	return f, nil
 }
 
 // nothingThere reports whether err says that a path leads to nothing, because of its

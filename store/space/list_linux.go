@@ -15,8 +15,8 @@ import (
 
 // beneath does for paths below a root what os.Root does, in one system call where
 // that walks from folder to folder: openat2 resolves a path without leaving the
-// root. What it does not answer plainly (an old kernel, a filter, a race, a link) is
-// asked of os.Root, which then says. It is safe for concurrent use.
+// root, and without following a link. What it does not answer plainly (an old kernel, a
+// filter, a race, a link) is asked of os.Root, which then says. It is safe for concurrent use.
 type beneath struct {
 	root *os.Root
 	top  *os.File
@@ -41,7 +41,7 @@ func newBeneath(root *os.Root) (*beneath, error) {
 func (x *beneath) close() error { return x.top.Close() }
 
 func (x *beneath) open(p string, flags uint64) (int, error) {
-	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS}
 	return place.Retry(func() (int, error) { return unix.Openat2(int(x.top.Fd()), p, &how) })
 }
 
@@ -75,9 +75,10 @@ func (x *beneath) read(p string, limit int64) (raw []byte, done bool, err error)
 }
 
 // list calls visit for each name in the folder dir, which is visit's until it returns.
-// Regular files come with their stamp, zero for one that was gone at once.
-func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
-	done, err := x.records(dir, func(fd int, b []byte) { eachName(fd, b, true, visit) })
+// Regular files come with their stamp, zero for one that was gone at once. The list ends
+// when visit has seen enough.
+func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) error {
+	done, err := x.records(dir, func(fd int, b []byte) bool { return eachName(fd, b, true, visit) })
 	if !done {
 		return listSlowly(x.root, dir, visit)
 	}
@@ -85,10 +86,10 @@ func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st s
 }
 
 // names calls visit for each name in the folder dir, but for those that are left out;
-// done is false where somebody else has to look.
-func (x *beneath) names(dir string, visit func(name []byte, typ fs.FileMode)) (done bool, err error) {
-	return x.records(dir, func(fd int, b []byte) {
-		eachName(fd, b, false, func(name []byte, typ fs.FileMode, _ stamp) { visit(name, typ) })
+// done is false where somebody else has to look. The list ends when visit has seen enough.
+func (x *beneath) names(dir string, visit func(name []byte, typ fs.FileMode) (more bool)) (done bool, err error) {
+	return x.records(dir, func(fd int, b []byte) bool {
+		return eachName(fd, b, false, func(name []byte, typ fs.FileMode, _ stamp) bool { return visit(name, typ) })
 	})
 }
 
@@ -96,8 +97,9 @@ func (x *beneath) names(dir string, visit func(name []byte, typ fs.FileMode)) (d
 // than a folder's names.
 var recordBuffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// records calls visit for what the system says of the folder dir, a piece at a time.
-func (x *beneath) records(dir string, visit func(fd int, b []byte)) (done bool, err error) {
+// records calls visit for what the system says of the folder dir, a piece at a time, as
+// long as it wants more.
+func (x *beneath) records(dir string, visit func(fd int, b []byte) (more bool)) (done bool, err error) {
 	fd, err := x.open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err == unix.ENOENT {
 		return true, fs.ErrNotExist
@@ -113,52 +115,56 @@ func (x *beneath) records(dir string, visit func(fd int, b []byte)) (done bool, 
 		if err != nil {
 			return true, &fs.PathError{Op: "readdir", Path: dir, Err: err}
 		}
-		if n <= 0 {
+		if n <= 0 || !visit(fd, buf[:n]) {
 			return true, nil
 		}
-		visit(fd, buf[:n])
 	}
 }
 
 // eachName reads what getdents64(2) wrote: inode and offset of eight bytes each,
 // length of the record in two, type in one, and the name up to a zero byte. Files have
-// stamps when they are asked for.
-func eachName(fd int, b []byte, stamps bool, visit func(name []byte, typ fs.FileMode, st stamp)) {
+// stamps when they are asked for. It returns whether visit wants more.
+func eachName(fd int, b []byte, stamps bool, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) bool {
 	var space unix.Stat_t // it lies on the heap: once for all
 	for len(b) > 19 {
 		size := int(binary.NativeEndian.Uint16(b[16:]))
 		if size <= 19 || size > len(b) {
-			return // never comes from the kernel
+			return false // never comes from the kernel
 		}
 		raw, kind, gone := b[19:size], b[18], binary.NativeEndian.Uint64(b) == 0
 		b = b[size:]
 		end := bytes.IndexByte(raw, 0)
 		if end < 0 {
-			return // nor does this
+			return false // nor does this
 		}
 		whole := raw[:end+1]
 		if raw = raw[:end]; gone || leftOut(raw) {
 			continue
 		}
-		switch kind {
-		case unix.DT_REG, unix.DT_UNKNOWN:
-			var typ fs.FileMode
-			var st stamp
-			if stamps || kind == unix.DT_UNKNOWN {
-				typ, st = stampAt(fd, whole, &space)
-			}
-			if kind == unix.DT_REG {
+		typ, st := typeOf(kind), stamp{}
+		if stamps && typ == 0 || kind == unix.DT_UNKNOWN {
+			if typ, st = stampAt(fd, whole, &space); kind == unix.DT_REG {
 				typ = 0
 			}
-			visit(raw, typ, st)
-		case unix.DT_DIR:
-			visit(raw, fs.ModeDir, stamp{})
-		case unix.DT_LNK:
-			visit(raw, fs.ModeSymlink, stamp{})
-		default:
-			visit(raw, fs.ModeIrregular, stamp{})
+		}
+		if !visit(raw, typ, st) {
+			return false
 		}
 	}
+	return true
+}
+
+// typeOf reads the type that a folder keeps beside a name.
+func typeOf(kind byte) fs.FileMode {
+	switch kind {
+	case unix.DT_REG, unix.DT_UNKNOWN:
+		return 0
+	case unix.DT_DIR:
+		return fs.ModeDir
+	case unix.DT_LNK:
+		return fs.ModeSymlink
+	}
+	return fs.ModeIrregular
 }
 
 // stampAt asks about one name in an open folder, never following a link. The name

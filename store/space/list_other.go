@@ -23,13 +23,14 @@ func (x *beneath) has(string) (yes, sure bool) { return false, false }
 func (x *beneath) read(string, int64) (raw []byte, done bool, err error) { return nil, false, nil }
 
 // list calls visit for each name in the folder dir, which is visit's until it returns.
-// Regular files come with their stamp, zero for one that was gone at once.
-func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
+// Regular files come with their stamp, zero for one that was gone at once. The list ends
+// when visit has seen enough.
+func (x *beneath) list(dir string, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) error {
 	return listSlowly(x.root, dir, visit)
 }
 
 // names calls visit for each name in the folder dir, but for those that are left out;
 // done is false where somebody else has to look.
-func (x *beneath) names(string, func(name []byte, typ fs.FileMode)) (done bool, err error) {
+func (x *beneath) names(string, func(name []byte, typ fs.FileMode) (more bool)) (done bool, err error) {
 	return false, nil
 }

@@ -47,9 +47,10 @@ func TestBeneathIsTheRoot(t *testing.T) {
 		regular, dir bool
 		stamp        stamp
 	}
-	gather := func(into map[string]named) func([]byte, fs.FileMode, stamp) {
-		return func(name []byte, typ fs.FileMode, st stamp) {
+	gather := func(into map[string]named) func([]byte, fs.FileMode, stamp) bool {
+		return func(name []byte, typ fs.FileMode, st stamp) bool {
 			into[string(name)] = named{typ.IsRegular(), typ.IsDir(), st}
+			return true
 		}
 	}
 	for _, p := range []string{"knowledge", "knowledge/sub", "knowledge/indir", "knowledge/outdir", "nowhere", "knowledge/a.md", ".."} {

@@ -3,6 +3,7 @@ package space
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"time"
@@ -78,6 +79,7 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 	if err := l.load(); err != nil || l.root == nil {
 		return nil, err
 	}
+	room := newRoom(ctx, l.Space)
 	var all []folder
 	var dirs []string
 	for _, k := range objects.Kinds {
@@ -86,8 +88,8 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
 		err := parallel.Each(ctx, len(dirs), func(i int) error {
-			level[i] = readFolder(l.at, dirs[i], depth)
-			return nil
+			level[i] = readFolder(l.at, dirs[i], depth, room)
+			return room.full()
 		})
 		if err != nil {
 			return nil, err
@@ -101,14 +103,17 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 	return all, nil
 }
 
-// readFolder lists one folder. A missing one is empty.
-func readFolder(x *beneath, dir string, depth int) folder {
+// readFolder lists one folder, as far as there is room. A missing one is empty.
+func readFolder(x *beneath, dir string, depth int, room *room) folder {
 	fd := folder{path: dir}
-	err := x.list(dir, func(name []byte, typ fs.FileMode, st stamp) {
+	err := x.list(dir, func(name []byte, typ fs.FileMode, st stamp) bool {
+		if !room.take(st.size) {
+			return false
+		}
 		if typ.IsRegular() {
 			fd.names = append(fd.names, name...)
 			fd.found = append(fd.found, foundFile{len(fd.names), st})
-			return
+			return true
 		}
 		p := dir + "/" + string(name)
 		if _, err := itemAt(p, typ, depth); err != nil {
@@ -116,6 +121,7 @@ func readFolder(x *beneath, dir string, depth int) folder {
 		} else {
 			fd.dirs = append(fd.dirs, p)
 		}
+		return true
 	})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		fd.foreign = append(fd.foreign, foreignName{dir, unreadable(dir, err)})
@@ -155,24 +161,33 @@ func (fd *folder) name() {
 }
 
 // listSlowly is beneath.list with nothing but the standard library.
-func listSlowly(root *os.Root, dir string, visit func(name []byte, typ fs.FileMode, st stamp)) error {
-	f, err := root.Open(dir)
+func listSlowly(root *os.Root, dir string, visit func(name []byte, typ fs.FileMode, st stamp) (more bool)) error {
+	f, err := openFolder(root, dir)
 	if err != nil {
 		return err
 	}
-	list, err := f.ReadDir(-1)
-	f.Close()
-	for _, e := range list {
-		if leftOut(e.Name()) {
-			continue
+	defer f.Close()
+	for {
+		list, err := f.ReadDir(1024)
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		var s stamp
-		if e.Type().IsRegular() {
-			if st, err := e.Info(); err == nil {
-				s = stampOf(st)
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			if leftOut(e.Name()) {
+				continue
+			}
+			var s stamp
+			if e.Type().IsRegular() {
+				if st, err := e.Info(); err == nil {
+					s = stampOf(st)
+				}
+			}
+			if !visit([]byte(e.Name()), e.Type(), s) {
+				return nil
 			}
 		}
-		visit([]byte(e.Name()), e.Type(), s)
 	}
-	return err
 }

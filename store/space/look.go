@@ -13,38 +13,57 @@ import (
 // Files calls visit for every item file of the working tree, sorted by path,
 // and returns the paths that are no items (foreign names, links) with the reason.
 func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
-	foreign = map[string]error{}
+	w := newWalk(ctx, l, visit)
+	w.weigh = true // who asks for everything reads it, too
 	for _, k := range objects.Kinds {
-		if err := l.walk(ctx, k.Dir(), 1, foreign, visit); err != nil {
-			return foreign, err
+		if err := w.folder(k.Dir(), 1); err != nil {
+			return w.foreign, err
 		}
 	}
-	return foreign, nil
+	return w.foreign, nil
 }
 
-// walk is Files for one folder, a slash path below .ai with depth folders above it.
-func (l *Layer) walk(ctx context.Context, dir string, depth int, foreign map[string]error, visit func(p string, ref objects.Ref) error) error {
-	if err := l.load(); err != nil || l.root == nil {
+// walk is one walk through item files of a working tree, sorted by path.
+type walk struct {
+	l       *Layer
+	room    *room
+	foreign map[string]error // the paths that are no items, with the reason
+	visit   func(p string, ref objects.Ref) error
+	weigh   bool // files have to fit together into what is read at most
+}
+
+func newWalk(ctx context.Context, l *Layer, visit func(p string, ref objects.Ref) error) *walk {
+	return &walk{l: l, room: newRoom(ctx, l.Space), foreign: map[string]error{}, visit: visit}
+}
+
+// folder walks through one folder, a slash path below .ai with depth folders above it.
+func (w *walk) folder(dir string, depth int) error {
+	if err := w.l.load(); err != nil || w.l.root == nil {
 		return err
 	}
-	list, err := l.names(dir)
+	list, err := w.l.names(dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range list {
-		if err := ctx.Err(); err != nil {
-			return err
+		p, size := dir+"/"+e.name, int64(0)
+		if w.weigh && e.typ.IsRegular() {
+			if st, err := w.l.root.Lstat(p); err == nil {
+				size = st.Size()
+			}
 		}
-		p := dir + "/" + e.name
+		if !w.room.take(size) {
+			return w.room.full()
+		}
 		ref, err := itemAt(p, e.typ, depth)
 		if err != nil {
-			foreign[p] = err
+			w.foreign[p] = err
 			continue
 		}
 		if e.typ.IsDir() {
-			err = l.walk(ctx, p, depth+1, foreign, visit)
+			err = w.folder(p, depth+1)
 		} else {
-			err = visit(p, ref)
+			err = w.visit(p, ref)
 		}
 		if err != nil {
 			return err

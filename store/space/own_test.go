@@ -54,7 +54,7 @@ func TestOwnAllAsAlone(t *testing.T) {
 			t.Errorf("%s: %s %v %v, alone %s %v %v", refs[i], f.State, f.Recorded, f.Err, alone.State, alone.Recorded, alone.Err)
 		}
 	}
-	want := map[objects.State]int{objects.Signed: 66, objects.Modified: 1, objects.Older: 1, objects.Unsigned: 1, objects.Deleted: 1, "": 1}
+	want := map[objects.State]int{objects.Signed: 66, objects.Modified: 1, objects.Older: 1, objects.Unsigned: 1, objects.Absent: 1, "": 1}
 	if fmt.Sprint(count) != fmt.Sprint(want) {
 		t.Errorf("states %v, want %v", count, want)
 	}

@@ -53,7 +53,7 @@ func (l *Layer) reopen() (err error) {
 	l.making.Lock()
 	defer l.making.Unlock()
 	if l.root == nil {
-		root, err := os.OpenRoot(l.Dir)
+		root, err := l.openTop()
 		if err != nil {
 			return fmt.Errorf("open %s space: %w", l.Space, err)
 		}
@@ -143,12 +143,12 @@ func (l *Layer) stems(tree store.OID, dir string) (map[string][]string, error) {
 }
 
 // Recorded calls visit for every file that the layer's ref holds.
-func (l *Layer) Recorded(visit func(p string, blob store.OID) error) error {
+func (l *Layer) Recorded(ctx context.Context, visit func(p string, blob store.OID) error) error {
 	c, err := l.tip()
 	if c == nil || err != nil {
 		return err
 	}
-	return damaged(l, l.repo.Walk(c.Tree, func(p string, e store.Entry) error {
+	return damaged(l, l.repo.Walk(ctx, c.Tree, func(p string, e store.Entry) error {
 		if e.IsDir() {
 			return nil
 		}
@@ -170,7 +170,7 @@ func (l *Layer) Ever(ctx context.Context, visit func(p string, blob store.OID) e
 	seen := map[file]bool{}
 	var next *store.Commit
 	diff := func(older store.OID) error {
-		return l.repo.Diff(older, next.Tree, func(p string, _, e store.Entry) error {
+		return l.repo.Diff(ctx, older, next.Tree, func(p string, _, e store.Entry) error {
 			if e.ID.IsZero() || seen[file{p, e.ID}] {
 				return nil
 			}
@@ -330,7 +330,7 @@ func (l *Layer) LastFolder(ctx context.Context, dir, mark string) ([]store.Chang
 		return nil, err
 	}
 	var all []store.Change
-	err = l.repo.Walk(e.ID, func(p string, e store.Entry) error {
+	err = l.repo.Walk(ctx, e.ID, func(p string, e store.Entry) error {
 		if e.IsDir() {
 			return nil
 		}

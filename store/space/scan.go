@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 )
 
@@ -15,8 +16,12 @@ import (
 // file: working files, and recorded files that are missing. The findings are
 // sorted by ref. A file that cannot be an item is a Malformed finding whose Ref is
 // zero; one that cannot be read is Malformed too, with its ref.
-func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
-	recorded, err := l.recordedAll()
+//
+// each, where it is not nil, is called with every finding of a file that was read, by
+// several goroutines at once. The findings that are returned hold the bytes of items that
+// may be used only: a stranger's may be more than there is memory.
+func (s *Stack) Scan(ctx context.Context, l *Layer, each func(Finding)) ([]Finding, error) {
+	recorded, err := l.recordedAll(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +33,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 	for i := range folders {
 		folders[i].pick(nil)
 	}
-	all, err := s.scanBundles(ctx, l, takeBundles(folders, bundleDirs(folders, recorded)), recorded)
+	all, err := s.scanBundles(ctx, l, takeBundles(folders, bundleDirs(folders, recorded)), recorded, each)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +43,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 		files = append(files, folders[i].files...)
 		all = append(all, foreignFindings(l, folders[i].foreign)...)
 	}
-	judged, err := s.judgeFiles(ctx, l, files, recorded, nil)
+	judged, err := s.judgeFiles(ctx, l, files, recorded, nil, each)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +53,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 	}
 	for p := range recorded {
 		if ref, _, err := objects.RefOfPath(p); err == nil {
-			all = append(all, deleted(l, ref, p))
+			all = append(all, absent(l, ref, p))
 		}
 	}
 	sortFindings(all)
@@ -57,7 +62,7 @@ func (s *Stack) Scan(ctx context.Context, l *Layer) ([]Finding, error) {
 
 // judgeFiles judges working files, on all processors. Those that are gone
 // meanwhile are left out.
-func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, recorded map[string]store.OID, seen *Covers) ([]Finding, error) {
+func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, recorded map[string]store.OID, seen *Covers, each func(Finding)) ([]Finding, error) {
 	found := make([]Finding, len(files))
 	err := parallel.Chunks(ctx, len(files), 4, func(i int) (err error) {
 		f := files[i]
@@ -68,6 +73,10 @@ func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, reco
 		if errors.Is(err, fs.ErrNotExist) {
 			found[i], err = Finding{}, nil
 		}
+		if each != nil && found[i].Ref.Kind != "" {
+			each(found[i])
+		}
+		found[i] = found[i].light()
 		return err
 	})
 	if err != nil {
@@ -76,10 +85,20 @@ func (s *Stack) judgeFiles(ctx context.Context, l *Layer, files []workFile, reco
 	return slices.DeleteFunc(found, func(f Finding) bool { return f.Ref.Kind == "" }), nil
 }
 
+// light returns a finding without the bytes of an item that may not be used.
+func (f Finding) light() Finding {
+	if f.Err == nil || f.Item == nil {
+		return f
+	}
+	f.Item = f.Item.WithoutBytes()
+	f.Verified = trust.Verified{}
+	return f
+}
+
 // recordedAll returns the blob that the record holds at each path.
-func (l *Layer) recordedAll() (map[string]store.OID, error) {
+func (l *Layer) recordedAll(ctx context.Context) (map[string]store.OID, error) {
 	all := map[string]store.OID{}
-	err := l.Recorded(func(p string, blob store.OID) error { all[p] = blob; return nil })
+	err := l.Recorded(ctx, func(p string, blob store.OID) error { all[p] = blob; return nil })
 	return all, err
 }
 

@@ -51,7 +51,7 @@ func (s *Stack) Snapshots(ctx context.Context, l *Layer, p string, blob store.OI
 
 // Below lists the files below dir, without those that a working tree leaves out, too: the
 // paths of items, and others with the reason why they cannot be items.
-func (sn *Snapshot) Below(_ context.Context, dir string) (items []string, others map[string]error, err error) {
+func (sn *Snapshot) Below(ctx context.Context, dir string) (items []string, others map[string]error, err error) {
 	top, err := sn.l.repo.Lookup(sn.tree, dir)
 	if err != nil {
 		if errors.Is(err, store.ErrNotExist) {
@@ -60,7 +60,7 @@ func (sn *Snapshot) Below(_ context.Context, dir string) (items []string, others
 		return nil, nil, err
 	}
 	var all []string
-	err = sn.l.repo.Walk(top.ID, func(p string, e store.Entry) error {
+	err = sn.l.repo.Walk(ctx, top.ID, func(p string, e store.Entry) error {
 		switch {
 		case e.IsDir() && leftOut(e.Name):
 			return store.SkipDir
@@ -135,7 +135,14 @@ func (s *Stack) verifyBytes(l *Layer, p string, raw []byte) (trust.Verified, err
 	if err != nil {
 		return trust.Verified{}, err
 	}
-	return trust.Verify(it, s.Scope(l), s.Trust)
+	v, err := trust.Verify(it, s.Scope(l), s.Trust)
+	if err == nil {
+		err = s.Taken.Denies(v, s.Trust)
+	}
+	if err != nil {
+		return trust.Verified{}, err
+	}
+	return v, nil
 }
 
 // Exactly returns the item of a space on disk that has the bytes sum, from

@@ -27,18 +27,23 @@ func (t *WorkingTree) Bundle(ctx context.Context, p string) (trust.Bundle, strin
 	if c == nil || err != nil {
 		return trust.Bundle{}, "", err
 	}
+	if c.Err == nil && c.Past != nil {
+		f := Finding{State: c.State}
+		f.Past, f.Space, f.Path = c.Past, t.l.Space, c.Past.Path
+		return c.Bundle, c.Dir, decide(ctx, t.s, f, true)
+	}
 	return c.Bundle, c.Dir, c.Err
 }
 
 // Below lists the files below dir: the paths of items, and others with the reason why they
 // cannot be items.
 func (t *WorkingTree) Below(ctx context.Context, dir string) (items []string, others map[string]error, err error) {
-	others = map[string]error{}
-	err = t.l.walk(ctx, dir, 1+strings.Count(dir, "/"), others, func(p string, _ objects.Ref) error {
+	w := newWalk(ctx, t.l, func(p string, _ objects.Ref) error {
 		items = append(items, p)
 		return nil
 	})
-	return items, others, err
+	err = w.folder(dir, 1+strings.Count(dir, "/"))
+	return items, w.foreign, err
 }
 
 // Item returns the verified item at p; zero when the file is gone.
@@ -49,6 +54,7 @@ func (t *WorkingTree) Item(ctx context.Context, p string) (trust.Verified, error
 	}
 	f, ok, err := t.s.At(ctx, t.l.Space, ref, p)
 	if err == nil && ok {
+		f = admit(ctx, t.s, f, true)
 		err = f.Err
 	}
 	return f.Verified, err

@@ -56,12 +56,12 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 	}
 	u = &update{s: s, l: l, set: set, old: &catalogue{}}
 	if file == "" {
-		found, err := s.Scan(ctx, l)
+		found, err := s.Scan(ctx, l, nil)
 		u.rows = RowsOf(found, set)
 		u.merge()
 		return u, err
 	}
-	err = u.prepare(file, key)
+	err = u.prepare(ctx, file, key)
 	found := l.listed(ctx)
 	if u.folders, u.began = found.folders, found.began; err == nil {
 		err = found.err
@@ -87,11 +87,11 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 }
 
 // prepare reads what was known, and the record where that says something else.
-func (u *update) prepare(file string, key objects.Digest) (err error) {
+func (u *update) prepare(ctx context.Context, file string, key objects.Digest) (err error) {
 	u.old = readCatalogue(file, u.l, key)
 	u.fate = make([]fate, u.old.len())
 	if u.tip, err = u.l.Tip(); err == nil && (u.tip != u.old.tip || u.old.when == 0 || u.old.bundles) {
-		u.recorded, err = u.l.recordedAll()
+		u.recorded, err = u.l.recordedAll(ctx)
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func (u *update) takeBundles(ctx context.Context) error {
 	if u.bundles != u.old.bundles {
 		u.worth = true
 	}
-	found, err := u.s.scanBundles(ctx, u.l, b, u.recorded)
+	found, err := u.s.scanBundles(ctx, u.l, b, u.recorded, nil)
 	if err != nil {
 		return err
 	}
@@ -209,8 +209,8 @@ func (u *update) settled(i int) bool {
 	was := u.recorded[string(rowPath(f))]
 	blob, _ := oidIn(f[7], f[48:80])
 	same := !was.IsZero() && was == blob
-	if st := u.old.state(i); st == objects.Older || st == objects.Signed && !same {
-		return false // the one verdict that depends on what else was recorded
+	if st := u.old.state(i); st == objects.Older || st == objects.Returned || (st == objects.Signed || st == objects.Legacy) && !same {
+		return false // the verdicts that depend on what else was recorded
 	}
 	u.old.set(i, flagRecorded, same)
 	u.old.set(i, flagKnown, !was.IsZero())
@@ -282,11 +282,11 @@ func (u *update) addMissing() {
 		for i, f := range u.fate {
 			switch {
 			case f != unseen || !u.old.has(i, flagKnown):
-			case u.old.state(i) == objects.Deleted:
+			case u.old.state(i) == objects.Absent:
 				u.fate[i] = kept
 			default:
 				r := u.old.row(i)
-				add(deleted(u.l, r.Ref, r.Path).Row(nil))
+				add(absent(u.l, r.Ref, r.Path).Row(nil))
 				u.worth = true
 			}
 		}
@@ -303,7 +303,7 @@ func (u *update) addMissing() {
 	}
 	for p := range u.recorded {
 		if ref, _, err := objects.RefOfPath(p); err == nil {
-			add(deleted(u.l, ref, p).Row(nil))
+			add(absent(u.l, ref, p).Row(nil))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package space
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -83,8 +84,11 @@ func (l *Layer) Free(p string) error {
 	in := func(what, p string) error {
 		return fault.New(fault.Conflict, "a %s is in the way: .ai/%s", what, p).Advise("move it away: mv .ai/%s <somewhere>", p)
 	}
+	if err := noLinks(l.root, path.Dir(p)); err != nil {
+		return err
+	}
 	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-		if st, err := l.root.Stat(dir); err == nil && !st.IsDir() {
+		if st, err := l.root.Lstat(dir); err == nil && !st.IsDir() {
 			return in("file", dir)
 		}
 	}
@@ -97,6 +101,9 @@ func (l *Layer) Free(p string) error {
 // Remove deletes a working file. A folder that came into its place stays.
 func (l *Layer) Remove(p string) error {
 	if err := l.load(); err != nil {
+		return err
+	}
+	if err := noLinks(l.root, path.Dir(p)); err != nil {
 		return err
 	}
 	st, err := l.root.Lstat(p)
@@ -150,16 +157,23 @@ func (l *Layer) There(it *objects.Item) (*objects.Item, error) {
 
 // Contents reads every regular file below a directory of the working tree, as
 // changes that would record them. A missing directory holds none.
-func (l *Layer) Contents(dir string) ([]store.Change, error) {
+func (l *Layer) Contents(ctx context.Context, dir string) ([]store.Change, error) {
 	var all []store.Change
+	room := newRoom(ctx, l.Space)
 	err := fs.WalkDir(l.Folder(dir), ".", func(p string, d fs.DirEntry, err error) error {
 		if p == "." && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipAll
+		}
+		if err == nil && !room.take(0) {
+			err = room.full()
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		raw, err := l.Read(dir + "/" + p)
+		if err == nil && !room.take(int64(len(raw))) {
+			err = room.full()
+		}
 		all = append(all, store.Change{Path: dir + "/" + p, Data: raw})
 		return err
 	})

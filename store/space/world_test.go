@@ -77,6 +77,7 @@ func (w *world) stack() *space.Stack {
 		Project: &space.Layer{Space: objects.Project, Dir: w.project.Dir, Store: w.project.Store},
 		User:    &space.Layer{Space: objects.User, Dir: w.user.Dir, Store: w.user.Store},
 		Genesis: genesis, Place: place, Trust: w.trust, Cache: w.cache,
+		Rule: func(_ context.Context, f space.Finding, _ bool) error { return f.Err }, // a person who agrees to nothing
 	}
 	if w.pins != nil {
 		s.Locked = func(r objects.Ref) (space.Pin, bool) { p, ok := w.pins[r]; return p, ok }
@@ -179,7 +180,7 @@ func (w *world) states(l *space.Layer) string {
 	s := w.stack()
 	own, err := s.Layer(l.Space)
 	w.must(err)
-	found, err := s.Scan(w.t.Context(), own)
+	found, err := s.Scan(w.t.Context(), own, nil)
 	w.must(err)
 	want := lines(space.RowsOf(found, nil))
 	for range 2 {
@@ -244,7 +245,7 @@ func TestTwoProcessesRecordAtOnce(t *testing.T) {
 		}
 	}
 	n := 0
-	w.must(w.project.Recorded(func(string, store.OID) error { n++; return nil }))
+	w.must(w.project.Recorded(w.t.Context(), func(string, store.OID) error { n++; return nil }))
 	if n != 40 {
 		t.Errorf("%d items recorded, want 40", n)
 	}

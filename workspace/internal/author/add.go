@@ -171,7 +171,7 @@ type addition struct {
 // checkAddition judges items that are to come into the project. It writes nothing.
 func checkAddition(ctx context.Context, s *Desk, items []*objects.Item, force bool) (*addition, error) {
 	in := &addition{items: items, reports: make([]rye.AddReport, len(items)), replaced: make([][]store.Change, len(items))}
-	recorded, err := recordedBlobs(s.Stack.Project, len(items))
+	recorded, err := recordedBlobs(ctx, s.Stack.Project, len(items))
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +218,8 @@ func describeAdded(ctx context.Context, s *Desk, it *objects.Item, recorded stor
 	rep.State = f.State
 	switch {
 	case err != nil:
+	case f.Past != nil:
+		err = f.Past.Refusal("%s, compared with what is recorded", f.State)
 	case f.State == objects.Older:
 		err = f.Err
 	case f.Bundle != "" && f.Err != nil:
@@ -230,7 +232,7 @@ func describeAdded(ctx context.Context, s *Desk, it *objects.Item, recorded stor
 
 // addBundle adds a bundle of the project as it is, signed or not.
 func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
-	b, err := readBundle(s.Stack.Project, dir)
+	b, err := readBundle(ctx, s.Stack.Project, dir)
 	if err != nil {
 		return err
 	}
@@ -238,8 +240,8 @@ func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
 	if err != nil {
 		return err
 	}
-	if c.State == objects.Older {
-		return c.Err
+	if c.Past != nil {
+		return c.Past.Refusal("%s, compared with what is recorded", c.State)
 	}
 	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: ".ai/" + dir, SHA256: b.manifest.Item().Sum.String(), State: c.State}
 	if c.State != objects.Signed {

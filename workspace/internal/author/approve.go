@@ -40,9 +40,9 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 		sign = append(sign, string(t))
 	}
 	mend, items := fault.CommandOf(sign...), words.Plural(n, "item")
-	if len(lines) > rye.MaxQuestionLines {
-		return fault.New(fault.Limit, "sign %s: %d lines to approve, at most %d are shown to a person at once",
-			items, len(lines), rye.MaxQuestionLines).With(mend)
+	lines, err := readable(lines)
+	if err != nil {
+		return fault.Wrap(err, "sign %s", items).With(mend)
 	}
 	return g.Ask(ctx, rye.Question{Topic: "sign", Text: c.Name() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend})
 }
@@ -60,7 +60,7 @@ func Offer(ctx context.Context, s *Desk, ref objects.Ref, refused error) (signed
 	if err != nil || !ok || f.State != objects.Unsigned && f.State != objects.Modified {
 		return false, nil
 	}
-	g, err := newSigning(ctx, s, s.Stack.Project, rye.SignRequest{})
+	g, err := newSigning(ctx, s, s.Stack.Project, rye.SignRequest{Targets: []rye.Target{rye.Target(ref.String())}})
 	if err != nil {
 		return false, nil
 	}
@@ -69,6 +69,9 @@ func Offer(ctx context.Context, s *Desk, ref objects.Ref, refused error) (signed
 		return false, nil
 	}
 	lines, err := g.changeOf(ctx, d)
+	if err == nil {
+		lines, err = readable(lines)
+	}
 	if err != nil {
 		return false, nil
 	}
@@ -80,29 +83,39 @@ func Offer(ctx context.Context, s *Desk, ref objects.Ref, refused error) (signed
 	return err == nil, err
 }
 
-// changeOf shows how an item differs from what was last recorded of it with a signature that
-// counts: anything else that is recorded may be unread. The signature lines are left out:
-// they say nothing about what the item does.
+// changeOf shows how an item differs from what was last recorded of it with the user's own
+// signature: anything else that is recorded they may never have read, so then all of the
+// text is shown. Who signed it before is shown, too. The signature lines are left out: they
+// say nothing about what the item does.
 func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 	body, _, _, err := objects.Split(d.path, d.data)
 	if err != nil {
 		return nil, err
 	}
-	head := fmt.Sprintf("%s  .ai/%s  %s", d.ref, d.path, objects.DigestOf(body))
+	lines := append([]string{fmt.Sprintf("%s  .ai/%s  %s", d.ref, d.path, objects.DigestOf(body))}, d.before.lines()...)
 	path, raw, err := g.layer.LastRecorded(ctx, d.ref)
 	if err != nil {
 		return nil, err
 	}
 	old, err := objects.Parse(path, raw)
 	if err == nil {
-		_, err = trust.Verify(old, g.scope, g.Trust)
+		err = g.mine(old)
 	}
 	if err != nil {
-		return append([]string{head, "new:"}, diff.Lines("", string(body))...), nil
+		return append(append(lines, "new:"), diff.Lines("", string(body))...), nil
 	}
 	change := diff.Lines(string(old.Body), string(body))
 	if len(change) == 0 {
-		return []string{head, "unchanged since it was last signed and recorded"}, nil
+		return append(lines, "unchanged since you last signed and recorded it"), nil
 	}
-	return append([]string{head, "changed:"}, change...), nil
+	return append(append(lines, "changed:"), change...), nil
+}
+
+// mine returns an error unless one of the user's own keys vouches for an item here.
+func (g *signing) mine(it *objects.Item) error {
+	v, err := trust.Verify(it, g.scope, g.Trust)
+	if err == nil && !g.Trust.IsOwn(v.Key()) {
+		err = fault.New(fault.Untrusted, "%s is signed by %s, which is not your key", it.Ref, v.Key())
+	}
+	return err
 }

@@ -41,15 +41,15 @@ func Baseline(ctx context.Context, s *Desk, rep *rye.TrustStatement) error {
 // bundles with all their files.
 func unrecorded(ctx context.Context, s *Desk) (refs []objects.Ref, changes []store.Change, err error) {
 	l := s.Stack.Project
-	found, err := s.Stack.Scan(ctx, l)
+	found, err := s.Stack.Scan(ctx, l, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, f := range found {
 		switch {
-		case f.Err != nil || f.Recorded || f.Registry != "":
+		case f.Err != nil || f.Recorded || f.Registry != "" || f.Past != nil: // what is older was recorded before
 		case f.Manifest:
-			b, err := readBundle(l, f.Cover.Dir)
+			b, err := readBundle(ctx, l, f.Cover.Dir)
 			if err != nil {
 				continue // changed meanwhile: the next look says what is wrong
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -42,6 +43,9 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 		return nil, err
 	}
 	raw, err := m.Encode()
+	if err == nil && !q.DryRun {
+		err = vouchBundle(ctx, s.Session, dir, g.scope, old, diff.Lines("", string(raw)))
+	}
 	if err == nil {
 		raw, err = g.manifest(ctx, dir, raw, notBefore(g.now, old))
 	}
@@ -51,7 +55,7 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 	if q.DryRun {
 		return look.DescribeManifest(raw, l.Folder(dir)), nil
 	}
-	changes, err := bundleChanges(l, dir, raw, files)
+	changes, err := bundleChanges(ctx, l, dir, raw, files)
 	if err == nil {
 		err = g.note(m.ID.Namespace())
 	}
@@ -150,17 +154,17 @@ func bundleFiles(s *Desk, l *space.Layer, dir string, m *objects.Manifest) ([]st
 
 // bundleChanges returns the changes after which the record holds exactly the manifest and
 // the files in the directory.
-func bundleChanges(l *space.Layer, dir string, raw []byte, files []store.Change) ([]store.Change, error) {
+func bundleChanges(ctx context.Context, l *space.Layer, dir string, raw []byte, files []store.Change) ([]store.Change, error) {
 	changes := append(slices.Clone(files), store.Change{Path: manifestIn(dir), Data: raw})
-	gone, err := removals(l, dir, changes)
+	gone, err := removals(ctx, l, dir, changes)
 	return append(changes, gone...), err
 }
 
 // removals returns the changes that take what lies in a directory out of the record, but
 // for the files that stay.
-func removals(l *space.Layer, dir string, stay []store.Change) (gone []store.Change, err error) {
+func removals(ctx context.Context, l *space.Layer, dir string, stay []store.Change) (gone []store.Change, err error) {
 	stays := pathsOf(stay)
-	err = l.Recorded(func(p string, _ store.OID) error {
+	err = l.Recorded(ctx, func(p string, _ store.OID) error {
 		if strings.HasPrefix(p, dir+"/") && !stays[p] {
 			gone = append(gone, store.Change{Path: p, Delete: true})
 		}
@@ -189,7 +193,7 @@ type workBundle struct {
 
 // readBundle reads a bundle whose files are those of its manifest. It does not ask who
 // signed it.
-func readBundle(l *space.Layer, dir string) (*workBundle, error) {
+func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, error) {
 	raw, err := l.Read(manifestIn(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, ".ai/%s: its manifest is gone", dir).Mend("rye restore .ai/%s", dir)
@@ -217,7 +221,7 @@ func readBundle(l *space.Layer, dir string) (*workBundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	changes, err := bundleChanges(l, dir, raw, files)
+	changes, err := bundleChanges(ctx, l, dir, raw, files)
 	return &workBundle{m, raw, changes}, err
 }
 
@@ -225,7 +229,7 @@ func readBundle(l *space.Layer, dir string) (*workBundle, error) {
 // as they are. It returns all files that lie there.
 func keepBundle(ctx context.Context, s *Desk, dir string, id objects.ID) (here []store.Change, err error) {
 	l := s.Stack.Project
-	if here, err = l.Contents(dir); err != nil {
+	if here, err = l.Contents(ctx, dir); err != nil {
 		return nil, err
 	}
 	var differ []store.Change

@@ -18,6 +18,7 @@ import (
 func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, error) {
 	f, err := look.Finding(ctx, s.Session, q.Ref)
 	if err == nil {
+		f = space.Admit(ctx, s.Stack, f)
 		err = f.Err
 	}
 	if err != nil {
@@ -29,7 +30,7 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 		if err != nil {
 			return nil, err
 		}
-		if it, err = renamed(it, dest); err != nil {
+		if it, err = renamed(retitled(it, dest), dest); err != nil {
 			return nil, err
 		}
 	}
@@ -84,8 +85,10 @@ func CopyLoaded(ctx context.Context, s *Desk, c rye.Caller, f *look.Loaded, to s
 // copyTo puts an item into a space under the id it has, and returns the commit. A different
 // file that is there stays.
 func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item) (string, error) {
-	if err := l.Create(); err != nil {
-		return "", err
+	if l.Store != "" {
+		if err := l.Create(); err != nil {
+			return "", err
+		}
 	}
 	if have, err := l.Read(it.Path); err == nil && !bytes.Equal(have, it.Raw) {
 		return "", fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Mend("rye show --all %s", it.Ref)

@@ -33,8 +33,12 @@ func (s *Desk) layer(name string) (*space.Layer, error) {
 }
 
 // record commits changes to a space and returns the commit. Its subject says what was
-// done to which items.
+// done to which items. Where there can be no record the user is told, and there is no commit.
 func (s *Desk) record(ctx context.Context, l *space.Layer, verb string, refs []objects.Ref, changes []store.Change) (string, error) {
+	if l.Store == "" {
+		s.Tell("nothing is recorded: " + s.Records.Err().Error())
+		return "", nil
+	}
 	o, err := s.Keys.CommitOptions(ctx, subject(verb, refs))
 	if err == nil {
 		changes, err = l.WithoutOld(changes)
@@ -69,6 +73,10 @@ func (s *Desk) keep(ctx context.Context, l *space.Layer, refs []objects.Ref, fil
 	if len(files) == 0 {
 		return nil
 	}
+	if l.Store == "" {
+		return fault.New(fault.NotFound, "%s would be lost: there is no record to keep it", files[0].Path).
+			Advise("move .ai/%s out of the project", files[0].Path)
+	}
 	_, err := s.record(ctx, l, "keep", refs, files)
 	return err
 }
@@ -85,7 +93,8 @@ func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p 
 	case err != nil || bytes.Equal(have, replacement):
 		return err
 	}
-	if held, err := l.Holds(p, have); err != nil || held {
+	// What is older was recorded when it was new, and is not recorded again.
+	if held, err := space.EverHeld(ctx, l, ref, have); err != nil || held {
 		return err
 	}
 	return s.keep(ctx, l, []objects.Ref{ref}, []store.Change{{Path: p, Data: have}})
@@ -111,11 +120,11 @@ func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.I
 
 // recordedBlobs returns a function that tells which blob the record of a layer holds at a
 // path, for n questions: looking one up in a wide folder costs as much as reading the folder.
-func recordedBlobs(l *space.Layer, n int) (func(p string) (store.OID, error), error) {
+func recordedBlobs(ctx context.Context, l *space.Layer, n int) (func(p string) (store.OID, error), error) {
 	if n <= 16 {
 		return l.RecordedBlob, nil
 	}
 	all := map[string]store.OID{}
-	err := l.Recorded(func(p string, blob store.OID) error { all[p] = blob; return nil })
+	err := l.Recorded(ctx, func(p string, blob store.OID) error { all[p] = blob; return nil })
 	return func(p string) (store.OID, error) { return all[p], nil }, err
 }

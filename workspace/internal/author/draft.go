@@ -16,12 +16,15 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// item signs one working item in memory.
+// item signs one working item in memory, or passes it over.
 func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	it, err := draftOf(g.layer, ref, g.layer.Draft)
 	if fault.CodeOf(err) == fault.Malformed {
 		it, err = g.withoutLine(ctx, ref, err)
+	}
+	if fault.Is(err, fault.NotFound) {
+		err = g.elsewhere(ref, err)
 	}
 	if err != nil {
 		d.Mistakes, d.err = look.Unreadable(g.layer, ref, err), err
@@ -32,10 +35,26 @@ func (g *signing) item(ctx context.Context, ref objects.Ref) *draft {
 	return d
 }
 
+// elsewhere says where an item is that is not in the space in which it was to be signed.
+func (g *signing) elsewhere(ref objects.Ref, missing error) error {
+	user := g.Stack.User
+	if g.layer.Space == objects.User || user == nil {
+		return missing
+	}
+	if p, err := user.Locate(ref); err != nil || p == "" {
+		return missing
+	}
+	return fault.New(fault.NotFound, "%s: not in the %s space, but in your own", ref, g.layer.Space).Mend("rye sign --space user %s", ref)
+}
+
 // signItem is item for an item that can be read.
 func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) error {
 	if it.Legacy != nil && !g.q.Upgrade {
 		return fault.New(fault.Untrusted, "sign %s: it carries RYE OS's signature, which this would replace", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
+	}
+	v, refused := trust.Verify(it, g.scope, g.Trust)
+	if g.passOver(d, it, refused) {
+		return d.err
 	}
 	if err := g.validate(ctx, d, it); err != nil {
 		return err
@@ -43,9 +62,8 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	if it.Legacy != nil {
 		d.Replaces = replaced(g.Trust, it, g.scope)
 	}
-	v, err := trust.Verify(it, g.scope, g.Trust)
 	switch {
-	case err == nil && it.Signature != nil && (g.q.Check || v.Key() == g.key.Public()): // a check is content with whoever counts here
+	case refused == nil && it.Signature != nil && (g.q.Check || v.Key() == g.key.Public()): // a check is content with whoever counts here
 		d.describe("unchanged", it)
 		return nil
 	case g.q.Check:
@@ -148,11 +166,15 @@ func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []
 
 // bundle signs the manifest of one bundle, which has to agree with its directory.
 func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
-	b, err := readBundle(g.layer, dir)
+	b, err := readBundle(ctx, g.layer, dir)
 	if err != nil {
 		return err
 	}
 	d.ref, d.Ref = b.manifest.Ref(), look.BundleRef(b.manifest.ID)
+	_, refused := trust.Verify(b.manifest.Item(), g.scope, g.Trust)
+	if g.passOver(d, b.manifest.Item(), refused) {
+		return d.err
+	}
 	for _, c := range b.changes {
 		if it := look.Lined(c.Path, c.Data); it != nil {
 			if _, err := trust.Verify(it, g.scope, g.Trust); err != nil {
@@ -169,13 +191,16 @@ func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
 	if err == nil && (g.q.Check || open.Key() == g.key.Public()) {
 		// Only the record knows whether it is older than the version before.
 		c, err := g.Stack.Cover(ctx, g.layer, d.path, nil)
-		if err == nil && c.State == objects.Older {
-			err = c.Err
-		}
-		if err == nil {
+		switch {
+		case err != nil:
+			return err
+		case c.Past == nil:
 			d.describe("unchanged", b.manifest.Item())
+			return nil
+		case !g.named[rye.Target(dir)]:
+			d.passOver(c.State)
+			return nil
 		}
-		return err
 	}
 	raw, err := g.manifest(ctx, dir, b.raw, g.now)
 	if err == nil {

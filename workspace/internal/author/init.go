@@ -24,7 +24,8 @@ import (
 // ending is rewritten under a signature.
 const (
 	gitignore     = "/threads/\n.rye-tmp-*\n"
-	gitattributes = "* -text\n/allowed_signers merge=union\n/rye.lock merge=rye-lock\n"
+	maxGitFile    = 1 << 20 // bytes of one that is completed
+	gitattributes = "* -text\n/allowed_signers merge=union\n/denied merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
@@ -45,6 +46,13 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	}
 	if trust.Reserved(q.Namespace) {
 		return nil, fault.New(fault.Usage, "namespace %q is reserved", q.Namespace).Advise("rye init --namespace <yours>")
+	}
+	if _, inside := session.Below(dir, h.ConfigDir); inside {
+		return nil, fault.New(fault.Auth, "init %s: your configuration, %s, lies in it, and whoever can change the project could change whom you believe", dir, h.ConfigDir).
+			Advise("make a project in a directory that holds nothing else")
+	}
+	if err := session.CheckConfig(h.At(dir)); err != nil {
+		return nil, err
 	}
 	rep := &rye.InitReport{Dir: dir}
 	if err := ensureKey(ctx, keys, rep); err != nil {
@@ -89,7 +97,7 @@ func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitRepor
 	}
 	at, err := h.Records.At(h.ProjectDir, rep.Project)
 	if err == nil && !st.Accepted(trust.Site{Place: at.Key, Project: rep.Project}) {
-		rep.Next = fault.Command("rye trust")
+		rep.Next = fault.CommandOf("rye", "-C", h.ProjectDir, "trust")
 	}
 	return err
 }
@@ -120,7 +128,6 @@ func ensureKey(ctx context.Context, keys *custody.Keys, rep *rye.InitReport) err
 // writeProject writes what is missing of a project, rye.yaml last: a project that names
 // itself is complete.
 func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.InitReport) (fresh bool, err error) {
-	ai := filepath.Join(dir, ".ai")
 	c, err := session.ReadProject(dir)
 	if fault.Is(err, fault.NotFound) {
 		c, fresh, err = session.NewProject(q.Namespace, q.Project), true, nil
@@ -129,7 +136,10 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 		return false, err
 	}
 	rep.Project, rep.Namespace = c.Project, c.Namespace
-	if err := writeGitFiles(ai, rep); err != nil {
+	if err := session.MakeAI(dir); err != nil {
+		return false, err
+	}
+	if err := writeGitFiles(filepath.Join(dir, ".ai"), rep); err != nil {
 		return false, err
 	}
 	if !fresh {
@@ -141,38 +151,47 @@ func writeProject(ctx context.Context, dir string, q rye.InitRequest, rep *rye.I
 
 // writeGitFiles writes what is missing of the files that the user's own git reads.
 func writeGitFiles(ai string, rep *rye.InitReport) error {
+	root, err := place.Tree(ai)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	for _, f := range []struct{ name, text string }{{".gitignore", gitignore}, {".gitattributes", gitattributes}} {
-		p := filepath.Join(ai, f.name)
-		if _, err := os.Lstat(p); errors.Is(err, fs.ErrNotExist) {
-			if err := place.File(p, []byte(f.text), 0o644); err != nil {
+		if _, err := root.Lstat(f.name); errors.Is(err, fs.ErrNotExist) {
+			if err := place.FileIn(root, f.name, []byte(f.text), 0o644); err != nil {
 				return err
 			}
 			rep.Created = append(rep.Created, ".ai/"+f.name)
+			continue
+		}
+		added, err := complete(root, f.name, f.text)
+		if err != nil {
+			return err
+		}
+		if added {
+			rep.Completed = append(rep.Completed, ".ai/"+f.name)
 		}
 	}
-	added, err := completeAttributes(filepath.Join(ai, ".gitattributes"))
-	if added {
-		rep.Completed = append(rep.Completed, ".ai/.gitattributes")
-	}
-	return err
+	return nil
 }
 
-// completeAttributes adds the lines that a .gitattributes from elsewhere lacks. What the file says of a path already stands.
-func completeAttributes(path string) (added bool, err error) {
-	if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
-		return false, nil // none, or a link that the user made
+// complete adds the lines that a file for git from elsewhere lacks. What the file says of
+// a path already stands.
+func complete(root *os.Root, name, lines string) (added bool, err error) {
+	b, err := place.ReadIn(root, name, maxGitFile)
+	if fault.Is(err, fault.Malformed) {
+		return false, nil // a link that the user made
 	}
-	b, err := os.ReadFile(path)
 	if err != nil {
 		return false, err
 	}
 	said := map[string]bool{}
 	for line := range strings.Lines(string(b)) {
 		if f := strings.Fields(line); len(f) > 0 {
-			said[f[0]] = true
+			said[strings.TrimPrefix(f[0], "!")] = true
 		}
 	}
-	for line := range strings.Lines(gitattributes) {
+	for line := range strings.Lines(lines) {
 		if said[strings.Fields(line)[0]] {
 			continue
 		}
@@ -182,7 +201,7 @@ func completeAttributes(path string) (added bool, err error) {
 		b, added = append(b, line...), true
 	}
 	if added {
-		err = place.File(path, b, 0o644)
+		err = place.FileIn(root, name, b, 0o644)
 	}
 	return added && err == nil, err
 }
@@ -191,8 +210,12 @@ func completeAttributes(path string) (added bool, err error) {
 // and git clone work from the start.
 func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *rye.InitReport) error {
 	l, place, err := h.Layer(objects.Project, h.ProjectDir, rep.Project)
-	if err != nil || place.Dir == "" {
+	if err != nil {
 		return err
+	}
+	if place.Dir == "" {
+		h.Tell("nothing is recorded: " + h.Records.Err().Error())
+		return nil
 	}
 	defer l.Close()
 	rep.Record = l.Store
@@ -225,5 +248,5 @@ func itemsOf(ctx context.Context, h *session.Host) ([]space.Finding, error) {
 		return nil, err
 	}
 	defer s.Close()
-	return s.Stack.Scan(ctx, s.Stack.Project)
+	return s.Stack.Scan(ctx, s.Stack.Project, nil)
 }

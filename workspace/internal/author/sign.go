@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -48,7 +49,10 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 		return nil, err
 	}
 	drafts := append(items, g.bundles(ctx, bundles, items)...)
-	if err := g.approve(ctx, c, drafts); err != nil {
+	if err = g.vouch(ctx, c, drafts); err == nil {
+		err = g.approve(ctx, c, drafts)
+	}
+	if err != nil {
 		return nil, err
 	}
 	rep, err := g.finish(ctx, drafts)
@@ -83,8 +87,9 @@ type signing struct {
 	q     rye.SignRequest
 	layer *space.Layer
 	scope trust.Scope
-	key   trust.Signer // nil for a check
-	now   time.Time    // one time for all of them
+	key   trust.Signer        // nil for a check
+	now   time.Time           // one time for all of them
+	named map[rye.Target]bool // what was asked for by its name, not by a pattern
 }
 
 func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
@@ -92,7 +97,20 @@ func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest)
 	if err != nil {
 		return nil, err
 	}
-	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now()}, nil
+	return &signing{s, q, l, s.Stack.Scope(l), key, s.Now(), namesOf(s, l, q.Targets)}, nil
+}
+
+// namesOf returns the refs and the directories of bundles that are spelled out.
+func namesOf(s *Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
+	named := map[rye.Target]bool{}
+	for _, t := range targets {
+		if dir, ok := look.BundleTarget(l, t); ok {
+			named[rye.Target(dir)] = true
+		} else if ref, err := s.Ref(string(t)); err == nil && !strings.ContainsAny(string(t), "*?") {
+			named[rye.Target(ref.String())] = true
+		}
+	}
+	return named
 }
 
 // signingFor is newSigning for a request of the user: a check needs no key, and signing
@@ -117,6 +135,7 @@ type draft struct {
 	changed  bool           // data is signed anew, and is to be written
 	recorded bool           // the record holds data already
 	others   []store.Change // the bundle's other files, which are recorded with it
+	before   *foreign       // whose signature it carries, when that is not the user's
 	err      error
 }
 
@@ -137,12 +156,17 @@ func (d *draft) describe(status string, it *objects.Item) {
 	d.SignedAt = it.Signature.SignedAt.UTC().Format(time.RFC3339)
 }
 
+// passOver notes that the item is left as it is, for the state that it is in.
+func (d *draft) passOver(state objects.State) {
+	d.Status, d.data, d.changed = string(state), nil, false
+}
+
 // fail notes that the item is not signed.
 func (d *draft) fail(err error) { d.Status, d.data, d.changed, d.err = "failed", nil, false, err }
 
 // items signs every item in memory; nothing is written yet.
 func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
-	recorded, err := recordedBlobs(g.layer, len(refs))
+	recorded, err := recordedBlobs(ctx, g.layer, len(refs))
 	if err != nil {
 		return nil, err
 	}
@@ -159,9 +183,10 @@ func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, erro
 	})
 }
 
-// compare compares an item that needs no new signature with what is recorded. An older
-// version, or one that stands before what the lock brings, is refused: it was signed
-// before, so its signature does not say that it is meant to come back.
+// compare compares an item that needs no new signature with what is recorded. One that
+// stands behind the record was signed before, so its signature does not say that it is
+// meant to come back: asked for by its name it is signed anew, which makes it the newest;
+// else it is passed over. One that stands before what the lock brings is refused.
 func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string) (store.OID, error)) error {
 	blob, err := recorded(d.path)
 	if err != nil {
@@ -171,54 +196,99 @@ func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string)
 		return nil
 	}
 	f, err := g.Stack.JudgeBytes(ctx, g.layer, d.path, d.ref, d.data, blob)
-	return cmp.Or(err, f.Err)
+	switch {
+	case err != nil || f.Past == nil:
+		return cmp.Or(err, f.Err)
+	case !g.named[rye.Target(d.ref.String())]:
+		d.passOver(f.State)
+		return nil
+	}
+	return g.anew(ctx, d, f.Item)
+}
+
+// anew signs an item although it has a signature of ours that holds.
+func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item) error {
+	raw, err := trust.SignItem(ctx, g.key, it, g.scope, g.now)
+	if err == nil {
+		it, err = objects.Parse(it.Path, raw)
+	}
+	if err == nil {
+		d.signed(it, g.q)
+	}
+	return err
 }
 
 // finish writes the files and then the record of them, in one commit. The report is
-// returned with an error, too; the error is that of the first item that failed.
+// returned with an error, too; the error is that of the first item that failed. It says
+// "signed" of nothing that is not on disk and recorded.
 func (g *signing) finish(ctx context.Context, all []*draft) (*rye.SignReport, error) {
-	rep := &rye.SignReport{}
 	var (
-		changes  []store.Change
-		refs     []objects.Ref
-		first    error
-		recorded bool
+		commit string
+		err    error
 	)
+	if !g.q.Check && !g.q.DryRun {
+		commit, err = g.keepSigned(ctx, all)
+	}
+	rep, first := reportOf(all)
+	first = cmp.Or(first, err)
+	if rep.Commit = commit; g.q.Check && rep.Signed > 0 && first == nil {
+		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Advise("rye sign --all, where the key is")
+	}
+	return rep, first
+}
+
+// reportOf says what became of the drafts, and returns the error of the first that failed.
+func reportOf(all []*draft) (rep *rye.SignReport, first error) {
+	rep = &rye.SignReport{}
 	for _, d := range all {
-		recorded = recorded || d.recorded
-		switch {
-		case d.err != nil:
+		if d.err != nil {
 			d.Error, d.Code, d.Hint = d.err.Error(), fault.CodeOf(d.err), fault.HintOf(d.err)
 			rep.Failed++
 			first = cmp.Or(first, d.err)
-		case !d.recorded:
-			changes = append(append(changes, d.others...), store.Change{Path: d.path, Data: d.data})
-			refs = append(refs, d.ref)
 		}
 		if d.changed {
 			rep.Signed++
 		}
 		rep.Results = append(rep.Results, d.SignResult)
 	}
-	var err error
-	if !g.q.Check && !g.q.DryRun {
-		if err = g.declare(all); err != nil {
-			return rep, err
+	return rep, first
+}
+
+// keepSigned declares the signer, writes and records what was signed, and returns the
+// commit that holds it; when that fails, so does every draft of it.
+func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string, err error) {
+	var (
+		changes  []store.Change
+		refs     []objects.Ref
+		mine     []*draft // that the commit is to hold
+		recorded bool
+	)
+	for _, d := range all {
+		switch {
+		case d.recorded:
+			recorded = true
+		case d.data != nil:
+			mine, refs = append(mine, d), append(refs, d.ref)
+			changes = append(append(changes, d.others...), store.Change{Path: d.path, Data: d.data})
 		}
 	}
+	err = g.declare(all)
 	switch {
-	case g.q.Check && rep.Signed > 0 && first == nil:
-		first = fault.New(fault.Untrusted, "%s would be signed", words.Plural(rep.Signed, "item")).Mend("rye sign --all")
-	case g.q.Check || g.q.DryRun:
+	case err != nil:
 	case len(changes) > 0:
-		rep.Commit, err = g.writeAll(ctx, all, refs, changes)
+		commit, err = g.writeAll(ctx, mine, refs, changes)
 	case recorded:
 		var tip store.OID
 		if tip, err = g.layer.Tip(); err == nil {
-			rep.Commit = tip.String()
+			commit = tip.String()
 		}
 	}
-	return rep, cmp.Or(err, first)
+	for _, d := range mine {
+		if err != nil {
+			d.fail(fault.Wrap(err, "sign %s", d.Ref))
+		}
+	}
+	return commit, err
 }
 
 // writeAll writes the files that were signed anew, and returns the commit of all changes.
@@ -234,10 +304,14 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 			return "", fmt.Errorf("write %s: %w", d.Path, err)
 		}
 		if i%500 == 499 {
-			g.Say(fmt.Sprintf("signed %d of %d", i+1, len(all)))
+			g.Say(fmt.Sprintf("wrote %d of %d", i+1, len(all)))
 		}
 	}
-	return g.record(ctx, g.layer, "sign", refs, changes)
+	commit, err := g.record(ctx, g.layer, "sign", refs, changes)
+	if err != nil {
+		err = fault.Wrap(err, "record it")
+	}
+	return commit, err
 }
 
 // declare notes in the project which namespaces the key signs, for whoever clones it.

@@ -5,16 +5,20 @@ import (
 	"fmt"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Check looks for the signing key. One that an agent or a service holds is asked for; of a
-// file the public half is read.
+// Check looks for the signing key, and whether the user believes it. One that an agent or
+// a service holds is asked for; of a file the public half is read.
 func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 	if Held(ks.Name) {
 		k, err := ks.Signer(ctx)
+		if err == nil {
+			err = usable(ks, k.Public())
+		}
 		if err != nil {
 			return session.Checked("key", "", err)
 		}
@@ -24,7 +28,36 @@ func (ks *Keys) Check(ctx context.Context) rye.DoctorCheck {
 	if err != nil {
 		return session.Checked("key", "", ks.explainMissing(err))
 	}
-	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Name), nil)
+	return session.Checked("key", pub.String()+" at "+ks.Path(ks.Name), usable(ks, pub))
+}
+
+// usable says why what the user's key signs would not count: it was denied, or the trust
+// store does not list it. A store that cannot be read is told of elsewhere.
+func usable(ks *Keys, pub trust.PublicKey) error {
+	st, err := trust.LoadStore(ks.host.TrustPath())
+	switch {
+	case err != nil:
+		return nil
+	case isDenied(st, pub):
+		return fault.New(fault.Revoked, "your key %s is denied: nothing that it signed counts", pub).Mend("rye trust allow %s", pub)
+	}
+	return known(ks, st, pub)
+}
+
+// CheckAccepted says whether the user accepted the project.
+func CheckAccepted(h *session.Host) []rye.DoctorCheck {
+	if h.ProjectDir == "" {
+		return nil
+	}
+	s, err := h.OfAnyOwner().OpenProject()
+	if err != nil {
+		return nil // CheckProject or CheckTrust tells of it
+	}
+	defer s.Close()
+	if s.Trust.Accepted(s.Site()) {
+		return []rye.DoctorCheck{session.Checked("accepted", "you accepted this project", nil)}
+	}
+	return []rye.DoctorCheck{{Name: "accepted", Text: "you did not accept this project, so no key counts in it", Mend: fault.Command("rye trust")}}
 }
 
 // CheckTrust reads the user's trust store.

@@ -136,7 +136,7 @@ func forgetOverride(st *trust.Store, at trust.Site, ref objects.Ref) error {
 		return g.Site == at && g.Kind == trust.GrantOverride && what == ref.String()
 	})
 	if n == 0 {
-		return fault.New(fault.NotFound, "override %s: this directory does not override it", ref).Mend("rye trust list")
+		return fault.New(fault.NotFound, "override %s: this directory does not override it", ref).Advise("rye trust list shows what was")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func Forget(h *session.Host, q rye.TrustForgetRequest) (*rye.TrustChange, error)
 	return c, update(h, q.DryRun, func(st *trust.Store) error {
 		n := st.Ungrant(match)
 		if n == 0 {
-			return fault.New(fault.NotFound, "forget %s: nothing was granted to it", words.Brief(subject)).Mend("rye trust list")
+			return fault.New(fault.NotFound, "forget %s: nothing was granted to it", words.Brief(subject)).Advise("rye trust list shows what was")
 		}
 		c.Detail = fmt.Sprintf("%s taken back", words.Plural(n, "grant"))
 		return nil
@@ -243,7 +243,7 @@ func whereIn(s *session.Session, space string) (where, error) {
 	case space == "user", space == "" && s.Project == nil:
 		return w, nil
 	case s.Project == nil:
-		return w, session.NoProject()
+		return w, s.NoProject()
 	}
 	at := s.Site()
 	w.site = &at

@@ -59,6 +59,9 @@ func (ks *Keys) Path(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return name
 	}
+	if ks.host.KeyDir() == "" {
+		return ""
+	}
 	return filepath.Join(ks.host.KeyDir(), name)
 }
 
@@ -96,6 +99,9 @@ func (ks *Keys) Generate(q rye.KeyNewRequest) (*rye.KeyInfo, error) {
 		name = "default"
 	}
 	if err := checkKeyName(name); err != nil {
+		return nil, err
+	}
+	if err := ks.host.NeedConfig(); err != nil {
 		return nil, err
 	}
 	namespaces, err := claims(q.Namespace)
@@ -160,6 +166,10 @@ func (ks *Keys) List() ([]rye.KeyInfo, error) {
 			continue
 		}
 		k, err := ks.describeFile(st, e.Name())
+		if fault.Is(err, fault.Malformed) {
+			all = append(all, rye.KeyInfo{Name: e.Name(), Path: ks.Path(e.Name()), State: "damaged"})
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", e.Name(), err)
 		}
@@ -203,6 +213,9 @@ func (ks *Keys) Find(ctx context.Context, name string) (*rye.KeyInfo, error) {
 	i := slices.IndexFunc(all, func(k rye.KeyInfo) bool { return k.Name == name || k.Fingerprint == name })
 	if i < 0 {
 		return nil, fault.New(fault.NotFound, "key %q: there is none on this machine", words.Brief(name)).Mend("rye key new %s", words.Brief(name))
+	}
+	if all[i].State == "damaged" {
+		return nil, fault.New(fault.Malformed, "key %q: %s holds no key", words.Brief(name), all[i].Path).With(aside(ks.host, all[i].Path))
 	}
 	return &all[i], nil
 }

@@ -2,13 +2,16 @@ package custody
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // A key is named by its file among the keys, by a path, or by its holder:
@@ -61,13 +64,34 @@ func (ks *Keys) Signer(ctx context.Context) (trust.Signer, error) {
 	return k, nil
 }
 
-// explainMissing says of a signing key that is not there how to make one.
+// explainMissing says of a signing key that is not there how to make one, and of a file
+// that holds none how to keep it aside.
 func (ks *Keys) explainMissing(err error) error {
-	if !fault.Is(err, fault.NotFound) {
-		return err
+	path := ks.Path(ks.Name)
+	switch fault.CodeOf(err) {
+	case fault.NotFound:
+		if err := ks.host.NeedConfig(); err != nil {
+			return err
+		}
+		return fault.New(fault.NotFound, "no signing key at %s", path).Mend("rye key new")
+	case fault.Malformed:
+		return fault.Wrap(err, "the signing key is damaged").With(aside(ks.host, path))
 	}
-	return fault.New(fault.NotFound, "no signing key at %s", ks.Path(ks.Name)).Mend("rye key new")
+	return err
 }
+
+// aside returns the command that takes a damaged key file out of the directory of keys;
+// none for a file that lies elsewhere, which the user named.
+func aside(h *session.Host, path string) fault.Hint {
+	raw, err := place.Read(path, maxDamaged)
+	if err != nil || filepath.Dir(path) != h.KeyDir() {
+		return fault.Advice("bring %s back from a copy of it, or name another file in RYE_KEY", path)
+	}
+	return fault.Command("mv %s %s", path, trust.Aside(filepath.Join(h.ConfigDir, filepath.Base(path)), raw))
+}
+
+// maxDamaged bounds the file that is kept aside, in bytes: larger is no key at all.
+const maxDamaged = 1 << 20
 
 // reach returns a signer for a key that an agent or a service holds, and asks the holder
 // of the signing key only once.
@@ -167,9 +191,11 @@ func (s *serviceSigner) Sign(ctx context.Context, message []byte) ([]byte, error
 
 // Known refuses a signing key that is retired (fault.Revoked) or unknown to the trust store
 // (fault.Untrusted): nothing that it signed would count here.
-func (ks *Keys) Known(st *trust.Store, k trust.Signer) error {
-	fp := k.Public().Fingerprint()
-	if st.IsRetired(k.Public()) {
+func (ks *Keys) Known(st *trust.Store, k trust.Signer) error { return known(ks, st, k.Public()) }
+
+func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {
+	fp := pub.Fingerprint()
+	if st.IsRetired(pub) {
 		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Mend("rye key list")
 	}
 	if _, ok := st.Key(fp); ok {

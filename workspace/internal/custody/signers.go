@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"path/filepath"
 
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -15,7 +13,7 @@ import (
 // readSigners reads who the project declares as signers, and the text itself. Who is
 // listed there is not trusted for it: see docs/format/statement.md.
 func readSigners(h *session.Host) (*trust.Signers, []byte, error) {
-	raw, err := place.Read(filepath.Join(h.AIDir(), session.SignersFile), trust.MaxSignersFile)
+	raw, err := session.ReadAI(h, session.SignersFile, trust.MaxSignersFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
@@ -38,7 +36,7 @@ func NoteSigner(h *session.Host, k trust.PublicKey, namespaces ...string) error 
 	if _, err := trust.ParseSigners(text); err != nil { // what is too large is not written
 		return err
 	}
-	return place.File(filepath.Join(h.AIDir(), session.SignersFile), text, 0o644)
+	return session.WriteAI(h, session.SignersFile, text)
 }
 
 // listedKey returns a key that the project declares.

@@ -1,6 +1,7 @@
 package custody
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,22 +112,35 @@ func Deny(h *session.Host, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	})
 }
 
-// Allow takes a denial back; one that is not there is fault.NotFound.
-func Allow(h *session.Host, q rye.TrustAllowRequest) (*rye.TrustChange, error) {
+// Allow takes a denial back, and forgets what .ai/denied was seen to say of the digest. One
+// that is not there is fault.NotFound.
+func Allow(ctx context.Context, h *session.Host, q rye.TrustAllowRequest) (*rye.TrustChange, error) {
 	fp, d, err := keyOrDigest("allow", q.Subject)
 	if err != nil {
 		return nil, err
 	}
+	kept, listed := false, false
+	if !d.IsZero() && h.ProjectDir != "" {
+		if kept, listed, err = session.TakenBack(ctx, h, d, !q.DryRun); err != nil {
+			return nil, err
+		}
+	}
 	c := &rye.TrustChange{Status: "allowed", Subject: q.Subject, DryRun: q.DryRun}
-	return c, update(h, q.DryRun, func(st *trust.Store) error {
+	err = update(h, q.DryRun, func(st *trust.Store) error {
 		i := slices.IndexFunc(st.Denials(), func(x trust.Denial) bool { return x.Key == fp && x.Digest == d })
-		if i < 0 {
+		if i < 0 && !kept && !listed {
 			return fault.New(fault.NotFound, "allow %s: it was not denied", q.Subject).Mend("rye trust list")
 		}
-		c.Detail = st.Denials()[i].Reason
-		st.Allow(fp, d)
+		if i >= 0 {
+			c.Detail = st.Denials()[i].Reason
+			st.Allow(fp, d)
+		}
 		return nil
 	})
+	if err == nil && listed {
+		c.Status, c.Detail = "still denied", ".ai/"+objects.TakenFile+" lists it; remove its line there"
+	}
+	return c, err
 }
 
 func keyOrDigest(verb, subject string) (fp objects.Fingerprint, d objects.Digest, err error) {

@@ -3,6 +3,8 @@ package locks
 import (
 	"context"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -57,13 +59,23 @@ func renewed(ctx context.Context, s *session.Session) (*chain.Lock, error) {
 }
 
 // Stdlib returns the pin of the standard library in this program, and keeps its bytes in
-// the project's store.
+// the project's store, if there is one: its commit is the same everywhere.
 func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 	system, err := s.System()
 	if err != nil {
 		return nil, err
 	}
-	id, err := s.Stack.Project.Keep(ctx, system)
+	l := s.Stack.Project
+	if l.Store == "" {
+		dir, err := os.MkdirTemp(s.CacheDir, "rye-create-*")
+		if err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(dir)
+		l = &space.Layer{Space: objects.Project, Dir: s.AIDir(), Store: filepath.Join(dir, "store.git")}
+		defer l.Close()
+	}
+	id, err := l.Keep(ctx, system)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +87,7 @@ func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 // with the tools that load it.
 func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
 	if len(targets) == 0 {
-		all, err := look.Scan(ctx, s, objects.Project)
+		all, err := look.Scan(ctx, s, objects.Project, nil)
 		return slices.DeleteFunc(all, func(f space.Finding) bool { return f.Err != nil || f.Manifest }), err
 	}
 	var all []space.Finding

@@ -3,8 +3,6 @@ package locks
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/stdlib"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -27,12 +26,12 @@ func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.Loc
 	if err != nil {
 		return nil, err
 	}
-	path, shown := q.Path, q.Path
+	path, shown, write := q.Path, q.Path, func(text []byte) error { return place.File(q.Path, text, 0o644) }
 	if path == "" {
 		if h.ProjectDir == "" {
-			return nil, session.NoProject()
+			return nil, h.NoProject()
 		}
-		path, shown = h.LockPath(), shownPath
+		shown, write = shownPath, func(text []byte) error { return session.WriteAI(h, session.LockFile, text) }
 	}
 	base, ours, theirs, err := parseSides(q)
 	if err != nil {
@@ -53,7 +52,7 @@ func Merge(_ context.Context, h *session.Host, q rye.LockMergeRequest) (*rye.Loc
 	if q.DryRun || err != nil && len(conflicts) == 0 {
 		return rep, err
 	}
-	return rep, errors.Join(err, place.File(path, text, 0o644))
+	return rep, errors.Join(err, write(text))
 }
 
 // parseSides reads the three locks of a merge; one that was not there is nil.
@@ -120,6 +119,8 @@ func fitsHere(h *session.Host, p *chain.Pin) bool {
 	if p == nil || p.Space != objects.Project || h.ProjectDir == "" {
 		return false
 	}
-	raw, err := os.ReadFile(filepath.Join(h.AIDir(), filepath.FromSlash(p.Path)))
+	l := space.Layer{Space: objects.Project, Dir: h.AIDir()}
+	defer l.Close()
+	raw, err := l.Read(p.Path)
 	return err == nil && objects.DigestOf(raw) == p.SHA256
 }

@@ -60,9 +60,22 @@ func link(s *session.Session, f space.Found) chain.Link {
 	if !f.Blob.IsZero() {
 		l.Blob = f.Blob.String()
 	}
+	l.State = StateOf(f)
 	if f.Registry != "" {
 		it := s.Lock.Items[f.Item().Ref]
 		l.Origin = &chain.Origin{Registry: it.From, Version: it.Version, Commit: it.Commit, Author: it.Author, Publisher: it.Publisher}
 	}
 	return l
+}
+
+// StateOf returns objects.Older or objects.Returned for what stands behind its record, and
+// "" for everything else that is used.
+func StateOf(f space.Found) objects.State {
+	switch {
+	case f.Past == nil:
+		return ""
+	case !f.Past.Removed.IsZero():
+		return objects.Returned
+	}
+	return objects.Older
 }

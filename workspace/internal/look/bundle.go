@@ -69,7 +69,7 @@ func systemBundle(s *session.Session, arg string) (*rye.BundleInfo, bool, error)
 	}
 	info := &rye.BundleInfo{ID: string(system.ID()), Version: system.Version(), Space: objects.System.String(), Path: objects.ManifestName,
 		State: objects.Signed, Recorded: true, SHA256: system.Digest().String(), Signer: system.Key().String()}
-	if err = system.Read(func(f objects.File, data []byte) error { addFile(info, f, data); return nil }); err != nil {
+	if err = system.Read(func(f objects.File, data []byte) error { addFile(info, f, hasLine(f.Path, data)); return nil }); err != nil {
 		refuseBundle(info, err)
 	}
 	return info, true, err
@@ -146,20 +146,28 @@ func DescribeManifest(raw []byte, files fs.FS) *rye.BundleInfo {
 	if sig := m.Item().Signature; sig != nil {
 		info.Signer, info.SignedAt = sig.Key.String(), sig.SignedAt.UTC().Format(time.RFC3339)
 	}
-	content := map[string][]byte{}
+	lines := map[string]bool{}
 	// What is wrong with the files is said elsewhere; here it is what they carry.
-	_ = m.Read(files, func(f objects.File, data []byte) error { content[f.Path] = data; return nil })
+	_ = m.Read(files, func(f objects.File, data []byte) error { lines[f.Path] = hasLine(f.Path, data); return nil })
 	for _, f := range m.Files {
-		addFile(info, f, content[f.Path])
+		addFile(info, f, lines[f.Path])
 	}
 	return info
 }
 
-func addFile(b *rye.BundleInfo, f objects.File, data []byte) {
-	_, sig, legacy, err := objects.Split(f.Path, data)
+func addFile(b *rye.BundleInfo, f objects.File, signed bool) {
 	b.Bytes += f.Size
-	b.Files = append(b.Files, rye.BundleFile{Path: f.Path, Size: f.Size, SHA256: f.Sum.String(), Executable: f.Executable,
-		Signed: err == nil && (sig != nil || legacy != nil)})
+	b.Files = append(b.Files, rye.BundleFile{Path: f.Path, Size: f.Size, SHA256: f.Sum.String(), Executable: f.Executable, Signed: signed})
+}
+
+// hasLine reports whether a file of a bundle carries a signature line of its own. Only what
+// is small enough to be an item can.
+func hasLine(path string, data []byte) bool {
+	if len(data) > space.MaxItem {
+		return false
+	}
+	_, sig, legacy, err := objects.Split(path, data)
+	return err == nil && (sig != nil || legacy != nil)
 }
 
 // refuseBundle notes why a bundle may not be used.

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/diff"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -31,21 +32,41 @@ func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.Ite
 		return nil, err
 	}
 	var all []rye.ItemDiff
+	room := maxShown
 	for _, f := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
 		some, err := diffFinding(ctx, s.Stack.Project, f)
 		if err != nil {
 			return nil, err
+		}
+		if room -= sizeOf(some); room < 0 && len(all) > 0 {
+			return nil, fault.New(fault.Limit, "diff: what changed in %s has more than %d MiB", words.Plural(len(found), "item"), maxShown>>20).
+				Advise("name some of them: rye diff %s", f.Ref)
 		}
 		all = append(all, some...)
 	}
 	return all, nil
 }
 
+// maxShown bounds what one answer about several items shows, in bytes.
+const maxShown = 16 << 20
+
+func sizeOf(all []rye.ItemDiff) (n int) {
+	for _, d := range all {
+		for _, line := range d.Lines {
+			n += len(line) + 16 // its header
+		}
+	}
+	return n
+}
+
 // differing returns the items and bundles of the project that were named or, with none
 // named, those that may differ from their record.
 func differing(ctx context.Context, s *session.Session, targets []rye.Target) (found []space.Finding, err error) {
 	if len(targets) == 0 {
-		found, err = Scan(ctx, s, objects.Project)
+		found, err = Scan(ctx, s, objects.Project, nil)
 		return slices.DeleteFunc(found, func(f space.Finding) bool {
 			return !isBundle(f) && (f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}))
 		}), err
@@ -128,7 +149,7 @@ func diffFinding(ctx context.Context, l *space.Layer, f space.Finding) ([]rye.It
 		return nil, err
 	}
 	return []rye.ItemDiff{{Ref: f.Ref.String(), Path: ".ai/" + f.Path, Recorded: was != "", Deleted: err != nil,
-		Lines: append([]string{}, diff.Lines(string(old), string(now))...)}}, nil
+		Lines: append([]string{}, changedLines(false, nil, old, now)...)}}, nil
 }
 
 // diffBundle compares the files of a bundle with its manifest, one by one. The old text of a

@@ -20,6 +20,9 @@ func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.S
 		none := true
 		for sp := objects.Project; sp >= objects.System; sp-- {
 			f, ok, err := s.Stack.In(ctx, sp, ref)
+			if ok && err == nil {
+				f, ok, err = space.Settle(ctx, s.Stack, f)
+			}
 			if none = none && !ok; ok || err != nil {
 				if !yield(f, err) || err != nil {
 					return
@@ -27,7 +30,7 @@ func candidates(ctx context.Context, s *session.Session, ref objects.Ref) iter.S
 			}
 		}
 		if none {
-			yield(space.Finding{}, fault.New(fault.NotFound, "%s: in no space", ref).Mend("rye search %s", ref.ID.Name()))
+			yield(space.Finding{}, space.Missing(ctx, s.Stack, ref, "in no space"))
 		}
 	}
 }
@@ -68,8 +71,10 @@ type Loaded struct {
 // Load returns one verified item, from the highest space that holds it or from the one
 // named. The caller has to hold the capability to load it.
 func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadRequest) (*Loaded, error) {
+	s = session.For(s, c, q.Ref)
 	f, err := findIn(ctx, s, q)
 	if err == nil {
+		f = space.Admit(ctx, s.Stack, f)
 		err = f.Err
 	}
 	if err == nil {

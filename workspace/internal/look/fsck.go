@@ -3,11 +3,16 @@ package look
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -59,4 +64,45 @@ func describeSound(s *session.Session, l *space.Layer, f *space.Checked) string 
 		text += fmt.Sprintf(", %d unsigned", f.Unsigned)
 	}
 	return text
+}
+
+// CheckRecords says of the project's and the user's record whether they are there and whole.
+// It opens no session: what else is wrong does not keep it from looking.
+func CheckRecords(ctx context.Context, h *session.Host) []rye.DoctorCheck {
+	var all []rye.DoctorCheck
+	if p, err := session.ReadProject(h.ProjectDir); h.ProjectDir != "" && err == nil {
+		all = append(all, checkRecord(ctx, h, objects.Project, h.ProjectDir, p.Project))
+	}
+	if h.UserDir != "" {
+		all = append(all, checkRecord(ctx, h, objects.User, h.UserDir, ""))
+	}
+	return all
+}
+
+func checkRecord(ctx context.Context, h *session.Host, sp objects.Space, dir, project string) rye.DoctorCheck {
+	name := "record of the " + sp.String() + " space"
+	l, at, err := h.Layer(sp, dir, project)
+	if err != nil {
+		return session.Checked(name, "", err)
+	}
+	defer l.Close()
+	if at.Dir == "" {
+		return session.Checked(name, "there is none, because there is no data directory", nil)
+	}
+	if _, err := os.Lstat(at.Store()); errors.Is(err, fs.ErrNotExist) {
+		known, there, _ := at.Known()
+		if !there {
+			return session.Checked(name, "none yet: what was here before is not known", nil)
+		}
+		return rye.DoctorCheck{Name: name, Text: fmt.Sprintf("it was written on %s and is gone from %s: no version before this one is known", known.Used.Format(time.DateOnly), at.Store()),
+			Mend: fault.Advice("bring it back from a copy of the disk; without one, what is signed next begins a new record")}
+	}
+	f, err := l.Fsck(ctx)
+	if err != nil {
+		return session.Checked(name, "", err)
+	}
+	for _, d := range f.Damage {
+		return session.Checked(name, "", d)
+	}
+	return session.Checked(name, fmt.Sprintf("%s, %s", at.Store(), words.Plural(f.Commits, "commit")), nil)
 }

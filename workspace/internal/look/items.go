@@ -41,24 +41,35 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	if err != nil {
 		return nil, err
 	}
-	sum = &rye.Survey{Count: map[rye.State]int{}}
+	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host)}
 	var rest []space.Row
 	for i := range k.Len() {
 		clean := k.Clean(i)
 		if clean && !pinsOwn(s, k.Ref(i)) {
+			sum.Count[objects.Signed]++
 			continue
 		}
 		row := k.Row(i)
-		if drift(s, &row) || !clean {
+		switch {
+		case drift(s, &row), !clean && !elsewhere(s, row):
 			sum.Count[row.State]++
 			rest = append(rest, row)
+		case clean:
+			sum.Count[objects.Signed]++
 		}
-	}
-	if clean := k.Len() - len(rest); clean > 0 {
-		sum.Count[objects.Signed] += clean
 	}
 	sum.Items = describeTwins(rest)
 	return sum, nil
+}
+
+// elsewhere reports whether an item is absent because it belongs to another branch: the
+// user's git has nothing there either.
+func elsewhere(s *session.Session, r space.Row) bool {
+	if r.State != objects.Absent || r.Manifest || r.Space != objects.Project {
+		return false
+	}
+	lacks, err := s.Stack.Lacks(r.Path)
+	return err == nil && lacks
 }
 
 // describeTwins is describeAll for rows sorted by ref, and says where two files are one item.
@@ -87,7 +98,7 @@ func describeAll(rows []space.Row) []rye.ItemInfo {
 func twinOf(rows []space.Row, i int) string {
 	for _, j := range [...]int{i - 1, i + 1} {
 		if j >= 0 && j < len(rows) && rows[j].Ref == rows[i].Ref && rows[i].Ref.Kind != "" &&
-			rows[j].State != objects.Deleted && rows[i].State != objects.Deleted {
+			rows[j].State != objects.Absent && rows[i].State != objects.Absent {
 			return rows[j].Path
 		}
 	}

@@ -72,6 +72,9 @@ func Unreadable(l *space.Layer, ref objects.Ref, err error) []rye.Mistake {
 	return []rye.Mistake{m}
 }
 
+// clipped is how many bytes of a line are shown.
+const clipped = 120
+
 // lineOf returns a line of a file, clipped; "" when there is none.
 func lineOf(raw []byte, n int) string {
 	if n < 1 {
@@ -79,7 +82,9 @@ func lineOf(raw []byte, n int) string {
 	}
 	for line := range bytes.Lines(raw) {
 		if n--; n == 0 {
-			return words.Clip(strings.ToValidUTF8(string(bytes.TrimRight(line, "\r\n")), "\ufffd"), 120)
+			line = bytes.TrimRight(line, "\r\n")
+			line = line[:min(len(line), 4*clipped+1)] // not to hold a line of megabytes by its beginning
+			return words.Clip(strings.ToValidUTF8(string(line), "\ufffd"), clipped)
 		}
 	}
 	return ""

@@ -10,8 +10,9 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Scan judges everything in one space, and in the project what it locked, too.
-func Scan(ctx context.Context, s *session.Session, sp objects.Space) ([]space.Finding, error) {
+// Scan judges everything in one space, and in the project what it locked, too. each is as
+// in space.Stack.Scan, and may be nil.
+func Scan(ctx context.Context, s *session.Session, sp objects.Space, each func(space.Finding)) ([]space.Finding, error) {
 	if sp == objects.System {
 		return s.Stack.ScanSystem()
 	}
@@ -19,7 +20,7 @@ func Scan(ctx context.Context, s *session.Session, sp objects.Space) ([]space.Fi
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.Stack.Scan(ctx, l)
+	found, err := s.Stack.Scan(ctx, l, each)
 	if err != nil || sp != objects.Project || s.Lock == nil {
 		return found, err
 	}

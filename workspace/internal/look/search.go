@@ -49,7 +49,11 @@ func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchR
 		may, ok := kinds[ref.Kind]
 		return ok && in.holds(ref.ID) && (may == nil || may(ref.ID))
 	})
-	return page(q, search.Rank(query, docs), func(i int) rye.ItemInfo { return describeIn(looks, from[i]) }), nil
+	res = page(q, search.Rank(query, docs), func(i int) rye.ItemInfo { return describeIn(looks, from[i]) })
+	if res.Total == 0 {
+		res.Hint = meant(q.Query, docs)
+	}
+	return res, nil
 }
 
 // spot is where an item was found: which look, and which row of it.

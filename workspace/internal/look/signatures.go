@@ -2,33 +2,49 @@ package look
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Signatures lists the files of the project that carry a signature line, items and
-// manifests of bundles, with the keys that the lines name.
+// manifests of bundles, with the keys that the lines name, sorted by path.
 func Signatures(ctx context.Context, s *session.Session) ([]session.SignedFile, error) {
-	l := s.Stack.Project
-	found, err := s.Stack.Scan(ctx, l)
+	var (
+		l   = s.Stack.Project
+		mu  sync.Mutex
+		all []session.SignedFile
+	)
+	add := func(it *objects.Item, f space.Finding) {
+		if it == nil || it.Signature == nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, session.SignedFile{Ref: it.Ref, Path: f.Path, Signer: it.Signature.Key, Counts: f.Err == nil})
+	}
+	found, err := s.Stack.Scan(ctx, l, func(f space.Finding) {
+		if !f.Manifest {
+			add(f.Item, f) // while its bytes are at hand
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
-	var all []session.SignedFile
 	for _, f := range found {
-		it := f.Item
-		if f.Manifest {
-			it = nil
-			if raw, err := l.Read(f.Path); err == nil {
-				if m, err := objects.ParseManifest(raw); err == nil {
-					it = m.Item()
-				}
+		if !f.Manifest {
+			continue
+		}
+		if raw, err := l.Read(f.Path); err == nil {
+			if m, err := objects.ParseManifest(raw); err == nil {
+				add(m.Item(), f)
 			}
 		}
-		if it != nil && it.Signature != nil {
-			all = append(all, session.SignedFile{Ref: it.Ref, Path: f.Path, Signer: it.Signature.Key, Counts: f.Err == nil})
-		}
 	}
+	slices.SortFunc(all, func(a, b session.SignedFile) int { return strings.Compare(a.Path, b.Path) })
 	return all, nil
 }

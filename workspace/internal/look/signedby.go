@@ -100,7 +100,7 @@ func (b *signedBy) search(ctx context.Context, s *session.Session, sp objects.Sp
 	if err != nil {
 		return err
 	}
-	found, err := s.Stack.Scan(ctx, l)
+	found, err := s.Stack.Scan(ctx, l, nil)
 	if err != nil {
 		return err
 	}

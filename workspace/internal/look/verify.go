@@ -3,6 +3,8 @@ package look
 import (
 	"cmp"
 	"context"
+	"sync"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -19,8 +21,9 @@ import (
 // nothing: they keep an item from being signed anew.
 func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye.VerifyResult, error) {
 	found, err := findTargets(ctx, s, q.Targets)
+	r := reading{ctx: ctx, s: s, q: q}
 	if len(q.Targets) == 0 {
-		found, err = scanLayers(ctx, s)
+		found, err = scanLayers(ctx, s, r.note)
 	}
 	if err != nil {
 		return nil, err
@@ -31,24 +34,68 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 	)
 	_, broken := extractors(ctx, s) // then some mistakes cannot be looked for
 	for _, f := range found {
-		v := rye.VerifyResult{ItemInfo: describe(f.Row(nil)), OK: f.Err == nil, Mistakes: mistakes(ctx, s, f)}
+		v := rye.VerifyResult{ItemInfo: describe(f.Row(nil)), OK: f.Err == nil}
 		if f.Err != nil {
 			v.Code, v.Error, v.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err)
 			first = cmp.Or(first, f.Err)
 		}
-		if q.Explain && f.Item != nil {
-			v.Checks = explain(s, f)
-		}
+		v.Mistakes, v.Checks = r.of(f)
 		all = append(all, v)
 	}
 	return all, cmp.Or(first, broken)
 }
 
+// reading is what can be told of files only while their bytes are at hand. It is safe for
+// concurrent use.
+type reading struct {
+	ctx   context.Context
+	s     *session.Session
+	q     rye.VerifyRequest
+	known sync.Map // told, by where
+}
+
+type where struct {
+	space objects.Space
+	path  string
+}
+
+type told struct {
+	mistakes []rye.Mistake
+	checks   []rye.Check
+}
+
+// note keeps what is to be told of a finding.
+func (r *reading) note(f space.Finding) {
+	if t := r.tell(f); len(t.mistakes)+len(t.checks) > 0 {
+		r.known.Store(where{f.Space, f.Path}, t)
+	}
+}
+
+func (r *reading) tell(f space.Finding) (t told) {
+	t.mistakes = mistakes(r.ctx, r.s, f)
+	if r.q.Explain && f.Item != nil {
+		t.checks = explain(r.s, f)
+	}
+	return t
+}
+
+// of returns what was kept, else what the finding itself tells.
+func (r *reading) of(f space.Finding) ([]rye.Mistake, []rye.Check) {
+	t, ok := r.known.Load(where{f.Space, f.Path})
+	if !ok && f.Item != nil && (f.Err == nil || f.Item.Raw != nil) {
+		t, ok = r.tell(f), true
+	}
+	if !ok {
+		return nil, nil
+	}
+	return t.(told).mistakes, t.(told).checks
+}
+
 // scanLayers judges everything in the project and the user space.
-func scanLayers(ctx context.Context, s *session.Session) ([]space.Finding, error) {
+func scanLayers(ctx context.Context, s *session.Session, each func(space.Finding)) ([]space.Finding, error) {
 	var all []space.Finding
 	for _, l := range s.Stack.Layers() {
-		found, err := Scan(ctx, s, l.Space)
+		found, err := Scan(ctx, s, l.Space, each)
 		if err != nil {
 			return nil, err
 		}
@@ -120,8 +167,10 @@ func explainRecord(f space.Finding) rye.Check {
 	switch {
 	case f.Registry != "":
 		c.Text = "pinned by the lock, from registry " + f.Registry
-	case f.State == objects.Older || f.State == objects.Deleted:
+	case f.Err != nil && (f.State == objects.Older || f.State == objects.Returned || f.State == objects.Absent):
 		c.OK, c.Text = false, f.Err.Error()
+	case f.State == objects.Older:
+		c.Text = "older than the version signed " + f.Past.Newest.UTC().Format(time.RFC3339) + ", and no wider"
 	case f.Recorded:
 		c.Text = "these bytes are recorded in the " + f.Space.String() + " space"
 	case f.Err == nil:

@@ -5,11 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/workspace/internal/locks"
 )
 
@@ -25,24 +24,19 @@ import (
 // what the user agreed to use although it is unsigned.
 const ConsentFile = "consent.yaml"
 
-func consentPath(s *Desk) string { return filepath.Join(s.ConfigDir, ConsentFile) }
+func consentPath(s *Desk) string { return s.UserFile(ConsentFile) }
 
 // agreed reads what the user agreed to.
 func agreed(s *Desk) (consent.Agreed, error) {
-	f, err := os.Open(consentPath(s))
+	if err := place.Trusted(consentPath(s)); err != nil {
+		return consent.Agreed{}, fault.Wrap(err, "read agreements")
+	}
+	raw, err := place.Read(consentPath(s), consent.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return consent.Agreed{}, nil
 	}
 	if err != nil {
-		return consent.Agreed{}, fault.New(fault.Auth, "read agreements: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o022 != 0 && filepath.Separator == '/' {
-		return consent.Agreed{}, fault.New(fault.Auth, "read %s: others may write it (mode %04o)", consentPath(s), info.Mode().Perm()).Mend("chmod 600 %s", consentPath(s))
-	}
-	raw, err := io.ReadAll(io.LimitReader(f, consent.MaxFile+1))
-	if err != nil {
-		return consent.Agreed{}, err
+		return consent.Agreed{}, fault.Wrap(err, "read agreements")
 	}
 	a, err := consent.Parse(raw)
 	if err != nil {
@@ -65,10 +59,13 @@ func remember(ctx context.Context, s *Desk, change func(consent.Agreed) consent.
 // rewrite replaces a file of the user's configuration by what text returns, one process
 // at a time.
 func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, error)) error {
+	if err := s.NeedConfig(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(s.ConfigDir, 0o700); err != nil {
 		return err
 	}
-	path := filepath.Join(s.ConfigDir, name)
+	path := s.UserFile(name)
 	unlock, err := place.Lock(ctx, path+".lock")
 	if err != nil {
 		return err
@@ -79,6 +76,20 @@ func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, err
 		return err
 	}
 	return place.File(path, raw, 0o600)
+}
+
+// placeOf returns what an agreement about something in a directory remembers of it: of the
+// project which directory it is, of the user space nothing. One that cannot be looked at is
+// none that anything was or will be agreed to in.
+func placeOf(s *Desk, dir string) consent.Place {
+	if s.Project == nil || dir != s.ProjectDir {
+		return consent.Place{}
+	}
+	st, err := records.StampOf(s.Place.Path)
+	if err != nil {
+		return consent.Place{Key: s.Place.Key, Born: s.Now().UnixNano()}
+	}
+	return consent.Place{Key: s.Place.Key, Inode: st.Inode, Born: st.Born}
 }
 
 // withAll adds an agreement to each thing.

@@ -127,5 +127,6 @@ func interpreterOf(s *Desk, plan *chain.Plan) (p primitive.Program, t *consent.T
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		text.WriteString(name + " " + objects.DigestOf(parts[name]).Hex() + "\n")
 	}
-	return p, &consent.Thing{What: consent.Interpreter, Path: p.Path, For: onlyFor(plan), Sum: objects.DigestOf([]byte(text.String())), Parts: parts}, nil
+	return p, &consent.Thing{What: consent.Interpreter, Path: p.Path, For: onlyFor(plan), In: placeOf(s, s.ProjectDir),
+		Sum: objects.DigestOf([]byte(text.String())), Parts: parts}, nil
 }

@@ -53,7 +53,7 @@ func readEnvFiles(s *Desk, plan *chain.Plan) (e envFiles, err error) {
 		if !slices.ContainsFunc(declared, func(name string) bool { _, ok := all[name]; return ok }) {
 			continue
 		}
-		t := consent.Thing{What: consent.Env, Path: path, For: onlyFor(plan), Sum: objects.DigestOf(raw), Parts: map[string][]byte{}}
+		t := consent.Thing{What: consent.Env, Path: path, For: onlyFor(plan), In: placeOf(s, f.base), Sum: objects.DigestOf(raw), Parts: map[string][]byte{}}
 		for name, value := range all {
 			t.Parts[name] = []byte(value)
 			e.vars[name], e.weak[name] = value, f.base != s.UserDir || f.name != ".ai/.env"

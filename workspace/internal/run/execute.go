@@ -1,15 +1,20 @@
 package run
 
 import (
+	"cmp"
 	"context"
+	"os"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
@@ -58,7 +63,12 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if q.DryRun {
 		return rehearse(s, j)
 	}
-	if j.dir, err = materialise(s, j); err != nil {
+	runs, done, err := runsDir(s)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if j.dir, err = materialise(s, j, runs); err != nil {
 		return nil, err
 	}
 	defer j.dir.Remove()
@@ -90,7 +100,10 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk,
 		r.turns.Give()
 		return nil, nil, nil, err
 	}
-	return ctx, r.At(seen), func() { seen.Close(); r.turns.Give() }, nil
+	if err := session.KeepTaken(ctx, seen); err != nil { // what is seen now must hold on every branch
+		seen.Say("what .ai/" + objects.TakenFile + " takes back could not be kept: " + err.Error())
+	}
+	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); r.turns.Give() }, nil
 }
 
 // find returns the item that a request is about: the one in use here, or with --pinned
@@ -103,23 +116,36 @@ func find(ctx context.Context, s *Desk, j *job) (space.Found, error) {
 	if err != nil {
 		return offer(ctx, s, j.caller, j.q.Ref, err)
 	}
+	if locks.StateOf(found) == objects.Returned { // only a person's yes lets it get here
+		author.Readmit(ctx, &author.Desk{Session: s.Session, Keys: s.Keys}, found)
+	}
 	return found, nil
+}
+
+// runsDir returns where runs get their files: without a directory for caches, one of this
+// run's own among the system's temporary files, which done removes.
+func runsDir(s *Desk) (dir string, done func(), err error) {
+	if dir = s.RunsDir(); dir != "" {
+		return dir, func() {}, nil
+	}
+	dir, err = os.MkdirTemp("", "rye-run-*") // 0700, under a name that nobody can foresee
+	return dir, func() { os.RemoveAll(dir) }, err
 }
 
 // materialise writes the verified bytes that a program is started with into a fresh
 // directory, and removes those of runs that were killed. What starts no program gets no
 // directory.
-func materialise(s *Desk, j *job) (*primitive.RunDir, error) {
+func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {
 		files = j.plan.Files()
 	} else if j.plan.Shell() == "" {
 		return &primitive.RunDir{}, nil
 	} // a builtin that runs a command wants a place for temporary files
-	if _, err := primitive.Sweep(s.RunsDir()); err != nil {
+	if _, err := primitive.Sweep(runs); err != nil {
 		return nil, err
 	}
-	dir, err := primitive.Materialise(s.RunsDir(), files)
+	dir, err := primitive.Materialise(runs, files)
 	j.watch.lap(&j.watch.parts.Materialise)
 	return dir, err
 }
@@ -159,13 +185,25 @@ func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 	return res, nil
 }
 
+// linkOf describes one verified element.
+func linkOf(v trust.Verified, in objects.Space) rye.ChainLink {
+	it := v.Item()
+	c := rye.ChainLink{ItemID: string(it.Ref.ID), Space: in.String(), Integrity: it.Sum.String(), Signer: v.Key().Fingerprint().String()}
+	if v.Level() == trust.Legacy {
+		c.State = objects.Legacy
+	}
+	return c
+}
+
 // planned describes a plan in the words of an execute result.
 func planned(j *job) *rye.ExecuteResult {
 	res := &rye.ExecuteResult{Status: "validation_passed", Type: "tool", ItemID: string(j.plan.Tool().Ref.ID)}
 	for _, l := range j.plan.Links {
 		it := l.Verified.Item()
-		res.Chain = append(res.Chain, rye.ChainLink{ItemID: string(it.Ref.ID), Space: l.Space.String(), ToolType: it.Meta.ToolType,
-			Executor: string(it.Meta.Executor), Integrity: it.Sum.String(), Signer: l.Verified.Key().Fingerprint().String()})
+		c := linkOf(l.Verified, l.Space)
+		c.ToolType, c.Executor = it.Meta.ToolType, string(it.Meta.Executor)
+		c.State = cmp.Or(l.State, c.State)
+		res.Chain = append(res.Chain, c)
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -48,7 +50,9 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	if res.Data, err = json.Marshal(data); err != nil {
 		return nil, err
 	}
-	res.Chain = []rye.ChainLink{{ItemID: string(it.Ref.ID), Space: f.Space.String(), Integrity: it.Sum.String(), Signer: f.Key().Fingerprint().String()}}
+	link := linkOf(f.Verified, f.Space)
+	link.State = cmp.Or(locks.StateOf(f), link.State)
+	res.Chain = []rye.ChainLink{link}
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res, nil
 }

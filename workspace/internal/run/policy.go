@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -134,7 +133,7 @@ func Allow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, 
 	}
 	rep.Verdict = policy.Allow.String()
 	return rep, rewrite(ctx, s, session.PolicyFile, func() ([]byte, error) {
-		old, err := session.ReadPolicy(filepath.Join(s.ConfigDir, session.PolicyFile))
+		old, err := s.UserPolicy()
 		if err != nil {
 			return nil, err
 		}

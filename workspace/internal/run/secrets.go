@@ -54,7 +54,7 @@ func secretsOf(s *Desk, plan *chain.Plan, vars map[string]string) *consent.Thing
 	if plan.Links[0].Space == objects.User || base == "" {
 		base = s.UserDir
 	}
-	t := &consent.Thing{What: consent.Secrets, Path: base, For: plan.Tool().Ref.String(), Parts: map[string][]byte{}}
+	t := &consent.Thing{What: consent.Secrets, Path: base, For: plan.Tool().Ref.String(), In: placeOf(s, base), Parts: map[string][]byte{}}
 	var text []string
 	for _, name := range names {
 		t.Parts[name] = nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
@@ -62,14 +63,19 @@ func inputs(s *Desk, j *job) (chain.Inputs, error) {
 	}
 	return chain.Inputs{
 		Params: j.params, RunDir: j.dir.Files, Temp: j.dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
-		Tier: tier, Protect: protected(s), Hide: []string{s.ConfigDir, s.StateDir},
+		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir),
 		Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
 }
 
+// known returns the directories that there are.
+func known(dirs ...string) []string {
+	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
+}
+
 // protected lists what no tool may write, whatever it needs.
 func protected(s *Desk) []string {
-	all := []string{s.CacheDir}
+	all := known(s.CacheDir)
 	for _, l := range s.Stack.Layers() {
 		all = append(all, l.Dir)
 	}

@@ -31,7 +31,8 @@ func RequireCaller(c rye.Caller, verb string) error {
 }
 
 // Permit refuses with fault.Denied the zero Caller and one that does not hold rye.<verb>, and
-// with fault.Malformed one whose list has an entry that is not a capability.
+// with fault.Malformed one whose list has an entry that is not a capability. It refuses, too,
+// to go on with a configuration that somebody else could have written (fault.Auth).
 func (h *Host) Permit(c rye.Caller, verb string) error {
 	if err := RequireCaller(c, verb); err != nil {
 		return err
@@ -43,7 +44,10 @@ func (h *Host) Permit(c rye.Caller, verb string) error {
 	if !caps.Covers(policy.Cap("rye." + verb)) {
 		return fault.New(fault.Denied, "%s: the caller %s does not hold the capability rye.%s", verb, c.Name(), verb)
 	}
-	return nil
+	if verb == "doctor" { // which says what is wrong with it
+		return nil
+	}
+	return CheckConfig(h)
 }
 
 // Allow refuses a caller that may not do verb (load, execute or sign) to an item. What

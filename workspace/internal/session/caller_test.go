@@ -8,6 +8,7 @@ import (
 )
 
 func TestCapabilitiesOfCallers(t *testing.T) {
+	h := &Host{Dirs: Dirs{ConfigDir: t.TempDir()}}
 	for _, tc := range []struct {
 		holds, verb string
 		want        fault.Code // "" when it is permitted
@@ -28,7 +29,7 @@ func TestCapabilitiesOfCallers(t *testing.T) {
 		{"add", "add", fault.Malformed},
 		{"*", "add", fault.Malformed},
 	} {
-		if err := new(Host).Permit(rye.Program("robot", tc.holds), tc.verb); fault.CodeOf(err) != tc.want {
+		if err := h.Permit(rye.Program("robot", tc.holds), tc.verb); fault.CodeOf(err) != tc.want {
 			t.Errorf("%s by a caller that holds %q: %v, want code %q", tc.verb, tc.holds, err, tc.want)
 		}
 	}

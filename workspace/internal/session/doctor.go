@@ -2,10 +2,17 @@ package session
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/store/space"
 )
 
 // Checked is Doctor's finding about one thing: text when it is as it should be,
@@ -18,7 +25,7 @@ func Checked(name, text string, err error) rye.DoctorCheck {
 }
 
 // CheckProject says which project this is. To be outside a project is not wrong.
-func (h *Host) CheckProject() rye.DoctorCheck {
+func CheckProject(h *Host) rye.DoctorCheck {
 	if h.ProjectDir == "" {
 		return rye.DoctorCheck{Name: "project", OK: true, Text: "none in this directory or above", Mend: fault.Command("rye init")}
 	}
@@ -29,8 +36,83 @@ func (h *Host) CheckProject() rye.DoctorCheck {
 	return Checked("project", fmt.Sprintf("%s, namespace %s", h.ProjectDir, p.Namespace), nil)
 }
 
+// Checks looks at the places that rye uses: where the user's configuration and data lie,
+// and what this project's .ai holds.
+func Checks(h *Host) []rye.DoctorCheck {
+	all := []rye.DoctorCheck{Checked("configuration", h.ConfigDir, CheckConfig(h)), Checked("data", h.Records.Dir(), h.Records.Err()),
+		checkState(h.StateDir), CheckProject(h)}
+	if h.ProjectDir == "" {
+		return all
+	}
+	if old := OldRecord(h); old != "" {
+		all = append(all, rye.DoctorCheck{Name: "old record", Mend: fault.Command("rm -r %s", old),
+			Text: old + " is a record as rye 0.1 kept it, or came with a clone: it is ignored"})
+	}
+	return append(all, checkFolders(h.AIDir())...)
+}
+
+// OldRecord returns where a record of rye 0.1 lies in the project, which is ignored; ""
+// where there is none.
+func OldRecord(h *Host) string {
+	if h.ProjectDir == "" {
+		return ""
+	}
+	old := filepath.Join(h.AIDir(), space.OldRecord)
+	if _, err := os.Lstat(old); err != nil {
+		return ""
+	}
+	return old
+}
+
+// checkState looks at the directory of what was seen of registries.
+func checkState(dir string) rye.DoctorCheck {
+	err := records.Outside(dir)
+	if err == nil {
+		err = place.Owned(dir)
+	}
+	return Checked("state", dir, err)
+}
+
+// maxFolders bounds how many entries of an .ai directory are looked at.
+const maxFolders = 1000
+
+// checkFolders tells of folders in an .ai directory that hold no items, whatever lies in
+// them: a name that is nearly one of rye's is a typing mistake.
+func checkFolders(dir string) (all []rye.DoctorCheck) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return []rye.DoctorCheck{Checked("folders", "", err)}
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(maxFolders) // what can be read of it
+	for _, e := range entries {
+		if !e.IsDir() || strings.HasPrefix(e.Name(), ".") || slices.Contains(folders, e.Name()) {
+			continue
+		}
+		c := rye.DoctorCheck{Name: "folder", OK: true, Text: filepath.Join(dir, e.Name()) + " is none of " + strings.Join(folders, ", ") + ": it holds no items"}
+		for _, known := range folders {
+			if _, near := words.Near(e.Name(), known); near {
+				c.OK, c.Mend = false, renameFolder(dir, e.Name(), known)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// folders are those that rye knows in an .ai directory.
+var folders = []string{"bundles", "config", "directives", "knowledge", "threads", "tools"}
+
+// renameFolder says how a folder gets the name that was meant.
+func renameFolder(dir, from, to string) fault.Hint {
+	if _, err := os.Lstat(filepath.Join(dir, to)); err == nil {
+		return fault.Advice("move what is in it to %s", filepath.Join(dir, to))
+	}
+	return fault.Command("mv %s %s", filepath.Join(dir, from), filepath.Join(dir, to))
+}
+
 // CheckSystem opens the standard library, which verifies its manifest.
-func (h *Host) CheckSystem() rye.DoctorCheck {
+func CheckSystem(h *Host) rye.DoctorCheck {
 	b, err := h.System()
 	if err != nil {
 		return Checked("standard library", "", err)

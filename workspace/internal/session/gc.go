@@ -28,7 +28,7 @@ const tempAge = time.Hour
 func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 	g := &rye.GCReport{Place: "temporary files", Dir: h.CacheDir}
 	var errs []error
-	for _, dir := range h.tempDirs() {
+	for _, dir := range tempDirs(h) {
 		entries, _ := os.ReadDir(dir) // a directory that is not there holds none
 		for _, e := range entries {
 			st, err := e.Info()
@@ -47,13 +47,22 @@ func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 	return g, errors.Join(errs...)
 }
 
-// tempDirs lists the directories in which files are replaced.
-func (h *Host) tempDirs() []string {
+// SweepLayers removes what processes that died left among the files of the project and of
+// the user space.
+func (s *Session) SweepLayers(ctx context.Context, all *Collected, q rye.GCRequest) {
+	for _, l := range s.Stack.Layers() {
+		g := &rye.GCReport{Place: "temporary files of the " + l.Space.String() + " space", Dir: l.Dir}
+		var err error
+		if g.Removed, err = space.SweepTemps(ctx, l, s.Now().Add(-tempAge), q.DryRun); g.Removed > 0 || err != nil {
+			all.Note(g, err)
+		}
+	}
+}
+
+// tempDirs lists the directories of rye's own in which files are replaced.
+func tempDirs(h *Host) []string {
 	cache, state := h.Registries()
 	dirs := []string{h.CacheDir, cache, h.ConfigDir, h.KeyDir(), h.StateDir, state}
-	if h.ProjectDir != "" {
-		dirs = append(dirs, h.AIDir())
-	}
 	return slices.DeleteFunc(dirs, func(d string) bool { return !filepath.IsAbs(d) })
 }
 

@@ -17,12 +17,12 @@ import (
 // is, and how to reach a person. It does not change once it is made, and is safe for
 // concurrent use.
 type Host struct {
-	ProjectDir string        // that holds .ai/rye.yaml; "" outside a project
-	UserDir    string        // the user space's base; "" for none
-	ConfigDir  string        // keys, trust.yaml, policy.yaml
-	StateDir   string        // what registries were seen to say, and the log of verdicts
-	CacheDir   string        // may be deleted at any time
-	Records    *records.Data // of the user; see records.Open
+	Home       string // of the user, where looking upwards ends; "" is unknown
+	ProjectDir string // that holds .ai/rye.yaml; "" outside a project
+	Ended      string // where the search for a project ended early, and why
+	UserDir    string // the user space's base; "" for none
+	Dirs
+	Records *records.Data // of the user; see records.Open
 
 	Sudo     int  // the user whom this runs for as root; 0 for none
 	AnyOwner bool // a project that belongs to another user is opened, too: nothing of it is believed or run
@@ -32,6 +32,7 @@ type Host struct {
 	Now       func() time.Time
 	Consent   func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything; called by Ask only
 	Progress  func(text string)                                       // nil is silence
+	Notice    func(text string)                                       // nil is silence; unlike Progress it stays to be read
 	OnVerdict func(rye.Verdict)                                       // gets every decision of the policy; may be nil
 	System    func() (*space.System, error)                           // the standard library, opened once
 }
@@ -70,23 +71,15 @@ func (h *Host) Layer(sp objects.Space, dir, project string) (*space.Layer, recor
 // LockPath is the project's lock.
 func (h *Host) LockPath() string { return filepath.Join(h.AIDir(), LockFile) }
 
-// TrustPath is the user's trust store.
-func (h *Host) TrustPath() string { return filepath.Join(h.ConfigDir, "trust.yaml") }
-
-// KeyDir is where the user's key files are.
-func (h *Host) KeyDir() string { return filepath.Join(h.ConfigDir, "keys") }
-
-// RunsDir is where runs get their files.
-func (h *Host) RunsDir() string { return filepath.Join(h.CacheDir, "run") }
-
-// Registries returns where registries are cached, and where it is kept what they were
-// seen to say.
-func (h *Host) Registries() (cache, state string) {
-	return filepath.Join(h.CacheDir, "registries"), filepath.Join(h.StateDir, "registries")
-}
-
 // Today is the date, in UTC, as 2006-01-02.
 func (h *Host) Today() string { return h.Now().UTC().Format(time.DateOnly) }
+
+// Tell tells the user something that no report holds, and that they should know.
+func (h *Host) Tell(text string) {
+	if h.Notice != nil {
+		h.Notice(text)
+	}
+}
 
 // Say tells the user what takes long.
 func (h *Host) Say(text string) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -30,7 +29,7 @@ func (s *Session) WriteLock(l *chain.Lock) error {
 	if err != nil {
 		return err
 	}
-	return place.File(s.LockPath(), raw, 0o644)
+	return WriteAI(s.Host, LockFile, raw)
 }
 
 // Pin returns where the lock says that a registry's item lies; false for an item that the
@@ -49,8 +48,9 @@ func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 
 // readLock reads a lock and the digest of its bytes; nil and the zero Digest when there is
 // none. A lock that git left with both sides of a merge is fault.Malformed.
-func readLock(path string) (*chain.Lock, objects.Digest, error) {
-	raw, err := place.Read(path, chain.MaxLock)
+func readLock(h *Host) (*chain.Lock, objects.Digest, error) {
+	path := h.LockPath()
+	raw, err := ReadAI(h, LockFile, chain.MaxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, objects.Digest{}, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 // foreignOwners returns the users, other than this one, to whom the project's directory,
 // its .ai or its rye.yaml belong. What they write there anybody's command would read.
-func (h *Host) foreignOwners() ([]int, error) {
+func foreignOwners(h *Host) ([]int, error) {
 	me := os.Geteuid()
 	if me < 0 {
 		return nil, nil // this system has no numbers for users
@@ -43,7 +43,7 @@ func checkOwners(s *Session, uids []int) error {
 // ForeignOwners returns the grants that the project's owners still need: none for one that
 // is the user's own.
 func ForeignOwners(s *Session) ([]trust.Grant, error) {
-	uids, err := s.foreignOwners()
+	uids, err := foreignOwners(s.Host)
 	var all []trust.Grant
 	for _, uid := range uids {
 		if g := s.Site().Owner(uid); !s.Trust.Granted(g) {

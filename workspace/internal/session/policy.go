@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
@@ -17,8 +16,8 @@ const PolicyFile = "policy.yaml"
 
 // readRules reads the policy: the user's, which the project's can only narrow.
 func (s *Session) readRules() (policy.Rules, error) {
-	path := filepath.Join(s.ConfigDir, PolicyFile)
-	raw, err := ReadPolicy(path)
+	path := s.UserFile(PolicyFile)
+	raw, err := s.UserPolicy()
 	if err != nil {
 		return policy.Rules{}, err
 	}
@@ -32,7 +31,7 @@ func (s *Session) readRules() (policy.Rules, error) {
 	if s.Project == nil {
 		return rules, nil
 	}
-	if raw, err = ReadPolicy(filepath.Join(s.AIDir(), PolicyFile)); err != nil {
+	if raw, err = ReadAI(s.Host, PolicyFile, policy.MaxFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return policy.Rules{}, err
 	}
 	if rules, err = rules.Tighten(raw); err != nil {
@@ -41,9 +40,21 @@ func (s *Session) readRules() (policy.Rules, error) {
 	return rules, nil
 }
 
-// ReadPolicy reads the text of a policy, at most policy.MaxFile bytes; nil when the file is
-// not there.
-func ReadPolicy(path string) ([]byte, error) {
+// UserPolicy reads the text of the user's policy; nil when there is none. One that
+// somebody else may have written is fault.Auth.
+func (h *Host) UserPolicy() ([]byte, error) {
+	path := h.UserFile(PolicyFile)
+	if path == "" {
+		return nil, nil
+	}
+	if err := place.Trusted(path); err != nil {
+		return nil, fault.Wrap(err, "read the policy")
+	}
+	return readPolicy(path)
+}
+
+// readPolicy reads at most policy.MaxFile bytes; nil when the file is not there.
+func readPolicy(path string) ([]byte, error) {
 	raw, err := place.Read(path, policy.MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -64,8 +64,7 @@ func NewProject(namespace, id string) *Project {
 // ReadProject reads the rye.yaml of the project in a directory. No such file is
 // fault.NotFound, one that breaks the format fault.Malformed.
 func ReadProject(dir string) (*Project, error) {
-	p := filepath.Join(dir, ".ai", ProjectFile)
-	raw, err := place.Read(p, maxProjectFile)
+	raw, err := readAI(dir, ProjectFile, maxProjectFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, NoProject()
 	}
@@ -74,7 +73,7 @@ func ReadProject(dir string) (*Project, error) {
 	}
 	project, err := parseProject(raw)
 	if err != nil {
-		return nil, fault.New(fault.Malformed, "read %s: %w", p, err)
+		return nil, fault.New(fault.Malformed, "read %s: %w", filepath.Join(dir, ".ai", ProjectFile), err)
 	}
 	return project, nil
 }
@@ -175,7 +174,7 @@ func (p *Project) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return place.File(filepath.Join(dir, ".ai", ProjectFile), raw, 0o644)
+	return writeAI(dir, ProjectFile, raw)
 }
 
 // RegistryFor returns the one registry that a namespace comes from, and its name here:
@@ -187,8 +186,13 @@ func (p *Project) RegistryFor(namespace string) (string, Registry, error) {
 			return name, p.Registries[name], nil
 		}
 	}
-	return "", Registry{}, fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace).
-		Advise("rye registry add <url>")
+	err := fault.New(fault.NotFound, "no registry is pinned for namespace %q", namespace)
+	for _, scope := range slices.Sorted(maps.Keys(p.Scopes)) {
+		if _, near := words.Near(namespace, scope); near {
+			return "", Registry{}, err.Advise("there is one for %s", scope)
+		}
+	}
+	return "", Registry{}, err.Advise("rye registry add <url>, with the address of the registry that has %s", namespace)
 }
 
 // OnlyRegistry returns name, or where that is "" the name of the project's only registry.

@@ -31,6 +31,9 @@ type Session struct {
 	Lock    *chain.Lock // nil when there is none
 	Stack   *space.Stack
 	Rules   func() (policy.Rules, error) // reads the policy once, when it is first asked for
+
+	head  *checkedOut // of the project, by the user's git
+	taken takenBack
 }
 
 // Open reads a session, with or without a project. The caller closes it.
@@ -41,7 +44,8 @@ func (h *Host) Open() (*Session, error) {
 // openWith is Open that hands the project's layer to begin before the rest is read.
 func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 	s := &Session{Host: h, Stack: &space.Stack{System: h.System, Cache: h.CacheDir, Program: h.Version}}
-	s.Rules = sync.OnceValues(s.readRules)
+	s.Rules, s.head = sync.OnceValues(s.readRules), &checkedOut{host: h}
+	s.Stack.Lacks = s.head.lacks
 	if err := s.read(begin); err != nil {
 		s.Close()
 		return nil, err
@@ -52,6 +56,9 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 
 // read reads everything into a session that is being made.
 func (s *Session) read(begin func(project *space.Layer)) (err error) {
+	if err = CheckConfig(s.Host); err != nil {
+		return err
+	}
 	foreign, err := s.openProject(begin)
 	if err != nil {
 		return err
@@ -63,7 +70,7 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 		}
 		s.Stack.Home = home.Key
 	}
-	if s.Trust, err = trust.LoadStore(s.TrustPath()); err != nil {
+	if s.Trust, err = loadTrust(s.Host); err != nil {
 		return err
 	}
 	s.Stack.Trust = s.Trust
@@ -71,6 +78,9 @@ func (s *Session) read(begin func(project *space.Layer)) (err error) {
 		return nil
 	}
 	if err := checkOwners(s, foreign); err != nil {
+		return err
+	}
+	if err := readTaken(s); err != nil {
 		return err
 	}
 	return s.readLock()
@@ -82,7 +92,7 @@ func (s *Session) openProject(begin func(*space.Layer)) (foreign []int, err erro
 	if s.ProjectDir == "" {
 		return nil, nil
 	}
-	if foreign, err = s.foreignOwners(); err != nil {
+	if foreign, err = foreignOwners(s.Host); err != nil {
 		return nil, err
 	}
 	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
@@ -109,6 +119,10 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if release, err = s.lockProject(ctx); err != nil {
 		return nil, nil, err
 	}
+	if err := KeepTaken(ctx, s); err != nil {
+		release()
+		return nil, nil, err
+	}
 	fresh = s.copy()
 	if fresh.Project, err = ReadProject(s.ProjectDir); err == nil {
 		err = fresh.readLock()
@@ -127,6 +141,9 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 // record, one among the caches.
 func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 	if s.Place.Dir == "" {
+		if err := s.NeedCache(); err != nil {
+			return nil, err
+		}
 		dir := filepath.Join(s.CacheDir, "projects")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
@@ -141,7 +158,7 @@ func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 
 // readLock reads the project's lock into a session that is being made.
 func (s *Session) readLock() error {
-	lock, sum, err := readLock(s.LockPath())
+	lock, sum, err := readLock(s.Host)
 	s.setLock(lock, sum)
 	return err
 }
@@ -158,7 +175,8 @@ func (s *Session) setLock(lock *chain.Lock, sum objects.Digest) {
 func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
-		Place: s.Stack.Place, Home: s.Stack.Home, Declared: s.Stack.Declared, Trust: s.Stack.Trust, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
+		Place: s.Stack.Place, Home: s.Stack.Home, Declared: s.Stack.Declared, Trust: s.Stack.Trust,
+		Taken: s.Stack.Taken, Rule: s.Stack.Rule, Lacks: s.Stack.Lacks, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
 	return &n
 }
 
@@ -178,7 +196,7 @@ func (s *Session) WithLock(lock *chain.Lock, sum objects.Digest) *Session {
 
 // WithTrust returns a session that sees the trust store as it is on disk now.
 func (s *Session) WithTrust() (*Session, error) {
-	t, err := trust.LoadStore(s.TrustPath())
+	t, err := loadTrust(s.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +209,7 @@ func (s *Session) WithTrust() (*Session, error) {
 // OpenProject is Open for verbs that make no sense outside a project, which is NoProject.
 func (h *Host) OpenProject() (*Session, error) {
 	if h.ProjectDir == "" {
-		return nil, NoProject()
+		return nil, h.NoProject()
 	}
 	return h.Open()
 }
@@ -200,7 +218,7 @@ func (h *Host) OpenProject() (*Session, error) {
 // while trust store and lock are read.
 func (h *Host) OpenLook(ctx context.Context) (*Session, error) {
 	if h.ProjectDir == "" {
-		return nil, NoProject()
+		return nil, h.NoProject()
 	}
 	return h.openWith(func(project *space.Layer) { project.Begin(ctx) })
 }
@@ -210,6 +228,17 @@ func (s *Session) Close() {
 	for _, l := range s.Stack.Layers() {
 		l.Close() // read-only handles: nothing to lose
 	}
+	s.head.close()
+}
+
+// NoProject is the error of a verb that makes no sense outside a project; fault.NotFound. It
+// says where the search ended when that was not at the top.
+func (h *Host) NoProject() error {
+	if h.Ended == "" {
+		return NoProject()
+	}
+	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above, as far as was looked: %s", ProjectFile, h.Ended).
+		Advise("cd into the project, or rye init <directory>")
 }
 
 // NoProject is the error of a verb that makes no sense outside a project; fault.NotFound.

@@ -14,7 +14,7 @@ import (
 // What Alone returns sees the project and the lock as they are now, and the session
 // before it sees what it saw.
 func TestAloneReadsAnew(t *testing.T) {
-	h := &Host{ProjectDir: t.TempDir(), ConfigDir: t.TempDir(), CacheDir: t.TempDir(), Records: records.Open(""), Now: time.Now}
+	h := &Host{ProjectDir: t.TempDir(), Dirs: Dirs{ConfigDir: t.TempDir(), CacheDir: t.TempDir()}, Records: records.Open(""), Now: time.Now}
 	first := NewProject("acme", "")
 	if err := first.Write(h.ProjectDir); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func TestAloneReadsAnew(t *testing.T) {
 // A directory that became another project has another record and other grants: nothing
 // that was decided about the first is carried over.
 func TestAloneRefusesAnotherProject(t *testing.T) {
-	h := &Host{ProjectDir: t.TempDir(), ConfigDir: t.TempDir(), CacheDir: t.TempDir(), Records: records.Open(""), Now: time.Now}
+	h := &Host{ProjectDir: t.TempDir(), Dirs: Dirs{ConfigDir: t.TempDir(), CacheDir: t.TempDir()}, Records: records.Open(""), Now: time.Now}
 	if err := NewProject("acme", "").Write(h.ProjectDir); err != nil {
 		t.Fatal(err)
 	}

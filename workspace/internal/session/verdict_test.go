@@ -26,7 +26,7 @@ func TestVerdictsOfManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	h := &Host{StateDir: dir}
+	h := &Host{Dirs: Dirs{StateDir: dir}}
 	all, err := h.PolicyLog(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestVerdictsAreBounded(t *testing.T) {
 	if st, err := os.Stat(path); err != nil || st.Size() > 1<<10 {
 		t.Errorf("the file did not begin anew: %v", err)
 	}
-	all, err := (&Host{StateDir: dir}).PolicyLog(t.Context(), 0)
+	all, err := (&Host{Dirs: Dirs{StateDir: dir}}).PolicyLog(t.Context(), 0)
 	if err != nil || len(all) != 3 {
 		t.Errorf("PolicyLog = %v, %v; want the three whole ones", all, err)
 	}

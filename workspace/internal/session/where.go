@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,9 +11,9 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/records"
-	"github.com/rye-os/rye/store/space"
 )
 
 // Where says where things lie, and which records there are of this project, or of all.
@@ -26,7 +27,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 		rep.UserRecord = s.Stack.User.Store
 	}
 	if q.Move != "" {
-		if err := s.move(q, rep); err != nil {
+		if err := move(s, q, rep); err != nil {
 			return nil, err
 		}
 	}
@@ -36,42 +37,40 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 	}
 	for _, k := range all {
 		if q.All || s.Project != nil && k.Project == s.Place.Project && k.Key != s.Place.Key {
-			rep.Records = append(rep.Records, s.recordInfo(k))
+			rep.Records = append(rep.Records, recordInfo(s, k))
 		}
 	}
 	if s.Project == nil {
 		return rep, nil
 	}
 	rep.Project, rep.Record, rep.Key, rep.Replaced = s.ProjectDir, s.Place.Store(), s.Place.Key, s.Place.Replaced()
-	if _, err := os.Lstat(filepath.Join(s.AIDir(), space.OldRecord)); err == nil {
-		rep.Old = filepath.Join(s.AIDir(), space.OldRecord)
-	}
+	rep.Old = OldRecord(s.Host)
 	old, ok, err := s.Records.Moved(s.Place)
 	if ok {
-		info := s.recordInfo(old)
+		info := recordInfo(s, old)
 		rep.Offer, rep.Hint = &info, fault.Command("rye where --move %s", old.Path)
 	}
 	return rep, err
 }
 
 // move takes over the record that q names.
-func (s *Session) move(q rye.WhereRequest, rep *rye.WhereReport) error {
+func move(s *Session, q rye.WhereRequest, rep *rye.WhereReport) error {
 	if s.Project == nil {
-		return NoProject()
+		return s.NoProject()
 	}
-	old, err := s.recordOf(q.Move)
+	old, err := recordOf(s, q.Move)
 	if err != nil {
 		return err
 	}
-	info := s.recordInfo(old)
+	info := recordInfo(s, old)
 	rep.Moved, rep.DryRun = &info, q.DryRun
 	switch {
 	case old.Project != s.Place.Project:
-		return fault.New(fault.Conflict, "the record of %s is of another project, %s", old.Path, old.Project).Mend("rye where --all")
+		return fault.New(fault.Conflict, "the record of %s is of another project, %s", old.Path, old.Project).Advise("rye where --all")
 	case info.Foreign:
-		return fault.New(fault.Conflict, "the record of %s was made on another machine or by another user", old.Path).Mend("rye where --all")
+		return fault.New(fault.Conflict, "the record of %s was made on another machine or by another user", old.Path).Advise("rye where --all")
 	case !info.Gone && !info.Same:
-		return fault.New(fault.Conflict, "%s is still there, and uses its record", old.Path).Mend("rye where --all")
+		return fault.New(fault.Conflict, "%s is still there, and uses its record", old.Path).Advise("rye where --all")
 	case q.DryRun:
 		return nil
 	}
@@ -82,7 +81,7 @@ func (s *Session) move(q rye.WhereRequest, rep *rye.WhereReport) error {
 }
 
 // recordOf finds a record by its key, or by the path of its directory.
-func (s *Session) recordOf(name string) (records.Known, error) {
+func recordOf(s *Session, name string) (records.Known, error) {
 	all, err := s.Records.All()
 	if err != nil {
 		return records.Known{}, err
@@ -96,10 +95,10 @@ func (s *Session) recordOf(name string) (records.Known, error) {
 			return k, nil
 		}
 	}
-	return records.Known{}, fault.New(fault.NotFound, "no record of this project was made for %s", name).Mend("rye where --all")
+	return records.Known{}, fault.New(fault.NotFound, "no record of this project was made for %s", name).Advise("rye where --all")
 }
 
-func (s *Session) recordInfo(k records.Known) rye.RecordInfo {
+func recordInfo(s *Session, k records.Known) rye.RecordInfo {
 	here := s.Place
 	info := rye.RecordInfo{Key: k.Key, Path: k.Path, Project: k.Project, Dir: k.Dir, Gone: k.Gone(),
 		Foreign: k.Path != "" && (k.Machine != here.Machine || k.UID != here.UID), Bytes: sizeOf(k.Dir)}
@@ -131,21 +130,21 @@ func sizeOf(dir string) (n int64) {
 
 // goneRecords returns the records of directories that are gone, as far as this machine and
 // this user made them.
-func (s *Session) goneRecords() ([]rye.RecordInfo, error) {
+func goneRecords(s *Session) ([]rye.RecordInfo, error) {
 	all, err := s.Records.All()
 	var gone []rye.RecordInfo
 	for _, k := range all {
-		if info := s.recordInfo(k); info.Gone && !info.Foreign {
+		if info := recordInfo(s, k); info.Gone && !info.Foreign {
 			gone = append(gone, info)
 		}
 	}
 	return gone, err
 }
 
-// RemoveGone offers the records of directories that are gone, and with q.Gone removes those
-// that a person agreed to, one question for each. Otherwise it only counts them.
-func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCReport, error) {
-	gone, err := s.goneRecords()
+// RemoveGone counts the records of directories that are gone, and with q.Gone removes them
+// when a person agreed.
+func RemoveGone(ctx context.Context, s *Session, q rye.GCRequest) (*rye.GCReport, error) {
+	gone, err := goneRecords(s)
 	if err != nil || len(gone) == 0 {
 		return nil, err
 	}
@@ -153,16 +152,16 @@ func (s *Session) RemoveGone(ctx context.Context, q rye.GCRequest) (*rye.GCRepor
 	if !q.Gone || q.DryRun {
 		return g, nil
 	}
+	question := rye.Question{Topic: "gc", Text: "Remove " + words.Plural(len(gone), "record") + " of directories that are gone?",
+		Mend: fault.Advice("rye gc --gone --yes, after looking at rye where --all")}
 	for _, r := range gone {
-		err := s.Ask(ctx, rye.Question{Topic: "gc", Text: "Remove the record of " + r.Path + ", which is gone?",
-			Lines: []string{"project  " + r.Project, "used     " + r.Used, "record   " + r.Dir}, Mend: fault.Advice("rye gc --gone --yes")})
-		if fault.Is(err, fault.Denied) && s.Consent != nil {
-			continue
-		}
-		if err == nil {
-			err = removeRecord(s, r)
-		}
-		if err != nil {
+		question.Lines = append(question.Lines, fmt.Sprintf("%s, used %s, %d bytes", r.Path, r.Used, r.Bytes))
+	}
+	if err := s.Ask(ctx, question); err != nil {
+		return g, err
+	}
+	for _, r := range gone {
+		if err := removeRecord(s, r); err != nil {
 			return g, err
 		}
 		g.Removed++

@@ -28,6 +28,9 @@ func FetchItems(ctx context.Context, s *Desk, address string) (store.OID, []*obj
 	if s.Offline {
 		return store.OID{}, nil, fault.New(fault.Offline, "add %s: it has to be fetched", address).Advise("leave out --offline")
 	}
+	if err := s.NeedCache(); err != nil {
+		return store.OID{}, nil, err
+	}
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return store.OID{}, nil, err
 	}
@@ -158,7 +161,7 @@ func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.
 		if err := rd.CheckContent(ctx, top.ID, itemsLimits); err != nil {
 			return nil, fault.Wrap(err, ".ai/%s", dir)
 		}
-		err = rd.Walk(top.ID, func(p string, e store.Entry) error {
+		err = rd.Walk(ctx, top.ID, func(p string, e store.Entry) error {
 			if e.IsDir() {
 				return nil
 			}

@@ -92,7 +92,7 @@ func publishable(ctx context.Context, s *Desk, refs []objects.Ref) ([]registry.I
 	}
 	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
 	for i, f := range found {
-		items[i], errs[i] = toPublish(f, refs[i])
+		items[i], errs[i] = toPublish(space.Admit(ctx, s.Stack, f), refs[i])
 	}
 	return items, errors.Join(errs...)
 }

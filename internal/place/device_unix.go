@@ -1,6 +1,6 @@
 //go:build unix
 
-package app
+package place
 
 import (
 	"io/fs"
@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// sameDevice reports whether a directory lies on the file system of the one above it.
-func sameDevice(dir fs.FileInfo, above string) bool {
+// SameDevice reports whether a directory that was looked at lies on the file system of the
+// one above it.
+func SameDevice(dir fs.FileInfo, above string) bool {
 	up, err := os.Stat(above)
 	if err != nil {
 		return false

@@ -1,0 +1,167 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/objects"
+)
+
+// Wider says in words what an item may, and another version of it may not: what it needs of
+// the sandbox, how far it is limited, its tier, its capabilities. What executes it, and with
+// which environment, has to be the same. What a version is silent about counts as what it
+// then gets. Nothing is said of what its text does: both versions are signed.
+func Wider(now, was *objects.Item) []string {
+	all := executes(now, was)
+	all = append(all, reaches(&now.Meta, &was.Meta)...)
+	all = append(all, tiers(&now.Meta, &was.Meta)...)
+	all = append(all, limited(limitsOf(&now.Meta), limitsOf(&was.Meta))...)
+	return append(all, holds(now.Meta.Permissions, was.Meta.Permissions)...)
+}
+
+// executes compares what decides which program runs, and in which environment.
+func executes(now, was *objects.Item) (all []string) {
+	if a, b := objects.Ext(now.Path), objects.Ext(was.Path); a != b {
+		all = append(all, fmt.Sprintf("is a file .%s, not .%s", a, b))
+	}
+	if a, b := now.Meta.Executor, was.Meta.Executor; a != b {
+		all = append(all, fmt.Sprintf("is executed by %q, not %q", a, b))
+	}
+	same := reflect.DeepEqual(now.Meta.Env, was.Meta.Env) && reflect.DeepEqual(now.Meta.Anchor, was.Meta.Anchor)
+	for _, key := range []string{"env", "param_env"} {
+		same = same && reflect.DeepEqual(now.Meta.Config[key], was.Meta.Config[key])
+	}
+	if !same {
+		all = append(all, "has another environment")
+	}
+	return all
+}
+
+// silent is what an own item gets that declares no needs: the project and every host.
+var silent = objects.Needs{Read: []string{"."}, Write: []string{"."}, Net: []string{"*"}}
+
+func effective(n objects.Needs) objects.Needs {
+	if n.Declared {
+		return n
+	}
+	s := silent
+	s.Sandbox = n.Sandbox
+	return s
+}
+
+func reaches(now, was *objects.Meta) (all []string) {
+	a, b := effective(now.Needs), effective(was.Needs)
+	for _, of := range []struct {
+		verb   string
+		a, b   []string
+		covers func(have, want string) bool
+	}{{"reads", a.Read, b.Read, coversPath}, {"writes", a.Write, b.Write, coversPath}, {"reaches", a.Net, b.Net, coversHost}} {
+		for _, want := range of.a {
+			if !slices.ContainsFunc(of.b, func(have string) bool { return of.covers(have, want) }) {
+				all = append(all, fmt.Sprintf("%s %q", of.verb, want))
+			}
+		}
+	}
+	if a.Sandbox < b.Sandbox { // "" < S1 < S2 < S3
+		all = append(all, fmt.Sprintf("asks for less than sandbox %s", b.Sandbox))
+	}
+	return all
+}
+
+// coversPath reports whether one path lies at or below another. Relative and absolute
+// paths are not comparable: where the project lies is not known here.
+func coversPath(have, want string) bool {
+	if path.IsAbs(have) != path.IsAbs(want) {
+		return have == want
+	}
+	have, want = path.Clean(have), path.Clean(want)
+	switch {
+	case have == want:
+		return true
+	case have == "." || have == "/":
+		return want != ".." && !strings.HasPrefix(want, "../")
+	}
+	return strings.HasPrefix(want, have+"/")
+}
+
+func coversHost(have, want string) bool {
+	switch {
+	case have == want:
+		return true
+	case want == "unix":
+		return false
+	}
+	host, _, _ := strings.Cut(want, ":")
+	return have == "*" || have == host+":*"
+}
+
+// tiers compares what the items declare: one that declares less is asked about less.
+func tiers(now, was *objects.Meta) []string {
+	b, ok, err := Declared(was.Fields)
+	if err != nil {
+		b, ok = T4, true // nobody knows what it meant
+	}
+	a, _, aerr := Declared(now.Fields)
+	if ok && (aerr != nil || a < b) {
+		return []string{fmt.Sprintf("is of tier %s, not %s", a, b)}
+	}
+	return nil
+}
+
+// limitsOf returns what bounds an item: its limits, and the time that a run may take.
+func limitsOf(m *objects.Meta) map[string]any {
+	all := map[string]any{}
+	if limits, ok := m.Fields["limits"].(map[string]any); ok {
+		maps.Copy(all, limits)
+	}
+	maps.Copy(all, m.Limits)
+	if t, ok := m.Config["timeout"]; ok {
+		all["config.timeout"] = t
+	}
+	return all
+}
+
+func limited(now, was map[string]any) (all []string) {
+	for _, key := range slices.Sorted(maps.Keys(was)) {
+		v, ok := now[key]
+		switch {
+		case !ok:
+			all = append(all, "has no limit "+key)
+		case !within(v, was[key]):
+			all = append(all, fmt.Sprintf("has the limit %s: %v, not %v", key, v, was[key]))
+		}
+	}
+	return all
+}
+
+// within reports whether a limit is no larger than another. What is no number has to be
+// the same.
+func within(now, was any) bool {
+	a, ok1 := number(now)
+	b, ok2 := number(was)
+	return ok1 && ok2 && a <= b || reflect.DeepEqual(now, was)
+}
+
+func number(v any) (float64, bool) {
+	n, err := strconv.ParseFloat(fmt.Sprint(v), 64)
+	return n, err == nil && n >= 0
+}
+
+// holds compares capabilities. A version that declares none may be meant to hold nothing
+// or be read as holding all, so none is compared with none only.
+func holds(now, was []string) (all []string) {
+	if len(now) == 0 && len(was) > 0 {
+		return []string{"declares no capabilities"}
+	}
+	for _, want := range now {
+		if !slices.ContainsFunc(was, func(have string) bool { return Cap(have).Contains(Cap(want)) }) {
+			all = append(all, "holds "+want)
+		}
+	}
+	return all
+}

@@ -1,0 +1,237 @@
+// Hinted stands before rye on the PATH of the scripts. It runs rye, and when rye showed a
+// command as a hint, it types that command in the very state in which it was shown: it
+// notes what is there, runs the command without a terminal, looks whether anything
+// changed or was asked for, and puts everything back. What it found is one line of JSON in
+// a file for the test.
+//
+// Its environment: RYE_TEST_BIN is the directory of the real programs, RYE_TEST_HINTS the
+// file in which they note hints, RYE_TEST_STATE the directories that are the state,
+// RYE_TEST_TRIED a directory with a file for each hint that was tried, RYE_TEST_FOUND the
+// file for what was found.
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// shown is a hint as the programs note it.
+type shown struct {
+	Hint  string   `json:"hint"`
+	Words []string `json:"words"`
+	Args  []string `json:"args"`
+	Dir   string   `json:"dir"`
+	PID   int      `json:"pid"`
+}
+
+// found is what became of a hint that was typed.
+type found struct {
+	Hint    string   `json:"hint"`
+	Args    []string `json:"args"` // of the rye that showed it
+	Dir     string   `json:"dir"`
+	Exit    int      `json:"exit"`
+	Changed bool     `json:"changed"`
+	Output  string   `json:"output"`
+}
+
+func main() {
+	exit, err := run()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hinted:", err)
+		exit = 99
+	}
+	os.Exit(exit)
+}
+
+func run() (int, error) {
+	env := withoutSelf(os.Environ())
+	before := size(os.Getenv("RYE_TEST_HINTS"))
+	cmd := exec.Command(real("rye"), os.Args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
+	signal.Ignore(syscall.SIGINT) // as a shell does: rye gets it, too
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	werr := cmd.Wait()
+	var exit *exec.ExitError
+	if werr != nil && !errors.As(werr, &exit) {
+		return 0, werr
+	}
+	hints, err := since(os.Getenv("RYE_TEST_HINTS"), before, cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	for _, h := range hints {
+		if len(h.Words) > 0 && first(h) {
+			if err := try(h, env); err != nil {
+				return 0, fmt.Errorf("try %q: %w", h.Hint, err)
+			}
+		}
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+func real(name string) string {
+	if runtime.GOOS == "windows" {
+		name += ".exe"
+	}
+	return filepath.Join(os.Getenv("RYE_TEST_BIN"), name)
+}
+
+// withoutSelf takes this program out of PATH: rye looks who is called by its name.
+func withoutSelf(env []string) []string {
+	self, _ := os.Executable()
+	var out []string
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		switch {
+		case name == "PATH":
+			var dirs []string
+			for _, d := range filepath.SplitList(value) {
+				if d != filepath.Dir(self) {
+					dirs = append(dirs, d)
+				}
+			}
+			kv = "PATH=" + strings.Join(dirs, string(filepath.ListSeparator))
+		case strings.HasPrefix(name, "RYE_TEST_"):
+			continue
+		}
+		out = append(out, kv)
+	}
+	return out
+}
+
+func size(path string) int64 {
+	if st, err := os.Stat(path); err == nil {
+		return st.Size()
+	}
+	return 0
+}
+
+// since returns what a process noted behind an offset.
+func since(path string, offset int64, pid int) ([]shown, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.NewSectionReader(f, offset, 1<<40))
+	if err != nil {
+		return nil, err
+	}
+	var all []shown
+	for line := range bytes.Lines(raw) {
+		var s shown
+		if json.Unmarshal(line, &s) == nil && s.PID == pid { // another process may be writing the last one
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+var names = regexp.MustCompile(`[a-z2-7]{52}|SHA256:\S+|sha256:\S+|[0-9a-f]{12,}`)
+
+// first reports whether nobody tried such a hint before: one that says the same of
+// another item, key or directory is the same.
+func first(h shown) bool {
+	text := h.Hint
+	for _, dir := range states() {
+		text = strings.ReplaceAll(text, dir, "$")
+	}
+	text = regexp.MustCompile(`(tool|knowledge|directive|config)[: ]\S+`).ReplaceAllString(names.ReplaceAllString(text, "#"), "$1:#")
+	sum := sha256.Sum256([]byte(text))
+	f, err := os.OpenFile(filepath.Join(os.Getenv("RYE_TEST_TRIED"), fmt.Sprintf("%x", sum[:8])), os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return true
+}
+
+func states() []string { return filepath.SplitList(os.Getenv("RYE_TEST_STATE")) }
+
+// try types the command and puts back what it changed.
+func try(h shown, env []string) error {
+	kept, err := os.MkdirTemp(os.Getenv("RYE_TEST_TRIED"), "kept")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(kept)
+	for i, dir := range states() {
+		err := match(dir, filepath.Join(kept, fmt.Sprint(i)))
+		if errors.Is(err, os.ErrPermission) {
+			return nil // a script took rights away: what cannot be kept could not be put back
+		}
+		if err != nil {
+			return err
+		}
+	}
+	was, err := digest()
+	if err != nil {
+		return err
+	}
+	f := found{Hint: h.Hint, Args: h.Args, Dir: h.Dir}
+	if f.Exit, f.Output, err = typed(h, env); err != nil {
+		return err
+	}
+	is, err := digest()
+	if err != nil {
+		return err
+	}
+	f.Changed = was != is
+	for i, dir := range states() {
+		if err := match(filepath.Join(kept, fmt.Sprint(i)), dir); err != nil {
+			return fmt.Errorf("put %s back: %w", dir, err)
+		}
+	}
+	return report(f)
+}
+
+// typed runs the command as a person would who has no terminal.
+func typed(h shown, env []string) (exit int, output string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	program := h.Words[0]
+	if program == "rye" {
+		program = real("rye")
+	}
+	cmd := exec.CommandContext(ctx, program, h.Words[1:]...)
+	cmd.Dir, cmd.Env = h.Dir, env
+	out, err := cmd.CombinedOutput()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		return 127, err.Error(), nil
+	}
+	return cmd.ProcessState.ExitCode(), string(out), nil
+}
+
+func report(f found) error {
+	line, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	out, err := os.OpenFile(os.Getenv("RYE_TEST_FOUND"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	_, err = out.Write(append(line, '\n'))
+	return err
+}

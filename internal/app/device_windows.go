@@ -1,7 +1,0 @@
-package app
-
-import "io/fs"
-
-// sameDevice is true: a path on Windows begins with the one volume that it lies on,
-// unless a volume was mounted in a folder, which only an administrator does.
-func sameDevice(fs.FileInfo, string) bool { return true }

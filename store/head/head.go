@@ -1,0 +1,118 @@
+// Package head says what the user's own git repository holds at HEAD, for one question:
+// are these bytes what the user has checked out, or did something else put them there?
+//
+// It reads git's files itself: no git is started, nothing is written or locked, neither
+// the environment nor a configuration decides where it looks. Whatever it cannot read for
+// sure is an error, which the caller takes for "unknown" and never for yes: reftable,
+// objects that a partial clone left out, links in the place of files, files of other
+// users, a repository that lies in the tree that it describes. docs/format/head.md lists
+// what is read.
+package head
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/store"
+)
+
+// Tree is what HEAD of a repository holds below one directory. It is safe for concurrent use.
+type Tree struct {
+	objects *store.Objects
+	format  store.Format
+	root    store.OID // the tree of HEAD's commit
+	prefix  string    // of the directory, below the top of the checked-out tree; "" for the top
+	until   time.Time // when looking ends
+}
+
+const (
+	maxCommit = 1 << 20 // bytes of HEAD's commit
+	maxDepth  = 64      // components of a path
+	patience  = 5 * time.Second
+)
+
+// Open finds the git repository that dir, an absolute path without links, lies in, and
+// reads its HEAD. Looking up ends below home and at the end of the file system, as it does
+// for a project. now begins the time that all questions together may take. Whatever keeps
+// it from an answer is an error that says so: fault.NotFound where dir lies in no
+// repository.
+func Open(dir, home string, now time.Time) (*Tree, error) {
+	r, err := find(dir, home)
+	if err != nil {
+		return nil, err
+	}
+	t := &Tree{objects: store.OpenObjects(r.format, r.objects...), format: r.format, prefix: r.prefix, until: now.Add(patience)}
+	if t.root, err = t.treeOf(r.head); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close closes what was opened.
+func (t *Tree) Close() error { return t.objects.Close() }
+
+// treeOf reads which tree a commit is of. Nothing else in it matters, so nothing else is
+// judged: users' commits carry headers that ours do not.
+func (t *Tree) treeOf(commit store.OID) (store.OID, error) {
+	typ, raw, err := t.objects.Object(commit, maxCommit)
+	if err != nil {
+		return store.OID{}, unknown("its HEAD commit %s cannot be read: %v", commit, err)
+	}
+	line, _, _ := strings.Cut(string(raw), "\n")
+	text, ok := strings.CutPrefix(line, "tree ")
+	id, err := store.ParseOID(text)
+	if typ != store.TypeCommit || !ok || err != nil || len(id.Bytes()) != len(commit.Bytes()) {
+		return store.OID{}, unknown("%s, which HEAD names, is no commit", commit)
+	}
+	return id, nil
+}
+
+// Holds reports whether HEAD has anything at a slash path below the directory. now is
+// compared with the time that Open was given.
+func (t *Tree) Holds(p string, now time.Time) (bool, error) {
+	_, ok, err := t.entry(p, now)
+	return ok, err
+}
+
+// Is reports whether HEAD has at a slash path below the directory a file with exactly
+// these bytes.
+func (t *Tree) Is(p string, raw []byte, now time.Time) (bool, error) {
+	e, ok, err := t.entry(p, now)
+	return ok && e.Mode&0o170000 == 0o100000 && e.ID == t.format.Hash(store.TypeBlob, raw), err
+}
+
+// entry follows a path. A submodule on the way is unknown: what it holds stands elsewhere.
+func (t *Tree) entry(p string, now time.Time) (e store.Entry, ok bool, err error) {
+	parts := strings.Split(strings.Trim(t.prefix+"/"+p, "/"), "/")
+	if len(parts) > maxDepth {
+		return e, false, unknown("%q has more than %d components", words.Brief(p), maxDepth)
+	}
+	e = store.Entry{Mode: store.ModeDir, ID: t.root}
+	for _, name := range parts {
+		switch {
+		case now.After(t.until):
+			return e, false, unknown("reading it took more than %s", patience)
+		case e.Mode == store.ModeGitlink:
+			return e, false, unknown("%q lies in a submodule of it", words.Brief(p))
+		case !e.IsDir():
+			return e, false, nil
+		}
+		e, err = t.objects.Lookup(e.ID, name)
+		if errors.Is(err, store.ErrNotExist) {
+			return e, false, nil
+		}
+		if err != nil {
+			return e, false, unknown("%q cannot be looked up: %v", words.Brief(p), err)
+		}
+	}
+	return e, true, nil
+}
+
+// unknown is the error for what cannot be read for sure.
+func unknown(format string, args ...any) error {
+	return fault.New(fault.Integrity, "the git repository here: "+format, args...)
+}

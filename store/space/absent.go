@@ -1,0 +1,98 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// absent is the finding for what the record holds and no file does.
+func absent(l *Layer, ref objects.Ref, p string) Finding {
+	f := Finding{Ref: ref, State: objects.Absent}
+	f.Space, f.Path = l.Space, p
+	f.Err = missing(f, fault.NotFound, "recorded in the %s space, but its file %s is gone", l.Space, p)
+	return f
+}
+
+func missing(f Finding, code fault.Code, format string, args ...any) error {
+	return fault.New(code, "%s: "+format, append([]any{f.Ref}, args...)...).Advise("rye restore %s, or rye rm %s", f.Ref, f.Ref)
+}
+
+// Settle decides about an item that is recorded and has no file. Where no weaker layer
+// holds the name it is not found, and the error says who had it last. Where one does, the
+// weaker item must not answer because somebody took the file away: that is refused, unless
+// the user's own git lacks it too, which is what a switch of branches leaves. Then ok is
+// false, or the finding is that of the lock. Every other stays as it is.
+func Settle(ctx context.Context, s *Stack, f Finding) (_ Finding, ok bool, err error) {
+	if f.State != objects.Absent || f.Manifest || !f.Blob.IsZero() { // a file that is there lacks its manifest
+		return f, true, nil
+	}
+	l, err := s.Layer(f.Space)
+	if err != nil {
+		return f, false, err
+	}
+	weaker, err := weakerOf(ctx, s, f)
+	if err != nil {
+		return f, false, err
+	}
+	if weaker == "" {
+		f.Err = missing(f, fault.NotFound, "recorded in the %s space%s, but its file %s is gone", f.Space, lastBy(ctx, l, f.Ref), f.Path)
+		return f, true, nil
+	}
+	lacks, why := lacks(s, f)
+	if lacks && f.Space == objects.Project {
+		return s.inLock(f.Ref)
+	}
+	f.Err = missing(f, fault.Integrity, "recorded in the %s space%s, but its file %s is gone, and %s would answer in its place (%s)",
+		f.Space, lastBy(ctx, l, f.Ref), f.Path, weaker, why)
+	return f, true, nil
+}
+
+// lacks reports whether the user's git has nothing at the path of an absent item, or says
+// why that is not so.
+func lacks(s *Stack, f Finding) (bool, string) {
+	if f.Space != objects.Project || s.Lacks == nil {
+		return false, "nothing says that it is meant to be gone"
+	}
+	gone, err := s.Lacks(f.Path)
+	if err != nil {
+		return false, "nothing says that it is meant to be gone: " + err.Error()
+	}
+	return gone, "your git has it at HEAD"
+}
+
+// weakerOf says in words what would answer for an absent item; "" for nothing.
+func weakerOf(ctx context.Context, s *Stack, f Finding) (string, error) {
+	if f.Space == objects.Project && s.Locked != nil {
+		if pin, ok := s.Locked(f.Ref); ok {
+			return "the one from registry " + pin.Registry, nil
+		}
+	}
+	for sp := f.Space - 1; sp >= objects.System; sp-- {
+		if g, ok, err := s.In(ctx, sp, f.Ref); err != nil || ok && g.State != objects.Absent {
+			return "that of the " + sp.String() + " space", err
+		}
+	}
+	return "", nil
+}
+
+// lastBy says who recorded an item last, and when; "" when that cannot be told.
+func lastBy(ctx context.Context, l *Layer, ref objects.Ref) (says string) {
+	c, err := l.tip()
+	if c == nil || err != nil {
+		return ""
+	}
+	err = l.HistoryOf(ctx, c.ID, ref, func(c *store.Commit, _ []store.Entry) error {
+		says = " by " + c.Author.Name + " on " + c.Committer.Time().UTC().Format(time.DateOnly)
+		return fs.SkipAll
+	})
+	if err != nil && !errors.Is(err, fs.SkipAll) {
+		return ""
+	}
+	return says
+}

@@ -1,0 +1,240 @@
+package space
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Past is how a validly signed file that the record does not hold now stands behind it: a
+// branch, a bisection or a checkout brought it back. These are facts; who may use it all
+// the same is for Stack.Rule to say.
+type Past struct {
+	Name    string    // of the item or the bundle, for people
+	Path    string    // below .ai: of the file itself, or of the manifest that answers for it
+	Raw     []byte    // what stands there
+	Newest  time.Time // when the newest recorded version was signed
+	Removed time.Time // when it was removed; zero unless it is back after that
+	Wider   []string  // what it may and the newest recorded version may not, in words
+
+	tree store.OID // of the record, when it first held the newest version
+}
+
+// Refusal is the error for who may not use it.
+func (p *Past) Refusal(why string, args ...any) *fault.Error {
+	e := fault.New(fault.Rollback, "%s: "+why, append([]any{p.Name}, args...)...)
+	if dir := path.Dir(p.Path); path.Base(p.Path) == objects.ManifestName {
+		return e.Mend("rye sign .ai/%s", dir)
+	}
+	return e.Mend("rye sign %s", p.Name)
+}
+
+// verdict is the refusal of what only a person can let through; nil for what is merely older.
+func (p *Past) verdict() error {
+	switch {
+	case !p.Removed.IsZero():
+		return p.Refusal("removed on %s, and back", p.Removed.UTC().Format(time.DateOnly))
+	case len(p.Wider) > 0:
+		return p.Refusal("older than the version signed %s, and wider: it %s", p.Newest.UTC().Format(time.RFC3339), p.Says())
+	}
+	return nil
+}
+
+// Says lists what is wider.
+func (p *Past) Says() string { return strings.Join(p.Wider, ", ") }
+
+// state names what it is.
+func (p *Past) state() objects.State {
+	if !p.Removed.IsZero() {
+		return objects.Returned
+	}
+	return objects.Older
+}
+
+// Admit decides, by the rule of the stack, about a finding that stands behind the record.
+// Others stay as they are. It must be called before what In found is used.
+func Admit(ctx context.Context, s *Stack, f Finding) Finding { return admit(ctx, s, f, false) }
+
+func admit(ctx context.Context, s *Stack, f Finding, beside bool) Finding {
+	if f.Past == nil || f.held.IsZero() {
+		return f
+	}
+	f.Err = decide(ctx, s, f, beside)
+	if f.Verified = f.held; f.Err != nil {
+		f.Verified = trust.Verified{}
+	}
+	return f
+}
+
+// decide asks the rule. Where there is none, nobody knows whom the stack works for.
+func decide(ctx context.Context, s *Stack, f Finding, beside bool) error {
+	if s.Rule == nil {
+		return f.Past.Refusal("older than what was recorded, and nobody decides here")
+	}
+	return s.Rule(ctx, f, beside)
+}
+
+// subject is what the record is asked about: a file with a signature, and how its kind of
+// file is read.
+type subject struct {
+	name, path string
+	ref        objects.Ref // zero for a manifest, whose name is its path
+	item       *objects.Item
+	parse      func(path string, raw []byte) (*objects.Item, error)
+}
+
+// pastOf returns how a validly signed file stands behind the record, nil when it does not:
+// it was never recorded, and it was signed after all that is. Only signed_at orders; what
+// a version calls itself counts for nothing.
+func pastOf(ctx context.Context, s *Stack, l *Layer, sub subject) (*Past, error) {
+	c, err := l.tip()
+	if c == nil || err != nil {
+		return nil, err
+	}
+	h, err := s.annals[l.Space].of(ctx, l, c, sub)
+	if err != nil || len(h.versions) == 0 && h.removed.IsZero() {
+		return nil, damaged(l, err)
+	}
+	seen := h.holds(l.BlobID(sub.item.Raw))
+	newest, err := h.newest(s, l, sub)
+	if err != nil {
+		return nil, err
+	}
+	p := &Past{Name: sub.name, Path: sub.path, Raw: sub.item.Raw}
+	if newest != nil {
+		p.Newest, p.tree = newest.signedAt, newest.tree
+		p.Wider = widerThan(sub.item, newest.item)
+	}
+	after := func(t time.Time) bool { return sub.item.Signature != nil && sub.item.Signature.SignedAt.After(t) }
+	switch {
+	case !h.removed.IsZero() && !after(h.removed):
+		p.Removed = h.removed
+		return p, nil
+	case seen || newest != nil && newest.aheadOf(sub.item):
+		return p, nil
+	}
+	return nil, nil
+}
+
+// widerThan is policy.Wider, and knows what a line of RYE OS does not cover.
+func widerThan(now, was *objects.Item) []string {
+	wider := policy.Wider(now, was)
+	if now.Signature == nil && was.Signature != nil {
+		wider = append(wider, "carries a line of RYE OS, where one that covers the whole file is recorded")
+	}
+	return wider
+}
+
+// version is one content that the record held under a name.
+type version struct {
+	path     string
+	blob     store.OID
+	tree     store.OID // of the commit that brought it
+	signedAt time.Time // as its line claims; zero without a native line
+	item     *objects.Item
+}
+
+// aheadOf reports whether the version was signed after an item. A line of RYE OS binds no
+// time: it never replaces one that covers the whole file, and has no order among its like.
+func (v *version) aheadOf(it *objects.Item) bool {
+	if it.Signature == nil {
+		return v.item.Signature != nil
+	}
+	return it.Signature.SignedAt.Before(v.signedAt)
+}
+
+// versions is what the record ever held under a name, the last first.
+type versions struct {
+	versions []version
+	removed  time.Time // when it was taken out; zero while it is recorded
+}
+
+func (h *versions) holds(blob store.OID) bool {
+	return slices.ContainsFunc(h.versions, func(v version) bool { return v.blob == blob })
+}
+
+// versionsOf reads which contents the record held under the name of sub.
+func versionsOf(ctx context.Context, l *Layer, from store.OID, sub subject) (*versions, error) {
+	h, first := &versions{}, true
+	err := heldAs(ctx, l, from, sub, func(c *store.Commit, held []store.Entry) error {
+		if first && len(held) == 0 {
+			h.removed = c.Committer.Time()
+		}
+		first = false
+		for _, e := range held {
+			if v := (version{path: path.Dir(sub.path) + "/" + e.Name, blob: e.ID, tree: c.Tree}); !h.holds(e.ID) {
+				h.versions = append(h.versions, v)
+			}
+		}
+		return nil
+	})
+	return h, err
+}
+
+// heldAs calls visit for each commit, newest first, after which the record held something
+// else under the name of sub than it did before, with what it then held: the files of an
+// item, whatever their extensions, or the one manifest.
+func heldAs(ctx context.Context, l *Layer, from store.OID, sub subject, visit func(*store.Commit, []store.Entry) error) error {
+	if sub.ref.Kind != "" {
+		return l.HistoryOf(ctx, from, sub.ref, visit)
+	}
+	return l.repo.History(ctx, from, sub.path, func(c *store.Commit, e store.Entry) error {
+		if e.ID.IsZero() {
+			return visit(c, nil)
+		}
+		return visit(c, []store.Entry{e})
+	})
+}
+
+// newest returns the version that was signed last, of those whose signatures hold here:
+// the record also keeps what was replaced, signed or not. nil when none does.
+func (h *versions) newest(s *Stack, l *Layer, sub subject) (*version, error) {
+	for i := range h.versions {
+		v := &h.versions[i]
+		raw, err := l.repo.Blob(v.blob, MaxItem)
+		if err != nil {
+			return nil, damaged(l, err)
+		}
+		if v.item, err = sub.parse(v.path, raw); err != nil {
+			v.item = nil
+		} else if v.item.Signature != nil {
+			v.signedAt = v.item.Signature.SignedAt
+		}
+	}
+	byTime := slices.Clone(h.versions)
+	slices.SortStableFunc(byTime, func(a, b version) int { return cmp.Compare(b.signedAt.Unix(), a.signedAt.Unix()) })
+	for i := range byTime {
+		if v := &byTime[i]; v.item != nil {
+			if verified, err := trust.Verify(v.item, s.Scope(l), s.Trust); err == nil && s.Taken.Denies(verified, s.Trust) == nil {
+				return v, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// EverHeld reports whether the record holds, or ever held, a file of ref with these bytes.
+func EverHeld(ctx context.Context, l *Layer, ref objects.Ref, raw []byte) (bool, error) {
+	c, err := l.tip()
+	if c == nil || err != nil {
+		return false, err
+	}
+	found, blob := false, l.BlobID(raw)
+	err = l.HistoryOf(ctx, c.ID, ref, func(_ *store.Commit, held []store.Entry) error {
+		if found = slices.ContainsFunc(held, func(e store.Entry) bool { return e.ID == blob }); found {
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found, damaged(l, err)
+}

@@ -1,0 +1,75 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+)
+
+// SweepTemps removes the working files that were being written when their process died, of
+// before a moment: regular files whose names begin with TempPrefix. It returns how many,
+// and with dryRun only counts them.
+func SweepTemps(ctx context.Context, l *Layer, before time.Time, dryRun bool) (n int, err error) {
+	found, err := temps(ctx, l, before)
+	for _, p := range found {
+		if !dryRun {
+			if err := l.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return n, err
+			}
+		}
+		n++
+	}
+	return n, err
+}
+
+// temps lists those files.
+func temps(ctx context.Context, l *Layer, before time.Time) (all []string, err error) {
+	folders, err := l.list(ctx)
+	if err != nil || l.root == nil {
+		return nil, err
+	}
+	dirs := []string{"."}
+	for _, f := range folders {
+		dirs = append(dirs, f.path)
+	}
+	room := newRoom(ctx, l.Space)
+	for _, dir := range dirs {
+		err := eachTemp(l.root, dir, room, func(e fs.DirEntry) {
+			if st, err := e.Info(); err == nil && st.ModTime().Before(before) {
+				all = append(all, path.Join(dir, e.Name()))
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// eachTemp calls visit for the temporary files right in a folder.
+func eachTemp(root *os.Root, dir string, room *room, visit func(fs.DirEntry)) error {
+	f, err := openFolder(root, dir)
+	if err != nil {
+		return nil // what cannot be listed is not rye's to clear
+	}
+	defer f.Close()
+	for {
+		list, err := f.ReadDir(1024)
+		for _, e := range list {
+			if !room.take(0) {
+				return room.full()
+			}
+			if e.Type().IsRegular() && strings.HasPrefix(e.Name(), TempPrefix) {
+				visit(e)
+			}
+		}
+		if errors.Is(err, io.EOF) || len(list) == 0 {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package author
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// DenyShared denies a content of an item of the project for the user, and takes it back for
+// everybody: by a line in .ai/denied that the user's key signs. Only who signed the item,
+// or a key of its namespace's registry, can do that: others would write a line that counts
+// for nobody.
+func DenyShared(ctx context.Context, s *Desk, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
+	d, err := objects.ParseDigest(q.Subject)
+	if err != nil {
+		return nil, fault.New(fault.Usage, "deny %q: only a file's sha256:... can be shared", q.Subject).Mend("rye status --all --json")
+	}
+	v, err := withDigest(ctx, s, d)
+	if err != nil {
+		return nil, err
+	}
+	it := v.Item()
+	key, err := s.Keys.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !trust.MayTakeBack(key.Public(), v, s.Trust) {
+		return nil, fault.New(fault.Untrusted, "deny %s: %s signed it, and only that key or the owner of %s/ takes it back for everybody", it.Ref, v.Key(), it.Ref.ID.Namespace()).
+			Mend("rye trust deny %s", d)
+	}
+	q.Share = false
+	c, err := custody.Deny(s.Host, q)
+	if err != nil {
+		return nil, err
+	}
+	c.Where = []string{".ai/" + objects.TakenFile}
+	if c.Name = it.Ref.String(); q.DryRun {
+		return c, nil
+	}
+	line, err := trust.TakeBack(ctx, key, it.Ref, d, s.Project.Project, s.Now())
+	if err == nil {
+		err = session.ListTaken(s.Session, line)
+	}
+	return c, err
+}
+
+// withDigest finds the item of the project whose file or body has a digest: in the working
+// tree, or whatever the record ever held.
+func withDigest(ctx context.Context, s *Desk, d objects.Digest) (found trust.Verified, err error) {
+	l := s.Stack.Project
+	believed, err := trust.LoadStore(s.TrustPath())
+	if err != nil {
+		return found, err
+	}
+	believed.Allow(objects.Fingerprint{}, d) // in memory: what the user denied already can be shared as well
+	look := func(p string, raw []byte) error {
+		it, err := objects.Parse(p, raw)
+		if err != nil || it.Sum != d && it.Digest != d {
+			return nil
+		}
+		if v, err := trust.Verify(it, s.Stack.Scope(l), believed); err == nil {
+			found = v
+			return fs.SkipAll
+		}
+		return nil
+	}
+	_, err = l.Files(ctx, func(p string, _ objects.Ref) error {
+		raw, err := l.Read(p)
+		if err != nil {
+			return nil // what cannot be read is not what was meant
+		}
+		return look(p, raw)
+	})
+	if err == nil && found.IsZero() {
+		err = eachRecorded(ctx, l, look)
+	}
+	if err == fs.SkipAll {
+		err = nil
+	}
+	if err == nil && found.IsZero() {
+		err = fault.New(fault.NotFound, "deny %s: no item of this project has, or had, this digest and a signature that holds", d).Mend("rye status --all --json")
+	}
+	return found, err
+}
+
+// eachRecorded calls look for every item file that the record ever held.
+func eachRecorded(ctx context.Context, l *space.Layer, look func(p string, raw []byte) error) error {
+	repo, err := l.Repo()
+	if err != nil || repo == nil {
+		return err
+	}
+	return l.Ever(ctx, func(p string, blob store.OID) error {
+		if _, _, err := objects.RefOfPath(p); err != nil {
+			return nil
+		}
+		raw, err := repo.Blob(blob, space.MaxItem)
+		if err != nil {
+			return err
+		}
+		return look(p, raw)
+	})
+}

@@ -1,0 +1,62 @@
+package author
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// What a person is shown to judge. Text beyond the right edge of a window is not read, so
+// longer lines are folded; one that would fill screens is refused.
+const (
+	foldAt   = 160  // columns
+	maxWidth = 1000 // bytes of a line
+)
+
+// readable returns lines so that all of each can be seen: folded, and none with a
+// character that shows nothing or moves what follows it (fault.Denied), or so long that
+// nobody reads to its end (fault.Limit).
+func readable(lines []string) ([]string, error) {
+	var out []string
+	for i, l := range lines {
+		l = strings.TrimSuffix(l, "\r")
+		if len(l) > maxWidth {
+			return nil, fault.New(fault.Limit, "a line of %d bytes is too long to judge, at most %d are shown to a person: %q",
+				len(l), maxWidth, words.Clip(strings.TrimSpace(l), 40))
+		}
+		for _, r := range l {
+			if words.Hidden(r) || r == utf8.RuneError {
+				return nil, fault.New(fault.Denied, "line %d of the change holds %s, which nobody can see: %q", i+1, words.Escaped(r), words.Brief(l))
+			}
+		}
+		out = append(out, fold(l)...)
+	}
+	if len(out) > rye.MaxQuestionLines {
+		return nil, fault.New(fault.Limit, "%d lines to judge, at most %d are shown to a person at once", len(out), rye.MaxQuestionLines)
+	}
+	return out, nil
+}
+
+// fold breaks a line at foldAt columns. Each further part begins with a mark that no text
+// can have there, because what is shown begins with a sign of the diff or a word of ours.
+func fold(l string) (parts []string) {
+	width, from := 0, 0
+	for i, r := range l {
+		if width >= foldAt {
+			parts, from, width = append(parts, l[from:i]), i, 0
+		}
+		if width++; r == '\t' {
+			width += 7
+		} else if r >= 0x1100 {
+			width++ // wide characters of East Asia, and more than the others need
+		}
+	}
+	parts = append(parts, l[from:])
+	for i := range parts[1:] {
+		parts[i+1] = "  … " + parts[i+1]
+	}
+	return parts
+}

@@ -1,0 +1,111 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/records"
+)
+
+// sound holds the pairs of configuration directory and project for which CheckConfig found
+// nothing wrong in this process.
+var sound sync.Map
+
+// CheckConfig refuses (fault.Auth) a configuration directory in which somebody else could
+// say what the user believes: none or a relative one, one that others may write, one in a
+// project, and one in the git checkout that the project lies in, where a branch or an
+// archive brings its files. One that is not there yet is empty.
+func CheckConfig(h *Host) error {
+	pair := [2]string{h.ConfigDir, h.ProjectDir}
+	if _, ok := sound.Load(pair); ok {
+		return nil
+	}
+	if err := checkConfig(h.ConfigDir, h.ProjectDir); err != nil {
+		return err
+	}
+	sound.Store(pair, nil)
+	return nil
+}
+
+func checkConfig(config, project string) error {
+	if !filepath.IsAbs(config) {
+		return fault.New(fault.Auth, "no configuration directory: neither HOME nor XDG_CONFIG_HOME is an absolute path").
+			Advise("set HOME, or XDG_CONFIG_HOME to an absolute path")
+	}
+	if err := records.Outside(config); err != nil {
+		return fault.Wrap(err, "the configuration directory is not used")
+	}
+	if checkout, same := sameCheckout(config, project); same {
+		return fault.New(fault.Auth, "the configuration directory %s lies in the git checkout %s, as the project does: a branch could say what you believe",
+			config, checkout).Advise("set XDG_CONFIG_HOME to a directory outside of it, or give the project a repository of its own: git init %s", project)
+	}
+	if err := place.Trusted(filepath.Join(config, "trust.yaml")); err != nil {
+		return fault.Wrap(err, "the configuration is not used")
+	}
+	return nil
+}
+
+// sameCheckout returns the checkout that both directories lie in.
+func sameCheckout(config, project string) (string, bool) {
+	if project == "" {
+		return "", false
+	}
+	a, b := checkoutOf(config), checkoutOf(project)
+	return a, a != "" && a == b
+}
+
+// checkoutOf returns the nearest directory at or above dir that git takes for a working
+// tree; "" when there is none.
+func checkoutOf(dir string) string {
+	at, err := place.Resolve(dir)
+	if err != nil {
+		return ""
+	}
+	for {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return ""
+		}
+		at = up
+	}
+}
+
+// loadTrust reads the trust store, and lets it say which unknown keys lie among the user's
+// own files.
+func loadTrust(h *Host) (*trust.Store, error) {
+	st, err := trust.LoadStore(h.TrustPath())
+	if err != nil {
+		return nil, err
+	}
+	files := sync.OnceValue(func() map[objects.Fingerprint]string { return keyFiles(h.KeyDir()) })
+	trust.KeyFiles(st, func(fp objects.Fingerprint) string { return files()[fp] })
+	return st, nil
+}
+
+// maxKeyFiles bounds how many files are read to find the one of a key.
+const maxKeyFiles = 100
+
+// keyFiles returns the files of keys to sign with, by the key that each says it holds.
+func keyFiles(dir string) map[objects.Fingerprint]string {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // no directory: no keys
+	}
+	files := map[objects.Fingerprint]string{}
+	for _, e := range entries[:min(len(entries), maxKeyFiles)] {
+		path := filepath.Join(dir, e.Name())
+		if pub, err := trust.ReadPublic(path); err == nil && !strings.Contains(e.Name(), ".") {
+			files[pub.Fingerprint()] = path
+		}
+	}
+	return files
+}

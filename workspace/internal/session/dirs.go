@@ -1,0 +1,55 @@
+package session
+
+import (
+	"path/filepath"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Dirs are the user's own directories: absolute, or "" where there is none.
+type Dirs struct {
+	ConfigDir string // keys, trust.yaml, policy.yaml
+	StateDir  string // what registries were seen to say, and the log of verdicts
+	CacheDir  string // may be deleted at any time
+}
+
+// inDir returns a name in a directory of the user's; "" where there is none. A name alone
+// would be one in the working directory, where anybody may have put it.
+func inDir(dir, name string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, name)
+}
+
+// UserFile is a file of the user's configuration; "" where there is none.
+func (d Dirs) UserFile(name string) string { return inDir(d.ConfigDir, name) }
+
+// NeedConfig returns fault.NotFound where the user has no configuration directory.
+func (d Dirs) NeedConfig() error { return needDir(d.ConfigDir, "configuration", "XDG_CONFIG_HOME") }
+
+// NeedCache returns fault.NotFound where there is no directory for caches.
+func (d Dirs) NeedCache() error { return needDir(d.CacheDir, "cache", "XDG_CACHE_HOME") }
+
+func needDir(dir, what, variable string) error {
+	if dir != "" {
+		return nil
+	}
+	return fault.New(fault.NotFound, "there is no %s directory: neither %s nor a home directory is known", what, variable).
+		Advise("set HOME, or %s to an absolute path", variable)
+}
+
+// TrustPath is the user's trust store.
+func (d Dirs) TrustPath() string { return inDir(d.ConfigDir, "trust.yaml") }
+
+// KeyDir is where the user's key files are.
+func (d Dirs) KeyDir() string { return inDir(d.ConfigDir, "keys") }
+
+// RunsDir is where runs get their files.
+func (d Dirs) RunsDir() string { return inDir(d.CacheDir, "run") }
+
+// Registries returns where registries are cached, and where it is kept what they were
+// seen to say.
+func (d Dirs) Registries() (cache, state string) {
+	return inDir(d.CacheDir, "registries"), inDir(d.StateDir, "registries")
+}

@@ -1,0 +1,156 @@
+package session
+
+import (
+	"context"
+	"path"
+	"sync"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/head"
+	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/store/space"
+)
+
+// For returns a session that decides, for a caller, about items that stand behind their
+// record; asked is the item that the caller named, zero for none. It shares the layers of s.
+func For(s *Session, c rye.Caller, asked objects.Ref) *Session {
+	n := s.copy()
+	r := &pastRule{s: n, caller: c, asked: asked, said: map[pastKey]error{}}
+	n.Stack.Rule = r.decide
+	return n
+}
+
+// pastRule decides about items that are older than what was recorded, or were removed. A
+// branch, a bisection or a checkout brings them every day: they run. What they may more
+// than the newest version, and that they were removed, a person has to agree to. Callers
+// that are no person get what they asked for by name where the user has it checked out.
+type pastRule struct {
+	s      *Session
+	caller rye.Caller
+	asked  objects.Ref
+
+	mu   sync.Mutex
+	said map[pastKey]error // what was decided: one question is asked once
+}
+
+// pastKey is what an answer is for: these bytes, in this place, in this part.
+type pastKey struct {
+	space  objects.Space
+	path   string
+	sum    objects.Digest
+	asked  bool
+	beside bool
+}
+
+func (r *pastRule) decide(ctx context.Context, f space.Finding, beside bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := pastKey{f.Space, f.Past.Path, objects.DigestOf(f.Past.Raw), f.Ref == r.asked, beside}
+	err, known := r.said[key]
+	if !known {
+		err = r.judge(ctx, f, beside)
+		r.said[key] = err
+	}
+	return err
+}
+
+func (r *pastRule) judge(ctx context.Context, f space.Finding, beside bool) error {
+	rules, err := r.s.Rules()
+	switch {
+	case err != nil:
+		return err
+	case rules.RefuseOlder:
+		return f.Past.Refusal("older than the newest recorded version, and the policy says older: refuse")
+	case !r.caller.IsPerson():
+		return r.unseen(f, beside)
+	case f.Err == nil:
+		return nil
+	}
+	if err := r.s.Ask(ctx, questionAbout(f)); fault.Is(err, fault.Denied) {
+		return f.Err // nobody agreed
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// unseen decides for a caller that is no person.
+func (r *pastRule) unseen(f space.Finding, beside bool) error {
+	switch {
+	case f.Err != nil:
+		return f.Err
+	case !beside && (f.Ref != r.asked || r.asked == objects.Ref{}):
+		return f.Past.Refusal("older than the newest recorded version, and %s did not ask for it by its name", r.caller.Name())
+	case f.Space != objects.Project && !beside:
+		return f.Past.Refusal("older than the newest recorded version in the %s space", f.Space)
+	}
+	is, err := r.s.head.is(f.Past.Path, f.Past.Raw)
+	if err != nil {
+		return f.Past.Refusal("older than the newest recorded version, and nobody knows whether you have it checked out: %v", err)
+	}
+	if !is {
+		return f.Past.Refusal("older than the newest recorded version, and not what your git has at HEAD")
+	}
+	return nil
+}
+
+// questionAbout is what a person is asked about an item that is wider or was removed.
+func questionAbout(f space.Finding) rye.Question {
+	p := f.Past
+	q := rye.Question{Topic: "use " + p.Name, Text: "It is older than the newest recorded version, and may more. Use it?", Mend: fault.HintOf(f.Err),
+		Lines: []string{p.Name + "  .ai/" + p.Path + "  " + objects.DigestOf(p.Raw).String()}}
+	for _, w := range p.Wider {
+		q.Lines = append(q.Lines, "it "+w)
+	}
+	if !p.Removed.IsZero() {
+		q.Text = "It was removed, and is back. Use it, and record it again?"
+		q.Lines = append(q.Lines, "removed on "+p.Removed.UTC().Format("2006-01-02 15:04 MST"))
+	}
+	return q
+}
+
+// checkedOut is what the user's git has at HEAD, read when it is first asked for. The
+// copies of a session share one. It is safe for concurrent use.
+type checkedOut struct {
+	host *Host
+	once sync.Once
+	tree *head.Tree
+	err  error
+}
+
+func (c *checkedOut) open() (*head.Tree, error) {
+	c.once.Do(func() {
+		var dir string
+		if dir, c.err = records.Canonical(c.host.ProjectDir); c.err == nil {
+			c.tree, c.err = head.Open(dir, c.host.Home, c.host.Now())
+		}
+	})
+	return c.tree, c.err
+}
+
+// is reports whether HEAD has these bytes at a path below .ai.
+func (c *checkedOut) is(p string, raw []byte) (bool, error) {
+	t, err := c.open()
+	if err != nil {
+		return false, err
+	}
+	return t.Is(path.Join(".ai", p), raw, c.host.Now())
+}
+
+// lacks reports whether HEAD has nothing at a path below .ai.
+func (c *checkedOut) lacks(p string) (bool, error) {
+	t, err := c.open()
+	if err != nil {
+		return false, err
+	}
+	has, err := t.Holds(path.Join(".ai", p), c.host.Now())
+	return err == nil && !has, err
+}
+
+func (c *checkedOut) close() {
+	if c != nil && c.tree != nil {
+		c.tree.Close()
+	}
+}

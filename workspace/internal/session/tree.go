@@ -1,0 +1,62 @@
+package session
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-os/rye/internal/place"
+)
+
+// The files right in .ai are read and written below that directory, opened as such: what
+// a clone or a branch puts in their place, or in that of .ai, is never followed.
+
+// ReadAI returns the bytes of a file right in the project's .ai: at most limit of them
+// (fault.Limit), of a regular file (fault.Malformed). One that is not there is
+// fs.ErrNotExist.
+func ReadAI(h *Host, name string, limit int64) ([]byte, error) {
+	return readAI(h.ProjectDir, name, limit)
+}
+
+// WriteAI replaces a file right in the project's .ai, durably and as a whole.
+func WriteAI(h *Host, name string, data []byte) error { return writeAI(h.ProjectDir, name, data) }
+
+func readAI(dir, name string, limit int64) ([]byte, error) {
+	root, err := place.Tree(filepath.Join(dir, ".ai"))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return place.ReadIn(root, name, limit)
+}
+
+func writeAI(dir, name string, data []byte) error {
+	root, err := makeAI(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return place.FileIn(root, name, data, 0o644)
+}
+
+// MakeAI makes the .ai of a directory where there is none. What stands in its place and is
+// no directory is fault.Malformed.
+func MakeAI(dir string) error {
+	root, err := makeAI(dir)
+	if err != nil {
+		return err
+	}
+	return root.Close()
+}
+
+func makeAI(dir string) (*os.Root, error) {
+	ai := filepath.Join(dir, ".ai")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(ai, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return place.Tree(ai)
+}
