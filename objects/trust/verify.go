@@ -166,18 +166,17 @@ func (e *examination) signer() (PublicKey, bool) {
 }
 
 func (e *examination) keyKnown() error {
-	if len(e.candidates()) > 0 {
-		return nil
-	}
 	name := ""
 	if e.level == Legacy {
 		name = e.it.Legacy.Key
 	} else {
 		name = e.it.Signature.Key.String()
-		if path := keyFileOf(e.st, e.it.Signature.Key); path != "" {
-			return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", name, path).
-				Mend("rye key import %s %s", path, filepath.Base(path))
+		if err := e.forgotten(name); err != nil {
+			return err
 		}
+	}
+	if len(e.candidates()) > 0 {
+		return nil
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
 	if e.in.Space == objects.Project {
@@ -185,6 +184,20 @@ func (e *examination) keyKnown() error {
 	}
 	return unknown.
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
+}
+
+// forgotten refuses a key whose file the user has and which the trust store has lost: it is
+// the user's, and no stranger's to be asked about.
+func (e *examination) forgotten(name string) error {
+	if _, known := e.st.known[e.it.Signature.Key]; known {
+		return nil
+	}
+	path := keyFileOf(e.st, e.it.Signature.Key)
+	if path == "" {
+		return nil
+	}
+	return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", name, path).
+		Mend("rye key import %s %s", path, filepath.Base(path))
 }
 
 func (e *examination) signature() error {

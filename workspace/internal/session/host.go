@@ -40,7 +40,7 @@ type Host struct {
 // At returns the host of another project of the same user; "" is none.
 func (h *Host) At(project string) *Host {
 	n := *h
-	n.ProjectDir = project
+	n.ProjectDir, n.Records = project, records.Open(h.Records.Dir()) // which may lie in that project
 	return &n
 }
 
