@@ -155,7 +155,7 @@ func (p *Plan) missing(ref, next objects.Ref, err error) error {
 	}
 	prev := p.Links[len(p.Links)-1].Ref()
 	return fault.New(fault.NotFound, "resolve %s: executor not found: %s, which %s names: %w", ref, next.ID, prev, err).
-		Mend("rye search %s", next.ID.Name())
+		Advise("rye search %s", next.ID.Name())
 }
 
 // path shows the chain for messages.
@@ -176,7 +176,7 @@ func (p *Plan) complete() (err error) {
 		switch kind := last.Meta.ToolType; {
 		case kind == "extractor" || kind == "parser":
 			return fault.New(fault.Usage, "resolve %s: an item of type %s tells rye how to read others; it is nothing that runs", last.Ref, kind).
-				Mend("rye show %s", last.Ref)
+				Advise("rye show %s", last.Ref)
 		case len(p.Links) == 1 && kind != "primitive":
 			return fault.New(fault.Malformed, "resolve %s: it names no executor, so nothing can run it", last.Ref).
 				Advise("add executor_id: rye/core/runtimes/bash_runtime (or another runtime), then rye sign %s", last.Ref)

@@ -175,7 +175,7 @@ func badConfig(it *objects.Item, key, want string) error {
 	if want == "" {
 		want = "a text"
 	}
-	return fault.New(fault.Malformed, "plan: config.%s of %s: want %s", key, it.Ref, want).Mend("rye show %s", it.Ref)
+	return fault.New(fault.Malformed, "plan: config.%s of %s: want %s", key, it.Ref, want).Advise("rye show %s", it.Ref)
 }
 
 // texts reads a list of texts and numbers; nil is an empty list.

@@ -75,7 +75,7 @@ func (p *Plan) fit(plain, values map[string]any) error {
 		return bad(err)
 	}
 	if err := resolved.Validate(plain); err != nil {
-		return fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err).Mend("rye show %s", it.Ref)
+		return fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err).Advise("rye show %s", it.Ref)
 	}
 	for k, v := range plain {
 		if _, ok := values[k]; !ok {

@@ -71,11 +71,11 @@ var bubblewrap = sync.OnceValue(func() string {
 func noBubble(c *Call) error {
 	switch {
 	case best() < S2:
-		return fault.New(fault.Denied, "run %s: S3 is demanded and this kernel gives %s, on which it builds", c.Argv[0], best()).Mend("rye doctor")
+		return fault.New(fault.Denied, "run %s: S3 is demanded and this kernel gives %s, on which it builds", c.Argv[0], best()).Advise("rye doctor")
 	case bubblewrap() == "":
 		return fault.New(fault.Denied, "run %s: S3 is demanded, and there is no bwrap in %s", c.Argv[0], SafePath).Advise("install bubblewrap")
 	case reenter() == "":
-		return fault.New(fault.Denied, "run %s: S3 is demanded, and this program cannot start itself again inside", c.Argv[0]).Mend("rye doctor")
+		return fault.New(fault.Denied, "run %s: S3 is demanded, and this program cannot start itself again inside", c.Argv[0]).Advise("rye doctor")
 	}
 	return nil
 }
@@ -144,7 +144,7 @@ func (b *box) answer(c *Call, hear *os.File) error {
 	case line != "":
 		return fault.New(fault.Code(code), "run %s: %s", c.Argv[0], text)
 	}
-	return fault.New(fault.Denied, "run %s: S3 is demanded, and bubblewrap cannot build it here: %s", c.Argv[0], bubbleSays(c)).Mend("rye doctor")
+	return fault.New(fault.Denied, "run %s: S3 is demanded, and bubblewrap cannot build it here: %s", c.Argv[0], bubbleSays(c)).Advise("rye doctor")
 }
 
 // bubbleSays has bwrap build the same view for a program that does nothing, and

@@ -59,7 +59,7 @@ func (a *App) Unmerged(ctx context.Context, name string) (sides [3][]byte, err e
 		sides[i], found = text, found || ok
 	}
 	if !found {
-		return sides, fault.New(fault.Usage, "merge .ai/%s: git knows of no conflict in it", name).Mend("rye lock verify")
+		return sides, fault.New(fault.Usage, "merge .ai/%s: git knows of no conflict in it", name).Advise("rye lock verify")
 	}
 	return sides, nil
 }

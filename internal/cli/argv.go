@@ -117,7 +117,7 @@ func split(tree []*spec, global []cli.Flag, args []string) ([]word, error) {
 			}
 			if w := &got[len(got)-1]; !w.valued && takesValue(lookup(tree, global, w.flag)) && !asksVersion(a, args[i+1:]) {
 				if i++; i == len(args) {
-					return nil, fault.New(fault.Usage, "flag %s: a value is missing", a).Mend("rye help")
+					return nil, fault.New(fault.Usage, "flag %s: a value is missing", a).Advise("rye help")
 				}
 				w.value, w.valued = args[i], true
 			}

@@ -91,7 +91,7 @@ for its bytes as they are now.`,
 				return answerEach(t, t.w.Policy().Consent, q, printConsent)
 			case q.Forget:
 				again := slices.Concat([]string{"rye", "policy", "allow"}, t.args, []string{"--forget", "--env"})
-				return fault.New(fault.Usage, "policy allow --forget: what?").With(fault.CommandOf(again...))
+				return fault.New(fault.Usage, "policy allow --forget: what?").With(fault.Advice("%s", strings.Join(again, " ")))
 			}
 			return answer(t, t.w.Policy().Allow, rye.ItemRequest{Ref: q.Ref}, printPolicy)
 		},

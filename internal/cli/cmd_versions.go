@@ -76,7 +76,7 @@ func copyCommand() *spec {
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
 			if q.To == "" {
-				return fault.New(fault.Usage, "copy: to which space?").Mend("rye copy %s --to project", t.args[0])
+				return fault.New(fault.Usage, "copy: to which space?").Advise("--to project, --to user, or --as <id>")
 			}
 			return answer(t, t.w.Copy, q, printCopy)
 		},
@@ -114,7 +114,7 @@ the files are shown that differ from its manifest, are missing, or are not in it
 				return err
 			}
 			if q.From == "" && q.To != "" {
-				return fault.New(fault.Usage, "diff: --to needs --from").Mend("rye log %s", q.Targets[0])
+				return fault.New(fault.Usage, "diff: --to needs --from").Advise("rye log %s", q.Targets[0])
 			}
 			return answerEach(t, t.w.History().Diff, q, printDiff)
 		},

@@ -94,7 +94,7 @@ func dispatch(t *task, inv invocation) error {
 // usageError is urfave/cli's hook for values that do not parse. Without it the
 // whole help goes to standard output.
 func usageError(_ *cli.Context, err error, _ bool) error {
-	return fault.New(fault.Usage, "%w", err).Mend("rye help")
+	return fault.New(fault.Usage, "%w", err).Advise("rye help")
 }
 
 // globalFlags are understood by every command, before or after its name.

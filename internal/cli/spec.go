@@ -168,13 +168,13 @@ func (l *stringList) String() string     { return strings.Join(*l, " ") }
 
 // helpFor is the command that explains another.
 func helpFor(full string) fault.Hint {
-	return fault.CommandOf(append(strings.Fields(full), "--help")...)
+	return fault.Advice("%s --help", full)
 }
 
 func (s *spec) checkArgs(full string, args []string) error {
 	usage := fault.Advice("%s %s", full, s.args)
 	if s.args == "" {
-		usage = fault.CommandOf(strings.Fields(full)...)
+		usage = fault.Advice("%s", full)
 	}
 	switch {
 	case s.run == nil && len(args) == 0:

@@ -19,7 +19,7 @@ func (s *Store) AddOwn(k PublicKey, name string, namespaces ...string) error {
 		return err
 	}
 	if old, ok := s.ownKey(k); ok && old.Retired != "" {
-		return fault.New(fault.Revoked, "own key %s: it was retired on %s", k, old.Retired).Mend("rye key new")
+		return fault.New(fault.Revoked, "own key %s: it was retired on %s", k, old.Retired).Advise("sign with your present key; rye key new <name> makes another")
 	}
 	for _, ns := range o.Namespaces {
 		if err := s.mayClaim(k, ns); err != nil {
@@ -78,7 +78,7 @@ func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
 	}
 	i := slices.IndexFunc(s.pins, func(p Pin) bool { return p.Key.Fingerprint() == fp })
 	if i < 0 {
-		return fault.New(fault.NotFound, "unpin %s: it is not pinned", fp).Mend("rye trust list")
+		return fault.New(fault.NotFound, "unpin %s: it is not pinned", fp).Advise("rye trust list")
 	}
 	p := s.pins[i]
 	var left []string
@@ -87,7 +87,7 @@ func (s *Store) Unpin(fp objects.Fingerprint, namespaces ...string) error {
 	}
 	for _, ns := range namespaces {
 		if !slices.Contains(p.Namespaces, ns) {
-			return fault.New(fault.NotFound, "unpin %s: it is not pinned for %q", fp, words.Brief(ns)).Mend("rye trust list")
+			return fault.New(fault.NotFound, "unpin %s: it is not pinned for %q", fp, words.Brief(ns)).Advise("rye trust list")
 		}
 		left = slices.DeleteFunc(left, func(x string) bool { return x == ns })
 	}

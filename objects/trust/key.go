@@ -119,7 +119,7 @@ func otherAlgorithm(kind string) error {
 		why = "a security key signs a counter and flags of its own around a hash of the message, which the 64 bytes of a signature line cannot hold"
 	}
 	return fault.New(fault.Untrusted, "key of type %q: only plain %s is accepted: %s", words.Brief(kind), keyType, why).
-		Mend("rye key new")
+		Advise("only Ed25519 keys: rye key new makes one")
 }
 
 // parseWire reads the form of RFC 4253 §6.6: two strings, nothing after them.

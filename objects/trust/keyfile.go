@@ -224,7 +224,7 @@ func parseKey(raw []byte, ask func() ([]byte, error)) (*FileKey, error) {
 	}
 	priv, ok := any.(*ed25519.PrivateKey)
 	if !ok || len(*priv) != ed25519.PrivateKeySize {
-		return nil, fault.New(fault.Untrusted, "the private half is not of type %s", keyType).Mend("rye key new")
+		return nil, fault.New(fault.Untrusted, "the private half is not of type %s", keyType).Advise("only Ed25519 keys: rye key new makes one")
 	}
 	derived := ed25519.NewKeyFromSeed(priv.Seed())
 	if !bytes.Equal(derived, *priv) || !bytes.Equal(derived[ed25519.SeedSize:], env.pub.b[:]) {

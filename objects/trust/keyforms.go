@@ -91,7 +91,7 @@ func parsePKCS8(raw []byte) (*FileKey, error) {
 		return nil, fault.New(fault.Malformed, "an encrypted PKCS#8 key").
 			Advise("ssh-keygen -p -f <file>, which turns it into OpenSSH's format and keeps it encrypted")
 	case block.Type != pkcs8PEM:
-		return nil, fault.New(fault.Untrusted, "a key of type %q: only %s is accepted", words.Brief(block.Type), keyType).Mend("rye key new")
+		return nil, fault.New(fault.Untrusted, "a key of type %q: only %s is accepted", words.Brief(block.Type), keyType).Advise("only Ed25519 keys: rye key new makes one")
 	}
 	any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
@@ -99,7 +99,7 @@ func parsePKCS8(raw []byte) (*FileKey, error) {
 	}
 	priv, ok := any.(ed25519.PrivateKey)
 	if !ok {
-		return nil, fault.New(fault.Untrusted, "a key of type %T: only %s is accepted", any, keyType).Mend("rye key new")
+		return nil, fault.New(fault.Untrusted, "a key of type %T: only %s is accepted", any, keyType).Advise("only Ed25519 keys: rye key new makes one")
 	}
 	if again, err := x509.MarshalPKCS8PrivateKey(priv); err != nil || !bytes.Equal(again, block.Bytes) {
 		return nil, fault.New(fault.Malformed, "not in the plain form of PKCS#8: there is more in it than a private key")
@@ -177,7 +177,7 @@ func NoLink(path string) error {
 	st, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fault.New(fault.NotFound, "key %s: no such file", path).Mend("rye key list")
+		return fault.New(fault.NotFound, "key %s: no such file", path).Advise("rye key list")
 	case err != nil:
 		return fault.New(fault.Failed, "key %s: %w", path, err)
 	case st.Mode()&fs.ModeSymlink != 0:

@@ -79,7 +79,7 @@ func parseKept(text []byte) error {
 // The same again may replace the list. Its claims end.
 func (s *Store) RetireOwn(k PublicKey, name, day string, kept objects.Digest) error {
 	if !s.IsOwn(k) {
-		return fault.New(fault.NotFound, "retire %s: it is not your key", k).Mend("rye key list")
+		return fault.New(fault.NotFound, "retire %s: it is not your key", k).Advise("rye key list")
 	}
 	o := OwnKey{Key: k, Name: name, Retired: day, Kept: kept}
 	if err := checkOwn(o); err != nil {

@@ -17,9 +17,9 @@ const maxNearest = 20_000
 func Missing(ctx context.Context, s *Stack, ref objects.Ref, where string) error {
 	err := fault.New(fault.NotFound, "%s: %s", ref, where)
 	if near, ok := nearest(ctx, s, ref); ok {
-		return err.Mend("rye show %s", near)
+		return err.Advise("rye show %s", near)
 	}
-	return err.Mend("rye list")
+	return err.Advise("rye list")
 }
 
 // nearest returns the item whose name is a typing mistake away, of the same kind, or has

@@ -20,7 +20,7 @@ import (
 // is there. A layer that has no place for a store is fault.NotFound.
 func (l *Layer) Create() error {
 	if l.Store == "" {
-		return fault.New(fault.NotFound, "the %s space has no record: there is no data directory for it", l.Space).Mend("rye where")
+		return fault.New(fault.NotFound, "the %s space has no record: there is no data directory for it", l.Space).Advise("rye where")
 	}
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return err
@@ -361,7 +361,7 @@ func (l *Layer) Version(ctx context.Context, ref objects.Ref, at string) (id sto
 // commitAt finds a commit of the record by the beginning of its id.
 func (l *Layer) commitAt(ctx context.Context, at string) (*store.Commit, error) {
 	if len(at) < 4 || strings.Trim(at, "0123456789abcdef") != "" {
-		return nil, fault.New(fault.Usage, "commit %q: want at least 4 of its hexadecimal digits", at).Mend("rye log")
+		return nil, fault.New(fault.Usage, "commit %q: want at least 4 of its hexadecimal digits", at).Advise("rye log")
 	}
 	tip, err := l.tip()
 	if err != nil {
@@ -380,7 +380,7 @@ func (l *Layer) commitAt(ctx context.Context, at string) (*store.Commit, error) 
 	case err != nil:
 		return nil, damaged(l, err)
 	case len(found) == 0:
-		return nil, fault.New(fault.NotFound, "commit %s: not in the record of the %s space", at, l.Space).Mend("rye log")
+		return nil, fault.New(fault.NotFound, "commit %s: not in the record of the %s space", at, l.Space).Advise("rye log")
 	case len(found) > 1:
 		return nil, fault.New(fault.Usage, "commit %s: %d commits begin like this", at, len(found)).Advise("give more digits")
 	}

@@ -55,9 +55,17 @@ func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error
 		}
 	}
 	if q.DryRun {
-		return in.reports, nil
+		return in.preview(), nil
 	}
 	return in.reports, in.record(ctx, s)
+}
+
+// preview is what would be added: nothing can be done about it yet.
+func (in *addition) preview() []rye.AddReport {
+	for i := range in.reports {
+		in.reports[i].Next = fault.Hint{}
+	}
+	return in.reports
 }
 
 // AddFetched takes the items of another git repository, which was fetched at a commit, into
@@ -70,7 +78,7 @@ func AddFetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID
 		return nil, err
 	}
 	if q.DryRun {
-		return in.reports, nil
+		return in.preview(), nil
 	}
 	if err := s.Ask(ctx, in.question(q.URL, commit)); err != nil {
 		return nil, err

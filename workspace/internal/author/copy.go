@@ -91,7 +91,7 @@ func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item) (st
 		}
 	}
 	if have, err := l.Read(it.Path); err == nil && !bytes.Equal(have, it.Raw) {
-		return "", fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Mend("rye show --all %s", it.Ref)
+		return "", fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Advise("rye show --all %s", it.Ref)
 	}
 	if err := l.Write(it.Path, it.Raw, true); err != nil {
 		return "", err

@@ -21,7 +21,7 @@ import (
 func DenyShared(ctx context.Context, s *Desk, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	d, err := objects.ParseDigest(q.Subject)
 	if err != nil {
-		return nil, fault.New(fault.Usage, "deny %q: only a file's sha256:... can be shared", q.Subject).Mend("rye status --all --json")
+		return nil, fault.New(fault.Usage, "deny %q: only a file's sha256:... can be shared", q.Subject).Advise("rye status --all --json")
 	}
 	v, err := withDigest(ctx, s, d)
 	if err != nil {
@@ -86,7 +86,7 @@ func withDigest(ctx context.Context, s *Desk, d objects.Digest) (found trust.Ver
 		err = nil
 	}
 	if err == nil && found.IsZero() {
-		err = fault.New(fault.NotFound, "deny %s: no item of this project has, or had, this digest and a signature that holds", d).Mend("rye status --all --json")
+		err = fault.New(fault.NotFound, "deny %s: no item of this project has, or had, this digest and a signature that holds", d).Advise("rye status --all --json")
 	}
 	return found, err
 }

@@ -30,10 +30,11 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "remove %s: not in this project", q.Target).Mend("rye list --space project")
+		return nil, fault.New(fault.NotFound, "remove %s: not in this project", q.Target).Advise("rye list --space project")
 	}
 	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: objects.Absent, Next: fault.Command("rye restore %s", ref)}
 	if q.DryRun {
+		rep.Next = fault.Hint{}
 		return rep, nil
 	}
 	if f.Registry != "" {
@@ -88,6 +89,7 @@ func removeBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.A
 	}
 	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir, State: objects.Absent, Next: fault.Command("rye restore .ai/%s", dir)}
 	if dryRun {
+		rep.Next = fault.Hint{}
 		return rep, nil
 	}
 	l := s.Stack.Project

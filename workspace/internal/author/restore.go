@@ -19,7 +19,7 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 	l := s.Stack.Project
 	if dir, ok := look.RecordedBundle(ctx, l, q.Target); ok {
 		if q.At != "" {
-			return nil, fault.New(fault.Usage, "restore .ai/%s: a bundle comes back as it was last recorded", dir).Mend("rye restore .ai/%s", dir)
+			return nil, fault.New(fault.Usage, "restore .ai/%s: a bundle comes back as it was last recorded", dir).Advise("rye restore .ai/%s", dir)
 		}
 		return restoreBundle(ctx, s, dir, q.DryRun)
 	}
@@ -65,12 +65,12 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 func recordedVersion(ctx context.Context, l *space.Layer, ref objects.Ref, at string) (p string, raw []byte, err error) {
 	if at == "" {
 		if p, raw, err = l.LastRecorded(ctx, ref); err == nil && p == "" {
-			err = fault.New(fault.NotFound, "restore %s: never recorded in this project", ref).Mend("rye log")
+			err = fault.New(fault.NotFound, "restore %s: never recorded in this project", ref).Advise("rye log")
 		}
 		return p, raw, err
 	}
 	if _, p, raw, err = l.Version(ctx, ref, at); err == nil && p == "" {
-		err = fault.New(fault.NotFound, "restore %s: it was not there at %s", ref, at).Mend("rye log %s", ref)
+		err = fault.New(fault.NotFound, "restore %s: it was not there at %s", ref, at).Advise("rye log %s", ref)
 	}
 	return p, raw, err
 }
@@ -88,7 +88,7 @@ func restoreBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.
 		return nil, err
 	}
 	if len(was) == 0 {
-		return nil, fault.New(fault.NotFound, "restore bundle %s: never recorded in this project", id).Mend("rye log")
+		return nil, fault.New(fault.NotFound, "restore bundle %s: never recorded in this project", id).Advise("rye log")
 	}
 	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir}
 	if dryRun {

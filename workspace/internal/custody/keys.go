@@ -82,7 +82,7 @@ func checkKeyName(name string) error {
 	base := filepath.Base(name)
 	switch {
 	case Held(name):
-		return fault.New(fault.Usage, "key %q: that names a key which no file holds", name).Mend("rye key import %s", name)
+		return fault.New(fault.Usage, "key %q: that names a key which no file holds", name).Advise("rye key import %s", name)
 	case len(base) > maxKeyName || strings.Trim(base, keyNameLetter) != "" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "-"):
 		return fault.New(fault.Usage, "key %q: want letters, digits, _, - and dots within, at most %d", name, maxKeyName)
 	case strings.HasSuffix(base, nextSuffix) || strings.HasSuffix(base, publicSuffix) || strings.Contains(base, retiredMark):

@@ -59,7 +59,7 @@ func (ks *Keys) PlanRotation(ctx context.Context, name string) (*Rotation, error
 		return nil, err
 	}
 	if info.Retired && (r.New == "" || strings.Contains(filepath.Base(info.Path), retiredMark)) {
-		return nil, fault.New(fault.Usage, "rotate key %s: it was retired already", info.Name).Mend("rye key list")
+		return nil, fault.New(fault.Usage, "rotate key %s: it was retired already", info.Name).Advise("rye key list")
 	}
 	r.Retired, err = r.retiredPath()
 	return r, err

@@ -196,7 +196,7 @@ func (ks *Keys) Known(st *trust.Store, k trust.Signer) error { return known(ks, 
 func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {
 	fp := pub.Fingerprint()
 	if st.IsRetired(pub) {
-		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Mend("rye key list")
+		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Advise("rye key list")
 	}
 	if _, ok := st.Key(fp); ok {
 		return nil

@@ -118,7 +118,7 @@ func (ks *Keys) exportText(ctx context.Context, q rye.KeyExportRequest, info *ry
 	}
 	if info.Path == "" {
 		return nil, fault.New(fault.NotFound, "export key %s: its private half is not in a file of rye's", info.Fingerprint).
-			Mend("rye key export --public")
+			Advise("rye key export --public")
 	}
 	if err := ks.host.Ask(ctx, exportQuestion(q, info)); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func exportQuestion(q rye.KeyExportRequest, info *rye.KeyInfo) rye.Question {
 		}
 	}
 	return rye.Question{Topic: "export private key", Text: "Give out the private key " + info.Name + "? Whoever has it signs as you.",
-		Lines: []string{info.Fingerprint, "to " + cmp.Or(q.Out, "standard output"), what}, Mend: fault.Command("rye key export %s --yes", info.Name)}
+		Lines: []string{info.Fingerprint, "to " + cmp.Or(q.Out, "standard output"), what}, Mend: fault.Advice("rye key export %s --yes prints it", info.Name)}
 }
 
 // SetPassphrase changes what protects a key file: q.Ask is called for the new passphrase

@@ -129,7 +129,7 @@ func Allow(ctx context.Context, h *session.Host, q rye.TrustAllowRequest) (*rye.
 	err = update(h, q.DryRun, func(st *trust.Store) error {
 		i := slices.IndexFunc(st.Denials(), func(x trust.Denial) bool { return x.Key == fp && x.Digest == d })
 		if i < 0 && !kept && !listed {
-			return fault.New(fault.NotFound, "allow %s: it was not denied", q.Subject).Mend("rye trust list")
+			return fault.New(fault.NotFound, "allow %s: it was not denied", q.Subject).Advise("rye trust list")
 		}
 		if i >= 0 {
 			c.Detail = st.Denials()[i].Reason

@@ -141,7 +141,7 @@ func pinned(st *trust.Store, subject string) (objects.Fingerprint, error) {
 	}
 	switch len(found) {
 	case 0:
-		return objects.Fingerprint{}, fault.New(fault.NotFound, "unpin %q: no key is pinned under that name", words.Brief(subject)).Mend("rye trust list")
+		return objects.Fingerprint{}, fault.New(fault.NotFound, "unpin %q: no key is pinned under that name", words.Brief(subject)).Advise("rye trust list")
 	case 1:
 		return found[0], nil
 	}

@@ -244,7 +244,7 @@ func findBundle(s *session.Session, arg string) (*space.Layer, string, error) {
 			}
 		}
 		if _, err := os.Lstat(arg); err != nil {
-			return nil, "", fault.New(fault.NotFound, "bundle %s: no manifest in .ai/%s", arg, dir).Mend("rye bundle list")
+			return nil, "", fault.New(fault.NotFound, "bundle %s: no manifest in .ai/%s", arg, dir).Advise("rye bundle list")
 		}
 	}
 	dir := arg
@@ -252,7 +252,7 @@ func findBundle(s *session.Session, arg string) (*space.Layer, string, error) {
 		dir = filepath.Dir(arg)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, objects.ManifestName)); err != nil {
-		return nil, "", fault.New(fault.NotFound, "bundle %s: no %s there", arg, objects.ManifestName).Mend("rye bundle list")
+		return nil, "", fault.New(fault.NotFound, "bundle %s: no %s there", arg, objects.ManifestName).Advise("rye bundle list")
 	}
 	for _, l := range s.Stack.Layers() {
 		if p, ok := session.Below(l.Dir, dir); ok {

@@ -92,7 +92,7 @@ func workingItem(ctx context.Context, s *session.Session, t rye.Target) (space.F
 	}
 	f, ok, err := s.Stack.In(ctx, objects.Project, ref)
 	if err == nil && (!ok || f.Registry != "") {
-		err = fault.New(fault.NotFound, "diff %s: the project has no working file of it", ref).Mend("rye list --space project")
+		err = fault.New(fault.NotFound, "diff %s: the project has no working file of it", ref).Advise("rye list --space project")
 	}
 	f.Ref = ref
 	return f, err
@@ -129,7 +129,7 @@ func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([
 		return nil, err
 	}
 	if was == "" && path == "" {
-		return nil, fault.New(fault.NotFound, "diff %s: neither version has it", ref).Mend("rye log %s", ref)
+		return nil, fault.New(fault.NotFound, "diff %s: neither version has it", ref).Advise("rye log %s", ref)
 	}
 	return []rye.ItemDiff{{Ref: ref.String(), Path: ".ai/" + cmp.Or(path, was), Recorded: was != "", Deleted: path == "",
 		From: q.From, To: q.To, Lines: append([]string{}, diff.Lines(string(old), string(now))...)}}, nil

@@ -98,7 +98,7 @@ func findIn(ctx context.Context, s *session.Session, q rye.LoadRequest) (space.F
 	}
 	f, ok, err := s.Stack.In(ctx, sp, q.Ref)
 	if err == nil && !ok {
-		err = fault.New(fault.NotFound, "%s: not in the %s space", q.Ref, sp).Mend("rye show --all %s", q.Ref)
+		err = fault.New(fault.NotFound, "%s: not in the %s space", q.Ref, sp).Advise("rye show --all %s", q.Ref)
 	}
 	return f, err
 }

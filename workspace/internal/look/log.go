@@ -46,7 +46,7 @@ func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEn
 	}
 	err = s.Stack.Project.HistoryOf(ctx, tip, q.Ref, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
 	if err == nil && len(all) == 0 {
-		err = fault.New(fault.NotFound, "log %s: never recorded in this project", q.Ref).Mend("rye log")
+		err = fault.New(fault.NotFound, "log %s: never recorded in this project", q.Ref).Advise("rye log")
 	}
 	return all, err
 }

@@ -24,9 +24,9 @@ func meant(query string, docs []search.Doc) fault.Hint {
 		}
 	}
 	if !better {
-		return fault.Command("rye list")
+		return fault.Advice("rye list")
 	}
-	return fault.CommandOf("rye", "search", strings.Join(asked, " "))
+	return fault.Advice("rye search %s", strings.Join(asked, " "))
 }
 
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -94,7 +94,7 @@ func Targets(ctx context.Context, s *session.Session, l *space.Layer, args []rye
 			return nil, err
 		}
 		if len(refs) == n && !all {
-			return nil, fault.New(fault.NotFound, "%q matches no item of the %s space", arg, l.Space).Mend("rye list")
+			return nil, fault.New(fault.NotFound, "%q matches no item of the %s space", arg, l.Space).Advise("rye list")
 		}
 	}
 	return refs, nil

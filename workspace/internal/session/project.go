@@ -86,7 +86,7 @@ func parseProject(raw []byte) (*Project, error) {
 		return nil, err
 	}
 	if c.Format == 0 {
-		return nil, fault.New(fault.Malformed, "it says no format, as if it had been emptied").Mend("git restore .ai/%s", ProjectFile)
+		return nil, fault.New(fault.Malformed, "it says no format, as if it had been emptied").Advise("git restore .ai/%s, where git has it", ProjectFile)
 	}
 	if c.Format != 1 {
 		return nil, fault.New(fault.Malformed, "format %d: this rye reads format 1", c.Format).Advise("install a newer rye")
@@ -207,5 +207,5 @@ func (p *Project) OnlyRegistry(name string) (string, error) {
 	case 1:
 		return names[0], nil
 	}
-	return "", fault.New(fault.Usage, "this project has %d registries: say which", len(names)).Mend("rye registry root show --name %s", names[0])
+	return "", fault.New(fault.Usage, "this project has %d registries: say which", len(names)).Advise("rye registry root show --name %s", names[0])
 }

@@ -48,7 +48,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 	old, ok, err := s.Records.Moved(s.Place)
 	if ok {
 		info := recordInfo(s, old)
-		rep.Offer, rep.Hint = &info, fault.Command("rye where --move %s", old.Path)
+		rep.Offer, rep.Hint = &info, fault.Advice("rye where --move %s", old.Path)
 	}
 	return rep, err
 }

@@ -101,7 +101,7 @@ func publishable(ctx context.Context, s *Desk, refs []objects.Ref) ([]registry.I
 func toPublish(f space.Finding, ref objects.Ref) (registry.Item, error) {
 	switch {
 	case f.State == "":
-		return registry.Item{}, fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Mend("rye list --space project")
+		return registry.Item{}, fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Advise("rye list --space project")
 	case f.Err != nil:
 		return registry.Item{}, f.Err
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // passing are the names of what every command may write, whatever it does: caches, and
@@ -40,7 +39,7 @@ func digest() (string, error) {
 			}
 			fmt.Fprintf(h, "%q %v\n", path, info.Mode())
 			switch {
-			case info.Mode().IsRegular() && !strings.HasSuffix(path, ".lock"):
+			case info.Mode().IsRegular() && filepath.Base(path) != "project.lock":
 				raw, err := os.ReadFile(path)
 				if err != nil {
 					return err
