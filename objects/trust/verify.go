@@ -166,6 +166,11 @@ func (e *examination) signer() (PublicKey, bool) {
 }
 
 func (e *examination) keyKnown() error {
+	if e.level == Signed {
+		if err := e.lostOwn(); err != nil {
+			return err
+		}
+	}
 	if len(e.candidates()) > 0 {
 		return nil
 	}
@@ -174,10 +179,6 @@ func (e *examination) keyKnown() error {
 		name = e.it.Legacy.Key
 	} else {
 		name = e.it.Signature.Key.String()
-		if path := keyFileOf(e.st, e.it.Signature.Key); path != "" {
-			return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", name, path).
-				Mend("rye key import %s %s", path, filepath.Base(path))
-		}
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
 	if e.in.Space == objects.Project {
@@ -185,6 +186,21 @@ func (e *examination) keyKnown() error {
 	}
 	return unknown.
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
+}
+
+// lostOwn refuses what a key of the user's signed that the trust store lost: it is not a
+// stranger's, whoever declares it.
+func (e *examination) lostOwn() error {
+	fp := e.it.Signature.Key
+	if _, ok := e.st.known[fp]; ok {
+		return nil
+	}
+	path := keyFileOf(e.st, fp)
+	if path == "" {
+		return nil
+	}
+	return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", fp, path).
+		Mend("rye key import %s %s", path, filepath.Base(path))
 }
 
 func (e *examination) signature() error {

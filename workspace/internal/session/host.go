@@ -37,10 +37,11 @@ type Host struct {
 	System    func() (*space.System, error)                           // the standard library, opened once
 }
 
-// At returns the host of another project of the same user; "" is none.
+// At returns the host of another project of the same user; "" is none. It looks at the data
+// directory anew: that may lie in the project, which was just made.
 func (h *Host) At(project string) *Host {
 	n := *h
-	n.ProjectDir = project
+	n.ProjectDir, n.Records = project, records.Open(h.Records.Dir())
 	return &n
 }
 
