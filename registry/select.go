@@ -283,7 +283,7 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	p := m[namespace]
 	repo := r.reading()
 	if p.Seq == 0 || repo == nil {
-		return nil, fault.New(fault.NotFound, "history of the %s: was never synced", logName(namespace)).Mend("rye fetch")
+		return nil, fault.New(fault.NotFound, "history of the %s: was never synced, or nobody has claimed it", logName(namespace)).Advise("rye fetch shows what there is")
 	}
 	var out []LogEntry
 	want := p.Sum

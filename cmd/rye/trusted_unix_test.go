@@ -92,7 +92,7 @@ func TestOrdinaryUserIsTold(t *testing.T) {
 	}
 	h := believer(t)
 	h.ordinary()
-	h.rye("trust", "--yes") // what was granted to root was granted to another user
+	h.rye("trust", "--yes") // another user begins with nothing
 	trust := filepath.Join(h.config(), "trust.yaml")
 	if err := os.Chown(trust, 0, 0); err != nil {
 		t.Fatal(err)

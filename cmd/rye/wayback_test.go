@@ -63,7 +63,7 @@ func TestWayBack(t *testing.T) {
 			t.Errorf("status takes the user for a stranger:\n%s", out)
 		}
 		h.follows(h.hintOf(11, "execute", "tool:acme/hello"))
-		if said := h.fails(11, "execute", "tool:acme/hello"); !strings.Contains(said, "this directory was not accepted") {
+		if said := h.fails(11, "execute", "tool:acme/hello"); !strings.Contains(said, "was not accepted") {
 			t.Errorf("the key is not believed again:\n%s", said)
 		}
 	})

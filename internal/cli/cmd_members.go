@@ -96,7 +96,7 @@ never comes back; what it signed stays good. For a stolen key see rye registry r
 
 func printMembers(p *printer, rep *rye.MembersReport) {
 	if rep.Status == "requested" {
-		p.printf("%s\n", fault.CommandOf(rep.Command...))
+		p.printf("%s\n", fault.CommandOf(rep.Command...).String()) // for somebody else: no hint
 		p.infof("send this to a member of %s, who runs it", rep.Namespace)
 		return
 	}

@@ -166,19 +166,17 @@ func (e *examination) signer() (PublicKey, bool) {
 }
 
 func (e *examination) keyKnown() error {
-	if e.level == Signed {
-		if err := e.lostOwn(); err != nil {
-			return err
-		}
-	}
-	if len(e.candidates()) > 0 {
-		return nil
-	}
 	name := ""
 	if e.level == Legacy {
 		name = e.it.Legacy.Key
 	} else {
 		name = e.it.Signature.Key.String()
+		if err := e.forgotten(name); err != nil {
+			return err
+		}
+	}
+	if len(e.candidates()) > 0 {
+		return nil
 	}
 	unknown := e.refuse(fault.Untrusted, "signed by %s, a key that is not known here", name)
 	if e.in.Space == objects.Project {
@@ -188,18 +186,17 @@ func (e *examination) keyKnown() error {
 		Advise("ask the signer for the fingerprint; if it is the same: rye trust pin <key> --namespace %s", e.it.Ref.ID.Namespace())
 }
 
-// lostOwn refuses what a key of the user's signed that the trust store lost: it is not a
-// stranger's, whoever declares it.
-func (e *examination) lostOwn() error {
-	fp := e.it.Signature.Key
-	if _, ok := e.st.known[fp]; ok {
+// forgotten refuses a key whose file the user has and which the trust store has lost: it is
+// the user's, and no stranger's to be asked about.
+func (e *examination) forgotten(name string) error {
+	if _, known := e.st.known[e.it.Signature.Key]; known {
 		return nil
 	}
-	path := keyFileOf(e.st, fp)
+	path := keyFileOf(e.st, e.it.Signature.Key)
 	if path == "" {
 		return nil
 	}
-	return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", fp, path).
+	return e.refuse(fault.Untrusted, "signed by %s, your key at %s, which your trust store does not list", name, path).
 		Mend("rye key import %s %s", path, filepath.Base(path))
 }
 

@@ -23,7 +23,7 @@ func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.Init
 		if q.Project == "" || q.Project == now.Project {
 			return nil
 		}
-		return fault.New(fault.Conflict, "init %s: it is project %s already", dir, now.Project).Mend("rye init %s", dir)
+		return fault.New(fault.Conflict, "init %s: it is project %s already", dir, now.Project).Advise("leave out --project")
 	}
 	former, err := formerly(h, dir)
 	if err != nil {
@@ -31,7 +31,7 @@ func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.Init
 	}
 	if q.Project != "" {
 		if !slices.ContainsFunc(former, func(k records.Known) bool { return k.Project == q.Project }) {
-			return fault.New(fault.NotFound, "init %s: no record says that it was project %s", dir, words.Brief(q.Project)).Mend("rye where --all")
+			return fault.New(fault.NotFound, "init %s: no record says that it was project %s", dir, words.Brief(q.Project)).Advise("rye where --all shows what was")
 		}
 		return nil
 	}

@@ -37,11 +37,10 @@ type Host struct {
 	System    func() (*space.System, error)                           // the standard library, opened once
 }
 
-// At returns the host of another project of the same user; "" is none. It looks at the data
-// directory anew: that may lie in the project, which was just made.
+// At returns the host of another project of the same user; "" is none.
 func (h *Host) At(project string) *Host {
 	n := *h
-	n.ProjectDir, n.Records = project, records.Open(h.Records.Dir())
+	n.ProjectDir, n.Records = project, records.Open(h.Records.Dir()) // which may lie in that project
 	return &n
 }
 

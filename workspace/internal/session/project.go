@@ -50,8 +50,8 @@ type Registry struct {
 	Roots []string `yaml:"roots,omitempty"`
 }
 
-// NewProject returns a project of an id, or with "" of one that no other project has. It is
-// not written.
+// NewProject returns a project with this id, or for "" with one that no other project has.
+// It is not written.
 func NewProject(namespace, id string) *Project {
 	if id == "" {
 		var fresh [16]byte

@@ -33,7 +33,7 @@ func Grant(ctx context.Context, s *Desk, q rye.GrantRequest) (*rye.RootChange, e
 	}
 	if old := r.Root.Grant(q.Namespace); old != nil && old.Genesis == op.Genesis && slices.Equal(old.Keys, keys) {
 		return nil, fault.New(fault.Conflict, "grant %s: the root granted it to exactly these keys already", q.Namespace).
-			Mend("rye registry members %s", q.Namespace)
+			Advise("rye registry members %s shows them", q.Namespace)
 	}
 	if op, err = r.reg.Propose(ctx, op); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (r *root) movedOn(ctx context.Context) (names []string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fault.New(fault.Conflict, "checkpoint: the root vouches for everything that there is").Mend("rye registry root show")
+		return nil, fault.New(fault.Conflict, "checkpoint: the root vouches for everything that there is").Advise("rye registry root show tells how far it is")
 	}
 	return names, nil
 }

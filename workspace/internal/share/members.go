@@ -119,7 +119,7 @@ func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersR
 	}
 	if k, ok := m.state.Key(me.Fingerprint()); ok {
 		return nil, fault.New(fault.Conflict, "join %s: %s is there already, and %s; a key is added once", ns, me, k.State).
-			Mend("rye registry members %s", ns)
+			Advise("rye registry members %s shows them", ns)
 	}
 	if registry.MayJoin(m.root, m.state, me) {
 		rep, err := m.change(ctx, []registry.Op{{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: me}}}},
@@ -193,7 +193,7 @@ func (m *members) keyNamed(text string) (registry.Key, error) {
 		}
 	}
 	return registry.Key{}, fault.New(fault.NotFound, "key %s: it is not a key of %s", words.Brief(text), m.state.Namespace).
-		Mend("rye registry members %s", m.state.Namespace)
+		Advise("rye registry members %s shows them", m.state.Namespace)
 }
 
 // change tries operations on the namespace's keys, asks about them and appends them.

@@ -21,7 +21,7 @@ func openRegistry(s *Desk, name string, accepted map[string]uint64) (*registry.R
 }
 
 func unknownRegistry(name string) error {
-	return fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", name).Mend("rye registry list")
+	return fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", name).Advise("rye registry list shows those that are")
 }
 
 // openPinned opens a registry that the user agreed to ask at this address.

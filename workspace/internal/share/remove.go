@@ -78,7 +78,7 @@ func findRegistry(s *Desk, q rye.RegistryRemoveRequest, rep *rye.RegistryRemoveR
 	if s.Project == nil && !q.Everywhere {
 		return s.NoProject()
 	}
-	return fault.New(fault.NotFound, "registry %q: this project names no such registry", words.Brief(q.Name)).Mend("rye registry list")
+	return fault.New(fault.NotFound, "registry %q: this project names no such registry", words.Brief(q.Name)).Advise("rye registry list shows those that there are")
 }
 
 // scopesOf returns the scopes that come from a registry, sorted.

@@ -129,7 +129,7 @@ func (r *root) newKeys(q rye.RootChangeRequest) ([]trust.PublicKey, error) {
 		line, _ := trust.ParsePublicKey(text) // the zero key, which is no root key, for a fingerprint
 		i := slices.IndexFunc(keys, func(k trust.PublicKey) bool { return k == line || k.String() == text })
 		if i < 0 {
-			return nil, fault.New(fault.NotFound, "remove %s: it is not a root key", words.Brief(text)).Mend("rye registry root show")
+			return nil, fault.New(fault.NotFound, "remove %s: it is not a root key", words.Brief(text)).Advise("rye registry root show lists them")
 		}
 		keys = slices.Delete(keys, i, i+1)
 	}
@@ -140,7 +140,7 @@ func (r *root) newKeys(q rye.RootChangeRequest) ([]trust.PublicKey, error) {
 		}
 		if slices.Contains(keys, k) {
 			return nil, fault.New(fault.Untrusted, "add %s: it is a root key already, and one key is one holder, whatever names it has", k).
-				Mend("rye registry root show")
+				Advise("rye registry root show lists them")
 		}
 		keys = append(keys, k)
 	}
