@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -122,7 +124,7 @@ func (m *mate) says(ref, want string, flags ...string) {
 func (m *mate) edit(id, version, word, more string) {
 	m.t.Helper()
 	m.write(".ai/tools/"+id+".sh", fmt.Sprintf("#!/usr/bin/env bash\n# version: %s\n# tool_type: bash\n# executor_id: rye/core/runtimes/bash_runtime\n"+
-		"# category: acme\n# description: Says a word.\n%secho %s\n", version, more, word))
+		"# category: %s\n# description: Says a word.\n%secho %s\n", version, path.Dir(id), more, word))
 	m.rye("sign", "tool:"+id)
 }
 
@@ -254,19 +256,16 @@ func TestWeek(t *testing.T) {
 	ann.git("fetch", "--quiet")
 	ann.git("switch", "--quiet", "bob/danger")
 	ann.says("tool:acme/report", "oops")
-	ann.rye("trust", "deny", "tool:acme/report", "--share", "--reason", "says oops")
-	ann.git("stash", "--quiet")
+	digest = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(bob.read(".ai/tools/acme/report.sh"))))
+	bob.rye("trust", "deny", digest, "--share", "--reason", "says oops")
+	bob.git("switch", "--quiet", "-C", "main", "origin/main") // .ai/denied comes along
+	bob.save("take a report back")
 	ann.git("switch", "--quiet", "main")
-	ann.git("stash", "pop", "--quiet")
-	ann.save("deny a report")
-	bob.git("switch", "--quiet", "-C", "main", "origin/main")
-	bob.git("pull", "--quiet", "origin", "main")
-	bob.rye("status")
-	bob.rye("lock")
-	bob.git("checkout", "--quiet", ".")
-	bob.git("switch", "--quiet", "bob/danger")
-	bob.fails(12, "execute", "tool:acme/report")
-	bob.git("switch", "--quiet", "main")
+	ann.git("pull", "--quiet", "origin", "main")
+	ann.says("tool:acme/report", "all is well")
+	ann.git("switch", "--quiet", "bob/danger")
+	ann.fails(12, "execute", "tool:acme/report")
+	ann.git("switch", "--quiet", "main")
 
 	// Rolled back to one with wider needs: a person would be asked, and nobody is there.
 	ann.edit("acme/probe", "1.0.0", "wide", "# needs:\n#   net: [\"*\"]\n")
@@ -285,7 +284,7 @@ func TestWeek(t *testing.T) {
 		t.Errorf("an MCP client and HEAD's bytes: %v", res)
 	}
 	ann.write(".ai/tools/acme/greet.sh", old)
-	if res, failed := call(t, s, "execute", map[string]any{"item_type": "tool", "item_id": "acme/greet"}); !failed || !strings.Contains(fmt.Sprint(res), "13") {
+	if res, failed := call(t, s, "execute", map[string]any{"item_type": "tool", "item_id": "acme/greet"}); !failed || fmt.Sprint(res["code"]) != "rollback" {
 		t.Errorf("an MCP client and bytes that are not HEAD's: %v", res)
 	}
 	ann.git("checkout", "--quiet", ".")
@@ -300,8 +299,15 @@ func TestWeek(t *testing.T) {
 	bob.rye("trust", "--yes")
 	bob.rye("fetch")
 	ann.rye("registry", "grant", "bobs", bob.key("default").SSH, "--yes")
+	bob.rye("registry", "add", registry, "--name", "main", "--scope", "bobs", "--yes")
 	bob.edit("bobs/hello", "1.0.0", "from bob", "")
 	bob.rye("push", "tool:bobs/hello", "--yes")
+	bob.git("add", ".ai/rye.yaml")
+	bob.git("commit", "--quiet", "-m", "a namespace for bob")
+	bob.git("push", "--quiet", "origin", "HEAD:main")
+	ann.git("pull", "--quiet", "origin", "main")
+	ann.fails(11, "add", "bobs/tool/hello", "--yes") // a namespace from a registry is another question
+	ann.rye("trust", "--yes")
 	ann.rye("add", "bobs/tool/hello", "--yes")
 	ann.says("tool:bobs/hello", "from bob")
 	ann.save("use what bob published")
