@@ -19,7 +19,7 @@ func (p *parser) readDirective(m *Meta) error {
 			return p.bad(p.at(at), "a fence around <directive> that is no xml block: want exactly ```xml").Advise("write ```xml, with three backticks, in lower case, and nothing behind it")
 		}
 		return p.bad(mark{}, "no metadata: want a ```xml block with <directive>, or front matter between --- lines").
-			Advise("rye new directive <id> makes one of that form")
+			Advise("rye new directive <id> shows the form")
 	}
 	if !f.terminated {
 		return p.bad(p.at(f.start), "an xml fence that never ends")

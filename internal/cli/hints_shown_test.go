@@ -84,10 +84,10 @@ func TestUnderstand(t *testing.T) {
 	}
 }
 
-// TestUsageHints: a synopsis is a command to type where it has no placeholder.
+// TestUsageHints: how a command is written is advice: what was meant is not known.
 func TestUsageHints(t *testing.T) {
 	for line, want := range map[string]fault.Hint{
-		"version now":  fault.Command("rye version"),
+		"version now":  fault.Advice("rye version"),
 		"init one two": fault.Advice("rye init [dir]"),
 		"revoke":       fault.Advice("rye revoke <version...>"),
 	} {

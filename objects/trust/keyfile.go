@@ -138,7 +138,7 @@ func LoadKey(path string, ask func() ([]byte, error)) (*FileKey, error) {
 func readKeyFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "load key %s: no such file", path).Mend("rye key new")
+		return nil, fault.New(fault.NotFound, "load key %s: no such file", path).Advise("rye key list shows which there are, rye key new makes one")
 	}
 	if err != nil {
 		return nil, fault.New(fault.Auth, "load key %s: %w", path, err)
