@@ -37,7 +37,7 @@ var house = []room{
 	{0, "internal/diff", "what changed between two texts, line by line; pure",
 		"", anchored},
 	{0, "internal/place", "puts whole files in place, one process at a time",
-		"fault", ""},
+		"fault", xsys},
 	{0, "internal/build", "which build a program is of; those of another are refused",
 		"fault", ""},
 	{0, "internal/headroom", "room on the stack of a program that begins",

@@ -19,35 +19,35 @@ import (
 // two, and no directory lets others write, unless it is sticky as /tmp is. What the user
 // believes must lie there. Otherwise the error is fault.Auth and says what is wrong.
 func Owned(path string) error {
-	err := ownedUp(filepath.Clean(path))
-	if err != nil {
+	links, err := ownedUp(filepath.Clean(path))
+	if err != nil || !links {
 		return err
 	}
 	resolved, err := Resolve(path)
 	if err != nil {
 		return fault.New(fault.Failed, "look at %s: %w", path, err)
 	}
-	if resolved == filepath.Clean(path) {
-		return nil
-	}
-	return ownedUp(resolved)
+	_, err = ownedUp(resolved)
+	return err
 }
 
-// ownedUp checks a path and the directories above it, as far as they are there.
-func ownedUp(path string) error {
+// ownedUp checks a path and the directories above it, as far as they are there, and
+// reports whether there are links on the way.
+func ownedUp(path string) (links bool, err error) {
 	for first := path; ; {
 		st, err := os.Lstat(path)
 		switch {
 		case err == nil:
+			links = links || st.Mode()&fs.ModeSymlink != 0
 			if err := ownedHere(path, st, path == first); err != nil {
-				return err
+				return links, err
 			}
 		case !errors.Is(err, fs.ErrNotExist):
-			return fault.New(fault.Failed, "look at %s: %w", path, err)
+			return links, fault.New(fault.Failed, "look at %s: %w", path, err)
 		}
 		up := filepath.Dir(path)
 		if up == path {
-			return nil
+			return links, nil
 		}
 		path = up
 	}

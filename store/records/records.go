@@ -69,7 +69,11 @@ func Outside(dir string) error {
 	if err != nil {
 		return fault.New(fault.Failed, "look at %s: %w", dir, err)
 	}
-	for _, at := range []string{filepath.Clean(dir), resolved} {
+	ways := []string{filepath.Clean(dir), resolved}
+	if ways[0] == resolved {
+		ways = ways[:1]
+	}
+	for _, at := range ways {
 		for {
 			if _, err := os.Lstat(filepath.Join(at, ".ai", "rye.yaml")); err == nil {
 				return fault.New(fault.Auth, "%s lies in the project %s, whose files anybody may have made", dir, at).

@@ -2,6 +2,7 @@ package records
 
 import (
 	"io/fs"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,4 +24,4 @@ func stamp(dir string, _ fs.FileInfo) Stamp {
 // that ignores it, two spellings are two places, which rye where --all shows.
 func spelling(path string) string { return path }
 
-func machine() string { return machineID("/etc/machine-id") }
+var machine = sync.OnceValue(func() string { return machineID("/etc/machine-id") })

@@ -4,6 +4,7 @@ package records
 
 import (
 	"io/fs"
+	"sync"
 	"syscall"
 )
 
@@ -17,4 +18,4 @@ func stamp(_ string, st fs.FileInfo) Stamp {
 
 func spelling(path string) string { return path }
 
-func machine() string { return machineID("/etc/machine-id") }
+var machine = sync.OnceValue(func() string { return machineID("/etc/machine-id") })

@@ -56,8 +56,8 @@ func sameCheckout(config, project string) (string, bool) {
 	if project == "" {
 		return "", false
 	}
-	a, b := checkoutOf(config), checkoutOf(project)
-	return a, a != "" && a == b
+	of := checkoutOf(project)
+	return of, of != "" && of == checkoutOf(config)
 }
 
 // checkoutOf returns the nearest directory at or above dir that git takes for a working

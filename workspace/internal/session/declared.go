@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/rye-os/rye/fault"
@@ -27,12 +26,12 @@ type SignedFile struct {
 
 // readDeclared reads what the project says of others' signatures: it can only narrow what
 // was granted. Without the file it narrows nothing.
-func readDeclared(s *Session) (*trust.Declared, error) {
+func readDeclared(s *Session, ai place.Folder) (*trust.Declared, error) {
 	overrides, err := s.Project.StatedOverrides()
 	if err != nil {
 		return nil, err
 	}
-	raw, err := place.Read(filepath.Join(s.AIDir(), SignersFile), trust.MaxSignersFile)
+	raw, err := ai.Read(SignersFile, trust.MaxSignersFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"path/filepath"
 
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -48,9 +50,9 @@ func (s *Session) Pin(ref objects.Ref) (space.Pin, bool) {
 
 // readLock reads a lock and the digest of its bytes; nil and the zero Digest when there is
 // none. A lock that git left with both sides of a merge is fault.Malformed.
-func readLock(h *Host) (*chain.Lock, objects.Digest, error) {
-	path := h.LockPath()
-	raw, err := ReadAI(h, LockFile, chain.MaxLock)
+func readLock(ai place.Folder) (*chain.Lock, objects.Digest, error) {
+	path := filepath.Join(ai.Name(), LockFile)
+	raw, err := ai.Read(LockFile, chain.MaxLock)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, objects.Digest{}, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -64,7 +65,19 @@ func NewProject(namespace, id string) *Project {
 // ReadProject reads the rye.yaml of the project in a directory. No such file is
 // fault.NotFound, one that breaks the format fault.Malformed.
 func ReadProject(dir string) (*Project, error) {
-	raw, err := readAI(dir, ProjectFile, maxProjectFile)
+	ai, err := openAI(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, NoProject()
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer ai.Close()
+	return readProject(ai)
+}
+
+func readProject(ai place.Folder) (*Project, error) {
+	raw, err := ai.Read(ProjectFile, maxProjectFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, NoProject()
 	}
@@ -73,7 +86,7 @@ func ReadProject(dir string) (*Project, error) {
 	}
 	project, err := parseProject(raw)
 	if err != nil {
-		return nil, fault.New(fault.Malformed, "read %s: %w", filepath.Join(dir, ".ai", ProjectFile), err)
+		return nil, fault.New(fault.Malformed, "read %s: %w", filepath.Join(ai.Name(), ProjectFile), err)
 	}
 	return project, nil
 }

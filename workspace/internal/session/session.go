@@ -5,6 +5,8 @@ package session
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -55,51 +57,66 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 }
 
 // read reads everything into a session that is being made.
-func (s *Session) read(begin func(project *space.Layer)) (err error) {
-	if err = CheckConfig(s.Host); err != nil {
+func (s *Session) read(begin func(project *space.Layer)) error {
+	if err := CheckConfig(s.Host); err != nil {
 		return err
 	}
-	foreign, err := s.openProject(begin)
+	foreign, err := s.readSpaces(begin)
 	if err != nil {
 		return err
-	}
-	if s.UserDir != "" && s.UserDir != s.ProjectDir {
-		var home records.Place
-		if s.Stack.User, home, err = s.Layer(objects.User, s.UserDir, ""); err != nil {
-			return err
-		}
-		s.Stack.Home = home.Key
 	}
 	if s.Trust, err = loadTrust(s.Host); err != nil {
 		return err
 	}
 	s.Stack.Trust = s.Trust
+	return checkOwners(s, foreign)
+}
+
+// readSpaces reads the project and its lock, and finds the layers. It returns the other
+// users to whom the project belongs.
+func (s *Session) readSpaces(begin func(project *space.Layer)) (foreign []int, err error) {
+	var ai place.Folder
+	if s.ProjectDir != "" {
+		if ai, err = openAI(s.ProjectDir); errors.Is(err, fs.ErrNotExist) {
+			return nil, NoProject()
+		} else if err != nil {
+			return nil, err
+		}
+		defer ai.Close()
+	}
+	if foreign, err = s.openProject(ai, begin); err != nil {
+		return foreign, err
+	}
+	if s.UserDir != "" && s.UserDir != s.ProjectDir {
+		var home records.Place
+		if s.Stack.User, home, err = s.Layer(objects.User, s.UserDir, ""); err != nil {
+			return foreign, err
+		}
+		s.Stack.Home = home.Key
+	}
 	if s.Project == nil {
-		return nil
+		return foreign, nil
 	}
-	if err := checkOwners(s, foreign); err != nil {
-		return err
+	if err := readTaken(s, ai); err != nil {
+		return foreign, err
 	}
-	if err := readTaken(s); err != nil {
-		return err
-	}
-	return s.readLock()
+	return foreign, s.readLock(ai)
 }
 
 // openProject reads rye.yaml, and finds the layer and the record that belong to it. It
 // returns the other users to whom the project belongs: then nothing is begun.
-func (s *Session) openProject(begin func(*space.Layer)) (foreign []int, err error) {
+func (s *Session) openProject(ai place.Folder, begin func(*space.Layer)) (foreign []int, err error) {
 	if s.ProjectDir == "" {
 		return nil, nil
 	}
 	if foreign, err = foreignOwners(s.Host); err != nil {
 		return nil, err
 	}
-	if s.Project, err = ReadProject(s.ProjectDir); err != nil {
+	if s.Project, err = readProject(ai); err != nil {
 		return nil, err
 	}
 	s.Stack.Genesis = s.Project.Project
-	if s.Stack.Declared, err = readDeclared(s); err != nil {
+	if s.Stack.Declared, err = readDeclared(s, ai); err != nil {
 		return nil, err
 	}
 	if s.Stack.Project, s.Place, err = s.Layer(objects.Project, s.ProjectDir, s.Project.Project); err != nil {
@@ -124,8 +141,12 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 		return nil, nil, err
 	}
 	fresh = s.copy()
-	if fresh.Project, err = ReadProject(s.ProjectDir); err == nil {
-		err = fresh.readLock()
+	ai, err := openAI(s.ProjectDir)
+	if err == nil {
+		defer ai.Close()
+		if fresh.Project, err = readProject(ai); err == nil {
+			err = fresh.readLock(ai)
+		}
 	}
 	if err == nil && fresh.Project.Project != s.Project.Project {
 		err = fault.New(fault.Conflict, "%s became another project meanwhile", s.ProjectDir).Advise("try again")
@@ -157,8 +178,8 @@ func (s *Session) lockProject(ctx context.Context) (release func(), err error) {
 }
 
 // readLock reads the project's lock into a session that is being made.
-func (s *Session) readLock() error {
-	lock, sum, err := readLock(s.Host)
+func (s *Session) readLock(ai place.Folder) error {
+	lock, sum, err := readLock(ai)
 	s.setLock(lock, sum)
 	return err
 }

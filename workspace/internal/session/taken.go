@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -19,21 +18,13 @@ import (
 type takenBack struct{ here, kept []objects.Taken }
 
 // readTaken reads both into a session that is being made.
-func readTaken(s *Session) (err error) {
-	file := filepath.Join(s.AIDir(), objects.TakenFile)
-	st, err := os.Lstat(file) // not through the layer, which opens the record too
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err == nil && !st.Mode().IsRegular():
-		return fault.New(fault.Malformed, "read .ai/%s: not a regular file", objects.TakenFile).Mend("rm .ai/%s", objects.TakenFile)
-	default:
-		raw, err := place.Read(file, objects.MaxTakenFile)
-		if err != nil {
-			return err
-		}
-		if s.taken.here, err = objects.ParseTakenFile(raw); err != nil {
-			return err
-		}
+func readTaken(s *Session, ai place.Folder) (err error) {
+	raw, err := ai.Read(objects.TakenFile, objects.MaxTakenFile) // not through the layer, which opens the record too
+	if err == nil {
+		s.taken.here, err = objects.ParseTakenFile(raw)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	if s.taken.kept, err = readKept(keptPath(s)); err != nil {
 		return err

@@ -23,13 +23,15 @@ func ReadAI(h *Host, name string, limit int64) ([]byte, error) {
 func WriteAI(h *Host, name string, data []byte) error { return writeAI(h.ProjectDir, name, data) }
 
 func readAI(dir, name string, limit int64) ([]byte, error) {
-	root, err := place.Tree(filepath.Join(dir, ".ai"))
+	ai, err := openAI(dir)
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
-	return place.ReadIn(root, name, limit)
+	defer ai.Close()
+	return ai.Read(name, limit)
 }
+
+func openAI(dir string) (place.Folder, error) { return place.OpenFolder(filepath.Join(dir, ".ai")) }
 
 func writeAI(dir, name string, data []byte) error {
 	root, err := makeAI(dir)

@@ -1,0 +1,58 @@
+//go:build unix
+
+package place
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Folder is a directory that somebody else may have made, opened for reading several files
+// right in it. It holds one descriptor: what a file costs is to open, to look, to read and
+// to close it, and nothing that was put in the directory's place meanwhile is met.
+type Folder struct {
+	fd   int
+	name string
+}
+
+// OpenFolder opens a directory, which must be no link to one (fault.Malformed). One that
+// is not there is fs.ErrNotExist.
+func OpenFolder(dir string) (Folder, error) {
+	fd, err := Retry(func() (int, error) {
+		return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	})
+	switch {
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		return Folder{fd: -1}, notPlain(dir)
+	case err != nil:
+		return Folder{fd: -1}, &fs.PathError{Op: "open", Path: dir, Err: err}
+	}
+	return Folder{fd, dir}, nil
+}
+
+// Name is the directory's path, as it was opened.
+func (f Folder) Name() string { return f.name }
+
+// Read returns the bytes of a file right in the folder, at most limit of them (fault.Limit).
+// A link is not followed: it is no regular file (fault.Malformed).
+func (f Folder) Read(name string, limit int64) ([]byte, error) {
+	path := f.name + string(os.PathSeparator) + name
+	fd, err := Retry(func() (int, error) {
+		return unix.Openat(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	})
+	switch {
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK), errors.Is(err, unix.ENXIO): // a link, as some systems say it, too; a socket
+		return nil, irregular(path)
+	case err != nil:
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer syscall.Close(fd)
+	return ReadFd(fd, path, limit, func(fs.FileMode) error { return nil })
+}
+
+// Close closes the folder.
+func (f Folder) Close() error { return syscall.Close(f.fd) }
