@@ -69,6 +69,16 @@ func (h Hint) Words() []string {
 	return words
 }
 
+// From returns the hint for who types it in another directory than dir, which it is about:
+// a command of rye is told where. What it says otherwise stays.
+func (h Hint) From(dir string) Hint {
+	words := h.Words()
+	if dir == "" || len(words) < 2 || words[0] != "rye" || words[1] == "-C" {
+		return h
+	}
+	return CommandOf(append([]string{"rye", "-C", dir}, words[1:]...)...)
+}
+
 // Encode returns h as one string that Decode reads; "" for the zero Hint.
 func (h Hint) Encode() string {
 	if h.command {

@@ -49,6 +49,13 @@ func (c comment) line(text string) string {
 	return c.open + " " + text + " " + c.close
 }
 
+// CarriesLine reports whether a file of this type can carry a signature line. What cannot
+// is covered by a bundle's manifest.
+func CarriesLine(path string) bool {
+	_, ok := comments[extOf(path)]
+	return ok
+}
+
 // CommentBlock returns text as a block of comments for the file at path, each line
 // one comment, so that metadata can be shown ready to paste. It reports false for
 // files without comments.

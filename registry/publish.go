@@ -138,7 +138,7 @@ func (p *Publication) entry(item Item) (Entry, error) {
 	case it.Ref.ID.Namespace() != p.Namespace || it.Ref.Published() == "":
 		return e, refuse(fault.Usage, "is not of namespace %s", p.Namespace)
 	case item.Verified.Level() != trust.Signed:
-		return e, refuse(fault.Untrusted, "only an item with a signature line of its own can be published").Mend("rye sign %s", it.Ref)
+		return e, refuse(fault.Untrusted, "only an item with a signature line of its own can be published").Advise("take it out of its bundle, then rye sign %s", it.Ref)
 	case e.Version == "":
 		return e, refuse(fault.Malformed, "has no version").Advise("add a version like 1.0.0 to %s and sign it", it.Path)
 	case objects.DigestOf(it.Raw) != it.Sum:

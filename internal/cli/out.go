@@ -26,6 +26,7 @@ type printer struct {
 	json  bool
 	quiet bool
 	color bool
+	dir   string // of -C: who types a hint is not there
 }
 
 func newPrinter(s *app.Screen, g app.Flags) *printer {
@@ -34,12 +35,13 @@ func newPrinter(s *app.Screen, g app.Flags) *printer {
 		tty: s.OutTTY, errs: s.ErrTTY,
 		json: g.JSON, quiet: g.Quiet,
 		color: s.Color && !g.NoColor,
+		dir:   g.Dir,
 	}
 }
 
 // adopt takes over what the parsed flags say.
 func (p *printer) adopt(g *app.Flags) {
-	p.json, p.quiet = g.JSON, g.Quiet
+	p.json, p.quiet, p.dir = g.JSON, g.Quiet, g.Dir
 	p.color = p.color && !g.NoColor
 }
 
@@ -70,6 +72,7 @@ func (p *printer) safe(a any) any {
 	case string:
 		return p.text(v)
 	case fault.Hint:
+		v = v.From(p.dir)
 		showing(v)
 		return p.text(v.String())
 	case style:
@@ -137,6 +140,11 @@ func (p *printer) infof(format string, args ...any) {
 
 // errorf writes a message that even --quiet shows.
 func (p *printer) errorf(format string, args ...any) {
+	for i, a := range args {
+		if h, ok := a.(fault.Hint); ok {
+			args[i] = h.From(p.dir)
+		}
+	}
 	showing(args)
 	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
 	text := fmt.Sprintf(format, args...)
@@ -148,7 +156,9 @@ func (p *printer) errorf(format string, args ...any) {
 
 // show prints v as JSON, or calls human.
 func (p *printer) show(v any, human func()) error {
-	showing(v)
+	if p.dir == "" { // else what is printed says where
+		showing(v)
+	}
 	if p.json {
 		return p.object(v)
 	}
@@ -364,11 +374,12 @@ func (p *printer) report(err error) int {
 	if err == nil {
 		return 0
 	}
-	showing(fault.HintOf(err))
+	hint := fault.HintOf(err).From(p.dir)
+	showing(hint)
 	exit := fault.Exit(err)
 	switch {
 	case p.json:
-		line, _ := encode(failure{failureBody{fault.CodeOf(err), exit, message(err), fault.HintOf(err)}})
+		line, _ := encode(failure{failureBody{fault.CodeOf(err), exit, message(err), hint}})
 		if p.errs {
 			line = escapeJSON(line)
 		}
@@ -376,8 +387,8 @@ func (p *printer) report(err error) int {
 	case wasPrinted(err) && p.quiet:
 	default:
 		p.errorf("rye: %s", message(err))
-		if h := fault.HintOf(err); !h.IsZero() {
-			p.errorf("rye: hint: %s", h)
+		if !hint.IsZero() {
+			p.errorf("rye: hint: %s", hint)
 		}
 	}
 	return exit

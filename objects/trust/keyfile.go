@@ -183,7 +183,7 @@ type envelope struct {
 
 func parseEnvelope(raw []byte) (e envelope, err error) {
 	bad := func(why string) (envelope, error) {
-		return e, fault.New(fault.Malformed, "not a private key in OpenSSH's format: %s", why).Mend("rye key new")
+		return e, fault.New(fault.Malformed, "not a private key in OpenSSH's format: %s", why).Advise("rye key list shows yours, rye key new makes one")
 	}
 	block, rest := pem.Decode(raw)
 	switch {

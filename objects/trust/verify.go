@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"path"
 	"path/filepath"
 	"time"
 
@@ -117,6 +118,12 @@ func (e *examination) mendChanged(err *fault.Error) *fault.Error {
 func (e *examination) mendSign(err *fault.Error) *fault.Error {
 	if e.in.Space == objects.User {
 		return err.Mend("rye sign --space user %s", e.it.Ref)
+	}
+	if !objects.CarriesLine(e.it.Path) {
+		return err.Advise("rye bundle create .ai/%s, which signs what lies there", path.Dir(e.it.Path))
+	}
+	if Reserved(e.it.Ref.ID.Namespace()) {
+		return err.Advise("rye trust override %s, then rye sign %[1]s", e.it.Ref)
 	}
 	return err.Mend("rye sign %s", e.it.Ref)
 }

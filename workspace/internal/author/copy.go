@@ -57,6 +57,9 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 	}
 	if rep.State = worth.State; worth.Err != nil {
 		rep.Why, rep.Next = worth.Err.Error(), fault.HintOf(worth.Err)
+		if wrong, perr := look.Problems(ctx, s.Session, l.Space, it); perr != nil || len(wrong) > 0 {
+			rep.Next = fault.Advice("rye sign %s, after changing what still names the old item", it.Ref)
+		}
 	}
 	if !q.DryRun {
 		rep.Commit, err = s.copyTo(ctx, l, it)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -14,6 +15,7 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -46,11 +48,41 @@ func (s *Desk) record(ctx context.Context, l *space.Layer, verb string, refs []o
 	if err != nil {
 		return "", err
 	}
+	if changes, err = s.withNewer(ctx, l, changes); err != nil {
+		return "", err
+	}
 	id, err := l.Record(ctx, changes, o)
 	if err != nil {
 		return "", err
 	}
 	return id.String(), nil
+}
+
+// withNewer adds to changes the project's other items that are newer than their record, as
+// after a pull by git: what was never recorded could not be told from what is older, once
+// another branch brings that back. A commit of many files holds everything already.
+func (s *Desk) withNewer(ctx context.Context, l *space.Layer, changes []store.Change) ([]store.Change, error) {
+	if l.Space != objects.Project || len(changes) > manyFiles {
+		return changes, nil
+	}
+	sum, err := look.Survey(ctx, s.Session)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	for _, c := range changes {
+		named[c.Path] = true
+	}
+	for _, it := range sum.Items {
+		p := strings.TrimPrefix(it.Path, ".ai/")
+		if it.State != objects.Signed || it.Recorded || it.Bundle != "" || it.Space != objects.Project.String() || named[p] {
+			continue
+		}
+		if raw, err := l.Read(p); err == nil && objects.DigestOf(raw).String() == it.SHA256 { // else it changed meanwhile
+			changes = append(changes, store.Change{Path: p, Data: raw})
+		}
+	}
+	return changes, nil
 }
 
 func subject(verb string, refs []objects.Ref) string {

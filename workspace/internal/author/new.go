@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/scaffold"
 )
 
@@ -40,5 +41,9 @@ func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error)
 	if err := s.Stack.Project.Write(p, []byte(text), true); err != nil {
 		return nil, err
 	}
-	return &rye.NewReport{Ref: ref.String(), Path: ".ai/" + p, Next: fault.Command("rye sign %s", ref)}, nil
+	rep := &rye.NewReport{Ref: ref.String(), Path: ".ai/" + p, Next: fault.Command("rye sign %s", ref)}
+	if trust.Reserved(ref.ID.Namespace()) {
+		rep.Next = fault.Advice("rye trust override %s, then rye sign %[1]s", ref)
+	}
+	return rep, nil
 }

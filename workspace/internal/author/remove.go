@@ -32,7 +32,7 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	if !ok {
 		return nil, fault.New(fault.NotFound, "remove %s: not in this project", q.Target).Advise("rye list --space project")
 	}
-	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: objects.Absent, Next: fault.Command("rye restore %s", ref)}
+	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: objects.Absent, Next: fault.Advice("rye restore %s", ref)}
 	if q.DryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil
@@ -87,7 +87,7 @@ func removeBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.A
 	if err != nil {
 		return nil, err
 	}
-	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir, State: objects.Absent, Next: fault.Command("rye restore .ai/%s", dir)}
+	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir, State: objects.Absent, Next: fault.Advice("rye restore .ai/%s", dir)}
 	if dryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil

@@ -156,7 +156,7 @@ func first(h shown) bool {
 		text = strings.ReplaceAll(text, dir, "$")
 	}
 	text = regexp.MustCompile(`(tool|knowledge|directive|config)[: ]\S+`).ReplaceAllString(names.ReplaceAllString(text, "#"), "$1:#")
-	sum := sha256.Sum256([]byte(text))
+	sum := sha256.Sum256([]byte(states()[0] + text))
 	f, err := os.OpenFile(filepath.Join(os.Getenv("RYE_TEST_TRIED"), fmt.Sprintf("%x", sum[:8])), os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return false
