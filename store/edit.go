@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -48,6 +49,10 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 	if err != nil {
 		return OID{}, fault.Wrap(err, "edit %s", ref)
 	}
+	at := func(OID) (*edit, error) { return e, nil }
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Was != nil }) {
+		at = func(base OID) (*edit, error) { return r.stillTrue(base, changes) }
+	}
 	if err := CheckRefName(ref); err != nil {
 		return OID{}, err
 	}
@@ -59,7 +64,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 				return context.Cause(ctx)
 			}
 			var moved *ConflictError
-			if id, err = r.editLocked(ctx, ref, e, o); !errors.As(err, &moved) {
+			if id, err = r.editLocked(ctx, ref, at, o); !errors.As(err, &moved) {
 				many = r.write.loose < 0 || r.write.loose > maxLooseFiles
 				return err
 			} // plain git moved the ref: build on its commit
@@ -73,7 +78,7 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 }
 
 // editLocked makes one attempt under the write lock.
-func (r *Repo) editLocked(ctx context.Context, ref string, e *edit, o CommitOptions) (OID, error) {
+func (r *Repo) editLocked(ctx context.Context, ref string, at func(base OID) (*edit, error), o CommitOptions) (OID, error) {
 	tip, err := r.Ref(ref)
 	if err != nil && !isMissing(err) {
 		return OID{}, err
@@ -85,6 +90,10 @@ func (r *Repo) editLocked(ctx context.Context, ref string, e *edit, o CommitOpti
 			return OID{}, err
 		}
 		parents = append(parents, tip)
+	}
+	e, err := at(base)
+	if err != nil {
+		return OID{}, err
 	}
 	var objs collector
 	w := editor{tree: r.Tree, add: objs.adder(r.format), has: r.Has}
@@ -107,6 +116,28 @@ func (r *Repo) editLocked(ctx context.Context, ref string, e *edit, o CommitOpti
 	subject := words.FirstLine(o.Message)
 	tx := &refTx{r: r, updates: []Update{{ref, tip, id}}, who: o.Author, why: why + subject}
 	return id, r.publish(ctx, objs.list, tx)
+}
+
+// stillTrue returns the edit of the changes that base is as they want it.
+func (r *Repo) stillTrue(base OID, changes []Change) (*edit, error) {
+	var all []Change
+	for _, c := range changes {
+		if c.Was != nil {
+			var e Entry
+			var err error
+			if !base.IsZero() {
+				e, err = r.entryOrNone(base, c.Path)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if e.ID != *c.Was {
+				continue
+			}
+		}
+		all = append(all, c)
+	}
+	return newEdit(all)
 }
 
 // treeOf returns the tree of a commit, also of one that ParseCommit refuses.

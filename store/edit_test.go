@@ -345,3 +345,45 @@ func TestEditOfLargeObjects(t *testing.T) {
 	}
 	fsck(t, r.Dir())
 }
+
+// A change that says what was there is left out when something else is: who made it by an
+// older look at the record takes nothing back.
+func TestEditOnlyWhereItWas(t *testing.T) {
+	r := newRepo(t)
+	const ref = testHead
+	edit := func(c ...Change) OID {
+		t.Helper()
+		id, err := r.Edit(t.Context(), ref, c, opts("edit"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	at := func(id OID, path string) OID {
+		t.Helper()
+		c, err := r.Commit(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := r.Lookup(c.Tree, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.ID
+	}
+	one := edit(Change{Path: "a", Data: []byte("one")}, Change{Path: "new", Data: []byte("n"), Was: &OID{}})
+	was := at(one, "a")
+	edit(Change{Path: "a", Data: []byte("two")})
+	last := edit(Change{Path: "a", Data: []byte("one again"), Was: &was}, Change{Path: "new", Data: []byte("m"), Was: &OID{}}, Change{Path: "b", Data: []byte("b")})
+	if got, want := at(last, "a"), r.Format().Hash(TypeBlob, []byte("two")); got != want {
+		t.Errorf("a holds %s, want what replaced it meanwhile, %s", got, want)
+	}
+	if got, want := at(last, "new"), r.Format().Hash(TypeBlob, []byte("n")); got != want {
+		t.Errorf("new holds %s, want %s", got, want)
+	}
+	at(last, "b")
+	now := at(last, "a")
+	if got, want := at(edit(Change{Path: "a", Data: []byte("three"), Was: &now}), "a"), r.Format().Hash(TypeBlob, []byte("three")); got != want {
+		t.Errorf("a holds %s, want %s", got, want)
+	}
+}

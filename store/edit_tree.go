@@ -14,6 +14,10 @@ type Change struct {
 	ID     OID    // instead of Data: an object that is there (a tree, with ModeDir)
 	Mode   Mode   // zero means ModeFile
 	Delete bool   // remove the file or directory; a missing path is no error
+
+	// Was, where it is set, is what the path must still hold when Edit makes the change, the
+	// zero OID for nothing: otherwise the change is left out. Only Edit looks at it.
+	Was *OID
 }
 
 // edit is a set of changes as a tree of names. To replace a directory by a file,

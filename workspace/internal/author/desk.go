@@ -7,7 +7,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -58,12 +61,20 @@ func (s *Desk) record(ctx context.Context, l *space.Layer, verb string, refs []o
 	return id.String(), nil
 }
 
+// settled is how long a file has been as it is before another command records it: who wrote
+// it this moment may be a process that is about to.
+const settled = 2 * time.Second
+
 // withNewer adds to changes the project's other items that are newer than their record, as
 // after a pull by git: what was never recorded could not be told from what is older, once
 // another branch brings that back. A commit of many files holds everything already.
 func (s *Desk) withNewer(ctx context.Context, l *space.Layer, changes []store.Change) ([]store.Change, error) {
 	if l.Space != objects.Project || len(changes) > manyFiles {
 		return changes, nil
+	}
+	recorded, err := space.AsItIs(l) // before anything is judged by it
+	if err != nil {
+		return nil, err
 	}
 	sum, err := look.Survey(ctx, s.Session)
 	if err != nil {
@@ -78,8 +89,15 @@ func (s *Desk) withNewer(ctx context.Context, l *space.Layer, changes []store.Ch
 		if it.State != objects.Signed || it.Recorded || it.Bundle != "" || it.Space != objects.Project.String() || named[p] {
 			continue
 		}
+		if st, err := os.Lstat(filepath.Join(l.Dir, filepath.FromSlash(p))); err != nil || time.Since(st.ModTime()).Abs() < settled {
+			continue
+		}
+		was, err := recorded(p)
+		if err != nil {
+			return nil, err
+		}
 		if raw, err := l.Read(p); err == nil && objects.DigestOf(raw).String() == it.SHA256 { // else it changed meanwhile
-			changes = append(changes, store.Change{Path: p, Data: raw})
+			changes = append(changes, store.Change{Path: p, Data: raw, Was: &was})
 		}
 	}
 	return changes, nil
