@@ -3,6 +3,7 @@ package main_test
 import (
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -94,6 +95,21 @@ func TestCloneBindsNothing(t *testing.T) {
 			yaml := victim.read(".ai/rye.yaml")
 			defer victim.write(".ai/rye.yaml", yaml)
 			victim.write(".ai/rye.yaml", strings.Replace(yaml, "scopes:\n", "scopes:\n"+scopes, 1))
+			refused(t, victim, "registry", "log", "acme")
+			refused(t, victim, "add", "acme/knowledge/evil", "--yes")
+		})
+	}
+	for name, scopes := range map[string]string{"a scope": "  acme: main\n", "every scope": "  \"*\": main\n"} {
+		t.Run("branch, "+name, func(t *testing.T) {
+			yaml := victim.read(".ai/rye.yaml")
+			defer func() {
+				victim.write(".ai/rye.yaml", yaml)
+				os.RemoveAll(filepath.Join(victim.dir, ".git"))
+			}()
+			asBranch(t, victim.dir, func() { victim.write(".ai/rye.yaml", strings.Replace(yaml, "scopes:\n", "scopes:\n"+scopes, 1)) })
+			if out, _ := victim.status("fetch"); victim.trustFile() != before { // of what it may bring up to date
+				t.Fatalf("rye fetch changed what the user believes: %s", out)
+			}
 			refused(t, victim, "registry", "log", "acme")
 			refused(t, victim, "add", "acme/knowledge/evil", "--yes")
 		})
@@ -191,4 +207,31 @@ func (h *home) status(args ...string) (string, int) {
 		h.t.Fatalf("rye %s: %v", strings.Join(args, " "), err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// asBranch makes a change come as a branch that is checked out in the directory; without
+// git it is made as it is.
+func asBranch(t *testing.T, dir string, change func()) {
+	t.Helper()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "core.hooksPath=/dev/null"}, args...)...)
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if _, err := exec.LookPath("git"); err != nil {
+		change()
+		return
+	}
+	git("init", "--quiet", "--initial-branch=main")
+	git("add", "--all")
+	git("commit", "--quiet", "--message=mine")
+	git("checkout", "--quiet", "-b", "theirs")
+	change()
+	git("add", "--all")
+	git("commit", "--quiet", "--message=theirs")
+	git("checkout", "--quiet", "main")
+	git("checkout", "--quiet", "theirs")
 }

@@ -18,24 +18,27 @@ import (
 // nobody but this user and root: path and every directory above it belong to one of the
 // two, and no directory lets others write, unless it is sticky as /tmp is. What the user
 // believes must lie there. Otherwise the error is fault.Auth and says what is wrong.
-func Owned(path string) error {
-	links, err := ownedUp(filepath.Clean(path))
+func Owned(path string) error { return (*Look)(nil).Owned(path) }
+
+// Owned is the function Owned, by this look.
+func (l *Look) Owned(path string) error {
+	links, err := ownedUp(l, filepath.Clean(path))
 	if err != nil || !links {
 		return err
 	}
-	resolved, err := Resolve(path)
+	resolved, err := l.Resolve(path)
 	if err != nil {
 		return fault.New(fault.Failed, "look at %s: %w", path, err)
 	}
-	_, err = ownedUp(resolved)
+	_, err = ownedUp(l, resolved)
 	return err
 }
 
 // ownedUp checks a path and the directories above it, as far as they are there, and
 // reports whether there are links on the way.
-func ownedUp(path string) (links bool, err error) {
+func ownedUp(l *Look, path string) (links bool, err error) {
 	for first := path; ; {
-		st, err := os.Lstat(path)
+		st, err := l.Lstat(path)
 		switch {
 		case err == nil:
 			links = links || st.Mode()&fs.ModeSymlink != 0

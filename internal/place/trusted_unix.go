@@ -5,7 +5,6 @@ package place
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
 )
@@ -17,12 +16,15 @@ var owned sync.Map
 // Trusted returns nil when only this user and root can have written the file at path, or
 // can make one there. Like Owned it is fault.Auth otherwise; of a directory it asks once
 // in a process.
-func Trusted(path string) error {
-	st, err := os.Lstat(path)
+func Trusted(path string) error { return (*Look)(nil).Trusted(path) }
+
+// Trusted is the function Trusted, by this look.
+func (l *Look) Trusted(path string) error {
+	st, err := l.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil || st.Mode()&fs.ModeSymlink != 0:
-		return Owned(path)
+		return l.Owned(path)
 	default:
 		if err := ownedHere(path, st, true); err != nil {
 			return err
@@ -32,7 +34,7 @@ func Trusted(path string) error {
 	if _, ok := owned.Load(dir); ok {
 		return nil
 	}
-	if err := Owned(dir); err != nil {
+	if err := l.Owned(dir); err != nil {
 		return err
 	}
 	owned.Store(dir, nil)

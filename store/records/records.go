@@ -40,12 +40,14 @@ func Open(dir string) *Data { return &Data{dir: dir} }
 
 // Err is nil when records can lie here. A directory that is not absolute, that others
 // could change, or that lies in a project is not used.
-func (d *Data) Err() error {
-	d.once.Do(func() { d.why = usable(d.dir) })
+func (d *Data) Err() error { return d.usable(nil) }
+
+func (d *Data) usable(look *place.Look) error {
+	d.once.Do(func() { d.why = usable(look, d.dir) })
 	return d.why
 }
 
-func usable(dir string) error {
+func usable(look *place.Look, dir string) error {
 	switch {
 	case dir == "":
 		return fault.New(fault.NotFound, "no data directory: neither XDG_DATA_HOME nor a home directory is known").
@@ -53,10 +55,10 @@ func usable(dir string) error {
 	case !filepath.IsAbs(dir):
 		return fault.New(fault.NotFound, "the data directory %q is not absolute", dir).Advise("set XDG_DATA_HOME to an absolute path")
 	}
-	if err := Outside(dir); err != nil {
+	if err := Outside(look, dir); err != nil {
 		return err
 	}
-	return place.Owned(dir)
+	return look.Owned(dir)
 }
 
 // Dir is the data directory, used or not.
@@ -64,8 +66,8 @@ func (d *Data) Dir() string { return d.dir }
 
 // Outside returns nil when dir lies in no project: what a project holds may have come
 // with a clone.
-func Outside(dir string) error {
-	resolved, err := place.Resolve(dir)
+func Outside(look *place.Look, dir string) error {
+	resolved, err := look.Resolve(dir)
 	if err != nil {
 		return fault.New(fault.Failed, "look at %s: %w", dir, err)
 	}
@@ -75,7 +77,7 @@ func Outside(dir string) error {
 	}
 	for _, at := range ways {
 		for {
-			if _, err := os.Lstat(filepath.Join(at, ".ai", "rye.yaml")); err == nil {
+			if _, err := look.Lstat(filepath.Join(at, ".ai", "rye.yaml")); err == nil {
 				return fault.New(fault.Auth, "%s lies in the project %s, whose files anybody may have made", dir, at).
 					Advise("set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME, to directories outside of it")
 			}
@@ -99,16 +101,16 @@ type Place struct {
 	Dir     string // of the record; "" when there is no data directory
 }
 
-// At returns the place of a directory. project is the project's id, "" for a
+// At returns the place of a directory. look is what was seen of others already; it may be nil. project is the project's id, "" for a
 // user space.
-func (d *Data) At(dir, project string) (Place, error) {
-	canonical, err := Canonical(dir)
+func (d *Data) At(look *place.Look, dir, project string) (Place, error) {
+	path, err := canonical(look, dir)
 	if err != nil {
 		return Place{}, fault.New(fault.Failed, "find the record of %s: %w", dir, err)
 	}
-	p := Place{Path: canonical, Project: project, Machine: machine(), UID: uid()}
+	p := Place{Path: path, Project: project, Machine: machine(), UID: uid()}
 	p.Key = KeyOf(p.Path, p.Project, p.Machine, p.UID)
-	if d.Err() == nil {
+	if d.usable(look) == nil {
 		p.Dir = filepath.Join(d.dir, "records", p.Key)
 	}
 	return p, nil
@@ -116,12 +118,14 @@ func (d *Data) At(dir, project string) (Place, error) {
 
 // Canonical returns the one path of a directory: absolute, without links as far as it is
 // there, and in the file system's own spelling where that ignores case.
-func Canonical(dir string) (string, error) {
+func Canonical(dir string) (string, error) { return canonical(nil, dir) }
+
+func canonical(look *place.Look, dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
 	}
-	real, err := place.Resolve(abs)
+	real, err := look.Resolve(abs)
 	if err != nil {
 		return "", err
 	}

@@ -41,7 +41,7 @@ func open(t *testing.T) *Data {
 
 func at(t *testing.T, d *Data, dir string) Place {
 	t.Helper()
-	p, err := d.At(dir, project)
+	p, err := d.At(nil, dir, project)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestOnePlaceByEveryPath(t *testing.T) {
 			t.Errorf("At(%q) = %+v, want %+v", path, got, want)
 		}
 	}
-	if other, err := d.At(dir, strings.Repeat("0", 32)); err != nil || other.Key == want.Key {
+	if other, err := d.At(nil, dir, strings.Repeat("0", 32)); err != nil || other.Key == want.Key {
 		t.Errorf("another project at the path has the key %s, %v", other.Key, err)
 	}
 }
@@ -249,7 +249,7 @@ func TestDataDirectories(t *testing.T) {
 		if err := d.Err(); fault.CodeOf(err) != code && (err != nil || code != "") {
 			t.Errorf("Open(%q) = %v, want code %q", dir, err, code)
 		}
-		p, err := d.At(t.TempDir(), "")
+		p, err := d.At(nil, t.TempDir(), "")
 		if err != nil || (p.Dir == "") != (d.Err() != nil) {
 			t.Errorf("with %q a record lies at %q, %v", dir, p.Dir, err)
 		}

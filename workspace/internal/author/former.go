@@ -49,7 +49,7 @@ func askAboutFormer(ctx context.Context, h *session.Host, dir string, q rye.Init
 // formerly returns the records of projects that this very directory was, the last used
 // first: one that was removed and made again begins anew.
 func formerly(h *session.Host, dir string) (list []records.Known, err error) {
-	at, err := h.Records.At(dir, "")
+	at, err := h.Records.At(nil, dir, "")
 	if err != nil {
 		return nil, err
 	}

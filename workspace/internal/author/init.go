@@ -95,7 +95,7 @@ func finish(ctx context.Context, h *session.Host, fresh bool, rep *rye.InitRepor
 	if err != nil {
 		return err
 	}
-	at, err := h.Records.At(h.ProjectDir, rep.Project)
+	at, err := h.Records.At(nil, h.ProjectDir, rep.Project)
 	if err == nil && !st.Accepted(trust.Site{Place: at.Key, Project: rep.Project}) {
 		rep.Next = fault.CommandOf("rye", "-C", h.ProjectDir, "trust")
 	}
@@ -209,7 +209,7 @@ func complete(root *os.Root, name, lines string) (added bool, err error) {
 // firstCommit gives the project's space a commit, so that the ref exists and plain git log
 // and git clone work from the start.
 func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *rye.InitReport) error {
-	l, place, err := h.Layer(objects.Project, h.ProjectDir, rep.Project)
+	l, place, err := h.Layer(nil, objects.Project, h.ProjectDir, rep.Project)
 	if err != nil {
 		return err
 	}
@@ -233,7 +233,7 @@ func firstCommit(ctx context.Context, h *session.Host, keys *custody.Keys, rep *
 
 // acceptOwn lets the user's own keys count in the project that was made.
 func acceptOwn(h *session.Host, project string) error {
-	at, err := h.Records.At(h.ProjectDir, project)
+	at, err := h.Records.At(nil, h.ProjectDir, project)
 	if err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ func (a *asking) formerly() []string {
 		if g.Project == "" || g.Project == a.statement.Project || slices.Contains(ids, g.Project) {
 			continue
 		}
-		if p, err := a.s.Records.At(a.s.ProjectDir, g.Project); err == nil && p.Key == g.Place {
+		if p, err := a.s.Records.At(nil, a.s.ProjectDir, g.Project); err == nil && p.Key == g.Place {
 			ids = append(ids, g.Project)
 		}
 	}

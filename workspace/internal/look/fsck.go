@@ -81,7 +81,7 @@ func CheckRecords(ctx context.Context, h *session.Host) []rye.DoctorCheck {
 
 func checkRecord(ctx context.Context, h *session.Host, sp objects.Space, dir, project string) rye.DoctorCheck {
 	name := "record of the " + sp.String() + " space"
-	l, at, err := h.Layer(sp, dir, project)
+	l, at, err := h.Layer(nil, sp, dir, project)
 	if err != nil {
 		return session.Checked(name, "", err)
 	}

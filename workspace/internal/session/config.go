@@ -21,54 +21,56 @@ var sound sync.Map
 // say what the user believes: none or a relative one, one that others may write, one in a
 // project, and one in the git checkout that the project lies in, where a branch or an
 // archive brings its files. One that is not there yet is empty.
-func CheckConfig(h *Host) error {
+func CheckConfig(h *Host) error { return checkConfigOf(nil, h) }
+
+func checkConfigOf(look *place.Look, h *Host) error {
 	pair := [2]string{h.ConfigDir, h.ProjectDir}
 	if _, ok := sound.Load(pair); ok {
 		return nil
 	}
-	if err := checkConfig(h.ConfigDir, h.ProjectDir); err != nil {
+	if err := checkConfig(look, h.ConfigDir, h.ProjectDir); err != nil {
 		return err
 	}
 	sound.Store(pair, nil)
 	return nil
 }
 
-func checkConfig(config, project string) error {
+func checkConfig(look *place.Look, config, project string) error {
 	if !filepath.IsAbs(config) {
 		return fault.New(fault.Auth, "no configuration directory: neither HOME nor XDG_CONFIG_HOME is an absolute path").
 			Advise("set HOME, or XDG_CONFIG_HOME to an absolute path")
 	}
-	if err := records.Outside(config); err != nil {
+	if err := records.Outside(look, config); err != nil {
 		return fault.Wrap(err, "the configuration directory is not used")
 	}
-	if checkout, same := sameCheckout(config, project); same {
+	if checkout, same := sameCheckout(look, config, project); same {
 		return fault.New(fault.Auth, "the configuration directory %s lies in the git checkout %s, as the project does: a branch could say what you believe",
 			config, checkout).Advise("set XDG_CONFIG_HOME to a directory outside of it, or give the project a repository of its own: git init %s", project)
 	}
-	if err := place.Trusted(filepath.Join(config, "trust.yaml")); err != nil {
+	if err := look.Trusted(filepath.Join(config, "trust.yaml")); err != nil {
 		return fault.Wrap(err, "the configuration is not used")
 	}
 	return nil
 }
 
 // sameCheckout returns the checkout that both directories lie in.
-func sameCheckout(config, project string) (string, bool) {
+func sameCheckout(look *place.Look, config, project string) (string, bool) {
 	if project == "" {
 		return "", false
 	}
-	of := checkoutOf(project)
-	return of, of != "" && of == checkoutOf(config)
+	of := checkoutOf(look, project)
+	return of, of != "" && of == checkoutOf(look, config)
 }
 
 // checkoutOf returns the nearest directory at or above dir that git takes for a working
 // tree; "" when there is none.
-func checkoutOf(dir string) string {
-	at, err := place.Resolve(dir)
+func checkoutOf(look *place.Look, dir string) string {
+	at, err := look.Resolve(dir)
 	if err != nil {
 		return ""
 	}
 	for {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+		if _, err := look.Lstat(filepath.Join(at, ".git")); err == nil {
 			return at
 		}
 		up := filepath.Dir(at)

@@ -66,7 +66,7 @@ func OldRecord(h *Host) string {
 
 // checkState looks at the directory of what was seen of registries.
 func checkState(dir string) rye.DoctorCheck {
-	err := records.Outside(dir)
+	err := records.Outside(nil, dir)
 	if err == nil {
 		err = place.Owned(dir)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
@@ -57,9 +58,9 @@ func (h *Host) AIDir() string { return filepath.Join(h.ProjectDir, ".ai") }
 
 // Layer returns a space of a directory, over the record that the directory has or will
 // have with the user. project is the id of the project, "" for the user space.
-func (h *Host) Layer(sp objects.Space, dir, project string) (*space.Layer, records.Place, error) {
+func (h *Host) Layer(look *place.Look, sp objects.Space, dir, project string) (*space.Layer, records.Place, error) {
 	l := &space.Layer{Space: sp, Dir: filepath.Join(dir, ".ai")}
-	p, err := h.Records.At(dir, project)
+	p, err := h.Records.At(look, dir, project)
 	if err != nil {
 		return nil, p, err
 	}

@@ -58,10 +58,11 @@ func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
 
 // read reads everything into a session that is being made.
 func (s *Session) read(begin func(project *space.Layer)) error {
-	if err := CheckConfig(s.Host); err != nil {
+	look := &place.Look{}
+	if err := checkConfigOf(look, s.Host); err != nil {
 		return err
 	}
-	foreign, err := s.readSpaces(begin)
+	foreign, err := s.readSpaces(look, begin)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (s *Session) read(begin func(project *space.Layer)) error {
 
 // readSpaces reads the project and its lock, and finds the layers. It returns the other
 // users to whom the project belongs.
-func (s *Session) readSpaces(begin func(project *space.Layer)) (foreign []int, err error) {
+func (s *Session) readSpaces(look *place.Look, begin func(project *space.Layer)) (foreign []int, err error) {
 	var ai place.Folder
 	if s.ProjectDir != "" {
 		if ai, err = openAI(s.ProjectDir); errors.Is(err, fs.ErrNotExist) {
@@ -84,12 +85,12 @@ func (s *Session) readSpaces(begin func(project *space.Layer)) (foreign []int, e
 		}
 		defer ai.Close()
 	}
-	if foreign, err = s.openProject(ai, begin); err != nil {
+	if foreign, err = s.openProject(look, ai, begin); err != nil {
 		return foreign, err
 	}
 	if s.UserDir != "" && s.UserDir != s.ProjectDir {
 		var home records.Place
-		if s.Stack.User, home, err = s.Layer(objects.User, s.UserDir, ""); err != nil {
+		if s.Stack.User, home, err = s.Layer(look, objects.User, s.UserDir, ""); err != nil {
 			return foreign, err
 		}
 		s.Stack.Home = home.Key
@@ -105,7 +106,7 @@ func (s *Session) readSpaces(begin func(project *space.Layer)) (foreign []int, e
 
 // openProject reads rye.yaml, and finds the layer and the record that belong to it. It
 // returns the other users to whom the project belongs: then nothing is begun.
-func (s *Session) openProject(ai place.Folder, begin func(*space.Layer)) (foreign []int, err error) {
+func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*space.Layer)) (foreign []int, err error) {
 	if s.ProjectDir == "" {
 		return nil, nil
 	}
@@ -119,7 +120,7 @@ func (s *Session) openProject(ai place.Folder, begin func(*space.Layer)) (foreig
 	if s.Stack.Declared, err = readDeclared(s, ai); err != nil {
 		return nil, err
 	}
-	if s.Stack.Project, s.Place, err = s.Layer(objects.Project, s.ProjectDir, s.Project.Project); err != nil {
+	if s.Stack.Project, s.Place, err = s.Layer(look, objects.Project, s.ProjectDir, s.Project.Project); err != nil {
 		return nil, err
 	}
 	if s.Stack.Place, err = grantPlace(s); err == nil && len(foreign) == 0 {

@@ -103,7 +103,7 @@ func recordInfo(s *Session, k records.Known) rye.RecordInfo {
 	info := rye.RecordInfo{Key: k.Key, Path: k.Path, Project: k.Project, Dir: k.Dir, Gone: k.Gone(),
 		Foreign: k.Path != "" && (k.Machine != here.Machine || k.UID != here.UID), Bytes: sizeOf(k.Dir)}
 	if here.Key == "" { // outside a project: any place says which machine and user this is
-		if p, err := s.Records.At(string(filepath.Separator), ""); err == nil {
+		if p, err := s.Records.At(nil, string(filepath.Separator), ""); err == nil {
 			info.Foreign = k.Path != "" && (k.Machine != p.Machine || k.UID != p.UID)
 		}
 	}

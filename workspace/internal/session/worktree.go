@@ -24,7 +24,7 @@ func grantPlace(s *Session) (string, error) {
 	if err != nil || !filepath.IsLocal(rel) {
 		return s.Place.Key, nil
 	}
-	p, err := s.Records.At(filepath.Join(main, rel), s.Project.Project)
+	p, err := s.Records.At(nil, filepath.Join(main, rel), s.Project.Project)
 	return p.Key, err
 }
 
