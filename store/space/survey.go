@@ -74,6 +74,12 @@ func (k *Look) twins(i, j int) bool {
 
 // Holds reports whether there is a row of the ref.
 func (k *Look) Holds(ref objects.Ref) bool {
-	i := sort.Search(k.Len(), func(i int) bool { return byRef(k.Ref(i), ref, "", "") >= 0 })
-	return i < k.Len() && k.Ref(i) == ref
+	_, ok := k.Find(ref)
+	return ok
+}
+
+// Find returns the first row of the ref.
+func (k *Look) Find(ref objects.Ref) (i int, ok bool) {
+	i = sort.Search(k.Len(), func(i int) bool { return byRef(k.Ref(i), ref, "", "") >= 0 })
+	return i, i < k.Len() && k.Ref(i) == ref
 }

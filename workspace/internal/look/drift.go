@@ -16,6 +16,20 @@ func pinsOwn(s *session.Session, ref objects.Ref) bool {
 	return ok && pin.Space == objects.Project
 }
 
+// ownPins returns the rows of the project's own items that the lock pins.
+func ownPins(s *session.Session, k *space.Look) map[int]bool {
+	rows := map[int]bool{}
+	if s.Lock == nil {
+		return rows
+	}
+	for ref, pin := range s.Lock.Items {
+		if i, ok := k.Find(ref); ok && pin.Space == objects.Project {
+			rows[i] = true
+		}
+	}
+	return rows
+}
+
 // drift marks an item of the project's own that was signed again since it was locked, and
 // reports whether it is one.
 func drift(s *session.Session, r *space.Row) bool {

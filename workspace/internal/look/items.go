@@ -43,9 +43,10 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	}
 	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host)}
 	var rest []space.Row
+	own := ownPins(s, k)
 	for i := range k.Len() {
 		clean := k.Clean(i)
-		if clean && !pinsOwn(s, k.Ref(i)) {
+		if clean && !own[i] {
 			sum.Count[objects.Signed]++
 			continue
 		}
