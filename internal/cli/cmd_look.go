@@ -260,35 +260,13 @@ func logCommand() *spec {
 		name: "log", args: "[ref]", group: "Look",
 		short: "Show the recorded changes of an item, or of the project",
 		long: `Each directory has a record of its own: a copy, a second clone and a worktree remember
-what was done in them. Those of the same project are named behind the list.`,
+what was done in them. Those of the same project are named, too.`,
 		examples: "rye log\nrye log tool:acme/hello -n 5",
 		exits:    []fault.Code{fault.Usage, fault.NotFound},
 		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"}},
 		max:      2, ref: &q.Ref,
-		run: func(t *task) error {
-			if err := answerRows(t, t.w.History().Log, q, "", logRow); err != nil {
-				return err
-			}
-			return t.nameSiblings()
-		},
+		run: func(t *task) error { return answerRows(t, t.w.History().Log, q, "", logRow) },
 	}
-}
-
-// nameSiblings tells a person which other directories have a record of this project.
-func (t *task) nameSiblings() error {
-	if t.out.json {
-		return nil
-	}
-	rep, err := t.w.Upkeep().Where(t.ctx, rye.Terminal(), rye.WhereRequest{})
-	if err != nil {
-		return err
-	}
-	for _, r := range rep.Records {
-		if !r.Gone && !r.Foreign {
-			t.out.infof("%s is the same project, with a record of its own\n", r.Path)
-		}
-	}
-	return nil
 }
 
 func logRow(e rye.LogEntry) []any {

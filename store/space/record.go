@@ -78,16 +78,6 @@ func (l *Layer) Repo() (*store.Repo, error) {
 	return l.repo, err
 }
 
-// AsItIs returns what tells which blob the layer's record holds at a path, as it is now: what
-// is recorded later does not change its answers.
-func AsItIs(l *Layer) (func(p string) (store.OID, error), error) {
-	c, err := l.tip()
-	if err != nil {
-		return nil, err
-	}
-	return func(p string) (store.OID, error) { return l.recordedAt(&moment{c}, p) }, nil
-}
-
 // Record commits changes of item files to the layer's ref and returns the commit.
 // It is durable when it returns.
 func (l *Layer) Record(ctx context.Context, changes []store.Change, o store.CommitOptions) (store.OID, error) {

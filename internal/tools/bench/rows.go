@@ -111,7 +111,7 @@ func takeIn(b *bench, n int) (side, side, error) {
 		if err := os.RemoveAll(filepath.Dir(b.store(dir))); err != nil {
 			return cost{}, err
 		}
-		return b.process(dir, "rye", "trust", "--yes", "--quiet")()
+		return b.process(dir, "rye", "sign", "--all", "--quiet")()
 	}
 	theirs := func() (cost, error) {
 		repo := filepath.Join(b.dir, "import.git")

@@ -7,10 +7,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -18,7 +14,6 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/custody"
-	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -51,56 +46,11 @@ func (s *Desk) record(ctx context.Context, l *space.Layer, verb string, refs []o
 	if err != nil {
 		return "", err
 	}
-	if changes, err = s.withNewer(ctx, l, changes); err != nil {
-		return "", err
-	}
 	id, err := l.Record(ctx, changes, o)
 	if err != nil {
 		return "", err
 	}
 	return id.String(), nil
-}
-
-// settled is how long a file has been as it is before another command records it: who wrote
-// it this moment may be a process that is about to.
-const settled = 2 * time.Second
-
-// withNewer adds to changes the project's other items that are newer than their record, as
-// after a pull by git: what was never recorded could not be told from what is older, once
-// another branch brings that back. A commit of many files holds everything already.
-func (s *Desk) withNewer(ctx context.Context, l *space.Layer, changes []store.Change) ([]store.Change, error) {
-	if l.Space != objects.Project || len(changes) > manyFiles {
-		return changes, nil
-	}
-	recorded, err := space.AsItIs(l) // before anything is judged by it
-	if err != nil {
-		return nil, err
-	}
-	sum, err := look.Survey(ctx, s.Session)
-	if err != nil {
-		return nil, err
-	}
-	named := map[string]bool{}
-	for _, c := range changes {
-		named[c.Path] = true
-	}
-	for _, it := range sum.Items {
-		p := strings.TrimPrefix(it.Path, ".ai/")
-		if it.State != objects.Signed || it.Recorded || it.Bundle != "" || it.Space != objects.Project.String() || named[p] {
-			continue
-		}
-		if st, err := os.Lstat(filepath.Join(l.Dir, filepath.FromSlash(p))); err != nil || time.Since(st.ModTime()).Abs() < settled {
-			continue
-		}
-		was, err := recorded(p)
-		if err != nil {
-			return nil, err
-		}
-		if raw, err := l.Read(p); err == nil && objects.DigestOf(raw).String() == it.SHA256 { // else it changed meanwhile
-			changes = append(changes, store.Change{Path: p, Data: raw, Was: &was})
-		}
-	}
-	return changes, nil
 }
 
 func subject(verb string, refs []objects.Ref) string {

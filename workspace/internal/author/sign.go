@@ -136,6 +136,7 @@ type draft struct {
 	recorded bool           // the record holds data already
 	others   []store.Change // the bundle's other files, which are recorded with it
 	before   *foreign       // whose signature it carries, when that is not the user's
+	passed   []byte         // the file of an item that counts as another signed it, and is left so
 	err      error
 }
 
@@ -265,6 +266,14 @@ func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string, 
 	)
 	for _, d := range all {
 		switch {
+		case d.passed != nil:
+			c, newer, err := g.newer(ctx, d)
+			if err != nil {
+				return "", err
+			}
+			if newer {
+				changes, refs = append(changes, c), append(refs, d.ref)
+			}
 		case d.recorded:
 			recorded = true
 		case d.data != nil:
@@ -289,6 +298,18 @@ func (g *signing) keepSigned(ctx context.Context, all []*draft) (commit string, 
 		}
 	}
 	return commit, err
+}
+
+// newer returns the change that records an item which another signed, and whether it is
+// newer than its record, as after a pull by git: what was never recorded could not be told
+// from what is older, once another branch brings that back.
+func (g *signing) newer(ctx context.Context, d *draft) (c store.Change, newer bool, err error) {
+	was, err := g.layer.RecordedBlob(d.path)
+	if err != nil || was == g.layer.BlobID(d.passed) {
+		return c, false, err
+	}
+	f, err := g.Stack.JudgeBytes(ctx, g.layer, d.path, d.ref, d.passed, was)
+	return store.Change{Path: d.path, Data: d.passed, Was: &was}, err == nil && f.Err == nil && f.Past == nil, err
 }
 
 // writeAll writes the files that were signed anew, and returns the commit of all changes.

@@ -75,6 +75,7 @@ func (g *signing) passOver(d *draft, it *objects.Item, refused error) bool {
 	d.Status = "passed over"
 	switch {
 	case refused == nil:
+		d.path, d.passed = it.Path, it.Raw
 	case g.q.Check:
 		d.fail(refused)
 	default:

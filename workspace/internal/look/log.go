@@ -14,11 +14,15 @@ import (
 )
 
 // Log lists the commits of the project's space, or those that changed one item, newest
-// first, at most q.Limit of them (0 is 50).
+// first, at most q.Limit of them (0 is 50). It tells which other directories have a record of
+// this project.
 func Log(ctx context.Context, s *session.Session, q rye.LogRequest) ([]rye.LogEntry, error) {
 	limit := cmp.Or(q.Limit, 50)
 	if limit < 0 {
 		return nil, fault.New(fault.Usage, "log: at most %d entries", limit)
+	}
+	if err := session.TellSiblings(s); err != nil {
+		return nil, err
 	}
 	repo, err := s.Stack.Project.Repo()
 	if err != nil || repo == nil {

@@ -114,6 +114,17 @@ func recordInfo(s *Session, k records.Known) rye.RecordInfo {
 	return info
 }
 
+// TellSiblings tells the user which other directories have a record of this project.
+func TellSiblings(s *Session) error {
+	all, err := s.Records.All()
+	for _, k := range all {
+		if k.Project == s.Place.Project && k.Key != s.Place.Key && k.Machine == s.Place.Machine && k.UID == s.Place.UID && !k.Gone() {
+			s.Tell(k.Path + " is the same project, with a record of its own")
+		}
+	}
+	return err
+}
+
 // sizeOf adds up the files below a directory of rye's own, as far as they can be read.
 func sizeOf(dir string) (n int64) {
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
