@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -14,11 +15,27 @@ const listenAfter = 5 * time.Millisecond
 // Context returns a context that the first Ctrl-C (or SIGTERM) cancels. The
 // second one ends the process in the system's own way. So does the first within
 // listenAfter: a command that has just begun has nothing to tell, and to listen takes two
-// threads, which is a tenth of all that a short command does.
+// threads, which is a tenth of all that a short command does. Who starts a program calls
+// Listen before.
 func Context() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	listening := time.AfterFunc(listenAfter, func() { cancelBy(notified(), ctx, cancel) })
-	return ctx, func() { listening.Stop(); cancel() }
+	begin := sync.OnceFunc(func() {
+		c := notified()
+		go cancelBy(c, ctx, cancel)
+	})
+	listening := time.AfterFunc(listenAfter, begin)
+	return context.WithValue(ctx, listener{}, begin), func() { listening.Stop(); cancel() }
+}
+
+// listener is the key of what begins to listen for a Context.
+type listener struct{}
+
+// Listen makes sure that a context of Context listens for signals from now on, however busy
+// the machine is: what is started next must not be left behind.
+func Listen(ctx context.Context) {
+	if begin, ok := ctx.Value(listener{}).(func()); ok {
+		begin()
+	}
 }
 
 // ServerContext is Context for what runs until it is told to end: it listens from the

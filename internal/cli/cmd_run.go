@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -52,6 +53,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 	if !t.out.json {
 		q.Stdout, q.Stderr = live.stdout, live.stderr
 	}
+	app.Listen(t.ctx)
 	res, err := t.w.Execute(t.ctx, rye.Terminal(), q)
 	live.flush()
 	if res != nil {
