@@ -222,6 +222,10 @@ func projectID(h *session.Host, project string) (string, error) {
 		return "", fault.New(fault.Usage, "forget: which project?").Advise("rye trust forget <project>")
 	}
 	c, err := session.ReadProject(dir)
+	if fault.Is(err, fault.NotFound) {
+		return "", fault.New(fault.NotFound, "forget %q: no digest, no fingerprint, no project's id and no project's directory", words.Brief(dir)).
+			Advise("rye trust list, or rye trust forget with nothing for the project here")
+	}
 	if err != nil {
 		return "", err
 	}
