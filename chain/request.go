@@ -10,7 +10,6 @@ import (
 
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/web"
-	"github.com/rye-os/rye/chain/primitive/web/page"
 	"github.com/rye-os/rye/fault"
 )
 
@@ -338,7 +337,7 @@ func (b *builder) limits(r *web.Request) error {
 	r.MaxBody = int64(size)
 	if v := b.word("convert"); v != "" {
 		var ok bool
-		if r.Convert, ok = page.ParseFormat(v); !ok {
+		if r.Convert, ok = web.ParseFormat(v); !ok {
 			return b.malformed("convert", "text, markdown or html")
 		}
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -216,8 +217,25 @@ func (d *diskObjects) scanLocked() (changed bool, err error) {
 		}
 	}
 	changed = len(added) > 0 || len(kept) < len(d.packs)
-	d.packs, d.known = append(kept, added...), true
+	d.packs, d.known = append(kept, largestFirst(added)...), true
 	return changed, nil
+}
+
+// largestFirst puts the packs with the most objects first: there an object most likely is,
+// and to look into a pack is to open and map its index. One that is gone by now counts as
+// empty.
+func largestFirst(packs []*pack) []*pack {
+	if len(packs) < 2 {
+		return packs
+	}
+	size := make(map[*pack]int64, len(packs))
+	for _, p := range packs {
+		if st, err := os.Lstat(p.path + ".idx"); err == nil {
+			size[p] = st.Size()
+		}
+	}
+	slices.SortStableFunc(packs, func(a, b *pack) int { return cmp.Compare(size[b], size[a]) })
+	return packs
 }
 
 // load returns an object; its bytes were compared with its id.

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
@@ -63,6 +64,10 @@ type Options struct {
 	Env   []string      // for ssh and git, cleaned before use, and what tools declare of it
 	Proxy func(*http.Request) (*url.URL, error)
 	Roots *x509.CertPool // of tools' requests; nil is the system's
+
+	// Page turns a page of the web into what it says; nil where nobody does, and tools
+	// that want it are refused.
+	Page func(context.Context, web.Page) ([]byte, error)
 
 	// Helper starts a program that hands the arguments which follow to ServeHelper, for
 	// instance this one: what outsiders send that may be large is read there, with
@@ -117,7 +122,7 @@ func Open(o Options) *Workspace {
 		host: h,
 		keys: keys,
 		runner: run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
-			Roots: o.Roots, Self: o.Self, Workers: o.Workers}),
+			Roots: o.Roots, Page: o.Page, Self: o.Self, Workers: o.Workers}),
 		net: share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
 	}}
 }

@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys}))
+	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys, "page": servePage}))
 }

@@ -15,7 +15,7 @@ import (
 func serveMCP(ctx context.Context, a *app.App) error {
 	open := func(project string) *workspace.Workspace {
 		o := a.Options()
-		o.Project, o.Consent, o.Passphrase, o.Progress = project, mcp.Consent, nil, nil
+		o.Project, o.Consent, o.Passphrase, o.Progress, o.Page = project, mcp.Consent, nil, nil, readPage
 		return workspace.Open(o)
 	}
 	s := mcp.New(mcp.Options{

@@ -125,6 +125,7 @@ func (a *App) Options() workspace.Options {
 		Env:          os.Environ(),
 		Proxy:        http.ProxyFromEnvironment,
 		Helper:       helper,
+		Page:         readPage,
 		Self:         self,
 		Version:      build.Version(),
 		Offline:      a.Offline,

@@ -76,7 +76,7 @@ var house = []room{
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
 		"", xhtml},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
-		"fault internal/words chain/primitive/web/page", ""},
+		"fault internal/words", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
 		"fault objects chain/primitive", ""},
 
@@ -87,7 +87,7 @@ var house = []room{
 	{2, "search/fulltext", "the index of bodies",
 		"fault objects search store/space", bleve},
 	{2, "chain", "works out exactly what would run, and pins it",
-		"fault internal/words objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web chain/primitive/web/page", "github.com/google/jsonschema-go"},
+		"fault internal/words objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
 		"fault internal/parallel internal/place internal/words objects objects/trust store store/transport chain", ""},
@@ -197,8 +197,9 @@ var (
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
 )
 
-// slow modules would cost every start of the front 9 to 14 ms (docs/rationale.md).
-var slow = []string{mcpgo, mcpsdk, bleve, wazero, sqlite, "go.starlark.net", "github.com/santhosh-tekuri/jsonschema"}
+// slow modules would cost every start of the front: together 9 to 14 ms, sigstore 0.8, pages
+// of the web 0.15 (docs/rationale.md).
+var slow = []string{mcpgo, mcpsdk, bleve, wazero, sqlite, sigstore, xhtml, "go.starlark.net", "github.com/santhosh-tekuri/jsonschema"}
 
 func TestLayers(t *testing.T) {
 	files := sources(t)

@@ -39,7 +39,10 @@ func prepare(r Request, o Options) (*exchange, error) {
 	if !slices.Contains(methods, r.Method) {
 		return nil, fault.New(fault.Usage, "http: method %q: want one of %s", r.Method, strings.Join(methods, ", "))
 	}
-	var err error
+	err := e.converts()
+	if err != nil {
+		return nil, err
+	}
 	if e.url, err = parseURL(r.URL); err != nil {
 		return nil, err
 	}

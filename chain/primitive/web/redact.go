@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rye-os/rye/chain/primitive/web/page"
 	"github.com/rye-os/rye/fault"
 )
 
@@ -54,17 +53,6 @@ func (r *redactor) response(res *Response) {
 		res.Header[k] = r.text(v)
 	}
 	res.URL = r.text(res.URL)
-}
-
-// convert turns the answer into what it says. A secret may have been spelt in a way
-// that only the text undoes, so it is looked for again.
-func (e *exchange) convert(res *Response) {
-	base, err := url.Parse(res.URL)
-	if err != nil {
-		base = nil
-	}
-	res.Body = page.Convert(res.Body, res.Header["content-type"], base, e.Convert)
-	e.redact.response(res)
 }
 
 // err keeps code and remedy. The chain below is dropped where it would tell.

@@ -21,8 +21,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/rye-os/rye/chain/primitive/web/page"
 )
 
 // Request is one exchange. It holds no secret, only their names, so it may be
@@ -51,7 +49,7 @@ type Request struct {
 	Retry     Retry
 
 	// Convert turns a page into what it says; "" leaves it.
-	Convert page.Format
+	Convert Format
 
 	// Stream delivers an answer of text/event-stream, or of one JSON value a line,
 	// piece by piece.
@@ -90,6 +88,10 @@ type Options struct {
 	// Proxy chooses one for a request, as for http.Transport; nil uses none.
 	// The proxy's own address is checked like any other.
 	Proxy func(*http.Request) (*url.URL, error)
+
+	// Page turns a page into what it says; nil where nobody does, and requests that
+	// want it are refused.
+	Page func(context.Context, Page) ([]byte, error)
 
 	Roots    *x509.CertPool // nil is the system's
 	Resolver *net.Resolver  // nil is the system's
@@ -133,8 +135,8 @@ func Do(ctx context.Context, r Request, o Options) (*Response, error) {
 	res, err := e.run(ctx)
 	if res != nil {
 		e.redact.response(res)
-		if err == nil && r.Convert != "" {
-			e.convert(res)
+		if err == nil {
+			err = e.convert(ctx, res)
 		}
 	}
 	return res, e.redact.err(err)

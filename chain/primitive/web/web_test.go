@@ -407,3 +407,41 @@ func TestRetry(t *testing.T) {
 		t.Errorf("a refused address: %v, waits %v", err, waits)
 	}
 }
+
+// TestPages: what a page says is worked out by whoever was given, only where it is a page
+// and that was asked for; and a secret that only the text spells out is taken out of it.
+func TestPages(t *testing.T) {
+	kind := "text/html; charset=latin1"
+	u := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		io.WriteString(w, "<p>hun<b></b>ter2</p>")
+	})
+	var asked []Page
+	o := Options{Secrets: map[string]string{"PW": "hunter2"}, Page: func(_ context.Context, p Page) ([]byte, error) {
+		asked = append(asked, p)
+		return []byte("hunter2\n"), nil
+	}}
+	r := get(u)
+	r.Header = []Field{{"X-Key", Text{{Secret: "PW"}}}}
+	for _, c := range []struct {
+		format       Format
+		kind, want   string
+		asks, asText bool
+	}{
+		{"", "text/html", "<p>hun<b></b>ter2</p>", false, false},
+		{HTML, "text/html", "<p>hun<b></b>ter2</p>", false, false},
+		{Markdown, "application/json", "<p>hun<b></b>ter2</p>", false, false},
+		{Markdown, "text/html; charset=latin1", "[secret PW]\n", true, false},
+		{AsText, "application/xhtml+xml", "[secret PW]\n", true, true},
+	} {
+		r.Convert, kind, asked = c.format, c.kind, nil
+		if got := string(must(t, r, o).Body); got != c.want {
+			t.Errorf("%s of %s: %q, want %q", c.format, c.kind, got, c.want)
+		}
+		if (len(asked) == 1) != c.asks || c.asks && (asked[0].Markdown == c.asText || asked[0].Base != u) {
+			t.Errorf("%s of %s: asked %+v", c.format, c.kind, asked)
+		}
+	}
+	r.Convert, o.Page = AsText, nil
+	refused(t, r, o, fault.Failed, "cannot turn a page into text")
+}

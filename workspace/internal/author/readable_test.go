@@ -90,7 +90,7 @@ func FuzzRetitled(f *testing.F) {
 			t.Fatalf("%q became %q", was, is)
 		}
 		for i := range was {
-			if was[i] != is[i] && naming.FindString(was[i]) == "" {
+			if was[i] != is[i] && naming().FindString(was[i]) == "" {
 				t.Fatalf("line %d: %q became %q", i, was[i], is[i])
 			}
 		}

@@ -5,12 +5,15 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/objects"
 )
 
 // naming are the fields of a knowledge entry that repeat what its path says.
-var naming = regexp.MustCompile(`^(id|name|category):([ \t]+)(["']?)([^"'#\r\n]*?)(["']?)([ \t]*(?:#.*)?\r?\n?)$`)
+var naming = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(id|name|category):([ \t]+)(["']?)([^"'#\r\n]*?)(["']?)([ \t]*(?:#.*)?\r?\n?)$`)
+})
 
 // retitled returns a knowledge entry whose metadata says the id that it is to have, where
 // it said the old one: a copy that cannot be signed is none. Other kinds, and what says
@@ -25,7 +28,7 @@ func retitled(it *objects.Item, to objects.Ref) *objects.Item {
 	var out bytes.Buffer
 	out.Write(it.Body[:from])
 	for line := range strings.Lines(string(it.Body[from:end])) {
-		if m := naming.FindStringSubmatch(line); m != nil && m[3] == m[5] && m[4] == was[m[1]] {
+		if m := naming().FindStringSubmatch(line); m != nil && m[3] == m[5] && m[4] == was[m[1]] {
 			line = m[1] + ":" + m[2] + m[3] + is[m[1]] + m[5] + m[6]
 		}
 		out.WriteString(line)

@@ -3,11 +3,13 @@
 package run
 
 import (
+	"context"
 	"crypto/x509"
 	"net/http"
 	"net/url"
 
 	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -20,6 +22,9 @@ type Options struct {
 	Env          []string          // of which tools get what they declare
 	Proxy        func(*http.Request) (*url.URL, error)
 	Roots        *x509.CertPool // of tools' requests; nil is the system's
+
+	// Page turns a page of the web into what it says; nil where nobody does.
+	Page func(context.Context, web.Page) ([]byte, error)
 
 	// Self returns the program that runs builtins, which is rye, and its build: what
 	// answers must be what asks. nil when this program cannot be one.

@@ -123,7 +123,7 @@ func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*spa
 	if s.Stack.Project, s.Place, err = s.Layer(look, objects.Project, s.ProjectDir, s.Project.Project); err != nil {
 		return nil, err
 	}
-	if s.Stack.Place, err = grantPlace(s); err == nil && len(foreign) == 0 {
+	if s.Stack.Place, err = grantPlace(look, s); err == nil && len(foreign) == 0 {
 		begin(s.Stack.Project)
 	}
 	return foreign, err

@@ -15,8 +15,8 @@ const maxGitFile = 8 << 10 // bytes
 // for a linked git worktree that of the same directory in the main working tree. A branch
 // that is checked out beside the main one is as much the user's as one that is checked out
 // in its place.
-func grantPlace(s *Session) (string, error) {
-	top, main, ok := linkedWorktree(s.Place.Path)
+func grantPlace(look *place.Look, s *Session) (string, error) {
+	top, main, ok := linkedWorktree(look, s.Place.Path)
 	if !ok {
 		return s.Place.Key, nil
 	}
@@ -32,22 +32,12 @@ func grantPlace(s *Session) (string, error) {
 // tree that it is linked to. Both sides must name the other: an archive can bring a .git
 // file, but not write into the repository that the file names. Everything on the way must
 // belong to one user.
-func linkedWorktree(dir string) (top, main string, ok bool) {
-	top = dir
-	for {
-		if st, err := os.Lstat(filepath.Join(top, ".git")); err == nil {
-			if !st.Mode().IsRegular() {
-				return "", "", false
-			}
-			break
-		}
-		up := filepath.Dir(top)
-		if up == top {
-			return "", "", false
-		}
-		top = up
-	}
+func linkedWorktree(look *place.Look, dir string) (top, main string, ok bool) {
+	top = checkoutOf(look, dir)
 	file := filepath.Join(top, ".git")
+	if st, err := look.Lstat(file); top == "" || err != nil || !st.Mode().IsRegular() {
+		return "", "", false
+	}
 	admin, ok := readPath(file, "gitdir: ", top)
 	if !ok || filepath.Base(filepath.Dir(admin)) != "worktrees" {
 		return "", "", false

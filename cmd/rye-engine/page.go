@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/rye-os/rye/chain/primitive/web"
+	"github.com/rye-os/rye/chain/primitive/web/page"
+	"github.com/rye-os/rye/internal/app"
+)
+
+// servePage is the engine's side of a page that the front fetched.
+func servePage(context.Context, *app.App) error { return app.ServePage(page.Convert) }
+
+// readPage reads a page that the engine fetched itself.
+func readPage(_ context.Context, p web.Page) ([]byte, error) {
+	base, err := url.Parse(p.Base)
+	if err != nil {
+		base = nil
+	}
+	return page.Convert(p.Body, p.Charset, base, p.Markdown), nil
+}
