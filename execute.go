@@ -170,3 +170,11 @@ type LockMergeReport struct {
 type PolicyLogRequest struct {
 	Limit int // at most this many, the newest; 0 is all that are kept
 }
+
+// WebPage is a page of the web that shall become what it says.
+type WebPage struct {
+	Body     []byte
+	Charset  string // as the server said it; "" where it did not
+	Base     string // its address, against which links are resolved
+	Markdown bool   // and not plain text
+}

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
@@ -67,7 +66,7 @@ type Options struct {
 
 	// Page turns a page of the web into what it says; nil where nobody does, and tools
 	// that want it are refused.
-	Page func(context.Context, web.Page) ([]byte, error)
+	Page func(context.Context, rye.WebPage) ([]byte, error)
 
 	// Helper starts a program that hands the arguments which follow to ServeHelper, for
 	// instance this one: what outsiders send that may be large is read there, with

@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/url"
 
-	"github.com/rye-os/rye/chain/primitive/web"
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive/web/page"
 	"github.com/rye-os/rye/internal/app"
 )
@@ -13,7 +13,7 @@ import (
 func servePage(context.Context, *app.App) error { return app.ServePage(page.Convert) }
 
 // readPage reads a page that the engine fetched itself.
-func readPage(_ context.Context, p web.Page) ([]byte, error) {
+func readPage(_ context.Context, p rye.WebPage) ([]byte, error) {
 	base, err := url.Parse(p.Base)
 	if err != nil {
 		base = nil

@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/rye-os/rye/chain/primitive/web"
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
 )
@@ -21,7 +21,7 @@ import (
 // taken apart in a process that ends with it.
 
 // maxPage bounds what the engine takes for one page, in bytes.
-const maxPage = web.MaxBody + 64<<10
+const maxPage = 64<<20 + 64<<10
 
 // pageHead goes before the bytes of a page.
 type pageHead struct {
@@ -31,7 +31,7 @@ type pageHead struct {
 }
 
 // readPage has the engine beside this program read a page.
-func readPage(ctx context.Context, p web.Page) ([]byte, error) {
+func readPage(ctx context.Context, p rye.WebPage) ([]byte, error) {
 	path, err := beside(engineName)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func ServePage(convert func(raw []byte, charset string, base *url.URL, markdown 
 	line, body, ok := bytes.Cut(raw, []byte("\n"))
 	var head pageHead
 	if !ok || len(raw) > maxPage || json.Unmarshal(line, &head) != nil {
-		return fault.New(fault.Malformed, "read the page: want a line of JSON and at most %d bytes", web.MaxBody)
+		return fault.New(fault.Malformed, "read the page: want a line of JSON and at most %d bytes", maxPage)
 	}
 	base, err := url.Parse(head.Base)
 	if err != nil {

@@ -121,7 +121,7 @@ var house = []room{
 	{6, "cmd/rye", "the front",
 		"internal/cli internal/headroom", ""},
 	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
-		". workspace internal/app internal/build objects/trust/kms serve/mcp", ""},
+		". chain/primitive/web/page workspace internal/app internal/build objects/trust/kms serve/mcp", ""},
 
 	{6, "internal/layers", "this law",
 		"", ""},

@@ -48,7 +48,10 @@ func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 	}
 	in := chain.Inputs{Params: j.params, ProjectPath: s.ProjectDir, UserSpace: s.UserDir}
 	in.Vars, in.Weak = j.unsigned.named()
-	o := web.Options{Now: s.Now, Roots: s.Roots, Page: s.Page, Secrets: in.Vars, Allow: rules.Net.Allows, Deny: rules.Net.Denies}
+	o := web.Options{Now: s.Now, Roots: s.Roots, Secrets: in.Vars, Allow: rules.Net.Allows, Deny: rules.Net.Denies}
+	if s.Page != nil {
+		o.Page = func(ctx context.Context, p web.Page) ([]byte, error) { return s.Page(ctx, rye.WebPage(p)) }
+	}
 	if rules.Net.Proxy {
 		o.Proxy = s.Proxy
 	}

@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
-	"github.com/rye-os/rye/chain/primitive/web"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -24,7 +24,7 @@ type Options struct {
 	Roots        *x509.CertPool // of tools' requests; nil is the system's
 
 	// Page turns a page of the web into what it says; nil where nobody does.
-	Page func(context.Context, web.Page) ([]byte, error)
+	Page func(context.Context, rye.WebPage) ([]byte, error)
 
 	// Self returns the program that runs builtins, which is rye, and its build: what
 	// answers must be what asks. nil when this program cannot be one.
