@@ -368,7 +368,7 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	case foreign:
 		n.Read = append(slices.Clip(n.Read), ".")
 	default:
-		n.Read, n.Write, n.Net = append(slices.Clip(n.Read), "."), append(slices.Clip(n.Write), "."), append(slices.Clip(n.Net), "*")
+		n.Read, n.Write, n.Net = append(slices.Clip(n.Read), "."), append(slices.Clip(n.Write), "."), append(slices.Clip(n.Net), "*:80", "*:443")
 	}
 	if !foreign && in.ProjectPath != "" && slices.Contains(n.Read, ".") {
 		b.Exec = append(b.Exec, in.ProjectPath) // its own scripts, as its owner runs them
@@ -426,7 +426,9 @@ func (p *Plan) network(b *primitive.Sandbox, hosts []string) error {
 			b.Net, ports = true, nil
 		default:
 			b.Net = true
-			b.Hosts = append(b.Hosts, h)
+			if !strings.HasPrefix(h, "*:") {
+				b.Hosts = append(b.Hosts, h)
+			}
 			port := h[strings.LastIndexByte(h, ':')+1:]
 			n, err := strconv.ParseUint(port, 10, 16)
 			if port == h || port == "*" {

@@ -41,7 +41,7 @@ func TestSandboxFollowsNeeds(t *testing.T) {
 		net               bool
 		ports             []uint16
 	}{
-		"own, silent":       {false, "", true, true, true, true, nil},
+		"own, silent":       {false, "", true, true, true, true, []uint16{53, 80, 443}},
 		"registry, silent":  {true, "", true, false, false, false, nil},
 		"own, nothing":      {false, "needs: {}", false, false, false, false, nil},
 		"own, read":         {false, "needs: {read: ['.']}", true, false, true, false, nil},

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rye-os/rye/chain/primitive/cage"
 	"github.com/rye-os/rye/fault"
 )
 
@@ -259,7 +260,7 @@ func TestCreateBesideTheProtected(t *testing.T) {
 		Protect: []string{filepath.Join(dir, ".ai"), filepath.Join(dir, ".git")}, Hide: []string{filepath.Join(dir, "home/.ssh")}}
 	r := mustRun(t, c)
 	want := "create yes\nmkdir yes\nreplace yes\nlink no\nhard no\npipe no\ncut no\nkey no\noutside no\n"
-	if landlockABI() < 3 {
+	if cage.ABI() < 3 {
 		want = strings.Replace(want, "cut no", "cut yes", 1)
 	}
 	if got := string(r.Stdout); got != want {
@@ -293,7 +294,7 @@ func TestNetworkWhenAllowed(t *testing.T) {
 			t.Errorf("%s: refused %v, %s", name, acts[name].Refused, acts[name].Answer)
 		}
 	}
-	if landlockABI() >= 4 {
+	if cage.ABI() >= 4 {
 		if a := attempt(t, S2, net([]uint16{443}))["TCP over IPv4"]; !a.Refused {
 			t.Errorf("another port than the one asked for: %s", a.Answer)
 		}
@@ -342,7 +343,7 @@ func TestOrphansEndWithTheirRun(t *testing.T) {
 		"ignores TERM":   `(trap '' TERM; setsid sleep 1001 & echo $!; wait) & sleep 0.1`,
 		"holds the pipe": `setsid sleep 1001 & echo $!`,
 	} {
-		r := mustRun(t, bash(t, script))
+		r := mustRun(t, outside(bash(t, script)))
 		begun := time.Now()
 		for _, f := range strings.Fields(string(r.Stdout)) {
 			pid, err := strconv.Atoi(f)

@@ -124,7 +124,7 @@ func waitGone(t *testing.T, what string, pids []int) {
 func TestKilledRyeLeavesNoProcess(t *testing.T) {
 	program(t, "bash")
 	program(t, "setsid")
-	for tier := S1; tier <= Best(); tier++ {
+	for tier := S1; tier <= min(Best(), S2); tier++ {
 		cmd, pids := hosted(t, temp(t), tier)
 		guardOf(t, cmd)
 		begun := time.Now()
@@ -140,7 +140,7 @@ func TestSweepEndsWhatAKilledRyeAndGuardLeft(t *testing.T) {
 	program(t, "bash")
 	program(t, "setsid")
 	dir := temp(t)
-	cmd, pids := hosted(t, dir, Best())
+	cmd, pids := hosted(t, dir, min(Best(), S2))
 	unix.Kill(guardOf(t, cmd), unix.SIGKILL)
 	cmd.Process.Kill()
 	cmd.Wait()
@@ -185,7 +185,7 @@ func TestRunsAtOnceEndTheirOwn(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			c := bash(t, `(setsid sleep 1005 & echo $!); sleep 1005`)
+			c := outside(bash(t, `(setsid sleep 1005 & echo $!); sleep 1005`))
 			Run(long, c, writerFunc(func(p []byte) (int, error) {
 				n, _ := strconv.Atoi(strings.TrimSpace(string(p)))
 				pid <- n
@@ -193,7 +193,7 @@ func TestRunsAtOnceEndTheirOwn(t *testing.T) {
 			}), nil)
 		}()
 		others := <-pid
-		r := mustRun(t, bash(t, `(setsid sleep 1005 & echo $!) ; sleep 0.05`))
+		r := mustRun(t, outside(bash(t, `(setsid sleep 1005 & echo $!) ; sleep 0.05`)))
 		own, _ := strconv.Atoi(strings.TrimSpace(string(r.Stdout)))
 		if own == 0 || alive(own) {
 			t.Errorf("adopting %v: process %d outlives its run while another goes on", adopt, own)

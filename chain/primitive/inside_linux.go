@@ -12,8 +12,6 @@ func innerWork(verb string, args []string) int {
 	switch verb {
 	case guardVerb:
 		return standGuard()
-	case confineVerb:
-		return becomeTool()
 	case actsVerb:
 		return commitActs(args)
 	}

@@ -67,6 +67,12 @@ func freshDir(dir string) (string, error) {
 	return root, os.Mkdir(root, 0o700)
 }
 
+// InMemory returns the directory of a run under S3, which lies in no file system: its files
+// are the Call's. Removing it removes nothing.
+func InMemory() *RunDir {
+	return &RunDir{Files: RunFiles, Temp: RunTemp, Mark: newMark()}
+}
+
 const (
 	runPrefix = "run-"
 	lockName  = "lock"

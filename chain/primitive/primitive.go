@@ -6,10 +6,11 @@
 // only and a session of its own. S1 adds resource limits, no_new_privs, no
 // capabilities beyond those for files, and a umask. S2 adds the kernel's rules
 // about files (Landlock) and system calls (seccomp). S3 is S2 in namespaces that
-// bubblewrap makes: a view of the file system with what was granted and nothing
-// else, no other processes, and no network devices when none are needed. A tier that was asked for
-// and cannot be given is an error; what a given tier does not bind is named in
-// the result. docs/security.md, "Execution and the sandbox", lists both.
+// rye-cage makes (package cage): a view of the file system with what was granted and
+// nothing else, no other processes, and a network of its own where none is needed. A tier
+// that was asked for and cannot be given is an error; what a given tier does not bind is
+// named in the result, and beforehand by Foresee. docs/security.md, "Execution and the
+// sandbox", lists both.
 package primitive
 
 import (
@@ -28,7 +29,7 @@ const (
 	S0 Tier = iota + 1 // clean environment, descriptors, session
 	S1                 // and resource limits, no_new_privs, capabilities, umask
 	S2                 // and Landlock and seccomp
-	S3                 // and namespaces of its own: files, processes, network (bubblewrap)
+	S3                 // and namespaces of its own: files, processes, network
 )
 
 // String returns "S0" to "S3"; "best" for the zero value.
@@ -39,10 +40,15 @@ func (t Tier) String() string {
 	return fmt.Sprintf("S%d", uint8(t)-1)
 }
 
-// Best returns the highest tier up to S2 that this machine gives to this process.
-// It is found out once, by asking the kernel, and cheap afterwards. S3 is given on
-// demand only, to programs that call Reenter.
-func Best() Tier { return best() }
+// Best returns the highest tier that this machine gives to this process. It is found out
+// once, by asking the kernel, and for S3, which takes a program that called UseCage, by
+// making namespaces; UseCage says where that is remembered.
+func Best() Tier {
+	if best() >= S2 && NoNamespaces() == "" {
+		return S3
+	}
+	return best()
+}
 
 // Call is one program to run. The zero value of each field but Argv is sensible.
 type Call struct {
@@ -68,6 +74,10 @@ type Call struct {
 	// Mark is what the processes of the run are known by; 0 is a fresh one. A
 	// caller with a RunDir gives the directory's, so that Sweep knows it too.
 	Mark Mark
+
+	// Files are laid out for this run alone under S3, at RunFiles, where nobody outside
+	// sees them and the program cannot write them. Below S3 see Materialise.
+	Files []File
 
 	Sandbox Sandbox
 }
@@ -108,6 +118,10 @@ type Sandbox struct {
 	Hosts []string // the hosts meant by Ports; the kernel knows no names, so this only appears in Unbound
 	Unix  bool     // sockets of this machine: agents, databases, desktop. Reaches keys.
 
+	// Owner and OwnerGroup are whom the project belongs to. Under S3 the superuser runs a
+	// tool there as this user; 0 is the superuser.
+	Owner, OwnerGroup uint32
+
 	Limits Limits
 }
 
@@ -115,10 +129,11 @@ type Sandbox struct {
 // is the default of the field; below zero is no limit.
 type Limits struct {
 	CPU    int64 // seconds of processor time; default none
-	Memory int64 // bytes of address space; default none, because Node and Go reserve more than they use
+	Memory int64 // bytes of data of each process; default 4 GiB, and at most half of the machine's
 	File   int64 // bytes of a written file; default 4 GiB
 	Files  int64 // open descriptors; default 1024
-	Procs  int64 // processes of this user, not of this run; default none
+	Procs  int64 // processes of the run, which S3 alone can count; default 1024 there
+	Temp   int64 // bytes of temporary files under S3; default 2 GiB, at most a quarter of the machine's
 }
 
 // Result is what a run did. Exit is meaningful only when Run returned no error,

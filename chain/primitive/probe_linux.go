@@ -11,11 +11,12 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/rye-os/rye/chain/primitive/cage"
 	"golang.org/x/sys/unix"
 )
 
 func probe() (Report, error) {
-	rep := Report{Tier: best(), Landlock: landlockABI()}
+	rep := Report{Tier: best(), Landlock: cage.ABI()}
 	if rep.Tier < S2 {
 		rep.NoDeeper = "this kernel gives no S2, on which it builds"
 		return rep, nil
@@ -61,7 +62,7 @@ const actsVerb = "acts"
 // actsInside attempts the acts in a tool's place under S3.
 func actsInside(s *site) ([]Act, error) {
 	c := Call{Argv: []string{"/proc/self/exe"}, Timeout: 20 * time.Second, Sandbox: Sandbox{Tier: S3}}
-	if err := noBubble(&c); err != nil {
+	if err := noCage(&c); err != nil {
 		return nil, err
 	}
 	aim, err := json.Marshal(s)
@@ -96,11 +97,12 @@ func commitActs(args []string) int {
 	return 0
 }
 
-// judgeInside also counts that the aim is not there: in namespaces that is the
-// usual answer.
+// judgeInside also counts that the aim is not there, or that no way leads there: in
+// namespaces that is the usual answer.
 func judgeInside(name string, err error) Act {
 	a := judge(name, err)
-	a.Refused = a.Refused || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EROFS)
+	a.Refused = a.Refused || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EROFS) ||
+		errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.ECONNREFUSED)
 	return a
 }
 
@@ -203,11 +205,15 @@ var forbidden = []struct {
 	{"take another process's descriptor", func(s *site) error { return call(unix.SYS_PIDFD_GETFD, ^uintptr(0)) }},
 	{"change another process's limits", func(s *site) error { return call(unix.SYS_PRLIMIT64, uintptr(s.Victim), unix.RLIMIT_NOFILE) }},
 	{"TCP over IPv4", func(s *site) error { return connect(s) }},
-	{"TCP over IPv6", func(*site) error { return socket(unix.AF_INET6, unix.SOCK_STREAM, 0) }},
-	{"UDP", func(*site) error { return socket(unix.AF_INET, unix.SOCK_DGRAM, 0) }},
+	{"TCP over IPv6", func(*site) error {
+		return reach(unix.AF_INET6, unix.SOCK_STREAM, &unix.SockaddrInet6{Port: 9, Addr: [16]byte{0x20, 1, 0xd, 0xb8, 15: 1}})
+	}},
+	{"UDP", func(*site) error {
+		return reach(unix.AF_INET, unix.SOCK_DGRAM, &unix.SockaddrInet4{Port: 9, Addr: [4]byte{192, 0, 2, 1}})
+	}},
 	{"raw packets", func(*site) error { return socket(unix.AF_PACKET, unix.SOCK_RAW, 0) }},
 	{"raw IP", func(*site) error { return socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) }},
-	{"netlink", func(*site) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, 0) }},
+	{"netlink to the kernel's audit", func(*site) error { return socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT) }},
 	{"virtual machine sockets", func(*site) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0) }},
 	{"kernel crypto sockets", func(*site) error { return socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0) }},
 	{"sockets of this machine", func(*site) error { return socket(unix.AF_UNIX, unix.SOCK_STREAM, 0) }},
@@ -243,10 +249,15 @@ var forbidden = []struct {
 }
 
 func connect(s *site) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	return reach(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Port: s.Port, Addr: [4]byte{127, 0, 0, 1}})
+}
+
+// reach connects to an address; 192.0.2.1 and 2001:db8::1 are nobody's (RFC 5737, RFC 3849).
+func reach(family, kind int, to unix.Sockaddr) error {
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return unix.Connect(fd, &unix.SockaddrInet4{Port: s.Port, Addr: [4]byte{127, 0, 0, 1}})
+	return unix.Connect(fd, to)
 }

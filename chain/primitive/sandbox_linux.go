@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/rye-os/rye/chain/primitive/cage"
 	"github.com/rye-os/rye/fault"
 )
 
 // systemPaths may be read and executed by every program: without them nothing
-// starts. Secrets in them are in systemSecrets.
+// starts. What of them is nobody's business is in secrets_linux.go.
 var systemPaths = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt",
 	"/nix/store", "/gnu/store", "/run/systemd/resolve", "/run/current-system",
@@ -28,33 +26,20 @@ var systemFacts = []string{"/proc", "/sys/devices/system", "/sys/fs/cgroup", "/s
 
 var systemDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
-// systemSecrets are refused to the superuser too, whom permissions do not stop.
-var systemSecrets = []string{
-	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh",
-	"/etc/ssl/private",
-}
-
 // box is a sandbox prepared by ordinary code and put on by a thread.
 type box struct {
 	tier    Tier
-	rules   *rules
-	filter  []unix.SockFilter
-	limits  []limit
+	bounds  *cage.Confinement // from S2 on
+	limits  []cage.Limit
 	trace   bool
-	outer   bool // the program is bwrap
 	mark    Mark
 	unbound []string
 	took    time.Duration // making it, and putting it on
 }
 
-type limit struct {
-	name     string
-	resource int
-	max      uint64
-}
-
+// best is the highest tier without namespaces.
 var best = sync.OnceValue(func() Tier {
-	if landlockABI() >= 1 && seccompKnown && seccompWorks() {
+	if cage.Works() {
 		return S2
 	}
 	return S1
@@ -65,72 +50,69 @@ func prepare(c *Call) (*box, error) {
 	s := &c.Sandbox
 	b := &box{tier: s.Tier, mark: c.Mark, trace: tracing()}
 	if s.Tier > best() {
-		return nil, fault.New(fault.Denied, "run %s: %s is demanded and this kernel gives %s (Landlock version %d)", c.Argv[0], s.Tier, best(), landlockABI()).
+		return nil, fault.New(fault.Denied, "run %s: %s is demanded and this kernel gives %s (Landlock version %d)", c.Argv[0], s.Tier, best(), cage.ABI()).
 			Mend("rye doctor")
 	}
 	if s.Tier >= S1 {
-		b.limits = rlimits(&s.Limits)
+		b.limits = rlimits(&s.Limits, 0)
 	}
-	b.unbound = unbound(c, b)
+	b.unbound = unbound(c, b.trace)
 	if s.Tier < S2 {
 		return b, nil
 	}
-	b.filter = filter(s)
-	r, err := newRules(s, landlockABI())
-	if err == nil {
-		b.rules = r
-		err = grant(r, c)
+	if err := writable(append(slices.Clip(s.Write), s.Create...)); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		b.close()
+	all := bounds(c)
+	var err error
+	if b.bounds, err = cage.Prepare(&all); err != nil {
 		return nil, fault.New(fault.Denied, "confine %s: %w", c.Argv[0], err)
 	}
 	return b, nil
 }
 
-func (b *box) close() {
-	if b.rules != nil {
-		b.rules.close()
-	}
-}
+func (b *box) close() { b.bounds.Close() }
 
-// grant fills the ruleset: system, program, then what the caller lists.
-func grant(r *rules, c *Call) error {
+// bounds says what the kernel's rules shall let the program do: system, program, then what
+// the caller lists. Under S3 the view leaves out what is hidden, and keeps what is
+// protected, so that nothing has to be left out of a tree.
+func bounds(c *Call) cage.Bounds {
 	s := &c.Sandbox
-	hide := canonical(s.Hide)
-	if unix.Geteuid() == 0 {
-		hide = append(hide, systemSecrets...)
+	inside := s.Tier >= S3
+	secret := secrets()
+	hide, protect := secret, secret
+	if !inside {
+		hide = append(canonical(s.Hide), secret...)
+		protect = append(canonical(s.Protect), hide...)
 	}
-	protect := append(canonical(s.Protect), hide...)
-	if err := writable(append(slices.Clip(s.Write), s.Create...)); err != nil {
-		return err
-	}
-	var temp []string
-	if c.Temp != "" {
-		temp = []string{c.Temp}
-	}
-	for _, g := range []struct {
-		paths  []string
-		rights uint64
-		avoid  []string
-	}{
-		{realPaths(), fsExec, hide},
-		{systemFacts, fsRead, hide},
-		{systemDevices, fsRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE, hide},
-		{[]string{c.Argv[0]}, fsExec, hide},
-		{s.Exec, fsExec, hide},
-		{s.Read, fsRead, hide},
-		{s.Write, fsWrite, protect},
-		{s.Create, fsCreate, nil},
-		{temp, fsWrite, nil}, // made for this run, in a cache that is protected as a whole
-	} {
-		for _, p := range g.paths {
-			if err := r.tree(filepath.Clean(p), g.rights, g.avoid); err != nil {
-				return err
-			}
+	var all []cage.Grant
+	grant := func(rights cage.Rights, avoid []string, paths ...string) {
+		for _, p := range paths {
+			all = append(all, cage.Grant{Path: p, Rights: rights, Avoid: avoid})
 		}
 	}
-	return nil
+	grant(cage.Exec, hide, realPaths()...)
+	grant(cage.Read, hide, systemFacts...)
+	grant(cage.Device, nil, systemDevices...)
+	grant(cage.Exec, hide, c.Argv[0])
+	grant(cage.Exec, hide, s.Exec...)
+	grant(cage.Read, hide, s.Read...)
+	grant(cage.Write, protect, s.Write...)
+	grant(cage.Create, nil, s.Create...)
+	if c.Temp != "" {
+		grant(cage.Write, nil, c.Temp) // made for this run, in a cache that is protected as a whole
+	}
+	if inside {
+		grant(cage.Exec, nil, cage.FilesDir)
+		grant(cage.Write|cage.Exec, nil, cage.TempDir, "/dev/shm") // nobody else's
+		grant(cage.Device, nil, "/dev/pts", "/dev/tty")
+	}
+	return cage.Bounds{Grants: all, Net: s.Net || inside, Ports: s.Ports, Unix: s.Unix, Inside: inside}
+}
+
+// within reports whether path is dir or lies below it. Both are clean.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir) && path[len(dir)] == '/'
 }
 
 // writable refuses paths that no right can be given on: the kernel's rules are
@@ -191,80 +173,20 @@ func (b *box) confine() error {
 	if b.tier < S1 {
 		return nil
 	}
-	if err := unix.Unshare(unix.CLONE_FS); err == nil {
-		// The umask belongs to the whole process until this thread has its own.
-		old := unix.Umask(0o077)
-		unix.Umask(old | 0o022)
+	cage.Umask()
+	if err := cage.DropCapabilities(cage.FileCapabilities); err != nil {
+		return fault.New(fault.Denied, "give up capabilities: %w", err)
 	}
-	// bwrap gives them up itself; as root it needs some for its map of users.
-	if !b.outer {
-		if err := dropCapabilities(); err != nil {
-			return fault.New(fault.Denied, "give up capabilities: %w", err)
-		}
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+	if err := cage.NoNewPrivileges(); err != nil {
 		return fault.New(fault.Denied, "set no_new_privs: %w", err)
 	}
 	if b.tier < S2 {
 		return nil
 	}
-	if err := b.rules.enforce(); err != nil {
-		return fault.New(fault.Denied, "enforce Landlock rules: %w", err)
-	}
-	if err := install(b.filter); err != nil {
-		return fault.New(fault.Denied, "install seccomp filter: %w", err)
+	if err := b.bounds.Confine(); err != nil {
+		return fault.New(fault.Denied, "%w", err)
 	}
 	return nil
-}
-
-// fileCapabilities are those that the superuser keeps, so that files of other
-// owners in its own containers stay usable: CHOWN, DAC_OVERRIDE, FOWNER, FSETID.
-const fileCapabilities = 1<<0 | 1<<1 | 1<<3 | 1<<4
-
-func dropCapabilities() error {
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var caps [2]unix.CapUserData
-	if err := unix.Capget(&hdr, &caps[0]); err != nil {
-		return err
-	}
-	if caps[0].Permitted == 0 && caps[1].Permitted == 0 {
-		return nil
-	}
-	caps[0].Permitted &= fileCapabilities
-	caps[0].Effective &= fileCapabilities
-	caps[0].Inheritable &= fileCapabilities
-	caps[1] = unix.CapUserData{}
-	// With no_new_privs an exec by the superuser gives nothing back.
-	unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
-	err := unix.Capset(&hdr, &caps[0])
-	runtime.KeepAlive(&caps)
-	return err
-}
-
-// rlimits turns Limits into what prlimit(2) takes.
-func rlimits(l *Limits) []limit {
-	all := []struct {
-		name     string
-		resource int
-		value    int64
-		def      int64
-	}{
-		{"processor time", unix.RLIMIT_CPU, l.CPU, 0},
-		{"memory", unix.RLIMIT_AS, l.Memory, 0},
-		{"file size", unix.RLIMIT_FSIZE, l.File, 4 << 30},
-		{"open files", unix.RLIMIT_NOFILE, l.Files, 1024},
-		{"processes", unix.RLIMIT_NPROC, l.Procs, 0},
-	}
-	out := []limit{{"core dumps", unix.RLIMIT_CORE, 0}}
-	for _, r := range all {
-		if r.value == 0 {
-			r.value = r.def
-		}
-		if r.value > 0 {
-			out = append(out, limit{r.name, r.resource, uint64(r.value)})
-		}
-	}
-	return out
 }
 
 // tracing reports whether this process may trace its children.
@@ -272,71 +194,3 @@ var tracing = sync.OnceValue(func() bool {
 	scope, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
 	return err != nil || bytes.HasPrefix(scope, []byte("0")) || bytes.HasPrefix(scope, []byte("1"))
 })
-
-const lateLimits = "resource limits are set some microseconds after the start: tracing is forbidden here, so it cannot be done before"
-
-// unbound names what does not bind in this run, in words for a person.
-func unbound(c *Call, b *box) []string {
-	var out []string
-	s := &c.Sandbox
-	if s.Tier < S2 {
-		out = append(out, "files, network and system calls are not restricted below S2")
-	}
-	if s.Tier < S1 {
-		out = append(out, "resource limits and no_new_privs are not set below S1")
-	}
-	if s.Tier >= S1 && !b.trace {
-		out = append(out, lateLimits)
-	}
-	if s.Tier >= S1 && s.Limits.Procs > 0 && unix.Getuid() == 0 {
-		out = append(out, "limit on processes: the kernel does not count those of root")
-	}
-	out = append(out, unboundBy(s, false)...)
-	return out
-}
-
-// unboundBy names what the rules of S2 leave open; inside of namespaces a part of
-// it is closed.
-func unboundBy(s *Sandbox, namespaces bool) []string {
-	if s.Tier < S2 {
-		return nil
-	}
-	out := unboundRules(s, landlockABI())
-	if namespaces {
-		out = slices.DeleteFunc(out, func(text string) bool { return strings.HasPrefix(text, "signals to other processes") })
-		if s.Unix {
-			out = append(out, "sockets of this machine can be reached only where their files are in view")
-		}
-	}
-	return out
-}
-
-// unboundRules names what an older Landlock does not know.
-func unboundRules(s *Sandbox, abi int) []string {
-	var out []string
-	if len(s.Create) > 0 {
-		out = append(out, "the protected parts of "+strings.Join(s.Create, ", ")+" are kept by the tool's own checks only: the kernel's rules cannot leave them out where new files are made")
-	}
-	if abi < 3 {
-		out = append(out, "truncating files: this kernel's Landlock does not know it")
-	}
-	if abi < 4 && s.Net && s.Ports != nil {
-		out = append(out, "TCP ports: this kernel's Landlock does not know them")
-	}
-	if abi >= 4 && s.Net && s.Ports != nil {
-		out = append(out, "UDP ports are not restricted")
-	}
-	if s.Net && len(s.Hosts) > 0 {
-		out = append(out, "every host can be reached, not only "+strings.Join(s.Hosts, ", "))
-	}
-	if abi < 5 {
-		out = append(out, "ioctl on devices: this kernel's Landlock does not know it")
-	}
-	if abi < 6 {
-		out = append(out, "signals to other processes of this user: this kernel's Landlock does not know them")
-	}
-	if unix.Getuid() == 0 && strings.Contains(strings.Join(s.Write, "\n"), "/etc") {
-		out = append(out, "the superuser was given write access to system configuration")
-	}
-	return out
-}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rye-os/rye/chain/primitive/cage"
 	"github.com/rye-os/rye/fault"
 )
 
@@ -23,8 +24,6 @@ type linuxProcess struct {
 	mark Mark          // of its descendants; 0 when they carry none
 	over func()        // ends the guard's care for the run
 
-	inner bool // the program is bwrap, and the tool's processes are inside
-
 	confined time.Duration // of the start: making the sandbox and putting it on
 }
 
@@ -33,7 +32,7 @@ type linuxProcess struct {
 // second exec of ourselves is needed, which would cost 4 ms.
 func start(c *Call, env []string, files []*os.File) (process, []string, error) {
 	if c.Sandbox.Tier >= S3 {
-		return startBubble(c, env, files)
+		return startCaged(c, env, files)
 	}
 	begun := time.Now()
 	box, err := prepare(c)
@@ -170,22 +169,22 @@ func (b *box) limit(pid int) error {
 	}
 	remember(pid, b.mark)
 	for _, l := range b.limits {
-		if err := l.lower(pid); err != nil && !errors.Is(err, unix.ESRCH) {
+		if err := lowerOf(pid, l); err != nil && !errors.Is(err, unix.ESRCH) {
 			return err
 		}
 	}
 	return nil
 }
 
-// lower sets the limit of a process, 0 being this one, unless a lower one holds.
-func (l limit) lower(pid int) error {
+// lowerOf sets the limit of a process unless a lower one holds.
+func lowerOf(pid int, l cage.Limit) error {
 	var old unix.Rlimit
-	lim := unix.Rlimit{Cur: l.max, Max: l.max}
-	if err := unix.Prlimit(pid, l.resource, nil, &old); err == nil && old.Max < lim.Max {
+	lim := unix.Rlimit{Cur: l.Max, Max: l.Max}
+	if err := unix.Prlimit(pid, l.Resource, nil, &old); err == nil && old.Max < lim.Max {
 		lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
 	}
-	if err := unix.Prlimit(pid, l.resource, &lim, nil); err != nil {
-		return fault.New(fault.Denied, "limit %s: %w", l.name, err)
+	if err := unix.Prlimit(pid, l.Resource, &lim, nil); err != nil {
+		return fault.New(fault.Denied, "limit %s: %w", l.Name, err)
 	}
 	return nil
 }
@@ -236,10 +235,6 @@ func (lp *linuxProcess) signal(hard bool) {
 	sig := unix.SIGTERM
 	if hard {
 		sig = unix.SIGKILL
-	}
-	if lp.inner && !hard {
-		lp.softly()
-		return
 	}
 	unix.Kill(-lp.p.Pid, sig)
 }

@@ -148,6 +148,7 @@ func (a *App) Open() *workspace.Workspace {
 	// Where the system lets it, what a tool leaves behind becomes this program's and
 	// ends with the run. Where it does not, results say so.
 	_ = primitive.AdoptOrphans()
+	primitive.UseCage(a.cage)
 	if f := a.notice(); f != nil {
 		place.OnWait(f)
 	}

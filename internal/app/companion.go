@@ -18,10 +18,11 @@ import (
 const (
 	frontName  = "rye"
 	engineName = "rye-engine"
+	cageName   = "rye-cage"
 )
 
 // companions are the programs beside the front. A test compares them with cmd.
-var companions = []string{engineName}
+var companions = []string{cageName, engineName}
 
 // beside returns a program that belongs to this one: in the directory of the resolved
 // executable. PATH is not searched, because what is found there need not have come with

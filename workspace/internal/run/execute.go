@@ -60,6 +60,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	j.watch.lap(&j.watch.parts.Gate)
+	if j.tier, err = tier(s, j.plan); err != nil {
+		return nil, err
+	}
 	if q.DryRun {
 		return rehearse(s, j)
 	}
@@ -85,6 +88,7 @@ type job struct {
 	lock     locks.Matched     // how it compares with the lock
 	verdict  *rye.Verdict      // of the policy
 	unsigned unsigned          // what it uses although it is unsigned
+	tier     primitive.Tier    // of the sandbox
 	dir      *primitive.RunDir // its verified files
 	watch    *stopwatch
 }
@@ -142,6 +146,9 @@ func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
 	} else if j.plan.Shell() == "" {
 		return &primitive.RunDir{}, nil
 	} // a builtin that runs a command wants a place for temporary files
+	if j.tier >= primitive.S3 {
+		return primitive.InMemory(), nil
+	}
 	if _, err := primitive.Sweep(runs); err != nil {
 		return nil, err
 	}

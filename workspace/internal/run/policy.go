@@ -87,11 +87,11 @@ func noStandingApproval(ref objects.Ref) string {
 	return fmt.Sprintf("to be asked only about dangerous commands, put tool_overrides: {%s: t1} into policy.yaml", ref.ID)
 }
 
-// demanded is the sandbox that every run gets where the system has one. On others
-// the best there is runs, and the result says what does not bind.
+// demanded is the sandbox that every run gets: the best that this machine gives. What it
+// does not bind is said before the run, and in the result.
 func demanded() primitive.Tier {
 	if runtime.GOOS == "linux" {
-		return primitive.S2
+		return max(primitive.S2, primitive.Best())
 	}
 	return primitive.Best()
 }

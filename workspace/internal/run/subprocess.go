@@ -23,6 +23,9 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 		return outcome{}, err
 	}
 	call.Mark = j.dir.Mark
+	if j.tier >= primitive.S3 {
+		call.Files = j.plan.Files()
+	}
 	return start(ctx, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
 }
 
@@ -51,19 +54,16 @@ func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 // inputs returns what a call depends on besides the plan.
 func inputs(s *Desk, j *job) (chain.Inputs, error) {
-	tier, err := tier(s, j.plan)
-	if err != nil {
-		return chain.Inputs{}, err
-	}
 	project := s.ProjectDir
 	if project != "" { // the kernel's rules are about real paths
+		var err error
 		if project, err = filepath.EvalSymlinks(project); err != nil {
 			return chain.Inputs{}, fault.New(fault.NotFound, "execute %s: the project: %w", j.plan.Tool().Ref, err)
 		}
 	}
 	return chain.Inputs{
 		Params: j.params, RunDir: j.dir.Files, Temp: j.dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
-		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir),
+		Tier: j.tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir),
 		Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
 }

@@ -1,4 +1,4 @@
-package primitive
+package cage
 
 import (
 	"errors"
@@ -28,11 +28,27 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG
 	// fsFile are the rights that mean something for a file that is no directory.
 	fsFile = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE |
-		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+		unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// landlockABI returns the version of the kernel's Landlock, 0 when there is none.
-var landlockABI = sync.OnceValue(func() int {
+// rights are what the kernel's rules call r.
+func (r Rights) rights() (all uint64) {
+	for _, one := range []struct {
+		asked Rights
+		given uint64
+	}{
+		{Read, fsRead}, {Exec, fsExec}, {Write, fsWrite}, {Create, fsCreate},
+		{Device, fsRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV},
+	} {
+		if r&one.asked != 0 {
+			all |= one.given
+		}
+	}
+	return all
+}
+
+// ABI returns the version of the kernel's Landlock, 0 when there is none.
+var ABI = sync.OnceValue(func() int {
 	v, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
@@ -57,8 +73,8 @@ func handledFS(abi int) uint64 {
 	return all
 }
 
-// ruleset says what the kernel shall watch for s.
-func handled(s *Sandbox, abi int) unix.LandlockRulesetAttr {
+// handled says what the kernel shall watch for s.
+func handled(s *Bounds, abi int) unix.LandlockRulesetAttr {
 	a := unix.LandlockRulesetAttr{Handled_access_fs: handledFS(abi)}
 	if abi >= 4 && !s.Net {
 		a.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
@@ -81,22 +97,35 @@ type rules struct {
 	rights uint64 // handled
 }
 
-func newRules(s *Sandbox, abi int) (*rules, error) {
+// newRules returns the rules for s, filled.
+func newRules(s *Bounds, abi int) (*rules, error) {
 	attr := handled(s, abi)
 	fd, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
 	if errno != 0 {
 		return nil, errno
 	}
 	r := &rules{fd: int(fd), rights: attr.Handled_access_fs}
+	if err := r.fill(s, abi); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *rules) fill(s *Bounds, abi int) error {
 	if abi >= 4 && s.Net {
 		for _, port := range s.Ports {
 			if err := r.allowPort(port); err != nil {
-				r.close()
-				return nil, err
+				return err
 			}
 		}
 	}
-	return r, nil
+	for _, g := range s.Grants {
+		if err := r.tree(filepath.Clean(g.Path), g.Rights.rights(), g.Avoid); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *rules) close() { unix.Close(r.fd) }
@@ -188,5 +217,8 @@ func within(path, dir string) bool {
 
 // enforce puts the ruleset on the calling thread only. It needs no_new_privs.
 func (r *rules) enforce() error {
-	return call(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd))
+	if _, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(r.fd), 0, 0); errno != 0 {
+		return errno
+	}
+	return nil
 }

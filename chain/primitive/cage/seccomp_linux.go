@@ -1,14 +1,15 @@
 //go:build linux && (amd64 || arm64)
 
-package primitive
+package cage
 
 import (
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-const seccompKnown = true
+const filterKnown = true
 
 // denied are system calls that no tool needs and that lead out of a sandbox, or
 // into parts of the kernel with a long list of flaws. Their answer is EPERM, so
@@ -91,7 +92,7 @@ func on(nr uintptr, body ...unix.SockFilter) []unix.SockFilter {
 // filter is the program for a sandbox: what is not named is allowed, because a
 // list of allowed calls breaks with every new C library. What the rules for files
 // cover (Landlock) is not repeated here.
-func filter(s *Sandbox) []unix.SockFilter {
+func filter(s *Bounds) []unix.SockFilter {
 	p := []unix.SockFilter{
 		load(dataArch), equal(auditArch, 1, 0), ret(retKill), // int 0x80 and its like
 		load(dataNr),
@@ -99,6 +100,12 @@ func filter(s *Sandbox) []unix.SockFilter {
 	p = append(p, archRules()...)
 	for _, nr := range append(denied, deniedHere...) {
 		p = append(p, on(nr, ret(retEPERM))...)
+	}
+	if s.Inside {
+		p = append(p, modes(setID)...)
+	} else { // a mode can be given to any file of this user, wherever it lies
+		p = append(p, modes(setID|unix.S_IWOTH)...)
+		p = append(p, others()...)
 	}
 	// A traced child standing still at its exec is how limits are set in time (see
 	// box.limit). These two requests read and write nothing.
@@ -124,11 +131,57 @@ func filter(s *Sandbox) []unix.SockFilter {
 	return append(p, ret(retAllow))
 }
 
+// setID are the bits that make a program run as its owner, whoever starts it. Nothing makes
+// such a file: in a directory that others can reach it would be a way to act as this user.
+const setID = unix.S_ISUID | unix.S_ISGID
+
+// modes refuses a change to a mode with any of the bits, and that a file is made with one
+// of setID. A directory that inherits its group's bit keeps it.
+func modes(bits uint32) []unix.SockFilter {
+	mode := func(arg, bits uint32) []unix.SockFilter {
+		return []unix.SockFilter{low(arg), anyBit(bits, 0, 1), ret(retEPERM), ret(retAllow)}
+	}
+	// The mode means something only where a file is made.
+	opened := func(flags, arg uint32) []unix.SockFilter {
+		return append([]unix.SockFilter{low(flags), anyBit(unix.O_CREAT|unix.O_TMPFILE&^unix.O_DIRECTORY, 1, 0), ret(retAllow)}, mode(arg, setID)...)
+	}
+	p := slices.Concat(on(unix.SYS_FCHMOD, mode(1, bits)...), on(unix.SYS_FCHMODAT, mode(2, bits)...), on(unix.SYS_FCHMODAT2, mode(2, bits)...),
+		on(unix.SYS_OPENAT, opened(2, 3)...), on(unix.SYS_MKNODAT, mode(2, setID)...),
+		// What openat2 is told is in memory; who asks for it goes back to openat.
+		on(unix.SYS_OPENAT2, ret(retNoSys)))
+	return slices.Concat(p, oldModes(mode, opened, bits))
+}
+
+// others refuses what reaches other processes of this user by the names that the whole
+// system shares: shared memory, queues, and priorities.
+func others() []unix.SockFilter {
+	var p []unix.SockFilter
+	for _, nr := range []uintptr{unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMOP,
+		unix.SYS_SEMTIMEDOP, unix.SYS_MSGGET, unix.SYS_MSGCTL, unix.SYS_MSGSND, unix.SYS_MSGRCV,
+		unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+		unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_PIDFD_OPEN, unix.SYS_PIDFD_SEND_SIGNAL} {
+		p = append(p, on(nr, ret(retEPERM))...)
+	}
+	for _, nr := range oldOwners {
+		p = append(p, on(nr, ret(retEPERM))...)
+	}
+	own := func(arg uint32) []unix.SockFilter {
+		return []unix.SockFilter{low(arg), equal(0, 0, 1), ret(retAllow), ret(retEPERM)}
+	}
+	for _, nr := range []uintptr{unix.SYS_SCHED_SETSCHEDULER, unix.SYS_SCHED_SETPARAM, unix.SYS_SCHED_SETATTR, unix.SYS_SCHED_SETAFFINITY} {
+		p = append(p, on(nr, own(0)...)...)
+	}
+	const ioprioProcess = 1 // IOPRIO_WHO_PROCESS, ioprio_set(2)
+	p = append(p, on(unix.SYS_SETPRIORITY, append([]unix.SockFilter{low(0), equal(unix.PRIO_PROCESS, 1, 0), ret(retEPERM)}, own(1)...)...)...)
+	p = append(p, on(unix.SYS_IOPRIO_SET, append([]unix.SockFilter{low(0), equal(ioprioProcess, 1, 0), ret(retEPERM)}, own(1)...)...)...)
+	return p
+}
+
 // sockets decides by family. Sockets of this machine lead to agents that hold
 // keys and to services that run commands (ssh-agent, docker, D-Bus), so they need
 // their own permission; a connected pair leads nowhere and is what event loops
 // use. A datagram socket of a pair can be aimed anew, so pairs are streams.
-func sockets(s *Sandbox) []unix.SockFilter {
+func sockets(s *Bounds) []unix.SockFilter {
 	local := uint32(retEPERM)
 	if s.Unix {
 		local = retAllow
@@ -168,8 +221,8 @@ func install(p []unix.SockFilter) error {
 	return nil
 }
 
-// seccompWorks asks whether the kernel knows the answers that filter gives.
-func seccompWorks() bool {
+// filterWorks asks whether the kernel knows the answers that filter gives.
+func filterWorks() bool {
 	for _, action := range []uint32{unix.SECCOMP_RET_KILL_PROCESS, unix.SECCOMP_RET_ERRNO} {
 		_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 		if errno != 0 {

@@ -1,0 +1,43 @@
+package primitive
+
+import (
+	"sync"
+
+	"github.com/rye-os/rye/chain/primitive/cage"
+)
+
+// RunFiles and RunTemp are where a program under S3 has the files of its run, and its own
+// temporary ones.
+const (
+	RunFiles = cage.FilesDir
+	RunTemp  = cage.TempDir
+)
+
+// Cage is the program that makes namespaces, for S3.
+type Cage struct {
+	Program string // absolute path of rye-cage
+	Build   string // of which it must be
+
+	// Memo is a file, in a directory that only the user writes, which remembers what came
+	// of making namespaces since this system was started; "" for none.
+	Memo string
+}
+
+// cageUsed returns what UseCage said.
+var cageUsed = func() Cage { return Cage{} }
+
+// UseCage says how to find rye-cage, which is done when it is needed first. Programs call it
+// once, before they run anything; without it, or where find returns no program, there is no
+// S3.
+func UseCage(find func() Cage) { cageUsed = sync.OnceValue(find) }
+
+func cageProgram() string { return cageUsed().Program }
+
+// Foresee says what Run will say of a call, before it: the tier that it will have, and what
+// will not bind.
+func Foresee(c Call) (Tier, []string) {
+	if c.Sandbox.Tier == 0 {
+		c.Sandbox.Tier = Best()
+	}
+	return c.Sandbox.Tier, foresee(&c)
+}

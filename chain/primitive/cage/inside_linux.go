@@ -1,0 +1,189 @@
+package cage
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// inside is the first process of the namespaces: it makes the view, starts the program,
+// confined, and stays until it has ended. Then the kernel ends whatever else there is.
+func inside(answer *os.File) int {
+	o, err := readOrders()
+	if err == nil {
+		err = o.prepare()
+	}
+	if err != nil {
+		return refuse(answer, err)
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, handedOn...)
+	pid, err := o.start()
+	if err != nil {
+		return refuse(answer, err)
+	}
+	fmt.Fprintln(answer, Ready)
+	go func() {
+		for s := range signals {
+			unix.Kill(-pid, s.(syscall.Signal))
+		}
+	}()
+	status := reap(pid)
+	unix.Kill(-pid, unix.SIGKILL)
+	found := o.look(status)
+	fmt.Fprintln(answer, found)
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+func readOrders() (*Orders, error) {
+	f := os.NewFile(fdOrders, "orders")
+	defer f.Close()
+	raw, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("read the orders: %w", err)
+	}
+	o, err := Decode(raw)
+	if err == nil && !o.Sealed {
+		err = unix.Close(fdSealed)
+	}
+	return &o, err
+}
+
+// prepare makes everything around the program.
+func (o *Orders) prepare() error {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
+		return err
+	}
+	if !o.Whole { // what the program leaves behind becomes this process's
+		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+			return err
+		}
+	}
+	if err := unix.Sethostname([]byte("rye")); err != nil {
+		return fmt.Errorf("name the host: %w", err)
+	}
+	if err := o.view(); err != nil {
+		return err
+	}
+	if o.Local {
+		if err := bringUp("lo"); err != nil {
+			return fmt.Errorf("bring the loopback up: %w", err)
+		}
+	}
+	return nil
+}
+
+// start starts the program from a thread that gives up every right first and lives as long
+// as this process: the program is killed when the thread ends.
+func (o *Orders) start() (pid int, err error) {
+	bounds, err := Prepare(&o.Bounds)
+	if err != nil {
+		return 0, err
+	}
+	defer bounds.Close()
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		pid, err = o.confined(bounds)
+		started <- err
+		select {} // with the thread
+	}()
+	err = <-started
+	return pid, err
+}
+
+// confined runs on the thread that is given up.
+func (o *Orders) confined(bounds *Confinement) (int, error) {
+	Umask()
+	if o.Dir != "" {
+		if err := os.Chdir(o.Dir); err != nil {
+			return 0, err
+		}
+	}
+	for _, l := range o.Limits {
+		if err := l.lower(); err != nil {
+			return 0, fmt.Errorf("limit %s: %w", l.Name, err)
+		}
+	}
+	if err := noCapabilities(); err != nil {
+		return 0, fmt.Errorf("give up capabilities: %w", err)
+	}
+	if err := NoNewPrivileges(); err != nil {
+		return 0, fmt.Errorf("set no_new_privs: %w", err)
+	}
+	if err := bounds.Confine(); err != nil {
+		return 0, err
+	}
+	files := []*os.File{os.Stdin, os.Stdout, os.Stderr}
+	if o.Sealed {
+		files = append(files, os.NewFile(fdSealed, "sealed"))
+	}
+	attr := &os.ProcAttr{Dir: o.Dir, Env: o.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	p, err := os.StartProcess(o.Argv[0], o.Argv, attr)
+	if err != nil {
+		return 0, err
+	}
+	return p.Pid, nil
+}
+
+// lower sets a limit unless a lower one holds. The limits are the whole process's, and
+// those of what it starts.
+func (l Limit) lower() error {
+	var old unix.Rlimit
+	lim := unix.Rlimit{Cur: l.Max, Max: l.Max}
+	if err := unix.Getrlimit(l.Resource, &old); err == nil && old.Max < lim.Max {
+		lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
+	}
+	return unix.Prlimit(0, l.Resource, &lim, nil)
+}
+
+// reap waits for the program and for whatever becomes this process's, and returns how the
+// program ended.
+func reap(program int) unix.WaitStatus {
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil: // nobody is left, which cannot be before the program
+			return 0
+		case pid == program && (status.Exited() || status.Signaled()):
+			return status
+		}
+	}
+}
+
+// look is what can be seen only from here, at the end.
+func (o *Orders) look(status unix.WaitStatus) Found {
+	f := Found{Status: int(status)}
+	var st unix.Statfs_t
+	if err := unix.Statfs(TempDir, &st); err == nil {
+		f.TempFull = st.Bavail == 0
+	}
+	for _, m := range o.Mounts {
+		if m.Kind == Kept && !mounted(m.Path) {
+			f.Vanished = append(f.Vanished, m.Path)
+		}
+	}
+	return f
+}
+
+// mounted reports whether something is mounted at a path.
+func mounted(p string) bool {
+	var here, above unix.Statx_t
+	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
+	if unix.Statx(unix.AT_FDCWD, p, flags, unix.STATX_MNT_ID, &here) != nil ||
+		unix.Statx(unix.AT_FDCWD, path.Dir(p), flags, unix.STATX_MNT_ID, &above) != nil {
+		return false
+	}
+	return here.Mnt_id != above.Mnt_id
+}

@@ -1,0 +1,125 @@
+package cage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The two lives of rye-cage. The first makes the namespaces by starting the second in them,
+// which is their first process. Both are told how by flags in one argument; the rest is in
+// the orders, which only the second reads.
+const (
+	outerVerb = "outside"
+	innerVerb = "inside"
+)
+
+// Flags of the namespaces, a letter each.
+const (
+	flagWhole = 'p' // a process namespace
+	flagLocal = 'n' // a network of its own
+)
+
+// Command returns the arguments with which rye-cage of a build is started.
+func Command(build string, o *Orders) []string {
+	flags := "-"
+	if o.Whole {
+		flags += string(flagWhole)
+	}
+	if o.Local {
+		flags += string(flagLocal)
+	}
+	return []string{"rye-cage", outerVerb, build, flags}
+}
+
+// Main is rye-cage: args are the program's, with its name. It returns the exit status.
+func Main(args []string, build string) int {
+	if len(args) == 2 && args[1] == "--build-id" {
+		fmt.Println(build)
+		return 0
+	}
+	if len(args) != 4 {
+		fmt.Fprintln(os.Stderr, "rye-cage is started by rye, which runs tools in it")
+		return 2
+	}
+	answer := os.NewFile(fdAnswer, "answer")
+	unix.CloseOnExec(fdAnswer)
+	if args[2] != build {
+		return refuse(answer, fmt.Errorf("rye-cage is of another build than the rye that started it"))
+	}
+	runtime.LockOSThread() // what this starts is killed when this thread ends
+	if args[1] == innerVerb {
+		return inside(answer)
+	}
+	return outside(answer, args)
+}
+
+// refuse says why nothing was started.
+func refuse(answer *os.File, err error) int {
+	word := Refused
+	if errors.Is(err, fs.ErrNotExist) {
+		word = Missing
+	}
+	fmt.Fprintf(answer, "%s %s\n", word, strings.ReplaceAll(err.Error(), "\n", " "))
+	return 1
+}
+
+// mountCapabilities are what the first process of the namespaces needs: to mount, to bring
+// a network up, and to give capabilities up for good. A user other than root would lose
+// them when it starts a program.
+var mountCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+
+// outside starts the first process of new namespaces, hands signals on to it, and ends as
+// it ends.
+func outside(answer *os.File, args []string) int {
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil { // or the maps of ids could not be written
+		return refuse(answer, err)
+	}
+	attr := &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Pdeathsig:  syscall.SIGKILL, AmbientCaps: mountCapabilities,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+	}
+	for _, flag := range args[3] {
+		switch flag {
+		case flagWhole:
+			attr.Cloneflags |= syscall.CLONE_NEWPID
+		case flagLocal:
+			attr.Cloneflags |= syscall.CLONE_NEWNET
+		}
+	}
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, handedOn...)
+	files := []*os.File{os.Stdin, os.Stdout, os.Stderr, os.NewFile(fdSealed, "sealed"), os.NewFile(fdOrders, "orders"), answer}
+	p, err := os.StartProcess("/proc/self/exe", []string{args[0], innerVerb, args[2], args[3]}, &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attr})
+	if err != nil {
+		return refuse(answer, fmt.Errorf("make namespaces: %w", err))
+	}
+	for _, f := range files { // what they lead to ends with the run, not with this process
+		f.Close()
+	}
+	go func() {
+		for s := range signals {
+			p.Signal(s)
+		}
+	}()
+	state, err := p.Wait()
+	if err != nil {
+		return 1
+	}
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal())
+	}
+	return state.ExitCode()
+}
+
+// handedOn are the signals that the program is told of.
+var handedOn = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}

@@ -1,0 +1,18 @@
+//go:build !linux
+
+package cage
+
+import (
+	"fmt"
+	"os"
+)
+
+// Main is rye-cage, which does nothing on this system but say its build.
+func Main(args []string, build string) int {
+	if len(args) == 2 && args[1] == "--build-id" {
+		fmt.Println(build)
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "rye-cage makes namespaces, which only Linux has")
+	return 2
+}

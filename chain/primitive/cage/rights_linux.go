@@ -1,0 +1,100 @@
+package cage
+
+import (
+	"errors"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Confinement is a set of bounds made ready by ordinary code, to be put on by a thread.
+type Confinement struct {
+	rules  *rules
+	filter []unix.SockFilter
+}
+
+// Works reports whether this system knows all that Confine puts on.
+func Works() bool { return ABI() >= 1 && filterKnown && filterWorks() }
+
+// Prepare does everything that needs rights which the thread will give up.
+func Prepare(b *Bounds) (*Confinement, error) {
+	r, err := newRules(b, ABI())
+	if err != nil {
+		return nil, err
+	}
+	return &Confinement{r, filter(b)}, nil
+}
+
+// Close releases what Prepare made. nil has nothing.
+func (c *Confinement) Close() {
+	if c != nil {
+		c.rules.close()
+	}
+}
+
+// Confine puts the bounds on the calling thread, for good. NoNewPrivileges must have been
+// called on it.
+func (c *Confinement) Confine() error {
+	if err := c.rules.enforce(); err != nil {
+		return errors.Join(errors.New("enforce Landlock rules"), err)
+	}
+	if err := install(c.filter); err != nil {
+		return errors.Join(errors.New("install seccomp filter"), err)
+	}
+	return nil
+}
+
+// NoNewPrivileges keeps the calling thread, and what it starts, from getting rights by
+// starting a program.
+func NoNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
+
+// Umask gives the calling thread a umask that lets nobody else write.
+func Umask() {
+	if err := unix.Unshare(unix.CLONE_FS); err == nil {
+		// The umask belongs to the whole process until this thread has its own.
+		old := unix.Umask(0o077)
+		unix.Umask(old | 0o022)
+	}
+}
+
+// FileCapabilities are those that the superuser keeps outside of namespaces, so that files
+// of other owners in its own containers stay usable: CHOWN, DAC_OVERRIDE, FOWNER, FSETID.
+const FileCapabilities = 1<<0 | 1<<1 | 1<<3 | 1<<4
+
+// DropCapabilities takes from the calling thread all capabilities but those of keep.
+func DropCapabilities(keep uint32) error {
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	if err := unix.Capget(&hdr, &caps[0]); err != nil {
+		return err
+	}
+	if caps[0].Permitted == 0 && caps[1].Permitted == 0 {
+		return nil
+	}
+	caps[0].Permitted &= keep
+	caps[0].Effective &= keep
+	caps[0].Inheritable &= keep
+	caps[1] = unix.CapUserData{}
+	// With no_new_privs an exec by the superuser gives nothing back.
+	unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	err := unix.Capset(&hdr, &caps[0])
+	runtime.KeepAlive(&caps)
+	return err
+}
+
+// noCapabilities takes all of them from the calling thread and from whatever it starts, by
+// whichever way they would come back.
+func noCapabilities() error {
+	const noRoot = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<6 | 1<<7 // SECBIT_NOROOT, NO_SETUID_FIXUP, NO_CAP_AMBIENT_RAISE, each locked
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, noRoot, 0, 0, 0); err != nil {
+		return err
+	}
+	for capability := uintptr(0); capability < 64; capability++ {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err == unix.EINVAL {
+			break // there are no more
+		} else if err != nil {
+			return err
+		}
+	}
+	return DropCapabilities(0)
+}

@@ -1,0 +1,326 @@
+package cage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// hardened is what every tree in the view is: no program in it runs as somebody else, and
+// no device in it leads anywhere.
+const hardened = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
+
+// view replaces the files of this namespace by those of the orders. What is shown is opened
+// before anything is mounted, by its own path and through no link, and held: nobody can
+// exchange it from then on.
+func (o *Orders) view() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts to oneself: %w", err)
+	}
+	trees := make(map[int]int, len(o.Mounts)) // descriptors, by number of the mount
+	for i, m := range o.Mounts {
+		fd, err := m.tree()
+		if err != nil {
+			return fmt.Errorf("show %q: %w", m.Source, err)
+		}
+		if fd >= 0 {
+			trees[i] = fd
+			defer unix.Close(fd)
+		}
+	}
+	if err := newRoot(); err != nil {
+		return fmt.Errorf("make a root: %w", err)
+	}
+	for i, m := range o.Mounts {
+		if err := m.attach(trees[i], o.Whole); err != nil {
+			return fmt.Errorf("mount %q: %w", m.Path, err)
+		}
+	}
+	if err := o.layOut(); err != nil {
+		return fmt.Errorf("lay out the files of the run: %w", err)
+	}
+	return dropOldRoot()
+}
+
+// oldRoot is where the system's files are until the view is made.
+const oldRoot = "/.old"
+
+// newRoot makes an empty tree the root, with the old one below it.
+func newRoot() error {
+	const base = "/proc" // any directory that every system has
+	if err := unix.Mount("rye", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=16m"); err != nil {
+		return err
+	}
+	if err := os.Mkdir(base+oldRoot, 0o700); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(base, base+oldRoot); err != nil {
+		return err
+	}
+	return os.Chdir("/")
+}
+
+// dropOldRoot comes last: /proc can be mounted only while another one is to be seen.
+func dropOldRoot() error {
+	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leave the old root: %w", err)
+	}
+	if err := os.Remove(oldRoot); err != nil {
+		return err
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | hardened})
+}
+
+// tree opens what a mount shows of the system; -1 for what shows nothing of it.
+func (m Mount) tree() (int, error) {
+	switch m.Kind {
+	case Shown:
+		return clone(m.Source, unix.MOUNT_ATTR_RDONLY|hardened)
+	case Given:
+		return clone(m.Source, hardened)
+	}
+	return -1, nil
+}
+
+// clone returns a tree of its own with what lies at a path, mounts below it included. No
+// link is followed.
+func clone(source string, attr uint64) (int, error) {
+	at, err := openAt(source)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	return cloneAt(at, attr)
+}
+
+func cloneAt(at int, attr uint64) (int, error) {
+	fd, err := unix.OpenTree(at, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attr}); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func openAt(p string) (int, error) {
+	return unix.Openat2(unix.AT_FDCWD, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})
+}
+
+// attach puts a mount into the view. tree is what it shows of the system.
+func (m Mount) attach(tree int, whole bool) error {
+	switch m.Kind {
+	case Shown, Given:
+		return m.place(tree)
+	case Kept:
+		return m.keep()
+	case Gone:
+		return m.cover()
+	case Link:
+		if err := os.MkdirAll(path.Dir(m.Path), 0o755); err != nil {
+			return err
+		}
+		return os.Symlink(m.Source, m.Path)
+	case Tmpfs:
+		return m.tmpfs("mode=1777")
+	case Proc:
+		return m.proc(whole)
+	case Dev:
+		return m.devices()
+	}
+	return fmt.Errorf("a kind of mount, %d, that is not known", m.Kind)
+}
+
+// place moves a tree to its path, which is made where it is missing.
+func (m Mount) place(tree int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(tree, &st); err != nil {
+		return err
+	}
+	if err := makeTarget(m.Path, st.Mode&unix.S_IFMT == unix.S_IFDIR); err != nil {
+		return err
+	}
+	to, err := openAt(m.Path)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(to)
+	return unix.MoveMount(tree, "", to, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// makeTarget makes a directory, or an empty file, to mount something at. In a tree of the
+// system nothing is made: what is not there cannot be mounted over.
+func makeTarget(p string, dir bool) error {
+	if _, err := os.Lstat(p); err == nil {
+		return nil
+	}
+	if dir {
+		return os.MkdirAll(p, 0o755)
+	}
+	if err := os.MkdirAll(path.Dir(p), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(p, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// keep makes what is at a path read-only, by mounting it on itself: source and target are
+// one descriptor, so nothing can come between.
+func (m Mount) keep() error {
+	at, err := openAt(m.Path)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		return nil // it went away; what comes in its place is looked for at the end
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	tree, err := cloneAt(at, unix.MOUNT_ATTR_RDONLY|hardened)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+// cover hides what is at a path.
+func (m Mount) cover() error {
+	at, err := openAt(m.Path)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	var st unix.Stat_t
+	if err := unix.Fstat(at, &st); err != nil {
+		return err
+	}
+	over := "/proc/self/fd/" + strconv.Itoa(at)
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return unix.Mount("rye", over, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY, "mode=700,size=4k")
+	}
+	tree, err := clone("/dev/null", unix.MOUNT_ATTR_RDONLY|hardened)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
+}
+
+func (m Mount) tmpfs(options string) error {
+	if err := os.MkdirAll(m.Path, 0o755); err != nil {
+		return err
+	}
+	if m.Size > 0 {
+		options += ",size=" + strconv.FormatInt(m.Size, 10)
+	}
+	return unix.Mount("rye", m.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+}
+
+// proc shows the processes of the namespace. Without one, the system's own /proc is
+// shown, read-only: some containers let nobody mount another.
+func (m Mount) proc(whole bool) error {
+	if err := os.MkdirAll(m.Path, 0o755); err != nil {
+		return err
+	}
+	if whole {
+		return unix.Mount("proc", m.Path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+	}
+	tree, err := clone(oldRoot+"/proc", unix.MOUNT_ATTR_RDONLY|hardened)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	return m.place(tree)
+}
+
+// devices are those that lead nowhere, terminals of the namespace's own, and shared memory.
+func (m Mount) devices() error {
+	if err := m.tmpfs("mode=755,size=64k"); err != nil {
+		return err
+	}
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		tree, err := clone(oldRoot+"/dev/"+name, unix.MOUNT_ATTR_NOSUID)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = Mount{Path: path.Join(m.Path, name)}.place(tree)
+		unix.Close(tree)
+		if err != nil {
+			return err
+		}
+	}
+	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+		if err := os.Symlink(to, path.Join(m.Path, name)); err != nil {
+			return err
+		}
+	}
+	if err := (Mount{Path: path.Join(m.Path, "shm"), Size: m.Size}).tmpfs("mode=1777"); err != nil {
+		return err
+	}
+	pts := path.Join(m.Path, "pts")
+	if err := os.Mkdir(pts, 0o755); err != nil {
+		return err
+	}
+	return unix.Mount("devpts", pts, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=600")
+}
+
+// layOut writes the files of the run where nobody outside sees them, and nobody inside can
+// write them.
+func (o *Orders) layOut() error {
+	if len(o.Files) == 0 {
+		return nil
+	}
+	if err := (Mount{Path: FilesDir}).tmpfs("mode=755"); err != nil {
+		return err
+	}
+	for _, f := range o.Files {
+		to := filepath.Join(FilesDir, filepath.FromSlash(f.Path))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(0o444)
+		if f.Exec {
+			mode = 0o555
+		}
+		w, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(f.Data)
+		if err := errors.Join(err, w.Close()); err != nil {
+			return err
+		}
+	}
+	return unix.MountSetattr(unix.AT_FDCWD, FilesDir, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | hardened})
+}
+
+// bringUp switches a network device on.
+func bringUp(name string) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	req, err := unix.NewIfreq(name)
+	if err != nil {
+		return err
+	}
+	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+}

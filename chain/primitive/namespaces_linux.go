@@ -1,0 +1,203 @@
+package primitive
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rye-os/rye/chain/primitive/cage"
+	"github.com/rye-os/rye/fault"
+)
+
+// S3 is S2 within namespaces: rye starts rye-cage, which makes them, shows what was granted
+// and nothing else, puts on the same rules as S2 does, and starts the program. There is no
+// file that was not granted, no other process, no shared memory, and no network device when
+// none is needed.
+
+// noCage says why S3 cannot be given; nil when it may be.
+func noCage(c *Call) error {
+	switch {
+	case best() < S2:
+		return fault.New(fault.Denied, "run %s: S3 is demanded and this kernel gives %s, on which it builds", c.Argv[0], best()).Advise("rye doctor")
+	case cageProgram() == "":
+		return fault.New(fault.Denied, "run %s: S3 is demanded, and this program knows no rye-cage", c.Argv[0]).Advise("rye doctor")
+	}
+	return nil
+}
+
+// startCaged is start for S3.
+func startCaged(c *Call, env []string, files []*os.File) (process, []string, error) {
+	if err := noCage(c); err != nil {
+		return nil, nil, err
+	}
+	if err := writable(c.Sandbox.Write); err != nil {
+		return nil, nil, err
+	}
+	begun := time.Now()
+	o := ordersFor(c, env, len(files) > 3)
+	told, err := memoryFile("rye-orders", o.Encode())
+	if err != nil {
+		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
+	}
+	defer told.Close()
+	hear, say, err := os.Pipe()
+	if err != nil {
+		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
+	}
+	if !o.Sealed {
+		files = append(files, files[0])
+	}
+	lp, err := startOuter(c, o, append(files, told, say))
+	say.Close()
+	if err != nil {
+		hear.Close()
+		return nil, nil, err
+	}
+	lp.hear = bufio.NewReader(hear)
+	lp.closeHear = hear.Close
+	if err := lp.ready(c); err != nil {
+		lp.signal(true)
+		<-lp.done
+		lp.sweep()
+		lp.reap()
+		return nil, nil, err
+	}
+	lp.confined = time.Since(begun)
+	return lp, unbound(c, true), nil
+}
+
+// startOuter starts the first rye-cage. It is killed when this process dies, and everything
+// in its namespaces with it.
+func startOuter(c *Call, o *cage.Orders, files []*os.File) (*cagedProcess, error) {
+	closeOnExec()
+	lp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}}}
+	launched := make(chan error)
+	onThrownAwayThread(func() {
+		runs.Lock()
+		var err error
+		lp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, o), &os.ProcAttr{
+			Dir: "/", Env: []string{}, Files: files,
+			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: actor(c)},
+		})
+		if err == nil {
+			enter(lp.p.Pid)
+		}
+		runs.Unlock()
+		launched <- err
+		if err == nil {
+			<-lp.free // the thread is the parent, and stays until it was reaped
+		}
+	})
+	if err := <-launched; err != nil {
+		return nil, fault.New(fault.Denied, "run %s: S3 is demanded: %w", c.Argv[0], err).Advise("rye doctor")
+	}
+	go lp.watch()
+	return lp, nil
+}
+
+// actor is the user as whom the superuser runs a tool in a project of somebody else: theirs,
+// so that it may there what its owner may, and elsewhere nothing that only the superuser may.
+func actor(c *Call) *syscall.Credential {
+	if unix.Geteuid() != 0 || c.Sandbox.Owner == 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: c.Sandbox.Owner, Gid: c.Sandbox.OwnerGroup, NoSetGroups: false}
+}
+
+// cagedProcess is rye-cage with the program inside.
+type cagedProcess struct {
+	linuxProcess
+	hear      *bufio.Reader
+	closeHear func() error
+	found     cage.Found
+}
+
+// ready waits until the program is started, or is told why it cannot be.
+func (cp *cagedProcess) ready(c *Call) error {
+	line, err := cp.hear.ReadString('\n')
+	switch word, why, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); {
+	case word == cage.Ready:
+		return nil
+	case word == cage.Missing:
+		return fault.New(fault.NotFound, "run %s in namespaces: %s", c.Argv[0], why)
+	case word == cage.Refused:
+		return fault.New(fault.Denied, "run %s in namespaces: %s", c.Argv[0], why).Advise("rye doctor")
+	case err != nil && line == "":
+		return fault.New(fault.Failed, "run %s: rye-cage ended without a word", c.Argv[0]).Advise("rye doctor")
+	}
+	return fault.New(fault.Failed, "run %s: rye-cage said %q", c.Argv[0], line)
+}
+
+// signal asks rye-cage, which hands it on, or kills it and so everything inside.
+func (cp *cagedProcess) signal(hard bool) {
+	if hard {
+		unix.Kill(-cp.p.Pid, unix.SIGKILL)
+		return
+	}
+	unix.Kill(cp.p.Pid, unix.SIGTERM)
+}
+
+// sweep ends what is left: with a process namespace nothing is.
+func (cp *cagedProcess) sweep() {
+	unix.Kill(-cp.p.Pid, unix.SIGKILL)
+	runs.Lock()
+	defer runs.Unlock()
+	delete(runs.leaders, cp.p.Pid)
+}
+
+// reap returns how the program ended, as its first process saw it.
+func (cp *cagedProcess) reap() (int, string, error) {
+	exit, sig, err := cp.linuxProcess.reap()
+	if cp.closeHear == nil {
+		return exit, sig, err
+	}
+	defer cp.closeHear()
+	line, _ := cp.hear.ReadString('\n')
+	found, ok := cage.ParseFound(strings.TrimSuffix(line, "\n"))
+	if err != nil || !ok {
+		return exit, sig, err // it was killed
+	}
+	cp.found = found
+	ws := syscall.WaitStatus(found.Status)
+	if ws.Signaled() {
+		return 128 + int(ws.Signal()), unix.SignalName(ws.Signal()), nil
+	}
+	return ws.ExitStatus(), "", nil
+}
+
+// ordersFor turns a call into what rye-cage is told.
+func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
+	s := &c.Sandbox
+	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Whole: true, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
+	for _, f := range c.Files {
+		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
+	}
+	o.Bounds = bounds(c)
+	return o
+}
+
+// memoryFile is a file that lies nowhere, to be read from its beginning.
+func memoryFile(name string, data []byte) (*os.File, error) {
+	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	_, err = f.Write(data)
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	// A program that is open for writing cannot be executed.
+	r, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
+	f.Close()
+	return r, err
+}

@@ -1,0 +1,90 @@
+package primitive
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/rye-os/rye/internal/words"
+)
+
+// NoNamespaces says why namespaces cannot be made here; "" when they can. Whether they can
+// shows only when something is mounted in one: some systems let them be made, and forbid
+// every use. That takes some milliseconds once, and a look at a file afterwards.
+func NoNamespaces() string {
+	namespaces.Do(func() { namespaces.answer = makeNamespaces() })
+	return namespaces.why
+}
+
+var namespaces struct {
+	sync.Once
+	answer
+}
+
+func makeNamespaces() (a answer) {
+	c := Call{Argv: []string{cageProgram(), "--build-id"}, Timeout: 10 * time.Second, Sandbox: Sandbox{Tier: S3}}
+	if err := noCage(&c); err != nil {
+		return answer{why: err.Error()}
+	}
+	key := machineNow()
+	if a, ok := remembered(cageUsed().Memo, key); ok {
+		return a
+	}
+	if _, err := Run(context.Background(), c, nil, nil); err != nil {
+		a.why = words.Clip(strings.ReplaceAll(err.Error(), "\n", " "), 300)
+	}
+	remembers(cageUsed().Memo, key, a)
+	return a
+}
+
+// answer is what came of making namespaces.
+type answer struct{ why string }
+
+// machineNow identifies what the answer depends on: this start of the system, the user, what
+// confines this process, and the program.
+func machineNow() string {
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	label, _ := os.ReadFile("/proc/self/attr/current")
+	var st unix.Stat_t
+	unix.Stat(cageProgram(), &st)
+	return fmt.Sprintf("%s %d %q %d %d %d", bytes.TrimSpace(boot), unix.Geteuid(), bytes.Trim(label, "\x00\n"), st.Ino, st.Mtim.Nano(), st.Size)
+}
+
+// maxMemo bounds the file in bytes.
+const maxMemo = 4 << 10
+
+func remembered(file, key string) (a answer, ok bool) {
+	if file == "" {
+		return a, false
+	}
+	raw, err := os.ReadFile(file)
+	if err != nil || len(raw) > maxMemo {
+		return a, false
+	}
+	was, why, ok := strings.Cut(string(raw), "\n")
+	if !ok || was != key || !strings.HasSuffix(why, "\n") {
+		return a, false
+	}
+	return answer{why: strings.TrimSuffix(why, "\n")}, true
+}
+
+// remembers writes the file anew; one that cannot be written costs the next start the same
+// again.
+func remembers(file, key string, a answer) {
+	if file == "" {
+		return
+	}
+	tmp := fmt.Sprintf("%s.%d", file, os.Getpid())
+	if os.WriteFile(tmp, []byte(key+"\n"+a.why+"\n"), 0o600) == nil {
+		os.Rename(tmp, file)
+	}
+}
+
+// foresee names what will not bind in a run.
+func foresee(c *Call) []string { return unbound(c, tracing()) }

@@ -1,0 +1,129 @@
+package primitive
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/chain/primitive/cage"
+)
+
+// mount is one entry of the view that a program has under S3.
+type mount struct {
+	cage.Mount
+	rank int // at one path, the highest counts
+}
+
+// Ranks of mounts.
+const (
+	shown = iota
+	given // writable
+	kept  // protected: read-only whatever it lies in
+	gone  // hidden
+)
+
+// view is the file system that the program has, parents before what lies in them.
+func view(c *Call) []cage.Mount {
+	s := &c.Sandbox
+	all := systemView(s.Limits.temp())
+	for _, p := range append(append([]string{c.Argv[0]}, s.Exec...), s.Read...) {
+		all = append(all, bind(p, shown)...)
+	}
+	for _, p := range append(slices.Clone(s.Write), c.Temp) {
+		all = append(all, bind(p, given)...)
+	}
+	for _, p := range canonical(s.Protect) {
+		if p != c.Temp {
+			all = append(all, mount{cage.Mount{Kind: cage.Kept, Path: p}, kept})
+		}
+	}
+	for _, p := range canonical(s.Hide) {
+		all = append(all, mount{cage.Mount{Kind: cage.Gone, Path: p}, gone})
+	}
+	var out []cage.Mount
+	for _, m := range arrange(all, c.Temp) {
+		out = append(out, m.Mount)
+	}
+	return out
+}
+
+// systemView is what every program needs to start.
+func systemView(temp int64) []mount {
+	all := []mount{
+		{cage.Mount{Kind: cage.Proc, Path: "/proc"}, shown},
+		{cage.Mount{Kind: cage.Dev, Path: "/dev", Size: temp}, shown},
+		{cage.Mount{Kind: cage.Tmpfs, Path: cage.TempDir, Size: temp}, shown},
+	}
+	for _, p := range append(slices.Clone(systemPaths), "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage") {
+		all = append(all, bind(p, shown)...)
+		if real := resolve(p); real != p && !within(real, "/usr") {
+			all = append(all, bind(real, shown)...)
+		}
+	}
+	return all
+}
+
+// bind shows a path. A link is shown as the link that it is, and one on the way gives
+// nothing, as in S2.
+func bind(p string, rank int) []mount {
+	if p == "" || p == cage.TempDir || within(p, cage.FilesDir) {
+		return nil
+	}
+	p = filepath.Clean(p)
+	info, err := os.Lstat(p)
+	if err != nil || resolve(filepath.Dir(p)) != filepath.Dir(p) {
+		return nil
+	}
+	kind := cage.Shown
+	if rank == given {
+		kind = cage.Given
+	}
+	if info.Mode()&os.ModeSymlink == 0 {
+		return []mount{{cage.Mount{Kind: kind, Path: p, Source: p}, rank}}
+	}
+	to, err := os.Readlink(p)
+	if err != nil || rank != shown {
+		return nil
+	}
+	return []mount{{cage.Mount{Kind: cage.Link, Path: p, Source: to}, shown}}
+}
+
+// arrange puts parents before what lies in them and leaves out what changes nothing: paths
+// that a parent shows already, and protection of what is not there.
+func arrange(all []mount, temp string) []mount {
+	slices.SortStableFunc(all, func(a, b mount) int {
+		return cmp.Or(strings.Compare(a.Path+"/", b.Path+"/"), b.rank-a.rank)
+	})
+	var out []mount
+	// around returns the innermost mount that path lies in.
+	around := func(path string) (m mount, ok bool) {
+		for i := len(out) - 1; i >= 0; i-- {
+			if within(path, out[i].Path) {
+				return out[i], true
+			}
+		}
+		return m, false
+	}
+	for _, m := range all {
+		in, ok := around(m.Path)
+		switch {
+		case ok && in.Path == m.Path, // a higher rank was first
+			m.rank >= kept && !ok,                                      // not in view at all
+			m.rank == kept && ok && in.rank == shown,                   // read-only already
+			m.rank == given && ok && in.rank == given,                  // writable already
+			m.rank == shown && ok && in.binds(),                        // shown already, or more
+			ok && in.rank == gone && m.Path != temp,                    // hidden means hidden
+			m.rank == given && ok && in.rank == kept && m.Path != temp: // protected means protected
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// binds reports whether m has the files of a place, and hides none.
+func (m mount) binds() bool {
+	return m.Kind == cage.Shown || m.Kind == cage.Given || m.Kind == cage.Kept
+}
