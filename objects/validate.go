@@ -146,13 +146,13 @@ func (v *validator) directive() {
 		v.need("author", m.Author, "your name")
 	}
 	v.need("description", m.Description, "what it does, in a sentence")
-	for _, k := range sortedKeys(m.Limits) {
+	for _, k := range sortedKeys(m.Budget) {
 		want, known := directiveLimits[k]
 		if !known {
 			v.add("limits", "unknown limit "+strconv.Quote(words.Brief(k)), "turns, tokens, spend, spend_currency, spawns, depth or duration_seconds")
 			continue
 		}
-		if !limitIs(m.Limits[k], want) {
+		if !limitIs(m.Budget[k], want) {
 			v.add("limits", fmt.Sprintf("limit %s: want a %s value that is not negative", k, want), k+"=\"10\"")
 		}
 	}
