@@ -146,7 +146,7 @@ func (p *parser) parse(m *Meta) error {
 		}
 	}
 	slices.Sort(p.unknown)
-	m.Fields, m.Unknown = p.fields, p.unknown
+	m.Fields, m.Unknown = p.fields, slices.Compact(p.unknown)
 	return nil
 }
 

@@ -111,6 +111,12 @@ func (p *parser) readPython() (err error) {
 			s.skipLine()
 			continue
 		}
+		if f := misspelt(name); f != "" { // whatever its value is
+			p.places[f] = p.at(at)
+			p.unknown = append(p.unknown, f)
+			s.skipLine()
+			continue
+		}
 		if pythonNames[name] == "" && extractorNames[name] == "" {
 			p.freeField(s, field, at)
 			s.skipLine()
@@ -234,6 +240,9 @@ func (s *pyScanner) assignment() (name, field string, ok bool) {
 	name = string(s.b[start:s.i])
 	if field = PythonField(name); field == "" && s.extractor {
 		field = extractorNames[name]
+	}
+	if field == "" {
+		field = misspelt(name)
 	}
 	if field == "" {
 		return "", "", false
