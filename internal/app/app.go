@@ -33,6 +33,8 @@ type Flags struct {
 	Yes     bool // answers every consent that a flag may answer
 	Offline bool
 	NoColor bool
+
+	Projects []string // that a server serves besides its own
 }
 
 // App is one run of a program of rye. It is made by New and then read-only,
@@ -106,6 +108,7 @@ func (a *App) Options() workspace.Options {
 	return workspace.Options{
 		Project:      a.Project,
 		NoProject:    a.Ended,
+		Over:         a.Over,
 		User:         a.User,
 		ConfigDir:    a.Config,
 		DataDir:      a.Data,

@@ -58,6 +58,7 @@ func engine(ctx context.Context, args []string, faces map[string]Face) error {
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&f.Dir, "dir", "", "")
 	fs.BoolVar(&f.Offline, "offline", false, "")
+	fs.Func("project", "", func(dir string) error { f.Projects = append(f.Projects, dir); return nil })
 	if err := fs.Parse(args[3:]); err != nil {
 		return fault.New(fault.Usage, "rye-engine: %w", err)
 	}

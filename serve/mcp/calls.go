@@ -100,11 +100,14 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 	}
 }
 
+// maxPath bounds project_path in bytes, as Linux bounds a path (PATH_MAX).
+const maxPath = 4096
+
 func (s *Server) verbs(projectPath string) (rye.Verbs, error) {
-	if projectPath == "" {
-		return s.o.Here, nil
+	if len(projectPath) > maxPath {
+		return nil, fault.New(fault.Usage, "project_path: %d bytes, want a directory", len(projectPath))
 	}
-	return s.projects.at(projectPath)
+	return s.o.Project(projectPath)
 }
 
 // decodeArgs reads the arguments as they were sent: mcp-go's own decoding would
