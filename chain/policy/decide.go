@@ -29,6 +29,7 @@ type Request struct {
 
 	Caller string // by this name policy.callers may narrow Caps
 	Caps   Caps
+	Inside bool // started within a run, whose caller may be anybody
 	Person bool // a person typed this very command at a terminal
 	Child  bool // on behalf of a thread's child: sub_agent_policy holds
 
@@ -74,8 +75,10 @@ func (r Rules) Decide(q Request) Decision {
 func (r Rules) Permit(q Request) Decision {
 	need := Need(q.Verb, q.Ref)
 	caps := q.Caps
-	if limit, ok := r.Callers[q.Caller]; ok {
-		caps = Narrow(limit, caps)
+	for _, name := range q.names() {
+		if limit, ok := r.Callers[name]; ok {
+			caps = Narrow(limit, caps)
+		}
 	}
 	if !caps.Covers(need) {
 		return Decision{Deny, T4, "capability", r.missing(q, need, caps)}
@@ -86,6 +89,15 @@ func (r Rules) Permit(q Request) Decision {
 		}
 	}
 	return Decision{Allow, T0, "capability", fmt.Sprintf("%s is held", need)}
+}
+
+// names returns by which names a caller is narrowed. What is started within a run is held to
+// what an MCP client is held to: a client whose run it is could otherwise do more that way.
+func (q Request) names() []string {
+	if q.Inside {
+		return []string{q.Caller, "mcp"}
+	}
+	return []string{q.Caller}
 }
 
 func (r Rules) missing(q Request, need Cap, caps Caps) string {

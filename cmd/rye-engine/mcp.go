@@ -16,8 +16,16 @@ import (
 // serveMCP is the engine's side of rye mcp.
 func serveMCP(ctx context.Context, a *app.App) error {
 	p := &projects{app: a, served: a.Serve(a.Projects), have: map[string]*workspace.Workspace{}}
-	s := mcp.New(mcp.Options{Project: p.at, Version: build.Version(), Log: os.Stderr})
+	s := mcp.New(mcp.Options{Project: p.at, Caller: client(a), Version: build.Version(), Log: os.Stderr})
 	return s.Serve(ctx, os.Stdin, os.Stdout)
+}
+
+// client is on whose behalf the server acts.
+func client(a *app.App) rye.Caller {
+	if a.Caller.IsInside() {
+		return a.Caller
+	}
+	return rye.Client()
 }
 
 // projects are those of the server, each opened once: an open one holds no files and no
@@ -41,7 +49,10 @@ func (p *projects) at(path string) (rye.Verbs, error) {
 	w, ok := p.have[key]
 	if !ok {
 		o := p.app.Options()
-		o.Project, o.Over, o.Consent, o.Passphrase, o.Progress = project, over, mcp.Consent, nil, nil
+		o.Project, o.Over, o.Passphrase, o.Progress = project, over, nil, nil
+		if o.Consent != nil { // within a run its client is the run
+			o.Consent = mcp.Consent
+		}
 		w = workspace.Open(o)
 		p.have[key] = w
 	}

@@ -28,7 +28,7 @@ func verifyCommand() *spec {
 		max:      many,
 		run: func(t *task) error {
 			q.Targets = t.refs()
-			res, err := t.w.Verify(t.ctx, rye.Terminal(), q)
+			res, err := t.w.Verify(t.ctx, t.env.Caller, q)
 			if err != nil && len(res) == 0 {
 				return err
 			}
@@ -96,9 +96,9 @@ func statusCommand() *spec {
 // survey is Survey, or the same with every item in it.
 func survey(t *task, all bool) (*rye.Survey, error) {
 	if !all {
-		return t.w.Survey(t.ctx, rye.Terminal())
+		return t.w.Survey(t.ctx, t.env.Caller)
 	}
-	items, err := t.w.Status(t.ctx, rye.Terminal())
+	items, err := t.w.Status(t.ctx, t.env.Caller)
 	sum := &rye.Survey{Count: map[rye.State]int{}, Items: items}
 	for i := range items {
 		sum.Count[items[i].State]++
@@ -318,7 +318,7 @@ func searchCommand() *spec {
 		run: func(t *task) error {
 			brief()
 			q.Query = strings.Join(t.args, " ")
-			res, err := t.w.Search(t.ctx, rye.Terminal(), q)
+			res, err := t.w.Search(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
 			}

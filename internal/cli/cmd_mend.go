@@ -53,7 +53,7 @@ func doctorCommand() *spec {
 		examples: "rye doctor\nrye doctor --json",
 		exits:    []fault.Code{fault.Failed, fault.Usage},
 		run: func(t *task) error {
-			checks, err := t.w.Upkeep().Doctor(t.ctx, rye.Terminal())
+			checks, err := t.w.Upkeep().Doctor(t.ctx, t.env.Caller)
 			if err != nil {
 				return err
 			}
@@ -69,7 +69,7 @@ func fsckCommand() *spec {
 		examples: "rye fsck",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity},
 		run: func(t *task) error {
-			checks, err := t.w.Upkeep().Fsck(t.ctx, rye.Terminal())
+			checks, err := t.w.Upkeep().Fsck(t.ctx, t.env.Caller)
 			if err != nil && len(checks) == 0 {
 				return err
 			}
@@ -97,7 +97,7 @@ come together. Records of directories that are gone are counted, and removed onl
 			&cli.BoolFlag{Name: "gone", Destination: &q.Gone, Usage: "remove records of directories that are gone, after asking"},
 		},
 		run: func(t *task) error {
-			list, err := t.w.Upkeep().GC(t.ctx, rye.Terminal(), q)
+			list, err := t.w.Upkeep().GC(t.ctx, t.env.Caller, q)
 			perr := each(t.out, list, func(p *printer, g rye.GCReport) { p.resultf(q.DryRun, "%s: %s\n", g.Place, g.Text) })
 			return cmp.Or(perr, err)
 		},

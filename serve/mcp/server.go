@@ -27,8 +27,9 @@ type Options struct {
 	// is none of the server's projects is an error. It is called for every call, by several
 	// at once.
 	Project func(path string) (rye.Verbs, error)
-	Version string    // of the program, for the client to show
-	Log     io.Writer // what goes wrong, in lines; nil is silence
+	Caller  rye.Caller // on whose behalf calls are made; zero is rye.Client()
+	Version string     // of the program, for the client to show
+	Log     io.Writer  // what goes wrong, in lines; nil is silence
 
 	MaxMessage int64         // bytes of one request; 0 is 8 MiB
 	Workers    int           // calls at once; 0 is 16
@@ -39,6 +40,9 @@ type Options struct {
 }
 
 func (o *Options) fill() {
+	if o.Caller.IsZero() {
+		o.Caller = rye.Client()
+	}
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
