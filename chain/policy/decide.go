@@ -35,6 +35,8 @@ type Request struct {
 
 	Declared Tier // what the item says; T0 when it is silent
 	Floor    Tier // what its primitive is, at least, in the sandbox that it gets
+	Reach    Tier // what the needs of its chain reach; see the function
+	Reaches  string
 	Findings []Finding
 }
 
@@ -59,8 +61,8 @@ func (d Decision) Err(r Request) error {
 }
 
 // Decide judges a request: capability first, then the tier, which is the highest
-// of what the item declares, what its primitive is, and every rule that its
-// command met. A user's override replaces the first two, never the third.
+// of what the item declares, what its primitive is, what the needs of its chain reach, and
+// every rule that its command met. A user's override replaces all but the last.
 func (r Rules) Decide(q Request) Decision {
 	d := r.Permit(q)
 	if d.Verdict != Allow || q.Verb != "execute" {
@@ -112,6 +114,9 @@ func (r Rules) tier(q Request) (Tier, string) {
 	tier, rule := q.Floor, "primitive"
 	if q.Declared > tier {
 		tier, rule = q.Declared, "declared"
+	}
+	if q.Reach > tier {
+		tier, rule = q.Reach, "needs: "+q.Reaches
 	}
 	for _, o := range r.Tools {
 		if !glob(dots(o.ID), q.Ref.ID.Dots()) {
