@@ -61,7 +61,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	}
 	j.watch.lap(&j.watch.parts.Gate)
 	if q.DryRun {
-		return rehearse(s, j)
+		return rehearse(ctx, s, j)
 	}
 	runs, done, err := runsDir(s)
 	if err != nil {

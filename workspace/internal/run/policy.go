@@ -44,6 +44,9 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 	if kind == chain.Subprocess {
 		q.Findings = policy.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
 	}
+	if !q.Person && kind != chain.HTTP {
+		q.Findings = append(q.Findings, policy.Secrets(j.params.Values, j.plan.Shell())...)
+	}
 	return rules.Decide(q), q, nil
 }
 
