@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -143,7 +144,7 @@ func (r Rules) judge(q Request, tier Tier, rule string) Decision {
 	d := Decision{Tier: tier, Rule: rule}
 	why := fmt.Sprintf("%s by %s", tier, rule)
 	for _, f := range q.Findings {
-		why += fmt.Sprintf("; %s: %s", f.Label, f.Text)
+		why += fmt.Sprintf("; %s: %s", f.Label, words.Printable(f.Text)) // decoded text may hold anything
 	}
 	// A person who types a command has read it; a rule that it met was not asked for.
 	typed := q.Person && len(q.Findings) == 0

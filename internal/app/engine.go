@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Face is something that the engine can be for one run.
@@ -35,9 +36,9 @@ func EngineMain(argv []string, faces map[string]Face) int {
 	if errors.Is(err, context.Canceled) {
 		return fault.Interrupt.Exit()
 	}
-	fmt.Fprintf(os.Stderr, "rye: %v\n", err)
+	fmt.Fprintf(os.Stderr, "rye: %s\n", words.Printable(err.Error()))
 	if h := fault.HintOf(err); !h.IsZero() {
-		fmt.Fprintf(os.Stderr, "rye: hint: %s\n", h)
+		fmt.Fprintf(os.Stderr, "rye: hint: %s\n", words.Printable(h.String()))
 	}
 	return fault.Exit(err)
 }

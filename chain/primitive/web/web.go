@@ -91,6 +91,10 @@ type Options struct {
 	// The proxy's own address is checked like any other.
 	Proxy func(*http.Request) (*url.URL, error)
 
+	// Own lists the addresses of this machine, which are not to be reached either when they
+	// are public ones; nil asks the system.
+	Own func() []netip.Addr
+
 	Roots    *x509.CertPool // nil is the system's
 	Resolver *net.Resolver  // nil is the system's
 
