@@ -82,10 +82,10 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 // as the program.
 func runnable(it *objects.Item) error {
 	kind := it.Meta.ToolType
-	if it.Meta.Executor != "" && kind != "runtime" && kind != "primitive" {
+	if kind != "runtime" && kind != "primitive" {
 		return nil
 	}
-	return fault.New(fault.Usage, "execute %s: its type %s is there for other items, and does not run by itself", it.Ref, cmp.Or(kind, "primitive")).
+	return fault.New(fault.Usage, "execute %s: its type %s is there for other items, and does not run by itself", it.Ref, kind).
 		Advise("execute a tool that uses it; rye search lists them")
 }
 
