@@ -46,6 +46,7 @@ type ExecuteMeta struct {
 	DurationMS float64  `json:"duration_ms"`
 	Timings    *Timings `json:"timings,omitempty"`
 	Sandbox    string   `json:"sandbox,omitempty"`
+	Limits     string   `json:"limits,omitempty"` // that the items of the chain state together
 	Unbound    []string `json:"unbound,omitempty"`
 	Locked     bool     `json:"locked"`
 	Drift      string   `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock

@@ -160,3 +160,11 @@ func TestHostsAreAskedAbout(t *testing.T) {
 		t.Errorf("typed by a person: %s", out)
 	}
 }
+
+// approveAll says yes to everything that it is asked.
+func approveAll(asked *int) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	return func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		*asked++
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
+	}
+}

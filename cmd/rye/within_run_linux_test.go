@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,13 +124,5 @@ func TestWithinRunServesNoPerson(t *testing.T) {
 	}
 	if asked != 0 {
 		t.Errorf("the run was asked %d questions, and answered them", asked)
-	}
-}
-
-// approveAll says yes to everything that it is asked.
-func approveAll(asked *int) func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-	return func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		*asked++
-		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
 	}
 }

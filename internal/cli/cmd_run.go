@@ -96,6 +96,9 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 		for _, l := range res.Chain {
 			p.printf("  %s  %s  %s\n", l.ItemID, l.Space, faint(l.Integrity))
 		}
+		if l := res.Metadata.Limits; l != "" {
+			p.printf("  limits  %s\n", l)
+		}
 	case res.Type == "tool" && !shown:
 		p.content(dataText(res.Data))
 	case res.Type != "tool":

@@ -220,6 +220,7 @@ func planned(j *job) *rye.ExecuteResult {
 		res.Chain = append(res.Chain, c)
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
+	res.Metadata.Limits = chain.LimitsOf(j.plan).String()
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res
 }
