@@ -31,6 +31,19 @@ func Client() Caller {
 	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*")
 }
 
+// Inside is a rye that was started within a run, by a tool say: whoever typed the tool's
+// name did not type what the tool does. It may search, load and execute, as an MCP client,
+// under the policy for clients too, and it is never a person: it signs nothing, approves
+// nothing, and changes neither policy nor trust.
+func Inside() Caller {
+	return Program(insideName, "rye.search.*", "rye.load.*", "rye.execute.*")
+}
+
+const insideName = "run"
+
+// IsInside reports whether c is Inside.
+func (c Caller) IsInside() bool { return c.name == insideName }
+
 // Program is a program that calls on its own behalf, with exactly these capabilities
 // (docs/format/capability.md); without any it may do nothing. One that is malformed is
 // refused when a verb is called (fault.Malformed). It is never a person. name appears in
@@ -40,7 +53,7 @@ func Program(name string, capabilities ...string) Caller {
 	return Caller{name: name, caps: slices.Clone(capabilities)}
 }
 
-// Name is "terminal", "mcp" or the name that Program was given; "" for the zero Caller.
+// Name is "terminal", "mcp", "run" or the name that Program was given; "" for the zero Caller.
 func (c Caller) Name() string { return c.name }
 
 // Capabilities returns a copy of the patterns that the caller holds.

@@ -46,6 +46,7 @@ type ExecuteMeta struct {
 	DurationMS float64  `json:"duration_ms"`
 	Timings    *Timings `json:"timings,omitempty"`
 	Sandbox    string   `json:"sandbox,omitempty"`
+	Limits     string   `json:"limits,omitempty"` // that the items of the chain state together
 	Unbound    []string `json:"unbound,omitempty"`
 	Locked     bool     `json:"locked"`
 	Drift      string   `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
@@ -97,17 +98,18 @@ type PolicyReport struct {
 // use are meant.
 type PolicyConsentRequest struct {
 	Ref         Ref
-	Env         bool // .env files
-	Interpreter bool // an interpreter in the project
-	Secrets     bool // variables of the environment, for a tool that another person signed
-	Forget      bool // take the agreement back
+	Env         bool     // .env files
+	Interpreter bool     // an interpreter in the project
+	Secrets     bool     // variables of the environment, for a tool that another person signed
+	Hosts       []string // that requests of this project may go to: a name, with or without port
+	Forget      bool     // take the agreement back
 }
 
 // ConsentReport is one unsigned thing that the user agreed to, or no longer agrees to. It
 // never holds the value of a variable.
 type ConsentReport struct {
 	Ref     string   `json:"ref"`
-	What    string   `json:"what"` // env, interpreter or secrets
+	What    string   `json:"what"` // env, interpreter, secrets or host
 	Path    string   `json:"path"`
 	SHA256  string   `json:"sha256"`
 	Status  string   `json:"status"`            // allowed or forgotten

@@ -107,6 +107,10 @@ func Resolve(ctx context.Context, f Finder, ref objects.Ref) (*Plan, error) {
 			return nil, fault.New(fault.Limit, "resolve %s: chain too deep (max %d): %s", ref, MaxDepth, p.path())
 		}
 		l, err := f.FindFrom(ctx, at, next)
+		if known := shortNames[next.ID]; len(p.Links) > 0 && known != "" && fault.Is(err, fault.NotFound) {
+			next.ID = known
+			l, err = f.FindFrom(ctx, at, next)
+		}
 		if err != nil {
 			return nil, p.missing(ref, next, err)
 		}
@@ -128,6 +132,13 @@ func Resolve(ctx context.Context, f Finder, ref objects.Ref) (*Plan, error) {
 		return nil, err
 	}
 	return p, p.gather(ctx, f)
+}
+
+// shortNames are what early items of RYE OS call its runtimes. An item of that name goes
+// first.
+var shortNames = map[objects.ID]objects.ID{
+	"python": "rye/core/runtimes/python_function_runtime", "bash": "rye/core/runtimes/bash_runtime",
+	"node": "rye/core/runtimes/node_runtime", "subprocess": Subprocess, "http_client": HTTP,
 }
 
 // append adds a link after checking it against the one before.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -42,11 +44,43 @@ func (p *Plan) Check(raw []byte) (Params, error) {
 	if err != nil {
 		return Params{}, fault.New(fault.Usage, "parameters of %s: %w", ref, err)
 	}
+	for _, m := range []map[string]any{plain, values} {
+		if err := rename(m, p.Tool()); err != nil {
+			return Params{}, err
+		}
+	}
 	if err := p.fit(plain, values); err != nil {
 		return Params{}, err
 	}
 	out, err := encodeJSON(values)
 	return Params{JSON: out, Values: values}, err
+}
+
+// aliasesKey is the word of a parameter's schema that lists other names for it, such as
+// those that RYE OS's tools took.
+const aliasesKey = "x-aliases"
+
+// rename gives parameters that came under another name their own. One that is given under
+// two names is Usage.
+func rename(values map[string]any, it *objects.Item) error {
+	properties, _ := it.Meta.Schema["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		schema, _ := properties[name].(map[string]any)
+		others, _ := schema[aliasesKey].([]any)
+		for _, other := range others {
+			alias, _ := other.(string)
+			v, given := values[alias]
+			if _, own := properties[alias]; !given || own {
+				continue
+			}
+			if _, twice := values[name]; twice {
+				return fault.New(fault.Usage, "parameters of %s: %s and %s are two names of one", it.Ref, name, alias)
+			}
+			values[name] = v
+			delete(values, alias)
+		}
+	}
+	return nil
 }
 
 // fit validates plain and adds to values the defaults that plain received.

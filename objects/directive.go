@@ -317,13 +317,13 @@ func (p *parser) directive(m *Meta) error {
 		return err
 	}
 	if limits != nil {
-		m.Limits = map[string]any{}
+		m.Budget = map[string]any{}
 		for _, k := range sortedKeys(limits) {
 			name := strings.TrimPrefix(k, "max_")
-			if _, twice := m.Limits[name]; twice {
+			if _, twice := m.Budget[name]; twice {
 				return p.badField("limits", "%s is given twice", name)
 			}
-			m.Limits[name] = limits[k]
+			m.Budget[name] = limits[k]
 		}
 	}
 	model, err := p.mapping("model")

@@ -96,8 +96,9 @@ type Meta struct {
 	Tags        []string
 
 	ToolType string
-	Executor ID    // the item that runs this tool; "" for a primitive
-	Needs    Needs // what the tool asks of the sandbox
+	Executor ID     // the item that runs this tool; "" for a primitive
+	Needs    Needs  // what the tool asks of the sandbox
+	Limits   Limits // what one run of the tool may use up
 
 	Schema map[string]any // JSON Schema of a tool's parameters; nil when none
 	Config map[string]any // merged along the chain
@@ -105,9 +106,9 @@ type Meta struct {
 	Anchor map[string]any
 	Deps   map[string]any // verify_deps
 
-	Inputs      []Input  // directive
-	Permissions []string // directive: capability strings, as declared
-	Limits      map[string]any
+	Inputs      []Input        // directive
+	Permissions []string       // directive: capability strings, as declared
+	Budget      map[string]any // directive: its limits, in turns, tokens and money
 	Model       map[string]string
 	Actions     []Action
 

@@ -146,7 +146,7 @@ func (p *parser) parse(m *Meta) error {
 		}
 	}
 	slices.Sort(p.unknown)
-	m.Fields, m.Unknown = p.fields, p.unknown
+	m.Fields, m.Unknown = p.fields, slices.Compact(p.unknown)
 	return nil
 }
 
@@ -207,7 +207,7 @@ var (
 	knowledgeFields = names("entry_type references extended_from source sources related format thread_id directive status model duration elapsed_seconds turns input_tokens output_tokens spend")
 	directiveFields = names("model limits permissions inputs outputs actions hooks templates preamble content extends context cost")
 	toolFields      = names("tool_type executor_id needs config_schema input_schema output_schema parameters env_config config anchor verify_deps " +
-		"tier tool_id requires tier_mapping pricing context_window prompts tool_use cache inputs outputs child_constraints permissions " +
+		"tier limits tool_id requires tier_mapping pricing context_window prompts tool_use cache inputs outputs child_constraints permissions " +
 		"extensions parser signature_format extraction_rules search_fields validation_schema sealed entrypoint")
 )
 

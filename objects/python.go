@@ -24,12 +24,17 @@ var pythonNames = map[string]string{
 	"__license__":          "license",
 	"__tags__":             "tags",
 	"__needs__":            "needs",
+	"__limits__":           "limits",
+	"__tier__":             "tier",
 	"CONFIG_SCHEMA":        "config_schema",
 	"ENV_CONFIG":           "env_config",
 	"CONFIG":               "config",
 	"ANCHOR":               "anchor",
 	"VERIFY_DEPS":          "verify_deps",
 }
+
+// limiting are the fields that bound a tool: an expression may not leave them open.
+var limiting = names("needs limits tier")
 
 // extractorNames are read besides in RYE OS's extractors, and nowhere else:
 // in other modules they are the module's own.
@@ -106,6 +111,12 @@ func (p *parser) readPython() (err error) {
 			s.skipLine()
 			continue
 		}
+		if f := misspelt(name); f != "" { // whatever its value is
+			p.places[f] = p.at(at)
+			p.unknown = append(p.unknown, f)
+			s.skipLine()
+			continue
+		}
 		if pythonNames[name] == "" && extractorNames[name] == "" {
 			p.freeField(s, field, at)
 			s.skipLine()
@@ -160,7 +171,7 @@ func (p *parser) pythonField(name, field string, v any, text string, at int) err
 		return p.bad(p.at(at), "python: %s is assigned twice", name)
 	}
 	if _, open := v.(nonLiteral); open {
-		if field == "executor_id" || field == "needs" || extractorNames[name] != "" {
+		if field == "executor_id" || limiting[field] || extractorNames[name] != "" {
 			return p.bad(p.at(at), "python: %s must be a literal", name)
 		}
 		if _, known := p.places[field]; !known {
@@ -229,6 +240,9 @@ func (s *pyScanner) assignment() (name, field string, ok bool) {
 	name = string(s.b[start:s.i])
 	if field = PythonField(name); field == "" && s.extractor {
 		field = extractorNames[name]
+	}
+	if field == "" {
+		field = misspelt(name)
 	}
 	if field == "" {
 		return "", "", false

@@ -17,6 +17,14 @@ func (p *parser) tool(m *Meta) error {
 	if err := p.needs(m); err != nil {
 		return err
 	}
+	limits, err := p.mapping("limits")
+	if err != nil {
+		return err
+	}
+	var wrong string
+	if m.Limits, wrong = limitsOf(limits); wrong != "" {
+		return p.badField("limits", "%s", wrong)
+	}
 	for _, f := range []struct {
 		name string
 		into *map[string]any

@@ -17,6 +17,7 @@ import (
 func Validate(it *Item) []Problem {
 	v := &validator{it: it}
 	v.common()
+	v.mistaken()
 	switch it.Ref.Kind {
 	case Directive:
 		v.directive()
@@ -146,13 +147,13 @@ func (v *validator) directive() {
 		v.need("author", m.Author, "your name")
 	}
 	v.need("description", m.Description, "what it does, in a sentence")
-	for _, k := range sortedKeys(m.Limits) {
+	for _, k := range sortedKeys(m.Budget) {
 		want, known := directiveLimits[k]
 		if !known {
 			v.add("limits", "unknown limit "+strconv.Quote(words.Brief(k)), "turns, tokens, spend, spend_currency, spawns, depth or duration_seconds")
 			continue
 		}
-		if !limitIs(m.Limits[k], want) {
+		if !limitIs(m.Budget[k], want) {
 			v.add("limits", fmt.Sprintf("limit %s: want a %s value that is not negative", k, want), k+"=\"10\"")
 		}
 	}
@@ -190,9 +191,17 @@ func (v *validator) tool() {
 		v.add("executor_id", "required field is missing: executor_id", v.example("executor_id", "rye/core/runtimes/bash_runtime"))
 	}
 	v.needs()
+	if tier, given := m.Fields["tier"]; given && tier != nil && !isTier(tier) {
+		v.add("tier", "want t0 to t4", v.example("tier", "t2"))
+	}
 	if m.Executor == v.it.Ref.ID {
 		v.add("executor_id", "the tool names itself as its executor", "name a runtime")
 	}
+}
+
+func isTier(v any) bool {
+	s, _ := v.(string)
+	return len(s) == 2 && s[0]|0x20 == 't' && s[1] >= '0' && s[1] <= '4'
 }
 
 // needs checks what a person is shown and the sandbox is told.

@@ -83,6 +83,7 @@ func TestEveryVerbChecksItsCaller(t *testing.T) {
 		{"a Program without capabilities", rye.Program("robot"), nil, true},
 		{"a Program that may add", rye.Program("robot", "rye.add"), []string{"Add"}, true},
 		{"an MCP client", rye.Client(), []string{"Execute", "Load", "Search", "Sign"}, false},
+		{"a rye within a run", rye.Inside(), []string{"Execute", "Load", "Search"}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := greeter(t)

@@ -142,7 +142,7 @@ func TestFindingS14CleanEnvironmentAndLimits(t *testing.T) {
 	lines := strings.SplitN(stdout(t, res), "\n", 4)
 	for _, name := range strings.Fields(lines[0]) {
 		switch name {
-		case "PATH", "HOME", "TMPDIR", "LANG", "RYE_PARAMS", "RYE_PROJECT_PATH", "PWD", "SHLVL", "_", "OLDPWD":
+		case "PATH", "HOME", "TMPDIR", "LANG", "RYE_PARAMS", "RYE_PROJECT_PATH", "RYE_RUN", "PWD", "SHLVL", "_", "OLDPWD":
 		default:
 			t.Errorf("variable %s reached the tool", name)
 		}

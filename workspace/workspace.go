@@ -37,14 +37,15 @@ import (
 // error. Nothing in rye's packages reads the environment: internal/app fills this for the
 // programs.
 type Options struct {
-	Project   string // directory that holds .ai/rye.yaml; "" outside a project
-	NoProject string // where the search for a project ended early, and why; for the error of verbs that want one
-	User      string // the user space's base; its items are in <User>/.ai; "" for none
-	ConfigDir string // keys, trust.yaml, policy.yaml
-	StateDir  string // what registries were seen to say, never delete; and the log of verdicts
-	CacheDir  string // may be deleted at any time
-	DataDir   string // the records of spaces; "" works without: no history, no dependencies
-	Sudo      int    // the user whom a program that runs as root acts for, whose projects are its own; 0 for none
+	Project   string   // directory that holds .ai/rye.yaml; "" outside a project
+	Over      []string // directories of projects whose policies hold, too: those that Project lies in, those of a server that opens it
+	NoProject string   // where the search for a project ended early, and why; for the error of verbs that want one
+	User      string   // the user space's base; its items are in <User>/.ai; "" for none
+	ConfigDir string   // keys, trust.yaml, policy.yaml
+	StateDir  string   // what registries were seen to say, never delete; and the log of verdicts
+	CacheDir  string   // may be deleted at any time
+	DataDir   string   // the records of spaces; "" works without: no history, no dependencies
+	Sudo      int      // the user whom a program that runs as root acts for, whose projects are its own; 0 for none
 
 	Key        string                 // name or path of the signing key, agent[:SHA256:...] or kms:<address>; "" is "default"
 	Agent      string                 // the ssh-agent's socket; "" for none
@@ -111,7 +112,7 @@ func Open(o Options) *Workspace {
 	if o.Key == "" {
 		o.Key = "default"
 	}
-	h := &session.Host{Home: o.Home, ProjectDir: o.Project, Ended: o.NoProject, UserDir: o.User,
+	h := &session.Host{Home: o.Home, ProjectDir: o.Project, Over: o.Over, Ended: o.NoProject, UserDir: o.User,
 		Dirs:    session.Dirs{ConfigDir: o.ConfigDir, StateDir: o.StateDir, CacheDir: o.CacheDir},
 		Records: records.Open(o.DataDir), Sudo: o.Sudo,
 		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,

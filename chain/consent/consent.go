@@ -40,14 +40,18 @@ const (
 	Env         = "env"         // a file of variables
 	Interpreter = "interpreter" // a program that lies in a project
 	Secrets     = "secrets"     // variables of the user's environment, for one tool
+	Host        = "host"        // that requests of a project may go to
 )
+
+var kinds = []string{Env, Interpreter, Secrets, Host}
 
 // Thing is something that nobody signed, as it is now.
 type Thing struct {
-	What string // Env, Interpreter or Secrets
-	Path string // absolute; for Secrets the space that the tool lies in
+	What string // Env, Interpreter, Secrets or Host
+	Path string // absolute; for Secrets the space that the tool lies in; for Host its name and port
 	// For is the one tool that it is used for, where an agreement must not hold for
-	// others: items of a registry, and Secrets. "" is every item of one's own spaces.
+	// others: items of a registry, and Secrets. "" is every item of one's own spaces. For
+	// Host it is the key of the project's record, "" outside of projects.
 	For   string
 	In    Place // the project's directory; zero for what lies in the user space
 	Sum   objects.Digest
@@ -106,7 +110,7 @@ func Parse(raw []byte) (Agreed, error) {
 	seen := map[[3]string]bool{}
 	for _, e := range f.Agreed {
 		_, err := objects.ParseDigest("sha256:" + e.SHA256)
-		if err != nil || e.What != Env && e.What != Interpreter && e.What != Secrets || e.Path == "" || len(e.Salt) != 32 ||
+		if err != nil || !slices.Contains(kinds, e.What) || e.Path == "" || len(e.Salt) != 32 ||
 			e.Place == "" && e.in() != (Place{}) || e.Born < 0 || seen[e.key()] {
 			return Agreed{}, fault.New(fault.Malformed, "consent: the entry for %s %q is none, or is there twice", e.What, e.Path)
 		}
@@ -138,6 +142,16 @@ func (a Agreed) find(t Thing) (entry, bool) {
 func (a Agreed) Covers(t Thing) bool {
 	e, ok := a.find(t)
 	return ok && !t.Sum.IsZero() && e.SHA256 == t.Sum.Hex() && e.in().is(t.In)
+}
+
+// Paths lists what the user agreed to of a kind, for somebody and in a directory.
+func (a Agreed) Paths(what, whose string, in Place) (all []string) {
+	for _, e := range a.entries {
+		if e.What == what && e.For == whose && e.in().is(in) {
+			all = append(all, e.Path)
+		}
+	}
+	return all
 }
 
 // Changed says what is different from what was agreed to before, by the names of

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -29,11 +30,14 @@ type Request struct {
 
 	Caller string // by this name policy.callers may narrow Caps
 	Caps   Caps
+	Inside bool // started within a run, whose caller may be anybody
 	Person bool // a person typed this very command at a terminal
 	Child  bool // on behalf of a thread's child: sub_agent_policy holds
 
 	Declared Tier // what the item says; T0 when it is silent
 	Floor    Tier // what its primitive is, at least, in the sandbox that it gets
+	Reach    Tier // what the needs of its chain reach; see the function
+	Reaches  string
 	Findings []Finding
 }
 
@@ -58,8 +62,8 @@ func (d Decision) Err(r Request) error {
 }
 
 // Decide judges a request: capability first, then the tier, which is the highest
-// of what the item declares, what its primitive is, and every rule that its
-// command met. A user's override replaces the first two, never the third.
+// of what the item declares, what its primitive is, what the needs of its chain reach, and
+// every rule that its command met. A user's override replaces all but the last.
 func (r Rules) Decide(q Request) Decision {
 	d := r.Permit(q)
 	if d.Verdict != Allow || q.Verb != "execute" {
@@ -74,8 +78,10 @@ func (r Rules) Decide(q Request) Decision {
 func (r Rules) Permit(q Request) Decision {
 	need := Need(q.Verb, q.Ref)
 	caps := q.Caps
-	if limit, ok := r.Callers[q.Caller]; ok {
-		caps = Narrow(limit, caps)
+	for _, name := range q.names() {
+		if limit, ok := r.Callers[name]; ok {
+			caps = Narrow(limit, caps)
+		}
 	}
 	if !caps.Covers(need) {
 		return Decision{Deny, T4, "capability", r.missing(q, need, caps)}
@@ -86,6 +92,15 @@ func (r Rules) Permit(q Request) Decision {
 		}
 	}
 	return Decision{Allow, T0, "capability", fmt.Sprintf("%s is held", need)}
+}
+
+// names returns by which names a caller is narrowed. What is started within a run is held to
+// what an MCP client is held to: a client whose run it is could otherwise do more that way.
+func (q Request) names() []string {
+	if q.Inside {
+		return []string{q.Caller, "mcp"}
+	}
+	return []string{q.Caller}
 }
 
 func (r Rules) missing(q Request, need Cap, caps Caps) string {
@@ -100,6 +115,9 @@ func (r Rules) tier(q Request) (Tier, string) {
 	tier, rule := q.Floor, "primitive"
 	if q.Declared > tier {
 		tier, rule = q.Declared, "declared"
+	}
+	if q.Reach > tier {
+		tier, rule = q.Reach, "needs: "+q.Reaches
 	}
 	for _, o := range r.Tools {
 		if !glob(dots(o.ID), q.Ref.ID.Dots()) {
@@ -126,7 +144,7 @@ func (r Rules) judge(q Request, tier Tier, rule string) Decision {
 	d := Decision{Tier: tier, Rule: rule}
 	why := fmt.Sprintf("%s by %s", tier, rule)
 	for _, f := range q.Findings {
-		why += fmt.Sprintf("; %s: %s", f.Label, f.Text)
+		why += fmt.Sprintf("; %s: %s", f.Label, words.Printable(f.Text)) // decoded text may hold anything
 	}
 	// A person who types a command has read it; a rule that it met was not asked for.
 	typed := q.Person && len(q.Findings) == 0

@@ -1,10 +1,13 @@
 package policy
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
 )
 
 // Tier says how dangerous an execution is, from T0 (harmless) to T4 (refused).
@@ -52,6 +55,56 @@ func Floor(primitive, sandbox string) Tier {
 		return T0
 	}
 	return T2
+}
+
+// systemPaths are those that every program may read, with or without asking.
+var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store", "/etc/ssl", "/etc/alternatives",
+	"/System", "/Library", "/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/full", "/dev/tty"}
+
+// Reach returns the least tier of what the items of a chain need of the sandbox together,
+// and the first need that makes it so: T2 for reading or writing outside of the project,
+// for every host, and for sockets of the machine. What stays in the project, hosts by name,
+// and silence are T0: the primitive's floor is theirs. project is its absolute path with
+// slashes, "" outside of one.
+func Reach(n objects.Needs, project string) (Tier, string) {
+	for _, p := range n.Write {
+		if !inProject(p, project) {
+			return T2, "it writes " + p
+		}
+	}
+	for _, p := range n.Read {
+		if !inProject(p, project) && !slices.ContainsFunc(systemPaths, func(s string) bool { return below(s, p) }) {
+			return T2, "it reads " + p
+		}
+	}
+	for _, h := range n.Net {
+		switch h {
+		case "*":
+			return T2, "it reaches every host"
+		case "unix":
+			return T2, "it reaches sockets of this machine"
+		}
+	}
+	return T0, ""
+}
+
+// inProject reports whether a need's path stays in the project.
+func inProject(p, project string) bool {
+	if clean := path.Clean(p); !absolute(clean) {
+		return clean != ".." && !strings.HasPrefix(clean, "../")
+	}
+	return project != "" && below(project, p)
+}
+
+// absolute knows the paths of Windows, too: a chain is judged the same everywhere.
+func absolute(p string) bool {
+	return strings.HasPrefix(p, "/") || strings.HasPrefix(p, `\`) || len(p) > 1 && p[1] == ':'
+}
+
+// below reports whether p is dir or lies in it.
+func below(dir, p string) bool {
+	p = path.Clean(p)
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
 // Declared reads the tier that an item states about itself; ok is false when it

@@ -20,7 +20,8 @@ func Wider(now, was *objects.Item) []string {
 	all := executes(now, was)
 	all = append(all, reaches(&now.Meta, &was.Meta)...)
 	all = append(all, tiers(&now.Meta, &was.Meta)...)
-	all = append(all, limited(limitsOf(&now.Meta), limitsOf(&was.Meta))...)
+	all = append(all, limited(now.Meta.Limits.Stated(), was.Meta.Limits.Stated())...)
+	all = append(all, budgeted(budgetOf(&now.Meta), budgetOf(&was.Meta))...)
 	return append(all, holds(now.Meta.Permissions, was.Meta.Permissions)...)
 }
 
@@ -113,20 +114,41 @@ func tiers(now, was *objects.Meta) []string {
 	return nil
 }
 
-// limitsOf returns what bounds an item: its limits, and the time that a run may take.
-func limitsOf(m *objects.Meta) map[string]any {
-	all := map[string]any{}
-	if limits, ok := m.Fields["limits"].(map[string]any); ok {
-		maps.Copy(all, limits)
+// limited compares the limits of tools. A limit where none was stated is said too: what
+// it replaces is the default of the machine, which may be less.
+func limited(now, was []objects.Limit) (all []string) {
+	name := func(of string) func(objects.Limit) bool { return func(l objects.Limit) bool { return l.Name == of } }
+	for _, w := range was {
+		if !slices.ContainsFunc(now, name(w.Name)) {
+			all = append(all, "has no limit "+w.Name)
+		}
 	}
-	maps.Copy(all, m.Limits)
+	for _, n := range now {
+		i := slices.IndexFunc(was, name(n.Name))
+		switch {
+		case i < 0:
+			all = append(all, fmt.Sprintf("has the limit %s: %s, not the usual one", n.Name, n.Text))
+		case n.Value > was[i].Value:
+			all = append(all, fmt.Sprintf("has the limit %s: %s, not %s", n.Name, n.Text, was[i].Text))
+		}
+	}
+	return all
+}
+
+// budgetOf returns what else bounds an item: the turns and money of a directive, and the
+// time that a run may take by the configuration.
+func budgetOf(m *objects.Meta) map[string]any {
+	all := maps.Clone(m.Budget)
 	if t, ok := m.Config["timeout"]; ok {
+		if all == nil {
+			all = map[string]any{}
+		}
 		all["config.timeout"] = t
 	}
 	return all
 }
 
-func limited(now, was map[string]any) (all []string) {
+func budgeted(now, was map[string]any) (all []string) {
 	for _, key := range slices.Sorted(maps.Keys(was)) {
 		v, ok := now[key]
 		switch {

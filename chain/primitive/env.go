@@ -69,6 +69,7 @@ func environment(c *Call) ([]string, error) {
 		}
 		vars[k] = v
 	}
+	vars[RunVar] = strings.ReplaceAll(c.Caller, "\x00", "")
 	out := make([]string, 0, len(vars))
 	for k, v := range vars {
 		out = append(out, k+"="+v)

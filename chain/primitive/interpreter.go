@@ -52,7 +52,7 @@ func Interpreter(spec Spec, in Search) (Program, error) {
 		if !ok || !filepath.IsAbs(v) {
 			return Program{}, fault.New(fault.NotFound, "interpreter %s=%q: want the absolute path of a program that is no script", spec.Var, v)
 		}
-		p.Project = in.Project != "" && inside(p.Path, in.Project)
+		p.Project = in.Project != "" && through(p.Path, in.Project)
 		return p, nil
 	}
 	refused := ""
@@ -61,7 +61,7 @@ func Interpreter(spec Spec, in Search) (Program, error) {
 		if !ok {
 			continue
 		}
-		p.Project = in.Project != "" && inside(path, in.Project)
+		p.Project = in.Project != "" && through(path, in.Project)
 		if p.Project && !in.Consented {
 			refused = path
 			continue
@@ -190,6 +190,37 @@ func inside(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
+
+// through reports whether the way to a program leads into a directory: by its name, by a
+// link to it, or by a link on the way that somebody who writes there could turn.
+func through(path, dir string) bool {
+	dirs := []string{dir}
+	if at, err := filepath.EvalSymlinks(dir); err == nil && at != dir {
+		dirs = append(dirs, at)
+	}
+	for range maxLinks {
+		at := path
+		if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+			at = filepath.Join(parent, filepath.Base(path))
+		}
+		for _, d := range dirs {
+			if inside(path, d) || inside(at, d) {
+				return true
+			}
+		}
+		to, err := os.Readlink(at)
+		if err != nil {
+			return false
+		}
+		if path = to; !filepath.IsAbs(to) {
+			path = filepath.Join(filepath.Dir(at), to)
+		}
+	}
+	return true // nobody knows where it leads
+}
+
+// maxLinks is how many links the kernel follows, too (path_resolution(7)).
+const maxLinks = 40
 
 // managed lists the real programs of a version manager, found by its layout.
 func managed(s Spec, in Search) []string {

@@ -79,6 +79,48 @@ func TestInterpreter(t *testing.T) {
 	}
 }
 
+// TestInterpreterThroughALink: a name on the path that leads into the project is a program
+// of the project, whichever way it goes there.
+func TestInterpreterThroughALink(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("links need rights there")
+	}
+	home, project := temp(t), temp(t)
+	inside := plant(t, elf, project, "tools/prog")
+	outside := plant(t, elf, home, "usr/bin/prog")
+	link := func(to string, parts ...string) string {
+		at := filepath.Join(parts...)
+		os.MkdirAll(filepath.Dir(at), 0o755)
+		if err := os.Symlink(to, at); err != nil {
+			t.Fatal(err)
+		}
+		return filepath.Dir(at)
+	}
+	alias := filepath.Join(temp(t), "alias")
+	link(project, alias)
+	for name, c := range map[string]struct {
+		path    string
+		project string
+		theirs  bool
+	}{
+		"a link to a file":            {link(inside, home, "a/prog"), project, true},
+		"a link to a link":            {link(filepath.Join(home, "a/prog"), home, "b/prog"), project, true},
+		"a relative link":             {link("../a/prog", home, "c/prog"), project, true},
+		"a link of the directory":     {filepath.Join(link(filepath.Join(project, "tools"), home, "d"), "d"), project, true},
+		"through the project, out":    {link(filepath.Join(link(outside, project, "out/prog"), "prog"), home, "e/prog"), project, true},
+		"the project by another name": {link(inside, home, "f/prog"), alias, true},
+		"elsewhere":                   {link(outside, home, "g/prog"), project, false},
+	} {
+		spec := Spec{Type: "system_binary", Binary: "prog"}
+		if _, err := Interpreter(spec, Search{Project: c.project, Path: c.path}); fault.Is(err, fault.Denied) != c.theirs {
+			t.Errorf("%s: %v", name, err)
+		}
+		if p, err := Interpreter(spec, Search{Project: c.project, Path: c.path, Consented: true}); err != nil || p.Project != c.theirs {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+}
+
 func TestInterpreterDoesNotOpenTheHome(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the layouts are of Unix")

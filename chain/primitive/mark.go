@@ -23,6 +23,11 @@ const (
 	lastMark  Mark = 1<<62 - 1
 )
 
+// RunVar is the variable that every process of a run gets, with the name of the run's
+// caller, which may be "". A program can take it from what it starts, and set it to anything:
+// that it is there says something, that it is absent says nothing.
+const RunVar = "RYE_RUN"
+
 func newMark() Mark {
 	var b [8]byte
 	rand.Read(b[:])

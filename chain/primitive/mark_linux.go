@@ -20,6 +20,13 @@ func stamp(pid int, m Mark) bool {
 	return unix.Prlimit(pid, unix.RLIMIT_RTTIME, &unix.Rlimit{Cur: uint64(m), Max: uint64(m)}, nil) == nil
 }
 
+// Marked reports whether this very process belongs to a run. In a sandbox from S2 up
+// nothing can put the mark away; below, root can.
+func Marked() bool {
+	var own unix.Rlimit
+	return unix.Getrlimit(unix.RLIMIT_RTTIME, &own) == nil && Mark(own.Max) >= firstMark && Mark(own.Max) <= lastMark
+}
+
 // markOf returns the mark of a process, 0 when it has none or is gone.
 func markOf(pid int) Mark {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")

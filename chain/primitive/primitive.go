@@ -61,6 +61,8 @@ type Call struct {
 	// are refused, whoever asks for them.
 	Env map[string]string
 
+	Caller string // by name, on whose behalf it runs; its processes find it in RunVar
+
 	Stdin     []byte        // nil is an empty input
 	Timeout   time.Duration // 0 is DefaultTimeout; below 0 is none
 	Grace     time.Duration // between SIGTERM and SIGKILL; 0 is DefaultGrace

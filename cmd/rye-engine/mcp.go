@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
+	"sync"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/app"
@@ -13,22 +15,46 @@ import (
 
 // serveMCP is the engine's side of rye mcp.
 func serveMCP(ctx context.Context, a *app.App) error {
-	open := func(project string) *workspace.Workspace {
-		o := a.Options()
-		o.Project, o.Consent, o.Passphrase, o.Progress, o.Page = project, mcp.Consent, nil, nil, readPage
-		return workspace.Open(o)
-	}
-	s := mcp.New(mcp.Options{
-		Here: open(a.Project),
-		Open: func(path string) (rye.Verbs, error) {
-			project, err := a.ProjectAt(path)
-			if err != nil {
-				return nil, err
-			}
-			return open(project), nil
-		},
-		Version: build.Version(),
-		Log:     os.Stderr,
-	})
+	p := &projects{app: a, served: a.Serve(a.Projects), have: map[string]*workspace.Workspace{}}
+	s := mcp.New(mcp.Options{Project: p.at, Caller: client(a), Version: build.Version(), Log: os.Stderr})
 	return s.Serve(ctx, os.Stdin, os.Stdout)
+}
+
+// client is on whose behalf the server acts.
+func client(a *app.App) rye.Caller {
+	if a.Caller.IsInside() {
+		return a.Caller
+	}
+	return rye.Client()
+}
+
+// projects are those of the server, each opened once: an open one holds no files and no
+// locks. There are as many as the user listed, and for each another one when a project is
+// made around it.
+type projects struct {
+	app    *app.App
+	served *app.Served
+	mu     sync.Mutex
+	have   map[string]*workspace.Workspace
+}
+
+func (p *projects) at(path string) (rye.Verbs, error) {
+	project, over, err := p.served.At(path)
+	if err != nil {
+		return nil, err
+	}
+	key := strings.Join(append([]string{project}, over...), "\x00")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w, ok := p.have[key]
+	if !ok {
+		o := p.app.Options()
+		o.Project, o.Over, o.Passphrase, o.Progress, o.Page = project, over, nil, nil, readPage
+		if o.Consent != nil { // within a run its client is the run
+			o.Consent = mcp.Consent
+		}
+		w = workspace.Open(o)
+		p.have[key] = w
+	}
+	return w, nil
 }

@@ -96,11 +96,11 @@ func (h *home) write(path, text string) {
 	}
 }
 
-// connect starts rye mcp and returns the official client's session and what tells what
+// connect starts rye mcp, with these arguments, and returns the official client's session and what tells what
 // the server has written to standard error.
-func (h *home) connect(o *mcp.ClientOptions) (_ *mcp.ClientSession, stderr func() string) {
+func (h *home) connect(o *mcp.ClientOptions, args ...string) (_ *mcp.ClientSession, stderr func() string) {
 	h.t.Helper()
-	cmd := h.command("mcp")
+	cmd := h.command(append([]string{"mcp"}, args...)...)
 	file, err := os.Create(filepath.Join(h.t.TempDir(), "stderr"))
 	if err != nil {
 		h.t.Fatal(err)
@@ -202,7 +202,7 @@ func TestMCP(t *testing.T) {
 		{"failing", "execute", map[string]any{"item_type": "tool", "item_id": "acme/fails"}, "failed", "broken"},
 		{"wrong parameters", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "parameters": map[string]any{"nme": "x"}}, "usage", "nme"},
 		{"dots", "load", map[string]any{"item_type": "tool", "item_id": "../../etc/passwd"}, "usage", "id"},
-		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "not_found", "rye init"},
+		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "denied", "none of the projects"},
 		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye load"},
 		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye sign tool:acme/stranger"},
 	} {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
@@ -33,6 +34,8 @@ type Flags struct {
 	Yes     bool // answers every consent that a flag may answer
 	Offline bool
 	NoColor bool
+
+	Projects []string // that a server serves besides its own
 }
 
 // App is one run of a program of rye. It is made by New and then read-only,
@@ -40,7 +43,8 @@ type Flags struct {
 type App struct {
 	Flags
 	Places
-	Dir    string // absolute; relative arguments are relative to it
+	Dir    string     // absolute; relative arguments are relative to it
+	Caller rye.Caller // the person at the terminal, or, within a run, what that may
 	Screen *Screen
 
 	ctx    context.Context // of the run; for questions that come without one
@@ -51,7 +55,7 @@ type App struct {
 // New reads the environment for one run. A directory that does not exist is a
 // usage error; a missing project is not an error here.
 func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
-	a := &App{Flags: f, Screen: s, ctx: ctx, getenv: os.Getenv}
+	a := &App{Flags: f, Screen: s, Caller: caller(), ctx: ctx, getenv: os.Getenv}
 	var err error
 	if a.Dir, err = workingDir(f.Dir); err != nil {
 		return nil, err
@@ -61,6 +65,16 @@ func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 	}
 	a.Places = findPlaces(a.Dir, a.home, a.getenv)
 	return a, nil
+}
+
+// caller is on whose behalf this program acts. A tool can have a terminal made for it, so
+// within a run none makes a person. That the variable is absent says nothing: a tool can
+// take it away, and then the mark is what counts.
+func caller() rye.Caller {
+	if _, named := os.LookupEnv(primitive.RunVar); named || primitive.Marked() {
+		return rye.Inside()
+	}
+	return rye.Terminal()
 }
 
 func workingDir(given string) (string, error) {
@@ -103,9 +117,18 @@ func (a *App) Path(arg string) string {
 
 // Options returns what a workspace needs, with consent asked on the terminal.
 func (a *App) Options() workspace.Options {
+	o := a.options()
+	if a.Caller.IsInside() {
+		o.Consent, o.Passphrase, o.KeyService = nil, nil, nil // nobody to ask, and no key to open
+	}
+	return o
+}
+
+func (a *App) options() workspace.Options {
 	return workspace.Options{
 		Project:      a.Project,
 		NoProject:    a.Ended,
+		Over:         a.Over,
 		User:         a.User,
 		ConfigDir:    a.Config,
 		DataDir:      a.Data,

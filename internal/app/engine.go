@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/build"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Face is something that the engine can be for one run.
@@ -35,9 +36,9 @@ func EngineMain(argv []string, faces map[string]Face) int {
 	if errors.Is(err, context.Canceled) {
 		return fault.Interrupt.Exit()
 	}
-	fmt.Fprintf(os.Stderr, "rye: %v\n", err)
+	fmt.Fprintf(os.Stderr, "rye: %s\n", words.Printable(err.Error()))
 	if h := fault.HintOf(err); !h.IsZero() {
-		fmt.Fprintf(os.Stderr, "rye: hint: %s\n", h)
+		fmt.Fprintf(os.Stderr, "rye: hint: %s\n", words.Printable(h.String()))
 	}
 	return fault.Exit(err)
 }
@@ -58,6 +59,7 @@ func engine(ctx context.Context, args []string, faces map[string]Face) error {
 	fs.SetOutput(io.Discard)
 	fs.StringVar(&f.Dir, "dir", "", "")
 	fs.BoolVar(&f.Offline, "offline", false, "")
+	fs.Func("project", "", func(dir string) error { f.Projects = append(f.Projects, dir); return nil })
 	if err := fs.Parse(args[3:]); err != nil {
 		return fault.New(fault.Usage, "rye-engine: %w", err)
 	}

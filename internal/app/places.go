@@ -7,19 +7,19 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 )
 
 // Places are the directories of a run, all absolute. "" means there is none.
 type Places struct {
-	Project string // holds .ai/rye.yaml
-	Ended   string // where the search for one ended early, and why; "" for neither
-	User    string // holds the user space's .ai
-	Config  string // keys, trust.yaml, policy.yaml
-	Data    string // records of projects and of the user space
-	State   string // what registries were seen to say; not a cache
-	Cache   string // may be deleted at any time
+	Project string   // holds .ai/rye.yaml
+	Ended   string   // where the search for one ended early, and why; "" for neither
+	Over    []string // projects that Project lies in, the nearest first
+	User    string   // holds the user space's .ai
+	Config  string   // keys, trust.yaml, policy.yaml
+	Data    string   // records of projects and of the user space
+	State   string   // what registries were seen to say; not a cache
+	Cache   string   // may be deleted at any time
 }
 
 func findPlaces(dir, home string, getenv func(string) string) Places {
@@ -31,7 +31,24 @@ func findPlaces(dir, home string, getenv func(string) string) Places {
 		Cache:  cacheDir(getenv),
 	}
 	p.Project, p.Ended = FindProject(dir, p.User, home)
+	p.Over = enclosing(p.Project, p.User, home)
 	return p
+}
+
+// enclosing returns the projects that a project lies in, the nearest first, as far up as
+// FindProject looks. "" lies in none.
+func enclosing(project, user, home string) (all []string) {
+	for project != "" {
+		here, err := os.Stat(project)
+		up := filepath.Dir(project)
+		if err != nil || up == project || !place.SameDevice(here, up) {
+			return all
+		}
+		if project, _ = FindProject(up, user, home); project != "" {
+			all = append(all, project)
+		}
+	}
+	return all
 }
 
 // FindProject returns the nearest directory at or above dir that has a
@@ -75,23 +92,6 @@ func isSame(dir fs.FileInfo, path string) bool {
 	}
 	info, err := os.Stat(path)
 	return err == nil && os.SameFile(dir, info)
-}
-
-// ProjectAt returns the project at or above path, which may be relative to the
-// run's directory.
-func (a *App) ProjectAt(path string) (string, error) {
-	dir := a.Path(path)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return "", fault.New(fault.NotFound, "project_path %q: no such directory", path)
-	}
-	project, ended := FindProject(dir, a.User, a.home)
-	if project == "" {
-		if ended != "" {
-			ended = ": " + ended
-		}
-		return "", fault.New(fault.NotFound, "project_path %q: no rye project there or above%s", path, ended).Mend("rye init %s", dir)
-	}
-	return project, nil
 }
 
 // sameFile reports whether two paths lead to the same file or directory. "" leads nowhere.

@@ -64,7 +64,7 @@ func bundleVerify() *spec {
 			fault.Malformed, fault.Limit},
 		min: 1, max: 1,
 		run: func(t *task) error {
-			b, refused := t.w.Bundles().Verify(t.ctx, rye.Terminal(), rye.BundleVerifyRequest{Target: t.target(t.args[0])})
+			b, refused := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: t.target(t.args[0])})
 			if b == nil {
 				return refused
 			}
@@ -85,7 +85,7 @@ func bundleInspect() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		min:      1, max: 1,
 		run: func(t *task) error {
-			b, refused := t.w.Bundles().Verify(t.ctx, rye.Terminal(), rye.BundleVerifyRequest{Target: t.target(t.args[0])})
+			b, refused := t.w.Bundles().Verify(t.ctx, t.env.Caller, rye.BundleVerifyRequest{Target: t.target(t.args[0])})
 			if b == nil {
 				return refused
 			}

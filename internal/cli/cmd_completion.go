@@ -163,7 +163,7 @@ func argumentWords(t *task, inv invocation) []string {
 	if t.open() != nil {
 		return nil // completion has no way to say why
 	}
-	items, err := t.w.List(t.ctx, rye.Terminal(), rye.ListRequest{})
+	items, err := t.w.List(t.ctx, t.env.Caller, rye.ListRequest{})
 	if err != nil {
 		return nil
 	}

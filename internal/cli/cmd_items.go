@@ -139,7 +139,7 @@ func removeCommand() *spec {
 func eachRef[Q any](t *task, run verb[Q, *rye.AddReport], did outcome, dry bool, request func(target rye.Target, dry bool) Q) error {
 	refs := t.refs()
 	for _, ref := range refs {
-		if _, err := run(t.ctx, rye.Terminal(), request(ref, true)); err != nil {
+		if _, err := run(t.ctx, t.env.Caller, request(ref, true)); err != nil {
 			return err
 		}
 	}

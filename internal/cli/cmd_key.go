@@ -165,7 +165,7 @@ For a key that was stolen, say rye trust deny as well.`,
 		run: func(t *task) error {
 			q.Ask = func() ([]byte, error) { return newPassphrase(t) }
 			q.Also = t.paths(q.Also)
-			rep, err := t.w.Keys().Rotate(t.ctx, rye.Terminal(), q)
+			rep, err := t.w.Keys().Rotate(t.ctx, t.env.Caller, q)
 			if rep != nil && (err == nil || rep.New != "") {
 				if perr := t.out.show(rep, func() { printRotation(t.out, rep, err == nil) }); perr != nil {
 					return perr

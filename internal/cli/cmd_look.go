@@ -28,7 +28,7 @@ func verifyCommand() *spec {
 		max:      many,
 		run: func(t *task) error {
 			q.Targets = t.refs()
-			res, err := t.w.Verify(t.ctx, rye.Terminal(), q)
+			res, err := t.w.Verify(t.ctx, t.env.Caller, q)
 			if err != nil && len(res) == 0 {
 				return err
 			}
@@ -96,9 +96,9 @@ func statusCommand() *spec {
 // survey is Survey, or the same with every item in it.
 func survey(t *task, all bool) (*rye.Survey, error) {
 	if !all {
-		return t.w.Survey(t.ctx, rye.Terminal())
+		return t.w.Survey(t.ctx, t.env.Caller)
 	}
-	items, err := t.w.Status(t.ctx, rye.Terminal())
+	items, err := t.w.Status(t.ctx, t.env.Caller)
 	sum := &rye.Survey{Count: map[rye.State]int{}, Items: items}
 	for i := range items {
 		sum.Count[items[i].State]++
@@ -226,7 +226,7 @@ func printItem(p *printer, it rye.ItemInfo) {
 	p.printf("%s  %s\n", bold(it.Ref), stateStyle(it.State))
 	p.fields(11, "why", it.Why, "space", it.Space, "path", it.Path, "version", it.Version,
 		"description", it.Description, "category", it.Category, "tags", strings.Join(it.Tags, ", "),
-		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "signer", it.Signer, "signed at", it.SignedAt,
+		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "limits", it.Limits, "signer", it.Signer, "signed at", it.SignedAt,
 		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "))
 	for _, name := range sortedKeys(it.Fields) {
 		p.field(11, name, it.Fields[name])
@@ -318,7 +318,7 @@ func searchCommand() *spec {
 		run: func(t *task) error {
 			brief()
 			q.Query = strings.Join(t.args, " ")
-			res, err := t.w.Search(t.ctx, rye.Terminal(), q)
+			res, err := t.w.Search(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
 			}

@@ -11,8 +11,15 @@ import (
 )
 
 func mcpCommand() *spec {
+	var projects []string
+	list := func() []cli.Flag {
+		return []cli.Flag{repeated("project", &projects, "`directory` of another project that calls may name; repeatable")}
+	}
 	serve := func(t *task) (err error) {
 		args := []string{"mcp", "--dir", t.env.Dir}
+		for _, dir := range projects {
+			args = append(args, "--project", dir)
+		}
 		if t.env.Offline {
 			args = append(args, "--offline")
 		}
@@ -23,14 +30,17 @@ func mcpCommand() *spec {
 		name: "mcp", group: "Serve and mend",
 		short: "Serve search, load, execute and sign to an MCP client",
 		long: `Speaks the Model Context Protocol on standard input and output until the input
-ends. -C names the project that calls without project_path are about.`,
-		examples: "rye mcp\nrye mcp -C ./project     # what a client's configuration runs",
+ends. -C names the project that calls without project_path are about. Calls can name that
+one and those of --project, and nothing else; the policy of the first holds in all.`,
+		examples: "rye mcp\nrye mcp -C ./project     # what a client's configuration runs\nrye mcp -C ./project --project ../website",
 		exits:    []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Interrupt},
+		flags:    list(),
 		run:      serve,
 		subs: []*spec{{
 			name: "serve", short: "The same, spelled out",
 			examples: "rye mcp serve",
 			exits:    []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Interrupt},
+			flags:    list(),
 			run:      serve,
 		}},
 	}
@@ -43,7 +53,7 @@ func doctorCommand() *spec {
 		examples: "rye doctor\nrye doctor --json",
 		exits:    []fault.Code{fault.Failed, fault.Usage},
 		run: func(t *task) error {
-			checks, err := t.w.Upkeep().Doctor(t.ctx, rye.Terminal())
+			checks, err := t.w.Upkeep().Doctor(t.ctx, t.env.Caller)
 			if err != nil {
 				return err
 			}
@@ -59,7 +69,7 @@ func fsckCommand() *spec {
 		examples: "rye fsck",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity},
 		run: func(t *task) error {
-			checks, err := t.w.Upkeep().Fsck(t.ctx, rye.Terminal())
+			checks, err := t.w.Upkeep().Fsck(t.ctx, t.env.Caller)
 			if err != nil && len(checks) == 0 {
 				return err
 			}
@@ -87,7 +97,7 @@ come together. Records of directories that are gone are counted, and removed onl
 			&cli.BoolFlag{Name: "gone", Destination: &q.Gone, Usage: "remove records of directories that are gone, after asking"},
 		},
 		run: func(t *task) error {
-			list, err := t.w.Upkeep().GC(t.ctx, rye.Terminal(), q)
+			list, err := t.w.Upkeep().GC(t.ctx, t.env.Caller, q)
 			perr := each(t.out, list, func(p *printer, g rye.GCReport) { p.resultf(q.DryRun, "%s: %s\n", g.Place, g.Text) })
 			return cmp.Or(perr, err)
 		},

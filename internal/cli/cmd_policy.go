@@ -75,19 +75,21 @@ interpreter that lies in the project, as .venv/bin/python. What is agreed to are
 bytes as they are now; after a change you are asked again. Not covered are the
 packages that an interpreter loads. With --secrets it is about the variables of your
 environment that a tool for the web names, when somebody else signed it: these names,
-for its bytes as they are now.`,
+for its bytes as they are now. With --host it is about a host that requests of this project
+may go to when no person typed them.`,
 		examples: "rye policy allow tool:acme/deploy\nrye policy allow tool:acme/deploy --env\nrye policy allow tool:acme/deploy --interpreter --forget\nrye policy allow tool:acme/weather --secrets",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Auth},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "env", Destination: &q.Env, Usage: "the .env files that it takes variables from"},
 			&cli.BoolFlag{Name: "interpreter", Destination: &q.Interpreter, Usage: "the project's interpreter that it runs with"},
 			&cli.BoolFlag{Name: "secrets", Destination: &q.Secrets, Usage: "the variables of your environment that it sends"},
+			repeated("host", &q.Hosts, "`name[:port]` that requests of this project may go to; repeatable"),
 			&cli.BoolFlag{Name: "forget", Destination: &q.Forget, Usage: "take that back"},
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
 			switch {
-			case q.Env || q.Interpreter || q.Secrets:
+			case q.Env || q.Interpreter || q.Secrets || len(q.Hosts) > 0:
 				return answerEach(t, t.w.Policy().Consent, q, printConsent)
 			case q.Forget:
 				again := slices.Concat([]string{"rye", "policy", "allow"}, t.args, []string{"--forget", "--env"})
@@ -99,7 +101,10 @@ for its bytes as they are now.`,
 }
 
 func printConsent(p *printer, c rye.ConsentReport) {
-	p.printf("%s  %s  %s\n  %-13s  %s\n", c.Status, c.What, bold(c.Path), "names", strings.Join(c.Names, ", "))
+	p.printf("%s  %s  %s\n", c.Status, c.What, bold(c.Path))
+	if len(c.Names) > 0 {
+		p.printf("  %-13s  %s\n", "names", strings.Join(c.Names, ", "))
+	}
 	if len(c.Changed) > 0 {
 		p.printf("  %-13s  %s\n", "changed", strings.Join(c.Changed, ", "))
 	}

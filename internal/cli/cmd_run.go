@@ -54,7 +54,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 		q.Stdout, q.Stderr = live.stdout, live.stderr
 	}
 	app.Listen(t.ctx)
-	res, err := t.w.Execute(t.ctx, rye.Terminal(), q)
+	res, err := t.w.Execute(t.ctx, t.env.Caller, q)
 	live.flush()
 	if res != nil {
 		if perr := t.out.show(res, func() { printRun(t.out, res, live.any) }); perr != nil {
@@ -95,6 +95,9 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 		p.printf("%s:%s would run\n", res.Type, res.ItemID)
 		for _, l := range res.Chain {
 			p.printf("  %s  %s  %s\n", l.ItemID, l.Space, faint(l.Integrity))
+		}
+		if l := res.Metadata.Limits; l != "" {
+			p.printf("  limits  %s\n", l)
 		}
 	case res.Type == "tool" && !shown:
 		p.content(dataText(res.Data))
@@ -262,7 +265,7 @@ func lockCommand() *spec {
 
 // answerLock prints the report even when there is drift, which is an error, too.
 func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
-	rep, err := run(t.ctx, rye.Terminal(), q)
+	rep, err := run(t.ctx, t.env.Caller, q)
 	if rep == nil || err != nil && !fault.Is(err, fault.Drift) {
 		return err
 	}

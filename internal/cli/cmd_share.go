@@ -129,7 +129,7 @@ func registryLog() *spec {
 
 // answerRegistries runs a verb and prints each registry that it reports.
 func answerRegistries[Q any](t *task, run verb[Q, []rye.RegistryInfo], q Q) error {
-	list, err := run(t.ctx, rye.Terminal(), q)
+	list, err := run(t.ctx, t.env.Caller, q)
 	if err != nil && len(list) == 0 {
 		return err
 	}

@@ -217,7 +217,7 @@ func trustExplain() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		min:      1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
-			all, err := t.w.Trust().Explain(t.ctx, rye.Terminal(), q)
+			all, err := t.w.Trust().Explain(t.ctx, t.env.Caller, q)
 			return cmp.Or(each(t.out, all, printExplanation), err)
 		},
 	}
@@ -276,7 +276,7 @@ func trustAllowedSigners() *spec {
 		examples: "rye trust allowed-signers > ~/.config/git/allowed_signers\ngit config gpg.ssh.allowedSignersFile ~/.config/git/allowed_signers",
 		exits:    []fault.Code{fault.Usage, fault.Malformed},
 		run: func(t *task) error {
-			text, err := t.w.Trust().AllowedSigners(t.ctx, rye.Terminal())
+			text, err := t.w.Trust().AllowedSigners(t.ctx, t.env.Caller)
 			if err != nil {
 				return err
 			}

@@ -40,7 +40,7 @@ rye where --move ../old-name`,
 			if q.Move != "" && len(q.Move) != keyLen {
 				q.Move = t.path(q.Move)
 			}
-			rep, err := t.w.Upkeep().Where(t.ctx, rye.Terminal(), q)
+			rep, err := t.w.Upkeep().Where(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
 			}

@@ -147,11 +147,8 @@ func (p *printer) errorf(format string, args ...any) {
 	}
 	showing(args)
 	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
-	text := fmt.Sprintf(format, args...)
-	if p.errs {
-		text = words.Printable(text)
-	}
-	io.WriteString(p.err, text+"\n")
+	// Escaped where no terminal is, too: what reads it may show it on one.
+	io.WriteString(p.err, words.Printable(fmt.Sprintf(format, args...))+"\n")
 }
 
 // show prints v as JSON, or calls human.

@@ -152,7 +152,7 @@ func (t *task) offered(refused error) bool {
 		return false
 	}
 	t.out.infof("rye: %s", refused)
-	rep, err := t.w.Trust().Statement(t.ctx, rye.Terminal(), rye.TrustRequest{})
+	rep, err := t.w.Trust().Statement(t.ctx, t.env.Caller, rye.TrustRequest{})
 	return err == nil && rep.Granted > 0
 }
 

@@ -50,7 +50,7 @@ func bare[R any](run func(context.Context, rye.Caller) (R, error)) verb[struct{}
 
 // answer runs a verb and prints its report.
 func answer[Q, R any](t *task, run verb[Q, *R], q Q, print func(*printer, *R)) error {
-	rep, err := run(t.ctx, rye.Terminal(), q)
+	rep, err := run(t.ctx, t.env.Caller, q)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func answer[Q, R any](t *task, run verb[Q, *R], q Q, print func(*printer, *R)) e
 
 // answerAlways is answer for a verb that may report something although it failed.
 func answerAlways[Q, R any](t *task, run verb[Q, *R], q Q, print func(p *printer, rep *R, ok bool)) error {
-	rep, err := run(t.ctx, rye.Terminal(), q)
+	rep, err := run(t.ctx, t.env.Caller, q)
 	if rep == nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func answerAlways[Q, R any](t *task, run verb[Q, *R], q Q, print func(p *printer
 
 // answerEach runs a verb and prints its reports, one after the other.
 func answerEach[Q, R any](t *task, run verb[Q, []R], q Q, print func(*printer, R)) error {
-	all, err := run(t.ctx, rye.Terminal(), q)
+	all, err := run(t.ctx, t.env.Caller, q)
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func answerEach[Q, R any](t *task, run verb[Q, []R], q Q, print func(*printer, R
 // answerRows runs a verb and prints its reports as the rows of a table, and, unless noun
 // is "", how many there are.
 func answerRows[Q, R any](t *task, run verb[Q, []R], q Q, noun string, row func(R) []any) error {
-	all, err := run(t.ctx, rye.Terminal(), q)
+	all, err := run(t.ctx, t.env.Caller, q)
 	if err == nil {
 		err = rows(t.out, all, row)
 	}

@@ -32,6 +32,8 @@ var house = []room{
 		"", ""},
 	{0, "internal/words", "puts counts, quotes and text from outside into messages",
 		"", ""},
+	{0, "internal/secrets", "which files usually hold secrets, by their names; pure",
+		"", ""},
 	{0, "internal/parallel", "does one thing to many, on every processor",
 		"", ""},
 	{0, "internal/diff", "what changed between two texts, line by line; pure",
@@ -68,7 +70,7 @@ var house = []room{
 	{1, "store/transport", "moves objects between repositories",
 		"fault internal/words store", gogit},
 	{1, "chain/policy", "may this caller do this; decides, never acts",
-		"fault internal/words objects", "mvdan.cc/sh"},
+		"fault internal/secrets internal/words objects", "mvdan.cc/sh"},
 	{1, "chain/consent", "did the user agree to these bytes, which nobody signed",
 		"fault objects", ""},
 	{1, "chain/primitive/cage", "confines a process: rules on a thread, namespaces around a program",
@@ -80,7 +82,7 @@ var house = []room{
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
 		"fault internal/words", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
-		"fault objects chain/primitive", ""},
+		"fault internal/secrets objects chain/primitive", ""},
 
 	{2, "store/space", "a name, through three layers, to one verified item",
 		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
@@ -195,7 +197,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

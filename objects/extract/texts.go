@@ -126,8 +126,8 @@ func known(it *objects.Item, name string) any {
 		}
 		return text
 	case "limits":
-		if m.Limits != nil {
-			return m.Limits
+		if m.Budget != nil {
+			return m.Budget
 		}
 	case "inputs":
 		if it.Ref.Kind == objects.Directive && m.Inputs != nil {

@@ -100,11 +100,14 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 	}
 }
 
+// maxPath bounds project_path in bytes, as Linux bounds a path (PATH_MAX).
+const maxPath = 4096
+
 func (s *Server) verbs(projectPath string) (rye.Verbs, error) {
-	if projectPath == "" {
-		return s.o.Here, nil
+	if len(projectPath) > maxPath {
+		return nil, fault.New(fault.Usage, "project_path: %d bytes, want a directory", len(projectPath))
 	}
-	return s.projects.at(projectPath)
+	return s.o.Project(projectPath)
 }
 
 // decodeArgs reads the arguments as they were sent: mcp-go's own decoding would
@@ -189,7 +192,7 @@ func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error)
 		a.Space = ""
 	}
 	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: a.Limit, Offset: a.Offset}
-	res, err := t.verbs.Search(ctx, rye.Client(), q)
+	res, err := t.verbs.Search(ctx, s.o.Caller, q)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +204,7 @@ func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := t.verbs.Load(ctx, rye.Client(), rye.LoadRequest{Ref: ref, Space: a.Source, Destination: a.Destination})
+	res, err := t.verbs.Load(ctx, s.o.Caller, rye.LoadRequest{Ref: ref, Space: a.Source, Destination: a.Destination})
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +217,7 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 		return nil, err
 	}
 	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
-	res, err := t.verbs.Execute(ctx, rye.Client(), q)
+	res, err := t.verbs.Execute(ctx, s.o.Caller, q)
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +235,7 @@ func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
 	if !t.approval.possible {
 		return nil, fault.New(fault.Denied, "sign %s: a person has to approve, and this MCP client cannot ask one", name).Mend("rye sign %s", name)
 	}
-	rep, err := t.verbs.Sign(ctx, rye.Client(), rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
+	rep, err := t.verbs.Sign(ctx, s.o.Caller, rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
 	if err != nil && (rep == nil || rep.Failed == 0) {
 		return nil, err // else the answer says what failed, item by item
 	}

@@ -76,8 +76,11 @@ func (w logWriter) Write(p []byte) (int, error) {
 
 func options(t testing.TB, v rye.Verbs) Options {
 	return Options{
-		Here: v, Version: "v0", Log: logWriter{t}, testOnlyCheck: true,
-		Open: func(path string) (rye.Verbs, error) {
+		Version: "v0", Log: logWriter{t}, testOnlyCheck: true,
+		Project: func(path string) (rye.Verbs, error) {
+			if path == "" {
+				return v, nil
+			}
 			return nil, fault.New(fault.NotFound, "project_path %q: no rye project there or above", path)
 		},
 	}

@@ -21,14 +21,15 @@ import (
 	"github.com/rye-os/rye"
 )
 
-// Options says what the server serves. Here and Open are required.
+// Options says what the server serves. Project is required.
 type Options struct {
-	Here rye.Verbs // calls without project_path
-	// Open returns the project of a call's project_path; what is not a project
-	// is an error. It is called once per path while the server keeps the answer.
-	Open    func(path string) (rye.Verbs, error)
-	Version string    // of the program, for the client to show
-	Log     io.Writer // what goes wrong, in lines; nil is silence
+	// Project returns the project of a call's project_path, "" being the server's own. What
+	// is none of the server's projects is an error. It is called for every call, by several
+	// at once.
+	Project func(path string) (rye.Verbs, error)
+	Caller  rye.Caller // on whose behalf calls are made; zero is rye.Client()
+	Version string     // of the program, for the client to show
+	Log     io.Writer  // what goes wrong, in lines; nil is silence
 
 	MaxMessage int64         // bytes of one request; 0 is 8 MiB
 	Workers    int           // calls at once; 0 is 16
@@ -39,6 +40,9 @@ type Options struct {
 }
 
 func (o *Options) fill() {
+	if o.Caller.IsZero() {
+		o.Caller = rye.Client()
+	}
 	if o.Log == nil {
 		o.Log = io.Discard
 	}
@@ -53,7 +57,6 @@ type Server struct {
 	o         Options
 	log       *log.Logger
 	rpc       *server.MCPServer
-	projects  projects
 	approvals approvals
 }
 
@@ -61,7 +64,6 @@ type Server struct {
 func New(o Options) *Server {
 	o.fill()
 	s := &Server{o: o, log: log.New(o.Log, "rye mcp: ", 0)}
-	s.projects.open = o.Open
 	options := []server.ServerOption{
 		server.WithTitle("rye"),
 		server.WithInstructions(instructions),

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/secrets"
 )
 
 // Bounds of answers. The hundreds are RYE OS's.
@@ -94,6 +95,7 @@ type grepAnswer struct {
 	Count     int    `json:"count"`
 	Searched  int    `json:"files_searched"`
 	Binary    int    `json:"binary_files_skipped,omitempty"`
+	Secret    int    `json:"secret_files_skipped,omitempty"` // named as files with secrets are, and not by path
 	Truncated bool   `json:"truncated"`
 	Stopped   string `json:"stopped,omitempty"`
 }
@@ -146,6 +148,10 @@ func grep(ctx context.Context, in Input) (any, error) {
 	s.walk.enter = func(rel string) bool { return !skip(rel) }
 	if p.info.IsDir() {
 		s.walk.file = func(d *os.Root, name, rel string, m fs.FileMode) bool {
+			if secrets.Named(rel) {
+				s.answer.Secret++
+				return true
+			}
 			return s.file(d, name, rel, join(p.rel, rel), m)
 		}
 		s.walk.dir(p.dir, p.rel, "", 0)

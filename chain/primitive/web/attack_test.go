@@ -46,6 +46,34 @@ func TestForbiddenURLs(t *testing.T) {
 	}
 }
 
+// TestOwnPublicAddress: a service of this machine that listens on its public address is a
+// service of this machine.
+func TestOwnPublicAddress(t *testing.T) {
+	mine := netip.MustParseAddr("8.8.4.4")
+	o := Options{Own: func() []netip.Addr { return []netip.Addr{netip.MustParseAddr("2a00:1450::7"), mine} }}
+	for _, u := range []string{"http://8.8.4.4/", "https://8.8.4.4:8443/", "http://[::ffff:8.8.4.4]/", "http://[2a00:1450::7]:5432/"} {
+		if _, err := Do(context.Background(), get(u), o); !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "this machine's own") {
+			t.Errorf("Do %s: %v", u, err)
+		}
+	}
+	e := exchange{o: o}
+	if err := e.address("a.example", netip.MustParseAddrPort("8.8.8.8:443"), false); err != nil {
+		t.Errorf("another public address: %v", err)
+	}
+	e.o.Allow = func(string, netip.AddrPort) bool { return true }
+	if err := e.address("a.example", netip.AddrPortFrom(mine, 443), false); err != nil {
+		t.Errorf("its own, which the policy allows: %v", err)
+	}
+	// Without Own the system is asked: every address of its interfaces is one of them.
+	list, err := net.InterfaceAddrs()
+	if err != nil || len(list) == 0 {
+		t.Skip(err)
+	}
+	if got := own(&Options{}); len(got) != len(list) {
+		t.Errorf("own addresses %v, the system says %v", got, list)
+	}
+}
+
 // names is a real name server on loopback. Each question for a name gets the next
 // of its answers, the last one for ever.
 type names struct {

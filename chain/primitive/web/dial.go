@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"syscall"
 
 	"github.com/rye-os/rye/fault"
@@ -51,6 +52,9 @@ func (e *exchange) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 	to = netip.AddrPortFrom(to.Addr().Unmap().WithZone(""), to.Port())
 	kind := Special(to.Addr())
+	if kind == "" && slices.Contains(own(&e.o), to.Addr()) {
+		kind = "local (it is this machine's own)"
+	}
 	switch {
 	case e.o.Deny != nil && e.o.Deny(host, to):
 		return fault.New(fault.Denied, "http: %s (%s) is refused by the policy", host, to)
@@ -61,4 +65,24 @@ func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 		return fault.New(fault.Denied, "http: a secret would cross the network in clear to %s", host).Advise("use https")
 	}
 	return nil
+}
+
+// own lists the addresses of this machine. What cannot be listed is none: then only the
+// special ranges are refused.
+func own(o *Options) (all []netip.Addr) {
+	if o.Own != nil {
+		return o.Own()
+	}
+	list, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range list {
+		if n, ok := a.(*net.IPNet); ok {
+			if at, ok := netip.AddrFromSlice(n.IP); ok {
+				all = append(all, at.Unmap())
+			}
+		}
+	}
+	return all
 }

@@ -93,6 +93,10 @@ type Options struct {
 	// want it are refused.
 	Page func(context.Context, Page) ([]byte, error)
 
+	// Own lists the addresses of this machine, which are not to be reached either when they
+	// are public ones; nil asks the system.
+	Own func() []netip.Addr
+
 	Roots    *x509.CertPool // nil is the system's
 	Resolver *net.Resolver  // nil is the system's
 

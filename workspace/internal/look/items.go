@@ -166,7 +166,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 		if len(shown) == 0 || q.All {
 			i := describe(f.Row(set))
 			if f.Item != nil {
-				i.Executor, i.Params = string(f.Item.Meta.Executor), parameters(f.Item)
+				i.Executor, i.Limits, i.Params = string(f.Item.Meta.Executor), f.Item.Meta.Limits.String(), parameters(f.Item)
 			}
 			shown = append(shown, i)
 		}

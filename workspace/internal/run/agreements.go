@@ -144,6 +144,9 @@ func requested(s *Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []
 	none := func(format string, args ...any) ([]consent.Thing, error) {
 		return nil, fault.New(fault.NotFound, "%s: "+format, append([]any{plan.Tool().Ref}, args...)...)
 	}
+	if things, err = namedHosts(s, q.Hosts); err != nil {
+		return nil, err
+	}
 	declared := strings.Join(plan.Declares(), " ")
 	var env envFiles
 	if q.Env || q.Secrets {
@@ -152,7 +155,7 @@ func requested(s *Desk, plan *chain.Plan, q rye.PolicyConsentRequest) (things []
 		}
 	}
 	if q.Env {
-		if things = env.things; len(things) == 0 {
+		if things = append(things, env.things...); len(env.things) == 0 {
 			return none("no .env file sets a variable that it declares [%s]", declared)
 		}
 	}

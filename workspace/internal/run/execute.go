@@ -38,6 +38,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if q.Ref.Kind != objects.Tool {
 		return instruct(item, j)
 	}
+	if err := runnable(item.Verified.Item()); err != nil {
+		return nil, err
+	}
 	seen, lib, err := locks.Library(s.Session, q)
 	if err != nil {
 		return nil, err
@@ -64,7 +67,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	if q.DryRun {
-		return rehearse(s, j)
+		return rehearse(ctx, s, j)
 	}
 	runs, done, err := runsDir(s)
 	if err != nil {
@@ -76,6 +79,17 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	}
 	defer j.dir.Remove()
 	return run(ctx, s, j)
+}
+
+// runnable refuses what is there to run others: given to itself, it would read its own text
+// as the program.
+func runnable(it *objects.Item) error {
+	kind := it.Meta.ToolType
+	if kind != "runtime" && kind != "primitive" {
+		return nil
+	}
+	return fault.New(fault.Usage, "execute %s: its type %s is there for other items, and does not run by itself", it.Ref, kind).
+		Advise("execute a tool that uses it; rye search lists them")
 }
 
 // job is one execution on its way: what was asked, what would run, and what every gate
@@ -213,6 +227,7 @@ func planned(j *job) *rye.ExecuteResult {
 		res.Chain = append(res.Chain, c)
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
+	res.Metadata.Limits = chain.LimitsOf(j.plan).String()
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res
 }

@@ -14,6 +14,9 @@ import (
 // the caller as they come, one JSON value a line.
 func runHTTP(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	r, o, err := exchange(s, j)
+	if err == nil {
+		err = meetHosts(ctx, s, j, &r)
+	}
 	if err != nil {
 		return outcome{}, err
 	}
@@ -61,7 +64,7 @@ func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 
 // rehearse ends a dry run: every check is made, nothing is sent or started, and the
 // result says what would be.
-func rehearse(s *Desk, j *job) (*rye.ExecuteResult, error) {
+func rehearse(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 	res := planned(j)
 	if j.plan.Primitive() != chain.HTTP {
 		return res, nil
@@ -69,6 +72,9 @@ func rehearse(s *Desk, j *job) (*rye.ExecuteResult, error) {
 	r, o, err := exchange(s, j)
 	if err == nil {
 		err = web.Check(r, o)
+	}
+	if err == nil {
+		err = meetHosts(ctx, s, j, &r)
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)

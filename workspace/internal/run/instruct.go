@@ -36,7 +36,7 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 			return nil, err
 		}
 		res.Inputs, res.Instructions = inputs, "Execute the directive as specified now."
-		data["body"], data["permissions"], data["limits"], data["actions"] = interpolate(m.Prose, inputs), m.Permissions, m.Limits, m.Actions
+		data["body"], data["permissions"], data["limits"], data["actions"] = interpolate(m.Prose, inputs), m.Permissions, m.Budget, m.Actions
 	case objects.Knowledge:
 		res.Instructions = "Use this knowledge to inform your decisions."
 		data["title"], data["entry_type"], data["tags"], data["body"] = m.Title, m.EntryType, m.Tags, m.Prose

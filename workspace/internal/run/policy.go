@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -36,13 +37,41 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, j.params.Values[shell])
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
-	if q.Declared, _, err = policy.Declared(it.Meta.Fields); err != nil {
-		return policy.Decision{}, q, fault.New(fault.Malformed, "%s: %w", it.Ref, err)
+	if q.Declared, err = declared(j.plan); err != nil {
+		return policy.Decision{}, q, err
 	}
+	q.Reach, q.Reaches = policy.Reach(reached(j.plan, kind), filepath.ToSlash(s.ProjectDir))
 	if kind == chain.Subprocess {
 		q.Findings = policy.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
 	}
+	if !q.Person && kind != chain.HTTP {
+		q.Findings = append(q.Findings, policy.Secrets(j.params.Values, j.plan.Shell())...)
+	}
 	return rules.Decide(q), q, nil
+}
+
+// declared is the highest tier that an item of the chain states.
+func declared(plan *chain.Plan) (most policy.Tier, err error) {
+	for _, l := range plan.Links {
+		it := l.Verified.Item()
+		t, _, err := policy.Declared(it.Meta.Fields)
+		if err != nil {
+			return 0, fault.New(fault.Malformed, "%s: %w", it.Ref, err)
+		}
+		most = max(most, t)
+	}
+	return most, nil
+}
+
+// reached are the needs of a chain that count for its tier. Where rye itself makes the
+// request every host is asked about by itself (see hosts.go), and addresses of this machine
+// are refused.
+func reached(plan *chain.Plan, kind objects.ID) objects.Needs {
+	n := plan.Needs()
+	if kind == chain.HTTP {
+		n.Net = nil
+	}
+	return n
 }
 
 // decide asks the policy, and the user where the policy says so. A dry run asks the same

@@ -32,6 +32,7 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 // start runs a program to its end and reads its answer.
 func start(ctx context.Context, j *job, call primitive.Call, stdout, stderr io.Writer) (outcome, error) {
 	j.watch.lap(&j.watch.parts.Rest)
+	call.Caller = j.caller.Name()
 	res, err := primitive.Run(ctx, call, stdout, stderr)
 	j.watch.ran(res)
 	if err != nil {

@@ -42,7 +42,11 @@ func (h *Host) Permit(c rye.Caller, verb string) error {
 		return err
 	}
 	if !caps.Covers(policy.Cap("rye." + verb)) {
-		return fault.New(fault.Denied, "%s: the caller %s does not hold the capability rye.%s", verb, c.Name(), verb)
+		err := fault.New(fault.Denied, "%s: the caller %s does not hold the capability rye.%s", verb, c.Name(), verb)
+		if c.IsInside() {
+			return err.Advise("this rye was started by something that rye runs; a person does it at a terminal of their own")
+		}
+		return err
 	}
 	if verb == "doctor" { // which says what is wrong with it
 		return nil
@@ -74,7 +78,7 @@ func RequestFor(c rye.Caller, verb string, ref objects.Ref) (policy.Request, err
 	if err != nil {
 		return policy.Request{}, err
 	}
-	return policy.Request{Verb: verb, Ref: ref, Caller: c.Name(), Caps: caps, Person: c.IsPerson()}, nil
+	return policy.Request{Verb: verb, Ref: ref, Caller: c.Name(), Caps: caps, Person: c.IsPerson(), Inside: c.IsInside()}, nil
 }
 
 // capabilities reads what a caller holds: patterns of docs/format/capability.md, which are

@@ -18,10 +18,11 @@ import (
 // is, and how to reach a person. It does not change once it is made, and is safe for
 // concurrent use.
 type Host struct {
-	Home       string // of the user, where looking upwards ends; "" is unknown
-	ProjectDir string // that holds .ai/rye.yaml; "" outside a project
-	Ended      string // where the search for a project ended early, and why
-	UserDir    string // the user space's base; "" for none
+	Home       string   // of the user, where looking upwards ends; "" is unknown
+	ProjectDir string   // that holds .ai/rye.yaml; "" outside a project
+	Over       []string // projects whose policies tighten this one's, too
+	Ended      string   // where the search for a project ended early, and why
+	UserDir    string   // the user space's base; "" for none
 	Dirs
 	Records *records.Data // of the user; see records.Open
 

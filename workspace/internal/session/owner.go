@@ -13,21 +13,32 @@ import (
 // foreignOwners returns the users, other than this one, to whom the project's directory,
 // its .ai or its rye.yaml belong. What they write there anybody's command would read.
 func foreignOwners(h *Host) ([]int, error) {
-	me := os.Geteuid()
-	if me < 0 {
+	all, err := ownersOf(h.ProjectDir)
+	return slices.DeleteFunc(all, func(uid int) bool { return isMe(h, uid) }), err
+}
+
+// ownersOf returns the users to whom the parts of a project belong that say what it is.
+func ownersOf(dir string) (all []int, err error) {
+	if os.Geteuid() < 0 {
 		return nil, nil // this system has no numbers for users
 	}
-	var all []int
-	for _, p := range []string{h.ProjectDir, h.AIDir(), filepath.Join(h.AIDir(), ProjectFile)} {
+	ai := filepath.Join(dir, ".ai")
+	for _, p := range []string{dir, ai, filepath.Join(ai, ProjectFile)} {
 		uid, err := place.OwnerOf(p)
 		if err != nil {
 			return nil, fault.New(fault.Failed, "look at %s: %w", p, err)
 		}
-		if uid != me && (me != 0 || h.Sudo == 0 || uid != h.Sudo) && !slices.Contains(all, uid) {
+		if !slices.Contains(all, uid) {
 			all = append(all, uid)
 		}
 	}
 	return all, nil
+}
+
+// isMe reports whether what belongs to a user is this user's own.
+func isMe(h *Host, uid int) bool {
+	me := os.Geteuid()
+	return uid == me || me == 0 && h.Sudo != 0 && uid == h.Sudo
 }
 
 // checkOwners refuses a project of other users until its user named them (rye trust).

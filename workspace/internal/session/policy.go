@@ -3,6 +3,8 @@ package session
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
+	"slices"
 
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
@@ -14,7 +16,8 @@ import (
 // and of a project's, below .ai.
 const PolicyFile = "policy.yaml"
 
-// readRules reads the policy: the user's, which the project's can only narrow.
+// readRules reads the policy: the user's, which the project's can only narrow, and those of
+// the projects over it: what lies in a project is not freer than the project.
 func (s *Session) readRules() (policy.Rules, error) {
 	path := s.UserFile(PolicyFile)
 	raw, err := s.UserPolicy()
@@ -31,13 +34,39 @@ func (s *Session) readRules() (policy.Rules, error) {
 	if s.Project == nil {
 		return rules, nil
 	}
-	if raw, err = ReadAI(s.Host, PolicyFile, policy.MaxFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if rules, err = tighten(rules, s.ProjectDir, ".ai/"+PolicyFile); err != nil {
+		return policy.Rules{}, err
+	}
+	for _, dir := range s.Over {
+		if theirs, err := notOurs(s.Host, dir); err != nil {
+			return policy.Rules{}, err
+		} else if theirs {
+			continue
+		}
+		if rules, err = tighten(rules, dir, filepath.Join(dir, ".ai", PolicyFile)); err != nil {
+			return policy.Rules{}, err
+		}
+	}
+	return rules, nil
+}
+
+// tighten narrows rules by the policy of the project in dir; name is what errors call it.
+func tighten(rules policy.Rules, dir, name string) (policy.Rules, error) {
+	raw, err := readAI(dir, PolicyFile, policy.MaxFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return policy.Rules{}, err
 	}
 	if rules, err = rules.Tighten(raw); err != nil {
-		return policy.Rules{}, fault.Wrap(err, "read .ai/%s", PolicyFile)
+		return policy.Rules{}, fault.Wrap(err, "read %s", name)
 	}
 	return rules, nil
+}
+
+// notOurs reports whether a project over this one belongs to somebody who is neither this
+// user nor the administrator. Whoever may write above a project could otherwise stop it.
+func notOurs(h *Host, dir string) (bool, error) {
+	uids, err := ownersOf(dir)
+	return slices.ContainsFunc(uids, func(uid int) bool { return uid != 0 && !isMe(h, uid) }), err
 }
 
 // UserPolicy reads the text of the user's policy; nil when there is none. One that

@@ -237,6 +237,9 @@ func (a *arrival) question(lock *chain.Lock) rye.Question {
 		}}
 	if it.Ref.Kind == objects.Tool {
 		q.Lines = append(q.Lines, "needs    "+describeNeeds(it.Meta.Needs))
+		if l := it.Meta.Limits.String(); l != "" {
+			q.Lines = append(q.Lines, "limits   "+l)
+		}
 	}
 	if len(it.Meta.Permissions) > 0 {
 		q.Lines = append(q.Lines, "asks for "+strings.Join(it.Meta.Permissions, ", "))

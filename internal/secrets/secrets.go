@@ -1,0 +1,49 @@
+// Package secrets knows which files usually hold secrets, by their names alone: what a
+// model should not read unasked, although it lies in the project. A name proves nothing
+// either way; the list is there to ask, and what must not be read at all is kept out of
+// reach by the sandbox.
+package secrets
+
+import (
+	"path"
+	"strings"
+)
+
+// files are patterns of path.Match for the last name of a path, in lower case.
+var files = []string{
+	".env", ".env.*", "*.env", ".envrc", ".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".dockercfg",
+	".dockerconfigjson", ".vault-token", ".boto", ".s3cfg", ".terraformrc", "credentials", "credentials.*", "secret", "secrets", "secret.*", "secrets.*",
+	"token", "tokens", "*.token", "auth.json", "service-account*.json", "service_account*.json", "kubeconfig", "*.kubeconfig", "*.tfvars", "*.tfstate",
+	"*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc", "*.gpg", "id_*", "ssh_host_*_key",
+}
+
+// folders hold nothing but such files, or little.
+var folders = []string{".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".gcloud", "gcloud", ".password-store"}
+
+// open are endings of files that are made to be read: examples, public halves, code.
+var open = []string{".example", ".sample", ".template", ".dist", ".defaults", ".pub", ".go", ".py", ".js", ".ts", ".rs", ".java", ".rb", ".c", ".h", ".md", ".sh"}
+
+// Named reports whether a path, with slashes of either kind, is one of a file or directory
+// that usually holds secrets.
+func Named(p string) bool {
+	p = path.Clean(strings.ToLower(strings.ReplaceAll(p, `\`, "/")))
+	for name := range strings.SplitSeq(p, "/") {
+		for _, f := range folders {
+			if name == f {
+				return true
+			}
+		}
+	}
+	base := path.Base(p)
+	for _, end := range open {
+		if strings.HasSuffix(base, end) {
+			return false
+		}
+	}
+	for _, pattern := range files {
+		if ok, _ := path.Match(pattern, base); ok {
+			return true
+		}
+	}
+	return false
+}
