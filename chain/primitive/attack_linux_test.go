@@ -373,7 +373,7 @@ func TestOrphansEndWithTheirRun(t *testing.T) {
 }
 
 func TestTimeoutLeavesNoProcess(t *testing.T) {
-	c := bash(t, `sleep 1002 & (trap '' TERM; sleep 1002) & echo $!; sleep 1002`)
+	c := outside(bash(t, `sleep 1002 & (trap '' TERM; sleep 1002) & echo $!; sleep 1002`))
 	c.Timeout = 300 * time.Millisecond
 	r, err := Run(context.Background(), c, nil, nil)
 	if !fault.Is(err, fault.Limit) {

@@ -1,6 +1,8 @@
 package primitive
 
 import (
+	"math"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/rye-os/rye/chain/primitive/cage"
@@ -9,11 +11,10 @@ import (
 // What a limit is where nobody says otherwise: what a build on a laptop needs, and what a
 // laptop survives.
 const (
-	defaultMemory = 4 << 30 // bytes of each process, and at most half of what the machine has
-	defaultTemp   = 2 << 30 // bytes of temporary files in memory, at most a quarter of it
-	defaultProcs  = 1024    // under S3, where they are counted by namespace
-	defaultFile   = 4 << 30 // bytes
-	defaultFiles  = 1024    // open descriptors
+	defaultTemp  = 2 << 30 // bytes of temporary files in memory, at most a quarter of it
+	defaultProcs = 4096    // under S3, where they are counted by namespace
+	defaultFile  = 4 << 30 // bytes
+	defaultFiles = 1024    // open descriptors
 )
 
 // rlimits turns Limits into what setrlimit(2) takes. mark, where it is not 0, is what the
@@ -26,7 +27,7 @@ func rlimits(l *Limits, mark Mark) []cage.Limit {
 		def      int64
 	}{
 		{"cpu", unix.RLIMIT_CPU, l.CPU, 0},
-		{"memory", unix.RLIMIT_DATA, l.Memory, share(defaultMemory, 2)},
+		{"memory", unix.RLIMIT_DATA, l.Memory, 3 * share(math.MaxInt64, 4)},
 		{"file", unix.RLIMIT_FSIZE, l.File, defaultFile},
 		{"open files", unix.RLIMIT_NOFILE, l.Files, defaultFiles},
 		{"processes", unix.RLIMIT_NPROC, l.Procs, 0},
@@ -39,6 +40,9 @@ func rlimits(l *Limits, mark Mark) []cage.Limit {
 		if r.value == 0 {
 			r.value = r.def
 		}
+		if r.value > 0 && mark != 0 {
+			r.value = withFirst(r.resource, r.value)
+		}
 		if r.value > 0 {
 			out = append(out, cage.Limit{Name: r.name, Resource: r.resource, Max: uint64(r.value)})
 		}
@@ -47,6 +51,17 @@ func rlimits(l *Limits, mark Mark) []cage.Limit {
 		out = append(out, cage.Limit{Name: "mark", Resource: unix.RLIMIT_RTTIME, Max: uint64(mark)})
 	}
 	return out
+}
+
+// withFirst makes room for the first process of the namespace, which has the same limits.
+func withFirst(resource int, value int64) int64 {
+	switch resource {
+	case unix.RLIMIT_DATA:
+		return max(value, 64<<20)
+	case unix.RLIMIT_NPROC:
+		return value + 16 // its threads
+	}
+	return value
 }
 
 // temp is how many bytes of temporary files there may be under S3.

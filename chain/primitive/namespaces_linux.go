@@ -82,7 +82,7 @@ func startOuter(c *Call, o *cage.Orders, files []*os.File) (*cagedProcess, error
 		var err error
 		lp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, o), &os.ProcAttr{
 			Dir: "/", Env: []string{}, Files: files,
-			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Credential: actor(c)},
+			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 		})
 		if err == nil {
 			enter(lp.p.Pid)
@@ -102,11 +102,11 @@ func startOuter(c *Call, o *cage.Orders, files []*os.File) (*cagedProcess, error
 
 // actor is the user as whom the superuser runs a tool in a project of somebody else: theirs,
 // so that it may there what its owner may, and elsewhere nothing that only the superuser may.
-func actor(c *Call) *syscall.Credential {
-	if unix.Geteuid() != 0 || c.Sandbox.Owner == 0 {
-		return nil
+func actor(s *Sandbox) (uid, gid int) {
+	if unix.Geteuid() != 0 || s.Owner == 0 {
+		return unix.Getuid(), unix.Getgid()
 	}
-	return &syscall.Credential{Uid: c.Sandbox.Owner, Gid: c.Sandbox.OwnerGroup, NoSetGroups: false}
+	return int(s.Owner), int(s.OwnerGroup)
 }
 
 // cagedProcess is rye-cage with the program inside.
@@ -170,12 +170,24 @@ func (cp *cagedProcess) reap() (int, string, error) {
 	return ws.ExitStatus(), "", nil
 }
 
+// tell adds what only the first process of the namespace saw.
+func (cp *cagedProcess) tell(res *Result) {
+	res.Vanished = cp.found.Vanished
+	if cp.found.TempFull {
+		res.Near = append(res.Near, "temp")
+	}
+}
+
 // ordersFor turns a call into what rye-cage is told.
 func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
 	s := &c.Sandbox
 	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Whole: true, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
+	}
+	o.UID, o.GID = actor(s)
+	if o.UID == 0 { // tar and its like would give files to users whom the namespace does not know
+		o.Env = append([]string{"TAR_OPTIONS=--no-same-owner"}, env...)
 	}
 	o.Bounds = bounds(c)
 	return o

@@ -225,3 +225,79 @@ func TestArrange(t *testing.T) {
 		}
 	}
 }
+
+// TestSuperuserActsAsTheOwner: root that works in somebody's project does there what they
+// may, and nothing that only root may.
+func TestSuperuserActsAsTheOwner(t *testing.T) {
+	needS3(t)
+	if os.Getuid() != 0 {
+		t.Skip("takes the superuser")
+	}
+	const owner, group = 12345, 23456
+	dir, err := os.MkdirTemp("/tmp", "rye-owner-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	os.WriteFile(filepath.Join(dir, "roots"), []byte("x"), 0o600)
+	for _, err := range []error{os.Chown(dir, owner, group)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := bash(t, `id -u; id -g; id -G; cat roots; cat /etc/shadow; echo x > mine && stat -c '%u %g' mine; chown 0 mine; grep Cap.*: /proc/self/status | tr -d '\t' | sort -u`)
+	c.Temp, c.Dir = RunTemp, dir
+	c.Sandbox = Sandbox{Tier: S3, Write: []string{dir}, Owner: owner, OwnerGroup: group}
+	r := mustRun(t, c)
+	want := "12345\n23456\n23456\n12345 23456\nCapAmb:0000000000000000\nCapBnd:0000000000000000\nCapEff:0000000000000000\nCapInh:0000000000000000\nCapPrm:0000000000000000\n"
+	if string(r.Stdout) != want || strings.Count(string(r.Stderr), "ermission denied") != 2 {
+		t.Errorf("%s\n%s", r.Stdout, r.Stderr)
+	}
+}
+
+// TestHostReplacesWhatIsKept: a mount over a file goes when the file is replaced outside.
+// That is told, so that what came in its place can be looked at.
+func TestHostReplacesWhatIsKept(t *testing.T) {
+	needS3(t)
+	dir := temp(t)
+	file, kept := filepath.Join(dir, ".envrc"), filepath.Join(dir, ".vscode")
+	os.WriteFile(file, []byte("old"), 0o644)
+	os.Mkdir(kept, 0o755)
+	c := bash(t, `echo evil > .envrc; echo evil > .vscode/tasks.json; mv .vscode x; rm -r .envrc .vscode; echo begun; while [ ! -e go ]; do sleep 0.01; done; cat .envrc; echo evil > .envrc`)
+	c.Dir = dir
+	c.Sandbox = Sandbox{Tier: S3, Exec: []string{dir}, Write: []string{dir}, Protect: []string{file, kept}}
+	r, err := Run(t.Context(), c, writerFunc(func(p []byte) (int, error) {
+		if strings.HasPrefix(string(p), "begun") {
+			os.WriteFile(file+".new", []byte("new"), 0o644)
+			os.Rename(file+".new", file)
+			os.WriteFile(filepath.Join(dir, "go"), nil, 0o644)
+		}
+		return len(p), nil
+	}), nil)
+	if err != nil || string(r.Stdout) != "begun\nnew" {
+		t.Fatalf("%v: %q, %q", err, r.Stdout, r.Stderr)
+	}
+	if got, _ := os.ReadDir(kept); len(got) != 0 {
+		t.Errorf("%v in a directory that was kept", got)
+	}
+	if len(r.Vanished) != 1 || r.Vanished[0] != file {
+		t.Errorf("vanished: %q", r.Vanished)
+	}
+}
+
+// TestNothingWritesAfterTheEnd: when Run returns nobody of the run is left to write.
+func TestNothingWritesAfterTheEnd(t *testing.T) {
+	needS3(t)
+	dir := temp(t)
+	for range 20 {
+		c := bash(t, `for i in 1 2 3 4; do setsid bash -c 'while :; do echo x >> f; done' & done; sleep 0.02`)
+		c.Dir = dir
+		c.Sandbox = Sandbox{Tier: S3, Exec: []string{dir}, Write: []string{dir}}
+		mustRun(t, c)
+		at, _ := os.Stat(filepath.Join(dir, "f"))
+		time.Sleep(2 * time.Millisecond)
+		if later, _ := os.Stat(filepath.Join(dir, "f")); at.Size() != later.Size() {
+			t.Fatalf("%d bytes at the end, %d afterwards", at.Size(), later.Size())
+		}
+	}
+}

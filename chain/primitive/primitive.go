@@ -131,10 +131,10 @@ type Sandbox struct {
 // is the default of the field; below zero is no limit.
 type Limits struct {
 	CPU    int64 // seconds of processor time; default none
-	Memory int64 // bytes of data of each process; default 4 GiB, and at most half of the machine's
+	Memory int64 // bytes of data of each process, under S3 at least 64 MiB; default three quarters of the machine's
 	File   int64 // bytes of a written file; default 4 GiB
 	Files  int64 // open descriptors; default 1024
-	Procs  int64 // processes of the run, which S3 alone can count; default 1024 there
+	Procs  int64 // processes of the run, which S3 alone can count; default 4096 there
 	Temp   int64 // bytes of temporary files under S3; default 2 GiB, at most a quarter of the machine's
 }
 
@@ -154,6 +154,13 @@ type Result struct {
 
 	Tier    Tier     // what was in force
 	Unbound []string // limits that were asked for or are usual and did not bind, and why
+
+	// Reached names a limit that ended the run ("cpu", "file"), and Near those that it may
+	// have met. Vanished are paths of Sandbox.Protect that were not protected to the end,
+	// because somebody outside replaced what was there.
+	Reached  string
+	Near     []string
+	Vanished []string
 }
 
 // Run runs c and waits for its end and that of its descendants. What it prints

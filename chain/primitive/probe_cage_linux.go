@@ -39,8 +39,20 @@ func makeNamespaces() (a answer) {
 	if _, err := Run(context.Background(), c, nil, nil); err != nil {
 		a.why = words.Clip(strings.ReplaceAll(err.Error(), "\n", " "), 300)
 	}
-	remembers(cageUsed().Memo, key, a)
+	if !passing(a.why) {
+		remembers(cageUsed().Memo, key, a)
+	}
 	return a
+}
+
+// passing reports whether the reason is one that goes away by itself.
+func passing(why string) bool {
+	for _, e := range []unix.Errno{unix.ENOSPC, unix.EAGAIN, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EUSERS} {
+		if strings.Contains(why, e.Error()) {
+			return true
+		}
+	}
+	return false
 }
 
 // answer is what came of making namespaces.
@@ -51,9 +63,22 @@ type answer struct{ why string }
 func machineNow() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	label, _ := os.ReadFile("/proc/self/attr/current")
+	status, _ := os.ReadFile("/proc/self/status")
+	around := ""
+	for line := range strings.Lines(string(status)) {
+		for _, name := range []string{"CapBnd:", "NoNewPrivs:", "Seccomp:"} {
+			if strings.HasPrefix(line, name) {
+				around += strings.TrimSpace(line[len(name):]) + " "
+			}
+		}
+	}
+	for _, name := range []string{"user", "pid", "mnt"} { // a container has the boot id of its host
+		id, _ := os.Readlink("/proc/self/ns/" + name)
+		around += id + " "
+	}
 	var st unix.Stat_t
 	unix.Stat(cageProgram(), &st)
-	return fmt.Sprintf("%s %d %q %d %d %d", bytes.TrimSpace(boot), unix.Geteuid(), bytes.Trim(label, "\x00\n"), st.Ino, st.Mtim.Nano(), st.Size)
+	return fmt.Sprintf("%s%s %d %q %d %d %d", around, bytes.TrimSpace(boot), unix.Geteuid(), bytes.Trim(label, "\x00\n"), st.Ino, st.Mtim.Nano(), st.Size)
 }
 
 // maxMemo bounds the file in bytes.

@@ -67,6 +67,10 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 		Confined: proc.confining(), Spawned: spawned,
 		Tier: c.Sandbox.Tier, Unbound: unbound,
 	}
+	if told, ok := proc.(interface{ tell(*Result) }); ok {
+		told.tell(&res)
+	}
+	res.Reached = limitOf(sig)
 	return finish(ctx, &c, res, why, err)
 }
 
@@ -78,6 +82,17 @@ const (
 	byTimeout
 	byCancel
 )
+
+// limitOf names the limit of which a signal tells.
+func limitOf(sig string) string {
+	switch sig {
+	case "SIGXCPU":
+		return "cpu"
+	case "SIGXFSZ":
+		return "file"
+	}
+	return ""
+}
 
 func finish(ctx context.Context, c *Call, res Result, why end, err error) (Result, error) {
 	switch {

@@ -93,7 +93,7 @@ func TestEnvironmentIsMadeFromNothing(t *testing.T) {
 	got := strings.Fields(string(mustRun(t, c).Stdout))
 	for _, name := range got {
 		switch name {
-		case "PATH", "HOME", "TMPDIR", "LANG", "RYE_PARAMS", "RYE_RUN", "PWD", "SHLVL", "_", "OLDPWD":
+		case "PATH", "HOME", "TMPDIR", "LANG", "RYE_PARAMS", "RYE_RUN", "TAR_OPTIONS", "PWD", "SHLVL", "_", "OLDPWD":
 		default:
 			t.Errorf("variable %s reached the program", name)
 		}

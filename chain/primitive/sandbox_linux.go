@@ -93,6 +93,7 @@ func bounds(c *Call) cage.Bounds {
 	}
 	grant(cage.Exec, hide, realPaths()...)
 	grant(cage.Read, hide, systemFacts...)
+	grant(cage.Read, nil, resolve(nameServers))
 	grant(cage.Device, nil, systemDevices...)
 	grant(cage.Exec, hide, c.Argv[0])
 	grant(cage.Exec, hide, s.Exec...)
@@ -104,7 +105,7 @@ func bounds(c *Call) cage.Bounds {
 	}
 	if inside {
 		grant(cage.Exec, nil, cage.FilesDir)
-		grant(cage.Write|cage.Exec, nil, cage.TempDir, "/dev/shm") // nobody else's
+		grant(cage.Write|cage.Exec, nil, cage.TempDir) // nobody else's
 		grant(cage.Device, nil, "/dev/pts", "/dev/tty")
 	}
 	return cage.Bounds{Grants: all, Net: s.Net || inside, Ports: s.Ports, Unix: s.Unix, Inside: inside}
@@ -124,6 +125,11 @@ func writable(paths []string) error {
 		}
 		if real := resolve(p); real != filepath.Clean(p) {
 			return fault.New(fault.Denied, "write access to %q was asked for, which is %q behind a symbolic link", p, real)
+		}
+		for _, system := range systemPaths {
+			if within(system, filepath.Clean(p)) {
+				return fault.New(fault.Denied, "write access to %q was asked for, which holds %s", p, system)
+			}
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func view(c *Call) []cage.Mount {
 func systemView(temp int64) []mount {
 	all := []mount{
 		{cage.Mount{Kind: cage.Proc, Path: "/proc"}, shown},
-		{cage.Mount{Kind: cage.Dev, Path: "/dev", Size: temp}, shown},
+		{cage.Mount{Kind: cage.Dev, Path: "/dev"}, shown},
 		{cage.Mount{Kind: cage.Tmpfs, Path: cage.TempDir, Size: temp}, shown},
 	}
 	for _, p := range append(slices.Clone(systemPaths), "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage") {
@@ -62,8 +62,11 @@ func systemView(temp int64) []mount {
 			all = append(all, bind(real, shown)...)
 		}
 	}
-	return all
+	return append(all, bind(resolve(nameServers), shown)...)
 }
+
+// nameServers is a link on many systems, to a file of whatever keeps it up to date.
+const nameServers = "/etc/resolv.conf"
 
 // bind shows a path. A link is shown as the link that it is, and one on the way gives
 // nothing, as in S2.

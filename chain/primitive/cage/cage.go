@@ -58,6 +58,10 @@ type Orders struct {
 	Env  []string
 	Dir  string // in the view; "" is its root
 
+	// UID and GID are whom the program runs as: this process's own, or what the superuser
+	// chose.
+	UID, GID int
+
 	Sealed bool // descriptor 3 is the program's
 	Local  bool // the namespace has a network of its own, whose loopback is brought up
 	Whole  bool // there is a process namespace; without one, /proc is this system's

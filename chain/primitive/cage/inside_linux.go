@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path"
 	"runtime"
 	"syscall"
 
@@ -16,8 +15,9 @@ import (
 // confined, and stays until it has ended. Then the kernel ends whatever else there is.
 func inside(answer *os.File) int {
 	o, err := readOrders()
+	var kept map[string]uint64
 	if err == nil {
-		err = o.prepare()
+		kept, err = o.prepare()
 	}
 	if err != nil {
 		return refuse(answer, err)
@@ -35,8 +35,8 @@ func inside(answer *os.File) int {
 		}
 	}()
 	status := reap(pid)
-	unix.Kill(-pid, unix.SIGKILL)
-	found := o.look(status)
+	o.endAll(pid)
+	found := o.look(status, kept)
 	fmt.Fprintln(answer, found)
 	if status.Signaled() {
 		return 128 + int(status.Signal())
@@ -58,28 +58,31 @@ func readOrders() (*Orders, error) {
 	return &o, err
 }
 
-// prepare makes everything around the program.
-func (o *Orders) prepare() error {
+// prepare makes everything around the program. It returns what keep mounted.
+func (o *Orders) prepare() (kept map[string]uint64, err error) {
+	// Where memory runs out, the program goes first. It cannot take this back: /proc is
+	// read-only for it.
+	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
-		return err
+		return nil, err
 	}
 	if !o.Whole { // what the program leaves behind becomes this process's
 		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if err := unix.Sethostname([]byte("rye")); err != nil {
-		return fmt.Errorf("name the host: %w", err)
+		return nil, fmt.Errorf("name the host: %w", err)
 	}
-	if err := o.view(); err != nil {
-		return err
+	if kept, err = o.view(); err != nil {
+		return nil, err
 	}
 	if o.Local {
 		if err := bringUp("lo"); err != nil {
-			return fmt.Errorf("bring the loopback up: %w", err)
+			return nil, fmt.Errorf("bring the loopback up: %w", err)
 		}
 	}
-	return nil
+	return kept, nil
 }
 
 // start starts the program from a thread that gives up every right first and lives as long
@@ -162,28 +165,41 @@ func reap(program int) unix.WaitStatus {
 	}
 }
 
+// endAll kills whatever the program left and waits until nothing of it can write any more.
+// Without a process namespace that is its group; rye finds the others by their mark.
+func (o *Orders) endAll(program int) {
+	if !o.Whole {
+		unix.Kill(-program, unix.SIGKILL)
+		return
+	}
+	unix.Kill(-1, unix.SIGKILL) // all of the namespace but this process
+	for {
+		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && err != unix.EINTR {
+			return
+		}
+	}
+}
+
 // look is what can be seen only from here, at the end.
-func (o *Orders) look(status unix.WaitStatus) Found {
+func (o *Orders) look(status unix.WaitStatus, kept map[string]uint64) Found {
 	f := Found{Status: int(status)}
 	var st unix.Statfs_t
 	if err := unix.Statfs(TempDir, &st); err == nil {
 		f.TempFull = st.Bavail == 0
 	}
 	for _, m := range o.Mounts {
-		if m.Kind == Kept && !mounted(m.Path) {
+		if id, ok := kept[m.Path]; ok && mountAt(m.Path) != id {
 			f.Vanished = append(f.Vanished, m.Path)
 		}
 	}
 	return f
 }
 
-// mounted reports whether something is mounted at a path.
-func mounted(p string) bool {
-	var here, above unix.Statx_t
-	const flags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
-	if unix.Statx(unix.AT_FDCWD, p, flags, unix.STATX_MNT_ID, &here) != nil ||
-		unix.Statx(unix.AT_FDCWD, path.Dir(p), flags, unix.STATX_MNT_ID, &above) != nil {
-		return false
+// mountAt returns the number of the mount that a path leads into; 0 where it leads nowhere.
+func mountAt(p string) uint64 {
+	var st unix.Statx_t
+	if unix.Statx(unix.AT_FDCWD, p, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_MNT_ID, &st) != nil {
+		return 0
 	}
-	return here.Mnt_id != above.Mnt_id
+	return st.Mnt_id
 }

@@ -146,6 +146,9 @@ func (r *rules) allowPort(port uint16) error {
 func (r *rules) allow(path string, rights uint64) error {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &how)
+	if err == unix.ENOSYS { // a rye within a run
+		fd, err = openByName(path)
+	}
 	switch {
 	case err == nil:
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.EACCES):
@@ -162,6 +165,25 @@ func (r *rules) allow(path string, rights uint64) error {
 		rights &= fsFile
 	}
 	return r.add(fd, path, rights)
+}
+
+// openByName opens a clean absolute path one name after the other, and follows no link.
+func openByName(path string) (int, error) {
+	fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC|unix.O_DIRECTORY, 0)
+	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		if err != nil || name == "" {
+			return fd, err
+		}
+		at := fd
+		fd, err = unix.Openat(at, name, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+		unix.Close(at)
+		var st unix.Stat_t
+		if err == nil && unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			unix.Close(fd)
+			return -1, unix.ELOOP
+		}
+	}
+	return fd, err
 }
 
 // add grants rights on what fd is.

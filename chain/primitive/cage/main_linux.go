@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -29,7 +30,7 @@ const (
 
 // Command returns the arguments with which rye-cage of a build is started.
 func Command(build string, o *Orders) []string {
-	flags := "-"
+	flags := fmt.Sprintf("%d:%d:", o.UID, o.GID)
 	if o.Whole {
 		flags += string(flagWhole)
 	}
@@ -82,13 +83,13 @@ func outside(answer *os.File, args []string) int {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0); err != nil { // or the maps of ids could not be written
 		return refuse(answer, err)
 	}
-	attr := &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		Pdeathsig:  syscall.SIGKILL, AmbientCaps: mountCapabilities,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}},
+	attr, flags, err := userOf(args[3])
+	if err != nil {
+		return refuse(answer, err)
 	}
-	for _, flag := range args[3] {
+	attr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS
+	attr.Pdeathsig, attr.AmbientCaps = syscall.SIGKILL, mountCapabilities
+	for _, flag := range flags {
 		switch flag {
 		case flagWhole:
 			attr.Cloneflags |= syscall.CLONE_NEWPID
@@ -119,6 +120,27 @@ func outside(answer *os.File, args []string) int {
 		return 128 + int(ws.Signal())
 	}
 	return state.ExitCode()
+}
+
+// userOf returns whom the namespace knows: the user and group that the argument begins with,
+// which are this process's unless it is the superuser's.
+func userOf(arg string) (attr *syscall.SysProcAttr, flags string, err error) {
+	user, rest, _ := strings.Cut(arg, ":")
+	group, flags, ok := strings.Cut(rest, ":")
+	uid, err1 := strconv.Atoi(user)
+	gid, err2 := strconv.Atoi(group)
+	if !ok || err1 != nil || err2 != nil {
+		return nil, "", fmt.Errorf("arguments that cannot be read: %q", arg)
+	}
+	attr = &syscall.SysProcAttr{
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
+	}
+	if uid != os.Getuid() { // somebody else, whose groups are not the superuser's
+		attr.GidMappingsEnableSetgroups = true
+		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	}
+	return attr, flags, nil
 }
 
 // handedOn are the signals that the program is told of.

@@ -18,15 +18,17 @@ const hardened = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 // view replaces the files of this namespace by those of the orders. What is shown is opened
 // before anything is mounted, by its own path and through no link, and held: nobody can
 // exchange it from then on.
-func (o *Orders) view() error {
+//
+// It returns the numbers of the mounts that keep something, by path.
+func (o *Orders) view() (kept map[string]uint64, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("keep mounts to oneself: %w", err)
+		return nil, fmt.Errorf("keep mounts to oneself: %w", err)
 	}
 	trees := make(map[int]int, len(o.Mounts)) // descriptors, by number of the mount
 	for i, m := range o.Mounts {
 		fd, err := m.tree()
 		if err != nil {
-			return fmt.Errorf("show %q: %w", m.Source, err)
+			return nil, fmt.Errorf("show %q: %w", m.Source, err)
 		}
 		if fd >= 0 {
 			trees[i] = fd
@@ -34,17 +36,26 @@ func (o *Orders) view() error {
 		}
 	}
 	if err := newRoot(); err != nil {
-		return fmt.Errorf("make a root: %w", err)
+		return nil, fmt.Errorf("make a root: %w", err)
 	}
+	kept = map[string]uint64{}
 	for i, m := range o.Mounts {
 		if err := m.attach(trees[i], o.Whole); err != nil {
-			return fmt.Errorf("mount %q: %w", m.Path, err)
+			return nil, fmt.Errorf("mount %q: %w", m.Path, err)
+		}
+		if m.Kind == Kept {
+			kept[m.Path] = mountAt(m.Path)
 		}
 	}
 	if err := o.layOut(); err != nil {
-		return fmt.Errorf("lay out the files of the run: %w", err)
+		return nil, fmt.Errorf("lay out the files of the run: %w", err)
 	}
-	return dropOldRoot()
+	if o.Dir != "" { // a place to stand in, where it is not in view
+		if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return kept, dropOldRoot()
 }
 
 // oldRoot is where the system's files are until the view is made.
@@ -207,11 +218,12 @@ func (m Mount) cover() error {
 	if err := unix.Fstat(at, &st); err != nil {
 		return err
 	}
-	over := "/proc/self/fd/" + strconv.Itoa(at)
+	tree, err := -1, error(nil)
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return unix.Mount("rye", over, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_RDONLY, "mode=700,size=4k")
+		tree, err = emptyTree()
+	} else {
+		tree, err = clone(oldRoot+"/dev/null", unix.MOUNT_ATTR_RDONLY|hardened)
 	}
-	tree, err := clone("/dev/null", unix.MOUNT_ATTR_RDONLY|hardened)
 	if err != nil {
 		return err
 	}
@@ -219,12 +231,25 @@ func (m Mount) cover() error {
 	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
+// emptyTree returns a directory with nothing in it.
+func emptyTree() (int, error) {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return -1, err
+	}
+	return unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_RDONLY|hardened)
+}
+
 func (m Mount) tmpfs(options string) error {
 	if err := os.MkdirAll(m.Path, 0o755); err != nil {
 		return err
 	}
 	if m.Size > 0 {
-		options += ",size=" + strconv.FormatInt(m.Size, 10)
+		options += ",size=" + strconv.FormatInt(m.Size, 10) + ",nr_inodes=" + strconv.FormatInt(max(1000, m.Size/4096), 10)
 	}
 	return unix.Mount("rye", m.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
@@ -236,7 +261,7 @@ func (m Mount) proc(whole bool) error {
 		return err
 	}
 	if whole {
-		return unix.Mount("proc", m.Path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
+		return unix.Mount("proc", m.Path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 	}
 	tree, err := clone(oldRoot+"/proc", unix.MOUNT_ATTR_RDONLY|hardened)
 	if err != nil {
@@ -252,7 +277,9 @@ func (m Mount) devices() error {
 		return err
 	}
 	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
-		tree, err := clone(oldRoot+"/dev/"+name, unix.MOUNT_ATTR_NOSUID)
+		// Read-only means that nobody changes the device's own permissions; it can be
+		// written to all the same.
+		tree, err := clone(oldRoot+"/dev/"+name, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -265,13 +292,11 @@ func (m Mount) devices() error {
 			return err
 		}
 	}
-	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
+	// Shared memory counts as temporary files do.
+	for name, to := range map[string]string{"shm": TempDir, "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx"} {
 		if err := os.Symlink(to, path.Join(m.Path, name)); err != nil {
 			return err
 		}
-	}
-	if err := (Mount{Path: path.Join(m.Path, "shm"), Size: m.Size}).tmpfs("mode=1777"); err != nil {
-		return err
 	}
 	pts := path.Join(m.Path, "pts")
 	if err := os.Mkdir(pts, 0o755); err != nil {
