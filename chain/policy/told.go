@@ -1,0 +1,419 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// told judges what other programs are told to execute.
+func (m *machine) told(name string, args []value, in value, all string) {
+	switch name {
+	case "eval":
+		m.runsText(merged(args), "sh", all)
+	case "source", ".":
+		if len(args) > 0 {
+			if p := args[0].text; p == "/dev/stdin" || p == "-" {
+				m.becomes(in, "sh", all, true)
+			} else {
+				m.runsFile(p, "sh", all)
+			}
+		}
+	case "trap":
+		if ops := operands(args, ""); len(ops) > 1 {
+			m.runsText(ops[0], "sh", all)
+		}
+	case "find", "fd", "fdfind":
+		m.find(args, all)
+	case "sed", "gsed":
+		m.sed(args, all)
+	case "awk", "gawk", "mawk", "nawk":
+		if ops := operands(args, "-F -v -f -i"); len(ops) > 0 {
+			m.awk(ops[0].text, in, all)
+		}
+	case "make", "gmake":
+		m.make(args, in, all)
+	case "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "docker-compose":
+		m.container(args, all)
+	case "git":
+		m.gitRuns(args, all)
+	case "at", "batch", "crontab":
+		m.schedule(name, args, in, all)
+	case "dpkg", "rpm", "apt", "apt-get", "dnf", "yum", "pip", "pip3", "npm", "gem", "installer", "msiexec", "snap", "brew", "go", "dotnet", "java":
+		for _, v := range operands(args, "") {
+			if f, ok := m.files[m.place(v.text)]; ok && f.is(fetched) {
+				m.add("downloaded and run", T3, all)
+			}
+		}
+	case "vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs", "less", "more", "ftp", "ed":
+		m.editor(args, in, all)
+	case "tmux", "screen":
+		m.terminal(args, all)
+	}
+	if sqlClients.has(name) {
+		m.sqlClient(args, in, all)
+	}
+	for _, v := range valueOf(args, commandOptions(name)) {
+		m.orders(v, name, all, strangers.has(name))
+	}
+	for _, v := range valueOf(args, "--checkpoint-action") {
+		if text, ok := strings.CutPrefix(v.text, "exec="); ok {
+			m.orders(value{text, v.from}, name, all, true)
+		}
+	}
+	if name == "scp" || name == "sftp" {
+		m.sshOptions(args, all)
+	}
+}
+
+// commandOptions are the options of a program whose value is a command for a shell.
+func commandOptions(name string) names {
+	switch name {
+	case "sg", "vagrant", "npm", "npx", "nix-shell", "gcloud", "nix":
+		return "-c --command --run --call"
+	case "ansible":
+		return "-a --args"
+	case "expect":
+		return "-c"
+	case "rsync":
+		return "-e --rsh --rsync-path"
+	case "tcpdump":
+		return "-z"
+	case "man":
+		return "-P --pager"
+	case "tar", "gtar", "bsdtar":
+		return "--to-command -I --use-compress-program -F --info-script --new-volume-script --rsh-command"
+	case "zip":
+		return "-TT --unzip-command"
+	case "split":
+		return "--filter"
+	case "sort":
+		return "--compress-program"
+	case "inotifywait", "nodemon", "watchexec", "entr":
+		return "--exec -x"
+	case "docker", "podman":
+		return "--entrypoint"
+	case "hexdump", "openvpn":
+		return "--up --down --route-up"
+	}
+	return ""
+}
+
+// strangers are programs that hardly ever need a command of somebody else's.
+const strangers names = "rsync tcpdump man tar gtar bsdtar zip sort openvpn"
+
+// orders judges a command that a program is told to run. A command that is no usual
+// one for that place is noticed for being there.
+func (m *machine) orders(v value, name, all string, strange bool) {
+	text := strings.TrimPrefix(strings.TrimSpace(v.text), "spawn ")
+	if text == "" {
+		return
+	}
+	m.runsText(value{text, v.from}, "sh", all)
+	if f := strings.Fields(text); strange && !tame.has(base(strings.Trim(f[0], `"'`))) {
+		m.add("told to run", T3, name+": "+text)
+	}
+}
+
+// environment judges a variable that tells programs what to run or to load.
+func (m *machine) environment(name string, v value, single bool) {
+	switch {
+	case names("PAGER GIT_PAGER MANPAGER GIT_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND LESSOPEN PROMPT_COMMAND RSYNC_RSH MANOPT").has(name):
+		m.orders(v, name, name+"="+v.text, name != "PROMPT_COMMAND")
+	case names("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PYTHONSTARTUP PERL5OPT RUBYOPT").has(name) && v.text != "":
+		if f, known := m.files[m.place(v.text)]; strings.HasPrefix(v.text, "/tmp/") || strings.HasPrefix(v.text, "/dev/shm/") || strings.HasPrefix(v.text, "/var/tmp/") || strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "$PWD") || known && f.is(fetched) {
+			m.add("told to run", T3, name+"="+v.text)
+		}
+	case name == "HISTFILE" && (v.text == "/dev/null" || v.text == "" && !v.is(partial)):
+		m.add("traces removed", T3, name+"="+v.text)
+	}
+	_ = single
+}
+
+// find judges the commands that find runs, and its own delete. What the next build
+// makes again may go.
+func (m *machine) find(args []value, all string) {
+	t := texts(args)
+	name := value{text: found(t)}
+	again := regrowable(name.text)
+	for i, w := range t {
+		switch w {
+		case "-delete":
+			if !again {
+				m.add("recursive delete", T3, all)
+			}
+		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X":
+			rest := slices.Clone(args[i+1:])
+			for j, v := range rest {
+				if v.text == ";" || v.text == "+" {
+					rest = rest[:j]
+					break
+				}
+				rest[j].text = clip(strings.ReplaceAll(v.text, "{}", name.text))
+			}
+			if len(rest) == 0 {
+				continue
+			}
+			if names("rm unlink shred").has(base(rest[0].text)) && !again {
+				m.add("recursive delete", T3, all)
+			} else if !again || base(rest[0].text) != "rm" {
+				m.command(rest, value{})
+			}
+		}
+	}
+}
+
+var sedExec = lazy(`(?m)(?:^|[;{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+(\S.*)$`)
+
+// sed judges the e command and the e flag, which execute.
+func (m *machine) sed(args []value, all string) {
+	scripts := valueOf(args, "-e --expression")
+	if len(scripts) == 0 {
+		if ops := operands(args, "-f --file -l"); len(ops) > 0 {
+			scripts = ops[:1]
+		}
+	}
+	for _, s := range scripts {
+		for _, e := range sedExec().FindAllStringSubmatch(s.text, 16) {
+			m.orders(value{text: e[1]}, "sed", all, true)
+		}
+		for _, part := range strings.Split(s.text, "\n") {
+			if _, with, flags, ok := substitution(strings.TrimLeft(part, "0123456789,$ ")); ok {
+				if flags, _, _ = strings.Cut(flags, ";"); strings.Contains(flags, "e") && strings.Trim(strings.TrimSpace(flags), "gpiIeM0123456789") == "" {
+					m.orders(value{text: with}, "sed", all, true)
+				}
+			}
+		}
+	}
+}
+
+var (
+	awkSystem = lazy(`\bsystem\s*\(`)
+	awkPipe   = lazy(`"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline|\|&?\s*"((?:[^"\\]|\\.)*)"`)
+)
+
+// awk judges system(), getline from a command and print into one.
+func (m *machine) awk(src string, in value, all string) {
+	m.spend(len(src))
+	for _, at := range awkSystem().FindAllStringIndex(src, 16) {
+		call := argument(src[at[1]:])
+		if q := quoted(call); len(q) > 0 {
+			m.runsText(value{text: strings.Join(q, " ")}, "sh", all)
+		} else if strings.TrimSpace(call) != "" {
+			m.add("told to run", T3, "awk: system("+call+")")
+		}
+	}
+	for _, p := range awkPipe().FindAllStringSubmatch(src, 16) {
+		text := escapes(p[1] + p[2])
+		if shells.has(base(text)) {
+			m.add("told to run", T3, "awk: print | "+text)
+		}
+		m.runsText(value{text: text}, "sh", all)
+	}
+	if strings.Contains(src, "/inet/tcp/") {
+		m.add("reverse shell", T3, "awk "+src)
+	}
+	_ = in
+}
+
+// make judges recipes that stand in sight.
+func (m *machine) make(args []value, in value, all string) {
+	texts := valueOf(args, "--eval -E")
+	for _, f := range valueOf(args, "-f --file --makefile") {
+		if f.text == "-" || f.text == "/dev/stdin" {
+			texts = append(texts, in)
+		} else if v, ok := m.files[m.place(f.text)]; ok {
+			texts = append(texts, v)
+		}
+	}
+	for _, v := range texts {
+		if v.is(fetched | unseen) {
+			m.becomes(value{from: v.from}, "make", all, true)
+		}
+		for _, l := range strings.Split(v.text, "\n") {
+			if recipe, ok := strings.CutPrefix(l, "\t"); ok {
+				m.script(value{text: strings.ReplaceAll(strings.TrimLeft(recipe, "@-+ "), "$$", "$")})
+			} else if _, recipe, ok := strings.Cut(l, ";"); ok {
+				m.script(value{text: recipe})
+			}
+			if _, call, ok := strings.Cut(l, "$(shell "); ok {
+				m.script(value{text: strings.TrimSuffix(call, ")")})
+			}
+		}
+	}
+}
+
+// flagsOfRun are the options of docker run and exec that take no value.
+const flagsOfRun names = "-d -i -t -it -ti -dit -itd -di -id -P -q -T --rm --detach --interactive --tty --privileged --init --read-only --publish-all --no-healthcheck --quiet --oom-kill-disable --sig-proxy --no-deps --service-ports --build --no-TTY"
+
+// container judges the command that docker run, docker exec or kubectl exec runs inside.
+func (m *machine) container(args []value, all string) {
+	for i, v := range args {
+		if v.text == "--" {
+			m.command(args[i+1:], value{})
+			return
+		}
+		if v.text != "run" && v.text != "exec" {
+			continue
+		}
+		for i++; i < len(args); i++ {
+			switch t := args[i].text; {
+			case flagsOfRun.has(t), strings.HasPrefix(t, "--") && strings.Contains(t, "="):
+			case strings.HasPrefix(t, "-") && len(t) > 2 && t[1] != '-':
+			case strings.HasPrefix(t, "-"):
+				i++
+			default: // the image or container
+				if slices.ContainsFunc(args[i:], func(v value) bool { return v.text == "--" }) {
+					i = len(args) // kubectl: the command stands behind it
+				} else if i+1 < len(args) {
+					m.command(args[i+1:], value{})
+					return
+				}
+			}
+			if i < len(args) && args[i].text == "--" {
+				break
+			}
+		}
+		for j, v := range args {
+			if v.text == "--" {
+				m.command(args[j+1:], value{})
+				return
+			}
+		}
+		return
+	}
+	_ = all
+}
+
+// schedule judges jobs for later.
+func (m *machine) schedule(name string, args []value, in value, all string) {
+	t := texts(args)
+	if name != "crontab" {
+		if !slices.Contains(t, "-l") && len(in.text)+int(in.from) > 0 {
+			m.add("autostart changed", T3, all)
+			m.runsText(in, "sh", all)
+		}
+		return
+	}
+	switch {
+	case slices.Contains(t, "-r"):
+		m.add("recursive delete", T3, all)
+	case slices.Contains(t, "-l"), slices.Contains(t, "-e"), len(t) == 0 && in == value{}:
+	case len(t) <= 3 && (slices.Contains(t, "-") || len(t) == 0 || strings.ContainsAny(t[len(t)-1], "./") || in != value{}):
+		m.add("autostart changed", T3, all)
+	}
+}
+
+var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*(?:shell|pi|platform shell)\s+(.+)$`)
+
+// editor judges commands of editors, pagers and debuggers that leave for a shell.
+func (m *machine) editor(args []value, in value, all string) {
+	list := valueOf(args, "-c --cmd -ex -eval -o --eval --batch")
+	for _, v := range args {
+		if text, ok := strings.CutPrefix(v.text, "+"); ok {
+			list = append(list, value{text, v.from})
+		}
+	}
+	for _, l := range strings.Split(in.text, "\n") {
+		list = append(list, value{l, in.from})
+	}
+	for _, v := range list {
+		if f := escapeToShell().FindStringSubmatch(v.text); f != nil {
+			m.orders(value{text: f[1] + f[2]}, "editor", all, true)
+		} else if strings.Contains(v.text, "system(") || strings.Contains(v.text, "os.execute") || strings.Contains(v.text, "shell-command") || strings.Contains(v.text, ":py") && strings.Contains(v.text, "import") {
+			for _, q := range quoted(v.text) {
+				m.script(value{text: q})
+			}
+			m.add("told to run", T3, all)
+		}
+	}
+}
+
+// terminal judges what is typed into another terminal.
+func (m *machine) terminal(args []value, all string) {
+	for i, v := range args {
+		if strings.ContainsAny(v.text, " \t") {
+			m.runsText(v, "sh", all)
+		} else if i+1 < len(args) && names("-dm -dmS -S -X -s -t new-session send-keys").has(v.text) && len(args)-i > 2 {
+			m.command(args[i+2:], value{})
+		}
+	}
+}
+
+// gitRuns judges what git is told to run by configuration, options and subcommands.
+func (m *machine) gitRuns(args []value, all string) {
+	for _, c := range valueOf(args, "-c --config --config-env") {
+		if key, text, ok := strings.Cut(c.text, "="); ok {
+			m.gitConfig(key, value{text, c.from}, all)
+		}
+	}
+	ops := operands(args, "-c -C --git-dir --work-tree -b -m --message --author --depth -n --grep")
+	for _, v := range args {
+		if strings.HasPrefix(v.text, "ext::") {
+			m.orders(value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
+		}
+	}
+	for _, v := range valueOf(args, "--upload-pack --receive-pack --extcmd") {
+		m.orders(v, "git", all, true)
+	}
+	if len(ops) < 2 {
+		return
+	}
+	rest := ops[1:]
+	switch ops[0].text {
+	case "config":
+		if rest[0].text == "set" {
+			rest = rest[1:]
+		}
+		if len(rest) > 1 {
+			if key := strings.ToLower(rest[0].text); key == "core.hookspath" {
+				m.add("autostart changed", T3, all)
+			}
+			m.gitConfig(rest[0].text, rest[1], all)
+		}
+	case "rebase":
+		for _, v := range valueOf(args, "-x --exec") {
+			m.runsText(v, "sh", all)
+		}
+	case "bisect":
+		if rest[0].text == "run" {
+			m.command(args[slices.Index(texts(args), "run")+1:], value{})
+		}
+	case "submodule":
+		if i := slices.Index(texts(args), "foreach"); i >= 0 {
+			m.runsText(merged(operands(args[i+1:], "")), "sh", all)
+		}
+	case "filter-branch":
+		for _, v := range valueOf(args, "--tree-filter --index-filter --msg-filter --env-filter --commit-filter --parent-filter") {
+			m.runsText(v, "sh", all)
+		}
+	}
+}
+
+// gitConfig judges a setting whose value git executes.
+func (m *machine) gitConfig(key string, v value, all string) {
+	key = strings.ToLower(key)
+	text, bang := strings.CutPrefix(v.text, "!")
+	runs := names("core.pager core.editor core.sshcommand core.fsmonitor core.askpass core.gitproxy diff.external sequence.editor gpg.program credential.helper").has(key) ||
+		strings.HasPrefix(key, "pager.") || strings.HasPrefix(key, "filter.") && !strings.HasSuffix(key, ".required") || strings.HasSuffix(key, ".textconv") || strings.HasSuffix(key, ".driver") || strings.HasSuffix(key, "tool.cmd")
+	switch {
+	case bang:
+		m.orders(value{text, v.from}, "git", all, true)
+	case key == "core.fsmonitor" && (v.text == "true" || v.text == "false"), !runs:
+	case key == "credential.helper" && !strings.ContainsAny(v.text, " /"):
+	default:
+		m.orders(v, "git", all, true)
+	}
+}
+
+func (m *machine) sshOptions(args []value, all string) {
+	for _, v := range valueOf(args, "-o") {
+		key, text, ok := strings.Cut(v.text, "=")
+		if !ok {
+			key, text, _ = strings.Cut(v.text, " ")
+		}
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "proxycommand", "localcommand", "knownhostscommand":
+			m.orders(value{text, v.from}, "ssh", all, true)
+		}
+	}
+}
