@@ -11,10 +11,10 @@ import (
 var (
 	codeRuns    = lazy(`\b(system|popen|execSync|execFileSync|execFile|spawnSync|spawn|shell_exec|passthru|proc_open|os\.execute|getoutput|getstatusoutput|call|check_call|check_output|Popen|run|capture2e?|capture3|Command|doShellScript|exec[lv]?[pe]*|do shell script)\b\s*(\(|["'\[])|\bos\.spawn\w*\(`)
 	codeTicks   = regexps("`([^`]+)`", `%x[\(\[{]([^\)\]}]+)[\)\]}]`, `\bqx[\(\[{/]([^\)\]}/]+)`)
-	codeDeletes = lazy(`\b(shutil\.rmtree|rmtree|rm_rf|rm_r|rimraf|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rm|remove|unlink|emptyDirSync|secure_remove)\b\s*(\(|["'])`)
+	codeDeletes = lazy(`\b(shutil\.rmtree|rmtree|rm_rf|rm_r|rimraf|remove_tree|remove_dir_all|rmSync|rmdirSync|removeSync|rm|remove|unlink|emptyDirSync|secure_remove)\b\s*(\(|["'])|\b(rm_rf|rm_r|rmtree|remove_tree|remove_entry_secure)\s`)
 	codeUnlinks = lazy(`\b(os\.remove|os\.unlink|unlink|unlinkSync|File\.delete|\.unlink|os\.rmdir|delete)\b`)
 	codeMany    = lazy(`\b(glob|rglob|listdir|walk|scandir|iterdir|readdir\w*|find|foreach|opendir)\b|\bDir\[|<\*|<[^>]*\*[^>]*>`)
-	codeFetches = lazy(`urlopen|urlretrieve|requests\.(get|post)|httpx\.|http\.client|LWP::|HTTP::Tiny|Net::HTTP|open-uri|URI\.open|\bfetch\s*\(|https?\.get\s*\(|axios|file_get_contents\s*\(\s*['"]https?:|DownloadString|Invoke-WebRequest|\biwr\b|Net\.WebClient`)
+	codeFetches = lazy(`urlopen|urlretrieve|requests\.(get|post)|httpx\.|http\.client|LWP::|HTTP::Tiny|Net::HTTP|open-uri|URI\.open|\bfetch\s*\(|https?['"]?\)?\.(get|request)\s*\(|axios|file_get_contents\s*\(\s*['"]https?:|DownloadString|Invoke-WebRequest|\biwr\b|Net\.WebClient`)
 	codeDecodes = lazy(`b64decode|b32decode|decode_base64|unhexlify|fromhex|base64_decode|str_rot13|gzinflate|['"]base64['"]|\batob\s*\(|unpack\s*\(?\s*['"][uHm]|marshal\.loads|zlib\.decompress|codecs\.decode|Base64\.decode64|FromBase64String`)
 	codeEvals   = lazy(`(^|[^\w.])(exec|eval|compile|instance_eval|assert|create_function|Function|runInThisContext|execScript|iex|Invoke-Expression|loadstring)\b\s*[\(\{$\s]|\.then\(\s*eval\s*\)|vm\.run\w*\(|pickle\.loads`)
 	codeSends   = lazy(`requests\.(post|put|get)|urlopen|httpx\.|http\.client|\.sendall?\s*\(|fetch\s*\(|https?\.(request|get)|axios|Net::HTTP|LWP::|HTTP::Tiny|curl_exec|fsockopen|smtplib|net\.connect|socket`)
@@ -69,6 +69,9 @@ func (m *machine) code(lang, src string) {
 		m.add("fork bomb", T4, src)
 	}
 	writes := codeWrites().MatchString(src)
+	if writes && codeFetches().MatchString(src) && codeRuns().MatchString(masked(src)) {
+		m.add("downloaded and run", T3, src)
+	}
 	sends := codeSends().MatchString(bare)
 	if sends && codeEnviron().MatchString(bare) {
 		m.add("secrets leave", T3, src)
@@ -134,7 +137,8 @@ func (m *machine) codeRuns(lang, src string) {
 // codeDeletes judges calls that delete trees, or single files in a loop.
 func (m *machine) codeDeletes(src string) {
 	for _, at := range codeDeletes().FindAllStringSubmatchIndex(masked(src), 32) {
-		word, call := src[at[2]:at[3]], argument(src[at[1]:])
+		word, call := src[at[0]:at[1]], argument(src[at[1]:])
+		word = strings.TrimRight(word, " (\"'\t\n")
 		if src[at[1]-1] != '(' {
 			call = argument(src[at[1]-1:])
 		}

@@ -34,6 +34,11 @@ func (m *machine) command(args []value, in value) (out value) {
 			out.from |= fetched
 		}
 		rest := w.unwrap(args[1:])
+		for _, v := range args[1 : len(args)-len(rest)] {
+			if name, text, ok := strings.Cut(v.text, "="); ok && w.assigns() {
+				m.environment(name, value{text, v.from})
+			}
+		}
 		if len(rest) == 0 {
 			return m.bare(w.name, args, in)
 		}
@@ -162,10 +167,8 @@ func (m *machine) interpret(name string, args []value, in value, all string) val
 			if w == "-o" || w == "-O" || w == "+o" || w == "-W" || w == "-X" || w == "-I" {
 				i++
 			}
-			if w == "-m" || w == "-i" && shells.has(name) && in.is(fetched) {
-				if w == "-m" {
-					return value{from: in.from}
-				}
+			if w == "-m" && !shells.has(name) {
+				return m.module(args[i+1:], in, all)
 			}
 		default:
 			saved := m.arguments(args[i+1:])
@@ -175,6 +178,18 @@ func (m *machine) interpret(name string, args []value, in value, all string) val
 		}
 	}
 	return m.becomes(in, name, all, true)
+}
+
+// module judges python -m: one that serves files serves keys, too.
+func (m *machine) module(args []value, in value, all string) value {
+	if len(args) > 0 && args[0].text == "http.server" {
+		for _, v := range append(args[1:], value{text: m.cwd}) {
+			if secretPath(v.text) {
+				m.add("secrets leave", T3, all)
+			}
+		}
+	}
+	return value{from: in.from}
 }
 
 func nextOperand(args []value) []value {
@@ -212,8 +227,11 @@ func codeOption(name, w string) bool {
 
 // inline is a program that is glued to its option: --eval=text.
 func inline(name, w string) string {
-	if shells.has(name) {
+	if shells.has(name) || len(w) < 3 {
 		return ""
+	}
+	if glued := w[2:]; names("ruby perl").has(name) && strings.HasPrefix(w, "-e") || strings.HasPrefix(name, "python") && strings.HasPrefix(w, "-c") || name == "php" && strings.HasPrefix(w, "-r") {
+		return glued
 	}
 	for _, o := range []string{"--eval=", "--print=", "--exec="} {
 		if text, ok := strings.CutPrefix(w, o); ok {
@@ -386,8 +404,7 @@ func (m *machine) supplied(name string, own, rest []value, in value) []value {
 	for _, v := range rest {
 		if mark != "" && strings.Contains(v.text, mark) {
 			used = true
-			m.spend(len(in.text))
-			v = value{clip(strings.ReplaceAll(v.text, mark, in.text)), v.from | in.from}
+			v = value{m.replaced(v.text, mark, in.text, -1), v.from | in.from}
 		}
 		out = append(out, v)
 	}

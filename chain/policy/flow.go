@@ -24,9 +24,23 @@ var (
 	traces = lazy(`(^|/)\.[a-z]+_history$|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit)`)
 )
 
+// secretHints are parts of names of secrets: a word without one needs no closer look,
+// and that is most words.
+const secretHints = ".env .ssh .aws .gnupg .kube .azure password-store id_ netrc npmrc pypirc git-cred pgpass my.cnf vault boto s3cfg .docker .config /etc .pem .key .p12 .pfx kdbx keystore .jks .ppk .ovpn " +
+	"history ookies Login logins key4 wallet Keychains environ secret credential service tfstate mozilla ~ /root /home /Users"
+
 func secretPath(p string) bool {
 	p = strings.TrimPrefix(p, "file://")
-	return p != "" && len(p) < 4096 && secrets().MatchString(p) && !openFiles().MatchString(p)
+	if p == "" || len(p) >= 4096 {
+		return false
+	}
+	hinted := p == "/"
+	for rest := secretHints; rest != "" && !hinted; {
+		var hint string
+		hint, rest, _ = strings.Cut(rest, " ")
+		hinted = strings.Contains(p, hint)
+	}
+	return hinted && secrets().MatchString(p) && !openFiles().MatchString(p)
 }
 
 // writes notes that a file gets a value, and judges which file it is.
@@ -296,6 +310,11 @@ func (m *machine) network(name string, args []value, in value) {
 		m.add("secrets leave", T3, "... | "+name+" "+line(args))
 		return
 	}
+	if names("ftp sftp lftp tftp").has(name) {
+		for _, f := range strings.Fields(in.text) {
+			words = append(words, value{text: f})
+		}
+	}
 	for _, v := range words {
 		if m.carries(v) {
 			m.add("secrets leave", T3, name+" "+line(args))
@@ -339,7 +358,13 @@ func (m *machine) uploads(name string, args []value) (bool, []value) {
 	case "git":
 		return false, nil
 	case "ssh":
-		return true, operands(args, "-i -F -o -l -p -L -R -D -J -S -E -c -m -b")
+		var held []value // the other words are about files over there
+		for _, v := range operands(args, "-i -F -o -l -p -L -R -D -J -S -E -c -m -b") {
+			if v.is(secret) {
+				held = append(held, v)
+			}
+		}
+		return true, held
 	}
 	if !senders.has(name) {
 		return false, nil
@@ -375,7 +400,7 @@ func (m *machine) carries(v value) bool {
 		if end := strings.IndexByte(t, ';'); end > 0 {
 			t = t[:end]
 		}
-		if m.read(t).is(secret) {
+		if !strings.ContainsAny(t, " \t\n") && !strings.HasPrefix(t, "http") && m.read(t).is(secret) {
 			return true
 		}
 		i := strings.IndexAny(t, "=@<")

@@ -47,7 +47,7 @@ const (
 	documents names = ".md .markdown .txt .rst .adoc .html .htm .log .csv .pdf .doc .docx .png .jpg .jpeg .gif .webp .svg .ico .mp3 .mp4 .wav"
 
 	// tame programs are what others are usually told to run.
-	tame names = "cat less more most bat delta vim vi nvim nano emacs emacsclient code true false : echo dot git ssh gh gpg gpg2 gzip pigz zstd zstdmt xz pixz bzip2 pbzip2 lbzip2 lz4 lzop brotli make npm pnpm yarn go cargo date ls pwd sleep cloudflared aws gcloud nc ncat connect corkscrew test printf sort wc column fmt jq gofmt prettier black osxkeychain store cache manager pytest python python3 ttyv tee head tail diff difft meld"
+	tame names = "cat less more most bat delta vim vi nvim nano emacs emacsclient code true false : echo dot git ssh gh gpg gpg2 gzip pigz zstd zstdmt xz pixz bzip2 pbzip2 lbzip2 lz4 lzop brotli make npm pnpm yarn go cargo date ls pwd sleep cloudflared aws gcloud nc ncat connect corkscrew test printf sort wc column fmt jq gofmt prettier black osxkeychain store cache manager pytest python python3 head tail diff difft meld"
 
 	// regrown names are made again by the next build.
 	regrown names = "build dist out target node_modules bower_components coverage __pycache__ htmlcov .next .nuxt .turbo .parcel-cache .cache .pytest_cache .mypy_cache .ruff_cache .tox .nox .eggs .gradle .venv venv .nyc_output .svelte-kit .angular .terraform .DS_Store tmp temp .tmp _build public site obj bin debug release Debug Release DerivedData Pods *.pyc *.pyo *.o *.obj *.class *.tmp *.temp *.bak *.orig *.rej *.swp *~ *.egg-info .coverage cmake-build-debug package-lock.json yarn.lock pnpm-lock.yaml"
@@ -108,7 +108,7 @@ func (w wrapped) unwrap(args []value) []value {
 			if len(t) == 2 && strings.ContainsRune(w.valued, rune(t[1])) && len(args) > 0 {
 				args = args[1:]
 			}
-		case (w.name == "env" || w.name == "sudo" || w.name == "doas") && strings.Contains(t, "="):
+		case w.assigns() && strings.Contains(t, "="):
 			args = args[1:]
 		case skip > 0:
 			skip--
@@ -124,6 +124,9 @@ func (w wrapped) unwrap(args []value) []value {
 	}
 	return nil
 }
+
+// assigns reports whether a wrapper takes NAME=value before the command.
+func (w wrapped) assigns() bool { return names("env sudo doas").has(w.name) }
 
 // needsSub reports whether a program is a wrapper only behind a word such as run.
 func (w wrapped) needsSub() bool {

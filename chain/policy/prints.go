@@ -44,7 +44,7 @@ func (m *machine) prints(name string, args []value, in value) value {
 		data.from |= m.contents(args).from
 	}
 	data.from |= from
-	return transformed(name, args, data)
+	return m.transformed(name, args, data)
 }
 
 // source says where the output of some programs comes from by what they are.
@@ -70,7 +70,7 @@ func (m *machine) source(name string, args []value) origin {
 		name == "kubectl" && sub(0) == "get" && (strings.HasPrefix(sub(1), "secret")),
 		name == "pass" && sub(0) == "show", name == "vault" && (sub(0) == "kv" || sub(0) == "read"), name == "secret-tool" && sub(0) == "lookup",
 		name == "git" && sub(0) == "credential" && sub(1) == "fill", name == "aws" && (sub(1) == "get-secret-value" || sub(1) == "export-credentials"),
-		name == "gcloud" && sub(0) == "secrets":
+		name == "gcloud" && (sub(0) == "secrets" || sub(1) == "print-access-token"), name == "gh" && sub(0) == "auth" && sub(1) == "token":
 		return secret
 	case names("pbpaste xclip xsel wl-paste").has(name):
 		return document
@@ -179,7 +179,7 @@ func found(args []string) string {
 }
 
 // transformed is what a filter makes of its input.
-func transformed(name string, args []value, data value) value {
+func (m *machine) transformed(name string, args []value, data value) value {
 	t := texts(args)
 	if decoder(name, t) {
 		return decoded(name, t, data)
@@ -190,7 +190,7 @@ func transformed(name string, args []value, data value) value {
 	case "tr":
 		return translated(t, data)
 	case "sed", "gsed":
-		return substituted(t, data)
+		return m.substituted(t, data)
 	case "awk", "gawk", "mawk", "nawk":
 		lits := value{text: strings.Join(quoted(line(args)), " "), from: data.from}
 		if data.text != "" && lits.text == "" {
@@ -258,7 +258,7 @@ func ranges(set string) string {
 
 // substituted is what sed makes of a text by one plain s command; other scripts
 // leave the text, and the mark that it was changed.
-func substituted(t []string, data value) value {
+func (m *machine) substituted(t []string, data value) value {
 	script := ""
 	for i, w := range t {
 		if !strings.HasPrefix(w, "-") || i > 0 && (t[i-1] == "-e" || t[i-1] == "--expression") {
@@ -273,16 +273,15 @@ func substituted(t []string, data value) value {
 	case data.text == "" || data.text == ".":
 		data.text = with
 	case old == "^":
-		lines := strings.Split(strings.TrimSuffix(data.text, "\n"), "\n")
-		data.text = clip(with + strings.Join(lines, "\n"+with))
+		data.text = clip(with + m.replaced(strings.TrimSuffix(data.text, "\n"), "\n", "\n"+with, -1))
 	case old == "$":
-		data.text = clip(strings.ReplaceAll(strings.TrimSuffix(data.text, "\n"), "\n", with+"\n") + with)
+		data.text = clip(m.replaced(strings.TrimSuffix(data.text, "\n"), "\n", with+"\n", -1) + with)
 	case strings.ContainsAny(old, `.*[\+?(|^$`) || strings.ContainsAny(with, `\&`):
 		data.text, data.from = with+"\n"+data.text, data.from|built
 	case strings.Contains(flags, "g"):
-		data.text = clip(strings.ReplaceAll(data.text, old, with))
+		data.text = m.replaced(data.text, old, with, -1)
 	default:
-		data.text = clip(strings.Replace(data.text, old, with, 1))
+		data.text = m.replaced(data.text, old, with, 1)
 	}
 	return data
 }

@@ -115,9 +115,9 @@ func (m *machine) orders(v value, name, all string, strange bool) {
 }
 
 // environment judges a variable that tells programs what to run or to load.
-func (m *machine) environment(name string, v value, single bool) {
+func (m *machine) environment(name string, v value) {
 	switch {
-	case names("PAGER GIT_PAGER MANPAGER GIT_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND LESSOPEN PROMPT_COMMAND RSYNC_RSH MANOPT").has(name):
+	case names("PAGER GIT_PAGER MANPAGER EDITOR VISUAL SUDO_EDITOR GIT_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND LESSOPEN PROMPT_COMMAND RSYNC_RSH MANOPT").has(name):
 		m.orders(v, name, name+"="+v.text, name != "PROMPT_COMMAND")
 	case names("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PYTHONSTARTUP PERL5OPT RUBYOPT").has(name) && v.text != "":
 		if f, known := m.files[m.place(v.text)]; strings.HasPrefix(v.text, "/tmp/") || strings.HasPrefix(v.text, "/dev/shm/") || strings.HasPrefix(v.text, "/var/tmp/") || strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "$PWD") || known && f.is(fetched) {
@@ -126,7 +126,6 @@ func (m *machine) environment(name string, v value, single bool) {
 	case name == "HISTFILE" && (v.text == "/dev/null" || v.text == "" && !v.is(partial)):
 		m.add("traces removed", T3, name+"="+v.text)
 	}
-	_ = single
 }
 
 // find judges the commands that find runs, and its own delete. What the next build
@@ -148,7 +147,7 @@ func (m *machine) find(args []value, all string) {
 					rest = rest[:j]
 					break
 				}
-				rest[j].text = clip(strings.ReplaceAll(v.text, "{}", name.text))
+				rest[j].text = m.replaced(v.text, "{}", name.text, -1)
 			}
 			if len(rest) == 0 {
 				continue
@@ -352,7 +351,7 @@ func (m *machine) gitRuns(args []value, all string) {
 			m.orders(value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
 		}
 	}
-	for _, v := range valueOf(args, "--upload-pack --receive-pack --extcmd") {
+	for _, v := range valueOf(args, "--upload-pack --receive-pack --extcmd --open-files-in-pager") {
 		m.orders(v, "git", all, true)
 	}
 	if len(ops) < 2 {
@@ -360,6 +359,10 @@ func (m *machine) gitRuns(args []value, all string) {
 	}
 	rest := ops[1:]
 	switch ops[0].text {
+	case "grep":
+		for _, v := range valueOf(args, "-O") {
+			m.orders(v, "git", all, true)
+		}
 	case "config":
 		if rest[0].text == "set" {
 			rest = rest[1:]

@@ -44,6 +44,23 @@ func join(a, b value) value {
 	return value{clip(a.text + b.text), a.from | b.from}
 }
 
+// replaced is strings.Replace, which may make much of little.
+func (m *machine) replaced(s, old, with string, n int) string {
+	if old == "" || !strings.Contains(s, old) {
+		return s
+	}
+	if count := strings.Count(s, old); n < 0 || n > count {
+		n = count
+	}
+	if with != "" {
+		n = min(n, 1+maxValue/len(with))
+	}
+	if !m.spend(n * len(with)) {
+		return s
+	}
+	return clip(strings.Replace(s, old, with, n))
+}
+
 // clip bounds a value, or a few doublings would fill the memory.
 func clip(s string) string { return s[:min(len(s), maxValue)] }
 
@@ -285,10 +302,7 @@ func (m *machine) edited(p *syntax.ParamExp, text string) string {
 		if p.Repl.All {
 			n = -1
 		}
-		if from == "" || !m.spend(len(text)*(1+len(to))) {
-			return text
-		}
-		return clip(strings.Replace(text, from, to, n))
+		return m.replaced(text, from, to, n)
 	}
 	start, ok := literal(p.Slice.Offset)
 	if !ok {

@@ -245,7 +245,7 @@ func (m *machine) assign(a *syntax.Assign) {
 	}
 	if len(list) > 0 {
 		m.vars[name] = list
-		m.environment(name, list[0], false)
+		m.environment(name, list[0])
 	}
 }
 
@@ -259,7 +259,7 @@ func (m *machine) call(c *syntax.CallExpr, in value) value {
 	}
 	for _, a := range c.Assigns {
 		if a.Name != nil && a.Value != nil {
-			m.environment(a.Name.Value, m.word(a.Value), true)
+			m.environment(a.Name.Value, m.word(a.Value))
 		}
 	}
 	return m.command(m.fields(c.Args), in)
