@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// acts judges a program by what it does itself. The long list, of programs that
+// judgeActs judges a program by what it does itself. The long list, of programs that
 // destroy what somebody keeps, is data: destructive.
-func (m *machine) acts(name string, args []value, all string) {
+func judgeActs(m *machine, name string, args []value, all string) {
 	t := texts(args)
 	if name == "find" || strings.HasPrefix(name, "mkfs") || names("docker podman nerdctl").has(name) {
 		// What looks like --help there may be for another program.
@@ -539,28 +539,28 @@ var sqlDrop = lazy(`(?i)\b(DROP\s+(TABLE|DATABASE|SCHEMA|USER|ROLE|OWNED)|TRUNCA
 var sqlShell = lazy(`(?m)(^|;|\s)\s*(\\!|system\s|\.shell\s|\.system\s)\s*(\S.*)$|(?i)\b(?:FROM|TO)\s+PROGRAM\s+'([^']+)'`)
 var sqlComment = lazy(`(?m)--.*$|(?s:/\*.*?\*/)`)
 
-// sql judges statements that reach a database.
-func (m *machine) sql(text string) {
+// judgeSQL judges statements that reach a database.
+func judgeSQL(m *machine, text string) {
 	m.spend(2 * len(text))
 	text = sqlComment().ReplaceAllString(text, "")
 	if found := sqlDrop().FindString(text); found != "" {
 		m.add("SQL drop", T3, found)
 	}
 	for _, f := range sqlShell().FindAllStringSubmatch(text, 8) {
-		m.orders(value{text: f[3] + f[4]}, "sql", text, true)
+		ordered(m, value{text: f[3] + f[4]}, "sql", text, true)
 	}
 }
 
-// sqlClient judges what a database client is given: by option, word, file or input.
-func (m *machine) sqlClient(args []value, in value, all string) {
-	m.sql(in.text)
+// judgeSQLClient judges what a database client is given: by option, word, file or input.
+func judgeSQLClient(m *machine, args []value, in value, all string) {
+	judgeSQL(m, in.text)
 	for i, v := range args {
 		if i > 0 && (args[i-1].text == "-f" || args[i-1].text == "--file") {
-			m.sql(m.read(v.text).text)
+			judgeSQL(m, m.read(v.text).text)
 			continue
 		}
 		if strings.ContainsAny(v.text, " \t\n.") {
-			m.sql(v.text)
+			judgeSQL(m, v.text)
 		}
 	}
 	_ = all

@@ -134,7 +134,7 @@ func (a *analysis) text(src, param string) {
 	}
 	a.guarded(src, func(m *machine) {
 		m.script(value{text: src})
-		m.uncalled()
+		judgeUncalled(m)
 	})
 }
 

@@ -36,9 +36,9 @@ func regexps(patterns ...string) []func() *regexp.Regexp {
 	return out
 }
 
-// code judges a program in another language by the calls that delete, run, fetch or
+// judgeCode judges a program in another language by the calls that delete, run, fetch or
 // send; words that are only printed are no calls.
-func (m *machine) code(lang, src string) {
+func judgeCode(m *machine, lang, src string) {
 	if !m.spend(4 * len(src)) {
 		return
 	}
@@ -51,8 +51,8 @@ func (m *machine) code(lang, src string) {
 			m.script(value{text: f[1]})
 		}
 	}
-	m.codeRuns(lang, src)
-	m.codeDeletes(src)
+	judgeCodeRuns(m, lang, src)
+	judgeCodeDeletes(m, src)
 	bare := unquoted(src)
 	if codeEvals().MatchString(bare) {
 		switch {
@@ -89,7 +89,7 @@ func (m *machine) code(lang, src string) {
 	}
 	if codeSQL().MatchString(bare) {
 		for _, q := range quoted(src) {
-			m.sql(q)
+			judgeSQL(m, q)
 		}
 	}
 	if strings.Contains(bare, "dropDatabase") {
@@ -97,9 +97,9 @@ func (m *machine) code(lang, src string) {
 	}
 }
 
-// codeRuns judges what a program hands to a shell: it stands in quotes behind a call
+// judgeCodeRuns judges what a program hands to a shell: it stands in quotes behind a call
 // that runs.
-func (m *machine) codeRuns(lang, src string) {
+func judgeCodeRuns(m *machine, lang, src string) {
 	for _, at := range codeRuns().FindAllStringIndex(masked(src), 32) {
 		call := argument(src[at[1]:])
 		if last := src[at[1]-1]; last == '"' || last == '\'' || last == '[' {
@@ -134,8 +134,8 @@ func (m *machine) codeRuns(lang, src string) {
 	}
 }
 
-// codeDeletes judges calls that delete trees, or single files in a loop.
-func (m *machine) codeDeletes(src string) {
+// judgeCodeDeletes judges calls that delete trees, or single files in a loop.
+func judgeCodeDeletes(m *machine, src string) {
 	for _, at := range codeDeletes().FindAllStringSubmatchIndex(masked(src), 32) {
 		word, call := src[at[0]:at[1]], argument(src[at[1]:])
 		word = strings.TrimRight(word, " (\"'\t\n")

@@ -22,44 +22,44 @@ func (m *machine) command(args []value, in value) (out value) {
 			break
 		}
 		if w.name == "ssh" || w.name == "autossh" {
-			m.sshOptions(args[1:], line(args))
+			judgeSSHOptions(m, args[1:], line(args))
 		}
 		if text, ok := commandText(w.name, args); ok {
-			defer m.elsewhere(w.name)()
-			return m.sent(w.name, args, in, m.runsText(text, "sh", line(args)))
+			defer goElsewhere(m, w.name)()
+			return throughSSH(m, w.name, args, in, m.runsText(text, "sh", line(args)))
 		}
 		if w.name == "ssh" {
-			defer m.elsewhere(w.name)()
-			m.network(w.name, args[1:], in)
+			defer goElsewhere(m, w.name)()
+			judgeNetwork(m, w.name, args[1:], in)
 			out.from |= fetched
 		}
 		rest := w.unwrap(args[1:])
 		for _, v := range args[1 : len(args)-len(rest)] {
 			if name, text, ok := strings.Cut(v.text, "="); ok && w.assigns() {
-				m.environment(name, value{text, v.from})
+				noteVariable(m, name, value{text, v.from})
 			}
 		}
 		if len(rest) == 0 {
-			return m.bare(w.name, args, in)
+			return bareWrapper(m, w.name, args, in)
 		}
 		if w.name == "xargs" || w.name == "gxargs" || w.name == "parallel" {
-			rest, in = m.supplied(w.name, args[1:], rest, in), value{}
+			rest, in = suppliedWords(m, w.name, args[1:], rest, in), value{}
 		}
 		args = rest
 	}
 	return join(m.simple(args, in), value{from: out.from})
 }
 
-func (m *machine) sent(name string, args []value, in, out value) value {
+func throughSSH(m *machine, name string, args []value, in, out value) value {
 	if name == "ssh" || name == "mosh" {
-		m.network("ssh", args[1:], in)
+		judgeNetwork(m, "ssh", args[1:], in)
 		out.from |= fetched
 	}
 	return out
 }
 
-// bare is a wrapper without a command: env prints the environment, ssh a shell.
-func (m *machine) bare(name string, args []value, in value) value {
+// bareWrapper is a wrapper without a command: env prints the environment, ssh a shell.
+func bareWrapper(m *machine, name string, args []value, in value) value {
 	switch name {
 	case "env":
 		return value{from: secret}
@@ -68,15 +68,15 @@ func (m *machine) bare(name string, args []value, in value) value {
 	case "sudo", "su", "busybox", "unshare", "nsenter", "chroot":
 		return m.becomes(in, "sh", line(args), true)
 	case "parallel":
-		m.todo(in, line(args))
+		runList(m, in, line(args))
 	case "script":
 		return value{from: in.from}
 	}
 	return value{}
 }
 
-// elsewhere marks what runs on another machine, where a home is another home.
-func (m *machine) elsewhere(name string) func() {
+// goElsewhere marks what runs on another machine, where a home is another home.
+func goElsewhere(m *machine, name string) func() {
 	before := m.remote
 	m.remote = before || name == "ssh"
 	return func() { m.remote = before }
@@ -93,7 +93,7 @@ func (m *machine) simple(args []value, in value) value {
 		// A word that holds spaces was hidden in quotes: "rm -rf" as one name.
 		return m.runsText(merged(args), "sh", all)
 	case prog.is(spelled):
-		if prog, name = m.respelled(prog.text); name == "" {
+		if prog, name = respelled(m, prog.text); name == "" {
 			return value{}
 		}
 	}
@@ -110,18 +110,18 @@ func (m *machine) simple(args []value, in value) value {
 		}
 	}
 	if shells.has(name) || interpreter(name) {
-		return m.interpret(name, rest, in, all)
+		return interpret(m, name, rest, in, all)
 	}
-	m.acts(name, rest, all)
-	m.told(name, rest, in, all)
-	m.network(name, rest, in)
-	m.copies(name, rest, in)
-	return m.prints(name, rest, in)
+	judgeActs(m, name, rest, all)
+	toldToRun(m, name, rest, in, all)
+	judgeNetwork(m, name, rest, in)
+	noteFiles(m, name, rest, in)
+	return printsOf(m, name, rest, in)
 }
 
 // respelled gives the program that a pattern such as /bin/r? stands for, the most
 // dangerous one first; nobody spells a program so by accident.
-func (m *machine) respelled(p string) (value, string) {
+func respelled(m *machine, p string) (value, string) {
 	pattern := base(p)
 	for _, name := range strings.Fields("rm bash sh dd mkfs curl wget nc ncat python3 python perl cat chmod chown shred cp mv tee base64 git node ruby") {
 		if ok, err := path.Match(pattern, name); ok && err == nil {
@@ -144,9 +144,9 @@ func interpreter(name string) bool {
 }
 
 // interpret judges a shell or interpreter: text in its words, a file, or its input.
-func (m *machine) interpret(name string, args []value, in value, all string) value {
+func interpret(m *machine, name string, args []value, in value, all string) value {
 	if strings.HasPrefix(name, "perl") || strings.HasPrefix(name, "ruby") {
-		m.inPlace(args)
+		judgeInPlace(m, args)
 	}
 	for i := 0; i < len(args); i++ {
 		switch w := args[i].text; {
@@ -157,18 +157,18 @@ func (m *machine) interpret(name string, args []value, in value, all string) val
 			if i+1 >= len(args) {
 				return value{}
 			}
-			return m.given(name, args[i+1:], in, all)
+			return runGiven(m, name, args[i+1:], in, all)
 		case inline(name, w) != "":
-			return m.given(name, []value{{text: inline(name, w), from: args[i].from}}, in, all)
+			return runGiven(m, name, []value{{text: inline(name, w), from: args[i].from}}, in, all)
 		case name == "deno" && w == "eval":
-			return m.given(name, nextOperand(args[i+1:]), in, all)
+			return runGiven(m, name, nextOperand(args[i+1:]), in, all)
 		case (name == "deno" || name == "bun") && w == "run":
 		case len(w) > 1 && (w[0] == '-' || w[0] == '+'):
 			if w == "-o" || w == "-O" || w == "+o" || w == "-W" || w == "-X" || w == "-I" {
 				i++
 			}
 			if w == "-m" && !shells.has(name) {
-				return m.module(args[i+1:], in, all)
+				return runModule(m, args[i+1:], in, all)
 			}
 		default:
 			saved := m.arguments(args[i+1:])
@@ -180,8 +180,8 @@ func (m *machine) interpret(name string, args []value, in value, all string) val
 	return m.becomes(in, name, all, true)
 }
 
-// module judges python -m: one that serves files serves keys, too.
-func (m *machine) module(args []value, in value, all string) value {
+// runModule judges python -m: one that serves files serves keys, too.
+func runModule(m *machine, args []value, in value, all string) value {
 	if len(args) > 0 && args[0].text == "http.server" {
 		for _, v := range append(args[1:], value{text: m.cwd}) {
 			if secretPath(v.text) {
@@ -241,8 +241,8 @@ func inline(name, w string) string {
 	return ""
 }
 
-// given judges a program that stands among the words, with the words behind it.
-func (m *machine) given(name string, args []value, in value, all string) value {
+// runGiven judges a program that stands among the words, with the words behind it.
+func runGiven(m *machine, name string, args []value, in value, all string) value {
 	if len(args) == 0 {
 		return value{}
 	}
@@ -296,7 +296,7 @@ func (m *machine) becomes(v value, lang, all string, direct bool) value {
 	if shells.has(lang) {
 		return join(m.script(value{text: v.text}), out)
 	}
-	m.code(lang, v.text)
+	judgeCode(m, lang, v.text)
 	return join(out, value{text: strings.Join(quoted(v.text), " "), from: partial})
 }
 
@@ -368,9 +368,9 @@ func commandText(name string, args []value) (value, bool) {
 	return value{}, false
 }
 
-// supplied gives the command of xargs or parallel with the words that its input,
+// suppliedWords gives the command of xargs or parallel with the words that its input,
 // or the list behind :::, adds.
-func (m *machine) supplied(name string, own, rest []value, in value) []value {
+func suppliedWords(m *machine, name string, own, rest []value, in value) []value {
 	mark := ""
 	if name == "parallel" {
 		mark = "{}"
@@ -404,7 +404,7 @@ func (m *machine) supplied(name string, own, rest []value, in value) []value {
 	for _, v := range rest {
 		if mark != "" && strings.Contains(v.text, mark) {
 			used = true
-			v = value{m.replaced(v.text, mark, in.text, -1), v.from | in.from}
+			v = value{replaced(m, v.text, mark, in.text, -1), v.from | in.from}
 		}
 		out = append(out, v)
 	}
@@ -423,7 +423,7 @@ func (m *machine) supplied(name string, own, rest []value, in value) []value {
 	return out
 }
 
-// todo judges a list of commands, one a line.
-func (m *machine) todo(in value, all string) {
+// runList judges a list of commands, one a line.
+func runList(m *machine, in value, all string) {
 	m.runsText(in, "sh", all)
 }

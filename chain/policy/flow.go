@@ -115,11 +115,11 @@ func valueOf(args []value, options names) (out []value) {
 	return out
 }
 
-// copies notes the files that a program writes by its own options and operands.
-func (m *machine) copies(name string, args []value, in value) {
+// noteFiles notes the files that a program writes by its own options and operands.
+func noteFiles(m *machine, name string, args []value, in value) {
 	switch name {
 	case "cp", "mv", "install", "ln", "rsync", "scp":
-		m.copied(name, args)
+		noteCopies(m, name, args)
 	case "tee", "sponge":
 		for _, v := range operands(args, "") {
 			m.writes(v.text, in, option(texts(args), "a", "--append"))
@@ -131,15 +131,15 @@ func (m *machine) copies(name string, args []value, in value) {
 			}
 		}
 	case "sed", "gsed":
-		m.inPlace(args)
+		judgeInPlace(m, args)
 	case "truncate", "ed", "ex", "chattr":
 		for _, v := range operands(args, "-s") {
 			m.touches(v.text, value{})
 		}
 	case "tar", "bsdtar", "unzip", "7z", "7za":
-		m.archives(name, args, in)
+		noteArchive(m, name, args, in)
 	case "zip", "gpg", "openssl", "gzip", "base64", "age":
-		m.packed(name, args, in)
+		notePacked(m, name, args, in)
 	case "cd", "pushd":
 		if len(args) > 0 && args[0].text != "" {
 			m.cwd = m.place(args[0].text)
@@ -172,8 +172,8 @@ func (m *machine) copies(name string, args []value, in value) {
 	}
 }
 
-// inPlace judges the files that sed -i and perl -i change.
-func (m *machine) inPlace(args []value) {
+// judgeInPlace judges the files that sed -i and perl -i change.
+func judgeInPlace(m *machine, args []value) {
 	if option(texts(args), "i", "--in-place") {
 		for _, v := range operands(args, "-f --file") {
 			m.touches(v.text, value{})
@@ -181,7 +181,7 @@ func (m *machine) inPlace(args []value) {
 	}
 }
 
-func (m *machine) copied(name string, args []value) {
+func noteCopies(m *machine, name string, args []value) {
 	ops := operands(args, "-m -o -g -t -e -i -P --mode --owner --group --rsh --exclude --target-directory -S -F -l")
 	if into := valueOf(args, "--target-directory"); len(into) > 0 {
 		ops = append(ops, into[0])
@@ -217,9 +217,9 @@ func (m *machine) copied(name string, args []value) {
 	}
 }
 
-// archives notes what an archive holds: secrets when it is made, what the network
+// noteArchive notes what an archive holds: secrets when it is made, what the network
 // brought when it is opened.
-func (m *machine) archives(name string, args []value, in value) {
+func noteArchive(m *machine, name string, args []value, in value) {
 	flags := ""
 	if len(args) > 0 {
 		flags = strings.TrimLeft(args[0].text, "-")
@@ -246,7 +246,7 @@ func (m *machine) archives(name string, args []value, in value) {
 			m.made = append(m.made, m.place(dir))
 		}
 	default:
-		if v := m.contents(args); v.is(secret) {
+		if v := contentsOf(m, args); v.is(secret) {
 			for _, f := range files {
 				if f.text != "-" && !secretPath(f.text) {
 					m.writes(f.text, value{from: secret}, false)
@@ -256,9 +256,9 @@ func (m *machine) archives(name string, args []value, in value) {
 	}
 }
 
-// packed notes a secret that is written under another name.
-func (m *machine) packed(name string, args []value, in value) {
-	v := join(m.contents(args), in)
+// notePacked notes a secret that is written under another name.
+func notePacked(m *machine, name string, args []value, in value) {
+	v := join(contentsOf(m, args), in)
 	if !v.is(secret) {
 		return
 	}
@@ -271,8 +271,8 @@ func (m *machine) packed(name string, args []value, in value) {
 	}
 }
 
-// contents is where the content of the files among some words comes from.
-func (m *machine) contents(args []value) (out value) {
+// contentsOf is where the content of the files among some words comes from.
+func contentsOf(m *machine, args []value) (out value) {
 	for _, v := range args {
 		out.from |= v.from & (secret | fetched | unseen | built)
 		t := v.text
@@ -286,9 +286,9 @@ func (m *machine) contents(args []value) (out value) {
 	return out
 }
 
-// network judges what a program sends away, and notes what it brings.
-func (m *machine) network(name string, args []value, in value) {
-	m.brings(name, args)
+// judgeNetwork judges what a program sends away, and notes what it brings.
+func judgeNetwork(m *machine, name string, args []value, in value) {
+	noteFetched(m, name, args)
 	if names("nc ncat netcat").has(name) && (option(texts(args), "ec", "--exec") || option(texts(args), "c", "--sh-exec")) {
 		m.add("reverse shell", T4, name+" "+line(args))
 	}
@@ -299,7 +299,7 @@ func (m *machine) network(name string, args []value, in value) {
 			}
 		}
 	}
-	sends, words := m.uploads(name, args)
+	sends, words := uploadsOf(m, name, args)
 	if !sends || local(args) {
 		return
 	}
@@ -316,7 +316,7 @@ func (m *machine) network(name string, args []value, in value) {
 		}
 	}
 	for _, v := range words {
-		if m.carries(v) {
+		if carries(m, v) {
 			m.add("secrets leave", T3, name+" "+line(args))
 			return
 		}
@@ -326,9 +326,9 @@ func (m *machine) network(name string, args []value, in value) {
 // identity are the options whose values say who one is, or where an answer goes.
 const identity names = "-i -E -o -O --key --cert --cacert --capath --netrc-file --identity --private-key --output --output-document --ca-certificate --certificate -c --cookie-jar -K --config -e --rsh -S -F --proto --exclude --exclude-from --include"
 
-// uploads reports whether a program sends away what it is given, and which of its
+// uploadsOf reports whether a program sends away what it is given, and which of its
 // words may hold or name it.
-func (m *machine) uploads(name string, args []value) (bool, []value) {
+func uploadsOf(m *machine, name string, args []value) (bool, []value) {
 	var first, second string
 	if ops := operands(args, "--profile --region -n -m"); len(ops) > 1 {
 		first, second = ops[0].text, ops[1].text
@@ -392,7 +392,7 @@ func (m *machine) uploads(name string, args []value) (bool, []value) {
 
 // carries reports whether a word holds a secret, or names a file that does:
 // file, @file, name=@file, --post-file=file.
-func (m *machine) carries(v value) bool {
+func carries(m *machine, v value) bool {
 	if v.is(secret) {
 		return true
 	}
@@ -429,8 +429,8 @@ func local(args []value) bool {
 	return found
 }
 
-// brings notes the files that a program fetches.
-func (m *machine) brings(name string, args []value) {
+// noteFetched notes the files that a program fetches.
+func noteFetched(m *machine, name string, args []value) {
 	got := value{from: fetched}
 	url := ""
 	for _, v := range args {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// prints gives what a program writes to its output: the text where it stands in
+// printsOf gives what a program writes to its output: the text where it stands in
 // sight, and where it came from.
-func (m *machine) prints(name string, args []value, in value) value {
-	from := m.source(name, args)
+func printsOf(m *machine, name string, args []value, in value) value {
+	from := sourceOf(m, name, args)
 	switch {
 	case name == "echo":
 		return echoed(args)
@@ -41,14 +41,14 @@ func (m *machine) prints(name string, args []value, in value) value {
 		}
 	}
 	if !namers.has(name) {
-		data.from |= m.contents(args).from
+		data.from |= contentsOf(m, args).from
 	}
 	data.from |= from
-	return m.transformed(name, args, data)
+	return transformed(m, name, args, data)
 }
 
-// source says where the output of some programs comes from by what they are.
-func (m *machine) source(name string, args []value) origin {
+// sourceOf says where the output of some programs comes from by what they are.
+func sourceOf(m *machine, name string, args []value) origin {
 	t := texts(args)
 	ops := operands(args, "-n --namespace -o --output --profile --region")
 	sub := func(i int) string {
@@ -179,7 +179,7 @@ func found(args []string) string {
 }
 
 // transformed is what a filter makes of its input.
-func (m *machine) transformed(name string, args []value, data value) value {
+func transformed(m *machine, name string, args []value, data value) value {
 	t := texts(args)
 	if decoder(name, t) {
 		return decoded(name, t, data)
@@ -190,7 +190,7 @@ func (m *machine) transformed(name string, args []value, data value) value {
 	case "tr":
 		return translated(t, data)
 	case "sed", "gsed":
-		return m.substituted(t, data)
+		return substituted(m, t, data)
 	case "awk", "gawk", "mawk", "nawk":
 		lits := value{text: strings.Join(quoted(line(args)), " "), from: data.from}
 		if data.text != "" && lits.text == "" {
@@ -258,7 +258,7 @@ func ranges(set string) string {
 
 // substituted is what sed makes of a text by one plain s command; other scripts
 // leave the text, and the mark that it was changed.
-func (m *machine) substituted(t []string, data value) value {
+func substituted(m *machine, t []string, data value) value {
 	script := ""
 	for i, w := range t {
 		if !strings.HasPrefix(w, "-") || i > 0 && (t[i-1] == "-e" || t[i-1] == "--expression") {
@@ -273,15 +273,15 @@ func (m *machine) substituted(t []string, data value) value {
 	case data.text == "" || data.text == ".":
 		data.text = with
 	case old == "^":
-		data.text = clip(with + m.replaced(strings.TrimSuffix(data.text, "\n"), "\n", "\n"+with, -1))
+		data.text = clip(with + replaced(m, strings.TrimSuffix(data.text, "\n"), "\n", "\n"+with, -1))
 	case old == "$":
-		data.text = clip(m.replaced(strings.TrimSuffix(data.text, "\n"), "\n", with+"\n", -1) + with)
+		data.text = clip(replaced(m, strings.TrimSuffix(data.text, "\n"), "\n", with+"\n", -1) + with)
 	case strings.ContainsAny(old, `.*[\+?(|^$`) || strings.ContainsAny(with, `\&`):
 		data.text, data.from = with+"\n"+data.text, data.from|built
 	case strings.Contains(flags, "g"):
-		data.text = m.replaced(data.text, old, with, -1)
+		data.text = replaced(m, data.text, old, with, -1)
 	default:
-		data.text = m.replaced(data.text, old, with, 1)
+		data.text = replaced(m, data.text, old, with, 1)
 	}
 	return data
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// told judges what other programs are told to execute.
-func (m *machine) told(name string, args []value, in value, all string) {
+// toldToRun judges what other programs are told to execute.
+func toldToRun(m *machine, name string, args []value, in value, all string) {
 	switch name {
 	case "eval":
 		m.runsText(merged(args), "sh", all)
@@ -23,21 +23,21 @@ func (m *machine) told(name string, args []value, in value, all string) {
 			m.runsText(ops[0], "sh", all)
 		}
 	case "find", "fd", "fdfind":
-		m.find(args, all)
+		judgeFind(m, args, all)
 	case "sed", "gsed":
-		m.sed(args, all)
+		judgeSed(m, args, all)
 	case "awk", "gawk", "mawk", "nawk":
 		if ops := operands(args, "-F -v -f -i"); len(ops) > 0 {
-			m.awk(ops[0].text, in, all)
+			judgeAwk(m, ops[0].text, in, all)
 		}
 	case "make", "gmake":
-		m.make(args, in, all)
+		judgeMake(m, args, in, all)
 	case "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "docker-compose":
-		m.container(args, all)
+		judgeContainer(m, args, all)
 	case "git":
-		m.gitRuns(args, all)
+		judgeGit(m, args, all)
 	case "at", "batch", "crontab":
-		m.schedule(name, args, in, all)
+		judgeSchedule(m, name, args, in, all)
 	case "dpkg", "rpm", "apt", "apt-get", "dnf", "yum", "pip", "pip3", "npm", "gem", "installer", "msiexec", "snap", "brew", "go", "dotnet", "java":
 		for _, v := range operands(args, "") {
 			if f, ok := m.files[m.place(v.text)]; ok && f.is(fetched) {
@@ -45,23 +45,23 @@ func (m *machine) told(name string, args []value, in value, all string) {
 			}
 		}
 	case "vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs", "less", "more", "ftp", "ed":
-		m.editor(args, in, all)
+		judgeEditor(m, args, in, all)
 	case "tmux", "screen":
-		m.terminal(args, all)
+		judgeTerminal(m, args, all)
 	}
 	if sqlClients.has(name) {
-		m.sqlClient(args, in, all)
+		judgeSQLClient(m, args, in, all)
 	}
 	for _, v := range valueOf(args, commandOptions(name)) {
-		m.orders(v, name, all, strangers.has(name))
+		ordered(m, v, name, all, strangers.has(name))
 	}
 	for _, v := range valueOf(args, "--checkpoint-action") {
 		if text, ok := strings.CutPrefix(v.text, "exec="); ok {
-			m.orders(value{text, v.from}, name, all, true)
+			ordered(m, value{text, v.from}, name, all, true)
 		}
 	}
 	if name == "scp" || name == "sftp" {
-		m.sshOptions(args, all)
+		judgeSSHOptions(m, args, all)
 	}
 }
 
@@ -101,9 +101,9 @@ func commandOptions(name string) names {
 // strangers are programs that hardly ever need a command of somebody else's.
 const strangers names = "rsync tcpdump man tar gtar bsdtar zip sort openvpn"
 
-// orders judges a command that a program is told to run. A command that is no usual
+// ordered judges a command that a program is told to run. A command that is no usual
 // one for that place is noticed for being there.
-func (m *machine) orders(v value, name, all string, strange bool) {
+func ordered(m *machine, v value, name, all string, strange bool) {
 	text := strings.TrimPrefix(strings.TrimSpace(v.text), "spawn ")
 	if text == "" {
 		return
@@ -114,11 +114,11 @@ func (m *machine) orders(v value, name, all string, strange bool) {
 	}
 }
 
-// environment judges a variable that tells programs what to run or to load.
-func (m *machine) environment(name string, v value) {
+// noteVariable judges a variable that tells programs what to run or to load.
+func noteVariable(m *machine, name string, v value) {
 	switch {
 	case names("PAGER GIT_PAGER MANPAGER EDITOR VISUAL SUDO_EDITOR GIT_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND LESSOPEN PROMPT_COMMAND RSYNC_RSH MANOPT").has(name):
-		m.orders(v, name, name+"="+v.text, name != "PROMPT_COMMAND")
+		ordered(m, v, name, name+"="+v.text, name != "PROMPT_COMMAND")
 	case names("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PYTHONSTARTUP PERL5OPT RUBYOPT").has(name) && v.text != "":
 		if f, known := m.files[m.place(v.text)]; strings.HasPrefix(v.text, "/tmp/") || strings.HasPrefix(v.text, "/dev/shm/") || strings.HasPrefix(v.text, "/var/tmp/") || strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "$PWD") || known && f.is(fetched) {
 			m.add("told to run", T3, name+"="+v.text)
@@ -128,9 +128,9 @@ func (m *machine) environment(name string, v value) {
 	}
 }
 
-// find judges the commands that find runs, and its own delete. What the next build
+// judgeFind judges the commands that find runs, and its own delete. What the next build
 // makes again may go.
-func (m *machine) find(args []value, all string) {
+func judgeFind(m *machine, args []value, all string) {
 	t := texts(args)
 	name := value{text: found(t)}
 	again := regrowable(name.text)
@@ -147,7 +147,7 @@ func (m *machine) find(args []value, all string) {
 					rest = rest[:j]
 					break
 				}
-				rest[j].text = m.replaced(v.text, "{}", name.text, -1)
+				rest[j].text = replaced(m, v.text, "{}", name.text, -1)
 			}
 			if len(rest) == 0 {
 				continue
@@ -163,8 +163,8 @@ func (m *machine) find(args []value, all string) {
 
 var sedExec = lazy(`(?m)(?:^|[;{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+(\S.*)$`)
 
-// sed judges the e command and the e flag, which execute.
-func (m *machine) sed(args []value, all string) {
+// judgeSed judges the e command and the e flag, which execute.
+func judgeSed(m *machine, args []value, all string) {
 	scripts := valueOf(args, "-e --expression")
 	if len(scripts) == 0 {
 		if ops := operands(args, "-f --file -l"); len(ops) > 0 {
@@ -173,12 +173,12 @@ func (m *machine) sed(args []value, all string) {
 	}
 	for _, s := range scripts {
 		for _, e := range sedExec().FindAllStringSubmatch(s.text, 16) {
-			m.orders(value{text: e[1]}, "sed", all, true)
+			ordered(m, value{text: e[1]}, "sed", all, true)
 		}
 		for _, part := range strings.Split(s.text, "\n") {
 			if _, with, flags, ok := substitution(strings.TrimLeft(part, "0123456789,$ ")); ok {
 				if flags, _, _ = strings.Cut(flags, ";"); strings.Contains(flags, "e") && strings.Trim(strings.TrimSpace(flags), "gpiIeM0123456789") == "" {
-					m.orders(value{text: with}, "sed", all, true)
+					ordered(m, value{text: with}, "sed", all, true)
 				}
 			}
 		}
@@ -190,8 +190,8 @@ var (
 	awkPipe   = lazy(`"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline|\|&?\s*"((?:[^"\\]|\\.)*)"`)
 )
 
-// awk judges system(), getline from a command and print into one.
-func (m *machine) awk(src string, in value, all string) {
+// judgeAwk judges system(), getline from a command and print into one.
+func judgeAwk(m *machine, src string, in value, all string) {
 	m.spend(len(src))
 	for _, at := range awkSystem().FindAllStringIndex(src, 16) {
 		call := argument(src[at[1]:])
@@ -214,8 +214,8 @@ func (m *machine) awk(src string, in value, all string) {
 	_ = in
 }
 
-// make judges recipes that stand in sight.
-func (m *machine) make(args []value, in value, all string) {
+// judgeMake judges recipes that stand in sight.
+func judgeMake(m *machine, args []value, in value, all string) {
 	texts := valueOf(args, "--eval -E")
 	for _, f := range valueOf(args, "-f --file --makefile") {
 		if f.text == "-" || f.text == "/dev/stdin" {
@@ -244,8 +244,8 @@ func (m *machine) make(args []value, in value, all string) {
 // flagsOfRun are the options of docker run and exec that take no value.
 const flagsOfRun names = "-d -i -t -it -ti -dit -itd -di -id -P -q -T --rm --detach --interactive --tty --privileged --init --read-only --publish-all --no-healthcheck --quiet --oom-kill-disable --sig-proxy --no-deps --service-ports --build --no-TTY"
 
-// container judges the command that docker run, docker exec or kubectl exec runs inside.
-func (m *machine) container(args []value, all string) {
+// judgeContainer judges the command that docker run, docker exec or kubectl exec runs inside.
+func judgeContainer(m *machine, args []value, all string) {
 	for i, v := range args {
 		if v.text == "--" {
 			m.command(args[i+1:], value{})
@@ -283,8 +283,8 @@ func (m *machine) container(args []value, all string) {
 	_ = all
 }
 
-// schedule judges jobs for later.
-func (m *machine) schedule(name string, args []value, in value, all string) {
+// judgeSchedule judges jobs for later.
+func judgeSchedule(m *machine, name string, args []value, in value, all string) {
 	t := texts(args)
 	if name != "crontab" {
 		if !slices.Contains(t, "-l") && len(in.text)+int(in.from) > 0 {
@@ -304,8 +304,8 @@ func (m *machine) schedule(name string, args []value, in value, all string) {
 
 var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*(?:shell|pi|platform shell)\s+(.+)$`)
 
-// editor judges commands of editors, pagers and debuggers that leave for a shell.
-func (m *machine) editor(args []value, in value, all string) {
+// judgeEditor judges commands of editors, pagers and debuggers that leave for a shell.
+func judgeEditor(m *machine, args []value, in value, all string) {
 	list := valueOf(args, "-c --cmd -ex -eval -o --eval --batch")
 	for _, v := range args {
 		if text, ok := strings.CutPrefix(v.text, "+"); ok {
@@ -317,7 +317,7 @@ func (m *machine) editor(args []value, in value, all string) {
 	}
 	for _, v := range list {
 		if f := escapeToShell().FindStringSubmatch(v.text); f != nil {
-			m.orders(value{text: f[1] + f[2]}, "editor", all, true)
+			ordered(m, value{text: f[1] + f[2]}, "editor", all, true)
 		} else if strings.Contains(v.text, "system(") || strings.Contains(v.text, "os.execute") || strings.Contains(v.text, "shell-command") || strings.Contains(v.text, ":py") && strings.Contains(v.text, "import") {
 			for _, q := range quoted(v.text) {
 				m.script(value{text: q})
@@ -327,8 +327,8 @@ func (m *machine) editor(args []value, in value, all string) {
 	}
 }
 
-// terminal judges what is typed into another terminal.
-func (m *machine) terminal(args []value, all string) {
+// judgeTerminal judges what is typed into another terminal.
+func judgeTerminal(m *machine, args []value, all string) {
 	for i, v := range args {
 		if strings.ContainsAny(v.text, " \t") {
 			m.runsText(v, "sh", all)
@@ -338,21 +338,21 @@ func (m *machine) terminal(args []value, all string) {
 	}
 }
 
-// gitRuns judges what git is told to run by configuration, options and subcommands.
-func (m *machine) gitRuns(args []value, all string) {
+// judgeGit judges what git is told to run by configuration, options and subcommands.
+func judgeGit(m *machine, args []value, all string) {
 	for _, c := range valueOf(args, "-c --config --config-env") {
 		if key, text, ok := strings.Cut(c.text, "="); ok {
-			m.gitConfig(key, value{text, c.from}, all)
+			judgeGitSetting(m, key, value{text, c.from}, all)
 		}
 	}
 	ops := operands(args, "-c -C --git-dir --work-tree -b -m --message --author --depth -n --grep")
 	for _, v := range args {
 		if strings.HasPrefix(v.text, "ext::") {
-			m.orders(value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
+			ordered(m, value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
 		}
 	}
 	for _, v := range valueOf(args, "--upload-pack --receive-pack --extcmd --open-files-in-pager") {
-		m.orders(v, "git", all, true)
+		ordered(m, v, "git", all, true)
 	}
 	if len(ops) < 2 {
 		return
@@ -361,7 +361,7 @@ func (m *machine) gitRuns(args []value, all string) {
 	switch ops[0].text {
 	case "grep":
 		for _, v := range valueOf(args, "-O") {
-			m.orders(v, "git", all, true)
+			ordered(m, v, "git", all, true)
 		}
 	case "config":
 		if rest[0].text == "set" {
@@ -371,7 +371,7 @@ func (m *machine) gitRuns(args []value, all string) {
 			if key := strings.ToLower(rest[0].text); key == "core.hookspath" {
 				m.add("autostart changed", T3, all)
 			}
-			m.gitConfig(rest[0].text, rest[1], all)
+			judgeGitSetting(m, rest[0].text, rest[1], all)
 		}
 	case "rebase":
 		for _, v := range valueOf(args, "-x --exec") {
@@ -392,23 +392,23 @@ func (m *machine) gitRuns(args []value, all string) {
 	}
 }
 
-// gitConfig judges a setting whose value git executes.
-func (m *machine) gitConfig(key string, v value, all string) {
+// judgeGitSetting judges a setting whose value git executes.
+func judgeGitSetting(m *machine, key string, v value, all string) {
 	key = strings.ToLower(key)
 	text, bang := strings.CutPrefix(v.text, "!")
 	runs := names("core.pager core.editor core.sshcommand core.fsmonitor core.askpass core.gitproxy diff.external sequence.editor gpg.program credential.helper").has(key) ||
 		strings.HasPrefix(key, "pager.") || strings.HasPrefix(key, "filter.") && !strings.HasSuffix(key, ".required") || strings.HasSuffix(key, ".textconv") || strings.HasSuffix(key, ".driver") || strings.HasSuffix(key, "tool.cmd")
 	switch {
 	case bang:
-		m.orders(value{text, v.from}, "git", all, true)
+		ordered(m, value{text, v.from}, "git", all, true)
 	case key == "core.fsmonitor" && (v.text == "true" || v.text == "false"), !runs:
 	case key == "credential.helper" && !strings.ContainsAny(v.text, " /"):
 	default:
-		m.orders(v, "git", all, true)
+		ordered(m, v, "git", all, true)
 	}
 }
 
-func (m *machine) sshOptions(args []value, all string) {
+func judgeSSHOptions(m *machine, args []value, all string) {
 	for _, v := range valueOf(args, "-o") {
 		key, text, ok := strings.Cut(v.text, "=")
 		if !ok {
@@ -416,7 +416,7 @@ func (m *machine) sshOptions(args []value, all string) {
 		}
 		switch strings.ToLower(strings.TrimSpace(key)) {
 		case "proxycommand", "localcommand", "knownhostscommand":
-			m.orders(value{text, v.from}, "ssh", all, true)
+			ordered(m, value{text, v.from}, "ssh", all, true)
 		}
 	}
 }

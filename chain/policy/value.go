@@ -45,7 +45,7 @@ func join(a, b value) value {
 }
 
 // replaced is strings.Replace, which may make much of little.
-func (m *machine) replaced(s, old, with string, n int) string {
+func replaced(m *machine, s, old, with string, n int) string {
 	if old == "" || !strings.Contains(s, old) {
 		return s
 	}
@@ -194,15 +194,15 @@ func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
 			s.open = true
 			m.parts(s, p.Parts, true)
 		case *syntax.ParamExp:
-			m.several(s, m.param(p), quoted, at(p))
+			expandInto(m, s, expandParam(m, p), quoted, at(p))
 		case *syntax.CmdSubst:
 			v := m.stmts(p.Stmts, value{})
 			v.text = strings.TrimRight(v.text, "\n")
-			m.several(s, []value{v}, quoted, false)
+			expandInto(m, s, []value{v}, quoted, false)
 		case *syntax.ProcSubst:
-			s.lit(value{text: m.process(p)})
+			s.lit(value{text: processFile(m, p)})
 		case *syntax.ArithmExp:
-			m.within(p.X)
+			walkWithin(m, p.X)
 			s.lit(value{text: "1", from: partial})
 		case *syntax.ExtGlob:
 			s.lit(value{text: p.Op.String() + p.Pattern.Value + ")", from: spelled})
@@ -210,8 +210,8 @@ func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
 	}
 }
 
-// several adds the values of an expansion: "$@" keeps them apart, even in quotes.
-func (m *machine) several(s *splitter, list []value, quoted, apart bool) {
+// expandInto adds the values of an expansion: "$@" keeps them apart, even in quotes.
+func expandInto(m *machine, s *splitter, list []value, quoted, apart bool) {
 	for i, v := range list {
 		m.spend(len(v.text))
 		if i > 0 && (apart || !quoted) {
@@ -259,8 +259,8 @@ func (m *machine) lookup(name string) ([]value, bool) {
 	return []value{{from: partial}}, false
 }
 
-// param gives the values of ${...}.
-func (m *machine) param(p *syntax.ParamExp) []value {
+// expandParam gives the values of ${...}.
+func expandParam(m *machine, p *syntax.ParamExp) []value {
 	if p.Param == nil {
 		return []value{{from: partial}}
 	}
@@ -282,27 +282,27 @@ func (m *machine) param(p *syntax.ParamExp) []value {
 		return []value{{text: "1", from: partial}}
 	}
 	if p.Exp != nil {
-		return m.expansion(p.Exp, list, known)
+		return expandWith(m, p.Exp, list, known)
 	}
 	if p.Slice == nil && p.Repl == nil {
 		return list
 	}
 	out := make([]value, len(list))
 	for i, v := range list {
-		out[i] = value{m.edited(p, v.text), v.from}
+		out[i] = value{editParam(m, p, v.text), v.from}
 	}
 	return out
 }
 
-// edited cuts or replaces, as far as the numbers and words stand in the text.
-func (m *machine) edited(p *syntax.ParamExp, text string) string {
+// editParam cuts or replaces, as far as the numbers and words stand in the text.
+func editParam(m *machine, p *syntax.ParamExp, text string) string {
 	if p.Repl != nil {
 		from, to := m.word(p.Repl.Orig).text, m.word(p.Repl.With).text
 		n := 1
 		if p.Repl.All {
 			n = -1
 		}
-		return m.replaced(text, from, to, n)
+		return replaced(m, text, from, to, n)
 	}
 	start, ok := literal(p.Slice.Offset)
 	if !ok {
@@ -327,8 +327,8 @@ func literal(x syntax.ArithmExpr) (int, bool) {
 	return n, err == nil
 }
 
-// expansion gives ${a:-b}, ${a#b} and their like.
-func (m *machine) expansion(e *syntax.Expansion, list []value, known bool) []value {
+// expandWith gives ${a:-b}, ${a#b} and their like.
+func expandWith(m *machine, e *syntax.Expansion, list []value, known bool) []value {
 	with := m.word(e.Word)
 	edit := func(f func(string) string) []value {
 		out := make([]value, len(list))

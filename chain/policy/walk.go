@@ -62,13 +62,13 @@ func (m *machine) stmt(s *syntax.Stmt, in value) (out value) {
 	if out.text != "" {
 		m.spend(len(out.text))
 	}
-	return m.direct(s, d, out)
+	return redirected(m, s, d, out)
 }
 
 func (m *machine) cmd(c syntax.Command, in value) (out value) {
 	switch c := c.(type) {
 	case *syntax.CallExpr:
-		return m.call(c, in)
+		return walkCall(m, c, in)
 	case *syntax.Block:
 		return m.stmts(c.Stmts, in)
 	case *syntax.Subshell:
@@ -92,7 +92,7 @@ func (m *machine) cmd(c syntax.Command, in value) (out value) {
 		m.stmts(c.Cond, in)
 		return m.stmts(c.Do, in)
 	case *syntax.ForClause:
-		return m.loop(c, in)
+		return walkLoop(m, c, in)
 	case *syntax.CaseClause:
 		m.word(c.Word)
 		for _, i := range c.Items {
@@ -104,7 +104,7 @@ func (m *machine) cmd(c syntax.Command, in value) (out value) {
 	case *syntax.CoprocClause:
 		return m.stmt(c.Stmt, in)
 	case *syntax.FuncDecl:
-		m.declare(c)
+		noteFunction(m, c)
 	case *syntax.DeclClause:
 		for _, a := range c.Args {
 			m.assign(a)
@@ -115,13 +115,13 @@ func (m *machine) cmd(c syntax.Command, in value) (out value) {
 			return value{from: secret} // the environment
 		}
 	default:
-		m.within(c)
+		walkWithin(m, c)
 	}
 	return value{}
 }
 
-// within runs the substitutions inside of tests and sums.
-func (m *machine) within(n syntax.Node) {
+// walkWithin runs the substitutions inside of tests and sums.
+func walkWithin(m *machine, n syntax.Node) {
 	if n == nil {
 		return
 	}
@@ -134,10 +134,10 @@ func (m *machine) within(n syntax.Node) {
 	})
 }
 
-func (m *machine) loop(c *syntax.ForClause, in value) (out value) {
+func walkLoop(m *machine, c *syntax.ForClause, in value) (out value) {
 	iter, ok := c.Loop.(*syntax.WordIter)
 	if !ok {
-		m.within(c.Loop)
+		walkWithin(m, c.Loop)
 		return m.stmts(c.Do, in)
 	}
 	items := m.fields(iter.Items)
@@ -151,8 +151,8 @@ func (m *machine) loop(c *syntax.ForClause, in value) (out value) {
 	return out
 }
 
-// declare notes a function, and finds the one that only calls itself, twice at a time.
-func (m *machine) declare(f *syntax.FuncDecl) {
+// noteFunction notes a function, and finds the one that only calls itself, twice at a time.
+func noteFunction(m *machine, f *syntax.FuncDecl) {
 	if f.Name == nil {
 		return // an anonymous one cannot call itself
 	}
@@ -213,8 +213,8 @@ func (m *machine) restore(saved map[string][]value) {
 	}
 }
 
-// uncalled judges the functions that nothing here calls: somebody may source the text.
-func (m *machine) uncalled() {
+// judgeUncalled judges the functions that nothing here calls: somebody may source the text.
+func judgeUncalled(m *machine) {
 	for _, name := range m.order {
 		if f := m.funcs[name]; !f.called {
 			f.called, f.active = true, true
@@ -245,12 +245,12 @@ func (m *machine) assign(a *syntax.Assign) {
 	}
 	if len(list) > 0 {
 		m.vars[name] = list
-		m.environment(name, list[0])
+		noteVariable(m, name, list[0])
 	}
 }
 
-// call runs one simple command, after noting its assignments.
-func (m *machine) call(c *syntax.CallExpr, in value) value {
+// walkCall runs one simple command, after noting its assignments.
+func walkCall(m *machine, c *syntax.CallExpr, in value) value {
 	if len(c.Args) == 0 {
 		for _, a := range c.Assigns {
 			m.assign(a)
@@ -259,14 +259,14 @@ func (m *machine) call(c *syntax.CallExpr, in value) value {
 	}
 	for _, a := range c.Assigns {
 		if a.Name != nil && a.Value != nil {
-			m.environment(a.Name.Value, m.word(a.Value))
+			noteVariable(m, a.Name.Value, m.word(a.Value))
 		}
 	}
 	return m.command(m.fields(c.Args), in)
 }
 
-// process gives the name that stands for <(commands) or >(commands).
-func (m *machine) process(p *syntax.ProcSubst) string {
+// processFile gives the name that stands for <(commands) or >(commands).
+func processFile(m *machine, p *syntax.ProcSubst) string {
 	name := "/dev/fd/p" + string(rune('0'+len(m.files)%10)) + string(rune('a'+len(m.procs)%26))
 	if p.Op == syntax.CmdOut {
 		if m.procs == nil {
@@ -318,24 +318,24 @@ func (m *machine) directions(s *syntax.Stmt, in value) directions {
 			} else if strings.Trim(to.text, "0123456789-") == "" {
 				d.quiet = d.quiet || n == "1"
 			} else {
-				m.output(&d, to.text, n)
+				noteOutput(m, &d, to.text, n)
 			}
 		default:
 			if r.Op == syntax.RdrInOut {
 				d.fromNet = d.fromNet || connection(to.text)
 			}
 			if connection(to.text) {
-				m.connect(s, r, to.text)
+				noteConnection(m, s, r, to.text)
 			}
 			d.append = r.Op == syntax.AppOut || r.Op == syntax.AppAll
-			m.output(&d, to.text, n)
+			noteOutput(m, &d, to.text, n)
 		}
 	}
 	return d
 }
 
-// output notes one file that a statement writes.
-func (m *machine) output(d *directions, to, n string) {
+// noteOutput notes one file that a statement writes.
+func noteOutput(m *machine, d *directions, to, n string) {
 	switch {
 	case connection(to):
 		d.net, d.resource = true, to
@@ -347,8 +347,8 @@ func (m *machine) output(d *directions, to, n string) {
 	d.quiet = d.quiet || n == "1"
 }
 
-// connect notes exec 5<>/dev/tcp/host/port.
-func (m *machine) connect(s *syntax.Stmt, r *syntax.Redirect, to string) {
+// noteConnection notes exec 5<>/dev/tcp/host/port.
+func noteConnection(m *machine, s *syntax.Stmt, r *syntax.Redirect, to string) {
 	if c, ok := s.Cmd.(*syntax.CallExpr); ok && r.N != nil && len(c.Args) == 1 && c.Args[0].Lit() == "exec" {
 		if m.fds == nil {
 			m.fds = map[string]bool{}
@@ -362,10 +362,10 @@ func connection(p string) bool {
 	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
 }
 
-// direct puts what a statement printed where its redirections say.
-func (m *machine) direct(s *syntax.Stmt, d directions, out value) value {
+// redirected puts what a statement printed where its redirections say.
+func redirected(m *machine, s *syntax.Stmt, d directions, out value) value {
 	if d.net || d.fromNet {
-		switch name := m.program(s); {
+		switch name := programOf(m, s); {
 		case shells.has(name):
 			m.add("reverse shell", T4, name+" at "+d.resource)
 		case out.is(secret):
@@ -383,8 +383,8 @@ func (m *machine) direct(s *syntax.Stmt, d directions, out value) value {
 	return out
 }
 
-// program is the name of what a statement runs, wrappers taken off.
-func (m *machine) program(s *syntax.Stmt) string {
+// programOf is the name of what a statement runs, wrappers taken off.
+func programOf(m *machine, s *syntax.Stmt) string {
 	c, ok := s.Cmd.(*syntax.CallExpr)
 	if !ok || len(c.Args) == 0 {
 		return ""
