@@ -333,7 +333,7 @@ func option(args []string, short, long string) bool {
 			if name, _, _ := strings.Cut(w, "="); len(name) > 4 && strings.HasPrefix(long, name) {
 				return true
 			}
-		case len(w) > 1 && w[0] == '-' && strings.ContainsAny(w[1:], short):
+		case len(w) > 1 && w[0] == '-' && strings.ContainsAny(w[1:], short) && !strings.Contains(w, "/"):
 			return true
 		}
 	}

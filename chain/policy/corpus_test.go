@@ -122,3 +122,12 @@ func TestWhatNobodyMeansIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestNamesAreWholeWords(t *testing.T) {
+	n := names("bash sh xsh")
+	for s, want := range map[string]bool{"bash": true, "sh": true, "xsh": true, "h": false, "as": false, "ash": false, "": false, "bash sh": false} {
+		if n.has(s) != want {
+			t.Errorf("%q has %q: %v", n, s, !want)
+		}
+	}
+}

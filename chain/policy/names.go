@@ -12,17 +12,16 @@ func (n names) has(s string) bool {
 	if s == "" || strings.ContainsAny(s, " \t\n") {
 		return false
 	}
-	rest := string(n)
-	for {
-		i := strings.Index(rest, s)
+	for at := 0; ; at++ {
+		i := strings.Index(string(n[at:]), s)
 		if i < 0 {
 			return false
 		}
-		end := i + len(s)
-		if (i == 0 || rest[i-1] == ' ') && (end == len(rest) || rest[end] == ' ') {
+		at += i
+		end := at + len(s)
+		if (at == 0 || n[at-1] == ' ') && (end == len(n) || n[end] == ' ') {
 			return true
 		}
-		rest = rest[i+1:]
 	}
 }
 

@@ -193,7 +193,7 @@ func transformed(m *machine, name string, args []value, data value) value {
 		return substituted(m, t, data)
 	case "awk", "gawk", "mawk", "nawk":
 		lits := value{text: strings.Join(quoted(line(args)), " "), from: data.from}
-		if data.text != "" && lits.text == "" {
+		if whole(data) && lits.text == "" {
 			lits.from |= built
 		}
 		if lits.text != "" && strings.Contains(line(args), "$") {
@@ -202,11 +202,14 @@ func transformed(m *machine, name string, args []value, data value) value {
 		return lits
 	}
 	out := value{from: data.from | partial}
-	if data.text != "" && names("cut paste perl python3 python ruby openssl rot13 xxd gzip bzip2 xz jq yq envsubst m4 cpp column").has(name) {
+	if whole(data) && names("cut paste perl python3 python ruby openssl rot13 xxd gzip bzip2 xz jq yq envsubst m4 cpp column").has(name) {
 		out.from |= built
 	}
 	return out
 }
+
+// whole reports whether a text stands in sight, all of it.
+func whole(v value) bool { return strings.TrimSpace(v.text) != "" && !v.is(partial) }
 
 // translated is what tr makes of a text that stands in sight.
 func translated(t []string, data value) value {
@@ -277,7 +280,10 @@ func substituted(m *machine, t []string, data value) value {
 	case old == "$":
 		data.text = clip(replaced(m, strings.TrimSuffix(data.text, "\n"), "\n", with+"\n", -1) + with)
 	case strings.ContainsAny(old, `.*[\+?(|^$`) || strings.ContainsAny(with, `\&`):
-		data.text, data.from = with+"\n"+data.text, data.from|built
+		if whole(data) {
+			data.from |= built
+		}
+		data.text = with + "\n" + data.text
 	case strings.Contains(flags, "g"):
 		data.text = replaced(m, data.text, old, with, -1)
 	default:

@@ -104,7 +104,7 @@ const strangers names = "rsync tcpdump man tar gtar bsdtar zip sort openvpn"
 // ordered judges a command that a program is told to run. A command that is no usual
 // one for that place is noticed for being there.
 func ordered(m *machine, v value, name, all string, strange bool) {
-	text := strings.TrimPrefix(strings.TrimSpace(v.text), "spawn ")
+	text := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(v.text), "spawn "), "|-")
 	if text == "" {
 		return
 	}
