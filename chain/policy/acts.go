@@ -33,7 +33,7 @@ func judgeActs(m *machine, name string, args []value, all string) {
 				m.add("system file changed", T3, all)
 			}
 		}
-	case "docker", "podman", "nerdctl":
+	case "docker", "podman", "nerdctl", "docker-compose":
 		if wide(t) {
 			m.add("container with the host's powers", T3, all)
 		}

@@ -133,7 +133,7 @@ func (a *analysis) text(src, param string) {
 		}
 	}
 	a.guarded(src, func(m *machine) {
-		m.script(value{text: src})
+		m.script(src, value{})
 		judgeUncalled(m)
 	})
 }
@@ -151,27 +151,27 @@ func (a *analysis) guarded(src string, judge func(*machine)) {
 
 // script judges a text that a shell runs, and returns what it prints. What is no
 // shell is judged by patterns.
-func (m *machine) script(v value) value {
+func (m *machine) script(text string, in value) value {
 	if m.depth++; m.depth > maxDepth {
-		m.add("commands nested too deeply to judge", T3, v.text)
+		m.add("commands nested too deeply to judge", T3, text)
 		m.depth--
 		return value{}
 	}
 	defer func() { m.depth-- }()
-	if strings.TrimSpace(v.text) == "" || !m.spend(len(v.text)) {
+	if strings.TrimSpace(text) == "" || !m.spend(len(text)) {
 		return value{}
 	}
-	if tooOpen(v.text) {
-		m.add("commands nested too deeply to judge", T3, v.text)
-		m.patterns(v.text)
+	if tooOpen(text) {
+		m.add("commands nested too deeply to judge", T3, text)
+		m.patterns(text)
 		return value{}
 	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(v.text), "")
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
-		m.patterns(v.text)
+		m.patterns(text)
 		return value{}
 	}
-	return m.stmts(f.Stmts, value{})
+	return m.stmts(f.Stmts, in)
 }
 
 func (m *machine) patterns(src string) {

@@ -17,7 +17,7 @@ var (
 	codeFetches = lazy(`urlopen|urlretrieve|requests\.(get|post)|httpx\.|http\.client|LWP::|HTTP::Tiny|Net::HTTP|open-uri|URI\.open|\bfetch\s*\(|https?['"]?\)?\.(get|request)\s*\(|axios|file_get_contents\s*\(\s*['"]https?:|DownloadString|Invoke-WebRequest|\biwr\b|Net\.WebClient`)
 	codeDecodes = lazy(`b64decode|b32decode|decode_base64|unhexlify|fromhex|base64_decode|str_rot13|gzinflate|['"]base64['"]|\batob\s*\(|unpack\s*\(?\s*['"][uHm]|marshal\.loads|zlib\.decompress|codecs\.decode|Base64\.decode64|FromBase64String`)
 	codeEvals   = lazy(`(^|[^\w.])(exec|eval|compile|instance_eval|assert|create_function|Function|runInThisContext|execScript|iex|Invoke-Expression|loadstring)\b\s*[\(\{$\s]|\.then\(\s*eval\s*\)|vm\.run\w*\(|pickle\.loads`)
-	codeSends   = lazy(`requests\.(post|put|get)|urlopen|httpx\.|http\.client|\.sendall?\s*\(|fetch\s*\(|https?\.(request|get)|axios|Net::HTTP|LWP::|HTTP::Tiny|curl_exec|fsockopen|smtplib|net\.connect|socket`)
+	codeSends   = lazy(`requests\.(post|put|get)|urlopen|httpx\.|http\.client|\.sendall?\s*\(|fetch\s*\(|https?\.(request|get)|axios|Net::HTTP|LWP::|HTTP::Tiny|curl_exec|fsockopen|smtplib|net\.connect|(?i:socket)|\)\.(request|connect)\s*\(`)
 	codeSockets = lazy(`(?i)\bsocket|TCPSocket|fsockopen|net['"]\)\.connect|\bnet\.(connect|createConnection|Socket)|TCPClient|/inet/tcp|Socket::INET|stream_socket_client`)
 	codeShells  = lazy(`pty\.spawn|dup2|["'` + "`" + `](/bin/|/usr/bin/)?(ba|z|da)?sh(\s+-i)?\b|cmd\.exe|powershell|/bin/(ba)?sh\b`)
 	codeWrites  = lazy(`open\s*\([^)]*,\s*(mode\s*=\s*)?['"](a|w|r\+)|write_text|write_bytes|writeFile|appendFile|createWriteStream|File\.(write|open)|file_put_contents|fopen|copyfile|copyFile|shutil\.(copy|move)|os\.rename|['"]>>?`)
@@ -48,7 +48,7 @@ func judgeCode(m *machine, lang, src string) {
 		src = strings.NewReplacer("[[", `"`, "]]", `"`).Replace(src)
 	case "tclsh", "expect":
 		for _, f := range tclRuns().FindAllStringSubmatch(src, 16) {
-			m.script(value{text: f[1]})
+			m.script(f[1], value{})
 		}
 	}
 	judgeCodeRuns(m, lang, src)
@@ -111,7 +111,7 @@ func judgeCodeRuns(m *machine, lang, src string) {
 		}
 		for _, s := range q {
 			if strings.ContainsAny(s, " \t") {
-				m.script(value{text: s})
+				m.script(s, value{})
 			}
 		}
 		list := make([]value, len(q))
@@ -119,7 +119,7 @@ func judgeCodeRuns(m *machine, lang, src string) {
 			list[i] = value{text: s}
 		}
 		if len(q) == 1 {
-			m.script(list[0])
+			m.script(q[0], value{})
 		} else {
 			m.command(list, value{})
 		}
@@ -129,7 +129,7 @@ func judgeCodeRuns(m *machine, lang, src string) {
 			continue // in JavaScript they are strings
 		}
 		for _, f := range ticks().FindAllStringSubmatch(src, 16) {
-			m.script(value{text: f[1]})
+			m.script(f[1], value{})
 		}
 	}
 }

@@ -6,7 +6,13 @@ import (
 )
 
 // base is a program's name without directory: /bin/rm is rm.
-func base(word string) string { return path.Base(strings.TrimSpace(word)) }
+func base(word string) string {
+	name := path.Base(strings.TrimSpace(word))
+	for _, variant := range []string{".exe", ".traditional", ".openbsd"} {
+		name = strings.TrimSuffix(name, variant)
+	}
+	return name
+}
 
 // command judges one command given as words, and returns what it prints.
 func (m *machine) command(args []value, in value) (out value) {
@@ -26,7 +32,7 @@ func (m *machine) command(args []value, in value) (out value) {
 		}
 		if text, ok := commandText(w.name, args); ok {
 			defer goElsewhere(m, w.name)()
-			return throughSSH(m, w.name, args, in, m.runsText(text, "sh", line(args)))
+			return throughSSH(m, w.name, args, in, m.runsText(text, "sh", line(args), in))
 		}
 		if w.name == "ssh" {
 			defer goElsewhere(m, w.name)()
@@ -66,7 +72,7 @@ func bareWrapper(m *machine, name string, args []value, in value) value {
 	case "ssh", "mosh":
 		return value{from: fetched}
 	case "sudo", "su", "busybox", "unshare", "nsenter", "chroot":
-		return m.becomes(in, "sh", line(args), true)
+		return m.becomes(in, value{}, "sh", line(args), true)
 	case "parallel":
 		runList(m, in, line(args))
 	case "script":
@@ -88,10 +94,10 @@ func (m *machine) simple(args []value, in value) value {
 	name, all := base(prog.text), line(args)
 	switch {
 	case prog.is(fetched | unseen | built | encoded):
-		return m.becomes(merged(args), "sh", all, true)
+		return m.becomes(merged(args), value{}, "sh", all, true)
 	case strings.ContainsAny(strings.TrimSpace(prog.text), " \t\n"):
 		// A word that holds spaces was hidden in quotes: "rm -rf" as one name.
-		return m.runsText(merged(args), "sh", all)
+		return m.runsText(merged(args), "sh", all, value{})
 	case prog.is(spelled):
 		if prog, name = respelled(m, prog.text); name == "" {
 			return value{}
@@ -102,7 +108,7 @@ func (m *machine) simple(args []value, in value) value {
 	}
 	if a, ok := m.vars["alias "+prog.text]; ok && prog.text != base(a[0].text) {
 		delete(m.vars, "alias "+prog.text)
-		return m.runsText(join(a[0], value{text: " " + line(rest)}), "sh", all)
+		return m.runsText(join(a[0], value{text: " " + line(rest)}), "sh", all, value{})
 	}
 	if strings.Contains(prog.text, "/") {
 		if out, ok := m.runsFile(prog.text, "sh", all); ok {
@@ -151,13 +157,13 @@ func interpret(m *machine, name string, args []value, in value, all string) valu
 	for i := 0; i < len(args); i++ {
 		switch w := args[i].text; {
 		case w == "-" || w == "-s" || w == "/dev/stdin":
-			return m.becomes(in, name, all, true)
+			return m.becomes(in, value{}, name, all, true)
 		case w == "--":
 		case codeOption(name, w):
 			if i+1 >= len(args) {
 				return value{}
 			}
-			return runGiven(m, name, args[i+1:], in, all)
+			return runGiven(m, name, withModules(args, i), in, all)
 		case inline(name, w) != "":
 			return runGiven(m, name, []value{{text: inline(name, w), from: args[i].from}}, in, all)
 		case name == "deno" && w == "eval":
@@ -177,7 +183,23 @@ func interpret(m *machine, name string, args []value, in value, all string) valu
 			return join(out, value{from: in.from & (secret | fetched)})
 		}
 	}
-	return m.becomes(in, name, all, true)
+	return m.becomes(in, value{}, name, all, true)
+}
+
+// withModules is the program behind an option, after the modules that perl -M and
+// ruby -r bring in before it.
+func withModules(args []value, at int) []value {
+	rest := args[at+1:]
+	used := ""
+	for _, v := range args[:at] {
+		if len(v.text) > 2 && (strings.HasPrefix(v.text, "-M") || strings.HasPrefix(v.text, "-r")) {
+			used += v.text[2:] + "; "
+		}
+	}
+	if used == "" {
+		return rest
+	}
+	return append([]value{{used + rest[0].text, rest[0].from}}, rest[1:]...)
 }
 
 // runModule judges python -m: one that serves files serves keys, too.
@@ -256,22 +278,22 @@ func runGiven(m *machine, name string, args []value, in value, all string) value
 			m.add("unseen command", T3, all)
 		}
 	}
-	return join(m.runsText(args[0], name, all), value{from: in.from & (secret | fetched)})
+	return join(m.runsText(args[0], name, all, in), value{from: in.from & (secret | fetched)})
 }
 
 // runsText judges a text that becomes a program, which stands among words: when
 // only a part of it came from elsewhere, the rest was meant.
-func (m *machine) runsText(v value, lang, all string) value {
+func (m *machine) runsText(v value, lang, all string, in value) value {
 	if v.is(fetched) && strings.TrimSpace(v.text) != "" {
 		m.add("pipe to shell", T3, all)
 		v.from &^= fetched
 	}
-	return m.becomes(v, lang, all, true)
+	return m.becomes(v, in, lang, all, true)
 }
 
 // becomes judges a text that becomes a program, by where it came from and, as far
-// as it stands in sight, by what it does.
-func (m *machine) becomes(v value, lang, all string, direct bool) value {
+// as it stands in sight, by what it does with an input of its own.
+func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
 	switch {
 	case v.is(fetched) && direct:
 		m.add("pipe to shell", T4, all)
@@ -294,7 +316,7 @@ func (m *machine) becomes(v value, lang, all string, direct bool) value {
 		return out
 	}
 	if shells.has(lang) {
-		return join(m.script(value{text: v.text}), out)
+		return join(m.script(v.text, in), out)
 	}
 	judgeCode(m, lang, v.text)
 	return join(out, value{text: strings.Join(quoted(v.text), " "), from: partial})
@@ -309,7 +331,7 @@ func (m *machine) runsFile(p, lang, all string) (value, bool) {
 				lang = name
 			}
 		}
-		return m.becomes(v, lang, all, strings.HasPrefix(at, "/dev/fd/")), true
+		return m.becomes(v, value{}, lang, all, strings.HasPrefix(at, "/dev/fd/")), true
 	}
 	for _, dir := range m.made {
 		if (at == dir || strings.HasPrefix(at, dir+"/") || dir == ".") && !names("configure gradlew mvnw autogen.sh bootstrap manage.py").has(base(at)) && !path.IsAbs(at) == !path.IsAbs(dir) {
@@ -425,5 +447,5 @@ func suppliedWords(m *machine, name string, own, rest []value, in value) []value
 
 // runList judges a list of commands, one a line.
 func runList(m *machine, in value, all string) {
-	m.runsText(in, "sh", all)
+	m.runsText(in, "sh", all, value{})
 }

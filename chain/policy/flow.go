@@ -334,7 +334,9 @@ func uploadsOf(m *machine, name string, args []value) (bool, []value) {
 		first, second = ops[0].text, ops[1].text
 	}
 	switch name {
-	case "scp", "rsync", "sftp":
+	case "sftp":
+		return true, nil
+	case "scp", "rsync":
 		ops := operands(args, identity)
 		if len(ops) < 2 || !strings.Contains(ops[len(ops)-1].text, ":") {
 			return false, nil

@@ -38,7 +38,7 @@ const (
 	senders names = "curl wget http https xh nc ncat netcat socat ftp lftp tftp sftp scp rsync ssh telnet mail mailx mutt sendmail swaks dig nslookup host ping rclone croc wormhole"
 
 	// readers of a file's name print nothing of what is in it.
-	namers names = "echo printf ls stat chmod chown chgrp mkdir touch test [ wc file du rm ssh-add ssh-keygen ssh-keyscan sha256sum sha1sum md5sum shasum ssh-agent git cd pushd docker export unset source . ln true : diff cmp gh vercel heroku fly kubectl"
+	namers names = "echo printf ls stat chmod chown chgrp mkdir touch test [ wc file du rm ssh-add ssh-keygen ssh-keyscan sha256sum sha1sum md5sum shasum ssh-agent cd pushd docker export unset source . ln true : gh vercel heroku fly kubectl"
 
 	sqlClients names = "psql mysql mariadb sqlite3 sqlcmd bq duckdb clickhouse-client clickhouse cockroach snowsql mycli pgcli usql mongosh mongo cqlsh wrangler"
 

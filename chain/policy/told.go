@@ -9,18 +9,18 @@ import (
 func toldToRun(m *machine, name string, args []value, in value, all string) {
 	switch name {
 	case "eval":
-		m.runsText(merged(args), "sh", all)
+		m.runsText(merged(args), "sh", all, value{})
 	case "source", ".":
 		if len(args) > 0 {
 			if p := args[0].text; p == "/dev/stdin" || p == "-" {
-				m.becomes(in, "sh", all, true)
+				m.becomes(in, value{}, "sh", all, true)
 			} else {
 				m.runsFile(p, "sh", all)
 			}
 		}
 	case "trap":
 		if ops := operands(args, ""); len(ops) > 1 {
-			m.runsText(ops[0], "sh", all)
+			m.runsText(ops[0], "sh", all, value{})
 		}
 	case "find", "fd", "fdfind":
 		judgeFind(m, args, all)
@@ -33,7 +33,7 @@ func toldToRun(m *machine, name string, args []value, in value, all string) {
 	case "make", "gmake":
 		judgeMake(m, args, in, all)
 	case "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "docker-compose":
-		judgeContainer(m, args, all)
+		judgeContainer(m, args, in)
 	case "git":
 		judgeGit(m, args, all)
 	case "at", "batch", "crontab":
@@ -108,7 +108,7 @@ func ordered(m *machine, v value, name, all string, strange bool) {
 	if text == "" {
 		return
 	}
-	m.runsText(value{text, v.from}, "sh", all)
+	m.runsText(value{text, v.from}, "sh", all, value{})
 	if f := strings.Fields(text); strange && !tame.has(base(strings.Trim(f[0], `"'`))) {
 		m.add("told to run", T3, name+": "+text)
 	}
@@ -196,7 +196,7 @@ func judgeAwk(m *machine, src string, in value, all string) {
 	for _, at := range awkSystem().FindAllStringIndex(src, 16) {
 		call := argument(src[at[1]:])
 		if q := quoted(call); len(q) > 0 {
-			m.runsText(value{text: strings.Join(q, " ")}, "sh", all)
+			m.runsText(value{text: strings.Join(q, " ")}, "sh", all, value{})
 		} else if strings.TrimSpace(call) != "" {
 			m.add("told to run", T3, "awk: system("+call+")")
 		}
@@ -206,7 +206,7 @@ func judgeAwk(m *machine, src string, in value, all string) {
 		if shells.has(base(text)) {
 			m.add("told to run", T3, "awk: print | "+text)
 		}
-		m.runsText(value{text: text}, "sh", all)
+		m.runsText(value{text: text}, "sh", all, value{})
 	}
 	if strings.Contains(src, "/inet/tcp/") {
 		m.add("reverse shell", T3, "awk "+src)
@@ -217,7 +217,11 @@ func judgeAwk(m *machine, src string, in value, all string) {
 // judgeMake judges recipes that stand in sight.
 func judgeMake(m *machine, args []value, in value, all string) {
 	texts := valueOf(args, "--eval -E")
-	for _, f := range valueOf(args, "-f --file --makefile") {
+	files := valueOf(args, "-f --file --makefile")
+	if len(files) == 0 {
+		files = []value{{text: "Makefile"}, {text: "makefile"}, {text: "GNUmakefile"}}
+	}
+	for _, f := range files {
 		if f.text == "-" || f.text == "/dev/stdin" {
 			texts = append(texts, in)
 		} else if v, ok := m.files[m.place(f.text)]; ok {
@@ -226,16 +230,16 @@ func judgeMake(m *machine, args []value, in value, all string) {
 	}
 	for _, v := range texts {
 		if v.is(fetched | unseen) {
-			m.becomes(value{from: v.from}, "make", all, true)
+			m.becomes(value{from: v.from}, value{}, "make", all, true)
 		}
 		for _, l := range strings.Split(v.text, "\n") {
 			if recipe, ok := strings.CutPrefix(l, "\t"); ok {
-				m.script(value{text: strings.ReplaceAll(strings.TrimLeft(recipe, "@-+ "), "$$", "$")})
+				m.script(strings.ReplaceAll(strings.TrimLeft(recipe, "@-+ "), "$$", "$"), value{})
 			} else if _, recipe, ok := strings.Cut(l, ";"); ok {
-				m.script(value{text: recipe})
+				m.script(recipe, value{})
 			}
 			if _, call, ok := strings.Cut(l, "$(shell "); ok {
-				m.script(value{text: strings.TrimSuffix(call, ")")})
+				m.script(strings.TrimSuffix(call, ")"), value{})
 			}
 		}
 	}
@@ -245,10 +249,10 @@ func judgeMake(m *machine, args []value, in value, all string) {
 const flagsOfRun names = "-d -i -t -it -ti -dit -itd -di -id -P -q -T --rm --detach --interactive --tty --privileged --init --read-only --publish-all --no-healthcheck --quiet --oom-kill-disable --sig-proxy --no-deps --service-ports --build --no-TTY"
 
 // judgeContainer judges the command that docker run, docker exec or kubectl exec runs inside.
-func judgeContainer(m *machine, args []value, all string) {
+func judgeContainer(m *machine, args []value, in value) {
 	for i, v := range args {
 		if v.text == "--" {
-			m.command(args[i+1:], value{})
+			m.command(args[i+1:], in)
 			return
 		}
 		if v.text != "run" && v.text != "exec" {
@@ -264,7 +268,7 @@ func judgeContainer(m *machine, args []value, all string) {
 				if slices.ContainsFunc(args[i:], func(v value) bool { return v.text == "--" }) {
 					i = len(args) // kubectl: the command stands behind it
 				} else if i+1 < len(args) {
-					m.command(args[i+1:], value{})
+					m.command(args[i+1:], in)
 					return
 				}
 			}
@@ -274,13 +278,12 @@ func judgeContainer(m *machine, args []value, all string) {
 		}
 		for j, v := range args {
 			if v.text == "--" {
-				m.command(args[j+1:], value{})
+				m.command(args[j+1:], in)
 				return
 			}
 		}
 		return
 	}
-	_ = all
 }
 
 // judgeSchedule judges jobs for later.
@@ -289,7 +292,7 @@ func judgeSchedule(m *machine, name string, args []value, in value, all string) 
 	if name != "crontab" {
 		if !slices.Contains(t, "-l") && len(in.text)+int(in.from) > 0 {
 			m.add("autostart changed", T3, all)
-			m.runsText(in, "sh", all)
+			m.runsText(in, "sh", all, value{})
 		}
 		return
 	}
@@ -320,7 +323,7 @@ func judgeEditor(m *machine, args []value, in value, all string) {
 			ordered(m, value{text: f[1] + f[2]}, "editor", all, true)
 		} else if strings.Contains(v.text, "system(") || strings.Contains(v.text, "os.execute") || strings.Contains(v.text, "shell-command") || strings.Contains(v.text, ":py") && strings.Contains(v.text, "import") {
 			for _, q := range quoted(v.text) {
-				m.script(value{text: q})
+				m.script(q, value{})
 			}
 			m.add("told to run", T3, all)
 		}
@@ -331,7 +334,7 @@ func judgeEditor(m *machine, args []value, in value, all string) {
 func judgeTerminal(m *machine, args []value, all string) {
 	for i, v := range args {
 		if strings.ContainsAny(v.text, " \t") {
-			m.runsText(v, "sh", all)
+			m.runsText(v, "sh", all, value{})
 		} else if i+1 < len(args) && names("-dm -dmS -S -X -s -t new-session send-keys").has(v.text) && len(args)-i > 2 {
 			m.command(args[i+2:], value{})
 		}
@@ -375,7 +378,7 @@ func judgeGit(m *machine, args []value, all string) {
 		}
 	case "rebase":
 		for _, v := range valueOf(args, "-x --exec") {
-			m.runsText(v, "sh", all)
+			m.runsText(v, "sh", all, value{})
 		}
 	case "bisect":
 		if rest[0].text == "run" {
@@ -383,11 +386,11 @@ func judgeGit(m *machine, args []value, all string) {
 		}
 	case "submodule":
 		if i := slices.Index(texts(args), "foreach"); i >= 0 {
-			m.runsText(merged(operands(args[i+1:], "")), "sh", all)
+			m.runsText(merged(operands(args[i+1:], "")), "sh", all, value{})
 		}
 	case "filter-branch":
 		for _, v := range valueOf(args, "--tree-filter --index-filter --msg-filter --env-filter --commit-filter --parent-filter") {
-			m.runsText(v, "sh", all)
+			m.runsText(v, "sh", all, value{})
 		}
 	}
 }

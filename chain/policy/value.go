@@ -107,7 +107,7 @@ func (m *machine) word(w *syntax.Word) value {
 func (m *machine) split(w *syntax.Word) []value {
 	if lit, ok := single(w).(*syntax.Lit); ok {
 		v := value{text: unescape(lit.Value, false)}
-		if strings.ContainsAny(lit.Value, "?[") {
+		if globbed(lit.Value) {
 			v.from = spelled
 		}
 		m.spend(len(v.text))
@@ -119,6 +119,11 @@ func (m *machine) split(w *syntax.Word) []value {
 	}
 	m.parts(&s, w.Parts, false)
 	return s.done()
+}
+
+// globbed reports whether a shell may read a word as a pattern that spells a program.
+func globbed(s string) bool {
+	return strings.ContainsAny(s, "?[") || s != "" && s[0] == '/' && strings.Contains(s, "*")
 }
 
 func single(w *syntax.Word) syntax.WordPart {
@@ -179,7 +184,7 @@ func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			v := value{text: unescape(p.Value, quoted)}
-			if !quoted && strings.ContainsAny(p.Value, "?[") {
+			if !quoted && globbed(p.Value) {
 				v.from = spelled
 			}
 			m.spend(len(v.text))

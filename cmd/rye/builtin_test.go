@@ -188,12 +188,12 @@ func TestBash(t *testing.T) {
 	needBash(t)
 	h := newHome(t)
 	h.write("src/x", "")
-	h.write(".git/config", "[core]")
-	r, exit := h.tool("bash/bash", `{"command":"pwd; echo made > src/y; echo x > .git/config; echo x > .ai/z; ls ~; echo $UID >&2; exit 4","working_dir":"."}`)
+	h.write(".git/index", "[core]")
+	r, exit := h.tool("bash/bash", `{"command":"pwd; echo made > src/y; echo x > .git/index; echo x > .ai/z; ls ~; echo $UID >&2; exit 4","working_dir":"."}`)
 	if exit != 1 || !strings.Contains(string(r.Data), `"exit_code":4`) || h.text("src/y") != "made\n" {
 		t.Errorf("exit %d, %s", exit, r.Data)
 	}
-	if runtime.GOOS == "linux" && (h.text(".git/config") != "[core]" || !strings.HasPrefix(h.text(".ai/z"), "(")) {
+	if runtime.GOOS == "linux" && (h.text(".git/index") != "[core]" || !strings.HasPrefix(h.text(".ai/z"), "(")) {
 		t.Error("written where no tool may")
 	}
 	begun := time.Now()
