@@ -552,7 +552,7 @@ func judgeSQL(m *machine, text string) {
 }
 
 // judgeSQLClient judges what a database client is given: by option, word, file or input.
-func judgeSQLClient(m *machine, args []value, in value, all string) {
+func judgeSQLClient(m *machine, args []value, in value) {
 	judgeSQL(m, in.text)
 	for i, v := range args {
 		if i > 0 && (args[i-1].text == "-f" || args[i-1].text == "--file") {
@@ -563,5 +563,4 @@ func judgeSQLClient(m *machine, args []value, in value, all string) {
 			judgeSQL(m, v.text)
 		}
 	}
-	_ = all
 }

@@ -27,9 +27,11 @@ const (
 	maxDepth  = 6         // of commands within commands
 	maxOpen   = 400       // brackets open at once: the parser recurses, and its stack is the process's
 	maxNest   = 4000      // statements within statements
-	maxWork   = 4 << 20   // bytes parsed and made, all in all
+	maxWork   = 2 << 20   // bytes parsed and made, for all texts of a call
 	maxValue  = 64 << 10  // bytes of one value
 	maxParams = 32        // of parameters within parameters
+
+	maxWrappers = 16 // sudo env nice ... before a command
 )
 
 // legacyPatterns are the nine of Ryvos, by its labels, tightened so that words
@@ -77,10 +79,13 @@ type analysis struct {
 	extra []Pattern
 	found []Finding
 	param string
+	work  int // done so far, for all texts
 }
 
 func (a *analysis) value(param string, v any, depth int) {
 	if depth > maxParams {
+		a.param = param
+		a.add("commands nested too deeply to judge", T3, "a parameter within parameters")
 		return
 	}
 	switch v := v.(type) {

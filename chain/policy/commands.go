@@ -19,13 +19,17 @@ func (m *machine) command(args []value, in value) (out value) {
 	if !m.spend(len(args)) {
 		return value{}
 	}
-	for range 16 {
+	for n := 0; ; n++ {
 		if len(args) == 0 {
 			return value{}
 		}
 		w, ok := wrapper(base(args[0].text))
 		if !ok {
 			break
+		}
+		if n == maxWrappers {
+			m.add("commands nested too deeply to judge", T3, line(args))
+			return value{}
 		}
 		if w.name == "ssh" || w.name == "autossh" {
 			judgeSSHOptions(m, args[1:], line(args))
@@ -56,6 +60,7 @@ func (m *machine) command(args []value, in value) (out value) {
 	return join(m.simple(args, in), value{from: out.from})
 }
 
+// throughSSH adds what goes to another machine and comes from it.
 func throughSSH(m *machine, name string, args []value, in, out value) value {
 	if name == "ssh" || name == "mosh" {
 		judgeNetwork(m, "ssh", args[1:], in)
@@ -172,6 +177,9 @@ func interpret(m *machine, name string, args []value, in value, all string) valu
 		case len(w) > 1 && (w[0] == '-' || w[0] == '+'):
 			if w == "-o" || w == "-O" || w == "+o" || w == "-W" || w == "-X" || w == "-I" {
 				i++
+			}
+			if w == "-n" && shells.has(name) {
+				return value{} // reads it, and does nothing
 			}
 			if w == "-m" && !shells.has(name) {
 				return runModule(m, args[i+1:], in, all)

@@ -88,8 +88,8 @@ run0|capsh|exec-path|winpty|cmd|wsl due|aws-vault - 2|chpst u|runcon turl|tsocks
 	return out
 })
 
-// sub are the words that some wrappers want before the command: uv run, poetry run.
-var subcommands = names("run exec r -- run0 stat record tool")
+// subcommands are the words that some wrappers want before the command: uv run, poetry run.
+const subcommands names = "run exec r run0 stat record tool"
 
 // unwrap drops a wrapper's own options, assignments and operands.
 func (w wrapped) unwrap(args []value) []value {

@@ -28,7 +28,7 @@ func toldToRun(m *machine, name string, args []value, in value, all string) {
 		judgeSed(m, args, all)
 	case "awk", "gawk", "mawk", "nawk":
 		if ops := operands(args, "-F -v -f -i"); len(ops) > 0 {
-			judgeAwk(m, ops[0].text, in, all)
+			judgeAwk(m, ops[0].text, all)
 		}
 	case "make", "gmake":
 		judgeMake(m, args, in, all)
@@ -50,7 +50,7 @@ func toldToRun(m *machine, name string, args []value, in value, all string) {
 		judgeTerminal(m, args, all)
 	}
 	if sqlClients.has(name) {
-		judgeSQLClient(m, args, in, all)
+		judgeSQLClient(m, args, in)
 	}
 	for _, v := range valueOf(args, commandOptions(name)) {
 		ordered(m, v, name, all, strangers.has(name))
@@ -191,7 +191,7 @@ var (
 )
 
 // judgeAwk judges system(), getline from a command and print into one.
-func judgeAwk(m *machine, src string, in value, all string) {
+func judgeAwk(m *machine, src, all string) {
 	m.spend(len(src))
 	for _, at := range awkSystem().FindAllStringIndex(src, 16) {
 		call := argument(src[at[1]:])
@@ -211,7 +211,6 @@ func judgeAwk(m *machine, src string, in value, all string) {
 	if strings.Contains(src, "/inet/tcp/") {
 		m.add("reverse shell", T3, "awk "+src)
 	}
-	_ = in
 }
 
 // judgeMake judges recipes that stand in sight.

@@ -28,7 +28,6 @@ const (
 	listed                      // from a list of things to do: the input of xargs
 	answers                     // what a shell says to whoever feeds it
 	spelled                     // names a program by ? or [ ]
-	ours                        // a temporary name that this script made
 )
 
 func (v value) is(o origin) bool { return v.from&o != 0 }

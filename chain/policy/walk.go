@@ -24,7 +24,6 @@ type machine struct {
 	remote bool // the commands are for another machine
 	depth  int  // of texts within texts
 	nest   int  // of statements within statements
-	work   int
 }
 
 type function struct {
@@ -390,7 +389,7 @@ func programOf(m *machine, s *syntax.Stmt) string {
 		return ""
 	}
 	args := m.fields(c.Args)
-	for range 16 {
+	for range maxWrappers {
 		if len(args) == 0 {
 			return ""
 		}
