@@ -347,7 +347,7 @@ func (m *machine) runsFile(p, lang, all string) (value, bool) {
 			return value{}, true
 		}
 	}
-	if strings.HasPrefix(p, "https://") || strings.HasPrefix(p, "http://") {
+	if !shells.has(lang) && (strings.HasPrefix(p, "https://") || strings.HasPrefix(p, "http://")) {
 		m.add("downloaded and run", T3, all)
 		return value{}, true
 	}
