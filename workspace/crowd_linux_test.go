@@ -104,7 +104,7 @@ func TestWaitingForAPersonBlocksNobody(t *testing.T) {
 	}
 	p.enter(p.dir)
 	p.write("tools/acme/count.sh", counting)
-	p.write("tools/acme/clean.sh", strings.Replace(counting, `echo "$RYE_PARAM_N"`, "rm -rf build; echo cleaned", 1))
+	p.write("tools/acme/clean.sh", strings.Replace(counting, `echo "$RYE_PARAM_N"`, "rm -rf src; echo cleaned", 1))
 	p.sign("tool:acme/count", "tool:acme/clean")
 	ended := make(chan error)
 	go func() {

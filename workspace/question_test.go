@@ -16,7 +16,7 @@ func TestQuestionNamesEachFindingOnce(t *testing.T) {
 # executor_id: rye/core/runtimes/bash_runtime
 # category: acme
 # description: Clean up
-rm -rf build
+rm -rf src
 git push --force origin main
 `)
 	p.sign("tool:acme/clean")
@@ -27,7 +27,7 @@ git push --force origin main
 		t.Fatalf("asked %d questions: %+v", len(p.asks), p.asks)
 	}
 	all := strings.Join(p.asks[0].Lines, "\n")
-	for _, want := range []string{"recursive delete: rm -rf build", "rm -rf build", "force push"} {
+	for _, want := range []string{"recursive delete: rm -rf src", "rm -rf src", "force push"} {
 		if n := strings.Count(all, want); n != 1 {
 			t.Errorf("%q stands %d times in the question:\n%s", want, n, all)
 		}

@@ -4,247 +4,322 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 )
 
-// base is a program's name without directory: /bin/rm is rm.
-func base(word string) string { return path.Base(strings.TrimSpace(word)) }
-
-// wrappers run the rest of their words as a command. The text names the options
-// that take a value of their own.
-var wrappers = map[string]string{
-	"sudo": "ugpCThDRU", "doas": "uC", "env": "uCS", "nohup": "", "nice": "n", "ionice": "cnp", "time": "fo", "timeout": "ks",
-	"xargs": "IiEdnPLsa", "exec": "a", "command": "", "builtin": "", "stdbuf": "ioe", "setsid": "", "busybox": "", "watch": "n",
-	"chroot": "", "unshare": "", "nsenter": "t", "strace": "eop", "ltrace": "eo", "parallel": "j", "caffeinate": "", "toybox": "",
-	"entr": "", "flock": "wE", "script": "", "su": "", "runuser": "", "ssh": "ilpoFJ", "chrt": "", "taskset": "",
-}
-
-// operands are how many words of its own a wrapper takes before the command.
-var operands = map[string]int{"timeout": 1, "chroot": 1, "flock": 1, "ssh": 1, "su": 9, "runuser": 9, "chrt": 1, "taskset": 1}
-
-var shells = map[string]bool{"sh": true, "bash": true, "zsh": true, "dash": true, "ksh": true, "ash": true, "fish": true, "mksh": true, "csh": true, "tcsh": true, "rbash": true}
-
-// interpreters run what they read when no file is named.
-var interpreters = map[string]bool{"python": true, "python2": true, "python3": true, "perl": true, "ruby": true, "node": true, "nodejs": true,
-	"php": true, "lua": true, "deno": true, "bun": true, "pwsh": true, "osascript": true, "tclsh": true, "psql": false, "source": true, ".": true, "eval": true}
-
-var fetchers = map[string]bool{"curl": true, "wget": true, "fetch": true, "aria2c": true, "http": true, "https": true, "xh": true, "lynx": true,
-	"w3m": true, "nc": true, "ncat": true, "netcat": true, "socat": true, "ftp": true, "tftp": true, "scp": true, "GET": true, "axel": true, "telnet": true}
-
-// command judges one command given as words.
-func (a *analysis) command(words []string, depth int) {
-	for range 16 {
-		if len(words) == 0 {
-			return
-		}
-		name := base(words[0])
-		opts, isWrapper := wrappers[name]
-		if !isWrapper {
-			break
-		}
-		if rest := commandText(name, words); rest != "" {
-			a.script(rest, depth+1)
-		}
-		words = unwrap(name, opts, words[1:])
-	}
-	if len(words) == 0 {
+// judgeActs judges a program by what it does itself. The long list, of programs that
+// destroy what somebody keeps, is data: destructive.
+func judgeActs(m *machine, name string, args []value, all string) {
+	t := texts(args)
+	if name == "find" || strings.HasPrefix(name, "mkfs") || names("docker podman nerdctl").has(name) {
+		// What looks like --help there may be for another program.
+	} else if only := before(t, "--"); slices.ContainsFunc(only, rehearses) {
 		return
 	}
-	name, args := base(words[0]), words[1:]
-	all := strings.Join(words, " ")
-	// A word that holds spaces was hidden in quotes: "rm -rf" as one name.
-	if strings.ContainsAny(strings.TrimSpace(words[0]), " \t") {
-		a.script(all, depth+1)
-		return
+	tier, label := act(name, t)
+	if label == "" {
+		label = destroyed(name, t)
+		tier = T3
 	}
-	if shells[name] || interpreters[name] {
-		a.interpreter(name, args, all, depth)
+	if label != "" {
+		m.add(label, tier, all)
 	}
-	for _, j := range judges {
-		if slices.Contains(j.names, name) || j.prefix != "" && strings.HasPrefix(name, j.prefix) {
-			if tier, label := j.judge(args); label != "" {
-				a.add(label, tier, all)
-			}
-		}
-	}
-	if name == "find" || name == "fd" {
-		a.find(args, depth)
-	}
-}
-
-// commandText is the script in su -c '...' and ssh host '...'.
-func commandText(name string, words []string) string {
 	switch name {
-	case "su", "runuser", "script", "flock":
-		if i := slices.Index(words, "-c"); i > 0 && i+1 < len(words) {
-			return words[i+1]
-		}
-	case "ssh", "watch":
-		if len(words) > 1 && strings.ContainsAny(words[len(words)-1], " \t") {
-			return words[len(words)-1]
-		}
-	case "env":
-		if i := slices.Index(words, "-S"); i > 0 && i+1 < len(words) {
-			return words[i+1]
-		}
-	}
-	return ""
-}
-
-// unwrap drops a wrapper's own options, assignments and operands.
-func unwrap(name, valued string, words []string) []string {
-	skip := operands[name]
-	for len(words) > 0 {
-		w := words[0]
-		switch {
-		case w == "--":
-			words = words[1:]
-			if skip == 0 {
-				return words
+	case "rm", "unlink", "shred":
+		for _, v := range operands(args, "") {
+			if traces().MatchString(v.text) {
+				m.add("traces removed", T3, all)
+			} else if len(v.text) < 4096 && system().MatchString(v.text) {
+				m.add("system file changed", T3, all)
 			}
-			continue
-		case len(w) > 1 && w[0] == '-':
-			words = words[1:]
-			if len(w) == 2 && strings.ContainsRune(valued, rune(w[1])) && len(words) > 0 {
-				words = words[1:]
-			}
-			continue
-		case name == "env" && strings.Contains(w, "="), name == "sudo" && strings.Contains(w, "="):
-			words = words[1:]
-			continue
-		case skip > 0:
-			skip--
-			words = words[1:]
-			continue
 		}
-		return words
-	}
-	return nil
-}
-
-// interpreter judges bash -c '...', eval ..., bash <(curl ...).
-func (a *analysis) interpreter(name string, args []string, all string, depth int) {
-	if strings.Contains(all, fetchedMark) {
-		a.add("pipe to shell", T4, strings.ReplaceAll(all, fetchedMark, ""))
-		return
-	}
-	if name == "eval" {
-		a.script(strings.Join(args, " "), depth+1)
-		return
-	}
-	for i, w := range args {
-		if shells[name] && len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.HasSuffix(w, "c") && i+1 < len(args) {
-			a.script(args[i+1], depth+1)
-			return
-		}
-		if !shells[name] && (w == "-c" || w == "-e" || w == "-r" || w == "-E") && i+1 < len(args) {
-			a.code(args[i+1], depth)
-			return
+	case "docker", "podman", "nerdctl", "docker-compose":
+		if wide(t) {
+			m.add("container with the host's powers", T3, all)
 		}
 	}
 }
 
-// code judges a line of another language by the calls that delete or run.
-func (a *analysis) code(src string, depth int) {
-	for _, s := range []string{"shutil.rmtree", "rmSync(", "rm_rf", "rm_r(", "remove_tree", "rimraf", "File::Path", "FileUtils.rm"} {
-		if strings.Contains(src, s) {
-			a.add("recursive delete", T3, src)
-		}
+// rehearses reports whether a word says that a program only tells what it would do.
+func rehearses(w string) bool {
+	switch w {
+	case "--dry-run", "--dryrun", "--dry_run", "--dry-run=client", "--dry-run=server", "--dry-run=true", "--help", "--version", "--what-if", "--noop", "--just-print", "--check", "--simulate", "--pretend", "-WhatIf":
+		return true
 	}
-	// What it hands to a shell stands in quotes.
-	if strings.Contains(src, "system") || strings.Contains(src, "exec") || strings.Contains(src, "popen") || strings.Contains(src, "subprocess") || strings.Contains(src, "`") {
-		for _, q := range []string{`"`, `'`, "`"} {
-			parts := strings.Split(src, q)
-			for i := 1; i < len(parts); i += 2 {
-				a.script(parts[i], depth+1)
-			}
-			var words []string
-			for i := 1; i < len(parts); i += 2 {
-				words = append(words, parts[i])
-			}
-			if len(words) > 1 {
-				a.command(words, depth+1)
-			}
-		}
-	}
+	return false
 }
 
-// find judges the commands that find runs, and its own delete.
-func (a *analysis) find(args []string, depth int) {
-	for i, w := range args {
-		switch w {
-		case "-delete":
-			a.add("recursive delete", T3, "find "+strings.Join(args, " "))
-		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X":
-			rest := args[i+1:]
-			if len(rest) > 0 && slices.Contains([]string{"rm", "unlink", "shred"}, base(rest[0])) {
-				a.add("recursive delete", T3, "find "+strings.Join(args, " "))
-			}
-			a.command(rest, depth+1)
-		}
+func before(list []string, word string) []string {
+	if i := slices.Index(list, word); i >= 0 {
+		return list[:i]
 	}
+	return list
 }
 
-// judge is one dangerous program.
-type judge struct {
-	names  []string
-	prefix string
-	judge  func(args []string) (Tier, string)
-}
-
-var judges = []judge{
-	{names: []string{"rm"}, judge: func(args []string) (Tier, string) {
-		if !option(args, "rR", "--recursive") {
-			return 0, ""
+func act(name string, args []string) (Tier, string) {
+	switch name {
+	case "rm":
+		if option(args, "rR", "--recursive") {
+			return deletion(args)
 		}
-		return deletion(args), "recursive delete"
-	}},
-	{names: []string{"shred", "wipe", "srm"}, judge: func(args []string) (Tier, string) {
-		if len(args) == 0 {
-			return 0, ""
+		if slices.Contains(args, "*") {
+			return T3, "recursive delete"
 		}
-		return T3, "recursive delete"
-	}},
-	{names: []string{"git"}, judge: git},
-	{names: []string{"chmod"}, judge: chmod},
-	{names: []string{"setfacl"}, judge: func(args []string) (Tier, string) {
+	case "shred", "wipe", "srm":
+		if len(args) > 0 {
+			return T3, "recursive delete"
+		}
+	case "git":
+		return git(args)
+	case "chmod":
+		return chmod(args)
+	case "chown", "chgrp":
+		if option(args, "R", "--recursive") && len(args) > 1 && slices.ContainsFunc(args[1:], func(w string) bool { return path.IsAbs(w) && top(w) }) {
+			return T3, "wide-open permissions"
+		}
+	case "setfacl":
 		for _, w := range args {
 			if strings.Contains(w, "o::rwx") || strings.Contains(w, "other::rwx") {
 				return T3, "wide-open permissions"
 			}
 		}
-		return 0, ""
-	}},
-	{prefix: "mkfs", judge: formats},
-	{names: []string{"mke2fs", "newfs", "wipefs", "mkswap", "mkntfs", "mkdosfs", "sgdisk", "blkdiscard", "cryptsetup"}, judge: formats},
-	{names: []string{"dd"}, judge: func(args []string) (Tier, string) {
+	case "install":
+		if i := slices.Index(args, "-m"); i >= 0 && i+1 < len(args) {
+			return chmod(args[i+1:])
+		}
+	case "dd":
 		for _, w := range args {
 			if to, ok := strings.CutPrefix(w, "of="); ok && device(to) {
 				return T4, "raw disk write"
 			}
 		}
-		return 0, ""
-	}},
-	{names: []string{"cp", "tee", "install", "cat", "truncate", "pv", "ddrescue", "mv"}, judge: func(args []string) (Tier, string) {
-		if len(args) > 0 && device(args[len(args)-1]) && !slices.Contains(args, "--help") {
+	case "cp", "tee", "cat", "truncate", "pv", "ddrescue", "mv":
+		if len(args) > 0 && device(args[len(args)-1]) && (name == "tee" || len(args) > 1 && name != "cat") {
 			return T4, "write to device"
 		}
-		return 0, ""
-	}},
-	{names: []string{"DROP", "drop", "Drop"}, judge: func(args []string) (Tier, string) {
-		if len(args) > 1 && slices.Contains([]string{"table", "database", "schema"}, strings.ToLower(args[0])) {
+	case "rsync":
+		return rsync(args)
+	case "kill", "pkill", "killall", "killall5":
+		if name == "kill" && len(args) > 1 && args[len(args)-1] == "-1" || name == "killall5" {
+			return T3, "system stopped"
+		}
+	case "shutdown", "reboot", "halt", "poweroff", "telinit", "init":
+		if len(args) == 0 && name != "init" && name != "telinit" || len(args) > 0 && (strings.Trim(args[0], "+0123456789:") == "" || args[0] == "now" || strings.HasPrefix(args[0], "-")) {
+			return T3, "system stopped"
+		}
+	case "DROP", "drop", "Drop", "TRUNCATE", "truncate-table":
+		if len(args) > 1 && names("table database schema").has(strings.ToLower(args[0])) {
 			return T3, "SQL drop"
 		}
+	case "DELETE", "delete":
+		if len(args) == 2 && strings.EqualFold(args[0], "from") {
+			return T3, "SQL drop"
+		}
+	case "dropdb":
+		return T3, "SQL drop"
+	}
+	if strings.HasPrefix(name, "mkfs") || formatters.has(name) {
+		return formats(name, args)
+	}
+	return 0, ""
+}
+
+const formatters names = "mke2fs newfs wipefs mkswap mkntfs mkdosfs mkexfatfs sgdisk sfdisk gdisk fdisk parted blkdiscard cryptsetup diskutil badblocks hdparm nvme mdadm pvremove"
+
+// top reports whether a name is where a system, a home or everything here begins.
+func top(w string) bool {
+	clean := path.Clean(strings.TrimSuffix(w, "*"))
+	return w == "" || w == "*" || clean == "/" || clean == ".." || clean == "~" || clean == "." || clean == ".ai" || clean == ".git" ||
+		clean == "./.git" || names("/etc /usr /var /home /root /boot /bin /sbin /lib /lib64 /opt /dev /Users /System /Library").has(clean)
+}
+
+// deletion is critical when it begins at the top of something; what the next build
+// makes again may go.
+func deletion(args []string) (Tier, string) {
+	again, some := true, false
+	for i, w := range args {
+		if w == "--no-preserve-root" {
+			return T4, "recursive delete"
+		}
+		if strings.HasPrefix(w, "-") && !slices.Contains(args[:i], "--") {
+			continue
+		}
+		if top(w) {
+			return T4, "recursive delete"
+		}
+		some, again = true, again && regrowable(w)
+	}
+	if some && again {
 		return 0, ""
-	}},
-	{names: []string{"dropdb"}, judge: func(args []string) (Tier, string) { return T3, "SQL drop" }},
-	{names: []string{"rsync"}, judge: func(args []string) (Tier, string) {
-		for _, w := range args {
-			if strings.HasPrefix(w, "--delete") {
-				return T2, "recursive delete"
+	}
+	return T3, "recursive delete"
+}
+
+// regrowable reports whether a name is below the current directory and made again by
+// the next build, or a temporary one that the text itself made.
+func regrowable(w string) bool {
+	if strings.HasPrefix(w, "/tmp/mktemp.X") {
+		return !strings.Contains(w, "..")
+	}
+	if w == "" || path.IsAbs(w) || w[0] == '~' || strings.HasPrefix(path.Clean(w), "..") {
+		return false
+	}
+	last := path.Base(strings.TrimSuffix(strings.TrimSuffix(w, "*"), "/"))
+	if regrown.has(last) {
+		return true
+	}
+	for dir := path.Dir(path.Clean(w)); dir != "."; dir = path.Dir(dir) {
+		if names("node_modules target dist coverage __pycache__ .next .cache .venv venv").has(path.Base(dir)) {
+			return true
+		}
+	}
+	ext := path.Ext(last)
+	return len(ext) > 1 && ext != last && regrown.has("*"+ext)
+}
+
+func rsync(args []string) (Tier, string) {
+	deletes := false
+	var from []string
+	for _, w := range args {
+		deletes = deletes || strings.HasPrefix(w, "--delete")
+		if !strings.HasPrefix(w, "-") {
+			from = append(from, w)
+		} else if len(w) > 1 && w[1] != '-' && strings.Contains(w, "n") {
+			return 0, ""
+		}
+	}
+	if !deletes || len(from) > 0 && regrowable(from[0]) {
+		return 0, ""
+	}
+	return T2, "recursive delete"
+}
+
+// formats judges programs that make, wipe or partition a disk; on a file they harm
+// nothing, and without a word such as -a some only print.
+func formats(name string, args []string) (Tier, string) {
+	for _, w := range args {
+		if w == "-n" || w == "--no-act" || w == "-V" || w == "--help" || w == "--dry-run" || w == "-l" || w == "-p" || w == "--list" || w == "print" || w == "-N" {
+			return 0, ""
+		}
+	}
+	does := true
+	has := func(words names) { does = slices.ContainsFunc(args, words.has) }
+	switch name {
+	case "wipefs":
+		does = option(args, "ao", "--all")
+	case "cryptsetup":
+		has("luksFormat luksErase erase reencrypt")
+	case "diskutil":
+		has("eraseDisk eraseVolume zeroDisk secureErase partitionDisk reformat")
+		if does {
+			return T4, "format filesystem"
+		}
+	case "badblocks":
+		does = option(args, "w", "")
+	case "hdparm":
+		has("--security-erase --security-erase-enhanced --trim-sector-ranges")
+	case "nvme":
+		has("format sanitize")
+	case "mdadm":
+		has("--zero-superblock --stop")
+	case "parted":
+		has("mklabel mktable rm mkpart")
+	case "sgdisk":
+		has("-Z -o -z --zap-all --clear -d -g")
+	}
+	for _, w := range args {
+		if does && (w == "" || device(w)) {
+			return T4, "format filesystem"
+		}
+	}
+	return 0, ""
+}
+
+// trunk are the branches that others build on.
+const trunk names = "main master trunk develop development production prod staging stable live release HEAD"
+
+func trunkName(ref string) bool {
+	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/heads/"), "refs/tags/")
+	return ref == "" || trunk.has(ref) || strings.HasPrefix(ref, "release") || len(ref) > 1 && ref[0] == 'v' && ref[1] >= '0' && ref[1] <= '9'
+}
+
+// git judges by subcommand, which may stand behind options.
+func git(args []string) (Tier, string) {
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		if names("-C -c --git-dir --work-tree --config-env").has(args[0]) {
+			args = args[1:]
+		}
+		if len(args) > 0 {
+			args = args[1:]
+		}
+	}
+	if len(args) == 0 {
+		return 0, ""
+	}
+	rest := args[1:]
+	short := func(letter string) bool { return option(rest, letter, "") }
+	switch args[0] {
+	case "push":
+		if short("n") {
+			return 0, ""
+		}
+		return pushed(rest)
+	case "reset":
+		for _, w := range rest {
+			if len(w) > 3 && strings.HasPrefix("--hard", w) {
+				return T3, "hard reset"
 			}
 		}
-		return 0, ""
-	}},
+	case "clean":
+		if option(rest, "f", "--force") && option(rest, "dxX", "--directories") && !short("n") {
+			return T3, "recursive delete"
+		}
+	case "filter-branch", "filter-repo":
+		return T3, "history rewritten"
+	case "reflog":
+		if slices.Contains(rest, "expire") && slices.ContainsFunc(rest, func(w string) bool {
+			return strings.HasSuffix(w, "=now") || strings.HasSuffix(w, "=all") || w == "--all"
+		}) {
+			return T3, "history rewritten"
+		}
+	case "gc":
+		if slices.Contains(rest, "--prune=now") || slices.Contains(rest, "--prune=all") {
+			return T3, "history rewritten"
+		}
+	case "update-ref":
+		if short("d") {
+			return T3, "history rewritten"
+		}
+	case "branch", "tag":
+		if short("Dd") && slices.ContainsFunc(rest, func(w string) bool { return trunk.has(w) }) {
+			return T3, "history rewritten"
+		}
+	case "stash":
+		if len(rest) > 0 && rest[0] == "clear" {
+			return T3, "hard reset"
+		}
+	}
+	return 0, ""
+}
+
+func pushed(rest []string) (Tier, string) {
+	deletes := option(rest, "d", "--delete")
+	seen := 0
+	for _, w := range rest {
+		switch {
+		case w == "--mirror", w == "--prune", strings.HasPrefix(w, "--force"), len(w) > 1 && w[0] == '+', len(w) > 4 && strings.HasPrefix("--force", w):
+			return T3, "force push"
+		case strings.HasPrefix(w, "-"):
+			continue
+		case w != ":" && w[:min(1, len(w))] == ":" && trunkName(w[1:]), deletes && seen > 0 && trunkName(w):
+			return T3, "branch deleted"
+		}
+		seen++
+	}
+	if option(rest, "f", "--force") {
+		return T3, "force push"
+	}
+	return 0, ""
 }
 
 // option reports whether a short option is among args, alone or bundled, or the
@@ -258,74 +333,11 @@ func option(args []string, short, long string) bool {
 			if name, _, _ := strings.Cut(w, "="); len(name) > 4 && strings.HasPrefix(long, name) {
 				return true
 			}
-		case len(w) > 1 && w[0] == '-' && strings.ContainsAny(w[1:], short):
+		case len(w) > 1 && w[0] == '-' && strings.ContainsAny(w[1:], short) && !strings.Contains(w, "/"):
 			return true
 		}
 	}
 	return false
-}
-
-// deletion is critical when it begins at the top of a system, a home or everything here.
-func deletion(args []string) Tier {
-	for _, w := range args {
-		if strings.HasPrefix(w, "-") && w != "--no-preserve-root" {
-			continue
-		}
-		switch clean := path.Clean(strings.TrimSuffix(w, "*")); {
-		case w == "--no-preserve-root", w == "", w == "*", w == "~", w == "~/", clean == "/", clean == "..", clean == "~",
-			clean == ".ai", clean == ".git", clean == ".",
-			slices.Contains([]string{"/etc", "/usr", "/var", "/home", "/root", "/boot", "/bin", "/lib", "/opt"}, clean):
-			return T4
-		}
-	}
-	return T3
-}
-
-func formats(args []string) (Tier, string) {
-	for _, w := range args {
-		if !strings.HasPrefix(w, "-") {
-			return T4, "format filesystem"
-		}
-	}
-	return 0, ""
-}
-
-// git judges by subcommand, which may stand behind options.
-func git(args []string) (Tier, string) {
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
-		if args[0] == "-C" || args[0] == "-c" || args[0] == "--git-dir" || args[0] == "--work-tree" {
-			args = args[1:]
-		}
-		if len(args) > 0 {
-			args = args[1:]
-		}
-	}
-	if len(args) == 0 {
-		return 0, ""
-	}
-	rest := args[1:]
-	switch args[0] {
-	case "push":
-		for _, w := range rest {
-			if w == "--mirror" || strings.HasPrefix(w, "--force") || len(w) > 1 && w[0] == '+' || len(w) > 4 && strings.HasPrefix("--force", w) {
-				return T3, "force push"
-			}
-		}
-		if option(rest, "f", "--force") {
-			return T3, "force push"
-		}
-	case "reset":
-		for _, w := range rest {
-			if len(w) > 3 && strings.HasPrefix("--hard", w) {
-				return T3, "hard reset"
-			}
-		}
-	case "clean":
-		if option(rest, "f", "--force") && option(rest, "dxX", "--directories") {
-			return T3, "recursive delete"
-		}
-	}
-	return 0, ""
 }
 
 // chmod judges the mode, which is the first word that is no option.
@@ -334,8 +346,14 @@ func chmod(args []string) (Tier, string) {
 		if w == "" || w[0] == '-' && strings.Trim(w, "-RHLPcfv") == "" || strings.HasPrefix(w, "--") {
 			continue
 		}
+		if set := setID(w); set {
+			return T3, "set-id program"
+		}
+		if option(args, "R", "--recursive") && len(args) > 0 && top(args[len(args)-1]) && path.IsAbs(args[len(args)-1]) {
+			return T3, "wide-open permissions"
+		}
 		digits := strings.TrimLeft(w, "0")
-		if len(digits) >= 3 && len(digits) <= 4 && strings.Trim(digits, "01234567") == "" && strings.HasSuffix(digits, "7") && digits[len(digits)-2] == '7' && digits[len(digits)-3] == '7' {
+		if len(digits) >= 3 && len(digits) <= 4 && strings.Trim(digits, "01234567") == "" && strings.HasSuffix(digits, "7") && digits[len(digits)-2] == '7' && digits[len(digits)-3] == '7' || digits == "666" {
 			return T3, "wide-open permissions"
 		}
 		for _, clause := range strings.Split(w, ",") {
@@ -352,6 +370,24 @@ func chmod(args []string) (Tier, string) {
 	return 0, ""
 }
 
+// setID reports whether a mode makes a program run as its owner.
+func setID(mode string) bool {
+	if len(mode) >= 4 && strings.Trim(mode, "01234567") == "" {
+		d := mode[len(mode)-4]
+		return d == '4' || d == '6' || d == '5' || d == '7'
+	}
+	for _, clause := range strings.Split(mode, ",") {
+		who, what, ok := strings.Cut(clause, "+")
+		if !ok {
+			who, what, ok = strings.Cut(clause, "=")
+		}
+		if ok && strings.Trim(who, "ugoa") == "" && strings.Trim(what, "rwxXst") == "" && strings.Contains(what, "s") && (who == "" || strings.ContainsAny(who, "ua")) {
+			return true
+		}
+	}
+	return false
+}
+
 // harmlessDevices may be written by anybody at any time.
 var harmlessDevices = []string{"null", "zero", "full", "stdout", "stderr", "stdin", "tty", "random", "urandom", "ptmx", "console"}
 
@@ -366,4 +402,165 @@ func device(p string) bool {
 		}
 	}
 	return !slices.Contains(harmlessDevices, rest)
+}
+
+// wide reports whether a container gets the powers of its host.
+func wide(args []string) bool {
+	if len(args) == 0 || !slices.ContainsFunc(args[:min(4, len(args))], func(w string) bool { return w == "run" || w == "create" || w == "exec" }) {
+		return false
+	}
+	for i, w := range args {
+		next := ""
+		if i+1 < len(args) {
+			next = args[i+1]
+		}
+		name, glued, ok := strings.Cut(w, "=")
+		if ok {
+			next = glued
+		}
+		switch name {
+		case "--privileged":
+			return next != "false"
+		case "-v", "--volume":
+			from, _, _ := strings.Cut(next, ":")
+			if hostPath(from) {
+				return true
+			}
+		case "--mount":
+			for _, f := range strings.Split(next, ",") {
+				if k, from, _ := strings.Cut(f, "="); (k == "source" || k == "src") && hostPath(from) {
+					return true
+				}
+			}
+		case "--pid", "--ipc", "--userns", "--uts", "--cgroupns":
+			if next == "host" {
+				return true
+			}
+		case "--cap-add":
+			if names("ALL SYS_ADMIN SYS_PTRACE SYS_MODULE SYS_RAWIO DAC_READ_SEARCH all CAP_SYS_ADMIN").has(next) {
+				return true
+			}
+		case "--security-opt":
+			if strings.HasSuffix(next, "unconfined") || next == "label=disable" || next == "label:disable" {
+				return true
+			}
+		case "--device":
+			if device(next) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hostPath(p string) bool {
+	return p == "/" || strings.HasSuffix(p, "docker.sock") || names("/etc /root /boot /proc /sys /dev /var /var/run /home /usr /var/lib/docker").has(path.Clean(p))
+}
+
+// destructive lists programs by the words that, in this order among their words, make
+// them destroy what somebody keeps. A comma separates words that mean the same; * is
+// any text.
+var destructive = sync.OnceValue(func() map[string][]rule {
+	out := map[string][]rule{}
+	for _, section := range []struct{ label, rows string }{
+		{"cloud resources destroyed", `terraform destroy|tofu destroy|terragrunt destroy,destroy-all|terragrunt run-all destroy|terraform apply -destroy|tofu apply -destroy|terraform state rm
+pulumi destroy|cdk destroy|cdktf destroy|serverless,sls remove|sst remove|copilot delete|eb terminate|amplify delete|sam delete
+helm uninstall,delete,del|helmfile destroy,delete|flux uninstall|argocd app delete|eksctl delete|kops delete|kind delete cluster*|k3d cluster delete|minikube delete --all
+kubectl,oc,k delete ns,namespace,namespaces,pv,pvc,persistentvolume*,node,nodes,no,crd,crds,customresourcedefinition*,deployment,deployments,deploy,statefulset,statefulsets,sts,daemonset,ds,service,svc,ingress,secret,secrets,all,project,ns/*,namespace/*,pv/*,pvc/*,deploy/*,deployment/*,sts/*,statefulset/*,node/*,crd/*,cluster,clusterrole
+kubectl,oc,k delete --all,-A,--all-namespaces|kubectl,oc,k replace --force
+aws s3 rb|aws s3 rm --recursive|aws s3 sync --delete|aws * delete-bucket,delete-db-*,delete-table,delete-stack,delete-cluster,delete-function,delete-user,delete-role,delete-repository,delete-volume,delete-snapshot,delete-vpc,delete-file-system,delete-hosted-zone,delete-secret,delete-key*,delete-objects,delete-domain,delete-service,delete-load-balancer,delete-nodegroup,delete-log-group,delete-backup*,delete-identity-pool,delete-user-pool,delete-trail,delete-queue,delete-topic
+aws * terminate-*,purge-*,schedule-key-deletion,deregister-*|aws iam create-access-key,attach-*-policy,put-*-policy,create-login-profile|aws cloudtrail stop-logging
+gcloud * delete|gcloud * purge|gsutil rm -r,-R,-ra,-rf|gsutil rb|gcloud storage rm,rb|az * delete,purge|az delete,purge|bq rm|doctl * delete|doctl * destroy|linode-cli * delete|hcloud * delete|scw * delete|oci * delete
+heroku apps:destroy,pg:reset,addons:destroy,destroy|fly,flyctl destroy|fly,flyctl * destroy|vercel remove,rm|netlify sites:delete|firebase firestore:delete,projects:delete,hosting:disable|railway delete,down|wrangler delete|wrangler * delete|supabase db reset|supabase projects delete|ibmcloud * delete
+gh repo delete|gh release delete|gh api DELETE|glab repo delete|rclone purge,delete|s3cmd del,rb --recursive,-r,--force|s3cmd rb|mc rm,rb --recursive,--force|b2 delete-bucket|consul kv delete -recurse|etcdctl del --prefix|nomad system gc|nomad job stop -purge|vault secrets disable
+docker,podman volume rm,prune|docker,podman system prune --volumes|docker stack rm|docker swarm leave --force|podman system reset|vagrant destroy|multipass purge|virsh undefine,destroy,vol-delete|VBoxManage unregistervm --delete|lxc delete --force|proxmox destroy|qm destroy
+npm unpublish|cargo yank|gem yank|twine remove|dotnet nuget delete`},
+		{"format filesystem", `lvremove|vgremove|zpool destroy|zfs destroy|btrfs subvolume delete|format c:,C:`},
+		{"SQL drop", `rails,rake db:drop,db:reset,db:drop:all|bin/rails db:drop|php artisan migrate:fresh,db:wipe,migrate:reset|artisan migrate:fresh,db:wipe|prisma migrate reset|npx prisma migrate reset|sequelize db:drop|mysqladmin drop|redis-cli FLUSHALL,FLUSHDB,flushall,flushdb|knex migrate:rollback --all|sequelize-cli db:drop|typeorm schema:drop|mix ecto.drop|manage.py flush,reset_db|django-admin flush|influx delete|cqlsh DROP|dropuser|flyway clean|alembic downgrade base|liquibase drop-all|curl DELETE *:9200*`},
+		{"accounts or privileges changed", `usermod sudo,wheel,root,admin|gpasswd -a sudo,wheel,root|adduser sudo,wheel,root|useradd 0|useradd sudo,wheel,root|usermod 0|userdel *|deluser *|chpasswd|passwd -d|passwd root|visudo -f|setcap *|dscl append|sudoedit /etc/sudoers*|kubectl,oc,k run --privileged|kubectl,oc,k run *hostPID*|kubectl,oc,k create clusterrolebinding *cluster-admin*|gcloud projects add-iam-policy-binding *owner*`},
+		{"protection off", `iptables,ip6tables -F,--flush|iptables,ip6tables -P *|nft flush|ufw disable,reset|setenforce 0,Permissive|csrutil disable|spctl --master-disable,--global-disable|systemctl stop,disable,mask auditd,firewalld,apparmor,ufw,iptables,nftables,fail2ban,falco,auditd.service,firewalld.service|service auditd,firewalld,ufw,iptables stop|auditctl -D|auditctl -e 0|aa-disable,aa-teardown|aa-complain *|history -c|journalctl --vacuum*|sysctl *randomize_va_space=0|swapoff -a|Set-MpPreference *|netsh advfirewall set *|insmod *|rmmod *|modprobe *.ko|chattr -i`},
+		{"system stopped", `systemctl poweroff,reboot,halt,kexec|systemctl isolate rescue*|loginctl terminate-user|nsenter -t 1`},
+	} {
+		for _, row := range strings.FieldsFunc(section.rows, func(r rune) bool { return r == '|' || r == '\n' }) {
+			f := strings.Fields(row)
+			r := rule{label: section.label}
+			for _, w := range f[1:] {
+				r.words = append(r.words, strings.Split(w, ","))
+			}
+			for _, name := range strings.Split(f[0], ",") {
+				out[name] = append(out[name], r)
+			}
+		}
+	}
+	return out
+})
+
+type rule struct {
+	label string
+	words [][]string
+}
+
+func destroyed(name string, args []string) string {
+	for _, r := range destructive()[name] {
+		if r.meets(args) {
+			return r.label
+		}
+	}
+	return ""
+}
+
+func (r rule) meets(args []string) bool {
+	i := 0
+	for _, alternatives := range r.words {
+		for ; ; i++ {
+			if i == len(args) {
+				return false
+			}
+			if slices.ContainsFunc(alternatives, func(p string) bool { return matches(p, args[i]) }) {
+				break
+			}
+		}
+		i++
+	}
+	return true
+}
+
+func matches(pattern, w string) bool {
+	if pattern == "*" {
+		return w != "" && w[0] != '-'
+	}
+	if !strings.Contains(pattern, "*") {
+		return pattern == w
+	}
+	return len(w) < 256 && glob(pattern, w)
+}
+
+var sqlDrop = lazy(`(?i)\b(DROP\s+(TABLE|DATABASE|SCHEMA|USER|ROLE|OWNED)|TRUNCATE(\s+TABLE)?\s+[\w."` + "`" + `]+\s*(CASCADE\s*)?(;|$)|DELETE\s+FROM\s+[\w."` + "`" + `]+\s*(;|$)|FLUSHALL|dropDatabase\s*\(|\.drop\s*\(\s*\)|deleteMany\s*\(\s*(\{\s*\})?\s*\)|DETACH\s+DELETE\s+n\b)`)
+var sqlShell = lazy(`(?m)(^|;|\s)\s*(\\!|system\s|\.shell\s|\.system\s)\s*(\S.*)$|(?i)\b(?:FROM|TO)\s+PROGRAM\s+'([^']+)'`)
+var sqlComment = lazy(`(?m)--.*$|(?s:/\*.*?\*/)`)
+
+// judgeSQL judges statements that reach a database.
+func judgeSQL(m *machine, text string) {
+	m.spend(2 * len(text))
+	text = sqlComment().ReplaceAllString(text, "")
+	if found := sqlDrop().FindString(text); found != "" {
+		m.add("SQL drop", T3, found)
+	}
+	for _, f := range sqlShell().FindAllStringSubmatch(text, 8) {
+		ordered(m, value{text: f[3] + f[4]}, "sql", text, true)
+	}
+}
+
+// judgeSQLClient judges what a database client is given: by option, word, file or input.
+func judgeSQLClient(m *machine, args []value, in value) {
+	judgeSQL(m, in.text)
+	for i, v := range args {
+		if i > 0 && (args[i-1].text == "-f" || args[i-1].text == "--file") {
+			judgeSQL(m, m.read(v.text).text)
+			continue
+		}
+		if strings.ContainsAny(v.text, " \t\n.") {
+			judgeSQL(m, v.text)
+		}
+	}
 }

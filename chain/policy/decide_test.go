@@ -180,9 +180,9 @@ func TestTightenNeverLoosens(t *testing.T) {
 }
 
 func TestExtraPatterns(t *testing.T) {
-	r := rules(t, "policy: 1\ndangerous_patterns:\n  - {pattern: 'terraform\\s+destroy', label: destroy, tier: t3}\n")
-	found := Analyse("terraform destroy -auto-approve", nil, r.Patterns)
-	if len(found) != 1 || found[0].Label != "destroy" || found[0].Tier != T3 {
+	r := rules(t, "policy: 1\ndangerous_patterns:\n  - {pattern: 'make\\s+release', label: release, tier: t3}\n")
+	found := Analyse("make release", nil, r.Patterns)
+	if len(found) != 1 || found[0].Label != "release" || found[0].Tier != T3 {
 		t.Errorf("found %v", found)
 	}
 }

@@ -161,7 +161,7 @@ func budgeted(now, was map[string]any) (all []string) {
 	return all
 }
 
-// within reports whether a limit is no larger than another. What is no number has to be
+// walkWithin reports whether a limit is no larger than another. What is no number has to be
 // the same.
 func within(now, was any) bool {
 	a, ok1 := number(now)

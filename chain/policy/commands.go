@@ -1,0 +1,459 @@
+package policy
+
+import (
+	"path"
+	"strings"
+)
+
+// base is a program's name without directory: /bin/rm is rm.
+func base(word string) string {
+	name := path.Base(strings.TrimSpace(word))
+	for _, variant := range []string{".exe", ".traditional", ".openbsd"} {
+		name = strings.TrimSuffix(name, variant)
+	}
+	return name
+}
+
+// command judges one command given as words, and returns what it prints.
+func (m *machine) command(args []value, in value) (out value) {
+	if !m.spend(len(args)) {
+		return value{}
+	}
+	for n := 0; ; n++ {
+		if len(args) == 0 {
+			return value{}
+		}
+		w, ok := wrapper(base(args[0].text))
+		if !ok {
+			break
+		}
+		if n == maxWrappers {
+			m.add("commands nested too deeply to judge", T3, line(args))
+			return value{}
+		}
+		if w.name == "ssh" || w.name == "autossh" {
+			judgeSSHOptions(m, args[1:], line(args))
+		}
+		if text, ok := commandText(w.name, args); ok {
+			defer goElsewhere(m, w.name)()
+			return throughSSH(m, w.name, args, in, m.runsText(text, "sh", line(args), in))
+		}
+		if w.name == "ssh" {
+			defer goElsewhere(m, w.name)()
+			judgeNetwork(m, w.name, args[1:], in)
+			out.from |= fetched
+		}
+		rest := w.unwrap(args[1:])
+		for _, v := range args[1 : len(args)-len(rest)] {
+			if name, text, ok := strings.Cut(v.text, "="); ok && w.assigns() {
+				noteVariable(m, name, value{text, v.from})
+			}
+		}
+		if len(rest) == 0 {
+			return bareWrapper(m, w.name, args, in)
+		}
+		if w.name == "xargs" || w.name == "gxargs" || w.name == "parallel" {
+			rest, in = suppliedWords(m, w.name, args[1:], rest, in), value{}
+		}
+		args = rest
+	}
+	return join(m.simple(args, in), value{from: out.from})
+}
+
+// throughSSH adds what goes to another machine and comes from it.
+func throughSSH(m *machine, name string, args []value, in, out value) value {
+	if name == "ssh" || name == "mosh" {
+		judgeNetwork(m, "ssh", args[1:], in)
+		out.from |= fetched
+	}
+	return out
+}
+
+// bareWrapper is a wrapper without a command: env prints the environment, ssh a shell.
+func bareWrapper(m *machine, name string, args []value, in value) value {
+	switch name {
+	case "env":
+		return value{from: secret}
+	case "ssh", "mosh":
+		return value{from: fetched}
+	case "sudo", "su", "busybox", "unshare", "nsenter", "chroot":
+		return m.becomes(in, value{}, "sh", line(args), true)
+	case "parallel":
+		runList(m, in, line(args))
+	case "script":
+		return value{from: in.from}
+	}
+	return value{}
+}
+
+// goElsewhere marks what runs on another machine, where a home is another home.
+func goElsewhere(m *machine, name string) func() {
+	before := m.remote
+	m.remote = before || name == "ssh"
+	return func() { m.remote = before }
+}
+
+// simple judges one command without wrappers.
+func (m *machine) simple(args []value, in value) value {
+	prog, rest := args[0], args[1:]
+	name, all := base(prog.text), line(args)
+	switch {
+	case prog.is(fetched | unseen | built | encoded):
+		return m.becomes(merged(args), value{}, "sh", all, true)
+	case strings.ContainsAny(strings.TrimSpace(prog.text), " \t\n"):
+		// A word that holds spaces was hidden in quotes: "rm -rf" as one name.
+		return m.runsText(merged(args), "sh", all, value{})
+	case prog.is(spelled):
+		if prog, name = respelled(m, prog.text); name == "" {
+			return value{}
+		}
+	}
+	if f := m.funcs[prog.text]; f != nil {
+		return m.invoke(f, rest, in)
+	}
+	if a, ok := m.vars["alias "+prog.text]; ok && prog.text != base(a[0].text) {
+		delete(m.vars, "alias "+prog.text)
+		return m.runsText(join(a[0], value{text: " " + line(rest)}), "sh", all, value{})
+	}
+	if strings.Contains(prog.text, "/") {
+		if out, ok := m.runsFile(prog.text, "sh", all); ok {
+			return out
+		}
+	}
+	if shells.has(name) || interpreter(name) {
+		return interpret(m, name, rest, in, all)
+	}
+	judgeActs(m, name, rest, all)
+	toldToRun(m, name, rest, in, all)
+	judgeNetwork(m, name, rest, in)
+	noteFiles(m, name, rest, in)
+	return printsOf(m, name, rest, in)
+}
+
+// respelled gives the program that a pattern such as /bin/r? stands for, the most
+// dangerous one first; nobody spells a program so by accident.
+func respelled(m *machine, p string) (value, string) {
+	pattern := base(p)
+	for _, name := range strings.Fields("rm bash sh dd mkfs curl wget nc ncat python3 python perl cat chmod chown shred cp mv tee base64 git node ruby") {
+		if ok, err := path.Match(pattern, name); ok && err == nil {
+			if strings.Contains(p, "/") {
+				m.add("hidden command", T3, p)
+			}
+			return value{text: name}, name
+		}
+	}
+	return value{text: p}, pattern
+}
+
+func interpreter(name string) bool {
+	if interpreters.has(name) {
+		return true
+	}
+	// python3.12, perl5.36
+	cut := strings.TrimRight(name, "0123456789.")
+	return cut != name && interpreters.has(cut)
+}
+
+// interpret judges a shell or interpreter: text in its words, a file, or its input.
+func interpret(m *machine, name string, args []value, in value, all string) value {
+	if strings.HasPrefix(name, "perl") || strings.HasPrefix(name, "ruby") {
+		judgeInPlace(m, args)
+	}
+	for i := 0; i < len(args); i++ {
+		switch w := args[i].text; {
+		case w == "-" || w == "-s" || w == "/dev/stdin":
+			return m.becomes(in, value{}, name, all, true)
+		case w == "--":
+		case codeOption(name, w):
+			if i+1 >= len(args) {
+				return value{}
+			}
+			return runGiven(m, name, withModules(args, i), in, all)
+		case inline(name, w) != "":
+			return runGiven(m, name, []value{{text: inline(name, w), from: args[i].from}}, in, all)
+		case name == "deno" && w == "eval":
+			return runGiven(m, name, nextOperand(args[i+1:]), in, all)
+		case (name == "deno" || name == "bun") && w == "run":
+		case len(w) > 1 && (w[0] == '-' || w[0] == '+'):
+			if w == "-o" || w == "-O" || w == "+o" || w == "-W" || w == "-X" || w == "-I" {
+				i++
+			}
+			if w == "-n" && shells.has(name) {
+				return value{} // reads it, and does nothing
+			}
+			if w == "-m" && !shells.has(name) {
+				return runModule(m, args[i+1:], in, all)
+			}
+		default:
+			saved := m.arguments(args[i+1:])
+			out, _ := m.runsFile(w, name, all)
+			m.restore(saved)
+			return join(out, value{from: in.from & (secret | fetched)})
+		}
+	}
+	return m.becomes(in, value{}, name, all, true)
+}
+
+// withModules is the program behind an option, after the modules that perl -M and
+// ruby -r bring in before it.
+func withModules(args []value, at int) []value {
+	rest := args[at+1:]
+	used := ""
+	for _, v := range args[:at] {
+		if len(v.text) > 2 && (strings.HasPrefix(v.text, "-M") || strings.HasPrefix(v.text, "-r")) {
+			used += v.text[2:] + "; "
+		}
+	}
+	if used == "" {
+		return rest
+	}
+	return append([]value{{used + rest[0].text, rest[0].from}}, rest[1:]...)
+}
+
+// runModule judges python -m: one that serves files serves keys, too.
+func runModule(m *machine, args []value, in value, all string) value {
+	if len(args) > 0 && args[0].text == "http.server" {
+		for _, v := range append(args[1:], value{text: m.cwd}) {
+			if secretPath(v.text) {
+				m.add("secrets leave", T3, all)
+			}
+		}
+	}
+	return value{from: in.from}
+}
+
+func nextOperand(args []value) []value {
+	for i, v := range args {
+		if !strings.HasPrefix(v.text, "-") {
+			return args[i:]
+		}
+	}
+	return nil
+}
+
+// codeOption reports whether the word behind an option is the program.
+func codeOption(name, w string) bool {
+	if len(w) < 2 || w[0] != '-' {
+		return false
+	}
+	switch {
+	case shells.has(name):
+		return w[1] != '-' && strings.HasSuffix(w, "c")
+	case strings.HasPrefix(name, "p") && (strings.HasPrefix(name, "pwsh") || strings.HasPrefix(name, "powershell")):
+		return names("-c -Command -command -C").has(w)
+	case w == "--eval" || w == "--print" || w == "--exec":
+		return true
+	case strings.HasPrefix(name, "python") || strings.HasPrefix(name, "pypy"):
+		return w[1] != '-' && strings.HasSuffix(w, "c")
+	case strings.HasPrefix(name, "perl"):
+		return w[1] != '-' && !strings.HasPrefix(w, "-M") && !strings.HasPrefix(w, "-I") && strings.IndexAny(w, "eE") == len(w)-1
+	case strings.HasPrefix(name, "ruby"):
+		return w[1] != '-' && !strings.HasPrefix(w, "-r") && strings.HasSuffix(w, "e")
+	case strings.HasPrefix(name, "php"):
+		return w == "-r" || w == "-R"
+	}
+	return w == "-c" && name == "expect" || w == "-e" || w == "-p" || w == "-pe" || w == "-E"
+}
+
+// inline is a program that is glued to its option: --eval=text.
+func inline(name, w string) string {
+	if shells.has(name) || len(w) < 3 {
+		return ""
+	}
+	if glued := w[2:]; names("ruby perl").has(name) && strings.HasPrefix(w, "-e") || strings.HasPrefix(name, "python") && strings.HasPrefix(w, "-c") || name == "php" && strings.HasPrefix(w, "-r") {
+		return glued
+	}
+	for _, o := range []string{"--eval=", "--print=", "--exec="} {
+		if text, ok := strings.CutPrefix(w, o); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// runGiven judges a program that stands among the words, with the words behind it.
+func runGiven(m *machine, name string, args []value, in value, all string) value {
+	if len(args) == 0 {
+		return value{}
+	}
+	if shells.has(name) {
+		saved := m.arguments(args[min(2, len(args)):])
+		if len(args) > 1 {
+			m.vars["0"] = args[1:2]
+		}
+		defer m.restore(saved)
+		if args[0].is(listed) && strings.TrimSpace(args[0].text) == "" {
+			m.add("unseen command", T3, all)
+		}
+	}
+	return join(m.runsText(args[0], name, all, in), value{from: in.from & (secret | fetched)})
+}
+
+// runsText judges a text that becomes a program, which stands among words: when
+// only a part of it came from elsewhere, the rest was meant.
+func (m *machine) runsText(v value, lang, all string, in value) value {
+	if v.is(fetched) && strings.TrimSpace(v.text) != "" {
+		m.add("pipe to shell", T3, all)
+		v.from &^= fetched
+	}
+	return m.becomes(v, in, lang, all, true)
+}
+
+// becomes judges a text that becomes a program, by where it came from and, as far
+// as it stands in sight, by what it does with an input of its own.
+func (m *machine) becomes(v, in value, lang, all string, direct bool) value {
+	switch {
+	case v.is(fetched) && direct:
+		m.add("pipe to shell", T4, all)
+	case v.is(fetched):
+		m.add("downloaded and run", T3, all)
+	case v.is(unseen) && direct:
+		m.add("pipe to shell", T4, all)
+	case v.is(unseen), v.is(built):
+		m.add("encoded command", T3, all)
+	case v.is(encoded):
+		m.add("encoded command", T4, v.text)
+	case v.is(document):
+		m.add("document run as a program", T3, all)
+	}
+	out := value{from: v.from & (fetched | secret)}
+	if strings.TrimSpace(v.text) == "" {
+		if shells.has(lang) && direct {
+			out.from |= answers
+		}
+		return out
+	}
+	if shells.has(lang) {
+		return join(m.script(v.text, in), out)
+	}
+	judgeCode(m, lang, v.text)
+	return join(out, value{text: strings.Join(quoted(v.text), " "), from: partial})
+}
+
+// runsFile judges a file that becomes a program; false when nothing is known of it.
+func (m *machine) runsFile(p, lang, all string) (value, bool) {
+	at := m.place(p)
+	if v, ok := m.files[at]; ok {
+		if first, _, _ := strings.Cut(v.text, "\n"); strings.HasPrefix(first, "#!") && lang == "sh" {
+			if name := base(lastWord(first)); interpreter(name) {
+				lang = name
+			}
+		}
+		return m.becomes(v, value{}, lang, all, strings.HasPrefix(at, "/dev/fd/")), true
+	}
+	for _, dir := range m.made {
+		if (at == dir || strings.HasPrefix(at, dir+"/") || dir == ".") && !names("configure gradlew mvnw autogen.sh bootstrap manage.py").has(base(at)) && !path.IsAbs(at) == !path.IsAbs(dir) {
+			m.add("downloaded and run", T3, all)
+			return value{}, true
+		}
+	}
+	if !shells.has(lang) && (strings.HasPrefix(p, "https://") || strings.HasPrefix(p, "http://")) {
+		m.add("downloaded and run", T3, all)
+		return value{}, true
+	}
+	if documents.has(strings.ToLower(path.Ext(p))) {
+		m.add("document run as a program", T3, all)
+		return value{}, true
+	}
+	return value{}, false
+}
+
+func lastWord(s string) string {
+	f := strings.Fields(s)
+	if len(f) == 0 {
+		return ""
+	}
+	return f[len(f)-1]
+}
+
+// commandText is the script in su -c '...' and ssh host '...'.
+func commandText(name string, args []value) (value, bool) {
+	behind := func(options ...string) (value, bool) {
+		for i, v := range args[1:] {
+			for _, o := range options {
+				if v.text == o && i+2 < len(args) {
+					return args[i+2], true
+				}
+				if text, ok := strings.CutPrefix(v.text, o+"="); ok && len(o) > 2 {
+					return value{text, v.from}, true
+				}
+			}
+		}
+		return value{}, false
+	}
+	switch name {
+	case "su", "runuser", "flock", "capsh":
+		return behind("-c", "--command")
+	case "script":
+		return behind("-c", "-qc", "-qec", "-eqc", "-fqc", "-qfc", "-ec", "--command")
+	case "cmd":
+		return behind("/c", "/C", "/k")
+	case "env":
+		return behind("-S", "--split-string")
+	case "ssh", "watch", "mosh", "hyperfine", "parallel", "autossh":
+		if last := args[len(args)-1]; len(args) > 1 && strings.ContainsAny(last.text, " \t\n") && !strings.HasPrefix(args[len(args)-2].text, "-o") {
+			return last, !strings.Contains(last.text, ":::")
+		}
+	}
+	return value{}, false
+}
+
+// suppliedWords gives the command of xargs or parallel with the words that its input,
+// or the list behind :::, adds.
+func suppliedWords(m *machine, name string, own, rest []value, in value) []value {
+	mark := ""
+	if name == "parallel" {
+		mark = "{}"
+		for i, v := range rest {
+			if v.text == ":::" {
+				in, rest = merged(rest[i+1:]), rest[:i]
+				break
+			}
+		}
+	}
+	for i, v := range own[:len(own)-len(rest)] {
+		switch t := v.text; {
+		case t == "-I" || t == "--replace":
+			mark = "{}"
+			if t == "-I" && i+1 < len(own) {
+				mark = own[i+1].text
+			}
+		case strings.HasPrefix(t, "-I"), strings.HasPrefix(t, "-J"):
+			mark = t[2:]
+		case t == "-i":
+			mark = "{}"
+		case strings.HasPrefix(t, "--replace="):
+			mark = t[len("--replace="):]
+		case t == "-a" && i+1 < len(own):
+			in = m.read(own[i+1].text)
+		}
+	}
+	in.text, in.from = strings.TrimSpace(in.text), in.from|listed
+	out := make([]value, 0, len(rest)+1)
+	used := false
+	for _, v := range rest {
+		if mark != "" && strings.Contains(v.text, mark) {
+			used = true
+			v = value{replaced(m, v.text, mark, in.text, -1), v.from | in.from}
+		}
+		out = append(out, v)
+	}
+	if used {
+		return out
+	}
+	if last := out[len(out)-1].text; strings.HasPrefix(last, "-") && strings.HasSuffix(last, "c") && len(out) > 1 && shells.has(base(out[len(out)-2].text)) {
+		return append(out, in)
+	}
+	for _, f := range strings.Fields(in.text) {
+		out = append(out, value{f, in.from})
+	}
+	if in.text == "" && in.is(fetched|secret) && !names("rm unlink").has(base(out[0].text)) {
+		out = append(out, value{"...", in.from})
+	}
+	return out
+}
+
+// runList judges a list of commands, one a line.
+func runList(m *machine, in value, all string) {
+	m.runsText(in, "sh", all, value{})
+}

@@ -1,0 +1,497 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// home matches the start of anybody's home directory.
+const home = `(~[\w.-]*|/root|/home/[^/]+|/Users/[^/]+)`
+
+var (
+	secretFiles = lazy(`(^|/)\.env(\.(local|prod|production|staging|dev|development|test|live))?$|(^|/)\.(ssh|aws|gnupg|kube|azure|password-store)(/|$)|(^|/)id_(rsa|dsa|ecdsa|ed25519)$` +
+		`|(^|/)\.(netrc|npmrc|pypirc|git-credentials|pgpass|my\.cnf|vault-token|boto|s3cfg)$|(^|/)\.docker/config\.json$|(^|/)\.config/(gcloud|gh|rclone|op|sops|hub|doctl|google-chrome|chromium)(/|$)` +
+		`|^/etc/(passwd|shadow|gshadow|sudoers)|^/etc/(ssl/private|ssh/ssh_host|kubernetes)|\.(pem|key|p12|pfx|kdbx|keystore|jks|ppk|ovpn)$|(_|\.)history$` +
+		`|(^|/)(cookies\.sqlite|Cookies|Login Data|logins\.json|key4\.db|wallet\.dat)$|/Keychains/|^/proc/[^/]+/environ$|^/(var/)?run/secrets/|(^|/)credentials(\.json|\.ya?ml)?$` +
+		`|(^|/)secrets?\.(ya?ml|json|env|toml|txt)$|service[-_]account[^/]*\.json$|\.tfstate$|^` + home + `/?$|^/$|^/etc/?$|/\.mozilla/`)
+	openFiles = lazy(`\.pub$|/known_hosts|/\.ssh/config$|\.env\.(example|sample|template|dist)$|localhost[^/]*\.pem$|cacert|ca-certificates|(^|/)ca[^/]*\.(pem|crt)$`)
+
+	autostart = lazy(`(^|/)\.(bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|cshrc|tcshrc|kshrc|mkshrc|xinitrc|xprofile|xsession|xsessionrc|pam_environment|gitconfig)$` +
+		`|\.config/fish/(config\.fish|conf\.d/)|\.ssh/(authorized_keys2?|rc)$|\.config/(autostart|environment\.d)(/|$)|\.config/plasma-workspace/|systemd/(system|user)(/|$)|^/etc/(profile|bash\.bashrc|bashrc|zshrc|zshenv|profile\.d/|cron|anacrontab|rc\.|init\.d/|ld\.so\.|zsh/|environment|xdg/autostart|update-motd\.d/|apt/apt\.conf\.d/|modules-load\.d/|udev/rules\.d/|inittab)` +
+		`|^/var/spool/(cron|at)|Library/Launch(Agents|Daemons)(/|$)|(^|/)\.git/(hooks/|config$)|(sitecustomize|usercustomize)\.py$`)
+	system = lazy(`^/etc/(passwd|shadow|group|gshadow|sudoers|pam\.d/|pam\.conf|ssh/sshd_config|hosts$|hosts\.(allow|deny)|fstab|crypttab|selinux/|resolv\.conf|nsswitch\.conf|securetty|security/|shells$|login\.defs|polkit-1/|sysctl)|^/boot/|^/proc/(sysrq-trigger|sys/kernel/core_pattern)|^/sys/firmware/|^/proc/kcore|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit|syslog)|^/usr/s?bin/(sudo|su|login|sshd|passwd)$`)
+	traces = lazy(`(^|/)\.[a-z]+_history$|^/var/log/(auth|secure|wtmp|btmp|lastlog|audit)`)
+)
+
+// secretHints are parts of names of secrets: a word without one needs no closer look,
+// and that is most words.
+const secretHints = ".env .ssh .aws .gnupg .kube .azure password-store id_ netrc npmrc pypirc git-cred pgpass my.cnf vault boto s3cfg .docker .config /etc .pem .key .p12 .pfx kdbx keystore .jks .ppk .ovpn " +
+	"history ookies Login logins key4 wallet Keychains environ secret credential service tfstate mozilla ~ /root /home /Users"
+
+func secretPath(p string) bool {
+	p = strings.TrimPrefix(p, "file://")
+	if p == "" || len(p) >= 4096 {
+		return false
+	}
+	hinted := p == "/"
+	for rest := secretHints; rest != "" && !hinted; {
+		var hint string
+		hint, rest, _ = strings.Cut(rest, " ")
+		hinted = strings.Contains(p, hint)
+	}
+	return hinted && secretFiles().MatchString(p) && !openFiles().MatchString(p)
+}
+
+// writes notes that a file gets a value, and judges which file it is.
+func (m *machine) writes(p string, v value, more bool) {
+	at := m.place(p)
+	if device(p) {
+		m.add("write to device", T4, "> "+p)
+		return
+	}
+	if proc := m.procs[p]; proc != nil {
+		m.stmts(proc.Stmts, v)
+		return
+	}
+	m.touches(p, v)
+	if old, ok := m.files[at]; ok && more {
+		v = join(old, v)
+	}
+	if at != "" && at != "/dev/null" {
+		m.files[at] = v
+	}
+}
+
+// touches judges a file that is written by whether it starts programs or rules the
+// system.
+func (m *machine) touches(p string, v value) {
+	if m.cwd != "" && !path.IsAbs(p) && p != "" {
+		p = m.place(p)
+	}
+	switch {
+	case p == "" || len(p) > 4096:
+	case traces().MatchString(p):
+		m.add("traces removed", T3, "> "+p)
+	case m.remote && strings.HasSuffix(p, "authorized_keys"): // ssh-copy-id by hand
+	case autostart().MatchString(p):
+		m.add("autostart changed", T3, "> "+p)
+	case p == "/etc/hosts" && (strings.HasPrefix(v.text, "127.") || strings.HasPrefix(v.text, "::1")): // a name for this machine
+	case system().MatchString(p):
+		m.add("system file changed", T3, "> "+p)
+	}
+}
+
+// operands are the words that are no options and no values of the options named.
+func operands(args []value, valued names) (out []value) {
+	for i := 0; i < len(args); i++ {
+		switch t := args[i].text; {
+		case t == "--":
+			return append(out, args[i+1:]...)
+		case len(t) > 1 && t[0] == '-':
+			if valued.has(t) {
+				i++
+			}
+		default:
+			out = append(out, args[i])
+		}
+	}
+	return out
+}
+
+// valueOf gives the words behind any of the options, glued ones too: -ofile, --output=file.
+func valueOf(args []value, options names) (out []value) {
+	for i, v := range args {
+		name, text, glued := strings.Cut(v.text, "=")
+		switch {
+		case options.has(v.text) && i+1 < len(args):
+			out = append(out, args[i+1])
+		case glued && strings.HasPrefix(name, "--") && options.has(name):
+			out = append(out, value{text, v.from})
+		case len(v.text) > 2 && v.text[0] == '-' && v.text[1] != '-' && options.has(v.text[:2]):
+			out = append(out, value{v.text[2:], v.from})
+		}
+	}
+	return out
+}
+
+// noteFiles notes the files that a program writes by its own options and operands.
+func noteFiles(m *machine, name string, args []value, in value) {
+	switch name {
+	case "cp", "mv", "install", "ln", "rsync", "scp":
+		noteCopies(m, name, args)
+	case "tee", "sponge":
+		for _, v := range operands(args, "") {
+			m.writes(v.text, in, option(texts(args), "a", "--append"))
+		}
+	case "dd":
+		for _, v := range args {
+			if to, ok := strings.CutPrefix(v.text, "of="); ok && !device(to) {
+				m.writes(to, in, false)
+			}
+		}
+	case "sed", "gsed":
+		judgeInPlace(m, args)
+	case "truncate", "ed", "ex", "chattr":
+		for _, v := range operands(args, "-s") {
+			m.touches(v.text, value{})
+		}
+	case "tar", "bsdtar", "unzip", "7z", "7za":
+		noteArchive(m, name, args, in)
+	case "zip", "gpg", "openssl", "gzip", "base64", "age":
+		notePacked(m, name, args, in)
+	case "cd", "pushd":
+		if len(args) > 0 && args[0].text != "" {
+			m.cwd = m.place(args[0].text)
+		}
+	case "read", "mapfile", "readarray":
+		for _, v := range operands(args, "-p -d -n -t -u") {
+			m.vars[v.text] = []value{{strings.TrimSpace(in.text), in.from}}
+		}
+	case "printf":
+		if len(args) > 2 && args[0].text == "-v" {
+			m.vars[args[1].text] = []value{printed(args[2:])}
+		}
+	case "set":
+		if i := slices.Index(texts(args), "--"); i >= 0 {
+			m.arguments(args[i+1:])
+		}
+	case "alias":
+		for _, v := range args {
+			if n, text, ok := strings.Cut(v.text, "="); ok && n != "" {
+				m.vars["alias "+n] = []value{{text: text}}
+			}
+		}
+	case "unset":
+		for _, v := range args {
+			if v.text == "HISTFILE" {
+				m.add("traces removed", T3, "unset HISTFILE")
+			}
+			delete(m.vars, v.text)
+		}
+	}
+}
+
+// judgeInPlace judges the files that sed -i and perl -i change.
+func judgeInPlace(m *machine, args []value) {
+	if option(texts(args), "i", "--in-place") {
+		for _, v := range operands(args, "-f --file") {
+			m.touches(v.text, value{})
+		}
+	}
+}
+
+func noteCopies(m *machine, name string, args []value) {
+	ops := operands(args, "-m -o -g -t -e -i -P --mode --owner --group --rsh --exclude --target-directory -S -F -l")
+	if into := valueOf(args, "--target-directory"); len(into) > 0 {
+		ops = append(ops, into[0])
+	}
+	if len(ops) < 2 || name == "install" && option(texts(args), "d", "--directory") {
+		return
+	}
+	to := ops[len(ops)-1].text
+	for _, v := range ops[:len(ops)-1] {
+		content := m.read(v.text)
+		if (name == "scp" || name == "rsync") && strings.Contains(v.text, ":") {
+			content = value{from: fetched}
+			m.writes(path.Join(to, base(v.text[strings.IndexByte(v.text, ':')+1:])), content, false)
+		}
+		if name == "mv" {
+			m.touches(v.text, value{})
+			delete(m.files, m.place(v.text))
+			if to == "/dev/null" {
+				m.add("recursive delete", T3, "mv "+v.text+" /dev/null")
+			}
+		}
+		if to == "." || strings.HasSuffix(to, "/") {
+			m.touches(to, content)
+			m.writes(path.Join(to, base(v.text)), content, false)
+			continue
+		}
+		if !strings.Contains(to, ":") && !device(to) {
+			m.writes(to, content, false)
+			if content.from != partial {
+				m.files[m.place(path.Join(to, base(v.text)))] = content // to may be a directory
+			}
+		}
+	}
+}
+
+// noteArchive notes what an archive holds: secrets when it is made, what the network
+// brought when it is opened.
+func noteArchive(m *machine, name string, args []value, in value) {
+	flags := ""
+	if len(args) > 0 {
+		flags = strings.TrimLeft(args[0].text, "-")
+	}
+	files := valueOf(args, "-f --file")
+	if strings.Contains(flags, "f") && !strings.HasPrefix(args[0].text, "--") && len(args) > 1 {
+		files = append(files, args[1])
+	}
+	if name == "unzip" || strings.HasPrefix(name, "7z") {
+		files = operands(args, "-d -P -o")
+	}
+	all := texts(args)
+	switch {
+	case name == "unzip", strings.HasPrefix(flags, "x"), strings.Contains(flags, "x") && !strings.Contains(flags, "="), slices.Contains(all, "--extract"):
+		from := in
+		for _, f := range files {
+			from = join(from, m.read(f.text))
+		}
+		if from.is(fetched) {
+			dir := "."
+			if d := valueOf(args, "-C -d --directory"); len(d) > 0 {
+				dir = d[0].text
+			}
+			m.made = append(m.made, m.place(dir))
+		}
+	default:
+		if v := contentsOf(m, args); v.is(secret) {
+			for _, f := range files {
+				if f.text != "-" && !secretPath(f.text) {
+					m.writes(f.text, value{from: secret}, false)
+				}
+			}
+		}
+	}
+}
+
+// notePacked notes a secret that is written under another name.
+func notePacked(m *machine, name string, args []value, in value) {
+	v := join(contentsOf(m, args), in)
+	if !v.is(secret) {
+		return
+	}
+	to := valueOf(args, "-o -out --output")
+	if ops := operands(args, "-P"); name == "zip" && len(ops) > 0 {
+		to = ops[:1]
+	}
+	for _, f := range to {
+		m.writes(f.text, value{from: secret}, false)
+	}
+}
+
+// contentsOf is where the content of the files among some words comes from.
+func contentsOf(m *machine, args []value) (out value) {
+	for _, v := range args {
+		out.from |= v.from & (secret | fetched | unseen | built)
+		t := v.text
+		if i := strings.IndexByte(t, '='); i > 0 && (t[0] == '-' || strings.HasPrefix(t, "if=")) {
+			t = t[i+1:]
+		}
+		if t != "" && t[0] != '-' {
+			out.from |= m.read(t).from &^ partial
+		}
+	}
+	return out
+}
+
+// judgeNetwork judges what a program sends away, and notes what it brings.
+func judgeNetwork(m *machine, name string, args []value, in value) {
+	noteFetched(m, name, args)
+	if names("nc ncat netcat").has(name) && (option(texts(args), "ec", "--exec") || option(texts(args), "c", "--sh-exec")) {
+		m.add("reverse shell", T4, name+" "+line(args))
+	}
+	if name == "socat" {
+		for _, v := range args {
+			if up := strings.ToUpper(v.text); strings.HasPrefix(up, "EXEC:") || strings.HasPrefix(up, "SYSTEM:") || strings.HasPrefix(up, "SHELL:") {
+				m.add("reverse shell", T4, "socat "+line(args))
+			}
+		}
+	}
+	sends, words := uploadsOf(m, name, args)
+	if !sends || local(args) {
+		return
+	}
+	if in.is(answers) && names("nc ncat netcat socat telnet openssl").has(name) {
+		m.add("reverse shell", T4, "a shell | "+name+" "+line(args))
+	}
+	if in.is(secret) {
+		m.add("secrets leave", T3, "... | "+name+" "+line(args))
+		return
+	}
+	if names("ftp sftp lftp tftp").has(name) {
+		for _, f := range strings.Fields(in.text) {
+			words = append(words, value{text: f})
+		}
+	}
+	for _, v := range words {
+		if carries(m, v) {
+			m.add("secrets leave", T3, name+" "+line(args))
+			return
+		}
+	}
+}
+
+// identity are the options whose values say who one is, or where an answer goes.
+const identity names = "-i -E -o -O --key --cert --cacert --capath --netrc-file --identity --private-key --output --output-document --ca-certificate --certificate -c --cookie-jar -K --config -e --rsh -S -F --proto --exclude --exclude-from --include"
+
+// uploadsOf reports whether a program sends away what it is given, and which of its
+// words may hold or name it.
+func uploadsOf(m *machine, name string, args []value) (bool, []value) {
+	var first, second string
+	if ops := operands(args, "--profile --region -n -m"); len(ops) > 1 {
+		first, second = ops[0].text, ops[1].text
+	}
+	switch name {
+	case "sftp":
+		return true, nil
+	case "scp", "rsync":
+		ops := operands(args, identity)
+		if len(ops) < 2 || !strings.Contains(ops[len(ops)-1].text, ":") {
+			return false, nil
+		}
+		return true, ops[:len(ops)-1]
+	case "aws", "gsutil", "gcloud", "rclone", "s3cmd", "mc", "az", "b2":
+		ops := operands(args, "--profile --region --endpoint-url")
+		if !slices.ContainsFunc(ops, func(v value) bool {
+			return names("cp mv sync copy copyto put upload rsync upload-file mirror").has(v.text)
+		}) {
+			return false, nil
+		}
+		if name != "az" && !strings.Contains(ops[len(ops)-1].text, ":") && name != "mc" {
+			return false, nil
+		}
+		return true, args
+	case "gh":
+		return first == "gist" && second == "create", args
+	case "openssl":
+		return len(args) > 0 && args[0].text == "s_client", nil
+	case "git":
+		return false, nil
+	case "ssh":
+		var held []value // the other words are about files over there
+		for _, v := range operands(args, "-i -F -o -l -p -L -R -D -J -S -E -c -m -b") {
+			if v.is(secret) {
+				held = append(held, v)
+			}
+		}
+		return true, held
+	}
+	if !senders.has(name) {
+		return false, nil
+	}
+	var out []value
+	for i := 0; i < len(args); i++ {
+		t := args[i].text
+		if name == "curl" && t == "-F" {
+			continue
+		}
+		if identity.has(t) {
+			i++
+			continue
+		}
+		if n, _, ok := strings.Cut(t, "="); ok && identity.has(n) {
+			continue
+		}
+		if strings.HasPrefix(t, "Authorization: ") && args[i].is(secret) {
+			continue
+		}
+		out = append(out, args[i])
+	}
+	return true, out
+}
+
+// carries reports whether a word holds a secret, or names a file that does:
+// file, @file, name=@file, --post-file=file.
+func carries(m *machine, v value) bool {
+	if v.is(secret) {
+		return true
+	}
+	for t := v.text; ; {
+		if end := strings.IndexByte(t, ';'); end > 0 {
+			t = t[:end]
+		}
+		if !strings.ContainsAny(t, " \t\n") && !strings.HasPrefix(t, "http") && m.read(t).is(secret) {
+			return true
+		}
+		i := strings.IndexAny(t, "=@<")
+		if i < 0 {
+			return false
+		}
+		t = t[i+1:]
+	}
+}
+
+// local reports whether every address among some words is this machine.
+func local(args []value) bool {
+	found := false
+	for _, v := range args {
+		t := strings.TrimPrefix(strings.TrimPrefix(v.text, "http://"), "https://")
+		host := t
+		if i := strings.IndexAny(t, ":/"); i >= 0 {
+			host = t[:i]
+		}
+		if host == "localhost" || host == "127.0.0.1" {
+			found = true
+		} else if strings.Contains(v.text, "://") {
+			return false
+		}
+	}
+	return found
+}
+
+// noteFetched notes the files that a program fetches.
+func noteFetched(m *machine, name string, args []value) {
+	got := value{from: fetched}
+	url := ""
+	for _, v := range args {
+		if strings.Contains(v.text, "/") && !strings.HasPrefix(v.text, "-") || strings.Contains(v.text, "://") {
+			url = v.text
+		}
+	}
+	file := base(strings.SplitN(url, "?", 2)[0])
+	switch name {
+	case "curl", "wget", "aria2c", "http", "xh", "fetch", "axel":
+		into := "-o --output"
+		if name == "wget" {
+			into = "-O --output-document"
+		} else if name == "aria2c" {
+			into = "-o --out"
+		}
+		to := valueOf(bundled(args, into[1:2]), names(into))
+		dir := ""
+		if d := valueOf(args, "-P --directory-prefix -d --dir --output-dir"); len(d) > 0 && name != "curl" {
+			dir = d[0].text
+		} else if d := valueOf(args, "--output-dir"); len(d) > 0 {
+			dir = d[0].text
+		}
+		switch {
+		case len(to) > 0 && to[0].text != "-" && to[0].text != "/dev/stdout":
+			m.writes(path.Join(dir, to[0].text), got, false)
+		case len(to) == 0 && url != "" && (name == "wget" || name == "aria2c" || name == "axel" || option(texts(args), "OJ", "--remote-name")):
+			m.writes(path.Join(dir, file), got, false)
+		}
+	case "git", "gh", "hg", "svn":
+		ops := operands(args, "-b --branch --depth -c -C --config --origin -o -j -R")
+		for i, v := range ops {
+			if (v.text == "clone" || v.text == "checkout" && name == "svn") && i+1 < len(ops) {
+				dir := strings.TrimSuffix(base(ops[i+1].text), ".git")
+				if i+2 < len(ops) {
+					dir = ops[i+2].text
+				}
+				m.made = append(m.made, m.place(dir))
+			}
+		}
+	case "aws", "gsutil", "gcloud", "rclone", "s3cmd", "mc", "az":
+		ops := operands(args, "--profile --region --endpoint-url")
+		if n := len(ops); n > 2 && strings.Contains(ops[n-2].text, ":") && !strings.Contains(ops[n-1].text, ":") && ops[n-1].text != "-" {
+			m.writes(ops[n-1].text, got, false)
+			m.writes(path.Join(ops[n-1].text, base(ops[n-2].text)), got, false)
+		}
+	}
+}
+
+// bundled takes short options apart where one with a value ends them: -sSLo file.
+func bundled(args []value, letter string) []value {
+	out := make([]value, 0, len(args)+1)
+	for _, v := range args {
+		t := v.text
+		if len(t) > 2 && t[0] == '-' && t[1] != '-' && strings.HasSuffix(t, letter) {
+			out = append(out, value{text: t[:len(t)-1]}, value{text: "-" + letter})
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
+}

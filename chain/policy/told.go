@@ -1,0 +1,424 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// toldToRun judges what other programs are told to execute.
+func toldToRun(m *machine, name string, args []value, in value, all string) {
+	switch name {
+	case "eval":
+		m.runsText(merged(args), "sh", all, value{})
+	case "source", ".":
+		if len(args) > 0 {
+			if p := args[0].text; p == "/dev/stdin" || p == "-" {
+				m.becomes(in, value{}, "sh", all, true)
+			} else {
+				m.runsFile(p, "sh", all)
+			}
+		}
+	case "trap":
+		if ops := operands(args, ""); len(ops) > 1 {
+			m.runsText(ops[0], "sh", all, value{})
+		}
+	case "find", "fd", "fdfind":
+		judgeFind(m, args, all)
+	case "sed", "gsed":
+		judgeSed(m, args, all)
+	case "awk", "gawk", "mawk", "nawk":
+		if ops := operands(args, "-F -v -f -i"); len(ops) > 0 {
+			judgeAwk(m, ops[0].text, all)
+		}
+	case "make", "gmake":
+		judgeMake(m, args, in, all)
+	case "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "docker-compose":
+		judgeContainer(m, args, in)
+	case "git":
+		judgeGit(m, args, all)
+	case "at", "batch", "crontab":
+		judgeSchedule(m, name, args, in, all)
+	case "dpkg", "rpm", "apt", "apt-get", "dnf", "yum", "pip", "pip3", "npm", "gem", "installer", "msiexec", "snap", "brew", "go", "dotnet", "java":
+		for _, v := range operands(args, "") {
+			if f, ok := m.files[m.place(v.text)]; ok && f.is(fetched) {
+				m.add("downloaded and run", T3, all)
+			}
+		}
+	case "vim", "vi", "nvim", "ex", "view", "gdb", "lldb", "emacs", "less", "more", "ftp", "ed":
+		judgeEditor(m, args, in, all)
+	case "tmux", "screen":
+		judgeTerminal(m, args, all)
+	}
+	if sqlClients.has(name) {
+		judgeSQLClient(m, args, in)
+	}
+	for _, v := range valueOf(args, commandOptions(name)) {
+		ordered(m, v, name, all, strangers.has(name))
+	}
+	for _, v := range valueOf(args, "--checkpoint-action") {
+		if text, ok := strings.CutPrefix(v.text, "exec="); ok {
+			ordered(m, value{text, v.from}, name, all, true)
+		}
+	}
+	if name == "scp" || name == "sftp" {
+		judgeSSHOptions(m, args, all)
+	}
+}
+
+// commandOptions are the options of a program whose value is a command for a shell.
+func commandOptions(name string) names {
+	switch name {
+	case "sg", "vagrant", "npm", "npx", "nix-shell", "gcloud", "nix":
+		return "-c --command --run --call"
+	case "ansible":
+		return "-a --args"
+	case "expect":
+		return "-c"
+	case "rsync":
+		return "-e --rsh --rsync-path"
+	case "tcpdump":
+		return "-z"
+	case "man":
+		return "-P --pager"
+	case "tar", "gtar", "bsdtar":
+		return "--to-command -I --use-compress-program -F --info-script --new-volume-script --rsh-command"
+	case "zip":
+		return "-TT --unzip-command"
+	case "split":
+		return "--filter"
+	case "sort":
+		return "--compress-program"
+	case "inotifywait", "nodemon", "watchexec", "entr":
+		return "--exec -x"
+	case "docker", "podman":
+		return "--entrypoint"
+	case "hexdump", "openvpn":
+		return "--up --down --route-up"
+	}
+	return ""
+}
+
+// strangers are programs that hardly ever need a command of somebody else's.
+const strangers names = "rsync tcpdump man tar gtar bsdtar zip sort openvpn"
+
+// ordered judges a command that a program is told to run. A command that is no usual
+// one for that place is noticed for being there.
+func ordered(m *machine, v value, name, all string, strange bool) {
+	text := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(v.text), "spawn "), "|-")
+	if text == "" {
+		return
+	}
+	m.runsText(value{text, v.from}, "sh", all, value{})
+	if f := strings.Fields(text); strange && !tame.has(base(strings.Trim(f[0], `"'`))) {
+		m.add("told to run", T3, name+": "+text)
+	}
+}
+
+// noteVariable judges a variable that tells programs what to run or to load.
+func noteVariable(m *machine, name string, v value) {
+	switch {
+	case names("PAGER GIT_PAGER MANPAGER EDITOR VISUAL SUDO_EDITOR GIT_EDITOR GIT_SSH_COMMAND GIT_SSH GIT_EXTERNAL_DIFF GIT_ASKPASS SSH_ASKPASS GIT_PROXY_COMMAND LESSOPEN PROMPT_COMMAND RSYNC_RSH MANOPT").has(name):
+		ordered(m, v, name, name+"="+v.text, name != "PROMPT_COMMAND")
+	case names("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PYTHONSTARTUP PERL5OPT RUBYOPT").has(name) && v.text != "":
+		if f, known := m.files[m.place(v.text)]; strings.HasPrefix(v.text, "/tmp/") || strings.HasPrefix(v.text, "/dev/shm/") || strings.HasPrefix(v.text, "/var/tmp/") || strings.HasPrefix(v.text, ".") || strings.HasPrefix(v.text, "$PWD") || known && f.is(fetched) {
+			m.add("told to run", T3, name+"="+v.text)
+		}
+	case name == "HISTFILE" && (v.text == "/dev/null" || v.text == "" && !v.is(partial)):
+		m.add("traces removed", T3, name+"="+v.text)
+	}
+}
+
+// judgeFind judges the commands that find runs, and its own delete. What the next build
+// makes again may go.
+func judgeFind(m *machine, args []value, all string) {
+	t := texts(args)
+	name := value{text: found(t)}
+	again := regrowable(name.text)
+	for i, w := range t {
+		switch w {
+		case "-delete":
+			if !again {
+				m.add("recursive delete", T3, all)
+			}
+		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X":
+			rest := slices.Clone(args[i+1:])
+			for j, v := range rest {
+				if v.text == ";" || v.text == "+" {
+					rest = rest[:j]
+					break
+				}
+				rest[j].text = replaced(m, v.text, "{}", name.text, -1)
+			}
+			if len(rest) == 0 {
+				continue
+			}
+			if names("rm unlink shred").has(base(rest[0].text)) && !again {
+				m.add("recursive delete", T3, all)
+			} else if !again || base(rest[0].text) != "rm" {
+				m.command(rest, value{})
+			}
+		}
+	}
+}
+
+var sedExec = lazy(`(?m)(?:^|[;{}])\s*(?:\d+|\$|/[^/]*/)?\s*e\s+(\S.*)$`)
+
+// judgeSed judges the e command and the e flag, which execute.
+func judgeSed(m *machine, args []value, all string) {
+	scripts := valueOf(args, "-e --expression")
+	if len(scripts) == 0 {
+		if ops := operands(args, "-f --file -l"); len(ops) > 0 {
+			scripts = ops[:1]
+		}
+	}
+	for _, s := range scripts {
+		for _, e := range sedExec().FindAllStringSubmatch(s.text, 16) {
+			ordered(m, value{text: e[1]}, "sed", all, true)
+		}
+		for _, part := range strings.Split(s.text, "\n") {
+			if _, with, flags, ok := substitution(strings.TrimLeft(part, "0123456789,$ ")); ok {
+				if flags, _, _ = strings.Cut(flags, ";"); strings.Contains(flags, "e") && strings.Trim(strings.TrimSpace(flags), "gpiIeM0123456789") == "" {
+					ordered(m, value{text: with}, "sed", all, true)
+				}
+			}
+		}
+	}
+}
+
+var (
+	awkSystem = lazy(`\bsystem\s*\(`)
+	awkPipe   = lazy(`"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline|\|&?\s*"((?:[^"\\]|\\.)*)"`)
+)
+
+// judgeAwk judges system(), getline from a command and print into one.
+func judgeAwk(m *machine, src, all string) {
+	m.spend(len(src))
+	for _, at := range awkSystem().FindAllStringIndex(src, 16) {
+		call := argument(src[at[1]:])
+		if q := quoted(call); len(q) > 0 {
+			m.runsText(value{text: strings.Join(q, " ")}, "sh", all, value{})
+		} else if strings.TrimSpace(call) != "" {
+			m.add("told to run", T3, "awk: system("+call+")")
+		}
+	}
+	for _, p := range awkPipe().FindAllStringSubmatch(src, 16) {
+		text := escapes(p[1] + p[2])
+		if shells.has(base(text)) {
+			m.add("told to run", T3, "awk: print | "+text)
+		}
+		m.runsText(value{text: text}, "sh", all, value{})
+	}
+	if strings.Contains(src, "/inet/tcp/") {
+		m.add("reverse shell", T3, "awk "+src)
+	}
+}
+
+// judgeMake judges recipes that stand in sight.
+func judgeMake(m *machine, args []value, in value, all string) {
+	texts := valueOf(args, "--eval -E")
+	files := valueOf(args, "-f --file --makefile")
+	if len(files) == 0 {
+		files = []value{{text: "Makefile"}, {text: "makefile"}, {text: "GNUmakefile"}}
+	}
+	for _, f := range files {
+		if f.text == "-" || f.text == "/dev/stdin" {
+			texts = append(texts, in)
+		} else if v, ok := m.files[m.place(f.text)]; ok {
+			texts = append(texts, v)
+		}
+	}
+	for _, v := range texts {
+		if v.is(fetched | unseen) {
+			m.becomes(value{from: v.from}, value{}, "make", all, true)
+		}
+		for _, l := range strings.Split(v.text, "\n") {
+			if recipe, ok := strings.CutPrefix(l, "\t"); ok {
+				m.script(strings.ReplaceAll(strings.TrimLeft(recipe, "@-+ "), "$$", "$"), value{})
+			} else if _, recipe, ok := strings.Cut(l, ";"); ok {
+				m.script(recipe, value{})
+			}
+			if _, call, ok := strings.Cut(l, "$(shell "); ok {
+				m.script(strings.TrimSuffix(call, ")"), value{})
+			}
+		}
+	}
+}
+
+// flagsOfRun are the options of docker run and exec that take no value.
+const flagsOfRun names = "-d -i -t -it -ti -dit -itd -di -id -P -q -T --rm --detach --interactive --tty --privileged --init --read-only --publish-all --no-healthcheck --quiet --oom-kill-disable --sig-proxy --no-deps --service-ports --build --no-TTY"
+
+// judgeContainer judges the command that docker run, docker exec or kubectl exec runs inside.
+func judgeContainer(m *machine, args []value, in value) {
+	for i, v := range args {
+		if v.text == "--" {
+			m.command(args[i+1:], in)
+			return
+		}
+		if v.text != "run" && v.text != "exec" {
+			continue
+		}
+		for i++; i < len(args); i++ {
+			switch t := args[i].text; {
+			case flagsOfRun.has(t), strings.HasPrefix(t, "--") && strings.Contains(t, "="):
+			case strings.HasPrefix(t, "-") && len(t) > 2 && t[1] != '-':
+			case strings.HasPrefix(t, "-"):
+				i++
+			default: // the image or container
+				if slices.ContainsFunc(args[i:], func(v value) bool { return v.text == "--" }) {
+					i = len(args) // kubectl: the command stands behind it
+				} else if i+1 < len(args) {
+					m.command(args[i+1:], in)
+					return
+				}
+			}
+			if i < len(args) && args[i].text == "--" {
+				break
+			}
+		}
+		for j, v := range args {
+			if v.text == "--" {
+				m.command(args[j+1:], in)
+				return
+			}
+		}
+		return
+	}
+}
+
+// judgeSchedule judges jobs for later.
+func judgeSchedule(m *machine, name string, args []value, in value, all string) {
+	t := texts(args)
+	if name != "crontab" {
+		if !slices.Contains(t, "-l") && len(in.text)+int(in.from) > 0 {
+			m.add("autostart changed", T3, all)
+			m.runsText(in, "sh", all, value{})
+		}
+		return
+	}
+	switch {
+	case slices.Contains(t, "-r"):
+		m.add("recursive delete", T3, all)
+	case slices.Contains(t, "-l"), slices.Contains(t, "-e"), len(t) == 0 && in == value{}:
+	case len(t) <= 3 && (slices.Contains(t, "-") || len(t) == 0 || strings.ContainsAny(t[len(t)-1], "./") || in != value{}):
+		m.add("autostart changed", T3, all)
+	}
+}
+
+var escapeToShell = lazy(`^[\s:]*(?:silent!?\s+|exec(?:ute)?\s+["']?)?(?:r(?:ead)?\s*)?!\s*(.+)$|^\s*(?:shell|pi|platform shell)\s+(.+)$`)
+
+// judgeEditor judges commands of editors, pagers and debuggers that leave for a shell.
+func judgeEditor(m *machine, args []value, in value, all string) {
+	list := valueOf(args, "-c --cmd -ex -eval -o --eval --batch")
+	for _, v := range args {
+		if text, ok := strings.CutPrefix(v.text, "+"); ok {
+			list = append(list, value{text, v.from})
+		}
+	}
+	for _, l := range strings.Split(in.text, "\n") {
+		list = append(list, value{l, in.from})
+	}
+	for _, v := range list {
+		if f := escapeToShell().FindStringSubmatch(v.text); f != nil {
+			ordered(m, value{text: f[1] + f[2]}, "editor", all, true)
+		} else if strings.Contains(v.text, "system(") || strings.Contains(v.text, "os.execute") || strings.Contains(v.text, "shell-command") || strings.Contains(v.text, ":py") && strings.Contains(v.text, "import") {
+			for _, q := range quoted(v.text) {
+				m.script(q, value{})
+			}
+			m.add("told to run", T3, all)
+		}
+	}
+}
+
+// judgeTerminal judges what is typed into another terminal.
+func judgeTerminal(m *machine, args []value, all string) {
+	for i, v := range args {
+		if strings.ContainsAny(v.text, " \t") {
+			m.runsText(v, "sh", all, value{})
+		} else if i+1 < len(args) && names("-dm -dmS -S -X -s -t new-session send-keys").has(v.text) && len(args)-i > 2 {
+			m.command(args[i+2:], value{})
+		}
+	}
+}
+
+// judgeGit judges what git is told to run by configuration, options and subcommands.
+func judgeGit(m *machine, args []value, all string) {
+	for _, c := range valueOf(args, "-c --config --config-env") {
+		if key, text, ok := strings.Cut(c.text, "="); ok {
+			judgeGitSetting(m, key, value{text, c.from}, all)
+		}
+	}
+	ops := operands(args, "-c -C --git-dir --work-tree -b -m --message --author --depth -n --grep")
+	for _, v := range args {
+		if strings.HasPrefix(v.text, "ext::") {
+			ordered(m, value{text: strings.ReplaceAll(strings.TrimPrefix(v.text, "ext::"), "% ", " ")}, "git", all, true)
+		}
+	}
+	for _, v := range valueOf(args, "--upload-pack --receive-pack --extcmd --open-files-in-pager") {
+		ordered(m, v, "git", all, true)
+	}
+	if len(ops) < 2 {
+		return
+	}
+	rest := ops[1:]
+	switch ops[0].text {
+	case "grep":
+		for _, v := range valueOf(args, "-O") {
+			ordered(m, v, "git", all, true)
+		}
+	case "config":
+		if rest[0].text == "set" {
+			rest = rest[1:]
+		}
+		if len(rest) > 1 {
+			if key := strings.ToLower(rest[0].text); key == "core.hookspath" {
+				m.add("autostart changed", T3, all)
+			}
+			judgeGitSetting(m, rest[0].text, rest[1], all)
+		}
+	case "rebase":
+		for _, v := range valueOf(args, "-x --exec") {
+			m.runsText(v, "sh", all, value{})
+		}
+	case "bisect":
+		if rest[0].text == "run" {
+			m.command(args[slices.Index(texts(args), "run")+1:], value{})
+		}
+	case "submodule":
+		if i := slices.Index(texts(args), "foreach"); i >= 0 {
+			m.runsText(merged(operands(args[i+1:], "")), "sh", all, value{})
+		}
+	case "filter-branch":
+		for _, v := range valueOf(args, "--tree-filter --index-filter --msg-filter --env-filter --commit-filter --parent-filter") {
+			m.runsText(v, "sh", all, value{})
+		}
+	}
+}
+
+// judgeGitSetting judges a setting whose value git executes.
+func judgeGitSetting(m *machine, key string, v value, all string) {
+	key = strings.ToLower(key)
+	text, bang := strings.CutPrefix(v.text, "!")
+	runs := names("core.pager core.editor core.sshcommand core.fsmonitor core.askpass core.gitproxy diff.external sequence.editor gpg.program credential.helper").has(key) ||
+		strings.HasPrefix(key, "pager.") || strings.HasPrefix(key, "filter.") && !strings.HasSuffix(key, ".required") || strings.HasSuffix(key, ".textconv") || strings.HasSuffix(key, ".driver") || strings.HasSuffix(key, "tool.cmd")
+	switch {
+	case bang:
+		ordered(m, value{text, v.from}, "git", all, true)
+	case key == "core.fsmonitor" && (v.text == "true" || v.text == "false"), !runs:
+	case key == "credential.helper" && !strings.ContainsAny(v.text, " /"):
+	default:
+		ordered(m, v, "git", all, true)
+	}
+}
+
+func judgeSSHOptions(m *machine, args []value, all string) {
+	for _, v := range valueOf(args, "-o") {
+		key, text, ok := strings.Cut(v.text, "=")
+		if !ok {
+			key, text, _ = strings.Cut(v.text, " ")
+		}
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "proxycommand", "localcommand", "knownhostscommand":
+			ordered(m, value{text, v.from}, "ssh", all, true)
+		}
+	}
+}

@@ -1,0 +1,410 @@
+package policy
+
+import (
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A value is what is known about a text: what stands of it in the script, and
+// where the rest came from.
+type value struct {
+	text string
+	from origin
+}
+
+// origin says where a text came from; the bits add up.
+type origin uint16
+
+const (
+	fetched  origin = 1 << iota // from the network
+	unseen                      // decoded from what is not in sight
+	encoded                     // decoded from what is in sight
+	built                       // in sight, then changed in a way that is not followed
+	document                    // from a file that is no program: README.md, logo.png
+	secret                      // keys, tokens, the environment
+	partial                     // not all of it is known
+	listed                      // from a list of things to do: the input of xargs
+	answers                     // what a shell says to whoever feeds it
+	spelled                     // names a program by ? or [ ]
+)
+
+func (v value) is(o origin) bool { return v.from&o != 0 }
+
+// join puts b behind a.
+func join(a, b value) value {
+	switch {
+	case a.text == "":
+		return value{clip(b.text), a.from | b.from}
+	case b.text == "":
+		return value{a.text, a.from | b.from}
+	}
+	return value{clip(a.text + b.text), a.from | b.from}
+}
+
+// replaced is strings.Replace, which may make much of little.
+func replaced(m *machine, s, old, with string, n int) string {
+	if old == "" || !strings.Contains(s, old) {
+		return s
+	}
+	if count := strings.Count(s, old); n < 0 || n > count {
+		n = count
+	}
+	if with != "" {
+		n = min(n, 1+maxValue/len(with))
+	}
+	if !m.spend(n * len(with)) {
+		return s
+	}
+	return clip(strings.Replace(s, old, with, n))
+}
+
+// clip bounds a value, or a few doublings would fill the memory.
+func clip(s string) string { return s[:min(len(s), maxValue)] }
+
+func texts(list []value) []string {
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = v.text
+	}
+	return out
+}
+
+func line(list []value) string { return strings.Join(texts(list), " ") }
+
+// merged is one text made of several words.
+func merged(list []value) value {
+	out := value{text: clip(line(list))}
+	for _, v := range list {
+		out.from |= v.from
+	}
+	return out
+}
+
+// fields are the words that a shell makes of words in a script.
+func (m *machine) fields(list []*syntax.Word) []value {
+	var out []value
+	for _, w := range list {
+		for _, w := range braces(w) {
+			out = append(out, m.split(w)...)
+		}
+	}
+	return out
+}
+
+// word is the text of a word that is not split: in an assignment or a redirection.
+func (m *machine) word(w *syntax.Word) value {
+	if w == nil {
+		return value{}
+	}
+	s := splitter{ifs: ""}
+	m.parts(&s, w.Parts, true)
+	return merged(s.done())
+}
+
+func (m *machine) split(w *syntax.Word) []value {
+	if lit, ok := single(w).(*syntax.Lit); ok {
+		v := value{text: unescape(lit.Value, false)}
+		if globbed(lit.Value) {
+			v.from = spelled
+		}
+		m.spend(len(v.text))
+		return []value{v}
+	}
+	s := splitter{ifs: " \t\n"}
+	if ifs, ok := m.vars["IFS"]; ok && len(ifs) == 1 {
+		s.ifs = ifs[0].text
+	}
+	m.parts(&s, w.Parts, false)
+	return s.done()
+}
+
+// globbed reports whether a shell may read a word as a pattern that spells a program.
+func globbed(s string) bool {
+	return strings.ContainsAny(s, "?[") || s != "" && s[0] == '/' && strings.Contains(s, "*")
+}
+
+func single(w *syntax.Word) syntax.WordPart {
+	if len(w.Parts) == 1 {
+		return w.Parts[0]
+	}
+	return nil
+}
+
+// A splitter collects the fields of one word.
+type splitter struct {
+	ifs  string
+	out  []value
+	cur  value
+	open bool
+}
+
+func (s *splitter) lit(v value) {
+	s.cur, s.open = join(s.cur, v), true
+}
+
+// expand adds what an unquoted expansion gave, which a shell splits at IFS.
+func (s *splitter) expand(v value) {
+	rest := v.text
+	for {
+		i := strings.IndexAny(rest, s.ifs)
+		if i < 0 {
+			break
+		}
+		if i > 0 {
+			s.lit(value{rest[:i], v.from})
+		}
+		s.end()
+		rest = rest[i+1:]
+	}
+	if rest != "" || v.text == "" && v.from != 0 {
+		s.lit(value{rest, v.from})
+	}
+}
+
+func (s *splitter) end() {
+	if s.open {
+		s.out = append(s.out, s.cur)
+	}
+	s.cur, s.open = value{}, false
+}
+
+func (s *splitter) done() []value {
+	s.end()
+	return s.out
+}
+
+func (m *machine) parts(s *splitter, list []syntax.WordPart, quoted bool) {
+	for _, p := range list {
+		if !m.spend(1) {
+			return
+		}
+		switch p := p.(type) {
+		case *syntax.Lit:
+			v := value{text: unescape(p.Value, quoted)}
+			if !quoted && globbed(p.Value) {
+				v.from = spelled
+			}
+			m.spend(len(v.text))
+			s.lit(v)
+		case *syntax.SglQuoted:
+			text := p.Value
+			if p.Dollar {
+				text = escapes(text)
+			}
+			s.lit(value{text: text})
+		case *syntax.DblQuoted:
+			s.open = true
+			m.parts(s, p.Parts, true)
+		case *syntax.ParamExp:
+			expandInto(m, s, expandParam(m, p), quoted, at(p))
+		case *syntax.CmdSubst:
+			v := m.stmts(p.Stmts, value{})
+			v.text = strings.TrimRight(v.text, "\n")
+			expandInto(m, s, []value{v}, quoted, false)
+		case *syntax.ProcSubst:
+			s.lit(value{text: processFile(m, p)})
+		case *syntax.ArithmExp:
+			walkWithin(m, p.X)
+			s.lit(value{text: "1", from: partial})
+		case *syntax.ExtGlob:
+			s.lit(value{text: p.Op.String() + p.Pattern.Value + ")", from: spelled})
+		}
+	}
+}
+
+// expandInto adds the values of an expansion: "$@" keeps them apart, even in quotes.
+func expandInto(m *machine, s *splitter, list []value, quoted, apart bool) {
+	for i, v := range list {
+		m.spend(len(v.text))
+		if i > 0 && (apart || !quoted) {
+			s.end()
+		} else if i > 0 {
+			s.lit(value{text: " "})
+		}
+		if quoted {
+			s.lit(v)
+		} else {
+			s.expand(v)
+		}
+	}
+}
+
+// at reports whether an expansion is "$@" or "${list[@]}".
+func at(p *syntax.ParamExp) bool {
+	if p.Param != nil && p.Param.Value == "@" {
+		return true
+	}
+	w, ok := p.Index.(*syntax.Word)
+	return ok && w.Lit() == "@"
+}
+
+// lookup gives the values of a variable. HOME is worth knowing for what is deleted
+// there, the others because letters are cut out of them.
+func (m *machine) lookup(name string) ([]value, bool) {
+	if v, ok := m.vars[name]; ok {
+		return v, true
+	}
+	switch name {
+	case "IFS":
+		return []value{{text: " \t\n"}}, true
+	case "HOME":
+		return []value{{text: "~"}}, true
+	case "PWD":
+		return []value{{text: "."}}, true
+	case "TMPDIR":
+		return []value{{text: "/tmp"}}, true
+	case "PATH":
+		return []value{{text: "/usr/bin:/bin"}}, true
+	case "SHELL", "BASH":
+		return []value{{text: "/bin/bash"}}, true
+	}
+	return []value{{from: partial}}, false
+}
+
+// expandParam gives the values of ${...}.
+func expandParam(m *machine, p *syntax.ParamExp) []value {
+	if p.Param == nil {
+		return []value{{from: partial}}
+	}
+	list, known := m.lookup(p.Param.Value)
+	if p.Excl && known && len(list) == 1 {
+		list, known = m.lookup(list[0].text)
+	}
+	if w, ok := p.Index.(*syntax.Word); ok {
+		if i, err := strconv.Atoi(w.Lit()); err == nil {
+			if i < 0 || i >= len(list) {
+				return []value{{from: partial}}
+			}
+			list = list[i : i+1]
+		}
+	} else if len(list) > 1 && !at(p) && p.Param.Value != "*" {
+		list = list[:1] // $list is its first
+	}
+	if p.Length {
+		return []value{{text: "1", from: partial}}
+	}
+	if p.Exp != nil {
+		return expandWith(m, p.Exp, list, known)
+	}
+	if p.Slice == nil && p.Repl == nil {
+		return list
+	}
+	out := make([]value, len(list))
+	for i, v := range list {
+		out[i] = value{editParam(m, p, v.text), v.from}
+	}
+	return out
+}
+
+// editParam cuts or replaces, as far as the numbers and words stand in the text.
+func editParam(m *machine, p *syntax.ParamExp, text string) string {
+	if p.Repl != nil {
+		from, to := m.word(p.Repl.Orig).text, m.word(p.Repl.With).text
+		n := 1
+		if p.Repl.All {
+			n = -1
+		}
+		return replaced(m, text, from, to, n)
+	}
+	start, ok := literal(p.Slice.Offset)
+	if !ok {
+		return text
+	}
+	if start < 0 {
+		start += len(text)
+	}
+	text = text[min(max(start, 0), len(text)):]
+	if n, ok := literal(p.Slice.Length); ok && n >= 0 {
+		text = text[:min(n, len(text))]
+	}
+	return text
+}
+
+func literal(x syntax.ArithmExpr) (int, bool) {
+	w, ok := x.(*syntax.Word)
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.Atoi(w.Lit())
+	return n, err == nil
+}
+
+// expandWith gives ${a:-b}, ${a#b} and their like.
+func expandWith(m *machine, e *syntax.Expansion, list []value, known bool) []value {
+	with := m.word(e.Word)
+	edit := func(f func(string) string) []value {
+		out := make([]value, len(list))
+		for i, v := range list {
+			out[i] = value{f(v.text), v.from}
+		}
+		return out
+	}
+	switch e.Op {
+	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		if !known || merged(list).text == "" {
+			return []value{with}
+		}
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+		return []value{with}
+	case syntax.RemSmallPrefix, syntax.RemLargePrefix:
+		return edit(func(s string) string { return strings.TrimPrefix(s, with.text) })
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix:
+		return edit(func(s string) string { return strings.TrimSuffix(s, with.text) })
+	case syntax.UpperAll, syntax.UpperFirst:
+		return edit(strings.ToUpper)
+	case syntax.LowerAll, syntax.LowerFirst:
+		return edit(strings.ToLower)
+	}
+	return list
+}
+
+// braces gives the words that {a,b} stands for.
+func braces(w *syntax.Word) []*syntax.Word {
+	for _, p := range w.Parts {
+		if lit, ok := p.(*syntax.Lit); ok && strings.Contains(lit.Value, "{") && strings.Contains(lit.Value, ",") {
+			left := 64
+			syntax.SplitBraces(w)
+			return alternatives(w.Parts, &left)
+		}
+	}
+	return []*syntax.Word{w}
+}
+
+func alternatives(parts []syntax.WordPart, left *int) []*syntax.Word {
+	for i, p := range parts {
+		b, ok := p.(*syntax.BraceExp)
+		if !ok || b.Sequence {
+			continue
+		}
+		var out []*syntax.Word
+		for _, e := range b.Elems {
+			if *left--; *left < 0 {
+				break
+			}
+			all := append(append(append([]syntax.WordPart{}, parts[:i]...), e.Parts...), parts[i+1:]...)
+			out = append(out, alternatives(all, left)...)
+		}
+		return out
+	}
+	return []*syntax.Word{{Parts: parts}}
+}
+
+// unescape removes the backslashes that a shell removes.
+func unescape(s string, quoted bool) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

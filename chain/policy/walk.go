@@ -1,0 +1,432 @@
+package policy
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// A machine walks through one text as a shell would, with values in place of data:
+// both branches of an if, each loop once for every word that is known.
+type machine struct {
+	*analysis
+	vars  map[string][]value
+	files map[string]value // what the text wrote, and where it came from
+	made  []string         // directories that came from the network
+	procs map[string]*syntax.ProcSubst
+	fds   map[string]bool // descriptors that are network connections
+	funcs map[string]*function
+	order []string // of funcs
+
+	cwd    string
+	remote bool // the commands are for another machine
+	depth  int  // of texts within texts
+	nest   int  // of statements within statements
+}
+
+type function struct {
+	body           *syntax.Stmt
+	called, active bool
+}
+
+// stmts runs statements one after the other and returns what they print.
+func (m *machine) stmts(list []*syntax.Stmt, in value) (out value) {
+	for _, s := range list {
+		out = join(out, m.stmt(s, in))
+	}
+	return out
+}
+
+func (m *machine) stmt(s *syntax.Stmt, in value) (out value) {
+	if s == nil || !m.spend(1) {
+		return value{}
+	}
+	if m.nest++; m.nest > maxNest {
+		m.add("commands nested too deeply to judge", T3, "statements within statements")
+		m.nest--
+		return value{}
+	}
+	defer func() { m.nest-- }()
+	if len(s.Redirs) == 0 {
+		return m.cmd(s.Cmd, in)
+	}
+	d := m.directions(s, in)
+	if s.Cmd == nil {
+		out = d.in // $(< file)
+	} else {
+		out = m.cmd(s.Cmd, d.in)
+	}
+	if out.text != "" {
+		m.spend(len(out.text))
+	}
+	return redirected(m, s, d, out)
+}
+
+func (m *machine) cmd(c syntax.Command, in value) (out value) {
+	switch c := c.(type) {
+	case *syntax.CallExpr:
+		return walkCall(m, c, in)
+	case *syntax.Block:
+		return m.stmts(c.Stmts, in)
+	case *syntax.Subshell:
+		cwd := m.cwd
+		out = m.stmts(c.Stmts, in)
+		m.cwd = cwd
+		return out
+	case *syntax.BinaryCmd:
+		out = m.stmt(c.X, in)
+		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
+			return m.stmt(c.Y, out)
+		}
+		return join(out, m.stmt(c.Y, in))
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			m.stmts(c.Cond, in)
+			out = join(out, m.stmts(c.Then, in))
+		}
+		return out
+	case *syntax.WhileClause:
+		m.stmts(c.Cond, in)
+		return m.stmts(c.Do, in)
+	case *syntax.ForClause:
+		return walkLoop(m, c, in)
+	case *syntax.CaseClause:
+		m.word(c.Word)
+		for _, i := range c.Items {
+			out = join(out, m.stmts(i.Stmts, in))
+		}
+		return out
+	case *syntax.TimeClause:
+		return m.stmt(c.Stmt, in)
+	case *syntax.CoprocClause:
+		return m.stmt(c.Stmt, in)
+	case *syntax.FuncDecl:
+		noteFunction(m, c)
+	case *syntax.DeclClause:
+		for _, a := range c.Args {
+			m.assign(a)
+		}
+		if len(c.Args) == 0 || slices.ContainsFunc(c.Args, func(a *syntax.Assign) bool {
+			return a.Naked && a.Value != nil && strings.HasPrefix(a.Value.Lit(), "-p")
+		}) {
+			return value{from: secret} // the environment
+		}
+	default:
+		walkWithin(m, c)
+	}
+	return value{}
+}
+
+// walkWithin runs the substitutions inside of tests and sums.
+func walkWithin(m *machine, n syntax.Node) {
+	if n == nil {
+		return
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CmdSubst); ok {
+			m.stmts(c.Stmts, value{})
+			return false
+		}
+		return true
+	})
+}
+
+func walkLoop(m *machine, c *syntax.ForClause, in value) (out value) {
+	iter, ok := c.Loop.(*syntax.WordIter)
+	if !ok {
+		walkWithin(m, c.Loop)
+		return m.stmts(c.Do, in)
+	}
+	items := m.fields(iter.Items)
+	if len(items) == 0 {
+		items = []value{{from: partial}}
+	}
+	for _, v := range items {
+		m.vars[iter.Name.Value] = []value{v}
+		out = join(out, m.stmts(c.Do, in))
+	}
+	return out
+}
+
+// noteFunction notes a function, and finds the one that only calls itself, twice at a time.
+func noteFunction(m *machine, f *syntax.FuncDecl) {
+	if f.Name == nil {
+		return // an anonymous one cannot call itself
+	}
+	name := f.Name.Value
+	if m.funcs[name] == nil {
+		m.order = append(m.order, name)
+	}
+	m.funcs[name] = &function{body: f.Body}
+	calls, background := 0, false
+	syntax.Walk(f.Body, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 && n.Args[0].Lit() == name {
+				calls++
+			}
+		case *syntax.Stmt:
+			background = background || n.Background
+		}
+		return true
+	})
+	if calls >= 2 && background {
+		m.add("fork bomb", T4, name+"() calls itself twice")
+	}
+}
+
+// invoke runs a function with the words that it is called with.
+func (m *machine) invoke(f *function, args []value, in value) value {
+	if f.active {
+		return value{}
+	}
+	f.called, f.active = true, true
+	saved := m.arguments(args)
+	out := m.stmt(f.body, in)
+	m.restore(saved)
+	f.active = false
+	return out
+}
+
+// arguments sets $1 and so on, and returns what they were.
+func (m *machine) arguments(args []value) map[string][]value {
+	saved := map[string][]value{"@": m.vars["@"], "*": m.vars["*"]}
+	m.vars["@"], m.vars["*"] = args, args
+	for i := range 9 {
+		name := string(rune('1' + i))
+		saved[name] = m.vars[name]
+		if delete(m.vars, name); i < len(args) {
+			m.vars[name] = args[i : i+1]
+		}
+	}
+	return saved
+}
+
+func (m *machine) restore(saved map[string][]value) {
+	for name, v := range saved {
+		if delete(m.vars, name); v != nil {
+			m.vars[name] = v
+		}
+	}
+}
+
+// judgeUncalled judges the functions that nothing here calls: somebody may source the text.
+func judgeUncalled(m *machine) {
+	for _, name := range m.order {
+		if f := m.funcs[name]; !f.called {
+			f.called, f.active = true, true
+			m.stmt(f.body, value{})
+			f.active = false
+		}
+	}
+}
+
+func (m *machine) assign(a *syntax.Assign) {
+	if a.Naked || a.Name == nil {
+		m.word(a.Value)
+		return
+	}
+	var list []value
+	if a.Array != nil {
+		for _, e := range a.Array.Elems {
+			list = append(list, m.split(e.Value)...)
+		}
+	} else {
+		list = []value{m.word(a.Value)}
+	}
+	name := a.Name.Value
+	if old := m.vars[name]; a.Append && a.Array != nil {
+		list = append(slices.Clip(old), list...)
+	} else if a.Append && len(old) == 1 {
+		list = []value{join(old[0], list[0])}
+	}
+	if len(list) > 0 {
+		m.vars[name] = list
+		noteVariable(m, name, list[0])
+	}
+}
+
+// walkCall runs one simple command, after noting its assignments.
+func walkCall(m *machine, c *syntax.CallExpr, in value) value {
+	if len(c.Args) == 0 {
+		for _, a := range c.Assigns {
+			m.assign(a)
+		}
+		return value{}
+	}
+	for _, a := range c.Assigns {
+		if a.Name != nil && a.Value != nil {
+			noteVariable(m, a.Name.Value, m.word(a.Value))
+		}
+	}
+	return m.command(m.fields(c.Args), in)
+}
+
+// processFile gives the name that stands for <(commands) or >(commands).
+func processFile(m *machine, p *syntax.ProcSubst) string {
+	name := "/dev/fd/p" + string(rune('0'+len(m.files)%10)) + string(rune('a'+len(m.procs)%26))
+	if p.Op == syntax.CmdOut {
+		if m.procs == nil {
+			m.procs = map[string]*syntax.ProcSubst{}
+		}
+		m.procs[name] = p
+		return name
+	}
+	m.files[name] = m.stmts(p.Stmts, value{})
+	return name
+}
+
+// directions are where a statement reads and writes.
+type directions struct {
+	in       value
+	out      string // the file that it writes; "" without one
+	append   bool
+	quiet    bool // what it prints goes elsewhere
+	net      bool // it writes to a connection
+	fromNet  bool
+	resource string // the connection's words
+}
+
+func (m *machine) directions(s *syntax.Stmt, in value) directions {
+	d := directions{in: in}
+	for _, r := range s.Redirs {
+		n := "1"
+		if r.N != nil {
+			n = strings.Trim(r.N.Value, "{}")
+		}
+		if r.Hdoc != nil {
+			d.in = m.word(r.Hdoc)
+			continue
+		}
+		to := m.word(r.Word)
+		switch r.Op {
+		case syntax.WordHdoc:
+			d.in = value{to.text + "\n", to.from}
+		case syntax.RdrIn:
+			d.in = m.read(to.text)
+			d.fromNet = d.fromNet || connection(to.text)
+		case syntax.DplIn:
+			if m.fds[to.text] {
+				d.in, d.fromNet, d.resource = value{from: fetched}, true, "descriptor "+to.text
+			}
+		case syntax.DplOut:
+			if m.fds[to.text] {
+				d.net, d.quiet, d.resource = true, true, "descriptor "+to.text
+			} else if strings.Trim(to.text, "0123456789-") == "" {
+				d.quiet = d.quiet || n == "1"
+			} else {
+				noteOutput(m, &d, to.text, n)
+			}
+		default:
+			if r.Op == syntax.RdrInOut {
+				d.fromNet = d.fromNet || connection(to.text)
+			}
+			if connection(to.text) {
+				noteConnection(m, s, r, to.text)
+			}
+			d.append = r.Op == syntax.AppOut || r.Op == syntax.AppAll
+			noteOutput(m, &d, to.text, n)
+		}
+	}
+	return d
+}
+
+// noteOutput notes one file that a statement writes.
+func noteOutput(m *machine, d *directions, to, n string) {
+	switch {
+	case connection(to):
+		d.net, d.resource = true, to
+	case n == "1":
+		d.out = to
+	default:
+		m.writes(to, value{}, true)
+	}
+	d.quiet = d.quiet || n == "1"
+}
+
+// noteConnection notes exec 5<>/dev/tcp/host/port.
+func noteConnection(m *machine, s *syntax.Stmt, r *syntax.Redirect, to string) {
+	if c, ok := s.Cmd.(*syntax.CallExpr); ok && r.N != nil && len(c.Args) == 1 && c.Args[0].Lit() == "exec" {
+		if m.fds == nil {
+			m.fds = map[string]bool{}
+		}
+		m.fds[strings.Trim(r.N.Value, "{}")] = true
+	}
+}
+
+// connection reports whether a shell opens a socket for this name.
+func connection(p string) bool {
+	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
+}
+
+// redirected puts what a statement printed where its redirections say.
+func redirected(m *machine, s *syntax.Stmt, d directions, out value) value {
+	if d.net || d.fromNet {
+		switch name := programOf(m, s); {
+		case shells.has(name):
+			m.add("reverse shell", T4, name+" at "+d.resource)
+		case out.is(secret):
+			m.add("secrets leave", T3, name+" > "+d.resource)
+		case d.net && out.is(answers):
+			m.add("reverse shell", T4, name+" at "+d.resource)
+		}
+	}
+	if d.out != "" {
+		m.writes(d.out, out, d.append)
+	}
+	if d.quiet {
+		return value{}
+	}
+	return out
+}
+
+// programOf is the name of what a statement runs, wrappers taken off.
+func programOf(m *machine, s *syntax.Stmt) string {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 {
+		return ""
+	}
+	args := m.fields(c.Args)
+	for range maxWrappers {
+		if len(args) == 0 {
+			return ""
+		}
+		w, ok := wrapper(base(args[0].text))
+		if !ok {
+			return base(args[0].text)
+		}
+		args = w.unwrap(args[1:])
+	}
+	return ""
+}
+
+// read gives what is known of a file's content.
+func (m *machine) read(p string) value {
+	if connection(p) {
+		return value{from: fetched}
+	}
+	if v, ok := m.files[m.place(p)]; ok {
+		return v
+	}
+	v := value{from: partial}
+	if secretPath(p) {
+		v.from |= secret
+	}
+	if documents.has(strings.ToLower(path.Ext(p))) {
+		v.from |= document
+	}
+	return v
+}
+
+// place is a file's name from where the text began, so that two spellings meet.
+func (m *machine) place(p string) string {
+	if p == "" {
+		return ""
+	}
+	if !path.IsAbs(p) && p[0] != '~' {
+		p = path.Join(m.cwd, p)
+	}
+	return path.Clean(p)
+}
