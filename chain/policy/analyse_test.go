@@ -71,7 +71,7 @@ func TestAnalyseLists(t *testing.T) {
 func TestWhatIsDeletedSetsTheTier(t *testing.T) {
 	for cmd, want := range map[string]Tier{
 		"rm -rf src": T3, "rm -rf ./src": T3, "rm -rf build src": T3, "rm -rf build/../src": T3, "rm -rf /srv/build": T3, "rm -rf /tmp/x": T3, "rm -rf /": T4, "rm -rf /*": T4, "rm -rf ~": T4, "rm -rf $HOME": T4,
-		`rm -rf "$HOME/"`: T4, "rm -rf ..": T4, "rm -rf .git": T4, "rm -rf *": T4, "rm -rf --no-preserve-root x": T4, `rm -rf "$UNKNOWN"`: T4,
+		`rm -rf "$HOME/"`: T4, "rm -rf ..": T4, "rm -rf .git": T4, "rm -rf *": T4, "rm -rf --no-preserve-root x": T4, `rm -rf "$UNKNOWN"`: T3, `rm -rf "$UNKNOWN/"`: T4,
 		"rm -rf /usr/": T4, "rm -rf ./": T4, "rm -rf .": T4,
 	} {
 		found := Analyse(cmd, nil, nil)
