@@ -96,6 +96,15 @@ func (h *home) write(path, text string) {
 	}
 }
 
+// lists says in the person's policy that an MCP client shows them its questions.
+func (h *home) lists(client string) {
+	h.t.Helper()
+	path := filepath.Join(strings.TrimSpace(h.rye("where", "config")), "policy.yaml")
+	if err := os.WriteFile(path, []byte("policy: 1\nelicitation: ["+client+"]\n"), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // connect starts rye mcp and returns the official client's session and what tells what
 // the server has written to standard error.
 func (h *home) connect(o *mcp.ClientOptions) (_ *mcp.ClientSession, stderr func() string) {
@@ -227,6 +236,7 @@ func TestMCPSign(t *testing.T) {
 	h.rye("new", "knowledge", "acme/style")
 	var asked []string
 	approve := false
+	h.lists("test")
 	s, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		asked = append(asked, q.Params.Message)
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": approve}}, nil

@@ -92,7 +92,7 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 		value, err := run(ctx, t, args)
 		switch {
 		case t.approval.asked != nil && err != nil:
-			return s.approvals.ask(t.approval, req), nil
+			return s.approvals.ask(ctx, t.approval, req), nil
 		case err != nil:
 			return failed(err), nil
 		}
@@ -214,7 +214,7 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 		return nil, err
 	}
 	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
-	res, err := t.verbs.Execute(ctx, rye.Client(), q)
+	res, err := t.verbs.Execute(ctx, caller(ctx), q)
 	if err != nil {
 		return nil, err
 	}
@@ -222,17 +222,14 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 	return newExecuteAnswer(res), nil
 }
 
-// sign is refused when the client cannot ask a person: a model must not write, sign
-// and run unseen. The facade asks with the very changes that it would sign.
+// sign needs a person: a model must not write, sign and run unseen. The facade asks with
+// the very changes that it would sign.
 func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
 	name, err := a.target()
 	if err != nil {
 		return nil, err
 	}
-	if !t.approval.possible {
-		return nil, fault.New(fault.Denied, "sign %s: a person has to approve, and this MCP client cannot ask one", name).Mend("rye sign %s", name)
-	}
-	rep, err := t.verbs.Sign(ctx, rye.Client(), rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
+	rep, err := t.verbs.Sign(ctx, caller(ctx), rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
 	if err != nil && (rep == nil || rep.Failed == 0) {
 		return nil, err // else the answer says what failed, item by item
 	}

@@ -56,12 +56,21 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.verdict, err = decide(ctx, s, j); err != nil {
 		return nil, err
 	}
-	if j.unsigned, err = consentTo(ctx, s, j.plan); err != nil {
+	if j.unsigned, err = consentTo(ctx, s, j); err != nil {
+		return nil, err
+	}
+	if err = unchanged(ctx, r, j); err != nil {
+		return nil, err
+	}
+	if err = checkVersion(ctx, j); err != nil {
 		return nil, err
 	}
 	j.watch.lap(&j.watch.parts.Gate)
 	if q.DryRun {
 		return rehearse(s, j)
+	}
+	if err = j.agreed.use(); err != nil {
+		return nil, err
 	}
 	runs, done, err := runsDir(s)
 	if err != nil {
@@ -84,6 +93,7 @@ type job struct {
 	params   chain.Params
 	lock     locks.Matched     // how it compares with the lock
 	verdict  *rye.Verdict      // of the policy
+	agreed   agreement         // what a person said yes to
 	unsigned unsigned          // what it uses although it is unsigned
 	dir      *primitive.RunDir // its verified files
 	watch    *stopwatch

@@ -61,8 +61,12 @@ func inputs(s *Desk, j *job) (chain.Inputs, error) {
 			return chain.Inputs{}, fault.New(fault.NotFound, "execute %s: the project: %w", j.plan.Tool().Ref, err)
 		}
 	}
+	dir := j.dir
+	if dir == nil {
+		dir = &primitive.RunDir{} // nothing is written yet: this is about what could be reached
+	}
 	return chain.Inputs{
-		Params: j.params, RunDir: j.dir.Files, Temp: j.dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
+		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
 		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir),
 		Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
