@@ -232,9 +232,11 @@ func list(all []string) string {
 	return strings.Join(all, " ")
 }
 
-// fold escapes and breaks lines, so that all of each is seen.
+// fold escapes and breaks lines, so that all of each is seen, and nothing in one can look
+// like the next.
 func fold(lines []string) (out []string) {
 	for _, l := range lines {
+		l = strings.ReplaceAll(l, "\n", `\n`)
 		out = append(out, words.Fold(words.Printable(l), columns)...)
 	}
 	return out
