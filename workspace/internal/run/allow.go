@@ -143,7 +143,7 @@ func Forget(ctx context.Context, s *Desk, q rye.ForgetRequest) ([]rye.ApprovalIn
 			return true
 		})
 		if err == nil && len(gone) == 0 {
-			err = fault.New(fault.NotFound, "forget %s: nothing is allowed of it here", q.Ref).Mend("rye policy list")
+			err = fault.New(fault.NotFound, "forget %s: nothing is allowed of it here", q.Ref).Advise("rye policy list shows what is")
 		}
 		return text, err
 	})
