@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -136,7 +137,7 @@ func Unsigned(p *Plan, with Interpreter) (why []string) {
 // paramProgram says that an interpreter is given a parameter where it looks for its
 // program: before any file that was verified.
 func paramProgram(p *Plan) []string {
-	if p.config.interpreter == nil {
+	if p.config.interpreter == nil && !runsPrograms(p.config.command) {
 		return nil
 	}
 	for _, t := range p.config.args {
@@ -153,6 +154,16 @@ func paramProgram(p *Plan) []string {
 		}
 	}
 	return nil
+}
+
+// runners are programs that run what their arguments say, by the beginning of their names.
+var runners = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "pwsh", "python", "pypy", "node", "deno", "bun", "perl", "ruby", "php",
+	"lua", "awk", "gawk", "mawk", "tclsh", "env", "xargs", "sudo", "doas", "nohup", "nice", "timeout", "setsid", "find", "ssh", "make", "git", "tar", "npm", "npx", "go", "cargo"}
+
+// runsPrograms reports whether a program is one of those, whatever version its name ends in.
+func runsPrograms(command string) bool {
+	name := strings.TrimRight(strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(command, `\`, "/"))), ".exe"), "0123456789.-")
+	return slices.Contains(runners, name)
 }
 
 var placeholder = regexp.MustCompile(`\$?\{([^{}]*)\}`)

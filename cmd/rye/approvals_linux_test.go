@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -58,6 +59,40 @@ func TestSwapBehindAnApproval(t *testing.T) {
 			}
 			if _, raw := run(); strings.Contains(raw, " ran") {
 				t.Errorf("a yes counted twice: %s", raw)
+			}
+		})
+	}
+}
+
+// TestQuestionAtATerminalEnds: a question that nobody answers there ends when the policy
+// says so; until then another terminal can answer it.
+func TestQuestionAtATerminalEnds(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		by   func(h *home, id string)
+		exit int
+		says string
+	}{
+		{"unanswered", func(*home, string) {}, 16, "nobody answered within 1s"},
+		{"answered elsewhere", func(h *home, id string) { terminal(h.t.(*testing.T), h, "[y/N]", "y\n", "approve", id) }, 0, "it ran"},
+		{"refused elsewhere", func(h *home, id string) { h.rye("deny", id) }, 16, "a person refused it"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			h := risky(t)
+			policy := strings.TrimSpace(h.rye("where", "config")) + "/policy.yaml"
+			if err := os.WriteFile(policy, []byte("policy: 1\napproval_timeout_secs: 1\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			shown, exit := terminalWhile(t, h, "[y/N]", func() string {
+				id, _, _ := strings.Cut(h.rye("approve"), " ")
+				tc.by(h, id)
+				return ""
+			}, "execute", riskyRef)
+			if exit != tc.exit || !strings.Contains(shown, tc.says) {
+				t.Errorf("exit %d:\n%s", exit, shown)
+			}
+			if open := h.rye("approve"); open != "" {
+				t.Errorf("still open: %s", open)
 			}
 		})
 	}
