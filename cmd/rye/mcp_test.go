@@ -213,7 +213,7 @@ func TestMCP(t *testing.T) {
 		{"dots", "load", map[string]any{"item_type": "tool", "item_id": "../../etc/passwd"}, "usage", "id"},
 		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "not_found", "rye init"},
 		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye load"},
-		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye sign tool:acme/stranger"},
+		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye approve "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, isError := call(t, s, c.tool, c.args)

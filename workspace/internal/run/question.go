@@ -244,11 +244,20 @@ func fold(lines []string) (out []string) {
 
 // unchanged reads everything again after somebody was asked, and refuses to go on where it
 // is not what they agreed to: a file that was changed and signed anew meanwhile, another
-// interpreter, another directory, a policy that refuses now.
+// interpreter, another directory, a policy that refuses now. Then their answers are void.
 func unchanged(ctx context.Context, r *Runner, j *job) error {
 	if !j.agreed.asked {
 		return nil
 	}
+	err := compare(ctx, r, j)
+	if err != nil {
+		_ = j.agreed.use() // used before is as void
+	}
+	return err
+}
+
+// compare looks again at what was agreed to.
+func compare(ctx context.Context, r *Runner, j *job) error {
 	seen, err := r.host.Open()
 	if err != nil {
 		return err
