@@ -67,7 +67,7 @@ func inputs(s *Desk, j *job) (chain.Inputs, error) {
 	}
 	return chain.Inputs{
 		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
-		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir),
+		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir, s.Records.Dir()),
 		Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
 }
