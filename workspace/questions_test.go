@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -115,6 +117,15 @@ func TestAYesCountsOnce(t *testing.T) {
 	}
 	if all := p.open(); len(all) != 1 {
 		t.Errorf("open are %+v", all)
+	}
+	// Nothing is left of what is over, nor of an answer to what is gone.
+	dir := filepath.Join(p.record(), "questions")
+	if err := os.WriteFile(filepath.Join(dir, strings.Repeat("0", 26)+".answer"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.asks1("robot", "y")
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 2 {
+		t.Errorf("left are %q, %v", left, err)
 	}
 }
 

@@ -85,6 +85,7 @@ func begin(s *session.Session, c rye.Caller, subject objects.Digest, q rye.Quest
 			return &o, nil
 		}
 	}
+	at.sweep()
 	makeRoom(all, e.Caller, now)
 	if s.Project != nil {
 		if err := s.Place.Note(now); err != nil {

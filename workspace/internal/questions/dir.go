@@ -158,6 +158,18 @@ func (e entry) remove() {
 	}
 }
 
+// sweep removes answers whose question is gone: it was withdrawn while somebody answered.
+func (d dir) sweep() {
+	for _, file := range []string{answerFile, usedFile} {
+		left, _ := filepath.Glob(filepath.Join(string(d), "*"+file)) // what stays says nothing
+		for _, path := range left {
+			if _, err := os.Lstat(strings.TrimSuffix(path, file) + questionFile); errors.Is(err, fs.ErrNotExist) {
+				_ = os.Remove(path)
+			}
+		}
+	}
+}
+
 // over reports whether a question can have no effect any more.
 func (e entry) over(now time.Time) bool { return e.used || !e.OpenAt(now) }
 
@@ -181,5 +193,5 @@ func makeRoom(all []entry, caller string, now time.Time) {
 
 // open returns those of all that an answer would still count for, or that one was given to.
 func open(all []entry, now time.Time) []entry {
-	return slices.DeleteFunc(all, func(e entry) bool { return e.over(now) })
+	return slices.DeleteFunc(slices.Clone(all), func(e entry) bool { return e.over(now) })
 }
