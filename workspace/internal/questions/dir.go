@@ -21,7 +21,8 @@ import (
 // so that it holds up nobody else's.
 const (
 	maxOpen    = 32   // questions of one caller
-	maxRecords = 1024 // of all
+	maxUsed    = 256  // that had their effect, until they expire
+	maxRecords = 1024 // that are read
 )
 
 // The names of a question's files, after its id.
@@ -132,10 +133,14 @@ func (e entry) reply(yes bool, now time.Time) error {
 	return err
 }
 
-// use makes the answer to a question count no more.
+// use makes the answer to a question count no more. A question that was taken away since
+// has none: the mark that it was used may have gone with it.
 func (e entry) use() error {
 	err := once(e.path(usedFile), nil)
-	if errors.Is(err, fs.ErrExist) {
+	if err == nil {
+		_, err = os.Lstat(e.path(questionFile))
+	}
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return fault.New(fault.Denied, "what question %s agreed to has happened: an answer counts once", e.ID).Advise("ask again")
 	}
 	return err
@@ -173,21 +178,26 @@ func (d dir) sweep() {
 // over reports whether a question can have no effect any more.
 func (e entry) over(now time.Time) bool { return e.used || !e.OpenAt(now) }
 
-// makeRoom removes what is over, and the oldest of a caller that has too many.
+// makeRoom removes what has expired, the oldest of those that were used, and the oldest of a
+// caller that has too many. One that was just used stays: others may have read its answer,
+// and have to meet the mark.
 func makeRoom(all []entry, caller string, now time.Time) {
-	var own []entry
-	left := len(all)
+	var own, used []entry
 	for _, e := range all {
-		if e.over(now) {
+		switch {
+		case !e.OpenAt(now):
 			e.remove()
-			left--
-		} else if e.Caller == caller {
+		case e.used:
+			used = append(used, e)
+		case e.Caller == caller:
 			own = append(own, e)
 		}
 	}
-	for len(own) > 0 && (len(own) >= maxOpen || left >= maxRecords) {
-		own[0].remove()
-		own, left = own[1:], left-1
+	for _, e := range used[:max(0, len(used)-maxUsed)] {
+		e.remove()
+	}
+	for _, e := range own[:max(0, len(own)-maxOpen+1)] {
+		e.remove()
 	}
 }
 
