@@ -3,6 +3,7 @@ package rye
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -17,6 +18,7 @@ import (
 // workspace.Workspace that lacks it is refused with fault.Denied before it reads anything.
 type Caller struct {
 	name   string
+	itself string
 	caps   []string
 	person bool
 }
@@ -52,6 +54,16 @@ func (c Caller) IsInside() bool { return c.name == insideName }
 func Program(name string, capabilities ...string) Caller {
 	return Caller{name: name, caps: slices.Clone(capabilities)}
 }
+
+// Calling returns the caller as it calls itself, such as "claude-code 1.0". That is its own
+// word: a person who is asked sees it beside the name, and nothing is decided by it.
+func (c Caller) Calling(itself string) Caller {
+	c.itself = itself
+	return c
+}
+
+// Itself is what Calling was given.
+func (c Caller) Itself() string { return c.itself }
 
 // Name is "terminal", "mcp", "run" or the name that Program was given; "" for the zero Caller.
 func (c Caller) Name() string { return c.name }
@@ -92,6 +104,17 @@ type Question struct {
 	Lines []string   // what is being agreed to: fingerprints, a diff, capabilities
 	Mend  fault.Hint // the flag or command that answers yes without a terminal; may be zero
 
+	// ID names the record of the question, which rye approve answers too; "" where there is
+	// none.
+	ID string
+
+	// Clients are the MCP clients that the user listed as showing a question to a person.
+	// The answer of another is that of a program.
+	Clients []string
+
+	// Wait is how long whoever asks waits for the answer; 0 is as long as it takes.
+	Wait time.Duration
+
 	// Person is set for what only a person who looks at it may answer: a yes makes
 	// something trusted that was not, so no flag may stand for one.
 	Person bool
@@ -113,4 +136,24 @@ func (q Question) Check() error {
 		return fault.New(fault.Limit, "%s: %d bytes to judge, at most %d are shown to a person at once", q.Topic, size, MaxQuestionBytes).With(q.Mend)
 	}
 	return nil
+}
+
+// OpenQuestion is a question that waits for a person's answer.
+type OpenQuestion struct {
+	ID        string   `json:"id"`
+	Asked     string   `json:"asked"`   // RFC 3339, UTC
+	Expires   string   `json:"expires"` // from then on no answer counts
+	Caller    string   `json:"caller"`
+	Directory string   `json:"directory,omitempty"` // of the project
+	Topic     string   `json:"topic"`
+	Text      string   `json:"text"`
+	Lines     []string `json:"lines"`
+	Digest    string   `json:"digest"`           // what an answer is for
+	Answer    string   `json:"answer,omitempty"` // yes or no; "" while it is open
+}
+
+// AnswerRequest answers one question.
+type AnswerRequest struct {
+	ID string // of the record; the beginning is enough where it is one question's
+	No bool   // else yes, which the person is asked for
 }

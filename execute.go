@@ -94,6 +94,30 @@ type PolicyReport struct {
 	Sandbox string `json:"sandbox"`
 }
 
+// AllowRequest names a tool and the parameters with which it may run without being asked.
+type AllowRequest struct {
+	Ref    Ref
+	Params json.RawMessage // exactly these; nil is {}
+	Any    bool            // any parameters
+}
+
+// ForgetRequest names the approvals to take back.
+type ForgetRequest struct {
+	Ref        Ref
+	Everywhere bool // not only those of this project
+}
+
+// ApprovalInfo is one approval that the policy remembers.
+type ApprovalInfo struct {
+	Ref       string   `json:"ref"`
+	Plan      string   `json:"plan"`   // digest of everything that runs
+	Params    string   `json:"params"` // digest of the parameters, or any
+	Tier      string   `json:"tier"`   // up to which it holds
+	Directory string   `json:"directory,omitempty"`
+	Status    string   `json:"status"`                // allowed, forgotten, lapsed (the directory is another one), or elsewhere
+	Uncovered []string `json:"not_covered,omitempty"` // what it does not cover
+}
+
 // PolicyConsentRequest names a tool and which of the unsigned things that it would
 // use are meant.
 type PolicyConsentRequest struct {

@@ -42,7 +42,7 @@ func functionOf(links []Link) (string, error) {
 // is rye of this build, with the function's name, and everything else on its input.
 // It is a pure function of the plan and its arguments.
 func (p *Plan) BuiltinCall(in Inputs, program, build string) (primitive.Call, error) {
-	c := primitive.Call{Argv: []string{program, builtin.Arg, p.function}, Dir: "/", Temp: in.Temp, Timeout: p.config.timeout}
+	c := primitive.Call{Argv: []string{program, builtin.Arg, p.function}, Dir: "/", Temp: in.Temp}
 	if in.ProjectPath != "" {
 		c.Dir = in.ProjectPath
 	}
@@ -59,5 +59,6 @@ func (p *Plan) BuiltinCall(in Inputs, program, build string) (primitive.Call, er
 		return c, err
 	}
 	c.Sandbox, err = p.sandbox(in)
+	limit(&c, p)
 	return c, err
 }

@@ -96,7 +96,7 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 	if err != nil {
 		return primitive.Call{}, err
 	}
-	c := primitive.Call{Temp: in.Temp, Timeout: p.config.timeout}
+	c := primitive.Call{Temp: in.Temp}
 	file, data, err := p.main()
 	if err != nil {
 		return c, err
@@ -124,6 +124,7 @@ func (p *Plan) Call(in Inputs) (primitive.Call, error) {
 	if c.Sandbox, err = p.sandbox(in); err != nil {
 		return c, err
 	}
+	limit(&c, p)
 	return c, p.fitsExec(&c)
 }
 

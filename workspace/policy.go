@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/questions"
 	"github.com/rye-os/rye/workspace/internal/run"
 )
 
@@ -13,10 +14,42 @@ type Policy struct{ *rooms }
 // Policy returns the verbs that are about what may run, and what it may use.
 func (w *Workspace) Policy() Policy { return Policy{&w.rooms} }
 
-// Allow remembers that the user allows one item, as its bytes are now, up to the tier
-// that running it has.
-func (g Policy) Allow(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*rye.PolicyReport, error) {
+// Allow remembers that the user allows one tool in this project: its plan as it is now, with
+// these parameters or with any, up to the tier that running it has.
+func (g Policy) Allow(ctx context.Context, c rye.Caller, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
 	return do(ctx, c, "policy.allow", in(g.enter, g.run), run.Allow, q)
+}
+
+// List returns what the policy remembers to be allowed, here and in other directories.
+func (g Policy) List(ctx context.Context, c rye.Caller) ([]rye.ApprovalInfo, error) {
+	s, err := g.enter(c, "policy.list")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return run.Approvals(g.run(s))
+}
+
+// Forget takes back what is allowed of one tool, in this project or everywhere.
+func (g Policy) Forget(ctx context.Context, c rye.Caller, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
+	return do(ctx, c, "policy.forget", in(g.enter, g.run), run.Forget, q)
+}
+
+// Questions returns every question of this user that waits for an answer, whichever project
+// it is about.
+func (g Policy) Questions(ctx context.Context, c rye.Caller) ([]rye.OpenQuestion, error) {
+	if err := g.host.Permit(c, "policy.questions"); err != nil {
+		return nil, err
+	}
+	return questions.List(g.host)
+}
+
+// Answer answers one of them. Yes takes a person who looks at all of it.
+func (g Policy) Answer(ctx context.Context, c rye.Caller, q rye.AnswerRequest) (*rye.OpenQuestion, error) {
+	if err := g.host.Permit(c, "policy.answer"); err != nil {
+		return nil, err
+	}
+	return questions.Answer(ctx, g.host, c, q)
 }
 
 // Explain says what the policy makes of running an item without parameters, for the

@@ -24,7 +24,7 @@ func TestPolicyAllowAmongOthers(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range tools {
 		wg.Go(func() {
-			if _, err := p.Policy().Allow(t.Context(), rye.Terminal(), rye.ItemRequest{Ref: refOf(fmt.Sprintf("tool:acme/t%d", i))}); err != nil {
+			if _, err := p.Policy().Allow(t.Context(), rye.Terminal(), rye.AllowRequest{Ref: refOf(fmt.Sprintf("tool:acme/t%d", i))}); err != nil {
 				t.Error(err)
 			}
 		})

@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,9 +9,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 // racer is a process that swaps a file for another and back as fast as it can, by
@@ -116,5 +119,51 @@ func TestSwappedFilesAreNeverRun(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// While a question is open, a tool is swapped for another that is signed as well, and back,
+// as fast as can be. What runs is what the question showed, or nothing. RYE_SOAK=1 races 900
+// times.
+func TestSwappedBehindAQuestionIsNeverRun(t *testing.T) {
+	needBash(t)
+	p := project(t)
+	text := func(word string) string {
+		return strings.Replace(greet, "echo \"hello, ${RYE_PARAM_NAME:-world}\"", "rm -rf none/x\necho "+word, 1)
+	}
+	p.write("tools/acme/x.sh", text("other"))
+	p.sign("tool:acme/x")
+	other := p.read("tools/acme/x.sh")
+	p.write("tools/acme/x.sh", text("agreed"))
+	p.sign("tool:acme/x")
+	shown := ""
+	p.o.Consent = func(_ context.Context, q rye.Question) (bool, error) {
+		shown = strings.Join(q.Lines, "\n")
+		time.Sleep(time.Millisecond) // a person who reads
+		return true, nil
+	}
+	p.Workspace = workspace.Open(p.o)
+	racer(t, p.path("tools/acme/x.sh"), []byte(other))
+	n := 30
+	if soaking() {
+		n = 900
+	}
+	ran, codes := 0, map[fault.Code]int{}
+	for range n {
+		shown = ""
+		res, err := p.run("tool:acme/x", nil)
+		if err != nil {
+			codes[fault.CodeOf(err)]++
+			continue
+		}
+		ran++
+		item := strings.TrimPrefix(res.Chain[0].Integrity, "sha256:")
+		if !strings.Contains(shown, "item         tool:acme/x 1.0.0  sha256:"+item[:16]) {
+			t.Fatalf("ran %s (%s), and asked about\n%s", item, res.Data, shown)
+		}
+	}
+	t.Logf("%d ran what was shown, refused: %v", ran, codes)
+	if codes[fault.Denied] == 0 && soaking() {
+		t.Error("nothing was ever swapped behind a question")
 	}
 }

@@ -66,9 +66,9 @@ type Place struct {
 	Born  int64 // nanoseconds since 1970; 0 where birth times are not kept
 }
 
-// is reports whether both are one directory. Where birth times are not kept nobody can
+// Is reports whether both are one directory. Where birth times are not kept nobody can
 // tell: network and shared folders there give a directory another inode at each start.
-func (p Place) is(q Place) bool {
+func (p Place) Is(q Place) bool {
 	return p.Key == q.Key && (p.Born == 0 || q.Born == 0 || p == q)
 }
 
@@ -141,13 +141,13 @@ func (a Agreed) find(t Thing) (entry, bool) {
 // Covers reports whether the user agreed to exactly this, in this very directory.
 func (a Agreed) Covers(t Thing) bool {
 	e, ok := a.find(t)
-	return ok && !t.Sum.IsZero() && e.SHA256 == t.Sum.Hex() && e.in().is(t.In)
+	return ok && !t.Sum.IsZero() && e.SHA256 == t.Sum.Hex() && e.in().Is(t.In)
 }
 
 // Paths lists what the user agreed to of a kind, for somebody and in a directory.
 func (a Agreed) Paths(what, whose string, in Place) (all []string) {
 	for _, e := range a.entries {
-		if e.What == what && e.For == whose && e.in().is(in) {
+		if e.What == what && e.For == whose && e.in().Is(in) {
 			all = append(all, e.Path)
 		}
 	}
@@ -163,7 +163,7 @@ func (a Agreed) Changed(t Thing) []string {
 		return nil
 	}
 	var out []string
-	if !e.in().is(t.In) {
+	if !e.in().Is(t.In) {
 		out = append(out, "the directory is another one than it was")
 	}
 	if e.SHA256 == t.Sum.Hex() {

@@ -129,6 +129,9 @@ const formatters names = "mke2fs newfs wipefs mkswap mkntfs mkdosfs mkexfatfs sg
 // top reports whether a name is where a system, a home or everything here begins.
 func top(w string) bool {
 	clean := path.Clean(strings.TrimSuffix(w, "*"))
+	if w == "" {
+		return false // what nobody knows: asked about
+	}
 	return w == "*" || clean == "/" || clean == ".." || clean == "~" || clean == "." || clean == ".ai" || clean == ".git" ||
 		clean == "./.git" || names("/etc /usr /var /home /root /boot /bin /sbin /lib /lib64 /opt /dev /Users /System /Library").has(clean)
 }

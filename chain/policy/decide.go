@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -26,7 +27,8 @@ func (v Verdict) String() string { return [...]string{"deny", "ask", "allow"}[mi
 type Request struct {
 	Verb   string // execute, search, load, sign
 	Ref    objects.Ref
-	Digest objects.Digest // of the item's file; what an approval is for
+	Digest objects.Digest // of the item's file
+	Now    Subject        // what would run; what an approval is for. Zero: none counts
 
 	Caller string // by this name policy.callers may narrow Caps
 	Caps   Caps
@@ -156,27 +158,30 @@ func (r Rules) judge(q Request, tier Tier, rule string) Decision {
 	case typed && tier <= T3:
 		d.Verdict, d.Rule, d.Reason = Allow, "typed", why+", typed at a terminal"
 	case r.remembered(q, tier):
-		d.Verdict, d.Rule, d.Reason = Allow, "approval", why+", allowed for these bytes"
+		d.Verdict, d.Rule, d.Reason = Allow, "approval", why+", allowed by you"
 	default:
 		d.Verdict, d.Reason = Ask, why
 	}
 	return d
 }
 
-// remembered reports whether the user allowed these bytes up to this tier. What
-// stands in a parameter is no part of the bytes.
+// remembered reports whether the user allowed exactly this up to this tier.
 func (r Rules) remembered(q Request, tier Tier) bool {
-	for _, f := range q.Findings {
-		if f.Param != "" {
-			return false
-		}
+	return !q.Now.Plan.IsZero() && slices.ContainsFunc(r.Allowed, func(a Approval) bool {
+		return a.Ref == q.Ref && tier <= a.Tier && a.covers(q)
+	})
+}
+
+// covers reports whether an approval is for what would run, here. One for any parameters
+// says nothing of what a rule met in a parameter.
+func (a Approval) covers(q Request) bool {
+	if a.Plan != q.Now.Plan || !a.In.Is(q.Now.In) {
+		return false
 	}
-	for _, a := range r.Allowed {
-		if a.Ref == q.Ref && a.Digest == q.Digest && !q.Digest.IsZero() && tier <= a.Tier {
-			return true
-		}
+	if !a.Any {
+		return a.Params == q.Now.Params
 	}
-	return false
+	return !slices.ContainsFunc(q.Findings, func(f Finding) bool { return f.Param != "" })
 }
 
 func dots(id string) string { return strings.ReplaceAll(id, "/", ".") }

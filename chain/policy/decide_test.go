@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
@@ -14,6 +15,7 @@ var (
 	hello = objects.Ref{Kind: objects.Tool, ID: "acme/hello"}
 	all   = Caps{"rye.*"}
 	sum   = objects.DigestOf([]byte("x"))
+	other = objects.DigestOf(nil)
 )
 
 func rules(t testing.TB, text string) Rules {
@@ -29,7 +31,11 @@ func TestDecide(t *testing.T) {
 	danger := []Finding{{Label: "recursive delete", Tier: T3, Text: "rm -r x", Param: "cmd"}}
 	own := []Finding{{Label: "recursive delete", Tier: T3, Text: "rm -r x"}}
 	critical := []Finding{{Label: "pipe to shell", Tier: T4, Text: "curl | sh"}}
-	allowed := "policy: 1\nallowed:\n  - ref: tool:acme/hello\n    sha256: " + sum.Hex() + "\n    tier: t3\n"
+	allowed := "policy: 1\nallowed:\n  - ref: tool:acme/hello\n    plan: " + sum.Hex() + "\n    place: here\n    inode: 7\n    born: 9\n    params: PARAMS\n    tier: t3\n"
+	one := strings.Replace(allowed, "PARAMS", other.Hex(), 1)
+	allowed = strings.Replace(allowed, "PARAMS", "any", 1)
+	here := consent.Place{Key: "here", Inode: 7, Born: 9}
+	now := Subject{Plan: sum, Params: other, In: here}
 	for name, tc := range map[string]struct {
 		policy string
 		q      Request
@@ -53,11 +59,18 @@ func TestDecide(t *testing.T) {
 		"denied to everybody":             {"policy: 1\ndeny: [rye.execute.tool.acme.*]", Request{Caps: all, Person: true}, Deny, T4},
 		"caller is narrowed":              {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "mcp"}, Deny, T4},
 		"other caller is not":             {"policy: 1\ncallers: {mcp: [rye.search.*]}", Request{Caps: all, Caller: "terminal"}, Allow, T0},
-		"remembered":                      {allowed, Request{Caps: all, Floor: T2, Digest: sum}, Allow, T2},
-		"remembered, other bytes":         {allowed, Request{Caps: all, Floor: T2, Digest: objects.DigestOf(nil)}, Ask, T2},
-		"remembered, own text":            {allowed, Request{Caps: all, Digest: sum, Findings: own}, Allow, T3},
-		"remembered, parameter":           {allowed, Request{Caps: all, Digest: sum, Findings: danger}, Ask, T3},
-		"remembered, critical":            {allowed, Request{Caps: all, Digest: sum, Findings: critical}, Deny, T4},
+		"remembered":                      {allowed, Request{Caps: all, Floor: T2, Now: now}, Allow, T2},
+		"remembered, nothing known":       {allowed, Request{Caps: all, Floor: T2}, Ask, T2},
+		"remembered, another plan":        {allowed, Request{Caps: all, Floor: T2, Now: Subject{other, other, here}}, Ask, T2},
+		"remembered, another place":       {allowed, Request{Caps: all, Floor: T2, Now: Subject{sum, other, consent.Place{Key: "there", Inode: 7, Born: 9}}}, Ask, T2},
+		"remembered, made again":          {allowed, Request{Caps: all, Floor: T2, Now: Subject{sum, other, consent.Place{Key: "here", Inode: 7, Born: 10}}}, Ask, T2},
+		"remembered, no project":          {allowed, Request{Caps: all, Floor: T2, Now: Subject{sum, other, consent.Place{}}}, Ask, T2},
+		"remembered, these parameters":    {one, Request{Caps: all, Floor: T2, Now: now}, Allow, T2},
+		"remembered, other parameters":    {one, Request{Caps: all, Floor: T2, Now: Subject{sum, sum, here}}, Ask, T2},
+		"remembered, own text":            {allowed, Request{Caps: all, Now: now, Findings: own}, Allow, T3},
+		"remembered, parameter":           {allowed, Request{Caps: all, Now: now, Findings: danger}, Ask, T3},
+		"remembered, this very parameter": {one, Request{Caps: all, Now: now, Findings: danger}, Allow, T3},
+		"remembered, critical":            {one, Request{Caps: all, Now: now, Findings: critical}, Deny, T4},
 		"child asks":                      {"", Request{Caps: all, Child: true, Floor: T1}, Ask, T1},
 		"child is refused":                {"", Request{Caps: all, Child: true, Declared: T3}, Deny, T3},
 		"deny_above as it is named":       {"policy: 1\ndeny_above: t2", Request{Caps: all, Person: true, Declared: T3}, Deny, T3},
@@ -107,33 +120,28 @@ func TestPolicyFilesRefused(t *testing.T) {
 	for _, text := range []string{
 		"policy: 2", "auto_approve_up_to: t1", "policy: 1\nunknown: x", "policy: 1\nauto_approve_up_to: t5", "policy: 1\nauto_approve_up_to: t4",
 		"policy: 1\ndeny_from: t4\ndeny_above: t3", "policy: 1\nsub_agent_policy: {deny_from: t4, deny_above: t3}", "policy: 1\ndeny: [x]", "policy: 1\ndangerous_patterns: [{pattern: '(', label: x}]",
-		"policy: 1\ndangerous_patterns: [{pattern: 'x'}]", "policy: 1\nsandbox: S9", "policy: 1\nallowed: [{ref: x, sha256: '', tier: t1}]",
+		"policy: 1\ndangerous_patterns: [{pattern: 'x'}]", "policy: 1\nsandbox: S9", "policy: 1\nallowed: [{ref: x, plan: '', params: any, tier: t1}]",
+		entry("any", "t4", ""), entry("none", "t1", ""), entry("any", "t1", ", inode: 3"), entry("any", "t1", ", sha256: x"), "policy: 1\nelicitation: [a, a]", "policy: 1\nelicitation: ['']",
+		entry("any", "t1", "") + "  - {ref: 'tool:a/b', plan: " + sum.Hex() + ", params: any, tier: t1}\n",
 		"policy: 1\napproval_timeout_secs: 0", "policy: 1\ntool_overrides: {'a?b': t1}", "policy: 1\n---\npolicy: 1", "policy: &a 1\nx: *a", "[]", "policy: 1\npolicy: 1",
 	} {
 		if r, err := ParseRules([]byte(text)); err == nil {
 			t.Errorf("ParseRules(%q) = %+v", text, r)
 		}
 	}
-	if _, err := Default().Tighten([]byte("policy: 1\nallowed: [{ref: 'tool:a/b', sha256: " + sum.Hex() + ", tier: t1}]")); !fault.Is(err, fault.Denied) {
-		t.Errorf("a project that approves itself: %v", err)
+	for _, text := range []string{entry("any", "t1", ""), "policy: 1\nelicitation: [claude-code]\n"} {
+		if _, err := ParseRules([]byte(text)); err != nil {
+			t.Errorf("a user's %q: %v", text, err)
+		}
+		if _, err := Default().Tighten([]byte(text)); !fault.Is(err, fault.Denied) {
+			t.Errorf("a project that approves itself by %q: %v", text, err)
+		}
 	}
 }
 
-func TestRemember(t *testing.T) {
-	text := []byte("policy: 1\nauto_approve_up_to: t0\n")
-	for _, a := range []Approval{{hello, objects.DigestOf(nil), T2}, {hello, sum, T3}, {objects.Ref{Kind: objects.Tool, ID: "acme/a"}, sum, T2}} {
-		var err error
-		if text, err = Remember(text, a); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := rules(t, string(text))
-	if len(r.Allowed) != 2 || r.AutoApprove != T0 || r.Allowed[1].Digest != sum || r.Allowed[1].Tier != T3 {
-		t.Errorf("remembered %+v", r)
-	}
-	if _, err := Remember(nil, Approval{hello, sum, T4}); !fault.Is(err, fault.Denied) {
-		t.Errorf("T4 remembered: %v", err)
-	}
+// entry is a policy with one approval.
+func entry(params, tier, more string) string {
+	return "policy: 1\nallowed:\n  - {ref: 'tool:a/b', plan: " + sum.Hex() + ", params: " + params + ", tier: " + tier + more + "}\n"
 }
 
 // Whatever a project's policy says, no decision becomes milder.

@@ -26,6 +26,7 @@ type Rules struct {
 	Tools       []ToolRule      // tiers of certain tools
 	Patterns    []Pattern       // further dangerous texts
 	Allowed     []Approval      // remembered approvals; the user's only
+	Elicitation []string        // MCP clients that show an elicitation to a person; the user's only
 	SubAgents   struct{ AutoApprove, DenyFrom Tier }
 	LeastTier   string // least sandbox: "" or "S0" to "S3"
 	Net         Net
@@ -44,13 +45,6 @@ type Pattern struct {
 	Label string
 	Tier  Tier
 	re    *regexp.Regexp
-}
-
-// Approval is a remembered "yes" for exactly one digest.
-type Approval struct {
-	Ref    objects.Ref
-	Digest objects.Digest // of the whole file
-	Tier   Tier           // up to which it holds
 }
 
 // Default is the policy of somebody who has no file: the README of Ryvos.
@@ -77,6 +71,7 @@ type file struct {
 	SubAgents   limits              `yaml:"sub_agent_policy,omitempty"`
 	Sandbox     string              `yaml:"sandbox,omitempty"`
 	Net         *netFile            `yaml:"net,omitempty"`
+	Elicitation []string            `yaml:"elicitation,omitempty"`
 	Allowed     []approvalFile      `yaml:"allowed,omitempty"`
 }
 
@@ -106,12 +101,6 @@ func (l limits) or(autoApprove, denyFrom Tier) (Tier, Tier) {
 	return autoApprove, denyFrom
 }
 
-type approvalFile struct {
-	Ref    string `yaml:"ref"`
-	SHA256 string `yaml:"sha256"`
-	Tier   Tier   `yaml:"tier"`
-}
-
 // ParseRules reads the user's policy over the defaults. An empty file is Default.
 func ParseRules(raw []byte) (Rules, error) {
 	r := Default()
@@ -133,7 +122,7 @@ func ParseRules(raw []byte) (Rules, error) {
 		n.Tools[i].set = true
 	}
 	r.Deny, r.Callers, r.Tools, r.Patterns, r.Allowed, r.LeastTier = n.Deny, n.Callers, n.Tools, n.Patterns, n.Allowed, f.Sandbox
-	r.Net = n.Net
+	r.Net, r.Elicitation = n.Net, n.Elicitation
 	if r.AutoApprove >= r.DenyFrom {
 		return Default(), fault.New(fault.Malformed, "policy: auto_approve_up_to %s reaches deny_from %s", r.AutoApprove, r.DenyFrom)
 	}
@@ -153,6 +142,10 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 	}
 	if len(f.Allowed) > 0 {
 		return r, fault.New(fault.Denied, "policy of the project: it holds approvals, which only the user can give").Advise("rye policy allow <ref>")
+	}
+	if len(f.Elicitation) > 0 {
+		return r, fault.New(fault.Denied, "policy of the project: it lists clients that show questions to a person, which only the user can say").
+			Advise("take elicitation out of .ai/policy.yaml, and put it into your own policy.yaml")
 	}
 	ask, deny := f.Limits.or(r.AutoApprove, r.DenyFrom)
 	r.AutoApprove, r.DenyFrom = min(r.AutoApprove, ask), min(r.DenyFrom, deny)
@@ -249,39 +242,18 @@ func (f *file) read() (r Rules, err error) {
 		}
 		r.Patterns = append(r.Patterns, Pattern{Label: p.Label, Tier: t, re: re})
 	}
+	if r.Elicitation, err = clientNames(f.Elicitation); err != nil {
+		return r, err
+	}
 	return r, f.approvals(&r)
 }
 
-func (f *file) approvals(r *Rules) error {
-	for _, a := range f.Allowed {
-		ref, err := objects.ParseRef(a.Ref)
-		if err != nil {
-			return err
+// clientNames checks the names by which MCP clients introduce themselves.
+func clientNames(names []string) ([]string, error) {
+	for i, name := range names {
+		if name == "" || len(name) > 200 || slices.Contains(names[:i], name) {
+			return nil, fault.New(fault.Malformed, "policy: elicitation %q: want the name of an MCP client, once", words.Brief(name))
 		}
-		sum, err := objects.ParseDigest("sha256:" + a.SHA256)
-		if err != nil {
-			return err
-		}
-		r.Allowed = append(r.Allowed, Approval{Ref: ref, Digest: sum, Tier: a.Tier})
 	}
-	return nil
-}
-
-// Remember returns the text of a user's policy file with one more approval. Older
-// approvals of the same item are replaced; everything else stays, comments excepted.
-func Remember(raw []byte, a Approval) ([]byte, error) {
-	f, err := decode(raw)
-	if err != nil {
-		return nil, err
-	}
-	if f == nil {
-		f = &file{Policy: 1}
-	}
-	if a.Tier >= T4 {
-		return nil, fault.New(fault.Denied, "approve %s: %s cannot be allowed", a.Ref, a.Tier)
-	}
-	f.Allowed = slices.DeleteFunc(f.Allowed, func(o approvalFile) bool { return o.Ref == a.Ref.String() })
-	f.Allowed = append(f.Allowed, approvalFile{Ref: a.Ref.String(), SHA256: a.Digest.Hex(), Tier: a.Tier})
-	sort.Slice(f.Allowed, func(i, j int) bool { return f.Allowed[i].Ref < f.Allowed[j].Ref })
-	return objects.EncodeYAML(f)
+	return names, nil
 }

@@ -392,7 +392,7 @@ func alive(pid int) bool {
 
 func TestKilledParentTakesTheProgramAlong(t *testing.T) {
 	if os.Getenv("RYE_TEST_PARENT") != "" {
-		c := bash(t, `echo $$ >&2; exec sleep 1003`)
+		c := outside(bash(t, `echo $$ >&2; exec sleep 1003`))
 		Run(context.Background(), c, nil, os.Stdout)
 		return
 	}

@@ -33,11 +33,11 @@ func UseCage(find func() Cage) { cageUsed = sync.OnceValue(find) }
 
 func cageProgram() string { return cageUsed().Program }
 
-// Foresee says what Run will say of a call, before it: the tier that it will have, and what
-// will not bind.
-func Foresee(c Call) (Tier, []string) {
-	if c.Sandbox.Tier == 0 {
-		c.Sandbox.Tier = Best()
+// Foresee says which tier a program would get in this sandbox, and what would not bind, as
+// Result does after the run: so that a person who is asked before it knows.
+func Foresee(s Sandbox) (Tier, []string) {
+	if s.Tier == 0 {
+		s.Tier = Best()
 	}
-	return c.Sandbox.Tier, foresee(&c)
+	return s.Tier, foresee(&Call{Sandbox: s})
 }

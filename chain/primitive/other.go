@@ -14,7 +14,7 @@ import (
 // before it runs, and their sandboxes are not spoken yet.
 func best() Tier { return S0 }
 
-func probe() (Report, error) { return Report{Tier: best(), NoDeeper: "bubblewrap is for Linux"}, nil }
+func probe() (Report, error) { return Report{Tier: best(), NoDeeper: "only Linux has namespaces"}, nil }
 
 // onlyS0 refuses a call that demands more.
 func onlyS0(c *Call) error {

@@ -92,7 +92,7 @@ func TestStandardTools(t *testing.T) {
 				if exit != 0 || r.Status != "success" || !strings.Contains(string(r.Data), c.want) {
 					t.Errorf("%s %s = %d, %s %s; want %s", c.id, c.params, exit, r.Data, r.Error, c.want)
 				}
-				if runtime.GOOS == "linux" && r.Meta.Sandbox != "S2" {
+				if runtime.GOOS == "linux" && r.Meta.Sandbox != "S3" && namespaces() {
 					t.Errorf("%s ran in %q", c.id, r.Meta.Sandbox)
 				}
 			}
@@ -209,8 +209,10 @@ func TestBash(t *testing.T) {
 		}
 	}
 	// Nothing allows every command.
-	if err := h.command("policy", "allow", "tool:rye/bash/bash").Run(); err == nil {
-		t.Error("policy allow of a tool that runs whatever it is given")
+	for _, with := range [][]string{nil, {"--any"}} {
+		if err := h.command(append([]string{"policy", "allow", "tool:rye/bash/bash"}, with...)...).Run(); err == nil {
+			t.Errorf("policy allow %q of a tool that runs whatever it is given", with)
+		}
 	}
 }
 
@@ -222,6 +224,7 @@ func TestStandardToolsOverMCP(t *testing.T) {
 	h.write("src/a.txt", "hello\n")
 	var asked []string
 	answer := "accept"
+	h.lists("test")
 	s, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		asked = append(asked, q.Params.Message)
 		return &mcp.ElicitResult{Action: answer, Content: map[string]any{"approve": true}}, nil
@@ -259,7 +262,7 @@ func TestStandardToolsOverMCP(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		return // it lies elsewhere
 	}
-	if err := os.WriteFile(filepath.Join(cfg, "policy.yaml"), []byte("policy: 1\ntool_overrides: {rye/bash/bash: t1}\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cfg, "policy.yaml"), []byte("policy: 1\nelicitation: [test]\ntool_overrides: {rye/bash/bash: t1}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if got, failed := exec("bash/bash", map[string]any{"command": "echo three"}); failed || len(asked) != 2 {

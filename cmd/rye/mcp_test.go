@@ -96,6 +96,15 @@ func (h *home) write(path, text string) {
 	}
 }
 
+// lists says in the person's policy that an MCP client shows them its questions.
+func (h *home) lists(client string) {
+	h.t.Helper()
+	path := filepath.Join(strings.TrimSpace(h.rye("where", "config")), "policy.yaml")
+	if err := os.WriteFile(path, []byte("policy: 1\nelicitation: ["+client+"]\n"), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // connect starts rye mcp, with these arguments, and returns the official client's session and what tells what
 // the server has written to standard error.
 func (h *home) connect(o *mcp.ClientOptions, args ...string) (_ *mcp.ClientSession, stderr func() string) {
@@ -204,7 +213,7 @@ func TestMCP(t *testing.T) {
 		{"dots", "load", map[string]any{"item_type": "tool", "item_id": "../../etc/passwd"}, "usage", "id"},
 		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "denied", "none of the projects"},
 		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye load"},
-		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye sign tool:acme/stranger"},
+		{"sign with nobody to ask", "sign", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "denied", "rye approve "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, isError := call(t, s, c.tool, c.args)
@@ -227,6 +236,7 @@ func TestMCPSign(t *testing.T) {
 	h.rye("new", "knowledge", "acme/style")
 	var asked []string
 	approve := false
+	h.lists("test")
 	s, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		asked = append(asked, q.Params.Message)
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": approve}}, nil

@@ -18,6 +18,13 @@ import (
 // exit status. What is hidden must be hidden by then.
 func terminal(t *testing.T, h *home, prompt, typed string, args ...string) (shown string, exit int) {
 	t.Helper()
+	return terminalWhile(t, h, prompt, func() string { return typed }, args...)
+}
+
+// terminalWhile is terminal for a test that does something while the prompt waits, and then
+// says what to type.
+func terminalWhile(t *testing.T, h *home, prompt string, then func() (typed string), args ...string) (shown string, exit int) {
+	t.Helper()
 	master, slave := openPTY(t)
 	cmd := h.command(args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
@@ -37,11 +44,12 @@ func terminal(t *testing.T, h *home, prompt, typed string, args ...string) (show
 			n, err := master.Read(buf)
 			mu.Lock()
 			out.Write(buf[:n])
-			if !asked && strings.Contains(out.String(), prompt) {
-				asked = true
-				master.WriteString(typed)
-			}
+			now := !asked && strings.Contains(out.String(), prompt)
+			asked = asked || now
 			mu.Unlock()
+			if now {
+				master.WriteString(then())
+			}
 			if err != nil {
 				return // EIO: nobody has the other side open any more
 			}

@@ -159,6 +159,7 @@ func TestSigningVouches(t *testing.T) {
 func TestMCPSignShowsTheSigner(t *testing.T) {
 	bob, key := colleague(t)
 	shown := ""
+	bob.lists("test")
 	s, _ := bob.connect(&mcp.ClientOptions{ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		shown = q.Params.Message
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
@@ -194,6 +195,7 @@ func TestMCPSignShowsWhatCanBeSeen(t *testing.T) {
 			h := newHome(t)
 			h.write(toolFile, attackTool+tc.line+"\n")
 			asked := false
+			h.lists("test")
 			s, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 				asked = true
 				return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
@@ -211,6 +213,7 @@ func TestMCPSignShowsWhatCanBeSeen(t *testing.T) {
 	h := newHome(t)
 	h.write(toolFile, attackTool+"echo hello"+strings.Repeat(" ", 600)+"; echo hidden\n")
 	shown := ""
+	h.lists("test")
 	s, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		shown = q.Params.Message
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": false}}, nil

@@ -45,6 +45,9 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	return false, nil
 }
 
+// maxRefusal bounds what an error repeats of a question, in bytes.
+const maxRefusal = 4 << 10
+
 func refusal(q rye.Question) error {
 	mend := q.Mend
 	if mend.IsZero() {
@@ -56,7 +59,7 @@ func refusal(q rye.Question) error {
 		for _, l := range q.Lines {
 			lines = append(lines, strings.Join(strings.Fields(l), " ")) // columns mean nothing in a sentence
 		}
-		about += " (" + strings.Join(lines, "; ") + ")"
+		about += " (" + words.Clip(strings.Join(lines, "; "), maxRefusal) + ")"
 	}
 	return fault.New(fault.Denied, "%s: %s: this needs consent, and there is no terminal to ask on", q.Topic, about).With(mend)
 }

@@ -53,7 +53,7 @@ func top() []maker {
 		{"sign", signCommand}, {"bundle", bundleCommand},
 		{"verify", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show", showCommand},
 		{"log", logCommand}, {"load", loadCommand}, {"search", searchCommand},
-		{"execute run", executeCommand}, {"lock", lockCommand},
+		{"execute run", executeCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
 		{"registry", registryCommand}, {"push", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"unyank", unyankCommand}, {"revoke", revokeCommand},
 		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},

@@ -69,10 +69,12 @@ var house = []room{
 		"fault internal/place internal/words store", ""},
 	{1, "store/transport", "moves objects between repositories",
 		"fault internal/words store", gogit},
-	{1, "chain/policy", "may this caller do this; decides, never acts",
-		"fault internal/secrets internal/words objects", "mvdan.cc/sh"},
 	{1, "chain/consent", "did the user agree to these bytes, which nobody signed",
 		"fault objects", ""},
+	{1, "chain/policy", "may this caller do this; decides, never acts",
+		"fault internal/secrets internal/words objects chain/consent", "mvdan.cc/sh"},
+	{1, "chain/question", "what a person was asked, and what an answer is for; pure",
+		"fault internal/words objects chain/consent", ""},
 	{1, "chain/primitive/cage", "confines a process: rules on a thread, namespaces around a program",
 		"", xsys},
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
@@ -91,7 +93,7 @@ var house = []room{
 	{2, "search/fulltext", "the index of bodies",
 		"fault objects search store/space", bleve},
 	{2, "chain", "works out exactly what would run, and pins it",
-		"fault internal/words objects objects/expr objects/trust chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
+		"fault internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
 		"fault internal/parallel internal/place internal/words objects objects/trust store store/transport chain", ""},
@@ -100,20 +102,22 @@ var house = []room{
 		". " + session, ""},
 	{4, "workspace/internal/custody", "the user's keys, and what the user believes",
 		". " + session + " workspace/internal/session", ""},
+	{4, "workspace/internal/questions", "asks a person by whatever way there is, and keeps the question until it is answered",
+		". chain/consent chain/question " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/look", "what is there, and what it is worth; changes nothing",
 		". internal/diff internal/parallel objects/extract search " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/author", "changes what the spaces hold, and records it",
-		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
+		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/locks", "works out what would run, and pins it",
 		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", "asks the policy and the user about a plan, and runs it",
 		". objects/expr chain/consent chain/primitive chain/primitive/builtin chain/primitive/web " + session +
-			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". registry store/transport " + session +
 			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault store store/records store/space store/transport workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share", ""},
+		". fault store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share", ""},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},
@@ -197,7 +201,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -78,3 +78,24 @@ func Escaped(r rune) string {
 	r -= 0x10000
 	return fmt.Sprintf(`\u%04x\u%04x`, 0xd800+(r>>10), 0xdc00+(r&0x3ff))
 }
+
+// Fold breaks a line at that many columns, so that all of it can be seen. Each further
+// part begins with a mark that no text should be able to have there.
+func Fold(l string, columns int) (parts []string) {
+	width, from := 0, 0
+	for i, r := range l {
+		if width >= columns {
+			parts, from, width = append(parts, l[from:i]), i, 0
+		}
+		if width++; r == '\t' {
+			width += 7
+		} else if r >= 0x1100 {
+			width++ // wide characters of East Asia, and more than the others need
+		}
+	}
+	parts = append(parts, l[from:])
+	for i := range parts[1:] {
+		parts[i+1] = "  … " + parts[i+1]
+	}
+	return parts
+}

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -38,7 +40,8 @@ const (
 
 // approval is one round of one call.
 type approval struct {
-	possible bool // the client can ask its person
+	possible bool   // the client can ask its person
+	client   string // as it calls itself
 	mu       sync.Mutex
 	answers  map[[32]byte]bool // to the questions of earlier rounds
 	asked    *rye.Question     // where this round stopped
@@ -54,8 +57,11 @@ var errAsked = errors.New("a person has to be asked")
 // the call there.
 func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	a, _ := ctx.Value(approvalKey{}).(*approval)
-	if a == nil || !a.possible {
-		return false, notAskable(q)
+	if a == nil {
+		return false, fault.New(fault.Denied, "%s: a person has to agree, and nobody can be asked here", q.Topic).With(q.Mend)
+	}
+	if !a.possible || !slices.Contains(q.Clients, a.client) {
+		return false, a.notAskable(q)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -68,16 +74,18 @@ func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	return false, errAsked
 }
 
-func notAskable(q rye.Question) error {
-	err := fault.New(fault.Denied, "%s: a person has to agree, and this MCP client cannot ask one", q.Topic)
-	if !q.Mend.IsZero() && !strings.HasPrefix(q.Mend.String(), "--") {
-		return err.With(q.Mend)
+// notAskable refuses to let this client ask. A client may answer by itself, so that its
+// answer counts only where the user said that it shows the question to a person.
+func (a *approval) notAskable(q rye.Question) error {
+	why := "this MCP client cannot ask one"
+	if a.possible {
+		why = fmt.Sprintf("the client %q is not among those that the user listed as showing a question to a person (elicitation in policy.yaml)", words.Brief(a.client))
 	}
-	return err.Advise("do it in a terminal with rye, or use a client with elicitation")
+	return fault.New(fault.Denied, "%s: a person has to agree, and %s", q.Topic, why).With(q.Mend)
 }
 
 func digest(q rye.Question) [32]byte {
-	raw, _ := json.Marshal(q) // of strings: cannot fail
+	raw, _ := json.Marshal([]any{q.Topic, q.Text, q.Lines}) // of strings: cannot fail
 	return sha256.Sum256(raw)
 }
 
@@ -96,7 +104,7 @@ type pending struct {
 
 // begin returns the round that a request is.
 func (p *approvals) begin(ctx context.Context, req mcp.CallToolRequest) (*approval, error) {
-	a := &approval{possible: canElicit(ctx), answers: map[[32]byte]bool{}}
+	a := &approval{possible: canElicit(ctx), client: clientInfo(ctx).Name, answers: map[[32]byte]bool{}}
 	if req.Params.RequestState == "" {
 		return a, nil
 	}
@@ -113,16 +121,20 @@ func (p *approvals) begin(ctx context.Context, req mcp.CallToolRequest) (*approv
 }
 
 // ask returns the result that gives the client the question where a stopped.
-func (p *approvals) ask(a *approval, req mcp.CallToolRequest) *mcp.CallToolResult {
+func (p *approvals) ask(ctx context.Context, a *approval, req mcp.CallToolRequest) *mcp.CallToolResult {
 	var nonce [16]byte
 	rand.Read(nonce[:])
 	state := hex.EncodeToString(nonce[:])
 	p.mu.Lock()
 	p.makeRoom()
-	p.open[state] = pending{call: callDigest(req), asked: digest(*a.asked), answers: a.answers, until: time.Now().Add(patience)}
+	p.open[state] = pending{call: callDigest(req), asked: digest(*a.asked), answers: a.answers, until: time.Now().Add(wait(*a.asked))}
 	p.mu.Unlock()
+	message := questionText(*a.asked)
+	if s, ok := server.ClientSessionFromContext(ctx).(*session); ok {
+		s.waits.Store(message, wait(*a.asked))
+	}
 	return server.NewInputRequestBuilder(state).Elicit(answerID, mcp.ElicitationParams{
-		Message:         questionText(*a.asked),
+		Message:         message,
 		RequestedSchema: json.RawMessage(approvalSchema),
 	}).ToolResult()
 }
@@ -143,6 +155,14 @@ func (p *approvals) makeRoom() {
 	if len(p.open) >= maxQuestions {
 		delete(p.open, oldest)
 	}
+}
+
+// wait is how long a question of this server waits for its answer.
+func wait(q rye.Question) time.Duration {
+	if q.Wait > 0 && q.Wait < patience {
+		return q.Wait
+	}
+	return patience
 }
 
 // approvalSchema has no default: agreeing takes a deliberate yes.
@@ -184,4 +204,24 @@ func canElicit(ctx context.Context) bool {
 	}
 	s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
 	return ok && s.GetClientCapabilities().Elicitation != nil
+}
+
+// clientInfo is what the client calls itself.
+func clientInfo(ctx context.Context) mcp.Implementation {
+	if info := server.RequestProtocolInfoFromContext(ctx); info != nil && info.Modern {
+		if info.ClientInfo != nil {
+			return *info.ClientInfo
+		}
+		return mcp.Implementation{}
+	}
+	if s, ok := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo); ok {
+		return s.GetClientInfo()
+	}
+	return mcp.Implementation{}
+}
+
+// caller is the client on whose behalf a call acts.
+func (s *Server) caller(ctx context.Context) rye.Caller {
+	info := clientInfo(ctx)
+	return s.o.Caller.Calling(words.Clip(strings.TrimSpace(info.Name+" "+info.Version), 100))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,7 +26,7 @@ func newSigner(text string) *signer {
 	s := &signer{}
 	s.text.Store(text)
 	s.sign = func(ctx context.Context, _ rye.SignRequest) (*rye.SignReport, error) {
-		q := rye.Question{Topic: "sign", Text: "mcp asks to sign 1 item", Lines: []string{"+ " + s.text.Load().(string)}, Mend: fault.Command("rye sign tool:a")}
+		q := rye.Question{Topic: "sign", Text: "mcp asks to sign 1 item", Lines: []string{"+ " + s.text.Load().(string)}, Mend: fault.Command("rye sign tool:a"), Clients: []string{"test", "t"}}
 		switch yes, err := Consent(ctx, q); {
 		case err != nil:
 			return nil, fmt.Errorf("sign: %w", err)
@@ -67,6 +68,48 @@ func TestApprovalByElicitation(t *testing.T) {
 				t.Errorf("asked %q, want one question with the change, nothing hidden", asked)
 			}
 		})
+	}
+}
+
+// TestOnlyListedClientsAsk: a client that the user did not list as showing a question to a
+// person is not asked, because it may answer by itself; the person gets another way.
+func TestOnlyListedClientsAsk(t *testing.T) {
+	v := newSigner("x")
+	asked := 0
+	yes := func(context.Context, *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+		asked++
+		return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
+	}
+	s := connectAs(t, "auto-yes", options(t, v), &sdk.ClientOptions{ElicitationHandler: yes})
+	got, isError := callTool(t, s, "sign", map[string]any{"item_type": "tool", "item_id": "a"})
+	if !isError || got["code"] != "denied" || asked != 0 || v.signed.Load() != 0 {
+		t.Errorf("asked %d times, signed %d, answer %v", asked, v.signed.Load(), got)
+	}
+	if said := fmt.Sprint(got["message"]); !strings.Contains(said, `"auto-yes"`) || !strings.Contains(said, "elicitation in policy.yaml") {
+		t.Errorf("it does not say how to list the client: %v", said)
+	}
+}
+
+// TestQuestionsEndByThemselves: a client that never answers holds its worker no longer than
+// the user's policy says.
+func TestQuestionsEndByThemselves(t *testing.T) {
+	v := &verbs{execute: func(ctx context.Context, _ rye.ExecuteRequest) (*rye.ExecuteResult, error) {
+		yes, err := Consent(ctx, rye.Question{Topic: "execute", Text: "Run it?", Clients: []string{"t"}, Wait: 100 * time.Millisecond})
+		if err == nil && !yes {
+			err = fault.New(fault.Denied, "not agreed to")
+		}
+		return nil, err
+	}}
+	r := newRaw(t, options(t, v))
+	r.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}}`)
+	r.receive()
+	r.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	r.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"execute","arguments":{"item_type":"tool","item_id":"a"}}}`)
+	if m := r.receive(); m.Method != "elicitation/create" {
+		t.Fatalf("the question: %+v", m)
+	}
+	if m := r.receive(); string(m.ID) != "2" || m.Result.StructuredContent["code"] != "denied" { // nobody answered it
+		t.Errorf("answer %+v, want denied", m)
 	}
 }
 

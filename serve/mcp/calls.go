@@ -92,7 +92,7 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 		value, err := run(ctx, t, args)
 		switch {
 		case t.approval.asked != nil && err != nil:
-			return s.approvals.ask(t.approval, req), nil
+			return s.approvals.ask(ctx, t.approval, req), nil
 		case err != nil:
 			return failed(err), nil
 		}
@@ -192,7 +192,7 @@ func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error)
 		a.Space = ""
 	}
 	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: a.Limit, Offset: a.Offset}
-	res, err := t.verbs.Search(ctx, s.o.Caller, q)
+	res, err := t.verbs.Search(ctx, s.caller(ctx), q)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +204,7 @@ func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	res, err := t.verbs.Load(ctx, s.o.Caller, rye.LoadRequest{Ref: ref, Space: a.Source, Destination: a.Destination})
+	res, err := t.verbs.Load(ctx, s.caller(ctx), rye.LoadRequest{Ref: ref, Space: a.Source, Destination: a.Destination})
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +217,7 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 		return nil, err
 	}
 	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
-	res, err := t.verbs.Execute(ctx, s.o.Caller, q)
+	res, err := t.verbs.Execute(ctx, s.caller(ctx), q)
 	if err != nil {
 		return nil, err
 	}
@@ -225,17 +225,14 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, erro
 	return newExecuteAnswer(res), nil
 }
 
-// sign is refused when the client cannot ask a person: a model must not write, sign
-// and run unseen. The facade asks with the very changes that it would sign.
+// sign needs a person: a model must not write, sign and run unseen. The facade asks with
+// the very changes that it would sign.
 func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
 	name, err := a.target()
 	if err != nil {
 		return nil, err
 	}
-	if !t.approval.possible {
-		return nil, fault.New(fault.Denied, "sign %s: a person has to approve, and this MCP client cannot ask one", name).Mend("rye sign %s", name)
-	}
-	rep, err := t.verbs.Sign(ctx, s.o.Caller, rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
+	rep, err := t.verbs.Sign(ctx, s.caller(ctx), rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
 	if err != nil && (rep == nil || rep.Failed == 0) {
 		return nil, err // else the answer says what failed, item by item
 	}

@@ -183,6 +183,11 @@ func (r *raw) call(tool, args string) string {
 // connect is the official SDK's client.
 func connect(t *testing.T, o Options, co *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
+	return connectAs(t, "test", o, co)
+}
+
+func connectAs(t *testing.T, name string, o Options, co *sdk.ClientOptions) *sdk.ClientSession {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	ended := make(chan error, 1)
@@ -191,7 +196,7 @@ func connect(t *testing.T, o Options, co *sdk.ClientOptions) *sdk.ClientSession 
 		outW.Close()
 		ended <- err
 	}()
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, co)
+	client := sdk.NewClient(&sdk.Implementation{Name: name, Version: "1"}, co)
 	s, err := client.Connect(t.Context(), &sdk.IOTransport{Reader: outR, Writer: inW}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -24,6 +25,8 @@ type session struct {
 	info     guarded[mcp.Implementation]
 	can      guarded[mcp.ClientCapabilities]
 	protocol guarded[string]
+
+	waits sync.Map // how long a question, by its text, waits for its answer
 
 	mu     sync.Mutex
 	lastID int64
@@ -87,9 +90,12 @@ func (s *session) forward(ctx context.Context) {
 	}
 }
 
-// RequestElicitation asks the client to ask its person, and waits.
+// RequestElicitation asks the client to ask its person, and waits, but not for ever: a
+// question that nobody answers ends as one that was put aside.
 func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	answer := make(chan envelope, 1)
+	over := time.NewTimer(s.patienceFor(q.Params.Message))
+	defer over.Stop()
 	s.mu.Lock()
 	s.lastID++
 	id := strconv.FormatInt(s.lastID, 10)
@@ -104,6 +110,8 @@ func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationReque
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-over.C:
+		return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionCancel}}, nil
 	case e := <-answer:
 		if e.Error != nil {
 			return nil, fmt.Errorf("the client did not ask its person: %s", words.Clip(string(e.Error), 200))
@@ -114,6 +122,14 @@ func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationReque
 		}
 		return &r, nil
 	}
+}
+
+// patienceFor is how long a question waits, by its text.
+func (s *session) patienceFor(message string) time.Duration {
+	if d, ok := s.waits.LoadAndDelete(message); ok {
+		return d.(time.Duration)
+	}
+	return patience
 }
 
 // answer hands a response of the client to the call that asked. One that answers no

@@ -8,6 +8,7 @@
 //	store.git     the history of the space, a bare git repository
 //	place.yaml    what the key was made of, and the directory's inode and birth time
 //	project.lock  held by the one process that changes the project
+//	questions/    what a person was asked, until it is answered
 //
 // docs/format/record.md is normative. Reading writes nothing: place.yaml is written by
 // commands that write the record.
@@ -148,6 +149,21 @@ func (p Place) Store() string { return p.in("store.git") }
 
 // Lock is the file that the one process holds which changes the project.
 func (p Place) Lock() string { return p.in("project.lock") }
+
+// Questions is the directory of the questions that were put about this directory; "" when
+// there is no data directory.
+func (p Place) Questions() string { return p.in(questions) }
+
+// Questions is the directory of the questions that were put outside of every project; ""
+// when no record can lie here.
+func (d *Data) Questions() string {
+	if d.Err() != nil {
+		return ""
+	}
+	return filepath.Join(d.dir, questions)
+}
+
+const questions = "questions"
 
 func (p Place) in(name string) string {
 	if p.Dir == "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -55,10 +56,24 @@ func useMCP(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
+	if err := p.listClient(ctx); err != nil {
+		return err
+	}
 	return p.session(ctx, p.agree, []mcpCall{
 		{"sign", mine(), false, "signed", "a person saw the text and agreed"},
 		{"execute", mine(), false, "success", "now it runs"},
 	})
+}
+
+// listClient says in the person's policy that this client shows them its questions: an
+// answer of any other counts for nothing.
+func (p *person) listClient(ctx context.Context) error {
+	dir, err := p.run(ctx, outcome{}, "rye", "where", "config")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s lists the client in policy.yaml: it shows questions to a person\n", p.name)
+	return os.WriteFile(filepath.Join(strings.TrimSpace(dir), "policy.yaml"), []byte("policy: 1\nelicitation: [quickstart]\n"), 0o600)
 }
 
 // agree stands in for the person at an MCP client.

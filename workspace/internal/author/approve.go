@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/questions"
 )
 
 // approve asks the user about what a caller that is not a person wants signed: a model must
@@ -20,12 +21,15 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 		return nil
 	}
 	var lines []string
+	var sums []byte
 	n := 0
 	for _, d := range all {
 		if !d.changed {
 			continue
 		}
 		n++
+		sum := objects.DigestOf(d.data)
+		sums = append(sums, sum[:]...)
 		shown, err := g.changeOf(ctx, d)
 		if err != nil {
 			return err
@@ -44,7 +48,12 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 	if err != nil {
 		return fault.Wrap(err, "sign %s", items).With(mend)
 	}
-	return g.Ask(ctx, rye.Question{Topic: "sign", Text: c.Name() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend})
+	q := rye.Question{Topic: "sign", Text: c.Name() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend}
+	yes, err := questions.Ask(ctx, g.Session, c, objects.DigestOf(sums), q)
+	if err != nil {
+		return err
+	}
+	return yes.Use()
 }
 
 // Offer shows the user an item of the project that was refused because they have not signed

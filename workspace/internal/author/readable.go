@@ -32,31 +32,10 @@ func readable(lines []string) ([]string, error) {
 				return nil, fault.New(fault.Denied, "line %d of the change holds %s, which nobody can see: %q", i+1, words.Escaped(r), words.Brief(l))
 			}
 		}
-		out = append(out, fold(l)...)
+		out = append(out, words.Fold(l, foldAt)...)
 	}
 	if len(out) > rye.MaxQuestionLines {
 		return nil, fault.New(fault.Limit, "%d lines to judge, at most %d are shown to a person at once", len(out), rye.MaxQuestionLines)
 	}
 	return out, nil
-}
-
-// fold breaks a line at foldAt columns. Each further part begins with a mark that no text
-// can have there, because what is shown begins with a sign of the diff or a word of ours.
-func fold(l string) (parts []string) {
-	width, from := 0, 0
-	for i, r := range l {
-		if width >= foldAt {
-			parts, from, width = append(parts, l[from:i]), i, 0
-		}
-		if width++; r == '\t' {
-			width += 7
-		} else if r >= 0x1100 {
-			width++ // wide characters of East Asia, and more than the others need
-		}
-	}
-	parts = append(parts, l[from:])
-	for i := range parts[1:] {
-		parts[i+1] = "  … " + parts[i+1]
-	}
-	return parts
 }

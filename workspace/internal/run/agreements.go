@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/questions"
 )
 
 // ConsentFile is the name of the file, in the configuration directory, that remembers
@@ -46,18 +46,18 @@ func agreed(s *Desk) (consent.Agreed, error) {
 }
 
 // remember changes the file of agreements.
-func remember(ctx context.Context, s *Desk, change func(consent.Agreed) consent.Agreed) error {
+func remember(ctx context.Context, s *Desk, with func(consent.Agreed) consent.Agreed) error {
 	return rewrite(ctx, s, ConsentFile, func() ([]byte, error) {
 		a, err := agreed(s)
 		if err != nil {
 			return nil, err
 		}
-		return change(a).Encode()
+		return with(a).Encode()
 	})
 }
 
-// rewrite replaces a file of the user's configuration by what text returns, one process
-// at a time.
+// rewrite replaces a file of the user's configuration by what text makes of it as it is
+// then, one process at a time.
 func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, error)) error {
 	if err := s.NeedConfig(); err != nil {
 		return err
@@ -79,17 +79,12 @@ func rewrite(ctx context.Context, s *Desk, name string, text func() ([]byte, err
 }
 
 // placeOf returns what an agreement about something in a directory remembers of it: of the
-// project which directory it is, of the user space nothing. One that cannot be looked at is
-// none that anything was or will be agreed to in.
+// project which directory it is, of the user space nothing.
 func placeOf(s *Desk, dir string) consent.Place {
 	if s.Project == nil || dir != s.ProjectDir {
 		return consent.Place{}
 	}
-	st, err := records.StampOf(s.Place.Path)
-	if err != nil {
-		return consent.Place{Key: s.Place.Key, Born: s.Now().UnixNano()}
-	}
-	return consent.Place{Key: s.Place.Key, Inode: st.Inode, Born: st.Born}
+	return questions.Here(s.Session)
 }
 
 // withAll adds an agreement to each thing.

@@ -32,7 +32,7 @@ func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	if j.tier < primitive.S3 {
+	if call.Sandbox.Tier < primitive.S3 {
 		narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(j.plan.Function(), j.params.JSON))
 	}
 	return start(ctx, j, call, nil, nil)

@@ -2,16 +2,12 @@ package run
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"strings"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/objects"
 )
 
 // unsigned is what a run uses although it is unsigned, because the user agreed to it.
@@ -23,7 +19,8 @@ type unsigned struct {
 
 // consentTo finds what a plan uses that is unsigned, and asks the user about what is new
 // or changed. Without an agreement nothing is used.
-func consentTo(ctx context.Context, s *Desk, plan *chain.Plan) (u unsigned, err error) {
+func consentTo(ctx context.Context, s *Desk, j *job) (u unsigned, err error) {
+	plan := j.plan
 	if u.envFiles, err = readEnvFiles(s, plan); err != nil {
 		return unsigned{}, err
 	}
@@ -38,21 +35,29 @@ func consentTo(ctx context.Context, s *Desk, plan *chain.Plan) (u unsigned, err 
 	if t := secretsOf(s, plan, u.vars); t != nil {
 		things = append(things, *t)
 	}
-	if err := agree(ctx, s, plan, things); err != nil {
+	if err := agree(ctx, s, j, things); err != nil {
 		return unsigned{}, err
-	}
-	if spec, ok := plan.Interpreter(); ok { // asked only now: to ask for its version is to run it
-		if err := primitive.CheckVersion(ctx, spec, p); err != nil {
-			return unsigned{}, fault.Wrap(err, "execute %s", plan.Tool().Ref)
-		}
 	}
 	u.env, u.interpreter = fromEnv(s, plan), p
 	return u, nil
 }
 
+// checkVersion refuses an interpreter that is too old. To ask for its version is to run it,
+// so this comes after the user agreed to it, and after it was found to be the same still.
+func checkVersion(ctx context.Context, j *job) error {
+	spec, ok := j.plan.Interpreter()
+	if !ok {
+		return nil
+	}
+	if err := primitive.CheckVersion(ctx, spec, j.unsigned.interpreter); err != nil {
+		return fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
+	return nil
+}
+
 // agree asks about each thing that the user has not agreed to as it is now, and
 // remembers the answer.
-func agree(ctx context.Context, s *Desk, plan *chain.Plan, things []consent.Thing) error {
+func agree(ctx context.Context, s *Desk, j *job, things []consent.Thing) error {
 	if len(things) == 0 {
 		return nil
 	}
@@ -60,25 +65,12 @@ func agree(ctx context.Context, s *Desk, plan *chain.Plan, things []consent.Thin
 	if err != nil {
 		return err
 	}
-	ref := plan.Tool().Ref
 	var fresh []consent.Thing
 	for _, t := range things {
 		if a.Covers(t) {
 			continue
 		}
-		q := rye.Question{Topic: "execute " + ref.String(), Mend: fault.Command("rye policy allow %s --env", ref)}
-		switch t.What {
-		case consent.Interpreter:
-			q.Mend = fault.Command("rye policy allow %s --interpreter", ref)
-		case consent.Secrets:
-			q.Mend = fault.Command("rye policy allow %s --secrets", ref)
-		}
-		q.Text, q.Lines = describe(s, plan, t)
-		if changed := a.Changed(t); changed != nil {
-			q.Text = "Changed since you agreed. " + q.Text
-			q.Lines = append(q.Lines, changed...)
-		}
-		if err := s.Ask(ctx, q); err != nil {
+		if err := ask(ctx, s, j, questionAbout(s, j.plan, t, a.Changed(t))); err != nil {
 			return err
 		}
 		fresh = append(fresh, t)
@@ -123,10 +115,6 @@ func interpreterOf(s *Desk, plan *chain.Plan) (p primitive.Program, t *consent.T
 	if err != nil {
 		return p, nil, err
 	}
-	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		text.WriteString(name + " " + objects.DigestOf(parts[name]).Hex() + "\n")
-	}
 	return p, &consent.Thing{What: consent.Interpreter, Path: p.Path, For: onlyFor(plan), In: placeOf(s, s.ProjectDir),
-		Sum: objects.DigestOf([]byte(text.String())), Parts: parts}, nil
+		Sum: sumOf(parts), Parts: parts}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
@@ -59,15 +60,21 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.verdict, err = decide(ctx, s, j); err != nil {
 		return nil, err
 	}
-	if j.unsigned, err = consentTo(ctx, s, j.plan); err != nil {
+	if j.unsigned, err = consentTo(ctx, s, j); err != nil {
+		return nil, err
+	}
+	if err = unchanged(ctx, r, j); err != nil {
+		return nil, err
+	}
+	if err = checkVersion(ctx, j); err != nil {
 		return nil, err
 	}
 	j.watch.lap(&j.watch.parts.Gate)
-	if j.tier, err = tier(s, j.plan); err != nil {
-		return nil, err
-	}
 	if q.DryRun {
 		return rehearse(ctx, s, j)
+	}
+	if err = j.agreed.use(); err != nil {
+		return nil, err
 	}
 	runs, done, err := runsDir(s)
 	if err != nil {
@@ -101,8 +108,8 @@ type job struct {
 	params   chain.Params
 	lock     locks.Matched     // how it compares with the lock
 	verdict  *rye.Verdict      // of the policy
+	agreed   agreement         // what a person said yes to
 	unsigned unsigned          // what it uses although it is unsigned
-	tier     primitive.Tier    // of the sandbox
 	dir      *primitive.RunDir // its verified files
 	watch    *stopwatch
 }
@@ -160,7 +167,9 @@ func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
 	} else if j.plan.Shell() == "" {
 		return &primitive.RunDir{}, nil
 	} // a builtin that runs a command wants a place for temporary files
-	if j.tier >= primitive.S3 {
+	if least, err := tier(s, j.plan); err != nil {
+		return nil, err
+	} else if least >= primitive.S3 {
 		return primitive.InMemory(), nil
 	}
 	if _, err := primitive.Sweep(runs); err != nil {
@@ -178,6 +187,7 @@ type outcome struct {
 	Sandbox   string   // the tier that bound it; "" where nothing was started
 	Unbound   []string // limits that did not hold
 	Truncated bool
+	Near      []string // limits that it may have met
 }
 
 // run lets the primitive of the chain do the work and turns what it did into a result.
@@ -202,6 +212,9 @@ func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
 	if !o.OK {
 		res.Status = "error"
+		if len(o.Near) > 0 {
+			res.Error += " (it may have met its limit of " + strings.Join(o.Near, ", ") + ")"
+		}
 	}
 	return res, nil
 }

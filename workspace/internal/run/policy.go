@@ -2,17 +2,16 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"runtime"
-	"strings"
+
+	"github.com/rye-os/rye/objects"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -31,10 +30,8 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 	}
 	q.Digest = it.Sum
 	kind := j.plan.Primitive()
-	if shell := j.plan.Shell(); shell != "" {
-		// A builtin that runs a command is a process like any other, and what is agreed to
-		// is the command: agreeing to the tool would be agreeing to every command.
-		kind, q.Digest = chain.Subprocess, commandDigest(it.Sum, j.params.Values[shell])
+	if j.plan.Shell() != "" { // a builtin that runs a command is a process like any other
+		kind = chain.Subprocess
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
 	if q.Declared, err = declared(j.plan); err != nil {
@@ -47,7 +44,17 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 	if !q.Person && kind != chain.HTTP {
 		q.Findings = append(q.Findings, policy.Secrets(j.params.Values, j.plan.Shell())...)
 	}
-	return rules.Decide(q), q, nil
+	d := rules.Decide(q)
+	if d.Verdict != policy.Ask || len(rules.Allowed) == 0 {
+		return d, q, nil
+	}
+	// Only now: what a project's interpreter is takes reading all of it. Without one there
+	// is nothing to compare, and running says so.
+	if now, _, err := subjectOf(s, j.plan, j.params); err == nil {
+		q.Now = policy.Subject(now)
+		d = rules.Decide(q)
+	}
+	return d, q, nil
 }
 
 // declared is the highest tier that an item of the chain states.
@@ -81,39 +88,29 @@ func decide(ctx context.Context, s *Desk, j *job) (*rye.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask := d.Verdict == policy.Ask
-	if ask {
-		err = s.Ask(ctx, questionOf(j, d))
+	asks := d.Verdict == policy.Ask
+	if asks {
+		err = ask(ctx, s, j, questionOf(j, d))
 	} else {
 		err = d.Err(q)
 	}
-	return s.RecordVerdict(q, d, ask, err, !j.q.DryRun), err
+	return s.RecordVerdict(q, d, asks, err, !j.q.DryRun), err
 }
 
 // questionOf is what the user is asked before a run. The reason names every finding with
 // its text; a line for each would say it twice.
 func questionOf(j *job, d policy.Decision) rye.Question {
-	ref := j.plan.Tool().Ref
-	q := rye.Question{Topic: "execute " + ref.String(), Text: "Run it?", Lines: []string{d.Reason}, Mend: fault.Advice("rye policy allow %s, or --yes", ref)}
-	if shell := j.plan.Shell(); shell != "" {
-		text, _ := j.params.Values[shell].(string)
-		q.Lines = append(q.Lines, strings.Split(text, "\n")...)
-		q.Mend = fault.Advice("%s, or --yes", noStandingApproval(ref))
+	return rye.Question{Text: "Run it?", Lines: []string{"tier         " + d.Reason}, Mend: fault.Advice("%s, or --yes", standing(j.plan))}
+}
+
+// standing is the command that allows a tool for good. One that runs any command it is
+// given is allowed for one command.
+func standing(plan *chain.Plan) string {
+	text := "rye policy allow " + plan.Tool().Ref.String()
+	if shell := plan.Shell(); shell != "" {
+		text += " -p " + shell + "=<the command>"
 	}
-	return q
-}
-
-// commandDigest is what an approval of one command is for: the tool's bytes and the
-// command's text.
-func commandDigest(tool objects.Digest, command any) objects.Digest {
-	text, _ := command.(string)
-	return objects.DigestOf(append(tool[:], text...))
-}
-
-// noStandingApproval is the remedy for a tool that runs any command it is given: the
-// user can lower its tier, and findings still count.
-func noStandingApproval(ref objects.Ref) string {
-	return fmt.Sprintf("to be asked only about dangerous commands, put tool_overrides: {%s: t1} into policy.yaml", ref.ID)
+	return text
 }
 
 // demanded is the sandbox that every run gets: the best that this machine gives. What it
@@ -141,35 +138,6 @@ func tier(s *Desk, plan *chain.Plan) (primitive.Tier, error) {
 	return least, nil
 }
 
-// Allow remembers that the user allows one item, as its bytes are now, up to the tier
-// that running it has.
-func Allow(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
-	plan, err := locks.Plan(ctx, s.Session, q.Ref)
-	if err != nil {
-		return nil, err
-	}
-	ref := plan.Tool().Ref
-	rep, d, err := explain(s, plan)
-	if err != nil {
-		return nil, err
-	}
-	if plan.Shell() != "" {
-		return rep, fault.New(fault.Denied, "allow %s: it runs whatever command it is given, so that there is no text to allow", ref).
-			Advise("%s", noStandingApproval(ref))
-	}
-	if d.Tier >= policy.T4 {
-		return rep, fault.New(fault.Denied, "allow %s: %s", ref, d.Reason)
-	}
-	rep.Verdict = policy.Allow.String()
-	return rep, rewrite(ctx, s, session.PolicyFile, func() ([]byte, error) {
-		old, err := s.UserPolicy()
-		if err != nil {
-			return nil, err
-		}
-		return policy.Remember(old, policy.Approval{Ref: ref, Digest: plan.Tool().Sum, Tier: d.Tier})
-	})
-}
-
 // Explain says what the policy makes of running an item without parameters, for the user
 // at the terminal and for an MCP client.
 func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
@@ -177,22 +145,26 @@ func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport
 	if err != nil {
 		return nil, err
 	}
-	rep, _, err := explain(s, plan)
+	params, err := plan.Check(nil)
+	if err != nil {
+		params = chain.Params{} // it takes some: those that are given when it runs
+	}
+	rep, _, err := explain(s, plan, params)
 	return rep, err
 }
 
 // explain returns the report, and the decision about an MCP client's call, which is the
 // stricter one.
-func explain(s *Desk, plan *chain.Plan) (*rye.PolicyReport, policy.Decision, error) {
+func explain(s *Desk, plan *chain.Plan, params chain.Params) (*rye.PolicyReport, policy.Decision, error) {
 	least, err := tier(s, plan)
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	d, _, err := judge(s, &job{caller: rye.Client(), plan: plan})
+	d, _, err := judge(s, &job{caller: rye.Client(), plan: plan, params: params})
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
-	mine, _, err := judge(s, &job{caller: rye.Terminal(), plan: plan})
+	mine, _, err := judge(s, &job{caller: rye.Terminal(), plan: plan, params: params})
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}

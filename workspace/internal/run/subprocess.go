@@ -23,7 +23,7 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 		return outcome{}, err
 	}
 	call.Mark = j.dir.Mark
-	if j.tier >= primitive.S3 {
+	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = j.plan.Files()
 	}
 	return start(ctx, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
@@ -38,7 +38,11 @@ func start(ctx context.Context, j *job, call primitive.Call, stdout, stderr io.W
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: res.Unbound, Truncated: res.Truncated}, nil
+	if res.Reached != "" {
+		return outcome{}, fault.New(fault.Limit, "execute %s: stopped at its limit of %s", j.plan.Tool().Ref, res.Reached).
+			Advise("see what it does; its author can state another limits.%s", res.Reached)
+	}
+	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: res.Unbound, Truncated: res.Truncated}, nil
 }
 
 // sink turns a callback into a writer; nil stays nil.
@@ -55,16 +59,23 @@ func (f sinkFunc) Write(b []byte) (int, error) { f(b); return len(b), nil }
 
 // inputs returns what a call depends on besides the plan.
 func inputs(s *Desk, j *job) (chain.Inputs, error) {
+	tier, err := tier(s, j.plan)
+	if err != nil {
+		return chain.Inputs{}, err
+	}
 	project := s.ProjectDir
 	if project != "" { // the kernel's rules are about real paths
-		var err error
 		if project, err = filepath.EvalSymlinks(project); err != nil {
 			return chain.Inputs{}, fault.New(fault.NotFound, "execute %s: the project: %w", j.plan.Tool().Ref, err)
 		}
 	}
+	dir := j.dir
+	if dir == nil {
+		dir = &primitive.RunDir{} // nothing is written yet: this is about what could be reached
+	}
 	return chain.Inputs{
-		Params: j.params, RunDir: j.dir.Files, Temp: j.dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
-		Tier: j.tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir),
+		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
+		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir, s.Records.Dir()),
 		Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
 }

@@ -32,7 +32,7 @@ type Host struct {
 	Version   string // of the program; recorded, never trusted
 	Offline   bool
 	Now       func() time.Time
-	Consent   func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything; called by Ask only
+	Consent   func(ctx context.Context, q rye.Question) (bool, error) // nil refuses everything; called by Put only
 	Progress  func(text string)                                       // nil is silence
 	Notice    func(text string)                                       // nil is silence; unlike Progress it stays to be read
 	OnVerdict func(rye.Verdict)                                       // gets every decision of the policy; may be nil
@@ -90,25 +90,32 @@ func (h *Host) Say(text string) {
 	}
 }
 
-// Ask puts a question to a person, and is the only way to one. It returns nil for yes.
-// No is fault.Denied, with the flag or command that would have said yes, and so is a
-// host without a person to ask. A question that is too long to be judged is fault.Limit
-// and is not asked.
+// Ask puts a question to a person, and is the way to one for what the same command has to
+// be told again. It returns nil for yes. No is fault.Denied, with the flag or command that
+// would have said yes, and so is a host without a person to ask. A question that is too
+// long to be judged is fault.Limit and is not asked.
 func (h *Host) Ask(ctx context.Context, q rye.Question) error {
+	yes, err := Put(ctx, h, q)
+	if err == nil && !yes {
+		err = NotAgreed(q)
+	}
+	return err
+}
+
+// NotAgreed is the refusal of what a person said no to.
+func NotAgreed(q rye.Question) error {
+	return fault.New(fault.Denied, "%s: not agreed to", q.Topic).With(q.Mend)
+}
+
+// Put is Ask that tells no (false) from nobody to ask (fault.Denied).
+func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 	if err := q.Check(); err != nil {
-		return err
+		return false, err
 	}
 	if h.Consent == nil {
-		return fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).With(q.Mend)
+		return false, fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).With(q.Mend)
 	}
-	ok, err := yieldTurn(ctx, func() (bool, error) { return h.Consent(ctx, q) })
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return fault.New(fault.Denied, "%s: not agreed to", q.Topic).With(q.Mend)
-	}
-	return nil
+	return yieldTurn(ctx, func() (bool, error) { return h.Consent(ctx, q) })
 }
 
 // Ref reads what a person typed: a ref, a published name, or the path of an item's file

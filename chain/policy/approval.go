@@ -1,0 +1,198 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/chain/consent"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Subject is what would run: everything of it, with which parameters, and where. The
+// zero Subject is nothing that anybody approved.
+type Subject struct {
+	Plan   objects.Digest // of every link, every file that it can load, and the interpreter
+	Params objects.Digest // of the parameters, defaults filled in
+	In     consent.Place  // the project's directory; zero outside of one
+}
+
+// Approval is a remembered "yes" for exactly one plan, in one directory.
+type Approval struct {
+	Ref    objects.Ref
+	Plan   objects.Digest
+	In     consent.Place
+	Params objects.Digest // that it holds for; zero with Any
+	Any    bool           // it holds for any parameters
+	Tier   Tier           // up to which it holds
+}
+
+type approvalFile struct {
+	Ref    string `yaml:"ref"`
+	Plan   string `yaml:"plan"`
+	Place  string `yaml:"place,omitempty"`
+	Inode  uint64 `yaml:"inode,omitempty"`
+	Born   int64  `yaml:"born,omitempty"`
+	Params string `yaml:"params"` // a digest, or any
+	Tier   Tier   `yaml:"tier"`
+}
+
+const anyParams = "any"
+
+func (a Approval) file() approvalFile {
+	f := approvalFile{Ref: a.Ref.String(), Plan: a.Plan.Hex(), Place: a.In.Key, Inode: a.In.Inode, Born: a.In.Born, Params: anyParams, Tier: a.Tier}
+	if !a.Any {
+		f.Params = a.Params.Hex()
+	}
+	return f
+}
+
+// line is the entry as one line of policy.yaml.
+func (f approvalFile) line() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  - {ref: '%s', plan: %s", f.Ref, f.Plan)
+	if f.Place != "" {
+		fmt.Fprintf(&b, ", place: %s, inode: %d, born: %d", f.Place, f.Inode, f.Born)
+	}
+	fmt.Fprintf(&b, ", params: %s, tier: %s}\n", f.Params, f.Tier)
+	return b.String()
+}
+
+func (f approvalFile) read() (a Approval, err error) {
+	a.In, a.Any, a.Tier = consent.Place{Key: f.Place, Inode: f.Inode, Born: f.Born}, f.Params == anyParams, f.Tier
+	if a.Ref, err = objects.ParseRef(f.Ref); err != nil {
+		return a, err
+	}
+	if a.Plan, err = objects.ParseDigest("sha256:" + f.Plan); err != nil {
+		return a, fault.Wrap(err, "policy: allowed %s: plan", a.Ref)
+	}
+	if !a.Any {
+		if a.Params, err = objects.ParseDigest("sha256:" + f.Params); err != nil {
+			return a, fault.Wrap(err, "policy: allowed %s: params", a.Ref)
+		}
+	}
+	if a.Plan.IsZero() || a.Tier >= T4 || f.Born < 0 || f.Place == "" && a.In != (consent.Place{}) {
+		return a, fault.New(fault.Malformed, "policy: the entry of allowed for %s is none", a.Ref)
+	}
+	return a, nil
+}
+
+func (f *file) approvals(r *Rules) error {
+	for _, one := range f.Allowed {
+		a, err := one.read()
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(r.Allowed, a.replaces) {
+			return fault.New(fault.Malformed, "policy: allowed says the same of %s twice", a.Ref)
+		}
+		r.Allowed = append(r.Allowed, a)
+	}
+	return nil
+}
+
+// replaces reports whether a takes the place of o: the same item in the same directory,
+// with the same parameters.
+func (a Approval) replaces(o Approval) bool {
+	return a.Ref == o.Ref && a.In.Key == o.In.Key && a.Any == o.Any && a.Params == o.Params
+}
+
+// Remember returns the text of a user's policy file with one more approval, in place of an
+// older one of the same item, directory and parameters. Everything else stays as it is.
+func Remember(raw []byte, a Approval) ([]byte, error) {
+	if a.Tier >= T4 {
+		return nil, fault.New(fault.Denied, "approve %s: %s cannot be allowed", a.Ref, a.Tier)
+	}
+	return change(raw, func(all []Approval) []Approval {
+		return append(slices.DeleteFunc(all, a.replaces), a)
+	})
+}
+
+// Forget returns the text of a user's policy file without the approvals that drop names.
+// Everything else stays as it is.
+func Forget(raw []byte, drop func(Approval) bool) ([]byte, error) {
+	return change(raw, func(all []Approval) []Approval { return slices.DeleteFunc(all, drop) })
+}
+
+// change rewrites the list of approvals, and leaves the rest of the text as a person wrote
+// it, comments and all. Where it is written in a way that cannot be cut out, the whole is
+// written anew, and comments are lost.
+func change(raw []byte, with func([]Approval) []Approval) ([]byte, error) {
+	f, err := decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		f, raw = &file{Policy: 1}, []byte("policy: 1\n")
+	}
+	var r Rules
+	if err := f.approvals(&r); err != nil {
+		return nil, err
+	}
+	f.Allowed = nil
+	for _, a := range with(r.Allowed) {
+		f.Allowed = append(f.Allowed, a.file())
+	}
+	slices.SortStableFunc(f.Allowed, func(a, b approvalFile) int {
+		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Place, b.Place), strings.Compare(a.Params, b.Params))
+	})
+	text := splice(raw, f.Allowed)
+	if again, err := decode(text); err == nil && reflect.DeepEqual(again, f) {
+		return text, nil
+	}
+	return objects.EncodeYAML(f)
+}
+
+// splice puts list in place of the block that begins with the line allowed:, or at the
+// end. The comments in the block stay, below its entries.
+func splice(raw []byte, list []approvalFile) []byte {
+	var out bytes.Buffer
+	in, done := false, false
+	for line := range bytes.Lines(raw) {
+		after, begins := bytes.CutPrefix(line, []byte("allowed:"))
+		switch {
+		case begins && !done:
+			in, done = true, true
+			write(&out, list, after)
+		case !in || comment(line):
+			out.Write(line)
+		case line[0] != ' ' && line[0] != '-':
+			in = false
+			out.Write(line)
+		}
+	}
+	if !done {
+		if n := out.Len(); n > 0 && out.Bytes()[n-1] != '\n' {
+			out.WriteByte('\n')
+		}
+		write(&out, list, nil)
+	}
+	return out.Bytes()
+}
+
+// write writes the block of approvals, with the comment that stood behind its first word.
+func write(out *bytes.Buffer, list []approvalFile, after []byte) {
+	note := ""
+	if i := bytes.IndexByte(after, '#'); i >= 0 {
+		note = " " + string(bytes.TrimSpace(after[i:]))
+	}
+	switch {
+	case len(list) > 0:
+		out.WriteString("allowed:" + note + "\n")
+	case note != "":
+		out.WriteString(note[1:] + "\n")
+	}
+	for _, one := range list {
+		out.WriteString(one.line())
+	}
+}
+
+// comment reports whether a line says nothing to a program.
+func comment(line []byte) bool {
+	text := bytes.TrimSpace(line)
+	return len(text) == 0 || text[0] == '#'
+}

@@ -1,0 +1,178 @@
+package questions
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/consent"
+	"github.com/rye-os/rye/chain/question"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Patience is how long a question stays open that nobody waits for.
+const Patience = 24 * time.Hour
+
+// Agreed is a yes that has had no effect yet. Its zero value is one that is not kept.
+type Agreed struct{ e *entry }
+
+// Use is called when what was agreed to is about to happen. A yes counts once: the second
+// time it is fault.Denied.
+func (a Agreed) Use() error {
+	if a.e == nil {
+		return nil
+	}
+	return a.e.use()
+}
+
+// Ask puts a question to a person, by whatever way there is: a yes that was given to this
+// very question before, the host's, or, where that cannot ask, rye approve: then it returns
+// fault.Denied, the question stays open for Patience, and the same call made again finds
+// the answer. subject is the digest of all that would happen, and part of what an answer is
+// for.
+func Ask(ctx context.Context, s *session.Session, c rye.Caller, subject objects.Digest, q rye.Question) (Agreed, error) {
+	if err := q.Check(); err != nil {
+		return Agreed{}, err
+	}
+	rules, err := s.Rules()
+	if err != nil {
+		return Agreed{}, err
+	}
+	q.Clients, q.Wait = rules.Elicitation, rules.Timeout
+	e, err := begin(s, c, subject, q)
+	if fault.Is(err, fault.Auth) {
+		return Agreed{}, err
+	}
+	if err != nil {
+		s.Tell("the question could not be kept: " + err.Error())
+	}
+	if e == nil || err != nil {
+		return Agreed{}, s.Ask(ctx, q)
+	}
+	if e.answer != nil {
+		return e.standing()
+	}
+	q.ID = e.ID
+	return e.put(ctx, s, c, q)
+}
+
+// begin finds the open record of a question, or makes one; nil where there is no place
+// for it.
+func begin(s *session.Session, c rye.Caller, subject objects.Digest, q rye.Question) (*entry, error) {
+	at := dir(s.Records.Questions())
+	if s.Project != nil {
+		at = dir(s.Place.Questions())
+	}
+	if at == "" {
+		return nil, nil
+	}
+	now := s.Now()
+	e := &entry{in: at, Question: question.Question{
+		Asked: now, Expires: now.Add(q.Wait), Caller: c.Name(), Directory: s.ProjectDir, Place: Here(s),
+		Subject: subject, Topic: q.Topic, Text: q.Text, Lines: q.Lines,
+	}}
+	all, err := at.all()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range open(all, now) {
+		if o.Question.Digest() == e.Question.Digest() {
+			return &o, nil
+		}
+	}
+	at.sweep()
+	makeRoom(all, e.Caller, now)
+	if s.Project != nil {
+		if err := s.Place.Note(now); err != nil {
+			return nil, err
+		}
+	}
+	var random [10]byte
+	rand.Read(random[:])
+	e.ID = question.NewID(now, random)
+	return e, e.write()
+}
+
+// Here is the project's directory as an agreement remembers it; zero outside of one. One
+// that cannot be looked at is none that anything was or will be agreed to in.
+func Here(s *session.Session) consent.Place {
+	if s.Project == nil {
+		return consent.Place{}
+	}
+	st, err := records.StampOf(s.Place.Path)
+	if err != nil {
+		return consent.Place{Key: s.Place.Key, Born: s.Now().UnixNano()}
+	}
+	return consent.Place{Key: s.Place.Key, Inode: st.Inode, Born: st.Born}
+}
+
+// standing is the answer that a person gave before.
+func (e *entry) standing() (Agreed, error) {
+	if e.answer.Yes {
+		return Agreed{e}, nil
+	}
+	return Agreed{}, fault.New(fault.Denied, "%s: a person refused it (question %s)", e.Topic, e.ID).
+		Advise("it can be asked again from %s on", e.Expires.Format(time.RFC3339))
+}
+
+var errLate = errors.New("nobody answered in time")
+
+// put asks by the host's way and waits for it.
+func (e *entry) put(ctx context.Context, s *session.Session, c rye.Caller, q rye.Question) (Agreed, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, errLate)
+	defer cancel()
+	yes, err := session.Put(waiting, s.Host, q)
+	switch {
+	case err == nil && yes:
+		return e.agree(s.Now())
+	case err == nil:
+		e.remove()
+		return Agreed{}, session.NotAgreed(q)
+	case context.Cause(waiting) == errLate:
+		return e.late(q)
+	case ctx.Err() != nil, fault.Is(err, fault.Denied) && c.IsPerson():
+		e.remove() // who asked is gone, or asks at the next terminal
+		return Agreed{}, err
+	case fault.Is(err, fault.Denied):
+		return Agreed{}, e.keep(err)
+	}
+	return Agreed{}, err // the way asks now, and the call comes again
+}
+
+// agree notes a yes. Where somebody else answered first, theirs counts.
+func (e *entry) agree(now time.Time) (Agreed, error) {
+	err := e.reply(true, now)
+	if fault.Is(err, fault.Conflict) {
+		if e.answer, err = e.answered(); err == nil && e.answer != nil {
+			return e.standing()
+		}
+	}
+	return Agreed{e}, err
+}
+
+// late ends a question that nobody answered by the way that waited for it.
+func (e *entry) late(q rye.Question) (Agreed, error) {
+	var err error
+	if e.answer, err = e.answered(); err == nil && e.answer != nil {
+		return e.standing()
+	}
+	e.remove()
+	return Agreed{}, fault.New(fault.Denied, "%s: nobody answered within %s", q.Topic, q.Wait).With(q.Mend)
+}
+
+// keep leaves a question open that nobody could be asked, and refuses meanwhile.
+func (e *entry) keep(why error) error {
+	if until := e.Asked.Add(Patience); until.After(e.Expires) {
+		e.Expires = until
+		if err := e.write(); err != nil {
+			return fault.Wrap(why, "keep the question: %v", err)
+		}
+	}
+	return fault.New(fault.Denied, "%w; question %s is open until %s", why, e.ID, e.Expires.UTC().Format(time.RFC3339)).
+		Mend("rye approve %s", e.ID)
+}

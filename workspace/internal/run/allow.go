@@ -1,0 +1,181 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/questions"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Allow remembers that the user allows one tool in this project, up to the tier that
+// running it has: its plan as it is now, with these parameters or with any.
+func Allow(ctx context.Context, s *Desk, q rye.AllowRequest) (*rye.ApprovalInfo, error) {
+	plan, err := locks.Plan(ctx, s.Session, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	params, err := allowedParams(plan, q)
+	if err != nil {
+		return nil, err
+	}
+	subject, with, err := subjectOf(s, plan, params)
+	if err != nil {
+		return nil, err
+	}
+	if q.Any {
+		if why := chain.Unsigned(plan, with); len(why) > 0 {
+			return nil, fault.New(fault.Denied, "allow %s with any parameters: %s, so that this would allow any program", q.Ref, strings.Join(why, "; ")).
+				Advise("%s", standingWith(plan))
+		}
+	}
+	d, _, err := judge(s, &job{caller: rye.Client(), plan: plan, params: params})
+	if err != nil {
+		return nil, err
+	}
+	if d.Verdict == policy.Deny || d.Tier >= policy.T4 {
+		return nil, fault.New(fault.Denied, "allow %s: %s", q.Ref, d.Reason)
+	}
+	a := policy.Approval{Ref: plan.Tool().Ref, Plan: subject.Plan, In: subject.In, Any: q.Any, Tier: d.Tier}
+	if !q.Any {
+		a.Params = subject.Params
+	}
+	err = rewritePolicy(ctx, s, func(old []byte) ([]byte, error) { return policy.Remember(old, a) })
+	rep := approvalInfo(s, a)
+	rep.Uncovered = uncovered(plan, with, q.Any)
+	return &rep, err
+}
+
+// allowedParams are the parameters that an approval is for. Those of one for any are what
+// the tier is judged by: none.
+func allowedParams(plan *chain.Plan, q rye.AllowRequest) (chain.Params, error) {
+	if q.Any {
+		if len(q.Params) > 0 {
+			return chain.Params{}, fault.New(fault.Usage, "allow %s: with these parameters, or with any?", q.Ref).Advise("leave one of both out")
+		}
+		params, err := plan.Check(nil)
+		if err != nil {
+			params = chain.Params{}
+		}
+		return params, nil
+	}
+	params, err := plan.Check(q.Params)
+	if err != nil {
+		return params, fault.Wrap(err, "allow %s", q.Ref).Advise("%s, or --any for any parameters", standingWith(plan))
+	}
+	return params, nil
+}
+
+func standingWith(plan *chain.Plan) string {
+	if plan.Shell() != "" {
+		return standing(plan)
+	}
+	return standing(plan) + " -p name=value"
+}
+
+// uncovered says what an approval leaves open: what is not among the bytes that it is for,
+// and what is asked about all the same.
+func uncovered(plan *chain.Plan, with chain.Interpreter, any bool) []string {
+	out := []string{"another directory; a change of the item, of what it runs by, or of a file that it can load"}
+	if any {
+		out = append(out, "dangerous commands in a parameter, which are asked about")
+	} else {
+		out = append(out, "other parameters")
+	}
+	if !with.Sum.IsZero() {
+		out = append(out, "the packages that "+with.Path+" loads: what lies there when it runs is used")
+	} else if with.Path != "" {
+		out = append(out, "another version of "+with.Path+" at the same path is allowed, too")
+	}
+	if len(plan.Declares()) > 0 {
+		out = append(out, ".env files and variables, which are agreed to on their own")
+	}
+	if plan.Primitive() == chain.Subprocess || plan.Shell() != "" {
+		out = append(out, "what the files of the project say that it reads or runs when it runs")
+	}
+	return out
+}
+
+// rewritePolicy changes the user's policy.
+func rewritePolicy(ctx context.Context, s *Desk, change func(old []byte) ([]byte, error)) error {
+	return rewrite(ctx, s, session.PolicyFile, func() ([]byte, error) {
+		old, err := s.UserPolicy()
+		if err != nil {
+			return nil, err
+		}
+		return change(old)
+	})
+}
+
+// Approvals returns what the policy remembers, in every directory.
+func Approvals(s *Desk) ([]rye.ApprovalInfo, error) {
+	rules, err := s.Rules()
+	if err != nil {
+		return nil, err
+	}
+	var all []rye.ApprovalInfo
+	for _, a := range rules.Allowed {
+		all = append(all, approvalInfo(s, a))
+	}
+	return all, nil
+}
+
+// Forget takes back what the user allowed of one item, in this project or everywhere.
+func Forget(ctx context.Context, s *Desk, q rye.ForgetRequest) ([]rye.ApprovalInfo, error) {
+	var gone []rye.ApprovalInfo
+	here := questions.Here(s.Session)
+	err := rewritePolicy(ctx, s, func(old []byte) ([]byte, error) {
+		gone = nil
+		text, err := policy.Forget(old, func(a policy.Approval) bool {
+			if a.Ref != q.Ref || !q.Everywhere && a.In.Key != here.Key {
+				return false
+			}
+			info := approvalInfo(s, a)
+			info.Status = "forgotten"
+			gone = append(gone, info)
+			return true
+		})
+		if err == nil && len(gone) == 0 {
+			err = fault.New(fault.NotFound, "forget %s: nothing is allowed of it here", q.Ref).Advise("rye policy list shows what is")
+		}
+		return text, err
+	})
+	return gone, err
+}
+
+// approvalInfo puts an approval into the words of a report.
+func approvalInfo(s *Desk, a policy.Approval) rye.ApprovalInfo {
+	info := rye.ApprovalInfo{Ref: a.Ref.String(), Plan: a.Plan.String(), Params: "any", Tier: a.Tier.String(), Status: "allowed"}
+	if !a.Any {
+		info.Params = a.Params.String()
+	}
+	here := questions.Here(s.Session)
+	switch {
+	case a.In.Key != here.Key:
+		info.Status = "elsewhere"
+		info.Directory = directoryOf(s, a.In.Key)
+	case !a.In.Is(here):
+		info.Status = "lapsed"
+		fallthrough
+	default:
+		info.Directory = s.ProjectDir
+	}
+	return info
+}
+
+// directoryOf is the path of a place that has a record; "" where nobody knows it.
+func directoryOf(s *Desk, key string) string {
+	all, err := s.Records.All()
+	i := slices.IndexFunc(all, func(k records.Known) bool { return k.Key == key })
+	if err != nil || i < 0 {
+		return ""
+	}
+	return all[i].Path
+}

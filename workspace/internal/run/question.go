@@ -1,0 +1,328 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/consent"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/locks"
+	"github.com/rye-os/rye/workspace/internal/questions"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// What a person is shown of a run. Values longer than a line are folded; more files than
+// these are counted, and their digests are in that of the plan.
+const (
+	columns    = 160
+	shownFiles = 20
+)
+
+// agreement is what one execution was agreed to by: for which subject, and the answers,
+// which count once.
+type agreement struct {
+	asked   bool
+	subject chain.Subject
+	answers []questions.Agreed
+}
+
+// ask puts a question about a run, with what it is about in front of the question's own
+// lines. A dry run asks the same and keeps no record.
+func ask(ctx context.Context, s *Desk, j *job, q rye.Question) error {
+	subject, with, err := subjectOf(s, j.plan, j.params)
+	if err != nil {
+		return err
+	}
+	about, err := describeRun(s, j, with)
+	if err != nil {
+		return err
+	}
+	q.Topic = "execute " + j.plan.Tool().Ref.String()
+	q.Lines = fold(append(append(about, q.Lines...), "in all       "+subject.Digest().String()))
+	j.agreed.asked, j.agreed.subject = true, subject
+	if j.q.DryRun {
+		return s.Ask(ctx, q)
+	}
+	yes, err := questions.Ask(ctx, s.Session, j.caller, subject.Digest(), q)
+	j.agreed.answers = append(j.agreed.answers, yes)
+	return err
+}
+
+// subjectOf is what an answer about this run is for, as it is now.
+func subjectOf(s *Desk, plan *chain.Plan, params chain.Params) (chain.Subject, chain.Interpreter, error) {
+	with, err := runsWith(s, plan)
+	if err != nil {
+		return chain.Subject{}, with, err
+	}
+	return chain.Subject{Plan: chain.DigestOf(plan, with), Params: objects.DigestOf(params.JSON), In: questions.Here(s.Session)}, with, nil
+}
+
+// runsWith is the plan's interpreter: where it is, and what it is where it lies in the
+// project.
+func runsWith(s *Desk, plan *chain.Plan) (with chain.Interpreter, err error) {
+	p, thing, err := interpreterOf(s, plan)
+	if err != nil {
+		return with, err
+	}
+	with.Path = p.Path
+	switch {
+	case thing != nil:
+		with.Sum = thing.Sum
+	case p.Project: // which the user named: it is not asked about by itself
+		parts, err := p.Identity()
+		if err != nil {
+			return with, err
+		}
+		with.Sum = sumOf(parts)
+	}
+	return with, nil
+}
+
+// sumOf is the digest of what an interpreter consists of (docs/format/consent.md).
+func sumOf(parts map[string][]byte) objects.Digest {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		text.WriteString(name + " " + objects.DigestOf(parts[name]).Hex() + "\n")
+	}
+	return objects.DigestOf([]byte(text.String()))
+}
+
+// describeRun says who wants to run what, where, with which parameters, and what it could
+// do. No value is masked: rye puts none into parameters.
+func describeRun(s *Desk, j *job, with chain.Interpreter) ([]string, error) {
+	by := j.caller.Name()
+	if itself := j.caller.Itself(); itself != "" {
+		by += ", which calls itself " + quoted(itself)
+	}
+	dir := s.ProjectDir
+	if dir == "" {
+		dir = "outside of every project"
+	}
+	lines := []string{"asked by     " + by, "directory    " + dir}
+	lines = append(lines, describePlan(s, j.plan, with)...)
+	lines = append(lines, describeParams(j.params.Values)...)
+	reach, err := describeReach(s, j)
+	return append(lines, reach...), err
+}
+
+// describePlan names what runs, with short digests: the whole ones are in that of the plan.
+func describePlan(s *Desk, plan *chain.Plan, with chain.Interpreter) []string {
+	var lines []string
+	for i, l := range plan.Links {
+		word := "runs by      "
+		if i == 0 {
+			word = "item         "
+		}
+		it := l.Verified.Item()
+		line := word + it.Ref.String()
+		if v := it.Meta.Version; v != "" {
+			line += " " + v
+		}
+		lines = append(lines, line+"  "+shortSum(it.Sum)+"  "+l.Space.String()+", signed by "+signerName(s, l))
+	}
+	for i, f := range plan.Around {
+		if i == shownFiles {
+			lines = append(lines, "can load     "+words.Plural(len(plan.Around)-i, "further file"))
+			break
+		}
+		lines = append(lines, "can load     "+f.Path+"  "+shortSum(f.Sum))
+	}
+	if with.Path != "" {
+		lines = append(lines, "program      "+with.Path)
+	}
+	return lines
+}
+
+func shortSum(d objects.Digest) string { return "sha256:" + d.Hex()[:16] + "…" }
+
+// signerName says whose signature an item bears.
+func signerName(s *Desk, l chain.Link) string {
+	key := l.Verified.Key()
+	switch {
+	case l.Space == objects.System:
+		return "the standard library"
+	case s.Trust.IsOwn(key):
+		return "you, " + key.Fingerprint().String()
+	}
+	for _, p := range s.Trust.Pins() {
+		if p.Key == key && p.Name != "" {
+			return p.Name + ", " + key.Fingerprint().String()
+		}
+	}
+	return key.Fingerprint().String()
+}
+
+// describeParams shows every parameter whole: text of several lines as lines, everything
+// else as JSON. What would hide or move text is escaped.
+func describeParams(values map[string]any) []string {
+	if len(values) == 0 {
+		return []string{"parameters   none"}
+	}
+	var lines []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		text, ok := values[name].(string)
+		if !ok || !strings.Contains(text, "\n") {
+			lines = append(lines, "parameter    "+words.Printable(name)+" = "+quoted(values[name]))
+			continue
+		}
+		all := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		lines = append(lines, "parameter    "+words.Printable(name)+", "+words.Plural(len(all), "line")+":")
+		for _, l := range all {
+			lines = append(lines, "    | "+l)
+		}
+	}
+	return lines
+}
+
+// quoted is a value as JSON on one line.
+func quoted(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "(no JSON)" // parameters came as JSON
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// describeReach says what a run may reach on this machine, and what will not bind.
+func describeReach(s *Desk, j *job) ([]string, error) {
+	n := j.plan.Needs()
+	needs := "none declared: reads and writes the project, and reaches the net"
+	switch {
+	case n.Declared:
+		needs = "read " + list(n.Read) + "; write " + list(n.Write) + "; net " + list(n.Net)
+	case published(j.plan):
+		needs = "none declared: reads the project"
+	}
+	lines := []string{"needs        " + needs, "limits       " + strings.Join(chain.Limits(j.plan), ", ")}
+	if j.plan.Primitive() == chain.HTTP {
+		return lines, nil // nothing is started
+	}
+	in, err := inputs(s, j)
+	if err != nil {
+		return nil, err
+	}
+	box, err := chain.SandboxOf(j.plan, in)
+	if err != nil {
+		return nil, err
+	}
+	t, open := primitive.Foresee(box)
+	lines = append(lines, "sandbox      "+t.String())
+	for _, what := range open {
+		lines = append(lines, "not limited  "+what)
+	}
+	return lines, nil
+}
+
+func list(all []string) string {
+	if len(all) == 0 {
+		return "nothing"
+	}
+	return strings.Join(all, " ")
+}
+
+// fold escapes and breaks lines, so that all of each is seen, and nothing in one can look
+// like the next.
+func fold(lines []string) (out []string) {
+	for _, l := range lines {
+		l = strings.ReplaceAll(l, "\n", `\n`)
+		out = append(out, words.Fold(words.Printable(l), columns)...)
+	}
+	return out
+}
+
+// unchanged reads everything again after somebody was asked, and refuses to go on where it
+// is not what they agreed to: a file that was changed and signed anew meanwhile, another
+// interpreter, another directory, a policy that refuses now. Then their answers are void.
+func unchanged(ctx context.Context, r *Runner, j *job) error {
+	if !j.agreed.asked {
+		return nil
+	}
+	err := compare(ctx, r, j)
+	if err != nil {
+		_ = j.agreed.use() // used before is as void
+	}
+	return err
+}
+
+// compare looks again at what was agreed to.
+func compare(ctx context.Context, r *Runner, j *job) error {
+	seen, err := r.host.Open()
+	if err != nil {
+		return err
+	}
+	defer seen.Close()
+	seen, lib, err := locks.Library(session.For(seen, j.caller, j.q.Ref), j.q)
+	if err != nil {
+		return err
+	}
+	plan, err := chain.Resolve(ctx, lib, j.q.Ref)
+	if err != nil {
+		return fault.Wrap(err, "look again at what you agreed to")
+	}
+	s := r.At(seen)
+	is, _, err := subjectOf(s, plan, j.params)
+	if err != nil {
+		return err
+	}
+	if was := j.agreed.subject; is != was {
+		return fault.New(fault.Denied, "execute %s: what you agreed to has changed since: %s", j.q.Ref, difference(is, was)).
+			Advise("look at it, and run it again")
+	}
+	again := &job{caller: j.caller, q: j.q, plan: plan, params: j.params}
+	d, q, err := judge(s, again)
+	if err == nil && d.Verdict == policy.Deny {
+		err = d.Err(q)
+	}
+	return err
+}
+
+// difference says which part of two subjects differs.
+func difference(is, was chain.Subject) string {
+	switch {
+	case is.In != was.In:
+		return "the directory is another one"
+	case is.Plan != was.Plan:
+		return "the item, what it runs by, a file that it can load, or its interpreter"
+	}
+	return "its parameters"
+}
+
+// use makes the answers count no more.
+func (a agreement) use() error {
+	for _, one := range a.answers {
+		if err := one.Use(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// questionAbout is the question whether something that nobody signed may be used.
+func questionAbout(s *Desk, plan *chain.Plan, t consent.Thing, changed []string) rye.Question {
+	ref := plan.Tool().Ref
+	q := rye.Question{Mend: fault.Command("rye policy allow %s --env", ref)}
+	switch t.What {
+	case consent.Interpreter:
+		q.Mend = fault.Command("rye policy allow %s --interpreter", ref)
+	case consent.Secrets:
+		q.Mend = fault.Command("rye policy allow %s --secrets", ref)
+	}
+	q.Text, q.Lines = describe(s, plan, t)
+	if changed != nil {
+		q.Text = "Changed since you agreed. " + q.Text
+		q.Lines = append(q.Lines, changed...)
+	}
+	return q
+}
