@@ -74,7 +74,9 @@ func bind(p string, rank int) []mount {
 	if p == "" || p == cage.TempDir || within(p, cage.FilesDir) {
 		return nil
 	}
-	p = filepath.Clean(p)
+	if p = filepath.Clean(p); p == "/" {
+		return bindAll(rank)
+	}
 	info, err := os.Lstat(p)
 	if err != nil || resolve(filepath.Dir(p)) != filepath.Dir(p) {
 		return nil
@@ -91,6 +93,20 @@ func bind(p string, rank int) []mount {
 		return nil
 	}
 	return []mount{{cage.Mount{Kind: cage.Link, Path: p, Source: to}, shown}}
+}
+
+// bindAll shows all that lies in the root, but what the view has of its own.
+func bindAll(rank int) (all []mount) {
+	entries, err := os.ReadDir("/")
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		if p := "/" + e.Name(); p != "/proc" && p != "/dev" && p != "/run" {
+			all = append(all, bind(p, rank)...)
+		}
+	}
+	return all
 }
 
 // arrange puts parents before what lies in them and leaves out what changes nothing: paths

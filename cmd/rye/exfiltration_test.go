@@ -80,6 +80,7 @@ func TestSecretsAreAskedAbout(t *testing.T) {
 		t.Errorf("typed by a person: %d, %s", exit, r.Data)
 	}
 	asked := 0
+	h.lists("test")
 	yes, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: approveAll(&asked)})
 	for range 2 {
 		if code, said := execute(t, yes, "rye/file-system/read", map[string]any{"path": ".env"}); code != "" || !strings.Contains(said, "hunter2") {
@@ -140,6 +141,7 @@ func TestHostsAreAskedAbout(t *testing.T) {
 	// A person at the client is asked once, with all that is sent, and a no is not remembered.
 	var asked []string
 	answer := "decline"
+	h.lists("test")
 	person, _ := h.connect(&mcp.ClientOptions{ElicitationHandler: func(_ context.Context, q *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		asked = append(asked, q.Params.Message)
 		return &mcp.ElicitResult{Action: answer, Content: map[string]any{"approve": answer == "accept"}}, nil

@@ -100,7 +100,11 @@ func (h *home) write(path, text string) {
 func (h *home) lists(client string) {
 	h.t.Helper()
 	path := filepath.Join(strings.TrimSpace(h.rye("where", "config")), "policy.yaml")
-	if err := os.WriteFile(path, []byte("policy: 1\nelicitation: ["+client+"]\n"), 0o600); err != nil {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		text = []byte("policy: 1\n")
+	}
+	if err := os.WriteFile(path, append(text, "\nelicitation: ["+client+"]\n"...), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -173,6 +173,9 @@ func (e *entry) keep(why error) error {
 			return fault.Wrap(why, "keep the question: %v", err)
 		}
 	}
-	return fault.New(fault.Denied, "%w; question %s is open until %s", why, e.ID, e.Expires.UTC().Format(time.RFC3339)).
-		Mend("rye approve %s", e.ID)
+	refused := fault.New(fault.Denied, "%w; question %s is open until %s", why, e.ID, e.Expires.UTC().Format(time.RFC3339))
+	if e.Caller == rye.Inside().Name() { // a run does not answer its own questions
+		return refused.Advise("a person answers it, at a terminal of their own: rye approve %s", e.ID)
+	}
+	return refused.Mend("rye approve %s", e.ID)
 }
