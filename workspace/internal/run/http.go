@@ -15,7 +15,7 @@ import (
 func runHTTP(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	r, o, err := exchange(s, j)
 	if err == nil {
-		err = meetHosts(ctx, s, j, &r)
+		err = holdToHosts(s, j, &r)
 	}
 	if err != nil {
 		return outcome{}, err
@@ -64,7 +64,7 @@ func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 
 // rehearse ends a dry run: every check is made, nothing is sent or started, and the
 // result says what would be.
-func rehearse(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
+func rehearse(s *Desk, j *job) (*rye.ExecuteResult, error) {
 	res := planned(j)
 	if j.plan.Primitive() != chain.HTTP {
 		return res, nil
@@ -74,7 +74,7 @@ func rehearse(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) 
 		err = web.Check(r, o)
 	}
 	if err == nil {
-		err = meetHosts(ctx, s, j, &r)
+		err = holdToHosts(s, j, &r)
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
