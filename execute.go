@@ -48,6 +48,7 @@ type ExecuteMeta struct {
 	Sandbox    string   `json:"sandbox,omitempty"`
 	Limits     string   `json:"limits,omitempty"` // that the items of the chain state together
 	Unbound    []string `json:"unbound,omitempty"`
+	Reach      *Reach   `json:"reach,omitempty"` // of a dry run
 	Locked     bool     `json:"locked"`
 	Drift      string   `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
 	Truncated  bool     `json:"truncated,omitempty"`
@@ -83,6 +84,9 @@ type Verdict struct {
 }
 
 // PolicyReport is what the policy says about running an item.
+//
+// For what is no tool only Ref, Rule, Reason, Verdict and Client are set: executing it
+// returns its text.
 type PolicyReport struct {
 	Ref     string `json:"ref"`
 	SHA256  string `json:"sha256"`
@@ -91,7 +95,16 @@ type PolicyReport struct {
 	Reason  string `json:"reason"`
 	Verdict string `json:"verdict"` // for the person at the terminal: allow, ask, deny
 	Client  string `json:"client"`  // for an MCP client
-	Sandbox string `json:"sandbox"`
+	Reach
+}
+
+// Reach is what a run may reach and use up on this machine, as far as that is known before
+// it.
+type Reach struct {
+	Needs   string   `json:"needs,omitempty"`       // "read .; write build; net nothing"
+	Limits  string   `json:"limits,omitempty"`      // "memory 512MiB, time 30s"
+	Sandbox string   `json:"sandbox,omitempty"`     // S0 to S3; "" where nothing is started
+	Unbound []string `json:"not_limited,omitempty"` // what will not bind, in words
 }
 
 // AllowRequest names a tool and the parameters with which it may run without being asked.

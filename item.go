@@ -48,6 +48,7 @@ type ItemInfo struct {
 
 	// Set by Show only.
 	Executor string      `json:"executor_id,omitempty"`
+	Needs    string      `json:"needs,omitempty"`  // what a tool declares that it reaches: "read .; write nothing; net api.example.com"
 	Limits   string      `json:"limits,omitempty"` // what one run of a tool may use up, as it states: "memory 512MiB, time 30s"
 	Params   []ParamInfo `json:"parameters,omitempty"`
 }

@@ -36,6 +36,7 @@ type Inputs struct {
 	Tier    primitive.Tier // demanded; 0 is the best there is
 	Protect []string       // never writable: .ai, .git, stores, caches
 	Hide    []string       // never readable: keys, trust, what other tools have
+	Open    bool           // what of Protect lies in the project is not, because a person let it
 }
 
 // Interpreter returns what the chain wants to run its tool with; false when the
@@ -358,6 +359,9 @@ func (p *Plan) tooLong(what string, n int) error {
 // sandbox turns needs and the item's origin into what may be reached.
 func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	b := primitive.Sandbox{Tier: in.Tier, Protect: in.Protect, Hide: in.Hide}
+	if in.Open {
+		b.Protect = slices.DeleteFunc(slices.Clone(in.Protect), func(p string) bool { return below(p, in.ProjectPath) })
+	}
 	if in.RunDir != "" {
 		b.Exec = append(b.Exec, in.RunDir)
 	}
@@ -388,6 +392,17 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	return b, p.network(&b, n.Net)
 }
 
+// below reports whether a clean path is dir or lies in it.
+func below(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+string(filepath.Separator))
+}
+
+// WritesAll reports whether a plan's items declare that they write the whole project.
+func WritesAll(p *Plan) bool {
+	n := p.config.needs
+	return n.Declared && slices.ContainsFunc(n.Write, func(w string) bool { return path.Clean(w) == "." })
+}
+
 // paths makes a need's paths absolute. One that lies in what is never given is
 // refused here: a tool would otherwise fail later, for no visible reason.
 func (p *Plan) paths(list []string, in Inputs, avoid []string) ([]string, error) {
@@ -405,7 +420,7 @@ func (p *Plan) paths(list []string, in Inputs, avoid []string) ([]string, error)
 		}
 		abs = filepath.Clean(abs)
 		for _, a := range avoid {
-			if abs == a || strings.HasPrefix(abs, a+string(filepath.Separator)) {
+			if below(abs, a) {
 				return nil, fault.New(fault.Denied, "run %s: it needs to write %q, which no tool may", p.Tool().Ref, want)
 			}
 		}

@@ -21,6 +21,7 @@ package objects
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -129,6 +130,20 @@ type Needs struct {
 	// Sandbox is the least tier to run in, "S1" to "S3"; "" is what is usual. It
 	// grants nothing, and alone it does not make Declared true.
 	Sandbox string
+}
+
+// String says what is declared, and "" where nothing is.
+func (n Needs) String() string {
+	if !n.Declared {
+		return ""
+	}
+	list := func(all []string) string {
+		if len(all) == 0 {
+			return "nothing"
+		}
+		return strings.Join(all, " ")
+	}
+	return "read " + list(n.Read) + "; write " + list(n.Write) + "; net " + list(n.Net)
 }
 
 // Input is a declared parameter of a directive.

@@ -21,6 +21,7 @@ type Rules struct {
 
 	AllowLegacy bool            // RYE OS's signatures may be used
 	RefuseOlder bool            // nothing runs that is older than the newest recorded version
+	Unprotected bool            // tools may write a whole project where .ai and .git cannot be kept out; the user's only
 	Deny        Caps            // refused to everybody
 	Callers     map[string]Caps // what a caller by this name holds at most
 	Tools       []ToolRule      // tiers of certain tools
@@ -63,7 +64,8 @@ type file struct {
 	Limits      limits              `yaml:",inline"`
 	Timeout     *int                `yaml:"approval_timeout_secs,omitempty"`
 	AllowLegacy *bool               `yaml:"allow_legacy,omitempty"`
-	Older       string              `yaml:"older,omitempty"` // "refuse"
+	Older       string              `yaml:"older,omitempty"`       // "refuse"
+	Unprotected string              `yaml:"unprotected,omitempty"` // "allow"
 	Deny        []string            `yaml:"deny,omitempty"`
 	Callers     map[string][]string `yaml:"callers,omitempty"`
 	Tools       map[string]Tier     `yaml:"tool_overrides,omitempty"`
@@ -117,7 +119,7 @@ func ParseRules(raw []byte) (Rules, error) {
 	if f.Timeout != nil {
 		r.Timeout = time.Duration(*f.Timeout) * time.Second
 	}
-	r.AllowLegacy, r.RefuseOlder = f.AllowLegacy != nil && *f.AllowLegacy, n.RefuseOlder
+	r.AllowLegacy, r.RefuseOlder, r.Unprotected = f.AllowLegacy != nil && *f.AllowLegacy, n.RefuseOlder, n.Unprotected
 	for i := range n.Tools {
 		n.Tools[i].set = true
 	}
@@ -142,6 +144,9 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 	}
 	if len(f.Allowed) > 0 {
 		return r, fault.New(fault.Denied, "policy of the project: it holds approvals, which only the user can give").Advise("rye policy allow <ref>")
+	}
+	if f.Unprotected != "" {
+		return r, fault.New(fault.Denied, "policy of the project: it says unprotected, which only the user can say")
 	}
 	if len(f.Elicitation) > 0 {
 		return r, fault.New(fault.Denied, "policy of the project: it lists clients that show questions to a person, which only the user can say").
@@ -208,6 +213,10 @@ func (f *file) read() (r Rules, err error) {
 		return r, fault.New(fault.Malformed, "policy: older %q: want refuse, or nothing", words.Brief(f.Older))
 	}
 	r.RefuseOlder = f.Older == "refuse"
+	if f.Unprotected != "" && f.Unprotected != "allow" {
+		return r, fault.New(fault.Malformed, "policy: unprotected %q: want allow, or nothing", words.Brief(f.Unprotected))
+	}
+	r.Unprotected = f.Unprotected == "allow"
 	if r.Net, err = f.Net.read(); err != nil {
 		return r, err
 	}

@@ -226,7 +226,7 @@ func printItem(p *printer, it rye.ItemInfo) {
 	p.printf("%s  %s\n", bold(it.Ref), stateStyle(it.State))
 	p.fields(11, "why", it.Why, "space", it.Space, "path", it.Path, "version", it.Version,
 		"description", it.Description, "category", it.Category, "tags", strings.Join(it.Tags, ", "),
-		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "limits", it.Limits, "signer", it.Signer, "signed at", it.SignedAt,
+		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "needs", it.Needs, "limits", it.Limits, "signer", it.Signer, "signed at", it.SignedAt,
 		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "))
 	for _, name := range sortedKeys(it.Fields) {
 		p.field(11, name, it.Fields[name])

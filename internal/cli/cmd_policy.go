@@ -180,7 +180,8 @@ func printConsent(p *printer, c rye.ConsentReport) {
 func printPolicy(p *printer, rep *rye.PolicyReport) {
 	p.printf("%s  %s\n", bold(rep.Ref), rep.SHA256)
 	for _, f := range [...]struct{ name, value string }{
-		{"you", rep.Verdict}, {"an MCP client", rep.Client}, {"tier", rep.Tier}, {"sandbox", rep.Sandbox}, {"rule", rep.Rule}, {"because", rep.Reason},
+		{"you", rep.Verdict}, {"an MCP client", rep.Client}, {"tier", rep.Tier}, {"rule", rep.Rule}, {"because", rep.Reason},
+		{"needs", rep.Needs}, {"limits", rep.Limits}, {"sandbox", rep.Sandbox}, {"not limited", strings.Join(rep.Unbound, "\n"+strings.Repeat(" ", 17))},
 	} {
 		if f.value != "" {
 			p.printf("  %-13s  %s\n", f.name, f.value)

@@ -88,6 +88,18 @@ func (l *liveOutput) flush() {
 	}
 }
 
+// printReach prints what a run would reach.
+func printReach(p *printer, r *rye.Reach) {
+	for _, f := range [...]struct{ name, value string }{{"needs", r.Needs}, {"limits", r.Limits}, {"sandbox", r.Sandbox}} {
+		if f.value != "" {
+			p.printf("  %-11s  %s\n", f.name, f.value)
+		}
+	}
+	for _, u := range r.Unbound {
+		p.printf("  not limited  %s\n", u)
+	}
+}
+
 // printRun prints what was not shown while it ran.
 func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 	switch {
@@ -96,8 +108,8 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 		for _, l := range res.Chain {
 			p.printf("  %s  %s  %s\n", l.ItemID, l.Space, faint(l.Integrity))
 		}
-		if l := res.Metadata.Limits; l != "" {
-			p.printf("  limits  %s\n", l)
+		if r := res.Metadata.Reach; r != nil {
+			printReach(p, r)
 		}
 	case res.Type == "tool" && !shown:
 		p.content(dataText(res.Data))

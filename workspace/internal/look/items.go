@@ -166,7 +166,8 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 		if len(shown) == 0 || q.All {
 			i := describe(f.Row(set))
 			if f.Item != nil {
-				i.Executor, i.Limits, i.Params = string(f.Item.Meta.Executor), f.Item.Meta.Limits.String(), parameters(f.Item)
+				m := &f.Item.Meta
+				i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), parameters(f.Item)
 			}
 			shown = append(shown, i)
 		}

@@ -66,6 +66,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if err = meetHost(ctx, s, j); err != nil {
 		return nil, err
 	}
+	if err = acceptGaps(ctx, s, j); err != nil {
+		return nil, err
+	}
 	if err = unchanged(ctx, r, j); err != nil {
 		return nil, err
 	}
@@ -113,6 +116,7 @@ type job struct {
 	verdict  *rye.Verdict      // of the policy
 	agreed   agreement         // what a person said yes to
 	unsigned unsigned          // what it uses although it is unsigned
+	open     bool              // a person let it write what cannot be protected here
 	dir      *primitive.RunDir // its verified files
 	watch    *stopwatch
 }

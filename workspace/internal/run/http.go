@@ -66,6 +66,11 @@ func exchange(s *Desk, j *job) (web.Request, web.Options, error) {
 // result says what would be.
 func rehearse(s *Desk, j *job) (*rye.ExecuteResult, error) {
 	res := planned(j)
+	reach, err := reachOf(s, j)
+	if err != nil {
+		return nil, err
+	}
+	res.Metadata.Reach = &reach
 	if j.plan.Primitive() != chain.HTTP {
 		return res, nil
 	}

@@ -141,6 +141,9 @@ func tier(s *Desk, plan *chain.Plan) (primitive.Tier, error) {
 // Explain says what the policy makes of running an item without parameters, for the user
 // at the terminal and for an MCP client.
 func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport, error) {
+	if q.Ref.Kind != objects.Tool {
+		return explainText(ctx, s, q.Ref)
+	}
 	plan, err := locks.Plan(ctx, s.Session, q.Ref)
 	if err != nil {
 		return nil, err
@@ -153,10 +156,37 @@ func Explain(ctx context.Context, s *Desk, q rye.ItemRequest) (*rye.PolicyReport
 	return rep, err
 }
 
+// explainText is Explain for what returns its text when it is executed: the capability alone
+// decides.
+func explainText(ctx context.Context, s *Desk, ref objects.Ref) (*rye.PolicyReport, error) {
+	found, err := s.Stack.Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := s.Rules()
+	if err != nil {
+		return nil, err
+	}
+	permit := func(c rye.Caller) (policy.Decision, error) {
+		q, err := session.RequestFor(c, "execute", ref)
+		return rules.Permit(q), err
+	}
+	d, err := permit(rye.Client())
+	if err != nil {
+		return nil, err
+	}
+	mine, err := permit(rye.Terminal())
+	if err != nil {
+		return nil, err
+	}
+	return &rye.PolicyReport{Ref: ref.String(), SHA256: found.Verified.Item().Sum.String(), Verdict: mine.Verdict.String(), Client: d.Verdict.String(),
+		Tier: d.Tier.String(), Rule: d.Rule, Reason: d.Reason + "; it returns its text"}, nil
+}
+
 // explain returns the report, and the decision about an MCP client's call, which is the
 // stricter one.
 func explain(s *Desk, plan *chain.Plan, params chain.Params) (*rye.PolicyReport, policy.Decision, error) {
-	least, err := tier(s, plan)
+	reach, err := reachOf(s, &job{plan: plan, params: params})
 	if err != nil {
 		return nil, policy.Decision{}, err
 	}
@@ -169,7 +199,7 @@ func explain(s *Desk, plan *chain.Plan, params chain.Params) (*rye.PolicyReport,
 		return nil, policy.Decision{}, err
 	}
 	return &rye.PolicyReport{
-		Ref: plan.Tool().Ref.String(), SHA256: plan.Tool().Sum.String(), Sandbox: least.String(),
+		Ref: plan.Tool().Ref.String(), SHA256: plan.Tool().Sum.String(), Reach: reach,
 		Verdict: mine.Verdict.String(), Client: d.Verdict.String(),
 		Tier: d.Tier.String(), Rule: d.Rule, Reason: d.Reason,
 	}, d, nil

@@ -12,7 +12,6 @@ import (
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/consent"
 	"github.com/rye-os/rye/chain/policy"
-	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
@@ -195,41 +194,20 @@ func quoted(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// describeReach says what a run may reach on this machine, and what will not bind.
+// describeReach is reachOf in lines.
 func describeReach(s *Desk, j *job) ([]string, error) {
-	n := j.plan.Needs()
-	needs := "none declared: reads and writes the project, and reaches the net"
-	switch {
-	case n.Declared:
-		needs = "read " + list(n.Read) + "; write " + list(n.Write) + "; net " + list(n.Net)
-	case published(j.plan):
-		needs = "none declared: reads the project"
-	}
-	lines := []string{"needs        " + needs, "limits       " + strings.Join(chain.Limits(j.plan), ", ")}
-	if j.plan.Primitive() == chain.HTTP {
-		return lines, nil // nothing is started
-	}
-	in, err := inputs(s, j)
+	r, err := reachOf(s, j)
 	if err != nil {
 		return nil, err
 	}
-	box, err := chain.SandboxOf(j.plan, in)
-	if err != nil {
-		return nil, err
+	lines := []string{"needs        " + r.Needs, "limits       " + r.Limits}
+	if r.Sandbox != "" {
+		lines = append(lines, "sandbox      "+r.Sandbox)
 	}
-	t, open := primitive.Foresee(box)
-	lines = append(lines, "sandbox      "+t.String())
-	for _, what := range open {
+	for _, what := range r.Unbound {
 		lines = append(lines, "not limited  "+what)
 	}
 	return lines, nil
-}
-
-func list(all []string) string {
-	if len(all) == 0 {
-		return "nothing"
-	}
-	return strings.Join(all, " ")
 }
 
 // fold escapes and breaks lines, so that all of each is seen, and nothing in one can look

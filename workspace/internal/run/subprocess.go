@@ -76,7 +76,7 @@ func inputs(s *Desk, j *job) (chain.Inputs, error) {
 	return chain.Inputs{
 		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
 		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir, s.Records.Dir()),
-		Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
+		Open: j.open, Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
 }
 

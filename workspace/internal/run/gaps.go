@@ -1,0 +1,32 @@
+package run
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+)
+
+// acceptGaps asks about a tool that declares to write the whole project, where nothing can
+// be kept out of that: without namespaces the kernel's rules know no exceptions. One that
+// declares nothing gets what lies in the project by now, and so needs no question.
+func acceptGaps(ctx context.Context, s *Desk, j *job) error {
+	least, err := tier(s, j.plan)
+	if err != nil || least != primitive.S2 || !chain.WritesAll(j.plan) {
+		return err
+	}
+	rules, err := s.Rules()
+	if err != nil {
+		return err
+	}
+	if j.open = true; rules.Unprotected {
+		return nil
+	}
+	return ask(ctx, s, j, rye.Question{
+		Text:  "It writes the whole project, and this machine cannot keep .ai and .git out of that. Let it?",
+		Lines: []string{"why          S3 is not to be had: " + primitive.NoNamespaces(), "at stake     what git and rye run and believe in this project"},
+		Mend:  fault.Advice("give this machine namespaces (rye doctor says how), or --yes; policy.yaml: unprotected: allow"),
+	})
+}

@@ -1,0 +1,36 @@
+package run
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/primitive"
+)
+
+// reachOf says what a run may reach and use up on this machine, and what will not bind.
+func reachOf(s *Desk, j *job) (r rye.Reach, err error) {
+	r.Needs = j.plan.Needs().String()
+	switch {
+	case r.Needs != "":
+	case published(j.plan):
+		r.Needs = "none declared: read ."
+	default:
+		r.Needs = "none declared: read .; write .; net *:80 *:443"
+	}
+	r.Limits = strings.Join(chain.Limits(j.plan), ", ")
+	if j.plan.Primitive() == chain.HTTP {
+		return r, nil // nothing is started
+	}
+	in, err := inputs(s, j)
+	if err != nil {
+		return r, err
+	}
+	box, err := chain.SandboxOf(j.plan, in)
+	if err != nil {
+		return r, err
+	}
+	tier, open := primitive.Foresee(box)
+	r.Sandbox, r.Unbound = tier.String(), open
+	return r, nil
+}
