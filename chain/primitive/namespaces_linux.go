@@ -81,7 +81,7 @@ func startOuter(c *Call, o *cage.Orders, files []*os.File) (*cagedProcess, error
 		runs.Lock()
 		var err error
 		lp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, o), &os.ProcAttr{
-			Dir: "/", Env: []string{}, Files: files,
+			Dir: "/", Env: cage.Env, Files: files,
 			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 		})
 		if err == nil {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"syscall"
 
@@ -22,18 +21,12 @@ func inside(answer *os.File) int {
 	if err != nil {
 		return refuse(answer, err)
 	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, handedOn...)
 	pid, err := o.start()
 	if err != nil {
 		return refuse(answer, err)
 	}
 	fmt.Fprintln(answer, Ready)
-	go func() {
-		for s := range signals {
-			unix.Kill(-pid, s.(syscall.Signal))
-		}
-	}()
+	handOn(-pid)
 	status := reap(pid)
 	o.endAll(pid)
 	found := o.look(status, kept)
@@ -126,16 +119,15 @@ func (o *Orders) confined(bounds *Confinement) (int, error) {
 	if err := bounds.Confine(); err != nil {
 		return 0, err
 	}
-	files := []*os.File{os.Stdin, os.Stdout, os.Stderr}
+	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
 	if o.Sealed {
-		files = append(files, os.NewFile(fdSealed, "sealed"))
+		attr.Files = append(attr.Files, fdSealed)
 	}
-	attr := &os.ProcAttr{Dir: o.Dir, Env: o.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
-	p, err := os.StartProcess(o.Argv[0], o.Argv, attr)
+	pid, _, err := syscall.StartProcess(o.Argv[0], o.Argv, attr)
 	if err != nil {
-		return 0, err
+		return 0, &os.PathError{Op: "start", Path: o.Argv[0], Err: err}
 	}
-	return p.Pid, nil
+	return pid, nil
 }
 
 // lower sets a limit unless a lower one holds. The limits are the whole process's, and

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +20,10 @@ const (
 	outerVerb = "outside"
 	innerVerb = "inside"
 )
+
+// Env is the environment of rye-cage: one processor is enough for it, and to ask how many
+// there are would take a tenth of its time.
+var Env = []string{"GOMAXPROCS=1"}
 
 // Flags of the namespaces, a letter each.
 const (
@@ -55,7 +58,6 @@ func Main(args []string, build string) int {
 	if args[2] != build {
 		return refuse(answer, fmt.Errorf("rye-cage is of another build than the rye that started it"))
 	}
-	runtime.LockOSThread() // what this starts is killed when this thread ends
 	if args[1] == innerVerb {
 		return inside(answer)
 	}
@@ -97,29 +99,35 @@ func outside(answer *os.File, args []string) int {
 			attr.Cloneflags |= syscall.CLONE_NEWNET
 		}
 	}
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, handedOn...)
-	files := []*os.File{os.Stdin, os.Stdout, os.Stderr, os.NewFile(fdSealed, "sealed"), os.NewFile(fdOrders, "orders"), answer}
-	p, err := os.StartProcess("/proc/self/exe", []string{args[0], innerVerb, args[2], args[3]}, &os.ProcAttr{Dir: "/", Env: []string{}, Files: files, Sys: attr})
+	// The thread that starts it lives as long as this process: the runtime ends none. A
+	// handle of package os would cost the start of another process, to see whether it works.
+	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{args[0], innerVerb, args[2], args[3]},
+		&syscall.ProcAttr{Dir: "/", Env: Env, Files: []uintptr{0, 1, 2, fdSealed, fdOrders, fdAnswer}, Sys: attr})
 	if err != nil {
 		return refuse(answer, fmt.Errorf("make namespaces: %w", err))
 	}
-	for _, f := range files { // what they lead to ends with the run, not with this process
-		f.Close()
+	for fd := range fdAnswer + 1 { // what they lead to ends with the run, not with this process
+		syscall.Close(fd)
 	}
+	handOn(pid)
+	status := reap(pid)
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}
+
+// handOn tells a process, or with a negative number a group, what this one is told. It is
+// called when that one runs: to listen takes a while, and a signal before is one that comes
+// a moment too early.
+func handOn(to int) {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, handedOn...)
 	go func() {
 		for s := range signals {
-			p.Signal(s)
+			unix.Kill(to, s.(syscall.Signal))
 		}
 	}()
-	state, err := p.Wait()
-	if err != nil {
-		return 1
-	}
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return state.ExitCode()
 }
 
 // userOf returns whom the namespace knows: the user and group that the argument begins with,
