@@ -71,6 +71,8 @@ var house = []room{
 		"fault internal/words objects", "mvdan.cc/sh"},
 	{1, "chain/consent", "did the user agree to these bytes, which nobody signed",
 		"fault objects", ""},
+	{1, "chain/primitive/ward", "what in a project runs by itself: found before a run, taken away after it",
+		"fault internal/place internal/words", xsys},
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"fault internal/words", xsys},
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
