@@ -170,9 +170,11 @@ func (n *node) find(ino uint64) *node {
 	if n.ino == ino && !n.fresh {
 		return n
 	}
-	for _, k := range n.kids {
-		if f := k.find(ino); f != nil {
-			return f
+	for _, below := range [][]*node{n.kids, n.gone} {
+		for _, k := range below {
+			if f := k.find(ino); f != nil {
+				return f
+			}
 		}
 	}
 	return nil

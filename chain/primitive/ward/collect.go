@@ -129,11 +129,6 @@ func (c *collector) covered(p string) bool {
 // targets collects what things lead to inside of the project: links, .git files, and the
 // directory that a repository calls its hooks.
 func (c *collector) targets(of []thing) {
-	for _, p := range c.write { // of a repository that may be written, if it is one
-		for _, to := range hooksOf(c.d, p) {
-			c.target(to, "git hooks")
-		}
-	}
 	for _, t := range of {
 		_, name := split(t.path)
 		switch {
@@ -148,10 +143,15 @@ func (c *collector) targets(of []thing) {
 				}
 			}
 		case t.dir():
-			for _, to := range hooksOf(c.d, t.path) {
-				c.target(to, "git hooks")
-			}
+			c.hooks(t.path)
 		}
+	}
+}
+
+// hooks collects where else the hooks of a repository lie.
+func (c *collector) hooks(git string) {
+	for _, to := range hooksOf(c.d, git) {
+		c.target(to, "git hooks")
 	}
 }
 

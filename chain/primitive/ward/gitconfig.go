@@ -104,7 +104,7 @@ var harmless = map[string]*regexp.Regexp{
 	"init.defaultbranch":           oneOf(plainName),
 	"user.name":                    oneOf(`[^"\\]*`),
 	"user.email":                   oneOf(`[^"\\]*`),
-	"remote.*.url":                 oneOf(`(https|ssh)://([A-Za-z0-9._%+-]+@)?[A-Za-z0-9[][^ "\\]*|[A-Za-z0-9._]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+-]*`),
+	"remote.*.url":                 oneOf(`(https|ssh)://([A-Za-z0-9._%+:-]+@)?[A-Za-z0-9[][^ @"\\]*|[A-Za-z0-9._]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+-]*`),
 	"remote.*.fetch":               oneOf(`\+?refs/[^ :"\\]*:refs/[^ :"\\]*`),
 	"branch.*.remote":              oneOf(plainName + `|\.`),
 	"branch.*.merge":               oneOf(`refs/[^ :"\\]*`),

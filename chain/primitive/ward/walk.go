@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,6 +29,7 @@ type node struct {
 	rule  *rule // where the table has its name
 	kids  []*node
 	found []named // what the table has, and is no directory
+	gone  []*node // what was among kids before the run, and was not after it
 
 	ino   uint64
 	ctime int64 // 0 where it proves nothing: read again
@@ -134,7 +136,7 @@ func (w *walker) look(root *node) error {
 		if !w.unchanged(n) {
 			w.into(n)
 		}
-		n.was = n.marks
+		n.was, n.gone = n.marks, nil
 		return n.seen && (!n.marks.git() || n.up == nil)
 	})
 	if err == nil && !root.seen {
@@ -190,8 +192,9 @@ func (w *walker) into(n *node) {
 	w.read++
 	w.entries -= len(l.entries)
 	if w.after && n.seen && l.ino != n.ino { // another one in its place
+		old := *n
 		n.forget()
-		n.fresh, n.was = true, 0
+		n.fresh, n.was, n.gone = true, 0, append(n.gone, &old)
 	}
 	cut := n.seen && n.more // then a name that was not seen need not be new
 	known := n.kids
@@ -237,13 +240,15 @@ func (n *node) fill(entries []entry, fresh bool) {
 			}
 			continue
 		}
-		k := known[join(n.path, e.name)]
-		if k == nil {
+		p := join(n.path, e.name)
+		k := known[p]
+		if delete(known, p); k == nil {
 			k = newNode(n, e.name)
 			k.fresh = fresh
 		}
 		n.kids = append(n.kids, k)
 	}
+	n.gone = slices.AppendSeq(n.gone, maps.Values(known))
 }
 
 func (n *node) sort() {

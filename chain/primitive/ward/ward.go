@@ -92,6 +92,9 @@ func Look(ctx context.Context, o Options) (*Ward, error) {
 	c.tree(w.tree)
 	c.all(append(slices.Clone(w.links), old.found...), gitDirectory)
 	c.targets(c.things)
+	for _, p := range w.write { // perhaps a repository
+		c.hooks(p)
+	}
 	w.before = c.things
 	if walk.read > 0 {
 		saveCache(o.Cache, d, w.max, memory{w.tree, foundBefore(w.before)})
