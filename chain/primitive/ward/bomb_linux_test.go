@@ -185,6 +185,58 @@ func TestManyEntries(t *testing.T) {
 	}
 }
 
+// TestSwapped: somebody who swaps directories for links while it is looked and taken gets
+// nothing outside of the project taken, read or closed.
+func TestSwapped(t *testing.T) {
+	dir, outside := project(t, "a/sub/x"), project(t)
+	private := append(gitDir("sub/.git"), ".envrc", "sub/.envrc", "sub/closed/")
+	put(t, outside, private...)
+	put(t, dir, "l -> "+outside)
+	if err := os.Chmod(filepath.Join(outside, "sub/closed"), 0o100); err != nil {
+		t.Fatal(err)
+	}
+	real, err := os.Open(filepath.Join(dir, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer real.Close()
+	stop, stopped := make(chan bool), make(chan bool)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				unix.Renameat2(unix.AT_FDCWD, dir+"/a", unix.AT_FDCWD, dir+"/l", unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	rounds, took := 1000, 0
+	if testing.Short() {
+		rounds = 200
+	}
+	for range rounds {
+		w := look(t, Options{Project: dir})
+		put(t, procPath(int(real.Fd())), ".envrc", "sub/.envrc", "sub/.git/", "sub/closed/")
+		taken, _ := w.After(context.Background(), nil, t.TempDir()) // an error is the swapper's, here
+		took += len(taken)
+	}
+	close(stop)
+	<-stopped
+	if took == 0 {
+		t.Error("nothing was taken at all")
+	}
+	for _, p := range private {
+		if _, err := os.Lstat(filepath.Join(outside, p)); err != nil {
+			t.Errorf("outside of the project: %v", err)
+		}
+	}
+	if st, err := os.Stat(filepath.Join(outside, "sub/closed")); err != nil || st.Mode().Perm() != 0o100 {
+		t.Errorf("outside of the project: %v, %v", st.Mode(), err)
+	}
+}
+
 // TestOtherFileSystem: a mount in the project is not entered, and that is said.
 func TestOtherFileSystem(t *testing.T) {
 	dir := project(t, "a/x", "m/")

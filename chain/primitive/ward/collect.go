@@ -93,7 +93,7 @@ func (c *collector) keep(t thing) {
 func (c *collector) open(p, kind string) {
 	l, err := c.d.list(p, maxOpened, false)
 	if err != nil || l.more {
-		c.missed.place(p, "has more entries than are looked at")
+		c.missed.place(p, tooMany)
 	}
 	for _, e := range l.entries {
 		if kind == gitDirectory && isPart(e.name) {
@@ -109,6 +109,20 @@ func (c *collector) all(paths []string, kind string) {
 	for _, p := range paths {
 		if !c.covered(p) && c.d.plain(p) {
 			c.add(p, kind)
+		}
+	}
+}
+
+// remembered collects git directories that were found before, as far as they still are
+// some.
+func (c *collector) remembered(paths []string) {
+	for _, p := range paths {
+		if c.covered(p) || !c.d.plain(p) {
+			continue
+		}
+		_, name := split(p)
+		if l, err := c.d.list(p, maxOpened, false); fold(name) == ".git" || err == nil && marksOf(l.entries).git() {
+			c.add(p, gitDirectory)
 		}
 	}
 }

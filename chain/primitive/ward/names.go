@@ -108,7 +108,8 @@ var rules = func() (r struct {
 	whole   map[string]*rule
 	above   map[string]bool
 	starred []*rule
-	sum     uint64 // of the whole table, FNV-1a
+	first   [256]bool // bytes that a name begins with, folded
+	sum     uint64    // of the whole table, FNV-1a
 }) {
 	r.whole, r.above, r.sum = map[string]*rule{}, map[string]bool{}, 14695981039346656037
 	for _, row := range table {
@@ -122,6 +123,8 @@ var rules = func() (r struct {
 			} else {
 				r.whole[fold(name)] = one
 			}
+			_, base := split(fold(name))
+			r.first[base[0]] = r.first[base[0]] || base[0] != '*'
 			for _, c := range []byte(name + " ") {
 				r.sum = (r.sum ^ uint64(c)) * 1099511628211
 			}
@@ -134,15 +137,17 @@ var rules = func() (r struct {
 // name of that directory where something of the table stands below it, else "".
 func ruleFor(above, name string) *rule {
 	f := fold(name)
-	r := rules.whole[f]
-	if r == nil && above != "" {
-		r = rules.whole[above+"/"+f]
-	}
-	if r != nil {
-		if r.exact && path.Base(r.name) != name {
-			return nil
+	if f != "" && rules.first[f[0]] {
+		r := rules.whole[f]
+		if r == nil && above != "" {
+			r = rules.whole[above+"/"+f]
 		}
-		return r
+		if r != nil {
+			if r.exact && path.Base(r.name) != name {
+				return nil
+			}
+			return r
+		}
 	}
 	for _, r := range rules.starred {
 		before, behind, _ := strings.Cut(r.name, "*")

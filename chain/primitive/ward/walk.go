@@ -53,7 +53,7 @@ func newNode(up *node, name string) *node {
 		return &node{top: true}
 	}
 	f := fold(name)
-	return &node{path: join(up.path, name), up: up, rule: ruleFor(up.above(), name), last: last[f], deps: up.deps || dependencies[f]}
+	return &node{path: join(up.path, name), up: up, rule: ruleFor(up.above(), name), last: last[f], deps: up.deps || last[f] && dependencies[f]}
 }
 
 // above is the name that ruleFor wants.
@@ -135,6 +135,8 @@ func (w *walker) look(root *node) error {
 		w.dirs--
 		if !w.unchanged(n) {
 			w.into(n)
+		} else if n.more {
+			w.missed.place(n.path, tooMany)
 		}
 		n.was, n.gone = n.marks, nil
 		return n.seen && (!n.marks.git() || n.up == nil)
@@ -199,14 +201,18 @@ func (w *walker) into(n *node) {
 	cut := n.seen && n.more // then a name that was not seen need not be new
 	known := n.kids
 	if n.more = l.more; n.more {
-		w.missed.place(n.path, "has more entries than are looked at")
+		w.missed.place(n.path, tooMany)
 		l.entries = append(l.entries, w.probe(n)...)
 	}
 	n.fill(l.entries, w.after && !cut)
 	if n.more {
 		n.kids = append(n.kids, known...) // they may well be among the others
 	}
+	top := n.top
 	n.sort()
+	if w.after && !n.fresh {
+		n.top = top // what was no top of a repository holds nothing that became new by a .git beside it
+	}
 	if n.ino, n.ctime = l.ino, l.ctime; !w.d.trusted || racy(l.ctime, at) {
 		n.ctime = 0
 	}
@@ -293,7 +299,10 @@ type missed struct {
 	more              int
 }
 
-const manyPlaces = 5
+const (
+	manyPlaces = 5
+	tooMany    = "has more entries than are looked at"
+)
 
 func (m *missed) place(path, why string) {
 	if path == "" {

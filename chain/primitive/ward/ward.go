@@ -90,7 +90,8 @@ func Look(ctx context.Context, o Options) (*Ward, error) {
 	w.links = submodules(d)
 	c := &collector{d: d, write: w.write, missed: &w.missed}
 	c.tree(w.tree)
-	c.all(append(slices.Clone(w.links), old.found...), gitDirectory)
+	c.all(w.links, gitDirectory)
+	c.remembered(old.found)
 	c.targets(c.things)
 	for _, p := range w.write { // perhaps a repository
 		c.hooks(p)

@@ -207,6 +207,10 @@ func TestFoundBefore(t *testing.T) {
 			t.Error("nothing was left out")
 		}
 	}
+	if err := os.Remove(filepath.Join(dir, "z/z/z/store/HEAD")); err != nil { // now it is a directory like others
+		t.Fatal(err)
+	}
+	equal(t, "protected", mounts(t, look(t, o)), want[1:])
 }
 
 func TestCancelled(t *testing.T) {
