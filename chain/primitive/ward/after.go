@@ -157,6 +157,9 @@ func (e *ending) became(n *node) bool {
 	if err != nil {
 		return false
 	}
+	if l.more {
+		l.entries = probe(e.d, n)
+	}
 	for _, in := range l.entries {
 		if m := markOf(in.name); m != 0 && was&m == 0 {
 			e.take.away(join(n.path, in.name), "part of a git directory", "new", n.path)

@@ -162,8 +162,10 @@ func checkTaken(t *testing.T, dir, to string, k Taken) {
 		t.Errorf("%s was taken for no reason", k.Path)
 	}
 	if k.Where != "" {
-		if _, err := os.Lstat(k.Where); err != nil {
+		if st, err := os.Lstat(k.Where); err != nil {
 			t.Errorf("%s is not at %s", k.Path, k.Where)
+		} else if st.Mode()&os.ModeNamedPipe != 0 {
+			t.Errorf("%s was kept, for somebody to open and wait at", k.Path)
 		}
 		if want := filepath.Join(to, k.Path); k.Where != want {
 			t.Errorf("%s is at %s, want %s", k.Path, k.Where, want)

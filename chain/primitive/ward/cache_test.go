@@ -3,6 +3,7 @@ package ward
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"hash/crc32"
 	"os"
 	"path/filepath"
@@ -69,6 +70,32 @@ func TestRemembers(t *testing.T) {
 	equal(t, "protected", mounts(t, look(t, o)), []string{".github/workflows/", "CLAUDE.md", "d01/x.git/", "d02b/.envrc", "d03/.vscode/", "d04/new/sub/.envrc"})
 }
 
+func TestRacyTimes(t *testing.T) {
+	read := time.Unix(1_000_000, 500_000_000)
+	for _, c := range []struct {
+		before time.Duration // the ctime, before the reading
+		want   bool
+	}{
+		{time.Millisecond, true}, {19 * time.Millisecond, true}, {21 * time.Millisecond, false}, {time.Hour, false}, {-time.Hour, true},
+		{500 * time.Millisecond, true}, {1500 * time.Millisecond, true}, {2500 * time.Millisecond, false}, // whole seconds
+	} {
+		if got := racy(read.Add(-c.before).UnixNano(), read); got != c.want {
+			t.Errorf("changed %v before it was read: racy %v", c.before, got)
+		}
+	}
+	dir := project(t, "a/x")
+	d, err := openDisk(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	root := newNode(nil, "")
+	w := &walker{ctx: context.Background(), d: d, dirs: 9, entries: 99, missed: &missed{}}
+	if err := w.look(root); err != nil || root.ctime != 0 {
+		t.Errorf("what was made just now is relied upon: %d, %v", root.ctime, err)
+	}
+}
+
 // TestRacy: a directory that was read in the moment in which it changed is read again.
 func TestRacy(t *testing.T) {
 	o, _ := remembered(t)
@@ -127,6 +154,56 @@ func TestCacheIsNotBelieved(t *testing.T) {
 	os.Remove(o.Cache)
 	put(t, o.Cache, "directory/")
 	check("with a directory in its place")
+}
+
+// TestCacheIsStrict: one that somebody made with care, checksum and all, is as worthless.
+func TestCacheIsStrict(t *testing.T) {
+	id := info{dev: 1, ino: 2}
+	tree := func(kids ...string) memory {
+		m := memory{tree: newNode(nil, "")}
+		m.tree.seen = true
+		for _, k := range kids {
+			m.tree.kids = append(m.tree.kids, newNode(m.tree, k))
+		}
+		return m
+	}
+	sealed := func(raw []byte) []byte {
+		binary.LittleEndian.PutUint32(raw[len(cacheMagic):], crc32.Checksum(raw[len(cacheMagic)+4:], castagnoli))
+		return raw
+	}
+	good := encode(tree("a", "b"), id, 9)
+	if m, err := decode(good, id, 9); err != nil || len(m.tree.kids) != 2 {
+		t.Fatal(m, err)
+	}
+	found := tree()
+	found.tree.found = []named{{"Makefile", nil}}
+	all := tree("a", "b", "c")
+	for _, k := range all.tree.kids {
+		k.seen = true
+	}
+	up := tree()
+	up.found = []string{"../x"}
+	for name, c := range map[string]struct {
+		raw  []byte
+		id   info
+		most int
+	}{
+		"another project":             {good, info{dev: 1, ino: 3}, 9},
+		"another device":              {good, info{dev: 2, ino: 2}, 9},
+		"another bound":               {good, id, 8},
+		"something behind":            {sealed(append(bytes.Clone(good), 0)), id, 9},
+		"names in no order":           {encode(tree("b", "a"), id, 9), id, 9},
+		"a name twice":                {encode(tree("a", "a"), id, 9), id, 9},
+		"a name that leads up":        {encode(tree(".."), id, 9), id, 9},
+		"a name with a zero":          {encode(tree("a\x00b"), id, 9), id, 9},
+		"a path that leads up":        {encode(up, id, 9), id, 9},
+		"a file of no kind":           {encode(found, id, 9), id, 9},
+		"more directories than meant": {encode(all, id, 3), id, 3},
+	} {
+		if _, err := decode(c.raw, c.id, c.most); err == nil {
+			t.Errorf("%s was believed", name)
+		}
+	}
 }
 
 // FuzzCache: what is taken is written again byte for byte, and nothing panics.

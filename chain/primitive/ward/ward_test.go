@@ -110,6 +110,7 @@ func TestLookFinds(t *testing.T) {
 		{"a project that is a bare repository", append(gitDir("."), "hooks/x", "sub/.git/"), nil, []string{"config", "hooks/", "sub/.git/"}},
 		{"the parts of one that may be written", []string{".git/HEAD", ".git/config", ".git/hooks/x", ".git/objects/info/alternates", ".git/refs/", ".git/modules/a/b/HEAD", ".git/modules/a/b/config", ".git/modules/a/b/objects/", ".git/modules/a/b/refs/", ".git/worktrees/w/HEAD", ".git/worktrees/w/commondir"},
 			[]string{".git"}, []string{".git/config", ".git/hooks/", ".git/objects/info/alternates", ".git/modules/a/b/config", ".git/worktrees/w/commondir"}},
+		{"the parts, whatever is named", append(gitDir("x.git"), "x.git/hooks/a", "x.git/info/x"), []string{"x.git/hooks", "x.git/refs", "x.git/config"}, []string{"x.git/HEAD", "x.git/config", "x.git/hooks/", "x.git/objects/", "x.git/info/"}},
 		{"what lies beside that", []string{".vscode/settings.json", ".vscode/tasks.json", ".vscode/sub/x"}, []string{".vscode/settings.json"}, []string{".vscode/tasks.json", ".vscode/sub/"}},
 		{"a directory above is no name", []string{"a/.envrc", ".github/workflows/x"}, []string{"a", ".github", "."}, []string{"a/.envrc", ".github/workflows/"}},
 		{"by its name", []string{"a/.envrc", ".vscode/x"}, []string{"a/.envrc", ".vscode"}, nil},
@@ -187,6 +188,34 @@ func TestBeyondTheFirst(t *testing.T) {
 	equal(t, "protected", mounts(t, w), []string{"aa/.envrc", "zz/zz/zz/zz/.envrc"})
 }
 
+// TestLast: what programs made is looked at when all else was.
+func TestLast(t *testing.T) {
+	dir := project(t, "a/b/c/d/.envrc", "node_modules/e/.git/")
+	for i := range 20 {
+		put(t, dir, fmt.Sprintf("node_modules/%d/x", i))
+	}
+	equal(t, "protected", mounts(t, look(t, Options{Project: dir, Max: 6})), []string{"a/b/c/d/.envrc"})
+	equal(t, "protected", mounts(t, look(t, Options{Project: dir})), []string{"a/b/c/d/.envrc", "node_modules/e/.git/"})
+}
+
+// TestLedThere: where a .git file leads is looked at again, however deep it lies.
+func TestLedThere(t *testing.T) {
+	dir := project(t, gitDir("z/z/z/store")...)
+	if err := os.WriteFile(filepath.Join(dir, ".git"), []byte("gitdir: z/z/z/store\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := look(t, Options{Project: dir, Max: 2})
+	equal(t, "protected", mounts(t, w), []string{".git", "z/z/z/store/"})
+	if err := os.Rename(filepath.Join(dir, "z/z/z"), filepath.Join(dir, "z/z/y")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, gitDir("z/z/z/store")...)
+	taken, err := w.After(context.Background(), nil, t.TempDir())
+	if err != nil || len(taken) != 1 || taken[0].Path != "z/z/z/store" || taken[0].How != "changed" {
+		t.Errorf("taken: %v, %v", taken, err)
+	}
+}
+
 // TestFoundBefore: a git directory and a submodule stay protected when there are too many
 // directories to find them again.
 func TestFoundBefore(t *testing.T) {
@@ -211,6 +240,29 @@ func TestFoundBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "protected", mounts(t, look(t, o)), want[1:])
+
+	// What is reached by a link now is not where it was.
+	put(t, dir, "z/z/z/store/HEAD")
+	look(t, o)
+	if err := os.Rename(filepath.Join(dir, "z"), filepath.Join(dir, "y")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "z -> y")
+	equal(t, "protected", mounts(t, look(t, o)), nil)
+}
+
+// TestSubmodule: the .git of a submodule is looked for again, however deep it would lie.
+func TestSubmodule(t *testing.T) {
+	dir := project(t, "z/z/z/z/sub/x")
+	if err := os.WriteFile(filepath.Join(dir, ".gitmodules"), []byte("[submodule \"s\"]\n\tpath = z/z/z/z/sub\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w := look(t, Options{Project: dir, Max: 2})
+	put(t, dir, "z/z/z/z/sub/.git")
+	taken, err := w.After(context.Background(), nil, t.TempDir())
+	if err != nil || len(taken) != 1 || taken[0].Path != "z/z/z/z/sub/.git" {
+		t.Errorf("taken: %v, %v", taken, err)
+	}
 }
 
 func TestCancelled(t *testing.T) {
