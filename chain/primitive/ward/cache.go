@@ -40,7 +40,7 @@ type memory struct {
 	found []string
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+func checksum(raw []byte) uint32 { return crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli)) }
 
 // loadCache returns what is remembered of a project; one empty node where nothing is.
 func loadCache(path string, d *disk, most int) memory {
@@ -80,7 +80,7 @@ func encode(m memory, id info, most int) []byte {
 	le := binary.LittleEndian
 	out := make([]byte, len(cacheMagic)+4, 64<<10)
 	copy(out, cacheMagic)
-	out = le.AppendUint64(out, rules.sum)
+	out = le.AppendUint64(out, rules().sum)
 	out = le.AppendUint64(out, id.dev)
 	out = le.AppendUint64(out, id.ino)
 	out = le.AppendUint32(out, uint32(most))
@@ -99,7 +99,7 @@ func encode(m memory, id info, most int) []byte {
 			}
 		}
 	}
-	le.PutUint32(out[len(cacheMagic):], crc32.Checksum(out[len(cacheMagic)+4:], castagnoli))
+	le.PutUint32(out[len(cacheMagic):], checksum(out[len(cacheMagic)+4:]))
 	return out
 }
 
@@ -128,10 +128,10 @@ func decode(raw []byte, id info, most int) (memory, error) {
 	if string(r.take(len(cacheMagic))) != cacheMagic {
 		return memory{}, errCache
 	}
-	if sum := r.u32(); r.bad || crc32.Checksum(r.raw, castagnoli) != sum {
+	if sum := r.u32(); r.bad || checksum(r.raw) != sum {
 		return memory{}, errCache
 	}
-	if r.u64() != rules.sum || r.u64() != id.dev || r.u64() != id.ino || r.u32() != uint32(most) {
+	if r.u64() != rules().sum || r.u64() != id.dev || r.u64() != id.ino || r.u32() != uint32(most) {
 		return memory{}, errCache
 	}
 	m := memory{found: r.names(maxFound, isPath), tree: newNode(nil, "")}

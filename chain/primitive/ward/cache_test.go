@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"hash/crc32"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -168,7 +167,7 @@ func TestCacheIsStrict(t *testing.T) {
 		return m
 	}
 	sealed := func(raw []byte) []byte {
-		binary.LittleEndian.PutUint32(raw[len(cacheMagic):], crc32.Checksum(raw[len(cacheMagic)+4:], castagnoli))
+		binary.LittleEndian.PutUint32(raw[len(cacheMagic):], checksum(raw[len(cacheMagic)+4:]))
 		return raw
 	}
 	good := encode(tree("a", "b"), id, 9)
@@ -220,13 +219,13 @@ func FuzzCache(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		raw := append([]byte(cacheMagic), 0, 0, 0, 0)
 		raw = append(raw, body...)
-		sum := crc32.Checksum(body, castagnoli)
+		sum := checksum(body)
 		for i := range 4 {
 			raw[len(cacheMagic)+i] = byte(sum >> (8 * i))
 		}
 		// The head has to fit, or nothing behind it would ever be read.
 		copy(raw[len(cacheMagic)+4:], encode(memory{tree: newNode(nil, "")}, d.id, usualMax)[len(cacheMagic)+4:len(cacheMagic)+32])
-		sum = crc32.Checksum(raw[len(cacheMagic)+4:], castagnoli)
+		sum = checksum(raw[len(cacheMagic)+4:])
 		for i := range 4 {
 			raw[len(cacheMagic)+i] = byte(sum >> (8 * i))
 		}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // A setting is one line of a git config.
@@ -25,7 +26,7 @@ func parseConfig(text string) (out []setting, ok bool) {
 			continue
 		}
 		if line[0] == '[' {
-			m := heading.FindStringSubmatch(line)
+			m := heading().FindStringSubmatch(line)
 			if m == nil {
 				return nil, false
 			}
@@ -35,7 +36,7 @@ func parseConfig(text string) (out []setting, ok bool) {
 		key, value, found := strings.Cut(line, "=")
 		key = strings.ToLower(strings.TrimRight(key, " \t"))
 		value, plain := unquote(strings.Trim(value, " \t"))
-		if !found || !plain || section == "" || !name.MatchString(key) {
+		if !found || !plain || section == "" || !keyName().MatchString(key) {
 			return nil, false
 		}
 		out = append(out, setting{section, sub, key, value})
@@ -43,9 +44,13 @@ func parseConfig(text string) (out []setting, ok bool) {
 	return out, true
 }
 
+// Patterns are compiled when they are needed: every start of rye would pay for them, and
+// few runs make a repository.
 var (
-	heading = regexp.MustCompile(`^\[([A-Za-z][A-Za-z0-9-]*)(?:[ \t]+"([^"\\]*)")?\]$`)
-	name    = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	heading = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\[([A-Za-z][A-Za-z0-9-]*)(?:[ \t]+"([^"\\]*)")?\]$`)
+	})
+	keyName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9-]*$`) })
 )
 
 // unquote takes a value that is quoted as a whole, or not at all.
@@ -89,39 +94,38 @@ func harmlessConfig(text string) (keep string, all bool) {
 	return formatConfig(settings), len(settings) == n
 }
 
-// harmless values, by section and key; a star stands for any name in quotes.
-var harmless = map[string]*regexp.Regexp{
-	"core.repositoryformatversion": oneOf("0|1"),
+// harmless has the pattern of values by section and key; a star stands for any name in quotes.
+var harmless = map[string]string{
+	"core.repositoryformatversion": "0|1",
 	"core.filemode":                boolean,
 	"core.bare":                    boolean,
-	"core.logallrefupdates":        oneOf("true|false|always"),
+	"core.logallrefupdates":        "true|false|always",
 	"core.ignorecase":              boolean,
 	"core.precomposeunicode":       boolean,
 	"core.symlinks":                boolean,
-	"core.autocrlf":                oneOf("true|false|input"),
-	"extensions.objectformat":      oneOf("sha1|sha256"),
-	"extensions.refstorage":        oneOf("files|reftable"),
-	"init.defaultbranch":           oneOf(plainName),
-	"user.name":                    oneOf(`[^"\\]*`),
-	"user.email":                   oneOf(`[^"\\]*`),
-	"remote.*.url":                 oneOf(`(https|ssh)://([A-Za-z0-9._%+:-]+@)?[A-Za-z0-9[][^ @"\\]*|[A-Za-z0-9._]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+-]*`),
-	"remote.*.fetch":               oneOf(`\+?refs/[^ :"\\]*:refs/[^ :"\\]*`),
-	"branch.*.remote":              oneOf(plainName + `|\.`),
-	"branch.*.merge":               oneOf(`refs/[^ :"\\]*`),
-	"branch.*.rebase":              oneOf("true|false|merges"),
+	"core.autocrlf":                "true|false|input",
+	"extensions.objectformat":      "sha1|sha256",
+	"extensions.refstorage":        "files|reftable",
+	"init.defaultbranch":           plainName,
+	"user.name":                    `[^"\\]*`,
+	"user.email":                   `[^"\\]*`,
+	"remote.*.url":                 `(https|ssh)://([A-Za-z0-9._%+:-]+@)?[A-Za-z0-9[][^ @"\\]*|[A-Za-z0-9._]+@[A-Za-z0-9][A-Za-z0-9.-]*:[A-Za-z0-9._~/][A-Za-z0-9._~/+-]*`,
+	"remote.*.fetch":               `\+?refs/[^ :"\\]*:refs/[^ :"\\]*`,
+	"branch.*.remote":              plainName + `|\.`,
+	"branch.*.merge":               `refs/[^ :"\\]*`,
+	"branch.*.rebase":              "true|false|merges",
 }
 
-const plainName = `[A-Za-z0-9_][A-Za-z0-9._/-]*`
-
-var boolean = oneOf("true|false")
-
-func oneOf(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)$`) }
+const (
+	plainName = `[A-Za-z0-9_][A-Za-z0-9._/-]*`
+	boolean   = "true|false"
+)
 
 func (s setting) harmless() bool {
 	in := s.section + "."
 	if s.sub != "" {
 		in += "*."
 	}
-	re := harmless[in+s.key]
-	return re != nil && re.MatchString(s.value)
+	pattern, ok := harmless[in+s.key]
+	return ok && regexp.MustCompile(`^(?:`+pattern+`)$`).MatchString(s.value)
 }

@@ -3,6 +3,7 @@ package ward
 import (
 	"path"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -102,41 +103,48 @@ var last = map[string]bool{
 	"target": true, "build": true, "dist": true, "out": true, "coverage": true,
 }
 
-// rules find a name: whole ones by the folded name, those below a directory by "dir/name",
+// ruleSet finds a name: whole ones by the folded name, those below a directory by "dir/name",
 // and those with a star by the part before or behind it.
-var rules = func() (r struct {
+type ruleSet struct {
 	whole   map[string]*rule
 	above   map[string]bool
 	starred []*rule
 	first   [256]bool // bytes that a name begins with, folded
 	sum     uint64    // of the whole table, FNV-1a
-}) {
-	r.whole, r.above, r.sum = map[string]*rule{}, map[string]bool{}, 14695981039346656037
+}
+
+// rules are made of the table when they are needed, not at every start.
+var rules = sync.OnceValue(func() *ruleSet {
+	r := &ruleSet{whole: make(map[string]*rule, 256), above: map[string]bool{}, sum: 14695981039346656037}
 	for _, row := range table {
 		for name := range strings.FieldsSeq(row.names) {
-			one := &rule{kind: row.kind, name: name, top: row.top, exact: row.exact, always: row.kind == gitDirectory || row.kind == ryeItems}
-			if dir, _, ok := strings.Cut(name, "/"); ok {
-				r.above[dir] = true
-			}
-			if strings.Contains(name, "*") {
-				r.starred = append(r.starred, one)
-			} else {
-				r.whole[fold(name)] = one
-			}
-			_, base := split(fold(name))
-			r.first[base[0]] = r.first[base[0]] || base[0] != '*'
-			for _, c := range []byte(name + " ") {
-				r.sum = (r.sum ^ uint64(c)) * 1099511628211
-			}
+			r.add(&rule{kind: row.kind, name: name, top: row.top, exact: row.exact, always: row.kind == gitDirectory || row.kind == ryeItems})
 		}
 	}
 	return r
-}()
+})
+
+func (r *ruleSet) add(one *rule) {
+	dir, base := split(one.name)
+	if dir != "" {
+		r.above[dir] = true
+	}
+	if strings.Contains(base, "*") {
+		r.starred = append(r.starred, one)
+	} else {
+		f := fold(one.name)
+		r.whole[f] = one
+		r.first[f[len(f)-len(base)]] = true
+	}
+	for _, c := range []byte(one.name + " ") {
+		r.sum = (r.sum ^ uint64(c)) * 1099511628211
+	}
+}
 
 // ruleFor returns the rule for a name right below a directory, or nil. above is the folded
 // name of that directory where something of the table stands below it, else "".
 func ruleFor(above, name string) *rule {
-	f := fold(name)
+	f, rules := fold(name), rules()
 	if f != "" && rules.first[f[0]] {
 		r := rules.whole[f]
 		if r == nil && above != "" {

@@ -59,7 +59,7 @@ func newNode(up *node, name string) *node {
 // above is the name that ruleFor wants.
 func (n *node) above() string {
 	_, name := split(n.path)
-	if f := fold(name); rules.above[f] {
+	if f := fold(name); rules().above[f] {
 		return f
 	}
 	return ""
@@ -280,7 +280,7 @@ func probe(d *disk, n *node) []entry {
 		}
 	}
 	above := n.above()
-	for _, r := range rules.whole {
+	for _, r := range rules().whole {
 		dir, name := split(r.name)
 		if dir == above {
 			ask(name)
