@@ -49,10 +49,23 @@ type ExecuteMeta struct {
 	Limits     string   `json:"limits,omitempty"` // that the items of the chain state together
 	Unbound    []string `json:"unbound,omitempty"`
 	Reach      *Reach   `json:"reach,omitempty"` // of a dry run
+
+	// Taken is what the run made in the project that other programs would run by themselves:
+	// it was moved away, and nothing is lost.
+	Taken []TakenInfo `json:"taken,omitempty"`
 	Locked     bool     `json:"locked"`
 	Drift      string   `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
 	Truncated  bool     `json:"truncated,omitempty"`
 	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
+}
+
+// TakenInfo is one thing that was moved out of the project after a run.
+type TakenInfo struct {
+	Path  string `json:"path"`            // it had in the project
+	Kind  string `json:"kind"`            // what runs it: "git directory", "VS Code"
+	How   string `json:"how"`             // "new", "moved" or "changed"
+	Where string `json:"where,omitempty"` // it is now; "" for what held nothing
+	Need  string `json:"need,omitempty"`  // of needs.write, which allows it; "" where nothing does
 }
 
 // Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is negative, and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 
@@ -88,6 +89,20 @@ func (l *liveOutput) flush() {
 	}
 }
 
+// printTaken names what a run left that other programs would run by themselves.
+func printTaken(p *printer, all []rye.TakenInfo) {
+	for _, t := range all {
+		text := fmt.Sprintf("rye: taken away: %s (%s: %s)", t.Path, t.How, t.Kind)
+		if t.Need != "" {
+			text += "; a tool that means to declares needs: {write: [" + t.Need + "]}"
+		}
+		p.infof("%s", text)
+		if t.Where != "" {
+			p.infof("rye:   it is now %s", t.Where)
+		}
+	}
+}
+
 // printReach prints what a run would reach.
 func printReach(p *printer, r *rye.Reach) {
 	for _, f := range [...]struct{ name, value string }{{"needs", r.Needs}, {"limits", r.Limits}, {"sandbox", r.Sandbox}} {
@@ -127,6 +142,7 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 			p.infof("rye: %s: %s", l.State, l.ItemID)
 		}
 	}
+	printTaken(p, res.Metadata.Taken)
 	for _, u := range res.Metadata.Unbound {
 		p.infof("rye: not limited here: %s", u)
 	}

@@ -77,6 +77,8 @@ var house = []room{
 		"fault internal/words objects chain/consent", ""},
 	{1, "chain/primitive/cage", "confines a process: rules on a thread, namespaces around a program",
 		"", xsys},
+	{1, "chain/primitive/ward", "what in a project runs by itself: found before a run, taken away after it",
+		"fault internal/place internal/words", xsys},
 	{1, "chain/primitive", "runs what it is told, in a sandbox",
 		"fault internal/words chain/primitive/cage", xsys},
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
@@ -111,7 +113,7 @@ var house = []room{
 	{4, "workspace/internal/locks", "works out what would run, and pins it",
 		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", "asks the policy and the user about a plan, and runs it",
-		". objects/expr chain/consent chain/primitive chain/primitive/builtin chain/primitive/web " + session +
+		". objects/expr chain/consent chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". registry store/transport " + session +

@@ -35,7 +35,7 @@ func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if call.Sandbox.Tier < primitive.S3 {
 		narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(j.plan.Function(), j.params.JSON))
 	}
-	return start(ctx, j, call, nil, nil)
+	return start(ctx, s, j, call, nil, nil)
 }
 
 // narrow cuts a right to write the whole project down to the directories right below

@@ -52,6 +52,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	j.watch.lap(&j.watch.parts.Verify)
+	j.ward = watch(ctx, s, j.plan)
 	if j.params, err = j.plan.Check(q.Params); err != nil {
 		return nil, err
 	}
@@ -117,6 +118,7 @@ type job struct {
 	verdict  *rye.Verdict      // of the policy
 	agreed   agreement         // what a person said yes to
 	unsigned unsigned          // what it uses although it is unsigned
+	ward     *watched          // what runs by itself in the project
 	open     bool              // a person let it write what cannot be protected here
 	dir      *primitive.RunDir // its verified files
 	watch    *stopwatch
@@ -196,6 +198,7 @@ type outcome struct {
 	Unbound   []string // limits that did not hold
 	Truncated bool
 	Near      []string // limits that it may have met
+	Taken     []rye.TakenInfo
 }
 
 // run lets the primitive of the chain do the work and turns what it did into a result.
@@ -216,7 +219,7 @@ func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 		return nil, err
 	}
 	res := planned(j)
-	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated = o.Sandbox, o.Unbound, o.Truncated
+	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated, res.Metadata.Taken = o.Sandbox, o.Unbound, o.Truncated, o.Taken
 	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
 	if !o.OK {
 		res.Status = "error"

@@ -26,15 +26,24 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = j.plan.Files()
 	}
-	return start(ctx, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
+	return start(ctx, s, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
 }
 
 // start runs a program to its end and reads its answer.
-func start(ctx context.Context, j *job, call primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+func start(ctx context.Context, s *Desk, j *job, call primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+	if err := j.ward.protect(j, &call.Sandbox); err != nil {
+		return outcome{}, err
+	}
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
 	res, err := primitive.Run(ctx, call, stdout, stderr)
 	j.watch.ran(res)
+	taken, unseen := j.ward.after(ctx, s, j, res)
+	if err != nil || res.Reached != "" {
+		for _, t := range taken { // there is no result to name it in
+			s.Say("taken away: " + t.Path + " (" + t.How + ", " + t.Kind + "), now " + t.Where)
+		}
+	}
 	if err != nil {
 		return outcome{}, err
 	}
@@ -42,7 +51,7 @@ func start(ctx context.Context, j *job, call primitive.Call, stdout, stderr io.W
 		return outcome{}, fault.New(fault.Limit, "execute %s: stopped at its limit of %s", j.plan.Tool().Ref, res.Reached).
 			Advise("see what it does; its author can state another limits.%s", res.Reached)
 	}
-	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: res.Unbound, Truncated: res.Truncated}, nil
+	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, unseen...), Truncated: res.Truncated, Taken: taken}, nil
 }
 
 // sink turns a callback into a writer; nil stays nil.
@@ -90,9 +99,6 @@ func protected(s *Desk) []string {
 	all := known(s.CacheDir)
 	for _, l := range s.Stack.Layers() {
 		all = append(all, l.Dir)
-	}
-	if s.ProjectDir != "" {
-		all = append(all, filepath.Join(s.ProjectDir, ".git"))
 	}
 	return all
 }

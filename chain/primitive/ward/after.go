@@ -1,0 +1,248 @@
+package ward
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Taken is what was taken out of the project after a run.
+type Taken struct {
+	Path  string // relative to the project, with slashes
+	Kind  string // why it is protected: "git directory", "VS Code"
+	How   string // "new", "moved" or "changed"
+	Where string // where it is now, absolute; "" where it held nothing, as a pipe does
+	Need  string // what in needs.write would have allowed it; "" where nothing does
+}
+
+// After looks again when the last process of the run has ended, and moves what is new,
+// moved or changed below to, a directory that is made when it is needed. Relative paths
+// stay as they are.
+//
+// unheld are protected paths, absolute, that nothing kept read-only until the end: mounts
+// that went away because somebody outside put another file in the place of theirs, or all
+// of them, where there are no mounts. They are taken where they differ. Who changed them
+// cannot be told.
+//
+// ctx bounds the time; it should not be the one that an impatient user cancels, since what
+// was not looked at stays. What could not be taken is named by the error, beside what was.
+func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, error) {
+	d, err := openDisk(w.o.Project)
+	if err != nil {
+		return nil, fault.Wrap(err, "look again for what runs by itself in %s", w.o.Project)
+	}
+	defer d.Close()
+	if !d.id.same(w.id) {
+		return nil, fault.New(fault.Integrity, "%s is another directory than before the run: what the run left there was not looked at", w.o.Project).
+			Advise("look through it before you enter it, open it in an editor or use git in it")
+	}
+	walk := &walker{ctx: ctx, d: d, dirs: w.max * manyNew, entries: maxAfter, missed: &w.missed, after: true}
+	if err := walk.again(w.tree); err != nil {
+		return nil, err
+	}
+	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]bool{}, take: &taker{ctx: ctx, d: d, to: to}}
+	for _, t := range w.before {
+		e.before[t.path] = t
+		e.inodes[t.ino] = true
+	}
+	for _, p := range unheld {
+		if rel, err := filepath.Rel(w.o.Project, p); err == nil {
+			e.unheld = append(e.unheld, filepath.ToSlash(rel))
+		}
+	}
+	e.compare()
+	return e.take.taken, errors.Join(e.take.failed...)
+}
+
+// An ending compares what is there after a run with what was there before.
+type ending struct {
+	w      *Ward
+	d      *disk
+	before map[string]thing
+	inodes map[uint64]bool // of things
+	unheld []string
+	take   *taker
+}
+
+func (e *ending) compare() {
+	c := &collector{d: e.d, write: e.w.write, missed: &e.w.missed, became: e.became}
+	c.tree(e.w.tree)
+	for _, t := range e.w.before { // submodules, targets of links: they are not on the way
+		c.all([]string{t.path}, t.kind)
+	}
+	c.all(e.w.links, gitDirectory)
+	c.targets(slices.DeleteFunc(slices.Clone(c.things), func(t thing) bool { return !t.link() || !e.kept(t) }))
+	for _, t := range c.things {
+		switch {
+		case !e.kept(t):
+			e.away(t, e.how(t))
+		case !t.link():
+			for _, p := range e.changed(t) {
+				e.away(p, "changed")
+			}
+		}
+	}
+}
+
+// kept reports whether a thing is the one that was there.
+func (e *ending) kept(t thing) bool {
+	b, ok := e.before[t.path]
+	return ok && b.same(t.info)
+}
+
+func (e *ending) how(t thing) string {
+	switch {
+	case e.inodes[t.ino]:
+		return "moved"
+	case e.before[t.path].path != "":
+		return "changed"
+	}
+	return "new"
+}
+
+// away takes one thing. Of the parts of a git directory that may be written it leaves what
+// is harmless.
+func (e *ending) away(t thing, how string) {
+	need := t.path
+	if t.part != "" {
+		need = ""
+	}
+	switch {
+	case slices.Contains(folders, t.part) && t.dir():
+		l, err := e.d.list(t.path, maxOpened, true)
+		if err == nil && !l.more {
+			for _, in := range l.entries {
+				if !strings.HasSuffix(in.name, ".sample") {
+					e.take.away(join(t.path, in.name), t.kind, how, "")
+				}
+			}
+			return
+		}
+	case t.part == "config" && t.file():
+		keep, all := harmlessConfig(e.d.small(t.path))
+		if all && t.bytes <= maxGitFile {
+			return
+		}
+		if e.take.away(t.path, t.kind, how, "") && keep != "" {
+			e.take.put(t.path, keep)
+		}
+		return
+	}
+	e.take.away(t.path, t.kind, how, need)
+}
+
+// became deals with a directory that was there, and has been made a git directory: what
+// makes it one is taken, and the rest stays where it was.
+func (e *ending) became(n *node) bool {
+	if slices.Contains(e.w.write, n.path) && n.path != "" {
+		return false
+	}
+	was := n.was
+	if n.fresh && n.path != "" {
+		old := e.w.tree.find(n.ino)
+		if old == nil {
+			return false
+		}
+		was = old.was
+	}
+	if was.git() {
+		return false
+	}
+	l, err := e.d.list(n.path, maxWide, true)
+	if err != nil {
+		return false
+	}
+	if l.more {
+		l.entries = probe(e.d, n)
+	}
+	for _, in := range l.entries {
+		if m := markOf(in.name); m != 0 && was&m == 0 {
+			e.take.away(join(n.path, in.name), "part of a git directory", "new", n.path)
+		}
+	}
+	return true
+}
+
+// find returns the directory that had an inode before the run.
+func (n *node) find(ino uint64) *node {
+	if n.ino == ino && !n.fresh {
+		return n
+	}
+	for _, below := range [][]*node{n.kids, n.gone} {
+		for _, k := range below {
+			if f := k.find(ino); f != nil {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// changed returns what of a thing that is still there was written during the run: all of
+// it, where nothing held it, and else what has another name somewhere, by which it could be
+// written past a mount.
+func (e *ending) changed(t thing) []thing {
+	if slices.Contains(e.unheld, t.path) {
+		s := &search{d: e.d, since: e.w.began, most: maxEntries}
+		s.thing(t)
+		if len(s.hits) > 0 || s.most == 0 {
+			return []thing{t}
+		}
+		return nil
+	}
+	if t.kind == ryeItems {
+		return nil // verified whenever it is used
+	}
+	s := &search{d: e.d, since: e.w.began, most: maxOpened / 10, linked: true}
+	if t.kind == gitDirectory && t.dir() {
+		for _, p := range parts[:4] { // config, config.worktree, commondir, hooks
+			if st, err := e.d.stat(join(t.path, p)); err == nil {
+				s.thing(thing{info: st, path: join(t.path, p), kind: t.kind, part: p})
+			}
+		}
+	} else {
+		s.thing(t)
+	}
+	return s.hits
+}
+
+// A search finds what was written since a time. Nobody but the kernel sets a ctime.
+type search struct {
+	d      *disk
+	since  time.Time
+	most   int  // names that may still be looked at
+	linked bool // only files with more than one name
+	hits   []thing
+}
+
+func (s *search) thing(t thing) {
+	if !s.linked || t.file() && t.links > 1 {
+		if t.ctime >= s.since.Add(-20*time.Millisecond).UnixNano() {
+			s.hits = append(s.hits, t)
+		}
+	}
+	if !t.dir() || !s.linked && len(s.hits) > 0 {
+		return
+	}
+	l, err := s.d.list(t.path, s.most, false)
+	if err != nil {
+		return
+	}
+	for _, e := range l.entries {
+		if s.most--; s.most <= 0 {
+			return
+		}
+		in := thing{path: join(t.path, e.name), kind: t.kind, part: t.part}
+		if s.linked && e.mode.Type() != 0 && !e.mode.IsDir() {
+			continue
+		}
+		if in.info, err = s.d.stat(in.path); err == nil {
+			s.thing(in)
+		}
+	}
+}

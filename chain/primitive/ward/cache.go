@@ -1,0 +1,235 @@
+package ward
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/internal/place"
+)
+
+// The cache of a project is one file, all numbers little endian:
+//
+//	"rye ward 1\n"
+//	u32   CRC-32C of all that follows
+//	u64   checksum of the table in names.go
+//	u64   device, u64 inode of the project
+//	u32   how many directories may be looked into
+//	names of git directories that were found, by path
+//	directories, as the walk meets them, the project first
+//
+//	directory: u64 inode, i64 ctime, u8 marks, u8 1 where it held more than was read,
+//	           names that are no directories and in the table, names of directories,
+//	           and a u8 for each of these: 1 where it follows as a directory itself
+//	names:     u32 count, then u16 length and bytes of each, ascending
+//
+// It is believed as far as an inode and a ctime agree with the disk. One that is torn, of
+// another project or table, or odd in any way is not read at all; it is written anew.
+
+const (
+	cacheMagic = "rye ward 1\n"
+	maxCache   = 8 << 20 // bytes
+	maxFound   = 1000    // git directories that are remembered
+)
+
+// memory is what the cache keeps.
+type memory struct {
+	tree  *node
+	found []string
+}
+
+func checksum(raw []byte) uint32 { return crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli)) }
+
+// loadCache returns what is remembered of a project; one empty node where nothing is.
+func loadCache(path string, d *disk, most int) memory {
+	if path != "" && d.trusted {
+		if raw, err := place.Read(path, maxCache); err == nil {
+			if m, err := decode(raw, d.id, most); err == nil {
+				return m
+			}
+		}
+	}
+	return memory{tree: newNode(nil, "")}
+}
+
+// saveCache writes the cache. Nothing depends on it, so nobody hears of an error.
+func saveCache(path string, d *disk, most int, m memory) {
+	if path == "" || !d.trusted {
+		return
+	}
+	if raw := encode(m, d.id, most); len(raw) <= maxCache {
+		_ = place.Cache(path, raw, 0o600)
+	}
+}
+
+// foundBefore are the git directories among things, by path.
+func foundBefore(things []thing) []string {
+	var out []string
+	for _, t := range things {
+		if t.kind == gitDirectory && len(out) < maxFound {
+			out = append(out, t.path)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func encode(m memory, id info, most int) []byte {
+	le := binary.LittleEndian
+	out := make([]byte, len(cacheMagic)+4, 64<<10)
+	copy(out, cacheMagic)
+	out = le.AppendUint64(out, rules().sum)
+	out = le.AppendUint64(out, id.dev)
+	out = le.AppendUint64(out, id.ino)
+	out = le.AppendUint32(out, uint32(most))
+	out = appendNames(out, len(m.found), func(i int) string { return m.found[i] })
+	for queue := []*node{m.tree}; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		out = le.AppendUint64(out, n.ino)
+		out = le.AppendUint64(out, uint64(n.ctime))
+		out = append(out, byte(n.marks), bit(n.more))
+		out = appendNames(out, len(n.found), func(i int) string { return n.found[i].name })
+		out = appendNames(out, len(n.kids), func(i int) string { _, name := split(n.kids[i].path); return name })
+		for _, k := range n.kids {
+			out = append(out, bit(k.seen))
+			if k.seen {
+				queue = append(queue, k)
+			}
+		}
+	}
+	le.PutUint32(out[len(cacheMagic):], checksum(out[len(cacheMagic)+4:]))
+	return out
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func appendNames(out []byte, n int, name func(int) string) []byte {
+	out = binary.LittleEndian.AppendUint32(out, uint32(n))
+	for i := range n {
+		s := name(i)
+		out = binary.LittleEndian.AppendUint16(out, uint16(len(s)))
+		out = append(out, s...)
+	}
+	return out
+}
+
+var errCache = errors.New("not the cache of this project")
+
+// decode is strict: what it takes, encode writes again, byte for byte.
+func decode(raw []byte, id info, most int) (memory, error) {
+	r := &reader{raw: raw}
+	if string(r.take(len(cacheMagic))) != cacheMagic {
+		return memory{}, errCache
+	}
+	if sum := r.u32(); r.bad || checksum(r.raw) != sum {
+		return memory{}, errCache
+	}
+	if r.u64() != rules().sum || r.u64() != id.dev || r.u64() != id.ino || r.u32() != uint32(most) {
+		return memory{}, errCache
+	}
+	m := memory{found: r.names(maxFound, isPath), tree: newNode(nil, "")}
+	for queue := []*node{m.tree}; len(queue) > 0 && !r.bad; queue = queue[1:] {
+		if most--; most < 0 {
+			r.bad = true
+		}
+		queue = append(queue, r.node(queue[0])...)
+	}
+	if r.bad || len(r.raw) > 0 {
+		return memory{}, errCache
+	}
+	return m, nil
+}
+
+// A reader takes numbers and names off the beginning of raw. Once something was bad, all is.
+type reader struct {
+	raw []byte
+	bad bool
+}
+
+func (r *reader) take(n int) []byte {
+	if r.bad || n > len(r.raw) {
+		r.bad = true
+		return make([]byte, min(n, 8)) // zeros, for a number
+	}
+	b := r.raw[:n]
+	r.raw = r.raw[n:]
+	return b
+}
+
+func (r *reader) u16() int    { return int(binary.LittleEndian.Uint16(r.take(2))) }
+func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+
+func (r *reader) bit() bool {
+	b := r.take(1)[0]
+	r.bad = r.bad || b > 1
+	return b == 1
+}
+
+// names reads names in ascending order.
+func (r *reader) names(most int, ok func(string) bool) []string {
+	n := r.u32()
+	if n > uint32(min(most, len(r.raw)/3)) {
+		r.bad = true
+		return nil
+	}
+	var out []string
+	for range n {
+		length := r.u16()
+		if r.bad || length > len(r.raw) {
+			r.bad = true
+			return nil
+		}
+		name := string(r.take(length))
+		if !ok(name) || len(out) > 0 && name <= out[len(out)-1] {
+			r.bad = true
+			return nil
+		}
+		out = append(out, name)
+	}
+	return out
+}
+
+// node reads one directory into n, and returns those of it that follow.
+func (r *reader) node(n *node) []*node {
+	n.ino, n.ctime, n.marks, n.more, n.seen = r.u64(), int64(r.u64()), marks(r.take(1)[0]), r.bit(), true
+	above := n.above()
+	for _, name := range r.names(maxWide, isName) {
+		rule := ruleFor(above, name)
+		r.bad = r.bad || rule == nil
+		n.found = append(n.found, named{name, rule})
+	}
+	for _, name := range r.names(maxWide, isName) {
+		n.kids = append(n.kids, newNode(n, name))
+	}
+	var follow []*node
+	for _, k := range n.kids {
+		if k.seen = r.bit(); k.seen {
+			follow = append(follow, k)
+		}
+	}
+	if !r.bad {
+		n.sort()
+	}
+	return follow
+}
+
+func isName(s string) bool {
+	return s != "" && s != "." && s != ".." && len(s) <= 255 && !strings.ContainsAny(s, "/\x00")
+}
+
+func isPath(s string) bool {
+	for name := range strings.SplitSeq(s, "/") {
+		if !isName(name) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,193 @@
+package ward
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A thing must not be written: a file, a directory with all that is in it, or a link.
+type thing struct {
+	info
+	path string
+	kind string
+	part string // which part of a git directory, where that alone is protected
+}
+
+// A collector makes things of what a walk saw.
+type collector struct {
+	d      *disk
+	write  []string
+	things []thing
+	paths  map[string]bool // of things; true for directories
+	missed *missed
+	budget int // directories of git that were looked into
+
+	// became is asked about a directory that holds what git directories hold; true means
+	// that it was dealt with. May be nil.
+	became func(*node) bool
+}
+
+const (
+	maxOpened = 10_000 // names in a protected directory of which something may be written
+	maxInGit  = 2_000  // directories inside of a git directory that may be written
+)
+
+// tree collects what a walk saw.
+func (c *collector) tree(n *node) {
+	if !n.seen {
+		return
+	}
+	if n.marks.git() {
+		switch {
+		case c.became != nil && c.became(n):
+		case n.up == nil:
+			c.git("")
+		default:
+			c.add(n.path, gitDirectory)
+			return
+		}
+	}
+	for _, f := range n.found {
+		if n.holds(f.rule) {
+			c.add(join(n.path, f.name), f.rule.kind)
+		}
+	}
+	for _, k := range n.kids {
+		if k.whole() {
+			c.add(k.path, k.rule.kind)
+		} else {
+			c.tree(k)
+		}
+	}
+}
+
+// add makes a thing of a path; of its parts, where Write names it or something in it.
+func (c *collector) add(p, kind string) {
+	st, err := c.d.stat(p)
+	if err != nil {
+		return
+	}
+	switch {
+	case slices.Contains(c.write, p):
+		if kind == gitDirectory && st.dir() {
+			c.git(p)
+		}
+	case st.dir() && slices.ContainsFunc(c.write, func(w string) bool { return below(w, p) }):
+		c.open(p, kind)
+	default:
+		c.keep(thing{info: st, path: p, kind: kind})
+	}
+}
+
+func (c *collector) keep(t thing) {
+	if c.paths == nil {
+		c.paths = map[string]bool{}
+	}
+	c.things = append(c.things, t)
+	c.paths[t.path] = t.dir()
+}
+
+// open makes things of what is in a directory of which something may be written.
+func (c *collector) open(p, kind string) {
+	l, err := c.d.list(p, maxOpened, false)
+	if err != nil || l.more {
+		c.missed.place(p, tooMany)
+	}
+	for _, e := range l.entries {
+		if kind == gitDirectory && isPart(e.name) {
+			c.part(p, e.name)
+			continue
+		}
+		c.add(join(p, e.name), kind)
+	}
+}
+
+// all collects paths that were known before, where they are still reached without a link.
+func (c *collector) all(paths []string, kind string) {
+	for _, p := range paths {
+		if !c.covered(p) && c.d.plain(p) {
+			c.add(p, kind)
+		}
+	}
+}
+
+// remembered collects git directories that were found before, as far as they still are
+// some.
+func (c *collector) remembered(paths []string) {
+	for _, p := range paths {
+		if c.covered(p) || !c.d.plain(p) {
+			continue
+		}
+		_, name := split(p)
+		if l, err := c.d.list(p, maxOpened, false); fold(name) == ".git" || err == nil && marksOf(l.entries).git() {
+			c.add(p, gitDirectory)
+		}
+	}
+}
+
+// covered reports whether p belongs to what is protected, or may be written.
+func (c *collector) covered(p string) bool {
+	if _, ok := c.paths[p]; ok {
+		return true
+	}
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		if c.paths[dir] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.write, func(w string) bool { return below(p, w) })
+}
+
+// targets collects what things lead to inside of the project: links, .git files, and the
+// directory that a repository calls its hooks.
+func (c *collector) targets(of []thing) {
+	for _, t := range of {
+		_, name := split(t.path)
+		switch {
+		case t.link():
+			c.target(c.d.abs(t.path), t.kind)
+		case fold(name) != ".git":
+		case t.file():
+			if to := gitFile(c.d, t.path); to != "" {
+				c.target(to, gitDirectory)
+				if common := commonDir(to); common != "" {
+					c.target(common, gitDirectory)
+				}
+			}
+		case t.dir():
+			c.hooks(t.path)
+		}
+	}
+}
+
+// hooks collects where else the hooks of a repository lie.
+func (c *collector) hooks(git string) {
+	for _, to := range hooksOf(c.d, git) {
+		c.target(to, "git hooks")
+	}
+}
+
+// target collects one absolute path, links resolved, where it lies in the project.
+func (c *collector) target(abs, kind string) {
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return
+	}
+	rel, err := filepath.Rel(c.d.root.Name(), real)
+	if err != nil || rel == "." || !filepath.IsLocal(rel) {
+		return
+	}
+	c.all([]string{filepath.ToSlash(rel)}, kind)
+}
+
+// plain reports whether no directory above rel is a link.
+func (d *disk) plain(rel string) bool {
+	for dir := path.Dir(rel); dir != "."; dir = path.Dir(dir) {
+		if st, err := d.stat(dir); err != nil || !st.dir() {
+			return false
+		}
+	}
+	return !strings.HasPrefix(rel, "/")
+}

@@ -1,0 +1,235 @@
+package ward
+
+import (
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// marks are the names in a directory that git looks for when it asks whether it is one of
+// its own. Their types do not matter: git takes links, and what it takes changes.
+type marks uint8
+
+const (
+	hasHEAD marks = 1 << iota
+	hasObjects
+	hasRefs
+	hasCommondir
+	hasConfig
+	hasWorktreeConfig
+	hasHooks
+)
+
+var marked = map[string]marks{
+	"HEAD": hasHEAD, "objects": hasObjects, "refs": hasRefs, "commondir": hasCommondir,
+	"config": hasConfig, "config.worktree": hasWorktreeConfig, "hooks": hasHooks,
+}
+
+func markOf(name string) marks {
+	if len(name) < 4 || len(name) > 15 {
+		return 0
+	}
+	if m, ok := marked[name]; ok {
+		return m
+	}
+	switch fold(name) {
+	case "head":
+		return hasHEAD
+	case "objects":
+		return hasObjects
+	case "refs":
+		return hasRefs
+	case "commondir":
+		return hasCommondir
+	}
+	return 0
+}
+
+// git reports whether a directory with these is a git directory: git runs the hooks and
+// obeys the config of every one that somebody stands in, whatever its name.
+func (m marks) git() bool {
+	return m&hasHEAD != 0 && (m&hasCommondir != 0 || m&hasObjects != 0 && m&hasRefs != 0)
+}
+
+// parts are what git executes in a git directory, or is led elsewhere by. needs.write that
+// names the directory does not mean these.
+var parts = []string{"config", "config.worktree", "commondir", "hooks", "remotes", "branches", "objects/info/alternates", "objects/info/http-alternates"}
+
+// folders are parts that a new repository has, empty or with samples.
+var folders = []string{"hooks", "remotes", "branches"}
+
+func isPart(rel string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return below(fold(rel), p) })
+}
+
+// executed reports whether a path names a part of a git directory that is called .git, or
+// of one of its modules.
+func executed(rel string) bool {
+	names := strings.Split(rel, "/")
+	at := slices.IndexFunc(names, func(n string) bool { return fold(n) == ".git" })
+	if at < 0 {
+		return false
+	}
+	in := names[at+1:]
+	if isPart(strings.Join(in, "/")) {
+		return true
+	}
+	if len(in) == 0 || in[0] != "modules" && in[0] != "worktrees" {
+		return false
+	}
+	for i := range in {
+		if i > 1 && isPart(strings.Join(in[i:], "/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// git makes things of the parts of a git directory that may be written, and of the git
+// directories in it: those of modules, and whatever else there is.
+func (c *collector) git(p string) {
+	for _, part := range parts {
+		c.part(p, part)
+	}
+	if p != "" {
+		c.inGit(p)
+	}
+}
+
+// part makes a thing of a part, or of a link on the way to it.
+func (c *collector) part(git, part string) {
+	at := git
+	for name := range strings.SplitSeq(part, "/") {
+		at = join(at, name)
+		st, err := c.d.stat(at)
+		if err != nil {
+			return
+		}
+		if st.link() || !st.dir() || at == join(git, part) {
+			c.keep(thing{info: st, path: at, kind: "part of a git directory", part: part})
+			return
+		}
+	}
+}
+
+// passed are directories of git that hold thousands of files, and that nobody stands in.
+var passed = []string{"objects", "refs", "logs", "hooks", "lfs", "annex"}
+
+func (c *collector) inGit(p string) {
+	l, err := c.d.list(p, maxOpened, false)
+	if c.budget++; c.budget > maxInGit || err != nil || l.more {
+		c.missed.place(p, "holds more than is looked at")
+		return
+	}
+	for _, e := range l.entries {
+		if !e.mode.IsDir() || slices.Contains(passed, e.name) {
+			continue
+		}
+		sub := join(p, e.name)
+		if in, err := c.d.list(sub, maxOpened, false); err == nil && marksOf(in.entries).git() {
+			c.git(sub)
+		} else {
+			c.inGit(sub)
+		}
+	}
+}
+
+func marksOf(entries []entry) (m marks) {
+	for _, e := range entries {
+		m |= markOf(e.name)
+	}
+	return m
+}
+
+const maxGitFile = 64 << 10 // bytes of a .git file, a config, .gitmodules
+
+// small reads a small regular file, following no link; "" where there is none.
+func (d *disk) small(rel string) string {
+	st, err := d.root.Lstat(local(rel))
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxGitFile {
+		return ""
+	}
+	f, err := d.root.OpenFile(local(rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if is, err := f.Stat(); err != nil || !os.SameFile(st, is) {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxGitFile+1))
+	if err != nil || len(text) > maxGitFile {
+		return ""
+	}
+	return string(text)
+}
+
+// gitFile returns the absolute path of the directory that a .git file leads to, or "".
+func gitFile(d *disk, rel string) string {
+	to, ok := strings.CutPrefix(d.small(rel), "gitdir:")
+	to = strings.TrimSpace(to)
+	if !ok || to == "" {
+		return ""
+	}
+	return from(filepath.Dir(d.abs(rel)), to)
+}
+
+// commonDir returns where a worktree's git directory says that the rest of it lies.
+func commonDir(git string) string {
+	f, err := os.OpenFile(filepath.Join(git, "commondir"), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(f, 4096))
+	if to := strings.TrimSpace(string(text)); err == nil && to != "" {
+		return from(git, to)
+	}
+	return ""
+}
+
+// from is a path as seen from a directory.
+func from(dir, to string) string {
+	to = filepath.FromSlash(to)
+	if filepath.IsAbs(to) {
+		return filepath.Clean(to)
+	}
+	return filepath.Join(dir, to)
+}
+
+// hooksOf returns where else a repository's hooks lie: at the end of a link, and where its
+// config says. This config was here before the run, so it is read in the widest sense.
+func hooksOf(d *disk, git string) []string {
+	var out []string
+	if st, err := d.stat(join(git, "hooks")); err == nil && st.link() {
+		out = append(out, d.abs(join(git, "hooks")))
+	}
+	for line := range strings.Lines(d.small(join(git, "config"))) {
+		key, value, ok := strings.Cut(line, "=")
+		if value = strings.Trim(strings.TrimSpace(value), `"`); ok && value != "" && strings.EqualFold(strings.TrimSpace(key), "hookspath") {
+			out = append(out, from(filepath.Dir(d.abs(git)), value))
+		}
+	}
+	return out
+}
+
+// submodules returns the .git of each submodule that .gitmodules lists: these are found
+// however many directories there are.
+func submodules(d *disk) []string {
+	var out []string
+	for line := range strings.Lines(d.small(".gitmodules")) {
+		key, value, ok := strings.Cut(line, "=")
+		value = path.Clean(strings.Trim(strings.TrimSpace(value), `"`))
+		if ok && strings.TrimSpace(key) == "path" && filepath.IsLocal(filepath.FromSlash(value)) && len(out) < usualMax {
+			out = append(out, join(value, ".git"))
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+package ward
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRealGit: a repository that a tool may make works when the run is over, and one that
+// it may not make is gone.
+func TestRealGit(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	const commit = `cd sub; git init -q -b main; git config user.name A; git config user.email a@b; echo x >f; git add f; git commit -qm one; git remote add origin https://example.org/x.git`
+	dir := project(t)
+	o := Options{Project: dir, Write: []string{filepath.Join(dir, "sub/.git")}}
+	after := func(does string) []Taken {
+		t.Helper()
+		w := look(t, o)
+		run(t, dir, does)
+		taken, err := w.After(context.Background(), nil, filepath.Join(t.TempDir(), "to"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return taken
+	}
+	if taken := after("mkdir sub; " + commit); len(taken) > 0 {
+		t.Errorf("of a plain repository was taken: %v", taken)
+	}
+	run(t, dir, "cd sub; git fsck --strict; test -z \"$(git status --porcelain)\"; test \"$(git log --format=%s)\" = one; test \"$(git config remote.origin.url)\" = https://example.org/x.git")
+	equal(t, "protected", mounts(t, look(t, o)), []string{"sub/.git/branches/", "sub/.git/config", "sub/.git/hooks/"})
+
+	// A second repository's worth of malice, in a new one.
+	if err := os.RemoveAll(filepath.Join(dir, "sub")); err != nil {
+		t.Fatal(err)
+	}
+	taken := after("mkdir sub; " + commit + `; git config core.fsmonitor "touch $PWD/ran"; git config alias.x '!touch ran'; git config core.hooksPath h; git config include.path ../x; printf '#!/bin/sh\ntouch ran\n' >.git/hooks/post-checkout; chmod +x .git/hooks/post-checkout`)
+	equal(t, "taken", says(taken), []string{"new sub/.git/config", "new sub/.git/hooks/post-checkout"})
+	run(t, dir, "cd sub; git status >/dev/null; git checkout -qb two; git fsck --strict; test ! -e ran; test \"$(git config user.email)\" = a@b; test -z \"$(git config core.fsmonitor)$(git config alias.x)$(git config core.hooksPath)\"")
+
+	// Submodules: what they need of their own config is what git finds out by itself.
+	o.Write = append(o.Write, filepath.Join(dir, "sub/m/.git"))
+	run(t, dir, "git init -q --bare -b main src.git; cd sub; git push -q ../src.git HEAD:main")
+	after("cd sub; git -c protocol.file.allow=always submodule add -q $PWD/../src.git m; git commit -qm sub")
+	run(t, dir, "cd sub; git status --porcelain; git submodule status; cd m; git log --format=%s; git fsck")
+
+	o.Write = nil
+	equal(t, "taken", says(after("mkdir other; cd other; git init -q")), []string{"new other/.git"})
+	equal(t, "taken", says(after("git init -q --bare other/x")), []string{"new other/x"})
+	equal(t, "taken", says(after("git clone -q src.git other/clone 2>/dev/null")), []string{"new other/clone/.git"})
+}
+
+func TestHarmlessConfig(t *testing.T) {
+	for _, c := range []struct{ name, text, keep string }{
+		{"a new repository", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n", "all"},
+		{"a clone", "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n", "all"},
+		{"quotes", "[user]\n\tname = \"A # B\"\n", "all"},
+		{"nothing", "", "all"},
+		{"a program", "[core]\n\tbare = true\n\tfsmonitor = evil\n\tsshCommand = evil\n\tpager = evil\n", "[core]\n\tbare = true\n"},
+		{"upper case", "[CORE]\n\tHooksPath = x\n\tBare = true\n", "[core]\n\tbare = true\n"},
+		{"an include", "[include]\n\tpath = x\n[includeIf \"gitdir:/\"]\n\tpath = x\n", ""},
+		{"filters, drivers, aliases, helpers", "[filter \"a\"]\n\tclean = x\n[diff \"a\"]\n\tcommand = x\n[alias]\n\tst = !x\n[credential]\n\thelper = !x\n", ""},
+		{"a remote that is a command", "[remote \"a\"]\n\turl = ext::sh -c x\n\tuploadpack = x\n\tvcs = x\n\tproxy = x\n", ""},
+		{"a host that is an option", "[remote \"a\"]\n\turl = ssh://-oProxyCommand=x/y\n[remote \"b\"]\n\turl = ssh://u@-oProxyCommand=x/y\n[remote \"c\"]\n\turl = -x@h:y\n", ""},
+		{"a path", "[remote \"a\"]\n\turl = /etc\n[branch \"x\"]\n\tremote = ext::x\n", ""},
+		{"instead of", "[url \"ext::x\"]\n\tinsteadOf = https://\n", ""},
+		{"the deprecated section", "[core.x]\n\tbare = true\n", "refused"},
+		{"a continued line", "[core]\n\tbare = \\\nfalse\n", "refused"},
+		{"a key beside its section", "[core] fsmonitor = x\n", "refused"},
+		{"a key without a value", "[core]\n\tbare\n", "refused"},
+		{"half a quote", "[core]\n\tbare = tr\"ue\"\n", "refused"},
+		{"no section", "bare = true\n", "refused"},
+		{"a carriage return", "[core]\r\n\tbare = true\n", "refused"},
+		{"too long", "#" + strings.Repeat("x", maxGitFile), "refused"},
+	} {
+		keep, all := harmlessConfig(c.text)
+		switch {
+		case c.keep == "all" && !all:
+			t.Errorf("%s: only %q is kept", c.name, keep)
+		case c.keep != "all" && all:
+			t.Errorf("%s: all is kept", c.name)
+		case c.keep == "refused" && keep != "", c.keep != "all" && c.keep != "refused" && keep != c.keep:
+			t.Errorf("%s: keeps %q, want %q", c.name, keep, c.keep)
+		}
+	}
+}
+
+// FuzzConfig: what is written of a config is read as the same, and is harmless; and git
+// itself sees no key in it that was not meant.
+func FuzzConfig(f *testing.F) {
+	f.Add("[core]\n\tbare = true\n")
+	f.Add("[remote \"origin\"]\n\turl = https://example.org/x\n[user]\n\tname = \" a;b \"\n")
+	f.Add("[a \"b\"]\nc=d #e\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		keep, _ := harmlessConfig(text)
+		again, all := harmlessConfig(keep)
+		if again != keep || !all {
+			t.Errorf("%q keeps %q, and that %q", text, keep, again)
+		}
+		for line := range strings.Lines(keep) {
+			if low := strings.ToLower(line); strings.Contains(low, "path =") || strings.HasPrefix(low, "[include") {
+				t.Errorf("%q keeps %q", text, line)
+			}
+		}
+	})
+}

@@ -1,0 +1,330 @@
+package ward
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Bounds of one walk, besides the number of directories.
+const (
+	maxEntries = 200_000   // names that are read before a run
+	maxWide    = 100_000   // of one directory
+	maxAfter   = 1_000_000 // names that are read after it
+	manyNew    = 20        // times Options.Max: directories that a run made
+)
+
+// A node is one directory of the project. Between two walks it holds what the earlier one
+// saw, so that a directory that did not change is not read again.
+type node struct {
+	path  string
+	up    *node
+	rule  *rule // where the table has its name
+	kids  []*node
+	found []named // what the table has, and is no directory
+	gone  []*node // what was among kids before the run, and was not after it
+
+	ino   uint64
+	ctime int64 // 0 where it proves nothing: read again
+	marks marks // what of a git directory is here
+	was   marks // what was here before the run
+	top   bool  // a repository begins here
+	deps  bool  // it belongs to an installed package
+	last  bool  // looked into after the others
+	more  bool  // it holds more names than were read
+	seen  bool  // it was looked into
+	fresh bool  // it was not here before the run
+}
+
+type named struct {
+	name string
+	rule *rule
+}
+
+func newNode(up *node, name string) *node {
+	if up == nil {
+		return &node{top: true}
+	}
+	f := fold(name)
+	return &node{path: join(up.path, name), up: up, rule: ruleFor(up.above(), name), last: last[f], deps: up.deps || last[f] && dependencies[f]}
+}
+
+// above is the name that ruleFor wants.
+func (n *node) above() string {
+	_, name := split(n.path)
+	if f := fold(name); rules().above[f] {
+		return f
+	}
+	return ""
+}
+
+// holds reports whether a rule counts for a name right below n.
+func (n *node) holds(r *rule) bool {
+	if r == nil || n.deps && !r.always {
+		return false
+	}
+	if !r.top {
+		return true
+	}
+	if strings.Contains(r.name, "/") {
+		return n.up != nil && n.up.top
+	}
+	return n.top
+}
+
+// whole reports whether n is protected as one thing, by its name or by what it holds, so
+// that nobody looks into it.
+func (n *node) whole() bool { return n.up != nil && n.up.holds(n.rule) }
+
+// A walker looks into directories, those near the top first: they are the ones that people
+// open.
+type walker struct {
+	ctx     context.Context
+	d       *disk
+	dirs    int // directories that may still be looked into
+	entries int // names that may still be read
+	read    int // directories that were read, and not remembered
+	missed  *missed
+	after   bool // the run is over: what it made is told from what was there
+}
+
+// wide goes through the tree, breadth first, and through what programs made after all else.
+// visit says whether to go on below.
+func (w *walker) wide(root *node, visit func(*node) bool) error {
+	queue, later, behind := []*node{root}, []*node(nil), false
+	for n := 0; len(queue) > 0 || len(later) > 0; n++ {
+		if len(queue) == 0 {
+			queue, later, behind = later, nil, true
+		}
+		at := queue[0]
+		queue = queue[1:]
+		if n%64 == 0 && w.ctx.Err() != nil {
+			return fault.Wrap(w.ctx.Err(), "look for what runs by itself")
+		}
+		if !visit(at) {
+			continue
+		}
+		for _, k := range at.kids {
+			switch {
+			case k.whole():
+			case k.last && !behind:
+				later = append(later, k)
+			default:
+				queue = append(queue, k)
+			}
+		}
+	}
+	return nil
+}
+
+// look is the walk before a run.
+func (w *walker) look(root *node) error {
+	err := w.wide(root, func(n *node) bool {
+		if w.dirs == 0 {
+			n.forget()
+			w.missed.beyond = true
+			return false
+		}
+		w.dirs--
+		if !w.unchanged(n) {
+			w.into(n)
+		} else if n.more {
+			w.missed.place(n.path, tooMany)
+		}
+		n.was, n.gone = n.marks, nil
+		return n.seen && (!n.marks.git() || n.up == nil)
+	})
+	if err == nil && !root.seen {
+		return fault.New(fault.Failed, "look for what runs by itself: %s cannot be read", w.d.root.Name())
+	}
+	return err
+}
+
+// again is the walk after a run. It goes where the first one went, and into what is new;
+// what the first one did not see it does not take for new.
+func (w *walker) again(root *node) error {
+	return w.wide(root, func(n *node) bool {
+		if !n.seen && !n.fresh {
+			return false
+		}
+		if n.seen && w.unchanged(n) {
+			return !n.marks.git() || n.up == nil
+		}
+		if n.fresh {
+			if w.dirs == 0 {
+				w.missed.beyondNew = true
+				return false
+			}
+			w.dirs--
+		}
+		w.into(n)
+		return n.seen && (n.up == nil || !n.was.git()) // one that has become git's may hold others
+	})
+}
+
+// unchanged reports whether a directory is the one that was read, and holds what it held.
+func (w *walker) unchanged(n *node) bool {
+	if !n.seen || n.ctime == 0 {
+		return false
+	}
+	st, err := w.d.stat(n.path)
+	return err == nil && st.dir() && st.dev == w.d.id.dev && st.ino == n.ino && st.ctime == n.ctime
+}
+
+func (n *node) forget() {
+	n.seen, n.kids, n.found, n.marks, n.more = false, nil, nil, 0, false
+}
+
+// into reads a directory.
+func (w *walker) into(n *node) {
+	at := time.Now()
+	l, err := w.d.list(n.path, min(maxWide, w.entries), w.after)
+	if err != nil {
+		n.forget()
+		w.missed.because(n.path, err)
+		return
+	}
+	w.read++
+	w.entries -= len(l.entries)
+	if w.after && n.seen && l.ino != n.ino { // another one in its place
+		old := *n
+		n.forget()
+		n.fresh, n.was, n.gone = true, 0, append(n.gone, &old)
+	}
+	cut := n.seen && n.more // then a name that was not seen need not be new
+	known := n.kids
+	if n.more = l.more; n.more {
+		w.missed.place(n.path, tooMany)
+		l.entries = append(l.entries, probe(w.d, n)...)
+	}
+	n.fill(l.entries, w.after && !cut)
+	if n.more {
+		n.kids = append(n.kids, known...) // they may well be among the others
+	}
+	top := n.top
+	n.sort()
+	if w.after && !n.fresh {
+		n.top = top // what was no top of a repository holds nothing that became new by a .git beside it
+	}
+	if n.ino, n.ctime = l.ino, l.ctime; !w.d.trusted || racy(l.ctime, at) {
+		n.ctime = 0
+	}
+}
+
+// racy reports whether a directory that was read at a time could have changed since without
+// another ctime. Kernels count in ticks of up to ten milliseconds, old file systems in
+// seconds.
+func racy(ctime int64, read time.Time) bool {
+	slack := 20 * time.Millisecond
+	if ctime%int64(time.Second) == 0 {
+		slack = 2 * time.Second
+	}
+	return ctime >= read.Add(-slack).UnixNano()
+}
+
+// fill makes n hold what its directory does. Directories that n knew stay what they were,
+// others are fresh where that is asked for.
+func (n *node) fill(entries []entry, fresh bool) {
+	known := map[string]*node{}
+	for _, k := range n.kids {
+		known[k.path] = k
+	}
+	above := n.above()
+	n.kids, n.found, n.marks, n.seen = nil, nil, 0, true
+	for _, e := range entries {
+		n.marks |= markOf(e.name)
+		if !e.mode.IsDir() {
+			if r := ruleFor(above, e.name); r != nil {
+				n.found = append(n.found, named{e.name, r})
+			}
+			continue
+		}
+		p := join(n.path, e.name)
+		k := known[p]
+		if delete(known, p); k == nil {
+			k = newNode(n, e.name)
+			k.fresh = fresh
+		}
+		n.kids = append(n.kids, k)
+	}
+	n.gone = slices.AppendSeq(n.gone, maps.Values(known))
+}
+
+func (n *node) sort() {
+	slices.SortStableFunc(n.kids, func(a, b *node) int { return strings.Compare(a.path, b.path) })
+	n.kids = slices.CompactFunc(n.kids, func(a, b *node) bool { return a.path == b.path })
+	slices.SortFunc(n.found, func(a, b named) int { return strings.Compare(a.name, b.name) })
+	n.found = slices.CompactFunc(n.found, func(a, b named) bool { return a.name == b.name })
+	n.top = n.up == nil || n.has(".git")
+}
+
+// has reports whether n holds something that the table calls so.
+func (n *node) has(rule string) bool {
+	return slices.ContainsFunc(n.found, func(f named) bool { return f.rule.name == rule }) ||
+		slices.ContainsFunc(n.kids, func(k *node) bool { return k.rule != nil && k.rule.name == rule })
+}
+
+// probe asks a directory with too many entries for every name that matters.
+func probe(d *disk, n *node) []entry {
+	var out []entry
+	ask := func(name string) {
+		if st, err := d.stat(join(n.path, name)); err == nil {
+			out = append(out, entry{name, st.mode.Type()})
+		}
+	}
+	above := n.above()
+	for _, r := range rules().whole {
+		dir, name := split(r.name)
+		if dir == above {
+			ask(name)
+		}
+	}
+	for name := range marked {
+		ask(name)
+	}
+	return out
+}
+
+// missed is what was not looked at.
+type missed struct {
+	beyond, beyondNew bool
+	places            []string
+	more              int
+}
+
+const (
+	manyPlaces = 5
+	tooMany    = "has more entries than are looked at"
+)
+
+func (m *missed) place(path, why string) {
+	if path == "" {
+		path = "."
+	}
+	line := printable(path) + " " + why
+	switch {
+	case slices.Contains(m.places, line):
+	case len(m.places) < manyPlaces:
+		m.places = append(m.places, line)
+	default:
+		m.more++
+	}
+}
+
+// because says why a directory was not read, unless it is not there any more.
+func (m *missed) because(path string, err error) {
+	switch {
+	case crossed(err):
+		m.place(path, "is another file system, and was not looked into")
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
+	default:
+		m.place(path, "cannot be read, and was not looked into")
+	}
+}

@@ -1,0 +1,117 @@
+package run
+
+import (
+	"context"
+	"path"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/chain/primitive/ward"
+	"github.com/rye-os/rye/fault"
+)
+
+// watched is the look at what runs by itself in the project, which goes on beside the gates.
+type watched struct {
+	done chan struct{}
+	ward *ward.Ward // nil where the run writes nothing in the project
+	err  error
+}
+
+// watch begins to look, where the plan may write in the project.
+func watch(ctx context.Context, s *Desk, plan *chain.Plan) *watched {
+	w := &watched{done: make(chan struct{})}
+	n := plan.Needs()
+	writes := len(n.Write) > 0 || !n.Declared && !published(plan)
+	if s.ProjectDir == "" || plan.Primitive() == chain.HTTP || !writes {
+		close(w.done)
+		return w
+	}
+	go func() {
+		defer close(w.done)
+		var project string
+		if project, w.err = filepath.EvalSymlinks(s.ProjectDir); w.err != nil {
+			return
+		}
+		o := ward.Options{Project: project}
+		if s.CacheDir != "" && s.Place.Key != "" {
+			o.Cache = filepath.Join(s.CacheDir, "ward", s.Place.Key)
+		}
+		for _, name := range n.Write {
+			if at := filepath.Join(project, filepath.FromSlash(name)); path.Clean(name) != "." && !filepath.IsAbs(name) {
+				o.Write = append(o.Write, at)
+			} else if filepath.IsAbs(name) {
+				o.Write = append(o.Write, filepath.Clean(name))
+			}
+		}
+		w.ward, w.err = ward.Look(ctx, o)
+	}()
+	return w
+}
+
+// protect adds what has to be read-only during the run.
+func (w *watched) protect(j *job, b *primitive.Sandbox) error {
+	<-w.done
+	if w.err != nil {
+		return fault.Wrap(w.err, "execute %s", j.plan.Tool().Ref)
+	}
+	if w.ward == nil || j.open {
+		return nil
+	}
+	b.Protect = slices.Clone(b.Protect)
+	for _, m := range w.ward.Protected() {
+		b.Protect = append(b.Protect, m.Path)
+	}
+	return nil
+}
+
+// patience bounds the look after a run; who is in a hurry does not shorten it, because what
+// was not looked at stays.
+const patience = 30 * time.Second
+
+// after takes away what the run left of what runs by itself, and names it. What could not be
+// looked at is told beside the limits that did not bind.
+func (w *watched) after(ctx context.Context, s *Desk, j *job, res primitive.Result) (taken []rye.TakenInfo, unbound []string) {
+	if w.ward == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	all, err := w.ward.After(ctx, w.unheld(j, res), takenTo(s))
+	for _, t := range all {
+		taken = append(taken, rye.TakenInfo{Path: t.Path, Kind: t.Kind, How: t.How, Where: t.Where, Need: t.Need})
+	}
+	unbound = w.ward.Unbound()
+	if err != nil {
+		unbound = append(unbound, "what runs by itself in the project: "+err.Error())
+	}
+	return taken, unbound
+}
+
+// unheld are the protected paths that nothing kept until the end. The project's own git
+// directory is never among them: the user's git works in it all the time.
+func (w *watched) unheld(j *job, res primitive.Result) []string {
+	if res.Tier >= primitive.S2 && !j.open {
+		return res.Vanished
+	}
+	var all []string
+	for _, m := range w.ward.Protected() {
+		if filepath.Base(m.Path) != ".git" {
+			all = append(all, m.Path)
+		}
+	}
+	return all
+}
+
+// takenTo is where what was taken away from one run goes: with the project's record, or, where
+// there is none, with what is remembered of registries.
+func takenTo(s *Desk) string {
+	base := s.Place.Dir
+	if base == "" {
+		base = s.StateDir
+	}
+	return filepath.Join(base, "taken", s.Now().UTC().Format("20060102T150405.000000000Z"))
+}
