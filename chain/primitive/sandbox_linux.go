@@ -120,7 +120,9 @@ func within(path, dir string) bool {
 // about what exists, and a link may lead anywhere.
 func writable(paths []string) error {
 	for _, p := range paths {
-		if _, err := os.Lstat(p); err != nil {
+		if _, err := os.Lstat(p); err != nil && slices.ContainsFunc(paths, func(q string) bool { return q != p && within(filepath.Clean(p), filepath.Clean(q)) }) {
+			continue // it can be made in what is writable around it
+		} else if err != nil {
 			return fault.New(fault.Denied, "write access to %q was asked for: %w", p, err).Mend("mkdir -p %s", p)
 		}
 		if real := resolve(p); real != filepath.Clean(p) {
