@@ -80,6 +80,9 @@ func beside(ctx context.Context, t Tree, own, dir string, d Deps) ([]Source, err
 	if err != nil {
 		return nil, err
 	}
+	if d, items, others, err = packaged(ctx, t, own, d, items, others); err != nil {
+		return nil, err
+	}
 	unwanted := func(p string) bool {
 		return p == own || !d.covers(p) || dir != "" && strings.HasPrefix(p, dir+"/")
 	}
@@ -99,6 +102,27 @@ func beside(ctx context.Context, t Tree, own, dir string, d Deps) ([]Source, err
 		}
 	}
 	return all, nil
+}
+
+// packaged widens d to the package that its directory is a part of: as long as the directory
+// above holds a marker, too, what lies there can be loaded from here (import ..x). A
+// namespace's own directory is the widest.
+func packaged(ctx context.Context, t Tree, own string, d Deps, items []string, others map[string]error) (Deps, []string, map[string]error, error) {
+	for d.Recursive && len(d.Markers) > 0 && d.marked(append(slices.Clone(items), own)) {
+		up := d
+		if up.Dir = path.Dir(d.Dir); !strings.Contains(up.Dir, "/") {
+			break
+		}
+		more, odd, err := t.Below(ctx, up.Dir)
+		if err != nil {
+			return d, nil, nil, err
+		}
+		if !up.marked(append(slices.Clone(more), own)) {
+			break
+		}
+		d, items, others = up, more, odd
+	}
+	return d, items, others, nil
 }
 
 // one returns the verified file at p, by the manifest of its bundle or by its own
