@@ -50,6 +50,8 @@ type App struct {
 	ctx    context.Context // of the run; for questions that come without one
 	home   string
 	getenv func(string) string
+
+	uses sync.Once // of other programs, by this process
 }
 
 // New reads the environment for one run. A directory that does not exist is a
@@ -117,6 +119,12 @@ func (a *App) Path(arg string) string {
 
 // Options returns what a workspace needs, with consent asked on the terminal.
 func (a *App) Options() workspace.Options {
+	a.uses.Do(func() {
+		// Where the system lets it, what a tool leaves behind becomes this program's and
+		// ends with the run. Where it does not, results say so.
+		_ = primitive.AdoptOrphans()
+		primitive.UseCage(a.cage)
+	})
 	o := a.options()
 	if a.Caller.IsInside() {
 		o.Consent, o.Passphrase, o.KeyService = nil, nil, nil // nobody to ask, and no key to open
@@ -168,10 +176,6 @@ func (a *App) notice() func(text string) {
 
 // Open returns the workspace of this run. It touches nothing on disk.
 func (a *App) Open() *workspace.Workspace {
-	// Where the system lets it, what a tool leaves behind becomes this program's and
-	// ends with the run. Where it does not, results say so.
-	_ = primitive.AdoptOrphans()
-	primitive.UseCage(a.cage)
 	if f := a.notice(); f != nil {
 		place.OnWait(f)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/chain/primitive"
@@ -28,6 +29,9 @@ func executeRows() []row {
 		{what: "bash under S0, in this process", peer: "bash, os/exec", setup: sandboxed(primitive.S0)},
 		{what: "bash under S1, in this process", peer: "bash under S0", setup: sandboxed(primitive.S1)},
 		{what: "bash under S2, in this process", peer: "bash under S1", setup: sandboxed(primitive.S2)},
+	}
+	if _, err := exec.LookPath("bwrap"); err == nil {
+		all = append(all, row{what: "bash under S3, in this process", peer: "bwrap --unshare-all bash", setup: caged})
 	}
 	if _, err := exec.LookPath("python3"); err == nil {
 		all = slices.Insert(all, 1, row{what: pythonTool, peer: "python3 script", setup: executePython})
@@ -96,6 +100,38 @@ func sandboxed(tier primitive.Tier) func(*bench, int) (side, side, error) {
 		}
 		return at(tier), at(tier - 1), nil
 	}
+}
+
+// caged runs bash in namespaces, with no network, beside bubblewrap doing the same.
+func caged(b *bench, _ int) (side, side, error) {
+	program := filepath.Join(b.bin, "rye-cage")
+	id, err := b.command(b.dir, program, "--build-id").Output()
+	if err != nil {
+		return nil, nil, err
+	}
+	primitive.UseCage(func() primitive.Cage {
+		return primitive.Cage{Program: program, Build: strings.TrimSpace(string(id))}
+	})
+	args := []string{"/bin/bash", "--noprofile", "--norc", "-c", "echo done"}
+	if args[0], err = filepath.EvalSymlinks(args[0]); err != nil {
+		return nil, nil, err
+	}
+	ours := inside(func() error {
+		res, err := primitive.Run(b.ctx, primitive.Call{Argv: args, Temp: primitive.RunTemp, Sandbox: primitive.Sandbox{Tier: primitive.S3}}, nil, nil)
+		if err == nil && string(res.Stdout) != "done\n" {
+			err = fmt.Errorf("bash under S3: exit %d, output %q, %s", res.Exit, res.Stdout, clip(res.Stderr))
+		}
+		return err
+	})
+	bwrap := []string{"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"}
+	for _, dir := range []string{"/usr", "/etc", "/opt", "/bin", "/sbin", "/lib", "/lib64"} {
+		if to, err := os.Readlink(dir); err == nil {
+			bwrap = append(bwrap, "--symlink", to, dir)
+		} else if _, err := os.Stat(dir); err == nil {
+			bwrap = append(bwrap, "--ro-bind", dir, dir)
+		}
+	}
+	return ours, inside(func() error { return b.command(b.dir, append(bwrap, args...)...).Run() }), nil
 }
 
 // shares prints where the time of executing the tool went: medians of what rye says

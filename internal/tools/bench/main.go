@@ -181,7 +181,7 @@ func (b *bench) install(from string) error {
 	if err := os.Mkdir(b.bin, 0o755); err != nil {
 		return err
 	}
-	for _, name := range []string{"rye", "rye-engine"} {
+	for _, name := range []string{"rye", "rye-cage", "rye-engine"} {
 		if err := copyProgram(filepath.Join(b.bin, name), filepath.Join(from, name)); err != nil {
 			return err
 		}
