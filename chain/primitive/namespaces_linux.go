@@ -2,8 +2,10 @@ package primitive
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -40,64 +42,82 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	}
 	begun := time.Now()
 	o := ordersFor(c, env, len(files) > 3)
-	told, err := memoryFile("rye-orders", o.Encode())
+	orders, err := memoryFile("rye-orders", o.Encode())
 	if err != nil {
 		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
 	}
-	defer told.Close()
-	hear, say, err := os.Pipe()
+	defer orders.Close()
+	given := slices.Insert(slices.Clone(files), 3, orders)
+	cp, err := cageFor(c)
 	if err != nil {
-		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
-	}
-	if !o.Sealed {
-		files = append(files, files[0])
-	}
-	lp, err := startOuter(c, o, append(files, told, say))
-	say.Close()
-	if err != nil {
-		hear.Close()
 		return nil, nil, err
 	}
-	lp.hear = bufio.NewReader(hear)
-	lp.closeHear = hear.Close
-	if err := lp.ready(c); err != nil {
-		lp.signal(true)
-		<-lp.done
-		lp.sweep()
-		lp.reap()
+	err = cp.tell(given)
+	if err != nil && cp.early { // it was ended meanwhile, which is not the call's fault
+		cp.end()
+		if cp, err = startOuter(actor(&c.Sandbox)); err == nil {
+			err = cp.tell(given)
+		}
+	}
+	if err == nil {
+		err = cp.ready(c)
+	}
+	if err != nil {
+		if cp != nil {
+			cp.end()
+		}
 		return nil, nil, err
 	}
-	lp.confined = time.Since(begun)
-	return lp, unbound(c, true), nil
+	cp.confined = time.Since(begun)
+	return cp, unbound(c, true), nil
 }
 
 // startOuter starts the first rye-cage. It is killed when this process dies, and everything
 // in its namespaces with it.
-func startOuter(c *Call, o *cage.Orders, files []*os.File) (*cagedProcess, error) {
+func startOuter(uid, gid int) (*cagedProcess, error) {
 	closeOnExec()
-	lp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}}}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fault.New(fault.Failed, "start %s: %w", cageProgram(), err)
+	}
+	theirs := os.NewFile(uintptr(pair[1]), "rye-cage")
+	defer theirs.Close()
+	unix.SetNonblock(pair[0], true) // for deadlines and the poller; theirs is another end
+	cp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}},
+		talk: os.NewFile(uintptr(pair[0]), "rye-cage")}
+	cp.hear = bufio.NewReader(cp.talk)
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		cp.talk.Close()
+		return nil, fault.New(fault.Failed, "start %s: %w", cageProgram(), err)
+	}
+	defer null.Close()
+	if err := cp.launch(uid, gid, []*os.File{null, null, null, theirs}); err != nil {
+		cp.talk.Close()
+		return nil, fault.New(fault.Denied, "start %s, without which there is no S3: %w", cageProgram(), err).Advise("rye doctor")
+	}
+	go cp.watch()
+	return cp, nil
+}
+
+func (cp *cagedProcess) launch(uid, gid int, files []*os.File) error {
 	launched := make(chan error)
 	onThrownAwayThread(func() {
 		runs.Lock()
 		var err error
-		lp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, o), &os.ProcAttr{
-			Dir: "/", Env: cage.Env, Files: files,
-			Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		cp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, uid, gid, true), &os.ProcAttr{
+			Dir: "/", Env: cage.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 		})
 		if err == nil {
-			enter(lp.p.Pid)
+			enter(cp.p.Pid)
 		}
 		runs.Unlock()
 		launched <- err
 		if err == nil {
-			<-lp.free // the thread is the parent, and stays until it was reaped
+			<-cp.free // the thread is the parent, and stays until it was reaped
 		}
 	})
-	if err := <-launched; err != nil {
-		return nil, fault.New(fault.Denied, "run %s: S3 is demanded: %w", c.Argv[0], err).Advise("rye doctor")
-	}
-	go lp.watch()
-	return lp, nil
+	return <-launched
 }
 
 // actor is the user as whom the superuser runs a tool in a project of somebody else: theirs,
@@ -112,9 +132,39 @@ func actor(s *Sandbox) (uid, gid int) {
 // cagedProcess is rye-cage with the program inside.
 type cagedProcess struct {
 	linuxProcess
-	hear      *bufio.Reader
-	closeHear func() error
-	found     cage.Found
+	talk  *os.File
+	hear  *bufio.Reader // of talk
+	early bool          // it was started before there was anything to run
+	found cage.Found
+}
+
+// tell hands over what to run.
+func (cp *cagedProcess) tell(files []*os.File) error {
+	var fds []int
+	for _, f := range files {
+		fds = append(fds, int(f.Fd()))
+	}
+	raw, err := cp.talk.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var sent error
+	err = raw.Write(func(fd uintptr) bool {
+		sent = unix.Sendmsg(int(fd), []byte{0}, unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		return sent != unix.EAGAIN
+	})
+	if err = errors.Join(err, sent); err != nil {
+		return fault.New(fault.Failed, "tell rye-cage what to run: %w", err)
+	}
+	return nil
+}
+
+// end ends one that runs nothing.
+func (cp *cagedProcess) end() {
+	cp.signal(true)
+	<-cp.done
+	cp.sweep()
+	cp.reap()
 }
 
 // ready waits until the program is started, or is told why it cannot be.
@@ -153,10 +203,7 @@ func (cp *cagedProcess) sweep() {
 // reap returns how the program ended, as its first process saw it.
 func (cp *cagedProcess) reap() (int, string, error) {
 	exit, sig, err := cp.linuxProcess.reap()
-	if cp.closeHear == nil {
-		return exit, sig, err
-	}
-	defer cp.closeHear()
+	defer cp.talk.Close()
 	line, _ := cp.hear.ReadString('\n')
 	found, ok := cage.ParseFound(strings.TrimSuffix(line, "\n"))
 	if err != nil || !ok {
@@ -170,8 +217,8 @@ func (cp *cagedProcess) reap() (int, string, error) {
 	return ws.ExitStatus(), "", nil
 }
 
-// tell adds what only the first process of the namespace saw.
-func (cp *cagedProcess) tell(res *Result) {
+// finish adds what only the first process of the namespace saw.
+func (cp *cagedProcess) finish(res *Result) {
 	res.Vanished = cp.found.Vanished
 	if cp.found.TempFull {
 		res.Near = append(res.Near, "temp")
@@ -185,8 +232,7 @@ func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
 	}
-	o.UID, o.GID = actor(s)
-	if o.UID == 0 { // tar and its like would give files to users whom the namespace does not know
+	if uid, _ := actor(s); uid == 0 { // tar and its like would give files to users whom the namespace does not know
 		o.Env = append([]string{"TAR_OPTIONS=--no-same-owner"}, env...)
 	}
 	o.Bounds = bounds(c)

@@ -82,6 +82,8 @@ type Call struct {
 	Files []File
 
 	Sandbox Sandbox
+
+	fresh bool // it takes no rye-cage that was started before
 }
 
 // Defaults of a Call. The timeout is RYE OS's.

@@ -28,7 +28,7 @@ var namespaces struct {
 }
 
 func makeNamespaces() (a answer) {
-	c := Call{Argv: []string{cageProgram(), "--build-id"}, Timeout: 10 * time.Second, Sandbox: Sandbox{Tier: S3}}
+	c := Call{Argv: []string{cageProgram(), "--build-id"}, Timeout: 10 * time.Second, Sandbox: Sandbox{Tier: S3}, fresh: true}
 	if err := noCage(&c); err != nil {
 		return answer{why: err.Error()}
 	}

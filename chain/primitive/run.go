@@ -67,8 +67,8 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 		Confined: proc.confining(), Spawned: spawned,
 		Tier: c.Sandbox.Tier, Unbound: unbound,
 	}
-	if told, ok := proc.(interface{ tell(*Result) }); ok {
-		told.tell(&res)
+	if more, ok := proc.(interface{ finish(*Result) }); ok {
+		more.finish(&res)
 	}
 	res.Reached = limitOf(sig)
 	return finish(ctx, &c, res, why, err)

@@ -19,13 +19,6 @@ func secrets() []string {
 	return unreadable()
 }
 
-// Ahead begins what a run needs and takes a while, beside what else is done before it.
-func Ahead() {
-	if unix.Geteuid() == 0 {
-		go unreadable()
-	}
-}
-
 // maxSystemFiles bounds the files of /etc that are looked at; a usual system has some
 // thousand.
 const maxSystemFiles = 20_000

@@ -58,11 +58,7 @@ type Orders struct {
 	Env  []string
 	Dir  string // in the view; "" is its root
 
-	// UID and GID are whom the program runs as: this process's own, or what the superuser
-	// chose.
-	UID, GID int
-
-	Sealed bool // descriptor 3 is the program's
+	Sealed bool // the program has a sealed file as descriptor 3
 	Local  bool // the namespace has a network of its own, whose loopback is brought up
 	Whole  bool // there is a process namespace; without one, /proc is this system's
 
@@ -109,14 +105,13 @@ const (
 	Dev               // devices that every program has
 )
 
-// Descriptors that rye-cage gets, besides the standard ones.
-const (
-	fdSealed = 3 // the program's, or nothing
-	fdOrders = 4 // the orders, encoded
-	fdAnswer = 5 // where answers go
-)
+// fdTalk is the socket over which rye-cage is told and answers; its standard descriptors
+// lead nowhere. The message that tells is one byte, with descriptors: those of the program
+// (standard input, output and error), one that the orders are read from, and, where the
+// orders say so, the sealed one. A socket that is closed without a message ends it.
+const fdTalk = 3
 
-// What goes to the answer's descriptor, a line each: Ready once, when the program is about
+// What rye-cage answers, a line each: Ready once, when the program is about
 // to be started, then one End; or one Refused or Missing instead.
 const (
 	Ready   = "ready"

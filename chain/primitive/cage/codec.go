@@ -17,8 +17,6 @@ func (o *Orders) Encode() []byte {
 	w.list(o.Argv)
 	w.list(o.Env)
 	w.text(o.Dir)
-	w.number(uint64(o.UID))
-	w.number(uint64(o.GID))
 	w.flags(o.Sealed, o.Local, o.Whole)
 	w.number(uint64(len(o.Mounts)))
 	for _, m := range o.Mounts {
@@ -47,7 +45,6 @@ func (o *Orders) Encode() []byte {
 func Decode(raw []byte) (o Orders, err error) {
 	r := reader{in: raw}
 	o.Argv, o.Env, o.Dir = r.list(), r.list(), r.text()
-	o.UID, o.GID = int(r.number()), int(r.number())
 	r.flags(&o.Sealed, &o.Local, &o.Whole)
 	for range r.count() {
 		o.Mounts = append(o.Mounts, Mount{Kind: Kind(r.number()), Path: r.text(), Source: r.text(), Size: int64(r.number())})

@@ -13,7 +13,10 @@ import (
 // inside is the first process of the namespaces: it makes the view, starts the program,
 // confined, and stays until it has ended. Then the kernel ends whatever else there is.
 func inside(answer *os.File) int {
-	o, err := readOrders()
+	o, given, err := told()
+	if o == nil && err == nil {
+		return 0 // nobody wants it any more
+	}
 	var kept map[string]uint64
 	if err == nil {
 		kept, err = o.prepare()
@@ -21,7 +24,7 @@ func inside(answer *os.File) int {
 	if err != nil {
 		return refuse(answer, err)
 	}
-	pid, err := o.start()
+	pid, err := o.start(given)
 	if err != nil {
 		return refuse(answer, err)
 	}
@@ -37,18 +40,39 @@ func inside(answer *os.File) int {
 	return status.ExitStatus()
 }
 
-func readOrders() (*Orders, error) {
-	f := os.NewFile(fdOrders, "orders")
+// told waits for the message, and returns the orders with the descriptors of the program.
+// No orders and no error is the end without a message.
+func told() (*Orders, []int, error) {
+	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(5*4))
+	var n, size int
+	var err error
+	for {
+		if n, size, _, _, err = unix.Recvmsg(fdTalk, buf, rights, unix.MSG_CMSG_CLOEXEC); err != unix.EINTR {
+			break
+		}
+	}
+	if err != nil || n == 0 {
+		return nil, nil, err
+	}
+	msgs, err := unix.ParseSocketControlMessage(rights[:size])
+	if err != nil || len(msgs) != 1 {
+		return nil, nil, errOrders
+	}
+	fds, err := unix.ParseUnixRights(&msgs[0])
+	if err != nil || len(fds) < 4 {
+		return nil, nil, errOrders
+	}
+	f := os.NewFile(uintptr(fds[3]), "orders")
 	defer f.Close()
 	raw, err := io.ReadAll(f)
 	if err != nil {
-		return nil, fmt.Errorf("read the orders: %w", err)
+		return nil, nil, fmt.Errorf("read the orders: %w", err)
 	}
 	o, err := Decode(raw)
-	if err == nil && !o.Sealed {
-		err = unix.Close(fdSealed)
+	if err == nil && o.Sealed != (len(fds) == 5) {
+		err = errOrders
 	}
-	return &o, err
+	return &o, append(fds[:3:3], fds[4:]...), err
 }
 
 // prepare makes everything around the program. It returns what keep mounted.
@@ -70,17 +94,21 @@ func (o *Orders) prepare() (kept map[string]uint64, err error) {
 	if kept, err = o.view(); err != nil {
 		return nil, err
 	}
-	if o.Local {
-		if err := bringUp("lo"); err != nil {
-			return nil, fmt.Errorf("bring the loopback up: %w", err)
-		}
-	}
 	return kept, nil
+}
+
+// ownNetwork gives the calling thread, and what it starts, a network with a loopback and
+// nothing else.
+func ownNetwork() error {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	return bringUp("lo")
 }
 
 // start starts the program from a thread that gives up every right first and lives as long
 // as this process: the program is killed when the thread ends.
-func (o *Orders) start() (pid int, err error) {
+func (o *Orders) start(given []int) (pid int, err error) {
 	bounds, err := Prepare(&o.Bounds)
 	if err != nil {
 		return 0, err
@@ -89,7 +117,7 @@ func (o *Orders) start() (pid int, err error) {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
-		pid, err = o.confined(bounds)
+		pid, err = o.confined(bounds, given)
 		started <- err
 		select {} // with the thread
 	}()
@@ -98,8 +126,13 @@ func (o *Orders) start() (pid int, err error) {
 }
 
 // confined runs on the thread that is given up.
-func (o *Orders) confined(bounds *Confinement) (int, error) {
+func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 	Umask()
+	if o.Local {
+		if err := ownNetwork(); err != nil {
+			return 0, fmt.Errorf("make a network of its own: %w", err)
+		}
+	}
 	if o.Dir != "" {
 		if err := os.Chdir(o.Dir); err != nil {
 			return 0, err
@@ -119,9 +152,9 @@ func (o *Orders) confined(bounds *Confinement) (int, error) {
 	if err := bounds.Confine(); err != nil {
 		return 0, err
 	}
-	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
-	if o.Sealed {
-		attr.Files = append(attr.Files, fdSealed)
+	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	for _, fd := range given {
+		attr.Files = append(attr.Files, uintptr(fd))
 	}
 	pid, _, err := syscall.StartProcess(o.Argv[0], o.Argv, attr)
 	if err != nil {

@@ -26,19 +26,14 @@ const (
 var Env = []string{"GOMAXPROCS=1"}
 
 // Flags of the namespaces, a letter each.
-const (
-	flagWhole = 'p' // a process namespace
-	flagLocal = 'n' // a network of its own
-)
+const flagWhole = 'p' // a process namespace
 
-// Command returns the arguments with which rye-cage of a build is started.
-func Command(build string, o *Orders) []string {
-	flags := fmt.Sprintf("%d:%d:", o.UID, o.GID)
-	if o.Whole {
+// Command returns the arguments with which rye-cage of a build is started, for a program
+// that runs as a user and group. whole says that there is a process namespace.
+func Command(build string, uid, gid int, whole bool) []string {
+	flags := fmt.Sprintf("%d:%d:", uid, gid)
+	if whole {
 		flags += string(flagWhole)
-	}
-	if o.Local {
-		flags += string(flagLocal)
 	}
 	return []string{"rye-cage", outerVerb, build, flags}
 }
@@ -53,8 +48,8 @@ func Main(args []string, build string) int {
 		fmt.Fprintln(os.Stderr, "rye-cage is started by rye, which runs tools in it")
 		return 2
 	}
-	answer := os.NewFile(fdAnswer, "answer")
-	unix.CloseOnExec(fdAnswer)
+	answer := os.NewFile(fdTalk, "answer")
+	unix.CloseOnExec(fdTalk)
 	if args[2] != build {
 		return refuse(answer, fmt.Errorf("rye-cage is of another build than the rye that started it"))
 	}
@@ -95,20 +90,16 @@ func outside(answer *os.File, args []string) int {
 		switch flag {
 		case flagWhole:
 			attr.Cloneflags |= syscall.CLONE_NEWPID
-		case flagLocal:
-			attr.Cloneflags |= syscall.CLONE_NEWNET
 		}
 	}
 	// The thread that starts it lives as long as this process: the runtime ends none. A
 	// handle of package os would cost the start of another process, to see whether it works.
 	pid, _, err := syscall.StartProcess("/proc/self/exe", []string{args[0], innerVerb, args[2], args[3]},
-		&syscall.ProcAttr{Dir: "/", Env: Env, Files: []uintptr{0, 1, 2, fdSealed, fdOrders, fdAnswer}, Sys: attr})
+		&syscall.ProcAttr{Dir: "/", Env: Env, Files: []uintptr{0, 1, 2, fdTalk}, Sys: attr})
 	if err != nil {
 		return refuse(answer, fmt.Errorf("make namespaces: %w", err))
 	}
-	for fd := range fdAnswer + 1 { // what they lead to ends with the run, not with this process
-		syscall.Close(fd)
-	}
+	syscall.Close(fdTalk) // whoever waits for its end waits for the program's
 	handOn(pid)
 	status := reap(pid)
 	if status.Signaled() {

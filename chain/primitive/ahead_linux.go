@@ -1,0 +1,87 @@
+package primitive
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Ahead begins what a run needs and takes a while, beside what else is done before it: a
+// rye-cage is started and waits to be told what to run. One that nobody wants ends soon, or
+// with this process.
+func Ahead() {
+	if unix.Geteuid() == 0 {
+		go unreadable()
+	}
+	ahead.Lock()
+	defer ahead.Unlock()
+	if ahead.coming != nil || ahead.cage != nil || best() < S2 || cageProgram() == "" {
+		return
+	}
+	coming := make(chan struct{})
+	ahead.coming = coming
+	go func() {
+		defer close(coming)
+		var cp *cagedProcess
+		if NoNamespaces() == "" {
+			cp, _ = startOuter(unix.Getuid(), unix.Getgid()) // the run that needs one says why there is none
+		}
+		ahead.Lock()
+		defer ahead.Unlock()
+		ahead.coming = nil
+		if cp != nil {
+			cp.early = true
+			ahead.cage = cp
+			time.AfterFunc(unwanted, func() { dismiss(cp) })
+		}
+	}()
+}
+
+// unwanted is how long a rye-cage waits.
+const unwanted = 5 * time.Second
+
+// ahead is the one that waits, or will.
+var ahead struct {
+	sync.Mutex
+	coming chan struct{} // closed when it is there
+	cage   *cagedProcess
+}
+
+// dismiss ends one that nobody wanted.
+func dismiss(cp *cagedProcess) {
+	ahead.Lock()
+	mine := ahead.cage == cp
+	if mine {
+		ahead.cage = nil
+	}
+	ahead.Unlock()
+	if mine {
+		cp.end()
+	}
+}
+
+// cageFor returns a rye-cage for a call: the one that waits, or a new one.
+func cageFor(c *Call) (*cagedProcess, error) {
+	uid, gid := actor(&c.Sandbox)
+	if uid != unix.Getuid() {
+		return startOuter(uid, gid)
+	}
+	ahead.Lock()
+	coming := ahead.coming
+	ahead.Unlock()
+	if coming != nil && !c.fresh {
+		<-coming
+	}
+	if c.fresh {
+		return startOuter(uid, gid)
+	}
+	ahead.Lock()
+	cp := ahead.cage
+	ahead.cage = nil
+	ahead.Unlock()
+	if cp != nil {
+		return cp, nil
+	}
+	return startOuter(uid, gid)
+}
