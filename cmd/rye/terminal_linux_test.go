@@ -164,6 +164,7 @@ func TestTerminalOffersTrust(t *testing.T) {
 		asked, runs bool
 	}{
 		{"no", "n\n", []string{"execute", "tool:acme/hello"}, 11, true, false},
+		{"no, at a look", "n\n", []string{"verify"}, 11, true, false},
 		{"end of input", "\x04", []string{"execute", "tool:acme/hello"}, 11, true, false},
 		{"by --yes", "", []string{"execute", "tool:acme/hello", "--yes"}, 11, false, false},
 		{"yes", "y\n", []string{"execute", "tool:acme/hello"}, 0, true, true},

@@ -29,6 +29,9 @@ func verifyCommand() *spec {
 		run: func(t *task) error {
 			q.Targets = t.refs()
 			res, err := t.w.Verify(t.ctx, t.env.Caller, q)
+			if t.offered(err) {
+				res, err = t.w.Verify(t.ctx, t.env.Caller, q)
+			}
 			if err != nil && len(res) == 0 {
 				return err
 			}
