@@ -80,6 +80,9 @@ func cageFor(c *Call) (*cagedProcess, error) {
 	cp := ahead.cage
 	ahead.cage = nil
 	ahead.Unlock()
+	if cageUsed().Keep {
+		Ahead()
+	}
 	if cp != nil {
 		return cp, nil
 	}

@@ -21,6 +21,10 @@ type Cage struct {
 	// Memo is a file, in a directory that only the user writes, which remembers what came
 	// of making namespaces since this system was started; "" for none.
 	Memo string
+
+	// Keep has the next one started whenever one is taken, as suits a program that runs tool
+	// after tool. One that nobody wants ends after some seconds.
+	Keep bool
 }
 
 // cageUsed returns what UseCage said.

@@ -14,7 +14,11 @@ func (a *App) cage() primitive.Cage {
 	if err != nil {
 		return primitive.Cage{}
 	}
-	c := primitive.Cage{Program: path, Build: build.This().ID}
+	self, err := resolved()
+	if err != nil {
+		return primitive.Cage{}
+	}
+	c := primitive.Cage{Program: path, Build: build.This().ID, Keep: filepath.Base(self) == engineName+exeSuffix()}
 	if a.Cache != "" {
 		c.Memo = filepath.Join(a.Cache, "namespaces")
 	}

@@ -110,7 +110,7 @@ func caged(b *bench, _ int) (side, side, error) {
 		return nil, nil, err
 	}
 	primitive.UseCage(func() primitive.Cage {
-		return primitive.Cage{Program: program, Build: strings.TrimSpace(string(id))}
+		return primitive.Cage{Program: program, Build: strings.TrimSpace(string(id)), Keep: true}
 	})
 	args := []string{"/bin/bash", "--noprofile", "--norc", "-c", "echo done"}
 	if args[0], err = filepath.EvalSymlinks(args[0]); err != nil {
