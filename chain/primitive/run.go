@@ -70,7 +70,9 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 	if more, ok := proc.(interface{ finish(*Result) }); ok {
 		more.finish(&res)
 	}
-	res.Reached = limitOf(sig)
+	if res.Reached = limitOf(sig); sig == "" && limitOf(signalOf(exit)) != "" {
+		res.Near = append(res.Near, limitOf(signalOf(exit))) // as a shell says it of what it started
+	}
 	return finish(ctx, &c, res, why, err)
 }
 

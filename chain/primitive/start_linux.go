@@ -179,7 +179,7 @@ func (b *box) limit(pid int) error {
 // lowerOf sets the limit of a process unless a lower one holds.
 func lowerOf(pid int, l cage.Limit) error {
 	var old unix.Rlimit
-	lim := unix.Rlimit{Cur: l.Max, Max: l.Max}
+	lim := l.Pair()
 	if err := unix.Prlimit(pid, l.Resource, nil, &old); err == nil && old.Max < lim.Max {
 		lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
 	}
@@ -225,6 +225,14 @@ func (lp *linuxProcess) watch() {
 			return
 		}
 	}
+}
+
+// signalOf returns the signal that an exit status above 128 usually stands for.
+func signalOf(exit int) string {
+	if exit <= 128 {
+		return ""
+	}
+	return unix.SignalName(syscall.Signal(exit - 128))
 }
 
 func (lp *linuxProcess) confining() time.Duration { return lp.confined }

@@ -143,9 +143,6 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 		}
 	}
 	printTaken(p, res.Metadata.Taken)
-	for _, u := range res.Metadata.Unbound {
-		p.infof("rye: not limited here: %s", u)
-	}
 	for _, l := range res.Chain {
 		if l.State == objects.Legacy {
 			p.infof("rye: %s is legacy: RYE OS's signature does not cover all of it, and your policy lets it count", l.ItemID)

@@ -163,11 +163,21 @@ func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 	return pid, nil
 }
 
+// Pair is what setrlimit(2) takes. The kernel tells of processor time that is used up by a
+// signal first, at the lower of two limits, and kills without a word at the higher.
+func (l Limit) Pair() unix.Rlimit {
+	p := unix.Rlimit{Cur: l.Max, Max: l.Max}
+	if l.Resource == unix.RLIMIT_CPU {
+		p.Max++
+	}
+	return p
+}
+
 // lower sets a limit unless a lower one holds. The limits are the whole process's, and
 // those of what it starts.
 func (l Limit) lower() error {
 	var old unix.Rlimit
-	lim := unix.Rlimit{Cur: l.Max, Max: l.Max}
+	lim := l.Pair()
 	if err := unix.Getrlimit(l.Resource, &old); err == nil && old.Max < lim.Max {
 		lim = unix.Rlimit{Cur: old.Max, Max: old.Max}
 	}

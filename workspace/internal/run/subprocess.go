@@ -34,11 +34,18 @@ func start(ctx context.Context, s *Desk, j *job, call primitive.Call, stdout, st
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}
+	_, open := primitive.Foresee(call.Sandbox)
+	for _, what := range open { // before the run, while it can still be stopped
+		s.Say("not limited here: " + what)
+	}
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
 	res, err := primitive.Run(ctx, call, stdout, stderr)
 	j.watch.ran(res)
 	taken, unseen := j.ward.after(ctx, s, j, res)
+	for _, what := range unseen {
+		s.Say("not limited here: " + what)
+	}
 	if err != nil || res.Reached != "" {
 		for _, t := range taken { // there is no result to name it in
 			s.Say("taken away: " + t.Path + " (" + t.How + ", " + t.Kind + "), now " + t.Where)
