@@ -34,9 +34,10 @@ func start(ctx context.Context, s *Desk, j *job, call primitive.Call, stdout, st
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}
+	defer j.ward.begin(s)()
 	_, open := primitive.Foresee(call.Sandbox)
 	for _, what := range open { // before the run, while it can still be stopped
-		s.Say("not limited here: " + what)
+		s.Tell("not limited here: " + what)
 	}
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
@@ -44,11 +45,11 @@ func start(ctx context.Context, s *Desk, j *job, call primitive.Call, stdout, st
 	j.watch.ran(res)
 	taken, unseen := j.ward.after(ctx, s, j, res)
 	for _, what := range unseen {
-		s.Say("not limited here: " + what)
+		s.Tell("not limited here: " + what)
 	}
 	if err != nil || res.Reached != "" {
 		for _, t := range taken { // there is no result to name it in
-			s.Say("taken away: " + t.Path + " (" + t.How + ", " + t.Kind + "), now " + t.Where)
+			s.Tell("taken away: " + t.Path + " (" + t.How + ", " + t.Kind + "), now " + t.Where)
 		}
 	}
 	if err != nil {

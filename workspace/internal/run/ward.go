@@ -18,6 +18,7 @@ import (
 type watched struct {
 	done chan struct{}
 	ward *ward.Ward // nil where the run writes nothing in the project
+	base string     // of the names of what is noted of it; "" where nothing can be
 	err  error
 }
 
@@ -38,7 +39,8 @@ func watch(ctx context.Context, s *Desk, plan *chain.Plan) *watched {
 		}
 		o := ward.Options{Project: project}
 		if s.CacheDir != "" && s.Place.Key != "" {
-			o.Cache = filepath.Join(s.CacheDir, "ward", s.Place.Key)
+			w.base = filepath.Join(s.CacheDir, "ward", s.Place.Key)
+			o.Cache = w.base
 		}
 		for _, name := range n.Write {
 			if at := filepath.Join(project, filepath.FromSlash(name)); path.Clean(name) != "." && !filepath.IsAbs(name) {
@@ -66,6 +68,18 @@ func (w *watched) protect(j *job, b *primitive.Sandbox) error {
 		b.Protect = append(b.Protect, m.Path)
 	}
 	return nil
+}
+
+// begin names what killed runs may have left, and notes what there is before this one; what
+// it returns is called after the look at the end.
+func (w *watched) begin(s *Desk) (done func()) {
+	if w.ward == nil {
+		return func() {}
+	}
+	for _, p := range orphaned(w.base, w.ward) {
+		s.Tell("a run here was killed, and " + inProject(s, p) + ", which other programs run by themselves, was not there before it: look at it, if it is not yours")
+	}
+	return note(w.base, w.ward)
 }
 
 // patience bounds the look after a run; who is in a hurry does not shorten it, because what

@@ -1,0 +1,47 @@
+package main_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKilledRunIsNamed: a rye that is killed takes nothing away; the next run names what
+// came since, once, and takes nothing that may be a person's.
+func TestKilledRunIsNamed(t *testing.T) {
+	needBash(t)
+	h := newHome(t)
+	tool := func(text string) string {
+		return "#!/usr/bin/env bash\n# version: 1.0.0\n# executor_id: rye/core/runtimes/bash_runtime\n# category: acme\n# description: Test\n" + text + "\n"
+	}
+	h.write(".ai/tools/acme/plant.sh", tool("echo evil > .envrc; echo planted; sleep 60"))
+	h.write(".ai/tools/acme/idle.sh", tool("true"))
+	h.rye("sign", "--all")
+	cmd := h.command("execute", "tool:acme/plant")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	planted := filepath.Join(h.dir, ".envrc")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(planted); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the tool did not begin")
+		}
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	_, said := h.exit("execute", "tool:acme/idle")
+	if !strings.Contains(said, "a run here was killed, and .envrc") {
+		t.Errorf("the next run says %q", said)
+	}
+	if _, err := os.Stat(planted); err != nil {
+		t.Error("what may be a person's was taken:", err)
+	}
+	if _, said := h.exit("execute", "tool:acme/idle"); strings.Contains(said, "killed") {
+		t.Errorf("said again: %q", said)
+	}
+}

@@ -1,0 +1,93 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/chain/primitive/ward"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// What a run leaves of what runs by itself is taken away when it ends. A rye that is killed
+// takes nothing away. So what there was before a run is noted, in a file that is locked as
+// long as the run lives; the next run in the project finds a note that nobody holds, and
+// names what came since. It takes nothing: by then a person may have made it.
+
+// maxNote bounds a note in bytes.
+const maxNote = 1 << 20
+
+// note writes what there is before a run, and returns what removes it after the look at the
+// end. Where it cannot be written, a killed run goes unnoticed.
+func note(base string, w *ward.Ward) (done func()) {
+	raw, err := json.Marshal(paths(w))
+	if base == "" || err != nil || len(raw) > maxNote {
+		return func() {}
+	}
+	var random [8]byte
+	rand.Read(random[:])
+	if os.MkdirAll(filepath.Dir(base), 0o700) != nil {
+		return func() {}
+	}
+	file := base + ".run-" + hex.EncodeToString(random[:])
+	unlock, err := place.Lock(context.Background(), file+".lock")
+	if err != nil {
+		return func() {}
+	}
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		unlock()
+		os.Remove(file + ".lock")
+		return func() {}
+	}
+	return func() {
+		os.Remove(file)
+		os.Remove(file + ".lock")
+		unlock()
+	}
+}
+
+func paths(w *ward.Ward) []string {
+	var all []string
+	for _, m := range w.Protected() {
+		all = append(all, m.Path)
+	}
+	return all
+}
+
+// orphaned returns what came since killed runs, and forgets them.
+func orphaned(base string, w *ward.Ward) []string {
+	if base == "" {
+		return nil
+	}
+	notes, _ := filepath.Glob(base + ".run-*")
+	var came []string
+	for _, file := range notes {
+		if strings.HasSuffix(file, ".lock") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		unlock, err := place.Lock(ctx, file+".lock")
+		cancel()
+		if err != nil {
+			continue // it lives
+		}
+		var before []string
+		if raw, err := place.Read(file, maxNote); err == nil && json.Unmarshal(raw, &before) == nil {
+			for _, p := range paths(w) {
+				if !slices.Contains(before, p) && !slices.Contains(came, p) {
+					came = append(came, p)
+				}
+			}
+		}
+		os.Remove(file)
+		os.Remove(file + ".lock")
+		unlock()
+	}
+	return came
+}
