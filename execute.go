@@ -48,10 +48,18 @@ type ExecuteMeta struct {
 	Sandbox    string   `json:"sandbox,omitempty"`
 	Limits     string   `json:"limits,omitempty"` // that the items of the chain state together
 	Unbound    []string `json:"unbound,omitempty"`
+	Denied     []Denial `json:"denied,omitempty"` // what the sandbox seems to have refused
 	Locked     bool     `json:"locked"`
 	Drift      string   `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
 	Truncated  bool     `json:"truncated,omitempty"`
 	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
+}
+
+// Denial is one thing that the sandbox seems to have refused to a run, by the words in which
+// the run complained of it. Both are texts to read; nothing is decided by them.
+type Denial struct {
+	What string `json:"what"`           // "writing build/a.o: read-only for this tool"
+	Need string `json:"need,omitempty"` // what the item would have to state: "needs: {read: [.], write: [build]}"
 }
 
 // Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is negative, and

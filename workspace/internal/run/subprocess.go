@@ -26,7 +26,9 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = j.plan.Files()
 	}
-	return start(ctx, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
+	o, err := start(ctx, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
+	o.Denied = denials(j, in, &call, &o)
+	return o, err
 }
 
 // start runs a program to its end and reads its answer.
@@ -42,7 +44,7 @@ func start(ctx context.Context, j *job, call primitive.Call, stdout, stderr io.W
 		return outcome{}, fault.New(fault.Limit, "execute %s: stopped at its limit of %s", j.plan.Tool().Ref, res.Reached).
 			Advise("see what it does; its author can state another limits.%s", res.Reached)
 	}
-	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: res.Unbound, Truncated: res.Truncated}, nil
+	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: res.Unbound, Truncated: res.Truncated, Stderr: res.Stderr}, nil
 }
 
 // sink turns a callback into a writer; nil stays nil.
