@@ -177,6 +177,8 @@ func (h *Had) path(said, lower string, of kind) (Denial, bool) {
 		return Denial{}, false // not the sandbox's doing
 	case in == outside && !writing && !h.Exists(p), in == outside && writing && !h.Exists(p) && !h.Exists(filepath.Dir(p)):
 		return Denial{}, false // it is not there at all
+	case of == forbidden && in == mayRead && !writing && h.Sandbox.Tier >= primitive.S3:
+		return Denial{}, false // a file's own permissions: what is not writable is a read-only file system there
 	case writing, in == mayRead, in == kept:
 		return h.refused("writing", p, lower)
 	}

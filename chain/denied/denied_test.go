@@ -42,8 +42,8 @@ func TestDenied(t *testing.T) {
 		{"mkdir: cannot create directory ‘src/new/deep’: Read-only file system", "writing src/new/deep: read-only for this tool", also("src")},
 		{"OSError: [Errno 30] Read-only file system: 'src/x'", "writing src/x: read-only for this tool", also("src")},
 		{"Error: EROFS: read-only file system, open 'src/x'", "writing src/x: read-only for this tool", also("src")},
-		{"open src/x: permission denied", "writing src/x: read-only for this tool", also("src")},
-		{"java.io.FileNotFoundException: /p/src/x (Permission denied)", "writing src/x: read-only for this tool", also("src")},
+		{"open src/x: permission denied (create)", "writing src/x: read-only for this tool", also("src")},
+		{"java.io.FileNotFoundException: /p/src/x (Read-only file system)", "writing src/x: read-only for this tool", also("src")},
 		{"cat: /home/ann/.cargo: No such file or directory", "reading /home/ann/.cargo: not in view", cargo},
 		{"PermissionError: [Errno 13] Permission denied: '/home/ann/.cargo'", "reading /home/ann/.cargo: not in view", cargo},
 		{"Error: ENOENT: no such file or directory, mkdir '/home/ann/n'", "writing /home/ann/n: read-only for this tool", also("/home/ann/n")},
@@ -93,7 +93,7 @@ func TestNotDenied(t *testing.T) {
 	for _, said := range []string{
 		"", "all well", "cat: nothing.txt: No such file or directory", "cat: /home/ann/nothing: No such file or directory",
 		"cat: /p/nothing: No such file or directory", "cc: build/x.c: Permission denied", "mv: cannot move 'build/a' to 'build/b': Permission denied",
-		"cat: /etc/passwd: Permission denied", "ls: cannot open directory '/': Permission denied", "write /p/build/x: no space left on device",
+		"cat: /etc/passwd: Permission denied", "bash: ./run.sh: Permission denied", "ls: cannot open directory '/': Permission denied", "write /p/build/x: no space left on device",
 		"read: Resource temporarily unavailable", "ping: socket: raw: Operation not permitted",
 		strings.Repeat("x", 3000) + ": Permission denied",
 	} {
@@ -123,6 +123,10 @@ func TestDeniedPorts(t *testing.T) {
 		if want == "" && len(got) != 0 || want != "" && (len(got) != 1 || got[0].Need != want) {
 			t.Errorf("%q: %+v, want %s", said, got, want)
 		}
+	}
+	h.Sandbox.Tier = primitive.S2 // where all that is refused is a permission
+	if got := Read([]byte("bash: src/x: Permission denied"), h); len(got) != 1 || got[0].What != "writing src/x: read-only for this tool" {
+		t.Errorf("S2: %+v", got)
 	}
 	h.Sandbox.Ports = nil
 	if got := Read([]byte("connect ECONNREFUSED 127.0.0.1:5432"), h); got != nil {

@@ -93,7 +93,26 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 	if s.Net {
 		why = "its port is not open to this tool"
 	}
+	if s.Net && port >= passing && loopback(host) {
+		return Denial{What: "reaching " + at + ": a server of its own is within reach only of a tool without other network", Need: h.offline()}, true
+	}
 	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
+}
+
+// passing is where the ports begin that the system gives to who asks for any (Linux's
+// ip_local_port_range): what listens there was mostly started by the run itself.
+const passing = 32768
+
+func loopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// offline is the text of the needs that it had, without network: it has a loopback of its own
+// then.
+func (h Had) offline() string {
+	h.Needs.Net = nil
+	return h.stating(objects.Needs{})
 }
 
 // hostIn finds a host, and its port where it is said, in the words of curl, git, Node,
