@@ -48,15 +48,16 @@ type ExecuteMeta struct {
 	Sandbox    string   `json:"sandbox,omitempty"`
 	Limits     string   `json:"limits,omitempty"` // that the items of the chain state together
 	Unbound    []string `json:"unbound,omitempty"`
-	Reach      *Reach   `json:"reach,omitempty"` // of a dry run
+	Denied     []Denial `json:"denied,omitempty"` // what the sandbox seems to have refused
+	Reach      *Reach   `json:"reach,omitempty"`  // of a dry run
 
 	// Taken is what the run made in the project that other programs would run by themselves:
 	// it was moved away, and nothing is lost.
-	Taken []TakenInfo `json:"taken,omitempty"`
-	Locked     bool     `json:"locked"`
-	Drift      string   `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
-	Truncated  bool     `json:"truncated,omitempty"`
-	Verdict    *Verdict `json:"verdict,omitempty"` // of the policy; nil for what does not execute
+	Taken     []TakenInfo `json:"taken,omitempty"`
+	Locked    bool        `json:"locked"`
+	Drift     string      `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
+	Truncated bool        `json:"truncated,omitempty"`
+	Verdict   *Verdict    `json:"verdict,omitempty"` // of the policy; nil for what does not execute
 }
 
 // TakenInfo is one thing that was moved out of the project after a run.
@@ -66,6 +67,13 @@ type TakenInfo struct {
 	How   string `json:"how"`             // "new", "moved" or "changed"
 	Where string `json:"where,omitempty"` // it is now; "" for what held nothing
 	Need  string `json:"need,omitempty"`  // of needs.write, which allows it; "" where nothing does
+}
+
+// Denial is one thing that the sandbox seems to have refused to a run, by the words in which
+// the run complained of it. Both are texts to read; nothing is decided by them.
+type Denial struct {
+	What string `json:"what"`           // "writing build/a.o: read-only for this tool"
+	Need string `json:"need,omitempty"` // what the item would have to state: "needs: {read: [.], write: [build]}"
 }
 
 // Timings are the parts of ExecuteMeta.DurationMS, in milliseconds. None is negative, and

@@ -375,12 +375,12 @@ func (p *Plan) sandbox(in Inputs) (primitive.Sandbox, error) {
 	default:
 		n.Read, n.Write, n.Net = append(slices.Clip(n.Read), "."), append(slices.Clip(n.Write), "."), append(slices.Clip(n.Net), "*:80", "*:443")
 	}
-	if !foreign && in.ProjectPath != "" && slices.Contains(n.Read, ".") {
-		b.Exec = append(b.Exec, in.ProjectPath) // its own scripts, as its owner runs them
-	}
 	var err error
 	if b.Read, err = p.paths(n.Read, in, nil); err != nil {
 		return b, err
+	}
+	if !foreign { // scripts of the project, a toolchain: it could copy what it reads, and run that
+		b.Exec = append(b.Exec, b.Read...)
 	}
 	avoid := in.Hide
 	if p.Tool().Meta.Needs.Declared {

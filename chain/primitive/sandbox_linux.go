@@ -24,6 +24,11 @@ var systemPaths = []string{
 // everybody, but Landlock keeps their environment and memory from those inside.
 var systemFacts = []string{"/proc", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm/transparent_hugepage", "/sys/class/net"}
 
+// Common returns what of the system every program sees, and what none does of that.
+func Common() (seen, never []string) {
+	return slices.Concat(systemPaths, systemFacts, []string{"/dev", "/sys"}), secrets()
+}
+
 var systemDevices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
 
 // box is a sandbox prepared by ordinary code and put on by a thread.

@@ -43,11 +43,20 @@ func view(c *Call) []cage.Mount {
 		all = append(all, mount{cage.Mount{Kind: cage.Gone, Path: p}, gone})
 	}
 	var out []cage.Mount
+	other := true // the other directory for temporary files
 	for _, m := range arrange(all, c.Temp) {
 		out = append(out, m.Mount)
+		other = other && !within(m.Path, otherTemp) && !within(otherTemp, m.Path)
+	}
+	if other {
+		out = append(out, cage.Mount{Kind: cage.Link, Path: otherTemp, Source: cage.TempDir})
 	}
 	return out
 }
+
+// otherTemp is where programs put temporary files that shall be there after a restart. Here
+// they are gone after the run, as all are.
+const otherTemp = "/var/tmp"
 
 // systemView is what every program needs to start.
 func systemView(temp int64) []mount {

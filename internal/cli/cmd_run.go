@@ -134,6 +134,13 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 			p.infof("%s", res.Instructions)
 		}
 	}
+	for _, d := range res.Metadata.Denied {
+		line := "rye: the sandbox refused " + d.What
+		if d.Need != "" {
+			line += "; if it is meant to: " + d.Need
+		}
+		p.infof("%s", line)
+	}
 	if d := res.Metadata.Drift; d != "" {
 		p.infof("rye: drift: %s; rye lock %s:%s pins it", strings.TrimPrefix(d, "lock: "), res.Type, res.ItemID)
 	}

@@ -88,6 +88,8 @@ var house = []room{
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
 		"fault internal/secrets objects chain/primitive", ""},
 
+	{2, "chain/denied", "what a sandbox refused, in words; pure",
+		"internal/secrets internal/words objects chain/primitive", ""},
 	{2, "store/space", "a name, through three layers, to one verified item",
 		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
@@ -113,7 +115,7 @@ var house = []room{
 	{4, "workspace/internal/locks", "works out what would run, and pins it",
 		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/run", "asks the policy and the user about a plan, and runs it",
-		". objects/expr chain/consent chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
+		". objects/expr chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". registry store/transport " + session +

@@ -35,7 +35,9 @@ func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if call.Sandbox.Tier < primitive.S3 {
 		narrow(&call.Sandbox, in.ProjectPath, builtin.Targets(j.plan.Function(), j.params.JSON))
 	}
-	return start(ctx, s, j, call, nil, nil)
+	o, err := start(ctx, s, j, &call, nil, nil)
+	o.Denied = denials(j, in, &call, &o)
+	return o, err
 }
 
 // narrow cuts a right to write the whole project down to the directories right below

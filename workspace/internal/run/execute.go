@@ -199,6 +199,8 @@ type outcome struct {
 	Truncated bool
 	Near      []string // limits that it may have met
 	Taken     []rye.TakenInfo
+	Stderr    []byte
+	Denied    []rye.Denial // what the sandbox seems to have refused
 }
 
 // run lets the primitive of the chain do the work and turns what it did into a result.
@@ -220,6 +222,7 @@ func run(ctx context.Context, s *Desk, j *job) (*rye.ExecuteResult, error) {
 	}
 	res := planned(j)
 	res.Metadata.Sandbox, res.Metadata.Unbound, res.Metadata.Truncated, res.Metadata.Taken = o.Sandbox, o.Unbound, o.Truncated, o.Taken
+	res.Metadata.Denied = o.Denied
 	res.Status, res.Data, res.Error, res.Exit = "success", o.Data, o.Error, o.Exit
 	if !o.OK {
 		res.Status = "error"

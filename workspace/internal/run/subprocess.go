@@ -26,11 +26,13 @@ func runSubprocess(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if call.Sandbox.Tier >= primitive.S3 {
 		call.Files = j.plan.Files()
 	}
-	return start(ctx, s, j, call, sink(j.q.Stdout), sink(j.q.Stderr))
+	o, err := start(ctx, s, j, &call, sink(j.q.Stdout), sink(j.q.Stderr))
+	o.Denied = denials(j, in, &call, &o)
+	return o, err
 }
 
 // start runs a program to its end and reads its answer.
-func start(ctx context.Context, s *Desk, j *job, call primitive.Call, stdout, stderr io.Writer) (outcome, error) {
+func start(ctx context.Context, s *Desk, j *job, call *primitive.Call, stdout, stderr io.Writer) (outcome, error) {
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}
@@ -41,7 +43,7 @@ func start(ctx context.Context, s *Desk, j *job, call primitive.Call, stdout, st
 	}
 	j.watch.lap(&j.watch.parts.Rest)
 	call.Caller = j.caller.Name()
-	res, err := primitive.Run(ctx, call, stdout, stderr)
+	res, err := primitive.Run(ctx, *call, stdout, stderr)
 	j.watch.ran(res)
 	taken, unseen := j.ward.after(ctx, s, j, res)
 	for _, what := range unseen {
@@ -59,7 +61,7 @@ func start(ctx context.Context, s *Desk, j *job, call primitive.Call, stdout, st
 		return outcome{}, fault.New(fault.Limit, "execute %s: stopped at its limit of %s", j.plan.Tool().Ref, res.Reached).
 			Advise("see what it does; its author can state another limits.%s", res.Reached)
 	}
-	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, unseen...), Truncated: res.Truncated, Taken: taken}, nil
+	return outcome{Near: res.Near, Outcome: chain.Read(res), Exit: res.Exit, Sandbox: res.Tier.String(), Unbound: append(res.Unbound, unseen...), Truncated: res.Truncated, Taken: taken, Stderr: res.Stderr}, nil
 }
 
 // sink turns a callback into a writer; nil stays nil.

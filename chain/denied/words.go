@@ -1,0 +1,222 @@
+package denied
+
+import (
+	"cmp"
+	"encoding/json"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+)
+
+// pathsIn returns what a complaint may be about, the likeliest first: what is quoted, what
+// stands right before the words at a position, and what begins with a slash behind it.
+func pathsIn(line string, at int) (all []string) {
+	for _, m := range quotations().FindAllStringSubmatch(line, 8) {
+		for _, q := range m[1:] {
+			if q != "" {
+				all = append(all, q)
+			}
+		}
+	}
+	front := strings.TrimRight(line[:at], ":( ")
+	if i := strings.LastIndex(front, ": "); i >= 0 {
+		front = front[i+2:]
+	}
+	if front != "" && all == nil {
+		if i := strings.LastIndexByte(front, ' '); i >= 0 {
+			all = append(all, front[i+1:])
+		}
+		all = append(all, front)
+	}
+	for _, f := range strings.FieldsFunc(line[at:], func(r rune) bool { return strings.ContainsRune(" ,;()<>'\"", r) }) {
+		if f = strings.TrimRight(f, ":."); strings.HasPrefix(f, "/") {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+var quotations = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("'([^']+)'|\"([^\"]+)\"|‘([^’]+)’|“([^”]+)”|`([^'`]+)['`]")
+})
+
+// meansWriting reports whether a complaint, in lower case, is about making, changing or
+// removing something.
+func meansWriting(lower string) bool { return holds(lower, writingWords) || replaces(lower) }
+
+var writingWords = []string{"create", "mkdir", "touch", "write", "writing", "remove", "unlink", "rmdir", "append", "lock", "chmod", "chown", "utime", "copyfile", "install"}
+
+// replaces reports whether it is about a name, and so about the directory that holds it.
+func replaces(lower string) bool {
+	return holds(lower, []string{"rename", "replace", "temporary file", "move", "unlink", "remove", "rmdir"})
+}
+
+func holds(s string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
+}
+
+// socket explains what is refused before anything is reached.
+func (h *Had) socket(lower string) (Denial, bool) {
+	if strings.Contains(lower, "raw") || strings.Contains(lower, "icmp") || h.Sandbox.Unix || !h.Sandbox.Net && h.Sandbox.Tier < primitive.S3 {
+		return Denial{}, false
+	}
+	return Denial{What: "a socket of this machine: not for this tool", Need: h.stating(objects.Needs{Net: []string{"unix"}})}, true
+}
+
+// anywhere is what is said of a complaint that names no host.
+const anywhere = "reaching the network: this tool has none"
+
+// network explains what could not be reached.
+func (h *Had) network(line string, of kind) (Denial, bool) {
+	s := &h.Sandbox
+	host, port := hostIn(line)
+	switch {
+	case s.Net && (s.Ports == nil || of == unresolved || port == 0 || slices.Contains(s.Ports, port)):
+		return Denial{}, false // it was open
+	case host == "" && !s.Net:
+		return Denial{What: anywhere}, true
+	case host == "":
+		return Denial{}, false
+	}
+	at := host
+	if port != 0 && port != 443 {
+		at = net.JoinHostPort(strings.Trim(host, "[]"), strconv.Itoa(int(port)))
+	}
+	why := "this tool has no network"
+	if s.Net {
+		why = "its port is not open to this tool"
+	}
+	if s.Net && port >= passing && loopback(host) {
+		return Denial{What: "reaching " + at + ": a server of its own is within reach only of a tool without other network", Need: h.offline()}, true
+	}
+	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
+}
+
+// passing is where the ports begin that the system gives to who asks for any (Linux's
+// ip_local_port_range): what listens there was mostly started by the run itself.
+const passing = 32768
+
+func loopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// offline is the text of the needs that it had, without network: it has a loopback of its own
+// then.
+func (h Had) offline() string {
+	h.Needs.Net = nil
+	return h.stating(objects.Needs{})
+}
+
+// hostIn finds a host, and its port where it is said, in the words of curl, git, Node,
+// Python, Go, bash, PostgreSQL and whoever prints an address.
+func hostIn(line string) (host string, port uint16) {
+	for _, r := range hostWords() {
+		m := r.FindStringSubmatch(line)
+		if m == nil {
+			continue
+		}
+		port = portOf(m[r.SubexpIndex("port")])
+		if i := r.SubexpIndex("scheme"); i >= 0 && port == 0 && m[i] == "http" {
+			port = 80
+		}
+		return m[r.SubexpIndex("host")], port
+	}
+	return "", 0
+}
+
+func portOf(s string) uint16 {
+	n, _ := strconv.ParseUint(s, 10, 16)
+	return uint16(n)
+}
+
+var hostWords = sync.OnceValue(func() (all []*regexp.Regexp) {
+	const host = `(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[[0-9A-Fa-f:.]{2,45}\])`
+	for _, text := range []string{
+		`(?P<scheme>https?)://(?:[^@/\s']{1,80}@)?` + host + `(?::(?P<port>[0-9]{1,5}))?`,
+		`/dev/(?:tcp|udp)/` + host + `/(?P<port>[0-9]{1,5})`,
+		`host='` + host + `', port=(?P<port>[0-9]{1,5})`,
+		`at "` + host + `"(?: \([^)]*\))?, port (?P<port>[0-9]{1,5})`,
+		`(?:connect to|address)(?: host| address)? "?` + host + `"?,? port (?P<port>[0-9]{1,5})`,
+		`resolve (?:host|hostname|address)[:]? '?` + host + `(?P<port>)`,
+		`getaddrinfo [A-Z_]+ ` + host + `(?::(?P<port>[0-9]{1,5}))?`,
+		`lookup ` + host + `(?P<port>)`,
+		`(?:connect|dial (?:tcp|udp)[46]?|E[A-Z]+) ` + host + `:(?P<port>[0-9]{1,5})`,
+		`: ` + host + `(?P<port>): (?:Temporary failure in name|Name or service)`,
+	} {
+		all = append(all, regexp.MustCompile(text))
+	}
+	return all
+})
+
+// limit explains what ran out.
+func (h *Had) limit(line string, of kind) (Denial, bool) {
+	had := h.Limits
+	var more objects.Limits
+	what := ""
+	switch of {
+	case full:
+		for _, p := range pathsIn(line, strings.LastIndex(line, ": ")+1) {
+			if strings.HasPrefix(p, "/") && h.place(p) == mayWrite {
+				return Denial{}, false // of a disk
+			}
+		}
+		what, more.Temp = "temporary files", 2*cmp.Or(had.Temp, 2<<30)
+	case noMemory:
+		what, more.Memory = "memory", 2*had.Memory
+	case noProcess:
+		if !strings.Contains(line, "fork") && !strings.Contains(line, "thread") {
+			return Denial{}, false
+		}
+		what, more.Processes = "processes", 2*had.Processes
+	}
+	d := Denial{What: "more " + what + " than its limit, perhaps"}
+	if stated := more.String(); stated != "" {
+		d.Need = "limits: {" + strings.Replace(stated, " ", ": ", 1) + "}"
+	}
+	return d, true
+}
+
+// stating is the text of needs with which an item has what it had and these. Who states none
+// had the project; stating some takes the rest, so it is in the text.
+func (h *Had) stating(more objects.Needs) string {
+	n := h.Needs
+	if !n.Declared {
+		n.Read = []string{"."}
+		if !h.Foreign {
+			n.Write = []string{"."}
+		}
+	}
+	var parts []string
+	for _, f := range []struct {
+		name      string
+		had, more []string
+	}{{"read", n.Read, more.Read}, {"write", n.Write, more.Write}, {"net", n.Net, more.Net}} {
+		var list []string
+		for _, v := range append(f.had[:len(f.had):len(f.had)], f.more...) {
+			if v = inYAML(v); !slices.Contains(list, v) {
+				list = append(list, v)
+			}
+		}
+		if len(list) > 0 {
+			parts = append(parts, f.name+": ["+strings.Join(list, ", ")+"]")
+		}
+	}
+	return "needs: {" + words.Printable(strings.Join(parts, ", ")) + "}"
+}
+
+// inYAML is a text as an element of a list in YAML's short form.
+func inYAML(s string) string {
+	if !strings.ContainsAny(s, "*:[]{}#&!|>'\"%@`, \\") && s != "" && !strings.HasPrefix(s, "-") {
+		return s
+	}
+	raw, _ := json.Marshal(s) // a string always encodes
+	return string(raw)
+}

@@ -1,0 +1,45 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDenialsOverMCP: a model reads what was refused and which need would give it, and does
+// not learn by guessing paths what there is on the machine.
+func TestDenialsOverMCP(t *testing.T) {
+	needBash(t)
+	if !namespaces() {
+		t.Skip("no namespaces here")
+	}
+	h := newHome(t)
+	there := filepath.Join(h.variable("HOME"), "plans.txt")
+	if err := os.WriteFile(there, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.write(".ai/tools/acme/reads.sh", attackTool+"cat "+there+"\n")
+	h.write(".ai/tools/acme/guesses.sh", attackTool+"cat "+there+".not\n")
+	h.write(".ai/tools/acme/writes.sh", strings.Replace(attackTool, "# description", "# needs: {read: [.]}\n# description", 1)+"mkdir build\n")
+	h.rye("sign", "--all")
+	s, _ := h.connect(nil)
+	denied := func(id string) string {
+		got, _ := call(t, s, "execute", map[string]any{"item_type": "tool", "item_id": id, "parameters": map[string]any{}})
+		meta, _ := got["metadata"].(map[string]any)
+		if meta["denied"] == nil {
+			t.Fatalf("nothing is said to be denied: %v", got)
+		}
+		raw, _ := json.Marshal(meta["denied"])
+		return string(raw)
+	}
+	const want = `[{"need":"needs: {read: [.], write: [.]}","what":"writing build: read-only for this tool"}]`
+	if got := denied("acme/writes"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	found, guessed := denied("acme/reads"), denied("acme/guesses")
+	if strings.ReplaceAll(guessed, ".not", "") != found {
+		t.Errorf("what is there: %s; what is not: %s", found, guessed)
+	}
+}
