@@ -28,7 +28,9 @@ func inside(answer *os.File) int {
 	if err != nil {
 		return refuse(answer, err)
 	}
-	fmt.Fprintln(answer, Ready)
+	if _, err := fmt.Fprintln(answer, Ready); err != nil {
+		return 1 // rye has ended: before this process could be told to end with it, nobody else would
+	}
 	go func() {
 		for s := range signals {
 			unix.Kill(-pid, s.(syscall.Signal))
@@ -85,8 +87,10 @@ func (o *Orders) prepare() (kept map[string]uint64, err error) {
 	return kept, nil
 }
 
-// start starts the program from a thread that gives up every right first and lives as long
-// as this process: the program is killed when the thread ends.
+// start starts the program from a thread that gives up every right first. In a process
+// namespace the thread ends then: it has the program's bounds, so the program could signal
+// it, and with it crash this process. Without one it lives as long as this process, and the
+// program is killed when it ends.
 func (o *Orders) start() (pid int, err error) {
 	bounds, err := Prepare(&o.Bounds)
 	if err != nil {
@@ -98,7 +102,9 @@ func (o *Orders) start() (pid int, err error) {
 		runtime.LockOSThread()
 		pid, err = o.confined(bounds)
 		started <- err
-		select {} // with the thread
+		if !o.Whole {
+			select {} // with the thread
+		}
 	}()
 	err = <-started
 	return pid, err
@@ -130,7 +136,10 @@ func (o *Orders) confined(bounds *Confinement) (int, error) {
 	if o.Sealed {
 		files = append(files, os.NewFile(fdSealed, "sealed"))
 	}
-	attr := &os.ProcAttr{Dir: o.Dir, Env: o.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	attr := &os.ProcAttr{Dir: o.Dir, Env: o.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true}}
+	if !o.Whole { // with a namespace, the end of its first process is the end of all
+		attr.Sys.Pdeathsig = syscall.SIGKILL
+	}
 	p, err := os.StartProcess(o.Argv[0], o.Argv, attr)
 	if err != nil {
 		return 0, err
