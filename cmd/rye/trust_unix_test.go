@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -45,6 +47,7 @@ func TestForeignOwner(t *testing.T) {
 	}
 	h := newHome(t)
 	h.write(noteFile, attackNote)
+	h.write(".ai/tools/acme/who.sh", "#!/usr/bin/env bash\n# version: 1.0.0\n# executor_id: rye/core/runtimes/bash_runtime\n# category: acme\n# description: Say who runs it\nid -u; id -G; echo x > made\n")
 	h.rye("sign", "--all")
 	digest := statement(h)
 	const other = 12345
@@ -94,6 +97,18 @@ func TestForeignOwner(t *testing.T) {
 		t.Errorf("accept: exit %d, said %s", code, said)
 	}
 	h.rye("load", noteRef)
+	// The superuser runs a tool there as the owner, and what it makes is theirs.
+	if runtime.GOOS == "linux" && namespaces() {
+		for dir := filepath.Dir(h.dir); dir != os.TempDir(); dir = filepath.Dir(dir) {
+			os.Chmod(dir, 0o755) // as a home is for whom it belongs to
+		}
+		if got := h.rye("execute", "tool:acme/who"); !strings.HasPrefix(got, "12345\n12345\n") {
+			t.Errorf("a tool in the project of another user runs as %q", got)
+		}
+		if made, err := os.Stat(filepath.Join(h.dir, "made")); err != nil || made.Sys().(*syscall.Stat_t).Uid != other {
+			t.Errorf("what it made: %v, %v", made, err)
+		}
+	}
 	// Who sudo runs this for is no other user.
 	h.rye("trust", "forget")
 	h.env = append(h.env, "SUDO_UID=12345")

@@ -36,6 +36,9 @@ func start(ctx context.Context, s *Desk, j *job, call *primitive.Call, stdout, s
 	if err := j.ward.protect(j, &call.Sandbox); err != nil {
 		return outcome{}, err
 	}
+	if s.ProjectDir != "" {
+		call.Sandbox.Owner, call.Sandbox.OwnerGroup = primitive.OwnerOf(s.ProjectDir)
+	}
 	defer j.ward.begin(s)()
 	_, open := primitive.Foresee(call.Sandbox)
 	for _, what := range open { // before the run, while it can still be stopped
