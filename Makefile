@@ -86,6 +86,11 @@ bench: build ## ours beside the peer's, interleaved, medians
 bench-grow: build ## the same up to 100,000 items (an hour's quarter, 2 GB of disk)
 	@$(GO) run ./internal/tools/bench -bin bin -sizes 100,1000,10000,100000
 
+.PHONY: peers
+peers: ## programs of others in the sandbox: compilers, npm, pip, venv, Java, where they are
+	@out=$$(RYE_PEERS=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 20m -v -run 'TestPeers' ./cmd/rye) && ok=1; \
+	 echo "$$out" | sed -n 's/^ *[a-z_]*_test\.go:[0-9]*: //p'; test -n "$$ok" || { echo "$$out" | tail -5; exit 1; }
+
 .PHONY: soak
 soak: ## the long tests, then a minute of fuzzing for each parser
 	RYE_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 120m -v $$(grep -rl --include='*_test.go' RYE_SOAK . | xargs -n1 dirname | sort -u)

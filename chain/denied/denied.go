@@ -161,7 +161,7 @@ func wordIn(line, words string) int {
 func (h *Had) path(said, lower string, of kind) (Denial, bool) {
 	p := said
 	if !filepath.IsAbs(p) {
-		if of == absent || h.Dir == "" {
+		if h.Dir == "" {
 			return Denial{}, false
 		}
 		p = filepath.Join(h.Dir, p)
@@ -208,6 +208,8 @@ func (h *Had) place(p string) place {
 		return mayWrite
 	case below(p, s.Read), below(p, s.Exec):
 		return mayRead
+	case h.Project != "" && below(p, []string{h.Project}):
+		return outside
 	case h.Temp != "" && below(p, []string{h.Temp}): // which may have the project in it
 		return ownTemp
 	case below(p, h.Common):

@@ -38,6 +38,8 @@ func TestDenied(t *testing.T) {
 		{"/run/rye/tools/a.sh: line 20: out.txt: Read-only file system", "writing out.txt: read-only for this tool", also(".")},
 		{"/run/rye/tools/a.sh: line 20: data.txt: Read-only file system", "writing data.txt: read-only for this tool", also("data.txt")},
 		{"sed: couldn't open temporary file ./sedAbC: Read-only file system", "writing sedAbC: read-only for this tool", also(".")},
+		{"tar (child): t.tgz: Cannot open: Read-only file system", "writing t.tgz: read-only for this tool", also(".")},
+		{"fatal: cannot mkdir sub: Read-only file system", "writing sub: read-only for this tool", also(".")},
 		{"mv: cannot move 'data.txt' to 'x': Read-only file system", "writing data.txt: read-only for this tool", also(".")},
 		{"mkdir: cannot create directory ‘src/new/deep’: Read-only file system", "writing src/new/deep: read-only for this tool", also("src")},
 		{"OSError: [Errno 30] Read-only file system: 'src/x'", "writing src/x: read-only for this tool", also("src")},

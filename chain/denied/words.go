@@ -26,6 +26,11 @@ func pathsIn(line string, at int) (all []string) {
 		}
 	}
 	front := strings.TrimRight(line[:at], ":( ")
+	for _, trying := range []string{": cannot open", ": cannot stat"} { // GNU tar names it before
+		if cut := len(front) - len(trying); cut > 0 && strings.EqualFold(front[cut:], trying) {
+			front = front[:cut]
+		}
+	}
 	if i := strings.LastIndex(front, ": "); i >= 0 {
 		front = front[i+2:]
 	}
@@ -94,7 +99,7 @@ func (h *Had) network(line string, of kind) (Denial, bool) {
 		why = "its port is not open to this tool"
 	}
 	if s.Net && port >= passing && loopback(host) {
-		return Denial{What: "reaching " + at + ": a server of its own is within reach only of a tool without other network", Need: h.offline()}, true
+		why += "; a server of its own is within reach where its needs name no net"
 	}
 	return Denial{What: "reaching " + at + ": " + why, Need: h.stating(objects.Needs{Net: []string{at}})}, true
 }
@@ -106,13 +111,6 @@ const passing = 32768
 func loopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// offline is the text of the needs that it had, without network: it has a loopback of its own
-// then.
-func (h Had) offline() string {
-	h.Needs.Net = nil
-	return h.stating(objects.Needs{})
 }
 
 // hostIn finds a host, and its port where it is said, in the words of curl, git, Node,

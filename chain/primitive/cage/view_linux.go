@@ -50,12 +50,40 @@ func (o *Orders) view() (kept map[string]uint64, err error) {
 	if err := o.layOut(); err != nil {
 		return nil, fmt.Errorf("lay out the files of the run: %w", err)
 	}
-	if o.Dir != "" { // a place to stand in, where it is not in view
-		if err := os.MkdirAll(o.Dir, 0o755); err != nil {
-			return nil, err
-		}
+	if err := o.stand(); err != nil {
+		return nil, fmt.Errorf("stand in %q: %w", o.Dir, err)
 	}
 	return kept, dropOldRoot()
+}
+
+// stand makes a place to stand in where the program's directory is not in view. Among the
+// temporary files that place would be writable, and what is written there gone after the run:
+// so nobody can write there.
+func (o *Orders) stand() error {
+	if o.Dir == "" || o.Dir == TempDir {
+		return nil
+	}
+	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
+		return err
+	}
+	if mountAt(o.Dir) != mountAt(TempDir) {
+		return nil
+	}
+	at, err := openAt(o.Dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	tree, err := unix.OpenTree(at, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(tree)
+	// Of what is mounted below, the tree has the mounts: they stay as writable as they are.
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | hardened}); err != nil {
+		return err
+	}
+	return unix.MoveMount(tree, "", at, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH)
 }
 
 // oldRoot is where the system's files are until the view is made.

@@ -28,7 +28,7 @@ func denials(j *job, in chain.Inputs, call *primitive.Call, o *outcome) (all []r
 	if !j.caller.IsPerson() {
 		h.Exists = guessed(in.ProjectPath, call.Temp)
 	}
-	for _, d := range denied.Read(complaints(o.Stderr, o.Data), h) {
+	for _, d := range denied.Read(complaints(o), h) {
 		all = append(all, rye.Denial(d))
 	}
 	return all
@@ -58,20 +58,24 @@ func guessed(project, temp string) func(string) bool {
 }
 
 // complaints are what a run printed as errors, and what its answer says in the fields that
-// tools have for them.
-func complaints(stderr []byte, data json.RawMessage) []byte {
+// tools have for them. Where it failed, its output belongs to them: test runners print there.
+func complaints(o *outcome) []byte {
 	var said struct {
+		Stdout any `json:"stdout"`
 		Stderr any `json:"stderr"`
 		Error  any `json:"error"`
 	}
-	if json.Unmarshal(data, &said) != nil {
-		return stderr
+	if json.Unmarshal(o.Data, &said) != nil {
+		return o.Stderr
 	}
-	text := slices.Clone(stderr)
+	var all []string
+	if text, ok := said.Stdout.(string); ok && !o.OK {
+		all = append(all, text)
+	}
 	for _, v := range []any{said.Stderr, said.Error} {
-		if s, ok := v.(string); ok && s != string(stderr) {
-			text = append(append(text, '\n'), s...)
+		if text, ok := v.(string); ok && text != string(o.Stderr) {
+			all = append(all, text)
 		}
 	}
-	return text
+	return []byte(strings.Join(append(all, string(o.Stderr)), "\n"))
 }
