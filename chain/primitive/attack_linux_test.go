@@ -22,6 +22,17 @@ import (
 // The test program is also the hostile tool: with RYE_TEST_ACT set it commits the
 // forbidden acts and prints what came of them.
 func act() {
+	switch os.Getenv("RYE_TEST_ACT") {
+	case "commit":
+		sceneOf(os.Getenv("RYE_TEST_SCENE")).commit()
+		return
+	case "victim":
+		victim()
+		return
+	case "exceed":
+		exceed(os.Args[1:])
+		return
+	}
 	var s site
 	json.Unmarshal([]byte(os.Getenv("RYE_TEST_ACT")), &s)
 	var acts []Act

@@ -28,7 +28,9 @@ func inside(answer *os.File) int {
 	if err != nil {
 		return refuse(answer, err)
 	}
-	fmt.Fprintln(answer, Ready)
+	if _, err := fmt.Fprintln(answer, Ready); err != nil {
+		return 1 // rye has ended: before this process could be told to end with it, nobody else would
+	}
 	handOn(-pid)
 	status := reap(pid)
 	o.endAll(pid)
@@ -106,8 +108,10 @@ func ownNetwork() error {
 	return bringUp("lo")
 }
 
-// start starts the program from a thread that gives up every right first and lives as long
-// as this process: the program is killed when the thread ends.
+// start starts the program from a thread that gives up every right first. In a process
+// namespace the thread ends then: it has the program's bounds, so the program could signal
+// it, and with it crash this process. Without one it lives as long as this process, and the
+// program is killed when it ends.
 func (o *Orders) start(given []int) (pid int, err error) {
 	bounds, err := Prepare(&o.Bounds)
 	if err != nil {
@@ -119,7 +123,9 @@ func (o *Orders) start(given []int) (pid int, err error) {
 		runtime.LockOSThread()
 		pid, err = o.confined(bounds, given)
 		started <- err
-		select {} // with the thread
+		if !o.Whole {
+			select {} // with the thread
+		}
 	}()
 	err = <-started
 	return pid, err
@@ -152,7 +158,10 @@ func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 	if err := bounds.Confine(); err != nil {
 		return 0, err
 	}
-	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
+	if !o.Whole { // with a namespace, the end of its first process is the end of all
+		attr.Sys.Pdeathsig = syscall.SIGKILL
+	}
 	for _, fd := range given {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}

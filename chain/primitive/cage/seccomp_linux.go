@@ -109,11 +109,9 @@ func filter(s *Bounds) []unix.SockFilter {
 		p = append(p, modes(setID|unix.S_IWOTH|unix.S_IWGRP)...)
 		p = append(p, others()...)
 	}
-	// A traced child standing still at its exec is how limits are set in time (see
-	// box.limit). These two requests read and write nothing.
-	p = append(p, on(unix.SYS_PTRACE, append([]unix.SockFilter{high(0), equal(0, 1, 0), ret(retEPERM), low(0)},
-		oneOf(retAllow, retEPERM, unix.PTRACE_TRACEME, unix.PTRACE_DETACH)...)...)...)
-	p = append(p, on(unix.SYS_CLONE, low(0), anyBit(namespaceFlags, 0, 1), ret(retEPERM), ret(retAllow))...)
+	p = append(p, tracing(s)...)
+	// A sibling would be a child of this program, which waits for none that it did not start.
+	p = append(p, on(unix.SYS_CLONE, low(0), anyBit(namespaceFlags|unix.CLONE_PARENT, 0, 1), ret(retEPERM), ret(retAllow))...)
 	// The flags of clone3 are in memory, where a filter cannot look; C libraries go
 	// back to clone when it does not exist.
 	p = append(p, on(unix.SYS_CLONE3, ret(retNoSys))...)
@@ -131,6 +129,17 @@ func filter(s *Bounds) []unix.SockFilter {
 	p = append(p, on(unix.SYS_IOCTL, append([]unix.SockFilter{low(1)}, oneOf(retEPERM, retAllow, unix.TIOCSTI, unix.TIOCLINUX)...)...)...)
 	p = append(p, sockets(s)...)
 	return append(p, ret(retAllow))
+}
+
+// tracing refuses ptrace. Without namespaces, a child that asks to be traced and stands still
+// at its exec is how limits are set in time (see box.limit in chain/primitive), so the two
+// requests that this takes are allowed; they read and write nothing.
+func tracing(s *Bounds) []unix.SockFilter {
+	if s.Inside {
+		return on(unix.SYS_PTRACE, ret(retEPERM))
+	}
+	return on(unix.SYS_PTRACE, append([]unix.SockFilter{high(0), equal(0, 1, 0), ret(retEPERM), low(0)},
+		oneOf(retAllow, retEPERM, unix.PTRACE_TRACEME, unix.PTRACE_DETACH)...)...)
 }
 
 // newestCall is the newest system call whose effect was looked at: mseal, of Linux 6.10. They
@@ -187,7 +196,8 @@ func others() []unix.SockFilter {
 // sockets decides by family. Sockets of this machine lead to agents that hold
 // keys and to services that run commands (ssh-agent, docker, D-Bus), so they need
 // their own permission; a connected pair leads nowhere and is what event loops
-// use. A datagram socket of a pair can be aimed anew, so pairs are streams.
+// use. A datagram socket of a pair can be aimed anew, and SOCK_RAW makes one here too, so
+// pairs are streams.
 func sockets(s *Bounds) []unix.SockFilter {
 	local := uint32(retEPERM)
 	if s.Unix {
@@ -206,7 +216,8 @@ func sockets(s *Bounds) []unix.SockFilter {
 	}
 	p := on(unix.SYS_SOCKET, body...)
 	if !s.Unix {
-		p = append(p, on(unix.SYS_SOCKETPAIR, low(1), and(0xf), equal(unix.SOCK_DGRAM, 0, 1), ret(retEPERM), ret(retAllow))...)
+		p = append(p, on(unix.SYS_SOCKETPAIR, slices.Concat([]unix.SockFilter{low(0), equal(unix.AF_UNIX, 1, 0), ret(retEPERM), low(1), and(0xf)},
+			oneOf(retAllow, retEPERM, unix.SOCK_STREAM, unix.SOCK_SEQPACKET))...)...)
 	}
 	if s.Net && s.Ports != nil {
 		// Fast open connects without the call that Landlock watches.
