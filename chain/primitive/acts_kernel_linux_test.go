@@ -74,7 +74,7 @@ var namespaceDeeds = []deed{
 	{"make a mount", "", "vrrr rrrr", "", func(*scene) error { return call(unix.SYS_FSMOUNT, none) }},
 	{"pick a file system", "", "nrrr rrrr", "", func(*scene) error { return call(unix.SYS_FSPICK, none, text("/nowhere")) }},
 	{"open a tree", "", "arrr rrrr", "", func(s *scene) error {
-		return call2(unix.SYS_OPEN_TREE, atFDCWD, text(s.in("data")), unix.OPEN_TREE_CLONE)
+		return call2(unix.SYS_OPEN_TREE, fromHere, text(s.in("data")), unix.OPEN_TREE_CLONE)
 	}},
 	{"open a tree by the newest call", "", "vvrr", "", func(*scene) error { return call(sysOpenTreeAttr, none, 0) }},
 	{"move a mount", "", "nrrr rrrr", "", func(*scene) error { return call(unix.SYS_MOVE_MOUNT, none, text(""), none, text("")) }},

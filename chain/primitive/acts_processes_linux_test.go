@@ -34,7 +34,7 @@ func first(errs ...error) error {
 var processDeeds = []deed{
 	{"lower a process's priority", "E15", "arrn aarn", "", func(s *scene) error { return unix.Setpriority(unix.PRIO_PROCESS, s.Victim, 7) }},
 	{"lower a group's priority", "E15", "arrn aarn", "", func(s *scene) error { return unix.Setpriority(unix.PRIO_PGRP, s.Victim, 7) }},
-	{"lower the user's priority", "E15", "vvrr", whyIsOwn, func(s *scene) error {
+	{"lower the user's priority", "E15", "vvrr", "", func(s *scene) error {
 		return s.bound(func() error { return unix.Setpriority(unix.PRIO_USER, os.Getuid(), 7) })
 	}},
 	{"lower its own priority", "", "aahh", whyIsOwn, func(*scene) error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 7) }},
@@ -56,7 +56,7 @@ var processDeeds = []deed{
 	}},
 	{"lower a process's disk priority", "E15", "arrn aarn", "", func(s *scene) error { return call(unix.SYS_IOPRIO_SET, 1, s.pid(), 3<<13) }},
 	{"lower a group's disk priority", "E15", "arrn aarn", "", func(s *scene) error { return call(unix.SYS_IOPRIO_SET, 2, s.pid(), 3<<13) }},
-	{"lower the user's disk priority", "E15", "vvrr", whyIsOwn, func(s *scene) error {
+	{"lower the user's disk priority", "E15", "vvrr", "", func(s *scene) error {
 		return s.bound(func() error { return call(unix.SYS_IOPRIO_SET, 3, uintptr(os.Getuid()), 3<<13) })
 	}},
 	{"set a process's limits", "E15", "aarr", "", func(s *scene) error {
@@ -172,6 +172,7 @@ var processDeeds = []deed{
 		_, err := os.ReadDir("/proc/1/fd")
 		return err
 	}},
+	{"write the first process's program", "", "rrrr", "", func(*scene) error { return open("/proc/1/exe", unix.O_WRONLY) }},
 	{"stop the first process", "", "vvrr", "it stops for nobody inside", func(s *scene) error {
 		return s.bound(func() error { return unix.Kill(1, unix.SIGSTOP) })
 	}},
