@@ -197,7 +197,7 @@ var systemDeeds = []deed{
 	{"read what lies in a private directory of the system", "E16", "aarr rrrr", "", func(s *scene) error {
 		return first(each(s.SecretDirs, func(p string) error { return openIn(p) })...)
 	}},
-	{"list a private directory of the system", "", "aaaa rrrr", whyNames + ", of root", func(s *scene) error {
+	{"list a private directory of the system", "", "aaaa rrrr", "names and sizes in a private directory", func(s *scene) error {
 		if len(s.SecretDirs) == 0 && os.Getuid() == 0 {
 			return nil // there is none
 		}
@@ -298,7 +298,7 @@ var setIDDeeds = []deed{
 		return call(unix.SYS_MKNODAT, fromHere, text(s.in("data/mknodat2")), 0o6755, 0)
 	}},
 	{"by a directory that gives its group", "E2", "aarr", "", func(s *scene) error { return chmodAt(s.in("data"), 0o2755) }},
-	{"by making such a directory", "E2", "aaah", "the kernel passes the bit over", func(s *scene) error {
+	{"by making such a directory", "E2", "aahh", "the kernel passes the bit over", func(s *scene) error {
 		return call(unix.SYS_MKDIRAT, fromHere, text(s.in("data/setgid")), 0o2755)
 	}},
 	{"by copying one with its mode", "E2", "aarr rrrr", "", func(s *scene) error { return copyOf(s, "cp", "-p") }},
@@ -386,7 +386,7 @@ func moved(from, to string, flags uint) error {
 
 // protectedDeeds are about what other programs execute by themselves in the project itself.
 var protectedDeeds = []deed{
-	{"read .ai", "", "aaaa", "it is the project's", func(s *scene) error { return open(s.in(".ai/rye.yaml"), unix.O_RDONLY) }},
+	{"read .ai", "", "aaaa", "granted", func(s *scene) error { return open(s.in(".ai/rye.yaml"), unix.O_RDONLY) }},
 	{"read what is hidden", "", "aarn", "", func(s *scene) error { return open(s.in("hidden/key"), unix.O_RDONLY) }},
 	{"write .ai", "E12", "aarr", "", func(s *scene) error { return open(s.in(".ai/rye.yaml"), unix.O_WRONLY) }},
 	{"append to a tool", "E12", "aarr", "", func(s *scene) error { return open(s.in(".ai/tools/x.sh"), unix.O_WRONLY|unix.O_APPEND) }},

@@ -154,7 +154,7 @@ var processDeeds = []deed{
 	{"open another's memory", "", "arrn aarn", "", func(s *scene) error { return open(s.victims("mem"), unix.O_RDWR) }},
 	{"read another's environment", "", "arrn aarn", "", func(s *scene) error { return open(s.victims("environ"), unix.O_RDONLY) }},
 	{"read another's memory map", "", "arrn aarn", "", func(s *scene) error { return reads(s.victims("maps")) }},
-	{"list another's descriptors", "", "aaan", "their numbers can be seen", func(s *scene) error {
+	{"list another's descriptors", "", "aaan", "the number of open descriptors", func(s *scene) error {
 		_, err := os.ReadDir(s.victims("fd"))
 		return err
 	}},
@@ -168,7 +168,7 @@ var processDeeds = []deed{
 	{"rename another", "E15", "vvrn", "", func(s *scene) error { return writes(s.victims("comm"), "evil") }},
 	{"spare itself from the memory killer", "", "rrrr", "", func(*scene) error { return writes("/proc/self/oom_score_adj", "-1000") }},
 	{"open the first process's memory", "", "rrrr", "", func(*scene) error { return open("/proc/1/mem", unix.O_RDWR) }},
-	{"read the first process's descriptors", "", "aaah rrrr", "their numbers, of root, can be seen", func(*scene) error {
+	{"read the first process's descriptors", "", "aaah rrrr", "the number of open descriptors", func(*scene) error {
 		_, err := os.ReadDir("/proc/1/fd")
 		return err
 	}},
