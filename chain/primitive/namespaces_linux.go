@@ -102,7 +102,7 @@ func startOuter(uid, gid int) (*cagedProcess, error) {
 
 func (cp *cagedProcess) launch(uid, gid int, files []*os.File) error {
 	launched := make(chan error)
-	onThrownAwayThread(func() {
+	cage.OnThrownAwayThread(func() {
 		runs.Lock()
 		var err error
 		cp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, uid, gid, true), &os.ProcAttr{

@@ -38,7 +38,7 @@ func probe() (Report, error) {
 	}
 	defer b.close()
 	done := make(chan error)
-	onThrownAwayThread(func() {
+	cage.OnThrownAwayThread(func() {
 		err := b.confine()
 		if err == nil {
 			for _, f := range forbidden {

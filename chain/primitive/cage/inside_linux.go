@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -119,14 +118,13 @@ func (o *Orders) start(given []int) (pid int, err error) {
 	}
 	defer bounds.Close()
 	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
+	OnThrownAwayThread(func() {
 		pid, err = o.confined(bounds, given)
 		started <- err
 		if !o.Whole {
 			select {} // with the thread
 		}
-	}()
+	})
 	err = <-started
 	return pid, err
 }
