@@ -215,8 +215,8 @@ var systemDeeds = []deed{
 		return unix.UtimesNanoAt(unix.AT_FDCWD, "/etc/passwd", []unix.Timespec{st.Atim, st.Mtim}, 0)
 	}},
 	{"change the mode of a device", "E3", "aarr rrrr", "", func(*scene) error { return chmodAt("/dev/null", 0o666) }},
-	{"make a file in /tmp", "", "aarh", whyIsOwn, func(*scene) error { return open("/tmp/rye-test-new", unix.O_WRONLY|unix.O_CREAT) }},
-	{"make shared memory in /dev/shm", "", "aarh", whyIsOwn, func(*scene) error { return open("/dev/shm/rye-test-new", unix.O_WRONLY|unix.O_CREAT) }},
+	{"make a file in /tmp", "", "aarh", whyIsOwn, func(s *scene) error { return open("/tmp/"+s.Abstract, unix.O_WRONLY|unix.O_CREAT) }},
+	{"make shared memory in /dev/shm", "", "aarh", whyIsOwn, func(s *scene) error { return open("/dev/shm/"+s.Abstract, unix.O_WRONLY|unix.O_CREAT) }},
 	{"open the disk", "", "rrrn", "", func(*scene) error { return open("/dev/vda", unix.O_RDONLY) }},
 	{"open the memory", "", "nnnn", "", func(*scene) error { return open("/dev/mem", unix.O_RDONLY) }},
 	{"open the kernel's memory", "", "nnnn", "", func(*scene) error { return open("/proc/kcore", unix.O_RDONLY) }},

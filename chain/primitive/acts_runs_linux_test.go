@@ -43,11 +43,8 @@ func exceed(args []string) {
 			fmt.Println("ok")
 		}
 	case strings.HasPrefix(what, "processor"):
-		var used unix.Rusage
-		for begun := time.Now(); used.Utime.Nano() < 1_500_000_000 && time.Since(begun) < 20*time.Second; {
-			unix.Getrusage(unix.RUSAGE_SELF, &used)
-		}
-		fmt.Println("ok")
+		// A shell ends by the first signal about it, which Go passes over.
+		syscall.Exec("/bin/sh", []string{"sh", "-c", "i=0; while [ $i -lt 5000000 ]; do i=$((i+1)); done; echo ok"}, nil)
 	case strings.HasPrefix(what, "processes"):
 		if multiply(60) {
 			fmt.Println("ok")
