@@ -12,12 +12,9 @@ import (
 
 // Calls whose numbers are the same on every processor, and that the library does not name.
 const (
-	sysSetxattrat   = 463
 	sysOpenTreeAttr = 467
 	sysFileSetattr  = 469
 )
-
-const atFDCWD = ^uintptr(0) - 99
 
 // byName opens a path for its name only and does something with the descriptor.
 func byName(p string, do func(fd int) error) error {
@@ -35,7 +32,7 @@ func selfFD(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 func (s *scene) victims(rest string) string { return fmt.Sprintf("/proc/%d/%s", s.Victim, rest) }
 
 func chmodAt(p string, mode uintptr) error {
-	return call(unix.SYS_FCHMODAT, atFDCWD, text(p), mode)
+	return call(unix.SYS_FCHMODAT, fromHere, text(p), mode)
 }
 
 var soon = []unix.Timespec{{Sec: 1, Nsec: 0}, {Sec: 1, Nsec: 0}}
@@ -161,7 +158,7 @@ var fileDeeds = []deed{
 		return byName(s.out("public"), func(fd int) error { return unix.Setxattr(selfFD(fd), "user.rye", []byte("x"), 0) })
 	}},
 	{"set one by the newest call", "E3", "vvrr", "", func(s *scene) error {
-		return call(sysSetxattrat, atFDCWD, text(s.out("public")), 0, text("user.rye"), 0, 0)
+		return call(sysSetxattrat, fromHere, text(s.out("public")), 0, text("user.rye"), 0, 0)
 	}},
 	{"set an access list", "E3", "aarn", "", func(s *scene) error {
 		return unix.Setxattr(s.out("public"), "system.posix_acl_access", aclOthers, 0)
@@ -172,7 +169,7 @@ var fileDeeds = []deed{
 		return err
 	}},
 	{"set a file's flags by the newest call", "E3", "vvrr", "", func(s *scene) error {
-		return call(sysFileSetattr, atFDCWD, text(s.out("public")), 0, 0, 0)
+		return call(sysFileSetattr, fromHere, text(s.out("public")), 0, 0, 0)
 	}},
 	{"open by a handle", "E3", "arrr rrrr", "", func(s *scene) error {
 		h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, s.out("private"), 0)
@@ -200,7 +197,7 @@ var systemDeeds = []deed{
 	{"read what lies in a private directory of the system", "E16", "aarr rrrr", "", func(s *scene) error {
 		return first(each(s.SecretDirs, func(p string) error { return openIn(p) })...)
 	}},
-	{"list a private directory of the system", "", "aaaa rrrr", whyNames + ", of root", func(s *scene) error {
+	{"list a private directory of the system", "", "aaaa rrrr", "names and sizes in a private directory", func(s *scene) error {
 		if len(s.SecretDirs) == 0 && os.Getuid() == 0 {
 			return nil // there is none
 		}
@@ -218,8 +215,8 @@ var systemDeeds = []deed{
 		return unix.UtimesNanoAt(unix.AT_FDCWD, "/etc/passwd", []unix.Timespec{st.Atim, st.Mtim}, 0)
 	}},
 	{"change the mode of a device", "E3", "aarr rrrr", "", func(*scene) error { return chmodAt("/dev/null", 0o666) }},
-	{"make a file in /tmp", "", "aarh", whyIsOwn, func(*scene) error { return open("/tmp/rye-test-new", unix.O_WRONLY|unix.O_CREAT) }},
-	{"make shared memory in /dev/shm", "", "aarh", whyIsOwn, func(*scene) error { return open("/dev/shm/rye-test-new", unix.O_WRONLY|unix.O_CREAT) }},
+	{"make a file in /tmp", "", "aarh", whyIsOwn, func(s *scene) error { return open("/tmp/"+s.Abstract, unix.O_WRONLY|unix.O_CREAT) }},
+	{"make shared memory in /dev/shm", "", "aarh", whyIsOwn, func(s *scene) error { return open("/dev/shm/"+s.Abstract, unix.O_WRONLY|unix.O_CREAT) }},
 	{"open the disk", "", "rrrn", "", func(*scene) error { return open("/dev/vda", unix.O_RDONLY) }},
 	{"open the memory", "", "nnnn", "", func(*scene) error { return open("/dev/mem", unix.O_RDONLY) }},
 	{"open the kernel's memory", "", "nnnn", "", func(*scene) error { return open("/proc/kcore", unix.O_RDONLY) }},
@@ -269,7 +266,7 @@ var setIDDeeds = []deed{
 	{"both", "E2", "aarr", "", func(s *scene) error { return withMode(s, 0o6755, chmodAt) }},
 	{"by fchmodat2", "E2", "aarr", "", func(s *scene) error {
 		return withMode(s, 0o4755, func(p string, mode uintptr) error {
-			return call(unix.SYS_FCHMODAT2, atFDCWD, text(p), mode, 0)
+			return call(unix.SYS_FCHMODAT2, fromHere, text(p), mode, 0)
 		})
 	}},
 	{"by fchmod", "E2", "aarr", "", func(s *scene) error { return withMode(s, 0o4755, fchmod) }},
@@ -280,14 +277,14 @@ var setIDDeeds = []deed{
 		})
 	}},
 	{"by making it with openat", "E2", "aarr", "", func(s *scene) error {
-		return made(s.in("data/openat"), call2(unix.SYS_OPENAT, atFDCWD, text(s.in("data/openat")), unix.O_CREAT|unix.O_WRONLY, 0o4755))
+		return made(s.in("data/openat"), call2(unix.SYS_OPENAT, fromHere, text(s.in("data/openat")), unix.O_CREAT|unix.O_WRONLY, 0o4755))
 	}},
 	{"by making it with openat2", "E2", "aarr", "", func(s *scene) error {
 		how := unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY, Mode: 0o4755}
-		return made(s.in("data/openat2"), call2(unix.SYS_OPENAT2, atFDCWD, text(s.in("data/openat2")), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how)))
+		return made(s.in("data/openat2"), call2(unix.SYS_OPENAT2, fromHere, text(s.in("data/openat2")), uintptr(unsafe.Pointer(&how)), unsafe.Sizeof(how)))
 	}},
 	{"by making it without a name", "E2", "aarr", "", func(s *scene) error {
-		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, atFDCWD, text(s.in("data")), unix.O_TMPFILE|unix.O_RDWR, 0o4755, 0, 0)
+		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, fromHere, text(s.in("data")), unix.O_TMPFILE|unix.O_RDWR, 0o4755, 0, 0)
 		if errno != 0 {
 			return errno
 		}
@@ -295,14 +292,14 @@ var setIDDeeds = []deed{
 		return unix.Linkat(unix.AT_FDCWD, selfFD(int(fd)), unix.AT_FDCWD, s.in("data/tmpfile"), unix.AT_SYMLINK_FOLLOW)
 	}},
 	{"by mknodat", "E2", "aarr", "", func(s *scene) error {
-		return call(unix.SYS_MKNODAT, atFDCWD, text(s.in("data/mknodat")), unix.S_IFREG|0o4755, 0)
+		return call(unix.SYS_MKNODAT, fromHere, text(s.in("data/mknodat")), unix.S_IFREG|0o4755, 0)
 	}},
 	{"by mknodat without a type", "E2", "aarr", "", func(s *scene) error {
-		return call(unix.SYS_MKNODAT, atFDCWD, text(s.in("data/mknodat2")), 0o6755, 0)
+		return call(unix.SYS_MKNODAT, fromHere, text(s.in("data/mknodat2")), 0o6755, 0)
 	}},
 	{"by a directory that gives its group", "E2", "aarr", "", func(s *scene) error { return chmodAt(s.in("data"), 0o2755) }},
-	{"by making such a directory", "E2", "aaah", "the kernel passes the bit over", func(s *scene) error {
-		return call(unix.SYS_MKDIRAT, atFDCWD, text(s.in("data/setgid")), 0o2755)
+	{"by making such a directory", "E2", "aahh", "the kernel passes the bit over", func(s *scene) error {
+		return call(unix.SYS_MKDIRAT, fromHere, text(s.in("data/setgid")), 0o2755)
 	}},
 	{"by copying one with its mode", "E2", "aarr rrrr", "", func(s *scene) error { return copyOf(s, "cp", "-p") }},
 	{"by copying one and its links", "E2", "aarr rrrr", "", func(s *scene) error { return copyOf(s, "cp", "-a") }},
@@ -389,7 +386,7 @@ func moved(from, to string, flags uint) error {
 
 // protectedDeeds are about what other programs execute by themselves in the project itself.
 var protectedDeeds = []deed{
-	{"read .ai", "", "aaaa", "it is the project's", func(s *scene) error { return open(s.in(".ai/rye.yaml"), unix.O_RDONLY) }},
+	{"read .ai", "", "aaaa", "granted", func(s *scene) error { return open(s.in(".ai/rye.yaml"), unix.O_RDONLY) }},
 	{"read what is hidden", "", "aarn", "", func(s *scene) error { return open(s.in("hidden/key"), unix.O_RDONLY) }},
 	{"write .ai", "E12", "aarr", "", func(s *scene) error { return open(s.in(".ai/rye.yaml"), unix.O_WRONLY) }},
 	{"append to a tool", "E12", "aarr", "", func(s *scene) error { return open(s.in(".ai/tools/x.sh"), unix.O_WRONLY|unix.O_APPEND) }},

@@ -46,7 +46,7 @@ var kernelDeeds = []deed{
 	{"hang the terminal up", "", "vvrr", "", func(s *scene) error { return s.bound(func() error { return call(unix.SYS_VHANGUP) }) }},
 	{"executable data (personality)", "", "aarr", "", func(*scene) error { return call(unix.SYS_PERSONALITY, 0x0400000) }},
 	{"known addresses (personality)", "", "aarr", "", func(*scene) error { return call(unix.SYS_PERSONALITY, 0x0040000) }},
-	{"what it is (personality)", "", "aaah", "it changes nothing", func(*scene) error { return call(unix.SYS_PERSONALITY, 0xffffffff) }},
+	{"what it is (personality)", "", "aahh", "it changes nothing", func(*scene) error { return call(unix.SYS_PERSONALITY, 0xffffffff) }},
 	{"set a module's label", "", "vvrr", "", func(*scene) error { return call(unix.SYS_LSM_SET_SELF_ATTR) }},
 	{"a call that there will be", "", "rrrr", "", func(*scene) error { return call(511) }},
 	{"a call that there is not", "", "rrrr", "", func(*scene) error { return call(1 << 20) }},
@@ -74,7 +74,7 @@ var namespaceDeeds = []deed{
 	{"make a mount", "", "vrrr rrrr", "", func(*scene) error { return call(unix.SYS_FSMOUNT, none) }},
 	{"pick a file system", "", "nrrr rrrr", "", func(*scene) error { return call(unix.SYS_FSPICK, none, text("/nowhere")) }},
 	{"open a tree", "", "arrr rrrr", "", func(s *scene) error {
-		return call2(unix.SYS_OPEN_TREE, atFDCWD, text(s.in("data")), unix.OPEN_TREE_CLONE)
+		return call2(unix.SYS_OPEN_TREE, fromHere, text(s.in("data")), unix.OPEN_TREE_CLONE)
 	}},
 	{"open a tree by the newest call", "", "vvrr", "", func(*scene) error { return call(sysOpenTreeAttr, none, 0) }},
 	{"move a mount", "", "nrrr rrrr", "", func(*scene) error { return call(unix.SYS_MOVE_MOUNT, none, text(""), none, text("")) }},
@@ -152,7 +152,7 @@ var rightsDeeds = []deed{
 		return nil
 	}},
 	{"a map of its own memory", "", "rrrr", "", func(*scene) error { return unix.Prctl(unix.PR_SET_MM, unix.PR_SET_MM_BRK, 0, 0, 0) }},
-	{"any capability at all", "", "aaar rrrr", "root keeps four of them", func(*scene) error { return capabilitiesLeft() }},
+	{"any capability at all", "", "aaar rrrr", "root keeps four of its capabilities", func(*scene) error { return capabilitiesLeft() }},
 	{"more rules of Landlock, that permit more", "", "aarn", "", func(s *scene) error { return widenByLandlock(s) }},
 	{"another filter, that permits more", "", "vvrr", "", func(*scene) error { return widenByFilter() }},
 }

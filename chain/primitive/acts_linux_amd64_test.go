@@ -55,7 +55,7 @@ var oldDeeds = []deed{
 	}},
 	{"set times by utimes", "E3", "aaan", whyModes, func(s *scene) error { return unix.Utimes(s.out("s2-times"), make([]unix.Timeval, 2)) }},
 	{"set times by futimesat", "E3", "aaan", whyModes, func(s *scene) error {
-		return call(unix.SYS_FUTIMESAT, atFDCWD, text(s.out("s2-times")), 0)
+		return call(unix.SYS_FUTIMESAT, fromHere, text(s.out("s2-times")), 0)
 	}},
 	{"ports of the processor (iopl)", "", "rrrr", "", func(*scene) error { return call(unix.SYS_IOPL, 9) }},
 	{"ports of the processor (ioperm)", "", "rrrr", "", func(*scene) error { return call(unix.SYS_IOPERM, none, 1, 1) }},

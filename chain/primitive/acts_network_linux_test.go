@@ -215,11 +215,11 @@ var portDeeds = append(append([]deed{
 			return unix.Connect(fd, to)
 		})
 	}},
-	{"UDP to any port", "", "aaaa", "UDP at every port, said", func(s *scene) error {
+	{"UDP to any port", "", "aaaa", "UDP at every port", func(s *scene) error {
 		return sendTo(unix.AF_INET, unix.SOCK_DGRAM, &unix.SockaddrInet4{Port: s.UDPPort, Addr: [4]byte{127, 0, 0, 1}})
 	}},
-	{"listen at a port", "", "aaaa", "it can listen, said", func(*scene) error { return listens() }},
-	{"which addresses there are", "", "aaaa", "how names are resolved", func(*scene) error {
+	{"listen at a port", "", "aaaa", "it can listen", func(*scene) error { return listens() }},
+	{"which addresses there are", "", "aaaa", "which addresses there are", func(*scene) error {
 		return socket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
 	}},
 	{"change a route", "", "vrrr rrrr", "", func(*scene) error {

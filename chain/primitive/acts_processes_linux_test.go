@@ -34,7 +34,7 @@ func first(errs ...error) error {
 var processDeeds = []deed{
 	{"lower a process's priority", "E15", "arrn aarn", "", func(s *scene) error { return unix.Setpriority(unix.PRIO_PROCESS, s.Victim, 7) }},
 	{"lower a group's priority", "E15", "arrn aarn", "", func(s *scene) error { return unix.Setpriority(unix.PRIO_PGRP, s.Victim, 7) }},
-	{"lower the user's priority", "E15", "vvrr", whyIsOwn, func(s *scene) error {
+	{"lower the user's priority", "E15", "vvrr", "", func(s *scene) error {
 		return s.bound(func() error { return unix.Setpriority(unix.PRIO_USER, os.Getuid(), 7) })
 	}},
 	{"lower its own priority", "", "aahh", whyIsOwn, func(*scene) error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 7) }},
@@ -56,7 +56,7 @@ var processDeeds = []deed{
 	}},
 	{"lower a process's disk priority", "E15", "arrn aarn", "", func(s *scene) error { return call(unix.SYS_IOPRIO_SET, 1, s.pid(), 3<<13) }},
 	{"lower a group's disk priority", "E15", "arrn aarn", "", func(s *scene) error { return call(unix.SYS_IOPRIO_SET, 2, s.pid(), 3<<13) }},
-	{"lower the user's disk priority", "E15", "vvrr", whyIsOwn, func(s *scene) error {
+	{"lower the user's disk priority", "E15", "vvrr", "", func(s *scene) error {
 		return s.bound(func() error { return call(unix.SYS_IOPRIO_SET, 3, uintptr(os.Getuid()), 3<<13) })
 	}},
 	{"set a process's limits", "E15", "aarr", "", func(s *scene) error {
@@ -154,7 +154,7 @@ var processDeeds = []deed{
 	{"open another's memory", "", "arrn aarn", "", func(s *scene) error { return open(s.victims("mem"), unix.O_RDWR) }},
 	{"read another's environment", "", "arrn aarn", "", func(s *scene) error { return open(s.victims("environ"), unix.O_RDONLY) }},
 	{"read another's memory map", "", "arrn aarn", "", func(s *scene) error { return reads(s.victims("maps")) }},
-	{"list another's descriptors", "", "aaan", "their numbers can be seen", func(s *scene) error {
+	{"list another's descriptors", "", "aaan", "the number of open descriptors", func(s *scene) error {
 		_, err := os.ReadDir(s.victims("fd"))
 		return err
 	}},
@@ -168,10 +168,11 @@ var processDeeds = []deed{
 	{"rename another", "E15", "vvrn", "", func(s *scene) error { return writes(s.victims("comm"), "evil") }},
 	{"spare itself from the memory killer", "", "rrrr", "", func(*scene) error { return writes("/proc/self/oom_score_adj", "-1000") }},
 	{"open the first process's memory", "", "rrrr", "", func(*scene) error { return open("/proc/1/mem", unix.O_RDWR) }},
-	{"read the first process's descriptors", "", "aaah rrrr", "their numbers, of root, can be seen", func(*scene) error {
+	{"read the first process's descriptors", "", "aaah rrrr", "the number of open descriptors", func(*scene) error {
 		_, err := os.ReadDir("/proc/1/fd")
 		return err
 	}},
+	{"write the first process's program", "", "rrrr", "", func(*scene) error { return open("/proc/1/exe", unix.O_WRONLY) }},
 	{"stop the first process", "", "vvrr", "it stops for nobody inside", func(s *scene) error {
 		return s.bound(func() error { return unix.Kill(1, unix.SIGSTOP) })
 	}},

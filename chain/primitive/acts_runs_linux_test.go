@@ -20,8 +20,8 @@ var runDeeds = []deed{
 	{"a file beyond the limit", "E19", "arrr", "", nil},
 	{"memory beyond the limit", "E19", "arrr", "", nil},
 	{"processor time beyond the limit", "E19", "arrr", "", nil},
-	{"processes beyond the limit", "E19", "aaaa aaar", "of all of the user, or of root: said", nil},
-	{"temporary files beyond the limit", "E19", "aaar", "without namespaces: said", nil},
+	{"processes beyond the limit", "E19", "aaaa aaar", "count processes of the user, not of the run", nil},
+	{"temporary files beyond the limit", "E19", "aaar", "no limit on temporary files", nil},
 	{"a process that stays: in the background", "", "rrrr", "", nil},
 	{"a process that stays: in a session of its own", "", "rrrr", "", nil},
 	{"a process that stays: forked twice", "", "rrrr", "", nil},
@@ -43,9 +43,8 @@ func exceed(args []string) {
 			fmt.Println("ok")
 		}
 	case strings.HasPrefix(what, "processor"):
-		for begun := time.Now(); time.Since(begun) < 2500*time.Millisecond; { // Go does not end at the first signal
-		}
-		fmt.Println("ok")
+		// A shell ends by the first signal about it, which Go passes over.
+		syscall.Exec("/bin/sh", []string{"sh", "-c", "i=0; while [ $i -lt 5000000 ]; do i=$((i+1)); done; echo ok"}, nil)
 	case strings.HasPrefix(what, "processes"):
 		if multiply(60) {
 			fmt.Println("ok")

@@ -68,7 +68,7 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 		}
 		return nil, nil, err
 	}
-	cp.confined = time.Since(begun)
+	cp.confined, cp.kept = time.Since(begun), keptIn(o)
 	return cp, unbound(c, true), nil
 }
 
@@ -102,7 +102,7 @@ func startOuter(uid, gid int) (*cagedProcess, error) {
 
 func (cp *cagedProcess) launch(uid, gid int, files []*os.File) error {
 	launched := make(chan error)
-	onThrownAwayThread(func() {
+	cage.OnThrownAwayThread(func() {
 		runs.Lock()
 		var err error
 		cp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, uid, gid, true), &os.ProcAttr{
@@ -135,7 +135,27 @@ type cagedProcess struct {
 	talk  *os.File
 	hear  *bufio.Reader // of talk
 	early bool          // it was started before there was anything to run
+	kept  []string      // paths that are protected by a mount
 	found cage.Found
+}
+
+// keptIn lists the paths that o protects by a mount.
+func keptIn(o *cage.Orders) (paths []string) {
+	for _, m := range o.Mounts {
+		if m.Kind == cage.Kept {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
+}
+
+// unknown lists those of which nobody looked at the end whether they are kept yet: the files,
+// which programs replace when they write them. Directories stay what they are.
+func unknown(kept []string) []string {
+	return slices.DeleteFunc(slices.Clone(kept), func(p string) bool {
+		info, err := os.Lstat(p)
+		return err == nil && info.IsDir()
+	})
 }
 
 // tell hands over what to run.
@@ -206,8 +226,9 @@ func (cp *cagedProcess) reap() (int, string, error) {
 	defer cp.talk.Close()
 	line, _ := cp.hear.ReadString('\n')
 	found, ok := cage.ParseFound(strings.TrimSuffix(line, "\n"))
-	if err != nil || !ok {
-		return exit, sig, err // it was killed
+	if err != nil || !ok { // it was killed
+		cp.found.Vanished = unknown(cp.kept)
+		return exit, sig, err
 	}
 	cp.found = found
 	ws := syscall.WaitStatus(found.Status)

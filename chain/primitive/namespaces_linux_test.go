@@ -283,6 +283,13 @@ func TestHostReplacesWhatIsKept(t *testing.T) {
 	if len(r.Vanished) != 1 || r.Vanished[0] != file {
 		t.Errorf("vanished: %q", r.Vanished)
 	}
+	// Who is killed tells nothing, so a file is not known to have been kept.
+	c = bash(t, `trap '' TERM; while :; do sleep 0.05; done`)
+	c.Dir, c.Timeout = dir, 300*time.Millisecond
+	c.Sandbox = Sandbox{Tier: S3, Exec: []string{dir}, Write: []string{dir}, Protect: []string{file, kept}}
+	if r, err = Run(t.Context(), c, nil, nil); !fault.Is(err, fault.Limit) || len(r.Vanished) != 1 || r.Vanished[0] != file {
+		t.Errorf("killed: %v, vanished: %q", err, r.Vanished)
+	}
 }
 
 // TestNothingWritesAfterTheEnd: when Run returns nobody of the run is left to write.

@@ -159,7 +159,8 @@ type Result struct {
 
 	// Reached names a limit that ended the run ("cpu", "file"), and Near those that it may
 	// have met. Vanished are paths of Sandbox.Protect that were not protected to the end,
-	// because somebody outside replaced what was there.
+	// because somebody outside replaced what was there, or of which nobody knows, because the
+	// run had to be killed.
 	Reached  string
 	Near     []string
 	Vanished []string

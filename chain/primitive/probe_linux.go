@@ -38,7 +38,7 @@ func probe() (Report, error) {
 	}
 	defer b.close()
 	done := make(chan error)
-	onThrownAwayThread(func() {
+	cage.OnThrownAwayThread(func() {
 		err := b.confine()
 		if err == nil {
 			for _, f := range forbidden {
@@ -221,6 +221,23 @@ var forbidden = []struct {
 		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 		return err
 	}},
+	{"a raw pair aimed anew", func(*site) error {
+		_, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_RAW, 0)
+		return err
+	}},
+	{"multipath TCP", func(*site) error { return socket(unix.AF_INET, unix.SOCK_STREAM, protoMPTCP) }},
+	{"a program that runs as its owner", func(s *site) error {
+		return call(unix.SYS_FCHMODAT, fromHere, text(s.Secret), unix.S_ISUID|0o600)
+	}},
+	{"let others write a file outside", func(s *site) error { return call(unix.SYS_FCHMODAT, fromHere, text(s.Secret), 0o602) }},
+	{"give a file outside away", func(s *site) error { return unix.Lchown(s.Secret, -1, -1) }},
+	{"set an attribute of a file outside", func(s *site) error { return unix.Setxattr(s.Secret, "user.rye", nil, 0) }},
+	{"set an attribute by the newest call", func(s *site) error { return call(sysSetxattrat) }},
+	{"shared memory of other processes", func(*site) error { return call(unix.SYS_SHMGET, noKey, 0, 0) }},
+	{"semaphores of other processes", func(*site) error { return call(unix.SYS_SEMGET, noKey, 0, 0) }},
+	{"queues of other processes", func(*site) error { return call(unix.SYS_MSGGET, noKey, 0) }},
+	{"another process's priority", func(s *site) error { return unix.Setpriority(unix.PRIO_PROCESS, s.Victim, 0) }},
+	{"another process's processors", func(s *site) error { return call(unix.SYS_SCHED_SETAFFINITY, uintptr(s.Victim), 0, 0) }},
 	{"mount", func(s *site) error {
 		return call(unix.SYS_MOUNT, text("none"), text(s.Dir+"/missing"), text("tmpfs"))
 	}},
@@ -247,6 +264,13 @@ var forbidden = []struct {
 	{"executable data (personality)", func(*site) error { return call(unix.SYS_PERSONALITY, 0x0400000) }},
 	{"set the clock", func(*site) error { return call(unix.SYS_CLOCK_SETTIME, 0, 0) }},
 }
+
+const (
+	protoMPTCP    = 262          // IPPROTO_MPTCP, ip(7)
+	sysSetxattrat = 463          // on every processor
+	fromHere      = ^uintptr(99) // AT_FDCWD, -100
+	noKey         = 0x7279652d   // of System V; nobody's
+)
 
 func connect(s *site) error {
 	return reach(unix.AF_INET, unix.SOCK_STREAM, &unix.SockaddrInet4{Port: s.Port, Addr: [4]byte{127, 0, 0, 1}})

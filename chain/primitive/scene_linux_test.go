@@ -270,7 +270,7 @@ func (s *scene) over() {
 		s.victim.Wait()
 		s.victim = nil
 	}
-	for _, name := range shared {
+	for _, name := range s.shared() {
 		os.Remove(name)
 	}
 	for _, f := range s.closers {
@@ -338,8 +338,9 @@ func (s *scene) addObjects(out map[string]string) {
 				ours = append(ours, strings.Join(f[:min(len(f), 5)], " "))
 			}
 		}
-		out["list of "+kind] = fmt.Sprintf("%d %q", strings.Count(string(raw), "\n"), ours)
+		out["list of "+kind] = fmt.Sprintf("%q", ours)
 	}
+	out["left"] = fmt.Sprint(call(unix.SYS_SHMGET, uintptr(s.Key+1), 0, 0), call2(unix.SYS_MQ_OPEN, text(s.Queue+"-new"), unix.O_RDONLY, 0, 0))
 }
 
 // addProcess adds what others could change about the victim.
@@ -397,15 +398,15 @@ func (s *scene) compare(t *testing.T, tier Tier, before, after map[string]string
 			return nil
 		})
 	}
-	for _, name := range shared {
+	for _, name := range s.shared() {
 		if _, err := os.Lstat(name); err == nil {
 			t.Errorf("%s: %s was made", tier, name)
 		}
 	}
 }
 
-// shared are names that a tool would leave where others see them.
-var shared = []string{"/tmp/rye-test-new", "/dev/shm/rye-test-new"}
+// shared are names that the tool would leave where others see them.
+func (s *scene) shared() []string { return []string{"/tmp/" + s.Abstract, "/dev/shm/" + s.Abstract} }
 
 func merged(a, b map[string]string) map[string]bool {
 	out := map[string]bool{}

@@ -3,7 +3,6 @@ package primitive
 import (
 	"errors"
 	"os"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -53,7 +52,7 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 	closeOnExec()
 	lp := &linuxProcess{done: make(chan struct{}), free: make(chan struct{})}
 	launched, limited, released := make(chan error), make(chan error), make(chan error)
-	onThrownAwayThread(func() {
+	cage.OnThrownAwayThread(func() {
 		var err error
 		lp.p, err = box.launch(c, env, files)
 		launched <- err
@@ -83,28 +82,6 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 		return nil, nil, err
 	}
 	return lp, box.unbound, nil
-}
-
-// onThrownAwayThread runs f on a thread that serves no other goroutine, ever. The
-// runtime ends a thread whose goroutine ended locked to it, except for the main
-// thread, so that one is never used.
-func onThrownAwayThread(f func()) {
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() != unix.Getpid() {
-			f()
-			return
-		}
-		// Holding the main thread makes the runtime use another one.
-		over := make(chan struct{})
-		go func() {
-			defer close(over)
-			runtime.LockOSThread()
-			f()
-		}()
-		<-over
-		runtime.UnlockOSThread()
-	}()
 }
 
 // closeOnExec keeps descriptors that this process inherited itself (a shell's, a

@@ -56,7 +56,7 @@ func unboundOutside(s *Sandbox, traced bool) []string {
 	if cage.ABI() < 6 {
 		out = append(out, "signals to other processes of this user: this kernel's Landlock does not know them")
 	}
-	return append(out, "permissions of this user's files can be changed wherever they lie, but not to let others write or to run as their owner: Landlock does not know permissions")
+	return append(out, "permissions and times of this user's files can be changed wherever they lie, though not to let others write or to run as their owner, and names, sizes and changes of files be seen: Landlock does not know these")
 }
 
 // unboundRules names what an older Landlock does not know, and what none does.
@@ -72,7 +72,7 @@ func unboundRules(s *Sandbox, abi int) []string {
 		out = append(out, "TCP ports: this kernel's Landlock does not know them")
 	}
 	if abi >= 4 && s.Net && s.Ports != nil {
-		out = append(out, fmt.Sprintf("TCP ports %s can be reached at every address, this machine's own included, and UDP at every port: the kernel's rules know no hosts", ports(s.Ports)))
+		out = append(out, fmt.Sprintf("TCP ports %s can be reached at every address, this machine's own included, and UDP at every port, and it can listen: the kernel's rules know no hosts", ports(s.Ports)))
 	}
 	if s.Net && len(s.Hosts) > 0 {
 		out = append(out, "every host can be reached, not only "+strings.Join(s.Hosts, ", "))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +12,6 @@ import (
 // inside is the first process of the namespaces: it makes the view, starts the program,
 // confined, and stays until it has ended. Then the kernel ends whatever else there is.
 func inside(answer *os.File) int {
-	runtime.LockOSThread() // so that no other goroutine gives up the rights of the main thread, which never ends
 	o, given, err := told()
 	if o == nil && err == nil {
 		return 0 // nobody wants it any more
@@ -120,14 +118,13 @@ func (o *Orders) start(given []int) (pid int, err error) {
 	}
 	defer bounds.Close()
 	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
+	OnThrownAwayThread(func() {
 		pid, err = o.confined(bounds, given)
 		started <- err
 		if !o.Whole {
 			select {} // with the thread
 		}
-	}()
+	})
 	err = <-started
 	return pid, err
 }

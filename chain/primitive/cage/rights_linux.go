@@ -44,6 +44,28 @@ func (c *Confinement) Confine() error {
 	return nil
 }
 
+// OnThrownAwayThread runs f on a thread that serves no other goroutine, ever. The
+// runtime ends a thread whose goroutine ended locked to it, except for the main
+// thread, so that one is never used.
+func OnThrownAwayThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		// Holding the main thread makes the runtime use another one.
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			runtime.LockOSThread()
+			f()
+		}()
+		<-over
+		runtime.UnlockOSThread()
+	}()
+}
+
 // NoNewPrivileges keeps the calling thread, and what it starts, from getting rights by
 // starting a program.
 func NoNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }
