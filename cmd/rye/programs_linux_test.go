@@ -24,6 +24,7 @@ type peer struct {
 	run   string            // in the project
 	prove string            // a line of what it prints
 	least string            // needs with which it works, as refusals named them one after the other; "-" where it does not say what it was refused
+	repo  bool              // the project is a repository of git's, too
 	own   bool              // it reaches for a server of its own
 	given string            // needs that its failing result named, where it does not work without; "" is none
 }
@@ -35,6 +36,10 @@ var light = []peer{
 	{name: "git in a subfolder", uses: "git",
 		run:   "git init -q sub && cd sub && echo x >a && git add a && git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s",
 		prove: "first", least: "{write: [.]}"},
+	{name: "git in the project's own repository", uses: "git", repo: true, files: map[string]string{"a": "x\n"},
+		run:   "cat a >/dev/null && git add a && git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s",
+		prove: "first", least: "-", given: "{read: [.], write: [., .git]}"},
+	{name: "a program of the person's, outside", run: "TOOL/greet", prove: "greetings", least: "{read: [TOOL/greet]}", given: "{read: [., TOOL/greet], write: [.]}"},
 	{name: "make", uses: "make", files: map[string]string{"in": "built\n", "Makefile": "build/out: in\n\tmkdir -p build\n\tcp in build/out\n\tcat build/out\n"},
 		run: "cat Makefile in >/dev/null && make", prove: "built", least: "{read: [Makefile, in], write: [.]}"},
 	{name: "a C compiler", uses: "cc", files: map[string]string{"hello.c": "#include <stdio.h>\nint main() { puts(\"hello\"); return 0; }\n"},
@@ -122,7 +127,7 @@ func (p *peer) perform(h *home, needs, server string) (r performed) {
 	if needs != "" {
 		text += "# needs: " + needs + "\n"
 	}
-	h.write(".ai/tools/acme/peer.sh", text+"set -e\n"+strings.ReplaceAll(p.run, "SERVER", server)+"\n")
+	h.write(".ai/tools/acme/peer.sh", text+"set -e\n"+filled(h, p.run, server)+"\n")
 	h.rye("sign", "tool:acme/peer")
 	out, _ := h.command("execute", "tool:acme/peer", "--json", "--yes").Output()
 	var res struct {
@@ -162,10 +167,22 @@ func (p *peer) fresh(h *home) *home {
 	for name, text := range p.files {
 		in.write(name, text)
 	}
+	if p.repo {
+		if out, err := exec.Command("git", "init", "-q", in.dir).CombinedOutput(); err != nil {
+			h.t.Fatalf("git: %s", out)
+		}
+	}
 	in.write(".ai/tools/acme/peer.sh", header)
+	in.write("../home/tools/greet", "#!/bin/sh\necho greetings\n")
+	if err := os.Chmod(in.tools()+"/greet", 0o755); err != nil {
+		h.t.Fatal(err)
+	}
 	in.give()
 	return &in
 }
+
+// tools is a directory of programs in the person's home.
+func (h *home) tools() string { return filepath.Join(h.variable("HOME"), "tools") }
 
 // give makes all of a project the person's.
 func (h *home) give() {
@@ -178,6 +195,11 @@ func (h *home) give() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+}
+
+// filled puts addresses and places into a text.
+func filled(h *home, text, server string) string {
+	return strings.NewReplacer("SERVER", server, "TOOL", h.tools()).Replace(text)
 }
 
 // named is the needs that the first denial with some names.
@@ -194,7 +216,7 @@ func (r performed) named() string {
 // names. It returns what it had to state.
 func (p *peer) usual(t *testing.T, person *home, server string) (stated string) {
 	r := p.perform(p.fresh(person), "", server)
-	want := strings.ReplaceAll(p.given, "SERVER", server)
+	want := filled(person, p.given, server)
 	if !r.ok {
 		stated = r.named()
 		if p.own && len(r.denied) > 0 && strings.Contains(r.denied[0].What, "where its needs name no net") {
@@ -271,7 +293,7 @@ func TestPrograms(t *testing.T) {
 			if p.least != "-" && user != "root" {
 				needs, rungs = p.ladder(t, h, server)
 			}
-			if want := strings.ReplaceAll(p.least, "SERVER", server); needs != "-" && needs != want {
+			if want := filled(h, p.least, server); needs != "-" && needs != want {
 				t.Errorf("%s works with %s, want %s", p.name, needs, want)
 			}
 			t.Logf("%-14s %-36s as it is: %-40s least, in %d steps: %s", user, p.name, strings.TrimSpace(stated+" ok"), rungs, needs)
