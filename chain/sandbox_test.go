@@ -68,6 +68,17 @@ func TestSandboxFollowsNeeds(t *testing.T) {
 	}
 }
 
+// TestWhatIsReadMayBeExecuted: who reads a program can copy it and run the copy, so a toolchain
+// in needs.read runs. What comes from a registry runs what it brought, and the system's.
+func TestWhatIsReadMayBeExecuted(t *testing.T) {
+	for foreign, want := range map[bool]bool{false: true, true: false} {
+		b, _, err := box(t, foreign, "needs: {read: ['/opt/toolchain']}")
+		if err != nil || slices.Contains(b.Exec, "/opt/toolchain") != want || !slices.Contains(b.Read, "/opt/toolchain") {
+			t.Errorf("from a registry %v: %+v, %v", foreign, b, err)
+		}
+	}
+}
+
 func TestNeedsThatAreRefused(t *testing.T) {
 	for _, needs := range []string{
 		"needs: {write: ['.ai']}", "needs: {write: ['.ai/tools/x']}", "needs: {write: ['a/../.git']}", "needs: {write: ['/home/somebody/.ssh/x']}",
