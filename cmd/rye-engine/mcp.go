@@ -49,7 +49,7 @@ func (p *projects) at(path string) (rye.Verbs, error) {
 	w, ok := p.have[key]
 	if !ok {
 		o := p.app.Options()
-		o.Project, o.Over, o.Passphrase, o.Progress, o.Page = project, over, nil, nil, readPage
+		o.Project, o.Over, o.Passphrase, o.Progress, o.Notice, o.Page = project, over, nil, nil, nil, readPage
 		if o.Consent != nil { // within a run its client is the run
 			o.Consent = mcp.Consent
 		}
