@@ -139,7 +139,8 @@ func TestActs(t *testing.T) {
 	var theirs survey
 	var wait sync.WaitGroup
 	if os.Getuid() == 0 {
-		wait.Go(func() { theirs = surveyOfNobody(t) })
+		dir := forNobody(t)
+		wait.Go(func() { theirs = surveyOfNobody(t, dir) })
 	}
 	mine := makeSurvey(t)
 	wait.Wait()
@@ -259,29 +260,28 @@ func (s *scene) call(tier Tier) Call {
 	return c
 }
 
-// surveyOfNobody has an ordinary user do the same.
-func surveyOfNobody(t *testing.T) survey {
-	self, err := os.Executable()
+// forNobody puts a copy of this program where an ordinary user finds it. Nothing may be
+// started meanwhile: it would have the copy open for writing.
+func forNobody(t *testing.T) (dir string) {
+	dir, err := os.MkdirTemp("/tmp", "rye-nobody-")
 	if err != nil {
-		t.Error(err)
-		return nil
+		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "rye-nobody-") // this program lies where nobody else may look
-	if err != nil {
-		t.Error(err)
-		return nil
-	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	os.Chmod(dir, 0o777)
-	prog, to := filepath.Join(dir, "primitive.test"), filepath.Join(dir, "survey")
-	data, err := os.ReadFile(self)
+	data, err := os.ReadFile("/proc/self/exe")
 	if err == nil {
-		err = os.WriteFile(prog, data, 0o755)
+		err = os.WriteFile(filepath.Join(dir, "primitive.test"), data, 0o755)
 	}
 	if err != nil {
-		t.Error(err)
-		return nil
+		t.Fatal(err)
 	}
+	return dir
+}
+
+// surveyOfNobody has an ordinary user do the same.
+func surveyOfNobody(t *testing.T, dir string) survey {
+	prog, to := filepath.Join(dir, "primitive.test"), filepath.Join(dir, "survey")
 	cmd := exec.Command(prog, "-test.run", "^TestActs$", "-test.v")
 	cmd.Dir = dir
 	cmd.Env = []string{"TMPDIR=" + dir, "HOME=" + dir, "PATH=" + SafePath, "RYE_TEST_SURVEY=" + to, "RYE_SOAK=" + os.Getenv("RYE_SOAK")}

@@ -74,7 +74,7 @@ var builtOnce = sync.OnceValues(func() (string, error) {
 	}
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-tags", "urfave_cli_no_docs",
 		"-ldflags", "-X github.com/rye-os/rye/internal/build.version=v0.0.0-test -X github.com/rye-os/rye/internal/build.id=test",
-		"-o", dir+string(filepath.Separator), "github.com/rye-os/rye/cmd/rye", "github.com/rye-os/rye/cmd/rye-engine")
+		"-o", dir+string(filepath.Separator), "github.com/rye-os/rye/cmd/...")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		os.RemoveAll(dir)
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
