@@ -74,6 +74,14 @@ func Analyse(script string, params map[string]any, extra []Pattern) []Finding {
 	return a.found
 }
 
+// plainWord reports whether a parameter is one word of letters, digits and what paths are
+// made of: as a command it would do nothing but start a program by its name.
+func plainWord(v string) bool {
+	return v != "" && !strings.ContainsFunc(v, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-@:+,", r))
+	})
+}
+
 // An analysis collects what is found in the texts of one call.
 type analysis struct {
 	extra []Pattern
@@ -90,6 +98,9 @@ func (a *analysis) value(param string, v any, depth int) {
 	}
 	switch v := v.(type) {
 	case string:
+		if plainWord(v) && !names("command cmd script code shell run exec").has(strings.ToLower(param)) {
+			return // the name of a file or of something else, and no command
+		}
 		a.text(v, param)
 	case []any:
 		// A list of words is often one command: ["rm", "-rf", "x"].

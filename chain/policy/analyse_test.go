@@ -189,3 +189,13 @@ func BenchmarkAnalyse(b *testing.B) {
 		Analyse("set -e\nfor f in *.go; do gofmt -l \"$f\"; done\ngit status | grep -v clean", map[string]any{"name": "World", "n": 3}, nil)
 	}
 }
+
+// A parameter that is the name of a file is no command, except where commands stand.
+func TestNamesOfFilesAreNoCommands(t *testing.T) {
+	if found := Analyse("", map[string]any{"save": "out/worth.txt", "files": []any{"notes.md"}}, nil); len(found) > 0 {
+		t.Errorf("the names of files: %v", found)
+	}
+	if found := Analyse("", map[string]any{"command": "./notes.txt"}, nil); len(found) == 0 {
+		t.Error("a document as a command is passed over")
+	}
+}

@@ -3,7 +3,6 @@ package main_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -16,9 +15,9 @@ func TestDenialsOverMCP(t *testing.T) {
 		t.Skip("no namespaces here")
 	}
 	h := newHome(t)
-	there := filepath.Join(h.variable("HOME"), "plans.txt")
-	if err := os.WriteFile(there, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
+	const there = "/var/log" // on every system, and out of view; what tests make lies in /tmp, which runs have for themselves
+	if _, err := os.Stat(there); err != nil {
+		t.Skip(err)
 	}
 	h.write(".ai/tools/acme/reads.sh", attackTool+"cat "+there+"\n")
 	h.write(".ai/tools/acme/guesses.sh", attackTool+"cat "+there+".not\n")
