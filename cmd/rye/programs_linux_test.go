@@ -39,7 +39,7 @@ var light = []peer{
 	{name: "git in the project's own repository", uses: "git", repo: true, files: map[string]string{"a": "x\n"},
 		run:   "cat a >/dev/null && git add a && git -c user.name=a -c user.email=a@b commit -qm first && git log --format=%s",
 		prove: "first", least: "-", given: "{read: [.], write: [., .git]}"},
-	{name: "a program of the person's, outside", run: "TOOL/greet", prove: "greetings", least: "{read: [TOOL/greet]}", given: "{read: [., TOOL/greet], write: [.]}"},
+	{name: "a program of the person's, outside", run: "@TOOLS@/greet", prove: "greetings", least: "{read: [@TOOLS@/greet]}", given: "{read: [., @TOOLS@/greet], write: [.]}"},
 	{name: "make", uses: "make", files: map[string]string{"in": "built\n", "Makefile": "build/out: in\n\tmkdir -p build\n\tcp in build/out\n\tcat build/out\n"},
 		run: "cat Makefile in >/dev/null && make", prove: "built", least: "{read: [Makefile, in], write: [.]}"},
 	{name: "a C compiler", uses: "cc", files: map[string]string{"hello.c": "#include <stdio.h>\nint main() { puts(\"hello\"); return 0; }\n"},
@@ -199,7 +199,7 @@ func (h *home) give() {
 
 // filled puts addresses and places into a text.
 func filled(h *home, text, server string) string {
-	return strings.NewReplacer("SERVER", server, "TOOL", h.tools()).Replace(text)
+	return strings.NewReplacer("SERVER", server, "@TOOLS@", h.tools()).Replace(text)
 }
 
 // named is the needs that the first denial with some names.
