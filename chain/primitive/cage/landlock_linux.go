@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -186,6 +187,23 @@ func openByName(path string) (int, error) {
 	return fd, err
 }
 
+// openDir opens a directory to be listed, through no link.
+func openDir(path string) (*os.File, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err == unix.ENOSYS {
+		var at int
+		if at, err = openByName(path); err == nil {
+			fd, err = unix.Openat(at, ".", flags, 0)
+			unix.Close(at)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
 // add grants rights on what fd is.
 func (r *rules) add(fd int, path string, rights uint64) error {
 	rights &= r.rights
@@ -217,17 +235,43 @@ func (r *rules) tree(path string, rights uint64, avoid []string) error {
 	if err := r.allow(path, rights&unix.LANDLOCK_ACCESS_FS_READ_DIR); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(path)
+	dir, err := openDir(path)
 	if err != nil {
 		return nil // nothing to grant in what cannot be read
 	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil
+	}
 	for _, e := range entries {
-		if e.Type()&os.ModeSymlink != 0 {
-			continue
-		}
-		if err := r.tree(filepath.Join(path, e.Name()), rights, avoid); err != nil {
+		if err := r.entry(dir, e, filepath.Join(path, e.Name()), rights, avoid); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// entry grants rights on one entry of a directory that holds something avoided. Most are
+// far from it, and there are hundreds in /etc: those are opened from the directory, and
+// what they are is known from its list.
+func (r *rules) entry(dir *os.File, e os.DirEntry, path string, rights uint64, avoid []string) error {
+	near := func(a string) bool { return within(a, path) || within(path, a) }
+	switch {
+	case e.Type()&os.ModeSymlink != 0:
+		return nil
+	case slices.ContainsFunc(avoid, near):
+		return r.tree(path, rights, avoid)
+	case !e.IsDir():
+		rights &= fsFile
+	}
+	fd, err := unix.Openat(int(dir.Fd()), e.Name(), unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil // it is gone
+	}
+	defer unix.Close(fd)
+	if r.add(fd, path, rights) != nil { // it became something else meanwhile
+		return r.allow(path, rights)
 	}
 	return nil
 }
