@@ -45,10 +45,10 @@ func (w *Ward) After(ctx context.Context, unheld []string, to string) ([]Taken, 
 	if err := walk.again(w.tree); err != nil {
 		return nil, err
 	}
-	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]bool{}, take: &taker{ctx: ctx, d: d, to: to}}
+	e := &ending{w: w, d: d, before: map[string]thing{}, inodes: map[uint64]info{}, take: &taker{ctx: ctx, d: d, to: to}}
 	for _, t := range w.before {
 		e.before[t.path] = t
-		e.inodes[t.ino] = true
+		e.inodes[t.ino] = t.info
 	}
 	for _, p := range unheld {
 		if rel, err := filepath.Rel(w.o.Project, p); err == nil {
@@ -64,7 +64,7 @@ type ending struct {
 	w      *Ward
 	d      *disk
 	before map[string]thing
-	inodes map[uint64]bool // of things
+	inodes map[uint64]info // of things: a number alone is given to another file soon
 	unheld []string
 	take   *taker
 }
@@ -97,7 +97,7 @@ func (e *ending) kept(t thing) bool {
 
 func (e *ending) how(t thing) string {
 	switch {
-	case e.inodes[t.ino]:
+	case e.inodes[t.ino].same(t.info):
 		return "moved"
 	case e.before[t.path].path != "":
 		return "changed"
