@@ -15,7 +15,11 @@ import (
 
 // serveMCP is the engine's side of rye mcp.
 func serveMCP(ctx context.Context, a *app.App) error {
-	p := &projects{app: a, served: a.Serve(a.Projects), have: map[string]*workspace.Workspace{}}
+	served, err := a.Serve(a.Projects)
+	if err != nil {
+		return err
+	}
+	p := &projects{app: a, served: served, have: map[string]*workspace.Workspace{}}
 	s := mcp.New(mcp.Options{Project: p.at, Caller: client(a), Version: build.Version(), Log: os.Stderr})
 	return s.Serve(ctx, os.Stdin, os.Stdout)
 }

@@ -22,14 +22,19 @@ type Served struct {
 type served struct{ dir, project string }
 
 // Serve returns the projects of a server that was started in the directory of this run, with
-// these more.
-func (a *App) Serve(more []string) *Served {
+// these more. A directory that does not exist is fault.Usage, as it is for -C: who mistyped it
+// learns it now, not from a call that is refused later.
+func (a *App) Serve(more []string) (*Served, error) {
 	s := &Served{a: a, list: []served{{dir: a.Dir, project: a.Project}}}
-	for _, dir := range more {
-		s.list = append(s.list, served{dir: a.Path(dir)})
+	for _, given := range more {
+		dir, err := workingDir(a.Path(given))
+		if err != nil {
+			return nil, err
+		}
+		s.list = append(s.list, served{dir: dir})
 	}
 	s.look()
-	return s
+	return s, nil
 }
 
 // look finds the projects that were not there before.
