@@ -33,8 +33,8 @@ func Client() Caller {
 	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*")
 }
 
-// Inside is a rye that was started within a run, by a tool say: whoever typed the tool's
-// name did not type what the tool does. It may search, load and execute, as an MCP client,
+// Inside is a rye that was started within a run, for example by a tool: the person who typed
+// the tool's name did not type what the tool does. It may search, load and execute, as an MCP client,
 // under the policy for clients too, and it is never a person: it signs nothing, approves
 // nothing, and changes neither policy nor trust.
 func Inside() Caller {

@@ -43,7 +43,8 @@ func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (
 // Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
 // says. The gates stand in one order for every caller: integrity, capability, parameters,
 // lock, policy (tier, commands, approval), consent to what nobody signed (.env, a
-// project's interpreter), sandbox, run. A dry run passes every gate but the last.
+// project's interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but
+// the last.
 func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	if err := session.RequireCaller(c, "execute"); err != nil {
 		return nil, err

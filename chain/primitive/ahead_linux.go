@@ -64,17 +64,14 @@ func dismiss(cp *cagedProcess) {
 // cageFor returns a rye-cage for a call: the one that waits, or a new one.
 func cageFor(c *Call) (*cagedProcess, error) {
 	uid, gid := actor(&c.Sandbox)
-	if uid != unix.Getuid() {
+	if uid != unix.Getuid() || c.fresh {
 		return startOuter(uid, gid)
 	}
 	ahead.Lock()
 	coming := ahead.coming
 	ahead.Unlock()
-	if coming != nil && !c.fresh {
+	if coming != nil {
 		<-coming
-	}
-	if c.fresh {
-		return startOuter(uid, gid)
 	}
 	ahead.Lock()
 	cp := ahead.cage

@@ -21,7 +21,7 @@ import (
 // Execute runs a tool exactly as signed, or returns what a directive or a knowledge entry
 // says. The gates stand in one order for every caller: integrity, capability, parameters,
 // lock, policy (tier, commands, approval), consent to what is unsigned (.env, a project's
-// interpreter), sandbox, run. A dry run passes every gate but the last.
+// interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but the last.
 func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	j := &job{caller: c, q: q, watch: newStopwatch()}
 	primitive.Ahead()
@@ -136,7 +136,7 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk,
 		return nil, nil, nil, err
 	}
 	if err := session.KeepTaken(ctx, seen); err != nil { // what is seen now must hold on every branch
-		seen.Say("what .ai/" + objects.TakenFile + " takes back could not be kept: " + err.Error())
+		seen.Tell("what .ai/" + objects.TakenFile + " takes back could not be kept: " + err.Error())
 	}
 	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); r.turns.Give() }, nil
 }
@@ -169,7 +169,7 @@ func runsDir(s *Desk) (dir string, done func(), err error) {
 
 // materialise writes the verified bytes that a program is started with into a fresh
 // directory, and removes those of runs that were killed. What starts no program gets no
-// directory.
+// directory, and what runs at S3 or better has its files in memory.
 func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {

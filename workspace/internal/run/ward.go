@@ -43,10 +43,11 @@ func watch(ctx context.Context, s *Desk, plan *chain.Plan) *watched {
 			o.Cache = w.base
 		}
 		for _, name := range n.Write {
-			if at := filepath.Join(project, filepath.FromSlash(name)); path.Clean(name) != "." && !filepath.IsAbs(name) {
-				o.Write = append(o.Write, at)
-			} else if filepath.IsAbs(name) {
+			switch {
+			case filepath.IsAbs(name):
 				o.Write = append(o.Write, filepath.Clean(name))
+			case path.Clean(name) != ".": // the whole project names nothing in it
+				o.Write = append(o.Write, filepath.Join(project, filepath.FromSlash(name)))
 			}
 		}
 		w.ward, w.err = ward.Look(ctx, o)
