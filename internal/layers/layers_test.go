@@ -61,6 +61,8 @@ var house = []room{
 		"fault internal/place internal/words objects", ssh},
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
 		"fault objects objects/trust", sigstore},
+	{1, "objects/trust/token", "capability tokens: chains of blocks that can only narrow; pure",
+		"fault objects", ""},
 	{1, "store", "git repositories: objects, packs, refs, quarantine",
 		"fault internal/parallel internal/place internal/words", gogit + " " + xsys + " " + sha1cd},
 	{1, "store/records", "where the record of a directory lies: with the user, outside of it",
@@ -120,8 +122,23 @@ var house = []room{
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". registry store/transport " + session +
 			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
+		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share", ""},
+		". fault store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/threads", ""},
+
+	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
+		"fault internal/place internal/words", xsys},
+	{4, "agent/ledger", "what threads may spend, and what they spent",
+		". fault", sqlite},
+	{4, "agent/provider", "a model behind an HTTP address: requests, streams, prices, errors",
+		". fault internal/words objects objects/expr", ""},
+	{4, "agent/provider/mock", "a scripted model, as a server on loopback",
+		". fault internal/words objects agent/provider", ""},
+	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
+		"fault internal/words", starlark},
+	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
+		". fault internal/words internal/secrets objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/loop", xsys + " " + age},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},
@@ -170,6 +187,8 @@ const (
 	bleve    = "github.com/blevesearch/bleve"
 	wazero   = "github.com/tetratelabs/wazero"
 	sqlite   = "modernc.org/sqlite"
+	starlark = "go.starlark.net"
+	age      = "filippo.io/age"
 )
 
 // testsMay lists what the tests of a room may import besides what stands on its

@@ -1,0 +1,115 @@
+package rye
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"time"
+)
+
+// Record is the project's record as far as threads need it: where they keep what they did,
+// what they may use, and the branches that tell it. A workspace.Workspace has it. It is safe
+// for concurrent use.
+type Record interface {
+	// Threads returns the directory in which each thread of the project has one of its own,
+	// beside the record; it is made, for its user alone, when it is missing. Where there is
+	// no record there are no threads: fault.Denied.
+	Threads(context.Context, Caller) (dir string, err error)
+
+	// Pin verifies a directive and all that its thread may reach.
+	Pin(context.Context, Caller, PinRequest) (*Pinned, error)
+
+	// Vouch signs the description of a thread with the key of this machine that counts for
+	// threads only; Vouched verifies it.
+	Vouch(ctx context.Context, c Caller, doc []byte) (sig string, err error)
+	Vouched(ctx context.Context, c Caller, doc []byte, sig string) error
+
+	// Commit adds turns to the branch of a thread. Those that are there already are passed
+	// over, so that it may be called again after a crash.
+	Commit(context.Context, Caller, BranchCommit) (tip string, err error)
+
+	// Branch reads the branch of a thread; fault.NotFound where there is none.
+	Branch(ctx context.Context, c Caller, thread string) (*BranchInfo, error)
+
+	// Config returns a configuration, merged from every verified layer.
+	Config(ctx context.Context, c Caller, name string) (*ConfigResult, error)
+}
+
+// PinRequest names what a thread begins with.
+type PinRequest struct {
+	Ref          Ref
+	Params       json.RawMessage
+	Capabilities []string // what it may reach; nil is what the directive declares
+}
+
+// Pinned is a directive, verified and filled in, and what its thread may use.
+type Pinned struct {
+	Ref          Ref
+	SHA256       string
+	Signer       string
+	Version      string
+	Instructions string         // for the model, with the inputs filled in
+	Fields       map[string]any // of the directive, as declared
+	Permissions  []string       // as declared, in capability form
+	Limits       map[string]any // as declared
+	Model        map[string]string
+	Outputs      []PinnedOutput
+
+	Items []PinnedItem              // that the capabilities reach, sorted by ref; the directive among them
+	Bytes func(Ref) ([]byte, error) // of one of Items, verified
+}
+
+// PinnedOutput is a value that a directive has to return.
+type PinnedOutput struct {
+	Name, Type, Description string
+	Required                bool
+}
+
+// PinnedItem is one item, as it was when the thread began.
+type PinnedItem struct {
+	Ref    string `json:"ref"`
+	Space  string `json:"space"`
+	SHA256 string `json:"sha256"`
+}
+
+// BranchCommit are turns for the branch of a thread.
+type BranchCommit struct {
+	Thread string
+	Key    ed25519.PrivateKey // of the thread; signs the turns
+	Fence  func() error       // asked under the lock of the branch; an error ends it without a change. nil asks nobody
+	Turns  []TurnCommit
+}
+
+// TurnCommit is one turn, or the beginning or the end of a thread. Equal turns give equal
+// commits.
+type TurnCommit struct {
+	Number   int // 0 is the beginning; one more each
+	Time     time.Time
+	Subject  string
+	Trailers [][2]string       // in their order
+	Files    map[string][]byte // by slash path; the whole tree of the commit
+	Parents  []string          // commits besides the one before: of a parent, or of children
+}
+
+// BranchInfo is the branch of a thread.
+type BranchInfo struct {
+	Ref   string
+	Tip   string
+	Turns int // that it holds, with the beginning
+	// Read returns a file of a turn.
+	Read func(turn int, path string) ([]byte, error)
+}
+
+// ConfigResult is a configuration after its layers were merged.
+type ConfigResult struct {
+	Name    string         `json:"name"`
+	Value   map[string]any `json:"value"`
+	Sources []ConfigSource `json:"sources"` // weakest first
+}
+
+// ConfigSource is one layer of a configuration.
+type ConfigSource struct {
+	Ref    string `json:"ref"`
+	Space  string `json:"space"`
+	SHA256 string `json:"sha256"`
+}

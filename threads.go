@@ -1,0 +1,183 @@
+package rye
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Micros is money: millionths of a US dollar. It is never a fraction, so that sums are
+// exact.
+type Micros int64
+
+// String writes m as dollars with as many digits as it has, at least two: "$0.25",
+// "$0.000125".
+func (m Micros) String() string {
+	sign, n := "", uint64(m)
+	if m < 0 {
+		sign, n = "-", -n
+	}
+	digits := strings.TrimRight(fmt.Sprintf("%06d", n%1e6), "0")
+	return fmt.Sprintf("%s$%d.%s", sign, n/1e6, digits+"00"[min(2, len(digits)):])
+}
+
+// Usage counts the tokens of one or more calls of a model. The buckets do not overlap.
+type Usage struct {
+	Input      int64 `json:"input"`            // read anew
+	CacheRead  int64 `json:"cache_read"`       // read from the provider's cache
+	CacheWrite int64 `json:"cache_write"`      // read anew, and kept there for five minutes
+	CacheLong  int64 `json:"cache_write_long"` // the same for an hour
+	Output     int64 `json:"output"`           // written, to be seen
+	Reasoning  int64 `json:"reasoning"`        // written before that
+}
+
+// Total is the sum of all buckets.
+func (u Usage) Total() int64 {
+	return u.Input + u.CacheRead + u.CacheWrite + u.CacheLong + u.Output + u.Reasoning
+}
+
+// Plus returns the sum of two counts, bucket by bucket.
+func (u Usage) Plus(v Usage) Usage {
+	return Usage{u.Input + v.Input, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.CacheLong + v.CacheLong, u.Output + v.Output, u.Reasoning + v.Reasoning}
+}
+
+// Limits of a thread. Zero is nothing: a limit that nobody states has its default
+// (docs/format/thread.md). A thread has the smaller of what its directive, whoever starts it
+// and the policy state, and stops before it exceeds one.
+type ThreadLimits struct {
+	Turns    int64  `json:"turns"`
+	Tokens   int64  `json:"tokens"`
+	Spend    Micros `json:"spend"` // millionths of a US dollar
+	Spawns   int64  `json:"spawns"`
+	Depth    int64  `json:"depth"`
+	Duration int64  `json:"duration_seconds"`
+	Output   int64  `json:"output"` // tokens of one answer of the model
+}
+
+// StartRequest starts a thread.
+type StartRequest struct {
+	Ref      Ref             // a directive
+	Params   json.RawMessage // its inputs, a JSON object; nil is {}
+	Prompt   string          // said to the model besides the directive
+	Model    string          // a tier or a model; "" is what the directive says, then the configuration
+	Provider string          // a provider's id; "" is what the directive says, then the configuration
+	Limits   *ThreadLimits   // only what is not zero narrows; nil narrows nothing
+	Allow    []string        // capabilities to narrow the directive's to; nil narrows nothing
+	Parent   string          // the thread that starts it; "" for none
+	DryRun   bool            // say what would start, and its cap in money
+}
+
+// ThreadInfo is one thread.
+type ThreadInfo struct {
+	ID        string            `json:"thread_id"` // a ULID
+	Directive string            `json:"directive"`
+	Status    string            `json:"status"` // created, running, waiting, completed, error, cancelled, killed, suspended, interrupted
+	Why       string            `json:"why,omitempty"`
+	Parent    string            `json:"parent,omitempty"`
+	Model     string            `json:"model"`
+	Provider  string            `json:"provider"`
+	Started   string            `json:"started"`         // RFC 3339, UTC
+	Ended     string            `json:"ended,omitempty"` // the same; "" while it runs
+	Turns     int64             `json:"turns"`
+	Usage     Usage             `json:"usage"`
+	Spent     Micros            `json:"spent"`     // settled and uncertain together
+	Uncertain Micros            `json:"uncertain"` // of it: calls of which nobody knows the cost
+	Limits    ThreadLimits      `json:"limits"`
+	Allowed   []string          `json:"capabilities"`
+	Denied    []string          `json:"denied,omitempty"`   // taken away from what was asked
+	Question  string            `json:"question,omitempty"` // id of what it waits for a person to answer
+	Text      string            `json:"text,omitempty"`     // the model's last words
+	Outputs   map[string]string `json:"outputs,omitempty"`
+	Branch    string            `json:"branch"`        // ref in the project's record
+	Tip       string            `json:"tip,omitempty"` // commit id
+	Pid       int               `json:"pid,omitempty"` // while it runs
+}
+
+// ThreadListRequest bounds a list of threads.
+type ThreadListRequest struct {
+	All   bool   // also those that ended more than a day ago
+	Under string // only this thread and those below it; "" is all
+	Limit int    // the newest; 0 is 100
+}
+
+// Event is one record of a thread, in the words of docs/format/transcript.md.
+type Event struct {
+	Seq     int64           `json:"seq"` // of critical records; droppable ones have that of the one before them
+	Time    string          `json:"timestamp"`
+	Thread  string          `json:"thread_id"`
+	Turn    int             `json:"turn"`
+	Type    string          `json:"event_type"`
+	Payload json.RawMessage `json:"payload"`
+	Live    bool            `json:"live,omitempty"` // droppable
+}
+
+// FollowRequest reads what a thread did, and does.
+type FollowRequest struct {
+	ID     string
+	From   int64 // the first sequence number
+	Live   bool  // droppable records, too
+	Follow bool  // wait for more until the thread ends
+}
+
+// WaitRequest waits until a thread ends or waits for a person.
+type WaitRequest struct {
+	ID      string
+	Seconds float64 // at most; 0 is as long as it takes
+}
+
+// SendRequest puts a message into a thread's inbox.
+type SendRequest struct {
+	ID     string
+	Kind   string       // message, cancel, or raise
+	Text   string       // of a message; why, of the others
+	Limits ThreadLimits // of raise: what is added
+}
+
+// StopRequest ends a thread.
+type StopRequest struct {
+	ID   string
+	Kill bool // at once, and not after what it is doing
+}
+
+// ResumeRequest goes on with a thread that no process runs.
+type ResumeRequest struct {
+	ID      string
+	Message string // for the model, first
+	Loop    bool   // with the loop of today, not the one it began with
+	Accept  bool   // what is unknown after damage
+}
+
+// ExportRequest writes a thread in another form.
+type ExportRequest struct {
+	ID        string
+	Form      string // jsonl, markdown, or canonical
+	Knowledge bool   // make a signed knowledge item of it
+}
+
+// CollectRequest removes what ended threads keep.
+type CollectRequest struct {
+	Older  int64 // seconds since they ended; 0 is thirty days
+	DryRun bool
+}
+
+// CollectReport says what was removed.
+type CollectReport struct {
+	Removed []string `json:"removed"` // ids
+	Bytes   int64    `json:"bytes"`
+	DryRun  bool     `json:"dry_run,omitempty"`
+}
+
+// Threads are what faces do with agent threads. They are safe for concurrent use.
+type Threads interface {
+	Start(context.Context, Caller, StartRequest) (*ThreadInfo, error)
+	List(context.Context, Caller, ThreadListRequest) ([]ThreadInfo, error)
+	Thread(ctx context.Context, c Caller, id string) (*ThreadInfo, error) // the beginning of an id is enough where it is one thread's
+	Follow(context.Context, Caller, FollowRequest, func(Event) error) error
+	Wait(context.Context, Caller, WaitRequest) (*ThreadInfo, error)
+	Send(context.Context, Caller, SendRequest) error
+	Stop(context.Context, Caller, StopRequest) (*ThreadInfo, error)
+	Resume(context.Context, Caller, ResumeRequest) (*ThreadInfo, error)
+	Export(context.Context, Caller, ExportRequest) ([]byte, error)
+	Collect(context.Context, Caller, CollectRequest) (*CollectReport, error)
+}
