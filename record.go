@@ -31,6 +31,9 @@ type Record interface {
 	// Branch reads the branch of a thread; fault.NotFound where there is none.
 	Branch(ctx context.Context, c Caller, thread string) (*BranchInfo, error)
 
+	// ReadTurn returns a file of one turn of that branch.
+	ReadTurn(ctx context.Context, c Caller, thread string, turn int, path string) ([]byte, error)
+
 	// Config returns a configuration, merged from every verified layer.
 	Config(ctx context.Context, c Caller, name string) (*ConfigResult, error)
 }
@@ -55,8 +58,8 @@ type Pinned struct {
 	Model        map[string]string
 	Outputs      []PinnedOutput
 
-	Items []PinnedItem              // that the capabilities reach, sorted by ref; the directive among them
-	Bytes func(Ref) ([]byte, error) // of one of Items, verified
+	Items []PinnedItem      // every item in use, sorted by ref
+	Files map[string][]byte // those of the project and the user that the capabilities reach, by space and path
 }
 
 // PinnedOutput is a value that a directive has to return.
@@ -96,8 +99,6 @@ type BranchInfo struct {
 	Ref   string
 	Tip   string
 	Turns int // that it holds, with the beginning
-	// Read returns a file of a turn.
-	Read func(turn int, path string) ([]byte, error)
 }
 
 // ConfigResult is a configuration after its layers were merged.

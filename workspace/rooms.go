@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
+	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
 // do is one verb: the caller asks to come in, the work is done, and the session is closed.
@@ -95,4 +96,11 @@ func (r *rooms) look(ctx context.Context, c rye.Caller, verb string) (*session.S
 		return nil, err
 	}
 	return decided(c)(r.host.OpenLook(ctx))
+}
+
+// pinFor is threads.Pin on behalf of a caller.
+func pinFor(c rye.Caller) func(context.Context, *session.Session, rye.PinRequest) (*rye.Pinned, error) {
+	return func(ctx context.Context, s *session.Session, q rye.PinRequest) (*rye.Pinned, error) {
+		return threads.Pin(ctx, s, c, q)
+	}
 }

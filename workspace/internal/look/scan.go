@@ -97,3 +97,26 @@ func looks(ctx context.Context, s *session.Session, only string) ([]*space.Look,
 	}
 	return all, nil
 }
+
+// InUse returns, sorted by ref, the row of each item that may be used, from the highest space
+// that holds it. An item that may not be used hides those below it and is left out.
+func InUse(ctx context.Context, s *session.Session) ([]space.Row, error) {
+	looks, err := looks(ctx, s, "")
+	if err != nil {
+		return nil, err
+	}
+	var rows []space.Row
+	for n, k := range looks {
+		for i := range k.Len() {
+			r := k.Row(i)
+			if r.Ref.Kind == "" || r.Code != "" || slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(r.Ref) }) {
+				continue
+			}
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b space.Row) int {
+		return cmp.Or(cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.ID, b.Ref.ID))
+	})
+	return rows, nil
+}

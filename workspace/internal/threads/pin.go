@@ -1,0 +1,113 @@
+package threads
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// MaxPinned bounds the bytes of the items that the first commit of a thread holds. A thread
+// that may reach more has the rest by their digests.
+const MaxPinned = 32 << 20
+
+// Pin describes a directive and every item in use, as they are now: a thread begins with
+// them, and what differs later is refused to it. The directive's text with its inputs is not
+// filled in here.
+func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest) (*rye.Pinned, error) {
+	if q.Ref.Kind != objects.Directive {
+		return nil, fault.New(fault.Usage, "a thread follows a directive; %s is none", q.Ref).Advise("rye execute %s runs a tool", q.Ref)
+	}
+	f, err := s.Stack.Find(ctx, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Allow(c, "execute", q.Ref); err != nil {
+		return nil, err
+	}
+	it := f.Verified.Item()
+	m := it.Meta
+	p := &rye.Pinned{Ref: q.Ref, SHA256: it.Sum.String(), Signer: f.Verified.Key().Fingerprint().String(), Version: m.Version,
+		Fields: m.Fields, Permissions: m.Permissions, Limits: m.Budget, Model: m.Model, Outputs: outputs(m.Fields["outputs"])}
+	reach := q.Capabilities
+	if reach == nil {
+		reach = m.Permissions
+	}
+	return p, pinItems(ctx, s, p, reach)
+}
+
+// pinItems lists what is in use, with the bytes of what the capabilities reach.
+func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabilities []string) error {
+	caps, err := policy.ParseCaps(dotted(capabilities))
+	if err != nil {
+		return err
+	}
+	rows, err := look.InUse(ctx, s)
+	if err != nil {
+		return err
+	}
+	p.Files = map[string][]byte{}
+	size := 0
+	for _, r := range rows {
+		p.Items = append(p.Items, rye.PinnedItem{Ref: r.Ref.String(), Space: r.Space.String(), SHA256: r.Sum.String()})
+		if r.Space == objects.System || !reached(caps, r.Ref) && r.Ref != p.Ref {
+			continue // the library is one for all, and a release names it
+		}
+		f, err := s.Stack.Find(ctx, r.Ref)
+		if err != nil || f.Verified.Item().Sum != r.Sum || f.Space != r.Space {
+			return fault.New(fault.Conflict, "%s changed while the thread was to begin", r.Ref).Advise("try again")
+		}
+		raw := f.Verified.Item().Raw
+		if size += len(raw); size <= MaxPinned {
+			p.Files[f.Space.String()+"/"+f.Path] = raw
+		}
+	}
+	return nil
+}
+
+// dotted spells capabilities with dots, as RYE OS's directives may have them with slashes.
+func dotted(capabilities []string) []string {
+	out := make([]string, len(capabilities))
+	for i, c := range capabilities {
+		out[i] = strings.ReplaceAll(c, "/", ".")
+	}
+	return out
+}
+
+// reached reports whether anything may be done with an item.
+func reached(caps policy.Caps, ref objects.Ref) bool {
+	return slices.ContainsFunc([]string{"execute", "load", "sign"}, func(verb string) bool { return caps.Covers(policy.Need(verb, ref)) })
+}
+
+// outputs reads what a directive declares to return; what is no such list declares nothing.
+func outputs(declared any) (all []rye.PinnedOutput) {
+	list, _ := declared.([]any)
+	for _, d := range list {
+		m, _ := d.(map[string]any)
+		text := func(name string) string { s, _ := m[name].(string); return s }
+		if text("name") == "" {
+			continue
+		}
+		all = append(all, rye.PinnedOutput{Name: text("name"), Type: text("type"), Description: text("description"),
+			Required: !strings.EqualFold(text("required"), "false")})
+	}
+	return all
+}
+
+// Body takes the text for the model out of what executing a directive returned.
+func Body(res *rye.ExecuteResult) (string, error) {
+	var data struct {
+		Body string `json:"body"`
+	}
+	if err := json.Unmarshal(res.Data, &data); err != nil {
+		return "", fault.New(fault.Failed, "the text of directive %s: %w", res.ItemID, err)
+	}
+	return data.Body, nil
+}

@@ -1,0 +1,78 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/threads"
+)
+
+// Record is the project's record as threads need it.
+type Record struct{ *Workspace }
+
+// Record returns the project's record as threads need it.
+func (w *Workspace) Record() Record { return Record{w} }
+
+// Threads returns the directory of the project's threads, beside its record.
+func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
+	s, err := g.project(c, "thread.record")
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	return threads.Dir(ctx, s)
+}
+
+// Pin verifies a directive, fills in its inputs, and lists every item in use.
+func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.Pinned, error) {
+	res, err := g.Execute(ctx, c, rye.ExecuteRequest{Ref: q.Ref, Params: q.Params})
+	if err != nil {
+		return nil, err
+	}
+	p, err := do(ctx, c, "thread.record", g.project, pinFor(c), q)
+	if err == nil && p.SHA256 != res.Chain[0].Integrity {
+		err = fault.New(fault.Conflict, "%s changed while the thread was to begin", q.Ref).Advise("try again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Instructions, err = threads.Body(res)
+	return p, err
+}
+
+// Vouch signs the description of a thread with this machine's key for threads.
+func (g Record) Vouch(ctx context.Context, c rye.Caller, doc []byte) (string, error) {
+	if err := g.host.Permit(c, "thread.record"); err != nil {
+		return "", err
+	}
+	return threads.Vouch(ctx, g.host, doc)
+}
+
+// Vouched verifies what Vouch returned.
+func (g Record) Vouched(_ context.Context, c rye.Caller, doc []byte, sig string) error {
+	if err := g.host.Permit(c, "thread.record"); err != nil {
+		return err
+	}
+	return threads.Vouched(g.host, doc, sig)
+}
+
+// Commit adds turns to the branch of a thread.
+func (g Record) Commit(ctx context.Context, c rye.Caller, q rye.BranchCommit) (string, error) {
+	return do(ctx, c, "thread.record", g.project, threads.Commit, q)
+}
+
+// Branch reads the branch of a thread.
+func (g Record) Branch(ctx context.Context, c rye.Caller, thread string) (*rye.BranchInfo, error) {
+	return do(ctx, c, "thread.record", g.project, threads.Branch, thread)
+}
+
+// ReadTurn returns a file of one turn of a thread.
+func (g Record) ReadTurn(ctx context.Context, c rye.Caller, thread string, turn int, path string) ([]byte, error) {
+	s, err := g.project(c, "thread.record")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return threads.ReadTurn(ctx, s, thread, turn, path)
+}
