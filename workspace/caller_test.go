@@ -48,8 +48,8 @@ var requests = []any{
 
 func callVerb(ctx context.Context, verb reflect.Value, c rye.Caller) error {
 	in := []reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(c)}
-	if verb.Type().NumIn() > 2 {
-		q := reflect.Zero(verb.Type().In(2))
+	for i := 2; i < verb.Type().NumIn(); i++ {
+		q := reflect.Zero(verb.Type().In(i))
 		for _, r := range requests {
 			if reflect.TypeOf(r) == q.Type() {
 				q = reflect.ValueOf(r)

@@ -4,15 +4,14 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
 // Record is the project's record as threads need it.
-type Record struct{ *Workspace }
+type Record struct{ *rooms }
 
 // Record returns the project's record as threads need it.
-func (w *Workspace) Record() Record { return Record{w} }
+func (w *Workspace) Record() Record { return Record{&w.rooms} }
 
 // Threads returns the directory of the project's threads, beside its record.
 func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
@@ -26,19 +25,18 @@ func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
 
 // Pin verifies a directive, fills in its inputs, and lists every item in use.
 func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.Pinned, error) {
-	res, err := g.Execute(ctx, c, rye.ExecuteRequest{Ref: q.Ref, Params: q.Params})
+	if err := g.host.Permit(c, "thread.record"); err != nil {
+		return nil, err
+	}
+	res, err := g.runner.Execute(ctx, c, rye.ExecuteRequest{Ref: q.Ref, Params: q.Params})
 	if err != nil {
 		return nil, err
 	}
 	p, err := do(ctx, c, "thread.record", g.project, pinFor(c), q)
-	if err == nil && p.SHA256 != res.Chain[0].Integrity {
-		err = fault.New(fault.Conflict, "%s changed while the thread was to begin", q.Ref).Advise("try again")
-	}
 	if err != nil {
 		return nil, err
 	}
-	p.Instructions, err = threads.Body(res)
-	return p, err
+	return p, threads.FillIn(p, res)
 }
 
 // Vouch signs the description of a thread with this machine's key for threads.

@@ -101,13 +101,17 @@ func outputs(declared any) (all []rye.PinnedOutput) {
 	return all
 }
 
-// Body takes the text for the model out of what executing a directive returned.
-func Body(res *rye.ExecuteResult) (string, error) {
+// FillIn gives p the text for the model out of what executing its directive returned.
+func FillIn(p *rye.Pinned, res *rye.ExecuteResult) error {
+	if p.SHA256 != res.Chain[0].Integrity {
+		return fault.New(fault.Conflict, "%s changed while the thread was to begin", p.Ref).Advise("try again")
+	}
 	var data struct {
 		Body string `json:"body"`
 	}
 	if err := json.Unmarshal(res.Data, &data); err != nil {
-		return "", fault.New(fault.Failed, "the text of directive %s: %w", res.ItemID, err)
+		return fault.New(fault.Failed, "the text of %s: %w", p.Ref, err)
 	}
-	return data.Body, nil
+	p.Instructions = data.Body
+	return nil
 }

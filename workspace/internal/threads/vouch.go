@@ -39,7 +39,7 @@ func Vouched(h *session.Host, doc []byte, sig string) error {
 		return fault.Wrap(err, "the description of the thread")
 	}
 	k, err := trust.LoadKey(keyPath(h), nil)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && k.Public() != by {
+	if fault.Is(err, fault.NotFound) || err == nil && k.Public() != by {
 		return fault.New(fault.Untrusted, "the description of the thread is signed by %s, which is not this machine's key for threads", by)
 	}
 	return err
@@ -52,7 +52,7 @@ func machineKey(h *session.Host) (*trust.FileKey, error) {
 		return nil, err
 	}
 	k, err := trust.LoadKey(keyPath(h), nil)
-	if !errors.Is(err, fs.ErrNotExist) {
+	if !fault.Is(err, fault.NotFound) {
 		return k, err
 	}
 	if k, err = trust.GenerateKey(); err != nil {
