@@ -12,9 +12,14 @@ type ExecuteRequest struct {
 	Locked bool            // refuse what differs from the lock (fault.Drift)
 	Frozen bool            // Locked, and never use the network
 	Pinned bool            // run the bytes that the lock pins, whatever is in the working tree
+	Pins   Pins            // refuse what differs from these (fault.Drift); nil demands nothing
 	Stdout func([]byte)    // gets output as it comes; nil only collects it
 	Stderr func([]byte)    // the same for standard error
 }
+
+// Pins are the digests (SHA256) that items have to have, by ref. An item that is not among
+// them is refused, too.
+type Pins map[string]string
 
 // ExecuteResult has the shape that RYE OS's clients know.
 type ExecuteResult struct {

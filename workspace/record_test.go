@@ -160,3 +160,30 @@ func TestVouch(t *testing.T) {
 		t.Errorf("the key: %v, %v", info, err)
 	}
 }
+
+// Who pinned what it began with is refused what changed since, and what came since.
+func TestPinsHold(t *testing.T) {
+	p := greeter(t)
+	p.write("directives/acme/review.md", review)
+	p.sign("directive:acme/review")
+	pin, err := p.Record().Pin(t.Context(), rye.Terminal(), rye.PinRequest{Ref: refOf("directive:acme/review"), Params: []byte(`{"file":"a.go"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pins := rye.Pins{}
+	for _, it := range pin.Items {
+		pins[it.Ref] = it.SHA256
+	}
+	execute := func(ref string) error {
+		_, err := p.Execute(t.Context(), rye.Terminal(), rye.ExecuteRequest{Ref: refOf(ref), Params: []byte(`{"name":"x"}`), Pins: pins})
+		return err
+	}
+	if err := execute("tool:acme/greet"); err != nil {
+		t.Fatal(err)
+	}
+	p.write("tools/acme/greet.sh", strings.Replace(p.read("tools/acme/greet.sh"), "echo", "printf", 1)+"\n# changed\n")
+	p.write("tools/acme/late.sh", strings.Replace(greet, "acme/greet", "acme/late", 1))
+	p.sign("tool:acme/greet", "tool:acme/late")
+	wantCode(t, "a tool that changed", execute("tool:acme/greet"), fault.Drift)
+	wantCode(t, "a tool that came later", execute("tool:acme/late"), fault.Drift)
+}

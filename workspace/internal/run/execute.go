@@ -51,6 +51,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.plan, err = chain.Resolve(ctx, lib, q.Ref); err != nil {
 		return nil, err
 	}
+	if err := asPinned(j); err != nil {
+		return nil, err
+	}
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)
 	if j.params, err = j.plan.Check(q.Params); err != nil {
@@ -105,6 +108,23 @@ func runnable(it *objects.Item) error {
 	}
 	return fault.New(fault.Usage, "execute %s: its type %s is there for other items, and does not run by itself", it.Ref, kind).
 		Advise("execute a tool that uses it; rye search lists them")
+}
+
+// asPinned refuses a plan with a link that is not what whoever asks pinned.
+func asPinned(j *job) error {
+	if j.q.Pins == nil {
+		return nil
+	}
+	for _, l := range j.plan.Links {
+		it := l.Verified.Item()
+		switch want, ok := j.q.Pins[it.Ref.String()]; {
+		case !ok:
+			return fault.New(fault.Drift, "execute %s: %s was not there when this began", j.q.Ref, it.Ref)
+		case want != it.Sum.String():
+			return fault.New(fault.Drift, "execute %s: %s changed since this began", j.q.Ref, it.Ref)
+		}
+	}
+	return nil
 }
 
 // job is one execution on its way: what was asked, what would run, and what every gate
