@@ -2,6 +2,7 @@ package rye
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -151,6 +152,20 @@ type OpenQuestion struct {
 	Digest    string   `json:"digest"`           // what an answer is for
 	Answer    string   `json:"answer,omitempty"` // yes or no; "" while it is open
 }
+
+// Unanswered is why something was refused (fault.Denied) that a person may still say yes to:
+// the question stays open, and the same call made after the answer finds it.
+type Unanswered struct {
+	ID    string
+	Until time.Time
+	Err   error // why nobody could be asked
+}
+
+func (e *Unanswered) Error() string {
+	return fmt.Sprintf("%v; question %s is open until %s", e.Err, e.ID, e.Until.UTC().Format(time.RFC3339))
+}
+
+func (e *Unanswered) Unwrap() error { return e.Err }
 
 // AnswerRequest answers one question.
 type AnswerRequest struct {

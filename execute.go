@@ -13,8 +13,13 @@ type ExecuteRequest struct {
 	Frozen bool            // Locked, and never use the network
 	Pinned bool            // run the bytes that the lock pins, whatever is in the working tree
 	Pins   Pins            // refuse what differs from these (fault.Drift); nil demands nothing
-	Stdout func([]byte)    // gets output as it comes; nil only collects it
-	Stderr func([]byte)    // the same for standard error
+
+	// Begin is called once every gate has let a tool pass and before it runs, with what is
+	// known by then; an error ends it without a run. nil is told nothing.
+	Begin func(*ExecuteResult) error
+
+	Stdout func([]byte) // gets output as it comes; nil only collects it
+	Stderr func([]byte) // the same for standard error
 }
 
 // Pins are the digests (SHA256) that items have to have, by ref. An item that is not among

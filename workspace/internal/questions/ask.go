@@ -173,7 +173,7 @@ func (e *entry) keep(why error) error {
 			return fault.Wrap(why, "keep the question: %v", err)
 		}
 	}
-	refused := fault.New(fault.Denied, "%w; question %s is open until %s", why, e.ID, e.Expires.UTC().Format(time.RFC3339))
+	refused := fault.New(fault.Denied, "%w", &rye.Unanswered{ID: e.ID, Until: e.Expires, Err: why})
 	if e.Caller == rye.Inside().Name() { // a run does not answer its own questions
 		return refused.Advise("a person answers it, at a terminal of their own: rye approve %s", e.ID)
 	}

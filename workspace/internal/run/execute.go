@@ -87,6 +87,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if err = j.agreed.use(); err != nil {
 		return nil, err
 	}
+	if err = begins(j); err != nil {
+		return nil, err
+	}
 	runs, done, err := runsDir(s)
 	if err != nil {
 		return nil, err
@@ -125,6 +128,14 @@ func asPinned(j *job) error {
 		}
 	}
 	return nil
+}
+
+// begins tells whoever asked that it is about to run.
+func begins(j *job) error {
+	if j.q.Begin == nil {
+		return nil
+	}
+	return j.q.Begin(planned(j))
 }
 
 // job is one execution on its way: what was asked, what would run, and what every gate
