@@ -64,8 +64,10 @@ type Pinned struct {
 
 // PinnedOutput is a value that a directive has to return.
 type PinnedOutput struct {
-	Name, Type, Description string
-	Required                bool
+	Name        string `json:"name"`
+	Type        string `json:"type,omitempty"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required"`
 }
 
 // PinnedItem is one item, as it was when the thread began.

@@ -92,6 +92,7 @@ type ThreadInfo struct {
 	Branch    string            `json:"branch"`        // ref in the project's record
 	Tip       string            `json:"tip,omitempty"` // commit id
 	Pid       int               `json:"pid,omitempty"` // while it runs
+	Seq       int64             `json:"seq"`           // of the newest record
 }
 
 // ThreadListRequest bounds a list of threads.
@@ -118,6 +119,7 @@ type FollowRequest struct {
 	From   int64 // the first sequence number
 	Live   bool  // droppable records, too
 	Follow bool  // wait for more until the thread ends
+	Events bool  // for who prints: records as they are
 }
 
 // WaitRequest waits until a thread ends or waits for a person.

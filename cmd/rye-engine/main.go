@@ -6,8 +6,11 @@ import (
 	"os"
 
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/cli"
 )
 
 func main() {
-	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys, "page": servePage}))
+	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys, "page": servePage, "thread": runThread}, func(argv []string) int {
+		return cli.Main(argv, cli.Parts{Threads: threads})
+	}))
 }

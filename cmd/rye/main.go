@@ -9,4 +9,4 @@ import (
 	_ "github.com/rye-os/rye/internal/headroom"
 )
 
-func main() { os.Exit(cli.Main(os.Args)) }
+func main() { os.Exit(cli.Main(os.Args, cli.Parts{})) }

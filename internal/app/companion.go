@@ -83,3 +83,17 @@ func (a *App) Handoff(args ...string) (int, error) {
 	a.Screen.Done()
 	return replace(path, append([]string{"--for", build.This().ID}, args...))
 }
+
+// HandoffCommand is Handoff for a whole command line, which the engine runs as the front
+// would.
+func HandoffCommand(s *Screen, argv []string) (int, error) {
+	path, err := beside(engineName)
+	if err != nil {
+		return 0, err
+	}
+	s.Done()
+	return replace(path, append([]string{"--for", build.This().ID, CommandFace}, argv...))
+}
+
+// CommandFace is the engine that runs a command line of the front's.
+const CommandFace = "command"

@@ -18,14 +18,18 @@ type Face func(context.Context, *App) error
 
 // EngineMain runs the engine: rye-engine --for <build id> <face> [--dir d]
 // [--offline]. The front composes these arguments; people type only --build-id.
+// rye-engine --for <build id> command <arguments> runs a command line of the front's instead.
 // It returns the exit status.
-func EngineMain(argv []string, faces map[string]Face) int {
+func EngineMain(argv []string, faces map[string]Face, command func(argv []string) int) int {
 	if exit, mine := Inside(argv); mine {
 		return exit
 	}
 	if len(argv) == 2 && argv[1] == "--build-id" {
 		fmt.Println(build.This().ID)
 		return 0
+	}
+	if len(argv) > 3 && argv[1] == "--for" && argv[3] == CommandFace && build.Check(engineName, argv[2]) == nil {
+		return command(append([]string{frontName}, argv[4:]...))
 	}
 	ctx, stop := ServerContext()
 	defer stop()

@@ -12,22 +12,29 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
 )
 
+// Parts are what only rye-engine has: the front, which starts faster, hands the commands that
+// need them over.
+type Parts struct {
+	Threads func(*app.App) (rye.Threads, error)
+}
+
 // Main runs the command line argv (with the program's name first) in this
 // process and returns the exit status.
-func Main(argv []string) int {
+func Main(argv []string, parts Parts) int {
 	if exit, mine := app.Inside(argv); mine {
 		return exit
 	}
 	ctx, stop := app.Context()
 	defer stop()
-	return run(ctx, argv[1:], app.NewScreen(os.Stdin, os.Stdout, os.Stderr))
+	return run(ctx, argv[1:], app.NewScreen(os.Stdin, os.Stdout, os.Stderr), parts)
 }
 
-func run(ctx context.Context, args []string, s *app.Screen) (exit int) {
+func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit int) {
 	var g app.Flags
 	inv, err := arrange(commandsFor(args), globalFlags(&g), args)
 	if err != nil || inv.help {
@@ -43,7 +50,7 @@ func run(ctx context.Context, args []string, s *app.Screen) (exit int) {
 	if err != nil {
 		return out.report(err)
 	}
-	t := &task{ctx: ctx, flags: &g, screen: s, out: out, exit: -1}
+	t := &task{ctx: ctx, flags: &g, screen: s, out: out, exit: -1, argv: args, parts: parts}
 	switch {
 	case inv.help:
 		err = printHelp(t, inv.path)

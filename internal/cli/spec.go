@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
 )
 
 // spec is one command: what people read about it, what it accepts, and what it does. The
@@ -26,6 +27,7 @@ type spec struct {
 	arg      *string  // takes the first argument, when there is one
 	hidden   bool     // works, but is for programs
 	alone    bool     // runs without environment and workspace
+	engine   bool     // runs in rye-engine, to which the front hands it over
 	offers   bool     // prints nothing before it refuses, so that rye trust can be offered, and it be run again
 	run      func(*task) error
 	subs     []*spec
@@ -53,7 +55,7 @@ func top() []maker {
 		{"sign", signCommand}, {"bundle", bundleCommand},
 		{"verify", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show", showCommand},
 		{"log", logCommand}, {"load", loadCommand}, {"search", searchCommand},
-		{"execute run", executeCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
+		{"execute run", executeCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
 		{"registry", registryCommand}, {"push", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"unyank", unyankCommand}, {"revoke", revokeCommand},
 		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},
@@ -123,8 +125,17 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 
 // start gives a command what it needs, and runs it.
 func (s *spec) start(t *task) (err error) {
+	if s.engine && t.parts.Threads == nil {
+		t.exit, err = app.HandoffCommand(t.screen, t.argv)
+		return err
+	}
 	if !s.alone {
 		if err := t.open(); err != nil {
+			return err
+		}
+	}
+	if s.engine {
+		if t.threads, err = t.parts.Threads(t.env); err != nil {
 			return err
 		}
 	}

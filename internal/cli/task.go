@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -25,6 +26,10 @@ type task struct {
 	screen *app.Screen
 	out    *printer
 	exit   int // status to end with when there is no error; -1 for 0
+
+	argv    []string // the whole command line, without the program's name
+	parts   Parts
+	threads rye.Threads // of a command that runs in the engine
 
 	env *app.App // opened before the command runs, unless its spec says alone
 	w   *workspace.Workspace
@@ -171,4 +176,9 @@ func (t *task) someRefs(all bool) ([]rye.Target, error) {
 		return nil, fault.New(fault.Usage, "%s: say which items", subject(t.name)).Advise("%[1]s --all, or %[1]s <ref>", t.name)
 	}
 	return t.refs(), nil
+}
+
+// afterwards returns a context for what has to be done although ctx was cancelled.
+func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 }

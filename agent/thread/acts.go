@@ -1,0 +1,338 @@
+package thread
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/provider"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Bounds of what one answer of a model may ask for.
+const (
+	maxCalls    = 64      // calls; the rest is refused
+	maxAtOnce   = 4       // calls that run at the same time
+	maxShown    = 24_000  // bytes of a result that a model is shown
+	maxResult   = 8 << 20 // bytes of a result that is kept
+	shownAround = 6_000   // bytes of its beginning and of its end, when it is longer
+)
+
+// pending is a call that waits for a person.
+type pending struct{ question string }
+
+func (p *pending) Error() string { return "question " + p.question + " is open" }
+
+// act carries out the calls of an answer, several at once, each at most once. What of them
+// waits for a person is returned by its question, by the call's id.
+func (p *process) act(ctx context.Context, calls []call) (questions map[string]string, err error) {
+	questions = map[string]string{}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAtOnce)
+	var first error
+	for i, c := range calls {
+		if _, done := p.resultOf(c.ID); done {
+			continue
+		}
+		if i >= maxCalls {
+			if err := p.closeCall(c, result{Error: fmt.Sprintf("not run: an answer may ask for %d calls", maxCalls)}, 0); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		slots <- struct{}{}
+		wg.Add(1)
+		go func() {
+			defer func() { <-slots; wg.Done() }()
+			err := p.one(ctx, c)
+			mu.Lock()
+			defer mu.Unlock()
+			var wait *pending
+			if errors.As(err, &wait) {
+				questions[c.ID] = wait.question
+			} else if first == nil {
+				first = err
+			}
+		}()
+	}
+	wg.Wait()
+	return questions, first
+}
+
+func (p *process) resultOf(id string) (*result, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r, ok := p.h.results[id]
+	return r, ok
+}
+
+// one carries out one call, and records what came of it.
+func (p *process) one(ctx context.Context, c call) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	if c.Bad != "" {
+		return p.closeCall(c, result{Error: "the arguments cannot be read: " + c.Bad}, 0)
+	}
+	a, err := parseAct(&provider.Call{ID: c.ID, Name: c.Name, Args: c.Args})
+	if err != nil {
+		return p.closeCall(c, result{Error: told(err)}, 0)
+	}
+	begun := time.Now()
+	r, err := p.carryOut(ctx, c, a)
+	var wait *pending
+	var halt *stop
+	switch {
+	case errors.As(err, &wait), errors.As(err, &halt):
+		return err
+	case ctx.Err() != nil:
+		// What ran was told to end, and did: it is known that it did not finish.
+		r = result{Error: "it was ended: " + context.Cause(ctx).Error()}
+	case err != nil:
+		r = result{Error: told(err)}
+	}
+	if err := p.closeCall(c, r, time.Since(begun)); err != nil {
+		return err
+	}
+	return nil
+}
+
+// told is how a model reads an error: what was refused, and which class of refusal it is.
+func told(err error) string {
+	return fmt.Sprintf("%s: %s", fault.CodeOf(err), err)
+}
+
+// begin records that a call is about to have its effect.
+func (p *process) beginCall(c call, tool string, idempotent bool, digest string) error {
+	rec := map[string]any{"tool": tool, "call_id": c.ID, "input": c.Args, "idempotent": idempotent}
+	if digest != "" {
+		rec["digest"] = digest
+	}
+	return p.append("tool_call_start", rec, true)
+}
+
+// closeCall records what came of a call.
+func (p *process) closeCall(c call, r result, took time.Duration) error {
+	rec := map[string]any{"call_id": c.ID, "output": p.black.text(r.Text), "duration_ms": took.Milliseconds()}
+	if r.Error != "" {
+		rec["error"] = p.black.text(r.Error)
+	}
+	if r.Unknown {
+		rec["unknown"] = true
+	}
+	if r.Done != nil {
+		rec["detail"] = map[string]any{"outputs": r.Done}
+	}
+	return p.append("tool_call_result", rec, true)
+}
+
+// carryOut does what a call asks for.
+func (p *process) carryOut(ctx context.Context, c call, a act) (result, error) {
+	switch a.verb {
+	case "return":
+		return p.returned(c, a)
+	case "search":
+		if err := p.beginCall(c, "search", true, ""); err != nil {
+			return result{}, err
+		}
+		res, err := p.o.Verbs.Search(ctx, p.caller, a.search)
+		if err != nil {
+			return result{}, err
+		}
+		return result{Text: hits(res)}, nil
+	case "load":
+		if err := p.beginCall(c, "load "+a.ref.String(), true, ""); err != nil {
+			return result{}, err
+		}
+		res, err := p.o.Verbs.Load(ctx, p.caller, rye.LoadRequest{Ref: a.ref})
+		if err != nil {
+			return result{}, err
+		}
+		if err := p.pinned(a.ref, res.SHA256); err != nil {
+			return result{}, err
+		}
+		return p.shown(c, res.Content)
+	case "sign":
+		return p.sign(ctx, c, a)
+	}
+	return p.execute(ctx, c, a)
+}
+
+// pinned refuses what is not what the thread began with.
+func (p *process) pinned(ref rye.Ref, sum string) error {
+	switch want, ok := p.pins[ref.String()]; {
+	case !ok:
+		return fault.New(fault.Drift, "%s was not there when this thread began", ref)
+	case want != sum:
+		return fault.New(fault.Drift, "%s changed since this thread began", ref)
+	}
+	return nil
+}
+
+// execute runs a tool, or reads a directive or an entry. Its intent is recorded when every
+// gate has let it pass, and before it runs.
+func (p *process) execute(ctx context.Context, c call, a act) (result, error) {
+	name := "execute " + a.ref.String()
+	q := rye.ExecuteRequest{Ref: a.ref, Params: a.params, Pins: p.pins}
+	begun := false
+	q.Begin = func(plan *rye.ExecuteResult) error {
+		begun = true
+		if v := plan.Metadata.Verdict; v != nil {
+			if err := p.append("gate_verdict", map[string]any{"verdict": v.Verdict, "subject": a.ref.String(), "call_id": c.ID, "tier": v.Tier, "rule": v.Rule}, false); err != nil {
+				return err
+			}
+		}
+		digest := ""
+		if len(plan.Chain) > 0 {
+			digest = plan.Chain[0].Integrity
+		}
+		return p.beginCall(c, name, false, digest)
+	}
+	if a.ref.Kind != objects.Tool {
+		q.Begin = nil
+		if err := p.beginCall(c, name, true, ""); err != nil {
+			return result{}, err
+		}
+	}
+	q.Stdout = func(b []byte) { p.progress(c, b) }
+	res, err := p.o.Verbs.Execute(ctx, p.caller, q)
+	var open *rye.Unanswered
+	if errors.As(err, &open) && !begun {
+		return result{}, p.await(c, a.ref, open)
+	}
+	if err != nil {
+		if !begun && a.ref.Kind == objects.Tool {
+			verdict := map[string]any{"verdict": "deny", "subject": a.ref.String(), "call_id": c.ID, "reason": p.black.text(err.Error())}
+			if rerr := p.append("gate_verdict", verdict, false); rerr != nil {
+				return result{}, rerr
+			}
+		}
+		return result{}, err
+	}
+	if a.ref.Kind != objects.Tool {
+		if err := p.pinned(a.ref, res.Chain[0].Integrity); err != nil {
+			return result{}, err
+		}
+	}
+	r, err := p.shown(c, outputOf(res))
+	if err == nil && res.Status == "error" {
+		r.Error = "the tool failed"
+		if e := strings.TrimSpace(res.Error); e != "" {
+			r.Error += ": " + clip(e, 2000)
+		}
+		if res.Exit != 0 {
+			r.Error += fmt.Sprintf(" (exit status %d)", res.Exit)
+		}
+	}
+	return r, err
+}
+
+// await records that a person has to answer before a call can run.
+func (p *process) await(c call, ref rye.Ref, q *rye.Unanswered) error {
+	p.mu.Lock()
+	asked := p.h.question == q.ID
+	p.mu.Unlock()
+	if !asked {
+		if err := p.append("approval_requested", map[string]any{"question": q.ID, "topic": "run", "text": ref.String(), "call_id": c.ID}, true); err != nil {
+			return err
+		}
+	}
+	return &pending{q.ID}
+}
+
+// sign asks a person to sign what was written.
+func (p *process) sign(ctx context.Context, c call, a act) (result, error) {
+	if err := p.beginCall(c, "sign "+a.ref.String(), false, ""); err != nil {
+		return result{}, err
+	}
+	rep, err := p.o.Verbs.Sign(ctx, p.caller, rye.SignRequest{Targets: []rye.Target{rye.Target(a.ref.String())}})
+	if err != nil {
+		return result{}, err
+	}
+	raw, err := json.Marshal(rep)
+	return result{Text: string(raw)}, err
+}
+
+// returned takes the outputs of the directive, when none is missing.
+func (p *process) returned(c call, a act) (result, error) {
+	if err := p.beginCall(c, toolReturn, true, ""); err != nil {
+		return result{}, err
+	}
+	if missing := a.missing(p.d); len(missing) > 0 {
+		return result{Error: "missing outputs: " + strings.Join(missing, ", ")}, nil
+	}
+	return result{Text: "accepted", Done: a.returns}, nil
+}
+
+// shown keeps what is too long for a model in an artifact, and shows its beginning and end.
+func (p *process) shown(c call, text string) (result, error) {
+	text = p.black.text(text)
+	if len(text) <= maxShown {
+		return result{Text: text}, nil
+	}
+	a, err := p.j.Keep(strings.NewReader(text), maxResult)
+	if err != nil && !fault.Is(err, fault.Limit) {
+		return result{}, &stop{reason: "disk", detail: err.Error()}
+	}
+	note := "the rest was too long to be kept"
+	if err == nil {
+		note = "the whole is artifact " + a.SHA256
+		if err := p.append("artifact", map[string]any{"sha256": a.SHA256, "bytes": len(text), "call_id": c.ID}, false); err != nil {
+			return result{}, err
+		}
+	}
+	cut := len(text) - 2*shownAround
+	return result{Text: strings.ToValidUTF8(text[:shownAround], "") + fmt.Sprintf("\n… %d bytes left out; %s …\n", cut, note) + strings.ToValidUTF8(text[len(text)-shownAround:], "")}, nil
+}
+
+// progress tells who follows what a tool says.
+func (p *process) progress(c call, b []byte) {
+	p.live("progress", map[string]any{"text": clip(p.black.text(strings.ToValidUTF8(string(b), "�")), 2000), "call_id": c.ID})
+}
+
+// outputOf is what a tool said, as text: output as it was, a value as JSON.
+func outputOf(res *rye.ExecuteResult) string {
+	if res.Type != "tool" {
+		var d struct {
+			Body string `json:"body"`
+		}
+		if json.Unmarshal(res.Data, &d) == nil && d.Body != "" {
+			return d.Body
+		}
+		return string(res.Data)
+	}
+	var text string
+	if json.Unmarshal(res.Data, &text) == nil {
+		return text
+	}
+	var proc struct {
+		Stdout *string `json:"stdout"`
+		Stderr string  `json:"stderr"`
+		Code   *int    `json:"return_code"`
+		Exit   *int    `json:"exit_code"`
+	}
+	if json.Unmarshal(res.Data, &proc) == nil && proc.Stdout != nil && (proc.Code != nil || proc.Exit != nil) {
+		if proc.Stderr != "" {
+			return *proc.Stdout + "\n" + proc.Stderr
+		}
+		return *proc.Stdout
+	}
+	return string(res.Data)
+}
+
+// hits renders what a search found, a line each.
+func hits(res *rye.SearchResult) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d found\n", res.Total)
+	for _, h := range res.Results {
+		fmt.Fprintf(&b, "%s: %s\n", h.Ref, h.Description)
+	}
+	return b.String()
+}

@@ -1,0 +1,460 @@
+package thread
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/journal"
+	"github.com/rye-os/rye/agent/loop"
+	"github.com/rye-os/rye/agent/provider"
+	"github.com/rye-os/rye/fault"
+)
+
+// history is what a journal says that a thread did. It is built from the records alone, by
+// add, in their order; who appends one adds it, too. An effect is open when it has an intent
+// and no record that closes it.
+type history struct {
+	dir      string // of the thread, for what lies in artifacts
+	readOnly bool   // nothing is put on the branch from it
+
+	turn  int             // that is open; 0 is the beginning
+	state json.RawMessage // after the last that ended; nil before init
+	epoch int64
+
+	said  []said          // what can be shown to a model, in order
+	calls []loop.Recorded // of the open turn
+	lines []byte          // of the open turn, for its commit
+	kept  []string        // artifacts that it names
+	ready []sealed        // turns that ended, and are not known to be on the branch
+
+	tries   map[string]int     // intents by step
+	sent    map[string]bool    // keys of intents of a model's
+	open    map[string]intent  // by ledger key of a model's intent, or by id of a call
+	answers map[string]*answer // of a model, by step
+	results map[string]*result // of calls, by their id
+
+	usage     rye.Usage
+	spent     rye.Micros
+	uncertain rye.Micros
+	unsettled map[string]*answer // outcomes without a record that they were settled
+
+	consumed map[string]bool // messages
+	raised   rye.ThreadLimits
+	cancel   string // why, once it was asked for
+	deaths   int    // starts of a process since the last turn ended
+	warned   map[string]bool
+	running  time.Duration // of processes, up to the last turn that ended
+	text     string        // the model's last words
+	returns  map[string]string
+	question string // that is open
+
+	first, last journal.Record
+	final       *journal.Record // nil while it can go on
+	suspended   *suspension     // nil while it runs, or may
+}
+
+// said is one thing of the conversation.
+type said struct {
+	seq, turn int64
+	role      string
+	parts     []provider.Part
+	calls     []call // of an answer
+}
+
+// intent is an effect that was begun.
+type intent struct {
+	step  string
+	apart bool // not part of the conversation
+	call  *call
+	at    time.Time
+}
+
+// answer is what a model said.
+type answer struct {
+	seq   int64
+	key   string
+	parts []provider.Part
+	calls []call
+	text  string
+	stop  string
+	usage rye.Usage
+	cost  rye.Micros
+	known bool
+}
+
+// call is one call of an answer. Its id is the thread's own; the provider's may be anything.
+type call struct {
+	ID       string          `json:"id"`
+	Provider string          `json:"provider_id"`
+	Name     string          `json:"name"`
+	Args     json.RawMessage `json:"args"`
+	Bad      string          `json:"bad,omitempty"` // why the arguments cannot be read
+}
+
+// result is what came of a call.
+type result struct {
+	Text    string
+	Error   string
+	Unknown bool
+	Done    map[string]string // of directive_return that was accepted
+}
+
+// sealed is a turn for the branch.
+type sealed struct {
+	number int
+	at     time.Time
+	lines  []byte
+	kept   []string
+	state  json.RawMessage
+	next   string
+	digest [32]byte
+	usage  rye.Usage
+	spent  rye.Micros
+}
+
+// suspension is why a thread stopped for now.
+type suspension struct {
+	Reason   string `json:"suspend_reason"`
+	Detail   string `json:"detail"`
+	Question string `json:"question"`
+}
+
+func newHistory(dir string) *history {
+	return &history{dir: dir, tries: map[string]int{}, sent: map[string]bool{}, open: map[string]intent{}, answers: map[string]*answer{},
+		results: map[string]*result{}, unsettled: map[string]*answer{}, consumed: map[string]bool{}, warned: map[string]bool{}}
+}
+
+// member reads one member of a record's payload, wherever it lies.
+func (h *history) member(r journal.Record, name string, into any) error {
+	raw, err := journal.Value(h.dir, r, name, 64<<20)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if s, ok := into.(*string); ok {
+		*s = string(raw)
+		return nil
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// members is member for several.
+func (h *history) members(r journal.Record, into map[string]any) error {
+	for name, v := range into {
+		if err := h.member(r, name, v); err != nil {
+			return fault.Wrap(err, "record %d, %s", r.Seq, name)
+		}
+	}
+	return nil
+}
+
+// add takes a record in.
+func (h *history) add(r journal.Record) error {
+	if h.first.Seq == 0 {
+		h.first = r
+	}
+	h.last = r
+	err := h.keep(r)
+	if err != nil {
+		return err
+	}
+	if r.Type != journal.Suspended {
+		h.suspended = nil
+	}
+	if f := adders[r.Type]; f != nil {
+		err = f(h, r)
+	}
+	if journal.IsFinal(r.Type) {
+		h.final = &r
+		h.seal(r, r.Type)
+	}
+	return err
+}
+
+// keep keeps a record for the commit of its turn.
+func (h *history) keep(r journal.Record) error {
+	if h.readOnly {
+		return nil
+	}
+	line, err := r.Line()
+	h.lines = append(h.lines, line...)
+	h.kept = append(h.kept, artifactsOf(r)...)
+	return err
+}
+
+// adders say what a record of a type changes. Those that are not here are for readers.
+var adders = map[string]func(*history, journal.Record) error{
+	"thread_started":     (*history).began,
+	"thread_resumed":     (*history).began,
+	"cognition_in":       (*history).told,
+	"model_intent":       (*history).asked,
+	"cognition_out":      (*history).answered,
+	"error_classified":   (*history).failed,
+	"tool_call_start":    (*history).started,
+	"tool_call_result":   (*history).resulted,
+	"host_call":          (*history).hosted,
+	"turn_done":          (*history).turned,
+	"budget_settled":     (*history).settled,
+	"inbox_message":      (*history).message,
+	"warning":            (*history).warning,
+	"approval_requested": func(h *history, r journal.Record) error { return h.member(r, "question", &h.question) },
+	"approval_answered":  func(h *history, _ journal.Record) error { h.question = ""; return nil },
+	"thread_suspended": func(h *history, r journal.Record) error {
+		h.suspended = &suspension{}
+		return json.Unmarshal(r.Data, h.suspended)
+	},
+	"thread_completed": func(h *history, r journal.Record) error {
+		h.returns = nil
+		return h.members(r, map[string]any{"text": &h.text, "outputs": &h.returns})
+	},
+}
+
+func (h *history) began(r journal.Record) error {
+	h.deaths++
+	return h.member(r, "epoch", &h.epoch)
+}
+
+func (h *history) told(r journal.Record) error {
+	var text, role string
+	if err := h.members(r, map[string]any{"text": &text, "role": &role}); err != nil {
+		return err
+	}
+	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.User, []provider.Part{{Text: text}}, nil})
+	return nil
+}
+
+func (h *history) asked(r journal.Record) error {
+	var key string
+	var view struct {
+		Apart bool `json:"apart"`
+	}
+	if err := h.members(r, map[string]any{"key": &key, "view": &view}); err != nil {
+		return err
+	}
+	step := stepOf(key)
+	h.tries[step]++
+	h.sent[key] = true
+	h.open[key] = intent{step: step, apart: view.Apart, at: r.Time}
+	return nil
+}
+
+func (h *history) answered(r journal.Record) error {
+	a := &answer{seq: r.Seq}
+	var parts []storedPart
+	err := h.members(r, map[string]any{"key": &a.key, "text": &a.text, "calls": &a.calls, "parts": &parts, "usage": &a.usage,
+		"cost": &a.cost, "cost_known": &a.known, "stop": &a.stop})
+	if err != nil {
+		return err
+	}
+	a.parts = restore(parts)
+	apart := h.open[a.key].apart
+	delete(h.open, a.key)
+	h.answers[stepOf(a.key)], h.unsettled[a.key] = a, a
+	h.usage = h.usage.Plus(a.usage)
+	if apart { // a summary
+		return nil
+	}
+	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.Assistant, a.parts, a.calls})
+	if a.text != "" {
+		h.text = a.text
+	}
+	return nil
+}
+
+// failed closes an intent of which nothing came.
+func (h *history) failed(r journal.Record) error {
+	var key string
+	err := h.member(r, "key", &key)
+	delete(h.open, key)
+	return err
+}
+
+func (h *history) started(r journal.Record) error {
+	var c call
+	if err := h.members(r, map[string]any{"call_id": &c.ID, "tool": &c.Name, "input": &c.Args}); err != nil {
+		return err
+	}
+	h.open[c.ID] = intent{call: &c, at: r.Time}
+	return nil
+}
+
+func (h *history) resulted(r journal.Record) error {
+	var id string
+	res := &result{}
+	if err := h.members(r, map[string]any{"call_id": &id, "output": &res.Text, "error": &res.Error, "unknown": &res.Unknown}); err != nil {
+		return err
+	}
+	var detail struct {
+		Outputs map[string]string `json:"outputs"`
+	}
+	if err := h.member(r, "detail", &detail); err != nil {
+		return err
+	}
+	res.Done = detail.Outputs
+	delete(h.open, id)
+	h.results[id] = res
+	return nil
+}
+
+func (h *history) hosted(r journal.Record) error {
+	var c loop.Recorded
+	var sum string
+	if err := h.members(r, map[string]any{"name": &c.Name, "args": &sum, "outcome": &c.Outcome}); err != nil {
+		return err
+	}
+	raw, err := hex.DecodeString(sum)
+	if err != nil || len(raw) != len(c.Args) {
+		return fault.New(fault.Malformed, "record %d: args: want 64 hexadecimal digits", r.Seq)
+	}
+	copy(c.Args[:], raw)
+	h.calls = append(h.calls, c)
+	return nil
+}
+
+func (h *history) turned(r journal.Record) error {
+	var next string
+	if err := h.members(r, map[string]any{"state": &h.state, "next": &next}); err != nil {
+		return err
+	}
+	var detail struct {
+		RunningMS int64 `json:"running_ms"`
+	}
+	if err := h.member(r, "detail", &detail); err != nil {
+		return err
+	}
+	h.running = time.Duration(detail.RunningMS) * time.Millisecond
+	h.seal(r, next)
+	h.turn, h.calls, h.deaths = r.Turn+1, nil, 0
+	return nil
+}
+
+// seal ends the open turn for the branch.
+func (h *history) seal(r journal.Record, next string) {
+	if h.readOnly {
+		return
+	}
+	h.ready = append(h.ready, sealed{number: r.Turn, at: r.Time, lines: h.lines, kept: h.kept, state: h.state, next: next,
+		digest: r.Sum, usage: h.usage, spent: h.spent})
+	h.lines, h.kept = nil, nil
+}
+
+func (h *history) settled(r journal.Record) error {
+	var key string
+	var money rye.Micros
+	var uncertain bool
+	if err := h.members(r, map[string]any{"key": &key, "money": &money, "uncertain": &uncertain}); err != nil {
+		return err
+	}
+	delete(h.unsettled, key)
+	h.spent += money
+	if uncertain {
+		h.uncertain += money
+	}
+	return nil
+}
+
+func (h *history) message(r journal.Record) error {
+	var id, kind, from, text string
+	var raise rye.ThreadLimits
+	if err := h.members(r, map[string]any{"id": &id, "kind": &kind, "from": &from, "text": &text, "raise": &raise}); err != nil {
+		return err
+	}
+	h.consumed[id] = true
+	switch kind {
+	case "cancel":
+		h.cancel = "asked for by " + from
+	case "raise":
+		for i, f := range fieldsOf(&h.raised) {
+			*f.at += *fieldsOf(&raise)[i].at
+		}
+	}
+	return nil
+}
+
+func (h *history) warning(r journal.Record) error {
+	var code string
+	err := h.member(r, "code", &code)
+	h.warned[code] = true
+	return err
+}
+
+// stepOf cuts thread and attempt off a key, which is <thread>/<step>/<attempt>.
+func stepOf(key string) string {
+	parts := strings.Split(key, "/")
+	if len(parts) != 3 {
+		return key
+	}
+	return parts[1]
+}
+
+// stepKey names host call k of a turn.
+func stepKey(turn, k int) string { return fmt.Sprintf("%d.%d", turn, k) }
+
+// artifactsOf lists the artifacts that a record names.
+func artifactsOf(r journal.Record) (sums []string) {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(r.Data, &m) != nil {
+		return nil
+	}
+	for name, v := range m {
+		var a struct {
+			SHA256 string `json:"sha256"`
+		}
+		if strings.HasSuffix(name, "_artifact") && json.Unmarshal(v, &a) == nil && a.SHA256 != "" {
+			sums = append(sums, strings.TrimPrefix(a.SHA256, "sha256:"))
+		}
+	}
+	if r.Type == "artifact" {
+		var sum string
+		if json.Unmarshal(m["sha256"], &sum) == nil {
+			sums = append(sums, strings.TrimPrefix(sum, "sha256:"))
+		}
+	}
+	slices.Sort(sums)
+	return sums
+}
+
+// storedPart is a provider.Part in a record.
+type storedPart struct {
+	Text   string           `json:"text,omitempty"`
+	Call   *call            `json:"call,omitempty"`
+	Opaque *provider.Opaque `json:"opaque,omitempty"`
+}
+
+// store turns the parts of an answer into what a record holds, with ids of the thread's own.
+func store(step string, parts []provider.Part) (stored []storedPart, calls []call) {
+	for _, p := range parts {
+		switch {
+		case p.Call != nil:
+			c := call{ID: fmt.Sprintf("c%s.%d", step, len(calls)+1), Provider: p.Call.ID, Name: p.Call.Name, Args: p.Call.Args, Bad: p.Call.Bad}
+			calls = append(calls, c)
+			stored = append(stored, storedPart{Call: &c})
+		case p.Opaque != nil:
+			stored = append(stored, storedPart{Opaque: p.Opaque})
+		case p.Text != "":
+			stored = append(stored, storedPart{Text: p.Text})
+		}
+	}
+	return stored, calls
+}
+
+func restore(stored []storedPart) (parts []provider.Part) {
+	for _, s := range stored {
+		switch {
+		case s.Call != nil:
+			parts = append(parts, provider.Part{Call: &provider.Call{ID: s.Call.Provider, Name: s.Call.Name, Args: s.Call.Args, Bad: s.Call.Bad}})
+		case s.Opaque != nil:
+			parts = append(parts, provider.Part{Opaque: s.Opaque})
+		default:
+			parts = append(parts, provider.Part{Text: s.Text})
+		}
+	}
+	return parts
+}

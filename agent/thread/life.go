@@ -1,0 +1,357 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rye-os/rye/agent/journal"
+	"github.com/rye-os/rye/agent/ledger"
+	"github.com/rye-os/rye/agent/loop"
+	"github.com/rye-os/rye/fault"
+)
+
+// recover takes over from the process that ran the thread before: it says so, closes what was
+// left open, pays what was not paid, and puts on the branch what is not there. It may be
+// interrupted and done again.
+func (p *process) recover(ctx context.Context) error {
+	if p.h.last.Seq == 0 {
+		return p.start(ctx)
+	}
+	if err := p.book.Epoch(ctx, p.d.ID, p.lease.Epoch()); err != nil {
+		return err
+	}
+	if err := p.append("thread_resumed", map[string]any{"epoch": p.lease.Epoch(), "boot_id": p.o.Boot}, true); err != nil {
+		return err
+	}
+	if p.h.deaths > 2 {
+		return &stop{reason: "crash", detail: fmt.Sprintf("the process died %d times in turn %d", p.h.deaths-1, p.h.turn)}
+	}
+	if err := p.closeOpen(ctx); err != nil {
+		return err
+	}
+	if err := p.payUnpaid(ctx); err != nil {
+		return err
+	}
+	for name, was := range map[string]int64{"turns": p.h.raised.Turns, "tokens": p.h.raised.Tokens, "spend": int64(p.h.raised.Spend)} {
+		if was > 0 {
+			p.raiseLimit(name, was)
+		}
+	}
+	return p.capLedger(ctx)
+}
+
+// start is the first record of a thread.
+func (p *process) start(ctx context.Context) error {
+	if err := p.book.Epoch(ctx, p.d.ID, p.lease.Epoch()); err != nil {
+		return err
+	}
+	rec := map[string]any{"directive": p.d.Directive, "model": p.d.Model, "provider": p.d.Provider, "limits": p.d.Limits, "epoch": p.lease.Epoch(),
+		"loop": p.d.Loop, "capabilities": p.d.Capabilities, "boot_id": p.o.Boot}
+	if p.d.Parent != "" {
+		rec["parent_thread_id"] = p.d.Parent
+	}
+	if err := p.append("thread_started", rec, true); err != nil {
+		return err
+	}
+	if len(p.d.Denied) > 0 {
+		return p.append("narrowed", map[string]any{"asked": append(append([]string{}, p.d.Capabilities...), p.d.Denied...), "allowed": p.d.Capabilities, "denied": p.d.Denied}, false)
+	}
+	return nil
+}
+
+// closeOpen closes what the process before began and did not finish. Nobody knows what became
+// of a call that ran: it is told to the model as unknown, and never repeated. A question to a
+// model may have been billed: all that was held for it counts as spent.
+func (p *process) closeOpen(ctx context.Context) error {
+	for key, i := range p.h.open {
+		if i.call != nil {
+			r := result{Error: "interrupted: nobody knows whether this was done; it was not done again", Unknown: true}
+			if err := p.closeCall(*i.call, r, 0); err != nil {
+				return err
+			}
+			continue
+		}
+		rec := map[string]any{"error_code": "interrupted", "category": "transient", "retryable": true, "key": key}
+		if err := p.append("error_classified", rec, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// payUnpaid settles what the ledger still holds for the thread.
+func (p *process) payUnpaid(ctx context.Context) error {
+	for key, a := range p.h.unsettled {
+		if err := p.settle(ctx, key, a, ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	ended, err := p.book.Abandon(ctx, p.d.ID, p.lease.Epoch(), func(hold ledger.Hold) (ledger.Bill, bool) {
+		// Held and never sent is owed to nobody; sent is owed whole.
+		return ledger.Bill{Uncertain: true, Provider: p.d.Provider, Model: p.d.Model}, p.h.sent[hold.Key]
+	})
+	if err != nil {
+		return err
+	}
+	for _, hold := range ended {
+		if !p.h.sent[hold.Key] {
+			err = p.append("budget_released", map[string]any{"key": hold.Key}, false)
+		} else {
+			err = p.append("budget_settled", map[string]any{"key": hold.Key, "money": hold.Amount.Money, "tokens": hold.Amount.Tokens, "uncertain": true}, false)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inbox takes in the messages that wait.
+func (p *process) inbox(ctx context.Context) error {
+	all, bad, err := p.j.Inbox(p.checkMessage(ctx))
+	if err != nil {
+		return err
+	}
+	for _, m := range bad {
+		if err := p.append("warning", map[string]any{"text": "a message was refused: " + m.Err.Error(), "code": "message"}, false); err != nil {
+			return err
+		}
+		if err := p.j.Discard(m.ID); err != nil {
+			return err
+		}
+	}
+	for _, m := range all {
+		p.mu.Lock()
+		r, err := p.j.Consume(m, p.now(), p.h.turn)
+		if err == nil {
+			err = p.h.add(r)
+		}
+		p.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if err := p.heed(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMessage lets through what this machine's key for threads signed: who can sign with it
+// may send.
+func (p *process) checkMessage(ctx context.Context) journal.Check {
+	return func(m journal.Message, signed []byte) error { return p.o.Record.Vouched(ctx, recorder, signed, m.Sig) }
+}
+
+// heed does what a message says.
+func (p *process) heed(ctx context.Context, m journal.Message) error {
+	switch m.Kind {
+	case journal.KindMessage:
+		return p.append("cognition_in", map[string]any{"text": p.black.text("A message from " + m.From + ":\n" + m.Text), "role": "user", "source": "inbox"}, false)
+	case journal.KindRaise:
+		for name, n := range m.Raise {
+			p.raiseLimit(name, n)
+		}
+		return p.capLedger(ctx)
+	}
+	return nil
+}
+
+func (p *process) raiseLimit(name string, n int64) {
+	for _, f := range fieldsOf(&p.limit) {
+		if f.name == name {
+			*f.at += n
+		}
+	}
+}
+
+func (p *process) capLedger(ctx context.Context) error {
+	return p.book.SetCap(ctx, p.d.ID, ledger.Amount{Money: p.limit.Spend, Tokens: p.limit.Tokens})
+}
+
+// watch ends what is being done as soon as somebody asks for it.
+func (p *process) watch(ctx context.Context) {
+	calls, err := journal.Watch(ctx, p.dir)
+	if err != nil {
+		return // then it is noticed before the next turn
+	}
+	for range calls {
+		all, _, err := journal.List(p.dir, p.checkMessage(ctx))
+		if err != nil {
+			continue
+		}
+		for _, m := range all {
+			if m.Kind == journal.KindCancel {
+				p.stopped(&stop{cancel: true, reason: "cancelled", detail: "asked for by " + m.From})
+				return
+			}
+		}
+	}
+}
+
+// patience is how long a process waits for a person. After that it ends, and the answer lets
+// the thread be resumed.
+const patience = 10 * time.Minute
+
+// lookEvery is how often a question is looked at: people are slow.
+const lookEvery = 300 * time.Millisecond
+
+// wait waits until the questions of the turn are answered, and carries out what they were
+// about.
+func (p *process) wait(ctx context.Context, next loop.Next) error {
+	question, _ := next.Detail["question"].(string)
+	if question == "" {
+		question = p.h.question
+	}
+	if question == "" {
+		return &stop{reason: "wait", detail: "the loop waits for something that nobody can give"}
+	}
+	if err := p.commitAll(ctx); err != nil {
+		return err
+	}
+	waited := time.Now()
+	for {
+		answered, yes, err := p.o.Answered(ctx, question)
+		if err != nil {
+			return err
+		}
+		if answered {
+			p.began = p.began.Add(time.Since(waited)) // waiting costs no running time
+			return p.afterAnswer(ctx, question, yes)
+		}
+		if time.Since(waited) > patience {
+			return &stop{reason: "approval", detail: "nobody answered question " + question, question: question}
+		}
+		if err := sleep(ctx, lookEvery); err != nil {
+			return err
+		}
+	}
+}
+
+// afterAnswer carries out the calls that waited: those with the yes run, and the others are
+// refused.
+func (p *process) afterAnswer(ctx context.Context, question string, yes bool) error {
+	word := "no"
+	if yes {
+		word = "yes"
+	}
+	if err := p.append("approval_answered", map[string]any{"question": question, "answer": word}, true); err != nil {
+		return err
+	}
+	questions, err := p.act(ctx, p.h.undone())
+	if err != nil {
+		return err
+	}
+	for _, q := range questions { // another one, now
+		return p.wait(ctx, loop.Next{Detail: map[string]any{"question": q}})
+	}
+	return nil
+}
+
+// undone lists the calls of the newest answer without a result.
+func (h *history) undone() (calls []call) {
+	for i := len(h.said) - 1; i >= 0; i-- {
+		if len(h.said[i].calls) == 0 {
+			continue
+		}
+		for _, c := range h.said[i].calls {
+			if _, ok := h.results[c.ID]; !ok {
+				calls = append(calls, c)
+			}
+		}
+		break
+	}
+	return calls
+}
+
+// finish writes the final record, puts everything on the branch, and throws the key away.
+func (p *process) finish(ctx context.Context, next loop.Next) error {
+	cost := p.cost()
+	var err error
+	if next.Kind == loop.Done {
+		words, _ := next.Detail["text"].(string)
+		if words == "" {
+			words = p.h.text
+		}
+		rec := map[string]any{"cost": cost, "text": words}
+		if out := p.h.returned(); out != nil {
+			rec["outputs"] = out
+		}
+		err = p.append(journal.Completed, rec, true)
+	} else {
+		code, _ := next.Detail["code"].(string)
+		message, _ := next.Detail["message"].(string)
+		err = p.append(journal.Failed, map[string]any{"error_code": code, "message": message, "cost": cost}, true)
+	}
+	if err != nil {
+		return p.halt(ctx, err)
+	}
+	return p.seal(ctx)
+}
+
+// cost is what final records say.
+func (p *process) cost() map[string]any {
+	return map[string]any{"turns": max(p.h.turn-1, 0), "tokens": p.h.usage.Total(), "spend": p.h.spent, "uncertain": p.h.uncertain, "usage": p.h.usage, "elapsed_ms": p.running().Milliseconds()}
+}
+
+// seal is what is left to do after a final record; whoever finds it undone does it.
+func (p *process) seal(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := p.commitAll(ctx); err != nil {
+		return err
+	}
+	if err := dropKey(p.dir); err != nil {
+		return err
+	}
+	return p.book.End(ctx, p.d.ID)
+}
+
+// halt ends the process for a reason that is no end of the loop's: the law's, or something
+// that broke. What a person can mend suspends the thread.
+func (p *process) halt(ctx context.Context, why error) error {
+	ctx = context.WithoutCancel(ctx)
+	var s *stop
+	if !errors.As(why, &s) {
+		s = &stop{reason: "error", detail: why.Error()}
+		if fault.Is(why, fault.Integrity) {
+			s.reason = "damage"
+		}
+	}
+	if s.reason == "disk" { // nothing more can be written; the next process finds what is there
+		return fault.New(fault.Failed, "thread %s: %s", p.d.ID, s.detail)
+	}
+	if s.cancel {
+		if err := p.inbox(ctx); err != nil {
+			return err
+		}
+		if err := p.append(journal.Cancelled, map[string]any{"reason": s.detail, "cost": p.cost()}, true); err != nil {
+			return err
+		}
+		return p.seal(ctx)
+	}
+	rec := map[string]any{"suspend_reason": s.reason, "detail": p.black.text(s.detail)}
+	if s.question != "" {
+		rec["question"] = s.question
+	}
+	if s.reason == "limit" {
+		if err := p.append("limit_escalation_requested", map[string]any{"limit_code": limitCode(s.detail), "current_value": 0, "current_max": 0}, true); err != nil {
+			return err
+		}
+	}
+	if err := p.append(journal.Suspended, rec, true); err != nil {
+		return err
+	}
+	return p.commitAll(ctx)
+}
+
+// limitCode is the word before the colon.
+func limitCode(detail string) string {
+	for i, r := range detail {
+		if r == ':' {
+			return detail[:i]
+		}
+	}
+	return "limit"
+}

@@ -1,0 +1,252 @@
+package thread
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/ledger"
+	"github.com/rye-os/rye/agent/provider"
+	"github.com/rye-os/rye/fault"
+)
+
+// maxUncertain is how many calls of one step may end without anybody knowing what they cost:
+// each is charged as if it had cost the most.
+const maxUncertain = 2
+
+// question is one call of a model: the request, as often as it takes to be answered.
+type question struct {
+	step  string
+	model *provider.Model
+	req   *provider.Request
+	apart bool  // not part of the conversation
+	body  int64 // bytes of the request
+	sum   string
+}
+
+// answerTo puts a question to the model and returns its answer, which is recorded and paid.
+// A question that was answered before is not put again. Failures that remain are a
+// *provider.Error.
+func (p *process) answerTo(ctx context.Context, q *question) (*answer, error) {
+	if a, ok := p.h.answers[q.step]; ok {
+		return a, nil
+	}
+	raw, err := p.prov.Encode(q.model, q.req)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(raw)
+	q.body, q.sum = int64(len(raw)), hex.EncodeToString(sum[:])
+	begun, uncertain := time.Now(), 0
+	for {
+		attempt := p.h.tries[q.step] + 1
+		key := p.d.ID + "/" + q.step + "/" + strconv.Itoa(attempt)
+		a, failed, err := p.attempt(ctx, q, key)
+		if err != nil || a != nil {
+			return a, err
+		}
+		if failed.Sent && (failed.Streamed || failed.Status == 0) {
+			uncertain++
+		}
+		wait, again := p.prov.Wait(failed, attempt, chance())
+		if !again || uncertain >= maxUncertain || time.Since(begun)+wait > max(p.prov.Retry().Elapsed, time.Second) {
+			return nil, failed
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// attempt is one exchange: hold, intent, send, outcome, settle, in this order. It returns an
+// answer, or how the model's side failed.
+func (p *process) attempt(ctx context.Context, q *question, key string) (*answer, *provider.Error, error) {
+	hold, err := p.hold(ctx, q, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = p.append("model_intent", map[string]any{"key": key, "model": q.model.ID, "provider": p.d.Provider, "request": q.sum,
+		"prompt_bytes": q.body, "max_output": q.req.MaxOutput, "view": map[string]any{"apart": q.apart}}, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	out := &speech{p: p}
+	resp, err := p.ask.Do(ctx, p.prov, q.model, q.req, out.delta)
+	out.end()
+	if err != nil {
+		failed, err := p.failed(ctx, key, hold, err)
+		return nil, failed, err
+	}
+	stored, calls := store(q.step, p.black.parts(resp.Parts))
+	text := textOf(stored)
+	payload := map[string]any{"key": key, "text": text, "model": resp.Model, "is_partial": false, "truncated": resp.Stop == provider.StopLength,
+		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": resp.Cost, "cost_known": resp.CostKnown, "request_id": resp.RequestID}
+	if err := p.append("cognition_out", payload, true); err != nil {
+		return nil, nil, err
+	}
+	a := p.h.answers[q.step]
+	return a, nil, p.settle(ctx, key, a, hold)
+}
+
+// failed closes an attempt of which no answer came, and pays what it may have cost.
+func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, err error) (*provider.Error, error) {
+	var f *provider.Error
+	if !errors.As(err, &f) {
+		f = &provider.Error{Class: provider.Transient, Message: p.black.text(err.Error()), Sent: true}
+	}
+	if ctx.Err() != nil {
+		f.Class = provider.Cancelled
+	}
+	// Nothing was sent, or the answer was an error that was never billed: nothing is owed.
+	free := !f.Sent || f.Status >= 400 && !f.Streamed
+	if err := p.bill(context.WithoutCancel(ctx), key, hold, free); err != nil {
+		return nil, err
+	}
+	rec := map[string]any{"error_code": f.Class, "category": f.Class, "retryable": f.Retryable(), "key": key, "wait_ms": f.After.Milliseconds()}
+	if err := p.append("error_classified", rec, true); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return f, nil
+}
+
+// bill settles a call without an answer: for nothing, or for all that was held.
+func (p *process) bill(ctx context.Context, key string, hold ledger.Amount, free bool) error {
+	if free {
+		if err := p.book.Release(ctx, key); err != nil {
+			return err
+		}
+		return p.append("budget_released", map[string]any{"key": key}, false)
+	}
+	over, err := p.book.Settle(ctx, key, ledger.Bill{Amount: hold, Uncertain: true, Provider: p.d.Provider, Model: p.d.Model})
+	if err != nil {
+		return err
+	}
+	return p.append("budget_settled", map[string]any{"key": key, "money": hold.Money, "tokens": hold.Tokens, "uncertain": true, "overdrawn": over}, false)
+}
+
+// settle pays for an answer. What was billed beyond the hold ends the thread.
+func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger.Amount) error {
+	due := ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
+	if !a.known {
+		due.Money = hold.Money // nobody knows the price: the dearest that it can be
+	}
+	over, err := p.book.Settle(context.WithoutCancel(ctx), key, ledger.Bill{Amount: due, Usage: a.usage, Provider: p.d.Provider, Model: p.d.Model})
+	if err != nil {
+		return err
+	}
+	err = p.append("budget_settled", map[string]any{"key": key, "money": due.Money, "tokens": due.Tokens, "uncertain": false, "overdrawn": over}, false)
+	if err == nil && over {
+		err = &stop{reason: "limit", detail: "overdrawn: the provider billed more than a call can cost"}
+	}
+	return err
+}
+
+// hold reserves the most that a call can cost, at the thread and all above it. Where that does
+// not fit, a shorter answer is asked for; where that does not either, the limit is reached.
+func (p *process) hold(ctx context.Context, q *question, key string) (ledger.Amount, error) {
+	for {
+		money, tokens := p.prov.Worst(q.model, q.body, q.req.MaxOutput)
+		a := ledger.Amount{Money: money, Tokens: tokens}
+		err := p.book.Hold(ctx, p.d.ID, key, a, p.h.epoch)
+		var full *ledger.Exceeded
+		if !errors.As(err, &full) {
+			if err != nil {
+				return a, err
+			}
+			return a, p.append("budget_held", map[string]any{"key": key, "money": a.Money, "tokens": a.Tokens, "epoch": p.h.epoch}, false)
+		}
+		if q.req.MaxOutput/2 < leastOutput {
+			return a, &stop{reason: "limit", detail: limitName(full) + ": " + full.Error()}
+		}
+		q.req.MaxOutput /= 2
+	}
+}
+
+// leastOutput is the shortest answer, in tokens, that is worth a call.
+const leastOutput = 256
+
+// limitName is what a person knows the limit as.
+func limitName(e *ledger.Exceeded) string {
+	name := "tokens"
+	if e.What == "money" {
+		name = "spend"
+	}
+	if e.Kind != ledger.Thread {
+		name += " of the " + e.Kind
+	}
+	return name
+}
+
+func limitText(name string, n int64) string { return fmt.Sprintf("%s: %d are used up", name, n) }
+
+// request renders a view for a model.
+func (p *process) request(v view, m *provider.Model, maxOutput int64) *provider.Request {
+	q := &provider.Request{Model: m.ID, System: systemText, Messages: p.h.messages(v), Tools: offered(p.d), MaxOutput: p.limit.Output}
+	if m.MaxOutput > 0 {
+		q.MaxOutput = min(q.MaxOutput, m.MaxOutput)
+	}
+	if maxOutput > 0 {
+		q.MaxOutput = min(q.MaxOutput, maxOutput)
+	}
+	if !m.Supports.Tools {
+		q.Tools = nil
+	}
+	return q
+}
+
+// textOf joins what of an answer is text.
+func textOf(parts []storedPart) string {
+	text := ""
+	for _, s := range parts {
+		text += s.Text
+	}
+	return text
+}
+
+// speech passes on what a model says while it says it, without secrets.
+type speech struct {
+	p     *process
+	n     int
+	text  holdback
+	think holdback
+}
+
+func (s *speech) delta(d provider.Delta) {
+	s.n++
+	if d.Reasoning != "" {
+		s.say("cognition_reasoning", s.think.add(s.p.black, d.Reasoning), map[string]any{"chunk_index": s.n})
+	}
+	if d.Text != "" {
+		s.say("cognition_out_delta", s.text.add(s.p.black, d.Text), map[string]any{"chunk_index": s.n, "is_final": false})
+	}
+}
+
+func (s *speech) say(typ, text string, more map[string]any) {
+	if text != "" {
+		more["text"] = text
+		s.p.live(typ, more)
+	}
+}
+
+func (s *speech) end() {
+	s.say("cognition_out_delta", s.text.rest(s.p.black), map[string]any{"chunk_index": s.n + 1, "is_final": true})
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

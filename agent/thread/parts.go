@@ -1,0 +1,175 @@
+package thread
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/loop"
+	"github.com/rye-os/rye/agent/provider"
+	"github.com/rye-os/rye/agent/provider/mock"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// The items that drive a thread: its provider and its loop. Both are verified as every item
+// is, each time a process takes the thread up, and have to be those that it began with.
+
+// part is such an item.
+type part struct {
+	ref  rye.Ref
+	sum  string
+	raw  []byte
+	item *objects.Item
+}
+
+// partCaller reads the items that drive a thread; the thread itself need not be allowed to.
+var partCaller = rye.Program("recorder", "rye.load.tool.*")
+
+func loadPart(ctx context.Context, verbs rye.Verbs, ref rye.Ref, kind string) (*part, error) {
+	res, err := verbs.Load(ctx, partCaller, rye.LoadRequest{Ref: ref})
+	if err != nil {
+		return nil, err
+	}
+	it, err := objects.Parse(ref, res.Path, []byte(res.Content))
+	if err != nil {
+		return nil, err
+	}
+	if it.Meta.ToolType != kind {
+		return nil, fault.New(fault.Usage, "%s: its type is %q, want %s", ref, it.Meta.ToolType, kind)
+	}
+	return &part{ref: ref, sum: res.SHA256, raw: []byte(res.Content), item: it}, nil
+}
+
+// scripted is the member of a provider item that makes it a model that answers from a script.
+const scripted = "mock"
+
+// source is a provider item that was read.
+type source struct {
+	*provider.Provider
+	script *mock.Script // nil for a real one
+}
+
+func readProvider(p *part) (*source, error) {
+	doc := map[string]any{}
+	for k, v := range p.item.Meta.Config {
+		doc[k] = v
+	}
+	s := &source{}
+	var err error
+	if v, ok := doc[scripted]; ok {
+		delete(doc, scripted)
+		if s.script, err = mock.ParseValues(v); err != nil {
+			return nil, fault.Wrap(err, "%s: %s", p.ref, scripted)
+		}
+	}
+	s.Provider, err = provider.Parse(string(p.ref.ID), doc)
+	return s, err
+}
+
+// openParts makes ready what the turns need.
+func (p *process) openParts(ctx context.Context, hand Handed) error {
+	prov, err := loadPart(ctx, p.o.Verbs, refOf(p.d.Provider), "provider")
+	if err != nil {
+		return err
+	}
+	star, err := loadPart(ctx, p.o.Verbs, refOf(p.d.Loop), "loop")
+	if err != nil {
+		return err
+	}
+	if err := p.pinned(prov.ref, prov.sum); err != nil {
+		return err
+	}
+	if err := p.pinnedLoop(star, hand.Loop); err != nil {
+		return err
+	}
+	src, err := readProvider(prov)
+	if err != nil {
+		return err
+	}
+	p.prov = src.Provider
+	if p.model, err = p.prov.Model(p.d.Model); err != nil {
+		return err
+	}
+	if p.prog, err = loop.Compile(p.d.Loop, star.raw); err != nil {
+		return err
+	}
+	if p.hooks, err = parseHooks(p.d.Hooks); err != nil {
+		return err
+	}
+	var secrets []string
+	for _, v := range hand.Secrets {
+		secrets = append(secrets, v)
+	}
+	p.black = newBlackener(secrets)
+	p.ask = &provider.Client{HTTP: p.o.HTTP, Now: p.o.Now, Sleep: sleep, Rand: chance, Secret: func(_ context.Context, name, host string) (string, error) {
+		if v, ok := hand.Secrets[name+"@"+host]; ok {
+			return v, nil
+		}
+		return "", fault.New(fault.Auth, "there is no secret %s for %s", name, host).Advise("set it in the environment where the thread is started or resumed")
+	}}
+	return p.serveScript(ctx, src)
+}
+
+// pinnedLoop refuses another loop than the one that the thread began with, unless a person
+// asked for the one of today. In the middle of a turn there is no other: what was recorded was
+// said to the old one.
+func (p *process) pinnedLoop(star *part, today bool) error {
+	err := p.pinned(star.ref, star.sum)
+	switch {
+	case err == nil:
+		return nil
+	case !today:
+		return fault.New(fault.Drift, "%w", err).Mend("rye thread resume %s --loop", p.d.ID)
+	case len(p.h.calls) > 0:
+		return fault.New(fault.Conflict, "thread %s stopped in the middle of turn %d, which only its own loop can finish", p.d.ID, p.h.turn)
+	}
+	return nil
+}
+
+// serveScript starts the server of a scripted model, which ends with the process.
+func (p *process) serveScript(ctx context.Context, src *source) error {
+	if src.script == nil {
+		return nil
+	}
+	server, err := mock.Serve(ctx, src.script)
+	if err != nil {
+		return err
+	}
+	p.ask.Base, p.ask.HTTP = server.URL, &http.Client{Timeout: time.Hour}
+	return nil
+}
+
+// modelHost is where a provider's requests go: "host:port".
+func modelHost(p *provider.Provider) string { return p.Host() }
+
+// secretsFor collects what a thread's provider needs, where it is started or resumed.
+func secretsFor(ctx context.Context, o *Options, src *source) (map[string]string, error) {
+	if src.script != nil || src.Secret == "" {
+		return nil, nil
+	}
+	host := modelHost(src.Provider)
+	v, err := o.Secret(ctx, src.Secret, host)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{src.Secret + "@" + host: v}, nil
+}
+
+// tierOf splits "general" or "provider/model" … of a request.
+func tierOf(q rye.StartRequest, declared map[string]string, config map[string]any) string {
+	if q.Model != "" {
+		return q.Model
+	}
+	for _, name := range []string{"id", "name", "tier"} {
+		if v := strings.TrimSpace(declared[name]); v != "" {
+			return v
+		}
+	}
+	if v, ok := config["tier"].(string); ok && v != "" {
+		return v
+	}
+	return "general"
+}

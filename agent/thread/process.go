@@ -1,0 +1,308 @@
+package thread
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/journal"
+	"github.com/rye-os/rye/agent/ledger"
+	"github.com/rye-os/rye/agent/loop"
+	"github.com/rye-os/rye/agent/provider"
+	"github.com/rye-os/rye/fault"
+)
+
+// process runs one thread: it is what the process that holds the lease does.
+type process struct {
+	o      *Options
+	d      *Description
+	dir    string
+	caller rye.Caller // what the thread's token says
+	key    ed25519.PrivateKey
+	pins   rye.Pins
+
+	lease *journal.Lease
+	j     *journal.Journal
+	book  *ledger.Ledger
+	prov  *provider.Provider
+	model *provider.Model
+	ask   *provider.Client
+	prog  *loop.Program
+	hooks []hook
+	limit rye.ThreadLimits // as raised
+	black *blackener
+
+	mu      sync.Mutex // guards h, and the order of records
+	h       *history
+	began   time.Time // of this process's running time
+	stopped func(error)
+}
+
+// stop is how the law ends a turn: the loop cannot catch it.
+type stop struct {
+	reason   string // suspended: limit, approval, auth, network, disk, damage …
+	detail   string
+	question string
+	cancel   bool // the thread is cancelled, and not suspended
+}
+
+func (s *stop) Error() string { return s.reason + ": " + s.detail }
+
+// append writes a record and takes it into the history.
+func (p *process) append(typ string, payload map[string]any, sync bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.appendLocked(typ, payload, sync)
+}
+
+func (p *process) appendLocked(typ string, payload map[string]any, sync bool) error {
+	raw, err := json.Marshal(payload)
+	if err != nil {
+		return err
+	}
+	r, err := p.j.Append(journal.Record{Time: p.now(), Turn: p.h.turn, Type: typ, Data: raw}, sync)
+	if err != nil {
+		return &stop{reason: "disk", detail: err.Error()}
+	}
+	return p.h.add(r)
+}
+
+// live writes a droppable record.
+func (p *process) live(typ string, payload map[string]any) {
+	raw, err := json.Marshal(payload)
+	if err != nil {
+		return
+	}
+	p.j.Live(journal.Record{Time: p.now(), Turn: p.h.turn, Type: typ, Data: raw})
+}
+
+// now never goes back within a thread: what follows is later.
+func (p *process) now() time.Time {
+	t := p.o.Now().UTC()
+	if last := p.h.last.Time; t.Before(last) {
+		return last
+	}
+	return t
+}
+
+// running is how long processes ran this thread, without the time in which it waited or none
+// did.
+func (p *process) running() time.Duration { return p.h.running + time.Since(p.began) }
+
+// Run runs a thread in this process until it ends, waits for a person too long, or is
+// stopped. handed is what Spawn was given; ready is called when the lease is held.
+func Run(ctx context.Context, o Options, handed []byte, caller func(Handed, *Description) (rye.Caller, error), ready func() error) error {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	hand, err := parseHanded(handed)
+	if err != nil {
+		return err
+	}
+	p := &process{o: &o, dir: hand.Dir, began: time.Now()}
+	if err := p.open(ctx, hand, caller); err != nil {
+		return err
+	}
+	defer p.close()
+	if err := ready(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	p.stopped = cancel
+	return p.work(ctx)
+}
+
+// open takes over the thread, and makes ready what its turns need.
+func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *Description) (rye.Caller, error)) (err error) {
+	if err := p.takeOver(ctx, hand.Accept); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.caller, err = caller(hand, p.d); err != nil {
+		return err
+	}
+	if err = p.openParts(ctx, hand); err != nil {
+		return err
+	}
+	return p.openBook(ctx)
+}
+
+// takeOver takes the lease, and with it what only its holder may touch: the key and the
+// journal.
+func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
+	if p.lease, err = journal.Take(p.dir, p.o.Now()); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	if p.d, err = readDescription(ctx, p.o.Record, p.dir); err != nil {
+		return err
+	}
+	p.limit = p.d.Limits
+	if p.key, err = readKey(p.dir, p.d); err != nil {
+		return err
+	}
+	if p.pins, err = readPins(p.dir, p.d); err != nil {
+		return err
+	}
+	p.h = newHistory(p.dir)
+	p.j, err = journal.Open(ctx, p.lease, journal.Options{Visit: p.h.add, Now: p.o.Now, Accept: accept})
+	if fault.Is(err, fault.NotFound) {
+		p.j, err = journal.Create(p.lease, p.d.ID)
+	}
+	return err
+}
+
+// openBook opens the ledger, and makes the nodes that the thread spends under.
+func (p *process) openBook(ctx context.Context) (err error) {
+	if p.book, err = ledger.Open(ctx, p.o.Ledger, ledger.Options{Boot: p.o.Boot, Now: p.o.Now}); err != nil {
+		return err
+	}
+	return p.book.Put(ctx, p.nodes()...)
+}
+
+// none is no cap.
+var none = ledger.Amount{Money: ledger.None, Tokens: ledger.None}
+
+// nodes are those above the thread, and its own.
+func (p *process) nodes() []ledger.Node {
+	month := p.o.User + "/" + ledger.MonthOf(p.d.started())
+	project := month + "/" + p.o.Node
+	parent := project
+	if p.d.Parent != "" {
+		parent = p.d.Parent
+	}
+	return []ledger.Node{
+		{ID: p.o.User, Kind: ledger.User, Cap: none},
+		{ID: month, Parent: p.o.User, Kind: ledger.Month, Cap: none},
+		{ID: project, Parent: month, Kind: ledger.Project, Cap: none},
+		{ID: p.d.ID, Parent: parent, Kind: ledger.Thread, Cap: ledger.Amount{Money: p.d.Limits.Spend, Tokens: p.d.Limits.Tokens}},
+	}
+}
+
+func (p *process) close() {
+	if p.book != nil {
+		p.book.Close()
+	}
+	if p.j != nil {
+		p.j.Close()
+	}
+	if p.lease != nil {
+		p.lease.Release()
+	}
+}
+
+// work is the life of the process: what an earlier one left, then turns, then the end.
+func (p *process) work(ctx context.Context) error {
+	if p.h.final != nil { // what is left to do after the end
+		return p.seal(ctx)
+	}
+	if err := p.recover(ctx); err != nil {
+		return p.halt(ctx, err)
+	}
+	watching, done := context.WithCancel(ctx)
+	defer done()
+	go p.watch(watching)
+	for {
+		next, err := p.turn(ctx)
+		if err != nil {
+			return p.halt(ctx, err)
+		}
+		switch next.Kind {
+		case loop.Continue:
+		case loop.Wait:
+			err = p.wait(ctx, next)
+		default:
+			return p.finish(ctx, next)
+		}
+		if err == nil {
+			err = p.commitSome(ctx)
+		}
+		if err != nil {
+			return p.halt(ctx, err)
+		}
+	}
+}
+
+// turn runs one turn of the loop, or the rest of one that was interrupted.
+func (p *process) turn(ctx context.Context) (loop.Next, error) {
+	if p.h.turn == 0 {
+		return p.begin(ctx)
+	}
+	if err := p.inbox(ctx); err != nil {
+		return loop.Next{}, err
+	}
+	if err := p.within(); err != nil {
+		return loop.Next{}, err
+	}
+	left := time.Duration(p.limit.Duration)*time.Second - p.running()
+	ctx, cancel := context.WithTimeoutCause(ctx, left, &stop{reason: "limit", detail: "duration_seconds: the time is used up"})
+	defer cancel()
+	recorded := p.h.calls
+	host := &host{p: p, next: len(recorded)}
+	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
+	if err != nil {
+		return next, cause(ctx, err)
+	}
+	return next, p.append("turn_done", map[string]any{"next": next.Kind, "state": next.State,
+		"detail": map[string]any{"running_ms": p.running().Milliseconds()}}, true)
+}
+
+// cause is why ctx ended, when that is what err says.
+func cause(ctx context.Context, err error) error {
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// begin is turn 0: the directive becomes the first message, and the loop its first state.
+func (p *process) begin(ctx context.Context) (loop.Next, error) {
+	if len(p.h.said) == 0 {
+		raw, err := os.ReadFile(filepath.Join(p.dir, instructionsFile))
+		if err != nil {
+			return loop.Next{}, err
+		}
+		if err := p.append("cognition_in", map[string]any{"text": p.black.text(firstMessage(p.d, string(raw))), "role": "user", "source": "directive"}, false); err != nil {
+			return loop.Next{}, err
+		}
+	}
+	state, err := p.prog.Init(ctx, map[string]any{"directive": p.d.Directive, "tools": len(offered(p.d)) > 0, "outputs": p.d.required(), "config": nil}, loop.Bounds{})
+	if err != nil {
+		return loop.Next{}, err
+	}
+	next := loop.Next{Kind: loop.Continue, State: state}
+	return next, p.append("turn_done", map[string]any{"next": next.Kind, "state": state, "detail": map[string]any{"running_ms": p.running().Milliseconds()}}, true)
+}
+
+// within refuses a turn beyond the limits that are counted in turns and time.
+func (p *process) within() error {
+	if int64(p.h.turn) > p.limit.Turns {
+		return &stop{reason: "limit", detail: limitText("turns", p.limit.Turns)}
+	}
+	if p.running() >= time.Duration(p.limit.Duration)*time.Second {
+		return &stop{reason: "limit", detail: limitText("duration_seconds", p.limit.Duration)}
+	}
+	if p.h.cancel != "" {
+		return &stop{cancel: true, reason: "cancelled", detail: p.h.cancel}
+	}
+	return nil
+}
+
+// chance is for the jitter of waits.
+func chance() float64 { return rand.Float64() }

@@ -1,0 +1,146 @@
+package thread
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/journal"
+	"github.com/rye-os/rye/fault"
+)
+
+// stopWithin is how long a process has to end by itself.
+const stopWithin = 10 * time.Second
+
+// Stop ends a thread: by its process, which is told, or where there is none, here.
+func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*rye.ThreadInfo, error) {
+	dir, err := s.find(ctx, c, "cancel", q.ID)
+	if err != nil {
+		return nil, err
+	}
+	i, err := s.describe(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	if ended(i.Status) {
+		return nil, fault.New(fault.Conflict, "thread %s has ended: it is %s", i.ID, i.Status)
+	}
+	if err := s.put(ctx, c, dir, rye.SendRequest{Kind: journal.KindCancel}); err != nil {
+		return nil, err
+	}
+	if i.Pid != 0 {
+		if q.Kill {
+			if err := kill(dir); err != nil {
+				return nil, err
+			}
+		}
+		waiting, cancel := context.WithTimeout(ctx, stopWithin)
+		defer cancel()
+		if err := journal.Wait(waiting, dir); err != nil {
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			return s.describe(ctx, dir) // it was told, and ends when it can
+		}
+	}
+	if i, err = s.describe(ctx, dir); err != nil || ended(i.Status) {
+		return i, err
+	}
+	if err := s.endHere(ctx, dir, q.Kill); err != nil {
+		return nil, err
+	}
+	return s.describe(ctx, dir)
+}
+
+// endHere does for a thread without a process what its process would have done.
+func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
+	p := &process{o: &s.o, dir: dir, began: time.Now()}
+	if err := p.takeOver(ctx, false); err != nil {
+		return err
+	}
+	defer p.close()
+	p.black = newBlackener(nil)
+	if err := p.openBook(ctx); err != nil {
+		return err
+	}
+	if p.h.last.Seq == 0 {
+		if err := p.start(ctx); err != nil {
+			return err
+		}
+	} else if err := p.book.Epoch(ctx, p.d.ID, p.lease.Epoch()); err != nil {
+		return err
+	}
+	if err := p.closeOpen(ctx); err != nil {
+		return err
+	}
+	if err := p.payUnpaid(ctx); err != nil {
+		return err
+	}
+	if err := p.inbox(ctx); err != nil {
+		return err
+	}
+	rec := map[string]any{"reason": p.h.cancel, "cost": p.cost()}
+	if killed {
+		rec["killed"] = true
+	}
+	if err := p.append(journal.Cancelled, rec, true); err != nil {
+		return err
+	}
+	return p.seal(ctx)
+}
+
+func ended(status string) bool {
+	return status == Completed || status == Failed || status == Cancelled || status == Killed
+}
+
+// Resume goes on with a thread that no process runs.
+func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest) (*rye.ThreadInfo, error) {
+	dir, err := s.find(ctx, c, "resume", q.ID)
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDescription(ctx, s.o.Record, dir)
+	if err != nil {
+		return nil, err
+	}
+	if alive, holder, err := journal.Alive(dir); err != nil {
+		return nil, err
+	} else if alive {
+		return nil, fault.New(fault.Conflict, "thread %s is run by process %d", d.ID, holder.PID).Advise("rye thread follow %s", d.ID)
+	}
+	if i, err := s.describe(ctx, dir); err == nil && ended(i.Status) {
+		return nil, fault.New(fault.Conflict, "thread %s has ended: it is %s", d.ID, i.Status).Advise("rye thread start %s begins another", d.Directive)
+	} else if err != nil && !q.Accept {
+		return nil, err
+	}
+	key, err := readKey(dir, d)
+	if err != nil {
+		return nil, err
+	}
+	prov, err := loadPart(ctx, s.o.Verbs, refOf(d.Provider), "provider")
+	if err != nil {
+		return nil, err
+	}
+	src, err := readProvider(prov)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := secretsFor(ctx, &s.o, src)
+	if err != nil {
+		return nil, err
+	}
+	if q.Message != "" {
+		if err := s.put(ctx, c, dir, rye.SendRequest{Kind: journal.KindMessage, Text: q.Message}); err != nil {
+			return nil, err
+		}
+	}
+	hand, err := s.hand(d, dir, key, secrets, handing{accept: q.Accept, loop: q.Loop})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.launch(ctx, d.ID, hand); err != nil {
+		return nil, err
+	}
+	return s.describe(ctx, filepath.Clean(dir))
+}

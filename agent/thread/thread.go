@@ -1,0 +1,100 @@
+// Package thread is one agent thread: a directive at work. It starts threads, runs one in a
+// process of its own, and tells others what a thread did and does.
+//
+// The package is the law around a loop that is data: limits, capabilities, the order in which
+// things become durable, and money. A thread acts through the four verbs of the vocabulary, as
+// a caller that holds exactly what its token says; so each of its acts passes the gates that
+// everybody's do.
+//
+//	Service   starts threads, lists, follows, stops and resumes them; any process
+//	process   runs one thread; the process that holds its lease
+//	history   what a journal says that a thread did, and what of it is open
+//	step      one question to a model, or the calls of one answer, done once
+//
+// docs/format/thread.md, transcript.md and loop.md are normative.
+package thread
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+// Options are what the program around gives. It reads the environment; this package does not.
+type Options struct {
+	Verbs  rye.Verbs
+	Record rye.Record
+
+	Ledger string // path of the user's ledger
+	Live   string // directory for copies that people read, <project>/.ai/threads; "" for none
+	Boot   string // id of this start of the machine; "" where there is none
+	User   string // node of the user in the ledger
+	Node   string // node of the project: the key of its record
+
+	HTTP   *http.Client                                                 // to providers
+	Secret func(ctx context.Context, name, host string) (string, error) // a secret for a host; an error says how to give it
+	Values func() []string                                              // of every secret that was given, to be blackened
+
+	// Spawn starts the process of a thread; what it is handed is secret. The process answers
+	// by one line when it runs, and goes on when Child.Go is called.
+	Spawn func(ctx context.Context, id string, handed []byte) (Child, error)
+
+	// Answered tells whether a question has been answered, and its answer.
+	Answered func(ctx context.Context, question string) (answered, yes bool, err error)
+
+	Now   func() time.Time // nil is time.Now
+	Build string           // of the programs
+}
+
+// Child is a process that was started.
+type Child interface {
+	Ready(context.Context) error // waits until it holds its lease, or says why it ended
+	Go() error                   // lets it begin
+	Pid() int
+}
+
+// Service is what faces do with threads. It is safe for concurrent use.
+type Service struct{ o Options }
+
+var _ rye.Threads = (*Service)(nil)
+
+// New returns the threads of a project.
+func New(o Options) *Service {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Service{o}
+}
+
+// Statuses of a thread.
+const (
+	Created     = "created"     // no process took it up yet
+	Running     = "running"     //
+	Waiting     = "waiting"     // for a person's answer, in its process
+	Completed   = "completed"   // final, as the next three
+	Failed      = "error"       //
+	Cancelled   = "cancelled"   //
+	Killed      = "killed"      //
+	Suspended   = "suspended"   // a person can mend what stopped it, and resume it
+	Interrupted = "interrupted" // its process is gone
+)
+
+// permit refuses a caller without the capability for a verb of threads. Only a person, and
+// who was given it by name, has one.
+func permit(c rye.Caller, verb string) error {
+	if c.IsZero() {
+		return fault.New(fault.Denied, "thread %s: no caller was named", verb)
+	}
+	if c.IsPerson() {
+		return nil
+	}
+	for _, held := range c.Capabilities() {
+		if held == "rye.thread."+verb || held == "rye.thread.*" {
+			return nil
+		}
+	}
+	return fault.New(fault.Denied, "thread %s: the caller %s does not hold the capability rye.thread.%s", verb, c.Name(), verb)
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+)
+
+// askDirective is the directive of the library that answers a question.
+const askDirective = "directive:rye/agent/ask"
+
+func askCommand() *spec {
+	q := rye.StartRequest{Limits: &rye.ThreadLimits{}}
+	var spend string
+	return &spec{
+		name: "ask", args: "<prompt>", group: "Run", engine: true, min: 1, max: many,
+		short: "Ask a model, which may read and search the project's items",
+		long: `Starts a thread of ` + askDirective + `, and waits for it. The answer goes to
+standard output; what it called and what it cost go to standard error.`,
+		examples: "rye ask 'which tool resizes pictures?'\nrye ask --model high --spend 0.05 'explain directive:acme/review'",
+		exits:    threadExits,
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "model", Destination: &q.Model, Usage: "a tier or `name` of a model"},
+			&cli.StringFlag{Name: "provider", Destination: &q.Provider, Usage: "`id` of a provider item"},
+			&cli.StringFlag{Name: "spend", Destination: &spend, Usage: "spend at most this many `dollars`"},
+		},
+		run: func(t *task) (err error) {
+			if q.Limits.Spend, err = dollars(spend); err != nil {
+				return err
+			}
+			q.Ref, err = objects.ParseRef(askDirective)
+			if err != nil {
+				return err
+			}
+			q.Prompt = strings.Join(t.args, " ")
+			return ask(t, q)
+		},
+	}
+}
+
+func ask(t *task, q rye.StartRequest) error {
+	info, err := t.threads.Start(t.ctx, t.env.Caller, q)
+	if err != nil {
+		return err
+	}
+	err = t.threads.Follow(t.ctx, t.env.Caller, rye.FollowRequest{ID: info.ID, Follow: true}, func(e rye.Event) error {
+		var d payload
+		if e.Type == "tool_call_start" && json.Unmarshal(e.Payload, &d) == nil {
+			t.out.infof("rye: %s %s", d.Item, words.Clip(string(d.Input), 100))
+		}
+		return nil
+	})
+	if t.ctx.Err() != nil { // whoever asked does not want the answer any more
+		stop, cancel := afterwards(t.ctx)
+		defer cancel()
+		if _, serr := t.threads.Stop(stop, t.env.Caller, rye.StopRequest{ID: info.ID}); serr == nil {
+			t.out.infof("rye: cancelled thread %s", info.ID)
+		}
+		return fault.New(fault.Interrupt, "ask: interrupted")
+	}
+	if err != nil {
+		return err
+	}
+	if info, err = t.threads.Thread(t.ctx, t.env.Caller, info.ID); err != nil {
+		return err
+	}
+	if err := t.out.show(info, func() { t.out.content(ensureNewline(info.Text)) }); err != nil {
+		return err
+	}
+	t.out.infof("rye: %s, %d tokens, thread %s", info.Spent, info.Usage.Total(), info.ID)
+	return ended(info)
+}

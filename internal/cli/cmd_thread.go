@@ -1,0 +1,440 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+// threadExits are those that a thread can end with, and what starting one can.
+var threadExits = []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
+	fault.Denied, fault.Drift, fault.Malformed, fault.Limit, fault.Interrupt}
+
+func threadCommand() *spec {
+	return &spec{
+		name: "thread", group: "Run",
+		short: "Let a model follow a directive, within its limits",
+		long: `A thread is a directive at work: a process with a model, a budget and capabilities. The
+model works through search, load, execute and sign, and every act passes the same gates as
+yours. What it did is a branch of the project's record: git log threads/<id>.`,
+		examples: "rye thread start directive:acme/review -p file=main.go --follow\nrye thread list\nrye thread show 01k9\nrye thread resume 01k9",
+		subs: []*spec{threadStart(), threadList(), threadShow(), threadLog(), threadFollow(), threadWait(),
+			threadSend(), threadStop("cancel", false), threadStop("kill", true), threadResume(), threadExport(), threadCollect()},
+	}
+}
+
+func threadStart() *spec {
+	q := rye.StartRequest{Limits: &rye.ThreadLimits{}}
+	var params, spend string
+	var pairs cli.StringSlice
+	var follow, wait bool
+	return &spec{
+		name: "start", engine: true, offers: true, args: "<ref>",
+		short: "Start a thread of a directive",
+		long: `Returns when the process of the thread runs; --follow shows what it does, until it ends.
+Ctrl-C then stops showing and not the thread: rye thread cancel ends it.
+A limit given here can only narrow what the directive and the policy allow.`,
+		examples: "rye thread start directive:acme/review -p file=main.go --follow\nrye thread start directive:acme/review --spend 0.25 --turns 8 --dry-run",
+		exits:    threadExits,
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "params", Destination: &params, Usage: "inputs as a JSON `object`, @file, or - for standard input"},
+			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one input, `name=value`; repeatable"},
+			&cli.StringFlag{Name: "prompt", Destination: &q.Prompt, Usage: "say this `text` to the model besides"},
+			&cli.StringFlag{Name: "model", Destination: &q.Model, Usage: "a tier or `name` of a model"},
+			&cli.StringFlag{Name: "provider", Destination: &q.Provider, Usage: "`id` of a provider item"},
+			&cli.StringFlag{Name: "spend", Destination: &spend, Usage: "spend at most this many `dollars`"},
+			&cli.Int64Flag{Name: "turns", Destination: &q.Limits.Turns, Usage: "at most `n` turns"},
+			&cli.Int64Flag{Name: "tokens", Destination: &q.Limits.Tokens, Usage: "at most `n` tokens, of all kinds"},
+			&cli.Int64Flag{Name: "seconds", Destination: &q.Limits.Duration, Usage: "at most `n` seconds"},
+			repeated("allow", &q.Allow, "narrow what it may do to this `capability`; repeatable"),
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "show what it does, until it ends"},
+			&cli.BoolFlag{Name: "wait", Destination: &wait, Usage: "wait until it ends, and print its result"},
+			dryRun(&q.DryRun),
+		},
+		min: 1, max: 2, ref: &q.Ref,
+		run: func(t *task) (err error) {
+			if q.Params, err = parameters(t, params, pairs.Value()); err != nil {
+				return err
+			}
+			if q.Limits.Spend, err = dollars(spend); err != nil {
+				return err
+			}
+			return startThread(t, q, follow, wait)
+		},
+	}
+}
+
+func startThread(t *task, q rye.StartRequest, follow, wait bool) error {
+	info, err := t.threads.Start(t.ctx, t.env.Caller, q)
+	if err != nil {
+		return err
+	}
+	switch {
+	case follow && !q.DryRun:
+		return followThread(t, rye.FollowRequest{ID: info.ID, Live: true, Follow: true})
+	case wait && !q.DryRun:
+		return waitThread(t, rye.WaitRequest{ID: info.ID})
+	}
+	return t.out.show(info, func() {
+		if q.DryRun {
+			t.out.printf("would start %s with %s (%s)\n", bold(info.Directive), info.Model, info.Provider)
+		} else {
+			t.out.printf("%s  %s\n", good("started"), info.ID)
+		}
+		printAllowed(t.out, info)
+	})
+}
+
+// printAllowed says what a thread may do and spend.
+func printAllowed(p *printer, info *rye.ThreadInfo) {
+	l := info.Limits
+	p.printf("  at most      %s, %d tokens, %d turns, %s\n", l.Spend.String(), l.Tokens, l.Turns, time.Duration(l.Duration*int64(time.Second)).String())
+	for i, c := range info.Allowed {
+		p.printf("  %-11s  %s\n", []string{"may", ""}[min(i, 1)], c)
+	}
+	if len(info.Allowed) == 0 {
+		p.printf("  may          nothing: the directive declares no permissions\n")
+	}
+	for _, c := range info.Denied {
+		p.printf("  %-11s  %s\n", "may not", c)
+	}
+}
+
+// dollars reads an amount of money; "" is none.
+func dollars(text string) (rye.Micros, error) {
+	if text == "" {
+		return 0, nil
+	}
+	whole, part, _ := strings.Cut(strings.TrimPrefix(text, "$"), ".")
+	n, err := strconv.ParseUint(cmp.Or(whole, "0")+(part + "000000")[:6], 10, 62)
+	if err != nil || len(part) > 6 || n == 0 {
+		return 0, fault.New(fault.Usage, "--spend %q: want dollars, such as 0.25", text)
+	}
+	return rye.Micros(n), nil
+}
+
+func threadList() *spec {
+	var q rye.ThreadListRequest
+	return &spec{
+		name: "list", aliases: []string{"ls"}, engine: true,
+		short:    "List threads, the newest first",
+		examples: "rye thread list\nrye thread list --all --json",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "those that ended long ago, too"},
+			&cli.StringFlag{Name: "under", Destination: &q.Under, Usage: "only thread `id` and those that it started"},
+			&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "at most `n` (default: 100)"},
+		},
+		run: func(t *task) error {
+			return answerRows(t, t.threads.List, q, "thread", func(i rye.ThreadInfo) []any {
+				return []any{i.ID, statusStyle(i.Status), i.Directive, fmt.Sprintf("%d turns", i.Turns), i.Spent.String(), localTime(i.Started)}
+			})
+		},
+	}
+}
+
+func statusStyle(status string) style {
+	switch status {
+	case "completed":
+		return good(status)
+	case "running", "created":
+		return bold(status)
+	case "waiting", "suspended", "interrupted":
+		return warning(status)
+	}
+	return bad(status)
+}
+
+func threadShow() *spec {
+	return &spec{
+		name: "show", args: "<id>", engine: true, min: 1, max: 1,
+		short:    "Show one thread: its state, cost and limits",
+		examples: "rye thread show 01k9\nrye thread show 01k9 --json",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied},
+		run:      func(t *task) error { return answer(t, t.threads.Thread, t.args[0], printThread) },
+	}
+}
+
+func printThread(p *printer, i *rye.ThreadInfo) {
+	p.printf("%s  %s  %s\n", i.ID, statusStyle(i.Status), bold(i.Directive))
+	if i.Why != "" {
+		p.printf("  why          %s\n", i.Why)
+	}
+	if i.Question != "" {
+		p.printf("  asks         rye approve %s\n", i.Question)
+	}
+	p.printf("  model        %s (%s)\n", i.Model, i.Provider)
+	p.printf("  began        %s\n", localTime(i.Started))
+	if i.Ended != "" {
+		p.printf("  ended        %s\n", localTime(i.Ended))
+	}
+	p.printf("  used         %s, %d tokens, %d turns\n", i.Spent.String(), i.Usage.Total(), i.Turns)
+	if i.Uncertain > 0 {
+		p.printf("  of that      %s for calls of which nobody knows the cost\n", i.Uncertain.String())
+	}
+	printAllowed(p, i)
+	p.printf("  branch       %s\n", i.Branch)
+	for _, name := range sortedNames(i.Outputs) {
+		p.printf("  %-11s  %s\n", name, i.Outputs[name])
+	}
+	if i.Text != "" {
+		p.printf("\n")
+		p.content(ensureNewline(i.Text))
+	}
+}
+
+func threadLog() *spec {
+	var q rye.FollowRequest
+	return &spec{
+		name: "log", args: "<id>", engine: true, min: 1, max: 1,
+		short:    "Print what a thread did",
+		long:     "With --events, or --json, each record is a line of JSON, as docs/format/transcript.md has\nthem.",
+		examples: "rye thread log 01k9\nrye thread log 01k9 --events | jq -r .event_type",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied},
+		flags:    eventFlags(&q),
+		run: func(t *task) error {
+			q.ID = t.args[0]
+			return followThread(t, q)
+		},
+	}
+}
+
+func threadFollow() *spec {
+	q := rye.FollowRequest{Live: true, Follow: true}
+	return &spec{
+		name: "follow", args: "<id>", engine: true, min: 1, max: 1,
+		short:    "Show what a thread does, until it ends",
+		examples: "rye thread follow 01k9\nrye thread follow 01k9 --events",
+		exits:    threadExits,
+		flags:    eventFlags(&q),
+		run: func(t *task) error {
+			q.ID = t.args[0]
+			return followThread(t, q)
+		},
+	}
+}
+
+func eventFlags(q *rye.FollowRequest) []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "events", Destination: &q.Events, Usage: "print records as JSON, one a line"},
+		&cli.Int64Flag{Name: "from", Destination: &q.From, Usage: "begin with record `n`"},
+	}
+}
+
+func followThread(t *task, q rye.FollowRequest) error {
+	if t.out.json || q.Events {
+		return t.threads.Follow(t.ctx, t.env.Caller, q, func(e rye.Event) error {
+			if err := t.out.object(e); err != nil {
+				return err
+			}
+			return t.out.flush()
+		})
+	}
+	v := &threadView{p: t.out}
+	if err := t.threads.Follow(t.ctx, t.env.Caller, q, v.event); err != nil {
+		return err
+	}
+	if !q.Follow {
+		return nil
+	}
+	info, err := t.threads.Thread(t.ctx, t.env.Caller, q.ID)
+	if err != nil {
+		return err
+	}
+	return ended(info)
+}
+
+func threadWait() *spec {
+	var q rye.WaitRequest
+	return &spec{
+		name: "wait", args: "<id>", engine: true, min: 1, max: 1,
+		short:    "Wait until a thread ends, or waits for you",
+		examples: "rye thread wait 01k9 --seconds 600 --json",
+		exits:    threadExits,
+		flags:    []cli.Flag{&cli.Float64Flag{Name: "seconds", Destination: &q.Seconds, Usage: "wait at most `n` seconds"}},
+		run: func(t *task) error {
+			q.ID = t.args[0]
+			return waitThread(t, q)
+		},
+	}
+}
+
+func waitThread(t *task, q rye.WaitRequest) error {
+	info, err := t.threads.Wait(t.ctx, t.env.Caller, q)
+	if err != nil {
+		return err
+	}
+	if err := t.out.show(info, func() { printThread(t.out, info) }); err != nil {
+		return err
+	}
+	return ended(info)
+}
+
+// ended turns how a thread ended into the error of a command that waited for it.
+func ended(i *rye.ThreadInfo) error {
+	code := fault.Failed
+	switch i.Status {
+	case "completed", "running", "waiting", "created":
+		return nil
+	case "suspended":
+		if strings.HasPrefix(i.Why, "limit") {
+			code = fault.Limit
+		}
+	case "cancelled", "killed", "interrupted":
+		code = fault.Interrupt
+	}
+	err := fault.New(code, "thread %s is %s: %s", i.ID, i.Status, cmp.Or(i.Why, "see rye thread log"))
+	if i.Status == "suspended" || i.Status == "interrupted" {
+		return err.Mend("rye thread resume %s", i.ID)
+	}
+	return err
+}
+
+func threadSend() *spec {
+	q := rye.SendRequest{Kind: "message"}
+	var spend string
+	return &spec{
+		name: "send", args: "<id> [text]", engine: true, min: 1, max: 2,
+		short:    "Say something to a thread, or raise its limits",
+		long:     "The thread reads it before its next call of the model. What is given with --spend,\n--turns or --tokens is added to its limit.",
+		examples: "rye thread send 01k9 'look at the tests, too'\nrye thread send 01k9 --spend 0.50",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied},
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "spend", Destination: &spend, Usage: "add this many `dollars`"},
+			&cli.Int64Flag{Name: "turns", Destination: &q.Limits.Turns, Usage: "add `n` turns"},
+			&cli.Int64Flag{Name: "tokens", Destination: &q.Limits.Tokens, Usage: "add `n` tokens"},
+		},
+		run: func(t *task) (err error) {
+			if q.Limits.Spend, err = dollars(spend); err != nil {
+				return err
+			}
+			q.ID, q.Text = t.args[0], t.arg(1)
+			if q.Limits != (rye.ThreadLimits{}) {
+				q.Kind = "raise"
+			} else if q.Text == "" {
+				return fault.New(fault.Usage, "thread send: say what").Advise("rye thread send %s 'text'", q.ID)
+			}
+			if err := t.threads.Send(t.ctx, t.env.Caller, q); err != nil {
+				return err
+			}
+			t.out.resultf(false, "%s  %s\n", good("sent"), q.Kind)
+			return nil
+		},
+	}
+}
+
+func threadStop(name string, kill bool) *spec {
+	short := "End a thread after what it is doing"
+	if kill {
+		short = "End a thread at once"
+	}
+	return &spec{
+		name: name, args: "<id>", engine: true, min: 1, max: 1,
+		short:    short,
+		examples: "rye thread " + name + " 01k9",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied},
+		run: func(t *task) error {
+			return answer(t, t.threads.Stop, rye.StopRequest{ID: t.args[0], Kill: kill}, func(p *printer, i *rye.ThreadInfo) {
+				p.resultf(false, "%s  %s\n", statusStyle(i.Status), i.ID)
+			})
+		},
+	}
+}
+
+func threadResume() *spec {
+	var q rye.ResumeRequest
+	var follow bool
+	return &spec{
+		name: "resume", args: "<id>", engine: true, min: 1, max: 1,
+		short: "Go on with a thread that was interrupted or suspended",
+		long: `Only the turn that was interrupted is done again, from what was recorded of it: nothing
+that had an effect has it twice. What a tool did of which nobody knows is told to the model
+as unknown.`,
+		examples: "rye thread resume 01k9 --follow\nrye thread resume 01k9 --message 'try the other file'",
+		exits:    threadExits,
+		flags: []cli.Flag{
+			&cli.StringFlag{Name: "message", Destination: &q.Message, Usage: "say this `text` to the model first"},
+			&cli.BoolFlag{Name: "loop", Destination: &q.Loop, Usage: "with the loop of today, not the one it began with"},
+			&cli.BoolFlag{Name: "accept", Destination: &q.Accept, Usage: "go on although what it did is not known whole"},
+			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "show what it does, until it ends"},
+		},
+		run: func(t *task) error {
+			q.ID = t.args[0]
+			info, err := t.threads.Resume(t.ctx, t.env.Caller, q)
+			if err != nil {
+				return err
+			}
+			if follow {
+				return followThread(t, rye.FollowRequest{ID: info.ID, Live: true, Follow: true, From: info.Seq})
+			}
+			return t.out.show(info, func() { t.out.resultf(false, "%s  %s\n", statusStyle(info.Status), info.ID) })
+		},
+	}
+}
+
+func threadExport() *spec {
+	q := rye.ExportRequest{Form: "markdown"}
+	var canonical, jsonl bool
+	return &spec{
+		name: "export", args: "<id>", engine: true, min: 1, max: 1,
+		short:    "Print a thread in another form",
+		long:     "As Markdown for people; --jsonl gives the records; --canonical gives what is the same for\ntwo runs that did the same: calls, parameters, results and outputs.",
+		examples: "rye thread export 01k9 > review.md\nrye thread export 01k9 --canonical",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "jsonl", Destination: &jsonl, Usage: "the records"},
+			&cli.BoolFlag{Name: "canonical", Destination: &canonical, Usage: "calls, parameters, results and outputs, without times, ids and costs"},
+		},
+		run: func(t *task) error {
+			q.ID = t.args[0]
+			switch {
+			case canonical && jsonl:
+				return fault.New(fault.Usage, "thread export: --canonical or --jsonl, not both")
+			case canonical:
+				q.Form = "canonical"
+			case jsonl:
+				q.Form = "jsonl"
+			}
+			raw, err := t.threads.Export(t.ctx, t.env.Caller, q)
+			if err != nil {
+				return err
+			}
+			t.out.content(string(raw))
+			return nil
+		},
+	}
+}
+
+func threadCollect() *spec {
+	var q rye.CollectRequest
+	days := 30
+	return &spec{
+		name: "gc", engine: true,
+		short:    "Remove the journals of threads that ended long ago",
+		long:     "Their branches stay, and with them what they did.",
+		examples: "rye thread gc --days 7 --dry-run",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
+		flags: []cli.Flag{
+			&cli.IntFlag{Name: "days", Destination: &days, Value: 30, Usage: "that ended more than `n` days ago"},
+			dryRun(&q.DryRun),
+		},
+		run: func(t *task) error {
+			if days < 0 {
+				return fault.New(fault.Usage, "thread gc: --days %d", days)
+			}
+			q.Older = int64(days) * 24 * 3600
+			return answer(t, t.threads.Collect, q, func(p *printer, rep *rye.CollectReport) {
+				for _, id := range rep.Removed {
+					p.resultf(q.DryRun, "%s  %s\n", removed.mark(q.DryRun), id)
+				}
+			})
+		},
+	}
+}
