@@ -147,11 +147,7 @@ func (j *Journal) fit(r Record) (json.RawMessage, error) {
 	if !k.known || k.live {
 		return nil, fault.New(fault.Malformed, "append to a journal: %q is no type of critical records", r.Type)
 	}
-	data, err := compact(r.Data)
-	if err != nil {
-		return nil, fault.Wrap(err, "the payload of a record of type %s", r.Type)
-	}
-	all, err := members(data)
+	data, all, err := payload(r.Data)
 	if err != nil {
 		return nil, fault.Wrap(err, "the payload of a record of type %s", r.Type)
 	}

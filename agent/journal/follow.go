@@ -69,7 +69,8 @@ type follower struct {
 	file      *os.File // nil until there is a journal
 	lines     lines
 	chain     Chain
-	suspended bool // by the last word about it
+	given     int64 // the last critical record that was visited, or left out
+	suspended bool  // by the last word about it
 
 	live    liveLines
 	pending *Record // droppable, that comes after a critical one that was not read yet
@@ -264,7 +265,11 @@ func (f *follower) give(r Record) error {
 	if err := f.ctx.Err(); err != nil {
 		return context.Cause(f.ctx)
 	}
+	if r.Live && r.Seq < f.given {
+		return nil // what stands before it in the file is damaged; it is too late for it now
+	}
 	if !r.Live {
+		f.given = r.Seq
 		switch r.Type {
 		case Suspended:
 			f.suspended = true

@@ -156,7 +156,7 @@ func TestAppendRefuses(t *testing.T) {
 	}{
 		"an unknown type":         {journal.Record{Time: start, Type: "rumour", Data: []byte(`{}`)}, "no type"},
 		"a droppable type":        {delta("x"), "no type"},
-		"no payload":              {journal.Record{Time: start, Type: "warning"}, "missing"},
+		"no payload":              {journal.Record{Time: start, Type: "warning"}, "unexpected end"},
 		"an array":                {journal.Record{Time: start, Type: "warning", Data: []byte(`[]`)}, "no object"},
 		"a member too few":        {journal.Record{Time: start, Type: "warning", Data: []byte(`{}`)}, "lacks"},
 		"a member too many":       {journal.Record{Time: start, Type: "warning", Data: []byte(`{"text":"x","mood":1}`)}, "mood"},

@@ -253,15 +253,17 @@ func quote(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// compact takes the spaces out of JSON.
-func compact(data []byte) ([]byte, error) {
-	if len(data) == 0 {
-		return nil, malformed("it is missing")
+// payload returns the members of a payload, and the payload without spaces between them. Most
+// have none, and are not copied.
+func payload(data []byte) ([]byte, []member, error) {
+	if all, err := members(data); err == nil {
+		return data, all, nil
 	}
 	var b bytes.Buffer
 	b.Grow(len(data))
 	if err := json.Compact(&b, data); err != nil {
-		return nil, malformed("%w", err)
+		return nil, nil, malformed("%w", err)
 	}
-	return b.Bytes(), nil
+	all, err := members(b.Bytes())
+	return b.Bytes(), all, err
 }

@@ -145,20 +145,17 @@ func head(word string, r Record) ([]byte, time.Time, error) {
 	case r.Turn < 0 || !isName(r.Type) || !ValidID(r.Thread):
 		return nil, at, malformed("a record of type %q, turn %d, thread %q", words.Brief(r.Type), r.Turn, words.Brief(r.Thread))
 	}
-	b := bytes.NewBuffer(make([]byte, 0, 256+len(r.Data)))
-	b.WriteString(`{"` + word + `":`)
-	b.WriteString(strconv.FormatInt(r.Seq, 10))
-	b.WriteString(`,"timestamp":"` + at.Format(stampForm) + `","thread_id":"` + r.Thread + `","turn":`)
-	b.WriteString(strconv.Itoa(r.Turn))
-	b.WriteString(`,"event_type":"` + r.Type + `","payload":`)
-	from := b.Len()
-	if err := json.Compact(b, r.Data); err != nil {
-		return nil, at, malformed("the payload of a record of type %s: %w", r.Type, err)
-	}
-	if _, err := members(b.Bytes()[from:]); err != nil {
+	data, _, err := payload(r.Data)
+	if err != nil {
 		return nil, at, fault.Wrap(err, "the payload of a record of type %s", r.Type)
 	}
-	return b.Bytes(), at, nil
+	b := make([]byte, 0, 300+len(data))
+	b = strconv.AppendInt(append(b, `{"`+word+`":`...), r.Seq, 10)
+	b = at.AppendFormat(append(b, `,"timestamp":"`...), stampForm)
+	b = append(append(b, `","thread_id":"`...), r.Thread...)
+	b = strconv.AppendInt(append(b, `","turn":`...), int64(r.Turn), 10)
+	b = append(append(b, `,"event_type":"`...), r.Type...)
+	return append(append(b, `","payload":`...), data...), at, nil
 }
 
 // parseHead reads what head wrote.
