@@ -1,0 +1,248 @@
+// Package journal is what a thread did, durable and in order: its records, the lease that
+// says who writes them, and the inbox by which others reach it. docs/format/transcript.md
+// is normative.
+//
+// A thread has a directory, which has its id for a name and belongs to its user alone:
+//
+//	journal.jsonl       critical records, each bound to the one before it by SHA-256
+//	journal.bad-<n>     what was cut off the end of it
+//	live.jsonl          droppable records: parts of a text as they come
+//	lease               locked by the process that runs the thread, for as long as it lives
+//	inbox/<ulid>.json   messages that wait
+//	artifacts/<sha256>  what is too large for a record
+//
+// A record is one line, written at once (broken here for the page):
+//
+//	{"seq":12,"timestamp":"2026-11-22T10:00:00.123456Z","thread_id":"01kdyak348041061050r3gg28a",
+//	"turn":3,"event_type":"warning","payload":{"text":"…"},"sum":"<64 hex digits>"}
+//
+// Only who holds the lease opens a journal for writing: Open takes the Lease. Read and Follow
+// take none, and change nothing.
+package journal
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Bounds of a journal.
+const (
+	MaxLine    = 1 << 20  // bytes of a critical record, with its newline
+	MaxInline  = 64 << 10 // bytes of a payload; what is longer moves into an artifact
+	MaxJournal = 1 << 30  // bytes of journal.jsonl
+)
+
+const journalFile = "journal.jsonl"
+
+// Journal is the journal of a thread, open for writing. It is safe for concurrent use.
+type Journal struct {
+	lease *Lease
+	root  *os.Root
+	file  *os.File
+
+	mu       sync.Mutex // guards what follows, and writing
+	chain    Chain
+	size     int64           // bytes, all of whole lines
+	failed   error           // why nothing may be written any more
+	consumed map[string]bool // ids of messages
+	live     liveFile
+
+	syncing sync.Mutex
+	synced  int64 // the last sequence number that is on the disk; guarded by syncing
+}
+
+// Options of Open. The zero value is sensible.
+type Options struct {
+	// Visit is called with each record, verified, in order, and with those that opening
+	// adds. An error ends Open. It may keep the record.
+	Visit func(Record) error
+
+	// Now is the time of records that opening adds; nil is time.Now.
+	Now func() time.Time
+
+	// Accept says that a person accepted the loss of what lies behind damage. It is cut off
+	// and kept, as a torn tail is without asking.
+	Accept bool
+}
+
+// Create makes the journal of a new thread, in the directory whose lease is held. Where there
+// is one already it is fault.Conflict.
+func Create(l *Lease) (*Journal, error) {
+	root, err := openDir(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(journalFile, os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		root.Close()
+		if errors.Is(err, os.ErrExist) {
+			return nil, fault.New(fault.Conflict, "create a journal in %s: there is one", l.dir)
+		}
+		return nil, fault.New(fault.Failed, "create a journal in %s: %w", l.dir, err)
+	}
+	j := &Journal{lease: l, root: root, file: f, chain: Chain{Thread: l.thread}, consumed: map[string]bool{}}
+	j.live.open(root, l.thread, 0)
+	if err := syncRoot(root); err != nil {
+		j.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Open verifies the journal in the directory whose lease is held, and opens it for writing.
+// A torn tail, which a crash leaves, is cut off and kept as journal.bad-<n>; a record
+// journal_repaired says so. Any other mismatch is a *Damage, fault.Integrity: what lies before
+// it was visited, and nothing is changed unless o.Accept says that it may be cut off. A record
+// of a type that this rye does not know is fault.Malformed. Memory is bounded by the longest
+// record. Where there is no journal the error is fault.NotFound.
+func Open(ctx context.Context, l *Lease, o Options) (*Journal, error) {
+	root, err := openDir(l.dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openPlain(root, journalFile, os.O_RDWR|os.O_APPEND)
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	j := &Journal{lease: l, root: root, file: f, consumed: map[string]bool{}}
+	if err := j.recover(ctx, o); err != nil {
+		j.Close()
+		return nil, err
+	}
+	return j, nil
+}
+
+// Append writes a record, of which it takes Time, Turn, Type and Data, and returns it as it
+// was written. With sync it is on the disk, with all before it, when Append returns; some
+// types are synced always (docs/format/transcript.md). Without, the record survives the death
+// of the process, and a power cut once a later one was synced.
+//
+// The payload must be what the table of types says (fault.Malformed). One of more than
+// MaxInline bytes has its largest members moved into artifacts, which are on the disk before
+// the record; Value finds them again.
+//
+// On an error nothing was appended: a half line is taken back, and where the disk is full
+// appending goes on once there is room. Where that cannot be, or what was written did not reach
+// the disk, every later Append fails too: nobody knows what the disk holds, until the journal
+// is opened anew. After a final record everything is refused.
+func (j *Journal) Append(r Record, sync bool) (Record, error) {
+	data, err := j.fit(r)
+	if err != nil {
+		return Record{}, err
+	}
+	r.Data = data
+	if r, err = j.write(r); err != nil {
+		return Record{}, err
+	}
+	if sync || typeOf(r.Type).synced {
+		if err := j.sync(r.Seq); err != nil {
+			return Record{}, err
+		}
+	}
+	return r, nil
+}
+
+// write appends one line by one write.
+func (j *Journal) write(r Record) (Record, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.failed != nil {
+		return Record{}, j.failed
+	}
+	chain := j.chain
+	line, r, err := chain.Add(r)
+	if err != nil {
+		return Record{}, err
+	}
+	if j.size+int64(len(line)) > MaxJournal {
+		return Record{}, fault.New(fault.Limit, "append to the journal of %s: larger than %d bytes", chain.Thread, MaxJournal)
+	}
+	if st, err := j.file.Stat(); err != nil || st.Size() != j.size {
+		j.failed = fault.New(fault.Integrity, "append to the journal of %s: it is not as this process left it", chain.Thread)
+		return Record{}, j.failed
+	}
+	if _, err := j.file.Write(line); err != nil {
+		err = fault.New(fault.Failed, "append to the journal of %s: %w", chain.Thread, err)
+		if cut := j.truncate(j.size); cut != nil {
+			j.failed = err
+		}
+		return Record{}, err
+	}
+	j.chain, j.size = chain, j.size+int64(len(line))
+	return r, nil
+}
+
+// truncate takes off what stands behind size. A file that is open for appending cannot be cut
+// on Windows.
+func (j *Journal) truncate(size int64) error {
+	f, err := openPlain(j.root, journalFile, os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	err = f.Truncate(size)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// sync waits until the record with that number is on the disk. Those who wait at the same
+// time share one answer of the disk.
+func (j *Journal) sync(seq int64) error {
+	j.syncing.Lock()
+	defer j.syncing.Unlock()
+	if j.synced >= seq {
+		return nil
+	}
+	j.mu.Lock()
+	last, failed := j.chain.Seq, j.failed
+	j.mu.Unlock()
+	if failed != nil {
+		return failed
+	}
+	if err := datasync(j.file); err != nil {
+		// The system may have dropped what it could not write, and may say so only once.
+		failed = fault.New(fault.Failed, "sync the journal of %s: %w", j.lease.thread, err)
+		j.mu.Lock()
+		j.failed = failed
+		j.mu.Unlock()
+		return failed
+	}
+	j.synced = last
+	return nil
+}
+
+// Sync waits until everything that was appended is on the disk.
+func (j *Journal) Sync() error { return j.sync(j.Chain().Seq) }
+
+// Chain is where the journal is: its thread, and the number and the digest of its last line.
+func (j *Journal) Chain() Chain {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.chain
+}
+
+// Digest is that of the last line, and so of all before it.
+func (j *Journal) Digest() [32]byte { return j.Chain().Sum }
+
+// Dir is the thread's directory.
+func (j *Journal) Dir() string { return j.lease.dir }
+
+// Close closes the journal, and leaves the lease to who took it.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.live.close()
+	j.failed = fault.New(fault.Failed, "append to the journal of %s: it is closed", j.chain.Thread)
+	err := j.file.Close()
+	if rerr := j.root.Close(); err == nil {
+		err = rerr
+	}
+	return err
+}

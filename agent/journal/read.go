@@ -1,0 +1,155 @@
+package journal
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Damage is what Open, Read and Follow say of a journal whose records do not fit together
+// any more: something wrote into it, or the disk lost a part.
+type Damage struct {
+	Dir    string
+	Offset int64 // bytes of journal.jsonl that are good
+	Bytes  int64 // behind them
+	Last   Chain // after the last good line
+	Why    string
+}
+
+func (d *Damage) Error() string {
+	return fmt.Sprintf("the journal in %s is damaged behind record %d, at byte %d: %s", d.Dir, d.Last.Seq, d.Offset, d.Why)
+}
+
+func (d *Damage) fault() error {
+	return fault.New(fault.Integrity, "%w", d).
+		Advise("what stands before it can be read; resuming needs a person who accepts that the %d bytes behind it are unknown", d.Bytes)
+}
+
+// Tail is what stands behind the last whole line of a journal. The zero value is nothing.
+type Tail struct {
+	Offset int64
+	Bytes  int64
+}
+
+// Read verifies the journal of a thread and calls visit with each record, in order; it may keep
+// them. It needs no lease and changes nothing; a torn tail, which may be a line that is being
+// written, is returned. Damage is a *Damage, fault.Integrity, after what lies before it was
+// visited. Memory is bounded by the longest record. The Chain is that of the last record.
+func Read(ctx context.Context, dir string, visit func(Record) error) (Chain, Tail, error) {
+	root, err := openDir(dir)
+	if err != nil {
+		return Chain{}, Tail{}, err
+	}
+	defer root.Close()
+	f, err := openPlain(root, journalFile, os.O_RDONLY)
+	if err != nil {
+		return Chain{}, Tail{}, err
+	}
+	defer f.Close()
+	return scan(ctx, dir, f, visit)
+}
+
+// scan verifies a journal from its first line.
+func scan(ctx context.Context, dir string, f *os.File, visit func(Record) error) (c Chain, t Tail, err error) {
+	l := &lines{f: f, most: MaxLine}
+	c.Thread = filepath.Base(dir)
+	for {
+		if err := ctx.Err(); err != nil {
+			return c, t, context.Cause(ctx)
+		}
+		begins := l.at
+		line, err := l.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return endOf(dir, f, c, begins)
+		case errors.Is(err, errTooLong):
+			return endOf(dir, f, c, begins)
+		case err != nil:
+			return c, t, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
+		}
+		r, err := c.Next(line)
+		if err != nil {
+			return c, t, damaged(dir, f, c, begins, err.Error())
+		}
+		if visit != nil {
+			if err := visit(r); err != nil {
+				return c, t, err
+			}
+		}
+	}
+}
+
+// endOf judges what stands behind the last whole line: a crash leaves the beginning of a line,
+// zero bytes, or both. Anything else is damage.
+func endOf(dir string, f *os.File, c Chain, offset int64) (Chain, Tail, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return c, Tail{}, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
+	}
+	t := Tail{offset, st.Size() - offset}
+	if t.Bytes <= 0 {
+		return c, Tail{}, nil
+	}
+	head := make([]byte, min(t.Bytes, MaxLine))
+	n, err := f.ReadAt(head, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return c, t, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
+	}
+	head = head[:n]
+	begun := len(head)
+	for begun > 0 && head[begun-1] == 0 {
+		begun--
+	}
+	if t.Bytes > int64(n) { // too long for half a line: zeros, then, to the end
+		zeros, err := zeroFrom(f, offset+int64(begun))
+		if err != nil {
+			return c, t, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
+		}
+		if begun == len(head) || !zeros {
+			return c, t, damaged(dir, f, c, offset, "a line without an end")
+		}
+	}
+	next := c
+	if begun > 0 {
+		if _, err := next.Next(head[:begun-1]); err == nil && head[begun-1] != '}' {
+			return c, t, damaged(dir, f, c, offset, "its last record does not end in a newline")
+		}
+	}
+	return c, t, nil
+}
+
+// zeroFrom reports whether a file holds nothing but zero bytes from an offset on.
+func zeroFrom(f *os.File, at int64) (bool, error) {
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := f.ReadAt(buf, at)
+		for _, b := range buf[:n] {
+			if b != 0 {
+				return false, nil
+			}
+		}
+		at += int64(n)
+		if errors.Is(err, io.EOF) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+func damaged(dir string, f *os.File, c Chain, offset int64, why string) error {
+	d := &Damage{Dir: dir, Offset: offset, Last: c, Why: why}
+	if st, err := f.Stat(); err == nil {
+		d.Bytes = st.Size() - offset
+	}
+	return d.fault()
+}
+
+func hexOf(sum []byte) string { return hex.EncodeToString(sum) }
