@@ -63,6 +63,8 @@ func (l *Ledger) changeNow(ctx context.Context, f func(*tx) error) error {
 	return d.transact(f)
 }
 
+var testOnlyBeforeCommit func()
+
 // transact runs f between BEGIN IMMEDIATE and COMMIT. The context of the caller is not
 // asked: SQLite would be interrupted somewhere, and nobody would know where.
 func (d *disk) transact(f func(*tx) error) error {
@@ -72,6 +74,9 @@ func (d *disk) transact(f func(*tx) error) error {
 	}
 	err := f(t)
 	if err == nil {
+		if testOnlyBeforeCommit != nil {
+			testOnlyBeforeCommit()
+		}
 		_, err = t.exec(`COMMIT`)
 	}
 	if err != nil {

@@ -143,7 +143,17 @@ func benchJob(args []string) error {
 		return err
 	}
 	defer l.Close()
-	pause, _ := time.ParseDuration(args[3])
+	pause, err := time.ParseDuration(args[3])
+	if err != nil {
+		return err
+	}
+	end := func(key string) error {
+		_, err := l.Settle(ctx, key, ledger.Bill{Amount: amount(60, 7), Provider: "anthropic", Model: "claude"})
+		return err
+	}
+	if args[4] == "release" {
+		end = func(key string) error { return l.Release(ctx, key) }
+	}
 	ready()
 	var holds, settles []time.Duration
 	for i := range n {
@@ -153,7 +163,7 @@ func benchJob(args []string) error {
 			return err
 		}
 		held := time.Now()
-		if _, err := l.Settle(ctx, key, ledger.Bill{Amount: amount(60, 7), Provider: "anthropic", Model: "claude"}); err != nil {
+		if err := end(key); err != nil {
 			return err
 		}
 		holds, settles = append(holds, held.Sub(begin)), append(settles, time.Since(held))
@@ -171,7 +181,8 @@ func BenchmarkHoldSettle(b *testing.B) {
 		name  string
 		procs int
 		pause time.Duration
-	}{{"1", 1, 0}, {"8", 8, 0}, {"8 with pauses", 8, 2 * time.Millisecond}} {
+		end   string
+	}{{"1", 1, 0, "release"}, {"8", 8, 0, "release"}, {"1 synced", 1, 0, "settle"}, {"8 synced", 8, 0, "settle"}, {"8 with pauses", 8, 5 * time.Millisecond, "settle"}} {
 		b.Run(c.name, func(b *testing.B) {
 			path := at(b)
 			l := open(b, path)
@@ -183,7 +194,7 @@ func BenchmarkHoldSettle(b *testing.B) {
 			per := max(1, b.N/c.procs)
 			var all []*process
 			for _, id := range threads {
-				all = append(all, startJob(b, "bench", path, id, strconv.Itoa(per), c.pause.String()))
+				all = append(all, startJob(b, "bench", path, id, strconv.Itoa(per), c.pause.String(), c.end))
 			}
 			for _, p := range all {
 				p.line(b)
@@ -202,13 +213,15 @@ func BenchmarkHoldSettle(b *testing.B) {
 				took[0], took[1] = append(took[0], one[0]...), append(took[1], one[1]...)
 			}
 			b.StopTimer()
-			if n := int64(per * c.procs); true {
-				nodes, err := l.Tree(context.Background(), "me")
-				if err != nil || nodes[0].Spent != amount(60*n, 7*n) || nodes[0].Held != amount(0, 0) {
-					b.Fatalf("after %d calls: %+v, %v", n, nodes[0], err)
-				}
+			n := int64(per * c.procs)
+			if c.end == "release" {
+				n = 0
 			}
-			for i, what := range []string{"hold", "settle"} {
+			nodes, err := l.Tree(context.Background(), "me")
+			if err != nil || nodes[0].Spent != amount(60*n, 7*n) || nodes[0].Held != amount(0, 0) {
+				b.Fatalf("after %d calls: %+v, %v", n, nodes[0], err)
+			}
+			for i, what := range []string{"hold", c.end} {
 				slices.Sort(took[i])
 				n := len(took[i])
 				b.ReportMetric(float64(took[i][n/2])/1e3, what+"-µs")

@@ -81,8 +81,8 @@ func (l *Ledger) Spend(ctx context.Context, f Filter, by ...string) (all []Sum, 
 			return nil, fault.New(fault.Usage, "add up by %q: want month, project, thread, provider, model or day", g)
 		}
 	}
-	query := `SELECT ` + strings.Join(names, ", ") + `, count(*), sum(money), sum(tokens), sum(money * uncertain), sum(tokens * uncertain),
-		sum(max(0, money - held_money)), sum(max(0, tokens - held_tokens)), sum(input), sum(cache_read), sum(cache_write), sum(cache_write_long), sum(output), sum(reasoning)` +
+	query := `SELECT ` + strings.Join(names, ", ") + `, count(*), sum(b.money), sum(b.tokens), sum(b.money * b.uncertain), sum(b.tokens * b.uncertain),
+		sum(max(0, b.money - b.held_money)), sum(max(0, b.tokens - b.held_tokens)), sum(input), sum(cache_read), sum(cache_write), sum(cache_write_long), sum(output), sum(reasoning)` +
 		chosen + `GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 1, 2, 3, 4, 5, 6`
 	err = l.read(ctx, func(r reader) error {
 		return r.rows(query, f.args(), func(scan func(...any) error) error {
