@@ -223,7 +223,7 @@ func explain(err error) error {
 		return err
 	}
 	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR: // the last: no such table, a sum that overflows
 		return fault.New(fault.Integrity, "the file is damaged: %w", err).Advise(rebuild)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fault.New(fault.Conflict, "another program has the ledger locked: %w", err).Advise("end it; sqlite3 holds a lock as long as a transaction is open")

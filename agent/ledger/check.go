@@ -44,12 +44,15 @@ var laws = []string{
 // check holds against the laws one after another: where one is broken the next asks what is
 // not there, or says the same in other words.
 func check(ask asker) error {
+	if err := checkSchema(ask); err != nil {
+		return err
+	}
 	for _, law := range laws {
 		if err := checkOne(ask, law); err != nil {
 			return err
 		}
 	}
-	return checkSchema(ask)
+	return nil
 }
 
 func checkOne(ask asker, law string) error {

@@ -97,7 +97,8 @@ func openDisk(ctx context.Context, path string) (*disk, error) {
 	return d, nil
 }
 
-// check refuses a file that is no ledger of this version.
+// check refuses a file that is no ledger of this version, or has tables and triggers of others:
+// what is in the file must not decide what rye does.
 func (d *disk) check(ctx context.Context) error {
 	var app, user, tables int64
 	for ask, into := range map[string]*int64{`PRAGMA application_id`: &app, `PRAGMA user_version`: &user, `SELECT count(*) FROM sqlite_schema`: &tables} {
@@ -115,7 +116,10 @@ func (d *disk) check(ctx context.Context) error {
 	case user != version:
 		return fault.New(fault.Integrity, "version %d, which no rye writes", user).Advise(rebuild)
 	}
-	return nil
+	return checkSchema(func(query string, args []any, visit func(scan func(...any) error) error) error {
+		rows, err := d.writer.QueryContext(ctx, query, args...)
+		return each(rows, err, visit)
+	})
 }
 
 // close gives up what readers and writer use. The log stays, empty if nobody else uses it.

@@ -168,6 +168,9 @@ func prepare(path string, o Options) (*Ledger, error) {
 	return &Ledger{path: path, o: o, turn: make(chan struct{}, 1), queue: q}, nil
 }
 
+// Path is where the file is.
+func (l *Ledger) Path() string { return l.path }
+
 // Doubt is why what the ledger says should be compared with the journals, by Rebuild, before
 // it is believed; Sure when nothing speaks against it. It says what was so when the ledger
 // was opened, and stays so for whoever opens it next until Verified is called.

@@ -96,9 +96,6 @@ func soundDisk(ctx context.Context, path string) (*disk, error) {
 			break
 		}
 	}
-	if err == nil {
-		err = checkSchema(t.rows)
-	}
 	if err != nil {
 		d.close()
 		return nil, err
