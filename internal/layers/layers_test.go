@@ -130,7 +130,7 @@ var house = []room{
 	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
 		"fault internal/place internal/words", xsys},
 	{4, "agent/ledger", "what threads may spend, and what they spent",
-		". fault", sqlite},
+		". fault internal/place", sqlite},
 	{4, "agent/provider", "a model behind an HTTP address: requests, streams, prices, errors",
 		". fault internal/words objects objects/expr", ""},
 	{4, "agent/provider/mock", "a scripted model, as a server on loopback",

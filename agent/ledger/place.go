@@ -1,0 +1,63 @@
+package ledger
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// checkPlace makes the directory of a ledger, and refuses one that others could reach, and a
+// file that is none: SQLite would follow a link, and make its other files beside the target.
+func checkPlace(path string) error {
+	if !filepath.IsAbs(path) {
+		return fault.New(fault.Usage, "open the ledger %q: want an absolute path", path)
+	}
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fault.New(fault.Failed, "make the directory of the ledger: %w", err)
+	}
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return fault.New(fault.Failed, "look at the directory of the ledger: %w", err)
+	}
+	if !st.IsDir() {
+		return fault.New(fault.Auth, "the ledger's directory %s is a link, or no directory", dir).Advise("put a directory there")
+	}
+	if err := place.Owned(dir); err != nil {
+		return err
+	}
+	if private(st.Mode()) != nil {
+		return fault.New(fault.Auth, "others may look into the ledger's directory %s (mode %04o)", dir, st.Mode().Perm()).Mend("chmod 700 %s", dir)
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm", path + ".lock"} {
+		if err := checkFile(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFile refuses what is there and is no regular file of the user alone.
+func checkFile(path string) error {
+	st, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "look at %s: %w", path, err)
+	}
+	if !st.Mode().IsRegular() {
+		return fault.New(fault.Auth, "%s is a link, or no regular file", path).Advise("move it away; a ledger follows no link")
+	}
+	if err := place.Mine(path); err != nil {
+		return err
+	}
+	if private(st.Mode()) != nil {
+		return fault.New(fault.Auth, "others may read %s (mode %04o)", path, st.Mode().Perm()).Mend("chmod 600 %s", path)
+	}
+	return nil
+}
