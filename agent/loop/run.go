@@ -1,0 +1,227 @@
+package loop
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"go.starlark.net/starlark"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// run is one use of a program. Two goroutines have part in it: the program's, which asks, and
+// the caller's, which keeps the time and lets the host answer. So a host is called where the
+// caller is, and never once the caller has left.
+type run struct {
+	name   string
+	bounds Bounds
+	ctx    context.Context
+	meter  *meter // of the program's goroutine
+	thread *starlark.Thread
+
+	host     Host
+	recorded []Recorded
+	record   func(Recorded) error
+	asked    int  // calls so far; of the program's goroutine
+	turning  bool // there is a host, or what it said
+
+	questions chan question
+	gone      chan struct{} // closed when the caller left
+}
+
+// question is a call on its way to the host.
+type question struct {
+	name    string
+	args    map[string]any
+	digest  [32]byte
+	outcome chan<- json.RawMessage // closed without an outcome when the law stops
+}
+
+// grace is how long an operation may go on after its program was stopped. No operation can be
+// stopped in its middle.
+const grace = time.Second
+
+func newRun(name string, b Bounds, h Host, recorded []Recorded) *run {
+	b = b.filled()
+	r := &run{name: name, bounds: b, ctx: context.Background(), host: h, recorded: recorded,
+		questions: make(chan question), gone: make(chan struct{})}
+	r.thread = &starlark.Thread{Name: name, Print: r.print}
+	r.meter = &meter{thread: r.thread, left: b.Memory}
+	r.thread.SetLocal(meterKey, r.meter)
+	r.thread.SetMaxExecutionSteps(b.Steps)
+	r.thread.OnMaxSteps = func(*starlark.Thread) {
+		_ = r.meter.halt(fault.New(fault.Limit, "the program takes more than %d steps", b.Steps))
+	}
+	return r
+}
+
+// do runs what uses the program, and returns what stopped it, or how it failed.
+func (r *run) do(what func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if p := recover(); p != nil { // in the interpreter: nothing of the program's
+				done <- fault.New(fault.Failed, "loop %s: the interpreter gave up: %s", r.name, words.Clip(fmt.Sprintf("%v\n%s", p, debug.Stack()), 4*maxMessage))
+			}
+		}()
+		err := what()
+		if r.meter.stop != nil {
+			err = fault.Wrap(r.meter.stop, "loop %s", r.name)
+		} else if err != nil && !isFault(err) {
+			err = failure(r.name, err)
+		}
+		done <- err
+	}()
+	return r.attend(done)
+}
+
+func isFault(err error) bool {
+	var f *fault.Error
+	return errors.As(err, &f)
+}
+
+// attend answers and keeps the time until the program is over.
+func (r *run) attend(done <-chan error) error {
+	defer close(r.gone)
+	var stop error // of the law, from this side
+	cancelled := r.ctx.Done()
+	left, since := r.bounds.Time, time.Now()
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	end := func(err error) {
+		stop, cancelled = err, nil
+		r.thread.Cancel(err.Error())
+		timer.Reset(grace)
+	}
+	for {
+		select {
+		case err := <-done:
+			if stop != nil {
+				return stop
+			}
+			return err
+		case <-cancelled:
+			end(fault.Wrap(r.ctx.Err(), "loop %s", r.name))
+		case <-timer.C:
+			if stop != nil {
+				return fault.Wrap(stop, "an operation of the program does not end, and this process should")
+			}
+			end(fault.New(fault.Limit, "loop %s: the program takes longer than %s", r.name, r.bounds.Time))
+		case q := <-r.questions:
+			if stop != nil {
+				close(q.outcome)
+				continue
+			}
+			left -= time.Since(since)
+			timer.Stop()
+			if err := r.answer(q); err != nil {
+				end(err)
+				continue
+			}
+			since = time.Now()
+			timer.Reset(max(left, 0))
+		}
+	}
+}
+
+// answer asks the host, records, and lets the program go on.
+func (r *run) answer(q question) error {
+	defer close(q.outcome)
+	if r.host == nil {
+		return fault.New(fault.Integrity, "loop %s: asks for %s, and the record ends here", r.name, q.name)
+	}
+	if err := r.ctx.Err(); err != nil {
+		return fault.Wrap(err, "loop %s", r.name)
+	}
+	got, err := r.host.Call(r.ctx, q.name, q.args)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(got)
+	if err != nil {
+		return fault.New(fault.Malformed, "loop %s: the host's answer to %s: %w", r.name, q.name, err)
+	}
+	if len(raw) > MaxOutcome {
+		return fault.New(fault.Limit, "loop %s: the host's answer to %s has %d bytes, at most %d are allowed", r.name, q.name, len(raw), MaxOutcome)
+	}
+	if r.record != nil {
+		if err := r.record(Recorded{Name: q.name, Args: q.digest, Outcome: raw}); err != nil {
+			return err
+		}
+	}
+	q.outcome <- raw
+	return nil
+}
+
+// call is one call of the host, by the program.
+func (r *run) call(name string, args *starlark.Dict) (starlark.Value, error) {
+	if r.asked >= r.bounds.Calls {
+		return nil, r.meter.halt(fault.New(fault.Limit, "the program calls its host more than %d times in a turn", r.bounds.Calls))
+	}
+	raw, err := encode(args, MaxArgs)
+	if err != nil {
+		return nil, err
+	}
+	digest := sha256.Sum256(raw)
+	outcome, err := r.outcome(name, args, digest)
+	r.asked++
+	if err != nil {
+		return nil, err
+	}
+	v, err := decode(outcome, r.meter)
+	if err != nil && r.meter.stop == nil {
+		err = r.meter.halt(fault.New(fault.Malformed, "what was answered to %s: %w", name, err))
+	}
+	return v, err
+}
+
+// outcome is what was recorded of this call, else what the host says now.
+func (r *run) outcome(name string, args *starlark.Dict, digest [32]byte) (json.RawMessage, error) {
+	if r.asked < len(r.recorded) {
+		was := r.recorded[r.asked]
+		if was.Name != name || was.Args != digest {
+			return nil, r.meter.halt(r.diverged(was, name, digest))
+		}
+		return was.Outcome, nil
+	}
+	answer := make(chan json.RawMessage, 1)
+	select {
+	case r.questions <- question{name, plain(args).(map[string]any), digest, answer}:
+	case <-r.gone:
+		return nil, errStopped
+	}
+	if raw, ok := <-answer; ok {
+		return raw, nil
+	}
+	return nil, errStopped
+}
+
+// errStopped ends the program; the caller knows better why.
+var errStopped = errors.New("stopped")
+
+func (r *run) diverged(was Recorded, name string, digest [32]byte) error {
+	if was.Name == name {
+		return fault.New(fault.Integrity, "loop diverged: call %d was %s with arguments %x, now with %x", r.asked, name, was.Args[:6], digest[:6])
+	}
+	return fault.New(fault.Integrity, "loop diverged: call %d was %s, now %s", r.asked, words.Brief(was.Name), name)
+}
+
+// print is a note for the record.
+func (r *run) print(_ *starlark.Thread, text string) {
+	if !r.turning {
+		_ = r.meter.halt(fault.New(fault.Failed, "print: there is no host outside of turn"))
+		return
+	}
+	args := starlark.NewDict(2)
+	_ = args.SetKey(starlark.String("text"), starlark.String(text))
+	_ = args.SetKey(starlark.String("to"), starlark.String("record"))
+	if _, err := r.call("note", args); err != nil {
+		_ = r.meter.halt(fault.New(fault.CodeOf(err), "print: %w", err))
+	}
+}

@@ -1,0 +1,170 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Init returns the first state of a thread: what init makes of in, which the program has as
+// ctx (docs/format/loop.md, "ctx"). in is what encoding/json can write, at most MaxArgs bytes
+// of it; nil is an empty one. A program that fails is fault.Failed, one that is beyond b fault.Limit.
+func (p *Program) Init(ctx context.Context, in map[string]any, b Bounds) (json.RawMessage, error) {
+	if in == nil {
+		in = map[string]any{}
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return nil, fault.New(fault.Malformed, "loop %s: ctx: %w", p.name, err)
+	}
+	if len(raw) > MaxArgs {
+		return nil, fault.New(fault.Limit, "loop %s: ctx has %d bytes, at most %d are allowed", p.name, len(raw), MaxArgs)
+	}
+	r := newRun(p.name, b, nil, nil)
+	r.ctx = ctx
+	var state json.RawMessage
+	err = r.do(func() error {
+		arg, err := decode(raw, r.meter)
+		if err != nil {
+			return err
+		}
+		got, err := starlark.Call(r.thread, p.init, starlark.Tuple{arg}, nil)
+		if err == nil {
+			state, err = stateOf("init", got)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return state, nil
+}
+
+// Turn runs one turn from a state that Init or a turn before it returned.
+//
+// Every call of the host is given to record, with its outcome, before the program sees the
+// outcome; an error of record ends the turn and is returned. A turn that was interrupted is
+// run again with what was recorded of it: call k of the program gets the outcome of recorded[k]
+// when it asks for the same with the same arguments, else Turn fails with fault.Integrity,
+// "loop diverged"; so it does when the program asks for less than what was recorded. Where
+// recorded ends the host is asked. A host that is nil answers nothing: such a turn replays.
+//
+// The errors: what the host or record returned, as it is; fault.Limit for what is beyond b;
+// ctx's; fault.Failed for a program that fails by itself. There is no next then, and the turn
+// may be run again. After the rare fault.Limit that says so, a goroutine of the program is
+// still busy, and the process should end.
+func (p *Program) Turn(ctx context.Context, h Host, state json.RawMessage, recorded []Recorded, record func(Recorded) error, b Bounds) (Next, error) {
+	if len(state) > MaxState {
+		return Next{}, fault.New(fault.Limit, "loop %s: a state of %d bytes, at most %d are allowed", p.name, len(state), MaxState)
+	}
+	r := newRun(p.name, b, h, recorded)
+	r.ctx, r.record, r.turning = ctx, record, true
+	var next Next
+	err := r.do(func() error {
+		arg, err := decode(state, r.meter)
+		if err != nil {
+			return fault.New(fault.Malformed, "loop %s: state: %w", p.name, err)
+		}
+		got, err := starlark.Call(r.thread, p.turn, starlark.Tuple{hostValue{r}, arg}, nil)
+		if err != nil {
+			return err
+		}
+		if r.asked < len(recorded) {
+			return fault.New(fault.Integrity, "loop diverged: it is over after %d calls, %d were recorded", r.asked, len(recorded))
+		}
+		next, err = nextOf(got)
+		return err
+	})
+	if err != nil {
+		return Next{}, err
+	}
+	return next, nil
+}
+
+func stateOf(who string, v starlark.Value) (json.RawMessage, error) {
+	if _, ok := v.(*starlark.Dict); !ok {
+		return nil, fmt.Errorf("%s: want a dict as state, got %s", who, v.Type())
+	}
+	raw, err := encode(v, MaxState)
+	if err != nil {
+		return nil, fmt.Errorf("%s: state: %w", who, err)
+	}
+	return raw, nil
+}
+
+// nextOf reads what turn returned.
+func nextOf(v starlark.Value) (Next, error) {
+	pair, ok := v.(starlark.Tuple)
+	if !ok || len(pair) != 2 {
+		return Next{}, fmt.Errorf("turn: want return state, next.again() or another next, got %s", v.Type())
+	}
+	n, ok := pair[1].(nextValue)
+	if !ok {
+		return Next{}, fmt.Errorf("turn: want next.again(), next.wait(), next.done() or next.fail(), got %s", pair[1].Type())
+	}
+	state, err := stateOf("turn", pair[0])
+	return Next{Kind: n.kind, State: state, Detail: n.detail}, err
+}
+
+// nextModule is the name next.
+type nextModule struct{}
+
+// nextFunctions make what a turn may return besides its state.
+var nextFunctions = map[string]struct {
+	kind   string
+	params []param
+}{
+	"again": {Continue, nil},
+	"wait":  {Wait, []param{{"question", "string", true}, {"thread", "string", true}}},
+	"done":  {Done, []param{{"text", "string", true}}},
+	"fail":  {Fail, []param{{"code", "string", false}, {"message", "string", false}}},
+}
+
+func (nextModule) String() string        { return "next" }
+func (nextModule) Type() string          { return "next" }
+func (nextModule) Freeze()               {}
+func (nextModule) Truth() starlark.Bool  { return true }
+func (nextModule) Hash() (uint32, error) { return 0, fmt.Errorf("next is no key") }
+func (nextModule) AttrNames() []string   { return []string{"again", "wait", "done", "fail"} }
+
+func (nextModule) Attr(name string) (starlark.Value, error) {
+	f, ok := nextFunctions[name]
+	if !ok {
+		return nil, nil
+	}
+	return starlark.NewBuiltin(name, func(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		given, err := arguments("next."+name, f.params, args, kwargs)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := encode(given, MaxArgs); err != nil {
+			return nil, fmt.Errorf("next.%s: %w", name, err)
+		}
+		detail := plain(given).(map[string]any)
+		if code, ok := detail["code"].(string); ok && !validCode(code) {
+			return nil, fmt.Errorf("next.fail: code: want 1 to 64 letters a-z, digits and _")
+		}
+		return nextValue{f.kind, detail}, nil
+	}), nil
+}
+
+func validCode(code string) bool {
+	return code != "" && len(code) <= 64 && strings.Trim(code, "abcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+// nextValue is one of them.
+type nextValue struct {
+	kind   string
+	detail map[string]any
+}
+
+func (n nextValue) String() string      { return "next " + n.kind }
+func (nextValue) Type() string          { return "next" }
+func (nextValue) Freeze()               {}
+func (nextValue) Truth() starlark.Bool  { return true }
+func (nextValue) Hash() (uint32, error) { return 0, fmt.Errorf("a next is no key") }

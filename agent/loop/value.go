@@ -1,0 +1,304 @@
+package loop
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"go.starlark.net/starlark"
+)
+
+// encoder writes values as canonical JSON: names sorted by their bytes, no spaces, no escapes
+// but those that JSON demands, whole numbers as digits, others so short that they read back
+// the same and with a point or an exponent, so that 1.0 stays no integer.
+type encoder struct {
+	out  []byte
+	most int
+}
+
+var errLarge = errors.New("too large")
+
+// encode writes v in at most that many bytes.
+func encode(v starlark.Value, most int) ([]byte, error) {
+	e := encoder{most: most}
+	if err := e.value(v, 1); err != nil {
+		if errors.Is(err, errLarge) {
+			err = fmt.Errorf("more than %d bytes of JSON", most)
+		}
+		return nil, err
+	}
+	return e.out, nil
+}
+
+func (e *encoder) value(v starlark.Value, depth int) error {
+	if depth > maxNesting {
+		return fmt.Errorf("nested deeper than %d levels", maxNesting)
+	}
+	switch v := v.(type) {
+	case starlark.NoneType:
+		return e.put("null")
+	case starlark.Bool:
+		return e.put(strconv.FormatBool(bool(v)))
+	case starlark.Int:
+		n, ok := v.Int64()
+		if !ok {
+			return errors.New("a number of more than 64 bits")
+		}
+		return e.put(strconv.FormatInt(n, 10))
+	case starlark.Float:
+		return e.float(float64(v))
+	case starlark.String:
+		return e.text(string(v))
+	case *starlark.List:
+		return e.list(v, depth)
+	case starlark.Tuple:
+		return e.list(v, depth)
+	case *starlark.Dict:
+		return e.dict(v, depth)
+	}
+	return fmt.Errorf("a %s is no JSON: want None, a bool, number, string, list or dict", v.Type())
+}
+
+func (e *encoder) put(s string) error {
+	if len(e.out)+len(s) > e.most {
+		return errLarge
+	}
+	e.out = append(e.out, s...)
+	return nil
+}
+
+func (e *encoder) float(f float64) error {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return errors.New("a number that is not finite")
+	}
+	s := strconv.FormatFloat(f, 'g', -1, 64)
+	if bytes.IndexAny([]byte(s), ".e") < 0 {
+		s += ".0"
+	}
+	return e.put(s)
+}
+
+func (e *encoder) text(s string) error {
+	if len(s) > e.most {
+		return errLarge
+	}
+	if !utf8.ValidString(s) {
+		return errors.New("a string that is not UTF-8")
+	}
+	if err := e.put(`"`); err != nil {
+		return err
+	}
+	for i := range len(s) {
+		var err error
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			err = e.put(string([]byte{'\\', c}))
+		case c < 0x20:
+			err = e.put(fmt.Sprintf(`\u%04x`, c))
+		case len(e.out) >= e.most:
+			err = errLarge
+		default:
+			e.out = append(e.out, c)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return e.put(`"`)
+}
+
+func (e *encoder) list(list starlark.Indexable, depth int) error {
+	if err := e.put("["); err != nil {
+		return err
+	}
+	for i := range list.Len() {
+		if i > 0 {
+			if err := e.put(","); err != nil {
+				return err
+			}
+		}
+		if err := e.value(list.Index(i), depth+1); err != nil {
+			return err
+		}
+	}
+	return e.put("]")
+}
+
+func (e *encoder) dict(d *starlark.Dict, depth int) error {
+	if d.Len() > e.most/4 { // "":0
+		return errLarge
+	}
+	values := make(map[string]starlark.Value, d.Len())
+	for k, v := range d.Entries() {
+		name, ok := k.(starlark.String)
+		if !ok {
+			return fmt.Errorf("a %s as a key: want strings", k.Type())
+		}
+		values[string(name)] = v
+	}
+	sep := "{"
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if err := e.put(sep); err != nil {
+			return err
+		}
+		if err := e.text(name); err != nil {
+			return err
+		}
+		if err := e.put(":"); err != nil {
+			return err
+		}
+		if err := e.value(values[name], depth+1); err != nil {
+			return err
+		}
+		sep = ","
+	}
+	if sep == "{" {
+		return e.put("{}")
+	}
+	return e.put("}")
+}
+
+// decoder reads JSON into values, charging for them: a byte of JSON can be two hundred of a
+// value. No name twice in an object; whole numbers of up to 64 bits are ints, others floats.
+type decoder struct {
+	in *json.Decoder
+	m  *meter
+}
+
+// decode reads one value with nothing behind it.
+func decode(raw []byte, m *meter) (starlark.Value, error) {
+	if !utf8.Valid(raw) {
+		return nil, errors.New("not UTF-8")
+	}
+	d := decoder{in: json.NewDecoder(bytes.NewReader(raw)), m: m}
+	d.in.UseNumber()
+	v, err := d.value(1)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.in.Token(); err != io.EOF {
+		return nil, errors.New("something behind the value")
+	}
+	return v, nil
+}
+
+func (d *decoder) value(depth int) (starlark.Value, error) {
+	if depth > maxNesting {
+		return nil, fmt.Errorf("nested deeper than %d levels", maxNesting)
+	}
+	t, err := d.in.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch t := t.(type) {
+	case nil:
+		return starlark.None, nil
+	case bool:
+		return starlark.Bool(t), nil
+	case json.Number:
+		return number(t)
+	case string:
+		return starlark.String(t), d.m.charge(int64(len(t))+box, 1)
+	case json.Delim:
+		if t == '[' {
+			return d.list(depth)
+		}
+		return d.dict(depth)
+	}
+	return nil, fmt.Errorf("a token of type %T", t)
+}
+
+func number(n json.Number) (starlark.Value, error) {
+	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
+		return starlark.MakeInt64(i), nil
+	}
+	f, err := n.Float64()
+	if err != nil {
+		return nil, fmt.Errorf("the number %.40s", n)
+	}
+	return starlark.Float(f), nil
+}
+
+func (d *decoder) list(depth int) (starlark.Value, error) {
+	if err := d.m.charge(box, 1); err != nil {
+		return nil, err
+	}
+	var list []starlark.Value
+	for d.in.More() {
+		v, err := d.value(depth + 1)
+		if err == nil {
+			err = d.m.charge(4*element, 1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	_, err := d.in.Token()
+	return starlark.NewList(list), err
+}
+
+func (d *decoder) dict(depth int) (starlark.Value, error) {
+	if err := d.m.charge(table, 1); err != nil {
+		return nil, err
+	}
+	dict := starlark.NewDict(0)
+	for d.in.More() {
+		t, err := d.in.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := t.(string) // the decoder takes nothing else
+		if _, twice, _ := dict.Get(starlark.String(name)); twice {
+			return nil, fmt.Errorf("the name %.40q twice", name)
+		}
+		v, err := d.value(depth + 1)
+		if err == nil {
+			err = d.m.charge(int64(len(name))+entry, 1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := dict.SetKey(starlark.String(name), v); err != nil {
+			return nil, err
+		}
+	}
+	_, err := d.in.Token()
+	return dict, err
+}
+
+// plain turns a value that encode has accepted into what encoding/json would make of it, with
+// int64 for whole numbers.
+func plain(v starlark.Value) any {
+	switch v := v.(type) {
+	case starlark.Bool:
+		return bool(v)
+	case starlark.Int:
+		n, _ := v.Int64()
+		return n
+	case starlark.Float:
+		return float64(v)
+	case starlark.String:
+		return string(v)
+	case *starlark.Dict:
+		m := make(map[string]any, v.Len())
+		for k, x := range v.Entries() {
+			m[string(k.(starlark.String))] = plain(x)
+		}
+		return m
+	case starlark.Indexable: // a list or a tuple
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = plain(v.Index(i))
+		}
+		return list
+	}
+	return nil
+}
