@@ -108,9 +108,10 @@ func (a *answer) id(prefix string) string { return prefix + a.digest[:24] }
 // filler is what a generated text is made of; it needs no escape in JSON.
 const filler = "The quick brown fox jumps over the lazy dog, again and again. "
 
-// generate hands out n bytes of text in pieces of at most size bytes.
-func generate(n, size int64, visit func(string) error) error {
-	line := strings.Repeat(filler, int(size)/len(filler)+2)
+// generate hands out n bytes of text in pieces of at most size bytes, which are valid
+// until visit returns.
+func generate(n, size int64, visit func([]byte) error) error {
+	line := []byte(strings.Repeat(filler, int(size)/len(filler)+2))
 	for at := int64(0); at < n; {
 		from := at % int64(len(filler))
 		k := min(size, n-at)

@@ -333,7 +333,7 @@ var anthropicBlocks = map[string]blockReader{
 	"document": {"user", []string{"source", "cache_control", "title", "context", "citations"}, needSource},
 	"thinking": {"assistant", []string{"thinking", "signature"}, func(_ *anthropicTalk, m *members, _ *message) (string, *problem) {
 		m.need("thinking")
-		if text := m.text("thinking"); m.needText("signature") != signature(text) {
+		if text, sum := m.text("thinking"), m.needText("signature"); m.wrong == nil && sum != signature(text) {
 			return "", m.bad("Invalid `signature` in `thinking` block")
 		}
 		return "", nil

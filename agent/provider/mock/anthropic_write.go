@@ -155,7 +155,7 @@ func (a *answer) blocks(s *anthropicStream) {
 			s.delta("text_delta", "text", t)
 		}
 		if s.err == nil {
-			s.err = generate(a.bytes, piece, func(t string) error { s.delta("text_delta", "text", t); return s.err })
+			s.err = generate(a.bytes, piece, func(t []byte) error { s.delta("text_delta", "text", string(t)); return s.err })
 		}
 		s.close()
 	}

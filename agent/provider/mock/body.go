@@ -141,7 +141,7 @@ func (b *body) whole(doc any, mark string, n int64) error {
 		if _, err := b.Write(raw[:i]); err != nil {
 			return err
 		}
-		if err := generate(n, piece, func(s string) error { _, err := b.Write([]byte(s)); return err }); err != nil {
+		if err := generate(n, piece, func(s []byte) error { _, err := b.Write(s); return err }); err != nil {
 			return err
 		}
 		raw = raw[i+len(mark):]

@@ -1,8 +1,6 @@
 package mock
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -172,7 +170,7 @@ func both(t *testing.T, f func(t *testing.T, format string)) {
 	}
 }
 
-// lines returns the events of a stream: what stands behind data.
+// events returns the events of a stream: what stands behind data.
 func events(body string) (out []string) {
 	for l := range strings.Lines(body) {
 		if data, ok := strings.CutPrefix(strings.TrimSuffix(l, "\n"), "data: "); ok {
@@ -180,15 +178,4 @@ func events(body string) (out []string) {
 		}
 	}
 	return out
-}
-
-func background() context.Context { return context.Background() }
-
-func indent(t *testing.T, raw string) string {
-	t.Helper()
-	var b bytes.Buffer
-	if err := json.Indent(&b, []byte(raw), "", "  "); err != nil {
-		t.Fatalf("%v in %q", err, raw)
-	}
-	return b.String()
 }

@@ -175,9 +175,10 @@ func (x *exchange) post() {
 		return
 	}
 	x.req.Entry = e.path
-	if wait(x.r.Context(), e.wait) == nil {
-		x.answer(e, p)
+	if wait(x.r.Context(), e.wait) != nil {
+		panic(http.ErrAbortHandler) // an answer that is left where it was would look like a whole one
 	}
+	x.answer(e, p)
 }
 
 // body reads the request's body, for so long.
@@ -266,7 +267,9 @@ func (x *exchange) answer(e *entry, p *prompt) {
 		x.req.Status = 0
 	}
 	x.m.record(x.req)
-	_ = x.s.send(a, p, b, failed) // who reads is gone, or the server ends
+	if x.s.send(a, p, b, failed) != nil { // who reads is gone, or the server ends
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // fail sends the error that a script asks for.

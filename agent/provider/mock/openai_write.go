@@ -120,7 +120,7 @@ func (a *answer) streamOpenAI(b *body, failed *refusal, counted bool) error {
 		s.delta(member{said, t})
 	}
 	if s.err == nil {
-		s.err = generate(a.bytes, piece, func(t string) error { s.delta(member{said, t}); return s.err })
+		s.err = generate(a.bytes, piece, func(t []byte) error { s.delta(member{said, string(t)}); return s.err })
 	}
 	a.callChunks(&s)
 	if s.err != nil {
