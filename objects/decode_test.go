@@ -23,6 +23,22 @@ type decodedInner struct {
 	X int `yaml:"x" json:"x"`
 }
 
+func TestYAMLValues(t *testing.T) {
+	got, err := objects.YAMLValues([]byte("a: 1\nb: [x, 2.5, null, true]\nc: {d: 2026-01-02, 5: \"5\"}\n"), 100)
+	want := map[string]any{"a": 1, "b": []any{"x", 2.5, nil, true}, "c": map[string]any{"d": "2026-01-02", "5": "5"}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%#v, %v, want %#v", got, err, want)
+	}
+	if got, err := objects.YAMLValues([]byte("# nothing\n"), 100); err != nil || got == nil || len(got) != 0 {
+		t.Errorf("of nothing: %#v, %v", got, err)
+	}
+	for text, code := range map[string]fault.Code{"[a]": fault.Malformed, "a": fault.Malformed, "a: 1\na: 2": fault.Malformed, "a: &x 1": fault.Malformed, strings.Repeat(" ", 101): fault.Limit} {
+		if _, err := objects.YAMLValues([]byte(text), 100); !fault.Is(err, code) {
+			t.Errorf("%q: %v, want %s", text, err, code)
+		}
+	}
+}
+
 func TestDecodeYAML(t *testing.T) {
 	nest := func(n int) string { return "any: " + strings.Repeat("[", n) + strings.Repeat("]", n) + "\n" }
 	tests := []struct {

@@ -36,6 +36,25 @@ func DecodeYAML(raw []byte, limit int, into any) error {
 	return nil
 }
 
+// YAMLValues reads a file that is one mapping, by the rules of DecodeYAML, for who
+// looks at its members one by one: map[string]any, []any, string, bool, int, float64
+// (int64 or uint64 for what an int cannot hold) and nil. Dates stay text. An empty file
+// is an empty mapping.
+func YAMLValues(raw []byte, limit int) (map[string]any, error) {
+	root, err := yamlTree("", raw, limit, mark{1, 1})
+	if err != nil {
+		return nil, err
+	}
+	if root == nil {
+		return map[string]any{}, nil
+	}
+	m, ok := yamlValue(root).(map[string]any)
+	if !ok {
+		return nil, malformed("", root.Line, root.Column, "not a mapping of names to values")
+	}
+	return m, nil
+}
+
 // EncodeYAML returns v as block YAML, indented by two spaces, maps sorted by key.
 // Equal values give equal bytes.
 func EncodeYAML(v any) ([]byte, error) {

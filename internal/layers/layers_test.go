@@ -134,7 +134,7 @@ var house = []room{
 	{4, "agent/provider", "a model behind an HTTP address: requests, streams, prices, errors",
 		". fault internal/words objects objects/expr", ""},
 	{4, "agent/provider/mock", "a scripted model, as a server on loopback",
-		". fault internal/words objects agent/provider", ""},
+		". fault internal/words objects objects/expr agent/provider", ""},
 	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
 		"fault internal/words", starlark},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",

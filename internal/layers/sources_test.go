@@ -41,6 +41,9 @@ func sources(t *testing.T) []source {
 		if d.IsDir() && p != root && (strings.HasPrefix(d.Name(), ".") || slices.Contains([]string{"testdata", "vendor", "bin", "dist"}, d.Name())) {
 			return filepath.SkipDir
 		}
+		if _, err := os.Stat(filepath.Join(p, "go.mod")); d.IsDir() && p != root && err == nil {
+			return filepath.SkipDir // a module of its own
+		}
 		if d.IsDir() || !strings.HasSuffix(p, ".go") {
 			return nil
 		}

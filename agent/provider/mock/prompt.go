@@ -1,0 +1,168 @@
+package mock
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"strings"
+)
+
+// The formats, as a script names them.
+const (
+	formatAnthropic = "anthropic"
+	formatOpenAI    = "openai"
+)
+
+// A prompt is a request, whatever its format.
+type prompt struct {
+	format    string
+	model     string
+	stream    bool
+	counted   bool // OpenAI: the stream ends with the usage
+	maxOutput int64
+	system    string
+	tools     []string // names
+	messages  []message
+	marks     []mark // where the cache may cut
+	size      int64  // bytes of the canonical prompt
+	digest    string // sha256:<hex> of it
+}
+
+// A message of the conversation.
+type message struct {
+	role    string // user or assistant; results are the user's
+	text    string // its texts, one per line
+	results []result
+	calls   []result // of the assistant: ids and names
+}
+
+// A result is what came of a call.
+type result struct {
+	id, name, text string
+	failed         bool
+}
+
+// A mark is a place of a prompt up to which a cache may hold it.
+type mark struct {
+	sum   [32]byte // of everything before it
+	size  int64    // bytes before it
+	write string   // "5m" or "1h": the request asks that it be kept
+}
+
+// turn is the number of the turn that the prompt asks for, from 1.
+func (p *prompt) turn() int {
+	n := 1
+	for _, m := range p.messages {
+		if m.role == "assistant" {
+			n++
+		}
+	}
+	return n
+}
+
+// last is what the user said since the model's last turn, and what came of its calls.
+func (p *prompt) last() message {
+	i := len(p.messages)
+	for i > 0 && p.messages[i-1].role == "user" {
+		i--
+	}
+	out := message{role: "user"}
+	var texts []string
+	for _, m := range p.messages[i:] {
+		if m.text != "" {
+			texts = append(texts, m.text)
+		}
+		out.results = append(out.results, m.results...)
+	}
+	out.text = strings.Join(texts, "\n")
+	return out
+}
+
+// first is the user's first text.
+func (p *prompt) first() string {
+	for _, m := range p.messages {
+		if m.role == "user" && m.text != "" {
+			return m.text
+		}
+	}
+	return ""
+}
+
+// summing makes the digest and the marks of a prompt: what the model reads is written to
+// it piece by piece, in the order in which it reads.
+type summing struct {
+	h    hash.Hash
+	size int64
+	all  []mark
+}
+
+func newSumming(format, model string) *summing {
+	s := &summing{h: sha256.New()}
+	s.add([]any{format, model})
+	s.size, s.all = 0, nil // not part of what is read
+	return s
+}
+
+// add appends a piece in canonical JSON: keys sorted, no spaces, numbers as they were
+// written, a line feed behind it. keep is how long a cache is asked to hold the prompt up
+// to here; "" is no wish.
+func (s *summing) addKept(v any, keep string) {
+	raw := append(compact(v), '\n')
+	s.h.Write(raw)
+	s.size += int64(len(raw))
+	m := mark{size: s.size, write: keep}
+	s.h.Sum(m.sum[:0])
+	s.all = append(s.all, m)
+}
+
+func (s *summing) add(v any) { s.addKept(v, "") }
+
+func (s *summing) digest() string { return "sha256:" + hex.EncodeToString(s.h.Sum(nil)) }
+
+// without returns an object without one member; other values as they are.
+func without(v any, name string) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		if k != name {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// An object is one of JSON whose members keep their order.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// MarshalJSON writes the object.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range o {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, compact(m.name)...), ':'), compact(m.value)...)
+	}
+	return append(b, '}'), nil
+}
+
+// compact writes a value that JSON can say, keys sorted, nothing escaped that need not be.
+func compact(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic("mock: " + err.Error()) // values come from JSON, or were checked
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

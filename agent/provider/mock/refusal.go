@@ -1,0 +1,86 @@
+package mock
+
+import (
+	"fmt"
+	"net/http"
+)
+
+// A refusal is an answer that is an error, in the words of either service.
+type refusal struct {
+	status  int
+	kind    string // the member type; "" follows from the status
+	code    string // OpenAI
+	param   string // OpenAI
+	message string
+	request string // Anthropic: the id that the body repeats
+}
+
+func invalidRequest(format string, args ...any) *refusal {
+	return &refusal{status: http.StatusBadRequest, message: fmt.Sprintf(format, args...)}
+}
+
+// anthropicKinds and openAIKinds name errors by their status, as the services document them
+// (docs.anthropic.com/en/api/errors; platform.openai.com/docs/guides/error-codes).
+var anthropicKinds = map[int]string{
+	400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error", 404: "not_found_error",
+	405: "invalid_request_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",
+}
+
+var openAIKinds = map[int][2]string{
+	401: {"invalid_request_error", "invalid_api_key"}, 403: {"invalid_request_error", ""}, 404: {"invalid_request_error", ""},
+	429: {"requests", "rate_limit_exceeded"}, 500: {"server_error", ""}, 503: {"server_error", "service_unavailable"},
+}
+
+// anthropic and openAI return the body of the error.
+func (r *refusal) anthropic() any {
+	kind := r.kind
+	if kind == "" {
+		kind = anthropicKinds[r.status]
+	}
+	if kind == "" && r.status < 500 {
+		kind = "invalid_request_error"
+	} else if kind == "" {
+		kind = "api_error"
+	}
+	type inner struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	return struct {
+		Type  string `json:"type"`
+		Error inner  `json:"error"`
+		ID    string `json:"request_id,omitempty"`
+	}{"error", inner{kind, r.message}, r.request}
+}
+
+func (r *refusal) openAI() any {
+	known := openAIKinds[r.status]
+	kind, code := r.kind, r.code
+	if kind == "" {
+		kind = known[0]
+	}
+	if kind == "" && r.status < 500 {
+		kind = "invalid_request_error"
+	} else if kind == "" {
+		kind = "server_error"
+	}
+	if code == "" {
+		code = known[1]
+	}
+	type inner struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    *string `json:"code"`
+	}
+	return struct {
+		Error inner `json:"error"`
+	}{inner{r.message, kind, orNull(r.param), orNull(code)}}
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,79 @@
+package mock
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/expr"
+)
+
+// roots are the names that templates begin with.
+var roots = []string{"turn", "model", "format", "digest", "max_output", "system", "prompt", "last", "tools", "result"}
+
+// checkTemplate checks the form of a template and the first part of its names.
+func checkTemplate(n node) *problem {
+	s, _ := n.v.(string)
+	var p *problem
+	_, err := expr.Expand(s, func(name string) (any, bool) {
+		root, _, _ := strings.Cut(name, ".")
+		if p == nil && !slices.Contains(roots, root) {
+			p = n.bad("${%s}: a template begins with one of %s", name, strings.Join(roots, ", "))
+		}
+		return nil, false
+	})
+	if err != nil {
+		return n.bad("%v", err)
+	}
+	return p
+}
+
+// values are what templates can name.
+func (p *prompt) values() expr.Lookup {
+	last := p.last()
+	results := make([]any, len(last.results))
+	for i, r := range last.results {
+		results[i] = map[string]any{"id": r.id, "name": r.name, "text": r.text, "failed": r.failed}
+	}
+	tools := make([]any, len(p.tools))
+	for i, t := range p.tools {
+		tools[i] = t
+	}
+	data := map[string]any{
+		"turn": p.turn(), "model": p.model, "format": p.format, "digest": p.digest, "max_output": p.maxOutput,
+		"system": p.system, "prompt": p.first(), "last": last.text, "tools": tools, "result": results,
+	}
+	decoded := false
+	return func(name string) (any, bool) {
+		if !decoded && strings.Contains(name, ".json") {
+			decoded = true // results are large, and few scripts look into them
+			for i, r := range last.results {
+				results[i].(map[string]any)["json"] = jsonOf(r.text)
+			}
+		}
+		return expr.Get(data, name)
+	}
+}
+
+// jsonOf returns what a text says as JSON; nil where it is none.
+func jsonOf(text string) any {
+	v, err := decodeJSON([]byte(text))
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+// decodeJSON decodes strictly, and keeps numbers as they were written.
+func decodeJSON(raw []byte) (any, error) {
+	var whole json.RawMessage
+	if err := objects.DecodeJSON(raw, maxRequest, &whole); err != nil {
+		return nil, err
+	}
+	dec := json.NewDecoder(strings.NewReader(string(whole)))
+	dec.UseNumber()
+	var v any
+	err := dec.Decode(&v)
+	return v, err
+}
