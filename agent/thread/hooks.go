@@ -75,5 +75,5 @@ func (p *process) hook(_ context.Context, event string, data any) (any, error) {
 }
 
 func (h hook) holds(scope map[string]any) bool {
-	return h.when.Holds(scope)
+	return h.when.Holds(expr.Of(scope))
 }

@@ -9,10 +9,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/provider"
-	"github.com/rye-os/rye/fault"
 )
 
 // maxUncertain is how many calls of one step may end without anybody knowing what they cost:

@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ func loadPart(ctx context.Context, verbs rye.Verbs, ref rye.Ref, kind string) (*
 	if err != nil {
 		return nil, err
 	}
-	it, err := objects.Parse(ref, res.Path, []byte(res.Content))
+	it, err := objects.Parse("tools/"+string(ref.ID)+path.Ext(res.Path), []byte(res.Content))
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +59,17 @@ func readProvider(p *part) (*source, error) {
 		doc[k] = v
 	}
 	s := &source{}
-	var err error
 	if v, ok := doc[scripted]; ok {
 		delete(doc, scripted)
-		if s.script, err = mock.ParseValues(v); err != nil {
+		raw, err := objects.EncodeYAML(v)
+		if err == nil {
+			s.script, err = mock.Parse(raw)
+		}
+		if err != nil {
 			return nil, fault.Wrap(err, "%s: %s", p.ref, scripted)
 		}
 	}
+	var err error
 	s.Provider, err = provider.Parse(string(p.ref.ID), doc)
 	return s, err
 }
@@ -139,6 +144,7 @@ func (p *process) serveScript(ctx context.Context, src *source) error {
 		return err
 	}
 	p.ask.Base, p.ask.HTTP = server.URL, &http.Client{Timeout: time.Hour}
+	p.ask.Secret = func(context.Context, string, string) (string, error) { return "scripted", nil }
 	return nil
 }
 

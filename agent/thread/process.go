@@ -163,7 +163,7 @@ func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
 	p.h = newHistory(p.dir)
 	p.j, err = journal.Open(ctx, p.lease, journal.Options{Visit: p.h.add, Now: p.o.Now, Accept: accept})
 	if fault.Is(err, fault.NotFound) {
-		p.j, err = journal.Create(p.lease, p.d.ID)
+		p.j, err = journal.Create(p.lease)
 	}
 	return err
 }
@@ -176,13 +176,16 @@ func (p *process) openBook(ctx context.Context) (err error) {
 	return p.book.Put(ctx, p.nodes()...)
 }
 
+// nodeOf is the project's node in the ledger: the key of its record, in which dir lies.
+func nodeOf(dir string) string { return filepath.Base(filepath.Dir(filepath.Dir(dir))) }
+
 // none is no cap.
 var none = ledger.Amount{Money: ledger.None, Tokens: ledger.None}
 
 // nodes are those above the thread, and its own.
 func (p *process) nodes() []ledger.Node {
 	month := p.o.User + "/" + ledger.MonthOf(p.d.started())
-	project := month + "/" + p.o.Node
+	project := month + "/" + nodeOf(p.dir)
 	parent := project
 	if p.d.Parent != "" {
 		parent = p.d.Parent

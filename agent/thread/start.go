@@ -278,12 +278,12 @@ type handing struct{ accept, loop bool }
 // description says, and the secrets that it needs.
 func (s *Service) hand(d *Description, dir string, key ed25519.PrivateKey, secrets map[string]string, how handing) ([]byte, error) {
 	now := s.o.Now().UTC().Truncate(time.Second)
-	g, err := token.Mint(key, token.Block{ID: d.ID, Thread: d.ID, Parent: d.Parent, Project: s.o.Node, Audience: audience,
+	g, err := token.Mint(key, token.Block{ID: d.ID, Thread: d.ID, Parent: d.Parent, Project: nodeOf(dir), Audience: audience,
 		NotBefore: now.Add(-5 * time.Minute), Expires: now.Add(tokenLasts), Do: d.Capabilities, Delegate: d.Capabilities}, rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	return Handed{Dir: dir, Token: string(g.Token.Encode()), Holder: g.Holder, Secrets: secrets, Accept: how.accept, Loop: how.loop}.encode()
+	return Handed{Dir: dir, Token: string(g.Token.Encode()), Holder: g.Key, Secrets: secrets, Accept: how.accept, Loop: how.loop}.encode()
 }
 
 // Caller is the caller that a thread's process acts as: what its token says, verified. The
@@ -299,7 +299,7 @@ func (s *Service) Caller(h Handed, d *Description) (rye.Caller, error) {
 	if err != nil {
 		return rye.Caller{}, err
 	}
-	v, err := token.Verify(t, token.Want{Now: s.o.Now(), Thread: d.ID, Parent: d.Parent, Project: s.o.Node, Audience: audience, Nonce: nonce, Proof: proof,
+	v, err := token.Verify(t, token.Want{Now: s.o.Now(), Thread: d.ID, Parent: d.Parent, Project: nodeOf(h.Dir), Audience: audience, Nonce: nonce, Proof: proof,
 		Root: func(k ed25519.PublicKey) bool { return d.names(k) }})
 	if err != nil {
 		return rye.Caller{}, err

@@ -32,7 +32,6 @@ type Options struct {
 	Live   string // directory for copies that people read, <project>/.ai/threads; "" for none
 	Boot   string // id of this start of the machine; "" where there is none
 	User   string // node of the user in the ledger
-	Node   string // node of the project: the key of its record
 
 	HTTP   *http.Client                                                 // to providers
 	Secret func(ctx context.Context, name, host string) (string, error) // a secret for a host; an error says how to give it

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/thread"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/build"
+	"github.com/rye-os/rye/workspace"
+)
+
+// threads are those of the project of a run.
+func threads(a *app.App) (rye.Threads, error) {
+	o, err := threadOptions(a, a.Open())
+	if err != nil {
+		return nil, err
+	}
+	return thread.New(o), nil
+}
+
+// runThread is the engine as the process of one thread.
+func runThread(ctx context.Context, a *app.App) error {
+	return app.ServeThread(ctx, func(ctx context.Context, handed []byte, ready func() error) error {
+		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()))
+		if err != nil {
+			return err
+		}
+		return thread.Run(ctx, o, handed, thread.New(o).Caller, ready)
+	})
+}
+
+func threadOptions(a *app.App, w *workspace.Workspace) (thread.Options, error) {
+	if a.Caller.IsInside() {
+		return thread.Options{}, fault.New(fault.Denied, "threads are not started or looked at within a run")
+	}
+	if a.LedgerPath() == "" {
+		return thread.Options{}, fault.New(fault.Denied, "threads keep what they spend in the data directory, and there is none").Advise("rye where")
+	}
+	return thread.Options{
+		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Boot: app.BootID(), User: "user", Build: build.This().ID,
+		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
+		Secret: a.Secret,
+		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {
+			return a.SpawnThread(id, handed)
+		},
+		Answered: func(ctx context.Context, question string) (bool, bool, error) { return app.Answered(ctx, w, question) },
+	}, nil
+}

@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+// secretsFile, in the configuration directory, binds secrets to hosts (docs/format/secrets.md).
+const secretsFile = "secrets.yaml"
+
+// bound says where a secret may go, and where it is found.
+type bound struct {
+	Hosts []string `yaml:"hosts"`
+	Env   string   `yaml:"env"`
+}
+
+// known are the bindings of those who wrote none.
+var known = map[string]bound{
+	"ANTHROPIC_API_KEY": {Hosts: []string{"api.anthropic.com"}},
+	"OPENAI_API_KEY":    {Hosts: []string{"api.openai.com"}},
+}
+
+// Secret returns a secret for a host ("name:port"), where its user bound it to that host. A
+// project cannot: what it names goes where its user said, or nowhere.
+func (a *App) Secret(_ context.Context, name, host string) (string, error) {
+	bindings, err := a.bindings()
+	if err != nil {
+		return "", err
+	}
+	b, ok := bindings[name]
+	if !ok {
+		return "", fault.New(fault.Auth, "secret %s: nothing says to which host it may go", name).
+			Advise("bind it in %s: secrets: {%s: {hosts: [%s]}}", filepath.Join(a.Config, secretsFile), name, host)
+	}
+	if !slices.ContainsFunc(b.Hosts, func(h string) bool { return sameHost(h, host) }) {
+		return "", fault.New(fault.Denied, "secret %s is for %s, not for %s", name, strings.Join(b.Hosts, ", "), host)
+	}
+	variable := b.Env
+	if variable == "" {
+		variable = name
+	}
+	if v := a.getenv(variable); v != "" {
+		return v, nil
+	}
+	return "", fault.New(fault.Auth, "secret %s for %s: the variable %s is not set", name, host, variable).
+		Advise("export %s=…, or take the scripted model: --provider rye/agent/providers/mock", variable)
+}
+
+// sameHost compares a host of a binding, whose port is 443 where it says none.
+func sameHost(bound, host string) bool {
+	if _, _, err := net.SplitHostPort(bound); err != nil {
+		bound = net.JoinHostPort(bound, "443")
+	}
+	return strings.EqualFold(bound, host)
+}
+
+// maxSecrets bounds the file in bytes.
+const maxSecrets = 1 << 20
+
+func (a *App) bindings() (map[string]bound, error) {
+	all := map[string]bound{}
+	for name, b := range known {
+		all[name] = b
+	}
+	if a.Config == "" {
+		return all, nil
+	}
+	path := filepath.Join(a.Config, secretsFile)
+	raw, err := place.Read(path, maxSecrets)
+	if errors.Is(err, fs.ErrNotExist) {
+		return all, nil
+	}
+	if err == nil {
+		err = place.Owned(path)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Auth, "%s: %w", path, err)
+	}
+	var file struct {
+		Secrets map[string]bound `yaml:"secrets"`
+	}
+	if err := objects.DecodeYAML(raw, maxSecrets, &file); err != nil {
+		return nil, fault.New(fault.Malformed, "%s: %w", path, err)
+	}
+	for name, b := range file.Secrets {
+		all[name] = b
+	}
+	return all, nil
+}

@@ -1,0 +1,214 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/build"
+	"github.com/rye-os/rye/workspace"
+)
+
+// ThreadFace is the engine as the process of one thread.
+const ThreadFace = "thread"
+
+// ThreadProcess is a process of a thread that was started.
+type ThreadProcess struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// What the process of a thread and whoever starts it say to each other, a line each. It goes
+// on only when it is told to: where the starter died, no thread runs that nobody knows of.
+const (
+	threadReady = "ready"
+	threadGo    = "go"
+)
+
+// maxThreadLine bounds a line between the two, in bytes.
+const maxThreadLine = 2 << 20
+
+// SpawnThread starts the process of a thread, in a session of its own, so that it lives on
+// when the terminal closes. What it is handed travels by a pipe: neither arguments nor the
+// environment hold a secret.
+func (a *App) SpawnThread(id string, handed []byte) (*ThreadProcess, error) {
+	path, err := beside(engineName)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--for", build.This().ID, ThreadFace, "--dir", a.Dir}
+	if a.Offline {
+		args = append(args, "--offline")
+	}
+	p := &ThreadProcess{cmd: exec.Command(path, args...)}
+	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = a.Dir, threadEnv(os.Environ()), ownSession()
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		return nil, fault.New(fault.Failed, "start the process of thread %s: %w", id, err)
+	}
+	go func() { _ = p.cmd.Wait() }() // it outlives us, or says by its lease how it went
+	if _, err := p.in.Write(append(handed, '\n')); err != nil {
+		return nil, fault.New(fault.Failed, "start the process of thread %s: %w", id, err)
+	}
+	return p, nil
+}
+
+// threadVars are the variables that the process of a thread gets: where things lie, how hosts
+// are reached, and what a person chose; no key and no token.
+var threadVars = []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "SHELL",
+	"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "SSL_CERT_FILE", "SSL_CERT_DIR",
+	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "RYE_USER", "USER_SPACE", "RYE_PYTHON", "RYE_NODE", "RYE_BASH", "RYE_SH"}
+
+func threadEnv(environ []string) (env []string) {
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		if slices.Contains(threadVars, name) || strings.HasPrefix(name, "LC_") || name == primitive.RunVar {
+			env = append(env, kv)
+		}
+	}
+	return env
+}
+
+// Ready waits until the process holds its lease. A process that ends says why.
+func (p *ThreadProcess) Ready(ctx context.Context) error {
+	type answer struct {
+		line string
+		err  error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		line, err := p.out.ReadString('\n')
+		got <- answer{strings.TrimSuffix(line, "\n"), err}
+	}()
+	select {
+	case <-ctx.Done():
+		p.in.Close()
+		return context.Cause(ctx)
+	case a := <-got:
+		if a.line == threadReady {
+			return nil
+		}
+		p.in.Close()
+		return threadRefusal(a.line)
+	}
+}
+
+// threadRefusal reads why a process ended: its code, its message and its hint.
+func threadRefusal(line string) error {
+	f := strings.Split(line, "\t")
+	if len(f) != 3 {
+		return fault.New(fault.Failed, "the process of the thread ended without a word")
+	}
+	err := fault.New(fault.Code(f[0]), "%s", f[1])
+	if h, ok := strings.CutPrefix(f[2], "run "); ok {
+		return err.Mend("%s", h)
+	}
+	return err
+}
+
+// Go lets the process begin.
+func (p *ThreadProcess) Go() error {
+	_, err := io.WriteString(p.in, threadGo+"\n")
+	return errors.Join(err, p.in.Close())
+}
+
+// Pid is the process's.
+func (p *ThreadProcess) Pid() int { return p.cmd.Process.Pid }
+
+// ServeThread is the other side: it hardens this process, reads what it was handed, and runs
+// it. ready is to be called when the lease is held.
+func ServeThread(ctx context.Context, run func(ctx context.Context, handed []byte, ready func() error) error) error {
+	if err := harden(); err != nil { // before anything secret is read
+		return err
+	}
+	in := bufio.NewReaderSize(io.LimitReader(os.Stdin, maxThreadLine), 64<<10)
+	handed, err := in.ReadBytes('\n')
+	if err != nil {
+		return fault.New(fault.Usage, "a thread is started by rye thread start")
+	}
+	began := false
+	err = run(ctx, handed, func() error {
+		fmt.Println(threadReady)
+		line, err := in.ReadString('\n')
+		if err != nil || line != threadGo+"\n" {
+			return fault.New(fault.Interrupt, "whoever started this thread is gone")
+		}
+		began = true
+		return nil
+	})
+	if err != nil && !began {
+		hint := ""
+		if h := fault.HintOf(err); !h.IsZero() {
+			hint = "run " + h.String()
+		}
+		flat := func(s string) string { return strings.Map(flatten, s) }
+		fmt.Printf("%s\t%s\t%s\n", fault.CodeOf(err), flat(err.Error()), flat(hint))
+		return nil
+	}
+	return err
+}
+
+func flatten(r rune) rune {
+	if r == '\t' || r == '\n' || r == '\r' {
+		return ' '
+	}
+	return r
+}
+
+// ThreadOptions are the options of the workspace in the process of a thread: a model drives it,
+// so nobody is there to be asked, and no key can be opened.
+func (a *App) ThreadOptions() workspace.Options {
+	o := a.Options()
+	o.Consent, o.Passphrase, o.KeyService, o.Progress, o.Notice = nil, nil, nil, nil, nil
+	return o
+}
+
+// LedgerPath is where the user's ledger lies; "" where there is no data directory.
+func (a *App) LedgerPath() string {
+	if a.Data == "" {
+		return ""
+	}
+	return filepath.Join(a.Data, "ledger", "ledger.db")
+}
+
+// Answered tells whether a person answered a question. What is not there any more was
+// answered and used, or ended: the same call, made again, finds out.
+func Answered(ctx context.Context, w *workspace.Workspace, id string) (answered, yes bool, err error) {
+	all, err := w.Policy().Questions(ctx, rye.Terminal())
+	if err != nil {
+		return false, false, err
+	}
+	for _, q := range all {
+		if q.ID == id {
+			return q.Answer != "", q.Answer == "yes", nil
+		}
+	}
+	return true, false, nil
+}
+
+// BootID names this start of the machine; "" where the system does not.
+func BootID() string {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
+}
