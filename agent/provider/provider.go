@@ -118,16 +118,19 @@ type Delta struct {
 const (
 	RateLimited     = "rate_limited"     // too many requests or tokens in some time
 	Overloaded      = "overloaded"       // the provider has no room now
-	Transient       = "transient"        // a broken connection, a failure inside the provider, an answer that ends in the middle
+	Transient       = "transient"        // a broken connection, a failure inside the provider, an answer that ends in the middle or breaks its format
 	Timeout         = "timeout"          // no connection, no first byte, or silence for too long
 	Auth            = "auth"             // the secret is missing, wrong, or not allowed this
 	Quota           = "quota"            // the money or the allowance is used up
-	Invalid         = "invalid"          // the request is wrong, and would be wrong again; also an answer that breaks its format or a bound
+	Invalid         = "invalid"          // the request is wrong, and would be wrong again; also an answer beyond a bound
 	ContextOverflow = "context_overflow" // the conversation is too long for the model
 	ContentPolicy   = "content_policy"   // the provider refuses what it was asked
 	ToolPairing     = "tool_pairing"     // the provider finds a call without result, or a result without call
 	Cancelled       = "cancelled"        // the caller's context ended
 )
+
+// classes are all of them, in the order of docs/format/provider.md.
+var classes = []string{RateLimited, Overloaded, Transient, Timeout, Auth, Quota, Invalid, ContextOverflow, ContentPolicy, ToolPairing, Cancelled}
 
 // Error is a failure of the model's side. It holds no secret.
 type Error struct {
@@ -140,7 +143,12 @@ type Error struct {
 	Sent     bool          // the request may have reached the provider, and may be billed
 	Never    bool          // the provider says that trying again is of no use, whatever the class
 	Again    bool          // the provider says that trying again is of use, whatever the class
+
+	cause error // of Cancelled: what ended the context
 }
+
+// Unwrap returns what ended the caller's context, and nil for every other class.
+func (e *Error) Unwrap() error { return e.cause }
 
 func (e *Error) Error() string {
 	s := "model: " + e.Class
