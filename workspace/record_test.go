@@ -15,7 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-const thread = "01JZ9QK3W5V8Y2N4M6P7R8S9T0"
+const thread = "01jz9qk3w5v8y2n4m6p7r8s9t0"
 
 // threadKey is a key that is the same in every run.
 var threadKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))

@@ -39,6 +39,9 @@ type Client struct {
 // direct is the client of those who bring none: no proxy, as the environment is not read here.
 var direct = &http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSHandshakeTimeout: 30 * time.Second, MaxIdleConnsPerHost: 4, IdleConnTimeout: 90 * time.Second}}
 
+// Host is where a provider's requests go: "host:port".
+func (p *Provider) Host() string { return hostOf(p.endpoint.base) }
+
 // Do makes one attempt. on is told what comes, in order, from this goroutine, and may be
 // nil. Every failure of the model's side is an *Error; any other error is of this side, and
 // nothing was sent: a request that cannot be encoded, a secret that is missing or bound

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"path"
 	"strings"
@@ -47,6 +48,23 @@ func loadPart(ctx context.Context, verbs rye.Verbs, ref rye.Ref, kind string) (*
 // scripted is the member of a provider item that makes it a model that answers from a script.
 const scripted = "mock"
 
+// scriptedGroups are the groups of a provider item (docs/format/provider.md) that a scripted
+// one need not state: it speaks Anthropic's format, for prices that are easily added up.
+var scriptedGroups = map[string]any{
+	"endpoint": map[string]any{"base_url": "http://127.0.0.1:1", "path": "/v1/messages",
+		"headers": map[string]any{"anthropic-version": "2023-06-01"}, "auth": map[string]any{"type": "header", "name": "x-api-key", "secret": "SCRIPTED"}},
+	"request": map[string]any{"encoder": "anthropic-messages", "max_tokens": "max_tokens"},
+	"stream":  map[string]any{"decoder": "anthropic-messages"},
+	"finish": map[string]any{"end_turn": "end", "stop_sequence": "end", "tool_use": "calls", "max_tokens": "length",
+		"refusal": "refusal", "pause_turn": "pause"},
+	"usage": map[string]any{"input": "input_tokens", "cache_read": "cache_read_input_tokens", "cache_write": "cache_creation_input_tokens",
+		"output": "output_tokens", "relations": map[string]any{"cache_read": "added", "cache_write": "added"}},
+	"models": []any{map[string]any{"id": "scripted", "tiers": []any{"fast", "general", "high", "max"}, "context": 200000, "max_output": 8000,
+		"supports": map[string]any{"tools": true, "parallel": true, "streaming": true},
+		"prices":   map[string]any{"input": "1", "cache_read": "0.1", "cache_write": "1.25", "output": "5"}}},
+	"retry": map[string]any{"attempts": 4, "base": 0.01, "max": 1, "elapsed": 5},
+}
+
 // source is a provider item that was read.
 type source struct {
 	*provider.Provider
@@ -54,10 +72,7 @@ type source struct {
 }
 
 func readProvider(p *part) (*source, error) {
-	doc := map[string]any{}
-	for k, v := range p.item.Meta.Config {
-		doc[k] = v
-	}
+	doc := maps.Clone(p.item.Meta.Config)
 	s := &source{}
 	if v, ok := doc[scripted]; ok {
 		delete(doc, scripted)
@@ -67,6 +82,11 @@ func readProvider(p *part) (*source, error) {
 		}
 		if err != nil {
 			return nil, fault.Wrap(err, "%s: %s", p.ref, scripted)
+		}
+		for name, v := range scriptedGroups {
+			if _, stated := doc[name]; !stated {
+				doc[name] = v
+			}
 		}
 	}
 	var err error

@@ -28,7 +28,9 @@ type payload struct {
 	Input      json.RawMessage `json:"input"`
 	Output     string          `json:"output"`
 	Error      string          `json:"error"`
+	Code       string          `json:"error_code"`
 	Reason     string          `json:"reason"`
+	Message    string          `json:"message"`
 	Suspend    string          `json:"suspend_reason"`
 	Question   string          `json:"question"`
 	Directive  string          `json:"directive"`
@@ -72,11 +74,11 @@ func (v *threadView) event(e rye.Event) error {
 	case "approval_requested":
 		v.line("%s  %s", warning("asks"), "rye approve "+d.Question)
 	case "warning", "loop_detected", "error_classified", "limit_escalation_requested", "thread_resumed", "journal_repaired":
-		v.line("%s  %s", warning(strings.ReplaceAll(e.Type, "_", " ")), cmp.Or(d.Text, d.Reason, d.Error))
+		v.line("%s  %s", warning(strings.ReplaceAll(e.Type, "_", " ")), cmp.Or(d.Text, d.Reason, d.Error, d.Code))
 	case "thread_completed":
 		v.line("%s  %s, %s, %s", good("completed"), d.Cost.Spend.String(), words.Plural(int(d.Cost.Turns), "turn"), words.Plural(int(d.Cost.Tokens), "token"))
 	case "thread_suspended", "thread_cancelled", "thread_error":
-		v.line("%s  %s", bad(strings.TrimPrefix(e.Type, "thread_")), cmp.Or(d.Error, d.Reason, d.Suspend))
+		v.line("%s  %s", bad(strings.TrimPrefix(e.Type, "thread_")), cmp.Or(d.Message, d.Error, d.Reason, d.Suspend))
 	}
 	return v.p.flush()
 }

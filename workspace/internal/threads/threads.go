@@ -41,13 +41,13 @@ func Dir(_ context.Context, s *session.Session) (string, error) {
 	return dir, nil
 }
 
-// letters are those of ULIDs (Crockford's base32), in upper case.
-const letters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+// letters are those of ULIDs (Crockford's base32), in lower case.
+const letters = "0123456789abcdefghjkmnpqrstvwxyz"
 
 // CheckID refuses what is not the id of a thread, before it becomes a path or a ref.
 func CheckID(id string) error {
 	if len(id) != 26 || strings.Trim(id, letters) != "" || id[0] > '7' {
-		return fault.New(fault.Usage, "thread %q: want a ULID, 26 digits and capital letters", id).Advise("rye thread list")
+		return fault.New(fault.Usage, "thread %q: want a ULID, 26 digits and letters", id).Advise("rye thread list")
 	}
 	return nil
 }
