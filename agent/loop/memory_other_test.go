@@ -1,7 +1,0 @@
-//go:build !linux
-
-package loop_test
-
-import "testing"
-
-func limitMemory(*testing.T) {}
