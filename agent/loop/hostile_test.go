@@ -149,14 +149,14 @@ func runHostile(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		_, err = p.Turn(context.Background(), wide{}, json.RawMessage(`{}`), nil, nil, loop.Bounds{})
+		_, err = p.Turn(context.Background(), wide{}, json.RawMessage(`{}`), nil, nil, loop.Bounds{Time: time.Minute})
 		if !fault.Is(err, c.want) || !strings.Contains(err.Error(), c.says) || len(err.Error()) > 2000 {
 			t.Errorf("%s: %v (%v), want %v, %q", c.name, err, fault.CodeOf(err), c.want, c.says)
 		}
 		t.Logf("%-35s %v, peak so far %d MB", c.name, time.Since(start), peak()>>20)
 	}
 	for _, body := range dense {
-		if _, err := once(t, body, wide{}, loop.Bounds{}); !fault.Is(err, fault.Limit) {
+		if _, err := once(t, body, wide{}, loop.Bounds{Time: time.Minute}); !fault.Is(err, fault.Limit) {
 			t.Errorf("%s: %v", body, err)
 		}
 		t.Logf("%-35s peak so far %d MB", strings.ReplaceAll(body, "\n", "; "), peak()>>20)
