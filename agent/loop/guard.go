@@ -151,6 +151,8 @@ func sizeOf(v starlark.Value) int64 {
 		return int64(v.Len()) * element
 	case *starlark.Dict:
 		return int64(v.Len()) * entry
+	case starlark.Sequence: // a range, and what else makes its elements as it goes
+		return int64(v.Len()) * 3 * element
 	}
 	return 0
 }
@@ -171,11 +173,16 @@ func (m *meter) written(text, mark string, values ...starlark.Value) error {
 	return m.charge(int64(strings.Count(text, mark)), n)
 }
 
-// weigh is at least the length of v's text, and at most little more than what is left.
+// maxText bounds the text of one value, so that to weigh one does not take long itself: a list
+// that holds itself twice, thirty times over, is soon made.
+const maxText = 4 << 20
+
+// weigh is at least the length of v's text.
 func (m *meter) weigh(v starlark.Value) (int64, error) {
-	n, err := m.weight(v, m.left, 1)
-	if err == nil && n > m.left {
-		err = m.charge(n, 1) // refuses
+	most := min(m.left, maxText)
+	n, err := m.weight(v, most, 1)
+	if err == nil && n > most {
+		err = m.halt(fault.New(fault.Limit, "the text of a value takes more memory than it may"))
 	}
 	return n, err
 }

@@ -192,7 +192,7 @@ func join(m *meter, self starlark.Value, args starlark.Tuple, _ []starlark.Tuple
 		_, err := length(args[0])
 		return err
 	}
-	if err := m.charge(int64(list.Len()), sizeOf(self)); err != nil {
+	if err := m.charge(int64(list.Len()), sizeOf(self)+element); err != nil {
 		return err
 	}
 	it := list.Iterate()

@@ -119,13 +119,12 @@ func (r *run) attend(done <-chan error) error {
 				continue
 			}
 			left -= time.Since(since)
-			timer.Stop()
 			if err := r.answer(q); err != nil {
 				end(err)
 				continue
 			}
 			since = time.Now()
-			timer.Reset(max(left, 0))
+			timer.Reset(max(left, 0)) // what it said during the answer is forgotten
 		}
 	}
 }
