@@ -40,7 +40,7 @@ func (l *Ledger) change(ctx context.Context, sync bool, f func(*tx) error) error
 	err := l.changeNow(ctx, f)
 	<-l.turn
 	if err == nil && sync {
-		err = l.sync()
+		err = syncLog(l.path)
 	}
 	return err
 }
@@ -49,7 +49,10 @@ func (l *Ledger) changeNow(ctx context.Context, f func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	if l.closed() {
+	l.mu.Lock()
+	closed := l.disk == nil
+	l.mu.Unlock()
+	if closed { // and its queue with it
 		return errClosed
 	}
 	if err := l.queue.lock(ctx); err != nil {
@@ -110,16 +113,10 @@ func (l *Ledger) current(ctx context.Context) (*disk, error) {
 	return d, nil
 }
 
-func (l *Ledger) closed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.disk == nil
-}
-
-// sync makes what was committed durable. The log has no locks of SQLite's, so that to open
+// syncLog makes what was committed durable. The log has no locks of SQLite's, so that to open
 // and close it drops none.
-func (l *Ledger) sync() error {
-	f, err := os.OpenFile(l.path+"-wal", os.O_RDWR, 0)
+func syncLog(path string) error {
+	f, err := os.OpenFile(path+"-wal", os.O_RDWR, 0)
 	if err == nil {
 		err = f.Sync()
 		f.Close()

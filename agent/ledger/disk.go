@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -45,22 +44,6 @@ func dsn(path string) string {
 	return "file://" + (&url.URL{Path: p}).EscapedPath() + "?mode=rw&" + pragmas
 }
 
-// keeper makes connections that never remove the log: SQLite does that by name, and by then
-// the name may be that of another file's log (Rebuild).
-type keeper struct{ driver.Connector }
-
-func (k keeper) Connect(ctx context.Context) (driver.Conn, error) {
-	c, err := k.Connector.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := c.(sqlite.FileControl).FileControlPersistWAL("main", 1); err != nil {
-		c.Close()
-		return nil, err
-	}
-	return c, nil
-}
-
 // connect opens the file at path, and looks at nothing in it.
 func connect(ctx context.Context, path string) (*disk, error) {
 	was, err := os.Lstat(path)
@@ -71,7 +54,7 @@ func connect(ctx context.Context, path string) (*disk, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &disk{was: was, db: sql.OpenDB(keeper{c}), made: map[string]*sql.Stmt{}}
+	d := &disk{was: was, db: sql.OpenDB(c), made: map[string]*sql.Stmt{}}
 	d.db.SetMaxOpenConns(5)
 	d.db.SetMaxIdleConns(2)
 	if d.writer, err = d.db.Conn(ctx); err != nil {
@@ -122,7 +105,9 @@ func (d *disk) check(ctx context.Context) error {
 	})
 }
 
-// close gives up what readers and writer use. The log stays, empty if nobody else uses it.
+// close gives up what readers and writer use. The last who closes copies the log into the
+// file and removes it, unless another file has the name by now: that is what SQLite asks
+// first, and Rebuild relies on.
 func (d *disk) close() error {
 	for _, s := range d.made {
 		s.Close()

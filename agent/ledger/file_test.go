@@ -123,8 +123,13 @@ func TestPlace(t *testing.T) {
 	if err := open(good); err != nil {
 		t.Fatal(err)
 	}
+	using, err := ledger.Open(ctx, good, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer using.Close()
 	entries, err := os.ReadDir(filepath.Dir(good))
-	if err != nil || len(entries) < 2 {
+	if err != nil || len(entries) != 4 {
 		t.Fatal(entries, err)
 	}
 	for _, e := range entries {
@@ -143,10 +148,10 @@ func TestPlace(t *testing.T) {
 		{"a relative path", nil, fault.Usage},
 		{"a directory others may look into", func(p string) error { return os.Chmod(filepath.Dir(p), 0o750) }, fault.Auth},
 		{"a file others may read", func(p string) error { return os.Chmod(p, 0o644) }, fault.Auth},
-		{"a log others may read", func(p string) error { return os.Chmod(p+"-wal", 0o604) }, fault.Auth},
+		{"a log others may read", func(p string) error { return os.WriteFile(p+"-wal", nil, 0o644) }, fault.Auth},
 		{"a link for the file", func(p string) error { return relink(p) }, fault.Auth},
 		{"a link for the lock", func(p string) error { return relink(p + ".lock") }, fault.Auth},
-		{"a link for the log", func(p string) error { return relink(p + "-wal") }, fault.Auth},
+		{"a link for the log", func(p string) error { return os.Symlink(p, p+"-wal") }, fault.Auth},
 		{"a link for the directory", func(p string) error { return relink(filepath.Dir(p)) }, fault.Auth},
 		{"a directory for the file", func(p string) error { os.Remove(p); return os.Mkdir(p, 0o700) }, fault.Auth},
 	} {
@@ -445,6 +450,45 @@ func TestFirstAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, open(t, filepath.Join(filepath.Dir(path), "empty.db")), family(none, none, none, none, "a")...)
+}
+
+// TestBesideOthers: a program that knows no queue writes at the same time. Nothing fails and
+// nothing is lost.
+func TestBesideOthers(t *testing.T) {
+	path := at(t)
+	l := open(t, path)
+	put(t, l, family(none, none, none, none, "a", "b")...)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	ended := make(chan error, 1)
+	go func() {
+		for range 100 {
+			if _, err := db.Exec(`UPDATE node SET cap_money = cap_money + 1 WHERE id = 'b'`); err != nil {
+				ended <- err
+				return
+			}
+		}
+		ended <- nil
+	}()
+	held := int64(0)
+	for others := true; others; held++ {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			others = false
+		default:
+		}
+		hold(t, l, "a", strconv.FormatInt(held, 10), amount(1, 1))
+	}
+	if n := node(t, l, "me"); n.Held != amount(held, held) || node(t, l, "b").Cap.Money != 99 {
+		t.Errorf("%d holds beside another program: %+v", held, n)
+	}
+	sound(t, l)
 }
 
 // FuzzDamage overwrites a place in a good file. Whatever it was, the ledger is refused or

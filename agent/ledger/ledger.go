@@ -141,7 +141,7 @@ func Open(ctx context.Context, path string, o Options) (*Ledger, error) {
 		err = l.make(ctx)
 	}
 	if err == nil {
-		l.doubt, err = l.readDoubt(ctx)
+		err = l.read(ctx, func(r reader) error { l.doubt, err = doubtOf(r, o.Boot); return err })
 	}
 	if err != nil {
 		l.Close()
@@ -168,23 +168,20 @@ func prepare(path string, o Options) (*Ledger, error) {
 	return &Ledger{path: path, o: o, turn: make(chan struct{}, 1), queue: q}, nil
 }
 
-// Path is where the file is.
-func (l *Ledger) Path() string { return l.path }
-
 // Doubt is why what the ledger says should be compared with the journals, by Rebuild, before
 // it is believed; Sure when nothing speaks against it. It says what was so when the ledger
 // was opened, and stays so for whoever opens it next until Verified is called.
 func (l *Ledger) Doubt() Doubt { return l.doubt }
 
-func (l *Ledger) readDoubt(ctx context.Context) (Doubt, error) {
+func doubtOf(r reader, now string) (Doubt, error) {
 	var boot string
-	err := l.read(ctx, func(r reader) error { return r.row(`SELECT boot FROM meta`, nil, &boot) })
+	err := r.row(`SELECT boot FROM meta`, nil, &boot)
 	switch {
 	case err != nil:
 		return Sure, err
 	case boot == neverVerified:
 		return New, nil
-	case boot != l.o.Boot:
+	case boot != now:
 		return Rebooted, nil
 	}
 	return Sure, nil

@@ -127,7 +127,7 @@ func TestModel(t *testing.T) {
 		defer os.RemoveAll(filepath.Dir(path))
 		defer l.Close()
 		m := &model{nodes: map[string]*ledger.Node{}, holds: map[string]ledger.Hold{}, bills: map[string]ledger.Line{}}
-		s := &steps{l: l, m: m}
+		s := &steps{l, m, path}
 		for _, n := range family(none, amount(400, -1), amount(-1, 300), amount(150, 120), "a", "b") {
 			s.put(t, n)
 		}
@@ -141,8 +141,9 @@ func TestModel(t *testing.T) {
 }
 
 type steps struct {
-	l *ledger.Ledger
-	m *model
+	l    *ledger.Ledger
+	m    *model
+	path string
 }
 
 func (s *steps) want(t *rapid.T, doing string, err error, want fault.Code) {
@@ -278,7 +279,7 @@ func (s *steps) rebuild(t *rapid.T) {
 	for _, b := range s.m.bills {
 		entries = append(entries, ledger.Entry{Node: b.Thread, Key: b.Key, Held: b.Held, Bill: &b.Bill})
 	}
-	_, err := ledger.Rebuild(ctx, s.l.Path(), ledger.Options{}, nodes, entries)
+	_, err := ledger.Rebuild(ctx, s.path, ledger.Options{}, nodes, entries)
 	s.want(t, "Rebuild", err, "")
 }
 

@@ -81,7 +81,7 @@ func rebuildAt(ctx context.Context, path string, o Options, nodes []Node, entrie
 	if err != nil {
 		return nil, err
 	}
-	return r, l.sync()
+	return r, syncLog(path)
 }
 
 // soundDisk opens a file in which sums may be wrong, and nothing else.
@@ -104,7 +104,7 @@ func soundDisk(ctx context.Context, path string) (*disk, error) {
 }
 
 // replace fills a new file, puts the damaged one aside, and the new one in its place. When it
-// dies between the last two there is no ledger, and the next one is New.
+// dies in between, the damaged one is still there, or a ledger that is New.
 func replace(ctx context.Context, path string, fill func(*disk) (*Rebuilt, error)) (*Rebuilt, error) {
 	fresh := path + ".new"
 	for _, end := range []string{"", "-journal", "-wal", "-shm"} {
@@ -138,7 +138,8 @@ func replace(ctx context.Context, path string, fill func(*disk) (*Rebuilt, error
 	return r, place.Sync(filepath.Dir(path))
 }
 
-// aside gives a damaged file, and its log, the first name that is free.
+// aside gives a damaged file, and its log, the first name that is free. The file keeps its
+// old name besides, so that nobody finds none there; without its log it is no less damaged.
 func aside(path string) (to string, err error) {
 	for n := 1; ; n++ {
 		to = path + ".bad-" + strconv.Itoa(n)
@@ -146,10 +147,18 @@ func aside(path string) (to string, err error) {
 			break
 		}
 	}
-	for _, end := range []string{"-shm", "-wal", ""} { // the file last: until it goes it has its log
-		if err := os.Rename(path+end, to+end); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return "", fault.New(fault.Failed, "put the damaged file aside: %w", err)
+	err = os.Link(path, to)
+	if err != nil { // this file system has no second names
+		err = os.Rename(path, to)
+	}
+	// The new file must not meet the old one's log: SQLite would take it for its own.
+	for _, end := range []string{"-shm", "-wal"} {
+		if rerr := os.Rename(path+end, to+end); !errors.Is(rerr, os.ErrNotExist) {
+			err = errors.Join(err, rerr)
 		}
+	}
+	if err != nil {
+		return "", fault.New(fault.Failed, "put the damaged file aside: %w", err)
 	}
 	return to, nil
 }
