@@ -1,0 +1,170 @@
+package provider
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// Model is one model of a provider. It does not change.
+type Model struct {
+	ID        string // as the provider calls it
+	Aliases   []string
+	Tiers     []string // fast, general, high, max, or an item's own
+	Context   int64    // tokens of prompt and answer together; 0 when not known
+	MaxOutput int64    // tokens of one answer; 0 when not known
+	Supports  Supports
+	Priced    bool   // its price is known
+	Retires   string // a date, or ""
+
+	prefill  bool
+	forbid   []string
+	toolName *regexp.Regexp
+	efforts  map[string]members
+	perToken int64 // bytes of a prompt that make a token, at least
+	prices   *prices
+}
+
+// Supports is what a model can do.
+type Supports struct{ Tools, Parallel, Streaming, Reasoning, Cache, Structured bool }
+
+// Efforts returns the words that Request.Effort may be, sorted.
+func (m *Model) Efforts() []string { return sortedKeys(m.efforts) }
+
+// Model finds a model: the first that has the tier, or the one of that id or alias. Where
+// the item lists others, every name is one. Else an unknown name is fault.NotFound. The
+// Model belongs to the Provider.
+func (p *Provider) Model(name string) (*Model, error) {
+	for i := range p.Models {
+		if m := &p.Models[i]; m.ID == name || slices.Contains(m.Aliases, name) {
+			return m, nil
+		}
+	}
+	for i := range p.Models {
+		if slices.Contains(p.Models[i].Tiers, name) {
+			return &p.Models[i], nil
+		}
+	}
+	if p.others != nil && modelName.MatchString(name) {
+		m := *p.others
+		m.ID = name
+		return &m, nil
+	}
+	return nil, fault.New(fault.NotFound, "provider %s has no model %q", p.ID, words.Brief(name)).
+		Advise("it has the tiers %s and the models %s", listed(p.tiers()), listed(p.names()))
+}
+
+func listed(all []string) string {
+	if len(all) == 0 {
+		return "(none)"
+	}
+	return strings.Join(all, ", ")
+}
+
+func (p *Provider) tiers() (out []string) {
+	for _, m := range p.Models {
+		out = append(out, m.Tiers...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (p *Provider) names() (out []string) {
+	for _, m := range p.Models {
+		out = append(out, m.ID)
+	}
+	return out
+}
+
+// toolNames is what both formats allow.
+const toolNames = `^[a-zA-Z0-9_-]{1,64}$`
+
+var modelName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
+
+func readModels(p *Provider, g *group) {
+	seen := map[string]bool{}
+	for i, v := range g.list("models", false) {
+		sub := g.r.group(fmt.Sprintf("models.%d", i), v)
+		m := readModel(p, sub, true)
+		for _, name := range append([]string{m.ID}, m.Aliases...) {
+			if seen[name] {
+				sub.fail("id", "%q is listed twice", name)
+			}
+			seen[name] = true
+		}
+		p.Models = append(p.Models, m)
+	}
+	if g.m["others"] != nil {
+		m := readModel(p, g.group("others"), false)
+		p.others = &m
+	} else if g.get("others"); len(p.Models) == 0 {
+		g.fail("models", "want a model, or others")
+	}
+	if w := g.group("worst"); g.m["worst"] != nil {
+		p.worst = &prices{bands: []band{readBand(w, 0)}}
+		w.end()
+	}
+	checkPrices(p, g)
+}
+
+// checkPrices refuses an item by which nothing bounds what a call costs.
+func checkPrices(p *Provider, g *group) {
+	known, unknown := p.worst != nil, p.others != nil && p.others.prices == nil
+	for _, m := range p.Models {
+		known, unknown = known || m.prices != nil, unknown || m.prices == nil
+	}
+	if unknown && !known {
+		g.fail("worst", "no price is known: say the worst (\"0\" for models that cost nothing)")
+	}
+}
+
+func readModel(p *Provider, g *group, named bool) Model {
+	m := Model{
+		Context:   g.whole("context", 0, 1, 1e9),
+		MaxOutput: g.whole("max_output", 0, 1, 1e9),
+		Retires:   g.text("retires"),
+		prefill:   g.flag("prefill", false),
+		forbid:    g.texts("forbid", true),
+		toolName:  g.pattern("tool_name", toolNames),
+		perToken:  g.whole("bytes_per_token", 2, 1, 16),
+	}
+	if named {
+		m.ID, m.Aliases, m.Tiers = g.text("id"), g.texts("aliases", true), g.texts("tiers", true)
+		for _, name := range append([]string{m.ID}, append(m.Aliases, m.Tiers...)...) {
+			if !modelName.MatchString(name) {
+				g.fail("id", "%q is no name of a model", words.Brief(name))
+			}
+		}
+	}
+	for _, f := range m.forbid {
+		if f != "temperature" {
+			g.fail("forbid", "%q, want temperature", words.Brief(f))
+		}
+	}
+	s := g.group("supports")
+	m.Supports = Supports{s.flag("tools", true), s.flag("parallel", true), s.flag("streaming", true), s.flag("reasoning", false), s.flag("cache", true), s.flag("structured", false)}
+	s.end()
+	e := g.group("efforts")
+	m.efforts = map[string]members{}
+	for _, word := range sortedKeys(e.m) {
+		m.efforts[word] = e.members(word)
+		e.reserved(word, m.efforts[word], p)
+		for _, x := range m.efforts[word] {
+			if p.request.extra.has(x.name) || x.name == p.caching.key {
+				e.fail(word+"."+x.name, "the request has this member already")
+			}
+		}
+	}
+	if g.m["prices"] != nil {
+		m.prices = readPrices(g.group("prices"))
+		m.Priced = true
+	} else {
+		g.get("prices")
+	}
+	g.end()
+	return m
+}
