@@ -153,7 +153,7 @@ func (p *prompt) readAnthropicTools(n node, s *summing) *problem {
 		if m.wrong != nil {
 			return m.wrong
 		}
-		s.addKept(without(n.v, "cache_control"), keep)
+		s.addKept(n.v, keep)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func readSystem(n node, s *summing) (string, *problem) {
 		if m.wrong != nil {
 			return "", m.wrong
 		}
-		s.addKept(without(n.v, "cache_control"), keep)
+		s.addKept(n.v, keep)
 	}
 	return strings.Join(texts, "\n"), nil
 }
@@ -282,7 +282,7 @@ func (a *anthropicTalk) message(n node) *problem {
 		if text != "" {
 			texts = append(texts, text)
 		}
-		a.s.addKept(without(b.v, "cache_control"), keep)
+		a.s.addKept(b.v, keep)
 	}
 	out.text = strings.Join(texts, "\n")
 	a.p.messages = append(a.p.messages, out)

@@ -109,7 +109,7 @@ func newSumming(format, model string) *summing {
 // written, a line feed behind it. keep is how long a cache is asked to hold the prompt up
 // to here; "" is no wish.
 func (s *summing) addKept(v any, keep string) {
-	raw := append(compact(v), '\n')
+	raw := append(compact(plain(v)), '\n')
 	s.h.Write(raw)
 	s.size += int64(len(raw))
 	m := mark{size: s.size, write: keep}
@@ -121,15 +121,20 @@ func (s *summing) add(v any) { s.addKept(v, "") }
 
 func (s *summing) digest() string { return "sha256:" + hex.EncodeToString(s.h.Sum(nil)) }
 
-// without returns an object without one member; other values as they are.
-func without(v any, name string) any {
+// plain returns a tool, a block or a message in the one form of those in which it can be
+// written: without marks for the cache, members that are null and is_error where it is
+// false, a text that stands for content as one block. What is inside a member stays.
+func plain(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return v
 	}
 	out := make(map[string]any, len(m))
 	for k, v := range m {
-		if k != name {
+		if text, ok := v.(string); ok && k == "content" {
+			v = []any{map[string]any{"type": "text", "text": text}}
+		}
+		if v != nil && k != "cache_control" && !(k == "is_error" && v == false) {
 			out[k] = v
 		}
 	}

@@ -20,7 +20,9 @@ func TestRefusedAnthropic(t *testing.T) {
 	messages := func(m ...string) string {
 		return `{"model":"m","max_tokens":10,` + tools + `"messages":[` + strings.Join(m, ",") + `]}`
 	}
-	with := func(member string) string { return `{"model":"m","max_tokens":2000,` + member + `,"messages":[` + user + `]}` }
+	with := func(member string) string {
+		return `{"model":"m","max_tokens":2000,` + member + `,"messages":[` + user + `]}`
+	}
 	mark := `"cache_control":{"type":"ephemeral"}`
 	for _, c := range []struct{ name, body, want string }{
 		{"fine", messages(user), ""},
