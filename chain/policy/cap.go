@@ -38,40 +38,23 @@ func Need(verb string, ref objects.Ref) Cap {
 // since it can stand for a letter that nothing else in c matches.
 func (c Cap) Contains(need Cap) bool { return glob(string(c), string(need)) }
 
-// glob matches text against pattern, "*" being any run of bytes. A star in text
-// is a letter that only a star matches. It takes time of the product of lengths.
-func glob(pattern, text string) bool {
-	p, t := 0, 0
-	star, mark := -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, mark = p, t
-			p++
-		case p < len(pattern) && pattern[p] == text[t] && text[t] != '*':
-			p++
-			t++
-		case star >= 0:
-			mark++
-			p, t = star+1, mark
-		default:
-			return false
-		}
-	}
-	for p < len(pattern) && pattern[p] == '*' {
-		p++
-	}
-	return p == len(pattern)
-}
+// glob matches text against pattern, "*" being any run of bytes; a star in text is a letter
+// that only a star matches.
+func glob(pattern, text string) bool { return objects.Covers(pattern, text) }
 
 // Caps is what a caller holds. nil holds nothing.
 type Caps []Cap
 
-// ParseCaps parses a list, and refuses it for the first that is malformed.
+// ParseCaps parses a list of a policy, and refuses it for the first that is malformed. What
+// is done with threads is no act on an item, and the policy has no part in it: written here
+// it would look as if it held.
 func ParseCaps(list []string) (Caps, error) {
 	var out Caps
 	for _, s := range list {
 		c, err := ParseCap(s)
+		if err == nil && objects.AboutThreads(s) {
+			err = fault.New(fault.Malformed, "capability %q: a policy is about items, and not about threads", s)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -125,14 +108,8 @@ func Narrow(parent, want Caps) Caps {
 		}
 	}
 	for _, w := range want {
-		if parent.Covers(w) {
-			add(w)
-			continue
-		}
-		for _, p := range parent {
-			if w.Contains(p) {
-				add(p)
-			}
+		for _, c := range objects.Within(parent, w) {
+			add(c)
 		}
 	}
 	return out

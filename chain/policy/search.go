@@ -41,33 +41,9 @@ func (r Rules) Searching(q Request) (may func(objects.ID) bool, d Decision) {
 // touches reports whether a member of cs and c have any text in common.
 func touches(cs []Cap, c Cap) bool {
 	for _, x := range cs {
-		if overlap(string(x), string(c)) {
+		if objects.Overlap(string(x), string(c)) {
 			return true
 		}
 	}
 	return false
-}
-
-// overlap reports whether some text is matched by both patterns. It takes time of
-// the product of their lengths.
-func overlap(a, b string) bool {
-	// row[j]: a from i on and b from j on have a text in common.
-	row := make([]bool, len(b)+1)
-	for i := len(a); i >= 0; i-- {
-		below := row
-		row = make([]bool, len(b)+1)
-		for j := len(b); j >= 0; j-- {
-			switch {
-			case i == len(a) && j == len(b):
-				row[j] = true
-			case i < len(a) && a[i] == '*':
-				row[j] = below[j] || j < len(b) && row[j+1]
-			case j < len(b) && b[j] == '*':
-				row[j] = row[j+1] || i < len(a) && below[j]
-			default:
-				row[j] = i < len(a) && j < len(b) && a[i] == b[j] && below[j+1]
-			}
-		}
-	}
-	return row[0]
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/rye-os/rye/objects"
 )
 
@@ -58,28 +56,4 @@ func TestSearching(t *testing.T) {
 			t.Errorf("[%s] under %q may search %q, want %q", tc.caps, tc.policy, got, tc.want)
 		}
 	}
-}
-
-// Two patterns overlap exactly when some text is matched by both.
-func TestOverlap(t *testing.T) {
-	pattern := rapid.StringMatching(`[ab*]{0,5}`)
-	texts := []string{""}
-	for from, n := 0, 0; n < 10; n++ {
-		to := len(texts)
-		for ; from < to; from++ {
-			texts = append(texts, texts[from]+"a", texts[from]+"b")
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		a, b := pattern.Draw(t, "a"), pattern.Draw(t, "b")
-		want := false
-		for _, x := range texts {
-			if want = glob(a, x) && glob(b, x); want {
-				break
-			}
-		}
-		if got := overlap(a, b); got != want {
-			t.Fatalf("overlap(%q, %q) = %v, want %v", a, b, got, want)
-		}
-	})
 }

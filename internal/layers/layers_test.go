@@ -224,7 +224,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "chain", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
