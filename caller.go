@@ -3,9 +3,11 @@ package rye
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 )
 
 // Caller is on whose behalf a verb is called, and what it may do. Terminal, Client and
@@ -16,11 +18,18 @@ import (
 // rye.execute.tool.acme.hello, which the user's policy may narrow or deny. Every other verb
 // takes one with its own name, such as rye.add or rye.key.list; each verb of
 // workspace.Workspace that lacks it is refused with fault.Denied before it reads anything.
+//
+// What is done with agent threads takes rye.thread.<act>, such as rye.thread.start.
 type Caller struct {
 	name   string
 	itself string
 	caps   []string
 	person bool
+
+	thread  string // id of the thread that it is; "" for every other
+	parent  string
+	deny    []string
+	expires time.Time // zero is never
 }
 
 // Terminal is the person at the terminal, who owns the keys and holds every
@@ -55,6 +64,31 @@ func Program(name string, capabilities ...string) Caller {
 	return Caller{name: name, caps: slices.Clone(capabilities)}
 }
 
+// ThreadToken is a verified token of an agent thread: token.Verified of
+// objects/trust/token. Whoever makes another answers for it.
+type ThreadToken interface {
+	Thread() string     // its id; "" is no thread
+	Parent() string     // the thread that started it; "" for none
+	Do() []string       // capabilities
+	Deny() []string     // capabilities that it has not, whatever Do says
+	Expires() time.Time // from then on every verb refuses it
+}
+
+const threadName = "thread"
+
+// Thread is an agent thread: what it may do its token says, and nothing else. It is never a
+// person, and is asked about as an MCP client is, under the policy for clients and for
+// "thread" both; one that another thread started is held to sub_agent_policy, too. A
+// capability that its token denies it has not. Of verbs other than Search, Load, Execute and
+// Sign it has none but those about threads that its token names. A token that is nil or of
+// no thread gives the zero Caller.
+func Thread(v ThreadToken) Caller {
+	if v == nil || v.Thread() == "" {
+		return Caller{}
+	}
+	return Caller{name: threadName, thread: v.Thread(), parent: v.Parent(), caps: slices.Clone(v.Do()), deny: slices.Clone(v.Deny()), expires: v.Expires()}
+}
+
 // Calling returns the caller as it calls itself, such as "claude-code 1.0". That is its own
 // word: a person who is asked sees it beside the name, and nothing is decided by it.
 func (c Caller) Calling(itself string) Caller {
@@ -65,8 +99,26 @@ func (c Caller) Calling(itself string) Caller {
 // Itself is what Calling was given.
 func (c Caller) Itself() string { return c.itself }
 
-// Name is "terminal", "mcp", "run" or the name that Program was given; "" for the zero Caller.
+// Name is "terminal", "mcp", "run", "thread" or the name that Program was given; "" for the
+// zero Caller.
 func (c Caller) Name() string { return c.name }
+
+// Thread is the id of the thread that the caller is; "" for every other caller.
+func (c Caller) Thread() string { return c.thread }
+
+// Parent is the thread that started the one that the caller is; "" where no thread did.
+func (c Caller) Parent() string { return c.parent }
+
+// Who is Name, and the id of a thread behind it: for people, and for telling threads apart.
+func (c Caller) Who() string {
+	if c.thread != "" {
+		return c.name + " " + c.thread
+	}
+	return c.name
+}
+
+// Denied returns a copy of the patterns that win over those of Capabilities.
+func (c Caller) Denied() []string { return slices.Clone(c.deny) }
 
 // Capabilities returns a copy of the patterns that the caller holds.
 func (c Caller) Capabilities() []string { return slices.Clone(c.caps) }
@@ -77,6 +129,54 @@ func (c Caller) IsPerson() bool { return c.person }
 
 // IsZero reports whether c is the Caller that every verb refuses.
 func (c Caller) IsZero() bool { return c.name == "" }
+
+// May returns nil when the caller may use the verb, such as "add", "key.list" or
+// "thread.start", at a time. It is for the verbs whose capability is rye.<verb>; those that
+// name an item are judged by the policy, too. It refuses with fault.Denied the zero Caller,
+// an expired one, one that does not hold the capability or is denied it, and a thread for
+// every verb that is not about threads; with fault.Malformed one whose lists have an entry
+// that is no capability.
+func (c Caller) May(verb string, now time.Time) error {
+	if err := c.Check(verb, now); err != nil {
+		return err
+	}
+	need := "rye." + verb
+	switch {
+	case c.thread != "" && !objects.AboutThreads(need):
+		return fault.New(fault.Denied, "%s: no agent thread does this, and %s is one", verb, c.Who())
+	case slices.ContainsFunc(c.deny, func(d string) bool { return objects.Covers(d, need) }):
+		return fault.New(fault.Denied, "%s: the caller %s is denied the capability %s", verb, c.Who(), need)
+	case !slices.ContainsFunc(c.caps, func(held string) bool { return objects.Covers(held, need) }):
+		return fault.New(fault.Denied, "%s: the caller %s does not hold the capability %s", verb, c.Who(), need)
+	}
+	return nil
+}
+
+// Check refuses what no verb takes, whatever it is about: the zero Caller, one that expired,
+// and one whose lists have an entry that is no capability. verb is for the message.
+func (c Caller) Check(verb string, now time.Time) error {
+	if c.IsZero() {
+		return fault.New(fault.Denied, "%s: no caller was named: pass rye.Terminal(), rye.Client() or rye.Program(...)", verb)
+	}
+	if !c.expires.IsZero() && !now.Before(c.expires) {
+		return fault.New(fault.Denied, "%s: what %s may do ended at %s", verb, c.Who(), c.expires.UTC().Format(time.RFC3339))
+	}
+	for _, one := range slices.Concat(c.caps, c.deny) {
+		if why := objects.CheckCapability(one); why != "" && (c.thread != "" || !namesVerb(one)) {
+			return fault.New(fault.Malformed, "capability %q: %s", one[:min(len(one), objects.MaxCapability)], why).
+				Advise("write rye.<verb>.<kind>.<id with dots>, for example rye.execute.tool.acme.*")
+		}
+	}
+	return nil
+}
+
+// namesVerb reports whether text is rye. and a verb, spelled out: words with dots between.
+func namesVerb(text string) bool {
+	verb, ok := strings.CutPrefix(text, "rye.")
+	return ok && !slices.ContainsFunc(strings.Split(verb, "."), func(word string) bool {
+		return word == "" || strings.Trim(word, "abcdefghijklmnopqrstuvwxyz") != ""
+	})
+}
 
 // Verbs are the four things that a model does with items. A workspace.Workspace has them;
 // servers and agents take them as this interface, and see nothing else of it. They are

@@ -93,6 +93,7 @@ type Timings struct {
 type Verdict struct {
 	Time     string   `json:"time"` // RFC 3339, UTC
 	Caller   string   `json:"caller"`
+	Thread   string   `json:"thread,omitempty"` // the agent thread that called
 	Verb     string   `json:"verb"`
 	Ref      string   `json:"ref"`
 	SHA256   string   `json:"sha256,omitempty"`   // of the item's file; "" when the capability alone decided

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects/trust/token"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -83,6 +84,11 @@ func TestEveryVerbChecksItsCaller(t *testing.T) {
 		{"a Program without capabilities", rye.Program("robot"), nil, true},
 		{"a Program that may add", rye.Program("robot", "rye.add"), []string{"Add"}, true},
 		{"an MCP client", rye.Client(), []string{"Execute", "Load", "Search", "Sign"}, false},
+		{"a token that was not verified", rye.Thread(token.Verified{}), nil, false},
+		{"a thread without capabilities", thread(t, nil, nil), nil, true},
+		{"a thread with every capability", thread(t, []string{"rye.*"}, nil), []string{"Execute", "Load", "Search", "Sign"}, true},
+		{"a thread that is denied every capability", thread(t, []string{"rye.*"}, []string{"rye.*"}), nil, true},
+		{"a thread that expired", rye.Thread(expiring{}), nil, false},
 		{"a rye within a run", rye.Inside(), []string{"Execute", "Load", "Search"}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/look"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 var _ rye.Verbs = (*Workspace)(nil)
@@ -46,7 +45,7 @@ func (w *Workspace) Load(ctx context.Context, c rye.Caller, q rye.LoadRequest) (
 // project's interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but
 // the last.
 func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
-	if err := session.RequireCaller(c, "execute"); err != nil {
+	if err := w.host.Require(c, "execute"); err != nil {
 		return nil, err
 	}
 	return w.runner.Execute(ctx, c, q)

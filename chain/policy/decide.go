@@ -32,9 +32,11 @@ type Request struct {
 
 	Caller string // by this name policy.callers may narrow Caps
 	Caps   Caps
-	Inside bool // started within a run, whose caller may be anybody
-	Person bool // a person typed this very command at a terminal
-	Child  bool // on behalf of a thread's child: sub_agent_policy holds
+	Denied Caps   // wins over Caps
+	Inside bool   // started within a run, whose caller may be anybody
+	Thread string // id of the agent thread that calls; "" for every other caller
+	Person bool   // a person typed this very command at a terminal
+	Child  bool   // on behalf of a thread's child: sub_agent_policy holds
 
 	Declared Tier // what the item says; T0 when it is silent
 	Floor    Tier // what its primitive is, at least, in the sandbox that it gets
@@ -78,15 +80,14 @@ func (r Rules) Decide(q Request) Decision {
 // Permit judges by capability alone, before anything is known about the item. It
 // allows or denies and never asks.
 func (r Rules) Permit(q Request) Decision {
-	need := Need(q.Verb, q.Ref)
-	caps := q.Caps
-	for _, name := range q.names() {
-		if limit, ok := r.Callers[name]; ok {
-			caps = Narrow(limit, caps)
-		}
-	}
+	need, caps := Need(q.Verb, q.Ref), r.held(q)
 	if !caps.Covers(need) {
 		return Decision{Deny, T4, "capability", r.missing(q, need, caps)}
+	}
+	for _, d := range q.Denied {
+		if d.Contains(need) {
+			return Decision{Deny, T4, "capability", q.denial(d)}
+		}
 	}
 	for _, d := range r.Deny {
 		if d.Contains(need) {
@@ -98,11 +99,25 @@ func (r Rules) Permit(q Request) Decision {
 
 // names returns by which names a caller is narrowed. What is started within a run is held to
 // what an MCP client is held to: a client whose run it is could otherwise do more that way.
+// So is an agent thread, which a client may have started, and which is a model like it.
 func (q Request) names() []string {
-	if q.Inside {
+	if q.Inside || q.Thread != "" {
 		return []string{q.Caller, "mcp"}
 	}
 	return []string{q.Caller}
+}
+
+func (q Request) denial(d Cap) string { return fmt.Sprintf("%s is denied to %s", d, q.Caller) }
+
+// held is what a caller holds after the policy narrowed it.
+func (r Rules) held(q Request) Caps {
+	caps := q.Caps
+	for _, name := range q.names() {
+		if limit, ok := r.Callers[name]; ok {
+			caps = Narrow(limit, caps)
+		}
+	}
+	return caps
 }
 
 func (r Rules) missing(q Request, need Cap, caps Caps) string {

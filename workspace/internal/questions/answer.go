@@ -66,7 +66,7 @@ func (e entry) shown() rye.OpenQuestion {
 // for that, because a program that asks could type the flag.
 func Answer(ctx context.Context, h *session.Host, c rye.Caller, q rye.AnswerRequest) (*rye.OpenQuestion, error) {
 	if !c.IsPerson() {
-		return nil, fault.New(fault.Denied, "answer question %s: only a person answers, and %s is none", q.ID, c.Name())
+		return nil, fault.New(fault.Denied, "answer question %s: only a person answers, and %s is none", q.ID, c.Who())
 	}
 	e, err := find(h, q.ID)
 	if err != nil {

@@ -73,7 +73,7 @@ func begin(s *session.Session, c rye.Caller, subject objects.Digest, q rye.Quest
 	}
 	now := s.Now()
 	e := &entry{in: at, Question: question.Question{
-		Asked: now, Expires: now.Add(q.Wait), Caller: c.Name(), Directory: s.ProjectDir, Place: Here(s),
+		Asked: now, Expires: now.Add(q.Wait), Caller: c.Who(), Directory: s.ProjectDir, Place: Here(s),
 		Subject: subject, Topic: q.Topic, Text: q.Text, Lines: q.Lines,
 	}}
 	all, err := at.all()
@@ -139,7 +139,7 @@ func (e *entry) put(ctx context.Context, s *session.Session, c rye.Caller, q rye
 		e.remove() // who asked is gone, or asks at the next terminal
 		return Agreed{}, err
 	case fault.Is(err, fault.Denied):
-		return Agreed{}, e.keep(err)
+		return Agreed{}, e.keep(c, err)
 	}
 	return Agreed{}, err // the way asks now, and the call comes again
 }
@@ -166,7 +166,7 @@ func (e *entry) late(q rye.Question) (Agreed, error) {
 }
 
 // keep leaves a question open that nobody could be asked, and refuses meanwhile.
-func (e *entry) keep(why error) error {
+func (e *entry) keep(c rye.Caller, why error) error {
 	if until := e.Asked.Add(Patience); until.After(e.Expires) {
 		e.Expires = until
 		if err := e.write(); err != nil {
@@ -174,7 +174,7 @@ func (e *entry) keep(why error) error {
 		}
 	}
 	refused := fault.New(fault.Denied, "%w; question %s is open until %s", why, e.ID, e.Expires.UTC().Format(time.RFC3339))
-	if e.Caller == rye.Inside().Name() { // a run does not answer its own questions
+	if c.IsInside() || c.Thread() != "" { // what asks does not answer its own questions
 		return refused.Advise("a person answers it, at a terminal of their own: rye approve %s", e.ID)
 	}
 	return refused.Mend("rye approve %s", e.ID)

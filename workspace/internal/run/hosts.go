@@ -71,7 +71,7 @@ func hostQuestion(j *job, r *web.Request, host string) rye.Question {
 	return rye.Question{
 		Topic: "execute " + ref.String(),
 		Text:  "It sends a request to a host that nobody agreed to in this project: " + host + ". Send it, and later ones?",
-		Lines: []string{r.Method + " " + r.URL, "asked by " + j.caller.Name(), "what the address holds is sent along; agreed to is every request of this project to that host"},
+		Lines: []string{r.Method + " " + r.URL, "asked by " + j.caller.Who(), "what the address holds is sent along; agreed to is every request of this project to that host"},
 		Mend:  fault.Command("rye policy allow %s --host %s", ref, host),
 	}
 }

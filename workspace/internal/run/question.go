@@ -99,7 +99,7 @@ func sumOf(parts map[string][]byte) objects.Digest {
 // describeRun says who wants to run what, where, with which parameters, and what it could
 // do. No value is masked: rye puts none into parameters.
 func describeRun(s *Desk, j *job, with chain.Interpreter) ([]string, error) {
-	by := j.caller.Name()
+	by := j.caller.Who()
 	if itself := j.caller.Itself(); itself != "" {
 		by += ", which calls itself " + quoted(itself)
 	}

@@ -2,13 +2,14 @@ package session
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 )
 
 func TestCapabilitiesOfCallers(t *testing.T) {
-	h := &Host{Dirs: Dirs{ConfigDir: t.TempDir()}}
+	h := &Host{Dirs: Dirs{ConfigDir: t.TempDir()}, Now: time.Now}
 	for _, tc := range []struct {
 		holds, verb string
 		want        fault.Code // "" when it is permitted

@@ -82,7 +82,7 @@ func (r *pastRule) unseen(f space.Finding, beside bool) error {
 	case f.Err != nil:
 		return f.Err
 	case !beside && (f.Ref != r.asked || r.asked == objects.Ref{}):
-		return f.Past.Refusal("older than the newest recorded version, and %s did not ask for it by its name", r.caller.Name())
+		return f.Past.Refusal("older than the newest recorded version, and %s did not ask for it by its name", r.caller.Who())
 	case f.Space != objects.Project:
 		return f.Past.Refusal("older than the newest recorded version in the %s space", f.Space)
 	}

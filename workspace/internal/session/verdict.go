@@ -31,7 +31,7 @@ const (
 // nothing.
 func (s *Session) RecordVerdict(q policy.Request, d policy.Decision, asked bool, refused error, record bool) *rye.Verdict {
 	v := rye.Verdict{
-		Time: s.Now().UTC().Format(time.RFC3339), Caller: q.Caller, Verb: q.Verb, Ref: q.Ref.String(),
+		Time: s.Now().UTC().Format(time.RFC3339), Caller: q.Caller, Thread: q.Thread, Verb: q.Verb, Ref: q.Ref.String(),
 		Verdict: policy.Allow.String(), Tier: d.Tier.String(), Rule: d.Rule, Asked: asked, Project: s.ProjectDir,
 	}
 	if refused != nil {
