@@ -206,14 +206,24 @@ func itemRow(it rye.ItemInfo) []any {
 
 func showCommand() *spec {
 	var q rye.ShowRequest
+	var resolved bool
 	return &spec{
 		name: "show", args: "<ref>", group: "Look",
-		short:    "Show what is known of an item",
-		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Malformed},
-		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "in every space, not only where it is found first"}},
-		min:      1, max: 2, ref: &q.Ref,
+		short: "Show what is known of an item, or a configuration as it counts",
+		long: `A configuration counts as every space says, the project's over the user's over the system's:
+--resolved merges them, and what they extend. One that may not be used refuses the whole.`,
+		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows\nrye show config:agent/agent --resolved",
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied, fault.Malformed,
+			fault.Limit},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "in every space, not only where it is found first"},
+			&cli.BoolFlag{Name: "resolved", Destination: &resolved, Usage: "a configuration, merged from every space"},
+		},
+		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
+			if resolved {
+				return showResolved(t, q)
+			}
 			n := 0
 			return answerEach(t, t.w.Show, q, func(p *printer, it rye.ItemInfo) {
 				if n++; n > 1 {
@@ -223,6 +233,44 @@ func showCommand() *spec {
 			})
 		},
 	}
+}
+
+// showResolved prints a configuration as it counts, with a comment for each item that it
+// was merged from.
+func showResolved(t *task, q rye.ShowRequest) error {
+	if q.Ref.Kind != objects.Config || q.All {
+		return fault.New(fault.Usage, "show %s --resolved: it is for one configuration, and without --all", q.Ref)
+	}
+	res, err := t.w.Config(t.ctx, t.env.Caller, string(q.Ref.ID))
+	if err != nil {
+		return err
+	}
+	var text []byte
+	if !t.out.json {
+		if text, err = yamlOf(res.Value); err != nil {
+			return fault.Wrap(err, "show %s", q.Ref)
+		}
+	}
+	return t.out.show(res, func() {
+		for _, s := range res.Sources {
+			t.out.printf("# %-7s  %s  %s\n", s.Space, s.Ref, s.SHA256)
+		}
+		t.out.content(string(text))
+	})
+}
+
+// yamlOf writes a value so that it reads back as it is, or not at all: the library writes
+// some keys bare that mean something else then.
+func yamlOf(v map[string]any) ([]byte, error) {
+	text, err := objects.EncodeYAML(v)
+	if err != nil {
+		return nil, err
+	}
+	var back map[string]any
+	if err := objects.DecodeYAML(text, len(text), &back); err != nil {
+		return nil, fault.New(fault.Malformed, "it cannot be shown as YAML: %w", err).Advise("show it with --json")
+	}
+	return text, nil
 }
 
 func printItem(p *printer, it rye.ItemInfo) {
