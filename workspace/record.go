@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
@@ -78,5 +78,10 @@ func (g Record) ReadTurn(ctx context.Context, c rye.Caller, thread string, turn 
 
 // Config returns a configuration, merged from every verified layer.
 func (g Record) Config(ctx context.Context, c rye.Caller, name string) (*rye.ConfigResult, error) {
-	return nil, fault.New(fault.NotFound, "config %s", name)
+	s, err := g.project(c, "thread.record")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	return look.Config(ctx, s, c, name)
 }

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 // part is such an item.
 type part struct {
 	ref  rye.Ref
+	in   string // space
 	sum  string
 	raw  []byte
 	item *objects.Item
@@ -42,7 +44,7 @@ func loadPart(ctx context.Context, verbs rye.Verbs, ref rye.Ref, kind string) (*
 	if it.Meta.ToolType != kind {
 		return nil, fault.New(fault.Usage, "%s: its type is %q, want %s", ref, it.Meta.ToolType, kind)
 	}
-	return &part{ref: ref, sum: res.SHA256, raw: []byte(res.Content), item: it}, nil
+	return &part{ref: ref, in: res.Space, sum: res.SHA256, raw: []byte(res.Content), item: it}, nil
 }
 
 // scripted is the member of a provider item that makes it a model that answers from a script.
@@ -168,15 +170,21 @@ func (p *process) serveScript(ctx context.Context, src *source) error {
 	return nil
 }
 
-// modelHost is where a provider's requests go: "host:port".
-func modelHost(p *provider.Provider) string { return p.Host() }
+// mayReach refuses a provider that would send what a thread knows to a host which neither
+// the library nor the user names: anybody can sign an item for a project.
+func (s *Service) mayReach(p *part, src *source) error {
+	if src.script != nil || p.in == objects.System.String() {
+		return nil
+	}
+	return s.o.Host(src.Host())
+}
 
 // secretsFor collects what a thread's provider needs, where it is started or resumed.
 func secretsFor(ctx context.Context, o *Options, src *source) (map[string]string, error) {
 	if src.script != nil || src.Secret == "" {
 		return nil, nil
 	}
-	host := modelHost(src.Provider)
+	host := src.Host()
 	v, err := o.Secret(ctx, src.Secret, host)
 	if err != nil {
 		return nil, err
@@ -184,7 +192,8 @@ func secretsFor(ctx context.Context, o *Options, src *source) (map[string]string
 	return map[string]string{src.Secret + "@" + host: v}, nil
 }
 
-// tierOf splits "general" or "provider/model" … of a request.
+// tierOf is the tier, or the model, that a thread wants: who starts it says, then its
+// directive, then the configuration.
 func tierOf(q rye.StartRequest, declared map[string]string, config map[string]any) string {
 	if q.Model != "" {
 		return q.Model
@@ -198,4 +207,12 @@ func tierOf(q rye.StartRequest, declared map[string]string, config map[string]an
 		return v
 	}
 	return "general"
+}
+
+// providerOf is the same for the provider; "" for none.
+func providerOf(q rye.StartRequest, declared map[string]string, config map[string]any, tier string) string {
+	tiers, _ := config["tiers"].(map[string]any)
+	ofTier, _ := tiers[tier].(string)
+	standard, _ := config["provider"].(string)
+	return cmp.Or(q.Provider, strings.TrimSpace(declared["provider"]), ofTier, standard)
 }

@@ -22,7 +22,7 @@ import (
 const standardLoop = "tool:rye/agent/loop"
 
 // configName is the configuration of threads.
-const configName = "agent"
+const configName = "rye/agent"
 
 // Start starts a thread. Whatever can be refused is refused before anything is made.
 func (s *Service) Start(ctx context.Context, c rye.Caller, q rye.StartRequest) (*rye.ThreadInfo, error) {
@@ -74,6 +74,9 @@ func (s *Service) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 	if d.Params == nil {
 		d.Params = json.RawMessage("{}")
 	}
+	if d.LoopConfig, err = s.loopConfig(ctx); err != nil {
+		return nil, err
+	}
 	if d.Limits, err = s.limits(pin, conf, q); err != nil {
 		return nil, err
 	}
@@ -121,6 +124,21 @@ func (s *Service) config(ctx context.Context) (map[string]any, error) {
 		return nil, err
 	}
 	return res.Value, nil
+}
+
+// loopConfig is what the project and the user set of the loop; null for nothing.
+func (s *Service) loopConfig(ctx context.Context) (json.RawMessage, error) {
+	res, err := s.o.Record.Config(ctx, recorder, configName+"/loop")
+	if fault.Is(err, fault.NotFound) {
+		return json.RawMessage("null"), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"version", "description", "category", "author"} {
+		delete(res.Value, name) // of the item
+	}
+	return json.Marshal(res.Value)
 }
 
 // limits are the smaller of what the directive, who starts it and the configuration state.
@@ -201,13 +219,8 @@ func hooksOf(fields map[string]any) (json.RawMessage, error) {
 
 // choose finds provider, model and loop.
 func (s *Service) choose(ctx context.Context, d *Description, pin *rye.Pinned, conf map[string]any, q rye.StartRequest) (*source, error) {
-	id := q.Provider
-	if id == "" {
-		id = strings.TrimSpace(pin.Model["provider"])
-	}
-	if p, ok := conf["provider"].(string); ok && id == "" {
-		id = p
-	}
+	d.Tier = tierOf(q, pin.Model, conf)
+	id := providerOf(q, pin.Model, conf, d.Tier)
 	if id == "" {
 		return nil, fault.New(fault.Usage, "no provider: neither %s, nor config:%s, nor --provider names one", q.Ref, configName).Advise("rye thread start --provider rye/agent/providers/anthropic …")
 	}
@@ -223,7 +236,10 @@ func (s *Service) choose(ctx context.Context, d *Description, pin *rye.Pinned, c
 	if err != nil {
 		return nil, err
 	}
-	d.Provider, d.Tier = ref.String(), tierOf(q, pin.Model, conf)
+	d.Provider = ref.String()
+	if err := s.mayReach(prov, src); err != nil {
+		return nil, err
+	}
 	m, err := src.Model(d.Tier)
 	if err != nil {
 		return nil, err
