@@ -31,6 +31,7 @@ type Description struct {
 	Model        string             `json:"model"`
 	Loop         string             `json:"loop"`        // ref
 	LoopSHA256   string             `json:"loop_sha256"` // of its file
+	LoopConfig   json.RawMessage    `json:"loop_config"` // an object, or null
 	Items        string             `json:"items"`       // SHA-256 of items.json
 	Outputs      []rye.PinnedOutput `json:"outputs"`
 	Hooks        json.RawMessage    `json:"hooks"` // of the directive; null for none

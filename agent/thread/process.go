@@ -285,7 +285,8 @@ func (p *process) begin(ctx context.Context) (loop.Next, error) {
 			return loop.Next{}, err
 		}
 	}
-	state, err := p.prog.Init(ctx, map[string]any{"directive": p.d.Directive, "tools": len(offered(p.d)) > 0, "outputs": p.d.required(), "config": nil}, loop.Bounds{})
+	state, err := p.prog.Init(ctx, map[string]any{"thread": p.d.ID, "directive": p.d.Directive, "tools": len(offered(p.d)) > 0,
+		"outputs": p.d.required(), "limits": p.d.Limits, "config": p.d.LoopConfig}, loop.Bounds{})
 	if err != nil {
 		return loop.Next{}, err
 	}

@@ -126,6 +126,9 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	if err != nil {
 		return nil, err
 	}
+	if err := s.mayReach(prov, src); err != nil {
+		return nil, err
+	}
 	secrets, err := secretsFor(ctx, &s.o, src)
 	if err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ type Options struct {
 
 	HTTP   *http.Client                                                 // to providers
 	Secret func(ctx context.Context, name, host string) (string, error) // a secret for a host; an error says how to give it
-	Values func() []string                                              // of every secret that was given, to be blackened
+	Host   func(host string) error                                      // refuses a host ("name:port") that its user never named
 
 	// Spawn starts the process of a thread; what it is handed is secret. The process answers
 	// by one line when it runs, and goes on when Child.Go is called.

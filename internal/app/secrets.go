@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -36,7 +37,7 @@ func (a *App) Secret(_ context.Context, name, host string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b, ok := bindings[name]
+	b, ok := bindings.Secrets[name]
 	if !ok {
 		return "", fault.New(fault.Auth, "secret %s: nothing says to which host it may go", name).
 			Advise("bind it in %s: secrets: {%s: {hosts: [%s]}}", filepath.Join(a.Config, secretsFile), name, host)
@@ -66,11 +67,32 @@ func sameHost(bound, host string) bool {
 // maxSecrets bounds the file in bytes.
 const maxSecrets = 1 << 20
 
-func (a *App) bindings() (map[string]bound, error) {
-	all := map[string]bound{}
-	for name, b := range known {
-		all[name] = b
+// Host refuses a host for models ("name:port") that its user never named: neither for a
+// secret, nor in the list of hosts that want none.
+func (a *App) Host(host string) error {
+	f, err := a.bindings()
+	if err != nil {
+		return err
 	}
+	hosts := f.Hosts
+	for _, b := range f.Secrets {
+		hosts = append(hosts, b.Hosts...)
+	}
+	if slices.ContainsFunc(hosts, func(h string) bool { return sameHost(h, host) }) {
+		return nil
+	}
+	return fault.New(fault.Denied, "models at %s: you never named that host, and a thread would send it all that it knows", host).
+		Advise("name it in %s: hosts: [%s]", filepath.Join(a.Config, secretsFile), host)
+}
+
+// secretsDoc is the file.
+type secretsDoc struct {
+	Hosts   []string         `yaml:"hosts"` // of models that want no secret
+	Secrets map[string]bound `yaml:"secrets"`
+}
+
+func (a *App) bindings() (*secretsDoc, error) {
+	all := &secretsDoc{Secrets: maps.Clone(known)}
 	if a.Config == "" {
 		return all, nil
 	}
@@ -85,14 +107,11 @@ func (a *App) bindings() (map[string]bound, error) {
 	if err != nil {
 		return nil, fault.New(fault.Auth, "%s: %w", path, err)
 	}
-	var file struct {
-		Secrets map[string]bound `yaml:"secrets"`
-	}
+	var file secretsDoc
 	if err := objects.DecodeYAML(raw, maxSecrets, &file); err != nil {
 		return nil, fault.New(fault.Malformed, "%s: %w", path, err)
 	}
-	for name, b := range file.Secrets {
-		all[name] = b
-	}
+	all.Hosts = file.Hosts
+	maps.Copy(all.Secrets, file.Secrets)
 	return all, nil
 }
