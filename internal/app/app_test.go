@@ -107,10 +107,10 @@ func FuzzPrintableWriter(f *testing.F) {
 }
 
 func TestEngineRefusesAnotherBuild(t *testing.T) {
-	if exit := EngineMain([]string{"rye-engine", "--for", "another", "mcp"}, nil); exit != 4 {
+	if exit := EngineMain([]string{"rye-engine", "--for", "another", "mcp"}, nil, nil); exit != 4 {
 		t.Errorf("exit %d, want 4", exit)
 	}
-	if exit := EngineMain([]string{"rye-engine", "mcp"}, nil); exit != 2 {
+	if exit := EngineMain([]string{"rye-engine", "mcp"}, nil, nil); exit != 2 {
 		t.Errorf("called by hand: exit %d, want 2", exit)
 	}
 }
