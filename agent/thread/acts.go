@@ -92,7 +92,7 @@ func (p *process) one(ctx context.Context, c call) error {
 	switch {
 	case errors.As(err, &wait), errors.As(err, &halt):
 		return err
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		// What ran was told to end, and did: it is known that it did not finish.
 		r = result{Error: "it was ended: " + context.Cause(ctx).Error()}
 	case err != nil:

@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -49,6 +51,37 @@ func (p *process) commitAll(ctx context.Context) error {
 		return fault.Wrap(err, "put thread %s on its branch", p.d.ID)
 	}
 	p.h.ready = nil
+	return nil
+}
+
+// compareBranch compares the journal with the branch, which cannot be changed: a journal that
+// lost its end would repeat what was done. Turns that are on the branch need no commit.
+func (p *process) compareBranch(ctx context.Context, accept bool) error {
+	b, err := p.o.Record.Branch(ctx, recorder, p.d.ID)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	last := b.Turns - 1
+	at := slices.IndexFunc(p.h.ready, func(s sealed) bool { return s.number == last })
+	if at >= 0 {
+		raw, err := p.o.Record.ReadTurn(ctx, recorder, p.d.ID, last, "turn.jsonl")
+		if err != nil {
+			return err
+		}
+		if !bytes.Equal(raw, p.h.ready[at].lines) {
+			return fault.New(fault.Integrity, "turn %d of thread %s is not the one on its branch", last, p.d.ID).Advise("git log threads/%s shows what it did", p.d.ID)
+		}
+	} else if p.h.turn < b.Turns {
+		if !accept {
+			return fault.New(fault.Integrity, "the journal of thread %s ends in turn %d, and its branch has turn %d", p.d.ID, p.h.turn, last).
+				Advise("git log threads/%s shows what it did; resuming needs a person who accepts that the rest is unknown", p.d.ID)
+		}
+		p.h.turn = b.Turns
+	}
+	p.h.ready = slices.DeleteFunc(p.h.ready, func(s sealed) bool { return s.number <= last })
 	return nil
 }
 

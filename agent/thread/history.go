@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/journal"
+	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/loop"
 	"github.com/rye-os/rye/agent/provider"
 	"github.com/rye-os/rye/fault"
@@ -27,7 +28,9 @@ type history struct {
 	epoch int64
 
 	said  []said          // what can be shown to a model, in order
+	next  loop.Next       // what the last turn that ended wants
 	calls []loop.Recorded // of the open turn
+	noted map[string]bool // host calls that told the model something
 	lines []byte          // of the open turn, for its commit
 	kept  []string        // artifacts that it names
 	ready []sealed        // turns that ended, and are not known to be on the branch
@@ -41,17 +44,22 @@ type history struct {
 	usage     rye.Usage
 	spent     rye.Micros
 	uncertain rye.Micros
-	unsettled map[string]*answer // outcomes without a record that they were settled
+	unsettled map[string]*answer       // outcomes without a record that they were settled
+	held      map[string]ledger.Amount // by key: holds without a record that they ended
+	released  map[string]bool          // keys of holds that were given back
 
-	consumed map[string]bool // messages
+	consumed map[string]bool   // messages
+	unheard  []journal.Message // of them: those that the model was not told yet
 	raised   rye.ThreadLimits
 	cancel   string // why, once it was asked for
-	deaths   int    // starts of a process since the last turn ended
+	boot     string // of the machine, when the last process began
+	deaths   int    // processes that began in the open turn, and who ended no turn nor said why they stopped; this one, too
 	warned   map[string]bool
 	running  time.Duration // of processes, up to the last turn that ended
 	text     string        // the model's last words
 	returns  map[string]string
 	question string // that is open
+	heard    bool   // a person answered since the last turn ended
 
 	first, last journal.Record
 	final       *journal.Record // nil while it can go on
@@ -68,10 +76,11 @@ type said struct {
 
 // intent is an effect that was begun.
 type intent struct {
-	step  string
-	apart bool // not part of the conversation
-	call  *call
-	at    time.Time
+	step       string
+	apart      bool // not part of the conversation
+	call       *call
+	idempotent bool
+	at         time.Time
 }
 
 // answer is what a model said.
@@ -126,7 +135,8 @@ type suspension struct {
 
 func newHistory(dir string) *history {
 	return &history{dir: dir, tries: map[string]int{}, sent: map[string]bool{}, open: map[string]intent{}, answers: map[string]*answer{},
-		results: map[string]*result{}, unsettled: map[string]*answer{}, consumed: map[string]bool{}, warned: map[string]bool{}}
+		results: map[string]*result{}, unsettled: map[string]*answer{}, held: map[string]ledger.Amount{}, released: map[string]bool{},
+		noted: map[string]bool{}, consumed: map[string]bool{}, warned: map[string]bool{}}
 }
 
 // member reads one member of a record's payload, wherever it lies.
@@ -165,11 +175,11 @@ func (h *history) add(r journal.Record) error {
 	if err != nil {
 		return err
 	}
-	if r.Type != journal.Suspended {
-		h.suspended = nil
-	}
 	if f := adders[r.Type]; f != nil {
 		err = f(h, r)
+	}
+	if r.Type != journal.Suspended && r.Type != "journal_repaired" {
+		h.suspended = nil
 	}
 	if journal.IsFinal(r.Type) {
 		h.final = &r
@@ -201,11 +211,13 @@ var adders = map[string]func(*history, journal.Record) error{
 	"tool_call_result":   (*history).resulted,
 	"host_call":          (*history).hosted,
 	"turn_done":          (*history).turned,
+	"budget_held":        (*history).reserved,
 	"budget_settled":     (*history).settled,
+	"budget_released":    (*history).gaveBack,
 	"inbox_message":      (*history).message,
 	"warning":            (*history).warning,
 	"approval_requested": func(h *history, r journal.Record) error { return h.member(r, "question", &h.question) },
-	"approval_answered":  func(h *history, _ journal.Record) error { h.question = ""; return nil },
+	"approval_answered":  func(h *history, _ journal.Record) error { h.question, h.heard = "", true; return nil },
 	"thread_suspended": func(h *history, r journal.Record) error {
 		h.suspended = &suspension{}
 		return json.Unmarshal(r.Data, h.suspended)
@@ -217,14 +229,35 @@ var adders = map[string]func(*history, journal.Record) error{
 }
 
 func (h *history) began(r journal.Record) error {
-	h.deaths++
-	return h.member(r, "epoch", &h.epoch)
+	var boot string
+	var accepted bool
+	if err := h.members(r, map[string]any{"epoch": &h.epoch, "boot_id": &boot, "accepted": &accepted}); err != nil {
+		return err
+	}
+	switch {
+	case h.suspended != nil: // it was no death, or a person resumed it since
+		h.deaths = 1
+	case boot != h.boot && h.deaths > 0: // the machine ended it
+	default:
+		h.deaths++
+	}
+	h.boot = boot
+	if accepted { // what was lost may be on the branch; the thread goes on behind it
+		h.turn = max(h.turn, r.Turn)
+	}
+	return nil
 }
 
 func (h *history) told(r journal.Record) error {
-	var text, role string
-	if err := h.members(r, map[string]any{"text": &text, "role": &role}); err != nil {
+	var text, role, source string
+	if err := h.members(r, map[string]any{"text": &text, "role": &role, "source": &source}); err != nil {
 		return err
+	}
+	switch {
+	case source == "inbox" && len(h.unheard) > 0:
+		h.unheard = h.unheard[1:]
+	case source == "loop":
+		h.noted[stepKey(h.turn, len(h.calls))] = true
 	}
 	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.User, []provider.Part{{Text: text}}, nil})
 	return nil
@@ -278,10 +311,11 @@ func (h *history) failed(r journal.Record) error {
 
 func (h *history) started(r journal.Record) error {
 	var c call
-	if err := h.members(r, map[string]any{"call_id": &c.ID, "tool": &c.Name, "input": &c.Args}); err != nil {
+	var idempotent bool
+	if err := h.members(r, map[string]any{"call_id": &c.ID, "tool": &c.Name, "input": &c.Args, "idempotent": &idempotent}); err != nil {
 		return err
 	}
-	h.open[c.ID] = intent{call: &c, at: r.Time}
+	h.open[c.ID] = intent{call: &c, idempotent: idempotent, at: r.Time}
 	return nil
 }
 
@@ -323,12 +357,11 @@ func (h *history) turned(r journal.Record) error {
 	if err := h.members(r, map[string]any{"state": &h.state, "next": &next}); err != nil {
 		return err
 	}
-	var detail struct {
-		RunningMS int64 `json:"running_ms"`
-	}
+	var detail turnDetail
 	if err := h.member(r, "detail", &detail); err != nil {
 		return err
 	}
+	h.next, h.heard = loop.Next{Kind: next, State: h.state, Detail: detail.Next}, false
 	h.running = time.Duration(detail.RunningMS) * time.Millisecond
 	h.seal(r, next)
 	h.turn, h.calls, h.deaths = r.Turn+1, nil, 0
@@ -345,6 +378,25 @@ func (h *history) seal(r journal.Record, next string) {
 	h.lines, h.kept = nil, nil
 }
 
+func (h *history) reserved(r journal.Record) error {
+	var key string
+	var a ledger.Amount
+	if err := h.members(r, map[string]any{"key": &key, "money": &a.Money, "tokens": &a.Tokens}); err != nil {
+		return err
+	}
+	h.held[key] = a
+	delete(h.released, key) // a key that was given back can be held again
+	return nil
+}
+
+func (h *history) gaveBack(r journal.Record) error {
+	var key string
+	err := h.member(r, "key", &key)
+	delete(h.held, key)
+	h.released[key] = true
+	return err
+}
+
 func (h *history) settled(r journal.Record) error {
 	var key string
 	var money rye.Micros
@@ -353,6 +405,7 @@ func (h *history) settled(r journal.Record) error {
 		return err
 	}
 	delete(h.unsettled, key)
+	delete(h.held, key)
 	h.spent += money
 	if uncertain {
 		h.uncertain += money
@@ -368,6 +421,8 @@ func (h *history) message(r journal.Record) error {
 	}
 	h.consumed[id] = true
 	switch kind {
+	case journal.KindMessage:
+		h.unheard = append(h.unheard, journal.Message{Kind: kind, From: from, Text: text})
 	case "cancel":
 		h.cancel = "asked for by " + from
 	case "raise":
@@ -430,6 +485,7 @@ type storedPart struct {
 
 // store turns the parts of an answer into what a record holds, with ids of the thread's own.
 func store(step string, parts []provider.Part) (stored []storedPart, calls []call) {
+	stored, calls = []storedPart{}, []call{} // in a record, none is an empty list
 	for _, p := range parts {
 		switch {
 		case p.Call != nil:

@@ -54,7 +54,7 @@ func (h *host) Call(ctx context.Context, name string, args map[string]any) (any,
 	case "ask":
 		return map[string]any{"id": nil, "error": map[string]any{"class": "unasked", "message": "there is no way to ask a person here"}}, nil
 	case "note":
-		return h.note(args)
+		return h.note(k, args)
 	case "done":
 		return h.p.done(), nil
 	}
@@ -277,8 +277,12 @@ func (h *host) summarize(ctx context.Context, k int, args map[string]any) (any, 
 	return map[string]any{"id": step, "error": nil}, nil
 }
 
-// note says something to the model, or to who reads the transcript.
-func (h *host) note(args map[string]any) (any, error) {
+// note says something to the model, or to who reads the transcript. It is said once, though a
+// crash may have taken the record of the host call.
+func (h *host) note(k int, args map[string]any) (any, error) {
+	if h.p.h.noted[stepKey(h.p.h.turn, k)] {
+		return nil, nil
+	}
 	words := h.p.black.text(clip(text(args, "text"), 8000))
 	if to := text(args, "to"); to != "" && to != "model" {
 		return nil, h.p.append("warning", map[string]any{"text": words}, false)

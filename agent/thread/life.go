@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye/agent/journal"
@@ -16,27 +18,34 @@ import (
 // left open, pays what was not paid, and puts on the branch what is not there. It may be
 // interrupted and done again.
 func (p *process) recover(ctx context.Context) error {
-	if p.h.last.Seq == 0 {
+	if p.h.epoch == 0 {
 		return p.start(ctx)
 	}
-	if err := p.book.Epoch(ctx, p.d.ID, p.lease.Epoch()); err != nil {
+	if err := p.book.Epoch(ctx, p.d.ID, p.epoch); err != nil {
 		return err
 	}
-	if err := p.append("thread_resumed", map[string]any{"epoch": p.lease.Epoch(), "boot_id": p.o.Boot}, true); err != nil {
+	resumed := map[string]any{"epoch": p.epoch, "boot_id": p.o.Boot}
+	if p.accepted {
+		resumed["accepted"] = true
+	}
+	if err := p.append("thread_resumed", resumed, true); err != nil {
 		return err
 	}
 	if p.h.deaths > 2 {
 		return &stop{reason: "crash", detail: fmt.Sprintf("the process died %d times in turn %d", p.h.deaths-1, p.h.turn)}
 	}
-	if err := p.closeOpen(ctx); err != nil {
+	if err := p.closeOpen(true); err != nil {
 		return err
 	}
 	if err := p.payUnpaid(ctx); err != nil {
 		return err
 	}
-	for name, was := range map[string]int64{"turns": p.h.raised.Turns, "tokens": p.h.raised.Tokens, "spend": int64(p.h.raised.Spend)} {
-		if was > 0 {
-			p.raiseLimit(name, was)
+	for _, f := range fieldsOf(&p.h.raised) {
+		p.raiseLimit(f.name, *f.at)
+	}
+	for _, m := range slices.Clone(p.h.unheard) {
+		if err := p.heed(ctx, m); err != nil {
+			return err
 		}
 	}
 	return p.capLedger(ctx)
@@ -44,10 +53,10 @@ func (p *process) recover(ctx context.Context) error {
 
 // start is the first record of a thread.
 func (p *process) start(ctx context.Context) error {
-	if err := p.book.Epoch(ctx, p.d.ID, p.lease.Epoch()); err != nil {
+	if err := p.book.Epoch(ctx, p.d.ID, p.epoch); err != nil {
 		return err
 	}
-	rec := map[string]any{"directive": p.d.Directive, "model": p.d.Model, "provider": p.d.Provider, "limits": p.d.Limits, "epoch": p.lease.Epoch(),
+	rec := map[string]any{"directive": p.d.Directive, "model": p.d.Model, "provider": p.d.Provider, "limits": p.d.Limits, "epoch": p.epoch,
 		"loop": p.d.Loop, "capabilities": p.d.Capabilities, "boot_id": p.o.Boot}
 	if p.d.Parent != "" {
 		rec["parent_thread_id"] = p.d.Parent
@@ -62,10 +71,16 @@ func (p *process) start(ctx context.Context) error {
 }
 
 // closeOpen closes what the process before began and did not finish. Nobody knows what became
-// of a call that ran: it is told to the model as unknown, and never repeated. A question to a
-// model may have been billed: all that was held for it counts as spent.
-func (p *process) closeOpen(ctx context.Context) error {
-	for key, i := range p.h.open {
+// of a call that ran: it is told to the model as unknown, and never repeated, but for one that
+// only reads, where the thread goes on and asks for it again. A question to a model may have
+// been billed: all that was held for it counts as spent.
+func (p *process) closeOpen(again bool) error {
+	for _, key := range slices.Sorted(maps.Keys(p.h.open)) {
+		i := p.h.open[key]
+		if i.call != nil && i.idempotent && again {
+			delete(p.h.open, key)
+			continue
+		}
 		if i.call != nil {
 			r := result{Error: "interrupted: nobody knows whether this was done; it was not done again", Unknown: true}
 			if err := p.closeCall(*i.call, r, 0); err != nil {
@@ -75,33 +90,6 @@ func (p *process) closeOpen(ctx context.Context) error {
 		}
 		rec := map[string]any{"error_code": "interrupted", "category": "transient", "retryable": true, "key": key}
 		if err := p.append("error_classified", rec, true); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// payUnpaid settles what the ledger still holds for the thread.
-func (p *process) payUnpaid(ctx context.Context) error {
-	for key, a := range p.h.unsettled {
-		if err := p.settle(ctx, key, a, ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}); err != nil && !fault.Is(err, fault.NotFound) {
-			return err
-		}
-	}
-	ended, err := p.book.Abandon(ctx, p.d.ID, p.lease.Epoch(), func(hold ledger.Hold) (ledger.Bill, bool) {
-		// Held and never sent is owed to nobody; sent is owed whole.
-		return ledger.Bill{Uncertain: true, Provider: p.d.Provider, Model: p.d.Model}, p.h.sent[hold.Key]
-	})
-	if err != nil {
-		return err
-	}
-	for _, hold := range ended {
-		if !p.h.sent[hold.Key] {
-			err = p.append("budget_released", map[string]any{"key": hold.Key}, false)
-		} else {
-			err = p.append("budget_settled", map[string]any{"key": hold.Key, "money": hold.Amount.Money, "tokens": hold.Amount.Tokens, "uncertain": true}, false)
-		}
-		if err != nil {
 			return err
 		}
 	}
@@ -199,14 +187,14 @@ const patience = 10 * time.Minute
 const lookEvery = 300 * time.Millisecond
 
 // wait waits until the questions of the turn are answered, and carries out what they were
-// about.
-func (p *process) wait(ctx context.Context, next loop.Next) error {
-	question, _ := next.Detail["question"].(string)
-	if question == "" {
-		question = p.h.question
-	}
-	if question == "" {
+// about. The journal says which question is open, not the loop.
+func (p *process) wait(ctx context.Context) error {
+	question := p.h.question
+	if question == "" && !p.h.heard {
 		return &stop{reason: "wait", detail: "the loop waits for something that nobody can give"}
+	}
+	if question == "" { // an earlier process had the answer
+		return p.finishCalls(ctx)
 	}
 	if err := p.commitAll(ctx); err != nil {
 		return err
@@ -240,14 +228,17 @@ func (p *process) afterAnswer(ctx context.Context, question string, yes bool) er
 	if err := p.append("approval_answered", map[string]any{"question": question, "answer": word}, true); err != nil {
 		return err
 	}
+	return p.finishCalls(ctx)
+}
+
+// finishCalls carries out the calls of the newest answer that have no result, and waits again
+// where another question comes of that.
+func (p *process) finishCalls(ctx context.Context) error {
 	questions, err := p.act(ctx, p.h.undone())
-	if err != nil {
+	if err != nil || len(questions) == 0 {
 		return err
 	}
-	for _, q := range questions { // another one, now
-		return p.wait(ctx, loop.Next{Detail: map[string]any{"question": q}})
-	}
-	return nil
+	return p.wait(ctx)
 }
 
 // undone lists the calls of the newest answer without a result.
@@ -296,16 +287,20 @@ func (p *process) cost() map[string]any {
 	return map[string]any{"turns": max(p.h.turn-1, 0), "tokens": p.h.usage.Total(), "spend": p.h.spent, "uncertain": p.h.uncertain, "usage": p.h.usage, "elapsed_ms": p.running().Milliseconds()}
 }
 
-// seal is what is left to do after a final record; whoever finds it undone does it.
+// seal is what is left to do after a final record; whoever finds it undone does it. The key
+// goes last: while it is there, something may be left.
 func (p *process) seal(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := p.commitAll(ctx); err != nil {
 		return err
 	}
-	if err := dropKey(p.dir); err != nil {
+	if err := p.book.End(ctx, p.d.ID); err != nil {
 		return err
 	}
-	return p.book.End(ctx, p.d.ID)
+	testOnlyStep("before key")
+	err := dropKey(p.dir)
+	testOnlyStep("after key")
+	return err
 }
 
 // halt ends the process for a reason that is no end of the loop's: the law's, or something

@@ -115,51 +115,19 @@ func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, er
 	return f, nil
 }
 
-// bill settles a call without an answer: for nothing, or for all that was held.
-func (p *process) bill(ctx context.Context, key string, hold ledger.Amount, free bool) error {
-	if free {
-		if err := p.book.Release(ctx, key); err != nil {
-			return err
-		}
-		return p.append("budget_released", map[string]any{"key": key}, false)
-	}
-	over, err := p.book.Settle(ctx, key, ledger.Bill{Amount: hold, Uncertain: true, Provider: p.d.Provider, Model: p.d.Model})
-	if err != nil {
-		return err
-	}
-	return p.append("budget_settled", map[string]any{"key": key, "money": hold.Money, "tokens": hold.Tokens, "uncertain": true, "overdrawn": over}, false)
-}
-
-// settle pays for an answer. What was billed beyond the hold ends the thread.
-func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger.Amount) error {
-	due := ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
-	if !a.known {
-		due.Money = hold.Money // nobody knows the price: the dearest that it can be
-	}
-	over, err := p.book.Settle(context.WithoutCancel(ctx), key, ledger.Bill{Amount: due, Usage: a.usage, Provider: p.d.Provider, Model: p.d.Model})
-	if err != nil {
-		return err
-	}
-	err = p.append("budget_settled", map[string]any{"key": key, "money": due.Money, "tokens": due.Tokens, "uncertain": false, "overdrawn": over}, false)
-	if err == nil && over {
-		err = &stop{reason: "limit", detail: "overdrawn: the provider billed more than a call can cost"}
-	}
-	return err
-}
-
 // hold reserves the most that a call can cost, at the thread and all above it. Where that does
 // not fit, a shorter answer is asked for; where that does not either, the limit is reached.
 func (p *process) hold(ctx context.Context, q *question, key string) (ledger.Amount, error) {
 	for {
 		money, tokens := p.prov.Worst(q.model, q.body, q.req.MaxOutput)
 		a := ledger.Amount{Money: money, Tokens: tokens}
-		err := p.book.Hold(ctx, p.d.ID, key, a, p.h.epoch)
+		err := p.book.Hold(ctx, p.d.ID, key, a, p.epoch)
 		var full *ledger.Exceeded
 		if !errors.As(err, &full) {
 			if err != nil {
 				return a, err
 			}
-			return a, p.append("budget_held", map[string]any{"key": key, "money": a.Money, "tokens": a.Tokens, "epoch": p.h.epoch}, false)
+			return a, p.append("budget_held", map[string]any{"key": key, "money": a.Money, "tokens": a.Tokens, "epoch": p.epoch}, false)
 		}
 		if q.req.MaxOutput/2 < leastOutput {
 			return a, &stop{reason: "limit", detail: limitName(full) + ": " + full.Error()}

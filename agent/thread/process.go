@@ -28,16 +28,18 @@ type process struct {
 	key    ed25519.PrivateKey
 	pins   rye.Pins
 
-	lease *journal.Lease
-	j     *journal.Journal
-	book  *ledger.Ledger
-	prov  *provider.Provider
-	model *provider.Model
-	ask   *provider.Client
-	prog  *loop.Program
-	hooks []hook
-	limit rye.ThreadLimits // as raised
-	black *blackener
+	lease    *journal.Lease
+	epoch    int64 // of this process: younger than that of any before
+	accepted bool  // a person accepted that something is unknown
+	j        *journal.Journal
+	book     *ledger.Ledger
+	prov     *provider.Provider
+	model    *provider.Model
+	ask      *provider.Client
+	prog     *loop.Program
+	hooks    []hook
+	limit    rye.ThreadLimits // as raised
+	black    *blackener
 
 	mu      sync.Mutex // guards h, and the order of records
 	h       *history
@@ -67,12 +69,17 @@ func (p *process) appendLocked(typ string, payload map[string]any, sync bool) er
 	if err != nil {
 		return err
 	}
+	testOnlyStep("before " + typ)
 	r, err := p.j.Append(journal.Record{Time: p.now(), Turn: p.h.turn, Type: typ, Data: raw}, sync)
 	if err != nil {
 		return &stop{reason: "disk", detail: err.Error()}
 	}
+	testOnlyStep("after " + typ)
 	return p.h.add(r)
 }
+
+// testOnlyStep is told of each point at which a process may die.
+var testOnlyStep = func(string) {}
 
 // live writes a droppable record.
 func (p *process) live(typ string, payload map[string]any) {
@@ -80,7 +87,10 @@ func (p *process) live(typ string, payload map[string]any) {
 	if err != nil {
 		return
 	}
-	p.j.Live(journal.Record{Time: p.now(), Turn: p.h.turn, Type: typ, Data: raw})
+	p.mu.Lock()
+	r := journal.Record{Time: p.now(), Turn: p.h.turn, Type: typ, Data: raw}
+	p.mu.Unlock()
+	p.j.Live(r)
 }
 
 // now never goes back within a thread: what follows is later.
@@ -165,7 +175,13 @@ func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
 	if fault.Is(err, fault.NotFound) {
 		p.j, err = journal.Create(p.lease)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	// A lease that was lost counts from 1 again, and the ledger refuses what is older.
+	p.accepted = accept
+	p.epoch = max(p.lease.Epoch(), p.h.epoch+1)
+	return p.compareBranch(ctx, accept)
 }
 
 // openBook opens the ledger, and makes the nodes that the thread spends under.
@@ -222,36 +238,43 @@ func (p *process) work(ctx context.Context) error {
 	defer done()
 	go p.watch(watching)
 	for {
-		next, err := p.turn(ctx)
-		if err != nil {
-			return p.halt(ctx, err)
+		// What the last turn wanted is done first, also by a process that finds it undone.
+		switch p.h.next.Kind {
+		case loop.Done, loop.Fail:
+			return p.finish(ctx, p.h.next)
 		}
-		switch next.Kind {
-		case loop.Continue:
-		case loop.Wait:
-			err = p.wait(ctx, next)
-		default:
-			return p.finish(ctx, next)
-		}
-		if err == nil {
-			err = p.commitSome(ctx)
-		}
-		if err != nil {
+		if err := p.goOn(ctx); err != nil {
 			return p.halt(ctx, err)
 		}
 	}
 }
 
+// goOn waits, where the last turn wanted that, and runs the next one.
+func (p *process) goOn(ctx context.Context) error {
+	if p.h.next.Kind == loop.Wait {
+		if err := p.within(); err != nil {
+			return err
+		}
+		if err := p.wait(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.commitSome(ctx); err != nil {
+		return err
+	}
+	return p.turn(ctx)
+}
+
 // turn runs one turn of the loop, or the rest of one that was interrupted.
-func (p *process) turn(ctx context.Context) (loop.Next, error) {
+func (p *process) turn(ctx context.Context) error {
 	if p.h.turn == 0 {
 		return p.begin(ctx)
 	}
 	if err := p.inbox(ctx); err != nil {
-		return loop.Next{}, err
+		return err
 	}
 	if err := p.within(); err != nil {
-		return loop.Next{}, err
+		return err
 	}
 	left := time.Duration(p.limit.Duration)*time.Second - p.running()
 	ctx, cancel := context.WithTimeoutCause(ctx, left, &stop{reason: "limit", detail: "duration_seconds: the time is used up"})
@@ -260,10 +283,21 @@ func (p *process) turn(ctx context.Context) (loop.Next, error) {
 	host := &host{p: p, next: len(recorded)}
 	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
 	if err != nil {
-		return next, cause(ctx, err)
+		return cause(ctx, err)
 	}
-	return next, p.append("turn_done", map[string]any{"next": next.Kind, "state": next.State,
-		"detail": map[string]any{"running_ms": p.running().Milliseconds()}}, true)
+	return p.endTurn(next)
+}
+
+// endTurn records how a turn ended: all that is needed to go on from there.
+func (p *process) endTurn(next loop.Next) error {
+	return p.append("turn_done", map[string]any{"next": next.Kind, "state": next.State,
+		"detail": turnDetail{p.running().Milliseconds(), next.Detail}}, true)
+}
+
+// turnDetail is the detail of turn_done.
+type turnDetail struct {
+	RunningMS int64          `json:"running_ms"` // of all processes of the thread
+	Next      map[string]any `json:"next,omitempty"`
 }
 
 // cause is why ctx ended, when that is what err says.
@@ -275,23 +309,22 @@ func cause(ctx context.Context, err error) error {
 }
 
 // begin is turn 0: the directive becomes the first message, and the loop its first state.
-func (p *process) begin(ctx context.Context) (loop.Next, error) {
+func (p *process) begin(ctx context.Context) error {
 	if len(p.h.said) == 0 {
 		raw, err := os.ReadFile(filepath.Join(p.dir, instructionsFile))
 		if err != nil {
-			return loop.Next{}, err
+			return err
 		}
 		if err := p.append("cognition_in", map[string]any{"text": p.black.text(firstMessage(p.d, string(raw))), "role": "user", "source": "directive"}, false); err != nil {
-			return loop.Next{}, err
+			return err
 		}
 	}
 	state, err := p.prog.Init(ctx, map[string]any{"thread": p.d.ID, "directive": p.d.Directive, "tools": len(offered(p.d)) > 0,
 		"outputs": p.d.required(), "limits": p.d.Limits, "config": p.d.LoopConfig}, loop.Bounds{})
 	if err != nil {
-		return loop.Next{}, err
+		return err
 	}
-	next := loop.Next{Kind: loop.Continue, State: state}
-	return next, p.append("turn_done", map[string]any{"next": next.Kind, "state": state, "detail": map[string]any{"running_ms": p.running().Milliseconds()}}, true)
+	return p.endTurn(loop.Next{Kind: loop.Continue, State: state})
 }
 
 // within refuses a turn beyond the limits that are counted in turns and time.

@@ -83,7 +83,8 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 	h := newHistory(dir)
 	h.readOnly = true
 	_, _, err = journal.Read(ctx, dir, h.add)
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	var damage *journal.Damage
+	if err != nil && !errors.As(err, &damage) && !fault.Is(err, fault.NotFound) {
 		return nil, err
 	}
 	alive, holder, err := journal.Alive(dir)
@@ -97,6 +98,9 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 		i.Pid = holder.PID
 	}
 	i.Status, i.Why = h.status(alive)
+	if damage != nil && !alive { // what lies before it is shown
+		i.Status, i.Why = Suspended, "damage: "+damage.Error()
+	}
 	if h.final != nil || h.suspended != nil {
 		i.Ended = h.last.Time.Format(time.RFC3339)
 	}
@@ -234,8 +238,8 @@ func (s *Service) Send(ctx context.Context, c rye.Caller, q rye.SendRequest) err
 	if err != nil {
 		return err
 	}
-	if slices.Contains([]string{Completed, Failed, Cancelled, Killed}, i.Status) {
-		return fault.New(fault.Conflict, "thread %s has ended: it is %s", i.ID, i.Status)
+	if ended(i.Status) {
+		return s.hasEnded(ctx, dir, i)
 	}
 	return s.put(ctx, c, dir, q)
 }
@@ -280,6 +284,9 @@ func (s *Service) Collect(ctx context.Context, c rye.Caller, q rye.CollectReques
 	rep := &rye.CollectReport{Removed: []string{}, DryRun: q.DryRun}
 	for _, id := range ids {
 		dir := filepath.Join(top, id)
+		if !q.DryRun {
+			_ = s.finishSeal(ctx, dir) // what cannot be finished is not old
+		}
 		old, err := s.old(ctx, dir, time.Duration(q.Older)*time.Second)
 		if err != nil || !old {
 			continue // what cannot be read is kept
@@ -312,12 +319,16 @@ func (s *Service) old(ctx context.Context, dir string, age time.Duration) (bool,
 	if err != nil {
 		return false, err
 	}
-	ended, err := time.Parse(time.RFC3339, i.Ended)
-	if err != nil || !slices.Contains([]string{Completed, Failed, Cancelled, Killed}, i.Status) {
+	if i.Status == Created { // whoever started it died before it began
+		began, err := time.Parse(time.RFC3339, i.Started)
+		return err == nil && i.Pid == 0 && s.o.Now().Sub(began) > max(age, time.Hour), err
+	}
+	at, err := time.Parse(time.RFC3339, i.Ended)
+	if err != nil || !ended(i.Status) {
 		return false, nil
 	}
 	_, err = os.Stat(filepath.Join(dir, keyFile)) // there until all is on the branch
-	return errors.Is(err, fs.ErrNotExist) && s.o.Now().Sub(ended) > age, nil
+	return errors.Is(err, fs.ErrNotExist) && s.o.Now().Sub(at) > age, nil
 }
 
 func sizeOf(dir string) (n int64) {

@@ -2,6 +2,9 @@ package thread
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -24,7 +27,7 @@ func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*r
 		return nil, err
 	}
 	if ended(i.Status) {
-		return nil, fault.New(fault.Conflict, "thread %s has ended: it is %s", i.ID, i.Status)
+		return nil, s.hasEnded(ctx, dir, i)
 	}
 	if err := s.put(ctx, c, dir, rye.SendRequest{Kind: journal.KindCancel}); err != nil {
 		return nil, err
@@ -53,6 +56,39 @@ func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*r
 	return s.describe(ctx, dir)
 }
 
+// hasEnded refuses to change a thread that ended, once nothing is left to do of its end.
+func (s *Service) hasEnded(ctx context.Context, dir string, i *rye.ThreadInfo) error {
+	if err := s.finishSeal(ctx, dir); err != nil {
+		return err
+	}
+	return fault.New(fault.Conflict, "thread %s has ended: it is %s", i.ID, i.Status).Advise("rye thread start %s begins another", i.Directive)
+}
+
+// finishSeal does what is left to do of a thread that ended, where its process died behind the
+// final record. Another process that is at it already is left to it.
+func (s *Service) finishSeal(ctx context.Context, dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, keyFile)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	p := &process{o: &s.o, dir: dir, began: time.Now()}
+	err := p.takeOver(ctx, false)
+	var held *journal.Held
+	if errors.As(err, &held) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if p.h.final == nil {
+		return nil
+	}
+	if err := p.openBook(ctx); err != nil {
+		return err
+	}
+	return p.seal(ctx)
+}
+
 // endHere does for a thread without a process what its process would have done.
 func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
 	p := &process{o: &s.o, dir: dir, began: time.Now()}
@@ -64,17 +100,16 @@ func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
 	if err := p.openBook(ctx); err != nil {
 		return err
 	}
-	if p.h.last.Seq == 0 {
+	if p.h.epoch == 0 {
 		if err := p.start(ctx); err != nil {
 			return err
 		}
-	} else if err := p.book.Epoch(ctx, p.d.ID, p.lease.Epoch()); err != nil {
+	}
+	if err := p.closeOpen(false); err != nil {
 		return err
 	}
-	if err := p.closeOpen(ctx); err != nil {
-		return err
-	}
-	if err := p.payUnpaid(ctx); err != nil {
+	var over *stop
+	if err := p.payUnpaid(ctx); err != nil && !errors.As(err, &over) {
 		return err
 	}
 	if err := p.inbox(ctx); err != nil {
@@ -109,10 +144,12 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	} else if alive {
 		return nil, fault.New(fault.Conflict, "thread %s is run by process %d", d.ID, holder.PID).Advise("rye thread follow %s", d.ID)
 	}
-	if i, err := s.describe(ctx, dir); err == nil && ended(i.Status) {
-		return nil, fault.New(fault.Conflict, "thread %s has ended: it is %s", d.ID, i.Status).Advise("rye thread start %s begins another", d.Directive)
-	} else if err != nil && !q.Accept {
+	i, err := s.describe(ctx, dir)
+	if err != nil {
 		return nil, err
+	}
+	if ended(i.Status) {
+		return nil, s.hasEnded(ctx, dir, i)
 	}
 	key, err := readKey(dir, d)
 	if err != nil {

@@ -1,0 +1,103 @@
+package thread
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/rye-os/rye/agent/ledger"
+	"github.com/rye-os/rye/fault"
+)
+
+// What was held for a call is paid or given back once, whoever does it. The ledger knows keys,
+// the journal knows what they were for: whichever of the two a crash leaves behind is led on
+// from the other. A bill is in the ledger before its record; giving back is recorded first.
+
+// bill ends what is held for a call without an answer: for nothing, or with all of it.
+func (p *process) bill(ctx context.Context, key string, hold ledger.Amount, free bool) error {
+	if free {
+		if err := p.append("budget_released", map[string]any{"key": key}, false); err != nil {
+			return err
+		}
+		return p.book.Release(ctx, key)
+	}
+	over, err := p.charge(ctx, key, hold, ledger.Bill{Amount: hold, Uncertain: true, Provider: p.d.Provider, Model: p.d.Model})
+	if err != nil {
+		return err
+	}
+	return p.append("budget_settled", map[string]any{"key": key, "money": hold.Money, "tokens": hold.Tokens, "uncertain": true, "overdrawn": over}, false)
+}
+
+// settle pays for an answer. What was billed beyond the hold ends the thread.
+func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger.Amount) error {
+	due := ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
+	if !a.known {
+		due.Money = hold.Money // nobody knows the price: the dearest that it can be
+	}
+	over, err := p.charge(context.WithoutCancel(ctx), key, hold, ledger.Bill{Amount: due, Usage: a.usage, Provider: p.d.Provider, Model: p.d.Model})
+	if err != nil {
+		return err
+	}
+	err = p.append("budget_settled", map[string]any{"key": key, "money": due.Money, "tokens": due.Tokens, "uncertain": false, "overdrawn": over}, false)
+	if err == nil && over {
+		err = &stop{reason: "limit", detail: "overdrawn: the provider billed more than a call can cost"}
+	}
+	return err
+}
+
+// charge settles a key. A hold is not synced, so a power cut may take it although the request
+// was sent: then it is made again. What was spent is spent, whether there is room for it or not.
+func (p *process) charge(ctx context.Context, key string, hold ledger.Amount, b ledger.Bill) (over bool, err error) {
+	over, err = p.book.Settle(ctx, key, b)
+	if !fault.Is(err, fault.NotFound) {
+		return over, err
+	}
+	err = p.book.Hold(ctx, p.d.ID, key, hold, p.epoch)
+	var full *ledger.Exceeded
+	if errors.As(err, &full) {
+		b.Time = p.now()
+		_, err = ledger.Rebuild(ctx, p.o.Ledger, ledger.Options{Boot: p.o.Boot, Now: p.o.Now}, nil,
+			[]ledger.Entry{{Node: p.d.ID, Key: key, Epoch: p.epoch, Held: hold, Bill: &b}})
+	}
+	if err != nil {
+		return false, err
+	}
+	return p.book.Settle(ctx, key, b)
+}
+
+// payUnpaid ends what earlier processes held: what was never sent is owed to nobody, an answer
+// is paid, and what was sent and not answered is paid whole.
+func (p *process) payUnpaid(ctx context.Context) error {
+	var over error
+	for _, key := range slices.Sorted(maps.Keys(p.h.held)) {
+		hold := p.h.held[key]
+		var err error
+		if a := p.h.unsettled[key]; a != nil {
+			err = p.settle(ctx, key, a, hold)
+		} else {
+			err = p.bill(ctx, key, hold, !p.h.sent[key])
+		}
+		var s *stop
+		if errors.As(err, &s) && s.reason == "limit" { // the others are paid, too
+			over, err = err, nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	// What only the ledger knows was held before its record, or given back after it.
+	ended, err := p.book.Abandon(ctx, p.d.ID, p.epoch, func(ledger.Hold) (ledger.Bill, bool) { return ledger.Bill{}, false })
+	if err != nil {
+		return err
+	}
+	for _, hold := range ended {
+		if p.h.released[hold.Key] {
+			continue
+		}
+		if err := p.append("budget_released", map[string]any{"key": hold.Key}, false); err != nil {
+			return err
+		}
+	}
+	return over
+}
