@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -68,19 +69,32 @@ type crashSite struct {
 	Dir, Home string
 	Step      int    // at which the child dies; 0 is never
 	Log       string // where the child writes its steps
-	Room      uint64 // bytes of a file that the child may write; 0 is as many as it wants
+	Full      int    // step from which on the disk has no room; 0 is never
+	Dies      bool   // whoever starts the child dies before it says go
 }
 
 func (c crashSite) workspace() *workspace.Workspace {
+	return workspace.Open(c.workspaceOptions())
+}
+
+func (c crashSite) workspaceOptions() workspace.Options {
 	at := func(name string) string { return filepath.Join(c.Home, name) }
-	return workspace.Open(workspace.Options{Project: c.Dir, User: c.Home, ConfigDir: at("config"), DataDir: at("data"), StateDir: at("state"), CacheDir: at("cache"),
-		Path: os.Getenv("PATH"), Consent: func(context.Context, rye.Question) (bool, error) { return true, nil }})
+	return workspace.Options{Project: c.Dir, User: c.Home, ConfigDir: at("config"), DataDir: at("data"), StateDir: at("state"), CacheDir: at("cache"),
+		Path: os.Getenv("PATH"), Consent: func(context.Context, rye.Question) (bool, error) { return true, nil }}
 }
 
 func (c crashSite) options(w *workspace.Workspace) Options {
 	return Options{Verbs: w, Record: crashRecord{w.Record()}, Ledger: filepath.Join(c.Home, "data", "ledger", "ledger.db"), Boot: "boot", User: "user",
 		Host: func(string) error { return nil }, Spawn: c.spawn,
-		Answered: func(context.Context, string) (bool, bool, error) { return false, false, nil }}
+		Answered: func(ctx context.Context, id string) (bool, bool, error) {
+			all, err := w.Policy().Questions(ctx, rye.Terminal())
+			for _, q := range all {
+				if q.ID == id {
+					return q.Answer != "", q.Answer == "yes", nil
+				}
+			}
+			return err == nil, false, err
+		}}
 }
 
 // crashRecord is a record before and after whose commits a process may die.
@@ -123,9 +137,10 @@ func newCrashSite(t *testing.T, script string) *crashSite {
 
 // crashChild is a process of a thread: this program, told so by its environment.
 type crashChild struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	dies bool
 }
 
 const crashVar = "RYE_TEST_THREAD_PROCESS"
@@ -135,7 +150,7 @@ func (c crashSite) spawn(_ context.Context, _ string, handed []byte) (Child, err
 	if err != nil {
 		return nil, err
 	}
-	ch := &crashChild{cmd: exec.Command(os.Args[0], "-test.run=^TestThreadProcess$")}
+	ch := &crashChild{cmd: exec.Command(os.Args[0], "-test.run=^TestThreadProcess$"), dies: c.Dies}
 	ch.cmd.Env = append(os.Environ(), crashVar+"="+string(site))
 	ch.cmd.Stderr = os.Stderr
 	if ch.in, err = ch.cmd.StdinPipe(); err != nil {
@@ -166,6 +181,9 @@ func (c *crashChild) Ready(context.Context) error {
 }
 
 func (c *crashChild) Go() error {
+	if c.dies {
+		return errors.Join(errors.New("the starter died"), c.in.Close())
+	}
 	_, err := io.WriteString(c.in, "go\n")
 	return errors.Join(err, c.in.Close())
 }
@@ -197,18 +215,16 @@ func TestThreadProcess(t *testing.T) {
 	if err := json.Unmarshal([]byte(site), &c); err != nil {
 		t.Fatal(err)
 	}
-	if c.Room > 0 {
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: c.Room, Max: c.Room}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	signal.Ignore(syscall.SIGXFSZ) // a write fails instead
 	testOnlyStep = c.dieAt()
 	in := bufio.NewReader(os.Stdin)
 	handed, err := in.ReadBytes('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := c.options(c.workspace())
+	wo := c.workspaceOptions()
+	wo.Consent = nil
+	o := c.options(workspace.Open(wo))
 	err = Run(t.Context(), o, handed, New(o).Caller, func() error {
 		fmt.Println("ready")
 		if line, err := in.ReadString('\n'); err != nil || line != "go\n" {
@@ -238,6 +254,9 @@ func (c crashSite) dieAt() func(string) {
 		for name := range steps {
 			n++
 			fmt.Fprintln(log, name)
+			if n == c.Full {
+				_ = syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 100, Max: 100})
+			}
 			if n == c.Step {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				select {}
@@ -274,7 +293,13 @@ func (c crashSite) info(t *testing.T, id string) *rye.ThreadInfo {
 // resume lets another process, which does not die, go on with a thread.
 func (c crashSite) resume(t *testing.T, q rye.ResumeRequest) (*rye.ThreadInfo, error) {
 	t.Helper()
-	c.Step, c.Log, c.Room = 0, "", 0
+	c.Step, c.Log, c.Full = 0, "", 0
+	return c.takeUp(t, q)
+}
+
+// takeUp resumes a thread in a process that may die.
+func (c crashSite) takeUp(t *testing.T, q rye.ResumeRequest) (*rye.ThreadInfo, error) {
+	t.Helper()
 	if _, err := New(c.options(c.workspace())).Resume(t.Context(), rye.Terminal(), q); err != nil {
 		return nil, err
 	}
@@ -536,6 +561,12 @@ func (c crashSite) killAt(t *testing.T, n int, want string) {
 	if _, state := crashEnd(t); state.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("the process was not killed: %s", state)
 	}
+	c.goesOn(t, i, want)
+}
+
+// goesOn resumes a thread whose process is gone, and compares it with one that nobody stopped.
+func (c crashSite) goesOn(t *testing.T, i *rye.ThreadInfo, want string) {
+	t.Helper()
 	dir := c.threadDir(t, i.ID)
 	open := openCalls(t, crashRecords(t, dir))
 	ended := ended(i.Status)
@@ -548,9 +579,6 @@ func (c crashSite) killAt(t *testing.T, n int, want string) {
 	}
 	if i2.Status != Completed {
 		t.Fatalf("killed and resumed it is %s: %s", i2.Status, i2.Why)
-	}
-	if len(open) > 0 {
-		t.Logf("open: %v", open)
 	}
 	if got, want := c.export(t, i.ID), unknown(t, want, crashRecords(t, dir), open); got != want {
 		t.Errorf("it did\n%s\nwant\n%s", got, want)

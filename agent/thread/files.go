@@ -126,7 +126,9 @@ func readDescription(ctx context.Context, rec rye.Record, dir string) (*Descript
 	if err != nil {
 		return nil, fault.New(fault.Integrity, "thread %s: %w", filepath.Base(dir), err)
 	}
-	if err := rec.Vouched(ctx, recorder, raw, string(sig)); err != nil {
+	if err := rec.Vouched(ctx, recorder, raw, string(sig)); fault.Is(err, fault.Malformed) {
+		return nil, fault.New(fault.Integrity, "thread %s: %w", filepath.Base(dir), err)
+	} else if err != nil {
 		return nil, err
 	}
 	d, err := parseDescription(raw)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,7 +54,7 @@ type history struct {
 	raised   rye.ThreadLimits
 	cancel   string // why, once it was asked for
 	boot     string // of the machine, when the last process began
-	deaths   int    // processes that began in the open turn, and who ended no turn nor said why they stopped; this one, too
+	deaths   int    // processes that were in the open turn; all but the newest died there
 	warned   map[string]bool
 	running  time.Duration // of processes, up to the last turn that ended
 	text     string        // the model's last words
@@ -364,7 +365,7 @@ func (h *history) turned(r journal.Record) error {
 	h.next, h.heard = loop.Next{Kind: next, State: h.state, Detail: detail.Next}, false
 	h.running = time.Duration(detail.RunningMS) * time.Millisecond
 	h.seal(r, next)
-	h.turn, h.calls, h.deaths = r.Turn+1, nil, 0
+	h.turn, h.calls, h.deaths = r.Turn+1, nil, 1
 	return nil
 }
 
@@ -406,6 +407,7 @@ func (h *history) settled(r journal.Record) error {
 	}
 	delete(h.unsettled, key)
 	delete(h.held, key)
+	h.tries[stepOf(key)] = max(h.tries[stepOf(key)], attemptOf(key)) // its intent may be lost
 	h.spent += money
 	if uncertain {
 		h.uncertain += money
@@ -447,6 +449,12 @@ func stepOf(key string) string {
 		return key
 	}
 	return parts[1]
+}
+
+// attemptOf is the last part of such a key.
+func attemptOf(key string) int {
+	n, _ := strconv.Atoi(key[strings.LastIndexByte(key, '/')+1:])
+	return n
 }
 
 // stepKey names host call k of a turn.

@@ -66,9 +66,40 @@ func (p *process) charge(ctx context.Context, key string, hold ledger.Amount, b 
 	return p.book.Settle(ctx, key, b)
 }
 
+// compareLedger looks for bills of the thread that its journal does not know: that one lost its
+// end then, and would do again what was done. Where a person accepted that, they are taken over.
+func (p *process) compareLedger(ctx context.Context) error {
+	return p.book.Bills(ctx, ledger.Filter{Node: p.d.ID}, func(l ledger.Line) error {
+		if l.Thread != p.d.ID || p.h.sent[l.Key] {
+			return nil
+		}
+		if !p.accepted {
+			return fault.New(fault.Integrity, "the journal of thread %s ends in turn %d, and does not know the call %s, which was paid", p.d.ID, p.h.turn, l.Key).
+				Advise("rye thread log %s shows what it knows; resuming needs a person who accepts that the rest is unknown", p.d.ID)
+		}
+		p.lost = append(p.lost, l)
+		return nil
+	})
+}
+
+// takeOverLost records the bills that the journal lost.
+func (p *process) takeOverLost() error {
+	for _, l := range p.lost {
+		err := p.append("budget_settled", map[string]any{"key": l.Key, "money": l.Money, "tokens": l.Tokens, "uncertain": l.Uncertain}, false)
+		if err != nil {
+			return err
+		}
+		p.h.sent[l.Key] = true
+	}
+	return nil
+}
+
 // payUnpaid ends what earlier processes held: what was never sent is owed to nobody, an answer
 // is paid, and what was sent and not answered is paid whole.
 func (p *process) payUnpaid(ctx context.Context) error {
+	if err := p.takeOverLost(); err != nil {
+		return err
+	}
 	var over error
 	for _, key := range slices.Sorted(maps.Keys(p.h.held)) {
 		hold := p.h.held[key]

@@ -29,8 +29,9 @@ type process struct {
 	pins   rye.Pins
 
 	lease    *journal.Lease
-	epoch    int64 // of this process: younger than that of any before
-	accepted bool  // a person accepted that something is unknown
+	epoch    int64         // of this process: younger than that of any before
+	accepted bool          // a person accepted that something is unknown
+	lost     []ledger.Line // bills that the journal does not know
 	j        *journal.Journal
 	book     *ledger.Ledger
 	prov     *provider.Provider
@@ -189,7 +190,10 @@ func (p *process) openBook(ctx context.Context) (err error) {
 	if p.book, err = ledger.Open(ctx, p.o.Ledger, ledger.Options{Boot: p.o.Boot, Now: p.o.Now}); err != nil {
 		return err
 	}
-	return p.book.Put(ctx, p.nodes()...)
+	if err := p.book.Put(ctx, p.nodes()...); err != nil {
+		return err
+	}
+	return p.compareLedger(ctx)
 }
 
 // nodeOf is the project's node in the ledger: the key of its record, in which dir lies.
