@@ -56,7 +56,7 @@ func (p *process) commitAll(ctx context.Context) error {
 
 // compareBranch compares the journal with the branch, which cannot be changed: a journal that
 // lost its end would repeat what was done. Turns that are on the branch need no commit.
-func (p *process) compareBranch(ctx context.Context, accept bool) error {
+func (p *process) compareBranch(ctx context.Context) error {
 	b, err := p.o.Record.Branch(ctx, recorder, p.d.ID)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -75,7 +75,7 @@ func (p *process) compareBranch(ctx context.Context, accept bool) error {
 			return fault.New(fault.Integrity, "turn %d of thread %s is not the one on its branch", last, p.d.ID).Advise("git log threads/%s shows what it did", p.d.ID)
 		}
 	} else if p.h.turn < b.Turns {
-		if !accept {
+		if !p.accept {
 			return fault.New(fault.Integrity, "the journal of thread %s ends in turn %d, and its branch has turn %d", p.d.ID, p.h.turn, last).
 				Advise("git log threads/%s shows what it did; resuming needs a person who accepts that the rest is unknown", p.d.ID)
 		}

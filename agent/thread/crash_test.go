@@ -70,6 +70,7 @@ type crashSite struct {
 	Step      int    // at which the child dies; 0 is never
 	Log       string // where the child writes its steps
 	Full      int    // step from which on the disk has no room; 0 is never
+	Boot      string // of the machine
 	Dies      bool   // whoever starts the child dies before it says go
 }
 
@@ -84,7 +85,7 @@ func (c crashSite) workspaceOptions() workspace.Options {
 }
 
 func (c crashSite) options(w *workspace.Workspace) Options {
-	return Options{Verbs: w, Record: crashRecord{w.Record()}, Ledger: filepath.Join(c.Home, "data", "ledger", "ledger.db"), Boot: "boot", User: "user",
+	return Options{Verbs: w, Record: crashRecord{w.Record()}, Ledger: filepath.Join(c.Home, "data", "ledger", "ledger.db"), Boot: "boot" + c.Boot, User: "user",
 		Host: func(string) error { return nil }, Spawn: c.spawn,
 		Answered: func(ctx context.Context, id string) (bool, bool, error) {
 			all, err := w.Policy().Questions(ctx, rye.Terminal())
@@ -120,6 +121,7 @@ func newCrashSite(t *testing.T, script string) *crashSite {
 	for name, text := range map[string]string{
 		"directives/acme/review.md": crashDirective, "tools/acme/scripted.yaml": script[1:],
 		"tools/acme/once.sh": fmt.Sprintf(crashTool, "Adds a line", "# config_schema: {type: object, properties: {text: {type: string}}}\necho \"$1\" >> out/effects; echo noted"),
+		"tools/acme/ask.sh":  fmt.Sprintf(crashTool, "Adds a line, when a person agrees", "# tier: t2\n# config_schema: {type: object, properties: {text: {type: string}}}\necho \"$1\" >> out/effects; echo noted"),
 		"tools/acme/look.sh": fmt.Sprintf(crashTool, "Looks", "echo seen"),
 		"tools/acme/long.sh": fmt.Sprintf(crashTool, "Says much", "seq 1 6000"),
 	} {
@@ -128,7 +130,7 @@ func newCrashSite(t *testing.T, script string) *crashSite {
 			t.Fatal(err)
 		}
 	}
-	targets := []rye.Target{"directive:acme/review", "tool:acme/scripted", "tool:acme/once", "tool:acme/look", "tool:acme/long"}
+	targets := []rye.Target{"tool:acme/ask", "directive:acme/review", "tool:acme/scripted", "tool:acme/once", "tool:acme/look", "tool:acme/long"}
 	if _, err := c.workspace().Sign(t.Context(), rye.Terminal(), rye.SignRequest{Targets: targets}); err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,7 @@ type history struct {
 	cancel   string // why, once it was asked for
 	boot     string // of the machine, when the last process began
 	deaths   int    // processes that were in the open turn; all but the newest died there
+	accepted bool   // in the open turn: a person accepted that something is unknown
 	warned   map[string]bool
 	running  time.Duration // of processes, up to the last turn that ended
 	text     string        // the model's last words
@@ -212,9 +213,9 @@ var adders = map[string]func(*history, journal.Record) error{
 	"tool_call_result":   (*history).resulted,
 	"host_call":          (*history).hosted,
 	"turn_done":          (*history).turned,
-	"budget_held":        (*history).reserved,
+	"budget_held":        reserved,
 	"budget_settled":     (*history).settled,
-	"budget_released":    (*history).gaveBack,
+	"budget_released":    gaveBack,
 	"inbox_message":      (*history).message,
 	"warning":            (*history).warning,
 	"approval_requested": func(h *history, r journal.Record) error { return h.member(r, "question", &h.question) },
@@ -236,7 +237,7 @@ func (h *history) began(r journal.Record) error {
 		return err
 	}
 	switch {
-	case h.suspended != nil: // it was no death, or a person resumed it since
+	case h.suspended != nil, accepted: // it was no death, or a person resumed it since
 		h.deaths = 1
 	case boot != h.boot && h.deaths > 0: // the machine ended it
 	default:
@@ -244,7 +245,7 @@ func (h *history) began(r journal.Record) error {
 	}
 	h.boot = boot
 	if accepted { // what was lost may be on the branch; the thread goes on behind it
-		h.turn = max(h.turn, r.Turn)
+		h.turn, h.accepted = max(h.turn, r.Turn), true
 	}
 	return nil
 }
@@ -366,6 +367,7 @@ func (h *history) turned(r journal.Record) error {
 	h.running = time.Duration(detail.RunningMS) * time.Millisecond
 	h.seal(r, next)
 	h.turn, h.calls, h.deaths = r.Turn+1, nil, 1
+	h.accepted = false
 	return nil
 }
 
@@ -379,7 +381,8 @@ func (h *history) seal(r journal.Record, next string) {
 	h.lines, h.kept = nil, nil
 }
 
-func (h *history) reserved(r journal.Record) error {
+// reserved and gaveBack are the beginning and an end of a hold.
+func reserved(h *history, r journal.Record) error {
 	var key string
 	var a ledger.Amount
 	if err := h.members(r, map[string]any{"key": &key, "money": &a.Money, "tokens": &a.Tokens}); err != nil {
@@ -390,7 +393,7 @@ func (h *history) reserved(r journal.Record) error {
 	return nil
 }
 
-func (h *history) gaveBack(r journal.Record) error {
+func gaveBack(h *history, r journal.Record) error {
 	var key string
 	err := h.member(r, "key", &key)
 	delete(h.held, key)

@@ -25,7 +25,7 @@ func (p *process) recover(ctx context.Context) error {
 		return err
 	}
 	resumed := map[string]any{"epoch": p.epoch, "boot_id": p.o.Boot}
-	if p.accepted {
+	if p.accept {
 		resumed["accepted"] = true
 	}
 	if err := p.append("thread_resumed", resumed, true); err != nil {
@@ -120,6 +120,7 @@ func (p *process) inbox(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		testOnlyStep("after inbox_message")
 		if err := p.heed(ctx, m); err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ func (p *process) compareLedger(ctx context.Context) error {
 		if l.Thread != p.d.ID || p.h.sent[l.Key] {
 			return nil
 		}
-		if !p.accepted {
+		if !p.accept && !p.h.accepted {
 			return fault.New(fault.Integrity, "the journal of thread %s ends in turn %d, and does not know the call %s, which was paid", p.d.ID, p.h.turn, l.Key).
 				Advise("rye thread log %s shows what it knows; resuming needs a person who accepts that the rest is unknown", p.d.ID)
 		}

@@ -28,19 +28,19 @@ type process struct {
 	key    ed25519.PrivateKey
 	pins   rye.Pins
 
-	lease    *journal.Lease
-	epoch    int64         // of this process: younger than that of any before
-	accepted bool          // a person accepted that something is unknown
-	lost     []ledger.Line // bills that the journal does not know
-	j        *journal.Journal
-	book     *ledger.Ledger
-	prov     *provider.Provider
-	model    *provider.Model
-	ask      *provider.Client
-	prog     *loop.Program
-	hooks    []hook
-	limit    rye.ThreadLimits // as raised
-	black    *blackener
+	lease  *journal.Lease
+	epoch  int64         // of this process: younger than that of any before
+	accept bool          // a person accepts, now, that something is unknown
+	lost   []ledger.Line // bills that the journal does not know
+	j      *journal.Journal
+	book   *ledger.Ledger
+	prov   *provider.Provider
+	model  *provider.Model
+	ask    *provider.Client
+	prog   *loop.Program
+	hooks  []hook
+	limit  rye.ThreadLimits // as raised
+	black  *blackener
 
 	mu      sync.Mutex // guards h, and the order of records
 	h       *history
@@ -180,9 +180,9 @@ func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
 		return err
 	}
 	// A lease that was lost counts from 1 again, and the ledger refuses what is older.
-	p.accepted = accept
+	p.accept = accept
 	p.epoch = max(p.lease.Epoch(), p.h.epoch+1)
-	return p.compareBranch(ctx, accept)
+	return p.compareBranch(ctx)
 }
 
 // openBook opens the ledger, and makes the nodes that the thread spends under.

@@ -17,6 +17,7 @@ import (
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 // stepOf is the number of the nth step with that name, by what an earlier child wrote.
@@ -318,18 +319,27 @@ func (c crashSite) accepted(t *testing.T, id string) {
 }
 
 // A journal that is older than its branch, as one from a backup, is refused (10): the thread
-// would do again what it did. When a person accepts that, it goes on behind the branch.
+// would do again what it did. When a person accepts that, it goes on behind the branch, which
+// never changes.
 func TestJournalFromBackup(t *testing.T) {
 	c, _ := crashed(t)
-	i := c.killed(t, "after thread_completed", 1)
-	if _, err := c.resume(t, rye.ResumeRequest{ID: i.ID}); !fault.Is(err, fault.Conflict) { // which puts it on its branch
+	i := c.killed(t, "before turn_done", 4)
+	again := *c
+	again.Step, again.Log = 2, filepath.Join(t.TempDir(), "steps")
+	if _, err := again.takeUp(t, rye.ResumeRequest{ID: i.ID}); err != nil {
 		t.Fatal(err)
 	}
-	dir := c.threadDir(t, i.ID)
-	before, err := c.workspace().Record().Branch(t.Context(), recorder, i.ID)
-	if err != nil {
+	if _, err := c.resume(t, rye.ResumeRequest{ID: i.ID}); err != nil { // which suspends, and so is put on the branch
 		t.Fatal(err)
 	}
+	branch := func() *rye.BranchInfo {
+		b, err := c.workspace().Record().Branch(t.Context(), recorder, i.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	before, dir := branch(), c.threadDir(t, i.ID)
 	raw, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -340,10 +350,24 @@ func TestJournalFromBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.resume(t, rye.ResumeRequest{ID: i.ID})
-	wantCode(t, "resume without a key", err, fault.Conflict)
-	after, err := c.workspace().Record().Branch(t.Context(), recorder, i.ID)
-	if err != nil || after.Tip != before.Tip {
-		t.Errorf("the branch is at %v, %v; want %s", after, err, before.Tip)
+	wantCode(t, "resume", err, fault.Integrity)
+	if now := branch(); now.Tip != before.Tip || before.Turns != 3 {
+		t.Errorf("the branch is at %+v, was at %+v", now, before)
+	}
+	died := again // a death behind the consent needs no second one
+	if i, err := died.takeUp(t, rye.ResumeRequest{ID: i.ID, Accept: true}); err != nil || i.Status != Interrupted {
+		t.Fatal(i, err)
+	}
+	got, err := c.resume(t, rye.ResumeRequest{ID: i.ID})
+	if err != nil || got.Status != Completed {
+		t.Fatalf("accepted: %+v, %v", got, err)
+	}
+	if now := branch(); now.Turns < before.Turns+6 {
+		t.Errorf("the branch has %d turns, had %d", now.Turns, before.Turns)
+	}
+	first, err := c.workspace().Record().ReadTurn(t.Context(), recorder, i.ID, 2, "turn.jsonl")
+	if err != nil || !bytes.Contains(raw, first) {
+		t.Errorf("turn 2 of the branch changed: %v", err)
 	}
 }
 
@@ -373,4 +397,168 @@ func TestDamagedLedger(t *testing.T) {
 	}
 	os.Remove(path + "-shm")
 	c.goesOn(t, i, want)
+}
+
+// A message reaches the model once, whatever dies between its records.
+func TestMessageAcrossDeath(t *testing.T) {
+	c, _ := crashed(t)
+	every := 3
+	if os.Getenv("RYE_SOAK") == "1" {
+		every = 1
+	}
+	for n := 3; n <= 8; n += every {
+		i := c.killed(t, "before turn_done", 3)
+		if err := New(c.options(c.workspace())).Send(t.Context(), rye.Terminal(), rye.SendRequest{ID: i.ID, Kind: journal.KindMessage, Text: "Hurry up."}); err != nil {
+			t.Fatal(err)
+		}
+		again := *c
+		again.Step, again.Log = n, filepath.Join(t.TempDir(), "steps")
+		if i, err := again.takeUp(t, rye.ResumeRequest{ID: i.ID}); err != nil || i.Status != Interrupted {
+			t.Fatalf("killed again: %+v, %v", i, err)
+		}
+		// A second death in the turn suspends first, where it was one.
+		got, err := c.resume(t, rye.ResumeRequest{ID: i.ID})
+		if err == nil && got.Status == Suspended {
+			got, err = c.resume(t, rye.ResumeRequest{ID: i.ID})
+		}
+		if err != nil || got.Status != Completed {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if said := strings.Count(c.export(t, i.ID), "Hurry up."); said != 1 {
+			t.Errorf("killed at step %d, the model is told %d times", n, said)
+		}
+	}
+}
+
+const askScript = `
+version: "1.0.0"
+tool_type: provider
+executor_id: null
+category: acme
+description: A model that answers from a script
+config:
+  mock:
+    turns:
+      - calls:
+          - {name: rye_execute, args: {item_type: tool, item_id: acme/ask, parameters: {text: asked}}}
+          - {name: rye_execute, args: {item_type: tool, item_id: acme/look}}
+      - calls: [{name: directive_return, args: {verdict: "good"}}]
+`
+
+// finish lets the newest process of a thread end, and says yes to what it asks meanwhile.
+func (c crashSite) finish(t *testing.T, id string) *rye.ThreadInfo {
+	t.Helper()
+	ended := make(chan struct{})
+	go func() { defer close(ended); crashEnd(t) }()
+	w := c.workspace()
+	for {
+		select {
+		case <-ended:
+			return c.info(t, id)
+		case <-time.After(10 * time.Millisecond):
+		}
+		c.sayYes(t, w)
+	}
+}
+
+func (c crashSite) sayYes(t *testing.T, w *workspace.Workspace) {
+	t.Helper()
+	all, err := w.Policy().Questions(t.Context(), rye.Terminal())
+	if err != nil {
+		t.Error(err)
+	}
+	for _, q := range all {
+		if q.Answer == "" {
+			if _, err := w.Policy().Answer(t.Context(), rye.Terminal(), rye.AnswerRequest{ID: q.ID}); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// What a person has to allow waits across deaths, and happens once after the yes.
+func TestApprovalAcrossDeath(t *testing.T) {
+	c := newCrashSite(t, askScript)
+	start := func(c crashSite) *rye.ThreadInfo {
+		i, err := New(c.options(c.workspace())).Start(t.Context(), rye.Terminal(), rye.StartRequest{Ref: crashRef("directive:acme/review")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.finish(t, i.ID)
+	}
+	c.Log = filepath.Join(c.Home, "steps")
+	i := start(*c)
+	if i.Status != Completed || len(c.effects(t)) != 1 {
+		t.Fatalf("%+v; effects %q", i, c.effects(t))
+	}
+	want := c.export(t, i.ID)
+	first, last := c.stepOf(t, "before approval_requested", 1), c.stepOf(t, "after approval_answered", 1)+5
+	every := 3
+	if os.Getenv("RYE_SOAK") == "1" {
+		every = 1
+	}
+	for n := first; n <= last; n += every {
+		c.forget(t)
+		dying := *c
+		dying.Step, dying.Log = n, filepath.Join(t.TempDir(), "steps")
+		i := start(dying)
+		if i.Status != Interrupted {
+			t.Fatalf("killed at step %d it is %s: %s", n, i.Status, i.Why)
+		}
+		c.sayYes(t, c.workspace())
+		dir := c.threadDir(t, i.ID)
+		open := openCalls(t, crashRecords(t, dir))
+		dying.Step, dying.Log = 0, ""
+		if _, err := New(dying.options(c.workspace())).Resume(t.Context(), rye.Terminal(), rye.ResumeRequest{ID: i.ID}); err != nil {
+			t.Fatal(err)
+		}
+		i = c.finish(t, i.ID)
+		if i.Status != Completed {
+			t.Errorf("killed at step %d and resumed it is %s: %s", n, i.Status, i.Why)
+		}
+		if got, want := c.export(t, i.ID), unknown(t, want, crashRecords(t, dir), open); got != want {
+			t.Errorf("killed at step %d it did\n%s\nwant\n%s", n, got, want)
+		}
+		if got := len(c.effects(t)); got > 1 || got+len(open) < 1 {
+			t.Errorf("killed at step %d: %d effects, with %d calls open", n, got, len(open))
+		}
+		c.checkEnded(t, i)
+	}
+}
+
+// A machine that restarts is no death of the process: two do not suspend.
+func TestReboots(t *testing.T) {
+	c, want := crashed(t)
+	i := c.killed(t, "before turn_done", 3)
+	for _, boot := range []string{"2", "3"} {
+		again := *c
+		again.Boot, again.Step, again.Log = boot, 2, filepath.Join(t.TempDir(), "steps")
+		if i, err := again.takeUp(t, rye.ResumeRequest{ID: i.ID}); err != nil || i.Status != Interrupted {
+			t.Fatalf("killed again: %+v, %v", i, err)
+		}
+	}
+	c.Boot = "4"
+	c.goesOn(t, i, want)
+}
+
+// A power cut can take a hold whose question was sent. It is paid for all the same, and in full.
+func TestHoldIsLost(t *testing.T) {
+	c, want := crashed(t)
+	for _, step := range []string{"after model_intent", "before cognition_out", "after cognition_out"} {
+		i := c.killed(t, step, 2)
+		var key string
+		for _, r := range crashRecords(t, c.threadDir(t, i.ID)) {
+			if r.Type == "budget_held" {
+				key = crashMember[string](t, r, "key")
+			}
+		}
+		if err := c.book(t).Release(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		spent := i.Spent
+		c.goesOn(t, i, want)
+		if i = c.info(t, i.ID); (i.Uncertain > 0) != (step != "after cognition_out") || i.Spent <= spent {
+			t.Errorf("killed %s, without its hold: %s spent, %s of it uncertain", step, i.Spent, i.Uncertain)
+		}
+	}
 }

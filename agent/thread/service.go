@@ -239,7 +239,7 @@ func (s *Service) Send(ctx context.Context, c rye.Caller, q rye.SendRequest) err
 		return err
 	}
 	if ended(i.Status) {
-		return s.hasEnded(ctx, dir, i)
+		return hasEnded(ctx, &s.o, dir, i)
 	}
 	return s.put(ctx, c, dir, q)
 }
@@ -285,7 +285,7 @@ func (s *Service) Collect(ctx context.Context, c rye.Caller, q rye.CollectReques
 	for _, id := range ids {
 		dir := filepath.Join(top, id)
 		if !q.DryRun {
-			_ = s.finishSeal(ctx, dir) // what cannot be finished is not old
+			_ = finishSeal(ctx, &s.o, dir) // what cannot be finished is not old
 		}
 		old, err := s.old(ctx, dir, time.Duration(q.Older)*time.Second)
 		if err != nil || !old {

@@ -27,7 +27,7 @@ func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*r
 		return nil, err
 	}
 	if ended(i.Status) {
-		return nil, s.hasEnded(ctx, dir, i)
+		return nil, hasEnded(ctx, &s.o, dir, i)
 	}
 	if err := s.put(ctx, c, dir, rye.SendRequest{Kind: journal.KindCancel}); err != nil {
 		return nil, err
@@ -57,8 +57,8 @@ func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*r
 }
 
 // hasEnded refuses to change a thread that ended, once nothing is left to do of its end.
-func (s *Service) hasEnded(ctx context.Context, dir string, i *rye.ThreadInfo) error {
-	if err := s.finishSeal(ctx, dir); err != nil {
+func hasEnded(ctx context.Context, o *Options, dir string, i *rye.ThreadInfo) error {
+	if err := finishSeal(ctx, o, dir); err != nil {
 		return err
 	}
 	return fault.New(fault.Conflict, "thread %s has ended: it is %s", i.ID, i.Status).Advise("rye thread start %s begins another", i.Directive)
@@ -66,11 +66,11 @@ func (s *Service) hasEnded(ctx context.Context, dir string, i *rye.ThreadInfo) e
 
 // finishSeal does what is left to do of a thread that ended, where its process died behind the
 // final record. Another process that is at it already is left to it.
-func (s *Service) finishSeal(ctx context.Context, dir string) error {
+func finishSeal(ctx context.Context, o *Options, dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, keyFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	p := &process{o: &s.o, dir: dir, began: time.Now()}
+	p := &process{o: o, dir: dir, began: time.Now()}
 	err := p.takeOver(ctx, false)
 	var held *journal.Held
 	if errors.As(err, &held) {
@@ -149,7 +149,7 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 		return nil, err
 	}
 	if ended(i.Status) {
-		return nil, s.hasEnded(ctx, dir, i)
+		return nil, hasEnded(ctx, &s.o, dir, i)
 	}
 	key, err := readKey(dir, d)
 	if err != nil {
