@@ -67,11 +67,12 @@ var crashDirective = "# Review\n\n```xml\n<directive name=\"review\" version=\"1
 // crashSite is a person's project in which threads die.
 type crashSite struct {
 	Dir, Home string
-	Step      int    // at which the child dies; 0 is never
-	Log       string // where the child writes its steps
-	Full      int    // step from which on the disk has no room; 0 is never
-	Boot      string // of the machine
-	Dies      bool   // whoever starts the child dies before it says go
+	Step      int        // at which the child dies; 0 is never
+	Log       string     // where the child writes its steps
+	Full      int        // step from which on the disk has no room; 0 is never
+	Boot      string     // of the machine
+	Spent     rye.Micros // by a thread that nobody stops
+	Dies      bool       // whoever starts the child dies before it says go
 }
 
 func (c crashSite) workspace() *workspace.Workspace {
@@ -404,6 +405,20 @@ func openCalls(t *testing.T, records []journal.Record) map[string]bool {
 	return open
 }
 
+// openQuestion reports whether a question to a model was sent, and nobody knows what it costs.
+func openQuestion(t *testing.T, records []journal.Record) bool {
+	key := ""
+	for _, r := range records {
+		switch of := crashMember[string](t, r, "key"); {
+		case r.Type == "model_intent":
+			key = of
+		case of == key && (r.Type == "cognition_out" || r.Type == "budget_released"):
+			key = ""
+		}
+	}
+	return key != ""
+}
+
 // unknown is a canonical export in which the outcomes of some calls are not known.
 func unknown(t *testing.T, canonical string, records []journal.Record, open map[string]bool) string {
 	t.Helper()
@@ -528,6 +543,7 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 	c.checkEnded(t, first)
 	want := c.export(t, first.ID)
+	c.Spent = first.Spent
 	if got := c.effects(t); !slices.Equal(got, []string{`{"text":"first"}`, `{"text":"second"}`}) {
 		t.Fatalf("effects: %q", got)
 	}
@@ -570,7 +586,8 @@ func (c crashSite) killAt(t *testing.T, n int, want string) {
 func (c crashSite) goesOn(t *testing.T, i *rye.ThreadInfo, want string) {
 	t.Helper()
 	dir := c.threadDir(t, i.ID)
-	open := openCalls(t, crashRecords(t, dir))
+	records := crashRecords(t, dir)
+	open, asked := openCalls(t, records), openQuestion(t, records)
 	ended := ended(i.Status)
 	i2, err := c.resume(t, rye.ResumeRequest{ID: i.ID})
 	if ended && !fault.Is(err, fault.Conflict) || !ended && err != nil {
@@ -584,6 +601,10 @@ func (c crashSite) goesOn(t *testing.T, i *rye.ThreadInfo, want string) {
 	}
 	if got, want := c.export(t, i.ID), unknown(t, want, crashRecords(t, dir), open); got != want {
 		t.Errorf("it did\n%s\nwant\n%s", got, want)
+	}
+	// An outcome that is unknown is told to the model in other words, which cost something else.
+	if len(open) == 0 && i2.Spent-i2.Uncertain != c.Spent || asked != (i2.Uncertain > 0) {
+		t.Errorf("spent %s, uncertain %s, with an open question: %t; want %s", i2.Spent, i2.Uncertain, asked, c.Spent)
 	}
 	got := c.effects(t)
 	if slices.Sort(got); len(slices.Compact(slices.Clone(got))) != len(got) || len(got)+len(open) < 2 {

@@ -47,6 +47,7 @@ func crashed(t *testing.T) (c *crashSite, want string) {
 	if i.Status != Completed {
 		t.Fatalf("the thread ended as %s: %s", i.Status, i.Why)
 	}
+	c.Spent = i.Spent
 	return c, c.export(t, i.ID)
 }
 
@@ -538,6 +539,22 @@ func TestReboots(t *testing.T) {
 		}
 	}
 	c.Boot = "4"
+	c.goesOn(t, i, want)
+}
+
+// A lease that lost its count begins anew. What the ledger holds is not older than that.
+func TestLeaseBeginsAnew(t *testing.T) {
+	c, want := crashed(t)
+	i := c.killed(t, "before turn_done", 3)
+	again := *c
+	again.Boot, again.Step, again.Log = "2", 2, filepath.Join(t.TempDir(), "steps")
+	if i, err := again.takeUp(t, rye.ResumeRequest{ID: i.ID}); err != nil || i.Status != Interrupted {
+		t.Fatalf("killed again: %+v, %v", i, err)
+	}
+	if err := os.Truncate(filepath.Join(c.threadDir(t, i.ID), "lease"), 0); err != nil {
+		t.Fatal(err)
+	}
+	c.Boot = "3"
 	c.goesOn(t, i, want)
 }
 
