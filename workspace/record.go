@@ -76,9 +76,12 @@ func (g Record) ReadTurn(ctx context.Context, c rye.Caller, thread string, turn 
 	return threads.ReadTurn(ctx, s, thread, turn, path)
 }
 
-// Config returns a configuration, merged from every verified layer.
+// Config merges a configuration, such as "agent/resilience", from every layer that holds it,
+// the project's strongest, over the one that it extends. One layer that may not be used
+// refuses the whole (docs/format/config.md). It is loading: the caller has to hold
+// rye.load.config.<id> for it and for what it extends.
 func (g Record) Config(ctx context.Context, c rye.Caller, name string) (*rye.ConfigResult, error) {
-	s, err := g.project(c, "thread.record")
+	s, err := g.visit(c, "config")
 	if err != nil {
 		return nil, err
 	}
