@@ -53,10 +53,11 @@ func statusClass(status int) string {
 // out of texts.
 func (p *Provider) failure(status int, h http.Header, raw []byte, body any, now time.Time, scrub func(string) string) *Error {
 	e := &Error{Status: status, Code: scrub(p.say(body, p.errors.code)), Message: scrub(p.say(body, p.errors.message))}
+	text := plain(scrub(string(raw))) // before it is cut: a piece of a secret is not found
 	if e.Message == "" {
-		e.Message = scrub(plain(raw))
+		e.Message = text
 	}
-	e.Class = p.class(e, h, body, plain(raw))
+	e.Class = p.class(e, h, body, text)
 	e.Code = words.Clip(words.Printable(e.Code), 100)
 	e.Message = words.Clip(words.Printable(e.Message), 1000)
 	e.After = p.errors.wait(h, body, now)
@@ -133,6 +134,6 @@ func plainNumbers(v any) any {
 }
 
 // plain returns the beginning of a body that is not JSON, in one line.
-func plain(raw []byte) string {
-	return words.Clip(strings.Join(strings.Fields(words.Clip(string(raw), 2000)), " "), 300)
+func plain(raw string) string {
+	return words.Clip(strings.Join(strings.Fields(words.Clip(raw, 2000)), " "), 300)
 }

@@ -123,7 +123,8 @@ type attempt struct {
 	asked  int64 // tokens of output
 
 	clock  *clock
-	sent   atomic.Bool
+	began  atomic.Bool // a connection is being looked for: this transport tells what it does
+	sent   atomic.Bool // the head of the request was written
 	status int
 	header http.Header
 }
@@ -155,11 +156,15 @@ func (k *clock) phase(why error, d time.Duration) {
 }
 
 func (t *attempt) run(parent context.Context, base *url.URL) (*Response, error) {
+	if err := parent.Err(); err != nil {
+		return nil, t.explain(parent, parent, err)
+	}
 	ctx, stop := context.WithCancelCause(parent)
 	defer stop(nil)
 	t.clock = newClock(t.p.endpoint.connect, stop)
 	defer t.clock.timer.Stop()
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:      func(string) { t.began.Store(true) },
 		GotConn:      func(httptrace.GotConnInfo) { t.clock.phase(errFirstByte, t.p.endpoint.firstByte) },
 		WroteHeaders: func() { t.sent.Store(true) },
 	})
@@ -168,7 +173,7 @@ func (t *attempt) run(parent context.Context, base *url.URL) (*Response, error) 
 		return res, nil
 	}
 	e := t.explain(parent, ctx, err)
-	e.Sent = e.Sent || t.sent.Load()
+	e.Sent = e.Sent || t.sent.Load() || t.status != 0 || !t.began.Load()
 	return nil, e
 }
 
@@ -295,16 +300,22 @@ func (t *attempt) failure(raw []byte, body any) *Error {
 	return t.p.failure(t.status, t.header, raw, body, now(), t.scrub)
 }
 
-// pacedBody tells the clock that something came.
+// pacedBody has the clock run while the provider is waited for, and not while what came is
+// taken: whoever is told of it may be slow.
 type pacedBody struct {
-	t *attempt
-	r io.Reader
+	t     *attempt
+	r     io.Reader
+	began bool
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
+	if b.began {
+		b.t.clock.phase(errIdle, b.t.p.endpoint.idle)
+	}
 	n, err := b.r.Read(p)
 	if n > 0 {
-		b.t.clock.phase(errIdle, b.t.p.endpoint.idle)
+		b.began = true
+		b.t.clock.timer.Stop()
 	}
 	return n, err
 }

@@ -111,7 +111,7 @@ func TestSecretStays(t *testing.T) {
 	l.Close()
 	_, err = (&Client{Base: "http://" + l.Addr().String(), Secret: secretOf}).Do(t.Context(), p, m, hello, nil)
 	e := asError(t, err)
-	if e.Class != Transient || e.Sent || e.Streamed || strings.Contains(fmt.Sprintf("%v %+v %#v", e, e, e), secret) {
+	if e.Class != Transient || e.Sent || e.Streamed || strings.Contains(fmt.Sprintf("%v %+v %#v", e, e, e), secret) || strings.Contains(e.Message, "/v1/") {
 		t.Errorf("nobody listens: %#v", e)
 	}
 }
@@ -177,6 +177,68 @@ func TestTimes(t *testing.T) {
 	if e := asError(t, err); e.Class != Cancelled || !e.Sent || !e.Streamed || e.Retryable() || !errors.Is(err, context.Canceled) || !fault.Is(err, fault.Interrupt) {
 		t.Errorf("cancelled: %#v", e)
 	}
+	_, err = (&Client{Base: half, Secret: secretOf}).Do(ctx, p, m, hello, nil)
+	if e := asError(t, err); e.Class != Cancelled || e.Sent || e.Streamed {
+		t.Errorf("cancelled before: %#v", e)
+	}
+}
+
+// TestSlowListener: the clock runs for the provider only.
+func TestSlowListener(t *testing.T) {
+	next := make(chan bool, 2)
+	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		for i, text := range []string{"@start\n@text 0 \"x\"\n", "@text 1 \"y\"\n", "@end end_turn\n"} {
+			if i > 0 {
+				select {
+				case <-next:
+				case <-r.Context().Done():
+					return
+				}
+			}
+			s := parseScene("anthropic", text)
+			s.ServeHTTP(w, r)
+		}
+	})
+	p, m := parsed(t, strings.Replace(anthropicItem, "idle: 20", "idle: 0.1", 1))
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
+	told := 0
+	_, err := (&Client{Base: base, Secret: secretOf}).Do(t.Context(), p, m, hello, func(Delta) {
+		if told++; told == 2 {
+			late.Reset(200 * time.Millisecond)
+			<-late.C
+		}
+		next <- true
+	})
+	if err != nil || told != 2 {
+		t.Errorf("told %d times: %v", told, err)
+	}
+}
+
+// TestSentUnlessKnown: what a transport does not tell is taken for sent, and so billed.
+func TestSentUnlessKnown(t *testing.T) {
+	p, m := parsed(t, anthropicItem)
+	_, err := (&Client{Base: "http://127.0.0.1", Secret: secretOf, HTTP: &http.Client{Transport: silent{}}}).Do(t.Context(), p, m, hello, nil)
+	if e := asError(t, err); e.Class != Transient || !e.Sent {
+		t.Errorf("%#v", e)
+	}
+}
+
+type silent struct{}
+
+func (silent) RoundTrip(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF }
+
+// TestSecretAtACut: a body that is cut within the secret shows no piece of it.
+func TestSecretAtACut(t *testing.T) {
+	base := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(500)
+		io.WriteString(w, strings.Repeat("x", 295)+secret)
+	})
+	p, m := parsed(t, anthropicItem)
+	_, err := (&Client{Base: base, Secret: secretOf}).Do(t.Context(), p, m, hello, nil)
+	if e := asError(t, err); strings.Contains(e.Message, secret[:4]) {
+		t.Error(e)
+	}
 }
 
 // TestTLS: a certificate that nobody knows is not tried again.
@@ -236,27 +298,31 @@ func TestLargeAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name, format, kind, head, piece string
 		status                          int
-		class                           string
+		class, says                     string
 	}{
-		{"text", "anthropic", "text/event-stream", start, "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + many + "\"}}\n\n", 200, Invalid},
-		{"pings", "anthropic", "text/event-stream", start, "event: ping\ndata: {\"type\":\"ping\"}\n\n", 200, Invalid},
-		{"comments", "anthropic", "text/event-stream", start, ": " + many + "\n", 200, Invalid},
-		{"one line", "anthropic", "text/event-stream", start, many, 200, Invalid},
-		{"one event", "anthropic", "text/event-stream", start, "data: " + many + "\n", 200, Invalid},
-		{"blocks", "anthropic", "text/event-stream", start, "data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\"}}\n\n", 200, Transient},
-		{"calls", "openai", "text/event-stream", "", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"" + many[:100] + "\"}}]}}]}\n\n", 200, Invalid},
-		{"a whole one", "openai", "application/json", `{"choices":[{"message":{"content":"`, many, 200, Invalid},
-		{"a failure", "openai", "application/json", `{"error":{"message":"`, many, 500, Transient},
+		{"text", "anthropic", "text/event-stream", start, "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + many + "\"}}\n\n", 200, Invalid, "that were asked for"},
+		{"pings", "anthropic", "text/event-stream", start, "event: ping\ndata: {\"type\":\"ping\"}\n\n", 200, Invalid, "more than 8"},
+		{"comments", "anthropic", "text/event-stream", start, ": " + many + "\n", 200, Invalid, "more than 8"},
+		{"one line", "anthropic", "text/event-stream", start, many, 200, Invalid, "more than 16777216"},
+		{"one event", "anthropic", "text/event-stream", start, "data: " + many + "\n", 200, Invalid, "more than 16777216"},
+		{"blocks", "anthropic", "text/event-stream", start, "data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\"}}\n\n", 200, Transient, "begins block 1 twice"},
+		{"calls", "openai", "text/event-stream", "", "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"" + many[:100] + "\"}}]}}]}\n\n", 200, Invalid, "that were asked for"},
+		{"a whole one", "openai", "application/json", `{"choices":[{"message":{"content":"`, many, 200, Invalid, "more than 4"},
+		{"a failure", "openai", "application/json", `{"error":{"message":"`, many, 500, Transient, "xxx"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, m := parsed(t, map[string]string{"anthropic": anthropicItem, "openai": openaiItem}[c.format])
+			q := *hello
+			if strings.HasPrefix(c.name, "one ") { // so much that only the bound of an event holds
+				m.MaxOutput, q.MaxOutput = 50_000, 50_000
+			}
 			body := &endless{head: c.head, piece: c.piece, left: 1 << 30}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, err := (&Client{Base: "http://127.0.0.1", Secret: secretOf, HTTP: &http.Client{Transport: served{c.kind, c.status, body}}}).Do(t.Context(), p, m, hello, nil)
+			_, err := (&Client{Base: "http://127.0.0.1", Secret: secretOf, HTTP: &http.Client{Transport: served{c.kind, c.status, body}}}).Do(t.Context(), p, m, &q, nil)
 			runtime.ReadMemStats(&after)
-			if e := asError(t, err); e.Class != c.class || len(e.Message) > 1100 {
-				t.Errorf("got %v, want %s", e, c.class)
+			if e := asError(t, err); e.Class != c.class || len(e.Message) > 1100 || !strings.Contains(e.Message, c.says) {
+				t.Errorf("got %v, want %s, %q", e, c.class, c.says)
 			}
 			if read := 1<<30 - body.left; read > 64<<20 {
 				t.Errorf("%d MiB were read", read>>20)

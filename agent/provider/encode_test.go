@@ -124,6 +124,39 @@ func TestEncodeRefuses(t *testing.T) {
 	}
 }
 
+// TestCallsOfOneID: where a history has an id twice, each call has its own result.
+func TestCallsOfOneID(t *testing.T) {
+	p, m := parsed(t, openaiItem)
+	raw, err := p.Encode(m, &Request{MaxOutput: 1, Messages: []Message{user(Part{Text: "x"}), assistant(call("a", "b", ""), call("a", "b", "")), user(result("a", "one"), result("a", "two"))}})
+	if err != nil || !strings.Contains(string(raw), `"content":"one"`) || !strings.Contains(string(raw), `"content":"two"`) {
+		t.Errorf("%v: %s", err, raw)
+	}
+}
+
+// TestOneAtATime: a model that makes one call at a time is asked for one.
+func TestOneAtATime(t *testing.T) {
+	for _, c := range []struct{ item, old, new, want string }{
+		{anthropicItem, "", "", ""},
+		{anthropicItem, "encoder:", "parallel: true, encoder:", ""},
+		{anthropicItem, "encoder:", "parallel: false, encoder:", `"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`},
+		{anthropicItem, "tiers:", "supports: {parallel: false}\n    tiers:", `"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`},
+		{openaiItem, "", "", ""},
+		{openaiItem, "encoder:", "parallel: true, encoder:", `"parallel_tool_calls":true`},
+		{openaiItem, "encoder:", "parallel: false, encoder:", `"parallel_tool_calls":false`},
+		{openaiItem, "tiers:", "supports: {parallel: false}\n    tiers:", `"parallel_tool_calls":false`},
+	} {
+		p, m := parsed(t, strings.Replace(c.item, c.old, c.new, 1))
+		raw, err := p.Encode(m, &Request{MaxOutput: 1, Messages: say("x"), Tools: []Tool{{Name: "a"}}})
+		if err != nil || !strings.Contains(string(raw), c.want) || c.want == "" && strings.Contains(string(raw), "parallel") {
+			t.Errorf("%s: %v: %s", c.new, err, raw)
+		}
+		raw, _ = p.Encode(m, &Request{MaxOutput: 1, Messages: say("x")})
+		if strings.Contains(string(raw), "parallel") {
+			t.Errorf("%s: without tools: %s", c.new, raw)
+		}
+	}
+}
+
 // history draws a conversation of n turns, as it would be recorded: some calls without a
 // result, some results without a call, texts with anything in them.
 func history(t *rapid.T, n int) []Message {

@@ -35,8 +35,8 @@ type Supports struct{ Tools, Parallel, Streaming, Reasoning, Cache, Structured b
 // Efforts returns the words that Request.Effort may be, sorted.
 func (m *Model) Efforts() []string { return sortedKeys(m.efforts) }
 
-// Model finds a model: the first that has the tier, or the one of that id or alias. Where
-// the item lists others, every name is one. Else an unknown name is fault.NotFound. The
+// Model finds a model: the one of that id or alias, else the first that has the tier. Where
+// the item has others, every name is one. Else an unknown name is fault.NotFound. The
 // Model belongs to the Provider.
 func (p *Provider) Model(name string) (*Model, error) {
 	for i := range p.Models {

@@ -104,7 +104,7 @@ func TestWorst(t *testing.T) {
 // bucket, and its cost stays unknown.
 func TestUnknownPrice(t *testing.T) {
 	p, _ := parsed(t, anthropicItem+`  - {id: free, prices: {input: "0", output: "0"}}
-  - {id: dear, prices: {input: "20", output: "1"}}
+  - {id: dear, prices: {input: "20", cache_read: "25", output: "1"}}
 others: {max_output: 1000}
 worst: {input: "1", output: "90"}
 `)
@@ -112,7 +112,7 @@ worst: {input: "1", output: "90"}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, tokens := p.Worst(m, 2000, 50); got != (1000+overhead)*20+50*90 || tokens != 1000+overhead+50 {
+	if got, tokens := p.Worst(m, 2000, 50); got != (1000+overhead)*25+50*90 || tokens != 1000+overhead+50 {
 		t.Errorf("Worst = %d, %d", got, tokens)
 	}
 	if cost, known := p.Cost(m, rye.Usage{Input: 5}); known || cost != 0 || m.Priced {
