@@ -14,7 +14,7 @@ import (
 
 // threads are those of the project of a run.
 func threads(a *app.App) (rye.Threads, error) {
-	o, err := threadOptions(a, a.Open())
+	o, err := threadOptions(a, a.Open(), a.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func threads(a *app.App) (rye.Threads, error) {
 // runThread is the engine as the process of one thread.
 func runThread(ctx context.Context, a *app.App) error {
 	return app.ServeThread(ctx, func(ctx context.Context, handed []byte, ready func() error) error {
-		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()))
+		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()), a.Dir)
 		if err != nil {
 			return err
 		}
@@ -32,7 +32,8 @@ func runThread(ctx context.Context, a *app.App) error {
 	})
 }
 
-func threadOptions(a *app.App, w *workspace.Workspace) (thread.Options, error) {
+// threadOptions are those of the project at or above dir.
+func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Options, error) {
 	if a.Caller.IsInside() {
 		return thread.Options{}, fault.New(fault.Denied, "threads are not started or looked at within a run")
 	}
@@ -44,7 +45,7 @@ func threadOptions(a *app.App, w *workspace.Workspace) (thread.Options, error) {
 		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
 		Secret: a.Secrets().Secret, Host: a.Secrets().Host,
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {
-			return a.SpawnThread(id, handed)
+			return a.SpawnThread(dir, id, handed)
 		},
 		Answered: func(ctx context.Context, question string) (bool, bool, error) { return app.Answered(ctx, w, question) },
 	}, nil
