@@ -28,7 +28,7 @@ type Options struct {
 	Record rye.Record
 
 	Ledger string // path of the user's ledger
-	Live   string // directory for copies that people read, <project>/.ai/threads; "" for none
+	Live   string // the project's .ai, for copies that people read; "" for none
 	Boot   string // id of this start of the machine; "" where there is none
 	User   string // node of the user in the ledger
 

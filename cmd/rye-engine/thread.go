@@ -41,7 +41,7 @@ func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Optio
 		return thread.Options{}, fault.New(fault.Denied, "threads keep what they spend in the data directory, and there is none").Advise("rye where")
 	}
 	return thread.Options{
-		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Boot: app.BootID(), User: "user", Build: build.This().ID,
+		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Live: app.AIOf(a), Boot: app.BootID(), User: "user", Build: build.This().ID,
 		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
 		Secret: a.Secrets().Secret, Host: a.Secrets().Host,
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {

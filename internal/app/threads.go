@@ -181,6 +181,14 @@ func (a *App) ThreadOptions() workspace.Options {
 	return o
 }
 
+// AIOf is the .ai of the run's project; "" where there is none.
+func AIOf(a *App) string {
+	if a.Project == "" {
+		return ""
+	}
+	return filepath.Join(a.Project, ".ai")
+}
+
 // LedgerPath is where the user's ledger lies; "" where there is no data directory.
 func (a *App) LedgerPath() string {
 	if a.Data == "" {

@@ -138,7 +138,7 @@ var house = []room{
 	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
 		"fault internal/words", starlark},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
-		". fault internal/words objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", xsys + " " + age},
+		". fault internal/place internal/words objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", xsys + " " + age},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},
