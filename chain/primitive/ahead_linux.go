@@ -25,7 +25,7 @@ func Ahead() {
 		defer close(coming)
 		var cp *cagedProcess
 		if NoNamespaces() == "" {
-			cp, _ = startOuter(unix.Getuid(), unix.Getgid()) // the run that needs one says why there is none
+			cp, _ = startCage(unix.Getuid(), unix.Getgid()) // the run that needs one says why there is none
 		}
 		ahead.Lock()
 		defer ahead.Unlock()
@@ -65,7 +65,7 @@ func dismiss(cp *cagedProcess) {
 func cageFor(c *Call) (*cagedProcess, error) {
 	uid, gid := actor(&c.Sandbox)
 	if uid != unix.Getuid() || c.fresh {
-		return startOuter(uid, gid)
+		return startCage(uid, gid)
 	}
 	ahead.Lock()
 	coming := ahead.coming
@@ -83,5 +83,5 @@ func cageFor(c *Call) (*cagedProcess, error) {
 	if cp != nil {
 		return cp, nil
 	}
-	return startOuter(uid, gid)
+	return startCage(uid, gid)
 }

@@ -55,7 +55,7 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	err = cp.tell(given)
 	if err != nil && cp.early { // it was ended meanwhile, which is not the call's fault
 		cp.end()
-		if cp, err = startOuter(actor(&c.Sandbox)); err == nil {
+		if cp, err = startCage(actor(&c.Sandbox)); err == nil {
 			err = cp.tell(given)
 		}
 	}
@@ -72,9 +72,9 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	return cp, unbound(c, true), nil
 }
 
-// startOuter starts the first rye-cage. It is killed when this process dies, and everything
+// startCage starts a rye-cage. It is killed when this process dies, and everything
 // in its namespaces with it.
-func startOuter(uid, gid int) (*cagedProcess, error) {
+func startCage(uid, gid int) (*cagedProcess, error) {
 	closeOnExec()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -86,13 +86,7 @@ func startOuter(uid, gid int) (*cagedProcess, error) {
 	cp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}},
 		talk: os.NewFile(uintptr(pair[0]), "rye-cage")}
 	cp.hear = bufio.NewReader(cp.talk)
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		cp.talk.Close()
-		return nil, fault.New(fault.Failed, "start %s: %w", cageProgram(), err)
-	}
-	defer null.Close()
-	if err := cp.launch(uid, gid, []*os.File{null, null, null, theirs}); err != nil {
+	if err := cp.launch(uid, gid, theirs); err != nil {
 		cp.talk.Close()
 		return nil, fault.New(fault.Denied, "start %s, without which there is no S3: %w", cageProgram(), err).Advise("rye doctor")
 	}
@@ -100,16 +94,13 @@ func startOuter(uid, gid int) (*cagedProcess, error) {
 	return cp, nil
 }
 
-func (cp *cagedProcess) launch(uid, gid int, files []*os.File) error {
+func (cp *cagedProcess) launch(uid, gid int, theirs *os.File) error {
 	launched := make(chan error)
 	cage.OnThrownAwayThread(func() {
 		runs.Lock()
 		var err error
-		cp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, uid, gid, true), &os.ProcAttr{
-			Dir: "/", Env: cage.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-		})
-		if err == nil {
-			enter(cp.p.Pid)
+		if cp.pid, err = cage.Start(cageProgram(), cageUsed().Build, uid, gid, theirs); err == nil {
+			enter(cp.pid)
 		}
 		runs.Unlock()
 		launched <- err
@@ -206,18 +197,18 @@ func (cp *cagedProcess) ready(c *Call) error {
 // signal asks rye-cage, which hands it on, or kills it and so everything inside.
 func (cp *cagedProcess) signal(hard bool) {
 	if hard {
-		unix.Kill(-cp.p.Pid, unix.SIGKILL)
+		unix.Kill(-cp.pid, unix.SIGKILL)
 		return
 	}
-	unix.Kill(cp.p.Pid, unix.SIGTERM)
+	unix.Kill(cp.pid, unix.SIGTERM)
 }
 
 // sweep ends what is left: with a process namespace nothing is.
 func (cp *cagedProcess) sweep() {
-	unix.Kill(-cp.p.Pid, unix.SIGKILL)
+	unix.Kill(-cp.pid, unix.SIGKILL)
 	runs.Lock()
 	defer runs.Unlock()
-	delete(runs.leaders, cp.p.Pid)
+	delete(runs.leaders, cp.pid)
 }
 
 // reap returns how the program ended, as its first process saw it.

@@ -27,10 +27,10 @@ func inside(answer *os.File) int {
 	if err != nil {
 		return refuse(answer, err)
 	}
+	handOn(pid) // a first process is not told of what it does not listen to
 	if _, err := fmt.Fprintln(answer, Ready); err != nil {
 		return 1 // rye has ended: before this process could be told to end with it, nobody else would
 	}
-	handOn(-pid)
 	status := reap(pid)
 	o.endAll(pid)
 	found := o.look(status, kept)
