@@ -194,13 +194,13 @@ func (cp *cagedProcess) ready(c *Call) error {
 	return fault.New(fault.Failed, "run %s: rye-cage said %q", c.Argv[0], line)
 }
 
-// signal asks rye-cage, which hands it on, or kills it and so everything inside.
+// signal asks rye-cage to ask the program, or kills it and so everything inside.
 func (cp *cagedProcess) signal(hard bool) {
 	if hard {
 		unix.Kill(-cp.pid, unix.SIGKILL)
 		return
 	}
-	unix.Kill(cp.pid, unix.SIGTERM)
+	cp.talk.Write([]byte{0})
 }
 
 // sweep ends what is left: with a process namespace nothing is.

@@ -108,7 +108,8 @@ const (
 // fdTalk is the socket over which rye-cage is told and answers; its standard descriptors
 // lead nowhere. The message that tells is one byte, with descriptors: those of the program
 // (standard input, output and error), one that the orders are read from, and, where the
-// orders say so, the sealed one. A socket that is closed without a message ends it.
+// orders say so, the sealed one. A socket that is closed without a message ends it. Each byte
+// after that has the program asked to end (SIGTERM).
 const fdTalk = 3
 
 // What rye-cage answers, a line each: Ready once, when the program is about

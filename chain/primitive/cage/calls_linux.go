@@ -3,7 +3,6 @@ package cage
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 	"syscall"
 	"unsafe"
 
@@ -83,7 +82,7 @@ func (c *calls) texts(all ...string) uintptr {
 func (c *calls) start(flags uintptr, news int) (pid int, err error) {
 	var all unix.Sigset_t
 	for i := range all.Val {
-		all.Val[i] = math.MaxUint64
+		all.Val[i] = ^all.Val[i]
 	}
 	c.news = uintptr(news)
 	syscall.ForkLock.Lock()

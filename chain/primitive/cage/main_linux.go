@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,17 +40,3 @@ func refuse(answer *os.File, err error) int {
 	fmt.Fprintf(answer, "%s %s\n", word, strings.ReplaceAll(err.Error(), "\n", " "))
 	return 1
 }
-
-// handOn tells a group of processes what this one is told.
-func handOn(group int) {
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, handedOn...)
-	go func() {
-		for s := range signals {
-			unix.Kill(-group, s.(syscall.Signal))
-		}
-	}()
-}
-
-// handedOn are the signals that the program is told of.
-var handedOn = []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH}
