@@ -16,14 +16,15 @@ func inside(answer *os.File) int {
 	if o == nil && err == nil {
 		return 0 // nobody wants it any more
 	}
-	var kept map[string]uint64
-	if err == nil {
-		kept, err = o.prepare()
-	}
 	if err != nil {
 		return refuse(answer, err)
 	}
-	pid, err := o.start(given)
+	start := o.starter(given)
+	kept, err := o.prepare()
+	if err != nil {
+		return refuse(answer, err)
+	}
+	pid, err := start()
 	if err != nil {
 		return refuse(answer, err)
 	}
@@ -107,36 +108,46 @@ func ownNetwork() error {
 	return bringUp("lo")
 }
 
-// start starts the program from a thread that gives up every right first. In a process
-// namespace the thread ends then: it has the program's bounds, so the program could signal
-// it, and with it crash this process. Without one it lives as long as this process, and the
-// program is killed when it ends.
-func (o *Orders) start(given []int) (pid int, err error) {
-	bounds, err := Prepare(&o.Bounds)
-	if err != nil {
-		return 0, err
-	}
-	defer bounds.Close()
-	started := make(chan error)
+// starter returns what starts the program, from a thread that gives up every right first. In
+// a process namespace the thread ends then: it has the program's bounds, so the program could
+// signal it, and with it crash this process. Without one it lives as long as this process,
+// and the program is killed when it ends.
+//
+// To make a network takes as long as everything else, so the thread does that meanwhile.
+func (o *Orders) starter(given []int) func() (pid int, err error) {
+	ready, started := make(chan *Confinement), make(chan error)
+	var pid int
 	OnThrownAwayThread(func() {
-		pid, err = o.confined(bounds, given)
+		var err error
+		if o.Local {
+			err = ownNetwork()
+		}
+		bounds := <-ready
+		if err != nil {
+			err = fmt.Errorf("make a network of its own: %w", err)
+		} else {
+			pid, err = o.confined(bounds, given)
+		}
 		started <- err
 		if !o.Whole {
 			select {} // with the thread
 		}
 	})
-	err = <-started
-	return pid, err
+	return func() (int, error) {
+		bounds, err := Prepare(&o.Bounds)
+		if err != nil {
+			return 0, err
+		}
+		defer bounds.Close()
+		ready <- bounds
+		err = <-started
+		return pid, err
+	}
 }
 
 // confined runs on the thread that is given up.
 func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 	Umask()
-	if o.Local {
-		if err := ownNetwork(); err != nil {
-			return 0, fmt.Errorf("make a network of its own: %w", err)
-		}
-	}
 	if o.Dir != "" {
 		if err := os.Chdir(o.Dir); err != nil {
 			return 0, err

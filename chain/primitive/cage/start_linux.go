@@ -21,9 +21,9 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | u
 // capabilities up for good. A user other than root would lose them when it starts a program.
 var mountCapabilities = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
 
-// environ is the environment of rye-cage: one processor is enough for it, and to ask how many
-// there are would take a tenth of its time.
-var environ = []string{"GOMAXPROCS=1"}
+// environ is the environment of rye-cage. It does two things at a time at most, a network and
+// the rest.
+var environ = []string{"GOMAXPROCS=2"}
 
 // Start starts rye-cage of a build as the first process of new namespaces, which know one
 // user and one group: this process's, or others if it is the superuser. talk is the end of
