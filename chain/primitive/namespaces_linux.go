@@ -62,6 +62,9 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	if err == nil {
 		err = cp.ready(c)
 	}
+	if err == nil {
+		go cp.listen()
+	}
 	if err != nil {
 		if cp != nil {
 			cp.end()
@@ -83,7 +86,7 @@ func startCage(uid, gid int) (*cagedProcess, error) {
 	theirs := os.NewFile(uintptr(pair[1]), "rye-cage")
 	defer theirs.Close()
 	unix.SetNonblock(pair[0], true) // for deadlines and the poller; theirs is another end
-	cp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}},
+	cp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}}, silent: make(chan struct{}),
 		talk: os.NewFile(uintptr(pair[0]), "rye-cage")}
 	cp.hear = bufio.NewReader(cp.talk)
 	if err := cp.launch(uid, gid, theirs); err != nil {
@@ -127,8 +130,21 @@ type cagedProcess struct {
 	hear  *bufio.Reader // of talk
 	early bool          // it was started before there was anything to run
 	kept  []string      // paths that are protected by a mount
-	found cage.Found
+
+	silent chan struct{} // closed when there is nothing more to hear
+	found  cage.Found
+	told   bool // found
 }
+
+// listen hears how the program ended. Then nobody of the run is left but rye-cage itself, or
+// it was killed.
+func (cp *cagedProcess) listen() {
+	line, _ := cp.hear.ReadString('\n')
+	cp.found, cp.told = cage.ParseFound(strings.TrimSuffix(line, "\n"))
+	close(cp.silent)
+}
+
+func (cp *cagedProcess) ended() <-chan struct{} { return cp.silent }
 
 // keptIn lists the paths that o protects by a mount.
 func keptIn(o *cage.Orders) (paths []string) {
@@ -204,29 +220,31 @@ func (cp *cagedProcess) signal(hard bool) {
 }
 
 // sweep ends what is left: with a process namespace nothing is.
-func (cp *cagedProcess) sweep() {
-	unix.Kill(-cp.pid, unix.SIGKILL)
-	runs.Lock()
-	defer runs.Unlock()
-	delete(runs.leaders, cp.pid)
-}
+func (cp *cagedProcess) sweep() { unix.Kill(-cp.pid, unix.SIGKILL) }
 
-// reap returns how the program ended, as its first process saw it.
-func (cp *cagedProcess) reap() (int, string, error) {
-	exit, sig, err := cp.linuxProcess.reap()
-	defer cp.talk.Close()
-	line, _ := cp.hear.ReadString('\n')
-	found, ok := cage.ParseFound(strings.TrimSuffix(line, "\n"))
-	if err != nil || !ok { // it was killed
+// reap returns how the program ended, as its first process saw it. That one need not be
+// waited for: to take its namespaces apart is half a millisecond of the kernel's.
+func (cp *cagedProcess) reap() (exit int, sig string, err error) {
+	cp.talk.Close()
+	if !cp.told { // it was killed
 		cp.found.Vanished = unknown(cp.kept)
-		return exit, sig, err
+		return cp.collect()
 	}
-	cp.found = found
-	ws := syscall.WaitStatus(found.Status)
+	go cp.collect()
+	ws := syscall.WaitStatus(cp.found.Status)
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), unix.SignalName(ws.Signal()), nil
 	}
 	return ws.ExitStatus(), "", nil
+}
+
+// collect waits for the end of rye-cage itself.
+func (cp *cagedProcess) collect() (exit int, sig string, err error) {
+	exit, sig, err = cp.linuxProcess.reap()
+	runs.Lock()
+	defer runs.Unlock()
+	delete(runs.leaders, cp.pid)
+	return exit, sig, err
 }
 
 // finish adds what only the first process of the namespace saw.

@@ -28,6 +28,9 @@ func inside(answer *os.File) int {
 	if err != nil {
 		return refuse(answer, err)
 	}
+	for _, fd := range given { // who reads what the program writes shall not wait for this process
+		unix.Close(fd)
+	}
 	if _, err := fmt.Fprintln(answer, Ready); err != nil {
 		return 1 // rye has ended: before this process could be told to end with it, nobody else would
 	}
