@@ -12,7 +12,11 @@ import (
 // with this process.
 func Ahead() {
 	if unix.Geteuid() == 0 {
-		go unreadable()
+		go func() {
+			if nobody() < 0 {
+				unreadable()
+			}
+		}()
 	}
 	ahead.Lock()
 	defer ahead.Unlock()

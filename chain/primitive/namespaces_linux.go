@@ -42,12 +42,22 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	}
 	begun := time.Now()
 	o := ordersFor(c, env, len(files) > 3)
+	tree := disown(o.Mounts)
+	if o.Handed = tree != nil; o.Handed {
+		defer tree.Close()
+		o.Bounds = bounds(c, nil)
+	} else {
+		o.Bounds = bounds(c, secrets())
+	}
 	orders, err := memoryFile("rye-orders", o.Encode())
 	if err != nil {
 		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
 	}
 	defer orders.Close()
 	given := slices.Insert(slices.Clone(files), 3, orders)
+	if o.Handed {
+		given = append(given, tree)
+	}
 	cp, err := cageFor(c)
 	if err != nil {
 		return nil, nil, err
@@ -255,7 +265,7 @@ func (cp *cagedProcess) finish(res *Result) {
 	}
 }
 
-// ordersFor turns a call into what rye-cage is told.
+// ordersFor turns a call into what rye-cage is told, but for the bounds.
 func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
 	s := &c.Sandbox
 	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Whole: true, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
@@ -265,7 +275,6 @@ func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
 	if uid, _ := actor(s); uid == 0 { // tar and its like would give files to users whom the namespace does not know
 		o.Env = append([]string{"TAR_OPTIONS=--no-same-owner"}, env...)
 	}
-	o.Bounds = bounds(c)
 	return o
 }
 

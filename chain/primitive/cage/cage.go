@@ -59,6 +59,7 @@ type Orders struct {
 	Dir  string // in the view; "" is its root
 
 	Sealed bool // the program has a sealed file as descriptor 3
+	Handed bool // a tree comes with the orders, for the mount of that kind
 	Local  bool // the namespace has a network of its own, whose loopback is brought up
 	Whole  bool // there is a process namespace; without one, /proc is this system's
 
@@ -95,20 +96,21 @@ type Kind uint8
 
 // The kinds of entries.
 const (
-	Shown Kind = iota // a file or tree of the system, read-only
-	Given             // the same, writable
-	Kept              // what is there in the view by now, read-only from here on
-	Gone              // what is there in the view by now, as if it were empty
-	Link              // a symbolic link
-	Tmpfs             // an empty, writable tree
-	Proc              // the processes of the namespace
-	Dev               // devices that every program has
+	Shown  Kind = iota // a file or tree of the system, read-only
+	Given              // the same, writable
+	Kept               // what is there in the view by now, read-only from here on
+	Gone               // what is there in the view by now, as if it were empty
+	Link               // a symbolic link
+	Tmpfs              // an empty, writable tree
+	Proc               // the processes of the namespace
+	Dev                // devices that every program has
+	Handed             // the tree that comes with the orders
 )
 
 // fdTalk is the socket over which rye-cage is told and answers; its standard descriptors
 // lead nowhere. The message that tells is one byte, with descriptors: those of the program
 // (standard input, output and error), one that the orders are read from, and, where the
-// orders say so, the sealed one. A socket that is closed without a message ends it. Each byte
+// orders say so, the sealed one and a tree. A socket that is closed without a message ends it. Each byte
 // after that has the program asked to end (SIGTERM).
 const fdTalk = 3
 

@@ -12,7 +12,7 @@ import (
 // inside is the first process of the namespaces: it makes the view, starts the program,
 // confined, and stays until it has ended. Then the kernel ends whatever else there is.
 func inside(answer *os.File) int {
-	o, given, err := told()
+	o, given, tree, err := told()
 	if o == nil && err == nil {
 		return 0 // nobody wants it any more
 	}
@@ -20,7 +20,7 @@ func inside(answer *os.File) int {
 		return refuse(answer, err)
 	}
 	start := o.starter(given)
-	kept, err := o.prepare()
+	kept, err := o.prepare(tree)
 	if err != nil {
 		return refuse(answer, err)
 	}
@@ -45,43 +45,52 @@ func inside(answer *os.File) int {
 	return status.ExitStatus()
 }
 
-// told waits for the message, and returns the orders with the descriptors of the program.
-// No orders and no error is the end without a message.
-func told() (*Orders, []int, error) {
-	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(5*4))
+// told waits for the message, and returns the orders with the descriptors of the program, and
+// of the tree that was handed. No orders and no error is the end without a message.
+func told() (o *Orders, given []int, tree int, err error) {
+	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(6*4))
 	var n, size int
-	var err error
 	for {
 		if n, size, _, _, err = unix.Recvmsg(fdTalk, buf, rights, unix.MSG_CMSG_CLOEXEC); err != unix.EINTR {
 			break
 		}
 	}
 	if err != nil || n == 0 {
-		return nil, nil, err
+		return nil, nil, -1, err
 	}
 	msgs, err := unix.ParseSocketControlMessage(rights[:size])
 	if err != nil || len(msgs) != 1 {
-		return nil, nil, errOrders
+		return nil, nil, -1, errOrders
 	}
 	fds, err := unix.ParseUnixRights(&msgs[0])
 	if err != nil || len(fds) < 4 {
-		return nil, nil, errOrders
+		return nil, nil, -1, errOrders
 	}
 	f := os.NewFile(uintptr(fds[3]), "orders")
 	defer f.Close()
 	raw, err := io.ReadAll(f)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the orders: %w", err)
+		return nil, nil, -1, fmt.Errorf("read the orders: %w", err)
 	}
-	o, err := Decode(raw)
-	if err == nil && o.Sealed != (len(fds) == 5) {
-		err = errOrders
+	orders, err := Decode(raw)
+	if err != nil {
+		return nil, nil, -1, err
 	}
-	return &o, append(fds[:3:3], fds[4:]...), err
+	given, more := fds[:3:3], fds[4:]
+	if orders.Sealed && len(more) > 0 {
+		given, more = append(given, more[0]), more[1:]
+	}
+	if tree = -1; orders.Handed && len(more) > 0 {
+		tree, more = more[0], more[1:]
+	}
+	if len(more) > 0 || orders.Sealed != (len(given) == 4) || orders.Handed != (tree >= 0) {
+		return nil, nil, -1, errOrders
+	}
+	return &orders, given, tree, nil
 }
 
 // prepare makes everything around the program. It returns what keep mounted.
-func (o *Orders) prepare() (kept map[string]uint64, err error) {
+func (o *Orders) prepare(handed int) (kept map[string]uint64, err error) {
 	// Where memory runs out, the program goes first. It cannot take this back: /proc is
 	// read-only for it.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
@@ -96,7 +105,7 @@ func (o *Orders) prepare() (kept map[string]uint64, err error) {
 	if err := unix.Sethostname([]byte("rye")); err != nil {
 		return nil, fmt.Errorf("name the host: %w", err)
 	}
-	if kept, err = o.view(); err != nil {
+	if kept, err = o.view(handed); err != nil {
 		return nil, err
 	}
 	return kept, nil

@@ -20,13 +20,13 @@ const hardened = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 // exchange it from then on.
 //
 // It returns the numbers of the mounts that keep something, by path.
-func (o *Orders) view() (kept map[string]uint64, err error) {
+func (o *Orders) view(handed int) (kept map[string]uint64, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, fmt.Errorf("keep mounts to oneself: %w", err)
 	}
 	trees := make(map[int]int, len(o.Mounts)) // descriptors, by number of the mount
 	for i, m := range o.Mounts {
-		fd, err := m.tree()
+		fd, err := m.tree(handed)
 		if err != nil {
 			return nil, fmt.Errorf("show %q: %w", m.Source, err)
 		}
@@ -116,12 +116,14 @@ func dropOldRoot() error {
 }
 
 // tree opens what a mount shows of the system; -1 for what shows nothing of it.
-func (m Mount) tree() (int, error) {
+func (m Mount) tree(handed int) (int, error) {
 	switch m.Kind {
 	case Shown:
 		return clone(m.Source, unix.MOUNT_ATTR_RDONLY|hardened)
 	case Given:
 		return clone(m.Source, hardened)
+	case Handed:
+		return handed, nil
 	}
 	return -1, nil
 }
@@ -156,7 +158,7 @@ func openAt(p string) (int, error) {
 // attach puts a mount into the view. tree is what it shows of the system.
 func (m Mount) attach(tree int, whole bool) error {
 	switch m.Kind {
-	case Shown, Given:
+	case Shown, Given, Handed:
 		return m.place(tree)
 	case Kept:
 		return m.keep()
