@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// S3 is S2 within namespaces: rye starts rye-cage, which makes them, shows what was granted
-// and nothing else, puts on the same rules as S2 does, and starts the program. There is no
+// S3 is S2 within namespaces: rye starts rye-cage in them, which shows what was granted and
+// nothing else, puts on the same rules as S2 does, and starts the program. There is no
 // file that was not granted, no other process, no shared memory, and no network device when
 // none is needed.
 
