@@ -268,7 +268,7 @@ func (cp *cagedProcess) finish(res *Result) {
 // ordersFor turns a call into what rye-cage is told, but for the bounds.
 func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
 	s := &c.Sandbox
-	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Whole: true, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
+	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
 	}

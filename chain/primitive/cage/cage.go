@@ -62,7 +62,6 @@ type Orders struct {
 	Sealed bool // the program has a sealed file as descriptor 3
 	Handed bool // a tree comes with the orders, for the mount of that kind
 	Local  bool // the namespace has a network of its own, whose loopback is brought up
-	Whole  bool // there is a process namespace; without one, /proc is this system's
 
 	Mounts []Mount
 	Files  []File // laid out below FilesDir, which then cannot be written

@@ -36,7 +36,7 @@ func inside(answer *os.File) int {
 	}
 	go heed(pid)
 	status := reap(pid)
-	o.endAll(pid)
+	endAll()
 	found := o.look(status, kept)
 	fmt.Fprintln(answer, found)
 	if status.Signaled() {
@@ -97,11 +97,6 @@ func (o *Orders) prepare(handed int) (kept map[string]uint64, err error) {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
 		return nil, err
 	}
-	if !o.Whole { // what the program leaves behind becomes this process's
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return nil, err
-		}
-	}
 	if err := unix.Sethostname([]byte("rye")); err != nil {
 		return nil, fmt.Errorf("name the host: %w", err)
 	}
@@ -120,10 +115,9 @@ func ownNetwork() error {
 	return bringUp("lo")
 }
 
-// starter returns what starts the program, from a thread that gives up every right first. In
-// a process namespace the thread ends then: it has the program's bounds, so the program could
-// signal it, and with it crash this process. Without one it lives as long as this process,
-// and the program is killed when it ends.
+// starter returns what starts the program, from a thread that gives up every right first and
+// ends then: it has the program's bounds, so the program could signal it, and with it crash
+// this process.
 //
 // To make a network takes as long as everything else, so the thread does that meanwhile.
 func (o *Orders) starter(given []int) func() (pid int, err error) {
@@ -141,9 +135,6 @@ func (o *Orders) starter(given []int) func() (pid int, err error) {
 			pid, err = o.confined(bounds, given)
 		}
 		started <- err
-		if !o.Whole {
-			select {} // with the thread
-		}
 	})
 	return func() (int, error) {
 		bounds, err := Prepare(&o.Bounds)
@@ -180,9 +171,6 @@ func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 		return 0, err
 	}
 	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if !o.Whole { // with a namespace, the end of its first process is the end of all
-		attr.Sys.Pdeathsig = syscall.SIGKILL
-	}
 	for _, fd := range given {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
@@ -245,12 +233,7 @@ func reap(program int) unix.WaitStatus {
 }
 
 // endAll kills whatever the program left and waits until nothing of it can write any more.
-// Without a process namespace that is its group; rye finds the others by their mark.
-func (o *Orders) endAll(program int) {
-	if !o.Whole {
-		unix.Kill(-program, unix.SIGKILL)
-		return
-	}
+func endAll() {
 	unix.Kill(-1, unix.SIGKILL) // all of the namespace but this process
 	for {
 		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && err != unix.EINTR {

@@ -22,6 +22,7 @@ func Nobody() (ns int, err error) {
 		return -1, os.NewSyscallError("socketpair", err)
 	}
 	c := newCalls()
+	defer runtime.KeepAlive(c)
 	c.add("close the other end", unix.SYS_CLOSE, uintptr(news[0]))
 	c.add("wait", unix.SYS_READ, uintptr(news[1]), at(c, new(byte)), 1).least = 1 // for the end of this function
 	pid, err := c.start(unix.CLONE_NEWUSER|unix.CLONE_VM, news[1])
@@ -36,7 +37,6 @@ func Nobody() (ns int, err error) {
 	}
 	unix.Close(news[0])
 	reap(pid)
-	runtime.KeepAlive(c)
 	if err != nil {
 		return -1, fmt.Errorf("make a namespace of users: %w", err)
 	}

@@ -47,6 +47,7 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 		flags &^= unix.CLONE_VM
 	}
 	c := becoming(build, uid, gid, news[0], given)
+	defer runtime.KeepAlive(c)
 	pid, err = c.start(flags, given.news)
 	given.close()
 	if err != nil {
@@ -66,7 +67,6 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 		reap(pid)
 		return 0, fmt.Errorf("make namespaces: %w", err)
 	}
-	runtime.KeepAlive(c)
 	return pid, nil
 }
 

@@ -40,7 +40,7 @@ func (o *Orders) view(handed int) (kept map[string]uint64, err error) {
 	}
 	kept = map[string]uint64{}
 	for i, m := range o.Mounts {
-		if err := m.attach(trees[i], o.Whole); err != nil {
+		if err := m.attach(trees[i]); err != nil {
 			return nil, fmt.Errorf("mount %q: %w", m.Path, err)
 		}
 		if m.Kind == Kept {
@@ -156,7 +156,7 @@ func openAt(p string) (int, error) {
 }
 
 // attach puts a mount into the view. tree is what it shows of the system.
-func (m Mount) attach(tree int, whole bool) error {
+func (m Mount) attach(tree int) error {
 	switch m.Kind {
 	case Shown, Given, Handed:
 		return m.place(tree)
@@ -172,7 +172,7 @@ func (m Mount) attach(tree int, whole bool) error {
 	case Tmpfs:
 		return m.tmpfs("mode=1777")
 	case Proc:
-		return m.proc(whole)
+		return m.proc()
 	case Dev:
 		return m.devices()
 	}
@@ -284,21 +284,13 @@ func (m Mount) tmpfs(options string) error {
 	return unix.Mount("rye", m.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
-// proc shows the processes of the namespace. Without one, the system's own /proc is
-// shown, read-only: some containers let nobody mount another.
-func (m Mount) proc(whole bool) error {
+// proc shows the processes of the namespace. Some containers let nobody mount it; they get no
+// S3.
+func (m Mount) proc() error {
 	if err := os.MkdirAll(m.Path, 0o755); err != nil {
 		return err
 	}
-	if whole {
-		return unix.Mount("proc", m.Path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
-	}
-	tree, err := clone(oldRoot+"/proc", unix.MOUNT_ATTR_RDONLY|hardened)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(tree)
-	return m.place(tree)
+	return unix.Mount("proc", m.Path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 }
 
 // devices are those that lead nowhere, terminals of the namespace's own, and shared memory.
