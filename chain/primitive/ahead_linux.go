@@ -11,13 +11,12 @@ import (
 // rye-cage is started and waits to be told what to run. One that nobody wants ends soon, or
 // with this process.
 func Ahead() {
-	if unix.Geteuid() == 0 {
-		go func() {
-			if nobody() < 0 {
-				unreadable()
-			}
-		}()
-	}
+	go func() {
+		realPaths()
+		if unix.Geteuid() == 0 && nobody() < 0 {
+			unreadable()
+		}
+	}()
 	ahead.Lock()
 	defer ahead.Unlock()
 	if ahead.coming != nil || ahead.cage != nil || best() < S2 || cageProgram() == "" {

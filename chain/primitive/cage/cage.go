@@ -102,8 +102,8 @@ const (
 	Gone               // what is there in the view by now, as if it were empty
 	Link               // a symbolic link
 	Tmpfs              // an empty, writable tree
-	Proc               // the processes of the namespace
-	Dev                // devices that every program has
+	Proc               // the processes of the namespace, always at /proc
+	Dev                // devices that every program has, always at /dev
 	Handed             // the tree that comes with the orders
 )
 

@@ -12,6 +12,8 @@ import (
 // inside is the first process of the namespaces: it makes the view, starts the program,
 // confined, and stays until it has ended. Then the kernel ends whatever else there is.
 func inside(answer *os.File) int {
+	ready := make(chan error, 1)
+	go func() { ready <- prepare() }()
 	o, given, tree, err := told()
 	if o == nil && err == nil {
 		return 0 // nobody wants it any more
@@ -20,7 +22,10 @@ func inside(answer *os.File) int {
 		return refuse(answer, err)
 	}
 	start := o.starter(given)
-	kept, err := o.prepare(tree)
+	if err := <-ready; err != nil {
+		return refuse(answer, err)
+	}
+	kept, err := o.view(tree)
 	if err != nil {
 		return refuse(answer, err)
 	}
@@ -89,21 +94,27 @@ func told() (o *Orders, given []int, tree int, err error) {
 	return &orders, given, tree, nil
 }
 
-// prepare makes everything around the program. It returns what keep mounted.
-func (o *Orders) prepare(handed int) (kept map[string]uint64, err error) {
+// prepare does what is the same for every run, while the orders are still to come.
+func prepare() error {
 	// Where memory runs out, the program goes first. It cannot take this back: /proc is
 	// read-only for it.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
-		return nil, err
+		return err
 	}
 	if err := unix.Sethostname([]byte("rye")); err != nil {
-		return nil, fmt.Errorf("name the host: %w", err)
+		return fmt.Errorf("name the host: %w", err)
 	}
-	if kept, err = o.view(handed); err != nil {
-		return nil, err
+	if err := newRoot(); err != nil {
+		return fmt.Errorf("make a root: %w", err)
 	}
-	return kept, nil
+	if err := mountProc(); err != nil {
+		return fmt.Errorf("mount %q: %w", procDir, err)
+	}
+	if err := mountDevices(); err != nil {
+		return fmt.Errorf("mount %q: %w", devDir, err)
+	}
+	return nil
 }
 
 // ownNetwork gives the calling thread, and what it starts, a network with a loopback and
