@@ -149,7 +149,7 @@ var house = []room{
 		". workspace internal/app internal/build internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "the front",
 		"internal/cli internal/headroom", ""},
-	{6, "cmd/rye-cage", "makes the namespaces of a sandbox, and is their first process",
+	{6, "cmd/rye-cage", "the first process of a sandbox: makes what is to be seen there",
 		"chain/primitive/cage internal/build", ""},
 	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
 		". fault agent/thread chain/primitive/web/page workspace internal/app internal/build internal/cli objects/trust/kms serve/mcp", ""},
