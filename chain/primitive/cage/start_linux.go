@@ -43,17 +43,23 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 		return 0, err
 	}
 	flags := uintptr(namespaces | unix.CLONE_VM)
-	if uid != os.Getuid() { // or for a moment another user's process would have the superuser's memory
+	hidden := hidden()
+	if uid != os.Getuid() || hidden { // or for a moment another user's process would have the superuser's memory
 		flags &^= unix.CLONE_VM
 	}
-	c := becoming(build, uid, gid, news[0], given)
+	c := becoming(build, uid, gid, news[0], given, hidden)
 	defer runtime.KeepAlive(c)
 	pid, err = c.start(flags, given.news)
 	given.close()
 	if err != nil {
 		return 0, fmt.Errorf("make namespaces: %w", err)
 	}
-	err = writeMaps(pid, uid, gid)
+	if hidden {
+		_, err = io.ReadFull(ours, make([]byte, 1))
+	}
+	if err == nil {
+		err = writeMaps(pid, uid, gid)
+	}
 	if err == nil {
 		_, err = ours.Write([]byte{0})
 	}
@@ -68,6 +74,13 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 		return 0, fmt.Errorf("make namespaces: %w", err)
 	}
 	return pid, nil
+}
+
+// hidden reports whether this process lets nobody look into it. Then the files about it belong
+// to the superuser, and so do those about a process that has its memory.
+func hidden() bool {
+	looked, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0)
+	return err == nil && looked != 1
 }
 
 // handed are the descriptors that the new process has. Their numbers are above those that
@@ -109,8 +122,15 @@ func (h *handed) close() {
 
 // becoming lists what the first process does until it is rye-cage. ours is this process's end
 // of what it gets news by.
-func becoming(build string, uid, gid, ours int, h handed) *calls {
+//
+// A process with a copy of the memory of one that is hidden is hidden, too, until it says
+// otherwise: for less than a millisecond, other processes of the user could read the copy.
+func becoming(build string, uid, gid, ours int, h handed, hidden bool) *calls {
 	c := newCalls()
+	if hidden {
+		c.add("let its users be told", unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 1)
+		c.add("say so", unix.SYS_WRITE, uintptr(h.news), at(c, new(byte)), 1).least = 1
+	}
 	c.add("lead a session", unix.SYS_SETSID)
 	// It waits until its users are known. If this process ends before, so does what it reads.
 	c.add("close the other end", unix.SYS_CLOSE, uintptr(ours))
