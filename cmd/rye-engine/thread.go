@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/secret"
 	"github.com/rye-os/rye/agent/thread"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
@@ -40,10 +41,13 @@ func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Optio
 	if a.LedgerPath() == "" {
 		return thread.Options{}, fault.New(fault.Denied, "threads keep what they spend in the data directory, and there is none").Advise("rye where")
 	}
+	secrets := app.Secrets{App: a, Open: func(file, identity []byte, passphrase func() ([]byte, error)) (map[string]string, error) {
+		return secret.Open(file, secret.Keys{Identity: identity, Passphrase: passphrase})
+	}}
 	return thread.Options{
 		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Live: app.AIOf(a), Boot: app.BootID(), User: "user", Build: build.This().ID,
 		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
-		Secret: a.Secrets().Secret, Host: a.Secrets().Host,
+		Secret: secrets.Secret, Host: secrets.Host,
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {
 			return a.SpawnThread(dir, id, handed)
 		},

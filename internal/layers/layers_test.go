@@ -137,8 +137,10 @@ var house = []room{
 		". fault internal/words objects objects/expr agent/provider", ""},
 	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
 		"fault internal/words", starlark},
+	{4, "agent/secret", "reads a file of secrets that is encrypted with age",
+		"fault objects", age},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
-		". fault internal/place internal/words objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", xsys + " " + age},
+		". fault internal/place internal/words objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", ""},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},
@@ -152,7 +154,7 @@ var house = []room{
 	{6, "cmd/rye-cage", "the first process of a sandbox: makes what is to be seen there",
 		"chain/primitive/cage internal/build", ""},
 	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
-		". fault agent/thread chain/primitive/web/page workspace internal/app internal/build internal/cli objects/trust/kms serve/mcp", ""},
+		". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/build internal/cli objects/trust/kms serve/mcp", ""},
 
 	{6, "internal/layers", "this law",
 		"", ""},
