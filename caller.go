@@ -40,7 +40,8 @@ func Terminal() Caller { return Caller{name: "terminal", caps: []string{"rye.*"}
 // Client is an MCP client: it may search, load and execute, and sign what a person
 // approves.
 func Client() Caller {
-	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*")
+	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*",
+		"rye.thread.start", "rye.thread.show", "rye.thread.follow", "rye.thread.wait", "rye.thread.cancel")
 }
 
 // Inside is a rye that was started within a run, for example by a tool: the person who typed
@@ -147,7 +148,10 @@ func (c Caller) May(verb string, now time.Time) error {
 		return fault.New(fault.Denied, "%s: no agent thread does this, and %s is one", verb, c.Who())
 	case slices.ContainsFunc(c.deny, func(d string) bool { return objects.Covers(d, need) }):
 		return fault.New(fault.Denied, "%s: the caller %s is denied the capability %s", verb, c.Who(), need)
-	case !slices.ContainsFunc(c.caps, func(held string) bool { return objects.Covers(held, need) }):
+	case !slices.ContainsFunc(c.caps, func(held string) bool {
+		// rye.* of a directive means what is done with items, and not the threads themselves.
+		return objects.Covers(held, need) && (c.thread == "" || objects.AboutThreads(held))
+	}):
 		return fault.New(fault.Denied, "%s: the caller %s does not hold the capability %s", verb, c.Who(), need)
 	}
 	return nil

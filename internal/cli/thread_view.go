@@ -36,11 +36,7 @@ type payload struct {
 	Directive  string          `json:"directive"`
 	Model      string          `json:"model"`
 	DurationMS float64         `json:"duration_ms"`
-	Cost       struct {
-		Spend  rye.Micros `json:"spend"`
-		Turns  int64      `json:"turns"`
-		Tokens int64      `json:"tokens"`
-	} `json:"cost"`
+	Cost       json.RawMessage `json:"cost"`
 }
 
 func (v *threadView) event(e rye.Event) error {
@@ -76,11 +72,24 @@ func (v *threadView) event(e rye.Event) error {
 	case "warning", "loop_detected", "error_classified", "limit_escalation_requested", "thread_resumed", "journal_repaired":
 		v.line("%s  %s", warning(strings.ReplaceAll(e.Type, "_", " ")), cmp.Or(d.Text, d.Reason, d.Error, d.Code))
 	case "thread_completed":
-		v.line("%s  %s, %s, %s", good("completed"), d.Cost.Spend.String(), words.Plural(int(d.Cost.Turns), "turn"), words.Plural(int(d.Cost.Tokens), "token"))
+		v.line("%s  %s", good("completed"), costOf(d.Cost))
 	case "thread_suspended", "thread_cancelled", "thread_error":
 		v.line("%s  %s", bad(strings.TrimPrefix(e.Type, "thread_")), cmp.Or(d.Message, d.Error, d.Reason, d.Suspend))
 	}
 	return v.p.flush()
+}
+
+// costOf is what a final record says that a thread cost.
+func costOf(raw json.RawMessage) string {
+	var c struct {
+		Spend  rye.Micros `json:"spend"`
+		Turns  int        `json:"turns"`
+		Tokens int        `json:"tokens"`
+	}
+	if json.Unmarshal(raw, &c) != nil {
+		return ""
+	}
+	return c.Spend.String() + ", " + words.Plural(c.Turns, "turn") + ", " + words.Plural(c.Tokens, "token")
 }
 
 // words writes what the model says.
