@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type history struct {
 	epoch int64
 
 	said  []said          // what can be shown to a model, in order
+	spoke int64           // answers among it
 	calls []loop.Recorded // of the open turn
 	lines []byte          // of the open turn, for its commit
 	kept  []string        // artifacts that it names
@@ -85,6 +87,8 @@ type answer struct {
 	usage rye.Usage
 	cost  rye.Micros
 	known bool
+
+	unlikely *implausible // what it is charged instead; nil for what it says
 }
 
 // call is one call of an answer. Its id is the thread's own; the provider's may be anything.
@@ -94,6 +98,12 @@ type call struct {
 	Name     string          `json:"name"`
 	Args     json.RawMessage `json:"args"`
 	Bad      string          `json:"bad,omitempty"` // why the arguments cannot be read
+}
+
+// number is the place of a call in its answer, from 1: the end of its id.
+func (c call) number() int {
+	n, _ := strconv.Atoi(c.ID[strings.LastIndexByte(c.ID, '.')+1:])
+	return n
 }
 
 // result is what came of a call.
@@ -131,6 +141,16 @@ func newHistory(dir string) *history {
 
 // member reads one member of a record's payload, wherever it lies.
 func (h *history) member(r journal.Record, name string, into any) error {
+	if raw, ok := into.(*json.RawMessage); ok { // as it stands there: a text is JSON, too
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(r.Data, &all); err != nil {
+			return err
+		}
+		if v, ok := all[name]; ok {
+			*raw = v
+			return nil
+		}
+	}
 	raw, err := journal.Value(h.dir, r, name, 64<<20)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -249,7 +269,7 @@ func (h *history) answered(r journal.Record) error {
 	a := &answer{seq: r.Seq}
 	var parts []storedPart
 	err := h.members(r, map[string]any{"key": &a.key, "text": &a.text, "calls": &a.calls, "parts": &parts, "usage": &a.usage,
-		"cost": &a.cost, "cost_known": &a.known, "stop": &a.stop})
+		"cost": &a.cost, "cost_known": &a.known, "stop": &a.stop, "error": &a.unlikely})
 	if err != nil {
 		return err
 	}
@@ -262,6 +282,7 @@ func (h *history) answered(r journal.Record) error {
 		return nil
 	}
 	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.Assistant, a.parts, a.calls})
+	h.spoke++
 	if a.text != "" {
 		h.text = a.text
 	}

@@ -83,8 +83,16 @@ func (p *process) closeOpen(ctx context.Context) error {
 
 // payUnpaid settles what the ledger still holds for the thread.
 func (p *process) payUnpaid(ctx context.Context) error {
+	held, err := p.book.Holds(ctx, p.d.ID)
+	if err != nil {
+		return err
+	}
+	holds := map[string]ledger.Amount{}
+	for _, h := range held {
+		holds[h.Key] = h.Amount
+	}
 	for key, a := range p.h.unsettled {
-		if err := p.settle(ctx, key, a, ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}); err != nil && !fault.Is(err, fault.NotFound) {
+		if err := p.settle(ctx, key, a, holds[key]); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}

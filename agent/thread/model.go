@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/provider"
 )
@@ -74,21 +75,56 @@ func (p *process) attempt(ctx context.Context, q *question, key string) (*answer
 		return nil, nil, err
 	}
 	out := &speech{p: p}
-	resp, err := p.ask.Do(ctx, p.prov, q.model, q.req, out.delta)
+	resp, err := p.send(ctx, q, out.delta)
 	out.end()
 	if err != nil {
 		failed, err := p.failed(ctx, key, hold, err)
 		return nil, failed, err
 	}
+	cost, known := p.tariff.cost(q.model, resp)
 	stored, calls := store(q.step, p.black.parts(resp.Parts))
 	text := textOf(stored)
 	payload := map[string]any{"key": key, "text": text, "model": resp.Model, "is_partial": false, "truncated": resp.Stop == provider.StopLength,
-		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": resp.Cost, "cost_known": resp.CostKnown, "request_id": resp.RequestID}
+		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": cost, "cost_known": known, "request_id": resp.RequestID}
+	if most := p.tariff.plausible(q.model, q.body, q.req.MaxOutput); cost > most.Money || resp.Usage.Total() > most.Tokens {
+		payload["error"] = implausible{"implausible", min(cost, most.Money), min(resp.Usage.Total(), most.Tokens)}
+	}
 	if err := p.append("cognition_out", payload, true); err != nil {
 		return nil, nil, err
 	}
 	a := p.h.answers[q.step]
 	return a, nil, p.settle(ctx, key, a, hold)
+}
+
+// testOnlyCallLasts is how long one exchange may take in all. A host that says nothing ends
+// by the times of its provider's item; one that says nothing of use, again and again, by this.
+var testOnlyCallLasts = time.Hour
+
+// send is one exchange with the model's side, bounded in time.
+func (p *process) send(ctx context.Context, q *question, on func(provider.Delta)) (*provider.Response, error) {
+	whole, cancel := context.WithTimeout(ctx, testOnlyCallLasts)
+	defer cancel()
+	resp, err := p.ask.Do(whole, p.prov, q.model, q.req, on)
+	var f *provider.Error
+	if whole.Err() != nil && ctx.Err() == nil && errors.As(err, &f) {
+		f.Class, f.Message = provider.Timeout, "the answer took longer than "+testOnlyCallLasts.String()
+	}
+	return resp, err
+}
+
+// implausible is what a call is charged whose bill nobody can believe (error of cognition_out).
+type implausible struct {
+	Class  string     `json:"class"`
+	Money  rye.Micros `json:"money"`
+	Tokens int64      `json:"tokens"`
+}
+
+// due is what an answer is charged.
+func (a *answer) due() ledger.Amount {
+	if a.unlikely != nil {
+		return ledger.Amount{Money: a.unlikely.Money, Tokens: a.unlikely.Tokens}
+	}
+	return ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
 }
 
 // failed closes an attempt of which no answer came, and pays what it may have cost.
@@ -132,16 +168,16 @@ func (p *process) bill(ctx context.Context, key string, hold ledger.Amount, free
 
 // settle pays for an answer. What was billed beyond the hold ends the thread.
 func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger.Amount) error {
-	due := ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
+	due := a.due()
 	if !a.known {
-		due.Money = hold.Money // nobody knows the price: the dearest that it can be
+		due = ledger.Amount{Money: max(due.Money, hold.Money), Tokens: max(due.Tokens, hold.Tokens)} // nobody knows: the most that it can be
 	}
 	over, err := p.book.Settle(context.WithoutCancel(ctx), key, ledger.Bill{Amount: due, Usage: a.usage, Provider: p.d.Provider, Model: p.d.Model})
 	if err != nil {
 		return err
 	}
 	err = p.append("budget_settled", map[string]any{"key": key, "money": due.Money, "tokens": due.Tokens, "uncertain": false, "overdrawn": over}, false)
-	if err == nil && over {
+	if err == nil && (over || a.unlikely != nil) {
 		err = &stop{reason: "limit", detail: "overdrawn: the provider billed more than a call can cost"}
 	}
 	return err
@@ -151,8 +187,7 @@ func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger
 // not fit, a shorter answer is asked for; where that does not either, the limit is reached.
 func (p *process) hold(ctx context.Context, q *question, key string) (ledger.Amount, error) {
 	for {
-		money, tokens := p.prov.Worst(q.model, q.body, q.req.MaxOutput)
-		a := ledger.Amount{Money: money, Tokens: tokens}
+		a := p.tariff.worst(q.model, q.body, q.req.MaxOutput)
 		err := p.book.Hold(ctx, p.d.ID, key, a, p.h.epoch)
 		var full *ledger.Exceeded
 		if !errors.As(err, &full) {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,16 +29,17 @@ type process struct {
 	key    ed25519.PrivateKey
 	pins   rye.Pins
 
-	lease *journal.Lease
-	j     *journal.Journal
-	book  *ledger.Ledger
-	prov  *provider.Provider
-	model *provider.Model
-	ask   *provider.Client
-	prog  *loop.Program
-	hooks []hook
-	limit rye.ThreadLimits // as raised
-	black *blackener
+	lease  *journal.Lease
+	j      *journal.Journal
+	book   *ledger.Ledger
+	prov   *provider.Provider
+	model  *provider.Model
+	tariff tariff
+	ask    *provider.Client
+	prog   *loop.Program
+	hooks  []hook
+	limit  rye.ThreadLimits // as raised
+	black  *blackener
 
 	mu      sync.Mutex // guards h, and the order of records
 	h       *history
@@ -264,6 +266,9 @@ func (p *process) turn(ctx context.Context) (loop.Next, error) {
 	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
 	if err != nil {
 		return next, cause(ctx, err)
+	}
+	if missing := p.missing(); next.Kind == loop.Done && len(missing) > 0 {
+		next.Kind, next.Detail = loop.Fail, map[string]any{"code": "missing_outputs", "message": "the loop ended without the outputs " + strings.Join(missing, ", ")}
 	}
 	return next, p.append("turn_done", map[string]any{"next": next.Kind, "state": next.State,
 		"detail": map[string]any{"running_ms": p.running().Milliseconds()}}, true)
