@@ -17,7 +17,7 @@ import (
 
 // Bounds of what one answer of a model may ask for.
 const (
-	maxCalls    = 64      // calls; the rest is refused
+	maxCalls    = 64      // calls; the rest is left out
 	maxAtOnce   = 4       // calls that run at the same time
 	maxShown    = 24_000  // bytes of a result that a model is shown
 	maxResult   = 8 << 20 // bytes of a result that is kept
@@ -44,12 +44,6 @@ func (p *process) act(ctx context.Context, calls []call) (questions map[string]s
 			continue
 		}
 		begun[c.ID] = true
-		if c.number() > maxCalls {
-			if err := p.closeCall(c, result{Error: fmt.Sprintf("not run: an answer may ask for %d calls", maxCalls)}, 0); err != nil {
-				return nil, err
-			}
-			continue
-		}
 		slots <- struct{}{}
 		wg.Add(1)
 		go func() {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -98,12 +97,6 @@ type call struct {
 	Name     string          `json:"name"`
 	Args     json.RawMessage `json:"args"`
 	Bad      string          `json:"bad,omitempty"` // why the arguments cannot be read
-}
-
-// number is the place of a call in its answer, from 1: the end of its id.
-func (c call) number() int {
-	n, _ := strconv.Atoi(c.ID[strings.LastIndexByte(c.ID, '.')+1:])
-	return n
 }
 
 // result is what came of a call.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -82,7 +84,8 @@ func (p *process) attempt(ctx context.Context, q *question, key string) (*answer
 		return nil, failed, err
 	}
 	cost, known := p.tariff.cost(q.model, resp)
-	stored, calls := store(q.step, p.black.parts(resp.Parts))
+	parts, leftOut := bounded(p.black.parts(resp.Parts))
+	stored, calls := store(q.step, parts)
 	text := textOf(stored)
 	payload := map[string]any{"key": key, "text": text, "model": resp.Model, "is_partial": false, "truncated": resp.Stop == provider.StopLength,
 		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": cost, "cost_known": known, "request_id": resp.RequestID}
@@ -92,8 +95,41 @@ func (p *process) attempt(ctx context.Context, q *question, key string) (*answer
 	if err := p.append("cognition_out", payload, true); err != nil {
 		return nil, nil, err
 	}
+	if leftOut > 0 {
+		note := map[string]any{"role": "user", "source": "law", "text": fmt.Sprintf("A note of rye's: an answer may ask for %d calls; %d more were left out.", maxCalls, leftOut)}
+		if err := p.append("cognition_in", note, false); err != nil {
+			return nil, nil, err
+		}
+	}
 	a := p.h.answers[q.step]
 	return a, nil, p.settle(ctx, key, a, hold)
+}
+
+// maxName bounds the name of a called tool in bytes: formats allow 64.
+const maxName = 128
+
+// bounded keeps of an answer what a thread can carry: so many calls, and each of a size that
+// a tool's name and arguments can have.
+func bounded(parts []provider.Part) (kept []provider.Part, leftOut int) {
+	calls := 0
+	for _, part := range parts {
+		if part.Call != nil {
+			if calls++; calls > maxCalls {
+				leftOut++
+				continue
+			}
+			c := *part.Call
+			if len(c.Name) > maxName {
+				c.Name = strings.ToValidUTF8(c.Name[:maxName], "")
+			}
+			if len(c.Args) > maxArgs {
+				c.Args, c.Bad = json.RawMessage("{}"), fmt.Sprintf("%d bytes, at most %d are read", len(c.Args), maxArgs)
+			}
+			part.Call = &c
+		}
+		kept = append(kept, part)
+	}
+	return kept, leftOut
 }
 
 // testOnlyCallLasts is how long one exchange may take in all. A host that says nothing ends
@@ -137,7 +173,7 @@ func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, er
 		f.Class = provider.Cancelled
 	}
 	// Nothing was sent, or the answer was an error that was never billed: nothing is owed.
-	free := !f.Sent || f.Status >= 400 && !f.Streamed
+	free := !f.Sent || f.Status >= 300 && !f.Streamed
 	if err := p.bill(context.WithoutCancel(ctx), key, hold, free); err != nil {
 		return nil, err
 	}
