@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/provider"
+	"github.com/rye-os/rye/objects"
 )
 
 // maxUncertain is how many calls of one step may end without anybody knowing what they cost:
@@ -122,8 +123,9 @@ func bounded(parts []provider.Part) (kept []provider.Part, leftOut int) {
 			if len(c.Name) > maxName {
 				c.Name = strings.ToValidUTF8(c.Name[:maxName], "")
 			}
-			if len(c.Args) > maxArgs {
-				c.Args, c.Bad = json.RawMessage("{}"), fmt.Sprintf("%d bytes, at most %d are read", len(c.Args), maxArgs)
+			var read map[string]any
+			if err := objects.DecodeJSON(c.Args, maxArgs, &read); c.Bad == "" && err != nil { // a key twice, too: no service takes that back
+				c.Args, c.Bad = json.RawMessage("{}"), err.Error()
 			}
 			part.Call = &c
 		}

@@ -20,7 +20,21 @@ type threadArena struct {
 func newThreadArena(t *testing.T) *threadArena {
 	t.Helper()
 	needBash(t)
-	return &threadArena{t, newHome(t)}
+	a := &threadArena{t, newHome(t)}
+	t.Cleanup(func() { // a thread that waits for somebody would wait on
+		a.in(t)
+		out, _, _ := a.run("thread", "list", "--json")
+		for line := range strings.Lines(out) {
+			var i struct {
+				ID  string `json:"thread_id"`
+				Pid int    `json:"pid"`
+			}
+			if json.Unmarshal([]byte(line), &i) == nil && i.Pid != 0 {
+				a.run("thread", "kill", i.ID)
+			}
+		}
+	})
+	return a
 }
 
 // directive writes and signs directive:acme/<name>, driven by the provider acme/<provider>.
