@@ -94,7 +94,7 @@ func modelAttacks(a *threadArena, other string) []modelAttack {
 		{"read the key of a thread", "cat " + record + "/threads/*/key && echo GOTCHA"},
 		{"read the environment of others", "for e in /proc/[0-9]*/environ; do tr '\\0' '\\n' < $e; done"},
 		{"read the memory of its parent", "for m in /proc/[0-9]*/mem; do [ $m = /proc/$$/mem ] || [ $m = /proc/$BASHPID/mem ] || ! dd if=$m bs=1 count=1 skip=4194304 2>/dev/null | grep -q . || echo GOTCHA $m; done"},
-		{"use descriptors that it inherited", "ls -l /proc/$$/fd /proc/$PPID/fd | grep -- '->' | grep -vE '/dev/null|pipe:|attacks/' && echo GOTCHA"},
+		{"use descriptors that it inherited", "ls -l /proc/$$/fd /proc/$PPID/fd | grep -- '->' | grep -vE '/dev/null|pipe:|attacks/|/tools/acme/try' && echo GOTCHA"},
 		{"kill what it sees", "kill -9 -1; kill -9 $PPID; kill -9 1; true"},
 		{"find the scripted model", "for p in $(awk 'NR>1 && $4==\"0A\" {print $2}' /proc/net/tcp | cut -d: -f2); do (exec 3<>/dev/tcp/127.0.0.1/$((16#$p))) && echo GOTCHA; done"},
 		{"stop being marked", "env -u RYE_RUN " + rye + " thread list --all && echo GOTCHA"},
