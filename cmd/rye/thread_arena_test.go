@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // threadArena is a person with a project in which everything that drives a thread can be
@@ -231,4 +232,15 @@ func (r *threadRun) story() string {
 		fmt.Fprintf(&b, "%d %s %.300s\n", e.Turn, e.Type, raw)
 	}
 	return b.String()
+}
+
+// gone waits until no process runs a thread that has ended: after its last record it still
+// puts that on its branch.
+func (a *threadArena) gone(id string) {
+	a.t.Helper()
+	for until := time.Now().Add(20 * time.Second); strings.Contains(a.h.rye("thread", "show", id, "--json"), `"pid":`); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(until) {
+			a.t.Fatalf("thread %s is still run", id)
+		}
+	}
 }
