@@ -17,11 +17,12 @@ import (
 
 // Bounds of what one answer of a model may ask for.
 const (
-	maxCalls    = 64      // calls; the rest is refused
+	maxCalls    = 64      // calls; the rest is left out
 	maxAtOnce   = 4       // calls that run at the same time
 	maxShown    = 24_000  // bytes of a result that a model is shown
 	maxResult   = 8 << 20 // bytes of a result that is kept
 	shownAround = 6_000   // bytes of its beginning and of its end, when it is longer
+	maxError    = 4_000   // bytes of why a call failed, which may quote all that was called
 )
 
 // pending is a call that waits for a person.
@@ -37,16 +38,12 @@ func (p *process) act(ctx context.Context, calls []call) (questions map[string]s
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, maxAtOnce)
 	var first error
-	for i, c := range calls {
-		if _, done := p.resultOf(c.ID); done {
+	begun := map[string]bool{}
+	for _, c := range calls {
+		if _, done := p.resultOf(c.ID); done || begun[c.ID] { // whoever asks for it twice
 			continue
 		}
-		if i >= maxCalls {
-			if err := p.closeCall(c, result{Error: fmt.Sprintf("not run: an answer may ask for %d calls", maxCalls)}, 0); err != nil {
-				return nil, err
-			}
-			continue
-		}
+		begun[c.ID] = true
 		slots <- struct{}{}
 		wg.Add(1)
 		go func() {
@@ -122,7 +119,7 @@ func (p *process) beginCall(c call, tool string, idempotent bool, digest string)
 func (p *process) closeCall(c call, r result, took time.Duration) error {
 	rec := map[string]any{"call_id": c.ID, "output": p.black.text(r.Text), "duration_ms": took.Milliseconds()}
 	if r.Error != "" {
-		rec["error"] = p.black.text(r.Error)
+		rec["error"] = clip(p.black.text(strings.ToValidUTF8(r.Error, "\ufffd")), maxError)
 	}
 	if r.Unknown {
 		rec["unknown"] = true

@@ -30,6 +30,7 @@ type history struct {
 
 	said  []said          // what can be shown to a model, in order
 	next  loop.Next       // what the last turn that ended wants
+	spoke int64           // answers among it
 	calls []loop.Recorded // of the open turn
 	noted map[string]bool // host calls that told the model something
 	lines []byte          // of the open turn, for its commit
@@ -96,6 +97,8 @@ type answer struct {
 	usage rye.Usage
 	cost  rye.Micros
 	known bool
+
+	unlikely *implausible // what it is charged instead; nil for what it says
 }
 
 // call is one call of an answer. Its id is the thread's own; the provider's may be anything.
@@ -143,6 +146,16 @@ func newHistory(dir string) *history {
 
 // member reads one member of a record's payload, wherever it lies.
 func (h *history) member(r journal.Record, name string, into any) error {
+	if raw, ok := into.(*json.RawMessage); ok { // as it stands there: a text is JSON, too
+		var all map[string]json.RawMessage
+		if err := json.Unmarshal(r.Data, &all); err != nil {
+			return err
+		}
+		if v, ok := all[name]; ok {
+			*raw = v
+			return nil
+		}
+	}
 	raw, err := journal.Value(h.dir, r, name, 64<<20)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -221,7 +234,7 @@ var adders = map[string]func(*history, journal.Record) error{
 	"approval_requested": func(h *history, r journal.Record) error { return h.member(r, "question", &h.question) },
 	"approval_answered":  func(h *history, _ journal.Record) error { h.question, h.heard = "", true; return nil },
 	"thread_suspended": func(h *history, r journal.Record) error {
-		h.suspended = &suspension{}
+		h.suspended, h.deaths = &suspension{}, 0 // it stopped by itself, and a person resumes it
 		return json.Unmarshal(r.Data, h.suspended)
 	},
 	"thread_completed": func(h *history, r journal.Record) error {
@@ -284,7 +297,7 @@ func (h *history) answered(r journal.Record) error {
 	a := &answer{seq: r.Seq}
 	var parts []storedPart
 	err := h.members(r, map[string]any{"key": &a.key, "text": &a.text, "calls": &a.calls, "parts": &parts, "usage": &a.usage,
-		"cost": &a.cost, "cost_known": &a.known, "stop": &a.stop})
+		"cost": &a.cost, "cost_known": &a.known, "stop": &a.stop, "error": &a.unlikely})
 	if err != nil {
 		return err
 	}
@@ -297,6 +310,7 @@ func (h *history) answered(r journal.Record) error {
 		return nil
 	}
 	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.Assistant, a.parts, a.calls})
+	h.spoke++
 	if a.text != "" {
 		h.text = a.text
 	}
@@ -356,9 +370,11 @@ func (h *history) hosted(r journal.Record) error {
 
 func (h *history) turned(r journal.Record) error {
 	var next string
-	if err := h.members(r, map[string]any{"state": &h.state, "next": &next}); err != nil {
+	var state json.RawMessage // in bytes of its own: those of earlier turns wait for the branch
+	if err := h.members(r, map[string]any{"state": &state, "next": &next}); err != nil {
 		return err
 	}
+	h.state = state
 	var detail turnDetail
 	if err := h.member(r, "detail", &detail); err != nil {
 		return err

@@ -159,6 +159,9 @@ func (h *host) model(ctx context.Context, k int, args map[string]any) (any, erro
 		return nil, err
 	}
 	q := &question{step: stepKey(h.p.h.turn, k), model: m, req: h.p.request(v, m, number(args["max_output"]))}
+	if h.p.h.answers[q.step] == nil && h.p.h.spoke >= h.p.limit.Turns { // a loop may ask more than once a turn
+		return nil, &stop{reason: "limit", detail: limitText("turns", h.p.limit.Turns)}
+	}
 	a, err := h.p.answerTo(ctx, q)
 	var failed *provider.Error
 	if errors.As(err, &failed) {
@@ -233,14 +236,19 @@ func (h *host) calls(ctx context.Context, ids []any) (any, error) {
 	return out, nil
 }
 
-// call finds a call by the thread's own id.
+// call finds a call of the last answer by the thread's own id. What an older one asked for
+// was told to the model as not run.
 func (h *history) call(id string) (call, bool) {
 	for i := len(h.said) - 1; i >= 0; i-- {
+		if h.said[i].role != provider.Assistant {
+			continue
+		}
 		for _, c := range h.said[i].calls {
 			if c.ID == id {
 				return c, true
 			}
 		}
+		break
 	}
 	return call{}, false
 }
@@ -287,19 +295,27 @@ func (h *host) note(k int, args map[string]any) (any, error) {
 	if to := text(args, "to"); to != "" && to != "model" {
 		return nil, h.p.append("warning", map[string]any{"text": words}, false)
 	}
-	return nil, h.p.append("cognition_in", map[string]any{"text": words, "role": "user", "source": "loop"}, false)
+	return nil, h.p.append("cognition_in", map[string]any{"text": "A note of rye's: " + words, "role": "user", "source": "loop"}, false)
 }
 
 // done says which outputs are missing.
 func (p *process) done() map[string]any {
 	missing := []any{}
+	for _, name := range p.missing() {
+		missing = append(missing, name)
+	}
+	return map[string]any{"missing": missing}
+}
+
+// missing lists the required outputs that were not returned.
+func (p *process) missing() (names []string) {
 	returned := p.h.returned()
 	for _, name := range p.d.required() {
 		if _, ok := returned[name]; !ok {
-			missing = append(missing, name)
+			names = append(names, name)
 		}
 	}
-	return map[string]any{"missing": missing}
+	return names
 }
 
 // returned are the outputs of the newest directive_return that was accepted.

@@ -4,13 +4,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/provider"
+	"github.com/rye-os/rye/objects"
 )
 
 // maxUncertain is how many calls of one step may end without anybody knowing what they cost:
@@ -74,21 +78,91 @@ func (p *process) attempt(ctx context.Context, q *question, key string) (*answer
 		return nil, nil, err
 	}
 	out := &speech{p: p}
-	resp, err := p.ask.Do(ctx, p.prov, q.model, q.req, out.delta)
+	resp, err := p.send(ctx, q, out.delta)
 	out.end()
 	if err != nil {
 		failed, err := p.failed(ctx, key, hold, err)
 		return nil, failed, err
 	}
-	stored, calls := store(q.step, p.black.parts(resp.Parts))
+	cost, known := p.tariff.cost(q.model, resp)
+	parts, leftOut := bounded(p.black.parts(resp.Parts))
+	stored, calls := store(q.step, parts)
 	text := textOf(stored)
 	payload := map[string]any{"key": key, "text": text, "model": resp.Model, "is_partial": false, "truncated": resp.Stop == provider.StopLength,
-		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": resp.Cost, "cost_known": resp.CostKnown, "request_id": resp.RequestID}
+		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": cost, "cost_known": known, "request_id": resp.RequestID}
+	if most := p.tariff.plausible(q.model, q.body, q.req.MaxOutput); cost > most.Money || resp.Usage.Total() > most.Tokens {
+		payload["error"] = implausible{"implausible", min(cost, most.Money), min(resp.Usage.Total(), most.Tokens)}
+	}
 	if err := p.append("cognition_out", payload, true); err != nil {
 		return nil, nil, err
 	}
+	if leftOut > 0 {
+		note := map[string]any{"role": "user", "source": "law", "text": fmt.Sprintf("A note of rye's: an answer may ask for %d calls; %d more were left out.", maxCalls, leftOut)}
+		if err := p.append("cognition_in", note, false); err != nil {
+			return nil, nil, err
+		}
+	}
 	a := p.h.answers[q.step]
 	return a, nil, p.settle(ctx, key, a, hold)
+}
+
+// maxName bounds the name of a called tool in bytes: formats allow 64.
+const maxName = 128
+
+// bounded keeps of an answer what a thread can carry: so many calls, and each of a size that
+// a tool's name and arguments can have.
+func bounded(parts []provider.Part) (kept []provider.Part, leftOut int) {
+	calls := 0
+	for _, part := range parts {
+		if part.Call != nil {
+			if calls++; calls > maxCalls {
+				leftOut++
+				continue
+			}
+			c := *part.Call
+			if len(c.Name) > maxName {
+				c.Name = strings.ToValidUTF8(c.Name[:maxName], "")
+			}
+			var read map[string]any
+			if err := objects.DecodeJSON(c.Args, maxArgs, &read); c.Bad == "" && err != nil { // a key twice, too: no service takes that back
+				c.Args, c.Bad = json.RawMessage("{}"), err.Error()
+			}
+			part.Call = &c
+		}
+		kept = append(kept, part)
+	}
+	return kept, leftOut
+}
+
+// testOnlyCallLasts is how long one exchange may take in all. A host that says nothing ends
+// by the times of its provider's item; one that says nothing of use, again and again, by this.
+var testOnlyCallLasts = time.Hour
+
+// send is one exchange with the model's side, bounded in time.
+func (p *process) send(ctx context.Context, q *question, on func(provider.Delta)) (*provider.Response, error) {
+	whole, cancel := context.WithTimeout(ctx, testOnlyCallLasts)
+	defer cancel()
+	resp, err := p.ask.Do(whole, p.prov, q.model, q.req, on)
+	var f *provider.Error
+	if whole.Err() != nil && ctx.Err() == nil && errors.As(err, &f) {
+		f.Class, f.Message = provider.Timeout, "the answer took longer than "+testOnlyCallLasts.String()
+	}
+	return resp, err
+}
+
+// implausible is what a call is charged whose bill nobody can believe (error of cognition_out).
+type implausible struct {
+	Class  string     `json:"class"`
+	Money  rye.Micros `json:"money"`
+	Tokens int64      `json:"tokens"`
+}
+
+// due is what an answer is charged.
+func (a *answer) due() ledger.Amount {
+	if a.unlikely != nil {
+		return ledger.Amount{Money: a.unlikely.Money, Tokens: a.unlikely.Tokens}
+	}
+	return ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
 }
 
 // failed closes an attempt of which no answer came, and pays what it may have cost.
@@ -101,7 +175,7 @@ func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, er
 		f.Class = provider.Cancelled
 	}
 	// Nothing was sent, or the answer was an error that was never billed: nothing is owed.
-	free := !f.Sent || f.Status >= 400 && !f.Streamed
+	free := !f.Sent || f.Status >= 300 && !f.Streamed
 	if err := p.bill(context.WithoutCancel(ctx), key, hold, free); err != nil {
 		return nil, err
 	}
@@ -119,8 +193,7 @@ func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, er
 // not fit, a shorter answer is asked for; where that does not either, the limit is reached.
 func (p *process) hold(ctx context.Context, q *question, key string) (ledger.Amount, error) {
 	for {
-		money, tokens := p.prov.Worst(q.model, q.body, q.req.MaxOutput)
-		a := ledger.Amount{Money: money, Tokens: tokens}
+		a := p.tariff.worst(q.model, q.body, q.req.MaxOutput)
 		err := p.book.Hold(ctx, p.d.ID, key, a, p.epoch)
 		var full *ledger.Exceeded
 		if !errors.As(err, &full) {

@@ -33,7 +33,12 @@ type part struct {
 var partCaller = rye.Program("recorder", "rye.load.tool.*")
 
 func loadPart(ctx context.Context, verbs rye.Verbs, ref rye.Ref, kind string) (*part, error) {
-	res, err := verbs.Load(ctx, partCaller, rye.LoadRequest{Ref: ref})
+	return loadPartIn(ctx, verbs, ref, kind, "")
+}
+
+// loadPartIn is loadPart from one space; "" is every space.
+func loadPartIn(ctx context.Context, verbs rye.Verbs, ref rye.Ref, kind, space string) (*part, error) {
+	res, err := verbs.Load(ctx, partCaller, rye.LoadRequest{Ref: ref, Space: space})
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +122,9 @@ func (p *process) openParts(ctx context.Context, hand Handed) error {
 		return err
 	}
 	p.prov = src.Provider
+	if p.tariff, err = tariffOf(ctx, p.o.Verbs, prov, src); err != nil {
+		return err
+	}
 	if p.model, err = p.prov.Model(p.d.Model); err != nil {
 		return err
 	}
@@ -166,7 +174,7 @@ func (p *process) serveScript(ctx context.Context, src *source) error {
 		return err
 	}
 	p.ask.Base, p.ask.HTTP = server.URL, &http.Client{Timeout: time.Hour}
-	p.ask.Secret = func(context.Context, string, string) (string, error) { return "scripted", nil }
+	p.ask.Secret = func(context.Context, string, string) (string, error) { return "no-key-for-a-script", nil }
 	return nil
 }
 

@@ -31,16 +31,16 @@ func (p *process) bill(ctx context.Context, key string, hold ledger.Amount, free
 
 // settle pays for an answer. What was billed beyond the hold ends the thread.
 func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger.Amount) error {
-	due := ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
+	due := a.due()
 	if !a.known {
-		due.Money = hold.Money // nobody knows the price: the dearest that it can be
+		due = ledger.Amount{Money: max(due.Money, hold.Money), Tokens: max(due.Tokens, hold.Tokens)} // nobody knows: the most that it can be
 	}
 	over, err := p.charge(context.WithoutCancel(ctx), key, hold, ledger.Bill{Amount: due, Usage: a.usage, Provider: p.d.Provider, Model: p.d.Model})
 	if err != nil {
 		return err
 	}
 	err = p.append("budget_settled", map[string]any{"key": key, "money": due.Money, "tokens": due.Tokens, "uncertain": false, "overdrawn": over}, false)
-	if err == nil && over {
+	if err == nil && (over || a.unlikely != nil) {
 		err = &stop{reason: "limit", detail: "overdrawn: the provider billed more than a call can cost"}
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type process struct {
 	book   *ledger.Ledger
 	prov   *provider.Provider
 	model  *provider.Model
+	tariff tariff
 	ask    *provider.Client
 	prog   *loop.Program
 	hooks  []hook
@@ -73,6 +75,9 @@ func (p *process) appendLocked(typ string, payload map[string]any, sync bool) er
 	}
 	testOnlyStep("before " + typ)
 	r, err := p.j.Append(journal.Record{Time: p.now(), Turn: p.h.turn, Type: typ, Data: raw}, sync)
+	if fault.Is(err, fault.Malformed) { // ours: it is said, where it can be
+		return err
+	}
 	if err != nil {
 		return &stop{reason: "disk", detail: err.Error()}
 	}
@@ -307,6 +312,9 @@ func (p *process) turn(ctx context.Context) error {
 	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
 	if err != nil {
 		return cause(ctx, err)
+	}
+	if missing := p.missing(); next.Kind == loop.Done && len(missing) > 0 {
+		next.Kind, next.Detail = loop.Fail, map[string]any{"code": "missing_outputs", "message": "the loop ended without the outputs " + strings.Join(missing, ", ")}
 	}
 	return p.endTurn(next)
 }
