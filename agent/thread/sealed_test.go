@@ -3,6 +3,7 @@ package thread
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/journal"
@@ -16,7 +17,7 @@ func TestStatesOfSealedTurns(t *testing.T) {
 	states := []string{`{"turn":8}`, `{"turn":9}`, `{"turn":10}`}
 	for i, s := range states {
 		data, _ := json.Marshal(map[string]any{"next": "continue", "state": json.RawMessage(s), "detail": map[string]any{"running_ms": 1}})
-		if err := h.add(journal.Record{Seq: int64(i + 1), Turn: i, Type: "turn_done", Data: data}); err != nil {
+		if err := h.add(journal.Record{Seq: int64(i + 1), Thread: "01kdyak348041061050r3gg28a", Time: time.Unix(1e9, 0), Turn: i, Type: "turn_done", Data: data}); err != nil {
 			t.Fatal(err)
 		}
 	}

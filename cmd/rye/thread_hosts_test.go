@@ -209,7 +209,11 @@ func TestHostileHosts(t *testing.T) {
 			m.answer = row.answer
 			name := fmt.Sprintf("h%d", i)
 			a.provider(name, m.config(row.config))
-			a.directive(name, name, `<permissions><execute><tool>acme.*</tool></execute></permissions><limits turns="4" duration_seconds="8"/>`)
+			seconds := 8
+			if strings.HasPrefix(row.name, "pings") {
+				seconds = 1
+			}
+			a.directive(name, name, fmt.Sprintf(`<permissions><execute><tool>acme.*</tool></execute></permissions><limits turns="4" duration_seconds="%d"/>`, seconds))
 			begun := time.Now()
 			r := a.start(name)
 			t.Logf("%-45s %s: %.130q (%d asked, %v µ$, %v)", row.name, r.status, r.why, m.asked.Load(), r.used("spend"), time.Since(begun).Round(10*time.Millisecond))

@@ -284,7 +284,7 @@ func TestModelAsks(t *testing.T) {
 			t.Logf("%-40s %-16s %s", row.what, row.want, got)
 			word, _, _ := strings.Cut(got, ":")
 			if !slices.Contains(strings.Split(row.want, "|"), word) {
-				t.Errorf("found %s, want %s\n%s", got, row.want, r.story())
+				t.Errorf("found %s, want %s: %s\n%s", got, row.want, r.why, r.story())
 			}
 			if r.status == "waiting" {
 				if out := a.h.rye("thread", "cancel", r.id); !strings.Contains(out, "cancelled") {
