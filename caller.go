@@ -147,7 +147,10 @@ func (c Caller) May(verb string, now time.Time) error {
 		return fault.New(fault.Denied, "%s: no agent thread does this, and %s is one", verb, c.Who())
 	case slices.ContainsFunc(c.deny, func(d string) bool { return objects.Covers(d, need) }):
 		return fault.New(fault.Denied, "%s: the caller %s is denied the capability %s", verb, c.Who(), need)
-	case !slices.ContainsFunc(c.caps, func(held string) bool { return objects.Covers(held, need) }):
+	case !slices.ContainsFunc(c.caps, func(held string) bool {
+		// rye.* of a directive means what is done with items, and not the threads themselves.
+		return objects.Covers(held, need) && (c.thread == "" || objects.AboutThreads(held))
+	}):
 		return fault.New(fault.Denied, "%s: the caller %s does not hold the capability %s", verb, c.Who(), need)
 	}
 	return nil

@@ -50,8 +50,8 @@ var requests = []any{
 
 func callVerb(ctx context.Context, verb reflect.Value, c rye.Caller) error {
 	in := []reflect.Value{reflect.ValueOf(ctx), reflect.ValueOf(c)}
-	if verb.Type().NumIn() > 2 {
-		q := reflect.Zero(verb.Type().In(2))
+	for i := 2; i < verb.Type().NumIn(); i++ {
+		q := reflect.Zero(verb.Type().In(i))
 		for _, r := range requests {
 			if reflect.TypeOf(r) == q.Type() {
 				q = reflect.ValueOf(r)
@@ -84,13 +84,13 @@ func TestEveryVerbChecksItsCaller(t *testing.T) {
 		{"a Program without a name", rye.Program("", "rye.*"), nil, false},
 		{"a Program without capabilities", rye.Program("robot"), nil, true},
 		{"a Program that may add", rye.Program("robot", "rye.add"), []string{"Add"}, true},
-		{"an MCP client", rye.Client(), []string{"Config", "Execute", "Load", "Search", "Sign"}, false},
+		{"an MCP client", rye.Client(), []string{"Execute", "Load", "Record.Config", "Search", "Sign"}, false},
 		{"a token that was not verified", rye.Thread(token.Verified{}), nil, false},
 		{"a thread without capabilities", thread(t, nil, nil), nil, true},
-		{"a thread with every capability", thread(t, []string{"rye.*"}, nil), []string{"Config", "Execute", "Load", "Search", "Sign"}, true},
+		{"a thread with every capability", thread(t, []string{"rye.*"}, nil), []string{"Execute", "Load", "Record.Config", "Search", "Sign"}, true},
 		{"a thread that is denied every capability", thread(t, []string{"rye.*"}, []string{"rye.*"}), nil, true},
 		{"a thread that expired", rye.Thread(expiring{}), nil, false},
-		{"a rye within a run", rye.Inside(), []string{"Config", "Execute", "Load", "Search"}, true},
+		{"a rye within a run", rye.Inside(), []string{"Execute", "Load", "Record.Config", "Search"}, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			p := greeter(t)

@@ -24,7 +24,7 @@ func settings(t *testing.T, texts map[string]string) *person {
 
 func (p *person) config(c rye.Caller, name string) (string, error) {
 	p.t.Helper()
-	res, err := p.Config(p.t.Context(), c, name)
+	res, err := p.Record().Config(p.t.Context(), c, name)
 	if err != nil {
 		return "", err
 	}

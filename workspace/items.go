@@ -44,19 +44,6 @@ func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) (
 	return do(ctx, c, "show", w.enter, look.Show, q)
 }
 
-// Config merges a configuration, such as "agent/resilience", from every layer that holds it,
-// the project's strongest, over the one that it extends. One layer that may not be used
-// refuses the whole (docs/format/config.md). It is loading: the caller has to hold
-// rye.load.config.<id> for it and for what it extends.
-func (w *Workspace) Config(ctx context.Context, c rye.Caller, name string) (*rye.ConfigResult, error) {
-	s, err := w.visit(c, "config")
-	if err != nil {
-		return nil, err
-	}
-	defer s.Close()
-	return look.Config(ctx, s, c, name)
-}
-
 // Verify checks items as a use of them would: refs and paths as they resolve, or
 // with no target every item of the project and the user space. The error is the
 // first refusal, so its code says what kind it was; the results are complete.

@@ -16,7 +16,7 @@ func (w *Workspace) Record() Record { return Record{&w.rooms} }
 
 // Threads returns the directory of the project's threads, beside its record.
 func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
-	s, err := g.project(c, "thread.record")
+	s, err := g.project(c, "record")
 	if err != nil {
 		return "", err
 	}
@@ -26,14 +26,14 @@ func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
 
 // Pin verifies a directive, fills in its inputs, and lists every item in use.
 func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.Pinned, error) {
-	if err := g.host.Permit(c, "thread.record"); err != nil {
+	if err := g.host.Permit(c, "record"); err != nil {
 		return nil, err
 	}
 	res, err := g.runner.Execute(ctx, c, rye.ExecuteRequest{Ref: q.Ref, Params: q.Params})
 	if err != nil {
 		return nil, err
 	}
-	p, err := do(ctx, c, "thread.record", g.project, pinFor(c), q)
+	p, err := do(ctx, c, "record", g.project, pinFor(c), q)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.P
 
 // Vouch signs the description of a thread with this machine's key for threads.
 func (g Record) Vouch(ctx context.Context, c rye.Caller, doc []byte) (string, error) {
-	if err := g.host.Permit(c, "thread.record"); err != nil {
+	if err := g.host.Permit(c, "record"); err != nil {
 		return "", err
 	}
 	return threads.Vouch(ctx, g.host, doc)
@@ -50,7 +50,7 @@ func (g Record) Vouch(ctx context.Context, c rye.Caller, doc []byte) (string, er
 
 // Vouched verifies what Vouch returned.
 func (g Record) Vouched(_ context.Context, c rye.Caller, doc []byte, sig string) error {
-	if err := g.host.Permit(c, "thread.record"); err != nil {
+	if err := g.host.Permit(c, "record"); err != nil {
 		return err
 	}
 	return threads.Vouched(g.host, doc, sig)
@@ -58,17 +58,17 @@ func (g Record) Vouched(_ context.Context, c rye.Caller, doc []byte, sig string)
 
 // Commit adds turns to the branch of a thread.
 func (g Record) Commit(ctx context.Context, c rye.Caller, q rye.BranchCommit) (string, error) {
-	return do(ctx, c, "thread.record", g.project, threads.Commit, q)
+	return do(ctx, c, "record", g.project, threads.Commit, q)
 }
 
 // Branch reads the branch of a thread.
 func (g Record) Branch(ctx context.Context, c rye.Caller, thread string) (*rye.BranchInfo, error) {
-	return do(ctx, c, "thread.record", g.project, threads.Branch, thread)
+	return do(ctx, c, "record", g.project, threads.Branch, thread)
 }
 
 // ReadTurn returns a file of one turn of a thread.
 func (g Record) ReadTurn(ctx context.Context, c rye.Caller, thread string, turn int, path string) ([]byte, error) {
-	s, err := g.project(c, "thread.record")
+	s, err := g.project(c, "record")
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +76,12 @@ func (g Record) ReadTurn(ctx context.Context, c rye.Caller, thread string, turn 
 	return threads.ReadTurn(ctx, s, thread, turn, path)
 }
 
-// Config returns a configuration, merged from every verified layer.
+// Config merges a configuration, such as "agent/resilience", from every layer that holds it,
+// the project's strongest, over the one that it extends. One layer that may not be used
+// refuses the whole (docs/format/config.md). It is loading: the caller has to hold
+// rye.load.config.<id> for it and for what it extends.
 func (g Record) Config(ctx context.Context, c rye.Caller, name string) (*rye.ConfigResult, error) {
-	s, err := g.project(c, "thread.record")
+	s, err := g.visit(c, "config")
 	if err != nil {
 		return nil, err
 	}

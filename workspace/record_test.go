@@ -15,7 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-const thread = "01jz9qk3w5v8y2n4m6p7r8s9t0"
+const someThread = "01jz9qk3w5v8y2n4m6p7r8s9t0"
 
 // threadKey is a key that is the same in every run.
 var threadKey = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))
@@ -34,7 +34,7 @@ func TestThreadBranch(t *testing.T) {
 	p := project(t)
 	rec, ctx := p.Record(), t.Context()
 	commit := func(ts []rye.TurnCommit) (string, error) {
-		return rec.Commit(ctx, rye.Terminal(), rye.BranchCommit{Thread: thread, Key: threadKey, Turns: ts})
+		return rec.Commit(ctx, rye.Terminal(), rye.BranchCommit{Thread: someThread, Key: threadKey, Turns: ts})
 	}
 	first, err := commit(turns(0, 2))
 	if err != nil {
@@ -51,17 +51,17 @@ func TestThreadBranch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	info, err := rec.Branch(ctx, rye.Terminal(), thread)
+	info, err := rec.Branch(ctx, rye.Terminal(), someThread)
 	if err != nil || info.Tip != tip || info.Turns != 6 {
 		t.Errorf("Branch = %+v, %v; want tip %s, 6 turns", info, err, tip)
 	}
-	raw, err := rec.ReadTurn(ctx, rye.Terminal(), thread, 4, "turn.jsonl")
+	raw, err := rec.ReadTurn(ctx, rye.Terminal(), someThread, 4, "turn.jsonl")
 	if err != nil || string(raw) != "{\"n\":4}\n" {
 		t.Errorf("ReadTurn = %q, %v", raw, err)
 	}
 	// In another record the same turns are the same commits.
 	other := project(t)
-	same, err := other.Record().Commit(ctx, rye.Terminal(), rye.BranchCommit{Thread: thread, Key: threadKey, Turns: turns(0, 5)})
+	same, err := other.Record().Commit(ctx, rye.Terminal(), rye.BranchCommit{Thread: someThread, Key: threadKey, Turns: turns(0, 5)})
 	if err != nil || same != tip {
 		t.Errorf("the same turns elsewhere: %s, %v; want %s", same, err, tip)
 	}
@@ -78,11 +78,11 @@ func TestThreadBranch(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := strings.Count(run("log", "--format=%s", "threads/"+thread), "\n"); got != 6 {
+	if got := strings.Count(run("log", "--format=%s", "threads/"+someThread), "\n"); got != 6 {
 		t.Errorf("git log shows %d commits, want 6", got)
 	}
 	if _, err := exec.LookPath("ssh-keygen"); err == nil {
-		if out := run("verify-commit", "threads/"+thread); !strings.Contains(out, "Good") {
+		if out := run("verify-commit", "threads/"+someThread); !strings.Contains(out, "Good") {
 			t.Errorf("git verify-commit: %s", out)
 		}
 	}
@@ -92,10 +92,10 @@ func TestThreadBranch(t *testing.T) {
 // A fence that closed keeps a writer that lost its lease from the branch.
 func TestThreadBranchIsFenced(t *testing.T) {
 	p := project(t)
-	_, err := p.Record().Commit(t.Context(), rye.Terminal(), rye.BranchCommit{Thread: thread, Key: threadKey, Turns: turns(0, 0),
+	_, err := p.Record().Commit(t.Context(), rye.Terminal(), rye.BranchCommit{Thread: someThread, Key: threadKey, Turns: turns(0, 0),
 		Fence: func() error { return fault.New(fault.Conflict, "another process has the lease") }})
 	wantCode(t, "commit behind a closed fence", err, fault.Conflict)
-	_, err = p.Record().Branch(t.Context(), rye.Terminal(), thread)
+	_, err = p.Record().Branch(t.Context(), rye.Terminal(), someThread)
 	wantCode(t, "branch", err, fault.NotFound)
 }
 

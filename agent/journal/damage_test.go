@@ -231,6 +231,46 @@ func TestOthersLines(t *testing.T) {
 	}
 }
 
+// TestBehindTheEnd: nothing stands behind a final record.
+func TestBehindTheEnd(t *testing.T) {
+	dir := newDir(t)
+	l, j := create(t, dir)
+	add(t, j, completed, true)
+	c := j.Chain()
+	must(t, j.Close())
+	file := filepath.Join(dir, "journal.jsonl")
+	raw, err := os.ReadFile(file)
+	must(t, err)
+	line, _, err := (&journal.Chain{Thread: thread, Seq: c.Seq, Sum: c.Sum}).Add(warn("late"))
+	must(t, err)
+	must(t, os.WriteFile(file, append(bytes.Clone(raw), line...), 0o600))
+	if _, _, err := open(l, false); !fault.Is(err, fault.Integrity) {
+		t.Errorf("a record: %v", err)
+	}
+	must(t, os.WriteFile(file, append(bytes.Clone(raw), "half"...), 0o600))
+	_, seen, err := open(l, false)
+	same(t, "a torn tail", fmt.Sprint(seen, err), "[thread_completed] <nil>")
+	same(t, "kept", fmt.Sprint(names(t, dir)), "[artifacts inbox journal.bad-1 journal.jsonl lease live.jsonl]")
+}
+
+// TestAnotherWriter: a writer stops when somebody else wrote.
+func TestAnotherWriter(t *testing.T) {
+	dir := newDir(t)
+	_, j := create(t, dir)
+	add(t, j, warn("a"), true)
+	f, err := os.OpenFile(filepath.Join(dir, "journal.jsonl"), os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	defer f.Close()
+	_, err = f.WriteString("x")
+	must(t, err)
+	for range 2 {
+		if _, err := j.Append(warn("b"), false); !fault.Is(err, fault.Integrity) {
+			t.Errorf("Append = %v", err)
+		}
+		must(t, f.Truncate(0)) // whatever else happens
+	}
+}
+
 func TestUnknownType(t *testing.T) {
 	l, file, raw := small(t)
 	var c journal.Chain

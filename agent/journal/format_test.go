@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ const (
 	formatPage = "../../docs/format/transcript.md"
 	vectorFile = "../../testdata/vectors/transcript.json"
 )
+
+func init() { testOnlyLookEvery = time.Hour }
 
 // TestFormatPage: the page has the types of the table, and each as it stands there.
 func TestFormatPage(t *testing.T) {
@@ -195,4 +198,47 @@ func writeVectors(t *testing.T) {
 
 func (v *vectors) refuse(why string, at int, line string) {
 	v.Refused = append(v.Refused, refused{why, at, line})
+}
+
+// TestSyncFails: when the disk did not take what was written, nobody knows what it holds, and
+// nothing more is written.
+func TestSyncFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "01kdyak348041061050r3gg28a")
+	if err := Make(dir); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Take(dir, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Release()
+	j, err := Create(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	r, w, err := os.Pipe() // which takes what is written, and has no disk
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	good := j.file
+	j.file = w
+	warning := Record{Time: time.Unix(0, 0), Type: "warning", Data: []byte(`{"text":"x"}`)}
+	if _, err := j.Append(warning, true); err == nil {
+		t.Error("a sync that failed was not told")
+	}
+	j.file = good
+	if _, err := good.Write(make([]byte, j.size)); err != nil { // all else is as it should be
+		t.Fatal(err)
+	}
+	for _, sync := range []bool{true, false} {
+		if _, err := j.Append(warning, sync); err == nil {
+			t.Error("a record after a sync that failed")
+		}
+	}
+	if err := j.Sync(); err == nil {
+		t.Error("a second sync said that all is well")
+	}
 }

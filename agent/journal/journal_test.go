@@ -169,6 +169,7 @@ func TestAppendRefuses(t *testing.T) {
 		"the year 0":              {journal.Record{Type: "warning", Data: []byte(`{"text":"x"}`)}, "1970"},
 		"too deep":                {journal.Record{Time: start, Type: "host_call", Data: []byte(`{"index":0,"name":"n","args":"a","outcome":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}`)}, "nested"},
 		"no artifact":             {journal.Record{Time: start, Type: "cognition_in", Data: []byte(`{"text_artifact":{"sha256":"x","bytes":1},"role":"user"}`)}, "artifact"},
+		"what may not move":       {journal.Record{Time: start, Type: "warning", Data: []byte(`{"text_artifact":{"sha256":"` + strings.Repeat("0", 64) + `","bytes":1}}`)}, "no member"},
 		"an artifact and a text":  {journal.Record{Time: start, Type: "cognition_in", Data: []byte(`{"text":"","text_artifact":{"sha256":"` + strings.Repeat("0", 64) + `","bytes":1},"role":"user"}`)}, "twice"},
 	} {
 		if _, err := j.Append(c.r, false); err == nil || !strings.Contains(err.Error(), c.want) {

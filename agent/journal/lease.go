@@ -244,7 +244,7 @@ func lastHolder(f *os.File) (h Holder, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return h, err
 	}
-	if len(bytes.Trim(raw[:n], "\x00")) == 0 {
+	if n == 0 {
 		return Holder{}, nil
 	}
 	err = malformed("lease: no slot can be read")

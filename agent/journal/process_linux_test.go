@@ -169,6 +169,41 @@ func TestChildrenDoNotInherit(t *testing.T) {
 	must(t, cat.Wait())
 }
 
+// TestTakeAmongReaders: who only asks whether the lease is free is taken for no holder.
+func TestTakeAmongReaders(t *testing.T) {
+	dir := newDir(t)
+	must(t, take(t, dir).Release())
+	f, err := os.Open(filepath.Join(dir, "lease"))
+	must(t, err)
+	defer f.Close()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for how := unix.LOCK_SH; ; how ^= unix.LOCK_SH ^ unix.LOCK_UN {
+			if err := unix.Flock(int(f.Fd()), how); err != nil {
+				t.Error(err)
+			}
+			for from := time.Now(); time.Since(from) < 300*time.Microsecond; runtime.Gosched() {
+			}
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	for range 20 {
+		l, err := journal.Take(dir, start)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		must(t, l.Release())
+	}
+	close(stop)
+	<-done
+}
+
 func TestSignal(t *testing.T) {
 	dir := newDir(t)
 	c := startChild(t, "hold", dir)

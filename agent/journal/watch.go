@@ -10,6 +10,9 @@ const (
 	lookEvery = 2 * time.Second       // where it does: some file systems forget to
 )
 
+// testOnlyLookEvery is lookEvery, but in tests, which must not pass because of it.
+var testOnlyLookEvery = lookEvery
+
 // changes calls for a look at a directory whenever something in it may have changed.
 type changes struct {
 	C    <-chan struct{} // holds one call

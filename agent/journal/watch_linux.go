@@ -26,7 +26,7 @@ func watch(dir string) *changes {
 		buf := make([]byte, 64<<10)
 		for {
 			// What changed is not asked: whoever is called looks at all of it.
-			_ = f.SetReadDeadline(time.Now().Add(lookEvery))
+			_ = f.SetReadDeadline(time.Now().Add(testOnlyLookEvery))
 			_, err := f.Read(buf)
 			pause := time.Duration(0)
 			if err != nil && !os.IsTimeout(err) {

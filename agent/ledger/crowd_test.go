@@ -62,6 +62,16 @@ func crowdJob(args []string) error {
 		} else if err != nil {
 			return err
 		}
+		if random.Int64N(2*n[2]) == 0 { // held and, maybe, sent: nobody knows
+			if err := journal.Encode(a); err != nil {
+				return err
+			}
+			self, err := os.FindProcess(os.Getpid())
+			if err == nil {
+				err = self.Kill()
+			}
+			return err
+		}
 		if err := errors.Join(journal.Encode(a), crowdEnd(l, journal, random, a)); err != nil {
 			return err
 		}
@@ -124,7 +134,7 @@ func TestCrowd(t *testing.T) {
 	path, dir := at(t), t.TempDir()
 	l := open(t, path)
 	threads := make([]string, procs)
-	nodes := family(none, amount(int64(procs*rounds*14), -1), amount(-1, int64(procs*rounds*9)), none)
+	nodes := family(none, amount(0, -1), amount(-1, 0), none)
 	for i := range threads {
 		threads[i] = fmt.Sprintf("t%d", i)
 		n := ledger.Node{ID: threads[i], Parent: "2026-11/p", Kind: ledger.Thread, Cap: amount(int64(lives*rounds*18), -1)}
@@ -139,6 +149,12 @@ func TestCrowd(t *testing.T) {
 	random := rand.New(rand.NewPCG(uint64(procs), 7))
 	for life := range lives {
 		var all []*process
+		if err := l.Raise(ctx, "2026-11", amount(int64(procs*rounds*9), 0)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Raise(ctx, "2026-11/p", amount(0, int64(procs*rounds*7))); err != nil {
+			t.Fatal(err)
+		}
 		for i, id := range threads {
 			p := startJob(t, "crowd", path, filepath.Join(dir, id), id, strconv.Itoa(life), strconv.Itoa(life*1000+i), strconv.Itoa(rounds))
 			all = append(all, p)

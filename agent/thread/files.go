@@ -30,7 +30,7 @@ const (
 )
 
 // recorder is on whose behalf a thread keeps what it did: not its own, since a model drives it.
-var recorder = rye.Program("recorder", "rye.thread.record", "rye.load.config.*")
+var recorder = rye.Program("recorder", "rye.record", "rye.load.config.*")
 
 // maxItems bounds items.json.
 const maxItems = 64 << 20

@@ -111,7 +111,7 @@ func pinner(c rye.Caller) rye.Caller {
 	if c.IsPerson() {
 		return c
 	}
-	return rye.Program(c.Name(), append(c.Capabilities(), "rye.thread.record")...)
+	return rye.Program(c.Name(), append(c.Capabilities(), "rye.record")...)
 }
 
 // config is the configuration of threads; none is an empty one.

@@ -42,7 +42,7 @@ func threadOptions(a *app.App, w *workspace.Workspace) (thread.Options, error) {
 	return thread.Options{
 		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Boot: app.BootID(), User: "user", Build: build.This().ID,
 		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
-		Secret: a.Secret, Host: a.Host,
+		Secret: a.Secrets().Secret, Host: a.Secrets().Host,
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {
 			return a.SpawnThread(id, handed)
 		},

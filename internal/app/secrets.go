@@ -30,17 +30,23 @@ var known = map[string]bound{
 	"OPENAI_API_KEY":    {Hosts: []string{"api.openai.com"}},
 }
 
+// Secrets are those of the user, each bound to the hosts that it may go to.
+type Secrets struct{ a *App }
+
+// Secrets returns the user's secrets.
+func (a *App) Secrets() Secrets { return Secrets{a} }
+
 // Secret returns a secret for a host ("name:port"), where its user bound it to that host. A
 // project cannot: what it names goes where its user said, or nowhere.
-func (a *App) Secret(_ context.Context, name, host string) (string, error) {
-	bindings, err := a.bindings()
+func (s Secrets) Secret(_ context.Context, name, host string) (string, error) {
+	bindings, err := s.bindings()
 	if err != nil {
 		return "", err
 	}
 	b, ok := bindings.Secrets[name]
 	if !ok {
 		return "", fault.New(fault.Auth, "secret %s: nothing says to which host it may go", name).
-			Advise("bind it in %s: secrets: {%s: {hosts: [%s]}}", filepath.Join(a.Config, secretsFile), name, host)
+			Advise("bind it in %s: secrets: {%s: {hosts: [%s]}}", filepath.Join(s.a.Config, secretsFile), name, host)
 	}
 	if !slices.ContainsFunc(b.Hosts, func(h string) bool { return sameHost(h, host) }) {
 		return "", fault.New(fault.Denied, "secret %s is for %s, not for %s", name, strings.Join(b.Hosts, ", "), host)
@@ -49,7 +55,7 @@ func (a *App) Secret(_ context.Context, name, host string) (string, error) {
 	if variable == "" {
 		variable = name
 	}
-	if v := a.getenv(variable); v != "" {
+	if v := s.a.getenv(variable); v != "" {
 		return v, nil
 	}
 	return "", fault.New(fault.Auth, "secret %s for %s: the variable %s is not set", name, host, variable).
@@ -69,8 +75,8 @@ const maxSecrets = 1 << 20
 
 // Host refuses a host for models ("name:port") that its user never named: neither for a
 // secret, nor in the list of hosts that want none.
-func (a *App) Host(host string) error {
-	f, err := a.bindings()
+func (s Secrets) Host(host string) error {
+	f, err := s.bindings()
 	if err != nil {
 		return err
 	}
@@ -82,7 +88,7 @@ func (a *App) Host(host string) error {
 		return nil
 	}
 	return fault.New(fault.Denied, "models at %s: you never named that host, and a thread would send it all that it knows", host).
-		Advise("name it in %s: hosts: [%s]", filepath.Join(a.Config, secretsFile), host)
+		Advise("name it in %s: hosts: [%s]", filepath.Join(s.a.Config, secretsFile), host)
 }
 
 // secretsDoc is the file.
@@ -91,12 +97,12 @@ type secretsDoc struct {
 	Secrets map[string]bound `yaml:"secrets"`
 }
 
-func (a *App) bindings() (*secretsDoc, error) {
+func (s Secrets) bindings() (*secretsDoc, error) {
 	all := &secretsDoc{Secrets: maps.Clone(known)}
-	if a.Config == "" {
+	if s.a.Config == "" {
 		return all, nil
 	}
-	path := filepath.Join(a.Config, secretsFile)
+	path := filepath.Join(s.a.Config, secretsFile)
 	raw, err := place.Read(path, maxSecrets)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil

@@ -241,7 +241,7 @@ func showResolved(t *task, q rye.ShowRequest) error {
 	if q.Ref.Kind != objects.Config || q.All {
 		return fault.New(fault.Usage, "show %s --resolved: it is for one configuration, and without --all", q.Ref)
 	}
-	res, err := t.w.Config(t.ctx, t.env.Caller, string(q.Ref.ID))
+	res, err := t.w.Record().Config(t.ctx, t.env.Caller, string(q.Ref.ID))
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ func threadCommand() *spec {
 model works through search, load, execute and sign, and every act passes the same gates as
 yours. What it did is a branch of the project's record: git log threads/<id>.`,
 		examples: "rye thread start directive:acme/review -p file=main.go --follow\nrye thread list\nrye thread show 01k9\nrye thread resume 01k9",
+		exits:    []fault.Code{fault.Usage},
 		subs: []*spec{threadStart(), threadList(), threadShow(), threadLog(), threadFollow(), threadWait(),
 			threadSend(), threadStop("cancel", false), threadStop("kill", true), threadResume(), threadExport(), threadCollect()},
 	}
@@ -362,7 +363,7 @@ as unknown.`,
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "message", Destination: &q.Message, Usage: "say this `text` to the model first"},
 			&cli.BoolFlag{Name: "loop", Destination: &q.Loop, Usage: "with the loop of today, not the one it began with"},
-			&cli.BoolFlag{Name: "accept", Destination: &q.Accept, Usage: "go on although what it did is not known whole"},
+			&cli.BoolFlag{Name: "accept-damage", Destination: &q.Accept, Usage: "go on although what it did is not known whole"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "show what it does, until it ends"},
 		},
 		run: func(t *task) error {

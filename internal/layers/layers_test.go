@@ -138,7 +138,7 @@ var house = []room{
 	{4, "agent/loop", "runs the loop of a thread, a Starlark program, and replays what it was told",
 		"fault internal/words", starlark},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
-		". fault internal/words internal/secrets objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/loop", xsys + " " + age},
+		". fault internal/words objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", xsys + " " + age},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},
@@ -152,7 +152,7 @@ var house = []room{
 	{6, "cmd/rye-cage", "makes the namespaces of a sandbox, and is their first process",
 		"chain/primitive/cage internal/build", ""},
 	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
-		". chain/primitive/web/page workspace internal/app internal/build objects/trust/kms serve/mcp", ""},
+		". fault agent/thread chain/primitive/web/page workspace internal/app internal/build internal/cli objects/trust/kms serve/mcp", ""},
 
 	{6, "internal/layers", "this law",
 		"", ""},
