@@ -430,6 +430,7 @@ type storedPart struct {
 
 // store turns the parts of an answer into what a record holds, with ids of the thread's own.
 func store(step string, parts []provider.Part) (stored []storedPart, calls []call) {
+	stored, calls = []storedPart{}, []call{} // in a record, none is an empty list
 	for _, p := range parts {
 		switch {
 		case p.Call != nil:
