@@ -49,13 +49,7 @@ func ask(t *task, q rye.StartRequest) error {
 	if err != nil {
 		return err
 	}
-	err = t.threads.Follow(t.ctx, t.env.Caller, rye.FollowRequest{ID: info.ID, Follow: true}, func(e rye.Event) error {
-		var d payload
-		if e.Type == "tool_call_start" && json.Unmarshal(e.Payload, &d) == nil {
-			t.out.infof("rye: %s %s", d.Item, words.Clip(string(d.Input), 100))
-		}
-		return nil
-	})
+	err = t.threads.Follow(t.ctx, t.env.Caller, rye.FollowRequest{ID: info.ID, Follow: true}, t.askedFor)
 	if t.ctx.Err() != nil { // whoever asked does not want the answer any more
 		stop, cancel := afterwards(t.ctx)
 		defer cancel()
@@ -75,4 +69,23 @@ func ask(t *task, q rye.StartRequest) error {
 	}
 	t.out.infof("rye: %s, %d tokens, thread %s", info.Spent, info.Usage.Total(), info.ID)
 	return ended(info)
+}
+
+// askedFor tells whoever asked what the model does for its answer.
+func (t *task) askedFor(e rye.Event) error {
+	var d payload
+	if err := json.Unmarshal(e.Payload, &d); err != nil {
+		return nil // of a newer rye
+	}
+	switch e.Type {
+	case "tool_call_start":
+		t.out.infof("rye: %s", d.call())
+	case "tool_call_result":
+		if d.Error != "" {
+			t.out.infof("rye: failed: %s", words.Clip(words.FirstLine(d.Error), 200))
+		}
+	case "approval_requested":
+		t.out.infof("rye: waits for: rye approve %s", d.Question)
+	}
+	return nil
 }
