@@ -210,10 +210,14 @@ func (s *Service) Wait(ctx context.Context, c rye.Caller, q rye.WaitRequest) (*r
 			return nil
 		}
 		i, err := s.describe(ctx, dir)
-		if err == nil && i.Status == Waiting {
-			err = errEnough
+		if err != nil || i.Status != Waiting {
+			return err
 		}
-		return err
+		// Who answers and then waits, waits for what comes of the answer.
+		if answered, _, err := s.o.Answered(ctx, i.Question); err != nil || answered {
+			return err
+		}
+		return errEnough
 	})
 	if err != nil && !errors.Is(err, errEnough) && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return nil, err

@@ -28,7 +28,7 @@ func Followable(ref objects.Ref) error {
 	if ref.Kind == objects.Tool {
 		return err.Mend("rye execute %s", ref)
 	}
-	return err.Mend("rye load %s", ref)
+	return err.Advise("rye list --kind directive shows what it can follow")
 }
 
 // Pin describes a directive and every item in use, as they are now: a thread begins with
