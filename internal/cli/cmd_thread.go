@@ -41,7 +41,7 @@ func threadStart() *spec {
 		short: "Start a thread of a directive",
 		long: `Returns when the process of the thread runs; --follow shows what it does, until it ends.
 Ctrl-C then stops showing and not the thread: rye thread cancel ends it.
-A limit given here can only narrow what the directive and the policy allow.`,
+A limit given here can only narrow what the directive and the configuration allow.`,
 		examples: "rye thread start directive:acme/review -p file=main.go --follow\nrye thread start directive:acme/review --spend 0.25 --turns 8 --dry-run",
 		exits:    threadExits,
 		flags: []cli.Flag{
@@ -185,7 +185,7 @@ func printThread(p *printer, i *rye.ThreadInfo) {
 	p.printf("  model        %s (%s)\n", i.Model, i.Provider)
 	p.printf("  began        %s\n", localTime(i.Started))
 	if i.Ended != "" {
-		p.printf("  ended        %s\n", localTime(i.Ended))
+		p.printf("  %-11s  %s\n", map[bool]string{true: "stopped", false: "ended"}[i.Status == "suspended"], localTime(i.Ended))
 	}
 	p.printf("  used         %s, %d tokens, %s\n", i.Spent.String(), i.Usage.Total(), words.Plural(int(i.Turns), "turn"))
 	if i.Uncertain > 0 {
@@ -374,9 +374,9 @@ type sent struct {
 }
 
 func threadStop(name string, kill bool) *spec {
-	short := "End a thread after what it is doing"
+	short := "End a thread, and what it is doing"
 	if kill {
-		short = "End a thread at once"
+		short = "End a thread by killing its process"
 	}
 	return &spec{
 		name: name, args: "<id>", engine: true, min: 1, max: 1,
@@ -413,12 +413,20 @@ as unknown.`,
 		},
 		run: func(t *task) error {
 			q.ID = t.args[0]
+			before, err := t.threads.Thread(t.ctx, t.env.Caller, q.ID)
+			if err != nil && !q.Accept {
+				return err
+			}
 			info, err := t.threads.Resume(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
 			}
 			if follow {
-				return followThread(t, rye.FollowRequest{ID: info.ID, Live: true, Follow: true, From: info.Seq})
+				next := rye.FollowRequest{ID: info.ID, Live: true, Follow: true}
+				if before != nil { // else its journal is damaged, and nobody knows where it was
+					next.From = before.Seq + 1
+				}
+				return followThread(t, next)
 			}
 			return t.out.show(info, func() { t.out.resultf(false, "%s  %s\n", statusStyle(info.Status), info.ID) })
 		},

@@ -64,6 +64,10 @@ func (d payload) call() string {
 	return cmp.Or(d.Item, d.Tool) + " " + words.Clip(string(d.Input), 100)
 }
 
+// noticed are the words for what a person should notice.
+var noticed = map[string]string{"warning": "warning", "loop_detected": "repeats itself", "error_classified": "the model's side failed",
+	"journal_repaired": "journal repaired"}
+
 func (v *threadView) event(e rye.Event) error {
 	var d payload
 	if err := json.Unmarshal(e.Payload, &d); err != nil {
@@ -90,9 +94,12 @@ func (v *threadView) event(e rye.Event) error {
 		}
 	case "approval_requested":
 		v.line("%s  %s", warning("asks"), "rye approve "+d.Question)
-	case "warning", "loop_detected", "error_classified", "thread_resumed", "journal_repaired":
+	case "thread_resumed":
+		v.shown = ""
+		v.line("%s  by another process", warning("resumed"))
+	case "warning", "loop_detected", "error_classified", "journal_repaired":
 		v.shown = "" // what was said before an error counts for nothing
-		v.line("%s  %s", warning(strings.ReplaceAll(e.Type, "_", " ")), cmp.Or(d.Text, d.Reason, d.Error, d.Code))
+		v.line("%s  %s", warning(noticed[e.Type]), cmp.Or(d.Text, d.Reason, d.Error, d.Code, "see rye thread log --events"))
 	case "thread_completed":
 		v.line("%s  %s", good("completed"), d.total())
 	case "thread_suspended", "thread_cancelled", "thread_error":
