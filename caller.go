@@ -40,7 +40,8 @@ func Terminal() Caller { return Caller{name: "terminal", caps: []string{"rye.*"}
 // Client is an MCP client: it may search, load and execute, and sign what a person
 // approves.
 func Client() Caller {
-	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*")
+	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*",
+		"rye.thread.start", "rye.thread.show", "rye.thread.follow", "rye.thread.wait", "rye.thread.cancel")
 }
 
 // Inside is a rye that was started within a run, for example by a tool: the person who typed

@@ -19,6 +19,10 @@ type Record interface {
 	// Pin verifies a directive and all that its thread may reach.
 	Pin(context.Context, Caller, PinRequest) (*Pinned, error)
 
+	// Approve asks a person about what a caller wants, by whatever way there is. subject is
+	// the digest of all that would happen: the yes is for exactly that, and counts once.
+	Approve(ctx context.Context, c Caller, subject string, q Question) error
+
 	// Vouch signs the description of a thread with the key of this machine that counts for
 	// threads only; Vouched verifies it.
 	Vouch(ctx context.Context, c Caller, doc []byte) (sig string, err error)

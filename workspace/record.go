@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/questions"
 	"github.com/rye-os/rye/workspace/internal/threads"
 )
 
@@ -39,6 +40,16 @@ func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.P
 		return nil, err
 	}
 	return p, threads.FillIn(p, res)
+}
+
+// Approve asks a person about what a caller wants.
+func (g Record) Approve(ctx context.Context, c rye.Caller, subject string, q rye.Question) error {
+	s, err := g.visit(c, "approve")
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	return questions.About(ctx, s, c, subject, q)
 }
 
 // Vouch signs the description of a thread with this machine's key for threads.

@@ -21,8 +21,9 @@ type Description struct {
 	Version      string             `json:"version"`
 	Signer       string             `json:"signer"`
 	Params       json.RawMessage    `json:"params"`
-	Prompt       string             `json:"prompt"` // said besides; "" is nothing
-	Parent       string             `json:"parent"` // "" for none
+	Prompt       string             `json:"prompt"`  // said besides; "" is nothing
+	Parent       string             `json:"parent"`  // "" for none
+	Starter      string             `json:"starter"` // name of the caller
 	Capabilities []string           `json:"capabilities"`
 	Denied       []string           `json:"denied"` // asked for, and not given
 	Limits       rye.ThreadLimits   `json:"limits"`

@@ -38,6 +38,7 @@ type process struct {
 	hooks []hook
 	limit rye.ThreadLimits // as raised
 	black *blackener
+	copy  *copies
 
 	mu      sync.Mutex // guards h, and the order of records
 	h       *history
@@ -71,7 +72,23 @@ func (p *process) appendLocked(typ string, payload map[string]any, sync bool) er
 	if err != nil {
 		return &stop{reason: "disk", detail: err.Error()}
 	}
-	return p.h.add(r)
+	if err := p.h.add(r); err != nil {
+		return err
+	}
+	p.copied(r)
+	return nil
+}
+
+// copied copies a record for people. That it cannot be is said once, and in the journal.
+func (p *process) copied(r journal.Record) {
+	if p.copy == nil {
+		return
+	}
+	was := p.copy.failed
+	p.copy.record(p.h, r)
+	if err := p.copy.failed; err != nil && was == nil {
+		_ = p.appendLocked("warning", map[string]any{"text": "the copy in .ai/threads cannot be written: " + err.Error(), "code": "copy"}, false)
+	}
 }
 
 // live writes a droppable record.
@@ -114,6 +131,8 @@ func Run(ctx context.Context, o Options, handed []byte, caller func(Handed, *Des
 	if err := ready(); err != nil {
 		return err
 	}
+	p.copy = openCopies(o.Live, p.d.ID, p.h.last.Seq == 0)
+	defer p.copy.close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p.stopped = cancel

@@ -19,7 +19,7 @@ import (
 // find returns the directory of a thread, by its id or the beginning of it. A thread finds
 // only itself.
 func (s *Service) find(ctx context.Context, c rye.Caller, verb, id string) (dir string, err error) {
-	if err := permit(c, verb); err != nil {
+	if err := c.May("thread."+verb, s.o.Now()); err != nil {
 		return "", err
 	}
 	top, err := s.o.Record.Threads(ctx, recorder)
@@ -42,11 +42,25 @@ func (s *Service) find(ctx context.Context, c rye.Caller, verb, id string) (dir 
 	}
 	switch len(found) {
 	case 1:
-		return filepath.Join(top, found[0]), nil
+		dir := filepath.Join(top, found[0])
+		return dir, s.mayKnow(ctx, c, dir)
 	case 0:
 		return "", fault.New(fault.NotFound, "there is no thread %q here", id).Advise("rye thread list")
 	}
 	return "", fault.New(fault.Usage, "thread %q: %d begin like that", id, len(found)).Advise("give more of it; rye thread list shows them")
+}
+
+// mayKnow hides the threads of others from who is no person: what they read and said is not
+// for every program.
+func (s *Service) mayKnow(ctx context.Context, c rye.Caller, dir string) error {
+	if c.IsPerson() {
+		return nil
+	}
+	d, err := readDescription(ctx, s.o.Record, dir)
+	if err == nil && (d.Starter == c.Name() && c.Thread() == "" || d.ID == c.Thread()) {
+		return nil
+	}
+	return fault.New(fault.NotFound, "there is no thread %q here", filepath.Base(dir))
 }
 
 // threadIDs lists the threads of a project, the newest first.
@@ -136,7 +150,7 @@ func (h *history) status(alive bool) (status, why string) {
 
 // List describes threads, the newest first. One that cannot be read is listed with why.
 func (s *Service) List(ctx context.Context, c rye.Caller, q rye.ThreadListRequest) ([]rye.ThreadInfo, error) {
-	if err := permit(c, "list"); err != nil {
+	if err := c.May("thread.list", s.o.Now()); err != nil {
 		return nil, err
 	}
 	top, err := s.o.Record.Threads(ctx, recorder)
@@ -163,7 +177,7 @@ func (s *Service) List(ctx context.Context, c rye.Caller, q rye.ThreadListReques
 			}
 			i = &rye.ThreadInfo{ID: id, Status: Suspended, Why: err.Error()}
 		}
-		if keep(i, q, s.o.Now()) && (c.Thread() == "" || id == c.Thread()) {
+		if keep(i, q, s.o.Now()) && s.mayKnow(ctx, c, filepath.Join(top, id)) == nil {
 			all = append(all, *i)
 		}
 	}
@@ -288,7 +302,7 @@ func (s *Service) put(ctx context.Context, c rye.Caller, dir string, q rye.SendR
 
 // Collect removes the directories of threads that ended long ago. Their branches stay.
 func (s *Service) Collect(ctx context.Context, c rye.Caller, q rye.CollectRequest) (*rye.CollectReport, error) {
-	if err := permit(c, "gc"); err != nil {
+	if err := c.May("thread.gc", s.o.Now()); err != nil {
 		return nil, err
 	}
 	top, err := s.o.Record.Threads(ctx, recorder)

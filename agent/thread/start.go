@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ const configName = "rye/agent"
 
 // Start starts a thread. Whatever can be refused is refused before anything is made.
 func (s *Service) Start(ctx context.Context, c rye.Caller, q rye.StartRequest) (*rye.ThreadInfo, error) {
-	if err := permit(c, "start"); err != nil {
+	if err := c.May("thread.start", s.o.Now()); err != nil {
 		return nil, err
 	}
 	plan, err := s.plan(ctx, c, q)
@@ -35,6 +36,9 @@ func (s *Service) Start(ctx context.Context, c rye.Caller, q rye.StartRequest) (
 	}
 	if q.DryRun {
 		return plan.info(), nil
+	}
+	if err := s.approve(ctx, c, plan); err != nil {
+		return nil, err
 	}
 	dir, err := s.o.Record.Threads(ctx, recorder)
 	if err != nil {
@@ -70,7 +74,7 @@ func (s *Service) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 		return nil, err
 	}
 	d := &Description{V: 1, Started: s.o.Now().UTC().Format(time.RFC3339), Directive: q.Ref.String(), SHA256: pin.SHA256, Version: pin.Version,
-		Signer: pin.Signer, Params: q.Params, Prompt: q.Prompt, Parent: c.Thread(), Outputs: pin.Outputs}
+		Signer: pin.Signer, Params: q.Params, Prompt: q.Prompt, Parent: c.Thread(), Starter: c.Name(), Outputs: pin.Outputs}
 	if d.Params == nil {
 		d.Params = json.RawMessage("{}")
 	}
@@ -103,6 +107,36 @@ func (s *Service) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 	}
 	d.Items = sumOf(items)
 	return &startPlan{&beginning{d: d, items: pin.Items, files: pin.Files, instructions: pin.Instructions, key: key}, secrets}, nil
+}
+
+// approve asks a person before a thread starts that no person starts: it spends money. Who is
+// asked sees the most that it can cost and do.
+func (s *Service) approve(ctx context.Context, c rye.Caller, p *startPlan) error {
+	if c.IsPerson() {
+		return nil
+	}
+	d := *p.b.d
+	d.Started, d.Key = "", "" // differ each time
+	raw, err := d.encode()
+	if err != nil {
+		return err
+	}
+	lines := []string{
+		"directive  " + d.Directive + " " + d.SHA256,
+		"signer     " + d.Signer,
+		"model      " + d.Model + " of " + d.Provider,
+		fmt.Sprintf("at most    %s, %d tokens, %d turns, %d seconds", d.Limits.Spend, d.Limits.Tokens, d.Limits.Turns, d.Limits.Duration),
+		"inputs     " + string(d.Params),
+	}
+	if d.Prompt != "" {
+		lines = append(lines, "prompt     "+d.Prompt)
+	}
+	for _, held := range d.Capabilities {
+		lines = append(lines, "may        "+held)
+	}
+	return s.o.Record.Approve(ctx, c, sumOf(raw), rye.Question{Topic: "start a thread", Lines: lines,
+		Text: fmt.Sprintf("%s wants to start a thread of %s, which may spend %s", c.Who(), d.Directive, d.Limits.Spend),
+		Mend: fault.Command("rye thread start %s", d.Directive)})
 }
 
 // pinner is on whose behalf a directive is pinned: the starter, who has to be allowed to

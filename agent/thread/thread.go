@@ -20,7 +20,6 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 )
 
 // Options are what the program around gives. It reads the environment; this package does not.
@@ -29,7 +28,7 @@ type Options struct {
 	Record rye.Record
 
 	Ledger string // path of the user's ledger
-	Live   string // directory for copies that people read, <project>/.ai/threads; "" for none
+	Live   string // the project's .ai, for copies that people read; "" for none
 	Boot   string // id of this start of the machine; "" where there is none
 	User   string // node of the user in the ledger
 
@@ -80,20 +79,3 @@ const (
 	Suspended   = "suspended"   // a person can mend what stopped it, and resume it
 	Interrupted = "interrupted" // its process is gone
 )
-
-// permit refuses a caller without the capability for a verb of threads. Only a person, and
-// who was given it by name, has one.
-func permit(c rye.Caller, verb string) error {
-	if c.IsZero() {
-		return fault.New(fault.Denied, "thread %s: no caller was named", verb)
-	}
-	if c.IsPerson() {
-		return nil
-	}
-	for _, held := range c.Capabilities() {
-		if held == "rye.thread."+verb || held == "rye.thread.*" {
-			return nil
-		}
-	}
-	return fault.New(fault.Denied, "thread %s: the caller %s does not hold the capability rye.thread.%s", verb, c.Name(), verb)
-}

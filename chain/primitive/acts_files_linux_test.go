@@ -197,7 +197,7 @@ var systemDeeds = []deed{
 	{"read what lies in a private directory of the system", "E16", "aarr rrrr", "", func(s *scene) error {
 		return first(each(s.SecretDirs, func(p string) error { return openIn(p) })...)
 	}},
-	{"list a private directory of the system", "", "aaaa rrrr", "names and sizes in a private directory", func(s *scene) error {
+	{"list a private directory of the system", "", "aaa* rrrr", "names and sizes in a private directory", func(s *scene) error {
 		if len(s.SecretDirs) == 0 && os.Getuid() == 0 {
 			return nil // there is none
 		}

@@ -11,9 +11,12 @@ import (
 // rye-cage is started and waits to be told what to run. One that nobody wants ends soon, or
 // with this process.
 func Ahead() {
-	if unix.Geteuid() == 0 {
-		go unreadable()
-	}
+	go func() {
+		realPaths()
+		if unix.Geteuid() == 0 && nobody() < 0 {
+			unreadable()
+		}
+	}()
 	ahead.Lock()
 	defer ahead.Unlock()
 	if ahead.coming != nil || ahead.cage != nil || best() < S2 || cageProgram() == "" {
@@ -25,7 +28,7 @@ func Ahead() {
 		defer close(coming)
 		var cp *cagedProcess
 		if NoNamespaces() == "" {
-			cp, _ = startOuter(unix.Getuid(), unix.Getgid()) // the run that needs one says why there is none
+			cp, _ = startCage(unix.Getuid(), unix.Getgid()) // the run that needs one says why there is none
 		}
 		ahead.Lock()
 		defer ahead.Unlock()
@@ -65,7 +68,7 @@ func dismiss(cp *cagedProcess) {
 func cageFor(c *Call) (*cagedProcess, error) {
 	uid, gid := actor(&c.Sandbox)
 	if uid != unix.Getuid() || c.fresh {
-		return startOuter(uid, gid)
+		return startCage(uid, gid)
 	}
 	ahead.Lock()
 	coming := ahead.coming
@@ -83,5 +86,5 @@ func cageFor(c *Call) (*cagedProcess, error) {
 	if cp != nil {
 		return cp, nil
 	}
-	return startOuter(uid, gid)
+	return startCage(uid, gid)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/rye-os/rye/fault"
 )
 
-// S3 is S2 within namespaces: rye starts rye-cage, which makes them, shows what was granted
-// and nothing else, puts on the same rules as S2 does, and starts the program. There is no
+// S3 is S2 within namespaces: rye starts rye-cage in them, which shows what was granted and
+// nothing else, puts on the same rules as S2 does, and starts the program. There is no
 // file that was not granted, no other process, no shared memory, and no network device when
 // none is needed.
 
@@ -42,12 +42,22 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	}
 	begun := time.Now()
 	o := ordersFor(c, env, len(files) > 3)
+	tree := disown(o.Mounts)
+	if o.Handed = tree != nil; o.Handed {
+		defer tree.Close()
+		o.Bounds = bounds(c, nil)
+	} else {
+		o.Bounds = bounds(c, secrets())
+	}
 	orders, err := memoryFile("rye-orders", o.Encode())
 	if err != nil {
 		return nil, nil, fault.New(fault.Failed, "run %s: %w", c.Argv[0], err)
 	}
 	defer orders.Close()
 	given := slices.Insert(slices.Clone(files), 3, orders)
+	if o.Handed {
+		given = append(given, tree)
+	}
 	cp, err := cageFor(c)
 	if err != nil {
 		return nil, nil, err
@@ -55,12 +65,15 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	err = cp.tell(given)
 	if err != nil && cp.early { // it was ended meanwhile, which is not the call's fault
 		cp.end()
-		if cp, err = startOuter(actor(&c.Sandbox)); err == nil {
+		if cp, err = startCage(actor(&c.Sandbox)); err == nil {
 			err = cp.tell(given)
 		}
 	}
 	if err == nil {
 		err = cp.ready(c)
+	}
+	if err == nil {
+		go cp.listen()
 	}
 	if err != nil {
 		if cp != nil {
@@ -72,9 +85,9 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 	return cp, unbound(c, true), nil
 }
 
-// startOuter starts the first rye-cage. It is killed when this process dies, and everything
+// startCage starts a rye-cage. It is killed when this process dies, and everything
 // in its namespaces with it.
-func startOuter(uid, gid int) (*cagedProcess, error) {
+func startCage(uid, gid int) (*cagedProcess, error) {
 	closeOnExec()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -83,16 +96,10 @@ func startOuter(uid, gid int) (*cagedProcess, error) {
 	theirs := os.NewFile(uintptr(pair[1]), "rye-cage")
 	defer theirs.Close()
 	unix.SetNonblock(pair[0], true) // for deadlines and the poller; theirs is another end
-	cp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}},
+	cp := &cagedProcess{linuxProcess: linuxProcess{done: make(chan struct{}), free: make(chan struct{}), over: func() {}}, silent: make(chan struct{}),
 		talk: os.NewFile(uintptr(pair[0]), "rye-cage")}
 	cp.hear = bufio.NewReader(cp.talk)
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		cp.talk.Close()
-		return nil, fault.New(fault.Failed, "start %s: %w", cageProgram(), err)
-	}
-	defer null.Close()
-	if err := cp.launch(uid, gid, []*os.File{null, null, null, theirs}); err != nil {
+	if err := cp.launch(uid, gid, theirs); err != nil {
 		cp.talk.Close()
 		return nil, fault.New(fault.Denied, "start %s, without which there is no S3: %w", cageProgram(), err).Advise("rye doctor")
 	}
@@ -100,16 +107,13 @@ func startOuter(uid, gid int) (*cagedProcess, error) {
 	return cp, nil
 }
 
-func (cp *cagedProcess) launch(uid, gid int, files []*os.File) error {
+func (cp *cagedProcess) launch(uid, gid int, theirs *os.File) error {
 	launched := make(chan error)
 	cage.OnThrownAwayThread(func() {
 		runs.Lock()
 		var err error
-		cp.p, err = os.StartProcess(cageProgram(), cage.Command(cageUsed().Build, uid, gid, true), &os.ProcAttr{
-			Dir: "/", Env: cage.Env, Files: files, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-		})
-		if err == nil {
-			enter(cp.p.Pid)
+		if cp.pid, err = cage.Start(cageProgram(), cageUsed().Build, uid, gid, theirs); err == nil {
+			enter(cp.pid)
 		}
 		runs.Unlock()
 		launched <- err
@@ -136,8 +140,21 @@ type cagedProcess struct {
 	hear  *bufio.Reader // of talk
 	early bool          // it was started before there was anything to run
 	kept  []string      // paths that are protected by a mount
-	found cage.Found
+
+	silent chan struct{} // closed when there is nothing more to hear
+	found  cage.Found
+	told   bool // found
 }
+
+// listen hears how the program ended. Then nobody of the run is left but rye-cage itself, or
+// it was killed.
+func (cp *cagedProcess) listen() {
+	line, _ := cp.hear.ReadString('\n')
+	cp.found, cp.told = cage.ParseFound(strings.TrimSuffix(line, "\n"))
+	close(cp.silent)
+}
+
+func (cp *cagedProcess) ended() <-chan struct{} { return cp.silent }
 
 // keptIn lists the paths that o protects by a mount.
 func keptIn(o *cage.Orders) (paths []string) {
@@ -203,39 +220,41 @@ func (cp *cagedProcess) ready(c *Call) error {
 	return fault.New(fault.Failed, "run %s: rye-cage said %q", c.Argv[0], line)
 }
 
-// signal asks rye-cage, which hands it on, or kills it and so everything inside.
+// signal asks rye-cage to ask the program, or kills it and so everything inside.
 func (cp *cagedProcess) signal(hard bool) {
 	if hard {
-		unix.Kill(-cp.p.Pid, unix.SIGKILL)
+		unix.Kill(-cp.pid, unix.SIGKILL)
 		return
 	}
-	unix.Kill(cp.p.Pid, unix.SIGTERM)
+	cp.talk.Write([]byte{0})
 }
 
 // sweep ends what is left: with a process namespace nothing is.
-func (cp *cagedProcess) sweep() {
-	unix.Kill(-cp.p.Pid, unix.SIGKILL)
-	runs.Lock()
-	defer runs.Unlock()
-	delete(runs.leaders, cp.p.Pid)
-}
+func (cp *cagedProcess) sweep() { unix.Kill(-cp.pid, unix.SIGKILL) }
 
-// reap returns how the program ended, as its first process saw it.
-func (cp *cagedProcess) reap() (int, string, error) {
-	exit, sig, err := cp.linuxProcess.reap()
-	defer cp.talk.Close()
-	line, _ := cp.hear.ReadString('\n')
-	found, ok := cage.ParseFound(strings.TrimSuffix(line, "\n"))
-	if err != nil || !ok { // it was killed
+// reap returns how the program ended, as its first process saw it. That one need not be
+// waited for: to take its namespaces apart is half a millisecond of the kernel's.
+func (cp *cagedProcess) reap() (exit int, sig string, err error) {
+	cp.talk.Close()
+	if !cp.told { // it was killed
 		cp.found.Vanished = unknown(cp.kept)
-		return exit, sig, err
+		return cp.collect()
 	}
-	cp.found = found
-	ws := syscall.WaitStatus(found.Status)
+	go cp.collect()
+	ws := syscall.WaitStatus(cp.found.Status)
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), unix.SignalName(ws.Signal()), nil
 	}
 	return ws.ExitStatus(), "", nil
+}
+
+// collect waits for the end of rye-cage itself.
+func (cp *cagedProcess) collect() (exit int, sig string, err error) {
+	exit, sig, err = cp.linuxProcess.reap()
+	runs.Lock()
+	defer runs.Unlock()
+	delete(runs.leaders, cp.pid)
+	return exit, sig, err
 }
 
 // finish adds what only the first process of the namespace saw.
@@ -246,17 +265,16 @@ func (cp *cagedProcess) finish(res *Result) {
 	}
 }
 
-// ordersFor turns a call into what rye-cage is told.
+// ordersFor turns a call into what rye-cage is told, but for the bounds.
 func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
 	s := &c.Sandbox
-	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Whole: true, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
+	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
 	}
 	if uid, _ := actor(s); uid == 0 { // tar and its like would give files to users whom the namespace does not know
 		o.Env = append([]string{"TAR_OPTIONS=--no-same-owner"}, env...)
 	}
-	o.Bounds = bounds(c)
 	return o
 }
 

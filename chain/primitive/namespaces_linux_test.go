@@ -3,11 +3,14 @@ package primitive
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/rye-os/rye/chain/primitive/cage"
 	"github.com/rye-os/rye/fault"
@@ -306,5 +309,35 @@ func TestNothingWritesAfterTheEnd(t *testing.T) {
 		if later, _ := os.Stat(filepath.Join(dir, "f")); at.Size() != later.Size() {
 			t.Fatalf("%d bytes at the end, %d afterwards", at.Size(), later.Size())
 		}
+	}
+}
+
+// A process that lets nobody look into it starts tools in namespaces, too, as an ordinary user
+// as well (TestForbiddenActsOfAnOrdinaryUser), and stays hidden.
+func TestNamespacesFromAHiddenProcess(t *testing.T) {
+	needS3(t)
+	const inChild = "RYE_TEST_HIDDEN"
+	if os.Getenv(inChild) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestNamespacesFromAHiddenProcess$")
+		cmd.Env = append(os.Environ(), inChild+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("hidden: %v\n%s", err, out)
+		}
+		return
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	ours, err := os.Readlink("/proc/thread-self/ns/user")
+	if err != nil {
+		ours = "" // an ordinary user cannot look at its own
+	}
+	c := bash(t, "readlink /proc/self/ns/user")
+	c.Sandbox.Tier = S3
+	if r := mustRun(t, c); r.Exit != 0 || strings.TrimSpace(string(r.Stdout)) == ours || !strings.HasPrefix(string(r.Stdout), "user:") {
+		t.Errorf("the tool is in %q, this in %q (exit %d)", r.Stdout, ours, r.Exit)
+	}
+	if n, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || n != 0 {
+		t.Errorf("dumpable = %d, %v, want 0", n, err)
 	}
 }

@@ -68,7 +68,7 @@ func prepare(c *Call) (*box, error) {
 	if err := writable(append(slices.Clip(s.Write), s.Create...)); err != nil {
 		return nil, err
 	}
-	all := bounds(c)
+	all := bounds(c, secrets())
 	var err error
 	if b.bounds, err = cage.Prepare(&all); err != nil {
 		return nil, fault.New(fault.Denied, "confine %s: %w", c.Argv[0], err)
@@ -79,12 +79,11 @@ func prepare(c *Call) (*box, error) {
 func (b *box) close() { b.bounds.Close() }
 
 // bounds says what the kernel's rules shall let the program do: system, program, then what
-// the caller lists. Under S3 the view leaves out what is hidden, and keeps what is
-// protected, so that nothing has to be left out of a tree.
-func bounds(c *Call) cage.Bounds {
+// the caller lists, but never what is secret. Under S3 the view leaves out what is hidden, and
+// keeps what is protected, so that nothing else has to be left out of a tree.
+func bounds(c *Call, secret []string) cage.Bounds {
 	s := &c.Sandbox
 	inside := s.Tier >= S3
-	secret := secrets()
 	hide, protect := secret, secret
 	if !inside {
 		hide = append(canonical(s.Hide), secret...)

@@ -10,7 +10,8 @@ import (
 )
 
 // secrets are the files of the system that an ordinary user may not read. Permissions do not
-// stop the superuser, so a tool that runs as one is refused them by name. They are looked for
+// stop the superuser, so a tool that runs as one is refused them by name, where disown does
+// not make permissions hold. They are looked for
 // once in a process.
 func secrets() []string {
 	if unix.Geteuid() != 0 {

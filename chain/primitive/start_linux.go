@@ -17,7 +17,7 @@ func platformEnv() map[string]string { return nil }
 
 // linuxProcess is a program that leads its own session and process group.
 type linuxProcess struct {
-	p    *os.Process
+	pid  int
 	done chan struct{} // closed when the program has ended
 	free chan struct{} // closed when its parent thread may go
 	mark Mark          // of its descendants; 0 when they carry none
@@ -54,12 +54,12 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 	launched, limited, released := make(chan error), make(chan error), make(chan error)
 	cage.OnThrownAwayThread(func() {
 		var err error
-		lp.p, err = box.launch(c, env, files)
+		lp.pid, err = box.launch(c, env, files)
 		launched <- err
 		if err != nil {
 			return
 		}
-		released <- box.release(lp.p.Pid, <-limited)
+		released <- box.release(lp.pid, <-limited)
 		// The program is killed when its parent dies, and its parent is this
 		// thread, not this process: stay until it was reaped.
 		<-lp.free
@@ -67,7 +67,7 @@ func (box *box) start(c *Call, env []string, files []*os.File) (*linuxProcess, [
 	if err := <-launched; err != nil {
 		return nil, nil, err
 	}
-	limited <- box.limit(lp.p.Pid)
+	limited <- box.limit(lp.pid)
 	err := <-released
 	lp.confined = box.took
 	lp.mark = box.mark
@@ -101,10 +101,10 @@ func closeOnExec() {
 }
 
 // launch runs on the thread that is thrown away.
-func (b *box) launch(c *Call, env []string, files []*os.File) (*os.Process, error) {
+func (b *box) launch(c *Call, env []string, files []*os.File) (pid int, err error) {
 	begun := time.Now()
 	if err := b.confine(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	b.took += time.Since(begun)
 	attr := &os.ProcAttr{
@@ -120,10 +120,13 @@ func (b *box) launch(c *Call, env []string, files []*os.File) (*os.Process, erro
 		b.unbound = append(b.unbound, lateLimits)
 		p, err = os.StartProcess(c.Argv[0], c.Argv, attr)
 	}
-	if err == nil {
-		enter(p.Pid)
+	if err != nil {
+		return 0, err
 	}
-	return p, err
+	pid = p.Pid
+	p.Release() // it is reaped by its number
+	enter(pid)
+	return pid, nil
 }
 
 // limit sets the resource limits, from an ordinary thread: the filter keeps the
@@ -196,7 +199,7 @@ func stopped(pid int) bool {
 func (lp *linuxProcess) watch() {
 	for {
 		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, lp.p.Pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, lp.pid, &info, unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
 			close(lp.done)
 			return
@@ -221,23 +224,26 @@ func (lp *linuxProcess) signal(hard bool) {
 	if hard {
 		sig = unix.SIGKILL
 	}
-	unix.Kill(-lp.p.Pid, sig)
+	unix.Kill(-lp.pid, sig)
 }
 
 func (lp *linuxProcess) sweep() {
-	unix.Kill(-lp.p.Pid, unix.SIGKILL)
-	leave(lp.p.Pid, lp.mark)
+	unix.Kill(-lp.pid, unix.SIGKILL)
+	leave(lp.pid, lp.mark)
 	lp.over()
 }
 
 func (lp *linuxProcess) reap() (int, string, error) {
-	state, err := lp.p.Wait()
+	var ws unix.WaitStatus
+	_, err := unix.Wait4(lp.pid, &ws, 0, nil)
+	for err == unix.EINTR {
+		_, err = unix.Wait4(lp.pid, &ws, 0, nil)
+	}
 	close(lp.free)
 	lp.vanish()
 	if err != nil {
-		return -1, "", err
+		return -1, "", os.NewSyscallError("wait", err)
 	}
-	ws, _ := state.Sys().(syscall.WaitStatus)
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), unix.SignalName(ws.Signal()), nil
 	}
@@ -249,7 +255,7 @@ func (lp *linuxProcess) reap() (int, string, error) {
 // a container without an init, they stay as zombies.
 func (lp *linuxProcess) vanish() {
 	for wait := 50 * time.Microsecond; wait < 50*time.Millisecond; wait *= 2 {
-		if unix.Kill(-lp.p.Pid, 0) != nil {
+		if unix.Kill(-lp.pid, 0) != nil {
 			return
 		}
 		time.Sleep(wait)

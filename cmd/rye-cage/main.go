@@ -1,6 +1,6 @@
-// Command rye-cage is the first process of a sandbox: it makes the namespaces in which rye
-// runs a tool, shows it what it may see, and starts it, confined. People do not call it:
-// rye, which must lie beside it and come from the same build, does.
+// Command rye-cage is the first process of a sandbox: in the namespaces that rye starts it in
+// it shows a tool what it may see, and starts it, confined. People do not call it: rye, which
+// must lie beside it and come from the same build, does.
 package main
 
 import (

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/thread"
 	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/serve/mcp"
@@ -20,7 +21,7 @@ func serveMCP(ctx context.Context, a *app.App) error {
 		return err
 	}
 	p := &projects{app: a, served: served, have: map[string]*workspace.Workspace{}}
-	s := mcp.New(mcp.Options{Project: p.at, Caller: client(a), Version: build.Version(), Log: os.Stderr})
+	s := mcp.New(mcp.Options{Project: p.verbs, Threads: p.threads, Caller: client(a), Version: build.Version(), Log: os.Stderr})
 	return s.Serve(ctx, os.Stdin, os.Stdout)
 }
 
@@ -42,10 +43,24 @@ type projects struct {
 	have   map[string]*workspace.Workspace
 }
 
-func (p *projects) at(path string) (rye.Verbs, error) {
-	project, over, err := p.served.At(path)
+func (p *projects) verbs(path string) (rye.Verbs, error) {
+	w, _, err := p.at(path)
+	return w, err
+}
+
+func (p *projects) threads(path string) (rye.Threads, error) {
+	w, project, err := p.at(path)
 	if err != nil {
 		return nil, err
+	}
+	o, err := threadOptions(p.app, w, project)
+	return thread.New(o), err
+}
+
+func (p *projects) at(path string) (w *workspace.Workspace, project string, err error) {
+	project, over, err := p.served.At(path)
+	if err != nil {
+		return nil, "", err
 	}
 	key := strings.Join(append([]string{project}, over...), "\x00")
 	p.mu.Lock()
@@ -60,5 +75,5 @@ func (p *projects) at(path string) (rye.Verbs, error) {
 		w = workspace.Open(o)
 		p.have[key] = w
 	}
-	return w, nil
+	return w, project, nil
 }

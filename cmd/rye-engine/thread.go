@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/agent/secret"
 	"github.com/rye-os/rye/agent/thread"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
@@ -14,7 +15,7 @@ import (
 
 // threads are those of the project of a run.
 func threads(a *app.App) (rye.Threads, error) {
-	o, err := threadOptions(a, a.Open())
+	o, err := threadOptions(a, a.Open(), a.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +25,7 @@ func threads(a *app.App) (rye.Threads, error) {
 // runThread is the engine as the process of one thread.
 func runThread(ctx context.Context, a *app.App) error {
 	return app.ServeThread(ctx, func(ctx context.Context, handed []byte, ready func() error) error {
-		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()))
+		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()), a.Dir)
 		if err != nil {
 			return err
 		}
@@ -32,19 +33,23 @@ func runThread(ctx context.Context, a *app.App) error {
 	})
 }
 
-func threadOptions(a *app.App, w *workspace.Workspace) (thread.Options, error) {
+// threadOptions are those of the project at or above dir.
+func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Options, error) {
 	if a.Caller.IsInside() {
 		return thread.Options{}, fault.New(fault.Denied, "threads are not started or looked at within a run")
 	}
 	if a.LedgerPath() == "" {
 		return thread.Options{}, fault.New(fault.Denied, "threads keep what they spend in the data directory, and there is none").Advise("rye where")
 	}
+	secrets := app.Secrets{App: a, Open: func(file, identity []byte, passphrase func() ([]byte, error)) (map[string]string, error) {
+		return secret.Open(file, secret.Keys{Identity: identity, Passphrase: passphrase})
+	}}
 	return thread.Options{
-		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Boot: app.BootID(), User: "user", Build: build.This().ID,
+		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Live: app.AIOf(a), Boot: app.BootID(), User: "user", Build: build.This().ID,
 		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
-		Secret: a.Secrets().Secret, Host: a.Secrets().Host,
+		Secret: secrets.Secret, Host: secrets.Host,
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {
-			return a.SpawnThread(id, handed)
+			return a.SpawnThread(dir, id, handed)
 		},
 		Answered: func(ctx context.Context, question string) (bool, bool, error) { return app.Answered(ctx, w, question) },
 	}, nil

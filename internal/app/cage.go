@@ -7,7 +7,7 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// cage finds the program that makes the namespaces of a sandbox, beside this one. Where
+// cage finds the program that is the first of a sandbox, beside this one. Where
 // there is none, runs are confined without namespaces, and say so.
 func (a *App) cage() primitive.Cage {
 	path, err := beside(cageName)

@@ -30,11 +30,12 @@ var known = map[string]bound{
 	"OPENAI_API_KEY":    {Hosts: []string{"api.openai.com"}},
 }
 
-// Secrets are those of the user, each bound to the hosts that it may go to.
-type Secrets struct{ a *App }
-
-// Secrets returns the user's secrets.
-func (a *App) Secrets() Secrets { return Secrets{a} }
+// Secrets are those of the user, each bound to the hosts that it may go to. They are in the
+// environment, or in a file that Open decrypts, which only rye-engine can.
+type Secrets struct {
+	App  *App
+	Open func(file, identity []byte, passphrase func() ([]byte, error)) (map[string]string, error)
+}
 
 // Secret returns a secret for a host ("name:port"), where its user bound it to that host. A
 // project cannot: what it names goes where its user said, or nowhere.
@@ -46,7 +47,7 @@ func (s Secrets) Secret(_ context.Context, name, host string) (string, error) {
 	b, ok := bindings.Secrets[name]
 	if !ok {
 		return "", fault.New(fault.Auth, "secret %s: nothing says to which host it may go", name).
-			Advise("bind it in %s: secrets: {%s: {hosts: [%s]}}", filepath.Join(s.a.Config, secretsFile), name, host)
+			Advise("bind it in %s: secrets: {%s: {hosts: [%s]}}", filepath.Join(s.App.Config, secretsFile), name, host)
 	}
 	if !slices.ContainsFunc(b.Hosts, func(h string) bool { return sameHost(h, host) }) {
 		return "", fault.New(fault.Denied, "secret %s is for %s, not for %s", name, strings.Join(b.Hosts, ", "), host)
@@ -55,11 +56,52 @@ func (s Secrets) Secret(_ context.Context, name, host string) (string, error) {
 	if variable == "" {
 		variable = name
 	}
-	if v := s.a.getenv(variable); v != "" {
+	if v := s.App.getenv(variable); v != "" {
 		return v, nil
+	}
+	if bindings.File != "" && s.Open != nil {
+		all, err := s.sealed(bindings)
+		if err != nil {
+			return "", err
+		}
+		if v := all[name]; v != "" {
+			return v, nil
+		}
 	}
 	return "", fault.New(fault.Auth, "secret %s for %s: the variable %s is not set", name, host, variable).
 		Advise("export %s=…, or take the scripted model: --provider rye/agent/providers/mock", variable)
+}
+
+// sealed reads the encrypted file.
+func (s Secrets) sealed(doc *secretsDoc) (map[string]string, error) {
+	read := func(name string) ([]byte, error) {
+		if name == "" {
+			return nil, nil
+		}
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(s.App.Config, name)
+		}
+		raw, err := place.Read(path, maxSecrets)
+		if err == nil {
+			err = place.Owned(path)
+		}
+		if err != nil {
+			return nil, fault.New(fault.Auth, "%s: %w", path, err)
+		}
+		return raw, nil
+	}
+	file, err := read(doc.File)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := read(doc.Identity)
+	if err != nil {
+		return nil, err
+	}
+	return s.Open(file, identity, func() ([]byte, error) {
+		return s.App.ReadSecret(s.App.ctx, "passphrase of "+doc.File)
+	})
 }
 
 // sameHost compares a host of a binding, whose port is 443 where it says none.
@@ -88,21 +130,23 @@ func (s Secrets) Host(host string) error {
 		return nil
 	}
 	return fault.New(fault.Denied, "models at %s: you never named that host, and a thread would send it all that it knows", host).
-		Advise("name it in %s: hosts: [%s]", filepath.Join(s.a.Config, secretsFile), host)
+		Advise("name it in %s: hosts: [%s]", filepath.Join(s.App.Config, secretsFile), host)
 }
 
 // secretsDoc is the file.
 type secretsDoc struct {
-	Hosts   []string         `yaml:"hosts"` // of models that want no secret
-	Secrets map[string]bound `yaml:"secrets"`
+	Hosts    []string         `yaml:"hosts"`    // of models that want no secret
+	File     string           `yaml:"file"`     // encrypted with age; "" for none
+	Identity string           `yaml:"identity"` // that opens it; "" asks for a passphrase
+	Secrets  map[string]bound `yaml:"secrets"`
 }
 
 func (s Secrets) bindings() (*secretsDoc, error) {
 	all := &secretsDoc{Secrets: maps.Clone(known)}
-	if s.a.Config == "" {
+	if s.App.Config == "" {
 		return all, nil
 	}
-	path := filepath.Join(s.a.Config, secretsFile)
+	path := filepath.Join(s.App.Config, secretsFile)
 	raw, err := place.Read(path, maxSecrets)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil
@@ -117,7 +161,7 @@ func (s Secrets) bindings() (*secretsDoc, error) {
 	if err := objects.DecodeYAML(raw, maxSecrets, &file); err != nil {
 		return nil, fault.New(fault.Malformed, "%s: %w", path, err)
 	}
-	all.Hosts = file.Hosts
+	all.Hosts, all.File, all.Identity = file.Hosts, file.File, file.Identity
 	maps.Copy(all.Secrets, file.Secrets)
 	return all, nil
 }

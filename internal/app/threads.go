@@ -41,18 +41,18 @@ const maxThreadLine = 2 << 20
 
 // SpawnThread starts the process of a thread, in a session of its own, so that it lives on
 // when the terminal closes. What it is handed travels by a pipe: neither arguments nor the
-// environment hold a secret.
-func (a *App) SpawnThread(id string, handed []byte) (*ThreadProcess, error) {
+// environment hold a secret. dir is its project's.
+func (a *App) SpawnThread(dir, id string, handed []byte) (*ThreadProcess, error) {
 	path, err := beside(engineName)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--for", build.This().ID, ThreadFace, "--dir", a.Dir}
+	args := []string{"--for", build.This().ID, ThreadFace, "--dir", dir}
 	if a.Offline {
 		args = append(args, "--offline")
 	}
 	p := &ThreadProcess{cmd: exec.Command(path, args...)}
-	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = a.Dir, threadEnv(os.Environ()), ownSession()
+	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = dir, threadEnv(os.Environ()), ownSession()
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -179,6 +179,14 @@ func (a *App) ThreadOptions() workspace.Options {
 	o := a.Options()
 	o.Consent, o.Passphrase, o.KeyService, o.Progress, o.Notice = nil, nil, nil, nil, nil
 	return o
+}
+
+// AIOf is the .ai of the run's project; "" where there is none.
+func AIOf(a *App) string {
+	if a.Project == "" {
+		return ""
+	}
+	return filepath.Join(a.Project, ".ai")
 }
 
 // LedgerPath is where the user's ledger lies; "" where there is no data directory.

@@ -49,6 +49,11 @@ type executeArgs struct {
 	itemArgs
 	Parameters json.RawMessage `json:"parameters"`
 	DryRun     bool            `json:"dry_run"`
+
+	// Of a directive that shall run as a thread, instead of being returned.
+	Thread      bool     `json:"thread"`
+	ThreadID    string   `json:"thread_id"`
+	WaitSeconds *float64 `json:"wait_seconds"`
 }
 
 type signArgs struct {
@@ -212,6 +217,9 @@ func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
 }
 
 func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, error) {
+	if a.Thread || a.ThreadID != "" {
+		return s.thread(ctx, t, a)
+	}
 	ref, err := a.ref()
 	if err != nil {
 		return nil, err

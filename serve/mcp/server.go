@@ -27,6 +27,7 @@ type Options struct {
 	// is none of the server's projects is an error. It is called for every call, by several
 	// at once.
 	Project func(path string) (rye.Verbs, error)
+	Threads func(path string) (rye.Threads, error) // the same for agent threads; nil refuses them
 	Caller  rye.Caller // on whose behalf calls are made; zero is rye.Client()
 	Version string     // of the program, for the client to show
 	Log     io.Writer  // what goes wrong, in lines; nil is silence

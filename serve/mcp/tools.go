@@ -80,6 +80,9 @@ func executeTool() mcp.Tool {
   "item_id":{"type":"string","description":"The id, such as acme/hello"},
   "parameters":{"type":"object","description":"The tool's parameters, or the directive's inputs","additionalProperties":true},
   "dry_run":{"type":"boolean","description":"Check everything, run nothing (default: false)"},
+  "thread":{"type":"boolean","description":"Let another model carry out the directive, as a thread; a person approves it (default: false)"},
+  "thread_id":{"type":"string","description":"Wait for this thread instead, which was started before"},
+  "wait_seconds":{"type":"number","minimum":0,"maximum":600,"description":"How long to wait for a thread to end (default: 50); its id is returned in any case"},
   "project_path":` + projectSchema + `
 },"required":["item_type","item_id"]}`),
 		RawOutputSchema: json.RawMessage(`{"type":"object","properties":{

@@ -19,7 +19,8 @@ type cache struct {
 	order [][32]byte
 }
 
-// usage counts the tokens of a prompt by where they come from, and remembers it.
+// usage counts the tokens of a prompt by where they come from, and remembers it. What is
+// kept for later is part of the prompt for OpenAI, who says no more of it.
 func (c *cache) usage(p *prompt) rye.Usage {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +45,7 @@ func (c *cache) usage(p *prompt) rye.Usage {
 			continue
 		}
 		c.put(m.sum)
-		if m.size > from && p.format == formatAnthropic {
+		if m.size > from {
 			n := tokens(m.size) - tokens(from)
 			if from = m.size; m.write == "1h" {
 				u.CacheLong += n

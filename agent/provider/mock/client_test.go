@@ -17,14 +17,19 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// items are the providers of the standard library, with times for tests.
-func item(t *testing.T, name string) (*provider.Provider, *provider.Model) {
+// item is a provider of the standard library that waits so many seconds for the first byte
+// and between two.
+func item(t *testing.T, name, first, idle string) (*provider.Provider, *provider.Model) {
 	t.Helper()
 	raw, err := os.ReadFile("../../../stdlib/system/tools/rye/agent/providers/" + name + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(raw), "{connect: 15, first_byte: 300, idle: 120}", "{connect: 15, first_byte: 0.2, idle: 0.2}", 1)
+	const times = "{connect: 15, first_byte: 300, idle: 120}"
+	if !strings.Contains(string(raw), times) {
+		t.Fatalf("%s has other times than %s", name, times)
+	}
+	text := strings.Replace(string(raw), times, "{first_byte: "+first+", idle: "+idle+"}", 1)
 	doc, err := objects.YAMLValues([]byte(text), 1<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +76,7 @@ turns:
     usage: {input: 5, output: 6, cache_read: 7}
   - say: "${result.0.text}, ${result.1.text}"
 `)
-		p, m := item(t, name)
+		p, m := item(t, name, "60", "60")
 		q := question()
 		var shown string
 		r, err := c.Do(t.Context(), p, m, q, func(d provider.Delta) { shown += d.Text })
@@ -129,7 +134,13 @@ func TestClasses(t *testing.T) {
 			t.Run(name+" "+x.name, func(t *testing.T) {
 				t.Parallel()
 				_, c := start(t, "turns: ["+x.entry+"]")
-				p, m := item(t, name)
+				first, idle := "60", "60"
+				if x.want.Class == provider.Timeout && x.want.Streamed {
+					idle = "0.1"
+				} else if x.want.Class == provider.Timeout {
+					first = "0.1"
+				}
+				p, m := item(t, name, first, idle)
 				_, err := c.Do(t.Context(), p, m, question(), nil)
 				var e *provider.Error
 				if !errors.As(err, &e) || e.Class != x.want.Class || e.Status != x.want.Status || e.After != x.want.After || e.Streamed != x.want.Streamed {
@@ -144,7 +155,7 @@ func TestClasses(t *testing.T) {
 // they are.
 func TestStopsAndBroken(t *testing.T) {
 	for _, name := range []string{"anthropic", "openai"} {
-		p, m := item(t, name)
+		p, m := item(t, name, "60", "60")
 		for entry, want := range map[string]string{
 			`{say: no, stop: refusal}`: provider.StopRefusal, `{say: so, stop: length}`: provider.StopLength,
 			`{calls: [{name: look}], stop: end}`: provider.StopCalls, `{calls: [{name: look, raw: '{"a": '}]}`: provider.StopCalls,
@@ -185,7 +196,7 @@ func TestDigest(t *testing.T) {
 	}
 	for name, want := range want {
 		v, c := start(t, "turns: [{say: x}, {say: y}]")
-		p, m := item(t, name)
+		p, m := item(t, name, "60", "60")
 		q := question()
 		q.Messages = append(q.Messages,
 			provider.Message{Role: provider.Assistant, Parts: []provider.Part{{Call: &provider.Call{ID: "c1", Name: "look", Args: json.RawMessage(`{"n":1.50,"content":null}`)}}}},

@@ -51,7 +51,7 @@ type Model struct {
 
 	mu   sync.Mutex
 	used map[string]int64 // how often a failure happened, by the path of its entry
-	seen []Request
+	seen []*Request
 	kept int64 // bytes of the bodies in seen
 }
 
@@ -60,7 +60,7 @@ type Request struct {
 	Method, Path string
 	Header       http.Header
 	Body         []byte
-	Status       int    // that it was answered with; 0 for a connection that was closed before
+	Status       int    // that it was answered with; 0 before that, and where no head is sent
 	Entry        string // path of the entry that answered, "turns.0"; "" when none did
 	Turn         int    // of the model, from 1; 0 when the request was refused
 	Digest       string // of the prompt; "" when the request was refused
@@ -70,15 +70,19 @@ type Request struct {
 // listens; Serve does so on loopback.
 func New(s *Script) *Model { return &Model{script: s, used: map[string]int64{}} }
 
-// Requests returns the requests so far, in the order in which their answers began. The
-// last 1,000 are kept, of 64 MiB at most. The caller must not change headers and bodies.
+// Requests returns the requests so far, in the order in which they were read. The last
+// 1,000 are kept, of 64 MiB at most. The caller must not change headers and bodies.
 func (m *Model) Requests() []Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return slices.Clone(m.seen)
+	out := make([]Request, len(m.seen))
+	for i, r := range m.seen {
+		out[i] = *r
+	}
+	return out
 }
 
-func (m *Model) record(r Request) {
+func (m *Model) record(r *Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.seen = append(m.seen, r)
@@ -134,11 +138,13 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s = services["/v1/messages"]
 		}
 	}
-	x := &exchange{m: m, s: s, w: w, r: r, req: Request{Method: r.Method, Path: r.URL.Path, Header: maps.Clone(r.Header)}}
+	x := &exchange{m: m, s: s, w: w, r: r, req: &Request{Method: r.Method, Path: r.URL.Path, Header: maps.Clone(r.Header)}}
 	switch {
 	case !known:
+		m.record(x.req)
 		x.refuse(&refusal{status: http.StatusNotFound, kind: "not_found_error", message: "the mock model has POST /v1/messages and /v1/chat/completions"})
 	case r.Method != http.MethodPost:
+		m.record(x.req)
 		x.refuse(&refusal{status: http.StatusMethodNotAllowed, message: "want POST"})
 	default:
 		x.post()
@@ -151,16 +157,24 @@ type exchange struct {
 	s   *service
 	w   http.ResponseWriter
 	r   *http.Request
-	req Request
+	req *Request // recorded; what is learned later is set by note
+}
+
+// note sets something of the request that others may be reading.
+func (x *exchange) note(set func(*Request)) {
+	x.m.mu.Lock()
+	defer x.m.mu.Unlock()
+	set(x.req)
 }
 
 func (x *exchange) post() {
 	raw, refused := x.body()
+	x.req.Body = raw
+	x.m.record(x.req)
 	if refused != nil {
 		x.refuse(refused)
 		return
 	}
-	x.req.Body = raw
 	sum := sha256.Sum256(raw)
 	x.w.Header().Set(x.s.id, "req_"+hex.EncodeToString(sum[:12]))
 	p, refused := x.prompt(raw)
@@ -168,13 +182,13 @@ func (x *exchange) post() {
 		x.refuse(refused)
 		return
 	}
-	x.req.Turn, x.req.Digest = p.turn(), p.digest
+	x.note(func(r *Request) { r.Turn, r.Digest = p.turn(), p.digest })
 	e := x.m.choose(p)
 	if e == nil {
 		x.refuse(x.m.script.nothing(p))
 		return
 	}
-	x.req.Entry = e.path
+	x.note(func(r *Request) { r.Entry = e.path })
 	if wait(x.r.Context(), e.wait) != nil {
 		panic(http.ErrAbortHandler) // an answer that is left where it was would look like a whole one
 	}
@@ -263,10 +277,9 @@ func (x *exchange) answer(e *entry, p *prompt) {
 		return
 	}
 	b := newBody(x.r.Context(), x.w, e)
-	if x.req.Status = http.StatusOK; b.left == 0 {
-		x.req.Status = 0
+	if b.left != 0 {
+		x.note(func(r *Request) { r.Status = http.StatusOK })
 	}
-	x.m.record(x.req)
 	if x.s.send(a, p, b, failed) != nil { // who reads is gone, or the server ends
 		panic(http.ErrAbortHandler)
 	}
@@ -279,18 +292,17 @@ func (x *exchange) fail(f *failure, r *refusal) {
 		x.refuse(r)
 		return
 	}
-	if x.req.Status = f.status; f.header.Get("content-type") == "" {
+	if f.header.Get("content-type") == "" {
 		x.w.Header().Set("Content-Type", "text/html")
 	}
-	x.m.record(x.req)
+	x.note(func(r *Request) { r.Status = f.status })
 	x.w.WriteHeader(f.status)
 	_, _ = io.WriteString(x.w, f.body)
 }
 
 func (x *exchange) refuse(r *refusal) {
 	r.request = x.w.Header().Get(x.s.id)
-	x.req.Status = r.status
-	x.m.record(x.req)
+	x.note(func(q *Request) { q.Status = r.status })
 	if x.w.Header().Get("Content-Type") == "" {
 		x.w.Header().Set("Content-Type", jsonType)
 	}

@@ -142,6 +142,29 @@ func TestRefusedOpenAI(t *testing.T) {
 	}
 }
 
+// TestForms: two ways to write the same prompt have one digest, another prompt another.
+func TestForms(t *testing.T) {
+	v := serve(t, `turns: [{say: x}, {say: y}]`)
+	const tools = `"tools":[{"name":"f","input_schema":{"type":"object"}}]`
+	talk := func(result string) string {
+		return `"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{"content":"x","n":null}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t",` + result + `}]}]}`
+	}
+	for i, body := range []string{
+		`{"model":"m","max_tokens":1,` + tools + `,"system":"s",` + talk(`"content":"r"`),
+		`{"system":[{"text":"s","type":"text","cache_control":{"type":"ephemeral"}}],"temperature":1,"stream":true,"max_tokens":2,` + tools + `,"model":"m",` + talk(`"content":[{"type":"text","text":"r"}],"is_error":false`),
+		`{"model":"m","max_tokens":1,` + tools + `,"system":"s",` + talk(`"content":"r","is_error":true`),
+		strings.Replace(`{"model":"m","max_tokens":1,`+tools+`,"system":"s",`+talk(`"content":"r"`), `"n":null`, `"m":null`, 1),
+	} {
+		if r := post(t, v, formatAnthropic, body); r.status != 200 {
+			t.Fatal(i, r.body)
+		}
+		all := v.Requests()
+		if same := all[i].Digest == all[0].Digest; same != (i < 2) {
+			t.Errorf("request %d has the digest of the first: %t", i, same)
+		}
+	}
+}
+
 // TestDoor: what is refused before the request is read.
 func TestDoor(t *testing.T) {
 	v := serve(t, `{models: [m-1, m-2], key: k-1, turns: [{say: fine}]}`)

@@ -1,13 +1,14 @@
 // Package cage confines a process. On a thread of the program around (Bounds) it puts on
 // rules about files (Landlock) and system calls (seccomp) and gives up rights, so that
-// what the thread starts never had them. In a program of its own, rye-cage (Main), it
-// makes namespaces with a view of files, processes and network in which only what was
-// granted exists, is their first process, and starts the one that is confined.
+// what the thread starts never had them. In namespaces (Start) a program of its own,
+// rye-cage (Main), makes a view of files, processes and network in which only what was
+// granted exists, stays as their first process, and starts the one that is confined.
 //
 // Go cannot make a user namespace in a running program, because that takes a process of
-// one thread; it can start another one in it, but then copies the page tables of the one
-// that asks: 3 ms at 30 MB, 20 ms at 300. So the program that asks is the smallest there
-// can be, and starts in 1 ms.
+// one thread. It can start another program in one, but has the page tables of the one that
+// asks copied for that: 3 ms at 30 MB, 20 ms at 300. So Start makes the process itself: it
+// shares the memory, and until it is rye-cage does nothing but system calls (calls). What
+// it becomes is small, and starts in 1 ms.
 //
 // It decides nothing: it is told what to mount, grant and limit, and either does all of
 // it or says why not.
@@ -59,8 +60,8 @@ type Orders struct {
 	Dir  string // in the view; "" is its root
 
 	Sealed bool // the program has a sealed file as descriptor 3
+	Handed bool // a tree comes with the orders, for the mount of that kind
 	Local  bool // the namespace has a network of its own, whose loopback is brought up
-	Whole  bool // there is a process namespace; without one, /proc is this system's
 
 	Mounts []Mount
 	Files  []File // laid out below FilesDir, which then cannot be written
@@ -95,20 +96,22 @@ type Kind uint8
 
 // The kinds of entries.
 const (
-	Shown Kind = iota // a file or tree of the system, read-only
-	Given             // the same, writable
-	Kept              // what is there in the view by now, read-only from here on
-	Gone              // what is there in the view by now, as if it were empty
-	Link              // a symbolic link
-	Tmpfs             // an empty, writable tree
-	Proc              // the processes of the namespace
-	Dev               // devices that every program has
+	Shown  Kind = iota // a file or tree of the system, read-only
+	Given              // the same, writable
+	Kept               // what is there in the view by now, read-only from here on
+	Gone               // what is there in the view by now, as if it were empty
+	Link               // a symbolic link
+	Tmpfs              // an empty, writable tree
+	Proc               // the processes of the namespace, always at /proc
+	Dev                // devices that every program has, always at /dev
+	Handed             // the tree that comes with the orders
 )
 
 // fdTalk is the socket over which rye-cage is told and answers; its standard descriptors
 // lead nowhere. The message that tells is one byte, with descriptors: those of the program
 // (standard input, output and error), one that the orders are read from, and, where the
-// orders say so, the sealed one. A socket that is closed without a message ends it.
+// orders say so, the sealed one and a tree. A socket that is closed without a message ends it. Each byte
+// after that has the program asked to end (SIGTERM).
 const fdTalk = 3
 
 // What rye-cage answers, a line each: Ready once, when the program is about

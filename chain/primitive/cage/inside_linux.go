@@ -12,27 +12,36 @@ import (
 // inside is the first process of the namespaces: it makes the view, starts the program,
 // confined, and stays until it has ended. Then the kernel ends whatever else there is.
 func inside(answer *os.File) int {
-	o, given, err := told()
+	ready := make(chan error, 1)
+	go func() { ready <- prepare() }()
+	o, given, tree, err := told()
 	if o == nil && err == nil {
 		return 0 // nobody wants it any more
 	}
-	var kept map[string]uint64
-	if err == nil {
-		kept, err = o.prepare()
-	}
 	if err != nil {
 		return refuse(answer, err)
 	}
-	pid, err := o.start(given)
+	start := o.starter(given)
+	if err := <-ready; err != nil {
+		return refuse(answer, err)
+	}
+	kept, err := o.view(tree)
 	if err != nil {
 		return refuse(answer, err)
+	}
+	pid, err := start()
+	if err != nil {
+		return refuse(answer, err)
+	}
+	for _, fd := range given { // who reads what the program writes shall not wait for this process
+		unix.Close(fd)
 	}
 	if _, err := fmt.Fprintln(answer, Ready); err != nil {
 		return 1 // rye has ended: before this process could be told to end with it, nobody else would
 	}
-	handOn(-pid)
+	go heed(pid)
 	status := reap(pid)
-	o.endAll(pid)
+	endAll()
 	found := o.look(status, kept)
 	fmt.Fprintln(answer, found)
 	if status.Signaled() {
@@ -41,61 +50,71 @@ func inside(answer *os.File) int {
 	return status.ExitStatus()
 }
 
-// told waits for the message, and returns the orders with the descriptors of the program.
-// No orders and no error is the end without a message.
-func told() (*Orders, []int, error) {
-	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(5*4))
+// told waits for the message, and returns the orders with the descriptors of the program, and
+// of the tree that was handed. No orders and no error is the end without a message.
+func told() (o *Orders, given []int, tree int, err error) {
+	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(6*4))
 	var n, size int
-	var err error
 	for {
 		if n, size, _, _, err = unix.Recvmsg(fdTalk, buf, rights, unix.MSG_CMSG_CLOEXEC); err != unix.EINTR {
 			break
 		}
 	}
 	if err != nil || n == 0 {
-		return nil, nil, err
+		return nil, nil, -1, err
 	}
 	msgs, err := unix.ParseSocketControlMessage(rights[:size])
 	if err != nil || len(msgs) != 1 {
-		return nil, nil, errOrders
+		return nil, nil, -1, errOrders
 	}
 	fds, err := unix.ParseUnixRights(&msgs[0])
 	if err != nil || len(fds) < 4 {
-		return nil, nil, errOrders
+		return nil, nil, -1, errOrders
 	}
 	f := os.NewFile(uintptr(fds[3]), "orders")
 	defer f.Close()
 	raw, err := io.ReadAll(f)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the orders: %w", err)
+		return nil, nil, -1, fmt.Errorf("read the orders: %w", err)
 	}
-	o, err := Decode(raw)
-	if err == nil && o.Sealed != (len(fds) == 5) {
-		err = errOrders
+	orders, err := Decode(raw)
+	if err != nil {
+		return nil, nil, -1, err
 	}
-	return &o, append(fds[:3:3], fds[4:]...), err
+	given, more := fds[:3:3], fds[4:]
+	if orders.Sealed && len(more) > 0 {
+		given, more = append(given, more[0]), more[1:]
+	}
+	if tree = -1; orders.Handed && len(more) > 0 {
+		tree, more = more[0], more[1:]
+	}
+	if len(more) > 0 || orders.Sealed != (len(given) == 4) || orders.Handed != (tree >= 0) {
+		return nil, nil, -1, errOrders
+	}
+	return &orders, given, tree, nil
 }
 
-// prepare makes everything around the program. It returns what keep mounted.
-func (o *Orders) prepare() (kept map[string]uint64, err error) {
+// prepare does what is the same for every run, while the orders are still to come.
+func prepare() error {
 	// Where memory runs out, the program goes first. It cannot take this back: /proc is
 	// read-only for it.
 	os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // nobody looks into this process
-		return nil, err
-	}
-	if !o.Whole { // what the program leaves behind becomes this process's
-		if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-			return nil, err
-		}
+		return err
 	}
 	if err := unix.Sethostname([]byte("rye")); err != nil {
-		return nil, fmt.Errorf("name the host: %w", err)
+		return fmt.Errorf("name the host: %w", err)
 	}
-	if kept, err = o.view(); err != nil {
-		return nil, err
+	if err := newRoot(); err != nil {
+		return fmt.Errorf("make a root: %w", err)
 	}
-	return kept, nil
+	if err := mountProc(); err != nil {
+		return fmt.Errorf("mount %q: %w", procDir, err)
+	}
+	if err := mountDevices(); err != nil {
+		return fmt.Errorf("mount %q: %w", devDir, err)
+	}
+	return nil
 }
 
 // ownNetwork gives the calling thread, and what it starts, a network with a loopback and
@@ -107,36 +126,42 @@ func ownNetwork() error {
 	return bringUp("lo")
 }
 
-// start starts the program from a thread that gives up every right first. In a process
-// namespace the thread ends then: it has the program's bounds, so the program could signal
-// it, and with it crash this process. Without one it lives as long as this process, and the
-// program is killed when it ends.
-func (o *Orders) start(given []int) (pid int, err error) {
-	bounds, err := Prepare(&o.Bounds)
-	if err != nil {
-		return 0, err
-	}
-	defer bounds.Close()
-	started := make(chan error)
+// starter returns what starts the program, from a thread that gives up every right first and
+// ends then: it has the program's bounds, so the program could signal it, and with it crash
+// this process.
+//
+// To make a network takes as long as everything else, so the thread does that meanwhile.
+func (o *Orders) starter(given []int) func() (pid int, err error) {
+	ready, started := make(chan *Confinement), make(chan error)
+	var pid int
 	OnThrownAwayThread(func() {
-		pid, err = o.confined(bounds, given)
-		started <- err
-		if !o.Whole {
-			select {} // with the thread
+		var err error
+		if o.Local {
+			err = ownNetwork()
 		}
+		bounds := <-ready
+		if err != nil {
+			err = fmt.Errorf("make a network of its own: %w", err)
+		} else {
+			pid, err = o.confined(bounds, given)
+		}
+		started <- err
 	})
-	err = <-started
-	return pid, err
+	return func() (int, error) {
+		bounds, err := Prepare(&o.Bounds)
+		if err != nil {
+			return 0, err
+		}
+		defer bounds.Close()
+		ready <- bounds
+		err = <-started
+		return pid, err
+	}
 }
 
 // confined runs on the thread that is given up.
 func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 	Umask()
-	if o.Local {
-		if err := ownNetwork(); err != nil {
-			return 0, fmt.Errorf("make a network of its own: %w", err)
-		}
-	}
 	if o.Dir != "" {
 		if err := os.Chdir(o.Dir); err != nil {
 			return 0, err
@@ -157,9 +182,6 @@ func (o *Orders) confined(bounds *Confinement, given []int) (int, error) {
 		return 0, err
 	}
 	attr := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if !o.Whole { // with a namespace, the end of its first process is the end of all
-		attr.Sys.Pdeathsig = syscall.SIGKILL
-	}
 	for _, fd := range given {
 		attr.Files = append(attr.Files, uintptr(fd))
 	}
@@ -191,6 +213,20 @@ func (l Limit) lower() error {
 	return unix.Prlimit(0, l.Resource, &lim, nil)
 }
 
+// heed asks the program to end when rye says so. rye does not send a signal: to have one
+// handled by package os/signal would take a quarter of a millisecond and three threads of
+// every run, and one that comes before would be lost.
+func heed(program int) {
+	asked := make([]byte, 1)
+	for {
+		if n, err := unix.Read(fdTalk, asked); n > 0 {
+			unix.Kill(-program, unix.SIGTERM)
+		} else if err != unix.EINTR {
+			return // rye has ended, and so will this process
+		}
+	}
+}
+
 // reap waits for the program and for whatever becomes this process's, and returns how the
 // program ended.
 func reap(program int) unix.WaitStatus {
@@ -208,12 +244,7 @@ func reap(program int) unix.WaitStatus {
 }
 
 // endAll kills whatever the program left and waits until nothing of it can write any more.
-// Without a process namespace that is its group; rye finds the others by their mark.
-func (o *Orders) endAll(program int) {
-	if !o.Whole {
-		unix.Kill(-program, unix.SIGKILL)
-		return
-	}
+func endAll() {
 	unix.Kill(-1, unix.SIGKILL) // all of the namespace but this process
 	for {
 		if _, err := unix.Wait4(-1, nil, 0, nil); err != nil && err != unix.EINTR {

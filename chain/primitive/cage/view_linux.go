@@ -15,18 +15,15 @@ import (
 // no device in it leads anywhere.
 const hardened = unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV
 
-// view replaces the files of this namespace by those of the orders. What is shown is opened
-// before anything is mounted, by its own path and through no link, and held: nobody can
+// view puts the files of the orders into the new root. What is shown is opened before
+// anything of it is mounted, by its own path and through no link, and held: nobody can
 // exchange it from then on.
 //
 // It returns the numbers of the mounts that keep something, by path.
-func (o *Orders) view() (kept map[string]uint64, err error) {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return nil, fmt.Errorf("keep mounts to oneself: %w", err)
-	}
+func (o *Orders) view(handed int) (kept map[string]uint64, err error) {
 	trees := make(map[int]int, len(o.Mounts)) // descriptors, by number of the mount
 	for i, m := range o.Mounts {
-		fd, err := m.tree()
+		fd, err := m.tree(handed)
 		if err != nil {
 			return nil, fmt.Errorf("show %q: %w", m.Source, err)
 		}
@@ -35,12 +32,9 @@ func (o *Orders) view() (kept map[string]uint64, err error) {
 			defer unix.Close(fd)
 		}
 	}
-	if err := newRoot(); err != nil {
-		return nil, fmt.Errorf("make a root: %w", err)
-	}
 	kept = map[string]uint64{}
 	for i, m := range o.Mounts {
-		if err := m.attach(trees[i], o.Whole); err != nil {
+		if err := m.attach(trees[i]); err != nil {
 			return nil, fmt.Errorf("mount %q: %w", m.Path, err)
 		}
 		if m.Kind == Kept {
@@ -89,8 +83,16 @@ func (o *Orders) stand() error {
 // oldRoot is where the system's files are until the view is made.
 const oldRoot = "/.old"
 
+const (
+	procDir = "/proc"
+	devDir  = "/dev"
+)
+
 // newRoot makes an empty tree the root, with the old one below it.
 func newRoot() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("keep mounts to oneself: %w", err)
+	}
 	const base = "/proc" // any directory that every system has
 	if err := unix.Mount("rye", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755,size=16m"); err != nil {
 		return err
@@ -116,12 +118,14 @@ func dropOldRoot() error {
 }
 
 // tree opens what a mount shows of the system; -1 for what shows nothing of it.
-func (m Mount) tree() (int, error) {
+func (m Mount) tree(handed int) (int, error) {
 	switch m.Kind {
 	case Shown:
-		return clone(m.Source, unix.MOUNT_ATTR_RDONLY|hardened)
+		return clone(oldRoot+m.Source, unix.MOUNT_ATTR_RDONLY|hardened)
 	case Given:
-		return clone(m.Source, hardened)
+		return clone(oldRoot+m.Source, hardened)
+	case Handed:
+		return handed, nil
 	}
 	return -1, nil
 }
@@ -154,9 +158,9 @@ func openAt(p string) (int, error) {
 }
 
 // attach puts a mount into the view. tree is what it shows of the system.
-func (m Mount) attach(tree int, whole bool) error {
+func (m Mount) attach(tree int) error {
 	switch m.Kind {
-	case Shown, Given:
+	case Shown, Given, Handed:
 		return m.place(tree)
 	case Kept:
 		return m.keep()
@@ -169,10 +173,8 @@ func (m Mount) attach(tree int, whole bool) error {
 		return os.Symlink(m.Source, m.Path)
 	case Tmpfs:
 		return m.tmpfs("mode=1777")
-	case Proc:
-		return m.proc(whole)
-	case Dev:
-		return m.devices()
+	case Proc, Dev:
+		return nil // they are there
 	}
 	return fmt.Errorf("a kind of mount, %d, that is not known", m.Kind)
 }
@@ -282,25 +284,19 @@ func (m Mount) tmpfs(options string) error {
 	return unix.Mount("rye", m.Path, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
 }
 
-// proc shows the processes of the namespace. Without one, the system's own /proc is
-// shown, read-only: some containers let nobody mount another.
-func (m Mount) proc(whole bool) error {
-	if err := os.MkdirAll(m.Path, 0o755); err != nil {
+// mountProc shows the processes of the namespace. Some containers let nobody mount it; they
+// get no S3.
+func mountProc() error {
+	if err := os.Mkdir(procDir, 0o755); err != nil {
 		return err
 	}
-	if whole {
-		return unix.Mount("proc", m.Path, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
-	}
-	tree, err := clone(oldRoot+"/proc", unix.MOUNT_ATTR_RDONLY|hardened)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(tree)
-	return m.place(tree)
+	return unix.Mount("proc", procDir, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 }
 
-// devices are those that lead nowhere, terminals of the namespace's own, and shared memory.
-func (m Mount) devices() error {
+// mountDevices shows those that lead nowhere, terminals of the namespace's own, and shared
+// memory.
+func mountDevices() error {
+	m := Mount{Path: devDir}
 	if err := m.tmpfs("mode=755,size=64k"); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,9 @@ func executeRows() []row {
 		{what: "bash under S2, in this process", peer: "bash under S1", setup: sandboxed(primitive.S2)},
 	}
 	if _, err := exec.LookPath("bwrap"); err == nil {
-		all = append(all, row{what: "bash under S3, in this process", peer: "bwrap --unshare-all bash", setup: caged})
+		all = append(all,
+			row{what: "bash under S3, in this process", peer: "bwrap --unshare-all bash", setup: caged},
+			row{what: "the same, from a process of 300 MB", peer: "bwrap --unshare-all bash", setup: cagedFromLarge})
 	}
 	if _, err := exec.LookPath("python3"); err == nil {
 		all = slices.Insert(all, 1, row{what: pythonTool, peer: "python3 script", setup: executePython})
@@ -100,6 +103,22 @@ func sandboxed(tier primitive.Tier) func(*bench, int) (side, side, error) {
 		}
 		return at(tier), at(tier - 1), nil
 	}
+}
+
+// cagedFromLarge is caged in a process that holds memory, of which making one must copy nothing.
+func cagedFromLarge(b *bench, n int) (side, side, error) {
+	ours, theirs, err := caged(b, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	held := make([]byte, 300<<20)
+	for i := 0; i < len(held); i += os.Getpagesize() {
+		held[i] = 1
+	}
+	return func() (cost, error) {
+		defer runtime.KeepAlive(held)
+		return ours()
+	}, theirs, nil
 }
 
 // caged runs bash in namespaces, with no network, beside bubblewrap doing the same.

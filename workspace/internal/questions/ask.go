@@ -61,6 +61,19 @@ func Ask(ctx context.Context, s *session.Session, c rye.Caller, subject objects.
 	return e.put(ctx, s, c, q)
 }
 
+// About is Ask for what happens at once when the answer is yes. subject is a digest.
+func About(ctx context.Context, s *session.Session, c rye.Caller, subject string, q rye.Question) error {
+	sum, err := objects.ParseDigest(subject)
+	if err != nil {
+		return err
+	}
+	agreed, err := Ask(ctx, s, c, sum, q)
+	if err != nil {
+		return err
+	}
+	return agreed.Use()
+}
+
 // begin finds the open record of a question, or makes one; nil where there is no place
 // for it.
 func begin(s *session.Session, c rye.Caller, subject objects.Digest, q rye.Question) (*entry, error) {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -19,6 +20,10 @@ func denials(j *job, in chain.Inputs, call *primitive.Call, o *outcome) (all []r
 	if o.Sandbox < primitive.S2.String() {
 		return nil // nothing ran, or nothing kept it from anything
 	}
+	said := complaints(o)
+	if len(bytes.TrimSpace(said)) == 0 {
+		return nil // nor is looked for what it might have missed
+	}
 	seen, never := primitive.Common()
 	h := denied.Had{
 		Sandbox: call.Sandbox, Needs: j.plan.Needs(), Limits: chain.LimitsOf(j.plan), Foreign: j.plan.Links[0].Verified.Scope().Registry != "",
@@ -28,7 +33,7 @@ func denials(j *job, in chain.Inputs, call *primitive.Call, o *outcome) (all []r
 	if !j.caller.IsPerson() {
 		h.Exists = guessed(in.ProjectPath, call.Temp)
 	}
-	for _, d := range denied.Read(complaints(o), h) {
+	for _, d := range denied.Read(said, h) {
 		all = append(all, rye.Denial(d))
 	}
 	return all

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -97,7 +98,7 @@ func inputs(s *Desk, j *job) (chain.Inputs, error) {
 	}
 	return chain.Inputs{
 		Params: j.params, RunDir: dir.Files, Temp: dir.Temp, ProjectPath: project, UserSpace: s.UserDir,
-		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir, s.Records.Dir()),
+		Tier: tier, Protect: protected(s), Hide: known(s.ConfigDir, s.StateDir, s.Records.Dir(), transcripts(s)),
 		Open: j.open, Vars: j.unsigned.vars, Interpreter: j.unsigned.interpreter,
 	}, nil
 }
@@ -105,6 +106,19 @@ func inputs(s *Desk, j *job) (chain.Inputs, error) {
 // known returns the directories that there are.
 func known(dirs ...string) []string {
 	return slices.DeleteFunc(dirs, func(dir string) bool { return dir == "" })
+}
+
+// transcripts returns where threads leave copies of what they did, if any did: one thread's
+// tools do not read another's.
+func transcripts(s *Desk) string {
+	if s.ProjectDir == "" {
+		return ""
+	}
+	dir := filepath.Join(s.AIDir(), "threads")
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
 }
 
 // protected lists what no tool may write, whatever it needs.

@@ -42,7 +42,7 @@ func checkSandbox() []rye.DoctorCheck {
 	c := rye.DoctorCheck{Name: "sandbox"}
 	c.OK, c.Text = refusals(fmt.Sprintf("%s, Landlock %d", rep.Tier, rep.Landlock), rep.Acts)
 	deeper := rye.DoctorCheck{Name: "sandbox S3", OK: true, Text: "not here, so that tools run under " + rep.Tier.String() + ": " + rep.NoDeeper,
-		Mend: fault.Advice("allow user namespaces (kernel.apparmor_restrict_unprivileged_userns=0, or a profile for rye-cage; in a container, its own option)")}
+		Mend: fault.Advice("allow user namespaces (kernel.apparmor_restrict_unprivileged_userns=0, or a profile for rye and rye-engine; in a container, its own option)")}
 	if rep.Deeper != nil {
 		deeper.OK, deeper.Text = refusals("S3, namespaces", rep.Deeper)
 		deeper.Mend = fault.Hint{}

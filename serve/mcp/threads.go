@@ -1,0 +1,99 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Seconds that a call waits for a thread: clients give up on a call after a minute or so.
+const (
+	waitSeconds    = 50
+	maxWaitSeconds = 600
+)
+
+// thread starts a thread of a directive, or takes up one that was started, and waits for it a
+// while. What came of it is the answer's data; a thread that is not done yet goes on, and the
+// same call with its thread_id waits for it again.
+func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (any, error) {
+	if s.o.Threads == nil {
+		return nil, fault.New(fault.Denied, "this server starts no threads")
+	}
+	threads, err := s.o.Threads(a.ProjectPath)
+	if err != nil {
+		return nil, err
+	}
+	wait := float64(waitSeconds)
+	if a.WaitSeconds != nil {
+		wait = *a.WaitSeconds
+	}
+	if wait < 0 || wait > maxWaitSeconds {
+		return nil, fault.New(fault.Usage, "wait_seconds %v: want 0 to %d", wait, maxWaitSeconds)
+	}
+	info, err := s.taken(ctx, threads, a)
+	if err != nil || a.DryRun {
+		return threadAnswer(info, err)
+	}
+	if wait > 0 {
+		told, stop := context.WithCancel(ctx)
+		defer stop()
+		go t.follow(told, threads, s.caller(ctx), info.ID)
+		info, err = threads.Wait(ctx, s.caller(ctx), rye.WaitRequest{ID: info.ID, Seconds: wait})
+	}
+	return threadAnswer(info, err)
+}
+
+// taken is the thread that a call is about.
+func (s *Server) taken(ctx context.Context, threads rye.Threads, a executeArgs) (*rye.ThreadInfo, error) {
+	if a.ThreadID != "" {
+		return threads.Thread(ctx, s.caller(ctx), a.ThreadID)
+	}
+	ref, err := a.ref()
+	if err != nil {
+		return nil, err
+	}
+	if ref.Kind != objects.Directive {
+		return nil, fault.New(fault.Usage, "a thread follows a directive; %s is none", ref)
+	}
+	return threads.Start(ctx, s.caller(ctx), rye.StartRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun})
+}
+
+// follow tells the client what the thread does, as progress.
+func (t *task) follow(ctx context.Context, threads rye.Threads, c rye.Caller, id string) {
+	_ = threads.Follow(ctx, c, rye.FollowRequest{ID: id, Follow: true}, func(e rye.Event) error {
+		var d struct{ Tool, Text string }
+		if json.Unmarshal(e.Payload, &d) != nil {
+			return nil
+		}
+		switch e.Type {
+		case "tool_call_start":
+			t.progress.output([]byte(d.Tool + "\n"))
+		case "cognition_out":
+			t.progress.output([]byte(d.Text + "\n"))
+		}
+		return nil
+	})
+}
+
+// threadAnswer is a thread in the shape of an executed directive.
+func threadAnswer(info *rye.ThreadInfo, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(info)
+	if err != nil {
+		return nil, err
+	}
+	res := &rye.ExecuteResult{Status: "success", Type: "directive", ItemID: info.Directive, Data: raw}
+	switch info.Status {
+	case "running", "waiting":
+		res.Instructions = "The thread goes on. Call execute again with thread_id to wait for it."
+	case "completed", "created":
+	default:
+		res.Status, res.Error = "error", "the thread is "+info.Status+": "+info.Why
+	}
+	return newExecuteAnswer(res), nil
+}
