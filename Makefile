@@ -92,6 +92,10 @@ peers: ## programs of others in the sandbox, where they are, and the SDKs of mod
 	 echo "$$out" | sed -n 's/^ *[a-z_]*_test\.go:[0-9]*: //p'; test -n "$$ok" || { echo "$$out" | tail -5; exit 1; }
 	@cd internal/tools/sdkpeers && echo "the SDKs of model providers:" && CGO_ENABLED=0 $(GO) test -mod=mod -count=1 ./...
 
+.PHONY: live
+live: build ## a cheap thread against each real service whose key is in the environment
+	@$(GO) run ./internal/tools/live -bin bin
+
 .PHONY: soak
 soak: ## the long tests, then a minute of fuzzing for each parser
 	RYE_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 120m -v $$(grep -rl --include='*_test.go' RYE_SOAK . | xargs -n1 dirname | sort -u)

@@ -139,7 +139,7 @@ type SendRequest struct {
 // StopRequest ends a thread.
 type StopRequest struct {
 	ID   string
-	Kill bool // at once, and not after what it is doing
+	Kill bool // its process is killed, and not told
 }
 
 // ResumeRequest goes on with a thread that no process runs.

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/rye-os/rye"
@@ -27,7 +28,7 @@ func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
 
 // Pin verifies a directive, fills in its inputs, and lists every item in use.
 func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.Pinned, error) {
-	if err := g.host.Permit(c, "record"); err != nil {
+	if err := cmp.Or(g.host.Permit(c, "record"), threads.Followable(q.Ref)); err != nil {
 		return nil, err
 	}
 	res, err := g.runner.Execute(ctx, c, rye.ExecuteRequest{Ref: q.Ref, Params: q.Params})

@@ -206,7 +206,22 @@ func (s *Service) Follow(ctx context.Context, c rye.Caller, q rye.FollowRequest,
 	_, err = journal.Follow(ctx, dir, journal.FollowOptions{From: q.From, Live: q.Live, Wait: q.Follow}, func(r journal.Record) error {
 		return visit(rye.Event{Seq: r.Seq, Time: r.Time.Format("2006-01-02T15:04:05.000000Z"), Thread: r.Thread, Turn: r.Turn, Type: r.Type, Payload: r.Data, Live: r.Live})
 	})
-	return err
+	if err != nil || !q.Follow {
+		return err
+	}
+	return toBranch(ctx, dir)
+}
+
+// toBranch waits, after the last record of a thread, until its process has put everything on
+// the branch and is gone: who looks there next finds all of it. Not for long: what it does not
+// do, the next process does.
+func toBranch(ctx context.Context, dir string) error {
+	waiting, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	if err := journal.Wait(waiting, dir); err != nil && ctx.Err() != nil {
+		return err
+	}
+	return nil
 }
 
 // errEnough ends a wait whose thread waits itself.
@@ -228,11 +243,18 @@ func (s *Service) Wait(ctx context.Context, c rye.Caller, q rye.WaitRequest) (*r
 			return nil
 		}
 		i, err := s.describe(ctx, dir)
-		if err == nil && i.Status == Waiting {
-			err = errEnough
+		if err != nil || i.Status != Waiting {
+			return err
 		}
-		return err
+		// Who answers and then waits, waits for what comes of the answer.
+		if answered, _, err := s.o.Answered(ctx, i.Question); err != nil || answered {
+			return err
+		}
+		return errEnough
 	})
+	if err == nil {
+		err = toBranch(waiting, dir)
+	}
 	if err != nil && !errors.Is(err, errEnough) && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return nil, err
 	}

@@ -29,15 +29,15 @@ func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*r
 	if ended(i.Status) {
 		return nil, hasEnded(ctx, &s.o, dir, i)
 	}
+	if q.Kill && i.Pid != 0 { // first: told, it might end by itself, which was not asked for
+		if err := kill(dir); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.put(ctx, c, dir, rye.SendRequest{Kind: journal.KindCancel}); err != nil {
 		return nil, err
 	}
 	if i.Pid != 0 {
-		if q.Kill {
-			if err := kill(dir); err != nil {
-				return nil, err
-			}
-		}
 		waiting, cancel := context.WithTimeout(ctx, stopWithin)
 		defer cancel()
 		if err := journal.Wait(waiting, dir); err != nil {

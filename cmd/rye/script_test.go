@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,6 +92,7 @@ func program(name string) string {
 // and the condition [s3] holds where something can be mounted in namespaces of one's own.
 //
 //	where STORE record                      set $STORE to where rye says that the record is
+//	thread ID                               set $ID to the id of the newest thread
 //
 // The project is $WORK; homes are made outside of it, in $TOP, the first as $TOP/home.
 //
@@ -136,6 +138,7 @@ func TestScript(t *testing.T) {
 			"webserver": webserver,
 			"requests":  requests,
 			"where":     where,
+			"thread":    newestThread,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -173,6 +176,18 @@ func where(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(ts.Exec("rye", "where", args[1]))
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+func newestThread(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: thread VARIABLE")
+	}
+	ts.Check(ts.Exec("rye", "thread", "list", "--limit", "1", "--json"))
+	var info struct {
+		ID string `json:"thread_id"`
+	}
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &info))
+	ts.Setenv(args[0], info.ID)
 }
 
 type remembered struct{}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -22,7 +23,8 @@ func askCommand() *spec {
 		name: "ask", args: "<prompt>", group: "Run", engine: true, min: 1, max: many,
 		short: "Ask a model, which may read and search the project's items",
 		long: `Starts a thread of ` + askDirective + `, and waits for it. The answer goes to
-standard output; what it called and what it cost go to standard error.`,
+standard output; what it called and what it cost go to standard error. With - the question
+is read from standard input. Ctrl-C cancels the thread.`,
 		examples: "rye ask 'which tool resizes pictures?'\nrye ask --model high --spend 0.05 'explain directive:acme/review'",
 		exits:    threadExits,
 		flags: []cli.Flag{
@@ -38,10 +40,30 @@ standard output; what it called and what it cost go to standard error.`,
 			if err != nil {
 				return err
 			}
-			q.Prompt = strings.Join(t.args, " ")
+			if q.Prompt, err = t.prompt(); err != nil {
+				return err
+			}
 			return ask(t, q)
 		},
 	}
+}
+
+// maxPrompt bounds a question in bytes.
+const maxPrompt = 1 << 20
+
+// prompt is the question: the arguments, or with - standard input.
+func (t *task) prompt() (string, error) {
+	if len(t.args) != 1 || t.args[0] != "-" {
+		return strings.Join(t.args, " "), nil
+	}
+	raw, err := io.ReadAll(io.LimitReader(t.screen.In, maxPrompt+1))
+	if err == nil && len(raw) > maxPrompt {
+		err = fault.New(fault.Limit, "ask: more than %d bytes", maxPrompt)
+	}
+	if err == nil && strings.TrimSpace(string(raw)) == "" {
+		err = fault.New(fault.Usage, "ask: standard input is empty")
+	}
+	return string(raw), err
 }
 
 func ask(t *task, q rye.StartRequest) error {
@@ -49,13 +71,7 @@ func ask(t *task, q rye.StartRequest) error {
 	if err != nil {
 		return err
 	}
-	err = t.threads.Follow(t.ctx, t.env.Caller, rye.FollowRequest{ID: info.ID, Follow: true}, func(e rye.Event) error {
-		var d payload
-		if e.Type == "tool_call_start" && json.Unmarshal(e.Payload, &d) == nil {
-			t.out.infof("rye: %s %s", d.Item, words.Clip(string(d.Input), 100))
-		}
-		return nil
-	})
+	err = t.threads.Follow(t.ctx, t.env.Caller, rye.FollowRequest{ID: info.ID, Follow: true}, t.askedFor)
 	if t.ctx.Err() != nil { // whoever asked does not want the answer any more
 		stop, cancel := afterwards(t.ctx)
 		defer cancel()
@@ -75,4 +91,23 @@ func ask(t *task, q rye.StartRequest) error {
 	}
 	t.out.infof("rye: %s, %d tokens, thread %s", info.Spent, info.Usage.Total(), info.ID)
 	return ended(info)
+}
+
+// askedFor tells whoever asked what the model does for its answer.
+func (t *task) askedFor(e rye.Event) error {
+	var d payload
+	if err := json.Unmarshal(e.Payload, &d); err != nil {
+		return nil // of a newer rye
+	}
+	switch e.Type {
+	case "tool_call_start":
+		t.out.infof("rye: %s", d.call())
+	case "tool_call_result":
+		if d.Error != "" {
+			t.out.infof("rye: failed: %s", words.Clip(words.FirstLine(d.Error), 200))
+		}
+	case "approval_requested":
+		t.out.infof("rye: waits for: rye approve %s", d.Question)
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // threadExits are those that a thread can end with, and what starting one can.
@@ -41,7 +41,7 @@ func threadStart() *spec {
 		short: "Start a thread of a directive",
 		long: `Returns when the process of the thread runs; --follow shows what it does, until it ends.
 Ctrl-C then stops showing and not the thread: rye thread cancel ends it.
-A limit given here can only narrow what the directive and the policy allow.`,
+A limit given here can only narrow what the directive and the configuration allow.`,
 		examples: "rye thread start directive:acme/review -p file=main.go --follow\nrye thread start directive:acme/review --spend 0.25 --turns 8 --dry-run",
 		exits:    threadExits,
 		flags: []cli.Flag{
@@ -51,9 +51,9 @@ A limit given here can only narrow what the directive and the policy allow.`,
 			&cli.StringFlag{Name: "model", Destination: &q.Model, Usage: "a tier or `name` of a model"},
 			&cli.StringFlag{Name: "provider", Destination: &q.Provider, Usage: "`id` of a provider item"},
 			&cli.StringFlag{Name: "spend", Destination: &spend, Usage: "spend at most this many `dollars`"},
-			&cli.Int64Flag{Name: "turns", Destination: &q.Limits.Turns, Usage: "at most `n` turns"},
-			&cli.Int64Flag{Name: "tokens", Destination: &q.Limits.Tokens, Usage: "at most `n` tokens, of all kinds"},
-			&cli.Int64Flag{Name: "seconds", Destination: &q.Limits.Duration, Usage: "at most `n` seconds"},
+			count("turns", &q.Limits.Turns, "at most `n` turns"),
+			count("tokens", &q.Limits.Tokens, "at most `n` tokens, of all kinds"),
+			count("seconds", &q.Limits.Duration, "at most `n` seconds"),
 			repeated("allow", &q.Allow, "narrow what it may do to this `capability`; repeatable"),
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Destination: &follow, Usage: "show what it does, until it ends"},
 			&cli.BoolFlag{Name: "wait", Destination: &wait, Usage: "wait until it ends, and print its result"},
@@ -81,6 +81,7 @@ func startThread(t *task, q rye.StartRequest, follow, wait bool) error {
 	case follow && !q.DryRun:
 		return followThread(t, rye.FollowRequest{ID: info.ID, Live: true, Follow: true})
 	case wait && !q.DryRun:
+		t.out.infof("rye: thread %s", info.ID)
 		return waitThread(t, rye.WaitRequest{ID: info.ID})
 	}
 	return t.out.show(info, func() {
@@ -93,10 +94,20 @@ func startThread(t *task, q rye.StartRequest, follow, wait bool) error {
 	})
 }
 
+// count is a flag for a whole number that is more than nothing.
+func count(name string, into *int64, usage string) cli.Flag {
+	return &cli.Int64Flag{Name: name, Destination: into, Usage: usage, Action: func(_ *cli.Context, n int64) error {
+		if n <= 0 {
+			return fault.New(fault.Usage, "--%s %d: want 1 or more", name, n)
+		}
+		return nil
+	}}
+}
+
 // printAllowed says what a thread may do and spend.
 func printAllowed(p *printer, info *rye.ThreadInfo) {
 	l := info.Limits
-	p.printf("  at most      %s, %d tokens, %d turns, %s\n", l.Spend.String(), l.Tokens, l.Turns, time.Duration(l.Duration*int64(time.Second)).String())
+	p.printf("  at most      %s, %d tokens, %s, %s\n", l.Spend.String(), l.Tokens, words.Plural(int(l.Turns), "turn"), time.Duration(l.Duration*int64(time.Second)).String())
 	for i, c := range info.Allowed {
 		p.printf("  %-11s  %s\n", []string{"may", ""}[min(i, 1)], c)
 	}
@@ -135,7 +146,7 @@ func threadList() *spec {
 		},
 		run: func(t *task) error {
 			return answerRows(t, t.threads.List, q, "thread", func(i rye.ThreadInfo) []any {
-				return []any{i.ID, statusStyle(i.Status), i.Directive, fmt.Sprintf("%d turns", i.Turns), i.Spent.String(), localTime(i.Started)}
+				return []any{i.ID, statusStyle(i.Status), i.Directive, words.Plural(int(i.Turns), "turn"), i.Spent.String(), localTime(i.Started)}
 			})
 		},
 	}
@@ -174,9 +185,9 @@ func printThread(p *printer, i *rye.ThreadInfo) {
 	p.printf("  model        %s (%s)\n", i.Model, i.Provider)
 	p.printf("  began        %s\n", localTime(i.Started))
 	if i.Ended != "" {
-		p.printf("  ended        %s\n", localTime(i.Ended))
+		p.printf("  %-11s  %s\n", map[bool]string{true: "stopped", false: "ended"}[i.Status == "suspended"], localTime(i.Ended))
 	}
-	p.printf("  used         %s, %d tokens, %d turns\n", i.Spent.String(), i.Usage.Total(), i.Turns)
+	p.printf("  used         %s, %d tokens, %s\n", i.Spent.String(), i.Usage.Total(), words.Plural(int(i.Turns), "turn"))
 	if i.Uncertain > 0 {
 		p.printf("  of that      %s for calls of which nobody knows the cost\n", i.Uncertain.String())
 	}
@@ -230,17 +241,17 @@ func eventFlags(q *rye.FollowRequest) []cli.Flag {
 }
 
 func followThread(t *task, q rye.FollowRequest) error {
+	visit := newThreadView(t.out).event
 	if t.out.json || q.Events {
-		return t.threads.Follow(t.ctx, t.env.Caller, q, func(e rye.Event) error {
+		visit = func(e rye.Event) error {
 			if err := t.out.object(e); err != nil {
 				return err
 			}
 			return t.out.flush()
-		})
+		}
 	}
-	v := &threadView{p: t.out}
-	if err := t.threads.Follow(t.ctx, t.env.Caller, q, v.event); err != nil {
-		return err
+	if err := t.threads.Follow(t.ctx, t.env.Caller, q, visit); err != nil {
+		return t.leftAlone(q.ID, err)
 	}
 	if !q.Follow {
 		return nil
@@ -250,6 +261,15 @@ func followThread(t *task, q rye.FollowRequest) error {
 		return err
 	}
 	return ended(info)
+}
+
+// leftAlone says, when whoever watched a thread had enough, that it goes on.
+func (t *task) leftAlone(id string, err error) error {
+	if t.ctx.Err() == nil {
+		return err
+	}
+	t.out.infof("rye: thread %s goes on; rye thread cancel %s ends it", id, id)
+	return fault.New(fault.Interrupt, "thread %s: interrupted", id)
 }
 
 func threadWait() *spec {
@@ -268,9 +288,12 @@ func threadWait() *spec {
 }
 
 func waitThread(t *task, q rye.WaitRequest) error {
+	if q.Seconds < 0 {
+		return fault.New(fault.Usage, "--seconds %v: want 0 or more", q.Seconds)
+	}
 	info, err := t.threads.Wait(t.ctx, t.env.Caller, q)
 	if err != nil {
-		return err
+		return t.leftAlone(q.ID, err)
 	}
 	if err := t.out.show(info, func() { printThread(t.out, info) }); err != nil {
 		return err
@@ -278,25 +301,39 @@ func waitThread(t *task, q rye.WaitRequest) error {
 	return ended(info)
 }
 
+// suspensions are the codes of what a thread is suspended for; what is not here has failed.
+var suspensions = map[string]fault.Code{"limit": fault.Limit, "auth": fault.Auth, "quota": fault.Auth, "network": fault.Network,
+	"approval": fault.Denied, "damage": fault.Integrity}
+
 // ended turns how a thread ended into the error of a command that waited for it.
 func ended(i *rye.ThreadInfo) error {
-	code := fault.Failed
 	switch i.Status {
 	case "completed", "running", "waiting", "created":
 		return nil
-	case "suspended":
-		if strings.HasPrefix(i.Why, "limit") {
-			code = fault.Limit
-		}
-	case "cancelled", "killed", "interrupted":
+	}
+	reason, _, _ := strings.Cut(i.Why, ":")
+	code := cmp.Or(suspensions[reason], fault.Failed)
+	if i.Status != "suspended" {
+		code = fault.Failed
+	}
+	if i.Status == "cancelled" || i.Status == "killed" {
 		code = fault.Interrupt
 	}
 	err := fault.New(code, "thread %s is %s: %s", i.ID, i.Status, cmp.Or(i.Why, "see rye thread log"))
-	if i.Status == "suspended" || i.Status == "interrupted" {
+	switch {
+	case i.Status == "interrupted", i.Status == "suspended" && code != fault.Limit:
 		return err.Mend("rye thread resume %s", i.ID)
+	case i.Status == "suspended":
+		return err.Advise("raise it, as in: rye thread send %s --turns 5; then rye thread resume %s", i.ID, i.ID)
 	}
-	return err
+	return stopped{err}
 }
+
+// stopped is the error of a thread that somebody stopped. Its words are shown: it was not the
+// command that was interrupted.
+type stopped struct{ error }
+
+func (s stopped) Unwrap() error { return s.error }
 
 func threadSend() *spec {
 	q := rye.SendRequest{Kind: "message"}
@@ -309,8 +346,8 @@ func threadSend() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "spend", Destination: &spend, Usage: "add this many `dollars`"},
-			&cli.Int64Flag{Name: "turns", Destination: &q.Limits.Turns, Usage: "add `n` turns"},
-			&cli.Int64Flag{Name: "tokens", Destination: &q.Limits.Tokens, Usage: "add `n` tokens"},
+			count("turns", &q.Limits.Turns, "add `n` turns"),
+			count("tokens", &q.Limits.Tokens, "add `n` tokens"),
 		},
 		run: func(t *task) (err error) {
 			if q.Limits.Spend, err = dollars(spend); err != nil {
@@ -325,16 +362,21 @@ func threadSend() *spec {
 			if err := t.threads.Send(t.ctx, t.env.Caller, q); err != nil {
 				return err
 			}
-			t.out.resultf(false, "%s  %s\n", good("sent"), q.Kind)
-			return nil
+			return t.out.show(sent{q.ID, q.Kind}, func() { t.out.resultf(false, "%s  %s\n", good("sent"), q.Kind) })
 		},
 	}
 }
 
+// sent is what rye thread send --json prints.
+type sent struct {
+	ID   string `json:"thread_id"`
+	Kind string `json:"kind"`
+}
+
 func threadStop(name string, kill bool) *spec {
-	short := "End a thread after what it is doing"
+	short := "End a thread, and what it is doing"
 	if kill {
-		short = "End a thread at once"
+		short = "End a thread by killing its process"
 	}
 	return &spec{
 		name: name, args: "<id>", engine: true, min: 1, max: 1,
@@ -344,6 +386,9 @@ func threadStop(name string, kill bool) *spec {
 		run: func(t *task) error {
 			return answer(t, t.threads.Stop, rye.StopRequest{ID: t.args[0], Kill: kill}, func(p *printer, i *rye.ThreadInfo) {
 				p.resultf(false, "%s  %s\n", statusStyle(i.Status), i.ID)
+				if i.Status == "running" || i.Status == "waiting" {
+					p.infof("rye: it was told, and ends when what it does can end; rye thread kill %s ends it at once", i.ID)
+				}
 			})
 		},
 	}
@@ -368,12 +413,20 @@ as unknown.`,
 		},
 		run: func(t *task) error {
 			q.ID = t.args[0]
+			before, err := t.threads.Thread(t.ctx, t.env.Caller, q.ID)
+			if err != nil && !q.Accept {
+				return err
+			}
 			info, err := t.threads.Resume(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
 			}
 			if follow {
-				return followThread(t, rye.FollowRequest{ID: info.ID, Live: true, Follow: true, From: info.Seq})
+				next := rye.FollowRequest{ID: info.ID, Live: true, Follow: true}
+				if before != nil { // else its journal is damaged, and nobody knows where it was
+					next.From = before.Seq + 1
+				}
+				return followThread(t, next)
 			}
 			return t.out.show(info, func() { t.out.resultf(false, "%s  %s\n", statusStyle(info.Status), info.ID) })
 		},
@@ -386,7 +439,7 @@ func threadExport() *spec {
 	return &spec{
 		name: "export", args: "<id>", engine: true, min: 1, max: 1,
 		short:    "Print a thread in another form",
-		long:     "As Markdown for people; --jsonl gives the records; --canonical gives what is the same for\ntwo runs that did the same: calls, parameters, results and outputs.",
+		long:     "As Markdown for people; --jsonl, or --json, gives the records; --canonical gives what is the same for\ntwo runs that did the same: calls, parameters, results and outputs.",
 		examples: "rye thread export 01k9 > review.md\nrye thread export 01k9 --canonical",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied},
 		flags: []cli.Flag{
@@ -400,7 +453,7 @@ func threadExport() *spec {
 				return fault.New(fault.Usage, "thread export: --canonical or --jsonl, not both")
 			case canonical:
 				q.Form = "canonical"
-			case jsonl:
+			case jsonl, t.out.json:
 				q.Form = "jsonl"
 			}
 			raw, err := t.threads.Export(t.ctx, t.env.Caller, q)
@@ -435,6 +488,7 @@ func threadCollect() *spec {
 				for _, id := range rep.Removed {
 					p.resultf(q.DryRun, "%s  %s\n", removed.mark(q.DryRun), id)
 				}
+				p.infof("%s, %d bytes", words.Plural(len(rep.Removed), "thread"), rep.Bytes)
 			})
 		},
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -392,7 +393,8 @@ func (p *printer) report(err error) int {
 }
 
 func message(err error) string {
-	if fault.Is(err, fault.Interrupt) {
+	var of stopped
+	if fault.Is(err, fault.Interrupt) && !errors.As(err, &of) {
 		return "interrupted"
 	}
 	return err.Error()

@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -14,30 +16,57 @@ import (
 // threadView tells a person what a thread does, record by record: what the model says as it
 // says it, each call with what came of it in a line, and how it ends.
 type threadView struct {
-	p      *printer
-	stream bool // the model's words of this answer were shown as they came
-	open   bool // a line was begun
+	p     *printer
+	out   io.Writer // of the model's words, which come in pieces
+	shown string    // of this answer's words, as they came
+	open  bool      // a line was begun
 }
+
+func newThreadView(p *printer) *threadView { return &threadView{p: p, out: p.stream()} }
 
 // payload holds the members of the records that are shown.
 type payload struct {
-	Text       string          `json:"text"`
-	Role       string          `json:"role"`
-	Tool       string          `json:"tool"`
-	Item       string          `json:"item"`
-	Input      json.RawMessage `json:"input"`
-	Output     string          `json:"output"`
-	Error      string          `json:"error"`
-	Code       string          `json:"error_code"`
-	Reason     string          `json:"reason"`
-	Message    string          `json:"message"`
-	Suspend    string          `json:"suspend_reason"`
-	Question   string          `json:"question"`
-	Directive  string          `json:"directive"`
-	Model      string          `json:"model"`
-	DurationMS float64         `json:"duration_ms"`
-	Cost       json.RawMessage `json:"cost"`
+	Text      string          `json:"text"`
+	Role      string          `json:"role"`
+	Tool      string          `json:"tool"`
+	Item      string          `json:"item"`
+	Input     json.RawMessage `json:"input"`
+	Output    string          `json:"output"`
+	Error     string          `json:"error"`
+	Code      string          `json:"error_code"`
+	Reason    string          `json:"reason"`
+	Message   string          `json:"message"`
+	Suspend   string          `json:"suspend_reason"`
+	Detail    json.RawMessage `json:"detail"` // of a suspension, a text
+	Question  string          `json:"question"`
+	Directive string          `json:"directive"`
+	Model     string          `json:"model"`
+	Cost      json.RawMessage `json:"cost"` // of a call, money; of the end, a total
 }
+
+// total is what a thread cost.
+type total struct {
+	Spend  rye.Micros `json:"spend"`
+	Turns  int64      `json:"turns"`
+	Tokens int64      `json:"tokens"`
+}
+
+func (d payload) total() string {
+	var c total
+	if json.Unmarshal(d.Cost, &c) != nil {
+		return "at a cost that nobody knows"
+	}
+	return fmt.Sprintf("%s, %s, %s", c.Spend, words.Plural(int(c.Turns), "turn"), words.Plural(int(c.Tokens), "token"))
+}
+
+// call is what a call names and with what, in a line.
+func (d payload) call() string {
+	return cmp.Or(d.Item, d.Tool) + " " + words.Clip(string(d.Input), 100)
+}
+
+// noticed are the words for what a person should notice.
+var noticed = map[string]string{"warning": "warning", "loop_detected": "repeats itself", "error_classified": "the model's side failed",
+	"journal_repaired": "journal repaired"}
 
 func (v *threadView) event(e rye.Event) error {
 	var d payload
@@ -46,21 +75,17 @@ func (v *threadView) event(e rye.Event) error {
 	}
 	switch e.Type {
 	case "thread_started":
-		v.line("%s  %s with %s", bold("thread"), d.Directive, d.Model)
+		v.line("%s  %s  %s with %s", bold("thread"), e.Thread, d.Directive, d.Model)
 	case "cognition_in":
 		if d.Role == "user" && e.Turn > 0 {
-			v.line("%s  %s", bold("told"), words.FirstLine(d.Text))
+			v.line("%s  %s", bold("told"), words.Clip(strings.Join(strings.Fields(d.Text), " "), 200))
 		}
 	case "cognition_out_delta":
 		v.words(d.Text)
 	case "cognition_out":
-		if !v.stream && d.Text != "" {
-			v.words(d.Text)
-		}
-		v.end()
-		v.stream = false
+		v.rest(d.Text)
 	case "tool_call_start":
-		v.line("%s  %s %s", faint("call"), cmp.Or(d.Item, d.Tool), words.Clip(string(d.Input), 100))
+		v.line("%s  %s", faint("call"), d.call())
 	case "tool_call_result":
 		if d.Error != "" {
 			v.line("      %s %s", bad("failed:"), words.Clip(words.FirstLine(d.Error), 200))
@@ -69,27 +94,18 @@ func (v *threadView) event(e rye.Event) error {
 		}
 	case "approval_requested":
 		v.line("%s  %s", warning("asks"), "rye approve "+d.Question)
-	case "warning", "loop_detected", "error_classified", "limit_escalation_requested", "thread_resumed", "journal_repaired":
-		v.line("%s  %s", warning(strings.ReplaceAll(e.Type, "_", " ")), cmp.Or(d.Text, d.Reason, d.Error, d.Code))
+	case "thread_resumed":
+		v.shown = ""
+		v.line("%s  by another process", warning("resumed"))
+	case "warning", "loop_detected", "error_classified", "journal_repaired":
+		v.shown = "" // what was said before an error counts for nothing
+		v.line("%s  %s", warning(noticed[e.Type]), cmp.Or(d.Text, d.Reason, d.Error, d.Code, "see rye thread log --events"))
 	case "thread_completed":
-		v.line("%s  %s", good("completed"), costOf(d.Cost))
+		v.line("%s  %s", good("completed"), d.total())
 	case "thread_suspended", "thread_cancelled", "thread_error":
-		v.line("%s  %s", bad(strings.TrimPrefix(e.Type, "thread_")), cmp.Or(d.Message, d.Error, d.Reason, d.Suspend))
+		v.line("%s  %s", bad(strings.TrimPrefix(e.Type, "thread_")), why(d))
 	}
 	return v.p.flush()
-}
-
-// costOf is what a final record says that a thread cost.
-func costOf(raw json.RawMessage) string {
-	var c struct {
-		Spend  rye.Micros `json:"spend"`
-		Turns  int        `json:"turns"`
-		Tokens int        `json:"tokens"`
-	}
-	if json.Unmarshal(raw, &c) != nil {
-		return ""
-	}
-	return c.Spend.String() + ", " + words.Plural(c.Turns, "turn") + ", " + words.Plural(c.Tokens, "token")
 }
 
 // words writes what the model says.
@@ -97,8 +113,22 @@ func (v *threadView) words(text string) {
 	if text == "" {
 		return
 	}
-	v.p.content(text)
-	v.stream, v.open = true, !strings.HasSuffix(text, "\n")
+	v.p.flush()
+	io.WriteString(v.out, text)
+	v.shown += text
+	v.open = !strings.HasSuffix(text, "\n")
+}
+
+// rest writes what was not shown of an answer while it came: live records may be missing.
+func (v *threadView) rest(answer string) {
+	more, ok := strings.CutPrefix(answer, v.shown)
+	if !ok {
+		v.end()
+		more = answer
+	}
+	v.words(more)
+	v.end()
+	v.shown = ""
 }
 
 // end ends a line that was begun.
@@ -112,6 +142,16 @@ func (v *threadView) end() {
 func (v *threadView) line(format string, args ...any) {
 	v.end()
 	v.p.printf(format+"\n", args...)
+}
+
+// why says why a thread stopped.
+func why(d payload) string {
+	reason := cmp.Or(d.Message, d.Error, d.Reason, d.Suspend)
+	var detail string
+	if json.Unmarshal(d.Detail, &detail) == nil && detail != "" {
+		reason += ": " + detail
+	}
+	return reason
 }
 
 func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -166,6 +166,8 @@ var house = []room{
 		"fault objects objects/trust stdlib", ""},
 	{6, "internal/tools/quickstart", "make quickstart",
 		"internal/words store store/transport", mcpsdk},
+	{6, "internal/tools/live", "make live",
+		"", ""},
 	{6, "internal/tools/bench", "make bench",
 		"internal/words chain/primitive objects objects/trust store", gogit},
 }

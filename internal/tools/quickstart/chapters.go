@@ -23,6 +23,7 @@ var chapters = []struct {
 	{"7. Somebody else, elsewhere", install},
 	{"8. Any model, over MCP", useMCP},
 	{"9. Plain git reads all of it", readWithGit},
+	{"10. A model follows a directive, within its limits", runThread},
 }
 
 // Exit codes, from docs/cli.md.

@@ -27,7 +27,7 @@ func TestTours(t *testing.T) {
 		}
 	}
 	bin := built(t)
-	for _, page := range []string{"README.md", "docs/guide.md", "docs/tools.md", "docs/keys.md", "docs/migrating.md"} {
+	for _, page := range []string{"README.md", "docs/guide.md", "docs/tools.md", "docs/keys.md", "docs/migrating.md", "docs/threads.md"} {
 		t.Run(page, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("../../..", page))
 			if err != nil {

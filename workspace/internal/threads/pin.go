@@ -18,13 +18,23 @@ import (
 // that may reach more has the rest by their digests.
 const MaxPinned = 32 << 20
 
+// Followable refuses what a thread cannot follow. It is asked first: a tool would run where a
+// directive is only read.
+func Followable(ref objects.Ref) error {
+	if ref.Kind == objects.Directive {
+		return nil
+	}
+	err := fault.New(fault.Usage, "a thread follows a directive; %s is none", ref)
+	if ref.Kind == objects.Tool {
+		return err.Mend("rye execute %s", ref)
+	}
+	return err.Advise("rye list --kind directive shows what it can follow")
+}
+
 // Pin describes a directive and every item in use, as they are now: a thread begins with
 // them, and what differs later is refused to it. The directive's text with its inputs is not
 // filled in here.
 func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest) (*rye.Pinned, error) {
-	if q.Ref.Kind != objects.Directive {
-		return nil, fault.New(fault.Usage, "a thread follows a directive; %s is none", q.Ref).Advise("rye execute %s runs a tool", q.Ref)
-	}
 	f, err := s.Stack.Find(ctx, q.Ref)
 	if err != nil {
 		return nil, err
