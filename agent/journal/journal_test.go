@@ -384,3 +384,28 @@ func TestNewID(t *testing.T) {
 		}
 	}
 }
+
+// TestReadWhileWritten reads a journal that grows meanwhile: half a line or a new one behind
+// what was read is no damage.
+func TestReadWhileWritten(t *testing.T) {
+	dir := newDir(t)
+	_, j := create(t, dir)
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < 20_000 && err == nil; i++ {
+			_, err = j.Append(warn("some text"), false)
+		}
+		done <- err
+	}()
+	for {
+		select {
+		case err := <-done:
+			must(t, err)
+			return
+		default:
+			_, _, err := journal.Read(context.Background(), dir, nil)
+			must(t, err)
+		}
+	}
+}

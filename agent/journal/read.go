@@ -116,7 +116,7 @@ func endOf(dir string, f *os.File, c Chain, offset int64) (Chain, Tail, error) {
 		}
 	}
 	next := c
-	if begun > 0 {
+	if begun > 0 && head[begun-1] != '\n' { // a whole line was written while we looked
 		if _, err := next.Next(head[:begun-1]); err == nil && head[begun-1] != '}' {
 			return c, t, damaged(dir, f, c, offset, "its last record does not end in a newline")
 		}
