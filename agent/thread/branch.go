@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -61,7 +62,7 @@ func (p *process) commitOf(s sealed) (rye.TurnCommit, error) {
 	t := rye.TurnCommit{Number: s.number, Time: s.at, Subject: fmt.Sprintf("turn %d: %s", s.number, s.next),
 		Files: map[string][]byte{"turn.jsonl": s.lines, "state/status.json": append(status, '\n')}}
 	if s.state != nil {
-		t.Files["state/loop.json"] = append([]byte(s.state), '\n')
+		t.Files["state/loop.json"] = slices.Concat(s.state, []byte("\n"))
 	}
 	for _, sum := range s.kept {
 		raw, err := readArtifact(p.dir, sum)

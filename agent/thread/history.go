@@ -207,7 +207,7 @@ var adders = map[string]func(*history, journal.Record) error{
 	"approval_requested": func(h *history, r journal.Record) error { return h.member(r, "question", &h.question) },
 	"approval_answered":  func(h *history, _ journal.Record) error { h.question = ""; return nil },
 	"thread_suspended": func(h *history, r journal.Record) error {
-		h.suspended = &suspension{}
+		h.suspended, h.deaths = &suspension{}, 0 // it stopped by itself, and a person resumes it
 		return json.Unmarshal(r.Data, h.suspended)
 	},
 	"thread_completed": func(h *history, r journal.Record) error {
@@ -320,9 +320,11 @@ func (h *history) hosted(r journal.Record) error {
 
 func (h *history) turned(r journal.Record) error {
 	var next string
-	if err := h.members(r, map[string]any{"state": &h.state, "next": &next}); err != nil {
+	var state json.RawMessage // in bytes of its own: those of earlier turns wait for the branch
+	if err := h.members(r, map[string]any{"state": &state, "next": &next}); err != nil {
 		return err
 	}
+	h.state = state
 	var detail struct {
 		RunningMS int64 `json:"running_ms"`
 	}
@@ -430,6 +432,7 @@ type storedPart struct {
 
 // store turns the parts of an answer into what a record holds, with ids of the thread's own.
 func store(step string, parts []provider.Part) (stored []storedPart, calls []call) {
+	stored, calls = []storedPart{}, []call{} // a record has the lists, though nothing is in them
 	for _, p := range parts {
 		switch {
 		case p.Call != nil:

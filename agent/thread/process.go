@@ -68,6 +68,9 @@ func (p *process) appendLocked(typ string, payload map[string]any, sync bool) er
 		return err
 	}
 	r, err := p.j.Append(journal.Record{Time: p.now(), Turn: p.h.turn, Type: typ, Data: raw}, sync)
+	if fault.Is(err, fault.Malformed) { // ours: it is said, where it can be
+		return err
+	}
 	if err != nil {
 		return &stop{reason: "disk", detail: err.Error()}
 	}

@@ -188,6 +188,7 @@ func capabilities(c rye.Caller, declared, allow []string) (held, denied []string
 		}
 		held = narrow
 	}
+	held = append([]string{}, held...) // none is a list, too: so records have it
 	slices.Sort(held)
 	return slices.Compact(held), denied
 }
