@@ -150,7 +150,7 @@ func (p *process) pinnedLoop(star *part, today bool) error {
 		return nil
 	case !today:
 		return fault.New(fault.Drift, "%w", err).Mend("rye thread resume %s --loop", p.d.ID)
-	case len(p.h.calls) > 0:
+	case len(p.h.asks) > 0:
 		return fault.New(fault.Conflict, "thread %s stopped in the middle of turn %d, which only its own loop can finish", p.d.ID, p.h.turn)
 	}
 	return nil

@@ -164,6 +164,9 @@ func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
 		return err
 	}
 	p.h = newHistory(p.dir)
+	if b, err := p.o.Record.Branch(ctx, recorder, p.d.ID); err == nil {
+		p.h.branched = b.Turns
+	} // else all turns are put there, and what is there already is passed over
 	p.j, err = journal.Open(ctx, p.lease, journal.Options{Visit: p.h.add, Now: p.o.Now, Accept: accept})
 	if fault.Is(err, fault.NotFound) {
 		p.j, err = journal.Create(p.lease)
@@ -259,7 +262,10 @@ func (p *process) turn(ctx context.Context) (loop.Next, error) {
 	left := time.Duration(p.limit.Duration)*time.Second - p.running()
 	ctx, cancel := context.WithTimeoutCause(ctx, left, &stop{reason: "limit", detail: "duration_seconds: the time is used up"})
 	defer cancel()
-	recorded := p.h.calls
+	recorded, err := p.h.calls()
+	if err != nil {
+		return loop.Next{}, err
+	}
 	host := &host{p: p, next: len(recorded)}
 	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
 	if err != nil {
