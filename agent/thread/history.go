@@ -28,6 +28,7 @@ type history struct {
 	state json.RawMessage // after the last that ended; nil before init
 	epoch int64
 
+	shown int              // how often what can be shown changed
 	said  []said           // what can be shown to a model, in order
 	asks  []journal.Record // host_call, of the open turn
 	lines []byte           // of the open turn, for its commit
@@ -241,6 +242,7 @@ func (h *history) told(r journal.Record) error {
 	if err := h.members(r, map[string]any{"text": &text, "role": &role}); err != nil {
 		return err
 	}
+	h.shown++
 	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.User, []provider.Part{{Text: text}}, nil})
 	return nil
 }
@@ -279,6 +281,7 @@ func (h *history) answered(r journal.Record) error {
 	if apart { // a summary
 		return nil
 	}
+	h.shown++
 	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.Assistant, a.parts, a.calls})
 	if a.text != "" {
 		h.text = a.text
@@ -315,6 +318,7 @@ func (h *history) resulted(r journal.Record) error {
 	}
 	res.Done = detail.Outputs
 	delete(h.open, id)
+	h.shown++
 	h.results[id] = res
 	return nil
 }

@@ -39,10 +39,11 @@ type process struct {
 	limit rye.ThreadLimits // as raised
 	black *blackener
 
-	mu      sync.Mutex // guards h, and the order of records
-	h       *history
-	began   time.Time // of this process's running time
-	stopped func(error)
+	mu       sync.Mutex // guards h, and the order of records
+	h        *history
+	rendered *rendering // the newest; of the turn's own goroutine
+	began    time.Time  // of this process's running time
+	stopped  func(error)
 }
 
 // stop is how the law ends a turn: the loop cannot catch it.
