@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/agent/ledger"
@@ -126,7 +128,7 @@ func Run(ctx context.Context, o Options, handed []byte, caller func(Handed, *Des
 
 // open takes over the thread, and makes ready what its turns need.
 func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *Description) (rye.Caller, error)) (err error) {
-	if err := p.takeOver(ctx, hand.Accept); err != nil {
+	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -137,15 +139,21 @@ func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *De
 	if p.caller, err = caller(hand, p.d); err != nil {
 		return err
 	}
-	if err = p.openParts(ctx, hand); err != nil {
+	// None of these needs the others, and a long journal takes longest.
+	var g errgroup.Group
+	var loopPart *part
+	g.Go(func() error { return p.openJournal(ctx, hand.Accept) })
+	g.Go(func() error { return p.openBook(ctx) })
+	g.Go(func() (err error) { loopPart, err = p.openParts(ctx, hand); return err })
+	if err = g.Wait(); err != nil {
 		return err
 	}
-	return p.openBook(ctx)
+	return p.pinnedLoop(loopPart, hand.Loop)
 }
 
-// takeOver takes the lease, and with it what only its holder may touch: the key and the
-// journal.
-func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
+// takeOver takes the lease, and with it what only its holder may touch: the key and, by
+// openJournal, the journal.
+func (p *process) takeOver(ctx context.Context) (err error) {
 	if p.lease, err = journal.Take(p.dir, p.o.Now()); err != nil {
 		return err
 	}
@@ -161,9 +169,12 @@ func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
 	if p.key, err = readKey(p.dir, p.d); err != nil {
 		return err
 	}
-	if p.pins, err = readPins(p.dir, p.d); err != nil {
-		return err
-	}
+	p.pins, err = readPins(p.dir, p.d)
+	return err
+}
+
+// openJournal reads what the thread did, or begins its journal.
+func (p *process) openJournal(ctx context.Context, accept bool) (err error) {
 	p.h = newHistory(p.dir)
 	if b, err := p.o.Record.Branch(ctx, recorder, p.d.ID); err == nil {
 		p.h.branched = b.Turns

@@ -56,10 +56,13 @@ func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*r
 // endHere does for a thread without a process what its process would have done.
 func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
 	p := &process{o: &s.o, dir: dir, began: time.Now()}
-	if err := p.takeOver(ctx, false); err != nil {
+	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
 	defer p.close()
+	if err := p.openJournal(ctx, false); err != nil {
+		return err
+	}
 	p.black = newBlackener(nil)
 	if err := p.openBook(ctx); err != nil {
 		return err
@@ -109,10 +112,13 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	} else if alive {
 		return nil, fault.New(fault.Conflict, "thread %s is run by process %d", d.ID, holder.PID).Advise("rye thread follow %s", d.ID)
 	}
-	if i, err := s.describe(ctx, dir); err == nil && ended(i.Status) {
+	// Only a first look: the process that takes it up verifies all of it.
+	if last, err := journal.Last(dir); err == nil && journal.IsFinal(last.Type) {
+		i, err := s.describe(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
 		return nil, fault.New(fault.Conflict, "thread %s has ended: it is %s", d.ID, i.Status).Advise("rye thread start %s begins another", d.Directive)
-	} else if err != nil && !q.Accept {
-		return nil, err
 	}
 	key, err := readKey(dir, d)
 	if err != nil {
