@@ -124,6 +124,8 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	if err != nil {
 		return nil, err
 	}
+	l := s.begin(ctx)
+	defer l.drop()
 	prov, err := loadPart(ctx, s.o.Verbs, refOf(d.Provider), "provider")
 	if err != nil {
 		return nil, err
@@ -148,7 +150,7 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.launch(ctx, d.ID, hand); err != nil {
+	if err := l.launch(ctx, d.ID, hand); err != nil {
 		return nil, err
 	}
 	return s.describe(ctx, filepath.Clean(dir))

@@ -46,6 +46,7 @@ func threadOptions(a *app.App, w *workspace.Workspace) (thread.Options, error) {
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {
 			return a.SpawnThread(id, handed)
 		},
+		Ahead:    func(context.Context) (thread.Early, error) { return a.ThreadAhead() },
 		Answered: func(ctx context.Context, question string) (bool, bool, error) { return app.Answered(ctx, w, question) },
 	}, nil
 }
