@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/thread"
@@ -23,6 +24,9 @@ func threads(a *app.App) (rye.Threads, error) {
 
 // runThread is the engine as the process of one thread.
 func runThread(ctx context.Context, a *app.App) error {
+	// A long conversation is kept whole, and rendered whole for each question: what is garbage
+	// of that is large, and there may be many such processes.
+	debug.SetGCPercent(50)
 	return app.ServeThread(ctx, func(ctx context.Context, handed []byte, ready func() error) error {
 		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()))
 		if err != nil {

@@ -274,9 +274,12 @@ func resumeToRequest(b *bench, _ int) (side, side, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	n := 0
+	n, last := 0, make(chan struct{})
 	d.m.say(func() reply {
-		if n++; n > turns {
+		if n++; n == turns {
+			<-last
+		}
+		if n > turns {
 			return reply{}
 		}
 		return reply{fourKiB(n), cut}
@@ -285,7 +288,7 @@ func resumeToRequest(b *bench, _ int) (side, side, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	gaps, err := d.gaps(id)
+	gaps, err := d.gaps(id, last)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -305,20 +308,21 @@ func resumeToRequest(b *bench, _ int) (side, side, error) {
 }
 
 // gaps waits for all turns of a thread and returns the times from answer to request. It prints
-// how much memory the thread's process had at most, before the last of them.
-func (d *desk) gaps(id string) (gaps []time.Duration, err error) {
+// how much memory the thread's process had at most, while it waits for the last of them.
+func (d *desk) gaps(id string, hold chan<- struct{}) (gaps []time.Duration, err error) {
 	var last exchange
 	peak := ""
 	for i := range turns + 1 {
+		if i == turns-1 {
+			peak = d.peak(id)
+			close(hold)
+		}
 		x, err := d.exchange()
 		if err != nil {
 			return nil, err
 		}
 		if i > 0 {
 			gaps = append(gaps, x.came.Sub(last.left))
-		}
-		if i == turns-1 {
-			peak = d.peak(id)
 		}
 		last = x
 	}
