@@ -105,27 +105,59 @@ func ReadArtifact(dir string, a Artifact, limit int64) ([]byte, error) {
 	return raw, nil
 }
 
-// Value returns a member of a record of the thread in dir, wherever it is kept: of a text its
-// bytes, of anything else its JSON. A member that is missing is fault.NotFound; one in an
-// artifact of more than limit bytes fault.Limit.
-func Value(dir string, r Record, name string, limit int64) ([]byte, error) {
+// Payload is the members of a record, whichever file they lie in.
+type Payload struct {
+	dir string
+	r   Record
+	all []member
+}
+
+// Members reads the payload of a record of the thread in dir; who wants more than one member
+// reads it once.
+func Members(dir string, r Record) (Payload, error) {
 	all, err := members(r.Data)
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range all {
+	return Payload{dir, r, all}, err
+}
+
+// Value returns a member: of a text its bytes, of anything else its JSON. A member that is
+// missing is fault.NotFound; one in an artifact of more than limit bytes fault.Limit.
+func (p Payload) Value(name string, limit int64) ([]byte, error) {
+	for _, m := range p.all {
 		switch {
-		case m.name == name+moved && typeOf(r.Type).members[name].big:
+		case m.name == name:
+			return m.content()
+		case strings.HasSuffix(m.name, moved) && m.name == name+moved && typeOf(p.r.Type).members[name].big:
 			a, err := parseArtifact(m.value)
 			if err != nil {
 				return nil, err
 			}
-			return ReadArtifact(dir, a, limit)
-		case m.name == name:
-			return m.content()
+			return ReadArtifact(p.dir, a, limit)
 		}
 	}
-	return nil, fault.New(fault.NotFound, "record %d of type %s has no %s", r.Seq, r.Type, name)
+	return nil, fault.New(fault.NotFound, "record %d of type %s has no %s", p.r.Seq, p.r.Type, name)
+}
+
+// JSON returns a member as JSON, a text, too. Its errors are those of Value.
+func (p Payload) JSON(name string, limit int64) (json.RawMessage, error) {
+	for _, m := range p.all {
+		if m.name == name {
+			return json.RawMessage(m.value), nil
+		}
+	}
+	raw, err := p.Value(name, limit)
+	if err == nil && typeOf(p.r.Type).members[name].kind == 's' {
+		raw, err = json.Marshal(string(raw))
+	}
+	return raw, err
+}
+
+// Value is Payload.Value for who wants one member.
+func Value(dir string, r Record, name string, limit int64) ([]byte, error) {
+	p, err := Members(dir, r)
+	if err != nil {
+		return nil, err
+	}
+	return p.Value(name, limit)
 }
 
 // content is what an artifact would hold: the text, or the JSON.

@@ -410,3 +410,28 @@ func TestReadWhileWritten(t *testing.T) {
 		}
 	}
 }
+
+func TestLast(t *testing.T) {
+	dir := newDir(t)
+	_, j := create(t, dir)
+	if r, err := journal.Last(dir); err != nil || r.Seq != 0 {
+		t.Errorf("of an empty journal: record %d, %v", r.Seq, err)
+	}
+	for n := range 3 {
+		add(t, j, warn(strings.Repeat("x", n*1000)), false)
+		r, err := journal.Last(dir)
+		must(t, err)
+		same(t, "last", r.Seq, int64(n+1))
+	}
+	file := filepath.Join(dir, "journal.jsonl")
+	raw, err := os.ReadFile(file)
+	must(t, err)
+	must(t, os.WriteFile(file, append(raw, `{"seq":4,"ti`...), 0o600))
+	r, err := journal.Last(dir)
+	must(t, err)
+	same(t, "last before a torn one", r.Seq, int64(3))
+	must(t, os.WriteFile(file, append(raw, "nothing\n"...), 0o600))
+	if _, err = journal.Last(dir); !fault.Is(err, fault.Integrity) {
+		t.Errorf("of what is no record: %v, want %s", err, fault.Integrity)
+	}
+}

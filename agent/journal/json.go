@@ -149,7 +149,13 @@ func (s *scanner) text() error {
 	if !s.take('"') {
 		return s.unexpected()
 	}
-	for s.i < len(s.b) {
+	for {
+		for s.i < len(s.b) && plain[s.b[s.i]] {
+			s.i++
+		}
+		if s.i >= len(s.b) {
+			return s.unexpected()
+		}
 		switch c := s.b[s.i]; {
 		case c == '"':
 			s.i++
@@ -160,12 +166,17 @@ func (s *scanner) text() error {
 			if err := s.escape(); err != nil {
 				return err
 			}
-		default:
-			s.i++
 		}
 	}
-	return s.unexpected()
 }
+
+// plain are the bytes that stand for themselves in a string.
+var plain = func() (t [256]bool) {
+	for c := 0x20; c < len(t); c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
 
 func (s *scanner) escape() error {
 	s.i++

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -86,6 +87,7 @@ func parseLive(line []byte) (Record, error) {
 		return Record{}, malformed("not a line of %s", liveFileName)
 	}
 	r, err := parseHead("after", line[:len(line)-1])
+	r.Data = slices.Clone(r.Data) // the line is good until the next one is read
 	if err == nil && !typeOf(r.Type).live {
 		err = malformed("a record of type %s in %s", r.Type, liveFileName)
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -53,6 +54,41 @@ func Read(ctx context.Context, dir string, visit func(Record) error) (Chain, Tai
 	}
 	defer f.Close()
 	return scan(ctx, dir, f, visit)
+}
+
+// Last returns the last whole record of a journal, which it reads without what stands before:
+// it is verified by nothing, and good for a first look. Where there is none it is the zero
+// Record.
+func Last(dir string) (Record, error) {
+	root, err := openDir(dir)
+	if err != nil {
+		return Record{}, err
+	}
+	defer root.Close()
+	f, err := openPlain(root, journalFile, os.O_RDONLY)
+	if err != nil {
+		return Record{}, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return Record{}, err
+	}
+	end := make([]byte, min(st.Size(), 2*MaxLine)) // of a torn line, and of the whole one before
+	n, err := f.ReadAt(end, st.Size()-int64(len(end)))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Record{}, err
+	}
+	end = end[:bytes.LastIndexByte(end[:n], '\n')+1]
+	if len(end) == 0 {
+		return Record{}, nil
+	}
+	line := end[bytes.LastIndexByte(end[:len(end)-1], '\n')+1 : len(end)-1]
+	body, _, err := cutSum(line)
+	if err != nil {
+		return Record{}, fault.New(fault.Integrity, "the last line of the journal in %s: %w", dir, err)
+	}
+	return parseHead("seq", body)
 }
 
 // scan verifies a journal from its first line.

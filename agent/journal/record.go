@@ -24,6 +24,8 @@ type Record struct {
 	Data   json.RawMessage // an object; the payload
 	Sum    [32]byte        // of a critical record: the digest of its line and all before it
 	Live   bool            // droppable
+
+	line []byte // of a critical record that was written or read: its own, which holds Data
 }
 
 // Chain is where a journal is after a line: what the next one is bound to. The zero value is
@@ -36,9 +38,10 @@ type Chain struct {
 }
 
 const (
-	stampForm = "2006-01-02T15:04:05.000000Z"
-	sumHead   = `,"sum":"`
-	sumSize   = len(sumHead) + 64 + len(`"}`)
+	stampForm   = "2006-01-02T15:04:05.000000Z"
+	sumHead     = `,"sum":"`
+	payloadHead = `,"payload":`
+	sumSize     = len(sumHead) + 64 + len(`"}`)
 )
 
 // Add returns the line of a record, of which it takes Time, Turn, Type and Data, with its
@@ -57,15 +60,16 @@ func (c *Chain) Add(r Record) (line []byte, out Record, err error) {
 	if len(line) > MaxLine {
 		return nil, Record{}, fault.New(fault.Limit, "a record of type %s has %d bytes, at most %d", r.Type, len(line), MaxLine)
 	}
-	r.Data = payloadOf(line, r)
+	r.setLine(line)
 	c.Seq, c.Sum, c.Ended = r.Seq, r.Sum, typeOf(r.Type).final
 	return line, r, nil
 }
 
-// payloadOf copies the payload out of the line, where it has no spaces.
-func payloadOf(line []byte, r Record) json.RawMessage {
-	at := bytes.Index(line, []byte(`,"payload":`)) + len(`,"payload":`)
-	return bytes.Clone(line[at : len(line)-1-sumSize])
+// setLine makes a record that of its line, which nobody changes any more.
+func (r *Record) setLine(line []byte) {
+	at := bytes.Index(line, []byte(payloadHead)) + len(payloadHead)
+	end := len(line) - 1 - sumSize
+	r.line, r.Data = line, line[at:end:end]
 }
 
 // Next verifies the next line, without its newline, and returns its record. What Add would not
@@ -82,7 +86,8 @@ func (c *Chain) Next(line []byte) (Record, error) {
 	if link(c.Sum, body) != sum {
 		return Record{}, fault.New(fault.Integrity, "its sum is not that of the line and what stands before it")
 	}
-	r, err := parseHead("seq", body)
+	line = append(append(make([]byte, 0, len(line)+1), line...), '\n') // the record's own
+	r, err := parseHead("seq", line[:len(body)])
 	switch {
 	case err != nil:
 		return Record{}, err
@@ -94,12 +99,17 @@ func (c *Chain) Next(line []byte) (Record, error) {
 		return Record{}, malformed("a droppable record of type %s among the critical ones", r.Type)
 	}
 	r.Sum = sum
+	r.line = line
 	*c = Chain{r.Thread, r.Seq, sum, typeOf(r.Type).final}
 	return r, nil
 }
 
 // Line returns the line of a record that Next or Append returned, with its newline.
+// Nobody may change the line.
 func (r Record) Line() ([]byte, error) {
+	if n := len(r.Data); n > 0 && len(r.line) > n+sumSize && &r.line[len(r.line)-1-sumSize-n] == &r.Data[0] {
+		return r.line, nil
+	}
 	word := "seq"
 	if r.Live {
 		word = "after"
@@ -158,9 +168,13 @@ func head(word string, r Record) ([]byte, time.Time, error) {
 	return append(append(b, `","payload":`...), data...), at, nil
 }
 
-// parseHead reads what head wrote.
+// parseHead reads what head wrote. The payload is that part of line.
 func parseHead(word string, line []byte) (r Record, err error) {
-	rest := string(line)
+	at := bytes.Index(line, []byte(payloadHead)) + len(payloadHead)
+	if at < len(payloadHead) {
+		return r, malformed("%s... is missing", payloadHead)
+	}
+	rest := string(line[:at])
 	take := func(before, until string) (value string) {
 		text, ok := strings.CutPrefix(rest, before)
 		if ok {
@@ -174,11 +188,11 @@ func parseHead(word string, line []byte) (r Record, err error) {
 	seq, stamp := take(`{"`+word+`":`, `,"timestamp":"`), take("", `","thread_id":"`)
 	r.Thread = take("", `","turn":`)
 	turn := take("", `,"event_type":"`)
-	r.Type = take("", `","payload":`)
+	r.Type = take("", `"`+payloadHead)
 	if err != nil {
 		return r, err
 	}
-	r.Data = json.RawMessage(rest)
+	r.Data = line[at:len(line):len(line)]
 	if r.Seq, err = number(seq); err != nil {
 		return r, err
 	}

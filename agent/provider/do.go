@@ -54,6 +54,11 @@ func (c *Client) Do(ctx context.Context, p *Provider, m *Model, q *Request, on f
 	if err != nil {
 		return nil, err
 	}
+	return c.Send(ctx, p, m, q, body, on)
+}
+
+// Send is Do for who has the bytes of q already, from Encode. They must not change any more.
+func (c *Client) Send(ctx context.Context, p *Provider, m *Model, q *Request, body []byte, on func(Delta)) (_ *Response, err error) {
 	base := p.endpoint.base
 	if c.Base != "" {
 		var wrong string

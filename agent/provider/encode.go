@@ -30,7 +30,7 @@ func (p *Provider) Encode(m *Model, q *Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{}
+	w := &writer{b: make([]byte, 0, e.room())}
 	w.open('{')
 	switch p.request.encoder {
 	case anthropicMessages:
@@ -43,6 +43,28 @@ func (p *Provider) Encode(m *Model, q *Request) ([]byte, error) {
 		return nil, fault.New(fault.Limit, "request to %s: %d bytes, at most %d are allowed", m.ID, len(w.b), MaxRequest)
 	}
 	return w.b, nil
+}
+
+// room is about how many bytes the request will have: a large one is not copied while it grows.
+func (e *encoding) room() int {
+	n := 4096 + len(e.q.System)
+	for _, t := range e.tools {
+		n += 128 + len(t.Description) + len(t.Schema)
+	}
+	for _, msg := range e.messages {
+		for _, part := range msg.Parts {
+			n += 128 + len(part.Text)
+			switch {
+			case part.Call != nil:
+				n += len(part.Call.Args)
+			case part.Result != nil:
+				n += len(part.Result.Text)
+			case part.Opaque != nil:
+				n += len(part.Opaque.Raw)
+			}
+		}
+	}
+	return n + n/16 // for what is escaped
 }
 
 // encoding is one request, checked and paired, for one of the two formats to be written.

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -52,26 +54,25 @@ func (b *beginning) write(dir string, raw []byte) error {
 	if err != nil {
 		return err
 	}
-	put := func(name string, data []byte) error {
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-		return writeFile(path, data)
-	}
-	for _, path := range slices.Sorted(maps.Keys(b.files)) {
-		if err := put(itemsDir+"/"+path, b.files[path]); err != nil {
-			return err
-		}
-	}
 	seed := base64.RawURLEncoding.EncodeToString(b.key.Seed()) + "\n"
-	for _, f := range []struct {
-		name string
-		data []byte
-	}{{itemsFile, items}, {instructionsFile, []byte(b.instructions)}, {keyFile, []byte(seed)}, {signatureFile, []byte(b.sig + "\n")}, {descriptionFile, raw}} {
-		if err := put(f.name, f.data); err != nil {
-			return err
+	files := map[string][]byte{itemsFile: items, instructionsFile: []byte(b.instructions), keyFile: []byte(seed), signatureFile: []byte(b.sig + "\n")}
+	for path, data := range b.files {
+		files[itemsDir+"/"+path] = data
+	}
+	var g errgroup.Group // each waits for the disk, which takes many at once
+	g.SetLimit(8)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			break
 		}
+		g.Go(func() error { return writeFile(path, files[name]) })
+	}
+	if err := errors.Join(err, g.Wait()); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, descriptionFile), raw); err != nil {
+		return err
 	}
 	return syncDir(dir)
 }

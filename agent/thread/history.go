@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -23,19 +24,21 @@ import (
 type history struct {
 	dir      string // of the thread, for what lies in artifacts
 	readOnly bool   // nothing is put on the branch from it
+	branched int    // turns that are on the branch, and are not looked at again
 
 	turn  int             // that is open; 0 is the beginning
 	state json.RawMessage // after the last that ended; nil before init
 	epoch int64
 
-	said  []said          // what can be shown to a model, in order
-	next  loop.Next       // what the last turn that ended wants
-	spoke int64           // answers among it
-	calls []loop.Recorded // of the open turn
-	noted map[string]bool // host calls that told the model something
-	lines []byte          // of the open turn, for its commit
-	kept  []string        // artifacts that it names
-	ready []sealed        // turns that ended, and are not known to be on the branch
+	shown int              // how often what can be shown changed
+	said  []said           // what can be shown to a model, in order
+	next  loop.Next        // what the last turn that ended wants
+	spoke int64            // answers among it
+	asks  []journal.Record // host_call, of the open turn
+	noted map[string]bool  // host calls that told the model something
+	lines []byte           // of the open turn, for its commit
+	kept  []string         // artifacts that it names
+	ready []sealed         // turns that ended, and are not known to be on the branch
 
 	tries   map[string]int     // intents by step
 	sent    map[string]bool    // keys of intents of a model's
@@ -146,38 +149,46 @@ func newHistory(dir string) *history {
 
 // member reads one member of a record's payload, wherever it lies.
 func (h *history) member(r journal.Record, name string, into any) error {
-	if raw, ok := into.(*json.RawMessage); ok { // as it stands there: a text is JSON, too
-		var all map[string]json.RawMessage
-		if err := json.Unmarshal(r.Data, &all); err != nil {
-			return err
-		}
-		if v, ok := all[name]; ok {
-			*raw = v
-			return nil
-		}
-	}
-	raw, err := journal.Value(h.dir, r, name, 64<<20)
-	if fault.Is(err, fault.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if s, ok := into.(*string); ok {
-		*s = string(raw)
-		return nil
-	}
-	return json.Unmarshal(raw, into)
+	return h.members(r, map[string]any{name: into})
 }
 
-// members is member for several.
+// members is member for several. The payload is read once, however many there are.
 func (h *history) members(r journal.Record, into map[string]any) error {
+	p, err := journal.Members(h.dir, r)
 	for name, v := range into {
-		if err := h.member(r, name, v); err != nil {
+		if err == nil {
+			err = take(p, name, v)
+		}
+		if err != nil {
 			return fault.Wrap(err, "record %d, %s", r.Seq, name)
 		}
 	}
 	return nil
+}
+
+// take reads a member; one that is missing leaves into as it is.
+func take(p journal.Payload, name string, into any) error {
+	if v, ok := into.(*json.RawMessage); ok { // as it stands there: a text is JSON, too
+		raw, err := p.JSON(name, 64<<20)
+		if err == nil {
+			*v = raw
+		} else if fault.Is(err, fault.NotFound) {
+			err = nil
+		}
+		return err
+	}
+	raw, err := p.Value(name, 64<<20)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	if v, ok := into.(*string); ok {
+		*v = string(raw)
+		return nil
+	}
+	return json.Unmarshal(raw, into)
 }
 
 // add takes a record in.
@@ -205,7 +216,7 @@ func (h *history) add(r journal.Record) error {
 
 // keep keeps a record for the commit of its turn.
 func (h *history) keep(r journal.Record) error {
-	if h.readOnly {
+	if h.readOnly || r.Turn < h.branched {
 		return nil
 	}
 	line, err := r.Line()
@@ -272,8 +283,9 @@ func (h *history) told(r journal.Record) error {
 	case source == "inbox" && len(h.unheard) > 0:
 		h.unheard = h.unheard[1:]
 	case source == "loop":
-		h.noted[stepKey(h.turn, len(h.calls))] = true
+		h.noted[stepKey(h.turn, len(h.asks))] = true
 	}
+	h.shown++
 	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.User, []provider.Part{{Text: text}}, nil})
 	return nil
 }
@@ -301,6 +313,9 @@ func (h *history) answered(r journal.Record) error {
 	if err != nil {
 		return err
 	}
+	if len(parts) == 1 && parts[0].Text == a.text {
+		parts[0].Text = a.text // kept once
+	}
 	a.parts = restore(parts)
 	apart := h.open[a.key].apart
 	delete(h.open, a.key)
@@ -309,6 +324,7 @@ func (h *history) answered(r journal.Record) error {
 	if apart { // a summary
 		return nil
 	}
+	h.shown++
 	h.said = append(h.said, said{r.Seq, int64(r.Turn), provider.Assistant, a.parts, a.calls})
 	h.spoke++
 	if a.text != "" {
@@ -338,58 +354,64 @@ func (h *history) started(r journal.Record) error {
 func (h *history) resulted(r journal.Record) error {
 	var id string
 	res := &result{}
-	if err := h.members(r, map[string]any{"call_id": &id, "output": &res.Text, "error": &res.Error, "unknown": &res.Unknown}); err != nil {
-		return err
-	}
 	var detail struct {
 		Outputs map[string]string `json:"outputs"`
 	}
-	if err := h.member(r, "detail", &detail); err != nil {
+	err := h.members(r, map[string]any{"call_id": &id, "output": &res.Text, "error": &res.Error, "unknown": &res.Unknown, "detail": &detail})
+	if err != nil {
 		return err
 	}
 	res.Done = detail.Outputs
 	delete(h.open, id)
+	h.shown++
 	h.results[id] = res
 	return nil
 }
 
+// hosted keeps what the loop was told. It is read when the turn goes on: of turns that ended,
+// which are most, nobody asks.
 func (h *history) hosted(r journal.Record) error {
-	var c loop.Recorded
-	var sum string
-	if err := h.members(r, map[string]any{"name": &c.Name, "args": &sum, "outcome": &c.Outcome}); err != nil {
-		return err
-	}
-	raw, err := hex.DecodeString(sum)
-	if err != nil || len(raw) != len(c.Args) {
-		return fault.New(fault.Malformed, "record %d: args: want 64 hexadecimal digits", r.Seq)
-	}
-	copy(c.Args[:], raw)
-	h.calls = append(h.calls, c)
+	h.asks = append(h.asks, r)
 	return nil
+}
+
+// calls are what the loop was told in the open turn.
+func (h *history) calls() (all []loop.Recorded, err error) {
+	for _, r := range h.asks {
+		var c loop.Recorded
+		var sum string
+		if err := h.members(r, map[string]any{"name": &c.Name, "args": &sum, "outcome": &c.Outcome}); err != nil {
+			return nil, err
+		}
+		raw, err := hex.DecodeString(sum)
+		if err != nil || len(raw) != len(c.Args) {
+			return nil, fault.New(fault.Malformed, "record %d: args: want 64 hexadecimal digits", r.Seq)
+		}
+		copy(c.Args[:], raw)
+		all = append(all, c)
+	}
+	return all, nil
 }
 
 func (h *history) turned(r journal.Record) error {
 	var next string
 	var state json.RawMessage // in bytes of its own: those of earlier turns wait for the branch
-	if err := h.members(r, map[string]any{"state": &state, "next": &next}); err != nil {
+	var detail turnDetail
+	if err := h.members(r, map[string]any{"state": &state, "next": &next, "detail": &detail}); err != nil {
 		return err
 	}
 	h.state = state
-	var detail turnDetail
-	if err := h.member(r, "detail", &detail); err != nil {
-		return err
-	}
 	h.next, h.heard = loop.Next{Kind: next, State: h.state, Detail: detail.Next}, false
 	h.running = time.Duration(detail.RunningMS) * time.Millisecond
 	h.seal(r, next)
-	h.turn, h.calls, h.deaths = r.Turn+1, nil, 1
+	h.turn, h.asks, h.deaths = r.Turn+1, nil, 1
 	h.accepted = false
 	return nil
 }
 
 // seal ends the open turn for the branch.
 func (h *history) seal(r journal.Record, next string) {
-	if h.readOnly {
+	if h.readOnly || r.Turn < h.branched {
 		return
 	}
 	h.ready = append(h.ready, sealed{number: r.Turn, at: r.Time, lines: h.lines, kept: h.kept, state: h.state, next: next,
@@ -481,6 +503,9 @@ func stepKey(turn, k int) string { return fmt.Sprintf("%d.%d", turn, k) }
 
 // artifactsOf lists the artifacts that a record names.
 func artifactsOf(r journal.Record) (sums []string) {
+	if r.Type != "artifact" && !bytes.Contains(r.Data, []byte(`_artifact":`)) {
+		return nil // as most
+	}
 	var m map[string]json.RawMessage
 	if json.Unmarshal(r.Data, &m) != nil {
 		return nil

@@ -119,12 +119,11 @@ func (h *host) viewOf(id string) (view, error) {
 
 // tokens estimates a view: four bytes are a token, which is too many for most texts.
 func (h *host) tokens(v view) int64 {
-	q := h.p.request(v, h.p.model, 0)
-	raw, err := h.p.prov.Encode(h.p.model, q)
+	r, err := h.p.render(v, h.p.model, 0)
 	if err != nil {
 		return 0
 	}
-	return int64(len(raw))/4 + 1
+	return int64(len(r.raw))/4 + 1
 }
 
 // window is how many tokens fit, the answer left out.
@@ -158,9 +157,16 @@ func (h *host) model(ctx context.Context, k int, args map[string]any) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	q := &question{step: stepKey(h.p.h.turn, k), model: m, req: h.p.request(v, m, number(args["max_output"]))}
-	if h.p.h.answers[q.step] == nil && h.p.h.spoke >= h.p.limit.Turns { // a loop may ask more than once a turn
-		return nil, &stop{reason: "limit", detail: limitText("turns", h.p.limit.Turns)}
+	q := &question{step: stepKey(h.p.h.turn, k), model: m}
+	if _, answered := h.p.h.answers[q.step]; !answered {
+		if h.p.h.spoke >= h.p.limit.Turns { // a loop may ask more than once a turn
+			return nil, &stop{reason: "limit", detail: limitText("turns", h.p.limit.Turns)}
+		}
+		r, err := h.p.render(v, m, number(args["max_output"]))
+		if err != nil {
+			return nil, err
+		}
+		q.req, q.raw = r.req, r.raw
 	}
 	a, err := h.p.answerTo(ctx, q)
 	var failed *provider.Error

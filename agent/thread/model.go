@@ -26,9 +26,21 @@ type question struct {
 	step  string
 	model *provider.Model
 	req   *provider.Request
-	apart bool  // not part of the conversation
-	body  int64 // bytes of the request
+	apart bool   // not part of the conversation
+	raw   []byte // the request as it is sent
 	sum   string
+}
+
+// encode makes what is sent, where it is not there yet.
+func (q *question) encode(p *provider.Provider) (err error) {
+	if q.raw == nil {
+		if q.raw, err = p.Encode(q.model, q.req); err != nil {
+			return err
+		}
+	}
+	sum := sha256.Sum256(q.raw)
+	q.sum = hex.EncodeToString(sum[:])
+	return nil
 }
 
 // answerTo puts a question to the model and returns its answer, which is recorded and paid.
@@ -38,12 +50,9 @@ func (p *process) answerTo(ctx context.Context, q *question) (*answer, error) {
 	if a, ok := p.h.answers[q.step]; ok {
 		return a, nil
 	}
-	raw, err := p.prov.Encode(q.model, q.req)
-	if err != nil {
+	if err := q.encode(p.prov); err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(raw)
-	q.body, q.sum = int64(len(raw)), hex.EncodeToString(sum[:])
 	begun, uncertain := time.Now(), 0
 	for {
 		attempt := p.h.tries[q.step] + 1
@@ -73,7 +82,7 @@ func (p *process) attempt(ctx context.Context, q *question, key string) (*answer
 		return nil, nil, err
 	}
 	err = p.append("model_intent", map[string]any{"key": key, "model": q.model.ID, "provider": p.d.Provider, "request": q.sum,
-		"prompt_bytes": q.body, "max_output": q.req.MaxOutput, "view": map[string]any{"apart": q.apart}}, true)
+		"prompt_bytes": len(q.raw), "max_output": q.req.MaxOutput, "view": map[string]any{"apart": q.apart}}, true)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,7 +99,7 @@ func (p *process) attempt(ctx context.Context, q *question, key string) (*answer
 	text := textOf(stored)
 	payload := map[string]any{"key": key, "text": text, "model": resp.Model, "is_partial": false, "truncated": resp.Stop == provider.StopLength,
 		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": cost, "cost_known": known, "request_id": resp.RequestID}
-	if most := p.tariff.plausible(q.model, q.body, q.req.MaxOutput); cost > most.Money || resp.Usage.Total() > most.Tokens {
+	if most := p.tariff.plausible(q.model, int64(len(q.raw)), q.req.MaxOutput); cost > most.Money || resp.Usage.Total() > most.Tokens {
 		payload["error"] = implausible{"implausible", min(cost, most.Money), min(resp.Usage.Total(), most.Tokens)}
 	}
 	if err := p.append("cognition_out", payload, true); err != nil {
@@ -142,7 +151,7 @@ var testOnlyCallLasts = time.Hour
 func (p *process) send(ctx context.Context, q *question, on func(provider.Delta)) (*provider.Response, error) {
 	whole, cancel := context.WithTimeout(ctx, testOnlyCallLasts)
 	defer cancel()
-	resp, err := p.ask.Do(whole, p.prov, q.model, q.req, on)
+	resp, err := p.ask.Send(whole, p.prov, q.model, q.req, q.raw, on)
 	var f *provider.Error
 	if whole.Err() != nil && ctx.Err() == nil && errors.As(err, &f) {
 		f.Class, f.Message = provider.Timeout, "the answer took longer than "+testOnlyCallLasts.String()
@@ -193,7 +202,7 @@ func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, er
 // not fit, a shorter answer is asked for; where that does not either, the limit is reached.
 func (p *process) hold(ctx context.Context, q *question, key string) (ledger.Amount, error) {
 	for {
-		a := p.tariff.worst(q.model, q.body, q.req.MaxOutput)
+		a := p.tariff.worst(q.model, int64(len(q.raw)), q.req.MaxOutput)
 		err := p.book.Hold(ctx, p.d.ID, key, a, p.epoch)
 		var full *ledger.Exceeded
 		if !errors.As(err, &full) {
@@ -205,7 +214,12 @@ func (p *process) hold(ctx context.Context, q *question, key string) (ledger.Amo
 		if q.req.MaxOutput/2 < leastOutput {
 			return a, &stop{reason: "limit", detail: limitName(full) + ": " + full.Error()}
 		}
-		q.req.MaxOutput /= 2
+		shorter := *q.req
+		shorter.MaxOutput /= 2
+		q.req, q.raw = &shorter, nil
+		if err := q.encode(p.prov); err != nil {
+			return a, err
+		}
 	}
 }
 
@@ -239,6 +253,31 @@ func (p *process) request(v view, m *provider.Model, maxOutput int64) *provider.
 		q.Tools = nil
 	}
 	return q
+}
+
+// rendering is a view as a request, and its bytes. A turn asks for the same one several times:
+// how large it is, what it costs at most, and the answer.
+type rendering struct {
+	v     view
+	model *provider.Model
+	max   int64
+	shown int // state of the history
+	req   *provider.Request
+	raw   []byte
+}
+
+// render is request with its bytes, made once while nothing changes.
+func (p *process) render(v view, m *provider.Model, maxOutput int64) (*rendering, error) {
+	if r := p.rendered; r != nil && r.v == v && r.model == m && r.max == maxOutput && r.shown == p.h.shown {
+		return r, nil
+	}
+	p.rendered = nil // a large one is not kept beside the next
+	r := &rendering{v: v, model: m, max: maxOutput, shown: p.h.shown, req: p.request(v, m, maxOutput)}
+	var err error
+	if r.raw, err = p.prov.Encode(m, r.req); err == nil {
+		p.rendered = r
+	}
+	return r, err
 }
 
 // textOf joins what of an answer is text.

@@ -101,22 +101,30 @@ func readProvider(p *part) (*source, error) {
 	return s, err
 }
 
-// openParts makes ready what the turns need.
-func (p *process) openParts(ctx context.Context, hand Handed) error {
+// openParts makes ready what the turns need, and returns the loop as it is today.
+func (p *process) openParts(ctx context.Context, hand Handed) (*part, error) {
 	prov, err := loadPart(ctx, p.o.Verbs, refOf(p.d.Provider), "provider")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	star, err := loadPart(ctx, p.o.Verbs, refOf(p.d.Loop), "loop")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.pinned(prov.ref, prov.sum); err != nil {
-		return err
+		return nil, err
 	}
-	if err := p.pinnedLoop(star, hand.Loop); err != nil {
-		return err
+	if p.prog, err = loop.Compile(p.d.Loop, star.raw); err != nil {
+		return nil, err
 	}
+	if p.hooks, err = parseHooks(p.d.Hooks); err != nil {
+		return nil, err
+	}
+	return star, p.openProvider(ctx, prov, hand)
+}
+
+// openProvider makes ready who is asked.
+func (p *process) openProvider(ctx context.Context, prov *part, hand Handed) error {
 	src, err := readProvider(prov)
 	if err != nil {
 		return err
@@ -126,12 +134,6 @@ func (p *process) openParts(ctx context.Context, hand Handed) error {
 		return err
 	}
 	if p.model, err = p.prov.Model(p.d.Model); err != nil {
-		return err
-	}
-	if p.prog, err = loop.Compile(p.d.Loop, star.raw); err != nil {
-		return err
-	}
-	if p.hooks, err = parseHooks(p.d.Hooks); err != nil {
 		return err
 	}
 	var secrets []string
@@ -158,7 +160,7 @@ func (p *process) pinnedLoop(star *part, today bool) error {
 		return nil
 	case !today:
 		return fault.New(fault.Drift, "%w", err).Mend("rye thread resume %s --loop", p.d.ID)
-	case len(p.h.calls) > 0:
+	case len(p.h.asks) > 0:
 		return fault.New(fault.Conflict, "thread %s stopped in the middle of turn %d, which only its own loop can finish", p.d.ID, p.h.turn)
 	}
 	return nil

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/agent/ledger"
@@ -45,10 +47,11 @@ type process struct {
 	black  *blackener
 	copy   *copies
 
-	mu      sync.Mutex // guards h, and the order of records
-	h       *history
-	began   time.Time // of this process's running time
-	stopped func(error)
+	mu       sync.Mutex // guards h, and the order of records
+	h        *history
+	rendered *rendering // the newest; of the turn's own goroutine
+	began    time.Time  // of this process's running time
+	stopped  func(error)
 }
 
 // stop is how the law ends a turn: the loop cannot catch it.
@@ -157,7 +160,7 @@ func Run(ctx context.Context, o Options, handed []byte, caller func(Handed, *Des
 
 // open takes over the thread, and makes ready what its turns need.
 func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *Description) (rye.Caller, error)) (err error) {
-	if err := p.takeOver(ctx, hand.Accept); err != nil {
+	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
 	defer func() {
@@ -168,15 +171,24 @@ func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *De
 	if p.caller, err = caller(hand, p.d); err != nil {
 		return err
 	}
-	if err = p.openParts(ctx, hand); err != nil {
+	// None of these needs the others, and a long journal takes longest.
+	var g errgroup.Group
+	var loopPart *part
+	g.Go(func() error { return p.openJournal(ctx, hand.Accept) })
+	g.Go(func() error { return p.openBook(ctx) })
+	g.Go(func() (err error) { loopPart, err = p.openParts(ctx, hand); return err })
+	if err = g.Wait(); err != nil {
 		return err
 	}
-	return p.openBook(ctx)
+	if err = p.compareLedger(ctx); err != nil {
+		return err
+	}
+	return p.pinnedLoop(loopPart, hand.Loop)
 }
 
-// takeOver takes the lease, and with it what only its holder may touch: the key and the
-// journal.
-func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
+// takeOver takes the lease, and with it what only its holder may touch: the key and, by
+// openJournal, the journal.
+func (p *process) takeOver(ctx context.Context) (err error) {
 	if p.lease, err = journal.Take(p.dir, p.o.Now()); err != nil {
 		return err
 	}
@@ -192,10 +204,16 @@ func (p *process) takeOver(ctx context.Context, accept bool) (err error) {
 	if p.key, err = readKey(p.dir, p.d); err != nil {
 		return err
 	}
-	if p.pins, err = readPins(p.dir, p.d); err != nil {
-		return err
-	}
+	p.pins, err = readPins(p.dir, p.d)
+	return err
+}
+
+// openJournal reads what the thread did, or begins its journal.
+func (p *process) openJournal(ctx context.Context, accept bool) (err error) {
 	p.h = newHistory(p.dir)
+	if b, err := p.o.Record.Branch(ctx, recorder, p.d.ID); err == nil {
+		p.h.branched = b.Turns - 1 // the last is compared with the branch
+	} // else all turns are put there, and what is there already is passed over
 	p.j, err = journal.Open(ctx, p.lease, journal.Options{Visit: p.h.add, Now: p.o.Now, Accept: accept})
 	if fault.Is(err, fault.NotFound) {
 		p.j, err = journal.Create(p.lease)
@@ -214,10 +232,7 @@ func (p *process) openBook(ctx context.Context) (err error) {
 	if p.book, err = ledger.Open(ctx, p.o.Ledger, ledger.Options{Boot: p.o.Boot, Now: p.o.Now}); err != nil {
 		return err
 	}
-	if err := p.book.Put(ctx, p.nodes()...); err != nil {
-		return err
-	}
-	return p.compareLedger(ctx)
+	return p.book.Put(ctx, p.nodes()...)
 }
 
 // nodeOf is the project's node in the ledger: the key of its record, in which dir lies.
@@ -307,7 +322,10 @@ func (p *process) turn(ctx context.Context) error {
 	left := time.Duration(p.limit.Duration)*time.Second - p.running()
 	ctx, cancel := context.WithTimeoutCause(ctx, left, &stop{reason: "limit", detail: "duration_seconds: the time is used up"})
 	defer cancel()
-	recorded := p.h.calls
+	recorded, err := p.h.calls()
+	if err != nil {
+		return err
+	}
 	host := &host{p: p, next: len(recorded)}
 	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
 	if err != nil {

@@ -152,7 +152,7 @@ func TestSecondOwnerAndCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.launch(t.Context(), i.ID, hand); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), named) {
+	if err := s.begin(t.Context()).launch(t.Context(), i.ID, hand); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), named) {
 		t.Errorf("a second process: %v, want a conflict with %s", err, named)
 	}
 	crashEnd(t)

@@ -53,7 +53,7 @@ func TestSuspensionIsNoDeath(t *testing.T) {
 	h := newHistory(t.TempDir())
 	add := func(typ, data string) {
 		t.Helper()
-		if err := h.add(journal.Record{Seq: h.last.Seq + 1, Type: typ, Data: json.RawMessage(data)}); err != nil {
+		if err := h.add(journal.Record{Seq: h.last.Seq + 1, Thread: "01kdyak348041061050r3gg28a", Time: time.Unix(1e9, 0), Type: typ, Data: json.RawMessage(data)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -30,6 +30,11 @@ func (s *Service) Start(ctx context.Context, c rye.Caller, q rye.StartRequest) (
 	if err := c.May("thread.start", s.o.Now()); err != nil {
 		return nil, err
 	}
+	l := &launcher{o: &s.o}
+	if !q.DryRun {
+		l = s.begin(ctx)
+		defer l.drop()
+	}
 	plan, err := s.plan(ctx, c, q)
 	if err != nil {
 		return nil, err
@@ -51,7 +56,7 @@ func (s *Service) Start(ctx context.Context, c rye.Caller, q rye.StartRequest) (
 	if err != nil {
 		return nil, err
 	}
-	if err := s.launch(ctx, plan.b.d.ID, hand); err != nil {
+	if err := l.launch(ctx, plan.b.d.ID, hand); err != nil {
 		return nil, err
 	}
 	return s.Thread(ctx, c, plan.b.d.ID)
@@ -366,10 +371,44 @@ func (d *Description) names(k ed25519.PublicKey) bool {
 // readyWithin is how long the process of a thread has to take its lease.
 const readyWithin = 30 * time.Second
 
+// launcher is where the process of a thread comes from: one that was started ahead, or a new
+// one. A process that got no thread ends with drop.
+type launcher struct {
+	o     *Options
+	ahead Early // nil where there is none
+}
+
+// begin starts a process ahead. That it cannot be is told when it is needed.
+func (s *Service) begin(ctx context.Context) *launcher {
+	l := &launcher{o: &s.o}
+	if s.o.Ahead != nil {
+		if w, err := s.o.Ahead(ctx); err == nil {
+			l.ahead = w
+		}
+	}
+	return l
+}
+
+func (l *launcher) drop() {
+	if l.ahead != nil {
+		l.ahead.Drop()
+	}
+}
+
+// spawn returns the process of a thread, which has what it is handed.
+func (l *launcher) spawn(ctx context.Context, id string, handed []byte) (Child, error) {
+	w := l.ahead
+	if w == nil {
+		return l.o.Spawn(ctx, id, handed)
+	}
+	l.ahead = nil
+	return w, w.Hand(id, handed)
+}
+
 // launch starts the process of a thread, and returns when it holds its lease. Until then the
 // process waits: where whoever starts it dies, no thread runs that nobody knows of.
-func (s *Service) launch(ctx context.Context, id string, handed []byte) error {
-	child, err := s.o.Spawn(ctx, id, handed)
+func (l *launcher) launch(ctx context.Context, id string, handed []byte) error {
+	child, err := l.spawn(ctx, id, handed)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 		return nil
 	}
 	p := &process{o: o, dir: dir, began: time.Now()}
-	err := p.takeOver(ctx, false)
+	err := p.takeOver(ctx)
 	var held *journal.Held
 	if errors.As(err, &held) {
 		return nil
@@ -80,6 +80,9 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 		return err
 	}
 	defer p.close()
+	if err := p.openJournal(ctx, false); err != nil {
+		return err
+	}
 	if p.h.final == nil {
 		return nil
 	}
@@ -92,12 +95,18 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 // endHere does for a thread without a process what its process would have done.
 func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
 	p := &process{o: &s.o, dir: dir, began: time.Now()}
-	if err := p.takeOver(ctx, false); err != nil {
+	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
 	defer p.close()
+	if err := p.openJournal(ctx, false); err != nil {
+		return err
+	}
 	p.black = newBlackener(nil)
 	if err := p.openBook(ctx); err != nil {
+		return err
+	}
+	if err := p.compareLedger(ctx); err != nil {
 		return err
 	}
 	if p.h.epoch == 0 {
@@ -144,17 +153,20 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	} else if alive {
 		return nil, fault.New(fault.Conflict, "thread %s is run by process %d", d.ID, holder.PID).Advise("rye thread follow %s", d.ID)
 	}
-	i, err := s.describe(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	if ended(i.Status) {
+	// Only a first look: the process that takes it up verifies all of it.
+	if last, err := journal.Last(dir); err == nil && journal.IsFinal(last.Type) {
+		i, err := s.describe(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
 		return nil, hasEnded(ctx, &s.o, dir, i)
 	}
 	key, err := readKey(dir, d)
 	if err != nil {
 		return nil, err
 	}
+	l := s.begin(ctx)
+	defer l.drop()
 	prov, err := loadPart(ctx, s.o.Verbs, refOf(d.Provider), "provider")
 	if err != nil {
 		return nil, err
@@ -179,7 +191,7 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.launch(ctx, d.ID, hand); err != nil {
+	if err := l.launch(ctx, d.ID, hand); err != nil {
 		return nil, err
 	}
 	return s.describe(ctx, filepath.Clean(dir))

@@ -40,11 +40,22 @@ type Options struct {
 	// by one line when it runs, and goes on when Child.Go is called.
 	Spawn func(ctx context.Context, id string, handed []byte) (Child, error)
 
+	// Ahead starts such a process before its thread is made, so that both begin at once; nil
+	// where Spawn does all.
+	Ahead func(ctx context.Context) (Early, error)
+
 	// Answered tells whether a question has been answered, and its answer.
 	Answered func(ctx context.Context, question string) (answered, yes bool, err error)
 
 	Now   func() time.Time // nil is time.Now
 	Build string           // of the programs
+}
+
+// Early is a process that was started ahead of its thread.
+type Early interface {
+	Child
+	Hand(id string, handed []byte) error
+	Drop() // ends it, where it was handed nothing
 }
 
 // Child is a process that was started.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net/http"
+	"runtime/debug"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/secret"
@@ -24,6 +25,9 @@ func threads(a *app.App) (rye.Threads, error) {
 
 // runThread is the engine as the process of one thread.
 func runThread(ctx context.Context, a *app.App) error {
+	// A long conversation is kept whole, and rendered whole for each question: what is garbage
+	// of that is large, and there may be many such processes.
+	debug.SetGCPercent(50)
 	return app.ServeThread(ctx, func(ctx context.Context, handed []byte, ready func() error) error {
 		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()), a.Dir)
 		if err != nil {
@@ -51,6 +55,7 @@ func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Optio
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {
 			return a.SpawnThread(dir, id, handed)
 		},
+		Ahead:    func(context.Context) (thread.Early, error) { return a.ThreadAhead(dir) },
 		Answered: func(ctx context.Context, question string) (bool, bool, error) { return app.Answered(ctx, w, question) },
 	}, nil
 }

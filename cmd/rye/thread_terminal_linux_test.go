@@ -114,9 +114,9 @@ func TestInterruptedAsk(t *testing.T) {
 	}
 }
 
-// TestThreadOnATerminal: words that come in pieces make one line, and what a model says does
+// TestThreadIsShownOnATerminal: words that come in pieces make one line, and what a model says does
 // not reach the terminal as a command to it.
-func TestThreadOnATerminal(t *testing.T) {
+func TestThreadIsShownOnATerminal(t *testing.T) {
 	h := threads(t, `      - {say: ["one ", "two ", "\e[31mthree"]}`+"\n")
 	for _, args := range [][]string{{"start", "directive:acme/tidy", "--follow"}, {"log"}} {
 		if args[0] == "log" {

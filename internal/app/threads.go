@@ -43,6 +43,16 @@ const maxThreadLine = 2 << 20
 // when the terminal closes. What it is handed travels by a pipe: neither arguments nor the
 // environment hold a secret. dir is its project's.
 func (a *App) SpawnThread(dir, id string, handed []byte) (*ThreadProcess, error) {
+	p, err := a.ThreadAhead(dir)
+	if err != nil {
+		return nil, fault.Wrap(err, "thread %s", id)
+	}
+	return p, p.Hand(id, handed)
+}
+
+// ThreadAhead starts the process of a thread that is still being made. It waits for what it is
+// handed, and ends when it is dropped, or when this process does.
+func (a *App) ThreadAhead(dir string) (*ThreadProcess, error) {
 	path, err := beside(engineName)
 	if err != nil {
 		return nil, err
@@ -62,14 +72,22 @@ func (a *App) SpawnThread(dir, id string, handed []byte) (*ThreadProcess, error)
 	}
 	p.out = bufio.NewReader(out)
 	if err := p.cmd.Start(); err != nil {
-		return nil, fault.New(fault.Failed, "start the process of thread %s: %w", id, err)
+		return nil, fault.New(fault.Failed, "start the process of a thread: %w", err)
 	}
 	go func() { _ = p.cmd.Wait() }() // it outlives us, or says by its lease how it went
-	if _, err := p.in.Write(append(handed, '\n')); err != nil {
-		return nil, fault.New(fault.Failed, "start the process of thread %s: %w", id, err)
-	}
 	return p, nil
 }
+
+// Hand gives the process its thread.
+func (p *ThreadProcess) Hand(id string, handed []byte) error {
+	if _, err := p.in.Write(append(handed, '\n')); err != nil {
+		return fault.New(fault.Failed, "start the process of thread %s: %w", id, err)
+	}
+	return nil
+}
+
+// Drop ends a process that was handed nothing.
+func (p *ThreadProcess) Drop() { p.in.Close() }
 
 // threadVars are the variables that the process of a thread gets: where things lie, how hosts
 // are reached, and what a person chose; no key and no token.

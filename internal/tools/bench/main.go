@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -147,10 +148,10 @@ type bench struct {
 	ends     []func() error // of what was started and still runs
 }
 
-// close ends what runs and removes what was made.
+// close ends what runs, the last first, and removes what was made.
 func (b *bench) close() error {
 	var errs []error
-	for _, end := range b.ends {
+	for _, end := range slices.Backward(b.ends) {
 		errs = append(errs, end())
 	}
 	return errors.Join(append(errs, os.RemoveAll(b.dir))...)

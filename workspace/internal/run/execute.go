@@ -24,7 +24,9 @@ import (
 // interpreter), hosts, gaps of the sandbox, run. A dry run passes every gate but the last.
 func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
 	j := &job{caller: c, q: q, watch: newStopwatch()}
-	primitive.Ahead()
+	if q.Ref.Kind == objects.Tool { // nothing else runs
+		primitive.Ahead()
+	}
 	ctx, s, end, err := r.begin(ctx, j)
 	if err != nil {
 		return nil, err
