@@ -118,7 +118,7 @@ func TestEndIsFinished(t *testing.T) {
 // A thread has one process. Whoever wants to be another is told who it is; and a thread whose
 // process is gone can be cancelled, with what it spent accounted for.
 func TestSecondOwnerAndCancel(t *testing.T) {
-	c := newCrashSite(t, strings.Replace(crashScript, `- say: "I begin."`, `- wait_ms: 600000`, 1))
+	c := newCrashSite(t, strings.Replace(crashScript, `- say: "I begin."`, `- wait_ms: 60000`, 1))
 	s := New(c.options(c.workspace()))
 	i, err := s.Start(t.Context(), rye.Terminal(), rye.StartRequest{Ref: crashRef("directive:acme/review")})
 	if err != nil {
@@ -578,4 +578,32 @@ func TestHoldIsLost(t *testing.T) {
 			t.Errorf("killed %s, without its hold: %s spent, %s of it uncertain", step, i.Spent, i.Uncertain)
 		}
 	}
+}
+
+// A limit that a person raised stays raised when the process dies that was told of it.
+func TestRaiseAcrossDeath(t *testing.T) {
+	c, _ := crashed(t)
+	s := New(c.options(c.workspace()))
+	c.Log = ""
+	s.o.Spawn = c.spawn
+	i, err := s.Start(t.Context(), rye.Terminal(), rye.StartRequest{Ref: crashRef("directive:acme/review"), Limits: &rye.ThreadLimits{Turns: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	crashEnd(t)
+	if i = c.info(t, i.ID); i.Status != Suspended || !strings.HasPrefix(i.Why, "limit: turns") {
+		t.Fatalf("at its limit it is %s: %s", i.Status, i.Why)
+	}
+	if err := s.Send(t.Context(), rye.Terminal(), rye.SendRequest{ID: i.ID, Kind: journal.KindRaise, Limits: rye.ThreadLimits{Turns: 10}}); err != nil {
+		t.Fatal(err)
+	}
+	again := *c
+	again.Step, again.Log = 6, filepath.Join(t.TempDir(), "steps")
+	if i, err := again.takeUp(t, rye.ResumeRequest{ID: i.ID}); err != nil || i.Status != Interrupted {
+		t.Fatalf("killed: %+v, %v", i, err)
+	}
+	if i, err = c.resume(t, rye.ResumeRequest{ID: i.ID}); err != nil || i.Status != Completed {
+		t.Fatalf("%+v, %v", i, err)
+	}
+	c.checkEnded(t, i)
 }
