@@ -30,9 +30,12 @@ type pending struct{ question string }
 
 func (p *pending) Error() string { return "question " + p.question + " is open" }
 
+// hands carry out what a model asks for.
+type hands struct{ *thread }
+
 // act carries out the calls of an answer, several at once, each at most once. What of them
 // waits for a person is returned by its question, by the call's id.
-func (p *process) act(ctx context.Context, calls []call) (questions map[string]string, err error) {
+func (p *hands) act(ctx context.Context, calls []call) (questions map[string]string, err error) {
 	questions = map[string]string{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -63,7 +66,7 @@ func (p *process) act(ctx context.Context, calls []call) (questions map[string]s
 	return questions, first
 }
 
-func (p *process) resultOf(id string) (*result, bool) {
+func (p *thread) resultOf(id string) (*result, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, ok := p.h.results[id]
@@ -71,7 +74,7 @@ func (p *process) resultOf(id string) (*result, bool) {
 }
 
 // one carries out one call, and records what came of it.
-func (p *process) one(ctx context.Context, c call) error {
+func (p *hands) one(ctx context.Context, c call) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -107,7 +110,7 @@ func told(err error) string {
 }
 
 // begin records that a call is about to have its effect.
-func (p *process) beginCall(c call, tool string, idempotent bool, digest string) error {
+func (p *hands) beginCall(c call, tool string, idempotent bool, digest string) error {
 	rec := map[string]any{"tool": tool, "call_id": c.ID, "input": c.Args, "idempotent": idempotent}
 	if digest != "" {
 		rec["digest"] = digest
@@ -116,7 +119,7 @@ func (p *process) beginCall(c call, tool string, idempotent bool, digest string)
 }
 
 // closeCall records what came of a call.
-func (p *process) closeCall(c call, r result, took time.Duration) error {
+func (p *thread) closeCall(c call, r result, took time.Duration) error {
 	rec := map[string]any{"call_id": c.ID, "output": p.black.text(r.Text), "duration_ms": took.Milliseconds()}
 	if r.Error != "" {
 		rec["error"] = clip(p.black.text(strings.ToValidUTF8(r.Error, "\ufffd")), maxError)
@@ -131,7 +134,7 @@ func (p *process) closeCall(c call, r result, took time.Duration) error {
 }
 
 // carryOut does what a call asks for.
-func (p *process) carryOut(ctx context.Context, c call, a act) (result, error) {
+func (p *hands) carryOut(ctx context.Context, c call, a act) (result, error) {
 	switch a.verb {
 	case "return":
 		return p.returned(c, a)
@@ -163,7 +166,7 @@ func (p *process) carryOut(ctx context.Context, c call, a act) (result, error) {
 }
 
 // pinned refuses what is not what the thread began with.
-func (p *process) pinned(ref rye.Ref, sum string) error {
+func (p *thread) pinned(ref rye.Ref, sum string) error {
 	switch want, ok := p.pins[ref.String()]; {
 	case !ok:
 		return fault.New(fault.Drift, "%s was not there when this thread began", ref)
@@ -175,7 +178,7 @@ func (p *process) pinned(ref rye.Ref, sum string) error {
 
 // execute runs a tool, or reads a directive or an entry. Its intent is recorded when every
 // gate has let it pass, and before it runs.
-func (p *process) execute(ctx context.Context, c call, a act) (result, error) {
+func (p *hands) execute(ctx context.Context, c call, a act) (result, error) {
 	name := "execute " + a.ref.String()
 	q := rye.ExecuteRequest{Ref: a.ref, Params: a.params, Pins: p.pins}
 	begun := false
@@ -232,7 +235,7 @@ func (p *process) execute(ctx context.Context, c call, a act) (result, error) {
 }
 
 // await records that a person has to answer before a call can run.
-func (p *process) await(c call, ref rye.Ref, q *rye.Unanswered) error {
+func (p *hands) await(c call, ref rye.Ref, q *rye.Unanswered) error {
 	p.mu.Lock()
 	asked := p.h.question == q.ID
 	p.mu.Unlock()
@@ -245,7 +248,7 @@ func (p *process) await(c call, ref rye.Ref, q *rye.Unanswered) error {
 }
 
 // sign asks a person to sign what was written.
-func (p *process) sign(ctx context.Context, c call, a act) (result, error) {
+func (p *hands) sign(ctx context.Context, c call, a act) (result, error) {
 	if err := p.beginCall(c, "sign "+a.ref.String(), false, ""); err != nil {
 		return result{}, err
 	}
@@ -258,7 +261,7 @@ func (p *process) sign(ctx context.Context, c call, a act) (result, error) {
 }
 
 // returned takes the outputs of the directive, when none is missing.
-func (p *process) returned(c call, a act) (result, error) {
+func (p *hands) returned(c call, a act) (result, error) {
 	if err := p.beginCall(c, toolReturn, true, ""); err != nil {
 		return result{}, err
 	}
@@ -269,7 +272,7 @@ func (p *process) returned(c call, a act) (result, error) {
 }
 
 // shown keeps what is too long for a model in an artifact, and shows its beginning and end.
-func (p *process) shown(c call, text string) (result, error) {
+func (p *hands) shown(c call, text string) (result, error) {
 	text = p.black.text(text)
 	if len(text) <= maxShown {
 		return result{Text: text}, nil
@@ -290,7 +293,7 @@ func (p *process) shown(c call, text string) (result, error) {
 }
 
 // progress tells who follows what a tool says.
-func (p *process) progress(c call, b []byte) {
+func (p *hands) progress(c call, b []byte) {
 	p.live("progress", map[string]any{"text": clip(p.black.text(strings.ToValidUTF8(string(b), "�")), 2000), "call_id": c.ID})
 }
 

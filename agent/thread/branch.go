@@ -23,8 +23,11 @@ const (
 	packAfter = 5 * time.Second // since the oldest of them ended
 )
 
+// scribe puts turns on the branch.
+type scribe struct{ *thread }
+
 // commitSome puts turns on the branch when there are many, or when they waited long.
-func (p *process) commitSome(ctx context.Context) error {
+func (p *scribe) commitSome(ctx context.Context) error {
 	n := len(p.h.ready)
 	if n < packTurns && (n == 0 || p.now().Sub(p.h.ready[0].at) < packAfter) {
 		return nil
@@ -34,7 +37,7 @@ func (p *process) commitSome(ctx context.Context) error {
 
 // commitAll puts every turn that ended on the branch. The same turns give the same commits,
 // whoever makes them.
-func (p *process) commitAll(ctx context.Context) error {
+func (p *scribe) commitAll(ctx context.Context) error {
 	if len(p.h.ready) == 0 {
 		return nil
 	}
@@ -56,7 +59,7 @@ func (p *process) commitAll(ctx context.Context) error {
 
 // compareBranch compares the journal with the branch, which cannot be changed: a journal that
 // lost its end would repeat what was done. Turns that are on the branch need no commit.
-func (p *process) compareBranch(ctx context.Context) error {
+func (p *scribe) compareBranch(ctx context.Context) error {
 	b, err := p.o.Record.Branch(ctx, recorder, p.d.ID)
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -86,7 +89,7 @@ func (p *process) compareBranch(ctx context.Context) error {
 }
 
 // commitOf is one turn as a commit: its records, the state after it, and what they name.
-func (p *process) commitOf(s sealed) (rye.TurnCommit, error) {
+func (p *scribe) commitOf(s sealed) (rye.TurnCommit, error) {
 	status, err := json.Marshal(map[string]any{"turn": s.number, "next": s.next, "usage": s.usage, "spent": s.spent})
 	if err != nil {
 		return rye.TurnCommit{}, err
@@ -115,7 +118,7 @@ func (p *process) commitOf(s sealed) (rye.TurnCommit, error) {
 }
 
 // addBeginning adds what the thread began with.
-func (p *process) addBeginning(files map[string][]byte) error {
+func (p *scribe) addBeginning(files map[string][]byte) error {
 	for _, name := range []string{descriptionFile, signatureFile, itemsFile, instructionsFile} {
 		raw, err := os.ReadFile(filepath.Join(p.dir, name))
 		if err != nil {

@@ -28,7 +28,7 @@ func TestPingsWithoutEnd(t *testing.T) {
 	testOnlyCallLasts = 200 * time.Millisecond
 	defer func() { testOnlyCallLasts = was }()
 	lib := tariffIn(t, "system", "rye/agent/providers/anthropic", library(t)["system tool:rye/agent/providers/anthropic"])
-	p := &process{prov: lib.item, ask: &provider.Client{Base: s.URL, HTTP: s.Client()}}
+	p := &asker{thread: &thread{}, prov: lib.item, ask: &provider.Client{Base: s.URL, HTTP: s.Client()}}
 	p.prov.Secret = "" // loopback, and nothing to show
 	m := lib.of(t, "general")
 	begun := time.Now()

@@ -109,7 +109,7 @@ func markdown(d *Description, h *history) string {
 			}
 		}
 	}
-	status, why := h.status(false)
+	status, why := statusOf(h, false)
 	fmt.Fprintf(&b, "\n## end\n\n%s", status)
 	if why != "" {
 		b.WriteString(": " + why)

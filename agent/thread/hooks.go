@@ -53,7 +53,8 @@ func parseHooks(raw json.RawMessage) (hooks []hook, err error) {
 
 // hook says what the first hook of an event wants whose condition holds; nil for none. A hook
 // says how to go on, never what is allowed.
-func (p *process) hook(_ context.Context, event string, data any) (any, error) {
+func (h *host) hook(_ context.Context, event string, data any) (any, error) {
+	p := h.p
 	scope := map[string]any{"event": event, "limits": p.limits(), "directive": p.d.Directive}
 	if m, ok := data.(map[string]any); ok {
 		for k, v := range m {
@@ -61,15 +62,15 @@ func (p *process) hook(_ context.Context, event string, data any) (any, error) {
 		}
 		scope["error"] = m
 	}
-	for _, h := range p.hooks {
-		if h.event != event || !h.holds(scope) {
+	for _, one := range p.hooks {
+		if one.event != event || !one.holds(scope) {
 			continue
 		}
-		action, _ := h.action["action"].(string)
-		if err := p.append("hook_fired", map[string]any{"event": event, "hook": h.id, "action": action}, false); err != nil {
+		action, _ := one.action["action"].(string)
+		if err := p.append("hook_fired", map[string]any{"event": event, "hook": one.id, "action": action}, false); err != nil {
 			return nil, err
 		}
-		return h.action, nil
+		return one.action, nil
 	}
 	return nil, nil
 }

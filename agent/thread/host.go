@@ -50,7 +50,7 @@ func (h *host) Call(ctx context.Context, name string, args map[string]any) (any,
 	case "summarize":
 		return h.summarize(ctx, k, args)
 	case "hook":
-		return h.p.hook(ctx, text(args, "event"), args["data"])
+		return h.hook(ctx, text(args, "event"), args["data"])
 	case "ask":
 		return map[string]any{"id": nil, "error": map[string]any{"class": "unasked", "message": "there is no way to ask a person here"}}, nil
 	case "note":
@@ -76,7 +76,7 @@ func number(v any) int64 {
 }
 
 // limits are how much of each there is and was used.
-func (p *process) limits() map[string]any {
+func (p *thread) limits() map[string]any {
 	one := func(used, limit int64) map[string]any { return map[string]any{"used": used, "limit": limit} }
 	return map[string]any{
 		"turns":            one(int64(p.h.turn-1), p.limit.Turns),
@@ -305,7 +305,7 @@ func (h *host) note(k int, args map[string]any) (any, error) {
 }
 
 // done says which outputs are missing.
-func (p *process) done() map[string]any {
+func (p *thread) done() map[string]any {
 	missing := []any{}
 	for _, name := range p.missing() {
 		missing = append(missing, name)
@@ -314,7 +314,7 @@ func (p *process) done() map[string]any {
 }
 
 // missing lists the required outputs that were not returned.
-func (p *process) missing() (names []string) {
+func (p *thread) missing() (names []string) {
 	returned := p.h.returned()
 	for _, name := range p.d.required() {
 		if _, ok := returned[name]; !ok {

@@ -21,6 +21,16 @@ import (
 // each is charged as if it had cost the most.
 const maxUncertain = 2
 
+// asker puts questions to models.
+type asker struct {
+	*thread
+	*purse
+	prov     *provider.Provider
+	model    *provider.Model
+	ask      *provider.Client
+	rendered *rendering // the newest; of the turn's own goroutine
+}
+
 // question is one call of a model: the request, as often as it takes to be answered.
 type question struct {
 	step  string
@@ -46,7 +56,7 @@ func (q *question) encode(p *provider.Provider) (err error) {
 // answerTo puts a question to the model and returns its answer, which is recorded and paid.
 // A question that was answered before is not put again. Failures that remain are a
 // *provider.Error.
-func (p *process) answerTo(ctx context.Context, q *question) (*answer, error) {
+func (p *asker) answerTo(ctx context.Context, q *question) (*answer, error) {
 	if a, ok := p.h.answers[q.step]; ok {
 		return a, nil
 	}
@@ -76,7 +86,7 @@ func (p *process) answerTo(ctx context.Context, q *question) (*answer, error) {
 
 // attempt is one exchange: hold, intent, send, outcome, settle, in this order. It returns an
 // answer, or how the model's side failed.
-func (p *process) attempt(ctx context.Context, q *question, key string) (*answer, *provider.Error, error) {
+func (p *asker) attempt(ctx context.Context, q *question, key string) (*answer, *provider.Error, error) {
 	hold, err := p.hold(ctx, q, key)
 	if err != nil {
 		return nil, nil, err
@@ -86,7 +96,7 @@ func (p *process) attempt(ctx context.Context, q *question, key string) (*answer
 	if err != nil {
 		return nil, nil, err
 	}
-	out := &speech{p: p}
+	out := &speech{p: p.thread}
 	resp, err := p.send(ctx, q, out.delta)
 	out.end()
 	if err != nil {
@@ -148,7 +158,7 @@ func bounded(parts []provider.Part) (kept []provider.Part, leftOut int) {
 var testOnlyCallLasts = time.Hour
 
 // send is one exchange with the model's side, bounded in time.
-func (p *process) send(ctx context.Context, q *question, on func(provider.Delta)) (*provider.Response, error) {
+func (p *asker) send(ctx context.Context, q *question, on func(provider.Delta)) (*provider.Response, error) {
 	whole, cancel := context.WithTimeout(ctx, testOnlyCallLasts)
 	defer cancel()
 	resp, err := p.ask.Send(whole, p.prov, q.model, q.req, q.raw, on)
@@ -175,7 +185,7 @@ func (a *answer) due() ledger.Amount {
 }
 
 // failed closes an attempt of which no answer came, and pays what it may have cost.
-func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, err error) (*provider.Error, error) {
+func (p *asker) failed(ctx context.Context, key string, hold ledger.Amount, err error) (*provider.Error, error) {
 	var f *provider.Error
 	if !errors.As(err, &f) {
 		f = &provider.Error{Class: provider.Transient, Message: p.black.text(err.Error()), Sent: true}
@@ -200,7 +210,7 @@ func (p *process) failed(ctx context.Context, key string, hold ledger.Amount, er
 
 // hold reserves the most that a call can cost, at the thread and all above it. Where that does
 // not fit, a shorter answer is asked for; where that does not either, the limit is reached.
-func (p *process) hold(ctx context.Context, q *question, key string) (ledger.Amount, error) {
+func (p *asker) hold(ctx context.Context, q *question, key string) (ledger.Amount, error) {
 	for {
 		a := p.tariff.worst(q.model, int64(len(q.raw)), q.req.MaxOutput)
 		err := p.book.Hold(ctx, p.d.ID, key, a, p.epoch)
@@ -241,7 +251,7 @@ func limitName(e *ledger.Exceeded) string {
 func limitText(name string, n int64) string { return fmt.Sprintf("%s: %d are used up", name, n) }
 
 // request renders a view for a model.
-func (p *process) request(v view, m *provider.Model, maxOutput int64) *provider.Request {
+func (p *asker) request(v view, m *provider.Model, maxOutput int64) *provider.Request {
 	q := &provider.Request{Model: m.ID, System: systemText, Messages: p.h.messages(v), Tools: offered(p.d), MaxOutput: p.limit.Output}
 	if m.MaxOutput > 0 {
 		q.MaxOutput = min(q.MaxOutput, m.MaxOutput)
@@ -267,7 +277,7 @@ type rendering struct {
 }
 
 // render is request with its bytes, made once while nothing changes.
-func (p *process) render(v view, m *provider.Model, maxOutput int64) (*rendering, error) {
+func (p *asker) render(v view, m *provider.Model, maxOutput int64) (*rendering, error) {
 	if r := p.rendered; r != nil && r.v == v && r.model == m && r.max == maxOutput && r.shown == p.h.shown {
 		return r, nil
 	}
@@ -291,7 +301,7 @@ func textOf(parts []storedPart) string {
 
 // speech passes on what a model says while it says it, without secrets.
 type speech struct {
-	p     *process
+	p     *thread
 	n     int
 	text  holdback
 	think holdback

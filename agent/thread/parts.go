@@ -153,7 +153,7 @@ func (p *process) openProvider(ctx context.Context, prov *part, hand Handed) err
 // pinnedLoop refuses another loop than the one that the thread began with, unless a person
 // asked for the one of today. In the middle of a turn there is no other: what was recorded was
 // said to the old one.
-func (p *process) pinnedLoop(star *part, today bool) error {
+func (p *thread) pinnedLoop(star *part, today bool) error {
 	err := p.pinned(star.ref, star.sum)
 	switch {
 	case err == nil:
@@ -182,7 +182,7 @@ func (p *process) serveScript(ctx context.Context, src *source) error {
 
 // mayReach refuses a provider that would send what a thread knows to a host which neither
 // the library nor the user names: anybody can sign an item for a project.
-func (s *Service) mayReach(p *part, src *source) error {
+func (s *starter) mayReach(p *part, src *source) error {
 	if src.script != nil || p.in == objects.System.String() {
 		return nil
 	}

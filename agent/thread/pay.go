@@ -14,8 +14,16 @@ import (
 // the journal knows what they were for: whichever of the two a crash leaves behind is led on
 // from the other. A bill is in the ledger before its record; giving back is recorded first.
 
+// purse is the money of a thread.
+type purse struct {
+	*thread
+	book   *ledger.Ledger
+	tariff tariff
+	lost   []ledger.Line // bills that the journal does not know
+}
+
 // bill ends what is held for a call without an answer: for nothing, or with all of it.
-func (p *process) bill(ctx context.Context, key string, hold ledger.Amount, free bool) error {
+func (p *purse) bill(ctx context.Context, key string, hold ledger.Amount, free bool) error {
 	if free {
 		if err := p.append("budget_released", map[string]any{"key": key}, false); err != nil {
 			return err
@@ -30,7 +38,7 @@ func (p *process) bill(ctx context.Context, key string, hold ledger.Amount, free
 }
 
 // settle pays for an answer. What was billed beyond the hold ends the thread.
-func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger.Amount) error {
+func (p *purse) settle(ctx context.Context, key string, a *answer, hold ledger.Amount) error {
 	due := a.due()
 	if !a.known {
 		due = ledger.Amount{Money: max(due.Money, hold.Money), Tokens: max(due.Tokens, hold.Tokens)} // nobody knows: the most that it can be
@@ -48,7 +56,7 @@ func (p *process) settle(ctx context.Context, key string, a *answer, hold ledger
 
 // charge settles a key. A hold is not synced, so a power cut may take it although the request
 // was sent: then it is made again. What was spent is spent, whether there is room for it or not.
-func (p *process) charge(ctx context.Context, key string, hold ledger.Amount, b ledger.Bill) (over bool, err error) {
+func (p *purse) charge(ctx context.Context, key string, hold ledger.Amount, b ledger.Bill) (over bool, err error) {
 	over, err = p.book.Settle(ctx, key, b)
 	if !fault.Is(err, fault.NotFound) {
 		return over, err
@@ -68,7 +76,7 @@ func (p *process) charge(ctx context.Context, key string, hold ledger.Amount, b 
 
 // compareLedger looks for bills of the thread that its journal does not know: that one lost its
 // end then, and would do again what was done. Where a person accepted that, they are taken over.
-func (p *process) compareLedger(ctx context.Context) error {
+func (p *purse) compareLedger(ctx context.Context) error {
 	return p.book.Bills(ctx, ledger.Filter{Node: p.d.ID}, func(l ledger.Line) error {
 		if l.Thread != p.d.ID || p.h.sent[l.Key] {
 			return nil
@@ -83,7 +91,7 @@ func (p *process) compareLedger(ctx context.Context) error {
 }
 
 // takeOverLost records the bills that the journal lost.
-func (p *process) takeOverLost() error {
+func (p *purse) takeOverLost() error {
 	for _, l := range p.lost {
 		err := p.append("budget_settled", map[string]any{"key": l.Key, "money": l.Money, "tokens": l.Tokens, "uncertain": l.Uncertain}, false)
 		if err != nil {
@@ -96,7 +104,7 @@ func (p *process) takeOverLost() error {
 
 // payUnpaid ends what earlier processes held: what was never sent is owed to nobody, an answer
 // is paid, and what was sent and not answered is paid whole.
-func (p *process) payUnpaid(ctx context.Context) error {
+func (p *purse) payUnpaid(ctx context.Context) error {
 	if err := p.takeOverLost(); err != nil {
 		return err
 	}

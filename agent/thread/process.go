@@ -18,12 +18,11 @@ import (
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/loop"
-	"github.com/rye-os/rye/agent/provider"
 	"github.com/rye-os/rye/fault"
 )
 
-// process runs one thread: it is what the process that holds the lease does.
-type process struct {
+// thread is what all parts of a process share: what the thread is, and what it did.
+type thread struct {
 	o      *Options
 	d      *Description
 	dir    string
@@ -32,26 +31,37 @@ type process struct {
 	pins   rye.Pins
 
 	lease  *journal.Lease
-	epoch  int64         // of this process: younger than that of any before
-	accept bool          // a person accepts, now, that something is unknown
-	lost   []ledger.Line // bills that the journal does not know
+	epoch  int64 // of this process: younger than that of any before
+	accept bool  // a person accepts, now, that something is unknown
 	j      *journal.Journal
-	book   *ledger.Ledger
-	prov   *provider.Provider
-	model  *provider.Model
-	tariff tariff
-	ask    *provider.Client
-	prog   *loop.Program
-	hooks  []hook
 	limit  rye.ThreadLimits // as raised
 	black  *blackener
 	copy   *copies
 
-	mu       sync.Mutex // guards h, and the order of records
-	h        *history
-	rendered *rendering // the newest; of the turn's own goroutine
-	began    time.Time  // of this process's running time
-	stopped  func(error)
+	mu    sync.Mutex // guards h, and the order of records
+	h     *history
+	began time.Time // of this process's running time
+}
+
+// process runs one thread: it is what the process that holds the lease does. Each of its
+// parts does one thing, and all of them write into one journal.
+type process struct {
+	*thread
+	*purse   // holds and pays
+	*asker   // asks models
+	*hands   // carries out calls
+	*scribe  // puts turns on the branch
+	*mailbox // hears what others say
+
+	prog  *loop.Program
+	hooks []hook
+}
+
+// newProcess returns the process of the thread in dir, before it has anything.
+func newProcess(o *Options, dir string) *process {
+	t := &thread{o: o, dir: dir, began: time.Now()}
+	money := &purse{thread: t}
+	return &process{thread: t, purse: money, asker: &asker{thread: t, purse: money}, hands: &hands{t}, scribe: &scribe{t}, mailbox: &mailbox{thread: t, purse: money}}
 }
 
 // stop is how the law ends a turn: the loop cannot catch it.
@@ -65,13 +75,13 @@ type stop struct {
 func (s *stop) Error() string { return s.reason + ": " + s.detail }
 
 // append writes a record and takes it into the history.
-func (p *process) append(typ string, payload map[string]any, sync bool) error {
+func (p *thread) append(typ string, payload map[string]any, sync bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.appendLocked(typ, payload, sync)
 }
 
-func (p *process) appendLocked(typ string, payload map[string]any, sync bool) error {
+func (p *thread) appendLocked(typ string, payload map[string]any, sync bool) error {
 	raw, err := json.Marshal(payload)
 	if err != nil {
 		return err
@@ -93,7 +103,7 @@ func (p *process) appendLocked(typ string, payload map[string]any, sync bool) er
 }
 
 // copied copies a record for people. That it cannot be is said once, and in the journal.
-func (p *process) copied(r journal.Record) {
+func (p *thread) copied(r journal.Record) {
 	if p.copy == nil {
 		return
 	}
@@ -108,7 +118,7 @@ func (p *process) copied(r journal.Record) {
 var testOnlyStep = func(string) {}
 
 // live writes a droppable record.
-func (p *process) live(typ string, payload map[string]any) {
+func (p *thread) live(typ string, payload map[string]any) {
 	raw, err := json.Marshal(payload)
 	if err != nil {
 		return
@@ -120,7 +130,7 @@ func (p *process) live(typ string, payload map[string]any) {
 }
 
 // now never goes back within a thread: what follows is later.
-func (p *process) now() time.Time {
+func (p *thread) now() time.Time {
 	t := p.o.Now().UTC()
 	if last := p.h.last.Time; t.Before(last) {
 		return last
@@ -130,7 +140,7 @@ func (p *process) now() time.Time {
 
 // running is how long processes ran this thread, without the time in which it waited or none
 // did.
-func (p *process) running() time.Duration { return p.h.running + time.Since(p.began) }
+func (p *thread) running() time.Duration { return p.h.running + time.Since(p.began) }
 
 // Run runs a thread in this process until it ends, waits for a person too long, or is
 // stopped. handed is what Spawn was given; ready is called when the lease is held.
@@ -142,7 +152,7 @@ func Run(ctx context.Context, o Options, handed []byte, caller func(Handed, *Des
 	if err != nil {
 		return err
 	}
-	p := &process{o: &o, dir: hand.Dir, began: time.Now()}
+	p := newProcess(&o, hand.Dir)
 	if err := p.open(ctx, hand, caller); err != nil {
 		return err
 	}
@@ -188,13 +198,13 @@ func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *De
 
 // takeOver takes the lease, and with it what only its holder may touch: the key and, by
 // openJournal, the journal.
-func (p *process) takeOver(ctx context.Context) (err error) {
+func (p *thread) takeOver(ctx context.Context) (err error) {
 	if p.lease, err = journal.Take(p.dir, p.o.Now()); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			p.close()
+			p.lease.Release()
 		}
 	}()
 	if p.d, err = readDescription(ctx, p.o.Record, p.dir); err != nil {
@@ -209,7 +219,7 @@ func (p *process) takeOver(ctx context.Context) (err error) {
 }
 
 // openJournal reads what the thread did, or begins its journal.
-func (p *process) openJournal(ctx context.Context, accept bool) (err error) {
+func (p *scribe) openJournal(ctx context.Context, accept bool) (err error) {
 	p.h = newHistory(p.dir)
 	if b, err := p.o.Record.Branch(ctx, recorder, p.d.ID); err == nil {
 		p.h.branched = b.Turns - 1 // the last is compared with the branch
@@ -228,7 +238,7 @@ func (p *process) openJournal(ctx context.Context, accept bool) (err error) {
 }
 
 // openBook opens the ledger, and makes the nodes that the thread spends under.
-func (p *process) openBook(ctx context.Context) (err error) {
+func (p *purse) openBook(ctx context.Context) (err error) {
 	if p.book, err = ledger.Open(ctx, p.o.Ledger, ledger.Options{Boot: p.o.Boot, Now: p.o.Now}); err != nil {
 		return err
 	}
@@ -242,7 +252,7 @@ func nodeOf(dir string) string { return filepath.Base(filepath.Dir(filepath.Dir(
 var none = ledger.Amount{Money: ledger.None, Tokens: ledger.None}
 
 // nodes are those above the thread, and its own.
-func (p *process) nodes() []ledger.Node {
+func (p *purse) nodes() []ledger.Node {
 	month := p.o.User + "/" + ledger.MonthOf(p.d.started())
 	project := month + "/" + nodeOf(p.dir)
 	parent := project

@@ -148,11 +148,11 @@ func TestSecondOwnerAndCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hand, err := s.hand(d, dir, key, nil, handing{})
+	hand, err := s.starter().hand(d, dir, key, nil, handing{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.begin(t.Context()).launch(t.Context(), i.ID, hand); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), named) {
+	if err := s.starter().begin(t.Context()).launch(t.Context(), i.ID, hand); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), named) {
 		t.Errorf("a second process: %v, want a conflict with %s", err, named)
 	}
 	crashEnd(t)

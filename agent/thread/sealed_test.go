@@ -21,7 +21,7 @@ func TestStatesOfSealedTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &process{h: h, d: &Description{}, dir: t.TempDir()}
+	p := &scribe{&thread{h: h, d: &Description{}, dir: t.TempDir()}}
 	for i := 1; i < len(states); i++ { // turn 0 has the files of the beginning, too
 		c, err := p.commitOf(h.ready[i])
 		if err != nil {

@@ -111,7 +111,7 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 	if alive {
 		i.Pid = holder.PID
 	}
-	i.Status, i.Why = h.status(alive)
+	i.Status, i.Why = statusOf(h, alive)
 	if damage != nil && !alive { // what lies before it is shown
 		i.Status, i.Why = Suspended, "damage: "+damage.Error()
 	}
@@ -125,7 +125,7 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 }
 
 // status says in a word what a thread is, and why.
-func (h *history) status(alive bool) (status, why string) {
+func statusOf(h *history, alive bool) (status, why string) {
 	switch {
 	case h.final != nil:
 		var reason, message string

@@ -25,34 +25,40 @@ const standardLoop = "tool:rye/agent/loop"
 // configName is the configuration of threads.
 const configName = "rye/agent"
 
+// starter works out what a thread begins with, and makes it.
+type starter struct{ o *Options }
+
+func (s *Service) starter() *starter { return &starter{&s.o} }
+
 // Start starts a thread. Whatever can be refused is refused before anything is made.
 func (s *Service) Start(ctx context.Context, c rye.Caller, q rye.StartRequest) (*rye.ThreadInfo, error) {
 	if err := c.May("thread.start", s.o.Now()); err != nil {
 		return nil, err
 	}
+	st := s.starter()
 	l := &launcher{o: &s.o}
 	if !q.DryRun {
-		l = s.begin(ctx)
+		l = st.begin(ctx)
 		defer l.drop()
 	}
-	plan, err := s.plan(ctx, c, q)
+	plan, err := st.plan(ctx, c, q)
 	if err != nil {
 		return nil, err
 	}
 	if q.DryRun {
 		return plan.info(), nil
 	}
-	if err := s.approve(ctx, c, plan); err != nil {
+	if err := st.approve(ctx, c, plan); err != nil {
 		return nil, err
 	}
 	dir, err := s.o.Record.Threads(ctx, recorder)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.make(ctx, plan, dir); err != nil {
+	if err := st.make(ctx, plan, dir); err != nil {
 		return nil, err
 	}
-	hand, err := s.hand(plan.b.d, filepath.Join(dir, plan.b.d.ID), plan.b.key, plan.secrets, handing{})
+	hand, err := st.hand(plan.b.d, filepath.Join(dir, plan.b.d.ID), plan.b.key, plan.secrets, handing{})
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +75,7 @@ type startPlan struct {
 }
 
 // plan works out what would start: the directive, what drives it, its limits and capabilities.
-func (s *Service) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*startPlan, error) {
+func (s *starter) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*startPlan, error) {
 	pin, err := s.o.Record.Pin(ctx, pinner(c), rye.PinRequest{Ref: q.Ref, Params: q.Params, Capabilities: q.Allow})
 	if err != nil {
 		return nil, err
@@ -97,7 +103,7 @@ func (s *Service) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := secretsFor(ctx, &s.o, src)
+	secrets, err := secretsFor(ctx, s.o, src)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +122,7 @@ func (s *Service) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 
 // approve asks a person before a thread starts that no person starts: it spends money. Who is
 // asked sees the most that it can cost and do.
-func (s *Service) approve(ctx context.Context, c rye.Caller, p *startPlan) error {
+func (s *starter) approve(ctx context.Context, c rye.Caller, p *startPlan) error {
 	if c.IsPerson() {
 		return nil
 	}
@@ -154,7 +160,7 @@ func pinner(c rye.Caller) rye.Caller {
 }
 
 // config is the configuration of threads; none is an empty one.
-func (s *Service) config(ctx context.Context) (map[string]any, error) {
+func (s *starter) config(ctx context.Context) (map[string]any, error) {
 	res, err := s.o.Record.Config(ctx, recorder, configName)
 	if fault.Is(err, fault.NotFound) {
 		return map[string]any{}, nil
@@ -166,7 +172,7 @@ func (s *Service) config(ctx context.Context) (map[string]any, error) {
 }
 
 // loopConfig is what the project and the user set of the loop; null for nothing.
-func (s *Service) loopConfig(ctx context.Context) (json.RawMessage, error) {
+func (s *starter) loopConfig(ctx context.Context) (json.RawMessage, error) {
 	res, err := s.o.Record.Config(ctx, recorder, configName+"/loop")
 	if fault.Is(err, fault.NotFound) {
 		return json.RawMessage("null"), nil
@@ -181,7 +187,7 @@ func (s *Service) loopConfig(ctx context.Context) (json.RawMessage, error) {
 }
 
 // limits are the smaller of what the directive, who starts it and the configuration state.
-func (s *Service) limits(pin *rye.Pinned, conf map[string]any, q rye.StartRequest) (rye.ThreadLimits, error) {
+func (s *starter) limits(pin *rye.Pinned, conf map[string]any, q rye.StartRequest) (rye.ThreadLimits, error) {
 	l, err := declaredLimits(pin.Limits)
 	if err != nil {
 		return l, fault.Wrap(err, "%s", pin.Ref)
@@ -258,7 +264,7 @@ func hooksOf(fields map[string]any) (json.RawMessage, error) {
 }
 
 // choose finds provider, model and loop.
-func (s *Service) choose(ctx context.Context, d *Description, pin *rye.Pinned, conf map[string]any, q rye.StartRequest) (*source, error) {
+func (s *starter) choose(ctx context.Context, d *Description, pin *rye.Pinned, conf map[string]any, q rye.StartRequest) (*source, error) {
 	d.Tier = tierOf(q, pin.Model, conf)
 	id := providerOf(q, pin.Model, conf, d.Tier)
 	if id == "" {
@@ -298,7 +304,7 @@ func (s *Service) choose(ctx context.Context, d *Description, pin *rye.Pinned, c
 }
 
 // make makes the directory of a thread. It never began until thread.json is there.
-func (s *Service) make(ctx context.Context, p *startPlan, dir string) error {
+func (s *starter) make(ctx context.Context, p *startPlan, dir string) error {
 	var random [10]byte
 	rand.Read(random[:])
 	d := p.b.d
@@ -332,7 +338,7 @@ type handing struct{ accept, loop bool }
 
 // hand makes what the process of a thread is given: a token of its own, which says what its
 // description says, and the secrets that it needs.
-func (s *Service) hand(d *Description, dir string, key ed25519.PrivateKey, secrets map[string]string, how handing) ([]byte, error) {
+func (s *starter) hand(d *Description, dir string, key ed25519.PrivateKey, secrets map[string]string, how handing) ([]byte, error) {
 	now := s.o.Now().UTC().Truncate(time.Second)
 	g, err := token.Mint(key, token.Block{ID: d.ID, Thread: d.ID, Parent: d.Parent, Project: nodeOf(dir), Audience: audience,
 		NotBefore: now.Add(-5 * time.Minute), Expires: now.Add(tokenLasts), Do: d.Capabilities, Delegate: d.Capabilities}, rand.Reader)
@@ -379,8 +385,8 @@ type launcher struct {
 }
 
 // begin starts a process ahead. That it cannot be is told when it is needed.
-func (s *Service) begin(ctx context.Context) *launcher {
-	l := &launcher{o: &s.o}
+func (s *starter) begin(ctx context.Context) *launcher {
+	l := &launcher{o: s.o}
 	if s.o.Ahead != nil {
 		if w, err := s.o.Ahead(ctx); err == nil {
 			l.ahead = w

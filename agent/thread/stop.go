@@ -70,7 +70,7 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, keyFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	p := &process{o: o, dir: dir, began: time.Now()}
+	p := newProcess(o, dir)
 	err := p.takeOver(ctx)
 	var held *journal.Held
 	if errors.As(err, &held) {
@@ -94,7 +94,7 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 
 // endHere does for a thread without a process what its process would have done.
 func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
-	p := &process{o: &s.o, dir: dir, began: time.Now()}
+	p := newProcess(&s.o, dir)
 	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	l := s.begin(ctx)
+	l := s.starter().begin(ctx)
 	defer l.drop()
 	prov, err := loadPart(ctx, s.o.Verbs, refOf(d.Provider), "provider")
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.mayReach(prov, src); err != nil {
+	if err := s.starter().mayReach(prov, src); err != nil {
 		return nil, err
 	}
 	secrets, err := secretsFor(ctx, &s.o, src)
@@ -187,7 +187,7 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 			return nil, err
 		}
 	}
-	hand, err := s.hand(d, dir, key, secrets, handing{accept: q.Accept, loop: q.Loop})
+	hand, err := s.starter().hand(d, dir, key, secrets, handing{accept: q.Accept, loop: q.Loop})
 	if err != nil {
 		return nil, err
 	}
