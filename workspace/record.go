@@ -44,7 +44,7 @@ func (g Record) Pin(ctx context.Context, c rye.Caller, q rye.PinRequest) (*rye.P
 
 // Approve asks a person about what a caller wants.
 func (g Record) Approve(ctx context.Context, c rye.Caller, subject string, q rye.Question) error {
-	s, err := g.visit(c, "approve")
+	s, err := g.enter(c, "thread.start")
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,8 @@ func TestMay(t *testing.T) {
 		want fault.Code
 	}{
 		{"a person", rye.Terminal(), "thread.start", ""},
-		{"a client", rye.Client(), "thread.start", fault.Denied},
+		{"a client", rye.Client(), "thread.start", ""},
+		{"a client", rye.Client(), "thread.send", fault.Denied},
 		{"a rye within a run", rye.Inside(), "thread.start", fault.Denied},
 		{"a program that may", rye.Program("robot", "rye.thread.start"), "thread.start", ""},
 		{"a program that may something else", rye.Program("robot", "rye.thread.list"), "thread.start", fault.Denied},

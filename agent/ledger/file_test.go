@@ -33,7 +33,7 @@ func stopJob(args []string) error {
 	}
 	ledger.BeforeCommit(func() {
 		fmt.Println("in it")
-		select {}
+		time.Sleep(time.Hour) // until it is killed
 	})
 	switch args[1] {
 	case "hold":

@@ -175,6 +175,9 @@ func (p *proxy) release(t *testing.T, version string) {
 // pack writes the files of the tree at root into z, without what make leaves there.
 func pack(z *zip.Writer, root, prefix string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != root && isModule(path) { // another module, as go has it
+			return filepath.SkipDir
+		}
 		if err != nil {
 			return err
 		}
@@ -234,4 +237,9 @@ func copyFile(t *testing.T, from, to string) {
 	if err := os.WriteFile(to, raw, 0o755); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func isModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "go.mod"))
+	return err == nil
 }

@@ -208,12 +208,15 @@ func (a *threadArena) hostileHome() {
 	h.env = append(h.env, "SOME_KEY="+canary)
 }
 
-// state is what no thread may change.
+// state is what no thread may change. The copies that threads leave for people do not count.
 func (a *threadArena) state() map[string]string {
 	all := map[string]string{}
 	user := a.h.variable("HOME")
 	for _, dir := range []string{user + "/.ssh", user + "/.config", filepath.Join(a.h.dir, ".ai"), filepath.Join(a.h.dir, ".env")} {
 		filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() && path == filepath.Join(a.h.dir, ".ai", "threads") {
+				return filepath.SkipDir
+			}
 			if err == nil && d.Type().IsRegular() && !strings.HasSuffix(path, ".lock") && d.Name() != "threads.key" {
 				raw, _ := os.ReadFile(path)
 				all[path] = string(raw)
