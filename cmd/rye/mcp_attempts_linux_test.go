@@ -368,11 +368,6 @@ func (a *arena) client(name string, answer func(context.Context, *mcp.ElicitRequ
 	return s
 }
 
-func portOf(address string) string {
-	_, port, _ := net.SplitHostPort(address)
-	return port
-}
-
 // ownAddress is one that this machine has on a network; a documentation address where it has
 // none.
 func ownAddress() string {

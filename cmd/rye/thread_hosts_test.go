@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -253,4 +254,9 @@ func (a *threadArena) nowhere(secret string) {
 	if err != nil || files < 10 {
 		a.t.Errorf("looked at %d files: %v", files, err)
 	}
+}
+
+func portOf(address string) string {
+	_, port, _ := net.SplitHostPort(address)
+	return port
 }

@@ -28,9 +28,9 @@ type Options struct {
 	// at once.
 	Project func(path string) (rye.Verbs, error)
 	Threads func(path string) (rye.Threads, error) // the same for agent threads; nil refuses them
-	Caller  rye.Caller // on whose behalf calls are made; zero is rye.Client()
-	Version string     // of the program, for the client to show
-	Log     io.Writer  // what goes wrong, in lines; nil is silence
+	Caller  rye.Caller                             // on whose behalf calls are made; zero is rye.Client()
+	Version string                                 // of the program, for the client to show
+	Log     io.Writer                              // what goes wrong, in lines; nil is silence
 
 	MaxMessage int64         // bytes of one request; 0 is 8 MiB
 	Workers    int           // calls at once; 0 is 16
