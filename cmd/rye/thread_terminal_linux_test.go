@@ -117,6 +117,8 @@ func TestInterruptedAsk(t *testing.T) {
 // TestThreadIsShownOnATerminal: words that come in pieces make one line, and what a model says does
 // not reach the terminal as a command to it.
 func TestThreadIsShownOnATerminal(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
 	h := threads(t, `      - {say: ["one ", "two ", "\e[31mthree"]}`+"\n")
 	for _, args := range [][]string{{"start", "directive:acme/tidy", "--follow"}, {"log"}} {
 		if args[0] == "log" {
