@@ -102,7 +102,7 @@ func (d *desk) start(more ...string) (string, error) {
 func (d *desk) settled(id string) error {
 	err := d.b.do(d.dir, "rye", "thread", "wait", id)
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 { // suspended, as some rows want it
+	if errors.As(err, &exit) && exit.ExitCode() == 6 { // suspended for want of a key, as some rows want it
 		err = nil
 	}
 	return err
