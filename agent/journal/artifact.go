@@ -177,7 +177,7 @@ func (m member) content() ([]byte, error) {
 func (j *Journal) fit(r Record) (json.RawMessage, error) {
 	k := typeOf(r.Type)
 	if !k.known || k.live {
-		return nil, fault.New(fault.Malformed, "append to a journal: %q is no type of critical records", r.Type)
+		return nil, fault.New(fault.Malformed, "append to a journal: records of type %q do not belong there", r.Type)
 	}
 	data, all, err := payload(r.Data)
 	if err != nil {

@@ -40,7 +40,7 @@ func benchAppend(b *testing.B, synced bool) {
 		}
 		return time.Since(from)
 	}
-	for first := false; b.Loop(); first = !first { // whoever syncs second has less to wait for
+	for first := false; b.Loop(); first = !first { // they take turns: the second of two syncs is faster
 		if first {
 			theirs = append(theirs, write())
 		}

@@ -253,7 +253,7 @@ func TestBehindTheEnd(t *testing.T) {
 	same(t, "kept", fmt.Sprint(names(t, dir)), "[artifacts inbox journal.bad-1 journal.jsonl lease live.jsonl]")
 }
 
-// TestAnotherWriter: a writer stops when somebody else wrote.
+// TestAnotherWriter: a writer stops when something else has written to its journal.
 func TestAnotherWriter(t *testing.T) {
 	dir := newDir(t)
 	_, j := create(t, dir)

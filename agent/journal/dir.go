@@ -25,7 +25,7 @@ const (
 func threadOf(dir string) (string, error) {
 	id := filepath.Base(dir)
 	if !ValidID(id) {
-		return "", fault.New(fault.Malformed, "%s is no directory of a thread: its name is no id", dir)
+		return "", fault.New(fault.Malformed, "%s is not the directory of a thread: its name is not an id", dir)
 	}
 	return id, nil
 }

@@ -154,8 +154,8 @@ func TestAppendRefuses(t *testing.T) {
 		r    journal.Record
 		want string
 	}{
-		"an unknown type":         {journal.Record{Time: start, Type: "rumour", Data: []byte(`{}`)}, "no type"},
-		"a droppable type":        {delta("x"), "no type"},
+		"an unknown type":         {journal.Record{Time: start, Type: "rumour", Data: []byte(`{}`)}, "do not belong there"},
+		"a droppable type":        {delta("x"), "do not belong there"},
 		"no payload":              {journal.Record{Time: start, Type: "warning"}, "unexpected end"},
 		"an array":                {journal.Record{Time: start, Type: "warning", Data: []byte(`[]`)}, "no object"},
 		"a member too few":        {journal.Record{Time: start, Type: "warning", Data: []byte(`{}`)}, "lacks"},

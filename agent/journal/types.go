@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -88,21 +87,8 @@ var kinds = sync.OnceValue(func() map[string]kindOfRecord {
 // typeOf returns the zero value for a type that is unknown here.
 func typeOf(name string) kindOfRecord { return kinds()[name] }
 
-// Types returns the names of all types, sorted.
-func Types() []string {
-	var all []string
-	for name := range kinds() {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
-}
-
 // IsFinal reports whether nothing follows a record of the type.
 func IsFinal(typ string) bool { return typeOf(typ).final }
-
-// IsLive reports whether records of the type are droppable, and stand in live.jsonl.
-func IsLive(typ string) bool { return typeOf(typ).live }
 
 // check compares a payload with the table.
 func (k kindOfRecord) check(typ string, all []member) error {

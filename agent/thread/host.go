@@ -160,7 +160,7 @@ func (h *host) model(ctx context.Context, k int, args map[string]any) (any, erro
 	q := &question{step: stepKey(h.p.h.turn, k), model: m}
 	if _, answered := h.p.h.answers[q.step]; !answered {
 		if h.p.h.spoke >= h.p.limit.Turns { // a loop may ask more than once a turn
-			return nil, &stop{reason: "limit", detail: limitText("turns", h.p.limit.Turns)}
+			return nil, usedUp("turns", h.p.limit.Turns)
 		}
 		r, err := h.p.render(v, m, number(args["max_output"]))
 		if err != nil {

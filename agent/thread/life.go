@@ -247,7 +247,7 @@ func (p *process) halt(ctx context.Context, why error) error {
 		rec["question"] = s.question
 	}
 	if s.reason == "limit" {
-		if err := p.append("limit_escalation_requested", map[string]any{"limit_code": limitCode(s.detail), "current_value": 0, "current_max": 0}, true); err != nil {
+		if err := p.append("limit_escalation_requested", map[string]any{"limit_code": limitCode(s.detail), "current_value": s.used, "current_max": s.most}, true); err != nil {
 			return err
 		}
 	}

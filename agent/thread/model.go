@@ -222,7 +222,7 @@ func (p *asker) hold(ctx context.Context, q *question, key string) (ledger.Amoun
 			return a, p.append("budget_held", map[string]any{"key": key, "money": a.Money, "tokens": a.Tokens, "epoch": p.epoch}, false)
 		}
 		if q.req.MaxOutput/2 < leastOutput {
-			return a, &stop{reason: "limit", detail: limitName(full) + ": " + full.Error()}
+			return a, &stop{reason: "limit", detail: limitName(full) + ": " + full.Error(), used: full.Spent + full.Held, most: full.Cap}
 		}
 		shorter := *q.req
 		shorter.MaxOutput /= 2
@@ -248,7 +248,10 @@ func limitName(e *ledger.Exceeded) string {
 	return name
 }
 
-func limitText(name string, n int64) string { return fmt.Sprintf("%s: %d are used up", name, n) }
+// usedUp is how a limit ends a turn of which nothing is left.
+func usedUp(name string, n int64) *stop {
+	return &stop{reason: "limit", detail: fmt.Sprintf("%s: %d are used up", name, n), used: n, most: n}
+}
 
 // request renders a view for a model.
 func (p *asker) request(v view, m *provider.Model, maxOutput int64) *provider.Request {

@@ -49,7 +49,7 @@ func (p *purse) settle(ctx context.Context, key string, a *answer, hold ledger.A
 	}
 	err = p.append("budget_settled", map[string]any{"key": key, "money": due.Money, "tokens": due.Tokens, "uncertain": false, "overdrawn": over}, false)
 	if err == nil && (over || a.unlikely != nil) {
-		err = &stop{reason: "limit", detail: "overdrawn: the provider billed more than a call can cost"}
+		err = &stop{reason: "limit", detail: "overdrawn: the provider billed more than a call can cost", used: int64(due.Money), most: int64(hold.Money)}
 	}
 	return err
 }

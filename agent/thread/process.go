@@ -70,6 +70,8 @@ type stop struct {
 	detail   string
 	question string
 	cancel   bool // the thread is cancelled, and not suspended
+
+	used, most int64 // of a limit
 }
 
 func (s *stop) Error() string { return s.reason + ": " + s.detail }
@@ -330,7 +332,7 @@ func (p *process) turn(ctx context.Context) error {
 		return err
 	}
 	left := time.Duration(p.limit.Duration)*time.Second - p.running()
-	ctx, cancel := context.WithTimeoutCause(ctx, left, &stop{reason: "limit", detail: "duration_seconds: the time is used up"})
+	ctx, cancel := context.WithTimeoutCause(ctx, left, usedUp("duration_seconds", p.limit.Duration))
 	defer cancel()
 	recorded, err := p.h.calls()
 	if err != nil {
@@ -389,10 +391,10 @@ func (p *process) begin(ctx context.Context) error {
 // within refuses a turn beyond the limits that are counted in turns and time.
 func (p *process) within() error {
 	if int64(p.h.turn) > p.limit.Turns {
-		return &stop{reason: "limit", detail: limitText("turns", p.limit.Turns)}
+		return usedUp("turns", p.limit.Turns)
 	}
 	if p.running() >= time.Duration(p.limit.Duration)*time.Second {
-		return &stop{reason: "limit", detail: limitText("duration_seconds", p.limit.Duration)}
+		return usedUp("duration_seconds", p.limit.Duration)
 	}
 	if p.h.cancel != "" {
 		return &stop{cancel: true, reason: "cancelled", detail: p.h.cancel}

@@ -47,8 +47,7 @@ type Options struct {
 	// Answered tells whether a question has been answered, and its answer.
 	Answered func(ctx context.Context, question string) (answered, yes bool, err error)
 
-	Now   func() time.Time // nil is time.Now
-	Build string           // of the programs
+	Now func() time.Time // nil is time.Now
 }
 
 // Early is a process that was started ahead of its thread.

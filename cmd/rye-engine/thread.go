@@ -10,7 +10,6 @@ import (
 	"github.com/rye-os/rye/agent/thread"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
-	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -49,7 +48,7 @@ func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Optio
 		return secret.Open(file, secret.Keys{Identity: identity, Passphrase: passphrase})
 	}}
 	return thread.Options{
-		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Live: app.AIOf(a), Boot: app.BootID(), User: "user", Build: build.This().ID,
+		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Live: app.AIOf(a), Boot: app.BootID(), User: "user",
 		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
 		Secret: secrets.Secret, Host: secrets.Host,
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {

@@ -47,6 +47,9 @@ func TestThreadLimits(t *testing.T) {
 			if !strings.HasPrefix(r.why, row.why) || row.why != "" && (r.status != "suspended" || r.exit != 20) || !row.holds(r) {
 				t.Errorf("%s (exit %d): %s\n%s", r.status, r.exit, r.why, r.story())
 			}
+			if row.why != "" && r.limitTold() <= 0 {
+				t.Errorf("its transcript does not say what the limit was\n%s", r.story())
+			}
 		})
 	}
 }
@@ -70,4 +73,14 @@ func (r *threadRun) asked(what string) (n int64) {
 		}
 	}
 	return n
+}
+
+// limitTold is the limit that the transcript says was reached; 0 for none.
+func (r *threadRun) limitTold() (most int64) {
+	for _, e := range r.events {
+		if e.Type == "limit_escalation_requested" {
+			most = int64(e.Payload["current_max"].(float64))
+		}
+	}
+	return most
 }

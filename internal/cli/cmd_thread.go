@@ -481,7 +481,7 @@ func threadCollect() *spec {
 		},
 		run: func(t *task) error {
 			if days < 0 {
-				return fault.New(fault.Usage, "thread gc: --days %d", days)
+				return fault.New(fault.Usage, "thread gc: --days %d: want 0 or more", days)
 			}
 			q.Older = int64(days) * 24 * 3600
 			return answer(t, t.threads.Collect, q, func(p *printer, rep *rye.CollectReport) {

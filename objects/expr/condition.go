@@ -186,17 +186,18 @@ func order(a, b any) (int, bool) {
 		y, ok := b.(string)
 		return cmp.Compare(x, y), ok
 	}
-	if x, ok := integer(a); ok {
-		if y, ok := integer(b); ok {
+	if x, ok := Integer(a); ok {
+		if y, ok := Integer(b); ok {
 			return cmp.Compare(x, y), true
 		}
 	}
-	x, ok1 := number(a)
-	y, ok2 := number(b)
+	x, ok1 := Number(a)
+	y, ok2 := Number(b)
 	return cmp.Compare(x, y), ok1 && ok2 && !math.IsNaN(x) && !math.IsNaN(y)
 }
 
-func integer(v any) (int64, bool) {
+// Integer returns the whole number that a value of YAML or JSON is.
+func Integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int:
 		return int64(v), true
@@ -209,7 +210,8 @@ func integer(v any) (int64, bool) {
 	return 0, false
 }
 
-func number(v any) (float64, bool) {
+// Number returns the number that a value of YAML or JSON is, whole or not.
+func Number(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
 		return v, true
@@ -217,7 +219,7 @@ func number(v any) (float64, bool) {
 		f, err := v.Float64()
 		return f, err == nil
 	}
-	n, ok := integer(v)
+	n, ok := Integer(v)
 	return float64(n), ok
 }
 

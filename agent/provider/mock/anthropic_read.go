@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/rye-os/rye/objects/expr"
 )
 
 // anthropicMembers are those that a request may have (Anthropic Messages, version
@@ -101,7 +103,7 @@ func checkThinking(n node, request *members, most int64) *problem {
 		return node{"max_tokens", nil}.bad("must be greater than thinking.budget_tokens")
 	}
 	if t, ok := request.get("temperature"); ok && kind != "disabled" {
-		if f, _ := float(t.v); f != 1 {
+		if f, _ := expr.Number(t.v); f != 1 {
 			return t.bad("may only be set to 1 when thinking is enabled")
 		}
 	}

@@ -1,13 +1,12 @@
 package mock
 
 import (
-	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects/expr"
 )
 
 // A node is a value that came from outside, decoded, and the way to it from the
@@ -162,7 +161,7 @@ func (m *members) count(name string, least, most int64) (i int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	i, whole := integer(n.v)
+	i, whole := expr.Integer(n.v)
 	switch {
 	case !whole:
 		m.fail(n.bad("want a whole number, got %s", kindOf(n.v)))
@@ -178,7 +177,7 @@ func (m *members) number(name string, least, most float64) {
 	if !ok {
 		return
 	}
-	f, ok := float(n.v)
+	f, ok := expr.Number(n.v)
 	switch {
 	case !ok:
 		m.fail(n.bad("want a number, got %s", kindOf(n.v)))
@@ -222,33 +221,6 @@ func (m *members) texts(name string) []string {
 		out = append(out, s)
 	}
 	return out
-}
-
-func integer(v any) (int64, bool) {
-	switch v := v.(type) {
-	case int:
-		return int64(v), true
-	case int64:
-		return v, true
-	case json.Number:
-		i, err := v.Int64()
-		return i, err == nil
-	}
-	return 0, false
-}
-
-func float(v any) (float64, bool) {
-	if i, ok := integer(v); ok {
-		return float64(i), true
-	}
-	switch v := v.(type) {
-	case float64:
-		return v, !math.IsNaN(v)
-	case json.Number:
-		f, err := v.Float64()
-		return f, err == nil
-	}
-	return 0, false
 }
 
 func kindOf(v any) string {

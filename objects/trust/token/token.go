@@ -55,7 +55,7 @@ type Block struct {
 	Delegate []string // capabilities that it may hand on, apart from its own
 	Deny     []string // capabilities that neither it nor anybody after it has, whatever else is said
 
-	// Limits are what the thread may use up, by the names of LimitNames, each at least 0.
+	// Limits are what the thread may use up, by the names of docs/format/thread.md, each at least 0.
 	// What is not named is as the blocks before say.
 	Limits map[string]int64
 
@@ -64,9 +64,6 @@ type Block struct {
 
 // limitNames are those of the limits of a thread (docs/format/thread.md).
 var limitNames = []string{"depth", "duration_seconds", "output", "spawns", "spend", "tokens", "turns"}
-
-// LimitNames returns the names that Block.Limits may have, sorted.
-func LimitNames() []string { return slices.Clone(limitNames) }
 
 // Token is a chain. Its zero value is none. That a Token was parsed says nothing of what it
 // is worth: Verify does.
