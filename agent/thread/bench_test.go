@@ -60,9 +60,9 @@ func longAgo(tb testing.TB, turns int) string {
 		add("budget_held", map[string]any{"key": key, "money": 1, "tokens": 2, "epoch": 1})
 		add("model_intent", map[string]any{"key": key, "model": "m", "provider": "p", "request": strings.Repeat("ab", 32), "prompt_bytes": 1, "max_output": 1, "view": map[string]any{"apart": false}})
 		add("cognition_out", map[string]any{"key": key, "text": text, "model": "m", "is_partial": false, "truncated": true, "stop": "length", "calls": []call{},
-			"parts": []storedPart{{Text: text}}, "usage": map[string]any{"input": 1, "output": 1}, "cost": 1, "cost_known": true, "request_id": "r"})
+			"parts": []storedPart{{}}, "usage": map[string]any{"input": 1, "output": 1}, "cost": 1, "cost_known": true, "request_id": "r"})
 		add("budget_settled", map[string]any{"key": key, "money": 1, "tokens": 2, "uncertain": false, "overdrawn": false})
-		host(2, "model", map[string]any{"text": text, "calls": []any{}, "stop": "length", "error": nil})
+		host(2, "model", reference{fmt.Sprintf("%d.2", turn)})
 		add("cognition_in", map[string]any{"text": "Go on.", "role": "user", "source": "loop"})
 		host(3, "note", nil)
 		host(4, "hook", nil)

@@ -89,30 +89,6 @@ type intent struct {
 	at         time.Time
 }
 
-// answer is what a model said.
-type answer struct {
-	seq   int64
-	key   string
-	parts []provider.Part
-	calls []call
-	text  string
-	stop  string
-	usage rye.Usage
-	cost  rye.Micros
-	known bool
-
-	unlikely *implausible // what it is charged instead; nil for what it says
-}
-
-// call is one call of an answer. Its id is the thread's own; the provider's may be anything.
-type call struct {
-	ID       string          `json:"id"`
-	Provider string          `json:"provider_id"`
-	Name     string          `json:"name"`
-	Args     json.RawMessage `json:"args"`
-	Bad      string          `json:"bad,omitempty"` // why the arguments cannot be read
-}
-
 // result is what came of a call.
 type result struct {
 	Text    string
@@ -313,10 +289,7 @@ func (h *history) answered(r journal.Record) error {
 	if err != nil {
 		return err
 	}
-	if len(parts) == 1 && parts[0].Text == a.text {
-		parts[0].Text = a.text // kept once
-	}
-	a.parts = restore(parts)
+	a.parts = a.restore(parts)
 	apart := h.open[a.key].apart
 	delete(h.open, a.key)
 	h.answers[stepOf(a.key)], h.unsettled[a.key] = a, a
@@ -383,6 +356,9 @@ func (h *history) calls() (all []loop.Recorded, err error) {
 		if err := h.members(r, map[string]any{"name": &c.Name, "args": &sum, "outcome": &c.Outcome}); err != nil {
 			return nil, err
 		}
+		if c.Outcome, err = spelledOut(c, h.answers); err != nil {
+			return nil, fault.Wrap(err, "record %d", r.Seq)
+		}
 		raw, err := hex.DecodeString(sum)
 		if err != nil || len(raw) != len(c.Args) {
 			return nil, fault.New(fault.Malformed, "record %d: args: want 64 hexadecimal digits", r.Seq)
@@ -391,6 +367,19 @@ func (h *history) calls() (all []loop.Recorded, err error) {
 		all = append(all, c)
 	}
 	return all, nil
+}
+
+// spelledOut is the outcome of a host call as the loop was told it.
+func spelledOut(c loop.Recorded, answers map[string]*answer) (json.RawMessage, error) {
+	var ref reference
+	if c.Name != "model" || json.Unmarshal(c.Outcome, &ref) != nil || ref.Step == "" {
+		return c.Outcome, nil
+	}
+	a, ok := answers[ref.Step]
+	if !ok {
+		return nil, fault.New(fault.Integrity, "the answer %q has no record", ref.Step)
+	}
+	return json.Marshal(a.outcome())
 }
 
 func (h *history) turned(r journal.Record) error {
@@ -526,43 +515,4 @@ func artifactsOf(r journal.Record) (sums []string) {
 	}
 	slices.Sort(sums)
 	return sums
-}
-
-// storedPart is a provider.Part in a record.
-type storedPart struct {
-	Text   string           `json:"text,omitempty"`
-	Call   *call            `json:"call,omitempty"`
-	Opaque *provider.Opaque `json:"opaque,omitempty"`
-}
-
-// store turns the parts of an answer into what a record holds, with ids of the thread's own.
-func store(step string, parts []provider.Part) (stored []storedPart, calls []call) {
-	stored, calls = []storedPart{}, []call{} // in a record, none is an empty list
-	for _, p := range parts {
-		switch {
-		case p.Call != nil:
-			c := call{ID: fmt.Sprintf("c%s.%d", step, len(calls)+1), Provider: p.Call.ID, Name: p.Call.Name, Args: p.Call.Args, Bad: p.Call.Bad}
-			calls = append(calls, c)
-			stored = append(stored, storedPart{Call: &c})
-		case p.Opaque != nil:
-			stored = append(stored, storedPart{Opaque: p.Opaque})
-		case p.Text != "":
-			stored = append(stored, storedPart{Text: p.Text})
-		}
-	}
-	return stored, calls
-}
-
-func restore(stored []storedPart) (parts []provider.Part) {
-	for _, s := range stored {
-		switch {
-		case s.Call != nil:
-			parts = append(parts, provider.Part{Call: &provider.Call{ID: s.Call.Provider, Name: s.Call.Name, Args: s.Call.Args, Bad: s.Call.Bad}})
-		case s.Opaque != nil:
-			parts = append(parts, provider.Part{Opaque: s.Opaque})
-		default:
-			parts = append(parts, provider.Part{Text: s.Text})
-		}
-	}
-	return parts
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye/agent/loop"
 	"github.com/rye-os/rye/agent/provider"
@@ -22,9 +23,14 @@ type host struct {
 	last    *answer         // of this turn
 }
 
-// record keeps what the program was told.
+// record keeps what the program was told. An answer has a record of its own, and is named.
 func (h *host) record(r loop.Recorded) error {
-	return h.p.append("host_call", map[string]any{"index": h.next - 1, "name": r.Name, "args": hex.EncodeToString(r.Args[:]), "outcome": r.Outcome}, false)
+	k := h.next - 1
+	var outcome any = r.Outcome
+	if step := stepKey(h.p.h.turn, k); r.Name == "model" && h.p.h.answers[step] != nil {
+		outcome = reference{step}
+	}
+	return h.p.append("host_call", map[string]any{"index": k, "name": r.Name, "args": hex.EncodeToString(r.Args[:]), "outcome": outcome}, false)
 }
 
 // Call answers one function of docs/format/loop.md.
@@ -135,14 +141,21 @@ func (h *host) window() int64 {
 	return max(w-min(h.p.limit.Output, w/4), 1)
 }
 
+// maxStarts is how many turns prompt names at most: the first that is shown, and the newest.
+const maxStarts = 16
+
 // starts lists where turns begin in what is shown, so that a loop can leave out whole ones.
-func (h *history) starts(from int64) (seqs []any) {
+func (h *history) starts(from int64) []any {
+	seqs := []any{}
 	last := int64(-1)
 	for i, s := range h.said {
 		if i > 0 && s.seq >= from && s.turn != last {
 			seqs = append(seqs, s.seq)
 			last = s.turn
 		}
+	}
+	if n := len(seqs); n > maxStarts {
+		seqs = slices.Delete(seqs, 1, n-maxStarts+1)
 	}
 	return seqs
 }
@@ -180,13 +193,7 @@ func (h *host) model(ctx context.Context, k int, args map[string]any) (any, erro
 		return nil, err
 	}
 	h.last = a
-	calls := []any{}
-	for _, c := range a.calls {
-		sum := sha256.Sum256(c.Args)
-		calls = append(calls, map[string]any{"id": c.ID, "name": c.Name, "args": hex.EncodeToString(sum[:])})
-	}
-	return map[string]any{"text": a.text, "calls": calls, "stop": a.stop, "error": nil,
-		"usage": map[string]any{"input": a.usage.Input + a.usage.CacheRead + a.usage.CacheWrite + a.usage.CacheLong, "output": a.usage.Output + a.usage.Reasoning}}, nil
+	return a.outcome(), nil
 }
 
 // tier returns the model that a loop asks for: only one that the thread's provider lists.

@@ -105,8 +105,7 @@ func (p *asker) attempt(ctx context.Context, q *question, key string) (*answer, 
 	}
 	cost, known := p.tariff.cost(q.model, resp)
 	parts, leftOut := bounded(p.black.parts(resp.Parts))
-	stored, calls := store(q.step, parts)
-	text := textOf(stored)
+	text, calls, stored := store(q.step, parts)
 	payload := map[string]any{"key": key, "text": text, "model": resp.Model, "is_partial": false, "truncated": resp.Stop == provider.StopLength,
 		"stop": resp.Stop, "calls": calls, "parts": stored, "usage": resp.Usage, "cost": cost, "cost_known": known, "request_id": resp.RequestID}
 	if most := p.tariff.plausible(q.model, int64(len(q.raw)), q.req.MaxOutput); cost > most.Money || resp.Usage.Total() > most.Tokens {
@@ -291,15 +290,6 @@ func (p *asker) render(v view, m *provider.Model, maxOutput int64) (*rendering, 
 		p.rendered = r
 	}
 	return r, err
-}
-
-// textOf joins what of an answer is text.
-func textOf(parts []storedPart) string {
-	text := ""
-	for _, s := range parts {
-		text += s.Text
-	}
-	return text
 }
 
 // speech passes on what a model says while it says it, without secrets.

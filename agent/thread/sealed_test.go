@@ -38,7 +38,7 @@ func TestStatesOfSealedTurns(t *testing.T) {
 
 // TestNoneIsAList: records want a list where there is nothing, not null.
 func TestNoneIsAList(t *testing.T) {
-	stored, calls := store("1.0", []provider.Part{})
+	_, calls, stored := store("1.0", []provider.Part{})
 	held, _ := capabilities(rye.Terminal(), nil, nil)
 	for name, v := range map[string]any{"parts": stored, "calls": calls, "capabilities": held} {
 		if raw, err := json.Marshal(v); err != nil || string(raw) != "[]" {
