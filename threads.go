@@ -179,7 +179,7 @@ type Threads interface {
 	Wait(context.Context, Caller, WaitRequest) (*ThreadInfo, error)
 	Send(context.Context, Caller, SendRequest) error
 	Stop(context.Context, Caller, StopRequest) (*ThreadInfo, error)
-	Resume(context.Context, Caller, ResumeRequest) (*ThreadInfo, error)
+	Resume(context.Context, Caller, ResumeRequest) (*ThreadInfo, error) // as it was when it went on, with its process
 	Export(context.Context, Caller, ExportRequest) ([]byte, error)
 	Collect(context.Context, Caller, CollectRequest) (*CollectReport, error)
 }

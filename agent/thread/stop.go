@@ -1,11 +1,13 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -154,45 +156,60 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 		return nil, fault.New(fault.Conflict, "thread %s is run by process %d", d.ID, holder.PID).Advise("rye thread follow %s", d.ID)
 	}
 	// Only a first look: the process that takes it up verifies all of it.
-	if last, err := journal.Last(dir); err == nil && journal.IsFinal(last.Type) {
+	last, err := journal.Last(dir)
+	if err == nil && journal.IsFinal(last.Type) {
 		i, err := s.describe(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
 		return nil, hasEnded(ctx, &s.o, dir, i)
 	}
+	// A long journal is read while the process that is to take it up starts.
+	var before *rye.ThreadInfo
+	var unread error
+	var reading sync.WaitGroup
+	reading.Go(func() { before, unread = s.describe(ctx, dir) })
+	err = s.goOn(ctx, c, dir, d, q)
+	reading.Wait()
+	if err := cmp.Or(err, unread); err != nil {
+		return nil, err
+	}
+	_, holder, err := journal.Alive(dir)
+	before.Status, before.Why, before.Ended, before.Pid, before.Seq = Running, "", "", holder.PID, last.Seq
+	return before, err
+}
+
+// goOn has a process take the thread up.
+func (s *Service) goOn(ctx context.Context, c rye.Caller, dir string, d *Description, q rye.ResumeRequest) error {
 	key, err := readKey(dir, d)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	l := s.starter().begin(ctx)
 	defer l.drop()
 	prov, err := loadPart(ctx, s.o.Verbs, refOf(d.Provider), "provider")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	src, err := readProvider(prov)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.starter().mayReach(prov, src); err != nil {
-		return nil, err
+		return err
 	}
 	secrets, err := secretsFor(ctx, &s.o, src)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if q.Message != "" {
 		if err := s.put(ctx, c, dir, rye.SendRequest{Kind: journal.KindMessage, Text: q.Message}); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	hand, err := s.starter().hand(d, dir, key, secrets, handing{accept: q.Accept, loop: q.Loop})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := l.launch(ctx, d.ID, hand); err != nil {
-		return nil, err
-	}
-	return s.describe(ctx, filepath.Clean(dir))
+	return l.launch(ctx, d.ID, hand)
 }

@@ -413,20 +413,12 @@ as unknown.`,
 		},
 		run: func(t *task) error {
 			q.ID = t.args[0]
-			before, err := t.threads.Thread(t.ctx, t.env.Caller, q.ID)
-			if err != nil && !q.Accept {
-				return err
-			}
 			info, err := t.threads.Resume(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
 			}
 			if follow {
-				next := rye.FollowRequest{ID: info.ID, Live: true, Follow: true}
-				if before != nil { // else its journal is damaged, and nobody knows where it was
-					next.From = before.Seq + 1
-				}
-				return followThread(t, next)
+				return followThread(t, rye.FollowRequest{ID: info.ID, From: info.Seq + 1, Live: true, Follow: true})
 			}
 			return t.out.show(info, func() { t.out.resultf(false, "%s  %s\n", statusStyle(info.Status), info.ID) })
 		},
