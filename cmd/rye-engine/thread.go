@@ -26,7 +26,7 @@ func threads(a *app.App) (rye.Threads, error) {
 func runThread(ctx context.Context, a *app.App) error {
 	// A long conversation is kept whole, and rendered whole for each question: what is garbage
 	// of that is large, and there may be many such processes.
-	debug.SetGCPercent(50)
+	debug.SetGCPercent(25)
 	return app.ServeThread(ctx, func(ctx context.Context, handed []byte, ready func() error) error {
 		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()), a.Dir)
 		if err != nil {
