@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -47,10 +48,10 @@ func Make(dir string) error {
 		return err
 	}
 	defer root.Close()
-	if err := syncRoot(root); err != nil {
-		return err
-	}
-	return place.Sync(filepath.Dir(dir))
+	var g errgroup.Group // the disk takes both at once
+	g.Go(func() error { return syncRoot(root) })
+	g.Go(func() error { return place.Sync(filepath.Dir(dir)) })
+	return g.Wait()
 }
 
 // openDir opens the directory of a thread, which has an id for a name, is no link, belongs to

@@ -24,7 +24,7 @@ const (
 // and its kind: s text, i integer, b boolean, o object, a array, v any value. ? says that it may
 // be missing, + that it moves into an artifact when the payload is too large.
 const table = `
-thread_started             synced       directive:s model:s limits:o? epoch:i provider:s? parent_thread_id:s? description:s? loop:s? capabilities:a? trace_id:s? boot_id:s?
+thread_started             later        directive:s model:s limits:o? epoch:i provider:s? parent_thread_id:s? description:s? loop:s? capabilities:a? trace_id:s? boot_id:s?
 thread_resumed             synced       epoch:i reason:s? loop:s? accepted:b? boot_id:s?
 thread_suspended           synced       suspend_reason:s detail:s? question:s?
 thread_completed           synced final cost:o text:s?+ outputs:o?+
@@ -41,7 +41,7 @@ tool_call_result           synced       call_id:s output:s+ error:s? duration_ms
 artifact                   later        sha256:s bytes:i name:s? media_type:s? call_id:s?
 host_call                  later        index:i name:s args:s outcome:v+
 hook_fired                 later        event:s hook:s action:s detail:o?+
-turn_done                  synced       next:s state:v+ detail:o?+
+turn_done                  later        next:s state:v+ detail:o?+
 budget_held                later        key:s money:i tokens:i epoch:i node:s?
 budget_settled             later        key:s money:i tokens:i uncertain:b overdrawn:b?
 budget_released            later        key:s reason:s?

@@ -41,6 +41,9 @@ func (p *scribe) commitAll(ctx context.Context) error {
 	if len(p.h.ready) == 0 {
 		return nil
 	}
+	if err := p.j.Sync(); err != nil { // no branch is ahead of its journal, whatever becomes of the power
+		return &stop{reason: "disk", detail: err.Error()}
+	}
 	var turns []rye.TurnCommit
 	for _, s := range p.h.ready {
 		t, err := p.commitOf(s)

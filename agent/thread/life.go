@@ -60,7 +60,7 @@ func (p *process) start(ctx context.Context) error {
 	if p.d.Parent != "" {
 		rec["parent_thread_id"] = p.d.Parent
 	}
-	if err := p.append("thread_started", rec, true); err != nil {
+	if err := p.append("thread_started", rec, false); err != nil {
 		return err
 	}
 	if len(p.d.Denied) > 0 {

@@ -352,7 +352,7 @@ func (p *process) turn(ctx context.Context) error {
 // endTurn records how a turn ended: all that is needed to go on from there.
 func (p *process) endTurn(next loop.Next) error {
 	return p.append("turn_done", map[string]any{"next": next.Kind, "state": next.State,
-		"detail": turnDetail{p.running().Milliseconds(), next.Detail}}, true)
+		"detail": turnDetail{p.running().Milliseconds(), next.Detail}}, false)
 }
 
 // turnDetail is the detail of turn_done.
