@@ -228,7 +228,7 @@ func TestThreadProcess(t *testing.T) {
 	wo := c.workspaceOptions()
 	wo.Consent = nil
 	o := c.options(workspace.Open(wo))
-	err = Run(t.Context(), o, handed, New(o).Caller, func() error {
+	err = Prepare(t.Context(), o).Run(t.Context(), handed, func() error {
 		fmt.Println("ready")
 		if line, err := in.ReadString('\n'); err != nil || line != "go\n" {
 			return fault.New(fault.Interrupt, "whoever started this thread is gone")

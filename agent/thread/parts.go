@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/agent/loop"
 	"github.com/rye-os/rye/agent/provider"
 	"github.com/rye-os/rye/agent/provider/mock"
 	"github.com/rye-os/rye/fault"
@@ -107,16 +106,14 @@ func (p *process) openParts(ctx context.Context, hand Handed) (*part, error) {
 	if err != nil {
 		return nil, err
 	}
-	star, err := loadPart(ctx, p.o.Verbs, refOf(p.d.Loop), "loop")
-	if err != nil {
-		return nil, err
-	}
 	if err := p.pinned(prov.ref, prov.sum); err != nil {
 		return nil, err
 	}
-	if p.prog, err = loop.Compile(p.d.Loop, star.raw); err != nil {
+	star, prog, err := p.made.loop(ctx, p.d.Loop)
+	if err != nil {
 		return nil, err
 	}
+	p.prog = prog
 	if p.hooks, err = parseHooks(p.d.Hooks); err != nil {
 		return nil, err
 	}

@@ -53,15 +53,16 @@ type process struct {
 	*scribe  // puts turns on the branch
 	*mailbox // hears what others say
 
+	made  *Prepared
 	prog  *loop.Program
 	hooks []hook
 }
 
 // newProcess returns the process of the thread in dir, before it has anything.
-func newProcess(o *Options, dir string) *process {
-	t := &thread{o: o, dir: dir, began: time.Now()}
+func newProcess(made *Prepared, dir string) *process {
+	t := &thread{o: &made.o, dir: dir, began: time.Now()}
 	money := &purse{thread: t}
-	return &process{thread: t, purse: money, asker: &asker{thread: t, purse: money}, hands: &hands{t}, scribe: &scribe{t}, mailbox: &mailbox{thread: t, purse: money}}
+	return &process{thread: t, made: made, purse: money, asker: &asker{thread: t, purse: money}, hands: &hands{t}, scribe: &scribe{t}, mailbox: &mailbox{thread: t, purse: money}}
 }
 
 // stop is how the law ends a turn: the loop cannot catch it.
@@ -146,23 +147,20 @@ func (p *thread) running() time.Duration { return p.h.running + time.Since(p.beg
 
 // Run runs a thread in this process until it ends, waits for a person too long, or is
 // stopped. handed is what Spawn was given; ready is called when the lease is held.
-func Run(ctx context.Context, o Options, handed []byte, caller func(Handed, *Description) (rye.Caller, error), ready func() error) error {
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+func (made *Prepared) Run(ctx context.Context, handed []byte, ready func() error) error {
 	hand, err := parseHanded(handed)
 	if err != nil {
 		return err
 	}
-	p := newProcess(&o, hand.Dir)
-	if err := p.open(ctx, hand, caller); err != nil {
+	p := newProcess(made, hand.Dir)
+	if err := p.open(ctx, hand); err != nil {
 		return err
 	}
 	defer p.close()
 	if err := ready(); err != nil {
 		return err
 	}
-	p.copy = openCopies(o.Live, p.d.ID, p.h.last.Seq == 0)
+	p.copy = openCopies(p.o.Live, p.d.ID, p.h.last.Seq == 0)
 	defer p.copy.close()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -171,7 +169,7 @@ func Run(ctx context.Context, o Options, handed []byte, caller func(Handed, *Des
 }
 
 // open takes over the thread, and makes ready what its turns need.
-func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *Description) (rye.Caller, error)) (err error) {
+func (p *process) open(ctx context.Context, hand Handed) (err error) {
 	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
@@ -180,14 +178,14 @@ func (p *process) open(ctx context.Context, hand Handed, caller func(Handed, *De
 			p.close()
 		}
 	}()
-	if p.caller, err = caller(hand, p.d); err != nil {
+	if p.caller, err = callerOf(hand, p.d, p.o.Now()); err != nil {
 		return err
 	}
 	// None of these needs the others, and a long journal takes longest.
 	var g errgroup.Group
 	var loopPart *part
 	g.Go(func() error { return p.openJournal(ctx, hand.Accept) })
-	g.Go(func() error { return p.openBook(ctx) })
+	g.Go(func() error { return p.openBook(ctx, p.made) })
 	g.Go(func() (err error) { loopPart, err = p.openParts(ctx, hand); return err })
 	if err = g.Wait(); err != nil {
 		return err
@@ -240,8 +238,8 @@ func (p *scribe) openJournal(ctx context.Context, accept bool) (err error) {
 }
 
 // openBook opens the ledger, and makes the nodes that the thread spends under.
-func (p *purse) openBook(ctx context.Context) (err error) {
-	if p.book, err = ledger.Open(ctx, p.o.Ledger, ledger.Options{Boot: p.o.Boot, Now: p.o.Now}); err != nil {
+func (p *purse) openBook(ctx context.Context, made *Prepared) (err error) {
+	if p.book, err = made.ledger(ctx); err != nil {
 		return err
 	}
 	return p.book.Put(ctx, p.nodes()...)

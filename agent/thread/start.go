@@ -348,9 +348,9 @@ func (s *starter) hand(d *Description, dir string, key ed25519.PrivateKey, secre
 	return Handed{Dir: dir, Token: string(g.Token.Encode()), Holder: g.Key, Secrets: secrets, Accept: how.accept, Loop: how.loop}.encode()
 }
 
-// Caller is the caller that a thread's process acts as: what its token says, verified. The
+// callerOf is the caller that a thread's process acts as: what its token says, verified. The
 // chain has to begin with the key that the description names, which this machine vouched for.
-func (s *Service) Caller(h Handed, d *Description) (rye.Caller, error) {
+func callerOf(h Handed, d *Description, now time.Time) (rye.Caller, error) {
 	t, err := token.Parse([]byte(h.Token))
 	if err != nil {
 		return rye.Caller{}, err
@@ -361,7 +361,7 @@ func (s *Service) Caller(h Handed, d *Description) (rye.Caller, error) {
 	if err != nil {
 		return rye.Caller{}, err
 	}
-	v, err := token.Verify(t, token.Want{Now: s.o.Now(), Thread: d.ID, Parent: d.Parent, Project: nodeOf(h.Dir), Audience: audience, Nonce: nonce, Proof: proof,
+	v, err := token.Verify(t, token.Want{Now: now, Thread: d.ID, Parent: d.Parent, Project: nodeOf(h.Dir), Audience: audience, Nonce: nonce, Proof: proof,
 		Root: func(k ed25519.PublicKey) bool { return d.names(k) }})
 	if err != nil {
 		return rye.Caller{}, err

@@ -72,7 +72,7 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 	if _, err := os.Lstat(filepath.Join(dir, keyFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	p := newProcess(o, dir)
+	p := newProcess(&Prepared{o: *o}, dir)
 	err := p.takeOver(ctx)
 	var held *journal.Held
 	if errors.As(err, &held) {
@@ -88,7 +88,7 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 	if p.h.final == nil {
 		return nil
 	}
-	if err := p.openBook(ctx); err != nil {
+	if err := p.openBook(ctx, p.made); err != nil {
 		return err
 	}
 	return p.seal(ctx)
@@ -96,7 +96,7 @@ func finishSeal(ctx context.Context, o *Options, dir string) error {
 
 // endHere does for a thread without a process what its process would have done.
 func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
-	p := newProcess(&s.o, dir)
+	p := newProcess(&Prepared{o: s.o}, dir)
 	if err := p.takeOver(ctx); err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Service) endHere(ctx context.Context, dir string, killed bool) error {
 		return err
 	}
 	p.black = newBlackener(nil)
-	if err := p.openBook(ctx); err != nil {
+	if err := p.openBook(ctx, p.made); err != nil {
 		return err
 	}
 	if err := p.compareLedger(ctx); err != nil {

@@ -27,12 +27,12 @@ func runThread(ctx context.Context, a *app.App) error {
 	// A long conversation is kept whole, and rendered whole for each question: what is garbage
 	// of that is large, and there may be many such processes.
 	debug.SetGCPercent(25)
-	return app.ServeThread(ctx, func(ctx context.Context, handed []byte, ready func() error) error {
+	return app.ServeThread(ctx, func() (app.ThreadRunner, error) {
 		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()), a.Dir)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return thread.Run(ctx, o, handed, thread.New(o).Caller, ready)
+		return thread.Prepare(ctx, o), nil
 	})
 }
 

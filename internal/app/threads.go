@@ -151,19 +151,29 @@ func (p *ThreadProcess) Go() error {
 // Pid is the process's.
 func (p *ThreadProcess) Pid() int { return p.cmd.Process.Pid }
 
-// ServeThread is the other side: it hardens this process, reads what it was handed, and runs
-// it. ready is to be called when the lease is held.
-func ServeThread(ctx context.Context, run func(ctx context.Context, handed []byte, ready func() error) error) error {
+// A ThreadRunner runs the thread that it is handed. ready is to be called when the lease is
+// held.
+type ThreadRunner interface {
+	Run(ctx context.Context, handed []byte, ready func() error) error
+}
+
+// ServeThread is the other side: it hardens this process, makes ready what threads need,
+// reads which thread it is handed, and runs it.
+func ServeThread(ctx context.Context, prepare func() (ThreadRunner, error)) error {
 	if err := harden(); err != nil { // before anything secret is read
 		return err
 	}
+	runner, unready := prepare()
 	in := bufio.NewReaderSize(io.LimitReader(os.Stdin, maxThreadLine), 64<<10)
 	handed, err := in.ReadBytes('\n')
 	if err != nil {
 		return fault.New(fault.Usage, "a thread is started by rye thread start")
 	}
 	began := false
-	err = run(ctx, handed, func() error {
+	if unready != nil {
+		return refuseThread(unready)
+	}
+	err = runner.Run(ctx, handed, func() error {
 		fmt.Println(threadReady)
 		line, err := in.ReadString('\n')
 		if err != nil || line != threadGo+"\n" {
@@ -173,15 +183,20 @@ func ServeThread(ctx context.Context, run func(ctx context.Context, handed []byt
 		return nil
 	})
 	if err != nil && !began {
-		hint := ""
-		if h := fault.HintOf(err); !h.IsZero() {
-			hint = "run " + h.String()
-		}
-		flat := func(s string) string { return strings.Map(flatten, s) }
-		fmt.Printf("%s\t%s\t%s\n", fault.CodeOf(err), flat(err.Error()), flat(hint))
-		return nil
+		return refuseThread(err)
 	}
 	return err
+}
+
+// refuseThread tells whoever starts the thread why it does not begin.
+func refuseThread(err error) error {
+	hint := ""
+	if h := fault.HintOf(err); !h.IsZero() {
+		hint = "run " + h.String()
+	}
+	flat := func(s string) string { return strings.Map(flatten, s) }
+	fmt.Printf("%s\t%s\t%s\n", fault.CodeOf(err), flat(err.Error()), flat(hint))
+	return nil
 }
 
 func flatten(r rune) rune {
