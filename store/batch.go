@@ -55,13 +55,16 @@ func (p *packFile) add(id OID, t Type, data []byte) error {
 	return nil
 }
 
-// addEntry appends the entry of a whole object as it is.
-func (p *packFile) addEntry(id OID, entry []byte) error {
-	if _, err := p.w.Write(entry); err != nil {
-		return fault.New(fault.Failed, "write a pack: %w", err)
+// addEntry appends an entry, of which these are the parts.
+func (p *packFile) addEntry(id OID, entry ...[]byte) error {
+	c := crcWriter{w: p.w}
+	for _, b := range entry {
+		if _, err := c.Write(b); err != nil {
+			return fault.New(fault.Failed, "write a pack: %w", err)
+		}
 	}
-	p.list = append(p.list, packed{id, crc32.ChecksumIEEE(entry), p.off})
-	p.off += int64(len(entry))
+	p.list = append(p.list, packed{id, c.sum, p.off})
+	p.off += c.n
 	return nil
 }
 

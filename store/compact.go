@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"fmt"
@@ -84,7 +85,7 @@ func (r *Repo) Compact(ctx context.Context, o CompactOptions) (Compacted, error)
 // is new, so that each byte is written again only a few times however long a repository
 // lives. Its failure is not the Edit's, and is not met again by the next few.
 func (r *Repo) autoCompact(ctx context.Context, many bool) {
-	if !many && !r.manyPacks(false) {
+	if !many && !r.manyPacks() {
 		return
 	}
 	unlock, err := r.lock(ctx)
@@ -97,7 +98,7 @@ func (r *Repo) autoCompact(ctx context.Context, many bool) {
 		return
 	}
 	r.write.loose = max(len(loose)-r.leftBefore(), 0) // another process may have been faster
-	if r.write.loose > maxLooseFiles || r.manyPacks(false) {
+	if r.write.loose > maxLooseFiles || r.manyPacks() {
 		r.write.loose = 0
 		r.compact(ctx, CompactOptions{}, true)
 	}
@@ -135,7 +136,7 @@ func growing(packs []oldPack, size int64) []oldPack {
 
 // crowded reports whether there are too many files.
 func (r *Repo) crowded(packsOnly bool) bool {
-	if many := r.manyPacks(packsOnly); many || packsOnly {
+	if many := r.manyPacks(); many || packsOnly {
 		return many
 	}
 	ids, err := r.disk.looseIDs()
@@ -143,11 +144,11 @@ func (r *Repo) crowded(packsOnly bool) bool {
 }
 
 // manyPacks reports whether there are too many packs that may be taken in.
-func (r *Repo) manyPacks(deltas bool) bool {
+func (r *Repo) manyPacks() bool {
 	if len(r.disk.packNames()) <= maxPackFiles {
 		return false
 	}
-	packs, err := r.disk.oldPacks(deltas)
+	packs, err := r.disk.oldPacks()
 	return err == nil && len(packs) > maxPackFiles
 }
 
@@ -226,10 +227,8 @@ type oldPack struct {
 }
 
 // oldPacks lists the packs that may be taken in, smallest first: none that anybody
-// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large. Packs with deltas
-// stay too, unless there are many or deltas is set: git has put those together, and
-// written out whole they can be a hundred times as large.
-func (d *diskObjects) oldPacks(deltas bool) ([]oldPack, error) {
+// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large.
+func (d *diskObjects) oldPacks() ([]oldPack, error) {
 	packs, _, err := d.rescan()
 	if err != nil {
 		return nil, err
@@ -249,34 +248,27 @@ func (d *diskObjects) oldPacks(deltas bool) ([]oldPack, error) {
 		old = append(old, oldPack{p, body.Size() + index.Size()})
 	}
 	sort.Slice(old, func(i, j int) bool { return old[i].size < old[j].size })
-	if deltas {
-		return old, nil
-	}
-	whole := slices.DeleteFunc(slices.Clone(old), func(p oldPack) bool { return p.hasDeltas() })
-	if len(old)-len(whole) > maxPackFiles {
-		return old, nil
-	}
-	return whole, nil
+	return old, nil
 }
 
-// hasDeltas reports whether some of the pack's entries are deltas, by a look at a few
-// of them: where it finds none there are so few that writing them out costs little.
-// What cannot be read has none, so that who reads all of it says why.
-func (p *pack) hasDeltas() bool {
+// isQuick reports whether a pack was written in haste, as edits write it, by a look at a few
+// of its entries. What cannot be read was, so that who reads all of it says why.
+func (p *pack) isQuick() bool {
 	const looks = 64
 	if p.open(true) != nil {
-		return false
+		return true
 	}
 	for i := range min(looks, p.idx.n) {
 		off, err := p.idx.offset(i * p.idx.n / min(looks, p.idx.n))
 		if err != nil {
-			return false
+			return true
 		}
-		var first [1]byte // of an entry: its type is in there
-		if _, err := p.file.ReadAt(first[:], off); err != nil {
-			return false
+		h, err := p.head(off)
+		if err != nil {
+			return true
 		}
-		if Type(first[0]>>4&7) > TypeTag {
+		var head [len(keptHead)]byte
+		if _, err := p.file.ReadAt(head[:], h.data); err != nil || !isKept(head[:]) && h.size <= maxDelta {
 			return true
 		}
 	}
@@ -293,7 +285,7 @@ func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Co
 	if err == nil && !o.DryRun && !o.Packs {
 		r.noteLeft(c.Left)
 	}
-	if err != nil || c.Loose == 0 && len(packs) < 2 {
+	if err != nil || c.Loose == 0 && (len(packs) == 0 || len(packs) == 1 && (recent || !packs[0].isQuick())) {
 		return Compacted{Left: c.Left}, err
 	}
 	c.Packs = len(packs)
@@ -355,7 +347,7 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 			loose, c.Before = append(loose, id), c.Before+fi.Size()
 		}
 	}
-	if packs, err = r.disk.oldPacks(packsOnly); err != nil {
+	if packs, err = r.disk.oldPacks(); err != nil {
 		return nil, nil, err
 	}
 	if recent {
@@ -455,44 +447,30 @@ func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *pa
 	if err != nil {
 		return nil, err
 	}
+	all, err := gatherParts(ctx, r, loose, packs)
+	if err == nil {
+		err = all.sort(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
 	out, err := newPackFile(nest, r.format)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			out.remove()
-		}
-	}()
-	seen := map[OID]bool{}
-	err = eachID(loose, packs, func(id OID) error {
-		if seen[id] {
-			return nil
-		}
-		seen[id] = true
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		if raw, err := r.disk.raw(id); err == nil && raw != nil {
-			return out.addEntry(id, raw)
-		}
-		_, size, err := r.Stat(id)
-		if err != nil {
-			return err
-		}
-		t, data, err := r.Object(id, max(size, 1))
-		if err != nil {
-			return err
-		}
-		return out.add(id, t, data)
-	})
-	return out, err
+	if err := (&packer{r: r, out: out}).write(ctx, all.list); err != nil {
+		out.remove()
+		return nil, err
+	}
+	return out, nil
 }
 
-// readBack reads every object of a finished pack from disk and hashes it.
+// readBack reads every object of a finished pack from disk and hashes it, in the order of
+// the pack, in which bases come before what is made of them.
 func (r *Repo) readBack(ctx context.Context, out *packFile) error {
-	p := &pack{path: out.path, format: r.format}
+	p := &pack{path: out.path, format: r.format, bases: baseCache{most: readBackCache}}
 	defer p.close()
+	slices.SortFunc(out.list, func(a, b packed) int { return cmp.Compare(a.off, b.off) })
 	for _, o := range out.list {
 		if err := ctx.Err(); err != nil {
 			return context.Cause(ctx)

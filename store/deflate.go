@@ -67,6 +67,49 @@ func deflate(w io.Writer, parts ...[]byte) error {
 	return err
 }
 
+// keepers hold writers of level 6, for what is written once and kept.
+var keepers = sync.Pool{New: func() any {
+	z, _ := zlib.NewWriterLevel(nil, 6)
+	return z
+}}
+
+// maxQuick is up to how many bytes a code of their own does not pay: most deltas.
+const maxQuick = 256
+
+// compress appends data to b as a zlib stream that is kept for long: the smallest that
+// level 6, or none, makes of it. Trees are stored as deflate stores them, for they are read
+// each time that an item is. Its head says by git's bits that it need not be tried again.
+func compress(b []byte, t Type, data []byte) []byte {
+	start := len(b)
+	worth := len(data)
+	if t == TypeTree {
+		worth -= len(data) / 3
+	}
+	if len(data) <= maxQuick {
+		f := fixers.Get().(*fixer)
+		defer fixers.Put(f)
+		b = append(b, f.zlib([][]byte{data})...)
+	} else {
+		out := bytes.NewBuffer(b)
+		z := keepers.Get().(*zlib.Writer)
+		defer keepers.Put(z)
+		z.Reset(out)
+		z.Write(data) // into memory, which has no errors
+		z.Close()
+		if b = out.Bytes(); len(b)-start > worth {
+			b = storeZlib(b[:start], data)
+		}
+	}
+	copy(b[start:], keptHead[:])
+	return b
+}
+
+// keptHead is how a zlib stream begins that level 6 made (RFC 1950 §2.2).
+var keptHead = [2]byte{0x78, 0x9c}
+
+// isKept reports whether a zlib stream was made by level 6 or above.
+func isKept(stream []byte) bool { return len(stream) > 1 && stream[1]>>6 >= 2 }
+
 func level1(w io.Writer, parts [][]byte) error {
 	z := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(z)

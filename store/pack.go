@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"io"
 	"os"
@@ -451,6 +452,7 @@ type baseCache struct {
 	mu   sync.Mutex
 	m    map[int64]cachedBase
 	size int
+	most int // bytes; 0 is maxBaseCache
 }
 
 type cachedBase struct {
@@ -458,7 +460,10 @@ type cachedBase struct {
 	data []byte
 }
 
-const maxBaseCache = 4 << 20 // bytes per pack
+const (
+	maxBaseCache  = 4 << 20  // bytes per pack
+	readBackCache = 64 << 20 // bytes, when all of one pack is read
+)
 
 func (c *baseCache) get(off int64) (Type, []byte, bool) {
 	c.mu.Lock()
@@ -468,15 +473,16 @@ func (c *baseCache) get(off int64) (Type, []byte, bool) {
 }
 
 func (c *baseCache) put(off int64, t Type, data []byte) {
-	if len(data) > maxBaseCache/8 {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	most := cmp.Or(c.most, maxBaseCache)
+	if len(data) > most/8 {
+		return
+	}
 	if _, ok := c.m[off]; ok {
 		return
 	}
-	if c.m == nil || c.size+len(data) > maxBaseCache {
+	if c.m == nil || c.size+len(data) > most {
 		c.m, c.size = map[int64]cachedBase{}, 0
 	}
 	c.m[off] = cachedBase{t, data}

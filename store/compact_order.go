@@ -1,0 +1,184 @@
+package store
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+	"slices"
+)
+
+// The order of a pack decides what becomes a delta of what: versions of one path lie beside
+// each other, the newest first, which stays whole because it is what is read; older ones are
+// made of newer ones. Paths come in the order in which the newest commits show them.
+
+// sort puts the parts into the order of the new pack.
+func (s *parts) sort(ctx context.Context) error {
+	o := ordering{parts: s, paths: map[pathKey]int32{}}
+	if err := o.walk(ctx); err != nil {
+		return err
+	}
+	slices.SortStableFunc(s.list, func(a, b *part) int {
+		return cmp.Or(cmp.Compare(rank[a.t], rank[b.t]), cmp.Compare(a.place(), b.place()), cmp.Compare(a.seq, b.seq))
+	})
+	return nil
+}
+
+// rank is the order of types. History is read along commits, then trees.
+var rank = [TypeTag + 1]int{TypeCommit: 0, TypeTag: 1, TypeTree: 2, TypeBlob: 3}
+
+// place is the path of a part; what nobody met comes last, in the order that it was in.
+func (p *part) place() int64 {
+	if p.group == 0 {
+		return 1 << 32
+	}
+	return int64(p.group)
+}
+
+// ordering finds the paths of parts by following the commits among them, newest first. It
+// reads no object that is not a part, for what is below an unchanged tree is elsewhere.
+type ordering struct {
+	*parts
+	paths map[pathKey]int32 // by the group of the directory and the name in it
+	groups,
+	met int32
+}
+
+type pathKey struct {
+	in   int32
+	name string
+}
+
+// The groups of what has no path.
+const (
+	groupCommits = 1 + iota
+	groupRoots
+	firstGroup
+)
+
+func (o *ordering) walk(ctx context.Context) error {
+	o.groups = firstGroup - 1
+	head, tips, err := o.tips()
+	if err != nil {
+		return err
+	}
+	for _, m := range newestFirst(o.commits(), head) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		p := o.byID[m.id]
+		o.meet(p, groupCommits)
+		p.whole = tips[m.id]
+		o.tree(ctx, m.tree, groupRoots, m.id == head, 0)
+	}
+	return context.Cause(ctx)
+}
+
+// tips returns what HEAD names, and what any ref does.
+func (o *ordering) tips() (head OID, tips map[OID]bool, err error) {
+	refs, err := o.r.Refs("refs/")
+	if err != nil {
+		return head, nil, err
+	}
+	name, _ := o.r.Head() // where it is damaged nothing is its tip
+	tips = map[OID]bool{}
+	for _, ref := range refs {
+		tips[ref.ID] = true
+		if ref.Name == name {
+			head = ref.ID
+		}
+	}
+	return head, tips, nil
+}
+
+// commits reads the links of the commits. What cannot be read has no place here, and is
+// refused when it is packed.
+func (o *ordering) commits() (list []*mark) {
+	for _, p := range o.list {
+		if p.t != TypeCommit {
+			continue
+		}
+		if raw, err := o.r.typed(p.id, TypeCommit, MaxCommitSize); err == nil {
+			m := &mark{id: p.id}
+			if m.tree, m.parents, m.when, err = commitLinks(raw); err == nil {
+				list = append(list, m)
+			}
+		}
+	}
+	return list
+}
+
+func (o *ordering) meet(p *part, group int32) {
+	o.met++
+	p.group, p.seq = group, o.met
+}
+
+// tree meets a tree and what is below it. What HEAD has stays whole.
+func (o *ordering) tree(ctx context.Context, id OID, group int32, whole bool, depth int) {
+	p := o.byID[id]
+	if p == nil || p.group != 0 || p.t != TypeTree || depth == maxTreeDepth || ctx.Err() != nil {
+		return
+	}
+	o.meet(p, group)
+	p.whole = whole
+	entries, err := o.r.Tree(id)
+	if err != nil {
+		return // the order is only an advice
+	}
+	for _, e := range entries {
+		p := o.byID[e.ID]
+		if p == nil || p.group != 0 || e.Mode == ModeGitlink {
+			continue
+		}
+		key := pathKey{group, e.Name}
+		below, ok := o.paths[key]
+		if !ok {
+			o.groups++
+			below = o.groups
+			o.paths[key] = below
+		}
+		if e.IsDir() {
+			o.tree(ctx, e.ID, below, whole, depth+1)
+		} else {
+			o.meet(p, below)
+			p.whole = whole
+		}
+	}
+}
+
+// newestFirst sorts commits by their time, each before its parents, and head before all that
+// are not newer in its own history.
+func newestFirst(list []*mark, head OID) []*mark {
+	byID := make(map[OID]*mark, len(list))
+	for _, m := range list {
+		byID[m.id] = m
+	}
+	for _, m := range list {
+		for _, id := range m.parents {
+			if p := byID[id]; p != nil {
+				p.depth++ // commits that come before it
+			}
+		}
+	}
+	var q markQueue
+	for _, m := range list {
+		if m.has = m.id == head; m.has {
+			m.when = 1<<63 - 1
+		}
+		if m.depth == 0 {
+			heap.Push(&q, m)
+		}
+	}
+	sorted := make([]*mark, 0, len(list))
+	for len(q) > 0 {
+		m := heap.Pop(&q).(*mark)
+		sorted = append(sorted, m)
+		for _, id := range m.parents {
+			if p := byID[id]; p != nil {
+				if p.depth--; p.depth == 0 {
+					heap.Push(&q, p)
+				}
+			}
+		}
+	}
+	return sorted
+}

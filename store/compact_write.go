@@ -1,0 +1,219 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"hash/crc32"
+
+	"github.com/rye-os/rye/internal/parallel"
+)
+
+// Parts are packed a bundle at a time: what needs it is read and inflated on all processors,
+// then one looks for deltas, then all deflate.
+const (
+	bundleParts = 256
+	bundleBytes = 8 << 20
+)
+
+// packer writes parts into a new pack, in their order.
+type packer struct {
+	r      *Repo
+	out    *packFile
+	window deltaWindow
+	last   *part // the one before
+}
+
+// packing is a part on its way into the pack.
+type packing struct {
+	*part
+	raw    []byte // the zlib stream of its entry where it was; nil where that cannot be used
+	rawLen int64  // how many bytes it inflates to
+	data   []byte // the object; nil while nobody needs it
+	of     *part  // what it becomes a delta of; nil: it stays whole
+	delta  []byte // that delta; nil where raw is it
+	stream []byte // what is written, ...
+	length int64  // ... and how many bytes it inflates to
+}
+
+// write packs everything.
+func (k *packer) write(ctx context.Context, list []*part) error {
+	for len(list) > 0 {
+		n, size := 0, int64(0)
+		for n < len(list) && n < bundleParts && (n == 0 || size+list[n].room() <= bundleBytes) {
+			size += list[n].room()
+			n++
+		}
+		if err := k.bundle(ctx, list[:n]); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+func (k *packer) bundle(ctx context.Context, list []*part) error {
+	jobs := make([]packing, len(list))
+	err := parallel.Chunks(ctx, len(list), 8, func(i int) error {
+		jobs[i].part = list[i]
+		return k.read(&jobs[i])
+	})
+	for i := 0; i < len(jobs) && err == nil; i++ {
+		if err = k.choose(&jobs[i]); ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	err = parallel.Chunks(ctx, len(jobs), 8, func(i int) error { jobs[i].deflate(); return nil })
+	for i := 0; i < len(jobs) && err == nil; i++ {
+		err = k.put(&jobs[i])
+	}
+	return err
+}
+
+// read brings the entry of a part into memory, and the object where it will be deflated
+// for certain. What is damaged there is read from another place, if there is one.
+func (k *packer) read(j *packing) error {
+	if j.from != nil {
+		if err := j.entry(); err != nil {
+			return err
+		}
+	}
+	if j.huge() || j.raw != nil && !j.whole && j.base != nil || j.base == nil && isKept(j.raw) {
+		return nil
+	}
+	return k.load(j)
+}
+
+// room is about how many bytes a part takes in memory.
+func (p *part) room() int64 { return max(p.size, p.end-p.off) }
+
+// huge reports whether a part is passed on as it is, for it may not fit into memory.
+func (j *packing) huge() bool { return j.size > maxDelta }
+
+// entry reads the entry of a part, unless it is damaged.
+func (j *packing) entry() error {
+	b := make([]byte, j.end-j.off)
+	if _, err := j.from.file.ReadAt(b, j.off); err != nil {
+		return nil
+	}
+	want, err := j.from.idx.crc(j.i)
+	if err != nil || crc32.ChecksumIEEE(b) != want {
+		return nil
+	}
+	h, err := readEntryHead(bytes.NewReader(b), j.off, j.from.format)
+	if err == nil {
+		j.raw, j.rawLen = b[h.data-j.off:], h.size
+	}
+	return nil
+}
+
+// load reads the object.
+func (k *packer) load(j *packing) (err error) {
+	if j.data == nil {
+		j.data, err = k.object(j.part)
+	}
+	return err
+}
+
+func (k *packer) object(p *part) ([]byte, error) {
+	_, size, err := k.r.Stat(p.id)
+	if err != nil {
+		return nil, err
+	}
+	_, data, err := k.r.Object(p.id, max(size, 1))
+	return data, err
+}
+
+// choose decides what a part becomes a delta of.
+func (k *packer) choose(j *packing) error {
+	p := j.part
+	if k.last != nil && k.last.t != p.t {
+		k.window.clear()
+	}
+	newest := p.group != 0 && (k.last == nil || k.last.t != p.t || k.last.group != p.group)
+	k.last, p.placed = p, true
+	switch {
+	case j.huge():
+		return nil
+	case p.base != nil && j.raw != nil && !p.whole && p.base.placed && p.base.depth < maxDepth:
+		j.of = p.base
+	case !p.whole && !newest:
+		if err := k.search(j); err != nil {
+			return err
+		}
+	case p.base != nil || !isKept(j.raw):
+		if err := k.load(j); err != nil {
+			return err
+		}
+	}
+	if j.of != nil {
+		p.depth = j.of.depth + 1
+	}
+	k.window.push(&basis{spot: &p.spot, part: p, data: j.data, load: func() ([]byte, error) { return k.object(p) }})
+	return nil
+}
+
+// search looks for the best delta of a part.
+func (k *packer) search(j *packing) error {
+	var tried *pack // where it stayed whole among the same others
+	if j.base == nil && isKept(j.raw) {
+		tried = j.from
+	}
+	if tried != nil && !k.window.offers(tried) {
+		return nil
+	}
+	if err := k.load(j); err != nil {
+		return err
+	}
+	b, delta, err := k.window.find(j.data, tried)
+	if b != nil {
+		j.of, j.delta = b.part, bytes.Clone(delta)
+	}
+	return err
+}
+
+// deflate makes what is written of a part.
+func (j *packing) deflate() {
+	switch {
+	case j.of != nil && j.delta == nil, j.of == nil && j.base == nil && isKept(j.raw), j.huge():
+		j.stream, j.length = j.raw, j.rawLen
+	case j.of != nil:
+		j.stream, j.length = compress(nil, TypeBlob, j.delta), int64(len(j.delta))
+	default:
+		j.stream, j.length = compress(nil, j.t, j.data), int64(len(j.data))
+	}
+}
+
+// put writes a part.
+func (k *packer) put(j *packing) error {
+	j.at = k.out.off
+	if j.stream == nil { // huge, and no pack has it
+		data, err := k.object(j.part)
+		if err != nil {
+			return err
+		}
+		return k.out.add(j.id, j.t, data)
+	}
+	head := make([]byte, 0, entryRoom)
+	if j.of == nil {
+		head = appendEntryHead(head, j.t, j.length)
+	} else {
+		head = appendBack(appendEntryHead(head, packOfsDelta, j.length), j.at-j.of.at)
+	}
+	return k.out.addEntry(j.id, head, j.stream)
+}
+
+// appendBack appends the distance to the base of an offset delta.
+func appendBack(b []byte, back int64) []byte {
+	var d [10]byte
+	n := len(d) - 1
+	d[n] = byte(back & 0x7f)
+	for back >>= 7; back > 0; back >>= 7 {
+		back--
+		n--
+		d[n] = byte(back&0x7f) | 0x80
+	}
+	return append(b, d[n:]...)
+}
