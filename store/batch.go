@@ -199,12 +199,19 @@ type Batch struct {
 	seen  map[OID]bool
 	trees map[OID][]byte // not yet flushed, for EditTree
 	keeps []*keep
+
+	windows *[TypeTag + 1]deltaWindow // by type; nil: everything is stored whole
 }
 
 // NewBatch begins a batch. End it with Flush or Discard.
 func (r *Repo) NewBatch() *Batch {
 	return &Batch{r: r, seen: map[OID]bool{}, trees: map[OID][]byte{}}
 }
+
+// Deltas lets objects that are added from now on become deltas of those that were added
+// before them, for what is written once, read seldom and much alike, such as the turns of a
+// thread. Adding one then takes some 0.1 ms more.
+func (b *Batch) Deltas() { b.windows = new([TypeTag + 1]deltaWindow) }
 
 // Packed is an object ready to be added to a batch: hashed and deflated, which is
 // most of the work, and may be done on many goroutines.
@@ -280,7 +287,11 @@ func (b *Batch) Add(t Type, data []byte) (OID, error) {
 	if err := b.begin(); err != nil {
 		return OID{}, err
 	}
-	if err := b.pack.add(id, t, data); err != nil {
+	add := b.pack.add
+	if b.windows != nil {
+		add = b.addDelta
+	}
+	if err := add(id, t, data); err != nil {
 		return OID{}, err
 	}
 	if t != TypeTree {
@@ -288,6 +299,24 @@ func (b *Batch) Add(t Type, data []byte) (OID, error) {
 	}
 	b.added(id, data)
 	return id, nil
+}
+
+// addDelta appends an object to the pack as what takes the least room there.
+func (b *Batch) addDelta(id OID, t Type, data []byte) error {
+	w := &b.windows[t]
+	base, delta, err := w.find(data, nil, maxDepth)
+	if err != nil {
+		return err
+	}
+	here := &basis{spot: &spot{at: b.pack.off}, data: bytes.Clone(data)}
+	if base == nil {
+		err = b.pack.addStream(id, t, nil, int64(len(data)), compress(nil, t, data))
+	} else {
+		here.depth = base.depth + 1
+		err = b.pack.addStream(id, t, base.spot, int64(len(delta)), compress(nil, TypeBlob, delta))
+	}
+	w.push(here)
+	return err
 }
 
 // begin makes the pack before its first object.
@@ -399,6 +428,9 @@ func (b *Batch) drop() {
 	if b.pack != nil {
 		b.pack.remove()
 		b.pack = nil
+	}
+	if b.windows != nil {
+		b.Deltas() // of another pack nothing can be a delta
 	}
 	clear(b.seen)
 	clear(b.trees)

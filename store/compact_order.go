@@ -67,7 +67,9 @@ func (o *ordering) walk(ctx context.Context) error {
 		}
 		p := o.byID[m.id]
 		o.meet(p, groupCommits)
-		p.whole = tips[m.id]
+		if tips[m.id] {
+			p.most = 0
+		}
 		o.tree(ctx, m.tree, groupRoots, m.id == head, 0)
 	}
 	return context.Cause(ctx)
@@ -112,14 +114,16 @@ func (o *ordering) meet(p *part, group int32) {
 	p.group, p.seq = group, o.met
 }
 
-// tree meets a tree and what is below it. What HEAD has stays whole.
-func (o *ordering) tree(ctx context.Context, id OID, group int32, whole bool, depth int) {
+// tree meets a tree and what is below it; head says that HEAD has it.
+func (o *ordering) tree(ctx context.Context, id OID, group int32, head bool, depth int) {
 	p := o.byID[id]
 	if p == nil || p.group != 0 || p.t != TypeTree || depth == maxTreeDepth || ctx.Err() != nil {
 		return
 	}
 	o.meet(p, group)
-	p.whole = whole
+	if head {
+		p.most = 0
+	}
 	entries, err := o.r.Tree(id)
 	if err != nil {
 		return // the order is only an advice
@@ -137,10 +141,12 @@ func (o *ordering) tree(ctx context.Context, id OID, group int32, whole bool, de
 			o.paths[key] = below
 		}
 		if e.IsDir() {
-			o.tree(ctx, e.ID, below, whole, depth+1)
+			o.tree(ctx, e.ID, below, head, depth+1)
 		} else {
 			o.meet(p, below)
-			p.whole = whole
+			if head {
+				p.most = newestDepth
+			}
 		}
 	}
 }

@@ -22,7 +22,7 @@ type part struct {
 	base   *part // what that entry is a delta of; nil: it is whole
 	group  int32 // its path, counted by when it was met; 0: nobody met it
 	seq    int32 // when it was met, the newest version first
-	whole  bool  // it must not become a delta
+	most   int   // deltas below it that it may have in the new pack
 }
 
 // parts gathers what is compacted, each object once.
@@ -59,6 +59,7 @@ func (s *parts) add(p *part) *part {
 	have := s.byID[p.id]
 	switch {
 	case have == nil:
+		p.most = maxDepth
 		s.byID[p.id] = p
 		s.list = append(s.list, p)
 		return p

@@ -58,8 +58,8 @@ func signedItem(r *rand.Rand, text []byte) []byte {
 	return append([]byte(line), text...)
 }
 
-// history makes commits of one item each, of items that are 1 to 4 KB long.
-func history(t testing.TB, r *Repo, commits, items int) {
+// signedHistory makes commits of one item each, of items that are 1 to 4 KB long.
+func signedHistory(t testing.TB, r *Repo, commits, items int) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(1, uint64(commits)))
 	text := make([][]byte, items)
@@ -72,11 +72,20 @@ func history(t testing.TB, r *Repo, commits, items int) {
 		}
 		change := Change{Path: fmt.Sprintf("knowledge/acme/t%d/item-%d.md", n%5, n), Data: signedItem(rnd, text[n])}
 		o := opts(fmt.Sprint("sign knowledge:acme/item-", n))
-		o.Signer = &fakeSigner{sig: "-----BEGIN SSH SIGNATURE-----\n" + base64.StdEncoding.EncodeToString(randomBytes(rnd, 180)) + "\n-----END SSH SIGNATURE-----\n"}
+		o.Signer = randomSigner{rnd}
 		if _, err := r.Edit(context.Background(), testHead, []Change{change}, o); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// randomSigner makes what is as long as a signature by ssh-keygen, and as hard to deflate.
+type randomSigner struct{ r *rand.Rand }
+
+func (s randomSigner) SignCommit(context.Context, []byte) (string, error) {
+	key := "U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgq1VtGpJf1mXc2oVqQm9c\n7yH4v0sZ3hH0AAAAA2dpdAAAAAAAAAAGc2hhNTEyAAAAUwAAAAtzc2gtZWQyNTUx\nOQAAAEA"
+	sig := base64.StdEncoding.EncodeToString(randomBytes(s.r, 64))
+	return "-----BEGIN SSH SIGNATURE-----\n" + key + sig[:10] + "\n" + sig[10:70] + "\n" + sig[70:] + "\n-----END SSH SIGNATURE-----", nil
 }
 
 func TestCompactIsSmall(t *testing.T) {
@@ -84,6 +93,6 @@ func TestCompactIsSmall(t *testing.T) {
 	defer func() { testOnlyNoSync = false }()
 	testOnlyNoSync = true
 	r := newRepo(t)
-	history(t, r, 500, 60)
+	signedHistory(t, r, 500, 60)
 	wantSmall(t, r)
 }

@@ -80,7 +80,7 @@ func (k *packer) read(j *packing) error {
 			return err
 		}
 	}
-	if j.huge() || j.raw != nil && !j.whole && j.base != nil || j.base == nil && isKept(j.raw) {
+	if j.huge() || j.raw != nil && j.base != nil && j.most > 0 || j.base == nil && isKept(j.raw) {
 		return nil
 	}
 	return k.load(j)
@@ -132,14 +132,19 @@ func (k *packer) choose(j *packing) error {
 	if k.last != nil && k.last.t != p.t {
 		k.window.clear()
 	}
-	newest := p.group != 0 && (k.last == nil || k.last.t != p.t || k.last.group != p.group)
+	if p.group != 0 && (k.last == nil || k.last.t != p.t || k.last.group != p.group) {
+		p.most = min(p.most, newestDepth) // nothing newer has its path
+		if p.t != TypeBlob {
+			p.most = 0
+		}
+	}
 	k.last, p.placed = p, true
 	switch {
 	case j.huge():
 		return nil
-	case p.base != nil && j.raw != nil && !p.whole && p.base.placed && p.base.depth < maxDepth:
+	case p.base != nil && j.raw != nil && p.base.placed && p.base.depth < p.most:
 		j.of = p.base
-	case !p.whole && !newest:
+	case p.most > 0:
 		if err := k.search(j); err != nil {
 			return err
 		}
@@ -161,13 +166,13 @@ func (k *packer) search(j *packing) error {
 	if j.base == nil && isKept(j.raw) {
 		tried = j.from
 	}
-	if tried != nil && !k.window.offers(tried) {
+	if tried != nil && !k.window.offers(tried, j.most) {
 		return nil
 	}
 	if err := k.load(j); err != nil {
 		return err
 	}
-	b, delta, err := k.window.find(j.data, tried)
+	b, delta, err := k.window.find(j.data, tried, j.most)
 	if b != nil {
 		j.of, j.delta = b.part, bytes.Clone(delta)
 	}
@@ -196,13 +201,21 @@ func (k *packer) put(j *packing) error {
 		}
 		return k.out.add(j.id, j.t, data)
 	}
-	head := make([]byte, 0, entryRoom)
-	if j.of == nil {
-		head = appendEntryHead(head, j.t, j.length)
-	} else {
-		head = appendBack(appendEntryHead(head, packOfsDelta, j.length), j.at-j.of.at)
+	var of *spot
+	if j.of != nil {
+		of = &j.of.spot
 	}
-	return k.out.addEntry(j.id, head, j.stream)
+	return k.out.addStream(j.id, j.t, of, j.length, j.stream)
+}
+
+// addStream appends an entry that was deflated: an object, or a delta of what is at the spot
+// of. It inflates to length bytes.
+func (p *packFile) addStream(id OID, t Type, of *spot, length int64, stream []byte) error {
+	head := make([]byte, 0, entryRoom)
+	if of == nil {
+		return p.addEntry(id, appendEntryHead(head, t, length), stream)
+	}
+	return p.addEntry(id, appendBack(appendEntryHead(head, packOfsDelta, length), p.off-of.at), stream)
 }
 
 // appendBack appends the distance to the base of an offset delta.

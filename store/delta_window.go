@@ -7,7 +7,8 @@ import "slices"
 // delta wins, one that is deep in a chain only where it is so much smaller.
 const (
 	windowObjects = 10
-	maxDepth      = 50       // deltas below each other, in packs that we make
+	maxDepth      = 50       // deltas below each other, in packs that we make, ...
+	newestDepth   = 1        // ... and below a file that is the newest of its path
 	maxDelta      = 8 << 20  // bytes of an object that is made a delta, or a base
 	maxWindow     = 32 << 20 // bytes that a window holds, with its indexes, beside one object
 	minDelta      = 48       // smaller objects are shorter whole
@@ -48,14 +49,14 @@ type deltaWindow struct {
 
 // find returns the basis of which data becomes the best delta, and that delta, which is the
 // window's until it is used again; nil where data is better off whole. What was in the pack
-// tried was compared before, in vain.
-func (w *deltaWindow) find(data []byte, tried *pack) (found *basis, delta []byte, err error) {
+// tried was compared before, in vain; at most deepest deltas may be below each other.
+func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis, delta []byte, err error) {
 	if len(data) < minDelta || len(data) > maxDelta {
 		return nil, nil, nil
 	}
 	most, depth, held := len(data)/2-20, 1, 0
 	for _, b := range slices.Backward(w.last) {
-		if b.depth >= maxDepth || tried != nil && b.was(tried) {
+		if b.depth >= deepest || tried != nil && b.was(tried) {
 			continue
 		}
 		if b.data == nil {
@@ -83,9 +84,9 @@ func (w *deltaWindow) find(data []byte, tried *pack) (found *basis, delta []byte
 }
 
 // offers reports whether there is something to try that was not tried before.
-func (w *deltaWindow) offers(tried *pack) bool {
+func (w *deltaWindow) offers(tried *pack, deepest int) bool {
 	return slices.ContainsFunc(w.last, func(b *basis) bool {
-		return b.depth < maxDepth && (tried == nil || !b.was(tried))
+		return b.depth < deepest && (tried == nil || !b.was(tried))
 	})
 }
 

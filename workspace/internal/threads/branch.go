@@ -56,6 +56,7 @@ func Commit(ctx context.Context, s *session.Session, q rye.BranchCommit) (tip st
 	}
 	b := repo.NewBatch()
 	defer b.Discard()
+	b.Deltas()
 	id := old
 	for i, t := range todo {
 		if t.Number != last+1+i {
@@ -76,6 +77,8 @@ func Commit(ctx context.Context, s *session.Session, q rye.BranchCommit) (tip st
 	if err := repo.Swap(ctx, BranchRefs+q.Thread, old, id, "turn "+strconv.Itoa(todo[len(todo)-1].Number)); err != nil {
 		return "", err
 	}
+	b.Release()
+	repo.Tidy(ctx, store.CompactOptions{Packs: true}) // a thread that thinks long has a pack for each turn
 	return id.String(), nil
 }
 
