@@ -23,7 +23,8 @@ const (
 	maxPackFiles  = 8
 )
 
-// maxCompact is the size of a pack, in bytes, from which on it is left as it is.
+// maxCompact is the size of a pack, in bytes, from which on it is left as it is once it was
+// compacted.
 const maxCompact = 64 << 20
 
 // CompactOptions says how to compact.
@@ -148,7 +149,7 @@ func (r *Repo) manyPacks() bool {
 	if len(r.disk.packNames()) <= maxPackFiles {
 		return false
 	}
-	packs, err := r.disk.oldPacks()
+	packs, err := r.disk.oldPacks(false)
 	return err == nil && len(packs) > maxPackFiles
 }
 
@@ -227,8 +228,9 @@ type oldPack struct {
 }
 
 // oldPacks lists the packs that may be taken in, smallest first: none that anybody
-// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large.
-func (d *diskObjects) oldPacks() ([]oldPack, error) {
+// marked (.keep, .promisor, .mtimes, .bitmap), and none that is large, unless large is set
+// and it was written in haste.
+func (d *diskObjects) oldPacks(large bool) ([]oldPack, error) {
 	packs, _, err := d.rescan()
 	if err != nil {
 		return nil, err
@@ -242,7 +244,7 @@ func (d *diskObjects) oldPacks() ([]oldPack, error) {
 		}
 		body, err1 := os.Stat(p.path + ".pack")
 		index, err2 := os.Stat(p.path + ".idx")
-		if marked || err1 != nil || err2 != nil || body.Size() > maxCompact {
+		if marked || err1 != nil || err2 != nil || body.Size() > maxCompact && !(large && p.isQuick()) {
 			continue
 		}
 		old = append(old, oldPack{p, body.Size() + index.Size()})
@@ -347,7 +349,7 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 			loose, c.Before = append(loose, id), c.Before+fi.Size()
 		}
 	}
-	if packs, err = r.disk.oldPacks(); err != nil {
+	if packs, err = r.disk.oldPacks(!recent); err != nil {
 		return nil, nil, err
 	}
 	if recent {

@@ -96,3 +96,138 @@ func TestCompactIsSmall(t *testing.T) {
 	signedHistory(t, r, 500, 60)
 	wantSmall(t, r)
 }
+
+// depths returns how many deltas are below each object of a pack.
+func depths(t testing.TB, p *pack) map[OID]int {
+	t.Helper()
+	list, bases, err := p.entries(context.Background())
+	must(t, err)
+	out := map[OID]int{}
+	for n := range list {
+		for at := n; bases[at] >= 0; at = bases[at] {
+			out[list[n].id]++
+		}
+	}
+	return out
+}
+
+// wantDepths fails where a chain of deltas is longer than git's, and where what HEAD has is
+// more than one delta away from being whole, or a tree of it, or what a ref names, at all.
+func wantDepths(t testing.TB, r *Repo) (deltas int) {
+	t.Helper()
+	packs, _, err := r.disk.rescan()
+	must(t, err)
+	all := map[OID]int{}
+	for _, p := range packs {
+		for id, n := range depths(t, p) {
+			if all[id] = n; n > maxDepth {
+				t.Errorf("%s has %d deltas below it", id, n)
+			}
+			deltas++
+		}
+	}
+	refs, err := r.Refs("refs/")
+	must(t, err)
+	for _, ref := range refs {
+		if all[ref.ID] > 0 {
+			t.Errorf("%s names a delta", ref.Name)
+		}
+	}
+	tip, err := r.Commit(mustRef(t, r, testHead))
+	must(t, err)
+	most := map[bool]int{false: newestDepth, true: 0}
+	must(t, r.Walk(context.Background(), tip.Tree, func(path string, e Entry) error {
+		if all[e.ID] > most[e.IsDir()] {
+			t.Errorf("%s of HEAD has %d deltas below it", path, all[e.ID])
+		}
+		return nil
+	}))
+	if all[tip.Tree] > 0 {
+		t.Errorf("the tree of HEAD is a delta")
+	}
+	return deltas
+}
+
+// streams counts the entries of a repository's packs that are deltas, by their bytes.
+func streams(t testing.TB, r *Repo) map[string]int {
+	t.Helper()
+	packs, _, err := r.disk.rescan()
+	must(t, err)
+	out := map[string]int{}
+	for _, p := range packs {
+		list, bases, err := p.entries(t.Context())
+		must(t, err)
+		for n, e := range list {
+			if bases[n] >= 0 {
+				j := packing{part: e}
+				must(t, j.entry())
+				out[string(j.raw)]++
+			}
+		}
+	}
+	return out
+}
+
+// TestCompactMakesDeltasOnce: what was made a delta is taken over as it is, so that a record
+// that is compacted every few edits costs no more than what is new, and becomes no larger.
+func TestCompactMakesDeltasOnce(t *testing.T) {
+	needGit(t)
+	defer func() { testOnlyNoSync = false }()
+	testOnlyNoSync = true
+	r := newRepo(t)
+	rnd := rand.New(rand.NewPCG(3, 3))
+	text := prose(rnd, 6000)
+	made, kept := 0, 0
+	for range 12 {
+		for range 15 {
+			text = edited(rnd, text, 2)
+			mustEdit(t, r, "edit", Change{Path: "a/b", Data: signedItem(rnd, text)})
+		}
+		was := streams(t, r)
+		_, err := r.Compact(t.Context(), CompactOptions{})
+		must(t, err)
+		now := streams(t, r)
+		for s, n := range was {
+			made, kept = made+n, kept+min(n, now[s])
+		}
+		wantDepths(t, r)
+	}
+	if kept*10 < made*8 {
+		t.Errorf("%d of %d deltas were taken over as they were", kept, made)
+	}
+	wantSmall(t, r)
+}
+
+// TestCompactWide: a folder of 10,000 files costs what it costs git, signed a hundred times
+// more, of files that are alike too.
+func TestCompactWide(t *testing.T) {
+	needGit(t)
+	defer func() { testOnlyNoSync = false }()
+	testOnlyNoSync = true
+	n := 2000
+	if soak() {
+		n = 10000
+	}
+	for name, head := range map[string]int{"unlike": 0, "alike": 1500} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepo(t)
+			rnd := rand.New(rand.NewPCG(4, 4))
+			same := prose(rnd, head)
+			path := func(i int) string { return fmt.Sprintf("knowledge/acme/item-%05d.md", i) }
+			item := func() []byte { return signedItem(rnd, append(same[:head:head], prose(rnd, 200+rnd.IntN(1000))...)) }
+			all := make([]Change, n)
+			for i := range all {
+				all[i] = Change{Path: path(i), Data: item()}
+			}
+			mustEdit(t, r, "all", all...)
+			for range 100 {
+				mustEdit(t, r, "sign", Change{Path: path(rnd.IntN(n)), Data: item()})
+			}
+			wantSmall(t, r)
+			wantDepths(t, r)
+			if c, err := r.Compact(t.Context(), CompactOptions{}); err != nil || c != (Compacted{}) {
+				t.Errorf("again: %+v, %v", c, err)
+			}
+		})
+	}
+}

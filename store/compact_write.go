@@ -94,6 +94,9 @@ func (j *packing) huge() bool { return j.size > maxDelta }
 
 // entry reads the entry of a part, unless it is damaged.
 func (j *packing) entry() error {
+	if j.end-j.off > maxRaw {
+		return nil
+	}
 	b := make([]byte, j.end-j.off)
 	if _, err := j.from.file.ReadAt(b, j.off); err != nil {
 		return nil
