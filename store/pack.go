@@ -389,17 +389,32 @@ func (p *pack) load(i int64, limit int64) (Type, []byte, error) {
 	if err != nil || h.t <= TypeTag {
 		return h.t, data, err
 	}
-	if size, err := p.resultSize(h); err != nil {
+	delta, size, err := p.delta(h)
+	if err != nil {
 		return 0, nil, err
-	} else if size > limit {
+	}
+	if size > limit {
 		return 0, nil, tooLarge(size, limit)
 	}
-	return p.loadDelta(h, max(limit, DefaultLimit))
+	return p.loadDelta(h, delta, max(limit, DefaultLimit))
+}
+
+// delta returns how large the result of a delta is and, where it is small itself, the delta.
+func (p *pack) delta(h entryHead) (delta []byte, size int64, err error) {
+	if h.size > readBlock {
+		size, err = p.resultSize(h)
+		return nil, size, err
+	}
+	if delta, err = p.inflate(h, readBlock); err == nil {
+		_, size, _, err = deltaSizes(delta)
+	}
+	return delta, size, err
 }
 
 // loadDelta follows the chain of bases down to a whole object (or a base that is
-// cached), then applies the deltas upwards. limit bounds every step.
-func (p *pack) loadDelta(h entryHead, limit int64) (Type, []byte, error) {
+// cached), then applies the deltas upwards. limit bounds every step. last is the delta at h,
+// which is read here where it is nil.
+func (p *pack) loadDelta(h entryHead, last []byte, limit int64) (Type, []byte, error) {
 	chain := []entryHead{h}
 	var t Type
 	var data []byte
@@ -429,7 +444,10 @@ func (p *pack) loadDelta(h entryHead, limit int64) (Type, []byte, error) {
 	}
 	made := int64(len(data))
 	for i := len(chain) - 1; i >= 0; i-- {
-		delta, err := p.inflate(chain[i], limit)
+		delta, err := last, error(nil)
+		if i > 0 || delta == nil {
+			delta, err = p.inflate(chain[i], limit)
+		}
 		if err != nil {
 			return 0, nil, err
 		}
