@@ -35,7 +35,7 @@ func rows(sizes []int) []row {
 			all = append(all, r)
 		}
 	}
-	all = append(all, threadRows()...)
+	all = append(append(all, compactRows()...), threadRows()...)
 	return append(all, row{what: "publish in one push", n: slices.Max(sizes), peer: "git push", heavy: true, setup: publish})
 }
 
