@@ -124,30 +124,34 @@ func (o *ordering) tree(ctx context.Context, id OID, group int32, head bool, dep
 	if head {
 		p.most = 0
 	}
-	entries, err := o.r.Tree(id)
-	if err != nil {
-		return // the order is only an advice
-	}
-	for _, e := range entries {
-		p := o.byID[e.ID]
-		if p == nil || p.group != 0 || e.Mode == ModeGitlink {
-			continue
-		}
-		key := pathKey{group, e.Name}
-		below, ok := o.paths[key]
+	raw, err := o.r.rawTree(id)
+	for err == nil && len(raw) > 0 {
+		mode, name, id, rest, ok := splitEntry(o.r.format, raw)
 		if !ok {
-			o.groups++
-			below = o.groups
-			o.paths[key] = below
+			return // the order is only an advice
 		}
-		if e.IsDir() {
-			o.tree(ctx, e.ID, below, head, depth+1)
-		} else {
-			o.meet(p, below)
-			if head {
-				p.most = newestDepth
-			}
+		raw = rest
+		if p := o.byID[oidOf(id)]; p != nil && p.group == 0 && mode != ModeGitlink {
+			o.below(ctx, p, pathKey{group, string(name)}, head, depth)
 		}
+	}
+}
+
+// below meets what a tree has at a path.
+func (o *ordering) below(ctx context.Context, p *part, path pathKey, head bool, depth int) {
+	group, ok := o.paths[path]
+	if !ok {
+		o.groups++
+		group = o.groups
+		o.paths[path] = group
+	}
+	if p.t == TypeTree {
+		o.tree(ctx, p.id, group, head, depth+1)
+		return
+	}
+	o.meet(p, group)
+	if head {
+		p.most = newestDepth
 	}
 }
 
