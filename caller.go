@@ -37,11 +37,11 @@ type Caller struct {
 // capability.
 func Terminal() Caller { return Caller{name: "terminal", caps: []string{"rye.*"}, person: true} }
 
-// Client is an MCP client: it may search, load and execute, and sign what a person
-// approves.
+// Client is an MCP client: it may search, load and execute, sign what a person approves, and
+// look after the threads that it started.
 func Client() Caller {
 	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*",
-		"rye.thread.start", "rye.thread.show", "rye.thread.follow", "rye.thread.wait", "rye.thread.cancel")
+		"rye.thread.start", "rye.thread.list", "rye.thread.show", "rye.thread.follow", "rye.thread.wait", "rye.thread.cancel", "rye.thread.resume")
 }
 
 // Inside is a rye that was started within a run, for example by a tool: the person who typed

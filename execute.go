@@ -68,6 +68,7 @@ type ExecuteMeta struct {
 	Drift     string      `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
 	Truncated bool        `json:"truncated,omitempty"`
 	Verdict   *Verdict    `json:"verdict,omitempty"` // of the policy; nil for what does not execute
+	Reads     bool        `json:"-"`                 // a function of rye's that only reads: it may be done again
 }
 
 // TakenInfo is one thing that was moved out of the project after a run.
@@ -240,6 +241,14 @@ type LockMergeReport struct {
 // PolicyLogRequest bounds how many verdicts are told.
 type PolicyLogRequest struct {
 	Limit int // at most this many, the newest; 0 is all that are kept
+}
+
+// ServedCall is a call of a function that acts in the process that was asked, through rye's own
+// doors, once every gate has let it pass (docs/format/builtin.md).
+type ServedCall struct {
+	Function string          `json:"function"` // "threads/status"
+	Params   json.RawMessage `json:"params"`   // one object, as the schema of the function's tool wants it
+	Progress func([]byte)    `json:"-"`        // told what goes on meanwhile, in lines; nil for nobody
 }
 
 // WebPage is a page of the web that shall become what it says.

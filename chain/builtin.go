@@ -4,6 +4,7 @@ import (
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 )
 
 // Function names the builtin that does the plan's work; "" for other primitives.
@@ -13,6 +14,23 @@ func (p *Plan) Function() string { return p.function }
 // it runs none. Nobody signed that text: policy reads it, and what a person allows
 // is this text and no other.
 func (p *Plan) Shell() string { return builtin.Shell(p.function) }
+
+// Served reports whether a plan's function acts in the process that was asked, instead of one
+// of its own, and what that is.
+func Served(p *Plan) (f builtin.Served, ok bool) { return builtin.ServedOf(p.function) }
+
+// ours refuses a chain with an item that is not the library's where it names a function that
+// is served. Such a function has no sandbox around it, and what its caller may do is said by
+// the id of the library's item: another item could put a harmless name before it.
+func ours(links []Link, name string) error {
+	for _, l := range links {
+		if l.Space != objects.System {
+			return fault.New(fault.Denied, "plan %s: %s is not of the standard library, and only that has tools of the function %s", links[0].Ref(), l.Ref(), name).
+				Advise("execute tool:rye/agent/%s itself", name)
+		}
+	}
+	return nil
+}
 
 // functionOf reads config.function. As with a program's line, the item nearest to
 // the primitive decides, and one above it cannot turn a tool that reads into one
@@ -25,13 +43,17 @@ func functionOf(links []Link) (string, error) {
 			continue
 		}
 		name, _ := v.(string)
-		if !builtin.Known(name) {
+		_, served := builtin.ServedOf(name)
+		if !served && !builtin.Known(name) {
 			return "", fault.New(fault.Malformed, "plan %s: config.function %q of %s: this version of rye has no such function", links[0].Ref(), paramText(v), it.Ref)
 		}
 		for _, l := range links[:i] {
 			if other, ok := l.Verified.Item().Meta.Config["function"]; ok && other != v {
 				return "", fault.New(fault.Malformed, "plan %s: %s names the function %q, and %s below it %q", links[0].Ref(), l.Ref(), paramText(other), it.Ref, name)
 			}
+		}
+		if served {
+			return name, ours(links, name)
 		}
 		return name, nil
 	}

@@ -15,6 +15,7 @@ package workspace
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"os"
@@ -69,6 +70,11 @@ type Options struct {
 	// that want it are refused.
 	Page func(context.Context, rye.WebPage) ([]byte, error)
 
+	// Serve does what a tool of the library asks of rye itself, such as the state of an agent
+	// thread, on behalf of a caller whom every gate has let pass. It returns one JSON value. nil
+	// where nobody does, and such tools are refused.
+	Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
+
 	// Helper starts a program that hands the arguments which follow to ServeHelper, for
 	// instance this one: what outsiders send that may be large is read there, with
 	// little memory and time. nil reads it here.
@@ -122,7 +128,7 @@ func Open(o Options) *Workspace {
 		host: h,
 		keys: keys,
 		runner: run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
-			Roots: o.Roots, Page: o.Page, Self: o.Self, Workers: o.Workers}),
+			Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Workers: o.Workers}),
 		net: share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
 	}}
 }

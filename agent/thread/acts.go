@@ -193,7 +193,7 @@ func (p *hands) execute(ctx context.Context, c call, a act) (result, error) {
 		if len(plan.Chain) > 0 {
 			digest = plan.Chain[0].Integrity
 		}
-		return p.beginCall(c, name, false, digest)
+		return p.beginCall(c, name, plan.Metadata.Reads, digest)
 	}
 	if a.ref.Kind != objects.Tool {
 		q.Begin = nil

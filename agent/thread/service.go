@@ -14,21 +14,27 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/journal"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
-// find returns the directory of a thread, by its id or the beginning of it. A thread finds
-// only itself.
+// find returns the directory of a thread that a caller may do something to.
 func (s *Service) find(ctx context.Context, c rye.Caller, verb, id string) (dir string, err error) {
 	if err := c.May("thread."+verb, s.o.Now()); err != nil {
 		return "", err
 	}
+	return locate(ctx, s, c, id)
+}
+
+// locate returns the directory of a thread, by its id or the beginning of it. A thread finds
+// only itself, by the whole id; the threads of others count for nobody who may not know them.
+func locate(ctx context.Context, s *Service, c rye.Caller, id string) (dir string, err error) {
 	top, err := s.o.Record.Threads(ctx, recorder)
 	if err != nil {
 		return "", err
 	}
 	id = strings.ToLower(id)
 	if c.Thread() != "" && id != c.Thread() {
-		return "", fault.New(fault.NotFound, "there is no thread %q here", id)
+		return "", fault.New(fault.NotFound, "there is no thread %q here", words.Brief(id))
 	}
 	all, err := threadIDs(top)
 	if err != nil {
@@ -36,18 +42,18 @@ func (s *Service) find(ctx context.Context, c rye.Caller, verb, id string) (dir 
 	}
 	var found []string
 	for _, have := range all {
-		if strings.HasPrefix(have, id) && id != "" {
-			found = append(found, have)
+		at := filepath.Join(top, have)
+		if strings.HasPrefix(have, id) && id != "" && s.mayKnow(ctx, c, at) == nil {
+			found = append(found, at)
 		}
 	}
 	switch len(found) {
 	case 1:
-		dir := filepath.Join(top, found[0])
-		return dir, s.mayKnow(ctx, c, dir)
+		return found[0], nil
 	case 0:
-		return "", fault.New(fault.NotFound, "there is no thread %q here", id).Advise("rye thread list")
+		return "", fault.New(fault.NotFound, "there is no thread %q here", words.Brief(id)).Advise("rye thread list")
 	}
-	return "", fault.New(fault.Usage, "thread %q: %d begin like that", id, len(found)).Advise("give more of it; rye thread list shows them")
+	return "", fault.New(fault.Usage, "thread %q: %d begin like that", words.Brief(id), len(found)).Advise("give more of it; rye thread list shows them")
 }
 
 // mayKnow hides the threads of others from who is no person: what they read and said is not
@@ -157,6 +163,11 @@ func (s *Service) List(ctx context.Context, c rye.Caller, q rye.ThreadListReques
 	if err := c.May("thread.list", s.o.Now()); err != nil {
 		return nil, err
 	}
+	return listOf(ctx, s, c, q)
+}
+
+// listOf lists the threads that a caller may know.
+func listOf(ctx context.Context, s *Service, c rye.Caller, q rye.ThreadListRequest) ([]rye.ThreadInfo, error) {
 	top, err := s.o.Record.Threads(ctx, recorder)
 	if err != nil {
 		return nil, err
@@ -174,6 +185,9 @@ func (s *Service) List(ctx context.Context, c rye.Caller, q rye.ThreadListReques
 		if len(all) == limit {
 			break
 		}
+		if s.mayKnow(ctx, c, filepath.Join(top, id)) != nil {
+			continue
+		}
 		i, err := s.describe(ctx, filepath.Join(top, id))
 		if err != nil {
 			if fault.Is(err, fault.NotFound) {
@@ -181,7 +195,7 @@ func (s *Service) List(ctx context.Context, c rye.Caller, q rye.ThreadListReques
 			}
 			i = &rye.ThreadInfo{ID: id, Status: Suspended, Why: err.Error()}
 		}
-		if keep(i, q, s.o.Now()) && s.mayKnow(ctx, c, filepath.Join(top, id)) == nil {
+		if keep(i, q, s.o.Now()) {
 			all = append(all, *i)
 		}
 	}
@@ -233,12 +247,21 @@ func (s *Service) Wait(ctx context.Context, c rye.Caller, q rye.WaitRequest) (*r
 	if err != nil {
 		return nil, err
 	}
+	return waitAt(ctx, s, dir, time.Duration(q.Seconds*float64(time.Second)), nil)
+}
+
+// waitAt is Wait for the thread in dir, for most at most where that is not 0. visit gets its
+// records meanwhile; nil wants none.
+func waitAt(ctx context.Context, s *Service, dir string, most time.Duration, visit func(journal.Record)) (*rye.ThreadInfo, error) {
 	waiting, cancel := ctx, func() {}
-	if q.Seconds > 0 {
-		waiting, cancel = context.WithTimeout(ctx, time.Duration(q.Seconds*float64(time.Second)))
+	if most > 0 {
+		waiting, cancel = context.WithTimeout(ctx, most)
 	}
 	defer cancel()
-	_, err = journal.Follow(waiting, dir, journal.FollowOptions{Wait: true}, func(r journal.Record) error {
+	_, err := journal.Follow(waiting, dir, journal.FollowOptions{Wait: true}, func(r journal.Record) error {
+		if visit != nil {
+			visit(r)
+		}
 		if r.Type != "approval_requested" {
 			return nil
 		}

@@ -24,6 +24,11 @@ func (s *Service) Stop(ctx context.Context, c rye.Caller, q rye.StopRequest) (*r
 	if err != nil {
 		return nil, err
 	}
+	return stopAt(ctx, s, c, dir, q)
+}
+
+// stopAt is Stop for the thread in dir.
+func stopAt(ctx context.Context, s *Service, c rye.Caller, dir string, q rye.StopRequest) (*rye.ThreadInfo, error) {
 	i, err := s.describe(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -145,6 +150,14 @@ func (s *Service) Resume(ctx context.Context, c rye.Caller, q rye.ResumeRequest)
 	dir, err := s.find(ctx, c, "resume", q.ID)
 	if err != nil {
 		return nil, err
+	}
+	return resumeAt(ctx, s, c, dir, q)
+}
+
+// resumeAt is Resume for the thread in dir.
+func resumeAt(ctx context.Context, s *Service, c rye.Caller, dir string, q rye.ResumeRequest) (*rye.ThreadInfo, error) {
+	if (q.Loop || q.Accept) && !c.IsPerson() {
+		return nil, fault.New(fault.Denied, "only a person goes on with another loop, or in spite of damage")
 	}
 	d, err := readDescription(ctx, s.o.Record, dir)
 	if err != nil {

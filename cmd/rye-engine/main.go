@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys, "page": servePage, "thread": runThread}, func(argv []string) int {
+	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys, "page": servePage, app.ThreadFace: runThread, app.ServeFace: serveCall}, func(argv []string) int {
 		return cli.Main(argv, cli.Parts{Threads: threads})
 	}))
 }

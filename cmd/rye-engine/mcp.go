@@ -72,7 +72,7 @@ func (p *projects) at(path string) (w *workspace.Workspace, project string, err 
 		if o.Consent != nil { // within a run its client is the run
 			o.Consent = mcp.Consent
 		}
-		w = workspace.Open(o)
+		w = openServing(p.app, o, project)
 		p.have[key] = w
 	}
 	return w, project, nil

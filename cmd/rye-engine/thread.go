@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"runtime/debug"
 
@@ -28,12 +29,38 @@ func runThread(ctx context.Context, a *app.App) error {
 	// of that is large, and there may be many such processes.
 	debug.SetGCPercent(25)
 	return app.ServeThread(ctx, func() (app.ThreadRunner, error) {
-		o, err := threadOptions(a, workspace.Open(a.ThreadOptions()), a.Dir)
+		o, err := threadOptions(a, openServing(a, a.ThreadOptions(), a.Dir), a.Dir)
 		if err != nil {
 			return nil, err
 		}
 		return thread.Prepare(ctx, o), nil
 	})
+}
+
+// serveCall is the engine for one call of a tool of the library that is about threads, which
+// the front let pass.
+func serveCall(ctx context.Context, a *app.App) error {
+	return app.ServeCall(ctx, func(ctx context.Context, q rye.ServedCall) (json.RawMessage, error) {
+		o, err := threadOptions(a, a.Open(), a.Dir)
+		if err != nil {
+			return nil, err
+		}
+		return thread.Serve(ctx, thread.New(o), a.Caller, q)
+	})
+}
+
+// openServing opens a workspace whose tools about threads act in this process. dir is its
+// project's.
+func openServing(a *app.App, o workspace.Options, dir string) (w *workspace.Workspace) {
+	o.Serve = func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+		t, err := threadOptions(a, w, dir)
+		if err != nil {
+			return nil, err
+		}
+		return thread.Serve(ctx, thread.New(t), c, q)
+	}
+	w = workspace.Open(o)
+	return w
 }
 
 // threadOptions are those of the project at or above dir.

@@ -158,6 +158,7 @@ func (a *App) options() workspace.Options {
 		Helper:       helper,
 		Page:         readPage,
 		Self:         self,
+		Serve:        a.serve,
 		Version:      build.Version(),
 		Offline:      a.Offline,
 		Consent:      a.consent,

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/fault"
@@ -17,6 +18,9 @@ import (
 // chain names. It gets no files: the verified text of the tool only says which function,
 // and what the function is comes with the program.
 func runBuiltin(ctx context.Context, s *Desk, j *job) (outcome, error) {
+	if _, ok := chain.Served(j.plan); ok {
+		return serve(ctx, s, j)
+	}
 	if s.Self == nil {
 		return outcome{}, fault.New(fault.Failed, "execute %s: rye does not know its own program, which runs %s", j.plan.Tool().Ref, j.plan.Function())
 	}

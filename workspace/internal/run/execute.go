@@ -287,6 +287,9 @@ func planned(j *job) *rye.ExecuteResult {
 		res.Chain = append(res.Chain, c)
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
+	if f, ok := chain.Served(j.plan); ok {
+		res.Metadata.Reads = f.Reads
+	}
 	res.Metadata.Limits = chain.LimitsOf(j.plan).String()
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res

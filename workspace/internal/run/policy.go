@@ -31,6 +31,9 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 		kind = chain.Subprocess
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
+	if f, ok := chain.Served(j.plan); ok {
+		q.Floor = max(q.Floor, policy.Tier(f.Tier))
+	}
 	if q.Declared, err = declared(j.plan); err != nil {
 		return policy.Decision{}, q, err
 	}

@@ -5,6 +5,7 @@ package run
 import (
 	"context"
 	"crypto/x509"
+	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -29,6 +30,9 @@ type Options struct {
 	// Self returns the program that runs builtins, which is rye, and its build: what
 	// answers must be what asks. nil when this program cannot be one.
 	Self func() (program, build string, err error)
+
+	// Serve does what a function asks that acts in this process; nil where nobody does.
+	Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
 
 	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight
 }

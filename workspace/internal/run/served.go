@@ -1,0 +1,26 @@
+package run
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+)
+
+// serve has a function of rye's own done in this process, on behalf of whoever called: nothing
+// is started, and nothing of the tool is given anywhere but its parameters. So the result
+// names no sandbox.
+func serve(ctx context.Context, s *Desk, j *job) (outcome, error) {
+	if s.Serve == nil {
+		return outcome{}, fault.New(fault.Denied, "execute %s: this program does not look after what %s is about", j.plan.Tool().Ref, j.plan.Function()).
+			Advise("rye itself does: use rye mcp, or rye thread")
+	}
+	j.watch.lap(&j.watch.parts.Rest)
+	data, err := s.Serve(ctx, j.caller, rye.ServedCall{Function: j.plan.Function(), Params: j.params.JSON, Progress: j.q.Stdout})
+	j.watch.lap(&j.watch.parts.Run)
+	if err != nil {
+		return outcome{}, fault.Wrap(err, "execute %s", j.plan.Tool().Ref)
+	}
+	return outcome{Outcome: chain.Outcome{OK: true, Data: data}}, nil
+}
