@@ -171,9 +171,10 @@ func (w *chore) readTranscript(ctx context.Context) (any, error) {
 // fitted renders a record so that it takes about that many bytes of a page: what must be
 // escaped takes more than it has.
 func fitted(dir string, r journal.Record, members []string, most int) (e entry, size int) {
+	values := valuesOf(dir, r, members)
 	for texts := most; ; texts /= 2 {
 		e = entry{Seq: r.Seq, Time: r.Time.Format("2006-01-02T15:04:05.000000Z"), Turn: r.Turn, Type: r.Type, Payload: map[string]any{}}
-		for _, m := range valuesOf(dir, r, members) {
+		for _, m := range values {
 			e.Payload[m.name] = m.shown(texts, &e.Left)
 		}
 		raw, err := encodeChore(e)

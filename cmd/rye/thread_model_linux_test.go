@@ -100,7 +100,7 @@ func modelAttacks(a *threadArena, other string) []modelAttack {
 		{"stop being marked", "env -u RYE_RUN " + rye + " thread list --all && echo GOTCHA"},
 	}
 	for _, verb := range []string{"thread list --all", "thread start directive:acme/all", "thread cancel " + other, "thread kill " + other, "thread show " + other, "thread log " + other,
-		"thread send " + other + " hello", "thread resume " + other, "thread gc --older 0s", "thread export " + other, "approve", "approve 1", "key list", "key new second", "trust --yes",
+		"thread send " + other + " hello", "thread resume " + other, "execute tool:rye/agent/threads/cancel -p thread_id=" + other, "thread gc --older 0s", "thread export " + other, "approve", "approve 1", "key list", "key new second", "trust --yes",
 		"policy allow tool:rye/bash/bash -p command=true", "sign tool:acme/unsigned", "ask hello", "execute tool:rye/bash/bash -p command=true", "load config:acme/hidden"} {
 		commands = append(commands, [2]string{"rye " + strings.Fields(verb)[0] + " …: " + verb, rye + " " + verb + " && echo GOTCHA"})
 	}

@@ -7,6 +7,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -134,6 +135,9 @@ func (a *App) Options() workspace.Options {
 
 func (a *App) options() workspace.Options {
 	return workspace.Options{
+		Serve: func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+			return serve(ctx, a, c, q)
+		},
 		Project:      a.Project,
 		NoProject:    a.Ended,
 		Over:         a.Over,
@@ -158,7 +162,6 @@ func (a *App) options() workspace.Options {
 		Helper:       helper,
 		Page:         readPage,
 		Self:         self,
-		Serve:        a.serve,
 		Version:      build.Version(),
 		Offline:      a.Offline,
 		Consent:      a.consent,

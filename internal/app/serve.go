@@ -35,7 +35,7 @@ type servedReply struct {
 }
 
 // serve has the engine beside this program do what a tool asks of rye itself.
-func (a *App) serve(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+func serve(ctx context.Context, a *App, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
 	if !c.IsPerson() || a.Caller.IsInside() {
 		return nil, notInside()
 	}
