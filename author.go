@@ -46,6 +46,7 @@ type NewReport struct {
 // below its .ai comes in. Either Path or URL is set.
 type AddRequest struct {
 	Path   string // a file, or a folder below .ai
+	Text   []byte // of a file that lies nowhere yet, and for which Path is a name; nil reads Path
 	URL    string // instead of Path: of a git repository, and #<branch or tag>; without it what HEAD names there
 	Kind   string // of a file from elsewhere; "" where its extension tells
 	As     string // id of a file from elsewhere; "" derives it from the namespace and the file's name

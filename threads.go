@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/rye-os/rye/objects"
 )
 
 // Micros is money: millionths of a US dollar. It is never a fraction, so that sums are
@@ -153,8 +155,8 @@ type ResumeRequest struct {
 // ExportRequest writes a thread in another form.
 type ExportRequest struct {
 	ID        string
-	Form      string // jsonl, markdown, or canonical
-	Knowledge bool   // make a signed knowledge item of it
+	Form      string     // jsonl, markdown, or canonical
+	Knowledge objects.ID // instead of Form: as the text of a knowledge entry with this id, which only a person makes
 }
 
 // CollectRequest removes what ended threads keep.

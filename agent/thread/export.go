@@ -37,6 +37,9 @@ func (s *Service) Export(ctx context.Context, c rye.Caller, q rye.ExportRequest)
 	if err != nil {
 		return nil, err
 	}
+	if q.Knowledge != "" {
+		return s.knowledge(ctx, c, d, h, q.Knowledge)
+	}
 	switch q.Form {
 	case "jsonl":
 		return raw.Bytes(), nil

@@ -216,6 +216,11 @@ func TestServeAsksAgain(t *testing.T) {
 			}
 		}
 	}
+	for _, q := range []rye.ResumeRequest{{Loop: true}, {Accept: true}} {
+		if _, err := resumeAt(context.Background(), s, rye.Client(), "", q); !fault.Is(err, fault.Denied) {
+			t.Errorf("a client resumes %+v: %v, want denied", q, err)
+		}
+	}
 	if _, err := Serve(context.Background(), s, rye.Terminal(), rye.ServedCall{Function: "threads/kill", Params: json.RawMessage("{}")}); !fault.Is(err, fault.Usage) {
 		t.Errorf("a function that is none: %v", err)
 	}

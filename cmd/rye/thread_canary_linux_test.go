@@ -101,7 +101,14 @@ func TestSecretCanary(t *testing.T) {
 	out, _, _ := a.run("thread", "show", info.ID)
 	export, _, _ := a.run("thread", "export", info.ID)
 	canonical, _, _ := a.run("thread", "export", info.ID, "--canonical")
-	for name, text := range map[string]string{"follow": shown.String(), "follow --events": events.String(), "log": r.raw, "show": out, "export": export, "canonical": canonical, "start": started} {
+	knowledge := a.h.rye("thread", "export", info.ID, "--knowledge", "acme/canary")
+	entry, _ := os.ReadFile(filepath.Join(a.h.dir, ".ai/knowledge/acme/canary.md"))
+	if !strings.Contains(string(entry), "[secret]") {
+		t.Errorf("knowledge of it: %s%.2000s", knowledge, entry)
+	}
+	page := a.h.rye("execute", "tool:rye/agent/threads/read_transcript", "-p", "thread_id="+info.ID, "-p", "bytes:=48000")
+	found := a.h.rye("execute", "tool:rye/agent/threads/search", "-p", "thread_id="+info.ID, "-p", "words=key")
+	for name, text := range map[string]string{"knowledge": string(entry), "read_transcript": page, "search": found, "follow": shown.String(), "follow --events": events.String(), "log": r.raw, "show": out, "export": export, "canonical": canonical, "start": started} {
 		for _, form := range []string{hostKey, inJSON, base64.StdEncoding.EncodeToString([]byte(hostKey)), hostKey[3:14]} {
 			if strings.Contains(text, form) {
 				t.Errorf("%s shows the secret: %.300q", name, text[max(0, strings.Index(text, form)-100):])

@@ -428,19 +428,32 @@ as unknown.`,
 func threadExport() *spec {
 	q := rye.ExportRequest{Form: "markdown"}
 	var canonical, jsonl bool
+	var k knowledgeFlags
 	return &spec{
 		name: "export", args: "<id>", engine: true, min: 1, max: 1,
-		short:    "Print a thread in another form",
-		long:     "As Markdown for people; --jsonl, or --json, gives the records; --canonical gives what is the same for\ntwo runs that did the same: calls, parameters, results and outputs.",
-		examples: "rye thread export 01k9 > review.md\nrye thread export 01k9 --canonical",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied},
+		short: "Print a thread in another form, or make knowledge of it",
+		long: `As Markdown for people; --jsonl, or --json, gives the records; --canonical gives what is the same for
+two runs that did the same: calls, parameters, results and outputs.
+--knowledge writes an entry that says what was asked, done and found, and signs it with your
+key: read it before others do (--dry-run prints it), since models take it for your word.`,
+		examples: "rye thread export 01k9 > review.md\nrye thread export 01k9 --canonical\nrye thread export 01k9 --knowledge acme/what-review-found",
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Denied,
+			fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
+			&cli.StringFlag{Name: "knowledge", Destination: &k.id, Usage: "make the signed knowledge entry `id` of it, such as acme/findings"},
+			&cli.BoolFlag{Name: "force", Destination: &k.force, Usage: "with --knowledge: replace an entry that is there; the history keeps it"},
+			dryRun(&k.dry),
 			&cli.BoolFlag{Name: "jsonl", Destination: &jsonl, Usage: "the records"},
 			&cli.BoolFlag{Name: "canonical", Destination: &canonical, Usage: "calls, parameters, results and outputs, without times, ids and costs"},
 		},
 		run: func(t *task) error {
 			q.ID = t.args[0]
+			if err := k.check(canonical || jsonl); err != nil {
+				return err
+			}
 			switch {
+			case k.id != "":
+				return exportKnowledge(t, q, k)
 			case canonical && jsonl:
 				return fault.New(fault.Usage, "thread export: --canonical or --jsonl, not both")
 			case canonical:

@@ -32,6 +32,9 @@ const maxShown = 200
 func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	var bundles []string
 	p, inside := session.Below(s.Stack.Project.Dir, q.Path)
+	if q.Text != nil {
+		p, inside = "", false
+	}
 	if inside {
 		var err error
 		if bundles, err = look.BundlesAt(ctx, s.Stack.Project, p); err != nil {
@@ -89,6 +92,10 @@ func AddFetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID
 // itemsAt reads what the request names: one file, or every item of a folder below .ai but
 // for those in bundles. p is the path below .ai, "" for a path elsewhere.
 func itemsAt(ctx context.Context, s *Desk, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
+	if q.Text != nil {
+		it, err := itemIn(s, q, "")
+		return []*objects.Item{it}, err
+	}
 	st, err := os.Stat(q.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -135,7 +142,10 @@ func itemIn(s *Desk, q rye.AddRequest, p string) (*objects.Item, error) {
 		}
 		return parseFile(s.Stack.Project, p)
 	}
-	raw, err := place.Read(q.Path, space.MaxItem)
+	raw, err := q.Text, error(nil)
+	if raw == nil {
+		raw, err = place.Read(q.Path, space.MaxItem)
+	}
 	if err != nil {
 		return nil, err
 	}

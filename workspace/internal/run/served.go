@@ -14,7 +14,7 @@ import (
 func serve(ctx context.Context, s *Desk, j *job) (outcome, error) {
 	if s.Serve == nil {
 		return outcome{}, fault.New(fault.Denied, "execute %s: this program does not look after what %s is about", j.plan.Tool().Ref, j.plan.Function()).
-			Advise("rye itself does: use rye mcp, or rye thread")
+			Advise("the programs of rye do, such as rye mcp")
 	}
 	j.watch.lap(&j.watch.parts.Rest)
 	data, err := s.Serve(ctx, j.caller, rye.ServedCall{Function: j.plan.Function(), Params: j.params.JSON, Progress: j.q.Stdout})
