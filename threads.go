@@ -121,7 +121,7 @@ type FollowRequest struct {
 	From   int64 // the first sequence number
 	Live   bool  // droppable records, too
 	Follow bool  // wait for more until the thread ends
-	Events bool  // for who prints: records as they are
+	Events bool  // records as they are kept; else what of one lies in an artifact is in it again
 }
 
 // WaitRequest waits until a thread ends or waits for a person.

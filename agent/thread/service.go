@@ -218,7 +218,11 @@ func (s *Service) Follow(ctx context.Context, c rye.Caller, q rye.FollowRequest,
 		return err
 	}
 	_, err = journal.Follow(ctx, dir, journal.FollowOptions{From: q.From, Live: q.Live, Wait: q.Follow}, func(r journal.Record) error {
-		return visit(rye.Event{Seq: r.Seq, Time: r.Time.Format("2006-01-02T15:04:05.000000Z"), Thread: r.Thread, Turn: r.Turn, Type: r.Type, Payload: r.Data, Live: r.Live})
+		e := rye.Event{Seq: r.Seq, Time: r.Time.Format("2006-01-02T15:04:05.000000Z"), Thread: r.Thread, Turn: r.Turn, Type: r.Type, Payload: r.Data, Live: r.Live}
+		if !q.Events {
+			e.Payload = wholePayload(dir, r)
+		}
+		return visit(e)
 	})
 	if err != nil || !q.Follow {
 		return err

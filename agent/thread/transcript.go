@@ -238,6 +238,34 @@ func upTo(s string, n int) string {
 	return s[:min(n, len(s))]
 }
 
+// wholePayload is the payload of a record with the members in it that lie in artifacts. One that cannot
+// be read stays where it is.
+func wholePayload(dir string, r journal.Record) json.RawMessage {
+	if r.Live || len(artifactsOf(r)) == 0 {
+		return r.Data
+	}
+	p, err := journal.Members(dir, r)
+	var m map[string]json.RawMessage
+	if err != nil || json.Unmarshal(r.Data, &m) != nil {
+		return r.Data
+	}
+	for at := range m {
+		name, moved := strings.CutSuffix(at, "_artifact")
+		if !moved {
+			continue
+		}
+		if raw, err := p.JSON(name, maxMember); err == nil {
+			delete(m, at)
+			m[name] = raw
+		}
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return r.Data
+	}
+	return raw
+}
+
 // hit is a place in a transcript.
 type hit struct {
 	Seq     int64  `json:"seq"`

@@ -270,3 +270,22 @@ func TestClientLooksAfterItsThreads(t *testing.T) {
 	is("wait", map[string]any{"thread_id": short}, `"status":"completed"`)
 	is("search", map[string]any{"thread_id": short, "words": "message from mcp go on"}, `"event_type":"cognition_in"`)
 }
+
+// TestLogOfALongAnswer: what is too long for a record is shown all the same, and --events shows
+// the record as it is kept.
+func TestLogOfALongAnswer(t *testing.T) {
+	a := newThreadArena(t)
+	a.script("long", []any{map[string]any{"say": "begin " + strings.Repeat("word ", 30_000) + "the very end"}})
+	a.directive("long", "long", "")
+	r := a.start("long")
+	out := a.h.rye("thread", "log", r.id)
+	if !strings.Contains(out, "begin word") || !strings.Contains(out, "word the very end") {
+		t.Errorf("the log has %d bytes: %.300s", len(out), out)
+	}
+	if strings.Contains(r.raw, "the very end") || !strings.Contains(r.raw, `"text_artifact":`) {
+		t.Errorf("the records: %.2000s", r.raw)
+	}
+	if shown := a.h.rye("thread", "log", r.id, "--json"); shown != r.raw {
+		t.Error("--json shows other records than --events")
+	}
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -157,6 +158,8 @@ func argumentWords(t *task, inv invocation) []string {
 			kinds = append(kinds, string(k))
 		}
 		return kinds
+	case inv.path[0].name == "thread" && strings.HasPrefix(s.args, "<id>"):
+		return threadWords(t)
 	case !strings.Contains(s.args, "ref"):
 		return nil
 	}
@@ -172,4 +175,28 @@ func argumentWords(t *task, inv invocation) []string {
 		refs = append(refs, it.Ref)
 	}
 	return refs
+}
+
+// threadWords are the ids of the newest threads. The engine knows them: it answers instead of
+// the front.
+func threadWords(t *task) (ids []string) {
+	if t.parts.Threads == nil {
+		t.exit, _ = app.HandoffCommand(t.screen, t.argv)
+		return nil
+	}
+	if t.open() != nil {
+		return nil
+	}
+	threads, err := t.parts.Threads(t.env)
+	if err != nil {
+		return nil
+	}
+	all, err := threads.List(t.ctx, t.env.Caller, rye.ThreadListRequest{Limit: 20})
+	if err != nil {
+		return nil
+	}
+	for _, i := range all {
+		ids = append(ids, i.ID)
+	}
+	return ids
 }

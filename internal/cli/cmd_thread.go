@@ -243,6 +243,7 @@ func eventFlags(q *rye.FollowRequest) []cli.Flag {
 func followThread(t *task, q rye.FollowRequest) error {
 	visit := newThreadView(t.out).event
 	if t.out.json || q.Events {
+		q.Events = true
 		visit = func(e rye.Event) error {
 			if err := t.out.object(e); err != nil {
 				return err
