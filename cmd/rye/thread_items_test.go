@@ -1,12 +1,15 @@
 package main_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // item is a call of rye/agent/threads/<name>.
@@ -208,7 +211,9 @@ func TestClientLooksAfterItsThreads(t *testing.T) {
 	a.directive("slow", "slow", "")
 	persons := a.start("two")
 	a.h.lists("test")
-	s := a.h.asking(func(string) bool { return true })
+	s, _ := a.h.connect(&mcp.ClientOptions{ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
+	}})
 	tool := func(name string, params map[string]any) (map[string]any, bool) {
 		return call(t, s, "execute", map[string]any{"item_type": "tool", "item_id": "rye/agent/threads/" + name, "parameters": params})
 	}
