@@ -51,7 +51,7 @@ approval_answered          synced       question:s answer:s by:s?
 child_thread_started       synced       child_thread_id:s child_directive:s parent_thread_id:s limits:o?
 narrowed                   later        asked:a allowed:a denied:a child_thread_id:s?
 inbox_message              synced       id:s kind:s from:s sent:s sig:s text:s?+ question:s? answer:s? raise:o?
-error_classified           later        error_code:s category:s retryable:b key:s? wait_ms:i?
+error_classified           later        error_code:s category:s retryable:b key:s? wait_ms:i? fallback:s?
 loop_detected              later        count:i pattern:s? tool:s? action:s?
 warning                    later        text:s code:s?
 journal_repaired           synced       file:s offset:i bytes:i sha256:s why:s

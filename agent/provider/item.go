@@ -321,6 +321,9 @@ func readFinish(p *Provider, g *group) {
 	}
 }
 
+// maxFallback bounds the models that one question may be put to, besides its own.
+const maxFallback = 8
+
 func readFallback(p *Provider, g *group) {
 	p.fallback = map[string][]string{}
 	for _, class := range sortedKeys(g.m) {
@@ -328,7 +331,12 @@ func readFallback(p *Provider, g *group) {
 			g.fail(words.Brief(class), "no class of failures, want one of %s", strings.Join(classes, ", "))
 			return
 		}
-		p.fallback[class] = g.texts(class, true)
+		if class == Auth || class == Cancelled {
+			g.fail(class, "no other model helps against that")
+		}
+		if p.fallback[class] = g.texts(class, true); len(p.fallback[class]) > maxFallback {
+			g.fail(class, "%d models, at most %d", len(p.fallback[class]), maxFallback)
+		}
 		for _, name := range p.fallback[class] {
 			if _, err := p.Model(name); err != nil {
 				g.fail(class, "%v", err)

@@ -2,6 +2,7 @@ package thread
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -115,7 +116,7 @@ func (p *scribe) commitOf(s sealed) (rye.TurnCommit, error) {
 		}
 		t.Subject = "begin " + p.d.Directive
 	}
-	t.Trailers = [][2]string{{"Rye-Status", s.next}, {"Rye-Model", p.d.Model}, {"Rye-Tokens", tokensTrailer(s.usage)},
+	t.Trailers = [][2]string{{"Rye-Status", s.next}, {"Rye-Model", cmp.Or(s.model, p.d.Model)}, {"Rye-Tokens", tokensTrailer(s.usage)},
 		{"Rye-Spend-Micros", strconv.FormatInt(int64(s.spent), 10)}, {"Rye-Journal", hex.EncodeToString(s.digest[:])}}
 	return t, nil
 }

@@ -41,7 +41,8 @@ type history struct {
 	ready []sealed         // turns that ended, and are not known to be on the branch
 
 	tries   map[string]int     // intents by step
-	sent    map[string]bool    // keys of intents of a model's
+	courses courses            // of questions
+	sent    map[string]string  // models of intents, by their keys
 	open    map[string]intent  // by ledger key of a model's intent, or by id of a call
 	answers map[string]*answer // of a model, by step
 	results map[string]*result // of calls, by their id
@@ -62,6 +63,7 @@ type history struct {
 	accepted bool   // in the open turn: a person accepted that something is unknown
 	warned   map[string]bool
 	running  time.Duration // of processes, up to the last turn that ended
+	model    string        // that was asked last in the open turn
 	text     string        // the model's last words
 	returns  map[string]string
 	question string // that is open
@@ -104,6 +106,7 @@ type sealed struct {
 	lines  []byte
 	kept   []string
 	state  json.RawMessage
+	model  string // that was asked last; "" for none
 	next   string
 	digest [32]byte
 	usage  rye.Usage
@@ -118,7 +121,7 @@ type suspension struct {
 }
 
 func newHistory(dir string) *history {
-	return &history{dir: dir, tries: map[string]int{}, sent: map[string]bool{}, open: map[string]intent{}, answers: map[string]*answer{},
+	return &history{dir: dir, tries: map[string]int{}, courses: courses{}, sent: map[string]string{}, open: map[string]intent{}, answers: map[string]*answer{},
 		results: map[string]*result{}, unsettled: map[string]*answer{}, held: map[string]ledger.Amount{}, released: map[string]bool{},
 		noted: map[string]bool{}, consumed: map[string]bool{}, warned: map[string]bool{}}
 }
@@ -267,16 +270,20 @@ func (h *history) told(r journal.Record) error {
 }
 
 func (h *history) asked(r journal.Record) error {
-	var key string
+	var key, model string
 	var view struct {
 		Apart bool `json:"apart"`
 	}
-	if err := h.members(r, map[string]any{"key": &key, "view": &view}); err != nil {
+	if err := h.members(r, map[string]any{"key": &key, "model": &model, "view": &view}); err != nil {
 		return err
 	}
 	step := stepOf(key)
 	h.tries[step]++
-	h.sent[key] = true
+	h.courses.of(step).tries[model]++
+	h.sent[key] = model
+	if !view.Apart {
+		h.model = model
+	}
 	h.open[key] = intent{step: step, apart: view.Apart, at: r.Time}
 	return nil
 }
@@ -304,14 +311,6 @@ func (h *history) answered(r journal.Record) error {
 		h.text = a.text
 	}
 	return nil
-}
-
-// failed closes an intent of which nothing came.
-func (h *history) failed(r journal.Record) error {
-	var key string
-	err := h.member(r, "key", &key)
-	delete(h.open, key)
-	return err
 }
 
 func (h *history) started(r journal.Record) error {
@@ -394,7 +393,7 @@ func (h *history) turned(r journal.Record) error {
 	h.running = time.Duration(detail.RunningMS) * time.Millisecond
 	h.seal(r, next)
 	h.turn, h.asks, h.deaths = r.Turn+1, nil, 1
-	h.accepted = false
+	h.accepted, h.model = false, ""
 	return nil
 }
 
@@ -403,7 +402,7 @@ func (h *history) seal(r journal.Record, next string) {
 	if h.readOnly || r.Turn < h.branched {
 		return
 	}
-	h.ready = append(h.ready, sealed{number: r.Turn, at: r.Time, lines: h.lines, kept: h.kept, state: h.state, next: next,
+	h.ready = append(h.ready, sealed{number: r.Turn, at: r.Time, lines: h.lines, kept: h.kept, state: h.state, model: h.model, next: next,
 		digest: r.Sum, usage: h.usage, spent: h.spent})
 	h.lines, h.kept = nil, nil
 }

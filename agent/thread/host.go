@@ -123,13 +123,16 @@ func (h *host) viewOf(id string) (view, error) {
 	return v, nil
 }
 
-// tokens estimates a view: four bytes are a token, which is too many for most texts.
+// tokensOf estimates a request: four bytes are a token, which is too many for most texts.
+func tokensOf(raw []byte) int64 { return int64(len(raw))/4 + 1 }
+
+// tokens estimates a view.
 func (h *host) tokens(v view) int64 {
 	r, err := h.p.render(v, h.p.model, 0)
 	if err != nil {
 		return 0
 	}
-	return int64(len(r.raw))/4 + 1
+	return tokensOf(r.raw)
 }
 
 // window is how many tokens fit, the answer left out.

@@ -34,11 +34,17 @@ type asker struct {
 // question is one call of a model: the request, as often as it takes to be answered.
 type question struct {
 	step  string
-	model *provider.Model
+	model *provider.Model // whose turn it is
 	req   *provider.Request
 	apart bool   // not part of the conversation
 	raw   []byte // the request as it is sent
 	sum   string
+
+	first     *provider.Model   // whom it is for
+	whole     *provider.Request // before an answer was made shorter, for others
+	begun     time.Time
+	uncertain int // attempts of which nobody knows what they cost
+	next      following
 }
 
 // encode makes what is sent, where it is not there yet.
@@ -60,25 +66,25 @@ func (p *asker) answerTo(ctx context.Context, q *question) (*answer, error) {
 	if a, ok := p.h.answers[q.step]; ok {
 		return a, nil
 	}
-	if err := q.encode(p.prov); err != nil {
+	if err := p.begin(q); err != nil {
 		return nil, err
 	}
-	begun, uncertain := time.Now(), 0
 	for {
-		attempt := p.h.tries[q.step] + 1
-		key := p.d.ID + "/" + q.step + "/" + strconv.Itoa(attempt)
+		key := p.d.ID + "/" + q.step + "/" + strconv.Itoa(p.h.tries[q.step]+1)
 		a, failed, err := p.attempt(ctx, q, key)
 		if err != nil || a != nil {
 			return a, err
 		}
-		if failed.Sent && (failed.Streamed || failed.Status == 0) {
-			uncertain++
+		if q.next.model == nil {
+			return nil, p.gaveUp(q, failed)
 		}
-		wait, again := p.prov.Wait(failed, attempt, chance())
-		if !again || uncertain >= maxUncertain || time.Since(begun)+wait > max(p.prov.Retry().Elapsed, time.Second) {
-			return nil, failed
+		if err := sleep(ctx, q.next.wait); err != nil {
+			return nil, err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := q.turnTo(p.prov, q.next.model); err != nil {
+			return nil, err
+		}
+		if err := q.encode(p.prov); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +106,7 @@ func (p *asker) attempt(ctx context.Context, q *question, key string) (*answer, 
 	resp, err := p.send(ctx, q, out.delta)
 	out.end()
 	if err != nil {
-		failed, err := p.failed(ctx, key, hold, err)
+		failed, err := p.failed(ctx, q, key, hold, err)
 		return nil, failed, err
 	}
 	cost, known := p.tariff.cost(q.model, resp)
@@ -183,8 +189,9 @@ func (a *answer) due() ledger.Amount {
 	return ledger.Amount{Money: a.cost, Tokens: a.usage.Total()}
 }
 
-// failed closes an attempt of which no answer came, and pays what it may have cost.
-func (p *asker) failed(ctx context.Context, key string, hold ledger.Amount, err error) (*provider.Error, error) {
+// failed closes an attempt of which no answer came, pays what it may have cost, and records
+// what follows.
+func (p *asker) failed(ctx context.Context, q *question, key string, hold ledger.Amount, err error) (*provider.Error, error) {
 	var f *provider.Error
 	if !errors.As(err, &f) {
 		f = &provider.Error{Class: provider.Transient, Message: p.black.text(err.Error()), Sent: true}
@@ -198,8 +205,16 @@ func (p *asker) failed(ctx context.Context, key string, hold ledger.Amount, err 
 		return nil, err
 	}
 	rec := map[string]any{"error_code": f.Class, "category": f.Class, "retryable": f.Retryable(), "key": key, "wait_ms": f.After.Milliseconds()}
+	if q.next = p.follow(q, f); q.next.model != nil && q.next.model.ID != q.model.ID {
+		rec["fallback"] = q.next.model.ID
+	}
 	if err := p.append("error_classified", rec, true); err != nil {
 		return nil, err
+	}
+	for _, why := range q.next.passed {
+		if err := p.append("warning", map[string]any{"text": p.black.text(why), "code": "fallback"}, false); err != nil {
+			return nil, err
+		}
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -30,7 +30,7 @@ func (p *purse) bill(ctx context.Context, key string, hold ledger.Amount, free b
 		}
 		return p.book.Release(ctx, key)
 	}
-	over, err := p.charge(ctx, key, hold, ledger.Bill{Amount: hold, Uncertain: true, Provider: p.d.Provider, Model: p.d.Model})
+	over, err := p.charge(ctx, key, hold, ledger.Bill{Amount: hold, Uncertain: true, Provider: p.d.Provider, Model: p.h.sent[key]})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (p *purse) settle(ctx context.Context, key string, a *answer, hold ledger.A
 	if !a.known {
 		due = ledger.Amount{Money: max(due.Money, hold.Money), Tokens: max(due.Tokens, hold.Tokens)} // nobody knows: the most that it can be
 	}
-	over, err := p.charge(context.WithoutCancel(ctx), key, hold, ledger.Bill{Amount: due, Usage: a.usage, Provider: p.d.Provider, Model: p.d.Model})
+	over, err := p.charge(context.WithoutCancel(ctx), key, hold, ledger.Bill{Amount: due, Usage: a.usage, Provider: p.d.Provider, Model: p.h.sent[key]})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (p *purse) charge(ctx context.Context, key string, hold ledger.Amount, b le
 // end then, and would do again what was done. Where a person accepted that, they are taken over.
 func (p *purse) compareLedger(ctx context.Context) error {
 	return p.book.Bills(ctx, ledger.Filter{Node: p.d.ID}, func(l ledger.Line) error {
-		if l.Thread != p.d.ID || p.h.sent[l.Key] {
+		if _, known := p.h.sent[l.Key]; known || l.Thread != p.d.ID {
 			return nil
 		}
 		if !p.accept && !p.h.accepted {
@@ -97,7 +97,7 @@ func (p *purse) takeOverLost() error {
 		if err != nil {
 			return err
 		}
-		p.h.sent[l.Key] = true
+		p.h.sent[l.Key] = l.Model
 	}
 	return nil
 }
@@ -115,7 +115,8 @@ func (p *purse) payUnpaid(ctx context.Context) error {
 		if a := p.h.unsettled[key]; a != nil {
 			err = p.settle(ctx, key, a, hold)
 		} else {
-			err = p.bill(ctx, key, hold, !p.h.sent[key])
+			_, sent := p.h.sent[key]
+			err = p.bill(ctx, key, hold, !sent)
 		}
 		var s *stop
 		if errors.As(err, &s) && s.reason == "limit" { // the others are paid, too

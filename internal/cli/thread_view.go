@@ -34,6 +34,7 @@ type payload struct {
 	Output    string          `json:"output"`
 	Error     string          `json:"error"`
 	Code      string          `json:"error_code"`
+	Fallback  string          `json:"fallback"`
 	Reason    string          `json:"reason"`
 	Message   string          `json:"message"`
 	Suspend   string          `json:"suspend_reason"`
@@ -99,7 +100,11 @@ func (v *threadView) event(e rye.Event) error {
 		v.line("%s  by another process", warning("resumed"))
 	case "warning", "loop_detected", "error_classified", "journal_repaired":
 		v.shown = "" // what was said before an error counts for nothing
-		v.line("%s  %s", warning(noticed[e.Type]), cmp.Or(d.Text, d.Reason, d.Error, d.Code, "see rye thread log --events"))
+		what := cmp.Or(d.Text, d.Reason, d.Error, d.Code, "see rye thread log --events")
+		if d.Fallback != "" {
+			what += "; " + d.Fallback + " is asked instead"
+		}
+		v.line("%s  %s", warning(noticed[e.Type]), what)
 	case "thread_completed":
 		v.line("%s  %s", good("completed"), d.total())
 	case "thread_suspended", "thread_cancelled", "thread_error":
