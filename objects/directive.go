@@ -90,13 +90,13 @@ func (p *parser) rootFields(root *element, m *Meta) error {
 			err = p.inputs(k)
 		case "outputs":
 			err = p.set("outputs", outputs(k), k.off)
-		case "model", "model_class", "limits", "permissions":
+		case "model", "model_class", "limits", "permissions", "hooks":
 			_, err = p.special(k)
 		}
 		if err != nil {
 			return err
 		}
-		if k.name != "metadata" && k.name != "permissions" {
+		if k.name != "metadata" && k.name != "permissions" && k.name != "hooks" {
 			m.Actions = actions(k, m.Actions)
 		}
 	}
@@ -138,14 +138,35 @@ func (p *parser) special(k *element) (bool, error) {
 	case "permissions":
 		return true, p.permissions(k)
 	case "hooks":
-		var hooks []any
-		for _, h := range k.kids {
-			hooks = append(hooks, tree(h))
-		}
-		return true, p.set("hooks", hooks, k.off)
+		return true, p.set("hooks", hooks(k), k.off)
 	}
 	return false, nil
 }
+
+// hooks reads <hook id event><condition path op value/><action action>text</action></hook>.
+func hooks(e *element) []any {
+	list := []any{}
+	for _, k := range e.kids {
+		h := tree(k)
+		m, _ := h.(map[string]any)
+		if does, ok := m["action"].(map[string]any); ok && does["content"] != nil && does["text"] == nil {
+			does["text"] = does["content"]
+			delete(does, "content")
+		}
+		if c, ok := m["condition"].(map[string]any); ok {
+			if s, _ := c["value"].(string); s != "" && sized[text(c["op"])] {
+				c["value"] = limitValue(s)
+			}
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// sized are the operators of conditions for which a number in an attribute is one.
+var sized = map[string]bool{"gt": true, "gte": true, "lt": true, "lte": true}
+
+func text(v any) string { s, _ := v.(string); return s }
 
 // limits reads attributes and children alike; "max_" before a name is dropped.
 func (p *parser) limits(e *element) error {

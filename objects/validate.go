@@ -134,7 +134,7 @@ func deceptive(s string) (rune, bool) {
 
 // directiveLimits are the limits that the runner knows, and whether they count.
 var directiveLimits = map[string]string{
-	"turns": "whole", "tokens": "whole", "spawns": "whole", "depth": "whole", "duration_seconds": "whole",
+	"turns": "whole", "tokens": "whole", "spawns": "whole", "depth": "whole", "duration_seconds": "whole", "output": "whole",
 	"spend": "number", "spend_currency": "text",
 }
 
@@ -150,7 +150,7 @@ func (v *validator) directive() {
 	for _, k := range sortedKeys(m.Budget) {
 		want, known := directiveLimits[k]
 		if !known {
-			v.add("limits", "unknown limit "+strconv.Quote(words.Brief(k)), "turns, tokens, spend, spend_currency, spawns, depth or duration_seconds")
+			v.add("limits", "unknown limit "+strconv.Quote(words.Brief(k)), "turns, tokens, spend, spend_currency, spawns, depth, duration_seconds or output")
 			continue
 		}
 		if !limitIs(m.Budget[k], want) {

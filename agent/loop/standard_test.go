@@ -92,7 +92,7 @@ func TestStandard(t *testing.T) {
 			name: "limits are told of once", in: noTools,
 			host: fake{answers: []object{wants("a"), wants("b"), words("ok")}, limits: object{"turns": object{"used": 8, "limit": 10}, "spend": object{"used": 7, "limit": 10}, "tokens": object{"used": 5, "limit": 0}}},
 			want: loop.Next{Kind: loop.Done, Detail: object{"text": "ok"}},
-			says: []string{`note {"text":"8 of 10 turns`, `hook {"data":{"limit":10,"name":"turns","used":8},"event":"limit"}`}, n: map[string]int{"note": 1},
+			says: []string{`note {"text":"8 of 10 turns`, `hook {"data":{"limit":10,"name":"turns","reached":false,"used":8},"event":"limit"}`}, n: map[string]int{"note": 1},
 		}, {
 			name: "an answer is cut off", in: noTools, host: fake{answers: []object{{"text": "a", "calls": []any{}, "stop": "length", "error": nil}, words("b")}},
 			want: loop.Next{Kind: loop.Done, Detail: object{"text": "b"}}, says: []string{`note {"text":"Your answer was cut off`},
@@ -125,6 +125,25 @@ func TestStandard(t *testing.T) {
 		}, {
 			name: "five of ten are no circle", host: fake{answers: []object{wants("a"), wants("b"), wants("a"), wants("b"), wants("a"), wants("b"), wants("a"), wants("b"), wants("a"), wants("b"), words("ok")}},
 			want: loop.Next{Kind: loop.Done, Detail: object{"text": "ok"}}, n: map[string]int{"note": 0},
+		}, {
+			name: "a hook's note after an error", in: noTools, host: fake{answers: []object{failed("invalid"), words("ok")}, hooks: map[string][]any{"error": {object{"action": "note", "text": "shorter"}}}},
+			want: loop.Next{Kind: loop.Done, Detail: object{"text": "ok"}}, says: []string{`note {"text":"shorter"}`}, n: map[string]int{"model": 2, "limits": 2},
+		}, {
+			name: "a hook is not content with the outputs", host: fake{answers: []object{wants("directive_return")}, results: func(string) object { return object{"returned": true} },
+				hooks: map[string][]any{"directive_return": {object{"action": "note", "text": "more"}}}},
+			want: loop.Next{Kind: loop.Done, Detail: object{}}, says: []string{`note {"text":"more"}`}, n: map[string]int{"model": 2, "done": 1},
+		}, {
+			name: "a hook ends it near a limit", host: fake{limits: object{"turns": object{"used": 8, "limit": 10}}, hooks: map[string][]any{"limit": {object{"action": "fail", "code": "near", "text": "near"}}}},
+			want: loop.Next{Kind: loop.Fail, Detail: object{"code": "near", "message": "near"}}, n: map[string]int{"model": 0},
+		}, {
+			name: "a hook asks before the end", in: noTools, host: fake{answers: []object{words("x")}, hooks: map[string][]any{"after_complete": {object{"action": "ask"}}}},
+			want: loop.Next{Kind: loop.Wait, Detail: object{"question": "q1"}}, says: []string{`ask {"text":"a hook of after_complete asks"}`, `hook {"data":{"times":1},"event":"after_complete"}`}, n: map[string]int{"model": 1},
+		}, {
+			name: "a circle, and a hook that says something else", host: fake{answers: append(list(wants("read"), 8), words("sorry")), hooks: map[string][]any{"loop_detected": {object{"action": "note", "text": "look"}}}},
+			want: loop.Next{Kind: loop.Done, Detail: object{"text": "sorry"}}, says: []string{`note {"text":"look"}`}, n: map[string]int{"note": 1},
+		}, {
+			name: "no calls, and a hook that says something else", host: fake{answers: []object{words("hello"), words("that is all")}, hooks: map[string][]any{"no_calls": {object{"action": "note", "text": "look"}}}},
+			want: loop.Next{Kind: loop.Done, Detail: object{"text": "that is all"}}, says: []string{`note {"text":"look"}`}, n: map[string]int{"note": 1, "model": 2},
 		}, {
 			name: "a hook says that the circle is meant", host: fake{answers: append(list(wants("poll"), 8), words("ok")), hooks: map[string][]any{"loop_detected": repeat(object{"action": "continue"}, 9)}},
 			want: loop.Next{Kind: loop.Done, Detail: object{"text": "ok"}}, n: map[string]int{"note": 0},
@@ -300,5 +319,45 @@ func TestStandardIsAnItem(t *testing.T) {
 	}
 	if bad := objects.Validate(it); len(bad) > 0 || it.Meta.ToolType != "loop" || it.Meta.Version == "" || len(it.Meta.Unknown) > 0 {
 		t.Errorf("problems %v, type %q, version %q, unknown %v", bad, it.Meta.ToolType, it.Meta.Version, it.Meta.Unknown)
+	}
+}
+
+// TestStandardGoesOn: a person said yes to what a hook asked, which is the only way to another
+// turn. It is not asked again; after a call that waited, the step ends with its hook.
+func TestStandardGoesOn(t *testing.T) {
+	ask := object{"action": "ask", "text": "sure?"}
+	for _, c := range []struct {
+		name  string
+		host  *fake
+		first string // what the second turn does first
+		kind  string // its end
+	}{
+		{"the end", &fake{answers: []object{words("x")}, hooks: map[string][]any{"after_complete": {ask, ask}}}, "", loop.Done},
+		{"outputs", &fake{answers: []object{wants("directive_return")}, results: func(string) object { return object{"returned": true} }, hooks: map[string][]any{"directive_return": {ask, ask}}}, "done", loop.Done},
+		{"a full window", &fake{answers: []object{words("x")}, prompts: func(object) object { return object{"id": "p", "tokens": 850, "window": 1000, "turns": []int{1}} }, hooks: map[string][]any{"context_window_pressure": {ask, ask}}}, "limits", loop.Fail},
+		{"a step", &fake{answers: []object{wants("read"), words("x")}, hooks: map[string][]any{"after_step": {ask}}}, "limits", loop.Done},
+		{"a call that waited", &fake{answers: []object{wants("read"), words("x")}, results: func(string) object { return object{"question": "q2"} }}, `hook {"data":{"calls":1,"turn":1},"event":"after_step"}`, loop.Done},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.host.limits = object{}
+			p := standard(t)
+			state, err := p.Init(t.Context(), object{"tools": false}, loop.Bounds{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			keep := func(loop.Recorded) error { return nil }
+			next, err := p.Turn(t.Context(), c.host, state, nil, keep, loop.Bounds{})
+			if err != nil || next.Kind != loop.Wait {
+				t.Fatalf("the first turn ends with %+v, %v", next, err)
+			}
+			before := len(c.host.log)
+			next, err = p.Turn(t.Context(), c.host, next.State, nil, keep, loop.Bounds{})
+			if err != nil || next.Kind != c.kind {
+				t.Errorf("the second ends with %+v, %v\n%s", next, err, strings.Join(c.host.log, "\n"))
+			}
+			if log := append(c.host.log[before:], ""); !strings.HasPrefix(log[0], c.first) {
+				t.Errorf("the second begins with %s, want %s", log[0], c.first)
+			}
+		})
 	}
 }

@@ -35,7 +35,7 @@ type Description struct {
 	LoopConfig   json.RawMessage    `json:"loop_config"` // an object, or null
 	Items        string             `json:"items"`       // SHA-256 of items.json
 	Outputs      []rye.PinnedOutput `json:"outputs"`
-	Hooks        json.RawMessage    `json:"hooks"` // of the directive; null for none
+	Hooks        json.RawMessage    `json:"hooks"` // a list of hook; null for none
 	Key          string             `json:"key"`   // public, base64url: it signs the turns
 }
 

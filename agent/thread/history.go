@@ -67,6 +67,8 @@ type history struct {
 	text     string        // the model's last words
 	returns  map[string]string
 	question string // that is open
+	whether  bool   // the newest question was whether to go on, and about no call
+	doubt    doubt  // then: what it was
 	heard    bool   // a person answered since the last turn ended
 
 	first, last journal.Record
@@ -221,8 +223,8 @@ var adders = map[string]func(*history, journal.Record) error{
 	"budget_released":    gaveBack,
 	"inbox_message":      (*history).message,
 	"warning":            (*history).warning,
-	"approval_requested": func(h *history, r journal.Record) error { return h.member(r, "question", &h.question) },
-	"approval_answered":  func(h *history, _ journal.Record) error { h.question, h.heard = "", true; return nil },
+	"approval_requested": questioned,
+	"approval_answered":  heard,
 	"thread_suspended": func(h *history, r journal.Record) error {
 		h.suspended, h.deaths = &suspension{}, 0 // it stopped by itself, and a person resumes it
 		return json.Unmarshal(r.Data, h.suspended)
@@ -462,6 +464,25 @@ func (h *history) message(r journal.Record) error {
 		}
 	}
 	return nil
+}
+
+// questioned and heard are a question to a person, and its answer.
+func questioned(h *history, r journal.Record) error {
+	var call string
+	h.doubt = doubt{}
+	err := h.members(r, map[string]any{"question": &h.question, "call_id": &call, "digest": &h.doubt.subject, "text": &h.doubt.because})
+	h.whether = call == ""
+	return err
+}
+
+func heard(h *history, r journal.Record) error {
+	var answer string
+	err := h.member(r, "answer", &answer)
+	h.question, h.heard = "", true
+	if h.whether && answer != "yes" {
+		h.next = declined
+	}
+	return err
 }
 
 func (h *history) warning(r journal.Record) error {

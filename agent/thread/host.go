@@ -1,11 +1,14 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/rye-os/rye/agent/loop"
@@ -19,6 +22,7 @@ import (
 type host struct {
 	p       *process
 	next    int             // number of the next call that was not recorded
+	failed  int             // questions of this turn that failed
 	prompts map[string]view // by the id that prompt gave
 	last    *answer         // of this turn
 }
@@ -56,9 +60,9 @@ func (h *host) Call(ctx context.Context, name string, args map[string]any) (any,
 	case "summarize":
 		return h.summarize(ctx, k, args)
 	case "hook":
-		return h.hook(ctx, text(args, "event"), args["data"])
+		return h.hook(text(args, "event"), args["data"])
 	case "ask":
-		return map[string]any{"id": nil, "error": map[string]any{"class": "unasked", "message": "there is no way to ask a person here"}}, nil
+		return h.ask(ctx, k, text(args, "text"))
 	case "note":
 		return h.note(k, args)
 	case "done":
@@ -187,10 +191,14 @@ func (h *host) model(ctx context.Context, k int, args map[string]any) (any, erro
 	a, err := h.p.answerTo(ctx, q)
 	var failed *provider.Error
 	if errors.As(err, &failed) {
+		told := map[string]any{"class": failed.Class, "message": failed.Error(), "retryable": failed.Retryable()}
 		if halt := mendable(failed); halt != nil {
-			return nil, halt
+			if lenient, err := h.lenient(told); err != nil || !lenient {
+				return nil, cmp.Or(err, error(halt))
+			}
 		}
-		return map[string]any{"text": "", "calls": []any{}, "stop": "", "error": map[string]any{"class": failed.Class, "message": failed.Error(), "retryable": failed.Retryable()}}, nil
+		h.failed++
+		return map[string]any{"text": "", "calls": []any{}, "stop": "", "error": told}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -217,6 +225,29 @@ func mendable(e *provider.Error) *stop {
 		return &stop{reason: "network", detail: e.Error()}
 	}
 	return nil
+}
+
+// lenient reports whether a hook has something else to do about a failure than to suspend the
+// thread. The loop is told of the failure then, and asks that hook itself.
+func (h *host) lenient(failure map[string]any) (bool, error) {
+	data := maps.Clone(failure)
+	data["attempt"] = h.failed
+	one := h.p.decides("error", data)
+	if one != nil && one.Action.Action == "continue" {
+		return false, h.p.fired(one)
+	}
+	return one != nil, nil
+}
+
+// failedBefore counts the questions that failed in what was recorded of a turn.
+func failedBefore(recorded []loop.Recorded) (n int) {
+	for _, r := range recorded {
+		var out struct{ Error json.RawMessage }
+		if r.Name == "model" && json.Unmarshal(r.Outcome, &out) == nil && len(out.Error) > 0 && string(out.Error) != "null" {
+			n++
+		}
+	}
+	return n
 }
 
 // calls carries out calls of the last answer, and says of each how it went.

@@ -109,7 +109,10 @@ func (p *process) wait(ctx context.Context) error {
 	if question == "" && !p.h.heard {
 		return &stop{reason: "wait", detail: "the loop waits for something that nobody can give"}
 	}
-	if question == "" { // an earlier process had the answer
+	if question == "" && p.h.whether { // an earlier process had the answer
+		return nil
+	}
+	if question == "" {
 		return p.finishCalls(ctx)
 	}
 	if err := p.commitAll(ctx); err != nil {
@@ -137,6 +140,9 @@ func (p *process) wait(ctx context.Context) error {
 // afterAnswer carries out the calls that waited: those with the yes run, and the others are
 // refused.
 func (p *process) afterAnswer(ctx context.Context, question string, yes bool) error {
+	if p.h.whether {
+		return p.decided(ctx, question)
+	}
 	word := "no"
 	if yes {
 		word = "yes"
@@ -250,6 +256,10 @@ func (p *process) halt(ctx context.Context, why error) error {
 		if err := p.append("limit_escalation_requested", map[string]any{"limit_code": limitCode(s.detail), "current_value": s.used, "current_max": s.most}, true); err != nil {
 			return err
 		}
+		if ended, err := p.atLimit(ctx, s); ended || err != nil {
+			return err
+		}
+		rec["detail"] = p.black.text(s.detail)
 	}
 	if err := p.append(journal.Suspended, rec, true); err != nil {
 		return err

@@ -114,7 +114,7 @@ func (p *process) openParts(ctx context.Context, hand Handed) (*part, error) {
 		return nil, err
 	}
 	p.prog = prog
-	if p.hooks, err = parseHooks(p.d.Hooks); err != nil {
+	if p.hooks, err = p.d.hooks(); err != nil {
 		return nil, err
 	}
 	return star, p.openProvider(ctx, prov, hand)

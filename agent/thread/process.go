@@ -308,7 +308,7 @@ func (p *process) goOn(ctx context.Context) error {
 		if err := p.within(); err != nil {
 			return err
 		}
-		if err := p.wait(ctx); err != nil {
+		if err := p.wait(ctx); err != nil || p.h.next.Kind != loop.Wait {
 			return err
 		}
 	}
@@ -336,15 +336,20 @@ func (p *process) turn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	host := &host{p: p, next: len(recorded)}
+	host := &host{p: p, next: len(recorded), failed: failedBefore(recorded)}
 	next, err := p.prog.Turn(ctx, host, p.h.state, recorded, host.record, loop.Bounds{})
 	if err != nil {
 		return cause(ctx, err)
 	}
 	if missing := p.missing(); next.Kind == loop.Done && len(missing) > 0 {
-		next.Kind, next.Detail = loop.Fail, map[string]any{"code": "missing_outputs", "message": "the loop ended without the outputs " + strings.Join(missing, ", ")}
+		next.Kind, next.Detail = loop.Fail, withoutOutputs(missing).Detail
 	}
 	return p.endTurn(next)
+}
+
+// withoutOutputs is the end of a thread that does not have what it was to return.
+func withoutOutputs(missing []string) loop.Next {
+	return failing("missing_outputs", "the loop ended without the outputs "+strings.Join(missing, ", "))
 }
 
 // endTurn records how a turn ended: all that is needed to go on from there.
@@ -386,9 +391,11 @@ func (p *process) begin(ctx context.Context) error {
 	return p.endTurn(loop.Next{Kind: loop.Continue, State: state})
 }
 
-// within refuses a turn beyond the limits that are counted in turns and time.
+// within refuses a turn beyond the limits that are counted in turns and time. Where a
+// person is asked whether to go on, a yes allows the next turn; answers of a model are counted apart.
 func (p *process) within() error {
-	if int64(p.h.turn) > p.limit.Turns {
+	asked := p.h.whether && (p.h.heard || p.h.question != "")
+	if int64(p.h.turn) > p.limit.Turns && !asked {
 		return usedUp("turns", p.limit.Turns)
 	}
 	if p.running() >= time.Duration(p.limit.Duration)*time.Second {

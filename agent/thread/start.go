@@ -96,11 +96,11 @@ func (s *starter) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 		return nil, err
 	}
 	d.Capabilities, d.Denied = capabilities(c, pin.Permissions, q.Allow)
-	if d.Hooks, err = hooksOf(pin.Fields); err != nil {
-		return nil, err
-	}
 	src, err := s.choose(ctx, d, pin, conf, q)
 	if err != nil {
+		return nil, err
+	}
+	if d.Hooks, err = s.hooks(ctx, d, pin, src); err != nil {
 		return nil, err
 	}
 	secrets, err := secretsFor(ctx, s.o, src)
@@ -247,20 +247,6 @@ func starters(c rye.Caller) (caps []string) {
 		caps = append(caps, "rye."+v+".*")
 	}
 	return caps
-}
-
-// hooksOf takes the hooks out of a directive's fields, and refuses those that cannot be read.
-func hooksOf(fields map[string]any) (json.RawMessage, error) {
-	v, ok := fields["hooks"]
-	if !ok {
-		return nil, nil
-	}
-	raw, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	_, err = parseHooks(raw)
-	return raw, err
 }
 
 // choose finds provider, model and loop.

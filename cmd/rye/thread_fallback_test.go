@@ -43,7 +43,7 @@ func TestThreadFallback(t *testing.T) {
 	}
 	busy := fails("large", 529)
 	// Thinking that only the other model can read; it does not go to the first.
-	answer := map[string]any{"when": map[string]any{"turn": 1}, "think": "hm", "say": "I look.", "calls": []any{executes("tool", "acme/echo", nil)}}
+	answer := map[string]any{"when": map[string]any{"turn": 1}, "think": "hm", "say": "I look.", "calls": []any{executes("tool", "acme/echo", map[string]any{})}}
 	end := map[string]any{"when": map[string]any{"turn": 2}, "say": "It says ${result.0.text}"}
 	all := map[string]any{"overloaded": []any{"narrow", "mute", "small"}}
 	const may = `<permissions><execute><tool>acme.*</tool></execute></permissions>`

@@ -49,6 +49,8 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
 	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && in.Declared.stands(ref, k.Fingerprint()):
 		return "granted to override this item in this directory", nil
+	case Reserved(ns) && own && in.Space == objects.User && ref.Kind == objects.Config: // it takes nothing's place: it is merged
+		return s.judgeOwn(k, ref, in, sum, "it is your own configuration")
 	case Reserved(ns) && own && project:
 		return "", no("%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
 	case Reserved(ns) && project && in.Declared != nil && in.Declared.stands(ref, k.Fingerprint()):

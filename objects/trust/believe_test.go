@@ -366,3 +366,25 @@ func TestBindingCountsWhereTheUserGaveTheNamespace(t *testing.T) {
 	}
 	refused(t, "my key where the registry says whose it is", mine, inB, st, fault.Untrusted)
 }
+
+// TestOwnConfiguration: in the user space one's own configuration of rye's parts counts, since it
+// is merged and takes nobody's place. Nobody else's does, no other kind of item, and none
+// elsewhere.
+func TestOwnConfiguration(t *testing.T) {
+	me, bob := newKey(t), newKey(t)
+	st := storeOf(t, me)
+	signed := func(k *FileKey, path string) *objects.Item {
+		raw, err := SignItem(t.Context(), k, parse(t, path, []byte("version: \"1.0.0\"\nid: agent\ntitle: x\nentry_type: reference\n")), inUser, noon)
+		must(t, err)
+		return parse(t, path, raw)
+	}
+	const path = "config/rye/agent.yaml"
+	it := signed(me, path)
+	if _, err := Verify(it, inUser, st); err != nil {
+		t.Errorf("one's own: %v", err)
+	}
+	refused(t, "in a project", it, inA, st, fault.Untrusted)
+	refused(t, "from a registry", it, from(regOne, it), st, fault.Untrusted)
+	refused(t, "another's", signed(bob, path), inUser, st, fault.Untrusted)
+	refused(t, "knowledge", signed(me, "knowledge/rye/agent.yaml"), inUser, st, fault.Untrusted)
+}

@@ -106,7 +106,7 @@ func outputs(declared any) (all []rye.PinnedOutput) {
 			continue
 		}
 		all = append(all, rye.PinnedOutput{Name: text("name"), Type: text("type"), Description: text("description"),
-			Required: !strings.EqualFold(text("required"), "false")})
+			Required: m["required"] != false && !strings.EqualFold(text("required"), "false")})
 	}
 	return all
 }
