@@ -228,7 +228,7 @@ func (s *starter) sharedHooks(ctx context.Context, src *source) ([]hook, error) 
 		err = answerable(shared, src)
 	}
 	if err != nil {
-		return nil, fault.Wrap(err, "start a thread").Mend("rye show config:%s --resolved", hooksName)
+		return nil, fault.Wrap(err, "start a thread").Advise("rye show config:%s --resolved shows what was merged", hooksName)
 	}
 	return shared, nil
 }

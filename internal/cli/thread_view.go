@@ -35,6 +35,9 @@ type payload struct {
 	Error     string          `json:"error"`
 	Code      string          `json:"error_code"`
 	Fallback  string          `json:"fallback"`
+	Event     string          `json:"event"`
+	Hook      string          `json:"hook"`
+	Action    string          `json:"action"`
 	Reason    string          `json:"reason"`
 	Message   string          `json:"message"`
 	Suspend   string          `json:"suspend_reason"`
@@ -93,6 +96,8 @@ func (v *threadView) event(e rye.Event) error {
 		} else {
 			v.line("      %s", faint(words.Clip(words.FirstLine(strings.TrimSpace(d.Output)), 200)))
 		}
+	case "hook_fired":
+		v.line("%s  %s at %s: %s", faint("hook"), d.Hook, d.Event, d.Action)
 	case "approval_requested":
 		v.line("%s  %s", warning("asks"), "rye approve "+d.Question)
 	case "thread_resumed":
