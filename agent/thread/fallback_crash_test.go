@@ -94,10 +94,14 @@ func TestKilledInFallback(t *testing.T) {
 			if got := c.asked(t, i.ID); !slices.Equal(slices.Compact(slices.Clone(got)), slices.Compact(slices.Clone(want))) || len(got) > len(want) {
 				t.Errorf("asked %v, want %v", got, want)
 			}
-			for key, model := range c.billed(t, i.ID) {
-				if !strings.Contains(key, "/1.") && model != "big" || strings.Contains(key, "/1.") && model == "narrow" {
-					t.Errorf("the ledger says that %s was %s", key, model)
+			billed := c.billed(t, i.ID)
+			for _, r := range crashRecords(t, c.threadDir(t, i.ID)) {
+				if key := crashMember[string](t, r, "key"); r.Type == "model_intent" && billed[key] != "" && billed[key] != crashMember[string](t, r, "model") {
+					t.Errorf("the bill of %s names %s: %s", key, billed[key], r.Data)
 				}
+			}
+			if len(billed) < 3 {
+				t.Errorf("%d bills", len(billed))
 			}
 		})
 	}
