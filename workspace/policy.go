@@ -35,8 +35,8 @@ func (g Policy) Forget(ctx context.Context, c rye.Caller, q rye.ForgetRequest) (
 	return do(ctx, c, "policy.forget", in(g.enter, g.run), run.Forget, q)
 }
 
-// Questions returns every question of this user that waits for an answer, whichever project
-// it is about.
+// Questions returns every question of this user that waits for an answer, or for what the
+// answer was about, whichever project it is about.
 func (g Policy) Questions(ctx context.Context, c rye.Caller) ([]rye.OpenQuestion, error) {
 	if err := g.host.Permit(c, "policy.questions"); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,7 +47,7 @@ func (p *person) open() []rye.OpenQuestion {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return all
+	return slices.DeleteFunc(all, func(q rye.OpenQuestion) bool { return q.Answer != "" })
 }
 
 // A caller that asks without end pushes out its own questions and nobody else's.

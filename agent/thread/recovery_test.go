@@ -492,6 +492,11 @@ func TestApprovalAcrossDeath(t *testing.T) {
 	if i.Status != Completed || len(c.effects(t)) != 1 {
 		t.Fatalf("%+v; effects %q", i, c.effects(t))
 	}
+	for _, r := range crashRecords(t, c.threadDir(t, i.ID)) {
+		if r.Type == "approval_answered" && crashMember[string](t, r, "answer") != "yes" {
+			t.Errorf("a yes is recorded as %s", r.Data)
+		}
+	}
 	want := c.export(t, i.ID)
 	first, last := c.stepOf(t, "before approval_requested", 1), c.stepOf(t, "after approval_answered", 1)+5
 	every := 3

@@ -230,8 +230,8 @@ func (a *App) LedgerPath() string {
 	return filepath.Join(a.Data, "ledger", "ledger.db")
 }
 
-// Answered tells whether a person answered a question. What is not there any more was
-// answered and used, or ended: the same call, made again, finds out.
+// Answered tells whether a person answered a question, and how. One that is not there any more
+// ended without a yes.
 func Answered(ctx context.Context, w *workspace.Workspace, id string) (answered, yes bool, err error) {
 	all, err := w.Policy().Questions(ctx, rye.Terminal())
 	if err != nil {

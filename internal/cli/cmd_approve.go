@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -40,7 +42,7 @@ func denyCommand() *spec {
 
 func answerQuestion(t *task, no bool) error {
 	if len(t.args) == 0 {
-		return answerRows(t, bare(t.w.Policy().Questions), none, "open question", func(q rye.OpenQuestion) []any {
+		return answerRows(t, bare(t.openQuestions), none, "open question", func(q rye.OpenQuestion) []any {
 			return []any{q.ID, q.Caller, bold(q.Topic), q.Directory, "until " + localTime(q.Expires)}
 		})
 	}
@@ -51,6 +53,12 @@ func answerQuestion(t *task, no bool) error {
 		}
 		p.printf("%s  %s  %s\n", word, q.ID, q.Topic)
 	})
+}
+
+// openQuestions are those that nobody answered.
+func (t *task) openQuestions(ctx context.Context, c rye.Caller) ([]rye.OpenQuestion, error) {
+	all, err := t.w.Policy().Questions(ctx, c)
+	return slices.DeleteFunc(all, func(q rye.OpenQuestion) bool { return q.Answer != "" }), err
 }
 
 // localTime is a time of a report as the clock on the wall shows it.

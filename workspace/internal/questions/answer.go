@@ -11,13 +11,13 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// List returns every question of this user that is open, in any project and outside of
-// all, the oldest first.
+// List returns every question of this user that has not ended, in any project and outside of
+// all, the oldest first: those that are open, and those whose answer was not used yet.
 func List(h *session.Host) ([]rye.OpenQuestion, error) {
 	all, err := everywhere(h)
 	var list []rye.OpenQuestion
 	for _, e := range all {
-		if e.answer == nil {
+		if e.answer == nil || !e.used {
 			list = append(list, e.shown())
 		}
 	}
