@@ -55,6 +55,9 @@ var house = []room{
 	{0, "scaffold", "the first version of an item",
 		"fault objects", ""},
 
+	{0, "internal/clients", "how MCP clients are told of a server: files, shapes, edits of their text; pure",
+		"fault internal/words objects", toml},
+
 	{1, ".", "the vocabulary: requests, reports, callers, questions; no behaviour",
 		"fault objects", ""},
 	{1, "objects/trust", "whose key signed this, and do we believe it",
@@ -145,10 +148,13 @@ var house = []room{
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects", mcpgo},
 
+	{5, "internal/clients/files", "the files of MCP clients: finds them, and writes the entry of rye",
+		". fault internal/clients internal/diff internal/place internal/words", ""},
+
 	{6, "internal/app", "wires the parts; the only one that reads the environment",
-		". workspace chain/primitive chain/primitive/builtin fault internal/build internal/place internal/words objects", xterm + " " + xsys},
+		". workspace internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/build internal/place internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", "the command line: parse, one call, print",
-		". workspace internal/app internal/build internal/words fault objects", "github.com/urfave/cli"},
+		". workspace internal/app internal/build internal/clients internal/clients/files internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "the front",
 		"internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "the first process of a sandbox: makes what is to be seen there",
@@ -179,6 +185,7 @@ const session = "fault internal/place internal/words objects objects/trust store
 const (
 	gogit    = "github.com/go-git"
 	yaml     = "gopkg.in/yaml.v3"
+	toml     = "github.com/pelletier/go-toml/v2"
 	sigstore = "github.com/sigstore/sigstore"
 	ssh      = "golang.org/x/crypto/ssh"
 	xsys     = "golang.org/x/sys"
@@ -228,7 +235,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -1,0 +1,402 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/clients"
+)
+
+// bench is a person's machine: a home, a project, and a rye.
+type bench struct {
+	*testing.T
+	*Host
+	asked []rye.Question
+	yes   bool
+}
+
+func newBench(t *testing.T) *bench {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{T: t}
+	b.Host = &Host{
+		Machine: clients.Machine{OS: "linux", Home: filepath.Join(top, "home"), Getenv: func(string) string { return "" }},
+		Project: filepath.Join(top, "project"), State: filepath.Join(top, "state"), Rye: filepath.Join(top, "bin", "rye"),
+		Dir:    func(dir string) bool { _, err := os.Stat(filepath.Join(dir, ".ai")); return err == nil },
+		Lookup: func(string) string { return "" },
+		Ask: func(_ context.Context, q rye.Question) (bool, error) {
+			b.asked = append(b.asked, q)
+			return b.yes, nil
+		},
+	}
+	b.put(b.Rye, "program", 0o755)
+	for _, dir := range []string{b.Home, filepath.Join(b.Project, ".ai")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func (b *bench) put(path, text string, mode fs.FileMode) {
+	b.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) text(path string) string {
+	b.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(raw)
+}
+
+func (b *bench) request(name string, scope clients.Scope) Request {
+	b.Helper()
+	c, err := clients.Find(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return Request{Client: c, Scope: scope, Server: clients.Server{Command: b.Rye, Args: []string{"mcp"}}}
+}
+
+func (b *bench) install(q Request) *Report {
+	b.Helper()
+	rep, err := Install(b.Context(), rye.Terminal(), b.Host, q)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return rep
+}
+
+func (b *bench) refused(q Request, code fault.Code, says string) {
+	b.Helper()
+	rep, err := Install(b.Context(), rye.Terminal(), b.Host, q)
+	if !fault.Is(err, code) || !strings.Contains(fmt.Sprint(err), says) {
+		b.Errorf("%v, %v; want %s: %q", rep, err, code, says)
+	}
+}
+
+// TestEveryFile: in every client's file of every scope, whatever is there, the entry comes
+// and goes, and the bytes that were there come back.
+func TestEveryFile(t *testing.T) {
+	for _, c := range clients.All() {
+		for _, scope := range clients.Scopes {
+			if !c.Has(scope) {
+				continue
+			}
+			t.Run(c.Name+"/"+string(scope), func(t *testing.T) {
+				t.Parallel()
+				everyText(t, c.Name, scope)
+			})
+		}
+	}
+}
+
+func everyText(t *testing.T, name string, scope clients.Scope) {
+	b := newBench(t)
+	q := b.request(name, scope)
+	f, err := b.file(q.Client, scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := q.Server
+	older.Args = []string{"mcp", "-C", "/gone"}
+	ours, err := q.Client.With(nil, older, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := q.Client.With(nil, clients.Server{Command: "/usr/bin/other", Args: []string{"--rye"}}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, text := range map[string]string{"absent": "-", "empty": "", "blank": "\n\n", "ours": string(ours), "theirs": string(theirs)} {
+		os.RemoveAll(b.State)
+		os.Remove(f.path)
+		if text != "-" {
+			b.put(f.path, text, 0o640)
+		}
+		q.Force, b.asked = false, nil
+		if what == "theirs" {
+			b.refused(q, fault.Denied, "not agreed to")
+			if b.text(f.path) != text || len(b.asked) != 1 || !strings.Contains(strings.Join(b.asked[0].Lines, "\n"), "/usr/bin/other") {
+				t.Errorf("%s: asked %+v", what, b.asked)
+			}
+			q.Force = true
+		}
+		q.DryRun = true
+		if rep := b.install(q); len(rep.Changes) == 0 || text != "-" && b.text(f.path) != text {
+			t.Errorf("%s: a dry run: %+v", what, rep)
+		}
+		q.DryRun = false
+		rep := b.install(q)
+		if want := map[string]string{"ours": "updated", "theirs": "updated"}[what]; rep.Status != or(want, "installed") {
+			t.Errorf("%s: %+v", what, rep)
+		}
+		if (rep.Copy != "") != (what == "theirs") || rep.Copy != "" && b.text(rep.Copy) != text {
+			t.Errorf("%s: the copy %q", what, rep.Copy)
+		}
+		if again := b.install(q); again.Status != "unchanged" {
+			t.Errorf("%s: a second time: %+v", what, again)
+		}
+		if s := b.state(name, scope); s.State != Known {
+			t.Errorf("%s: %+v", what, s)
+		}
+		if info, err := os.Stat(f.path); err != nil || text != "-" && info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: %v, %v", what, info.Mode(), err)
+		}
+		gone, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q)
+		if err != nil || gone.Status != "removed" {
+			t.Fatalf("%s: %+v, %v", what, gone, err)
+		}
+		if raw, err := os.ReadFile(f.path); text == "-" && err == nil || text != "-" && what != "theirs" && what != "ours" && string(raw) != text {
+			t.Errorf("%s: %q was there, %q is left", what, text, raw)
+		}
+		if gone, err = Uninstall(t.Context(), rye.Terminal(), b.Host, q); err != nil || gone.Status != "absent" {
+			t.Errorf("%s: a second time: %+v, %v", what, gone, err)
+		}
+	}
+	b.put(f.path, "{ [ broken = ", 0o600)
+	b.refused(q, fault.Malformed, f.path)
+	if b.text(f.path) != "{ [ broken = " || b.state(name, scope).State != Unknown {
+		t.Errorf("broken: %+v", b.state(name, scope))
+	}
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (b *bench) state(name string, scope clients.Scope) State {
+	b.Helper()
+	all, err := States(rye.Terminal(), b.Host)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range all {
+		if s.Client == name && s.Scope == scope {
+			return s
+		}
+	}
+	b.Fatalf("no state of %s", name)
+	return State{}
+}
+
+// TestLinks: a link that stays in the home directory is followed and stays a link; one that
+// leaves it, or the project, is refused, and nothing is written where it leads.
+func TestLinks(t *testing.T) {
+	b := newBench(t)
+	dotfile := filepath.Join(b.Home, "dotfiles", "claude.json")
+	b.put(dotfile, "{\"a\": 1}\n", 0o600)
+	link := filepath.Join(b.Home, ".claude.json")
+	b.link(dotfile, link)
+	b.install(b.request("claude-code", clients.User))
+	if to, err := os.Readlink(link); err != nil || to != dotfile || !strings.Contains(b.text(dotfile), `"rye"`) {
+		t.Errorf("%s, %v: %s", to, err, b.text(dotfile))
+	}
+	outside := filepath.Join(filepath.Dir(b.Home), "elsewhere")
+	b.put(filepath.Join(outside, "mcp.json"), "{}", 0o600)
+	for name, scope := range map[string]clients.Scope{".cursor": clients.User, ".vscode": clients.Project} {
+		at := filepath.Join(b.Home, name)
+		if scope == clients.Project {
+			at = filepath.Join(b.Project, name)
+		}
+		b.link(outside, at)
+		b.refused(b.request(strings.TrimPrefix(name, "."), scope), fault.Malformed, "outside of")
+	}
+	b.put(filepath.Join(b.Home, "mcp.json"), "{}", 0o600)
+	b.link(filepath.Join(b.Home, "mcp.json"), filepath.Join(b.Project, ".mcp.json")) // of the project, into the home
+	b.refused(b.request("claude-code", clients.Project), fault.Malformed, "outside of")
+	b.link(filepath.Join(b.Home, "nowhere"), filepath.Join(b.Home, ".gemini"))
+	b.refused(b.request("gemini-cli", clients.User), fault.Malformed, "leads nowhere")
+	if got := b.text(filepath.Join(outside, "mcp.json")); got != "{}" {
+		t.Errorf("outside was written: %s", got)
+	}
+}
+
+func (b *bench) link(to, at string) {
+	b.Helper()
+	if err := os.Symlink(to, at); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// TestNotOurs: a file of somebody else, one that is no file, and one that is too large are
+// left alone.
+func TestNotOurs(t *testing.T) {
+	b := newBench(t)
+	if err := os.MkdirAll(filepath.Join(b.Home, ".claude.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.refused(b.request("claude-code", clients.User), fault.Malformed, "not a regular file")
+	b.put(filepath.Join(b.Home, ".cursor", "mcp.json"), strings.Repeat(" ", clients.MaxFile+1), 0o600)
+	b.refused(b.request("cursor", clients.User), fault.Limit, "larger")
+	if os.Geteuid() != 0 {
+		return
+	}
+	theirs := filepath.Join(b.Home, ".gemini", "settings.json")
+	b.put(theirs, "{}", 0o666)
+	if err := os.Chown(theirs, 61_238, 61_238); err != nil {
+		t.Fatal(err)
+	}
+	b.refused(b.request("gemini-cli", clients.User), fault.Auth, "belongs to user 61238")
+}
+
+// TestNobodyElse: only a person tells other programs what to start.
+func TestNobodyElse(t *testing.T) {
+	b := newBench(t)
+	q := b.request("claude-code", clients.User)
+	for _, c := range []rye.Caller{{}, rye.Inside(), rye.Client(), rye.Program("x", "rye.*")} {
+		_, in := Install(t.Context(), c, b.Host, q)
+		_, out := Uninstall(t.Context(), c, b.Host, q)
+		if _, err := States(c, b.Host); !fault.Is(err, fault.Denied) || !fault.Is(in, fault.Denied) || !fault.Is(out, fault.Denied) {
+			t.Errorf("%q: %v, %v, %v", c.Name(), in, out, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(b.Home, ".claude.json")); err == nil {
+		t.Error("it was written")
+	}
+}
+
+// TestTokens: a token comes into a file that only the user reads, never into one that is
+// shared or published; and nothing that is shown has it.
+func TestTokens(t *testing.T) {
+	b := newBench(t)
+	q := b.request("cursor", clients.User)
+	path := filepath.Join(b.Home, ".cursor", "mcp.json")
+	b.put(path, "{}", 0o644)
+	q.Server = clients.Server{URL: "http://127.0.0.1:1/mcp", Token: "hunter2"}
+	rep := b.install(q)
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 || !strings.Contains(b.text(path), "Bearer hunter2") {
+		t.Errorf("%v: %s", info.Mode(), b.text(path))
+	}
+	if s := b.state("cursor", clients.User); strings.Contains(fmt.Sprint(rep, s), "hunter2") || len(rep.Changes) == 0 {
+		t.Errorf("shown: %+v %+v", rep, s)
+	}
+	q.Scope = clients.Project
+	b.refused(q, fault.Denied, "everybody's")
+	b.put(filepath.Join(b.Home, "dotfiles", ".git", "HEAD"), "", 0o600)
+	b.put(filepath.Join(b.Home, "dotfiles", "gemini", "settings.json"), "{}", 0o600)
+	b.link(filepath.Join(b.Home, "dotfiles", "gemini"), filepath.Join(b.Home, ".gemini"))
+	g := b.request("gemini-cli", clients.User)
+	g.Server = q.Server
+	b.refused(g, fault.Denied, "in the repository")
+	g.Server = clients.Server{URL: q.Server.URL, Var: "RYE_MCP_TOKEN"}
+	b.install(g)
+	// Another address is another server: that is asked about, and says no token.
+	q.Scope, q.Server.URL, q.Server.Token = clients.User, "http://127.0.0.1:2/mcp", "other"
+	b.refused(q, fault.Denied, "not agreed")
+	if strings.Contains(fmt.Sprint(b.asked), "hunter2") || strings.Contains(fmt.Sprint(b.asked), `"other"`) {
+		t.Errorf("asked: %v", b.asked)
+	}
+}
+
+// TestStale: doctor's word for a client that knows another rye, or a directory that is gone.
+func TestStale(t *testing.T) {
+	b := newBench(t)
+	q := b.request("claude-desktop", clients.User)
+	q.Server.Args = []string{"mcp", "-C", b.Project}
+	b.install(q)
+	if s := b.state("claude-desktop", clients.User); s.State != Known || !s.Found {
+		t.Errorf("%+v", s)
+	}
+	moved := b.Project + "2"
+	if err := os.Rename(b.Project, moved); err != nil {
+		t.Fatal(err)
+	}
+	if s := b.state("claude-desktop", clients.User); s.State != Stale || !strings.Contains(s.Text, "no project any more") {
+		t.Errorf("%+v", s)
+	}
+	b.Rye = b.Rye + "2"
+	b.put(b.Rye, "another", 0o755)
+	if s := b.state("claude-desktop", clients.User); s.State != Stale || !strings.Contains(s.Text, "this is "+b.Rye) {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestTwoAtOnce: installs and uninstalls of several clients that share a file, and a program
+// that writes it meanwhile: nothing is lost.
+func TestTwoAtOnce(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(b.Project, ".mcp.json") // of Claude Code and of Copilot
+	var wg sync.WaitGroup
+	for i := range 12 {
+		q := b.request([]string{"claude-code", "copilot-cli"}[i%2], clients.Project)
+		q.Force = true
+		wg.Go(func() {
+			if _, err := Install(context.Background(), rye.Terminal(), b.Host, q); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := strings.Count(b.text(path), `"rye"`); n != 1 {
+		t.Errorf("%d entries:\n%s", n, b.text(path))
+	}
+	// The client itself writes between our reading and our writing.
+	q := b.request("cursor", clients.User)
+	f, err := b.file(q.Client, q.Scope)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.put(f.path, "{\"mcpServers\": {\"rye\": {\"command\": \"x\"}}}", 0o600)
+	b.yes = true
+	b.Ask = func(context.Context, rye.Question) (bool, error) {
+		b.put(f.path, "{\"mcpServers\": {\"rye\": {\"command\": \"x\"}, \"new\": {\"command\": \"y\"}}}", 0o600)
+		b.Ask = func(context.Context, rye.Question) (bool, error) { return true, nil }
+		return true, nil
+	}
+	b.install(q)
+	if got := b.text(f.path); !strings.Contains(got, `"new"`) || !strings.Contains(got, b.Rye) {
+		t.Errorf("what the client wrote is lost: %s", got)
+	}
+}
+
+// TestHalfWritten: what a process left that was killed while it wrote is in nobody's way, and
+// the file is the old one until it is the new one.
+func TestHalfWritten(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(b.Home, ".cursor", "mcp.json")
+	b.put(path, "{}\n", 0o600)
+	left := filepath.Join(filepath.Dir(path), tempName)
+	b.put(left, "{\"mcpServ", 0o600)
+	b.install(b.request("cursor", clients.User))
+	if _, err := os.Stat(left); err == nil || !strings.Contains(b.text(path), `"rye"`) {
+		t.Errorf("%v: %s", err, b.text(path))
+	}
+	if os.Geteuid() == 0 { // where root can write anywhere, nothing shows what follows
+		return
+	}
+	if err := os.Chmod(filepath.Dir(path), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	before := b.text(path)
+	q := b.request("cursor", clients.User)
+	q.Server.Args = append(q.Server.Args, "--offline")
+	b.refused(q, fault.Failed, path)
+	if b.text(path) != before {
+		t.Error("it changed")
+	}
+}

@@ -1,0 +1,243 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/clients"
+	"github.com/rye-os/rye/internal/diff"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// Request is for one client and scope.
+type Request struct {
+	Client clients.Client
+	Scope  clients.Scope
+	Server clients.Server // that it is told of
+	Force  bool           // an entry of that name that is not rye's goes, too
+	DryRun bool
+}
+
+// Report says what became of it.
+type Report struct {
+	Client  string        `json:"client"`
+	Scope   clients.Scope `json:"scope"`
+	Path    string        `json:"path"`
+	Status  string        `json:"status"`            // installed, updated, unchanged, removed or absent
+	Changes []string      `json:"changes,omitempty"` // of the entry, as lines of a diff; secrets are hidden
+	Copy    string        `json:"copy,omitempty"`    // of the file in which an entry of somebody else was
+	DryRun  bool          `json:"dry_run,omitempty"`
+}
+
+// Install writes the entry of rye into the client's file. An entry that is not rye's is
+// replaced when a person agrees, and a copy of the file is kept. A text that does not parse
+// is refused (fault.Malformed), and so is a token in a file that a repository publishes
+// (fault.Denied).
+func Install(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, error) {
+	return change(ctx, c, h, q, func(f file, raw []byte, e entry) (result, error) {
+		if err := mayHold(f, q.Server); err != nil {
+			return result{}, err
+		}
+		next, err := q.Client.With(raw, q.Server, e.foreign)
+		switch {
+		case !e.found:
+			return result{text: next, status: "installed"}, err
+		case bytes.Equal(next, raw):
+			return result{text: next, status: "unchanged"}, err
+		}
+		return result{text: next, status: "updated"}, err
+	})
+}
+
+// Uninstall takes the entry out again. What the file was before rye first wrote it comes
+// back, byte for byte, where nothing else has changed since.
+func Uninstall(ctx context.Context, c rye.Caller, h *Host, q Request) (*Report, error) {
+	return change(ctx, c, h, q, func(f file, raw []byte, e entry) (result, error) {
+		if !e.found {
+			return result{text: raw, status: "absent"}, nil
+		}
+		text, none, err := h.before(f, raw)
+		return result{text: text, none: none, status: "removed", last: true}, err
+	})
+}
+
+// entry is what a client knows as rye.
+type entry struct {
+	server  clients.Server
+	found   bool
+	foreign bool // it is not rye's
+}
+
+// result is what a file is to become.
+type result struct {
+	text   []byte
+	none   bool // no file
+	status string
+	last   bool // rye has nothing in it then
+}
+
+// tries is how often a file is read anew that another program wrote meanwhile.
+const tries = 5
+
+// change reads a file, works out what it is to become, and writes that, unless another
+// program wrote it meanwhile: then it begins anew.
+func change(ctx context.Context, c rye.Caller, h *Host, q Request, work func(file, []byte, entry) (result, error)) (*Report, error) {
+	if err := permit(c); err != nil {
+		return nil, err
+	}
+	if h.State == "" {
+		return nil, fault.New(fault.NotFound, "there is no directory for what rye keeps: HOME is not set")
+	}
+	f, err := h.file(q.Client, q.Scope)
+	if err != nil {
+		return nil, err
+	}
+	for range tries {
+		rep, done, err := once(ctx, h, f, q, work)
+		if done || err != nil {
+			return rep, about(err, f)
+		}
+	}
+	return nil, fault.New(fault.Conflict, "%s: another program writes it all the time", f.path).Advise("end %s, and try again", q.Client.Title)
+}
+
+// about names the file in an error.
+func about(err error, f file) error {
+	if err == nil || strings.Contains(err.Error(), f.path) {
+		return err
+	}
+	return fault.Wrap(err, "%s", f.path)
+}
+
+// once is one try. A person is asked without the lock: an answer takes its time.
+func once(ctx context.Context, h *Host, f file, q Request, work func(file, []byte, entry) (result, error)) (rep *Report, done bool, err error) {
+	raw, err := f.read()
+	if err != nil {
+		return nil, false, err
+	}
+	e, err := look(f, raw, q)
+	if err != nil {
+		return nil, false, err
+	}
+	out, err := work(f, raw, e)
+	if err != nil {
+		return nil, false, err
+	}
+	rep = &Report{Client: q.Client.Name, Scope: q.Scope, Path: f.path, Status: out.status, DryRun: q.DryRun}
+	if bytes.Equal(out.text, raw) && !out.none {
+		return rep, true, nil
+	}
+	rep.Changes = diff.Lines(shown(f.client, raw), shown(f.client, out.text))
+	if q.DryRun {
+		return rep, true, nil
+	}
+	if e.foreign && !q.Force {
+		if err := agree(ctx, h, f, q, rep); err != nil {
+			return nil, false, err
+		}
+	}
+	return commit(ctx, h, f, q, raw, e, out, rep)
+}
+
+// commit writes a file, if it still is what was read.
+func commit(ctx context.Context, h *Host, f file, q Request, raw []byte, e entry, out result, rep *Report) (*Report, bool, error) {
+	dir := filepath.Join(h.State, "clients")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, false, fault.New(fault.Failed, "make %s: %w", dir, err)
+	}
+	unlock, err := place.Lock(ctx, filepath.Join(dir, "lock"))
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	if e.foreign {
+		if rep.Copy, err = h.copyOf(f, raw); err != nil {
+			return nil, false, err
+		}
+	}
+	if !e.found {
+		if err := h.keep(f, raw); err != nil {
+			return nil, false, err
+		}
+	}
+	if now, err := f.read(); err != nil || !bytes.Equal(now, raw) || (now == nil) != (raw == nil) {
+		return nil, false, err
+	}
+	if out.none {
+		err = f.remove()
+	} else {
+		err = f.write(out.text, q.Server.Token != "")
+	}
+	if err == nil && out.last {
+		h.forget(f)
+	}
+	return rep, true, err
+}
+
+// look reads the entry that is there.
+func look(f file, raw []byte, q Request) (e entry, err error) {
+	e.server, e.found, err = f.client.Entry(raw)
+	sameAddress := e.server.URL != "" && (q.Server.URL == "" && q.Server.Command == "" || e.server.URL == q.Server.URL)
+	e.foreign = e.found && !e.server.IsRye() && !sameAddress
+	return e, err
+}
+
+// mayHold refuses a token where others would read it.
+func mayHold(f file, s clients.Server) error {
+	if s.Token == "" {
+		return nil
+	}
+	if f.scope != clients.User {
+		return fault.New(fault.Denied, "%s belongs to the project, and a token in it would be everybody's", f.path).
+			Advise("leave --token-file out: then the file names the variable of the environment that holds it")
+	}
+	if repo := f.inRepository(); repo != "" {
+		return fault.New(fault.Denied, "%s lies in the repository %s, and a token in it would be published with that", f.path, repo).
+			Advise("leave --token-file out: then the file names the variable of the environment that holds it")
+	}
+	return nil
+}
+
+// agree asks a person whether an entry that is not rye's may go.
+func agree(ctx context.Context, h *Host, f file, q Request, rep *Report) error {
+	verb := "install"
+	if rep.Status == "removed" {
+		verb = "uninstall"
+	}
+	words := []string{"rye", "mcp", verb, q.Client.Name}
+	if q.Scope != clients.User {
+		words = append(words, "--scope", string(q.Scope))
+	}
+	question := rye.Question{
+		Topic: "replace the entry " + clients.Name + " of " + q.Client.Title,
+		Text:  fmt.Sprintf("%s has an entry called %s that is not rye's; a copy of the file is kept", f.path, clients.Name),
+		Lines: rep.Changes,
+		Mend:  fault.CommandOf(append(words, "--force")...),
+	}
+	if err := question.Check(); err != nil {
+		return err
+	}
+	if h.Ask == nil {
+		return fault.New(fault.Denied, "%s: nobody can be asked here", question.Topic).With(question.Mend)
+	}
+	yes, err := h.Ask(ctx, question)
+	if err == nil && !yes {
+		err = fault.New(fault.Denied, "%s: not agreed to", question.Topic).With(question.Mend)
+	}
+	return err
+}
+
+// shown is the entry in a text, for people.
+func shown(c clients.Client, raw []byte) string {
+	text, err := c.Shown(raw)
+	if err != nil {
+		return ""
+	}
+	return text
+}
