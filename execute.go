@@ -140,6 +140,20 @@ type Reach struct {
 	Unbound []string `json:"not_limited,omitempty"` // what will not bind, in words
 }
 
+// ElicitationRequest names an MCP client, by the name with which it introduces itself, that
+// shows the questions of servers to a person; Forget takes it off the list of those.
+type ElicitationRequest struct {
+	Client string
+	Forget bool
+}
+
+// ElicitationReport says whether the client is on the list, and whether that is new.
+type ElicitationReport struct {
+	Client  string `json:"client"`
+	Listed  bool   `json:"listed"`
+	Changed bool   `json:"changed"`
+}
+
 // AllowRequest names a tool and the parameters with which it may run without being asked.
 type AllowRequest struct {
 	Ref    Ref

@@ -65,6 +65,12 @@ func (g Policy) Consent(ctx context.Context, c rye.Caller, q rye.PolicyConsentRe
 	return do(ctx, c, "policy.consent", in(g.enter, g.run), run.Consent, q)
 }
 
+// Elicitation lists an MCP client as one that shows questions to a person, when a person at
+// the terminal says that it does, or takes it off that list.
+func (g Policy) Elicitation(ctx context.Context, c rye.Caller, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
+	return do(ctx, c, "policy.elicitation", in(g.enter, g.run), run.Elicitation, q)
+}
+
 // Log returns the last verdicts about executions on this machine, oldest first.
 func (g Policy) Log(ctx context.Context, c rye.Caller, q rye.PolicyLogRequest) ([]rye.Verdict, error) {
 	if err := g.host.Permit(c, "policy.log"); err != nil {

@@ -140,24 +140,24 @@ func change(raw []byte, with func([]Approval) []Approval) ([]byte, error) {
 	slices.SortStableFunc(f.Allowed, func(a, b approvalFile) int {
 		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Place, b.Place), strings.Compare(a.Params, b.Params))
 	})
-	text := splice(raw, f.Allowed)
+	text := splice(raw, "allowed:", func(out *bytes.Buffer, after []byte) { write(out, f.Allowed, after) })
 	if again, err := decode(text); err == nil && reflect.DeepEqual(again, f) {
 		return text, nil
 	}
 	return objects.EncodeYAML(f)
 }
 
-// splice puts list in place of the block that begins with the line allowed:, or at the
-// end. The comments in the block stay, below its entries.
-func splice(raw []byte, list []approvalFile) []byte {
+// splice puts what put writes in place of the block that begins with a line such as
+// "allowed:", or at the end. The comments in the block stay, below what is put there.
+func splice(raw []byte, head string, put func(out *bytes.Buffer, after []byte)) []byte {
 	var out bytes.Buffer
 	in, done := false, false
 	for line := range bytes.Lines(raw) {
-		after, begins := bytes.CutPrefix(line, []byte("allowed:"))
+		after, begins := bytes.CutPrefix(line, []byte(head))
 		switch {
 		case begins && !done:
 			in, done = true, true
-			write(&out, list, after)
+			put(&out, after)
 		case !in || comment(line):
 			out.Write(line)
 		case line[0] != ' ' && line[0] != '-':
@@ -169,17 +169,14 @@ func splice(raw []byte, list []approvalFile) []byte {
 		if n := out.Len(); n > 0 && out.Bytes()[n-1] != '\n' {
 			out.WriteByte('\n')
 		}
-		write(&out, list, nil)
+		put(&out, nil)
 	}
 	return out.Bytes()
 }
 
 // write writes the block of approvals, with the comment that stood behind its first word.
 func write(out *bytes.Buffer, list []approvalFile, after []byte) {
-	note := ""
-	if i := bytes.IndexByte(after, '#'); i >= 0 {
-		note = " " + string(bytes.TrimSpace(after[i:]))
-	}
+	note := noteIn(after)
 	switch {
 	case len(list) > 0:
 		out.WriteString("allowed:" + note + "\n")
@@ -189,6 +186,14 @@ func write(out *bytes.Buffer, list []approvalFile, after []byte) {
 	for _, one := range list {
 		out.WriteString(one.line())
 	}
+}
+
+// noteIn returns the comment in a line, with a blank before it.
+func noteIn(line []byte) string {
+	if i := bytes.Index(line, []byte(" #")); i >= 0 {
+		return " " + string(bytes.TrimSpace(line[i:]))
+	}
+	return ""
 }
 
 // comment reports whether a line says nothing to a program.

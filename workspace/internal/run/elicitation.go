@@ -1,0 +1,49 @@
+package run
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/policy"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Elicitation lists an MCP client as one that shows questions to a person, or takes it off
+// the list. To list it takes the person: a program could answer for itself otherwise.
+func Elicitation(ctx context.Context, s *Desk, q rye.ElicitationRequest) (*rye.ElicitationReport, error) {
+	raw, err := s.UserPolicy()
+	if err != nil {
+		return nil, err
+	}
+	rules, err := policy.ParseRules(raw)
+	if err != nil {
+		return nil, fault.Wrap(err, "read %s", s.UserFile(session.PolicyFile))
+	}
+	rep := &rye.ElicitationReport{Client: q.Client, Listed: !q.Forget}
+	if slices.Contains(rules.Elicitation, q.Client) == rep.Listed {
+		return rep, nil
+	}
+	if rep.Listed {
+		if yes, err := session.Put(ctx, s.Host, showsQuestions(q.Client)); err != nil || !yes {
+			return &rye.ElicitationReport{Client: q.Client}, err
+		}
+	}
+	rep.Changed = true
+	return rep, rewritePolicy(ctx, s, func(old []byte) ([]byte, error) { return policy.Listed(old, q.Client, rep.Listed) })
+}
+
+func showsQuestions(client string) rye.Question {
+	return rye.Question{
+		Topic: "count what " + words.Brief(client) + " answers as yours",
+		Text:  "does " + words.Brief(client) + " show you the questions of MCP servers, and pass on what you answer?",
+		Lines: []string{
+			"Yes: before it runs what your policy asks about, rye asks through this client, and",
+			"an answer that comes from it counts as yours. It is known by the name it gives itself.",
+			"No: such questions wait until you say: rye approve",
+		},
+		Person: true,
+	}
+}
