@@ -12,14 +12,14 @@ import (
 	"github.com/rye-os/rye/internal/build"
 )
 
-// Checks looks at the programs themselves: those beside this one, and whether typing
-// rye starts this one.
+// Checks looks at the programs themselves: those beside this one, whether typing rye starts
+// this one, and which MCP clients start it.
 func (a *App) Checks(ctx context.Context) []rye.DoctorCheck {
 	var all []rye.DoctorCheck
 	for _, name := range companions {
 		all = append(all, companionCheck(ctx, name))
 	}
-	return append(all, a.pathCheck())
+	return append(append(all, a.pathCheck()), clientChecks(a)...)
 }
 
 // companionCheck names itself "engine" for rye-engine.

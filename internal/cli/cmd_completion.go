@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/clients"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
@@ -150,6 +151,8 @@ func argumentWords(t *task, inv invocation) []string {
 	switch {
 	case s.name == "completion":
 		return []string{"bash", "zsh", "fish", "powershell"}
+	case strings.Contains(s.args, "client"):
+		return clients.Names()
 	case s.name == "help":
 		return append(strings.Split(names(commands()), ", "), "exit-codes")
 	case s.name == "new", s.name == "list" && len(inv.path) == 1:

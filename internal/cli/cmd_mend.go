@@ -42,7 +42,7 @@ one and those of --project, and nothing else; the policy of the first holds in a
 			exits:    []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Interrupt},
 			flags:    list(),
 			run:      serve,
-		}},
+		}, installCommand(), uninstallCommand()},
 	}
 }
 

@@ -1,0 +1,77 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/clients"
+	"github.com/rye-os/rye/internal/clients/files"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// Clients returns the machine and the person as the files of MCP clients see them.
+func Clients(a *App) *files.Host {
+	h := &files.Host{
+		Machine: clients.Machine{OS: runtime.GOOS, Home: a.home, Getenv: a.getenv},
+		Project: a.Project,
+		State:   a.State,
+		Rye:     startedAs(a),
+		Lookup:  a.lookup,
+		Ask:     a.consent,
+		Dir: func(dir string) bool {
+			project, _ := FindProject(dir, a.User, a.home)
+			return project != ""
+		},
+	}
+	if a.Caller.IsInside() {
+		h.Ask = nil
+	}
+	return h
+}
+
+// startedAs is the path by which other programs of this user start this one: where a shell
+// finds it, which stays when it is updated, if that leads here and nobody but the user can
+// change where it leads; else where it lies. What lies in the project is not asked: what
+// runs there could put another program in its place.
+func startedAs(a *App) string {
+	self, err := os.Executable()
+	if err != nil {
+		return frontName
+	}
+	found := a.lookup(frontName)
+	inProject := a.Project != "" && strings.HasPrefix(found, a.Project+string(filepath.Separator))
+	if found != "" && !inProject && sameFile(found, self) && place.Owned(filepath.Dir(found)) == nil {
+		return found
+	}
+	return self
+}
+
+// clientChecks says which MCP clients know rye, and which of them know another one.
+func clientChecks(a *App) (all []rye.DoctorCheck) {
+	states, err := files.States(a.Caller, Clients(a))
+	if err != nil {
+		return nil // within a run there is nothing to say
+	}
+	var know []string
+	for _, s := range states {
+		switch s.State {
+		case files.Known:
+			know = append(know, s.Title+" ("+string(s.Scope)+")")
+		case files.Stale:
+			c := rye.DoctorCheck{Name: "MCP client", Text: s.Title + ": " + s.Path + " " + s.Text, Mend: fault.Command("rye mcp install %s", s.Client)}
+			if s.Scope == clients.Project {
+				c.Mend = fault.Command("rye mcp install %s --scope project", s.Client)
+			}
+			all = append(all, c)
+		}
+	}
+	c := rye.DoctorCheck{Name: "MCP clients", OK: true, Text: "none on this machine knows rye"}
+	if len(know) > 0 {
+		c.Text = "rye is known to " + strings.Join(know, ", ")
+	}
+	return append(all, c)
+}
