@@ -69,7 +69,7 @@ var all = []Client{
 		format: tables, servers: "mcp_servers", shape: codex, ref: "%s",
 		user: []string{"$CODEX_HOME:~/.codex/config.toml"}, project: []string{".codex/config.toml"}},
 	{Name: "gemini-cli", Title: "Gemini CLI", Calls: "gemini-cli-mcp-client", Program: "gemini", Follows: true,
-		format: commented, servers: "mcpServers", shape: shape{url: "httpUrl"}, ref: "${%s}",
+		format: commented, servers: "mcpServers", shape: shape{url: "url", remote: object{{name: "type", value: "http"}}}, ref: "${%s}",
 		user: []string{"~/.gemini/settings.json"}, project: []string{".gemini/settings.json"}},
 	{Name: "opencode", Title: "opencode", Calls: "opencode", Program: "opencode", Follows: true,
 		format: commented, servers: "mcp", shape: opencode, ref: "{env:%s}",
