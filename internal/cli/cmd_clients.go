@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/url"
@@ -106,13 +107,23 @@ func eachClient(t *task, o clientOptions, do func(*task, clientOptions) error) e
 		}
 		named = append(named, c)
 	}
+	if len(named) > 1 && o.token != "" {
+		return fault.New(fault.Usage, "%s: each client has a token of its own, so that one can be taken back", subject(t.name)).Advise("%s <client> --http URL --token-file F, for each", t.name)
+	}
+	var failed []error
 	for _, c := range named {
 		o.Client = c
 		if err := do(t, o); err != nil {
-			return err
+			failed = append(failed, err)
 		}
 	}
-	return nil
+	if len(failed) == 0 || len(named) == 1 {
+		return errors.Join(failed...)
+	}
+	for _, err := range failed {
+		t.out.report(err)
+	}
+	return someFailed(fault.CodeOf(failed[0]), len(failed), len(named), "not done")
 }
 
 func tell(t *task, o clientOptions) (err error) {

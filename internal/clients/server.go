@@ -3,6 +3,8 @@ package clients
 import (
 	"fmt"
 	"path"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -16,6 +18,8 @@ type Server struct {
 	URL   string // of a server over HTTP; then there is no command
 	Token string // that is sent to it; see TokenVar for one that is not in the file
 	Var   string // the variable of the environment that holds the token instead
+
+	Besides []string // what an entry that was read says in addition: names, sorted
 }
 
 // object is a value with members in an order. Those of Usual are written where there is
@@ -95,8 +99,8 @@ func (c Client) CanCall(reference bool) error {
 		return fault.New(fault.Usage, "%s starts servers, and calls none over HTTP by its configuration", c.Title)
 	}
 	if reference && c.ref == "" {
-		return fault.New(fault.Usage, "%s takes no token from the environment, and in a file that is shared it would be everybody's", c.Title).
-			Advise("rye mcp install %s --http URL --scope user", c.Name)
+		return fault.New(fault.Usage, "%s takes no token from the environment", c.Title).
+			Advise("rye mcp install %s --http URL --token-file F, which writes it into your own file", c.Name)
 	}
 	return nil
 }
@@ -126,7 +130,26 @@ func (c Client) read(entry map[string]any) (s Server) {
 			s.Token, s.Var = "", strings.TrimSuffix(name, after)
 		}
 	}
+	s.Besides = c.besides(entry)
 	return s
+}
+
+// besides returns the names of members of an entry that rye does not write, or writes with
+// another value. Two clients may share a file, so what rye writes for any of them counts.
+func (c Client) besides(entry map[string]any) (names []string) {
+	own := append(c.entry(Server{Command: "rye"}), c.entry(Server{URL: "x", Var: "x"})...)
+	for name, v := range entry {
+		v := generic(v)
+		says := func(m member) bool { return m.name == name && (!m.usual || reflect.DeepEqual(v, generic(m.value))) }
+		anybody := func(o Client) bool {
+			return slices.ContainsFunc(slices.Concat(o.shape.after, o.shape.remote), func(m member) bool { return m.usual && says(m) })
+		}
+		if !slices.ContainsFunc(own, says) && !slices.ContainsFunc(all, anybody) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func list(v any) (all []string) {

@@ -61,6 +61,9 @@ func (h *Host) settled(f file) (file, error) {
 	if err != nil {
 		return file{}, fault.New(fault.Failed, "look at %s: %w", top, err)
 	}
+	if err := place.Mine(base); f.scope == clients.User && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return file{}, err // what sudo would leave in somebody's home is root's
+	}
 	real, err := place.Resolve(f.path)
 	if err != nil {
 		return file{}, fault.New(fault.Malformed, "look at %s: %w", f.path, err)
@@ -69,7 +72,7 @@ func (h *Host) settled(f file) (file, error) {
 		return file{}, fault.New(fault.Malformed, "%s leads to %s, outside of %s", f.path, real, top).
 			Advise("take the link away, or write the entry there by hand")
 	}
-	for at := real; at != base; at = filepath.Dir(at) {
+	for at := real; within(base, at); at = filepath.Dir(at) {
 		if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 			return file{}, fault.New(fault.Malformed, "%s leads to %s, which leads nowhere", f.path, at).Advise("take the link away")
 		}

@@ -262,6 +262,43 @@ func TestNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.refused(b.request("gemini-cli", clients.User), fault.Auth, "belongs to user 61238")
+	if err := os.Chown(b.Home, 61_238, 61_238); err != nil { // as with sudo
+		t.Fatal(err)
+	}
+	b.refused(b.request("kiro", clients.User), fault.Auth, b.Home+" belongs to user 61238")
+}
+
+// TestLadenByAClone: an entry of a project's file that starts rye with more than rye says is
+// not taken for rye's; the user's own additions are.
+func TestLadenByAClone(t *testing.T) {
+	b := newBench(t)
+	for _, tc := range []struct{ client, path, text, says string }{
+		{"claude-code", ".mcp.json", `{"mcpServers": {"rye": {"type": "stdio", "command": "rye", "args": ["mcp"], "env": {"LD_PRELOAD": "./x.so"}}}}`, "env"},
+		{"cursor", ".cursor/mcp.json", `{"mcpServers": {"rye": {"command": "rye", "args": ["mcp"], "envFile": "x"}}}`, "envFile"},
+		{"codex", ".codex/config.toml", "[mcp_servers.rye]\ncommand = \"rye\"\nargs = [\"mcp\"]\ncwd = \"x\"\n", "cwd"},
+		{"goose", ".goose/config.yaml", "extensions:\n  rye: {name: rye, type: stdio, cmd: rye, args: [mcp], envs: {A: b}}\n", "envs"},
+	} {
+		b.put(filepath.Join(b.Project, tc.path), tc.text, 0o644)
+		q := b.request(tc.client, clients.Project)
+		q.Server.Command = "rye"
+		if s := b.state(tc.client, clients.Project); s.State != Other || !strings.HasSuffix(s.Text, "and says "+tc.says) {
+			t.Errorf("%+v", s)
+		}
+		b.refused(q, fault.Denied, "not agreed to")
+		q.Force = true
+		b.install(q)
+		if s := b.state(tc.client, clients.Project); s.State != Known {
+			t.Errorf("%+v: %s", s, b.text(filepath.Join(b.Project, tc.path)))
+		}
+	}
+	b.put(filepath.Join(b.Project, ".mcp.json"), `{"mcpServers": {"rye": {"command": "./rye", "args": ["mcp"]}}}`, 0o644)
+	if s := b.state("claude-code", clients.Project); s.State != Stale || !strings.Contains(s.Text, "starts ./rye") {
+		t.Errorf("%+v", s)
+	}
+	b.put(filepath.Join(b.Home, ".cursor", "mcp.json"), `{"mcpServers": {"rye": {"command": "`+b.Rye+`", "args": ["mcp"], "env": {"RYE_KEY": "work"}}}}`, 0o600)
+	if s := b.state("cursor", clients.User); s.State != Known {
+		t.Errorf("%+v", s)
+	}
 }
 
 // TestNobodyElse: only a person tells other programs what to start.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -83,6 +84,8 @@ func state(h *Host, f file) State {
 		s.Text = err.Error()
 	case !found:
 		s.State = Absent
+	case laden(f.scope, server):
+		s.State, s.Text = Other, "starts "+server.Command+server.URL+", and says "+strings.Join(server.Besides, ", ")
 	case server.URL != "":
 		s.State, s.Text = Known, "calls "+server.URL
 	case !server.IsRye():
@@ -98,7 +101,10 @@ func state(h *Host, f file) State {
 
 // stale says why a server is not the rye that is running, for a directory that it serves.
 func stale(h *Host, scope clients.Scope, s clients.Server) string {
-	if filepath.IsAbs(s.Command) && !sameFile(s.Command, h.Rye) {
+	switch {
+	case !filepath.IsAbs(s.Command) && s.Command != "rye" && s.Command != "rye.exe":
+		return "starts " + s.Command + ", wherever it is started"
+	case filepath.IsAbs(s.Command) && !sameFile(s.Command, h.Rye):
 		if _, err := os.Stat(s.Command); err != nil {
 			return "starts " + s.Command + ", which is not there"
 		}

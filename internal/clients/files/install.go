@@ -184,8 +184,14 @@ func commit(ctx context.Context, h *Host, f file, q Request, raw []byte, e entry
 func look(f file, raw []byte, q Request) (e entry, err error) {
 	e.server, e.found, err = f.client.Entry(raw)
 	sameAddress := e.server.URL != "" && (q.Server.URL == "" && q.Server.Command == "" || e.server.URL == q.Server.URL)
-	e.foreign = e.found && !e.server.IsRye() && !sameAddress
+	e.foreign = e.found && (!e.server.IsRye() && !sameAddress || laden(f.scope, e.server))
 	return e, err
+}
+
+// laden reports whether the entry of a project's file says more than rye would: a clone can
+// carry one that starts rye with variables, or in a directory, of its author's.
+func laden(scope clients.Scope, s clients.Server) bool {
+	return scope == clients.Project && len(s.Besides) > 0
 }
 
 // mayHold refuses a token where others would read it.
