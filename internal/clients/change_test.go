@@ -193,6 +193,31 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestChangesAreJudged: an edit counts only when the entry is what was wanted, and the rest is
+// what it was.
+func TestChangesAreJudged(t *testing.T) {
+	c, err := Find("cursor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const right = `{"a": [1.0], "mcpServers": {"b": {"command": "x"}, "rye": {"command": "/opt/rye bin/rye", "args": ["mcp"]}}}`
+	before := must(c.format.values([]byte(`{"a": [1.0], "mcpServers": {"b": {"command": "x"}}}`)))
+	for text, want := range map[string]bool{
+		right:                                             true,
+		strings.Replace(right, "1.0", "1", 1):             false,
+		strings.Replace(right, `"x"`, `"y"`, 1):           false,
+		strings.Replace(right, `"b"`, `"c"`, 1):           false,
+		strings.Replace(right, `"a"`, `"d"`, 1):           false,
+		strings.Replace(right, `"mcp"]`, `]`, 1):          false,
+		strings.Replace(right, "rye\": {", "ryd\": {", 1): false,
+		right[1:]: false,
+	} {
+		if got := c.holds([]byte(text), program, before); got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestFormsOfItsOwn: an entry that is written in another way than rye would is replaced, or
 // taken out, as a whole.
 func TestFormsOfItsOwn(t *testing.T) {

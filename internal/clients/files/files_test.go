@@ -350,6 +350,23 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestUninstallKeepsWhatCame: what was written into a file since the install stays.
+func TestUninstallKeepsWhatCame(t *testing.T) {
+	b := newBench(t)
+	q, path := b.request("cursor", clients.User), filepath.Join(b.Home, ".cursor", "mcp.json")
+	for _, before := range []string{"-", "{\"a\": 1}\n"} {
+		os.RemoveAll(filepath.Dir(path))
+		if before != "-" {
+			b.put(path, before, 0o600)
+		}
+		b.install(q)
+		b.put(path, strings.Replace(b.text(path), "\"rye\": {", "\"new\": {\"command\": \"y\"},\n    \"rye\": {", 1), 0o600)
+		if _, err := Uninstall(t.Context(), rye.Terminal(), b.Host, q); err != nil || !strings.Contains(b.text(path), "\"new\": {\"command\": \"y\"}\n") || strings.Contains(b.text(path), "rye") {
+			t.Errorf("%v: %s", err, b.text(path))
+		}
+	}
+}
+
 // TestStale: doctor's word for a client that knows another rye, or a directory that is gone.
 func TestStale(t *testing.T) {
 	b := newBench(t)
