@@ -81,7 +81,7 @@ func TestQuestionAtATerminalEnds(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			h := risky(t)
 			policy := strings.TrimSpace(h.rye("where", "config")) + "/policy.yaml"
-			wait := 60 // for an answer that comes; a busy machine takes its time
+			wait := 4 // for an answer that comes; a busy machine takes its time
 			if tc.name == "unanswered" {
 				wait = 1
 			}
