@@ -2,6 +2,7 @@ package rye
 
 import (
 	"encoding/json"
+	"time"
 )
 
 // ExecuteRequest runs a tool, or returns a directive's or knowledge entry's text.
@@ -17,6 +18,10 @@ type ExecuteRequest struct {
 	// Begin is called once every gate has let a tool pass and before it runs, with what is
 	// known by then; an error ends it without a run. nil is told nothing.
 	Begin func(*ExecuteResult) error
+
+	// Callback holds what the tool asks of rye while it runs. nil lets it ask as the caller
+	// narrowed to what it needs; an agent thread without one lets it ask nothing.
+	Callback Callback
 
 	Stdout func([]byte) // gets output as it comes; nil only collects it
 	Stderr func([]byte) // the same for standard error
@@ -271,4 +276,35 @@ type WebPage struct {
 	Charset  string // as the server said it; "" where it did not
 	Base     string // its address, against which links are resolved
 	Markdown bool   // and not plain text
+}
+
+// Callback is how whoever executes a tool holds what the tool asks of rye while it runs
+// (docs/format/callback.md), where a narrowed Caller does not say all: an agent thread has a
+// token narrowed, and records each call. It is safe for concurrent use.
+type Callback interface {
+	// Grant returns on whose behalf a tool calls: at most what it needs, until a time at
+	// which its run has ended; zero is no such time.
+	Grant(tool Ref, needs []string, until time.Time) (*CallbackGrant, error)
+
+	// Begin is called before anything is done for a call; an error refuses the call. What
+	// it returns holds what is executed by it.
+	Begin(CalledBack) (Callback, error)
+
+	// End is called when a call that began has ended, with what came of it.
+	End(c CalledBack, took time.Duration, result error) error
+}
+
+// CallbackGrant is what a tool may ask of rye.
+type CallbackGrant struct {
+	Caller Caller
+	Token  string   // for information; "" for none
+	Denied []string // what it declares and is not given
+}
+
+// CalledBack is one call of a tool that runs.
+type CalledBack struct {
+	Index  int    // from 1 on, in its run
+	Verb   string // search, load, execute or sign
+	Item   string // a ref; "" of a search
+	Params string // their SHA-256, as 64 hexadecimal digits
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,18 @@ func TestLockIsItsText(t *testing.T) {
 	}
 	if empty, err := (&Lock{}).Encode(); err != nil || string(empty) != "lock: 1\n" {
 		t.Errorf("empty lock %q, %v", empty, err)
+	}
+	pin := l.Items[tool("beta/fetch")]
+	pin.Needs.Rye = []string{"rye.execute.tool.beta.*", "rye.load.tool.beta.x"}
+	if text, err = l.Encode(); err == nil {
+		back, err = ParseLock(text)
+	}
+	if err != nil || !slices.Equal(back.Items[tool("beta/fetch")].Needs.Rye, pin.Needs.Rye) {
+		t.Errorf("what a tool calls rye for: %v\n%s", err, text)
+	}
+	none := bytes.Replace(text, []byte("      rye:\n        - \"rye.execute.tool.beta.*\"\n        - rye.load.tool.beta.x\n"), []byte("      rye: []\n"), 1)
+	if _, err := ParseLock(none); err == nil || bytes.Equal(none, text) {
+		t.Errorf("nothing is written as no line at all\n%s", none)
 	}
 	if back.Items[tool("beta/fetch")].From == "" {
 		t.Errorf("beta/fetch came back as %v, want the pin of a registry's item", back.Items[tool("beta/fetch")])
@@ -217,6 +230,9 @@ func TestCapabilityDigest(t *testing.T) {
 	}
 	if sum("acme/c", "needs: {read: [a, b]}") != sum("acme/d", "needs: {read: [b, a]}") {
 		t.Error("order counts")
+	}
+	if sum("acme/g", "needs: {rye: [rye.load.*]}") == none {
+		t.Error("to call rye back is a need")
 	}
 	if sum("acme/e", "needs: {net: [x]}") == sum("acme/f", "needs: {net: [y]}") {
 		t.Error("hosts do not count")

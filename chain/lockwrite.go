@@ -57,6 +57,9 @@ func (w *lockWriter) item(in string, i itemFile) {
 		w.list(in+"  ", "read", n.Read)
 		w.list(in+"  ", "write", n.Write)
 		w.list(in+"  ", "net", n.Net)
+		if len(n.Rye) > 0 {
+			w.list(in+"  ", "rye", n.Rye)
+		}
 	}
 	w.fields(in, all[needs:needs+1])
 	if len(i.Chain) > 0 {

@@ -126,6 +126,7 @@ type Needs struct {
 	Read     []string // paths; relative ones are below the project
 	Write    []string
 	Net      []string // host[:port], or "*"; empty means no network
+	Rye      []string // capabilities with which the tool calls rye back; empty means not at all
 
 	// Sandbox is the least tier to run in, "S1" to "S3"; "" is what is usual. It
 	// grants nothing, and alone it does not make Declared true.
@@ -143,7 +144,11 @@ func (n Needs) String() string {
 		}
 		return strings.Join(all, " ")
 	}
-	return "read " + list(n.Read) + "; write " + list(n.Write) + "; net " + list(n.Net)
+	text := "read " + list(n.Read) + "; write " + list(n.Write) + "; net " + list(n.Net)
+	if len(n.Rye) > 0 {
+		text += "; rye " + list(n.Rye)
+	}
+	return text
 }
 
 // Input is a declared parameter of a directive.

@@ -1,6 +1,9 @@
 package objects
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -64,8 +67,8 @@ func (p *parser) executor(m *Meta) error {
 }
 
 // needs reads what the tool asks of the sandbox: read and write are lists of
-// paths, net is a list of hosts, or true or false for any and none; sandbox is the
-// least tier.
+// paths, net is a list of hosts, or true or false for any and none; rye is a list of
+// capabilities; sandbox is the least tier.
 func (p *parser) needs(m *Meta) error {
 	v, ok := p.fields["needs"]
 	if !ok {
@@ -73,7 +76,7 @@ func (p *parser) needs(m *Meta) error {
 	}
 	fields, isMap := v.(map[string]any)
 	if !isMap {
-		return p.badField("needs", "want a mapping of read, write and net, have %s", Shape(v))
+		return p.badField("needs", "want a mapping of read, write, net and rye, have %s", Shape(v))
 	}
 	_, only := fields["sandbox"]
 	n := Needs{Declared: !only || len(fields) > 1}
@@ -94,12 +97,14 @@ func (p *parser) needs(m *Meta) error {
 			default:
 				n.Net, err = p.stringList("needs", v)
 			}
+		case "rye":
+			n.Rye, err = callsBack(p, v)
 		case "sandbox":
 			if n.Sandbox, _ = v.(string); n.Sandbox != "S1" && n.Sandbox != "S2" && n.Sandbox != "S3" {
 				err = p.badField("needs", "sandbox: want S1, S2 or S3")
 			}
 		default:
-			err = p.badField("needs", "%q is not known; want read, write, net and sandbox", words.Brief(key))
+			err = p.badField("needs", "%q is not known; want read, write, net, rye and sandbox", words.Brief(key))
 		}
 		if err != nil {
 			return err
@@ -107,4 +112,27 @@ func (p *parser) needs(m *Meta) error {
 	}
 	m.Needs = n
 	return nil
+}
+
+// maxCallsBack bounds needs.rye: they travel in a token, once for each tool that calls another.
+const maxCallsBack = 32
+
+// callsBack reads with which capabilities a tool calls rye back (docs/format/callback.md):
+// those of the four verbs for items, each named. What a tool may do is read by a person, so no
+// pattern stands for a verb.
+func callsBack(p *parser, v any) ([]string, error) {
+	all, err := p.stringList("needs", v)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > maxCallsBack {
+		return nil, p.badField("needs", "rye: %d capabilities, at most %d are allowed", len(all), maxCallsBack)
+	}
+	for _, c := range all {
+		verb, _, _ := strings.Cut(strings.TrimPrefix(c, "rye."), ".")
+		if why := CheckCapability(c); why != "" || !verbs[verb] {
+			return nil, p.badField("needs", "rye: %q: %s", words.Brief(c), cmp.Or(why, "want the verb execute, search, load or sign, spelled out"))
+		}
+	}
+	return all, nil
 }

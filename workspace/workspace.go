@@ -124,13 +124,14 @@ func Open(o Options) *Workspace {
 		Version: o.Version, Offline: o.Offline, Now: o.Now, Consent: o.Consent, Progress: o.Progress, Notice: o.Notice, OnVerdict: o.Verdict,
 		System: sync.OnceValues(space.OpenSystem)}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
-	return &Workspace{rooms{
+	w := &Workspace{rooms{
 		host: h,
 		keys: keys,
-		runner: run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
-			Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Workers: o.Workers}),
-		net: share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
+		net:  share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
 	}}
+	w.runner = run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
+		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Verbs: w, Workers: o.Workers})
+	return w
 }
 
 // ServeHelper does the work of Options.Helper in this process, from standard input to

@@ -38,6 +38,8 @@ cognition_reasoning        live         text:s chunk_index:i?
 gate_verdict               later        verdict:s subject:s call_id:s? tier:s? rule:s? reason:s? digest:s?
 tool_call_start            synced       tool:s call_id:s input:o+ key:s? digest:s? idempotent:b?
 tool_call_result           synced       call_id:s output:s+ error:s? duration_ms:i unknown:b? detail:o?+
+callback_start             synced       call_id:s index:s verb:s item:s? params:s
+callback_result            later        call_id:s index:s code:s duration_ms:i question:s?
 artifact                   later        sha256:s bytes:i name:s? media_type:s? call_id:s?
 host_call                  later        index:i name:s args:s outcome:v+
 hook_fired                 later        event:s hook:s action:s detail:o?+

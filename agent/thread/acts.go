@@ -180,7 +180,7 @@ func (p *thread) pinned(ref rye.Ref, sum string) error {
 // gate has let it pass, and before it runs.
 func (p *hands) execute(ctx context.Context, c call, a act) (result, error) {
 	name := "execute " + a.ref.String()
-	q := rye.ExecuteRequest{Ref: a.ref, Params: a.params, Pins: p.pins}
+	q := rye.ExecuteRequest{Ref: a.ref, Params: a.params, Pins: p.pins, Callback: p.tether(c)}
 	begun := false
 	q.Begin = func(plan *rye.ExecuteResult) error {
 		begun = true

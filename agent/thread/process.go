@@ -19,6 +19,7 @@ import (
 	"github.com/rye-os/rye/agent/ledger"
 	"github.com/rye-os/rye/agent/loop"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects/trust/token"
 )
 
 // thread is what all parts of a process share: what the thread is, and what it did.
@@ -26,7 +27,8 @@ type thread struct {
 	o      *Options
 	d      *Description
 	dir    string
-	caller rye.Caller // what the thread's token says
+	caller rye.Caller  // what the thread's token says
+	grant  token.Grant // that token, to be narrowed for tools
 	key    ed25519.PrivateKey
 	pins   rye.Pins
 
@@ -179,6 +181,9 @@ func (p *process) open(ctx context.Context, hand Handed) (err error) {
 		}
 	}()
 	if p.caller, err = callerOf(hand, p.d, p.o.Now()); err != nil {
+		return err
+	}
+	if p.grant, err = grantOf(hand); err != nil {
 		return err
 	}
 	// None of these needs the others, and a long journal takes longest.

@@ -70,6 +70,10 @@ func environment(c *Call) ([]string, error) {
 		vars[k] = v
 	}
 	vars[RunVar] = strings.ReplaceAll(c.Caller, "\x00", "")
+	delete(vars, BackVar)
+	if c.Back != nil {
+		vars[BackVar] = backAt(c)
+	}
 	out := make([]string, 0, len(vars))
 	for k, v := range vars {
 		out = append(out, k+"="+v)

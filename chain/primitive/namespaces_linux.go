@@ -41,7 +41,7 @@ func startCaged(c *Call, env []string, files []*os.File) (process, []string, err
 		return nil, nil, err
 	}
 	begun := time.Now()
-	o := ordersFor(c, env, len(files) > 3)
+	o := ordersFor(c, env)
 	tree := disown(o.Mounts)
 	if o.Handed = tree != nil; o.Handed {
 		defer tree.Close()
@@ -266,9 +266,9 @@ func (cp *cagedProcess) finish(res *Result) {
 }
 
 // ordersFor turns a call into what rye-cage is told, but for the bounds.
-func ordersFor(c *Call, env []string, sealed bool) *cage.Orders {
+func ordersFor(c *Call, env []string) *cage.Orders {
 	s := &c.Sandbox
-	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: sealed, Local: !s.Net, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
+	o := &cage.Orders{Argv: c.Argv, Env: env, Dir: c.Dir, Sealed: c.Sealed != nil, Back: c.Back != nil, Local: !s.Net, Mounts: view(c), Limits: rlimits(&s.Limits, c.Mark)}
 	for _, f := range c.Files {
 		o.Files = append(o.Files, cage.File{Path: f.Path, Data: f.Data, Exec: f.Exec})
 	}

@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"time"
 )
 
@@ -72,6 +73,10 @@ type Call struct {
 	// neither this program nor another of the same user. It is at SealedPath, to be
 	// executed or read. nil is none; more is refused where SealedPath is "".
 	Sealed []byte
+
+	// Back is the program's end of a connection to whoever runs it (see Pair), which it finds
+	// by BackVar; nil is none. Run closes it.
+	Back *os.File
 
 	// Mark is what the processes of the run are known by; 0 is a fresh one. A
 	// caller with a RunDir gives the directory's, so that Sweep knows it too.
@@ -176,5 +181,8 @@ type Result struct {
 // given, NotFound for a missing program, Limit when the time was up, Interrupt
 // when ctx was cancelled. In the last two cases the result holds what there was.
 func Run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) {
+	if c.Back != nil {
+		defer c.Back.Close()
+	}
 	return run(ctx, c, stdout, stderr)
 }

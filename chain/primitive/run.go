@@ -48,6 +48,9 @@ func run(ctx context.Context, c Call, stdout, stderr io.Writer) (Result, error) 
 		}
 		p.child = append(p.child, f)
 	}
+	if c.Back != nil {
+		p.child = append(p.child, c.Back)
+	}
 	begun := time.Now()
 	proc, unbound, err := start(&c, env, p.child)
 	p.closeChild()

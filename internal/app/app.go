@@ -47,6 +47,7 @@ type App struct {
 	Dir    string     // absolute; relative arguments are relative to it
 	Caller rye.Caller // the person at the terminal, or, within a run, what that may
 	Screen *Screen
+	Back   rye.Verbs // within a run that may ask the rye around: its verbs; else nil
 
 	ctx    context.Context // of the run; for questions that come without one
 	home   string
@@ -59,6 +60,9 @@ type App struct {
 // usage error; a missing project is not an error here.
 func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 	a := &App{Flags: f, Screen: s, Caller: caller(), ctx: ctx, getenv: os.Getenv}
+	if a.Caller.IsInside() {
+		a.Back = back(a.getenv)
+	}
 	var err error
 	if a.Dir, err = workingDir(f.Dir); err != nil {
 		return nil, err

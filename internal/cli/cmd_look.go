@@ -224,6 +224,9 @@ func showCommand() *spec {
 			if resolved {
 				return showResolved(t, q)
 			}
+			if t.env.Back != nil && !q.All {
+				return answer(t, t.env.Back.Load, rye.LoadRequest{Ref: q.Ref}, func(p *printer, res *rye.LoadResult) { printItem(p, res.ItemInfo) })
+			}
 			n := 0
 			return answerEach(t, t.w.Show, q, func(p *printer, it rye.ItemInfo) {
 				if n++; n > 1 {
@@ -341,7 +344,7 @@ func loadCommand() *spec {
 		},
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
-			return answer(t, t.w.Load, q, func(p *printer, res *rye.LoadResult) {
+			return answer(t, t.verbs().Load, q, func(p *printer, res *rye.LoadResult) {
 				if res.CopiedTo != "" {
 					p.resultf(false, "copied %s to the %s space\n", res.Ref, res.CopiedTo)
 					return
@@ -369,7 +372,7 @@ func searchCommand() *spec {
 		run: func(t *task) error {
 			brief()
 			q.Query = strings.Join(t.args, " ")
-			res, err := t.w.Search(t.ctx, t.env.Caller, q)
+			res, err := t.verbs().Search(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
 			}

@@ -55,7 +55,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 		q.Stdout, q.Stderr = live.stdout, live.stderr
 	}
 	app.Listen(t.ctx)
-	res, err := t.w.Execute(t.ctx, t.env.Caller, q)
+	res, err := t.verbs().Execute(t.ctx, t.env.Caller, q)
 	live.flush()
 	if res != nil {
 		if perr := t.out.show(res, func() { printRun(t.out, res, live.any) }); perr != nil {

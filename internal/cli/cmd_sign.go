@@ -35,7 +35,7 @@ then its signer and its text are shown, and you are asked.`,
 			if q.Targets, err = t.someRefs(q.All); err != nil {
 				return err
 			}
-			rep, err := t.w.Sign(t.ctx, t.env.Caller, q)
+			rep, err := t.verbs().Sign(t.ctx, t.env.Caller, q)
 			if rep == nil {
 				return err
 			}

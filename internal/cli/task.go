@@ -43,6 +43,15 @@ func (t *task) open() (err error) {
 	return err
 }
 
+// verbs are who carries out what is done with items: the workspace, or, for a tool that may ask
+// it, the rye that runs the tool.
+func (t *task) verbs() rye.Verbs {
+	if t.env.Back != nil {
+		return t.env.Back
+	}
+	return t.w
+}
+
 // verb is the shape of the facade's verbs: a request in, a report out.
 type verb[Q, R any] func(context.Context, rye.Caller, Q) (R, error)
 

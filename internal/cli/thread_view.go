@@ -34,6 +34,7 @@ type payload struct {
 	Output    string          `json:"output"`
 	Error     string          `json:"error"`
 	Code      string          `json:"error_code"`
+	Outcome   string          `json:"code"`
 	Fallback  string          `json:"fallback"`
 	Event     string          `json:"event"`
 	Hook      string          `json:"hook"`
@@ -45,6 +46,8 @@ type payload struct {
 	Question  string          `json:"question"`
 	Directive string          `json:"directive"`
 	Model     string          `json:"model"`
+	Index     string          `json:"index"` // of what a tool asked of rye
+	Verb      string          `json:"verb"`
 	Cost      json.RawMessage `json:"cost"` // of a call, money; of the end, a total
 }
 
@@ -95,6 +98,12 @@ func (v *threadView) event(e rye.Event) error {
 			v.line("      %s %s", bad("failed:"), words.Clip(words.FirstLine(d.Error), 200))
 		} else {
 			v.line("      %s", faint(words.Clip(words.FirstLine(strings.TrimSpace(d.Output)), 200)))
+		}
+	case "callback_start":
+		v.line("  %s  %s", faint("asks"), strings.TrimSpace(d.Index+"  "+d.Verb+" "+d.Item))
+	case "callback_result":
+		if d.Outcome != "ok" {
+			v.line("        %s %s", bad("failed:"), d.Outcome+prefixed(", rye approve ", d.Question))
 		}
 	case "hook_fired":
 		v.line("%s  %s at %s: %s", faint("hook"), d.Hook, d.Event, d.Action)

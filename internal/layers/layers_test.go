@@ -80,6 +80,8 @@ var house = []room{
 		"fault internal/secrets internal/words objects chain/consent", "mvdan.cc/sh"},
 	{1, "chain/question", "what a person was asked, and what an answer is for; pure",
 		"fault internal/words objects chain/consent", ""},
+	{1, "chain/callback", "what a tool that runs and rye say to each other, line by line",
+		". fault objects", ""},
 	{1, "chain/primitive/cage", "confines a process: rules on a thread, namespaces around a program",
 		"", xsys},
 	{1, "chain/primitive/ward", "what in a project runs by itself: found before a run, taken away after it",
@@ -119,9 +121,11 @@ var house = []room{
 		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/locks", "works out what would run, and pins it",
 		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
+	{4, "workspace/internal/back", "answers a tool that calls rye back while it runs",
+		". fault objects chain/callback chain/primitive workspace/internal/session", ""},
 	{4, "workspace/internal/run", "asks the policy and the user about a plan, and runs it",
 		". objects/expr chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
-			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/back workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". registry store/transport " + session +
 			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
@@ -152,7 +156,7 @@ var house = []room{
 		". fault internal/clients internal/diff internal/place internal/words", ""},
 
 	{6, "internal/app", "wires the parts; the only one that reads the environment",
-		". workspace internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/build internal/place internal/words objects", xterm + " " + xsys},
+		". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/build internal/place internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", "the command line: parse, one call, print",
 		". workspace internal/app internal/build internal/clients internal/clients/files internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "the front",

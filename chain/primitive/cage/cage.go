@@ -60,6 +60,7 @@ type Orders struct {
 	Dir  string // in the view; "" is its root
 
 	Sealed bool // the program has a sealed file as descriptor 3
+	Back   bool // the program has a connection as its next descriptor
 	Handed bool // a tree comes with the orders, for the mount of that kind
 	Local  bool // the namespace has a network of its own, whose loopback is brought up
 
@@ -110,7 +111,7 @@ const (
 // fdTalk is the socket over which rye-cage is told and answers; its standard descriptors
 // lead nowhere. The message that tells is one byte, with descriptors: those of the program
 // (standard input, output and error), one that the orders are read from, and, where the
-// orders say so, the sealed one and a tree. A socket that is closed without a message ends it. Each byte
+// orders say so, the sealed one, the connection and a tree. A socket that is closed without a message ends it. Each byte
 // after that has the program asked to end (SIGTERM).
 const fdTalk = 3
 

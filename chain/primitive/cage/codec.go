@@ -17,7 +17,7 @@ func (o *Orders) Encode() []byte {
 	w.list(o.Argv)
 	w.list(o.Env)
 	w.text(o.Dir)
-	w.flags(o.Sealed, o.Handed, o.Local)
+	w.flags(o.Sealed, o.Back, o.Handed, o.Local)
 	w.number(uint64(len(o.Mounts)))
 	for _, m := range o.Mounts {
 		w.number(uint64(m.Kind))
@@ -45,7 +45,7 @@ func (o *Orders) Encode() []byte {
 func Decode(raw []byte) (o Orders, err error) {
 	r := reader{in: raw}
 	o.Argv, o.Env, o.Dir = r.list(), r.list(), r.text()
-	r.flags(&o.Sealed, &o.Handed, &o.Local)
+	r.flags(&o.Sealed, &o.Back, &o.Handed, &o.Local)
 	for range r.count() {
 		o.Mounts = append(o.Mounts, Mount{Kind: Kind(r.number()), Path: r.text(), Source: r.text(), Size: int64(r.number())})
 	}

@@ -53,7 +53,7 @@ func inside(answer *os.File) int {
 // told waits for the message, and returns the orders with the descriptors of the program, and
 // of the tree that was handed. No orders and no error is the end without a message.
 func told() (o *Orders, given []int, tree int, err error) {
-	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(6*4))
+	buf, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(7*4))
 	var n, size int
 	for {
 		if n, size, _, _, err = unix.Recvmsg(fdTalk, buf, rights, unix.MSG_CMSG_CLOEXEC); err != unix.EINTR {
@@ -82,13 +82,19 @@ func told() (o *Orders, given []int, tree int, err error) {
 		return nil, nil, -1, err
 	}
 	given, more := fds[:3:3], fds[4:]
-	if orders.Sealed && len(more) > 0 {
-		given, more = append(given, more[0]), more[1:]
+	want := 3
+	for _, there := range []bool{orders.Sealed, orders.Back} {
+		if there && len(more) > 0 {
+			given, more = append(given, more[0]), more[1:]
+		}
+		if there {
+			want++
+		}
 	}
 	if tree = -1; orders.Handed && len(more) > 0 {
 		tree, more = more[0], more[1:]
 	}
-	if len(more) > 0 || orders.Sealed != (len(given) == 4) || orders.Handed != (tree >= 0) {
+	if len(more) > 0 || len(given) != want || orders.Handed != (tree >= 0) {
 		return nil, nil, -1, errOrders
 	}
 	return &orders, given, tree, nil

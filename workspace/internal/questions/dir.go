@@ -189,7 +189,7 @@ func makeRoom(all []entry, caller string, now time.Time) {
 			e.remove()
 		case e.used:
 			used = append(used, e)
-		case e.Caller == caller:
+		case sameAsker(e.Caller, caller):
 			own = append(own, e)
 		}
 	}
@@ -199,6 +199,14 @@ func makeRoom(all []entry, caller string, now time.Time) {
 	for _, e := range own[:max(0, len(own)-maxOpen+1)] {
 		e.remove()
 	}
+}
+
+// sameAsker reports whether two callers share the room there is. The tools of a thread, each of
+// which asks by its own name, have none beside their thread's.
+func sameAsker(a, b string) bool {
+	a, _, _ = strings.Cut(a, "/")
+	b, _, _ = strings.Cut(b, "/")
+	return a == b
 }
 
 // open returns those of all that an answer would still count for, or that one was given to.

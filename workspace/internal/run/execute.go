@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/back"
 	"github.com/rye-os/rye/workspace/internal/locks"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -154,24 +155,26 @@ type job struct {
 	ward     *watched          // what runs by itself in the project
 	open     bool              // a person let it write what cannot be protected here
 	dir      *primitive.RunDir // its verified files
+	line     *back.Line        // to the tool, where it calls rye
 	watch    *stopwatch
 }
 
 // begin waits for a turn and opens a session; the caller must call end.
 func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk, end func(), err error) {
-	if ctx, err = r.turns.Take(ctx); err != nil {
+	ctx, give, err := r.turns.Take(ctx)
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	j.watch.lap(&j.watch.parts.Rest) // others had their turn
 	seen, err := r.host.Open()
 	if err != nil {
-		r.turns.Give()
+		give()
 		return nil, nil, nil, err
 	}
 	if err := session.KeepTaken(ctx, seen); err != nil { // what is seen now must hold on every branch
 		seen.Tell("what .ai/" + objects.TakenFile + " takes back could not be kept: " + err.Error())
 	}
-	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); r.turns.Give() }, nil
+	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
 }
 
 // find returns the item that a request is about: the one in use here, or with --pinned

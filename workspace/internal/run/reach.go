@@ -18,6 +18,9 @@ func reachOf(s *Desk, j *job) (r rye.Reach, err error) {
 	default:
 		r.Needs = "none declared: read .; write .; net *:80 *:443"
 	}
+	if n := j.plan.Needs(); !n.Declared && len(n.Rye) > 0 { // of what executes it
+		r.Needs += "; rye " + strings.Join(n.Rye, " ")
+	}
 	if _, ok := chain.Served(j.plan); ok {
 		return r, nil // rye itself does it
 	}

@@ -31,6 +31,9 @@ type Options struct {
 	// answers must be what asks. nil when this program cannot be one.
 	Self func() (program, build string, err error)
 
+	// Verbs are what tools ask of rye while they run; nil lets none ask.
+	Verbs rye.Verbs
+
 	// Serve does what a function asks that acts in this process; nil where nobody does.
 	Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
 

@@ -112,7 +112,7 @@ func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 	if err := q.Check(); err != nil {
 		return false, err
 	}
-	if h.Consent == nil {
+	if h.Consent == nil || unattended(ctx) {
 		return false, fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).With(q.Mend)
 	}
 	return yieldTurn(ctx, func() (bool, error) { return h.Consent(ctx, q) })

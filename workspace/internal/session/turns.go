@@ -25,18 +25,21 @@ type turnKey struct{}
 
 // Take waits for a turn, in the order of asking: a channel serves the one that waited
 // longest. Questions asked under the context that it returns let others go on meanwhile.
-// The turn is given back by Give. A context that ends first is fault.Interrupt.
-func (t Turns) Take(ctx context.Context) (context.Context, error) {
+// The turn is given back by what it returns. A context that ends first is fault.Interrupt.
+//
+// What an execution calls goes on in its turn: a call that waited for a turn of its own would
+// wait for who waits for it.
+func (t Turns) Take(ctx context.Context) (_ context.Context, give func(), err error) {
+	if held, ok := ctx.Value(turnKey{}).(Turns); ok && held == t {
+		return ctx, func() {}, nil
+	}
 	select {
 	case t <- struct{}{}:
-		return context.WithValue(ctx, turnKey{}, t), nil
+		return context.WithValue(ctx, turnKey{}, t), func() { <-t }, nil
 	case <-ctx.Done():
-		return ctx, fault.New(fault.Interrupt, "wait for a turn to execute: %w", context.Cause(ctx))
+		return ctx, nil, fault.New(fault.Interrupt, "wait for a turn to execute: %w", context.Cause(ctx))
 	}
 }
-
-// Give ends a turn.
-func (t Turns) Give() { <-t }
 
 // yieldTurn calls f, which waits for a person, and gives the turn of ctx, if it has one, to
 // others meanwhile.
@@ -45,7 +48,7 @@ func yieldTurn(ctx context.Context, f func() (bool, error)) (bool, error) {
 	if !ok {
 		return f()
 	}
-	t.Give()
+	<-t
 	// The turn is taken back even when f failed, because the one who took it gives it back.
 	// Waiting for it needs no context: the executions before it end.
 	defer func() { t <- struct{}{} }()

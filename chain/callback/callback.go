@@ -1,0 +1,236 @@
+// Package callback is what a tool that runs and the rye that runs it say to each other over a
+// connection: one line of JSON each way for each call. docs/format/callback.md is normative.
+//
+//	rye   {"v":1,"token":"","may":["rye.execute.tool.acme.*"],"denied":[]}
+//	tool  {"id":"1","verb":"execute","params":{"item_type":"tool","item_id":"acme/step"}}
+//	rye   {"id":"1","result":{"status":"success",…}}
+//
+// The package reads and writes lines, and decides nothing.
+package callback
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Bounds of a connection.
+const (
+	MaxRequest  = 1 << 20 // bytes of a tool's line, with its newline
+	MaxAnswer   = 8 << 20 // bytes of rye's
+	MaxRequests = 256     // lines of a run, and of all that runs because of it
+	MaxDepth    = 4       // executions within one another, the first not counted
+	maxID       = 64
+	version     = 1
+)
+
+// Hello is what rye says first: what the tool may do, and what it declared and may not. The
+// token is for information: nobody can use it without its key.
+type Hello struct {
+	V      int      `json:"v"`
+	Token  string   `json:"token"`
+	May    []string `json:"may"`
+	Denied []string `json:"denied"`
+}
+
+// Request is one call. Of the four members of the verbs the one that Verb names is set.
+type Request struct {
+	ID     string // the tool's own; "" where it could not be read
+	Verb   string // search, load, execute or sign
+	Params json.RawMessage
+
+	Search  rye.SearchRequest
+	Load    rye.LoadRequest
+	Execute rye.ExecuteRequest
+	Sign    rye.SignRequest
+	Output  bool // of an execution: what the tool prints is wanted as it comes
+}
+
+// Item names what a request is about: a ref; "" for a search.
+func (r *Request) Item() string {
+	switch r.Verb {
+	case "load":
+		return r.Load.Ref.String()
+	case "execute":
+		return r.Execute.Ref.String()
+	case "sign":
+		return string(r.Sign.Targets[0])
+	}
+	return ""
+}
+
+// line is a request as it is written.
+type line struct {
+	ID     string          `json:"id"`
+	Verb   string          `json:"verb"`
+	Params json.RawMessage `json:"params"`
+}
+
+// Parameters of the verbs, by the names that the tools of MCP have.
+type (
+	searchParams struct {
+		Query    string `json:"query"`
+		Scope    string `json:"scope,omitempty"`
+		ItemType string `json:"item_type,omitempty"`
+		Space    string `json:"space,omitempty"`
+		Limit    int    `json:"limit,omitempty"`
+		Offset   int    `json:"offset,omitempty"`
+	}
+	itemParams struct {
+		ItemType string `json:"item_type"`
+		ItemID   string `json:"item_id"`
+		Source   string `json:"source,omitempty"`
+	}
+	executeParams struct {
+		ItemType   string          `json:"item_type"`
+		ItemID     string          `json:"item_id"`
+		Parameters json.RawMessage `json:"parameters,omitempty"`
+		DryRun     bool            `json:"dry_run,omitempty"`
+		Output     bool            `json:"output,omitempty"`
+	}
+)
+
+// ParseRequest reads a tool's line. An unknown, doubled or missing member is refused; where the
+// id can be read the result has it even then.
+func ParseRequest(raw []byte) (r Request, err error) {
+	var l line
+	if err := objects.DecodeJSON(raw, MaxRequest, &l); err != nil {
+		return Request{}, fault.Wrap(err, "request")
+	}
+	if l.ID == "" || len(l.ID) > maxID || strings.Trim(l.ID, idLetters) != "" {
+		return Request{}, fault.New(fault.Malformed, "request: id: want 1 to %d letters, digits, - and _", maxID)
+	}
+	r = Request{ID: l.ID, Verb: l.Verb, Params: l.Params}
+	if err = r.read(); err != nil {
+		return Request{ID: l.ID}, err
+	}
+	return r, nil
+}
+
+const idLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+// read reads the parameters.
+func (r *Request) read() (err error) {
+	switch r.Verb {
+	case "search":
+		var p searchParams
+		if err := r.decode(&p); err != nil {
+			return err
+		}
+		if p.Limit < 0 || p.Offset < 0 || p.Limit > 1000 {
+			return fault.New(fault.Usage, "limit %d, offset %d: want a limit from 1 to 1000 and no negative offset", p.Limit, p.Offset)
+		}
+		r.Search = rye.SearchRequest{Query: p.Query, Scope: p.Scope, Kind: p.ItemType, Space: p.Space, Limit: p.Limit, Offset: p.Offset}
+	case "execute":
+		var p executeParams
+		if err := r.decode(&p); err != nil {
+			return err
+		}
+		r.Execute, r.Output = rye.ExecuteRequest{Params: p.Parameters, DryRun: p.DryRun}, p.Output
+		r.Execute.Ref, err = refOf(p.ItemType, p.ItemID)
+	case "load", "sign":
+		var p itemParams
+		if err := r.decode(&p); err != nil {
+			return err
+		}
+		var ref rye.Ref
+		ref, err = refOf(p.ItemType, p.ItemID)
+		if r.Verb == "load" {
+			r.Load = rye.LoadRequest{Ref: ref, Space: p.Source}
+		} else {
+			r.Sign = rye.SignRequest{Targets: []rye.Target{rye.Target(ref.String())}, Space: p.Source}
+		}
+	default:
+		return fault.New(fault.Usage, "request: the verb is none of search, load, execute and sign")
+	}
+	return err
+}
+
+func (r *Request) decode(into any) error {
+	if len(r.Params) == 0 {
+		return fault.New(fault.Usage, "params of %s are missing", r.Verb)
+	}
+	if err := objects.DecodeJSON(r.Params, MaxRequest, into); err != nil {
+		return fault.New(fault.Usage, "params of %s: %w", r.Verb, err)
+	}
+	return nil
+}
+
+func refOf(kind, id string) (rye.Ref, error) {
+	k, err := objects.ParseKind(kind)
+	if err != nil {
+		return rye.Ref{}, fault.New(fault.Usage, "item_type: %w", err)
+	}
+	return objects.ParseRef(string(k) + ":" + id)
+}
+
+// Answer is what rye says to one request: a result or an error, or, before them, a piece of
+// what an execution prints.
+type Answer struct {
+	ID     string          `json:"id"` // of the request; "" where that could not be read
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  *Failure        `json:"error,omitempty"`
+	Stdout []byte          `json:"stdout,omitempty"` // in base64
+	Stderr []byte          `json:"stderr,omitempty"`
+}
+
+// Failure is an error on its way.
+type Failure struct {
+	Code    fault.Code `json:"code"`
+	Message string     `json:"message"`
+	Hint    string     `json:"hint,omitempty"`
+}
+
+// FailureOf puts an error into the words of a line.
+func FailureOf(err error) *Failure {
+	return &Failure{Code: fault.CodeOf(err), Message: err.Error(), Hint: fault.HintOf(err).String()}
+}
+
+// Err is the error again.
+func (f *Failure) Err() error {
+	err := fault.New(f.Code, "%s", f.Message)
+	if f.Hint != "" {
+		return err.Advise("%s", f.Hint)
+	}
+	return err
+}
+
+// Line is the answer as it is written; fault.Limit says that it is too long.
+func (a Answer) Line() ([]byte, error) {
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw) >= MaxAnswer {
+		return nil, fault.New(fault.Limit, "the answer has %d bytes, at most %d are handed over", len(raw), MaxAnswer-1)
+	}
+	return append(raw, '\n'), nil
+}
+
+// ErrLong is a line that is longer than it may be; what follows cannot be told from it.
+var ErrLong = errors.New("a line is too long")
+
+// ReadLine returns the next line without its newline. It holds at most max bytes of it, and
+// half a line at the end is none.
+func ReadLine(in *bufio.Reader, max int) ([]byte, error) {
+	var all []byte
+	for {
+		piece, err := in.ReadSlice('\n')
+		if len(all)+len(piece) > max {
+			return nil, ErrLong
+		}
+		all = append(all, piece...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil:
+			return nil, err
+		default:
+			return all[:len(all)-1], nil
+		}
+	}
+}

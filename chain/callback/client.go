@@ -1,0 +1,150 @@
+package callback
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"sync"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// Client is the tool's side: the four verbs, carried out by the rye that runs it. On whose
+// behalf they are is not the tool's to say, so callers are ignored. It is safe for concurrent
+// use; one call goes on at a time.
+type Client struct {
+	mu   sync.Mutex
+	conn io.ReadWriter
+	in   *bufio.Reader
+
+	// alone keeps other processes that have the same descriptor away until done is called.
+	alone func() (done func(), err error)
+}
+
+var _ rye.Verbs = (*Client)(nil)
+
+// NewClient returns the verbs over a connection.
+func NewClient(conn io.ReadWriter, alone func() (done func(), err error)) *Client {
+	return &Client{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), alone: alone}
+}
+
+// Search is rye.Verbs's.
+func (c *Client) Search(ctx context.Context, _ rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
+	res := &rye.SearchResult{}
+	return res, c.call(ctx, "search", searchParams{Query: q.Query, Scope: q.Scope, ItemType: q.Kind, Space: q.Space, Limit: q.Limit, Offset: q.Offset}, res, nil)
+}
+
+// Load is rye.Verbs's. Nothing is copied over the connection.
+func (c *Client) Load(ctx context.Context, _ rye.Caller, q rye.LoadRequest) (*rye.LoadResult, error) {
+	if q.Destination != "" {
+		return nil, fault.New(fault.Denied, "load %s: a tool copies nothing into a space", q.Ref).Advise("a person does it: rye copy %s", q.Ref)
+	}
+	res := &rye.LoadResult{}
+	return res, c.call(ctx, "load", itemParams{ItemType: string(q.Ref.Kind), ItemID: string(q.Ref.ID), Source: q.Space}, res, nil)
+}
+
+// Execute is rye.Verbs's. What is demanded of locks is what the run around demands.
+func (c *Client) Execute(ctx context.Context, _ rye.Caller, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
+	if q.Locked || q.Frozen || q.Pinned {
+		return nil, fault.New(fault.Usage, "execute %s: what a tool calls is locked as the tool is", q.Ref).Advise("leave --locked, --frozen and --pinned out")
+	}
+	res := &rye.ExecuteResult{}
+	p := executeParams{ItemType: string(q.Ref.Kind), ItemID: string(q.Ref.ID), Parameters: q.Params, DryRun: q.DryRun, Output: q.Stdout != nil || q.Stderr != nil}
+	return res, c.call(ctx, "execute", p, res, func(a *Answer) {
+		if len(a.Stdout) > 0 && q.Stdout != nil {
+			q.Stdout(a.Stdout)
+		}
+		if len(a.Stderr) > 0 && q.Stderr != nil {
+			q.Stderr(a.Stderr)
+		}
+	})
+}
+
+// Sign is rye.Verbs's, for one item.
+func (c *Client) Sign(ctx context.Context, _ rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
+	var ref rye.Ref
+	err := fault.New(fault.Usage, "sign: a tool asks for one item").Advise("rye sign <ref>")
+	if len(q.Targets) == 1 && !q.All && !q.Check && !q.Upgrade && !q.DryRun {
+		var bad error
+		if ref, bad = objects.ParseRef(string(q.Targets[0])); bad == nil {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	res := &rye.SignReport{}
+	return res, c.call(ctx, "sign", itemParams{ItemType: string(ref.Kind), ItemID: string(ref.ID), Source: q.Space}, res, nil)
+}
+
+// call makes one call. The line begins with a newline: whoever had the connection before may
+// have died within one. Answers to others are passed over, and so is what rye said first.
+// A call whose context ended is the last: a reader that nobody waits for has the connection.
+func (c *Client) call(ctx context.Context, verb string, params, result any, piece func(*Answer)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	done, err := c.alone()
+	if err != nil {
+		return fault.New(fault.Failed, "call rye: %w", err)
+	}
+	defer done()
+	raw, err := json.Marshal(params)
+	if err != nil {
+		return err
+	}
+	var random [12]byte
+	rand.Read(random[:])
+	id := base64.RawURLEncoding.EncodeToString(random[:])
+	msg, err := json.Marshal(line{ID: id, Verb: verb, Params: raw})
+	if err != nil {
+		return err
+	}
+	if len(msg) >= MaxRequest {
+		return fault.New(fault.Limit, "%s: the call has %d bytes, at most %d are taken", verb, len(msg), MaxRequest-1)
+	}
+	if _, err := c.conn.Write(append(append([]byte{'\n'}, msg...), '\n')); err != nil {
+		return gone(err)
+	}
+	got := make(chan error, 1)
+	go func() { got <- c.answer(id, result, piece) }()
+	select {
+	case err := <-got:
+		return err
+	case <-ctx.Done(): // the answer, which still comes, is for nobody
+		return fault.New(fault.Interrupt, "%s: %w", verb, context.Cause(ctx))
+	}
+}
+
+// answer reads up to the answer of a call.
+func (c *Client) answer(id string, result any, piece func(*Answer)) error {
+	for {
+		raw, err := ReadLine(c.in, MaxAnswer)
+		if err != nil {
+			return gone(err)
+		}
+		var a Answer
+		if json.Unmarshal(raw, &a) != nil || a.ID != id {
+			continue
+		}
+		switch {
+		case a.Error != nil:
+			return a.Error.Err()
+		case a.Result != nil:
+			return json.Unmarshal(a.Result, result)
+		case piece != nil:
+			piece(&a)
+		}
+	}
+}
+
+func gone(err error) error {
+	return fault.New(fault.Interrupt, "call rye: the run that this belongs to has ended: %w", err)
+}

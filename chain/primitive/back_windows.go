@@ -1,0 +1,16 @@
+package primitive
+
+import (
+	"os"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// Pair makes a connection for Call.Back, which this system does not have.
+func Pair() (ours, theirs *os.File, err error) {
+	return nil, nil, fault.New(fault.Denied, "a tool cannot call rye back on Windows: a program there is handed no descriptors").
+		Advise("run it on Linux or macOS, or take needs.rye out of it")
+}
+
+// IsSocket reports whether a descriptor of this process is a socket.
+func IsSocket(int) bool { return false }

@@ -1,0 +1,28 @@
+//go:build unix
+
+package app
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// alone waits until no other process of the tool makes a call over the same connection. The
+// lock is of processes, not of descriptors: these all came from one. A system that knows none
+// for sockets lets them talk at once, and each finds its own answers only by luck.
+func alone(conn *os.File) (done func(), err error) {
+	set := func(how int16) error {
+		for {
+			err := unix.FcntlFlock(conn.Fd(), unix.F_SETLKW, &unix.Flock_t{Type: how, Whence: io.SeekStart})
+			if err != unix.EINTR {
+				return err
+			}
+		}
+	}
+	if set(unix.F_WRLCK) != nil {
+		return func() {}, nil
+	}
+	return func() { _ = set(unix.F_UNLCK) }, nil
+}

@@ -1,0 +1,310 @@
+// Package back answers a tool that calls rye back while it runs.
+//
+// A tool that declares needs.rye finds a connection as a descriptor (docs/format/callback.md).
+// Each call is one of the four verbs, by a caller that has at most what the run's has and the
+// tool declares, so it passes every gate as everybody's does. Nothing of it outlives the run.
+package back
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/callback"
+	"github.com/rye-os/rye/chain/primitive"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Run is the execution that is called back.
+type Run struct {
+	Verbs  rye.Verbs
+	Caller rye.Caller
+	Tool   rye.Ref
+	Needs  []string            // needs.rye
+	Asked  *rye.ExecuteRequest // its locks, its pins, and who holds what is called
+	Now    time.Time
+	Self   func() (program, build string, err error) // rye; nil is unknown
+}
+
+// Line is the connection to one tool that runs; nil is none.
+type Line struct {
+	r      *Run
+	grant  *rye.CallbackGrant
+	conn   *os.File
+	theirs *os.File
+	count  int // of calls
+
+	mu     sync.Mutex // of what is written: an execution prints on two streams
+	cancel context.CancelCauseFunc
+	over   chan struct{} // closed when nobody serves it any more
+}
+
+// Open gives a call its end of a connection, where its tool declares that it calls rye, and
+// begins to answer at the other.
+func Open(ctx context.Context, r Run, call *primitive.Call) (*Line, error) {
+	if len(r.Needs) == 0 || r.Verbs == nil {
+		return nil, nil
+	}
+	grant, err := r.grant(ends(r.Now, call))
+	if err != nil {
+		return nil, fault.Wrap(err, "execute %s: let it call rye", r.Tool)
+	}
+	ours, theirs, err := primitive.Pair()
+	if err != nil {
+		return nil, fault.Wrap(err, "execute %s: let it call rye", r.Tool)
+	}
+	call.Back = theirs
+	r.show(call)
+	l := &Line{r: &r, grant: grant, conn: ours, theirs: theirs, over: make(chan struct{})}
+	ctx, l.cancel = context.WithCancelCause(session.Unattended(ctx))
+	go func() {
+		defer close(l.over)
+		defer ours.Close() // the tool reads that nobody answers any more
+		l.serve(ctx)
+	}()
+	return l, nil
+}
+
+// errRunEnded is why what a tool called is ended.
+var errRunEnded = errors.New("the tool that called it has ended")
+
+// End ends the line with its run: what goes on is told to end, and waited for.
+func (l *Line) End() {
+	if l == nil {
+		return
+	}
+	l.cancel(errRunEnded)
+	l.conn.Close()
+	l.theirs.Close() // where nothing was started
+	<-l.over
+}
+
+// ends is when a run has ended for certain; zero where nothing says so.
+func ends(now time.Time, call *primitive.Call) time.Time {
+	switch {
+	case call.Timeout < 0:
+		return time.Time{}
+	case call.Timeout == 0:
+		return now.Add(primitive.DefaultTimeout + primitive.DefaultGrace + time.Minute)
+	}
+	return now.Add(call.Timeout + primitive.DefaultGrace + time.Minute)
+}
+
+// grant says on whose behalf a tool calls. What a person has typed is the tool, and not what
+// it does: so of a person's it is Inside.
+func (r *Run) grant(until time.Time) (*rye.CallbackGrant, error) {
+	c := r.Caller
+	if r.Asked.Callback != nil {
+		return r.Asked.Callback.Grant(r.Tool, r.Needs, until)
+	}
+	if c.Thread() != "" { // what it may hand on only its token says
+		return &rye.CallbackGrant{Caller: rye.Program(c.Name()), Denied: r.Needs}, nil
+	}
+	if c.IsPerson() {
+		c = rye.Inside()
+	}
+	held, denied := c.Denied(), []string{}
+	var may []string
+	for _, need := range r.Needs {
+		has := slices.DeleteFunc(objects.Within(c.Capabilities(), need), func(one string) bool {
+			return slices.ContainsFunc(held, func(d string) bool { return objects.Overlap(d, one) })
+		})
+		if may = append(may, has...); !slices.Equal(has, []string{need}) {
+			denied = append(denied, need)
+		}
+	}
+	return &rye.CallbackGrant{Caller: rye.Program(c.Name(), may...).Calling(c.Itself()), Denied: denied}, nil
+}
+
+// show lets a tool start this rye by its name, which speaks for it over the connection.
+func (r *Run) show(call *primitive.Call) {
+	if r.Self == nil {
+		return
+	}
+	program, _, err := r.Self()
+	if err != nil {
+		return // it can speak for itself
+	}
+	call.Sandbox.Exec = append(slices.Clip(call.Sandbox.Exec), program)
+	path, ok := call.Env["PATH"]
+	if !ok {
+		path = primitive.SafePath
+	}
+	if call.Env == nil {
+		call.Env = map[string]string{}
+	}
+	call.Env["PATH"] = path + string(filepath.ListSeparator) + filepath.Dir(program)
+}
+
+// within is how deep an execution lies in others, and how many calls all of them have left.
+type within struct {
+	depth int
+	left  *atomic.Int64
+}
+
+type withinKey struct{}
+
+func withinOf(ctx context.Context) within {
+	if w, ok := ctx.Value(withinKey{}).(within); ok {
+		return w
+	}
+	w := within{left: new(atomic.Int64)}
+	w.left.Store(callback.MaxRequests)
+	return w
+}
+
+// serve answers one call after the other, until the tool goes, or misbehaves.
+func (l *Line) serve(ctx context.Context) {
+	w := withinOf(ctx)
+	ctx = context.WithValue(ctx, withinKey{}, within{w.depth + 1, w.left})
+	hello := callback.Hello{V: 1, Token: l.grant.Token, May: append([]string{}, l.grant.Caller.Capabilities()...), Denied: append([]string{}, l.grant.Denied...)}
+	raw, err := json.Marshal(hello)
+	if err != nil || !l.write(append(raw, '\n')) {
+		return
+	}
+	in := bufio.NewReaderSize(l.conn, 32<<10)
+	for blank := 0; blank <= callback.MaxRequests; {
+		raw, err := callback.ReadLine(in, callback.MaxRequest)
+		switch {
+		case errors.Is(err, callback.ErrLong):
+			l.refuse("", fault.New(fault.Limit, "request: longer than %d bytes", callback.MaxRequest))
+			return
+		case err != nil:
+			return
+		case len(bytes.TrimSpace(raw)) == 0:
+			blank++
+			continue
+		case w.left.Add(-1) < 0:
+			l.refuse("", fault.New(fault.Limit, "request: a run and what it calls ask at most %d times", callback.MaxRequests))
+			return
+		}
+		if !l.take(ctx, raw) {
+			return
+		}
+	}
+}
+
+// take carries out one line, and reports whether the answer was written.
+func (l *Line) take(ctx context.Context, raw []byte) bool {
+	q, err := callback.ParseRequest(raw)
+	if err != nil {
+		return l.refuse(q.ID, err)
+	}
+	res, err := l.call(ctx, &q)
+	if err != nil {
+		return l.refuse(q.ID, err)
+	}
+	a := callback.Answer{ID: q.ID}
+	if a.Result, err = json.Marshal(res); err != nil {
+		return l.refuse(q.ID, err)
+	}
+	text, err := a.Line()
+	if err != nil {
+		return l.refuse(q.ID, fault.Wrap(err, "it was done"))
+	}
+	return l.write(text)
+}
+
+func (l *Line) refuse(id string, why error) bool {
+	text, err := callback.Answer{ID: id, Error: callback.FailureOf(why)}.Line()
+	return err == nil && l.write(text)
+}
+
+func (l *Line) write(text []byte) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, err := l.conn.Write(text)
+	return err == nil
+}
+
+// call makes one call, between the two words of whoever holds what the tool asks.
+func (l *Line) call(ctx context.Context, q *callback.Request) (res any, err error) {
+	l.count++
+	held := l.r.Asked.Callback
+	if held == nil {
+		return l.do(ctx, q, nil)
+	}
+	c := rye.CalledBack{Index: l.count, Verb: q.Verb, Item: q.Item(), Params: objects.DigestOf(q.Params).Hex()}
+	next, err := held.Begin(c)
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	res, err = l.do(ctx, q, next)
+	result := err
+	if x, ok := res.(*rye.ExecuteResult); ok && err == nil && x.Status == "error" {
+		result = fault.New(fault.Failed, "the tool failed")
+	}
+	if lost := held.End(c, time.Since(begun), result); lost != nil {
+		return nil, lost
+	}
+	return res, err
+}
+
+// do is the verb.
+func (l *Line) do(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
+	c := l.grant.Caller
+	switch q.Verb {
+	case "search":
+		return l.r.Verbs.Search(ctx, c, q.Search)
+	case "load":
+		res, err := l.r.Verbs.Load(ctx, c, q.Load)
+		if err != nil {
+			return nil, err
+		}
+		return res, l.pinned(q.Load.Ref, res.SHA256)
+	case "execute":
+		return l.execute(ctx, q, held)
+	}
+	return l.r.Verbs.Sign(ctx, c, q.Sign)
+}
+
+// execute runs what a tool calls, locked and pinned as the tool is.
+func (l *Line) execute(ctx context.Context, q *callback.Request, held rye.Callback) (any, error) {
+	if withinOf(ctx).depth > callback.MaxDepth {
+		return nil, fault.New(fault.Limit, "execute %s: %d tools call each other, at most %d do", q.Execute.Ref, callback.MaxDepth+2, callback.MaxDepth+1)
+	}
+	x, around := q.Execute, l.r.Asked
+	x.Locked, x.Frozen, x.Pinned, x.Pins, x.Callback = around.Locked, around.Frozen, around.Pinned, around.Pins, held
+	if q.Output {
+		x.Stdout = func(b []byte) { l.piece(callback.Answer{ID: q.ID, Stdout: b}) }
+		x.Stderr = func(b []byte) { l.piece(callback.Answer{ID: q.ID, Stderr: b}) }
+	}
+	res, err := l.r.Verbs.Execute(ctx, l.grant.Caller, x)
+	if err != nil {
+		return nil, err
+	}
+	if x.Ref.Kind != objects.Tool && len(res.Chain) > 0 {
+		return res, l.pinned(x.Ref, res.Chain[0].Integrity)
+	}
+	return res, nil
+}
+
+// piece hands on what an execution prints. A tool that does not read it waits for itself.
+func (l *Line) piece(a callback.Answer) {
+	if text, err := a.Line(); err == nil {
+		l.write(text)
+	}
+}
+
+// pinned refuses what is not what the run around was pinned to.
+func (l *Line) pinned(ref rye.Ref, sum string) error {
+	switch want, ok := l.r.Asked.Pins[ref.String()]; {
+	case l.r.Asked.Pins == nil, ok && want == sum:
+		return nil
+	case !ok:
+		return fault.New(fault.Drift, "%s was not there when this began", ref)
+	}
+	return fault.New(fault.Drift, "%s changed since this began", ref)
+}

@@ -1,0 +1,13 @@
+package session
+
+import "context"
+
+type unattendedKey struct{}
+
+// Unattended is the context of what is asked of rye by something that rye runs: nobody is asked
+// in the middle of a run. A question is kept for rye approve, and refuses meanwhile.
+func Unattended(ctx context.Context) context.Context {
+	return context.WithValue(ctx, unattendedKey{}, true)
+}
+
+func unattended(ctx context.Context) bool { return ctx.Value(unattendedKey{}) != nil }
