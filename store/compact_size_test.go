@@ -231,3 +231,31 @@ func TestCompactWide(t *testing.T) {
 		})
 	}
 }
+
+// TestCompactHaste: what was written in haste is written again when that is asked for, though
+// it is one pack, and not a second time.
+func TestCompactHaste(t *testing.T) {
+	r := newRepo(t)
+	rnd := rand.New(rand.NewPCG(6, 6))
+	var all []Change
+	for i := range 200 {
+		all = append(all, Change{Path: fmt.Sprint("f", i), Data: prose(rnd, 2000)})
+	}
+	mustEdit(t, r, "all", all...)
+	before := packBytes(t, r.Dir())
+	for range 3 {
+		r.Tidy(t.Context(), CompactOptions{})
+	}
+	if n := packBytes(t, r.Dir()); n != before {
+		t.Errorf("an edit's own tidying made %d bytes of %d", n, before)
+	}
+	c, err := r.Compact(t.Context(), CompactOptions{})
+	must(t, err)
+	if after := packBytes(t, r.Dir()); c.Packs != 1 || after > before*9/10 {
+		t.Errorf("%+v made %d bytes of %d", c, after, before)
+	}
+	if c, err = r.Compact(t.Context(), CompactOptions{}); err != nil || c != (Compacted{}) {
+		t.Errorf("again: %+v, %v", c, err)
+	}
+	fsck(t, r.Dir())
+}
