@@ -304,11 +304,9 @@ func (b *Batch) Add(t Type, data []byte) (OID, error) {
 // addDelta appends an object to the pack as what takes the least room there.
 func (b *Batch) addDelta(id OID, t Type, data []byte) error {
 	w := &b.windows[t]
-	base, delta, err := w.find(data, nil, maxDepth)
-	if err != nil {
-		return err
-	}
+	base, delta := w.find(data, nil, maxDepth)
 	here := &basis{spot: &spot{at: b.pack.off}, data: bytes.Clone(data)}
+	var err error
 	if base == nil {
 		err = b.pack.addStream(id, t, nil, int64(len(data)), compress(nil, t, data))
 	} else {

@@ -38,9 +38,9 @@ func (p *part) place() int64 {
 // reads no object that is not a part, for what is below an unchanged tree is elsewhere.
 type ordering struct {
 	*parts
-	paths map[pathKey]int32 // by the group of the directory and the name in it
-	groups,
-	met int32
+	paths  map[pathKey]int32 // by the group of the directory and the name in it
+	groups int32
+	met    int32
 }
 
 type pathKey struct {
@@ -61,7 +61,13 @@ func (o *ordering) walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range newestFirst(o.commits(), head) {
+	list := o.commits()
+	for _, m := range list {
+		if m.id == head {
+			o.keep(m.tree, 0)
+		}
+	}
+	for _, m := range newestFirst(list) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -70,9 +76,39 @@ func (o *ordering) walk(ctx context.Context) error {
 		if tips[m.id] {
 			p.most = 0
 		}
-		o.tree(ctx, m.tree, groupRoots, m.id == head, 0)
+		o.tree(ctx, m.tree, groupRoots, 0)
 	}
 	return context.Cause(ctx)
+}
+
+// keep has a tree of HEAD, and what is below it, stay quick to read.
+func (o *ordering) keep(id OID, depth int) {
+	p := o.byID[id]
+	if p == nil || p.most == 0 || depth == maxTreeDepth {
+		return
+	}
+	if p.t != TypeTree {
+		p.most = newestDepth
+		return
+	}
+	p.most = 0
+	o.each(id, func(_ []byte, p *part) { o.keep(p.id, depth+1) })
+}
+
+// each calls f for the parts that a tree names. What cannot be read is refused when it is
+// packed; here it is only an advice that is missing.
+func (o *ordering) each(tree OID, f func(name []byte, p *part)) {
+	raw, err := o.r.rawTree(tree)
+	for err == nil && len(raw) > 0 {
+		mode, name, id, rest, ok := splitEntry(o.r.format, raw)
+		if !ok {
+			return
+		}
+		if p := o.byID[oidOf(id)]; p != nil && mode != ModeGitlink {
+			f(name, p)
+		}
+		raw = rest
+	}
 }
 
 // tips returns what HEAD names, and what any ref does.
@@ -114,50 +150,34 @@ func (o *ordering) meet(p *part, group int32) {
 	p.group, p.seq = group, o.met
 }
 
-// tree meets a tree and what is below it; head says that HEAD has it.
-func (o *ordering) tree(ctx context.Context, id OID, group int32, head bool, depth int) {
+// tree meets a tree and what is below it.
+func (o *ordering) tree(ctx context.Context, id OID, group int32, depth int) {
 	p := o.byID[id]
 	if p == nil || p.group != 0 || p.t != TypeTree || depth == maxTreeDepth || ctx.Err() != nil {
 		return
 	}
 	o.meet(p, group)
-	if head {
-		p.most = 0
-	}
-	raw, err := o.r.rawTree(id)
-	for err == nil && len(raw) > 0 {
-		mode, name, id, rest, ok := splitEntry(o.r.format, raw)
+	o.each(id, func(name []byte, p *part) {
+		if p.group != 0 {
+			return
+		}
+		path := pathKey{group, string(name)}
+		below, ok := o.paths[path]
 		if !ok {
-			return // the order is only an advice
+			o.groups++
+			below = o.groups
+			o.paths[path] = below
 		}
-		raw = rest
-		if p := o.byID[oidOf(id)]; p != nil && p.group == 0 && mode != ModeGitlink {
-			o.below(ctx, p, pathKey{group, string(name)}, head, depth)
+		if p.t == TypeTree {
+			o.tree(ctx, p.id, below, depth+1)
+		} else {
+			o.meet(p, below)
 		}
-	}
+	})
 }
 
-// below meets what a tree has at a path.
-func (o *ordering) below(ctx context.Context, p *part, path pathKey, head bool, depth int) {
-	group, ok := o.paths[path]
-	if !ok {
-		o.groups++
-		group = o.groups
-		o.paths[path] = group
-	}
-	if p.t == TypeTree {
-		o.tree(ctx, p.id, group, head, depth+1)
-		return
-	}
-	o.meet(p, group)
-	if head {
-		p.most = newestDepth
-	}
-}
-
-// newestFirst sorts commits by their time, each before its parents, and head before all that
-// are not newer in its own history.
-func newestFirst(list []*mark, head OID) []*mark {
+// newestFirst sorts commits by their time, each before its parents.
+func newestFirst(list []*mark) []*mark {
 	byID := make(map[OID]*mark, len(list))
 	for _, m := range list {
 		byID[m.id] = m
@@ -171,9 +191,6 @@ func newestFirst(list []*mark, head OID) []*mark {
 	}
 	var q markQueue
 	for _, m := range list {
-		if m.has = m.id == head; m.has {
-			m.when = 1<<63 - 1
-		}
 		if m.depth == 0 {
 			heap.Push(&q, m)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // packBytes sums up packs and their indexes.
@@ -258,4 +259,49 @@ func TestCompactHaste(t *testing.T) {
 		t.Errorf("again: %+v, %v", c, err)
 	}
 	fsck(t, r.Dir())
+}
+
+// TestCompactKeepsHeadWhole: what HEAD has is whole, also where another branch is newer; so is
+// what refs name, and what is the newest of its path anywhere.
+func TestCompactKeepsHeadWhole(t *testing.T) {
+	r := newRepo(t)
+	rnd := rand.New(rand.NewPCG(8, 8))
+	text := map[string][]byte{"d/one": prose(rnd, 2000), "d/two": prose(rnd, 2000)}
+	edit := func(ref string, i int) (last OID) {
+		for path := range text {
+			text[path] = edited(rnd, text[path], 2)
+			o := opts(fmt.Sprint(path, i))
+			o.When = testTime.Add(time.Duration(i) * time.Minute)
+			id, err := r.Edit(t.Context(), ref, []Change{{Path: path, Data: text[path]}, put(fmt.Sprint("n/", i%9), fmt.Sprint(i))}, o)
+			must(t, err)
+			last = id
+		}
+		return last
+	}
+	var tip OID
+	for i := range 10 {
+		if tip = edit(testHead, i); i == 4 {
+			must(t, r.Swap(t.Context(), "refs/tags/old", OID{}, tip, ""))
+		}
+	}
+	must(t, r.Swap(t.Context(), "refs/heads/newer", OID{}, tip, ""))
+	for i := 10; i < 30; i++ {
+		edit("refs/heads/newer", i)
+	}
+	for range 2 {
+		_, err := r.Compact(t.Context(), CompactOptions{})
+		must(t, err)
+		if n := wantDepths(t, r); n < 40 {
+			t.Errorf("%d deltas", n)
+		}
+		packs, _, err := r.disk.rescan()
+		must(t, err)
+		d := depths(t, packs[0])
+		for path, data := range text {
+			if n := d[SHA1.Hash(TypeBlob, data)]; n > newestDepth {
+				t.Errorf("the newest %s has %d deltas below it", path, n)
+			}
+		}
+		edit("refs/heads/newer", 30)
+	}
 }

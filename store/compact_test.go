@@ -416,8 +416,8 @@ func TestCompactTakesInDeltas(t *testing.T) {
 	for i := range 20 {
 		mustEdit(t, r, fmt.Sprint("edit ", i), put("f", fmt.Sprint(text, i)))
 	}
-	git(t, r.Dir(), "-c", "repack.writeBitmaps=false", "repack", "-adfq") // with a bitmap it stays
-	before := packBytes(t, r.Dir())
+	git(t, r.Dir(), "-c", "repack.writeBitmaps=false", "-c", "pack.compression=9", "repack", "-adfq") // with a bitmap it stays
+	before, made := packBytes(t, r.Dir()), streams(t, r)
 	for i := range 3 {
 		mustEdit(t, r, fmt.Sprint("more ", i), put("h", fmt.Sprint("more ", i)))
 	}
@@ -428,6 +428,13 @@ func TestCompactTakesInDeltas(t *testing.T) {
 	}
 	if after := packBytes(t, r.Dir()); after > before+before/8 {
 		t.Errorf("compacting made %d bytes of %d", after, before)
+	}
+	kept := 0
+	for s := range streams(t, r) {
+		kept += made[s]
+	}
+	if kept*10 < len(made)*8 || kept == 0 {
+		t.Errorf("%d of git's %d deltas were taken over", kept, len(made))
 	}
 	for i := range maxPackFiles + 1 {
 		mustEdit(t, r, fmt.Sprint("delta ", i), put("f", fmt.Sprint(text, "b", i)), put("f2", fmt.Sprint(text, "c", i)))

@@ -175,11 +175,10 @@ func (k *packer) search(j *packing) error {
 	if err := k.load(j); err != nil {
 		return err
 	}
-	b, delta, err := k.window.find(j.data, tried, j.most)
-	if b != nil {
+	if b, delta := k.window.find(j.data, tried, j.most); b != nil {
 		j.of, j.delta = b.part, bytes.Clone(delta)
 	}
-	return err
+	return nil
 }
 
 // deflate makes what is written of a part.

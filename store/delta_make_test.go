@@ -136,6 +136,9 @@ func TestHostileDelta(t *testing.T) {
 		if got, err := applyDelta(c[0], delta, 2*n); err != nil || !bytes.Equal(got, c[1]) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if short, ok := x.delta(nil, randomBytes(r, n), 100); ok || cap(short) > 4096 {
+			t.Errorf("%s: %v, %d bytes, for a delta of at most 100", name, ok, cap(short))
+		}
 		if x.memory() > n {
 			t.Errorf("%s: an index of %d bytes for a base of %d", name, x.memory(), n)
 		}

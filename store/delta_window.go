@@ -49,10 +49,11 @@ type deltaWindow struct {
 
 // find returns the basis of which data becomes the best delta, and that delta, which is the
 // window's until it is used again; nil where data is better off whole. What was in the pack
-// tried was compared before, in vain; at most deepest deltas may be below each other.
-func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis, delta []byte, err error) {
+// tried was compared before, in vain; at most deepest deltas may be below each other. What
+// cannot be read is passed over: whoever packs it will say why.
+func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis, delta []byte) {
 	if len(data) < minDelta || len(data) > maxDelta {
-		return nil, nil, nil
+		return nil, nil
 	}
 	most, depth, held := len(data)/2-20, 1, 0
 	for _, b := range slices.Backward(w.last) {
@@ -60,8 +61,9 @@ func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis,
 			continue
 		}
 		if b.data == nil {
+			var err error
 			if b.data, err = b.load(); err != nil {
-				return nil, nil, err
+				continue
 			}
 		}
 		bound := most * (maxDepth - b.depth) / (maxDepth - depth + 1)
@@ -80,7 +82,7 @@ func (w *deltaWindow) find(data []byte, tried *pack, deepest int) (found *basis,
 		}
 	}
 	w.shrink()
-	return found, w.best, nil
+	return found, w.best
 }
 
 // offers reports whether there is something to try that was not tried before.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -154,8 +155,7 @@ func TestWindowIsBounded(t *testing.T) {
 	for i := range 12 {
 		other := bytes.Clone(data)
 		other[i]++
-		b, delta, err := w.find(other, nil, maxDepth)
-		must(t, err)
+		b, delta := w.find(other, nil, maxDepth)
 		if i > 0 && (b == nil || len(delta) > 1000) {
 			t.Errorf("version %d: a delta of %d bytes", i, len(delta))
 		}
@@ -171,20 +171,49 @@ func TestWindowIsBounded(t *testing.T) {
 	if loads > 12*3 {
 		t.Errorf("%d versions were read %d times", 12, loads)
 	}
-	if b, _, err := w.find(make([]byte, maxDelta+1), nil, maxDepth); b != nil || err != nil {
-		t.Errorf("what is too large became a delta: %v", err)
+	w.clear()
+	loads = 0
+	for range windowObjects { // nobody asked for these yet
+		w.push(&basis{spot: &spot{}, load: func() ([]byte, error) { loads++; return randomBytes(rnd, maxDelta), nil }})
 	}
+	if w.find(data, nil, maxDepth); loads > 3 {
+		t.Errorf("%d versions of %d bytes were read at a time", loads, maxDelta)
+	}
+	if b, _ := w.find(make([]byte, maxDelta+1), nil, maxDepth); b != nil {
+		t.Error("what is too large became a delta")
+	}
+	w.clear()
+	w.push(&basis{spot: &spot{}, data: data})
 	w.push(&basis{spot: &spot{}, load: func() ([]byte, error) { return nil, os.ErrNotExist }})
-	if _, _, err := w.find(data, nil, maxDepth); err == nil {
-		t.Error("a basis that cannot be read: no error")
+	if b, _ := w.find(data, nil, maxDepth); b == nil {
+		t.Error("behind what cannot be read, nothing was tried")
+	}
+}
+
+// TestWindowTriesOnce: what was compared in a pack before is not read again.
+func TestWindowTriesOnce(t *testing.T) {
+	var w deltaWindow
+	p := &pack{}
+	loads := 0
+	data := prose(rand.New(rand.NewPCG(1, 1)), 1000)
+	w.push(&basis{spot: &spot{}, part: &part{from: p}, load: func() ([]byte, error) { loads++; return data, nil }})
+	b, _ := w.find(data, p, maxDepth)
+	if b != nil || loads != 0 || w.offers(p, maxDepth) {
+		t.Errorf("tried again: %v, read %d times", b, loads)
+	}
+	b, _ = w.find(data, nil, maxDepth)
+	if b == nil || !w.offers(&pack{}, maxDepth) || w.offers(nil, 0) {
+		t.Error("not tried, though nobody had")
 	}
 }
 
 // TestReadBackFindsDamage: the disk kept other bytes than those written of what others are
 // made of. The files that the new pack would replace stay.
 func TestReadBackFindsDamage(t *testing.T) {
-	for _, where := range []int{50, 500, 2000} { // in a commit, a tree, the newest version
+	const stored = "what is short is stored as it is"
+	for _, where := range []int{50, 500, 2000, 0} { // in a commit, a tree, the newest version; in what no checksum shows
 		r := newRepo(t)
+		mustEdit(t, r, "stored", put("stored", stored))
 		rnd := rand.New(rand.NewPCG(2, 3))
 		text := randomText(3000)
 		for i := range 10 {
@@ -194,9 +223,15 @@ func TestReadBackFindsDamage(t *testing.T) {
 		loose, _ := counts(t, r)
 		testOnlySync = func(f *os.File, _ string) {
 			if f != nil && strings.HasSuffix(f.Name(), ".pack") {
-				b := make([]byte, 1)
-				f.ReadAt(b, int64(where))
-				f.WriteAt([]byte{b[0] ^ 0x10}, int64(where))
+				b, err := io.ReadAll(io.NewSectionReader(f, 0, 1<<20))
+				must(t, err)
+				if where > 0 {
+					b[where] ^= 0x10
+				} else {
+					at := bytes.Index(b, []byte(stored))
+					b[at], b[at+1], b[at+2] = b[at]+1, b[at+1]-2, b[at+2]+1 // Adler-32 stays
+				}
+				f.WriteAt(b, 0)
 			}
 		}
 		_, err := r.Compact(context.Background(), CompactOptions{})
@@ -241,6 +276,8 @@ func TestBaseIsDamaged(t *testing.T) {
 		if copied {
 			b := next.NewBatch()
 			_, err := b.Add(TypeBlob, newest)
+			must(t, err)
+			_, err = b.Add(TypeBlob, []byte(randomText(30000))) // so that the damaged pack is the smaller, and comes first
 			must(t, err)
 			must(t, b.Flush(t.Context()))
 			b.Release()
