@@ -266,11 +266,13 @@ func TestCompactHaste(t *testing.T) {
 func TestCompactKeepsHeadWhole(t *testing.T) {
 	r := newRepo(t)
 	rnd := rand.New(rand.NewPCG(8, 8))
-	text := map[string][]byte{"d/one": prose(rnd, 2000), "d/two": prose(rnd, 2000)}
+	text := map[string][]byte{"d/one": prose(rnd, 9000)}
+	text["d/two"] = edited(rnd, text["d/one"], 1)
+	why := string(prose(rnd, 1000))
 	edit := func(ref string, i int) (last OID) {
 		for path := range text {
 			text[path] = edited(rnd, text[path], 2)
-			o := opts(fmt.Sprint(path, i))
+			o := opts(fmt.Sprint(path, i, "\n\n", why))
 			o.When = testTime.Add(time.Duration(i) * time.Minute)
 			id, err := r.Edit(t.Context(), ref, []Change{{Path: path, Data: text[path]}, put(fmt.Sprint("n/", i%9), fmt.Sprint(i))}, o)
 			must(t, err)

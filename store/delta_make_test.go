@@ -128,18 +128,19 @@ func TestHostileDelta(t *testing.T) {
 		"sparse":             {same, sparse},
 		"sparse base":        {sparse, same},
 		"one block, nothing": {same, bytes.Repeat(append(bytes.Repeat([]byte{7}, 16), 1, 2, 3), n/19)},
+		"one block often":    {between(randomBytes(r, n/2), same[:16], 16), between(randomBytes(r, n/2), same[:16], 3)},
 		"random":             {randomBytes(r, n), randomBytes(r, n)},
 	} {
 		var x deltaIndex
 		x.reset(c[0])
-		delta, _ := x.delta(nil, c[1], 2*n)
-		if got, err := applyDelta(c[0], delta, 2*n); err != nil || !bytes.Equal(got, c[1]) {
+		delta, _ := x.delta(nil, c[1], 4*n)
+		if got, err := applyDelta(c[0], delta, 4*n); err != nil || !bytes.Equal(got, c[1]) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if short, ok := x.delta(nil, randomBytes(r, n), 100); ok || cap(short) > 4096 {
 			t.Errorf("%s: %v, %d bytes, for a delta of at most 100", name, ok, cap(short))
 		}
-		if x.memory() > n {
+		if x.memory() > 2*n {
 			t.Errorf("%s: an index of %d bytes for a base of %d", name, x.memory(), n)
 		}
 		for h := range x.first { // no chain leads round
@@ -152,6 +153,14 @@ func TestHostileDelta(t *testing.T) {
 			}
 		}
 	}
+}
+
+// between returns n bytes of b at a time with a piece before each.
+func between(b, piece []byte, n int) (out []byte) {
+	for ; len(b) >= n; b = b[n:] {
+		out = append(append(out, piece...), b[:n]...)
+	}
+	return out
 }
 
 // TestDeltaScratch: who makes many deltas allocates nothing for each.
