@@ -24,9 +24,9 @@ const ThreadFace = "thread"
 
 // ThreadProcess is a process of a thread that was started.
 type ThreadProcess struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *bufio.Reader
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	says chan string // its one line, "" where it ended without
 }
 
 // What the process of a thread and whoever starts it say to each other, a line each. It goes
@@ -61,7 +61,7 @@ func (a *App) ThreadAhead(dir string) (*ThreadProcess, error) {
 	if a.Offline {
 		args = append(args, "--offline")
 	}
-	p := &ThreadProcess{cmd: exec.Command(path, args...)}
+	p := &ThreadProcess{cmd: exec.Command(path, args...), says: make(chan string, 1)}
 	p.cmd.Dir, p.cmd.Env, p.cmd.SysProcAttr = dir, threadEnv(os.Environ()), ownSession()
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -70,11 +70,14 @@ func (a *App) ThreadAhead(dir string) (*ThreadProcess, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.out = bufio.NewReader(out)
 	if err := p.cmd.Start(); err != nil {
 		return nil, fault.New(fault.Failed, "start the process of a thread: %w", err)
 	}
-	go func() { _ = p.cmd.Wait() }() // it outlives us, or says by its lease how it went
+	go func() {
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		p.says <- strings.TrimSuffix(line, "\n")
+		_ = p.cmd.Wait() // it outlives us, or says by its lease how it went
+	}()
 	return p, nil
 }
 
@@ -107,25 +110,16 @@ func threadEnv(environ []string) (env []string) {
 
 // Ready waits until the process holds its lease. A process that ends says why.
 func (p *ThreadProcess) Ready(ctx context.Context) error {
-	type answer struct {
-		line string
-		err  error
-	}
-	got := make(chan answer, 1)
-	go func() {
-		line, err := p.out.ReadString('\n')
-		got <- answer{strings.TrimSuffix(line, "\n"), err}
-	}()
 	select {
 	case <-ctx.Done():
 		p.in.Close()
 		return context.Cause(ctx)
-	case a := <-got:
-		if a.line == threadReady {
+	case line := <-p.says:
+		if line == threadReady {
 			return nil
 		}
 		p.in.Close()
-		return threadRefusal(a.line)
+		return threadRefusal(line)
 	}
 }
 
