@@ -134,6 +134,12 @@ func FuzzDeflate(f *testing.F) {
 		if n := int64(len(data)); int64(len(z)) > deflatedBound(n) {
 			t.Fatalf("%d bytes became %d, more than %d", n, len(z), deflatedBound(n))
 		}
+		for _, typ := range []Type{TypeTree, TypeBlob} {
+			z := compress([]byte("before"), typ, data)[len("before"):]
+			if got := inflated(t, z); !bytes.Equal(got, data) || !isKept(z) || int64(len(z)) > deflatedBound(int64(len(data))) {
+				t.Fatalf("a %s of %d bytes, kept in %d, comes back as %d others", typ, len(data), len(z), len(got))
+			}
+		}
 	})
 }
 
