@@ -303,6 +303,9 @@ func (p *asker) render(v view, m *provider.Model, maxOutput int64) (*rendering, 
 	var err error
 	if r.raw, err = p.prov.Encode(m, r.req); err == nil {
 		p.rendered = r
+		if p.o.Prompt != nil {
+			p.o.Prompt(len(r.raw))
+		}
 	}
 	return r, err
 }

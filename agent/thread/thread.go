@@ -44,6 +44,10 @@ type Options struct {
 	// where Spawn does all.
 	Ahead func(ctx context.Context) (Early, error)
 
+	// Prompt is told how large each prompt is, in bytes, before it is asked: a process may take
+	// no more memory than that needs. nil is nobody.
+	Prompt func(size int)
+
 	// Answered tells whether a question has been answered, and its answer.
 	Answered func(ctx context.Context, question string) (answered, yes bool, err error)
 

@@ -25,14 +25,14 @@ func threads(a *app.App) (rye.Threads, error) {
 
 // runThread is the engine as the process of one thread.
 func runThread(ctx context.Context, a *app.App) error {
-	// A long conversation is kept whole, and rendered whole for each question: what is garbage
-	// of that is large, and there may be many such processes.
 	debug.SetGCPercent(25)
+	holdTo(0)
 	return app.ServeThread(ctx, func() (app.ThreadRunner, error) {
 		o, err := threadOptions(a, openServing(a, a.ThreadOptions(), a.Dir), a.Dir)
 		if err != nil {
 			return nil, err
 		}
+		o.Prompt = holdTo
 		return thread.Prepare(ctx, o), nil
 	})
 }
@@ -62,6 +62,11 @@ func openServing(a *app.App, o workspace.Options, dir string) (w *workspace.Work
 	w = workspace.Open(o)
 	return w
 }
+
+// holdTo keeps the memory of a thread's process in proportion to its prompt: the conversation
+// is kept whole, and rendered whole for each question, so what is garbage of that is large, and
+// there may be many such processes. It holds the program's own pages (26 MB) besides.
+func holdTo(prompt int) { debug.SetMemoryLimit(8<<20 + 5*int64(prompt)/2) }
 
 // threadOptions are those of the project at or above dir.
 func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Options, error) {
