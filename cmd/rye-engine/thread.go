@@ -66,7 +66,7 @@ func openServing(a *app.App, o workspace.Options, dir string) (w *workspace.Work
 // holdTo keeps the memory of a thread's process in proportion to its prompt: the conversation
 // is kept whole, and rendered whole for each question, so what is garbage of that is large, and
 // there may be many such processes. It holds the program's own pages (26 MB) besides.
-func holdTo(prompt int) { debug.SetMemoryLimit(8<<20 + 5*int64(prompt)/2) }
+func holdTo(prompt int) { debug.SetMemoryLimit(max(20<<20, 8<<20+5*int64(prompt)/2)) }
 
 // threadOptions are those of the project at or above dir.
 func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Options, error) {
