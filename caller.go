@@ -24,6 +24,7 @@ import (
 type Caller struct {
 	name   string
 	itself string
+	token  string // the name of an MCP client's token; "" for every other
 	caps   []string
 	person bool
 
@@ -42,6 +43,14 @@ func Terminal() Caller { return Caller{name: "terminal", caps: []string{"rye.*"}
 func Client() Caller {
 	return Program("mcp", "rye.search.*", "rye.load.*", "rye.execute.*", "rye.sign.*",
 		"rye.thread.start", "rye.thread.list", "rye.thread.show", "rye.thread.follow", "rye.thread.wait", "rye.thread.cancel", "rye.thread.resume")
+}
+
+// ClientNamed is the MCP client that holds a token of this name: Client, told apart from
+// every other. What one does, another does not see: its threads, its questions.
+func ClientNamed(token string) Caller {
+	c := Client()
+	c.token = token
+	return c
 }
 
 // Inside is a rye that was started within a run, for example by a tool: the person who typed
@@ -111,10 +120,11 @@ func (c Caller) Thread() string { return c.thread }
 // Parent is the thread that started the one that the caller is; "" where no thread did.
 func (c Caller) Parent() string { return c.parent }
 
-// Who is Name, and the id of a thread behind it: for people, and for telling threads apart.
+// Who is Name, and behind it the id of a thread or the name of a client's token: for people,
+// and for telling callers apart.
 func (c Caller) Who() string {
-	if c.thread != "" {
-		return c.name + " " + c.thread
+	if which := c.thread + c.token; which != "" { // a caller has one of them at most
+		return c.name + " " + which
 	}
 	return c.name
 }

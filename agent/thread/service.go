@@ -63,7 +63,7 @@ func (s *Service) mayKnow(ctx context.Context, c rye.Caller, dir string) error {
 		return nil
 	}
 	d, err := readDescription(ctx, s.o.Record, dir)
-	if err == nil && (d.Starter == c.Name() && c.Thread() == "" || d.ID == c.Thread()) {
+	if err == nil && (d.Starter == startedBy(c) && c.Thread() == "" || d.ID == c.Thread()) {
 		return nil
 	}
 	return fault.New(fault.NotFound, "there is no thread %q here", filepath.Base(dir))

@@ -85,7 +85,7 @@ func (s *starter) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 		return nil, err
 	}
 	d := &Description{V: 1, Started: s.o.Now().UTC().Format(time.RFC3339), Directive: q.Ref.String(), SHA256: pin.SHA256, Version: pin.Version,
-		Signer: pin.Signer, Params: q.Params, Prompt: q.Prompt, Parent: c.Thread(), Starter: c.Name(), Outputs: pin.Outputs}
+		Signer: pin.Signer, Params: q.Params, Prompt: q.Prompt, Parent: c.Thread(), Starter: startedBy(c), Outputs: pin.Outputs}
 	if d.Params == nil {
 		d.Params = json.RawMessage("{}")
 	}
@@ -118,6 +118,14 @@ func (s *starter) plan(ctx context.Context, c rye.Caller, q rye.StartRequest) (*
 	}
 	d.Items = sumOf(items)
 	return &startPlan{&beginning{d: d, items: pin.Items, files: pin.Files, instructions: pin.Instructions, key: key}, secrets}, nil
+}
+
+// startedBy names the starter in the description: one client with a token is not another.
+func startedBy(c rye.Caller) string {
+	if c.Thread() != "" {
+		return c.Name() // which thread, parent says
+	}
+	return c.Who()
 }
 
 // approve asks a person before a thread starts that no person starts: it spends money. Who is

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,8 +22,26 @@ func serveMCP(ctx context.Context, a *app.App) error {
 		return err
 	}
 	p := &projects{app: a, served: served, have: map[string]*workspace.Workspace{}}
-	s := mcp.New(mcp.Options{Project: p.verbs, Threads: p.threads, Caller: client(a), Version: build.Version(), Log: os.Stderr})
+	s := mcp.New(mcp.Options{Project: p.verbs, Threads: p.threads, Missing: p.missing, Caller: client(a), Version: build.Version(), Log: os.Stderr})
+	if a.Reach.Addr != "" {
+		return serveHTTP(ctx, a, s)
+	}
 	return s.Serve(ctx, os.Stdin, os.Stdout)
+}
+
+// missing says what a person would have to make before some calls can succeed.
+func (p *projects) missing() (lacks []string) {
+	w, project, err := p.at("")
+	if err != nil {
+		return nil // each call says why
+	}
+	if project == "" {
+		lacks = append(lacks, "There is no project where this server was started; a person makes one there with: rye init. It is seen at once.")
+	}
+	if keys, err := w.Keys().List(context.Background(), p.app.Caller); err == nil && !slices.ContainsFunc(keys, func(k rye.KeyInfo) bool { return !k.Retired }) {
+		lacks = append(lacks, "There is no signing key, so sign fails; a person makes one with: rye key new.")
+	}
+	return lacks
 }
 
 // client is on whose behalf the server acts.

@@ -21,6 +21,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/bearer"
 	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
@@ -37,6 +38,24 @@ type Flags struct {
 	NoColor bool
 
 	Projects []string // that a server serves besides its own
+	Reach    Reach    // where a server is reached over HTTP
+}
+
+// Reach says where a server is reached over HTTP, and by whom. The zero value is nowhere.
+type Reach struct {
+	Addr      string
+	Cert, Key string // files of TLS; "" is plain HTTP
+	Proxied   bool   // a proxy in front has the TLS
+	Hosts     []string
+	Origins   []string
+}
+
+// TokenFile is where the tokens of clients are kept.
+func TokenFile(a *App) (bearer.File, error) {
+	if a.Config == "" {
+		return "", fault.New(fault.NotFound, "there is no directory for configuration, and so no place for tokens").Advise("set HOME or XDG_CONFIG_HOME")
+	}
+	return bearer.File(filepath.Join(a.Config, "mcp-tokens.json")), nil
 }
 
 // App is one run of a program of rye. It is made by New and then read-only,

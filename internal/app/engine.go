@@ -64,6 +64,7 @@ func engine(ctx context.Context, args []string, faces map[string]Face) error {
 	fs.StringVar(&f.Dir, "dir", "", "")
 	fs.BoolVar(&f.Offline, "offline", false, "")
 	fs.Func("project", "", func(dir string) error { f.Projects = append(f.Projects, dir); return nil })
+	reachFlags(fs, &f.Reach)
 	if err := fs.Parse(args[3:]); err != nil {
 		return fault.New(fault.Usage, "rye-engine: %w", err)
 	}
@@ -72,4 +73,14 @@ func engine(ctx context.Context, args []string, faces map[string]Face) error {
 		return err
 	}
 	return face(ctx, a)
+}
+
+// reachFlags are those of a server over HTTP, as the front gives them.
+func reachFlags(fs *flag.FlagSet, l *Reach) {
+	fs.StringVar(&l.Addr, "http", "", "")
+	fs.StringVar(&l.Cert, "tls-cert", "", "")
+	fs.StringVar(&l.Key, "tls-key", "", "")
+	fs.BoolVar(&l.Proxied, "behind-proxy", false, "")
+	fs.Func("host", "", func(name string) error { l.Hosts = append(l.Hosts, name); return nil })
+	fs.Func("origin", "", func(origin string) error { l.Origins = append(l.Origins, origin); return nil })
 }

@@ -7,13 +7,15 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/build"
 )
 
 func mcpCommand() *spec {
 	var projects []string
+	var listen app.Reach
 	list := func() []cli.Flag {
-		return []cli.Flag{repeated("project", &projects, "`directory` of another project that calls may name; repeatable")}
+		return append(listenFlags(&listen), repeated("project", &projects, "`directory` of another project that calls may name; repeatable"))
 	}
 	serve := func(t *task) (err error) {
 		args := []string{"mcp", "--dir", t.env.Dir}
@@ -23,7 +25,11 @@ func mcpCommand() *spec {
 		if t.env.Offline {
 			args = append(args, "--offline")
 		}
-		t.exit, err = t.env.Handoff(args...)
+		more, err := listenArgs(t, &listen)
+		if err != nil {
+			return err
+		}
+		t.exit, err = t.env.Handoff(append(args, more...)...)
 		return err
 	}
 	return &spec{
@@ -31,20 +37,27 @@ func mcpCommand() *spec {
 		short: "Serve search, load, execute and sign to an MCP client",
 		long: `Speaks the Model Context Protocol on standard input and output until the input
 ends. -C names the project that calls without project_path are about. Calls can name that
-one and those of --project, and nothing else; the policy of the first holds in all.`,
-		examples: "rye mcp\nrye mcp -C ./project     # what a client's configuration runs\nrye mcp -C ./project --project ../website",
-		exits:    []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Interrupt},
+one and those of --project, and nothing else; the policy of the first holds in all.
+
+With --http it serves any number of clients at http://<address>/mcp until it is told to end
+(Ctrl-C, SIGTERM). Each needs a token (rye mcp token add). An address that other machines
+reach needs TLS (--tls-cert and --tls-key), or a proxy in front that has it (--behind-proxy),
+and the name by which clients reach it (--host).`,
+		examples: "rye mcp\nrye mcp -C ./project     # what a client's configuration runs\nrye mcp -C ./project --project ../website\nrye mcp serve --http 127.0.0.1:8765",
+		exits:    mcpExits,
 		flags:    list(),
 		run:      serve,
 		subs: []*spec{{
 			name: "serve", short: "The same, spelled out",
-			examples: "rye mcp serve",
-			exits:    []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Interrupt},
+			examples: "rye mcp serve\nrye mcp serve --http 127.0.0.1:8765",
+			exits:    mcpExits,
 			flags:    list(),
 			run:      serve,
-		}, installCommand(), uninstallCommand()},
+		}, tokenCommand(), installCommand(), uninstallCommand()},
 	}
 }
+
+var mcpExits = []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Denied, fault.Malformed, fault.Interrupt}
 
 func doctorCommand() *spec {
 	return &spec{

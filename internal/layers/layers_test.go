@@ -60,6 +60,8 @@ var house = []room{
 
 	{1, ".", "the vocabulary: requests, reports, callers, questions; no behaviour",
 		"fault objects", ""},
+	{1, "internal/bearer", "the tokens of clients that reach a server: named, kept as digests",
+		"fault internal/place objects", ""},
 	{1, "objects/trust", "whose key signed this, and do we believe it",
 		"fault internal/place internal/words objects", ssh},
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
@@ -156,15 +158,15 @@ var house = []room{
 		". fault internal/clients internal/diff internal/place internal/words", ""},
 
 	{6, "internal/app", "wires the parts; the only one that reads the environment",
-		". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/build internal/place internal/words objects", xterm + " " + xsys},
+		". workspace chain/callback internal/clients internal/clients/files chain/primitive chain/primitive/builtin fault internal/bearer internal/build internal/place internal/words objects", xterm + " " + xsys},
 	{6, "internal/cli", "the command line: parse, one call, print",
-		". workspace internal/app internal/build internal/clients internal/clients/files internal/words fault objects", "github.com/urfave/cli"},
+		". workspace internal/app internal/bearer internal/build internal/clients internal/clients/files internal/words fault objects", "github.com/urfave/cli"},
 	{6, "cmd/rye", "the front",
 		"internal/cli internal/headroom", ""},
 	{6, "cmd/rye-cage", "the first process of a sandbox: makes what is to be seen there",
 		"chain/primitive/cage internal/build", ""},
 	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
-		". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/build internal/cli objects/trust/kms serve/mcp", ""},
+		". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli objects/trust/kms serve/mcp", ""},
 
 	{6, "internal/layers", "this law",
 		"", ""},

@@ -2,9 +2,7 @@ package mcp
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,11 +29,10 @@ import (
 // answerID names the question of a round.
 const answerID = "approval"
 
-// maxQuestions bounds how many unanswered questions a server remembers; how long
-// it does is patience.
+// patience is how long a question is open at most; mostAnswers how many a call may need.
 const (
-	maxQuestions = 64
-	patience     = time.Hour
+	patience    = time.Hour
+	mostAnswers = 16
 )
 
 // approval is one round of one call.
@@ -89,72 +86,67 @@ func digest(q rye.Question) [32]byte {
 	return sha256.Sum256(raw)
 }
 
-// approvals remembers the questions that clients were given.
-type approvals struct {
-	mu   sync.Mutex
-	open map[string]pending
+// pending is what a client carries to the next round, sealed: whose question it is, which
+// call it stopped, what was asked, and what was answered before.
+type pending struct {
+	Who     string    `json:"who"`  // name of the account
+	Call    [32]byte  `json:"call"` // which tool with which arguments
+	Asked   [32]byte  `json:"asked"`
+	Answers []answer  `json:"answers,omitempty"`
+	Until   time.Time `json:"until"`
 }
 
-type pending struct {
-	call    [32]byte // which tool with which arguments
-	asked   [32]byte
-	answers map[[32]byte]bool
-	until   time.Time
+// answer is what a person said to a question.
+type answer struct {
+	Asked [32]byte `json:"asked"`
+	Yes   bool     `json:"yes"`
 }
 
 // begin returns the round that a request is.
-func (p *approvals) begin(ctx context.Context, req mcp.CallToolRequest) (*approval, error) {
+func (s *Server) begin(ctx context.Context, req mcp.CallToolRequest) (*approval, error) {
 	a := &approval{possible: canElicit(ctx), client: clientInfo(ctx).Name, answers: map[[32]byte]bool{}}
 	if req.Params.RequestState == "" {
 		return a, nil
 	}
-	p.mu.Lock()
-	q, ok := p.open[req.Params.RequestState]
-	delete(p.open, req.Params.RequestState) // an answer counts once
-	p.mu.Unlock()
-	if !ok || q.call != callDigest(req) || time.Now().After(q.until) {
-		return nil, fault.New(fault.Denied, "the answer belongs to no question that is open").Advise("call the tool again")
+	q, err := s.states.open(req.Params.RequestState, time.Now())
+	if err != nil || q.Who != accountName(ctx) || q.Call != callDigest(req) {
+		return nil, fault.New(fault.Denied, "%w", errState).Advise("call the tool again")
 	}
-	a.answers = q.answers
-	a.answers[q.asked] = agreed(server.ElicitationResponse(req.Params.InputResponses, answerID))
+	for _, one := range q.Answers {
+		a.answers[one.Asked] = one.Yes
+	}
+	a.answers[q.Asked] = agreed(server.ElicitationResponse(req.Params.InputResponses, answerID))
 	return a, nil
 }
 
 // ask returns the result that gives the client the question where a stopped.
-func (p *approvals) ask(ctx context.Context, a *approval, req mcp.CallToolRequest) *mcp.CallToolResult {
-	var nonce [16]byte
-	rand.Read(nonce[:])
-	state := hex.EncodeToString(nonce[:])
-	p.mu.Lock()
-	p.makeRoom()
-	p.open[state] = pending{call: callDigest(req), asked: digest(*a.asked), answers: a.answers, until: time.Now().Add(wait(*a.asked))}
-	p.mu.Unlock()
-	message := questionText(*a.asked)
+func (s *Server) ask(ctx context.Context, a *approval, req mcp.CallToolRequest) *mcp.CallToolResult {
+	q := pending{Who: accountName(ctx), Call: callDigest(req), Asked: digest(*a.asked), Until: time.Now().Add(wait(*a.asked))}
+	for asked, yes := range a.answers {
+		q.Answers = append(q.Answers, answer{asked, yes})
+	}
+	state, err := s.states.seal(q)
+	if err == nil && len(q.Answers) >= mostAnswers {
+		err = errors.New("it needs too many answers")
+	}
+	if err != nil {
+		return failed(fault.New(fault.Limit, "ask a person: %w", err))
+	}
 	if s, ok := server.ClientSessionFromContext(ctx).(*session); ok {
-		s.waits.Store(message, wait(*a.asked))
+		s.patience = wait(*a.asked)
 	}
 	return server.NewInputRequestBuilder(state).Elicit(answerID, mcp.ElicitationParams{
-		Message:         message,
+		Message:         questionText(*a.asked),
 		RequestedSchema: json.RawMessage(approvalSchema),
 	}).ToolResult()
 }
 
-// makeRoom drops what is over, and the oldest question when there are too many.
-func (p *approvals) makeRoom() {
-	if p.open == nil {
-		p.open = map[string]pending{}
+// accountName is whose request this is.
+func accountName(ctx context.Context) string {
+	if s, ok := server.ClientSessionFromContext(ctx).(*session); ok {
+		return s.c.who.name
 	}
-	now, oldest := time.Now(), ""
-	for k, q := range p.open {
-		if now.After(q.until) {
-			delete(p.open, k)
-		} else if oldest == "" || q.until.Before(p.open[oldest].until) {
-			oldest = k
-		}
-	}
-	if len(p.open) >= maxQuestions {
-		delete(p.open, oldest)
-	}
+	return ""
 }
 
 // wait is how long a question of this server waits for its answer.
@@ -222,6 +214,9 @@ func clientInfo(ctx context.Context) mcp.Implementation {
 
 // caller is the client on whose behalf a call acts.
 func (s *Server) caller(ctx context.Context) rye.Caller {
-	info := clientInfo(ctx)
-	return s.o.Caller.Calling(words.Clip(strings.TrimSpace(info.Name+" "+info.Version), 100))
+	info, c := clientInfo(ctx), s.o.Caller
+	if name := accountName(ctx); name != "" {
+		c = rye.ClientNamed(name)
+	}
+	return c.Calling(words.Clip(strings.TrimSpace(info.Name+" "+info.Version), 100))
 }

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -176,17 +175,63 @@ func TestApprovalInRounds(t *testing.T) {
 	}
 }
 
-func TestQuestionsAreBounded(t *testing.T) {
-	var p approvals
-	for range 10 * maxQuestions {
-		p.makeRoom()
-		p.open[fmt.Sprint(len(p.open))] = pending{}
+// TestStates: what a client cannot do with a state, whatever it tries.
+func TestStates(t *testing.T) {
+	a, b := newSealer(), newSealer()
+	now := time.Now()
+	q := pending{Who: "laptop", Asked: [32]byte{1}, Answers: []answer{{[32]byte{2}, true}}, Until: now.Add(time.Minute)}
+	state, err := a.seal(q)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(p.open) > maxQuestions {
-		t.Errorf("%d questions are remembered", len(p.open))
+	if strings.Contains(state, "laptop") {
+		t.Errorf("%s can be read", state)
 	}
-	raw, err := json.Marshal(approvalSchema)
-	if err != nil || !json.Valid([]byte(approvalSchema)) {
-		t.Errorf("%s: %v", raw, err)
+	for i := range state {
+		changed := []byte(state)
+		changed[i] ^= 1
+		if _, err := a.open(string(changed), now); err == nil {
+			t.Fatalf("a state with another byte %d is good", i)
+		}
 	}
+	for name, try := range map[string]func() error{
+		"of a server that was started anew": func() error { _, err := b.open(state, now); return err },
+		"after its time":                    func() error { _, err := a.open(state, now.Add(time.Minute)); return err },
+		"cut":                               func() error { _, err := a.open(state[:20], now); return err },
+		"too long":                          func() error { _, err := a.open(state+strings.Repeat("A", maxState), now); return err },
+	} {
+		if try() == nil {
+			t.Errorf("a state %s is good", name)
+		}
+	}
+	if got, err := a.open(state, now); err != nil || got.Who != "laptop" || len(got.Answers) != 1 || got.Asked != q.Asked {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := a.open(state, now); err == nil {
+		t.Error("a state is good twice")
+	}
+	for i := range maxUsed {
+		a.used[[stateID]byte{1, byte(i), byte(i >> 8), byte(i >> 16)}] = now.Add(time.Second)
+	}
+	more, _ := a.seal(q)
+	if _, err := a.open(more, now); err == nil {
+		t.Error("more states were used than can be remembered, yet another one is good")
+	}
+	if _, err := a.open(more, now.Add(2*time.Second)); err != nil {
+		t.Errorf("when they have ended: %v", err)
+	}
+}
+
+// FuzzStates: no text but a sealed one is a state.
+func FuzzStates(f *testing.F) {
+	s := newSealer()
+	good, _ := s.seal(pending{Until: time.Now().Add(time.Hour)})
+	f.Add(good[:30])
+	f.Add("")
+	f.Add("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")
+	f.Fuzz(func(t *testing.T, state string) {
+		if _, err := s.open(state, time.Now()); err == nil {
+			t.Errorf("%q is a state", state)
+		}
+	})
 }

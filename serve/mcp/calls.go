@@ -90,14 +90,14 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 		if t.verbs, err = s.verbs(args.project()); err != nil {
 			return failed(err), nil
 		}
-		if t.approval, err = s.approvals.begin(ctx, req); err != nil {
+		if t.approval, err = s.begin(ctx, req); err != nil {
 			return failed(err), nil
 		}
 		ctx = context.WithValue(ctx, approvalKey{}, t.approval)
 		value, err := run(ctx, t, args)
 		switch {
 		case t.approval.asked != nil && err != nil:
-			return s.approvals.ask(ctx, t.approval, req), nil
+			return s.ask(ctx, t.approval, req), nil
 		case err != nil:
 			return failed(err), nil
 		}
@@ -250,7 +250,7 @@ func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
 // progress tells a client that asked for it how a call goes on, at most every
 // tenth of a second. It is safe for concurrent use.
 type progress struct {
-	c     *conn
+	s     *session
 	token any
 	mu    sync.Mutex
 	bytes int
@@ -260,7 +260,7 @@ type progress struct {
 func newProgress(ctx context.Context, req mcp.CallToolRequest) *progress {
 	p := &progress{}
 	if s, ok := server.ClientSessionFromContext(ctx).(*session); ok && req.Params.Meta != nil {
-		p.c, p.token = s.c, req.Params.Meta.ProgressToken
+		p.s, p.token = s, req.Params.Meta.ProgressToken
 	}
 	return p
 }
@@ -273,7 +273,7 @@ func (p *progress) output(b []byte) {
 	p.bytes += len(b)
 	if now := time.Now(); p.token != nil && now.Sub(p.last) >= 100*time.Millisecond {
 		p.last = now
-		p.c.notify(string(mcp.MethodNotificationProgress), map[string]any{
+		p.s.notify(string(mcp.MethodNotificationProgress), map[string]any{
 			"progressToken": p.token, "progress": p.bytes, "message": words.Printable(lastLine(b)),
 		})
 	}

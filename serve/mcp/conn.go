@@ -1,312 +1,343 @@
 package mcp
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"runtime/debug"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
-// conn is one client: its requests in flight and its one ordered output.
+// conn is one client for as long as it is there: what it said of itself, its requests that
+// are not answered, and the questions that it was asked. Messages come in through receive,
+// whatever brought them, and go out through outlets.
 type conn struct {
-	s       *Server
-	session *session
-	slots   chan struct{} // one per worker
-	wait    chan struct{} // one per call that runs or waits
+	s   *Server
+	who *account
+	id  string
+	out outlet // for what belongs to no request
+
+	calls  sync.WaitGroup // requests that come to an answer by themselves
+	others sync.WaitGroup // subscriptions, and what tells the client of broadcasts
+
+	ready    atomic.Bool
+	info     guarded[mcp.Implementation]
+	can      guarded[mcp.ClientCapabilities]
+	protocol guarded[string]
+	level    guarded[mcp.LoggingLevel]
 
 	mu      sync.Mutex
-	running map[string]*inflight // by the raw JSON of the request's id
-	calls   sync.WaitGroup       // tools/call
-	others  sync.WaitGroup       // every other request, and the session's writer
-
-	writing sync.Mutex
-	out     io.Writer
-	broken  context.CancelCauseFunc // ends the connection when out does
+	running map[string]*inflight // by the id's key
+	lastID  int64
+	asked   map[string]chan *envelope // questions without an answer, by the id's key
+	deaf    bool                      // no more answers will come
 }
 
 // inflight is a request that has not been answered.
 type inflight struct {
 	cancel    context.CancelFunc
-	cancelled bool
+	cancelled bool // by the client, which wants no answer then
 }
 
-func newConn(s *Server, out io.Writer) *conn {
-	c := &conn{
-		s: s, out: out,
-		slots:   make(chan struct{}, s.o.Workers),
-		wait:    make(chan struct{}, s.o.Workers+s.o.Queue),
-		running: map[string]*inflight{},
-	}
-	c.session = newSession(c)
+func newConn(s *Server, who *account, id string, out outlet) *conn {
+	c := &conn{s: s, who: who, id: id, out: out, running: map[string]*inflight{}, asked: map[string]chan *envelope{}}
+	c.level.set(mcp.LoggingLevelInfo)
 	return c
 }
 
-// errEOF ends a connection whose client closed its side.
-var errEOF = errors.New("end of input")
-
-func (c *conn) serve(ctx context.Context, in io.Reader) error {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	c.broken = end
-	if err := c.s.rpc.RegisterSession(ctx, c.session); err != nil {
-		return fmt.Errorf("begin an MCP session: %w", err)
-	}
-	defer c.s.rpc.UnregisterSession(context.WithoutCancel(ctx), c.session.SessionID())
-	ctx = c.s.rpc.WithContext(ctx, c.session)
-	c.others.Go(func() { c.session.forward(ctx) })
-
-	lines := make(chan line)
-	go readLines(ctx, in, c.s.o.MaxMessage, lines)
-	err := c.receive(ctx, lines)
-	if errors.Is(err, errEOF) {
-		c.drain()
-		err = nil
-	}
-	end(err)
-	c.calls.Wait()
-	c.others.Wait()
-	return err
+// guarded is a value that goroutines share.
+type guarded[T any] struct {
+	mu    sync.Mutex
+	value T
 }
 
-// receive takes messages until the input or ctx ends.
-func (c *conn) receive(ctx context.Context, lines <-chan line) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case l := <-lines:
-			switch {
-			case l.tooLong:
-				c.refuse(nil, mcp.INVALID_REQUEST, fmt.Sprintf("the request is longer than %d bytes", c.s.o.MaxMessage))
-			case len(bytes.TrimSpace(l.text)) > 0:
-				c.dispatch(ctx, l.text)
-			}
-			if l.err == io.EOF {
-				return errEOF
-			}
-			if l.err != nil {
-				return fmt.Errorf("read from the MCP client: %w", l.err)
-			}
+func (g *guarded[T]) get() T {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.value
+}
+
+func (g *guarded[T]) set(v T) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.value = v
+}
+
+// receive takes a message, or a batch of them, and reports whether out.answer will be called
+// for it, once. It waits while the account has no room for another request: whoever reads for
+// the client stops reading then. Answers and cancellations of the client need no room.
+func (c *conn) receive(ctx context.Context, raw []byte, out outlet) (answers bool) {
+	if messages, ok := batchOf(raw); ok {
+		return c.receiveBatch(ctx, messages, out)
+	}
+	e, bad := parseEnvelope(raw)
+	return c.dispatch(ctx, e, bad, out)
+}
+
+func (c *conn) receiveBatch(ctx context.Context, messages []json.RawMessage, out outlet) bool {
+	why := ""
+	switch v := c.protocol.get(); {
+	case v != mcp.ProtocolVersion20250326:
+		why = "a batch belongs to protocol version " + mcp.ProtocolVersion20250326 + ", which this client did not agree on"
+	case len(messages) == 0 || len(messages) > maxBatch:
+		why = fmt.Sprintf("a batch has 1 to %d messages", maxBatch)
+	}
+	if why != "" {
+		out.answer(rpcError(nil, mcp.INVALID_REQUEST, why))
+		return true
+	}
+	all, bads, together := make([]*envelope, len(messages)), make([]*refusal, len(messages)), &batch{outlet: out}
+	for i, raw := range messages {
+		if all[i], bads[i] = parseEnvelope(raw); bads[i] == nil && all[i].method == string(mcp.MethodInitialize) {
+			bads[i] = refused(all[i].id, mcp.INVALID_REQUEST, "initialize comes alone")
+		}
+		if bads[i] != nil || all[i].id != nil && !all[i].isAnswer() {
+			together.left++
 		}
 	}
-}
-
-// drain gives running calls time to answer: a script that pipes its requests in
-// closes its side at once and still wants the answers.
-func (c *conn) drain() {
-	answered := make(chan struct{})
-	go func() {
-		c.calls.Wait()
-		close(answered)
-	}()
-	timer := time.NewTimer(c.s.o.Drain)
-	defer timer.Stop()
-	select {
-	case <-answered:
-	case <-timer.C: // serve cancels what still runs, and then waits for it
+	expected := together.left > 0
+	for i := range all {
+		c.dispatch(ctx, all[i], bads[i], together)
 	}
+	return expected
 }
 
-// envelope is what of a message decides where it goes.
-type envelope struct {
-	Method string          `json:"method"`
-	ID     json.RawMessage `json:"id"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
-}
-
-func (c *conn) dispatch(ctx context.Context, message []byte) {
-	var e envelope
-	if err := json.Unmarshal(message, &e); err != nil {
-		c.refuse(nil, mcp.PARSE_ERROR, "this is no JSON-RPC message")
-		return
-	}
-	noID := len(e.ID) == 0 || string(e.ID) == "null"
+// dispatch sends one message where it belongs.
+func (c *conn) dispatch(ctx context.Context, e *envelope, bad *refusal, out outlet) (answers bool) {
 	switch {
-	case e.Method == "" && (e.Result != nil || e.Error != nil):
-		c.session.answer(e)
-	case noID && e.Method == string(mcp.MethodNotificationCancelled):
-		c.cancel(message)
-	case noID, e.Method == string(mcp.MethodInitialize):
-		// These are quick, and what comes after them relies on them.
-		c.handle(ctx, e.ID, message)
-	default:
-		c.start(ctx, e, message)
+	case bad != nil:
+		out.answer(rpcError(bad.id, bad.code, bad.why))
+		return true
+	case e.isAnswer():
+		c.hear(e)
+		return false
+	case e.id == nil && e.method == string(mcp.MethodNotificationCancelled):
+		c.cancel(e)
+		return false
+	case e.id == nil:
+		c.process(ctx, e, out, nil) // quick, and what comes after it relies on it
+		return false
+	case e.method == string(mcp.MethodInitialize):
+		out.answer(c.process(ctx, e, out, nil)) // so is this
+		return true
 	}
+	c.start(ctx, e, out)
+	return true
 }
 
-// start serves a request on its own goroutine, once there is room for it.
-func (c *conn) start(ctx context.Context, e envelope, message []byte) {
-	if !scalar(e.ID) {
-		c.refuse(nil, mcp.INVALID_REQUEST, "an id is a string or a number")
+// start serves a request when its turn comes.
+func (c *conn) start(ctx context.Context, e *envelope, out outlet) {
+	size := weight(len(e.raw))
+	if c.who.room.Acquire(ctx, size) != nil {
+		out.answer(response{}) // the client is gone
 		return
 	}
-	key := string(e.ID)
 	ctx, cancel := context.WithCancel(ctx)
-	if why := c.admit(key, cancel); why != "" {
-		cancel()
-		c.refuse(e.ID, mcp.INVALID_REQUEST, why)
+	end := func() { cancel(); c.who.room.Release(size) }
+	f, why := c.admit(e, cancel)
+	if why != "" {
+		end()
+		out.answer(rpcError(e.id, mcp.INVALID_REQUEST, why))
 		return
 	}
-	group, slots := &c.others, chan struct{}(nil)
-	if e.Method == string(mcp.MethodToolsCall) {
-		group, slots = &c.calls, c.slots
+	run := func(t *turn) {
+		defer end()
+		var answer response
+		if ctx.Err() == nil {
+			answer = c.process(ctx, e, out, t)
+		}
+		out.answer(c.leave(e, f, answer))
 	}
-	group.Go(func() {
-		defer cancel()
-		c.run(ctx, key, e.ID, slots, message)
+	if e.method == string(mcp.MethodSubscriptionsListen) {
+		c.others.Go(func() { defer c.who.opens.Release(1); run(nil) })
+		return
+	}
+	t := &turn{who: c.who, lane: c.who.quick, bytes: size}
+	if e.method == string(mcp.MethodToolsCall) {
+		t.lane = c.who.calls
+	}
+	c.calls.Add(1)
+	t.lane.enter(func() {
+		defer c.calls.Done()
+		defer t.lane.leave()
+		run(t)
 	})
 }
 
 // admit notes a request that may begin, or says why it may not.
-func (c *conn) admit(key string, cancel context.CancelFunc) string {
+func (c *conn) admit(e *envelope, cancel context.CancelFunc) (f *inflight, why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, twice := c.running[key]; twice {
-		return "a request with this id is not answered yet"
+	if c.running[e.key] != nil {
+		return nil, "a request with this id is not answered yet"
 	}
-	select {
-	case c.wait <- struct{}{}:
-		c.running[key] = &inflight{cancel: cancel}
-		return ""
-	default:
-		return "too many requests are waiting"
+	if e.method == string(mcp.MethodSubscriptionsListen) && !c.who.opens.TryAcquire(1) {
+		return nil, fmt.Sprintf("%d subscriptions are open", mostOpen)
 	}
+	f = &inflight{cancel: cancel}
+	c.running[e.key] = f
+	return f, ""
 }
 
-func scalar(id json.RawMessage) bool { return len(id) > 0 && id[0] != '{' && id[0] != '[' }
-
-func (c *conn) run(ctx context.Context, key string, id json.RawMessage, slots chan struct{}, message []byte) {
-	if slots != nil {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-ctx.Done():
-		}
-	}
-	var answer any
-	if ctx.Err() == nil {
-		answer = c.process(ctx, id, message)
-	}
+// leave takes a request off the list, and returns its answer: none where the client cancelled
+// it.
+func (c *conn) leave(e *envelope, f *inflight, answer response) response {
 	c.mu.Lock()
-	f := c.running[key]
-	delete(c.running, key)
-	c.mu.Unlock()
-	<-c.wait
-	if answer != nil && !f.cancelled { // the protocol wants no answer to what was cancelled
-		c.write(answer)
+	defer c.mu.Unlock()
+	delete(c.running, e.key)
+	if f.cancelled {
+		return response{}
 	}
+	return answer
 }
 
-// handle processes a message that gets no answer.
-func (c *conn) handle(ctx context.Context, id json.RawMessage, message []byte) {
-	if answer := c.process(ctx, id, message); answer != nil {
-		c.write(answer)
-	}
-}
-
-// process lets mcp-go answer a message. A panic ends neither the process nor the
-// connection.
-func (c *conn) process(ctx context.Context, id json.RawMessage, message []byte) (answer any) {
-	defer func() {
-		if r := recover(); r != nil {
-			c.s.log.Printf("panic: %v\n%s", r, debug.Stack())
-			answer = rpcError(id, mcp.INTERNAL_ERROR, "internal error; the server's standard error has more")
-		}
-	}()
-	if m := c.s.rpc.HandleMessage(ctx, message); m != nil {
-		return m
-	}
-	return nil
+// busy reports whether requests of the client are not answered.
+func (c *conn) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.running) > 0
 }
 
 // cancel stops the request that a notification names.
-func (c *conn) cancel(message []byte) {
-	var n struct {
-		Params struct {
-			RequestID json.RawMessage `json:"requestId"`
-		} `json:"params"`
+func (c *conn) cancel(e *envelope) {
+	var p struct {
+		RequestID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(message, &n) != nil {
+	if json.Unmarshal(e.params, &p) != nil {
 		return
 	}
+	key, ok := idKey(p.RequestID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.running[string(n.Params.RequestID)]; f != nil {
+	if f := c.running[key]; ok && f != nil {
 		f.cancelled = true
 		f.cancel()
 	}
 }
 
-func (c *conn) refuse(id json.RawMessage, code int, why string) { c.write(rpcError(id, code, why)) }
-
-func rpcError(id json.RawMessage, code int, why string) any {
-	if len(id) == 0 {
-		id = json.RawMessage("null")
+// process lets mcp-go handle a message, and returns the answer of a request. What the handler
+// says meanwhile goes out before: it is written here, by one goroutine.
+func (c *conn) process(ctx context.Context, e *envelope, out outlet, t *turn) response {
+	s := &session{c: c, out: out, turn: t, handshake: e.method == string(mcp.MethodInitialize), notes: make(chan mcp.JSONRPCNotification, 16)}
+	ctx = context.WithValue(c.s.rpc.WithContext(ctx, s), turnKey{}, t)
+	if e.method == string(mcp.MethodSubscriptionsListen) {
+		end := s.subscribe(ctx, e)
+		defer end()
 	}
-	return map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "id": id, "error": map[string]any{"code": code, "message": why}}
+	done := make(chan mcp.JSONRPCMessage, 1)
+	go func() { done <- c.handle(ctx, e) }()
+	for {
+		select {
+		case n := <-s.notes:
+			s.forward(n)
+		case m := <-done:
+			for len(s.notes) > 0 {
+				s.forward(<-s.notes)
+			}
+			return c.encoded(e, m)
+		}
+	}
 }
 
-// write sends one message as one line. When the client is gone, so is the connection.
-func (c *conn) write(message any) {
-	raw, err := json.Marshal(message)
+// handle is mcp-go's work. A panic ends neither the process nor the connection.
+func (c *conn) handle(ctx context.Context, e *envelope) (answer mcp.JSONRPCMessage) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.s.log.Printf("panic: %v\n%s", r, debug.Stack())
+			answer = mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION,
+				Error: mcp.JSONRPCErrorDetails{Code: mcp.INTERNAL_ERROR, Message: "internal error; the server's standard error has more"}}
+		}
+	}()
+	return c.s.rpc.HandleMessage(ctx, e.raw)
+}
+
+// encoded is an answer with the id as the client wrote it: mcp-go would round a large one.
+func (c *conn) encoded(e *envelope, m mcp.JSONRPCMessage) response {
+	code := 0
+	switch a := m.(type) {
+	case nil:
+		return response{}
+	case mcp.JSONRPCResponse:
+		a.ID = mcp.NewRequestId(e.id)
+		m = a
+	case mcp.JSONRPCError:
+		a.ID = mcp.NewRequestId(e.id)
+		m, code = a, a.Error.Code
+	}
+	raw, err := encode(m)
 	if err != nil {
 		c.s.log.Printf("encode an answer: %v", err)
-		return
+		return rpcError(e.id, mcp.INTERNAL_ERROR, "internal error; the server's standard error has more")
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if _, err := c.out.Write(append(raw, '\n')); err != nil {
-		c.broken(fmt.Errorf("write to the MCP client: %w", err))
+	return response{raw, code}
+}
+
+// ask puts a question to the client, on the outlet of the request that it is about, and waits
+// for the answer until ctx ends. It returns nil where none can come any more.
+func (c *conn) ask(ctx context.Context, out outlet, method string, params any) (*envelope, error) {
+	answer := make(chan *envelope, 1)
+	c.mu.Lock()
+	c.lastID++
+	id := intID(c.lastID)
+	key, _ := idKey(id)
+	c.asked[key] = answer
+	if c.deaf {
+		answer <- nil
+	}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.asked, key)
+		c.mu.Unlock()
+	}()
+	raw, err := encode(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "id": id, "method": method, "params": params})
+	if err != nil {
+		return nil, err
+	}
+	out.tell(raw)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case e := <-answer:
+		if e != nil && e.fault != nil {
+			return nil, fmt.Errorf("the client did not ask its person: %s", words.Clip(string(e.fault), 200))
+		}
+		return e, nil
 	}
 }
 
-// line is one message as read; err comes with the last one.
-type line struct {
-	text    []byte
-	tooLong bool
-	err     error
-}
-
-// readLines sends each line of in. One that is longer than limit is skipped
-// without being held in memory.
-func readLines(ctx context.Context, in io.Reader, limit int64, to chan<- line) {
-	r := bufio.NewReaderSize(in, 64<<10)
-	for {
-		l := readLine(r, limit)
-		select {
-		case to <- l:
-		case <-ctx.Done():
-			return
-		}
-		if l.err != nil {
-			return
-		}
+// hear hands an answer of the client to the call that asked. One that answers no question,
+// or one that was answered, is dropped.
+func (c *conn) hear(e *envelope) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if to := c.asked[e.key]; to != nil {
+		delete(c.asked, e.key)
+		to <- e // it holds one
 	}
 }
 
-func readLine(r *bufio.Reader, limit int64) line {
-	var l line
-	for {
-		part, err := r.ReadSlice('\n')
-		if int64(len(l.text)+len(part)) > limit {
-			l.text, l.tooLong = nil, true
-		}
-		if !l.tooLong {
-			l.text = append(l.text, part...)
-		}
-		if err == bufio.ErrBufferFull {
-			continue
-		}
-		l.err = err
-		return l
+// hearNoMore ends the questions: the client has closed its side.
+func (c *conn) hearNoMore() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deaf = true
+	for key, to := range c.asked {
+		delete(c.asked, key)
+		to <- nil
+	}
+}
+
+// end cancels what runs.
+func (c *conn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.running {
+		f.cancel()
 	}
 }

@@ -174,34 +174,6 @@ func TestCancelBeforeItBegins(t *testing.T) {
 	}
 }
 
-func TestQueueIsBounded(t *testing.T) {
-	release := make(chan struct{})
-	o := options(t, &verbs{execute: func(context.Context, rye.ExecuteRequest) (*rye.ExecuteResult, error) {
-		<-release
-		return &rye.ExecuteResult{Status: "success", Type: "tool"}, nil
-	}})
-	o.Workers, o.Queue = 2, 3
-	r := newRaw(t, o)
-	r.initialize("{}")
-	for range 5 {
-		r.call("execute", `{"item_type":"tool","item_id":"a"}`)
-	}
-	over := r.call("execute", `{"item_type":"tool","item_id":"a"}`)
-	if m := r.receive(); string(m.ID) != over || m.Error == nil {
-		t.Errorf("the sixth request: %+v, want an error for %s", m, over)
-	}
-	r.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	if m := r.receive(); m.Error == nil || !strings.Contains(m.Error.Message, "not answered yet") {
-		t.Errorf("an id twice: %+v", m)
-	}
-	close(release)
-	for range 5 {
-		if m := r.receive(); m.Error != nil {
-			t.Errorf("%+v", m)
-		}
-	}
-}
-
 // TestProgress: in order, and before the answer.
 func TestProgress(t *testing.T) {
 	o := options(t, &verbs{execute: func(_ context.Context, q rye.ExecuteRequest) (*rye.ExecuteResult, error) {
@@ -218,46 +190,6 @@ func TestProgress(t *testing.T) {
 	if m := r.receive(); string(m.ID) != "9" {
 		t.Errorf("then came %+v", m)
 	}
-}
-
-func TestGarbage(t *testing.T) {
-	o := options(t, &verbs{})
-	o.MaxMessage = 4096
-	r := newRaw(t, o)
-	for _, c := range []struct {
-		line string
-		code int // 0: no answer
-	}{
-		{"hello", -32700},
-		{"{", -32700},
-		{"[1,2]", -32700},
-		{`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, -32700},
-		{"\xff\xfe", -32700},
-		{`"text"`, -32700},
-		{strings.Repeat("[", 3000), -32700},
-		{`{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}`, -32600},
-		{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, -32600},
-		{`{"jsonrpc":"2.0","id":1,"method":"no/such"}`, -32601},
-		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"nope"}}`, -32602},
-		{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`, -32600},
-		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"pad":"` + strings.Repeat("x", 5000) + `"}}`, -32600},
-		{"", 0}, {"   ", 0}, {"\r", 0},
-		{`{"jsonrpc":"2.0","method":"no/such"}`, 0},
-		{`{"jsonrpc":"2.0","id":77,"result":{}}`, 0},
-		{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`, 0},
-		{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":"x"}`, 0},
-		{`{"jsonrpc":"2.0","method":"notifications/cancelled"}`, 0},
-	} {
-		r.send(c.line)
-		if c.code == 0 {
-			continue
-		}
-		m := r.receive()
-		if m.Error == nil || m.Error.Code != c.code {
-			t.Errorf("%.60q: %+v, want error %d", c.line, m, c.code)
-		}
-	}
-	r.initialize("{}")
 }
 
 // TestEndOfInput: whoever pipes requests in still gets the answers.

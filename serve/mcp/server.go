@@ -13,6 +13,7 @@ import (
 	"context"
 	"io"
 	"log"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -32,12 +33,16 @@ type Options struct {
 	Version string                                 // of the program, for the client to show
 	Log     io.Writer                              // what goes wrong, in lines; nil is silence
 
+	// Missing says what the server lacks for some calls to succeed, in sentences; it is asked
+	// when a client introduces itself. nil is nothing.
+	Missing func() []string
+
 	MaxMessage int64         // bytes of one request; 0 is 8 MiB
-	Workers    int           // calls at once; 0 is 16
-	Queue      int           // calls waiting for a worker; 0 is 256
+	Workers    int           // calls at once, of one client; 0 is 16
 	Drain      time.Duration // how long running calls may finish after the input's end; 0 is 10 s
 
-	testOnlyCheck bool // compare answers with the output schemas
+	testOnlyCheck bool  // compare answers with the output schemas
+	testOnlyRoom  int64 // bytes of the messages that run or wait
 }
 
 func (o *Options) fill() {
@@ -49,25 +54,25 @@ func (o *Options) fill() {
 	}
 	o.MaxMessage = cmp.Or(o.MaxMessage, 8<<20)
 	o.Workers = cmp.Or(o.Workers, 16)
-	o.Queue = cmp.Or(o.Queue, 256)
 	o.Drain = cmp.Or(o.Drain, 10*time.Second)
 }
 
-// Server answers one client at a time. It is made by New.
+// Server answers clients: one over a pair of streams, many over HTTP. It is made by New.
 type Server struct {
-	o         Options
-	log       *log.Logger
-	rpc       *server.MCPServer
-	approvals approvals
+	o      Options
+	log    *log.Logger
+	rpc    *server.MCPServer
+	states *sealer
 }
 
 // New returns a server that is ready to Serve.
 func New(o Options) *Server {
 	o.fill()
-	s := &Server{o: o, log: log.New(o.Log, "rye mcp: ", 0)}
+	s := &Server{o: o, log: log.New(o.Log, "rye mcp: ", 0), states: newSealer()}
 	options := []server.ServerOption{
 		server.WithTitle("rye"),
 		server.WithInstructions(instructions),
+		server.WithHooks(s.hooks()),
 		server.WithToolCapabilities(false),
 	}
 	if o.testOnlyCheck {
@@ -88,12 +93,23 @@ const instructions = `rye holds signed directives (workflows to follow), tools (
 search finds them, load reads one, execute runs a tool or returns a directive to follow, sign makes an edited item usable and needs a person's approval.
 Nothing unsigned, altered or untrusted is executed; an error has a code and often a hint with the command for a person.`
 
-// Serve answers the messages on in until it ends or ctx is cancelled. Only
-// protocol messages are written to out. It returns nil at the end of the input
-// and the cause when it was cancelled or the streams broke. When ctx ends while
-// in is silent, one goroutine stays behind in its Read.
-func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	return newConn(s, out).serve(ctx, in)
+// hooks add what is missing to the instructions.
+func (s *Server) hooks() *server.Hooks {
+	h := &server.Hooks{}
+	h.AddAfterInitialize(func(_ context.Context, _ any, _ *mcp.InitializeRequest, res *mcp.InitializeResult) {
+		res.Instructions = s.withMissing(res.Instructions)
+	})
+	h.AddAfterDiscover(func(_ context.Context, _ any, _ *mcp.DiscoverRequest, res *mcp.DiscoverResult) {
+		res.Instructions = s.withMissing(res.Instructions)
+	})
+	return h
+}
+
+func (s *Server) withMissing(text string) string {
+	if s.o.Missing == nil {
+		return text
+	}
+	return strings.Join(append([]string{text}, s.o.Missing()...), "\n")
 }
 
 // text is the JSON of a structured result once more, for clients that read only text.

@@ -4,148 +4,181 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
-	"sync"
-	"sync/atomic"
+	"maps"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
-
-	"github.com/rye-os/rye/internal/words"
 )
 
-// session is what mcp-go knows of the client, and the way by which the server
-// asks the client something.
+// session is what mcp-go knows of the client during one request, and where the request's
+// notifications and questions go. What the client said of itself when it introduced itself
+// lies in the conn; what a request from 2026-07-28 on says is for that request only, and is
+// in its context.
 type session struct {
-	c             *conn
-	ready         atomic.Bool
-	notifications chan mcp.JSONRPCNotification
+	c         *conn
+	out       outlet
+	turn      *turn
+	handshake bool // the request is initialize
+	notes     chan mcp.JSONRPCNotification
+	patience  time.Duration // how long the next question waits; 0 is patience
 
-	info     guarded[mcp.Implementation]
-	can      guarded[mcp.ClientCapabilities]
-	protocol guarded[string]
-
-	waits sync.Map // how long a question, by its text, waits for its answer
-
-	mu     sync.Mutex
-	lastID int64
-	asked  map[string]chan envelope // questions without an answer, by id
-}
-
-func newSession(c *conn) *session {
-	return &session{c: c, notifications: make(chan mcp.JSONRPCNotification, 16), asked: map[string]chan envelope{}}
+	id           string                           // "" is the conn's
+	subscription json.RawMessage                  // the id of the request that subscribed
+	filter       guarded[*mcp.SubscriptionFilter] // what it subscribed to
 }
 
 var (
-	_ server.SessionWithClientInfo      = (*session)(nil)
-	_ server.SessionWithElicitation     = (*session)(nil)
-	_ server.SessionWithProtocolVersion = (*session)(nil)
+	_ server.SessionWithClientInfo         = (*session)(nil)
+	_ server.SessionWithElicitation        = (*session)(nil)
+	_ server.SessionWithProtocolVersion    = (*session)(nil)
+	_ server.SessionWithLogging            = (*session)(nil)
+	_ server.SessionWithSubscriptionFilter = (*session)(nil)
 )
 
 // The methods that mcp-go calls.
 
-func (s *session) SessionID() string { return "stdio" }
-func (s *session) Initialize()       { s.ready.Store(true) }
-func (s *session) Initialized() bool { return s.ready.Load() }
+func (s *session) SessionID() string {
+	if s.id != "" {
+		return s.id
+	}
+	return s.c.id
+}
 
-func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notifications }
+func (s *session) Initialize() {
+	if s.handshake {
+		s.c.ready.Store(true)
+	}
+}
 
-func (s *session) GetClientInfo() mcp.Implementation                { return s.info.get() }
-func (s *session) SetClientInfo(info mcp.Implementation)            { s.info.set(info) }
-func (s *session) GetClientCapabilities() mcp.ClientCapabilities    { return s.can.get() }
-func (s *session) SetClientCapabilities(can mcp.ClientCapabilities) { s.can.set(can) }
-func (s *session) ProtocolVersion() string                          { return s.protocol.get() }
+// Initialized reports whether broadcasts may go to the session: a subscription is for them.
+func (s *session) Initialized() bool { return s.subscription != nil || s.c.ready.Load() }
+
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification { return s.notes }
+
+func (s *session) GetClientInfo() mcp.Implementation             { return s.c.info.get() }
+func (s *session) GetClientCapabilities() mcp.ClientCapabilities { return s.c.can.get() }
+func (s *session) ProtocolVersion() string                       { return s.c.protocol.get() }
+
+func (s *session) SetClientInfo(info mcp.Implementation) {
+	if s.handshake {
+		s.c.info.set(info)
+	}
+}
+
+func (s *session) SetClientCapabilities(can mcp.ClientCapabilities) {
+	if s.handshake {
+		s.c.can.set(can)
+	}
+}
 
 // SetProtocolVersion is found by mcp-go although its interface is not exported.
-func (s *session) SetProtocolVersion(v string) { s.protocol.set(v) }
+func (s *session) SetProtocolVersion(v string) { s.c.protocol.set(v) }
 
-// guarded is a value that goroutines share.
-type guarded[T any] struct {
-	mu    sync.Mutex
-	value T
-}
-
-func (g *guarded[T]) get() T {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.value
-}
-
-func (g *guarded[T]) set(v T) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.value = v
-}
-
-// forward writes what mcp-go itself wants to tell the client.
-func (s *session) forward(ctx context.Context) {
-	for {
-		select {
-		case n := <-s.notifications:
-			s.c.write(n)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+func (s *session) SetLogLevel(l mcp.LoggingLevel) { s.c.level.set(l) }
+func (s *session) GetLogLevel() mcp.LoggingLevel  { return s.c.level.get() }
 
 // RequestElicitation asks the client to ask its person, and waits, but not for ever: a
-// question that nobody answers ends as one that was put aside.
-func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	answer := make(chan envelope, 1)
-	over := time.NewTimer(s.patienceFor(q.Params.Message))
-	defer over.Stop()
-	s.mu.Lock()
-	s.lastID++
-	id := strconv.FormatInt(s.lastID, 10)
-	s.asked[id] = answer
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.asked, id)
-		s.mu.Unlock()
-	}()
-	s.c.write(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "id": json.RawMessage(id), "method": mcp.MethodElicitationCreate, "params": q.Params})
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-over.C:
-		return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionCancel}}, nil
-	case e := <-answer:
-		if e.Error != nil {
-			return nil, fmt.Errorf("the client did not ask its person: %s", words.Clip(string(e.Error), 200))
-		}
-		var r mcp.ElicitationResult
-		if err := json.Unmarshal(e.Result, &r); err != nil {
-			return nil, fmt.Errorf("read the person's answer: %w", err)
-		}
-		return &r, nil
+// question that nobody answers ends as one that was put aside. So does, at once, one that
+// would be one too many.
+func (s *session) RequestElicitation(ctx context.Context, q mcp.ElicitationRequest) (res *mcp.ElicitationResult, err error) {
+	aside := &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{Action: mcp.ElicitationResponseActionCancel}}
+	most := patience
+	if s.patience > 0 {
+		most = s.patience
 	}
-}
-
-// patienceFor is how long a question waits, by its text.
-func (s *session) patienceFor(message string) time.Duration {
-	if d, ok := s.waits.LoadAndDelete(message); ok {
-		return d.(time.Duration)
-	}
-	return patience
-}
-
-// answer hands a response of the client to the call that asked. One that answers no
-// question is dropped.
-func (s *session) answer(e envelope) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if to := s.asked[string(e.ID)]; to != nil {
-		select {
-		case to <- e:
-		default: // answered twice
+	asked := s.turn.rest(func() {
+		wait, stop := context.WithTimeout(ctx, most)
+		defer stop()
+		var e *envelope
+		if e, err = s.c.ask(wait, s.out, string(mcp.MethodElicitationCreate), q.Params); err != nil {
+			if ctx.Err() == nil && wait.Err() != nil {
+				res, err = aside, nil
+			}
+			return
 		}
+		if e == nil {
+			res = aside
+			return
+		}
+		res = &mcp.ElicitationResult{}
+		if err = json.Unmarshal(e.result, res); err != nil {
+			err = fmt.Errorf("read the person's answer: %w", err)
+		}
+	})
+	if !asked {
+		return aside, nil
 	}
+	return res, err
 }
 
 // notify tells the client how far a call is, before anything that is written later.
-func (c *conn) notify(method string, params map[string]any) {
-	c.write(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method, "params": params})
+func (s *session) notify(method string, params map[string]any) {
+	if raw, err := encode(map[string]any{"jsonrpc": mcp.JSONRPC_VERSION, "method": method, "params": params}); err == nil {
+		s.out.tell(raw)
+	}
+}
+
+// forward writes what mcp-go itself wants to tell the client.
+func (s *session) forward(n mcp.JSONRPCNotification) {
+	if s.subscription != nil {
+		meta := map[string]any{}
+		maps.Copy(meta, n.Params.Meta) // mcp-go shares it among those who subscribed
+		meta[mcp.MetaKeySubscriptionID] = s.subscription
+		n.Params.Meta = meta
+	}
+	raw, err := encode(n)
+	if err != nil {
+		s.c.s.log.Printf("encode a notification: %v", err)
+		return
+	}
+	s.out.tell(raw)
+}
+
+// Subscriptions, from 2026-07-28 on: a request that stays open, and whose session is told of
+// what it asked for.
+
+// SetSubscriptionFilter notes what the client wants to be told of.
+func (s *session) SetSubscriptionFilter(f mcp.SubscriptionFilter) { s.filter.set(&f) }
+
+// SubscriptionFilter is what the client wants to be told of, if this is a subscription.
+func (s *session) SubscriptionFilter() (mcp.SubscriptionFilter, bool) {
+	if f := s.filter.get(); f != nil {
+		return *f, true
+	}
+	return mcp.SubscriptionFilter{}, false
+}
+
+// subscribe has the server tell the session what it tells everybody, until end.
+func (s *session) subscribe(ctx context.Context, e *envelope) (end func()) {
+	s.subscription, s.id = e.id, s.c.id+" "+randomID()
+	s.SetSubscriptionFilter(mcp.SubscriptionFilter{}) // nothing before it was agreed on
+	if err := s.c.s.rpc.RegisterSession(ctx, s); err != nil {
+		s.c.s.log.Printf("subscribe: %v", err)
+		return func() {}
+	}
+	return func() { s.c.s.rpc.UnregisterSession(context.WithoutCancel(ctx), s.id) }
+}
+
+// listen has the server tell the client, from its introduction on, what it tells everybody.
+func (c *conn) listen(ctx context.Context) (stop func(), err error) {
+	s := &session{c: c, out: c.out, notes: make(chan mcp.JSONRPCNotification, 16)}
+	if err := c.s.rpc.RegisterSession(ctx, s); err != nil {
+		return nil, fmt.Errorf("begin an MCP session: %w", err)
+	}
+	ctx, end := context.WithCancel(ctx)
+	c.others.Go(func() {
+		for {
+			select {
+			case n := <-s.notes:
+				s.forward(n)
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		end()
+		c.s.rpc.UnregisterSession(context.WithoutCancel(ctx), c.id)
+	}, nil
 }

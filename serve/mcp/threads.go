@@ -41,7 +41,9 @@ func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (any, error
 		told, stop := context.WithCancel(ctx)
 		defer stop()
 		go t.follow(told, threads, s.caller(ctx), info.ID)
-		info, err = threads.Wait(ctx, s.caller(ctx), rye.WaitRequest{ID: info.ID, Seconds: wait})
+		resting(ctx, func() {
+			info, err = threads.Wait(ctx, s.caller(ctx), rye.WaitRequest{ID: info.ID, Seconds: wait})
+		})
 	}
 	return threadAnswer(info, err)
 }

@@ -15,6 +15,8 @@ func rows(sizes []int) []row {
 		}},
 		{what: "verify one item", peer: "git verify-commit", setup: verify},
 		{what: "MCP call: execute of a knowledge entry", peer: "its own duration_ms", setup: mcpCall},
+		{what: "MCP call over HTTP: load of a knowledge entry", peer: "the same over pipes", setup: mcpOverHTTP},
+		{what: "MCP: start and initialise", peer: "rye version", setup: mcpInitialise},
 		{what: "8 writers at once, one durable commit each", peer: "git, synced", setup: crowd},
 	}
 	all = append(append(all, executeRows()...), itemRows()...)

@@ -48,7 +48,7 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 	if err != nil {
 		return fault.Wrap(err, "sign %s", items).With(mend)
 	}
-	q := rye.Question{Topic: "sign", Text: c.Name() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend}
+	q := rye.Question{Topic: "sign", Text: c.Who() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend}
 	yes, err := questions.Ask(ctx, g.Session, c, objects.DigestOf(sums), q)
 	if err != nil {
 		return err

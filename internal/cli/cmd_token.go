@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/bearer"
+)
+
+// listenFlags are those of a server over HTTP.
+func listenFlags(l *app.Reach) []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "http", Destination: &l.Addr, Usage: "serve over HTTP at this `address`, for example 127.0.0.1:8765"},
+		&cli.StringFlag{Name: "tls-cert", Destination: &l.Cert, Usage: "`file` with the certificate, and those between it and the root (PEM)"},
+		&cli.StringFlag{Name: "tls-key", Destination: &l.Key, Usage: "`file` with its key (PEM)"},
+		&cli.BoolFlag{Name: "behind-proxy", Destination: &l.Proxied, Usage: "a proxy in front has the TLS"},
+		repeated("host", &l.Hosts, "`name` by which clients reach the server; repeatable"),
+		repeated("origin", &l.Origins, "`origin` of a web page that may call, for example https://app.example.com; repeatable"),
+	}
+}
+
+// listenArgs are the flags again, for the engine.
+func listenArgs(t *task, l *app.Reach) (args []string, err error) {
+	if l.Addr == "" {
+		if l.Cert+l.Key != "" || l.Proxied || len(l.Hosts)+len(l.Origins) > 0 {
+			return nil, fault.New(fault.Usage, "--tls-cert, --tls-key, --behind-proxy, --host and --origin go with --http").Advise("for clients on this machine: --http 127.0.0.1:8765")
+		}
+		return nil, nil
+	}
+	if (l.Cert == "") != (l.Key == "") {
+		return nil, fault.New(fault.Usage, "--tls-cert and --tls-key go together")
+	}
+	args = []string{"--http", l.Addr}
+	if l.Cert != "" {
+		args = append(args, "--tls-cert", t.path(l.Cert), "--tls-key", t.path(l.Key))
+	}
+	if l.Proxied {
+		args = append(args, "--behind-proxy")
+	}
+	for _, name := range l.Hosts {
+		args = append(args, "--host", name)
+	}
+	for _, origin := range l.Origins {
+		args = append(args, "--origin", origin)
+	}
+	return args, nil
+}
+
+func tokenCommand() *spec {
+	return &spec{
+		name:  "token",
+		short: "Give clients tokens, with which they reach rye over HTTP",
+		long: `Each client has a token of its own, 256 random bits, and sends it with each request:
+Authorization: Bearer <token>. It is shown once; rye keeps its digest, in a file that only
+you can read. Clients with different tokens see nothing of each other: neither sessions nor
+questions nor threads.`,
+		examples: "rye mcp token add laptop\nrye mcp token list\nrye mcp token rotate laptop\nrye mcp token remove laptop",
+		exits:    tokenExits,
+		subs: []*spec{
+			{
+				name: "add", args: "<client>", min: 1, max: 1,
+				short: "Make a token", examples: "rye mcp token add laptop", exits: tokenExits,
+				run: func(t *task) error { return giveToken(t, "add", bearer.File.Add) },
+			},
+			{
+				name: "list", aliases: []string{"ls"},
+				short: "List who has one", examples: "rye mcp token list", exits: tokenExits,
+				run: listTokens,
+			},
+			{
+				name: "rotate", args: "<client>", min: 1, max: 1,
+				short: "Replace a token",
+				long: `The token before counts for another 24 hours, so that the client can be told the new one
+meanwhile. One that somebody else has is taken away: rye mcp token remove.`,
+				examples: "rye mcp token rotate laptop", exits: tokenExits,
+				run: func(t *task) error { return giveToken(t, "rotate", bearer.File.Rotate) },
+			},
+			{
+				name: "remove", aliases: []string{"rm"}, args: "<client>", min: 1, max: 1,
+				short: "Take a token away, at once", examples: "rye mcp token remove laptop", exits: tokenExits,
+				run: removeToken,
+			},
+		},
+	}
+}
+
+var tokenExits = []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Auth, fault.Denied, fault.Malformed, fault.Limit}
+
+// tokens returns the file of tokens, for a caller who may use it: a person.
+func tokens(t *task, verb string) (bearer.File, error) {
+	if err := t.env.Caller.May("mcp.token."+verb, time.Now()); err != nil {
+		return "", err
+	}
+	return app.TokenFile(t.env)
+}
+
+func giveToken(t *task, verb string, do func(bearer.File, context.Context, string, time.Time) (*bearer.Made, error)) error {
+	f, err := tokens(t, verb)
+	if err != nil {
+		return err
+	}
+	made, err := do(f, t.ctx, t.args[0], time.Now())
+	if err != nil {
+		return err
+	}
+	return t.out.show(made, func() {
+		t.out.printf("%s\n", made.Token)
+		t.out.infof("this is shown once; the client sends it as Authorization: Bearer <token>")
+		if made.Until != "" {
+			t.out.infof("the one before counts until %s", made.Until)
+		}
+	})
+}
+
+// tokenInfo is a token in a list.
+type tokenInfo struct {
+	Name  string `json:"name"`
+	Made  string `json:"made,omitempty"`
+	Until string `json:"predecessor_until,omitempty"`
+}
+
+func listTokens(t *task) error {
+	f, err := tokens(t, "list")
+	if err != nil {
+		return err
+	}
+	all, err := f.List()
+	if err != nil {
+		return err
+	}
+	list := make([]tokenInfo, len(all))
+	for i, one := range all {
+		list[i] = tokenInfo{Name: one.Name, Made: one.Made}
+		if one.Before != nil {
+			list[i].Until = one.Before.Until
+		}
+	}
+	return rows(t.out, list, func(i tokenInfo) []any {
+		until := ""
+		if i.Until != "" {
+			until = "the one before until " + i.Until
+		}
+		return []any{i.Name, i.Made, until}
+	})
+}
+
+func removeToken(t *task) error {
+	f, err := tokens(t, "remove")
+	if err != nil {
+		return err
+	}
+	if err := f.Remove(t.ctx, t.args[0]); err != nil {
+		return err
+	}
+	return t.out.show(tokenInfo{Name: t.args[0]}, func() { t.out.infof("%s has no token any more", t.args[0]) })
+}

@@ -1,0 +1,410 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// maxDepth bounds how deep a message nests; what the protocol and schemas need is far less.
+const maxDepth = 128
+
+// envelope is one message as it was sent, read so strictly that no other reader can see
+// another one in it.
+type envelope struct {
+	raw    []byte
+	id     json.RawMessage // as it was written; nil where there is none
+	key    string          // the id, however it was written
+	method string
+	params json.RawMessage
+	result json.RawMessage
+	fault  json.RawMessage // the member error
+}
+
+// isAnswer reports whether the message is a response of the client.
+func (e *envelope) isAnswer() bool { return e.method == "" }
+
+// refusal is why a message is none, with the id of the request where that is known.
+type refusal struct {
+	id   json.RawMessage
+	code int
+	why  string
+}
+
+func refused(id json.RawMessage, code int, format string, args ...any) *refusal {
+	return &refusal{id, code, fmt.Sprintf(format, args...)}
+}
+
+// parseEnvelope reads one message that is not a batch. mcp-go reads it again with
+// encoding/json, which folds the case of names and takes the last of two members; so names
+// that differ from the protocol's by case, and duplicates anywhere, are refused here.
+func parseEnvelope(raw []byte) (*envelope, *refusal) {
+	if !utf8.Valid(raw) || !json.Valid(raw) {
+		return nil, refused(nil, mcp.PARSE_ERROR, "this is no JSON")
+	}
+	e := &envelope{raw: raw}
+	w := walk{raw: raw}
+	version, hasMethod := "", false
+	w.space()
+	if raw[w.at] != '{' {
+		return nil, refused(nil, mcp.INVALID_REQUEST, "a message is a JSON object")
+	}
+	w.object(1, false, func(name string, from, to int) {
+		value := json.RawMessage(raw[from:to])
+		switch name {
+		case "jsonrpc":
+			version = jsonText(value)
+		case "id":
+			e.id = value
+		case "method":
+			e.method, hasMethod = jsonText(value), true
+		case "params":
+			e.params = value
+		case "result":
+			e.result = value
+		case "error":
+			e.fault = value
+		default:
+			w.refuse("a message has no member %q", clip(name))
+		}
+	})
+	if w.why != "" {
+		return nil, refused(nil, mcp.INVALID_REQUEST, "%s", w.why)
+	}
+	return e, e.check(version, hasMethod)
+}
+
+// check refuses what JSON-RPC allows in no message. An id that is none is not repeated.
+func (e *envelope) check(version string, hasMethod bool) *refusal {
+	sent := e.id
+	e.id, e.key = nil, ""
+	if key, ok := idKey(sent); ok {
+		e.id, e.key = sent, key
+	} else if sent != nil && hasMethod {
+		return refused(nil, mcp.INVALID_REQUEST, "an id is a string or an integer")
+	}
+	answers := e.result != nil || e.fault != nil
+	switch {
+	case version != mcp.JSONRPC_VERSION:
+		return refused(e.id, mcp.INVALID_REQUEST, `a message has "jsonrpc":"2.0"`)
+	case hasMethod && (e.method == "" || answers):
+		return refused(e.id, mcp.INVALID_REQUEST, "a request has a method, and neither result nor error")
+	case !hasMethod && !answers:
+		return refused(e.id, mcp.INVALID_REQUEST, "a message has a method, a result or an error")
+	case e.params != nil && e.params[0] != '{':
+		return refused(e.id, mcp.INVALID_REQUEST, "params are an object")
+	}
+	return nil
+}
+
+// maxID bounds an id in bytes: it is repeated in the answer and kept meanwhile.
+const maxID = 1024
+
+// idKey returns an id in one spelling, and whether it is one: a string or an integer.
+func idKey(raw json.RawMessage) (key string, ok bool) {
+	switch {
+	case len(raw) == 0 || len(raw) > maxID:
+		return "", false
+	case raw[0] == '"':
+		return "s" + jsonText(raw), true
+	}
+	digits := bytes.TrimPrefix(raw, []byte("-"))
+	if len(digits) == 0 || len(digits) > 18 || len(bytes.Trim(digits, "0123456789")) > 0 {
+		return "", false
+	}
+	return "n" + string(raw), true
+}
+
+// jsonText is a JSON string; "" for every other value.
+func jsonText(raw json.RawMessage) (s string) {
+	if len(raw) > 0 && raw[0] == '"' {
+		_ = json.Unmarshal(raw, &s) // it is valid
+	}
+	return s
+}
+
+func clip(s string) string { return s[:min(len(s), 60)] }
+
+// param returns a text among the params, by the names of the objects that it lies in.
+func (e *envelope) param(path ...string) string {
+	at := e.params
+	for _, name := range path {
+		if at == nil || at[0] != '{' {
+			return ""
+		}
+		var next json.RawMessage
+		w := walk{raw: at}
+		w.object(1, true, func(n string, from, to int) {
+			if n == name {
+				next = at[from:to]
+			}
+		})
+		at = next
+	}
+	return jsonText(at)
+}
+
+// batchOf splits a batch; ok is false for what is none.
+func batchOf(raw []byte) (messages []json.RawMessage, ok bool) {
+	if first := bytes.TrimLeft(raw, " \t\r\n"); len(first) == 0 || first[0] != '[' || !json.Valid(raw) {
+		return nil, false
+	}
+	w := walk{raw: raw}
+	w.space()
+	w.array(1, true, func(from, to int) {
+		if len(messages) <= maxBatch {
+			messages = append(messages, raw[from:to])
+		}
+	})
+	return messages, true
+}
+
+// walk goes through JSON that is known to be valid.
+type walk struct {
+	raw []byte
+	at  int
+	why string // the first refusal
+}
+
+func (w *walk) refuse(format string, args ...any) {
+	if w.why == "" {
+		w.why = fmt.Sprintf(format, args...)
+	}
+}
+
+func (w *walk) space() {
+	for w.at < len(w.raw) && strings.IndexByte(" \t\r\n", w.raw[w.at]) >= 0 {
+		w.at++
+	}
+}
+
+// value passes over one value. In one that is free, names are the sender's own.
+func (w *walk) value(depth int, free bool) {
+	switch {
+	case w.why != "":
+	case depth > maxDepth:
+		w.refuse("a message nests at most %d deep", maxDepth)
+	case w.raw[w.at] == '{':
+		w.object(depth, free, nil)
+	case w.raw[w.at] == '[':
+		w.array(depth, free, nil)
+	case w.raw[w.at] == '"':
+		w.string()
+	default:
+		for w.at < len(w.raw) && strings.IndexByte(",]} \t\r\n", w.raw[w.at]) < 0 {
+			w.at++
+		}
+	}
+}
+
+func (w *walk) array(depth int, free bool, visit func(from, to int)) {
+	for w.at++; w.why == ""; w.at++ { // past [ and ,
+		w.space()
+		if w.raw[w.at] == ']' {
+			break
+		}
+		from := w.at
+		w.value(depth+1, free)
+		if visit != nil && w.why == "" {
+			visit(from, w.at)
+		}
+		w.space()
+		if w.why != "" || w.raw[w.at] == ']' {
+			break
+		}
+	}
+	w.at++
+}
+
+func (w *walk) object(depth int, free bool, visit func(name string, from, to int)) {
+	var seen names
+	for w.at++; w.why == ""; w.at++ { // past { and ,
+		w.space()
+		if w.raw[w.at] == '}' {
+			break
+		}
+		name := w.string()
+		w.space()
+		w.at++ // the colon
+		w.space()
+		if !seen.add(name) {
+			w.refuse("the member %q is there twice", clip(name))
+		} else if right := protocolNames[folded(name)]; !free && right != "" && right != name {
+			w.refuse("a member %q: it is written %q", clip(name), right)
+		}
+		from := w.at
+		w.value(depth+1, free || freeNames[name])
+		if visit != nil && w.why == "" {
+			visit(name, from, w.at)
+		}
+		w.space()
+		if w.why != "" || w.raw[w.at] == '}' {
+			break
+		}
+	}
+	w.at++
+}
+
+// string passes over a string and returns it.
+func (w *walk) string() string {
+	from := w.at
+	plain := true
+	for w.at++; w.raw[w.at] != '"'; w.at++ {
+		if w.raw[w.at] == '\\' {
+			plain = false
+			w.at++
+		}
+	}
+	w.at++
+	if plain {
+		return string(w.raw[from+1 : w.at-1])
+	}
+	return jsonText(w.raw[from:w.at])
+}
+
+// names are those of one object; few of them need no map.
+type names struct {
+	few  []string
+	many map[string]bool
+}
+
+func (n *names) add(name string) (isNew bool) {
+	if n.many == nil {
+		for _, had := range n.few {
+			if had == name {
+				return false
+			}
+		}
+		if n.few = append(n.few, name); len(n.few) < 16 {
+			return true
+		}
+		n.many = make(map[string]bool, 2*len(n.few))
+		for _, had := range n.few {
+			n.many[had] = true
+		}
+		return true
+	}
+	if n.many[name] {
+		return false
+	}
+	n.many[name] = true
+	return true
+}
+
+// freeNames hold what is not the protocol's: its names there are the sender's.
+var freeNames = map[string]bool{"arguments": true, "content": true, "experimental": true, "extensions": true, "data": true}
+
+// protocolNames are the names that mcp-go reads in messages of a client, by their folded
+// form: encoding/json would take any name that folds to one of them for it.
+var protocolNames = func() map[string]string {
+	m := map[string]string{}
+	for name := range strings.FieldsSeq(`jsonrpc id method params result error code message data _meta name arguments cursor uri
+		ref argument context level requestId reason progressToken progress total protocolVersion clientInfo capabilities version
+		title description websiteUrl icons src sizes mimeType requestState inputResponses task ttl taskId notifications
+		toolsListChanged promptsListChanged resourcesListChanged resourceSubscriptions roots sampling elicitation experimental
+		extensions tasks list cancel requests listChanged tools form url action content type value`) {
+		m[folded(name)] = name
+	}
+	return m
+}()
+
+// folded is a name as encoding/json compares it: by simple folding, in which two letters
+// outside of ASCII fold into it.
+func folded(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case 'ſ':
+			return 's'
+		case '\u212a': // the sign for kelvin
+			return 'k'
+		}
+		if 'A' <= r && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, name)
+}
+
+// idSeeker finds the id of a request that is too long to be kept: it looks at the bytes as
+// they come by, and holds none but a name and the id.
+type idSeeker struct {
+	depth   int
+	inText  bool
+	escaped bool
+	isName  bool // what comes next at depth 1 is a name
+	taking  bool // the value of id
+	done    bool
+	name    []byte
+	id      []byte
+}
+
+func (s *idSeeker) see(part []byte) {
+	for _, b := range part {
+		if s.done {
+			return
+		}
+		s.byte(b)
+	}
+}
+
+func (s *idSeeker) byte(b byte) {
+	if s.taking && !s.inText && s.depth == 1 && (b == ',' || b == '}') {
+		s.done = true
+		return
+	}
+	if s.taking && len(s.id) <= maxID {
+		s.id = append(s.id, b)
+	}
+	switch {
+	case s.inText:
+		s.text(b)
+	case b == '"':
+		s.inText = true
+		if s.isName && s.depth == 1 {
+			s.name = s.name[:0]
+		}
+	case b == '{' || b == '[':
+		s.depth++
+		s.isName = s.depth == 1
+	case b == '}' || b == ']':
+		s.depth--
+	case b == ',' && s.depth == 1:
+		s.isName = true
+	case b == ':' && s.depth == 1:
+		s.isName = false
+		s.taking = string(s.name) == "id"
+	}
+}
+
+// text takes a byte within a string.
+func (s *idSeeker) text(b byte) {
+	switch {
+	case s.escaped:
+		s.escaped = false
+	case b == '\\':
+		s.escaped = true
+	case b == '"':
+		s.inText = false
+		return
+	}
+	if s.isName && s.depth == 1 && len(s.name) < 8 {
+		s.name = append(s.name, b)
+	}
+}
+
+// found is the id, or nil where there was none that is one.
+func (s *idSeeker) found() json.RawMessage {
+	id := bytes.TrimSpace(s.id)
+	if _, ok := idKey(id); !s.done || !ok || !json.Valid(id) {
+		return nil
+	}
+	return id
+}
+
+// intID is the id of a question of the server.
+func intID(n int64) json.RawMessage { return json.RawMessage(strconv.FormatInt(n, 10)) }

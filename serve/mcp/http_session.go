@@ -1,0 +1,245 @@
+package mcp
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// webSession is a client that introduced itself, until 2025-11-25. Its id is 128 random bits,
+// and counts for the account that began it.
+type webSession struct {
+	c    *conn
+	life context.Context // of what runs for an old one
+	old  bool            // of 2024-11-05: it ends with its stream
+	stop func()
+
+	mu     sync.Mutex
+	last   time.Time // when it was used
+	get    *events   // the stream for what belongs to no request; nil while there is none
+	closed chan struct{}
+}
+
+func (s *webSession) use(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = now
+}
+
+// idle is how long nothing was asked or heard; 0 while something is under way.
+func (s *webSession) idle(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.get != nil || s.c.busy() {
+		return 0
+	}
+	return now.Sub(s.last)
+}
+
+// The session is the outlet for what belongs to no request: it goes out on the stream that
+// the client opened for it, and is dropped where there is none.
+
+func (s *webSession) tell(message []byte) {
+	s.mu.Lock()
+	to := s.get
+	s.mu.Unlock()
+	if to != nil {
+		to.tell(message)
+	}
+}
+
+func (s *webSession) answer(r response) {
+	if r.json != nil {
+		s.tell(r.json)
+	}
+}
+
+// open makes a stream the one of the session. A client that opens another one has lost the
+// one before.
+func (s *webSession) open(e *events) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.get != nil {
+		s.get.broken()
+	}
+	s.get = e
+}
+
+func (s *webSession) shut(e *events) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.get == e {
+		s.get, s.last = nil, time.Now()
+	}
+}
+
+// newSession begins a session, or returns nil when the account has too many.
+func (w *web) newSession(life context.Context, who *webAccount, old bool) *webSession {
+	s := &webSession{life: life, old: old, last: time.Now(), closed: make(chan struct{})}
+	s.c = newConn(w.s, who.account, randomID(), s)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, idlest := 0, (*webSession)(nil)
+	for _, other := range w.sessions {
+		if other.c.who != who.account {
+			continue
+		}
+		n++
+		if idle := other.idle(s.last); idle > 0 && (idlest == nil || idle > idlest.idle(s.last)) {
+			idlest = other
+		}
+	}
+	if n >= maxSessions {
+		if idlest == nil {
+			return nil
+		}
+		w.drop(idlest)
+	}
+	stop, err := s.c.listen(context.WithoutCancel(life)) // ended by drop
+	if err != nil {
+		return nil
+	}
+	s.stop = stop
+	w.sessions[s.c.id] = s
+	return s
+}
+
+// drop ends a session. w.mu is held.
+func (w *web) drop(s *webSession) {
+	if w.sessions[s.c.id] != s {
+		return
+	}
+	delete(w.sessions, s.c.id)
+	s.stop()
+	s.c.end()
+	close(s.closed)
+}
+
+// expire ends the sessions that nobody used for long.
+func (w *web) expire(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sessions {
+		if s.idle(now) > w.o.IdleTime {
+			w.drop(s)
+		}
+	}
+}
+
+func (w *web) endAll() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sessions {
+		w.drop(s)
+	}
+}
+
+// find returns a session of the account, or nil: one of another account is not there.
+func (w *web) find(id string, who *webAccount, old bool) *webSession {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.sessions[id]; s != nil && s.c.who == who.account && s.old == old {
+		return s
+	}
+	return nil
+}
+
+// session returns the session that a request names, or refuses it.
+func (w *web) session(rw http.ResponseWriter, r *http.Request, who *webAccount) *webSession {
+	id := r.Header.Get(mcp.HeaderSessionID)
+	if id == "" {
+		refuseHTTP(rw, http.StatusBadRequest, "the header "+mcp.HeaderSessionID+" is missing: begin with initialize")
+		return nil
+	}
+	s := w.find(id, who, false)
+	if s == nil {
+		refuseHTTP(rw, http.StatusNotFound, "there is no such session: begin again with initialize")
+		return nil
+	}
+	if v := r.Header.Get(mcp.HeaderProtocolVersion); v != "" && !mcp.IsValidProtocolVersion(v) {
+		refuseHTTP(rw, http.StatusBadRequest, "the header "+mcp.HeaderProtocolVersion+" names no version that this server knows")
+		return nil
+	}
+	return s
+}
+
+// initialize begins a session, which is there when the answer is a result.
+func (w *web) initialize(rw http.ResponseWriter, r *http.Request, who *webAccount, e *envelope) {
+	s := w.newSession(r.Context(), who, false)
+	if s == nil {
+		rw.Header().Set("Retry-After", "60")
+		refuseHTTP(rw, http.StatusServiceUnavailable, "this client has too many sessions")
+		return
+	}
+	w.serve(rw, r, e, func(ctx context.Context, out outlet) bool {
+		res := s.c.process(ctx, e, out, nil)
+		if res.code == 0 {
+			rw.Header().Set(mcp.HeaderSessionID, s.c.id)
+		} else {
+			w.mu.Lock()
+			w.drop(s)
+			w.mu.Unlock()
+		}
+		out.answer(res)
+		return true
+	})
+}
+
+func (w *web) delete(rw http.ResponseWriter, r *http.Request, who *webAccount) {
+	if s := w.session(rw, r, who); s != nil {
+		w.mu.Lock()
+		w.drop(s)
+		w.mu.Unlock()
+		rw.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// get is the stream for what belongs to no request.
+func (w *web) get(rw http.ResponseWriter, r *http.Request, who *webAccount) {
+	if !accepts(r, "text/event-stream") {
+		refuseHTTP(rw, http.StatusNotAcceptable, "the client has to accept text/event-stream")
+		return
+	}
+	if s := w.session(rw, r, who); s != nil {
+		w.stream(rw, r, s, nil)
+	}
+}
+
+// stream keeps a session's stream open until either side ends it.
+func (w *web) stream(rw http.ResponseWriter, r *http.Request, s *webSession, first []byte) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	mine := newEvents(rw, cancel)
+	defer mine.close()
+	defer s.shut(mine)
+	mine.do(func() { // what is told meanwhile waits until the first event is out
+		s.open(mine)
+		mine.begin()
+		if first != nil {
+			mine.event("endpoint", first)
+		}
+	})
+	tick := time.NewTicker(w.o.testOnlyAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.closed:
+			return
+		case <-w.streams.Done():
+			if s.old {
+				s.c.drain(r.Context(), w.s.o.Drain)
+			}
+			return
+		case <-tick.C:
+			if _, ok := w.principal(r); !ok {
+				return // its token was taken away
+			}
+			mine.do(mine.alive)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Serve answers the messages on in until it ends or ctx is cancelled. Only
+// protocol messages are written to out. It returns nil at the end of the input
+// and the cause when it was cancelled or the streams broke. When ctx ends while
+// in is silent, one goroutine stays behind in its Read.
+func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	to := &lines{to: out, broken: func(err error) { end(fmt.Errorf("write to the MCP client: %w", err)) }}
+	c := newConn(s, newAccount("", &s.o), "stdio", to)
+	stop, err := c.listen(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+
+	read := make(chan line)
+	go readLines(ctx, in, s.o.MaxMessage, read)
+	err = c.receiveLines(ctx, read)
+	if errors.Is(err, errEOF) {
+		c.hearNoMore()
+		c.drain(ctx, s.o.Drain)
+		err = nil
+	}
+	end(err)
+	c.calls.Wait()
+	c.others.Wait()
+	return err
+}
+
+// errEOF ends a connection whose client closed its side.
+var errEOF = errors.New("end of input")
+
+// receiveLines takes messages until the input or ctx ends.
+func (c *conn) receiveLines(ctx context.Context, read <-chan line) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case l := <-read:
+			switch {
+			case l.tooLong:
+				c.out.answer(rpcError(l.id, mcp.INVALID_REQUEST, fmt.Sprintf("the request is longer than %d bytes", c.s.o.MaxMessage)))
+			case len(bytes.TrimSpace(l.text)) > 0:
+				c.receive(ctx, l.text, c.out)
+			}
+			if l.err == io.EOF {
+				return errEOF
+			}
+			if l.err != nil {
+				return fmt.Errorf("read from the MCP client: %w", l.err)
+			}
+		}
+	}
+}
+
+// drain gives running calls time to answer: a script that pipes its requests in
+// closes its side at once and still wants the answers.
+func (c *conn) drain(ctx context.Context, most time.Duration) {
+	answered := make(chan struct{})
+	go func() {
+		c.calls.Wait()
+		close(answered)
+	}()
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	case <-timer.C: // Serve cancels what still runs, and then waits for it
+	}
+}
+
+// line is one message as read; err comes with the last one.
+type line struct {
+	text    []byte
+	tooLong bool
+	id      json.RawMessage // of one that is too long, where it was found
+	err     error
+}
+
+// readLines sends each line of in. One that is longer than limit is passed over without
+// being held in memory.
+func readLines(ctx context.Context, in io.Reader, limit int64, to chan<- line) {
+	r := bufio.NewReaderSize(in, 64<<10)
+	for {
+		l := readLine(r, limit)
+		select {
+		case to <- l:
+		case <-ctx.Done():
+			return
+		}
+		if l.err != nil {
+			return
+		}
+	}
+}
+
+func readLine(r *bufio.Reader, limit int64) line {
+	var l line
+	var seeker idSeeker
+	for {
+		part, err := r.ReadSlice('\n')
+		if !l.tooLong && int64(len(l.text)+len(part)) > limit {
+			seeker.see(l.text)
+			l.text, l.tooLong = nil, true
+		}
+		if l.tooLong {
+			seeker.see(part)
+		} else {
+			l.text = append(l.text, part...)
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		l.id, l.err = seeker.found(), err
+		return l
+	}
+}
