@@ -86,6 +86,13 @@ type SignRequest struct {
 	Upgrade bool     // also items with RYE OS's line
 	DryRun  bool
 	Space   string // "project" or "user"; "" is project
+
+	// Content is the whole text of the one target, which is written below .ai when all is
+	// agreed to; a signature line in it counts for nothing. Ext is the extension of its file,
+	// such as .sh, where neither the file that it replaces nor its text tells. "" signs what
+	// is there.
+	Content string
+	Ext     string
 }
 
 // SignReport is the outcome of Sign. It is returned beside an error when items failed.
@@ -108,6 +115,7 @@ type SignResult struct {
 	SignedBy string     `json:"signed_by,omitempty"` // the other key whose signature it carries, or carried
 	Path     string     `json:"path"`
 	SHA256   string     `json:"sha256,omitempty"`
+	Digest   string     `json:"digest,omitempty"` // SHA256 without the signature line: what is signed, and a question shows
 	Key      string     `json:"key,omitempty"`
 	SignedAt string     `json:"signed_at,omitempty"`
 	Error    string     `json:"error,omitempty"`

@@ -27,6 +27,16 @@ type ExecuteRequest struct {
 	Stderr func([]byte) // the same for standard error
 }
 
+// ParamError is why parameters do not fit (fault.Usage), with all that the item takes: who
+// called it does not have to ask for that.
+type ParamError struct {
+	Params []ParamInfo
+	Err    error
+}
+
+func (e *ParamError) Error() string { return e.Err.Error() }
+func (e *ParamError) Unwrap() error { return e.Err }
+
 // Pins are the digests (SHA256) that items have to have, by ref. An item that is not among
 // them is refused, too.
 type Pins map[string]string

@@ -46,7 +46,7 @@ type ItemInfo struct {
 	// Fields are further ones that an extractor of the project or the user asks for.
 	Fields map[string]string `json:"fields,omitempty"`
 
-	// Set by Show only.
+	// Set by Show, and Params by a search that asks for it.
 	Executor string      `json:"executor_id,omitempty"`
 	Needs    string      `json:"needs,omitempty"`  // what a tool declares that it reaches: "read .; write nothing; net api.example.com"
 	Limits   string      `json:"limits,omitempty"` // what one run of a tool may use up, as it states: "memory 512MiB, time 30s"
@@ -69,6 +69,8 @@ type ParamInfo struct {
 	Required    bool   `json:"required,omitempty"`
 	Default     string `json:"default,omitempty"` // as text
 	Description string `json:"description,omitempty"`
+
+	Values []string `json:"values,omitempty"` // the only ones that it may have, as text; nil for any
 }
 
 // ItemRequest names the one item that a verb is about.
@@ -99,6 +101,7 @@ type LoadRequest struct {
 type LoadResult struct {
 	ItemInfo
 	Content     string `json:"content"`
+	Digest      string `json:"digest"`                // SHA256 of Content without its signature line: what was signed
 	Body        string `json:"body,omitempty"`      // prose without metadata
 	CopiedTo    string `json:"copied_to,omitempty"` // the space
 	Destination string `json:"destination_path,omitempty"`
@@ -112,7 +115,13 @@ type SearchRequest struct {
 	Scope  string // capability form: tool.acme.*
 	Limit  int    // the most results of a page; 0 is 10
 	Offset int    // of the first result; 0 is the best
+
+	// Params asks what the first MaxSearchParams results of a page take: each is read for it.
+	Params bool
 }
+
+// MaxSearchParams bounds how many results of a search say which parameters they take.
+const MaxSearchParams = 50
 
 // Hit is one found item. Score is between 0 and 1; the best comes first.
 type Hit struct {

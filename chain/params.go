@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -109,6 +113,9 @@ func (p *Plan) fit(plain, values map[string]any) error {
 		return bad(err)
 	}
 	if err := resolved.Validate(plain); err != nil {
+		if names := misnamed(it.Meta.Schema, plain); names != "" {
+			err = errors.New(names)
+		}
 		return fault.New(fault.Usage, "parameters of %s: %w", it.Ref, err).Advise("rye show %s", it.Ref)
 	}
 	for k, v := range plain {
@@ -117,6 +124,51 @@ func (p *Plan) fit(plain, values map[string]any) error {
 		}
 	}
 	return nil
+}
+
+// misnamed says which parameters are missing or unknown, or have a value of another type, in
+// the words of the caller; "" when it is none of these, which the validator's own words say.
+func misnamed(schema, given map[string]any) string {
+	properties, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
+	var wrong []string
+	for _, r := range required {
+		if name, _ := r.(string); name != "" && given[name] == nil {
+			wrong = append(wrong, words.Brief(name)+" is missing")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		property, known := properties[name].(map[string]any)
+		want, _ := property["type"].(string)
+		switch have := jsonType(given[name]); {
+		case !known && schema["additionalProperties"] == false:
+			wrong = append(wrong, fmt.Sprintf("%q is unknown", words.Brief(name)))
+		case known && want != "" && have != want && (want != "number" || have != "integer"):
+			wrong = append(wrong, fmt.Sprintf("%s is of the type %s, want %s", words.Brief(name), have, want))
+		}
+	}
+	return strings.Join(wrong[:min(len(wrong), 8)], "; ")
+}
+
+// jsonType is the name that JSON Schema has for the type of a decoded value.
+func jsonType(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	case float64:
+		if v != math.Trunc(v) {
+			return "number"
+		}
+	}
+	return "integer"
 }
 
 // exact decodes with numbers as they are written.

@@ -3,6 +3,7 @@ package author
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -21,39 +22,55 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 		return nil
 	}
 	var lines []string
-	var sums []byte
+	var subject strings.Builder
 	n := 0
 	for _, d := range all {
 		if !d.changed {
 			continue
 		}
 		n++
-		sum := objects.DigestOf(d.data)
-		sums = append(sums, sum[:]...)
 		shown, err := g.changeOf(ctx, d)
 		if err != nil {
 			return err
 		}
 		lines = append(lines, shown...)
+		fmt.Fprintln(&subject, d.path, d.Digest, objects.DigestOf(d.there))
 	}
 	if n == 0 {
 		return nil
+	}
+	items := words.Plural(n, "item")
+	lines, err := readable(lines)
+	if err != nil {
+		return fault.Wrap(err, "sign %s", items).With(g.mend())
+	}
+	q := rye.Question{Topic: "sign", Text: g.asks(c, items), Lines: lines, Mend: g.mend()}
+	yes, err := questions.Ask(ctx, g.Session, c, objects.DigestOf([]byte(subject.String())), q)
+	if err != nil {
+		return err
+	}
+	return yes.Use()
+}
+
+// asks is the question in one line.
+func (g *signing) asks(c rye.Caller, items string) string {
+	if g.q.Content != "" {
+		return c.Who() + " asks to write this file and to sign it with your key"
+	}
+	return c.Who() + " asks to sign " + items + " with your key"
+}
+
+// mend is the command by which a person does without being asked; none stands for a text
+// that lies nowhere.
+func (g *signing) mend() fault.Hint {
+	if g.q.Content != "" {
+		return fault.Hint{}
 	}
 	sign := []string{"rye", "sign"}
 	for _, t := range g.q.Targets {
 		sign = append(sign, string(t))
 	}
-	mend, items := fault.CommandOf(sign...), words.Plural(n, "item")
-	lines, err := readable(lines)
-	if err != nil {
-		return fault.Wrap(err, "sign %s", items).With(mend)
-	}
-	q := rye.Question{Topic: "sign", Text: c.Who() + " asks to sign " + items + " with your key", Lines: lines, Mend: mend}
-	yes, err := questions.Ask(ctx, g.Session, c, objects.DigestOf(sums), q)
-	if err != nil {
-		return err
-	}
-	return yes.Use()
+	return fault.CommandOf(sign...)
 }
 
 // Offer shows the user an item of the project that was refused because they have not signed
@@ -111,6 +128,15 @@ func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 		err = g.mine(old)
 	}
 	if err != nil {
+		old = nil
+	}
+	if now, err := objects.Parse(d.path, body); err == nil {
+		lines = append(lines, powers(old, now)...)
+	}
+	if d.proposal {
+		return append(lines, g.replaces(d, body)...), nil
+	}
+	if old == nil {
 		return append(append(lines, "new:"), diff.Lines("", string(body))...), nil
 	}
 	change := diff.Lines(string(old.Body), string(body))

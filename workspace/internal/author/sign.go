@@ -37,6 +37,9 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err == nil {
 		err = maySign(s, c, refs, bundles)
 	}
+	if err == nil && q.Content != "" && (len(refs) != 1 || len(bundles) > 0 || !named(q)) {
+		err = fault.New(fault.Usage, "sign: a text is one item's; name that alone")
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +47,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err != nil {
 		return nil, err
 	}
-	items, err := g.items(ctx, refs)
+	items, err := g.itemsOf(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +139,8 @@ type draft struct {
 	recorded bool           // the record holds data already
 	others   []store.Change // the bundle's other files, which are recorded with it
 	before   *foreign       // whose signature it carries, when that is not the user's
+	proposal bool           // it comes as a text
+	there    []byte         // the file that a proposal replaces; nil for none
 	passed   []byte         // the file of an item that counts as another signed it, and is left so
 	err      error
 }
@@ -154,6 +159,7 @@ func (d *draft) signed(it *objects.Item, q rye.SignRequest) {
 // describe notes the outcome, and what the signature of the item says.
 func (d *draft) describe(status string, it *objects.Item) {
 	d.Status, d.data, d.SHA256, d.Key = status, it.Raw, it.Sum.String(), it.Signature.Key.String()
+	d.Digest = it.Digest.String()
 	d.SignedAt = it.Signature.SignedAt.UTC().Format(time.RFC3339)
 }
 
@@ -164,6 +170,15 @@ func (d *draft) passOver(state objects.State) {
 
 // fail notes that the item is not signed.
 func (d *draft) fail(err error) { d.Status, d.data, d.changed, d.err = "failed", nil, false, err }
+
+// itemsOf is items, or the one that comes as a text.
+func (g *signing) itemsOf(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
+	if g.q.Content == "" {
+		return g.items(ctx, refs)
+	}
+	d := g.proposed(ctx, refs[0])
+	return []*draft{d}, ctx.Err()
+}
 
 // items signs every item in memory; nothing is written yet.
 func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
@@ -318,7 +333,11 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 		if !d.changed {
 			continue
 		}
-		if err := ctx.Err(); err != nil {
+		err := ctx.Err()
+		if err == nil && d.there != nil {
+			err = g.keepFile(ctx, g.layer, d.ref, d.path, d.data)
+		}
+		if err != nil {
 			return "", err
 		}
 		if err := g.layer.Write(d.path, d.data, len(all) <= manyFiles); err != nil {

@@ -167,7 +167,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 			i := describe(f.Row(set))
 			if f.Item != nil {
 				m := &f.Item.Meta
-				i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), parameters(f.Item)
+				i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), Parameters(f.Item)
 			}
 			shown = append(shown, i)
 		}
@@ -175,9 +175,9 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 	return shown, nil
 }
 
-// parameters lists what an item takes: a directive's inputs, or the properties of a tool's
+// Parameters lists what an item takes: a directive's inputs, or the properties of a tool's
 // schema.
-func parameters(it *objects.Item) []rye.ParamInfo {
+func Parameters(it *objects.Item) []rye.ParamInfo {
 	var all []rye.ParamInfo
 	for _, in := range it.Meta.Inputs {
 		all = append(all, rye.ParamInfo{Name: in.Name, Type: in.Type, Required: in.Required, Default: in.Default, Description: in.Description})
@@ -189,6 +189,10 @@ func parameters(it *objects.Item) []rye.ParamInfo {
 		if m, ok := props[name].(map[string]any); ok {
 			p.Type, _ = m["type"].(string)
 			p.Description, _ = m["description"].(string)
+			values, _ := m["enum"].([]any)
+			for _, v := range values {
+				p.Values = append(p.Values, InputText(v))
+			}
 			if d, ok := m["default"]; ok {
 				p.Default = InputText(d)
 			}

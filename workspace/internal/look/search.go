@@ -53,7 +53,29 @@ func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchR
 	if res.Total == 0 {
 		res.Hint = meant(q.Query, docs)
 	}
-	return res, nil
+	if q.Params {
+		err = takes(ctx, s, res.Results[:min(len(res.Results), rye.MaxSearchParams)])
+	}
+	return res, err
+}
+
+// takes says what each hit takes, of those that may be used: what nobody vouches for may say
+// what it likes of itself.
+func takes(ctx context.Context, s *session.Session, hits []rye.Hit) error {
+	for i := range hits {
+		ref, err := objects.ParseRef(hits[i].Ref)
+		if err != nil || hits[i].State != objects.Signed {
+			continue
+		}
+		f, err := s.Stack.Find(ctx, ref)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil { // else it changed just now
+			hits[i].Params = Parameters(f.Item())
+		}
+	}
+	return nil
 }
 
 // spot is where an item was found: which look, and which row of it.

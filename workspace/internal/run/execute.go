@@ -60,7 +60,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)
 	if j.params, err = j.plan.Check(q.Params); err != nil {
-		return nil, err
+		return nil, withParams(j.plan.Tool(), err)
 	}
 	if j.lock, err = locks.Match(seen, j.plan, q); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	case objects.Directive:
 		inputs, err := fillInputs(it, params)
 		if err != nil {
-			return nil, err
+			return nil, withParams(it, err)
 		}
 		res.Inputs, res.Instructions = inputs, "Execute the directive as specified now."
 		data["body"], data["permissions"], data["limits"], data["actions"] = interpolate(m.Prose, inputs), m.Permissions, m.Budget, m.Actions
@@ -55,6 +55,14 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	res.Chain = []rye.ChainLink{link}
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res, nil
+}
+
+// withParams adds to an error about parameters what the item takes.
+func withParams(it *objects.Item, err error) error {
+	if !fault.Is(err, fault.Usage) {
+		return err
+	}
+	return &rye.ParamError{Params: look.Parameters(it), Err: err}
 }
 
 // fillInputs checks a directive's parameters against what it declares.
