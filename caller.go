@@ -281,6 +281,26 @@ func (e *Unanswered) Error() string {
 
 func (e *Unanswered) Unwrap() error { return e.Err }
 
+// Unagreed is why something was refused (fault.Denied) that a person had to agree to, where
+// no question stays open.
+type Unagreed struct {
+	How Answered
+	Err error
+}
+
+func (e *Unagreed) Error() string { return e.Err.Error() }
+func (e *Unagreed) Unwrap() error { return e.Err }
+
+// Answered is how a question to a person ended without a yes.
+type Answered string
+
+// The ways in which a question ends without a yes.
+const (
+	Declined Answered = "declined" // a person said no
+	Late     Answered = "late"     // nobody answered in time
+	NoWay    Answered = "no_way"   // nobody can be asked
+)
+
 // AnswerRequest answers one question.
 type AnswerRequest struct {
 	ID string // of the record; the beginning is enough where it is one question's

@@ -101,7 +101,7 @@ type LoadRequest struct {
 type LoadResult struct {
 	ItemInfo
 	Content     string `json:"content"`
-	Digest      string `json:"digest"`                // SHA256 of Content without its signature line: what was signed
+	Digest      string `json:"digest"`              // SHA256 of Content without its signature line: what was signed
 	Body        string `json:"body,omitempty"`      // prose without metadata
 	CopiedTo    string `json:"copied_to,omitempty"` // the space
 	Destination string `json:"destination_path,omitempty"`

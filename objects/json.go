@@ -46,8 +46,41 @@ func jsonError(path string, raw []byte, err error) error {
 		m = markOf(raw, int(syn.Offset)-1)
 	case errors.As(err, &typ):
 		m = markOf(raw, int(typ.Offset)-1)
+		return malformed(path, m.line, m.col, "json: %s%s, want %s", fieldOf(typ), typ.Value, jsonKind(typ.Type))
 	}
 	return malformed(path, m.line, m.col, "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// fieldOf is the path of what has the wrong type, and what to say of it; "" for a whole
+// document.
+func fieldOf(typ *json.UnmarshalTypeError) string {
+	name := typ.Field
+	if i := strings.LastIndexByte(name, '.'); i >= 0 && strings.ToLower(name[:i]) != name[:i] {
+		name = name[i+1:] // the rest is the name of an embedded struct
+	}
+	if name == "" {
+		return ""
+	}
+	return words.Brief(name) + ": "
+}
+
+// jsonKind is what JSON calls the values of a Go type.
+func jsonKind(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Bool:
+		return "a boolean"
+	case reflect.String:
+		return "a string"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Pointer:
+		return jsonKind(t.Elem())
+	}
+	return "a whole number"
 }
 
 // checkJSON refuses everything that two JSON readers could see differently. It

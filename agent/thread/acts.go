@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,15 +14,14 @@ import (
 	"github.com/rye-os/rye/agent/provider"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/view"
 )
 
 // Bounds of what one answer of a model may ask for.
 const (
 	maxCalls    = 64      // calls; the rest is left out
 	maxAtOnce   = 4       // calls that run at the same time
-	maxShown    = 24_000  // bytes of a result that a model is shown
 	maxResult   = 8 << 20 // bytes of a result that is kept
-	shownAround = 6_000   // bytes of its beginning and of its end, when it is longer
 	maxError    = 4_000   // bytes of why a call failed, which may quote all that was called
 )
 
@@ -83,7 +83,7 @@ func (p *hands) one(ctx context.Context, c call) error {
 	}
 	a, err := parseAct(&provider.Call{ID: c.ID, Name: c.Name, Args: c.Args})
 	if err != nil {
-		return p.closeCall(c, result{Error: told(err)}, 0)
+		return p.closeCall(c, result{Error: view.Told(err, toolPrefix)}, 0)
 	}
 	begun := time.Now()
 	r, err := p.carryOut(ctx, c, a)
@@ -96,17 +96,12 @@ func (p *hands) one(ctx context.Context, c call) error {
 		// What ran was told to end, and did: it is known that it did not finish.
 		r = result{Error: "it was ended: " + context.Cause(ctx).Error()}
 	case err != nil:
-		r = result{Error: told(err)}
+		r = result{Error: view.Told(err, toolPrefix)}
 	}
 	if err := p.closeCall(c, r, time.Since(begun)); err != nil {
 		return err
 	}
 	return nil
-}
-
-// told is how a model reads an error: what was refused, and which class of refusal it is.
-func told(err error) string {
-	return fmt.Sprintf("%s: %s", fault.CodeOf(err), err)
 }
 
 // begin records that a call is about to have its effect.
@@ -146,7 +141,7 @@ func (p *hands) carryOut(ctx context.Context, c call, a act) (result, error) {
 		if err != nil {
 			return result{}, err
 		}
-		return result{Text: hits(res)}, nil
+		return result{Text: p.black.text(view.Found(res, false, toolPrefix).String())}, nil
 	case "load":
 		if err := p.beginCall(c, "load "+a.ref.String(), true, ""); err != nil {
 			return result{}, err
@@ -221,7 +216,8 @@ func (p *hands) execute(ctx context.Context, c call, a act) (result, error) {
 			return result{}, err
 		}
 	}
-	r, err := p.shown(c, outputOf(res))
+	text, data := view.Output(res)
+	r, err := p.shown(c, cmp.Or(text, string(data)))
 	if err == nil && res.Status == "error" {
 		r.Error = "the tool failed"
 		if e := strings.TrimSpace(res.Error); e != "" {
@@ -274,7 +270,7 @@ func (p *hands) returned(c call, a act) (result, error) {
 // shown keeps what is too long for a model in an artifact, and shows its beginning and end.
 func (p *hands) shown(c call, text string) (result, error) {
 	text = p.black.text(text)
-	if len(text) <= maxShown {
+	if !view.Long(text) {
 		return result{Text: text}, nil
 	}
 	a, err := p.j.Keep(strings.NewReader(text), maxResult)
@@ -288,51 +284,10 @@ func (p *hands) shown(c call, text string) (result, error) {
 			return result{}, err
 		}
 	}
-	cut := len(text) - 2*shownAround
-	return result{Text: strings.ToValidUTF8(text[:shownAround], "") + fmt.Sprintf("\n… %d bytes left out; %s …\n", cut, note) + strings.ToValidUTF8(text[len(text)-shownAround:], "")}, nil
+	return result{Text: view.Ends(text, note)}, nil
 }
 
 // progress tells who follows what a tool says.
 func (p *hands) progress(c call, b []byte) {
 	p.live("progress", map[string]any{"text": clip(p.black.text(strings.ToValidUTF8(string(b), "�")), 2000), "call_id": c.ID})
-}
-
-// outputOf is what a tool said, as text: output as it was, a value as JSON.
-func outputOf(res *rye.ExecuteResult) string {
-	if res.Type != "tool" {
-		var d struct {
-			Body string `json:"body"`
-		}
-		if json.Unmarshal(res.Data, &d) == nil && d.Body != "" {
-			return d.Body
-		}
-		return string(res.Data)
-	}
-	var text string
-	if json.Unmarshal(res.Data, &text) == nil {
-		return text
-	}
-	var proc struct {
-		Stdout *string `json:"stdout"`
-		Stderr string  `json:"stderr"`
-		Code   *int    `json:"return_code"`
-		Exit   *int    `json:"exit_code"`
-	}
-	if json.Unmarshal(res.Data, &proc) == nil && proc.Stdout != nil && (proc.Code != nil || proc.Exit != nil) {
-		if proc.Stderr != "" {
-			return *proc.Stdout + "\n" + proc.Stderr
-		}
-		return *proc.Stdout
-	}
-	return string(res.Data)
-}
-
-// hits renders what a search found, a line each.
-func hits(res *rye.SearchResult) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d found\n", res.Total)
-	for _, h := range res.Results {
-		fmt.Fprintf(&b, "%s: %s\n", h.Ref, h.Description)
-	}
-	return b.String()
 }

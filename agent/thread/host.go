@@ -21,10 +21,10 @@ import (
 // by the number of the host call, whatever became of the record of the answer.
 type host struct {
 	p       *process
-	next    int             // number of the next call that was not recorded
-	failed  int             // questions of this turn that failed
-	prompts map[string]view // by the id that prompt gave
-	last    *answer         // of this turn
+	next    int                // number of the next call that was not recorded
+	failed  int                // questions of this turn that failed
+	prompts map[string]excerpt // by the id that prompt gave
+	last    *answer            // of this turn
 }
 
 // record keeps what the program was told. An answer has a record of its own, and is named.
@@ -98,7 +98,7 @@ func (p *thread) limits() map[string]any {
 
 // prompt renders a view and says how large it is. Its id means the view, not its bytes.
 func (h *host) prompt(args map[string]any) (any, error) {
-	v := view{From: number(args["from"]), Summary: text(args, "summary")}
+	v := excerpt{From: number(args["from"]), Summary: text(args, "summary")}
 	if v.Summary != "" {
 		a, ok := h.p.h.answers[v.Summary]
 		if !ok {
@@ -111,8 +111,8 @@ func (h *host) prompt(args map[string]any) (any, error) {
 }
 
 // viewOf reads an id of prompt.
-func (h *host) viewOf(id string) (view, error) {
-	var v view
+func (h *host) viewOf(id string) (excerpt, error) {
+	var v excerpt
 	var summary string
 	if n, err := fmt.Sscanf(id, "view:%d:%s", &v.From, &summary); n == 0 || err != nil && n < 1 {
 		return v, fault.New(fault.Malformed, "the loop asks a model with %q, which is no prompt", id)
@@ -131,7 +131,7 @@ func (h *host) viewOf(id string) (view, error) {
 func tokensOf(raw []byte) int64 { return int64(len(raw))/4 + 1 }
 
 // tokens estimates a view.
-func (h *host) tokens(v view) int64 {
+func (h *host) tokens(v excerpt) int64 {
 	r, err := h.p.render(v, h.p.model, 0)
 	if err != nil {
 		return 0

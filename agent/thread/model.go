@@ -268,7 +268,7 @@ func usedUp(name string, n int64) *stop {
 }
 
 // request renders a view for a model.
-func (p *asker) request(v view, m *provider.Model, maxOutput int64) *provider.Request {
+func (p *asker) request(v excerpt, m *provider.Model, maxOutput int64) *provider.Request {
 	q := &provider.Request{Model: m.ID, System: systemText, Messages: p.h.messages(v), Tools: offered(p.d), MaxOutput: p.limit.Output}
 	if m.MaxOutput > 0 {
 		q.MaxOutput = min(q.MaxOutput, m.MaxOutput)
@@ -285,7 +285,7 @@ func (p *asker) request(v view, m *provider.Model, maxOutput int64) *provider.Re
 // rendering is a view as a request, and its bytes. A turn asks for the same one several times:
 // how large it is, what it costs at most, and the answer.
 type rendering struct {
-	v     view
+	v     excerpt
 	model *provider.Model
 	max   int64
 	shown int // state of the history
@@ -294,7 +294,7 @@ type rendering struct {
 }
 
 // render is request with its bytes, made once while nothing changes.
-func (p *asker) render(v view, m *provider.Model, maxOutput int64) (*rendering, error) {
+func (p *asker) render(v excerpt, m *provider.Model, maxOutput int64) (*rendering, error) {
 	if r := p.rendered; r != nil && r.v == v && r.model == m && r.max == maxOutput && r.shown == p.h.shown {
 		return r, nil
 	}

@@ -35,16 +35,16 @@ func firstMessage(d *Description, instructions string) string {
 	return b.String()
 }
 
-// view is what a loop wants a model to be shown: the beginning, a summary in place of what
+// excerpt is what a loop wants a model to be shown: the beginning, a summary in place of what
 // stands before From, and everything from there on.
-type view struct {
+type excerpt struct {
 	From    int64  // first sequence number; 0 is all
 	Summary string // in place of what is left out
 }
 
 // messages renders what was said. Results stand behind the answer that called for them, in
 // the order of its calls, whatever order they came in.
-func (h *history) messages(v view) (out []provider.Message) {
+func (h *history) messages(v excerpt) (out []provider.Message) {
 	for i, s := range h.said {
 		if s.seq < v.From && i > 0 {
 			continue

@@ -17,10 +17,11 @@ import (
 
 // Names of the tools, which every provider's pattern allows.
 const (
-	toolSearch  = "rye_search"
-	toolLoad    = "rye_load"
-	toolExecute = "rye_execute"
-	toolSign    = "rye_sign"
+	toolPrefix  = "rye_"
+	toolSearch  = toolPrefix + "search"
+	toolLoad    = toolPrefix + "load"
+	toolExecute = toolPrefix + "execute"
+	toolSign    = toolPrefix + "sign"
 	toolReturn  = "directive_return"
 )
 
@@ -43,7 +44,7 @@ var verbTools = []provider.Tool{
 // offered returns the tools that a thread may call at all, sorted by name.
 func offered(d *Description) (tools []provider.Tool) {
 	for _, t := range verbTools {
-		verb := strings.TrimPrefix(t.Name, "rye_")
+		verb := strings.TrimPrefix(t.Name, toolPrefix)
 		if slices.ContainsFunc(d.Capabilities, func(c string) bool {
 			return c == "rye.*" || strings.HasPrefix(c, "rye."+verb+".") || c == "rye."+verb || strings.HasPrefix(c, "rye.*")
 		}) {
@@ -108,7 +109,7 @@ func parseAct(call *provider.Call) (a act, err error) {
 		if q.Limit < 0 || q.Limit > 100 {
 			return bad(fmt.Errorf("limit %d: want 1 to 100", q.Limit))
 		}
-		return act{verb: "search", search: rye.SearchRequest{Query: q.Query, Scope: q.Scope, Limit: q.Limit}}, nil
+		return act{verb: "search", search: rye.SearchRequest{Query: q.Query, Scope: q.Scope, Limit: q.Limit, Params: true}}, nil
 	case toolExecute, toolLoad, toolSign:
 		var q itemArgs
 		if err := objects.DecodeJSON(call.Args, maxArgs, &q); err != nil {
@@ -117,7 +118,7 @@ func parseAct(call *provider.Call) (a act, err error) {
 		if a.ref, err = q.ref(); err != nil {
 			return bad(err)
 		}
-		a.verb, a.params = strings.TrimPrefix(call.Name, "rye_"), q.Parameters
+		a.verb, a.params = strings.TrimPrefix(call.Name, toolPrefix), q.Parameters
 		if a.verb == "execute" && string(a.ref.ID) == returnID {
 			return parseReturn(q.Parameters)
 		}

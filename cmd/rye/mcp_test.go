@@ -133,15 +133,24 @@ func (h *home) connect(o *mcp.ClientOptions, args ...string) (_ *mcp.ClientSessi
 	return s, stderr
 }
 
+// call returns the facts of an answer, with the text behind them as "text".
 func call(t testing.TB, s *mcp.ClientSession, tool string, args map[string]any) (map[string]any, bool) {
 	t.Helper()
 	res, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
-	got, ok := res.StructuredContent.(map[string]any)
-	if !ok {
-		t.Fatalf("%s: no structured content", tool)
+	var got map[string]any
+	for i, c := range res.Content {
+		text, ok := c.(*mcp.TextContent)
+		switch {
+		case ok && i == 0:
+			if err := json.Unmarshal([]byte(text.Text), &got); err != nil {
+				t.Fatalf("%s: %q: %v", tool, text.Text, err)
+			}
+		case ok:
+			got["text"] = text.Text
+		}
 	}
 	return got, res.IsError
 }
@@ -211,9 +220,9 @@ func TestMCP(t *testing.T) {
 		{"dry run", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "dry_run": true}, "", "validation_passed"},
 		{"by project_path", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": h.dir}, "", "hello, world"},
 		{"not found", "execute", map[string]any{"item_type": "tool", "item_id": "acme/nothing"}, "not_found", "acme/nothing"},
-		{"unsigned", "execute", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "untrusted", "rye sign tool:acme/stranger"},
+		{"unsigned", "execute", map[string]any{"item_type": "tool", "item_id": "acme/stranger"}, "untrusted", `"hint":{"arguments":{"item_id":"acme/stranger","item_type":"tool"},"tool":"sign"}`},
 		{"failing", "execute", map[string]any{"item_type": "tool", "item_id": "acme/fails"}, "failed", "broken"},
-		{"wrong parameters", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "parameters": map[string]any{"nme": "x"}}, "usage", "nme"},
+		{"wrong parameters", "execute", map[string]any{"item_type": "tool", "item_id": "acme/hello", "parameters": map[string]any{"nme": "x"}}, "usage", `"parameters":"name`},
 		{"dots", "load", map[string]any{"item_type": "tool", "item_id": "../../etc/passwd"}, "usage", "id"},
 		{"another place", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "project_path": t.TempDir()}, "denied", "none of the projects"},
 		{"copy", "load", map[string]any{"item_type": "tool", "item_id": "acme/hello", "destination": "user"}, "denied", "rye load"},

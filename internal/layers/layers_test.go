@@ -111,6 +111,9 @@ var house = []room{
 	{3, "registry", "sharing by signed git push and fetch",
 		"fault internal/parallel internal/place internal/words objects objects/trust store store/transport chain", ""},
 
+	{3, "view", "results in the words a model needs: hits with parameters, hints as calls, head and tail of the large; pure",
+		". fault internal/words objects", ""},
+
 	{4, "workspace/internal/session", "one reading of all that a verb decides by, and what the program around gives",
 		". " + session, ""},
 	{4, "workspace/internal/custody", "the user's keys, and what the user believes",
@@ -149,10 +152,10 @@ var house = []room{
 	{4, "agent/secret", "reads a file of secrets that is encrypted with age",
 		"fault objects", age},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
-		". fault internal/place internal/words objects objects/expr objects/trust/token agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", ""},
+		". fault internal/place internal/words objects objects/expr objects/trust/token view agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", ""},
 
 	{5, "serve/mcp", "the four tools, over MCP",
-		". fault internal/words objects", mcpgo},
+		". fault internal/words objects view", mcpgo},
 
 	{5, "internal/clients/files", "the files of MCP clients: finds them, and writes the entry of rye",
 		". fault internal/clients internal/diff internal/place internal/words", ""},

@@ -55,7 +55,7 @@ var errAsked = errors.New("a person has to be asked")
 func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	a, _ := ctx.Value(approvalKey{}).(*approval)
 	if a == nil {
-		return false, fault.New(fault.Denied, "%s: a person has to agree, and nobody can be asked here", q.Topic).With(q.Mend)
+		return false, noWay(q, "nobody can be asked here")
 	}
 	if !a.possible || !slices.Contains(q.Clients, a.client) {
 		return false, a.notAskable(q)
@@ -78,7 +78,13 @@ func (a *approval) notAskable(q rye.Question) error {
 	if a.possible {
 		why = fmt.Sprintf("the client %q is not among those that the user listed as showing a question to a person (elicitation in policy.yaml)", words.Brief(a.client))
 	}
-	return fault.New(fault.Denied, "%s: a person has to agree, and %s", q.Topic, why).With(q.Mend)
+	return noWay(q, why)
+}
+
+// noWay refuses what a person has to agree to who cannot be asked.
+func noWay(q rye.Question, why string) error {
+	err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: a person has to agree, and %s", q.Topic, why)}
+	return fault.New(fault.Denied, "%w", err).With(q.Mend)
 }
 
 func digest(q rye.Question) [32]byte {

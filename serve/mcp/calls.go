@@ -3,8 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -17,6 +15,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/view"
 )
 
 // The arguments of the four tools, by the names that RYE OS gave them.
@@ -29,6 +28,7 @@ type searchArgs struct {
 	Space       string `json:"space"`
 	Limit       int    `json:"limit"`
 	Offset      int    `json:"offset"`
+	Detail      bool   `json:"detail"`
 	ProjectPath string `json:"project_path"`
 }
 
@@ -43,12 +43,14 @@ type loadArgs struct {
 	itemArgs
 	Source      string `json:"source"`
 	Destination string `json:"destination"`
+	Detail      bool   `json:"detail"`
 }
 
 type executeArgs struct {
 	itemArgs
 	Parameters json.RawMessage `json:"parameters"`
 	DryRun     bool            `json:"dry_run"`
+	Detail     bool            `json:"detail"`
 
 	// Of a directive that shall run as a thread, instead of being returned.
 	Thread      bool     `json:"thread"`
@@ -58,7 +60,9 @@ type executeArgs struct {
 
 type signArgs struct {
 	itemArgs
-	Source string `json:"source"`
+	Content   *string `json:"content"`
+	Extension string  `json:"extension"`
+	Source    string  `json:"source"`
 }
 
 func (a searchArgs) project() string { return a.ProjectPath }
@@ -72,9 +76,8 @@ type task struct {
 }
 
 // handle is what all tools have in common: strict arguments, the project, the
-// rounds of an approval, and errors that a model can read. An answer that is
-// both a value and an error is a tool's own failure.
-func handle[A interface{ project() string }](s *Server, run func(context.Context, *task, A) (any, error)) server.ToolHandlerFunc {
+// rounds of an approval, and errors that a model can read.
+func handle[A interface{ project() string }](s *Server, run func(context.Context, *task, A) (view.Answer, error)) server.ToolHandlerFunc {
 	return func(ctx context.Context, req mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
 		defer func() {
 			if r := recover(); r != nil {
@@ -94,14 +97,14 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 			return failed(err), nil
 		}
 		ctx = context.WithValue(ctx, approvalKey{}, t.approval)
-		value, err := run(ctx, t, args)
+		answer, err := run(ctx, t, args)
 		switch {
 		case t.approval.asked != nil && err != nil:
 			return s.ask(ctx, t.approval, req), nil
 		case err != nil:
 			return failed(err), nil
 		}
-		return answered(value)
+		return s.answered(ctx, answer), nil
 	}
 }
 
@@ -123,44 +126,9 @@ func decodeArgs(req mcp.CallToolRequest, into any) error {
 		raw = json.RawMessage("{}")
 	}
 	if err := objects.DecodeJSON(raw, len(raw), into); err != nil {
-		return fault.New(fault.Usage, "arguments of %s: %w", req.Params.Name, err).Advise("see the tool's input schema")
+		return fault.New(fault.Usage, "arguments of %s: %w", req.Params.Name, err).Advise("%s takes %s", req.Params.Name, argumentsOf(req.Params.Name))
 	}
 	return nil
-}
-
-// answered returns a value as structured content and, the same, as text.
-func answered(value any) (*mcp.CallToolResult, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("encode the answer: %w", err)
-	}
-	res := &mcp.CallToolResult{Content: text(raw), StructuredContent: json.RawMessage(raw)}
-	if f, ok := value.(interface{ failed() bool }); ok {
-		res.IsError = f.failed()
-	}
-	return res, nil
-}
-
-// failure is what every error looks like.
-type failure struct {
-	Status  string     `json:"status"` // error
-	Code    fault.Code `json:"code"`
-	Message string     `json:"message"`
-	Hint    fault.Hint `json:"hint,omitzero"`
-}
-
-func (failure) failed() bool { return true }
-
-func failed(err error) *mcp.CallToolResult {
-	f := failure{Status: "error", Code: fault.CodeOf(err), Message: err.Error(), Hint: fault.HintOf(err)}
-	if errors.Is(err, context.Canceled) {
-		f.Message = "cancelled"
-	}
-	res, err := answered(f)
-	if err != nil {
-		return mcp.NewToolResultError(err.Error()) // strings always encode
-	}
-	return res
 }
 
 // target joins the two halves of a name. An item_id may be a whole ref.
@@ -189,62 +157,74 @@ func (a itemArgs) ref() (rye.Ref, error) {
 	return objects.ParseRef(string(name))
 }
 
-func (s *Server) search(ctx context.Context, t *task, a searchArgs) (any, error) {
+func (s *Server) search(ctx context.Context, t *task, a searchArgs) (none view.Answer, _ error) {
+	if strings.TrimSpace(a.Query) == "" {
+		return none, fault.New(fault.Usage, "query is missing").With(fault.CommandOf("rye", "search", "*"))
+	}
 	if a.Limit < 0 || a.Offset < 0 || a.Limit > 1000 {
-		return nil, fault.New(fault.Usage, "limit %d, offset %d: want a limit from 1 to 1000 and no negative offset", a.Limit, a.Offset)
+		return none, fault.New(fault.Usage, "limit %d, offset %d: want a limit from 1 to 1000 and no negative offset", a.Limit, a.Offset)
 	}
 	if a.Space == "all" {
 		a.Space = ""
 	}
-	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: a.Limit, Offset: a.Offset}
+	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: a.Limit, Offset: a.Offset, Params: true}
 	res, err := t.verbs.Search(ctx, s.caller(ctx), q)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	return newSearchAnswer(a, res), nil
+	return view.Found(res, a.Detail, ""), nil
 }
 
-func (s *Server) load(ctx context.Context, t *task, a loadArgs) (any, error) {
+func (s *Server) load(ctx context.Context, t *task, a loadArgs) (none view.Answer, _ error) {
+	if strings.HasPrefix(a.ItemID, scheme) {
+		return s.loadAddress(ctx, t, a)
+	}
 	ref, err := a.ref()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	res, err := t.verbs.Load(ctx, s.caller(ctx), rye.LoadRequest{Ref: ref, Space: a.Source, Destination: a.Destination})
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	return newLoadAnswer(res), nil
+	return view.Loaded(res, a.Detail), nil
 }
 
-func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (any, error) {
+func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (none view.Answer, _ error) {
 	if a.Thread || a.ThreadID != "" {
 		return s.thread(ctx, t, a)
 	}
 	ref, err := a.ref()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
 	res, err := t.verbs.Execute(ctx, s.caller(ctx), q)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	res.Metadata.Timings = nil // nothing that a model acts on
-	return newExecuteAnswer(res), nil
+	s.sayOf(ctx, res)
+	return view.Executed(res, a.Detail), nil
 }
 
 // sign needs a person: a model must not write, sign and run unseen. The facade asks with
 // the very changes that it would sign.
-func (s *Server) sign(ctx context.Context, t *task, a signArgs) (any, error) {
+func (s *Server) sign(ctx context.Context, t *task, a signArgs) (none view.Answer, _ error) {
 	name, err := a.target()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	rep, err := t.verbs.Sign(ctx, s.caller(ctx), rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source})
+	q := rye.SignRequest{Targets: []rye.Target{name}, Space: a.Source, Ext: a.Extension}
+	if a.Content != nil {
+		if q.Content = *a.Content; q.Content == "" {
+			return none, fault.New(fault.Usage, "content is empty").Advise("leave it out, to sign what is there")
+		}
+	}
+	rep, err := t.verbs.Sign(ctx, s.caller(ctx), q)
 	if err != nil && (rep == nil || rep.Failed == 0) {
-		return nil, err // else the answer says what failed, item by item
+		return none, err // else the answer says what failed, item by item
 	}
-	return newSignAnswer(a, rep), nil
+	return view.Signed(name, rep, ""), nil
 }
 
 // progress tells a client that asked for it how a call goes on, at most every

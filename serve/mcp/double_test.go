@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -76,7 +77,7 @@ func (w logWriter) Write(p []byte) (int, error) {
 
 func options(t testing.TB, v rye.Verbs) Options {
 	return Options{
-		Version: "v0", Log: logWriter{t}, testOnlyCheck: true,
+		Version: "v0", Log: logWriter{t},
 		Project: func(path string) (rye.Verbs, error) {
 			if path == "" {
 				return v, nil
@@ -135,8 +136,11 @@ type message struct {
 	Method string          `json:"method"`
 	Params map[string]any  `json:"params"`
 	Result struct {
-		IsError           bool           `json:"isError"`
-		StructuredContent map[string]any `json:"structuredContent"`
+		IsError bool `json:"isError"`
+		Content []struct {
+			Type, Text, URI string
+		} `json:"content"`
+		StructuredContent map[string]any `json:"-"` // the facts of an answer, which are its first content
 		ResultType        string         `json:"resultType"`
 		RequestState      string         `json:"requestState"`
 		InputRequests     map[string]any `json:"inputRequests"`
@@ -145,6 +149,15 @@ type message struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 	} `json:"error"`
+}
+
+// UnmarshalJSON also reads the facts of an answer to a call.
+func (m *message) UnmarshalJSON(raw []byte) error {
+	type plainly message
+	if err := json.Unmarshal(raw, (*plainly)(m)); err != nil || len(m.Result.Content) == 0 {
+		return err
+	}
+	return json.Unmarshal([]byte(m.Result.Content[0].Text), &m.Result.StructuredContent)
 }
 
 // receive reads one line, which must be JSON.
@@ -210,22 +223,38 @@ func connectAs(t *testing.T, name string, o Options, co *sdk.ClientOptions) *sdk
 	return s
 }
 
+// callTool returns the facts of an answer, with the text behind them as "text".
 func callTool(t *testing.T, s *sdk.ClientSession, tool string, args map[string]any) (map[string]any, bool) {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
-	structured, _ := res.StructuredContent.(map[string]any)
-	var same map[string]any
-	if len(res.Content) != 1 {
-		t.Fatalf("%s: %d pieces of content", tool, len(res.Content))
+	if res.StructuredContent != nil || len(res.Content) == 0 || len(res.Content) > 3 {
+		t.Fatalf("%s: %d pieces of content, structured %v", tool, len(res.Content), res.StructuredContent)
 	}
-	if err := json.Unmarshal([]byte(res.Content[0].(*sdk.TextContent).Text), &same); err != nil {
-		t.Fatalf("%s: its text is not JSON: %v", tool, err)
+	head := res.Content[0].(*sdk.TextContent).Text
+	var got map[string]any
+	if err := json.Unmarshal([]byte(head), &got); err != nil || strings.Contains(head, "\n") {
+		t.Fatalf("%s: its first content is no line of JSON: %q, %v", tool, head, err)
 	}
-	if fmt.Sprint(same) != fmt.Sprint(structured) {
-		t.Errorf("%s: text %v and structured content %v differ", tool, same, structured)
+	documented(t, got)
+	if len(res.Content) > 1 {
+		got["text"] = res.Content[1].(*sdk.TextContent).Text
 	}
-	return structured, res.IsError
+	return got, res.IsError
+}
+
+// documented fails the test for a field of an answer that the format does not know.
+func documented(t *testing.T, head map[string]any) {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/format/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range head {
+		if !strings.Contains(string(page), `"`+name+`"`) && !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/format/mcp.md does not know the field %q of an answer", name)
+		}
+	}
 }

@@ -181,7 +181,7 @@ func TestOfficialClientOverHTTP(t *testing.T) {
 				},
 			}, old)
 			args := func(id string) map[string]any { return map[string]any{"item_type": "tool", "item_id": id} }
-			if got, isError := callTool(t, s, "load", args("acme/hello")); isError || got["content"] != "print(1)\n" {
+			if got, isError := callTool(t, s, "load", args("acme/hello")); isError || got["text"] != "print(1)\n" {
 				t.Errorf("load: %v", got)
 			}
 			if got, isError := callTool(t, s, "load", args("acme/nothing")); !isError || got["code"] != "not_found" {
@@ -632,7 +632,7 @@ func TestHTTPEnds(t *testing.T) {
 		drain time.Duration
 		want  string
 	}{
-		{"a call that ends", 10 * time.Second, `"status":"success"`},
+		{"a call that ends", 10 * time.Second, `\"status\":\"success\"`},
 		{"a call that does not", 50 * time.Millisecond, "cancelled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -79,7 +79,7 @@ func encode(message any) ([]byte, error) {
 	if err := enc.Encode(message); err != nil {
 		return nil, err
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return plain(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
 func rpcError(id json.RawMessage, code int, why string) response {

@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/view"
 )
 
 // Seconds that a call waits for a thread: clients give up on a call after a minute or so.
@@ -18,20 +19,20 @@ const (
 // thread starts a thread of a directive, or takes up one that was started, and waits for it a
 // while. What came of it is the answer's data; a thread that is not done yet goes on, and the
 // same call with its thread_id waits for it again.
-func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (any, error) {
+func (s *Server) thread(ctx context.Context, t *task, a executeArgs) (none view.Answer, _ error) {
 	if s.o.Threads == nil {
-		return nil, fault.New(fault.Denied, "this server starts no threads")
+		return none, fault.New(fault.Denied, "this server starts no threads")
 	}
 	threads, err := s.o.Threads(a.ProjectPath)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	wait := float64(waitSeconds)
 	if a.WaitSeconds != nil {
 		wait = *a.WaitSeconds
 	}
 	if wait < 0 || wait > maxWaitSeconds {
-		return nil, fault.New(fault.Usage, "wait_seconds %v: want 0 to %d", wait, maxWaitSeconds)
+		return none, fault.New(fault.Usage, "wait_seconds %v: want 0 to %d", wait, maxWaitSeconds)
 	}
 	info, err := s.taken(ctx, threads, a)
 	if err != nil || a.DryRun {
@@ -81,13 +82,13 @@ func (t *task) follow(ctx context.Context, threads rye.Threads, c rye.Caller, id
 }
 
 // threadAnswer is a thread in the shape of an executed directive.
-func threadAnswer(info *rye.ThreadInfo, err error) (any, error) {
+func threadAnswer(info *rye.ThreadInfo, err error) (none view.Answer, _ error) {
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	raw, err := json.Marshal(info)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	res := &rye.ExecuteResult{Status: "success", Type: "directive", ItemID: info.Directive, Data: raw}
 	switch info.Status {
@@ -97,5 +98,5 @@ func threadAnswer(info *rye.ThreadInfo, err error) (any, error) {
 	default:
 		res.Status, res.Error = "error", "the thread is "+info.Status+": "+info.Why
 	}
-	return newExecuteAnswer(res), nil
+	return view.Executed(res, false), nil
 }

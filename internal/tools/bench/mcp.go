@@ -23,7 +23,7 @@ func mcpCall(b *bench, _ int) (side, side, error) {
 		return nil, nil, err
 	}
 	b.ends = append(b.ends, s.close)
-	args := map[string]any{"item_type": "knowledge", "item_id": entry(7), "project_path": dir}
+	args := map[string]any{"item_type": "knowledge", "item_id": entry(7), "project_path": dir, "detail": true}
 	var work time.Duration
 	ours := func() (cost, error) {
 		start := time.Now()
@@ -32,21 +32,20 @@ func mcpCall(b *bench, _ int) (side, side, error) {
 		if err != nil {
 			return cost{}, err
 		}
-		var result struct {
-			StructuredContent struct {
-				Status   string
-				Metadata struct {
-					MS float64 `json:"duration_ms"`
-				}
+		var result struct{ Content []struct{ Text string } }
+		var facts struct {
+			Status   string
+			Metadata struct {
+				MS float64 `json:"duration_ms"`
 			}
 		}
-		if err := json.Unmarshal(raw, &result); err != nil {
-			return cost{}, err
-		}
-		if result.StructuredContent.Status != "success" {
+		if err := json.Unmarshal(raw, &result); err != nil || len(result.Content) == 0 {
 			return cost{}, fmt.Errorf("execute over MCP: %s", clip(raw))
 		}
-		work = time.Duration(result.StructuredContent.Metadata.MS * float64(time.Millisecond))
+		if err := json.Unmarshal([]byte(result.Content[0].Text), &facts); err != nil || facts.Status != "success" {
+			return cost{}, fmt.Errorf("execute over MCP: %s", clip(raw))
+		}
+		work = time.Duration(facts.Metadata.MS * float64(time.Millisecond))
 		return cost{wall: took}, nil
 	}
 	return ours, func() (cost, error) { return cost{wall: max(work, time.Microsecond)}, nil }, nil

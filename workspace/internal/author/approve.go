@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/questions"
 )
 
@@ -39,12 +40,11 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 	if n == 0 {
 		return nil
 	}
-	items := words.Plural(n, "item")
-	lines, err := readable(lines)
-	if err != nil {
-		return fault.Wrap(err, "sign %s", items).With(g.mend())
+	q := signQuestion(c, g.q, n)
+	var err error
+	if q.Lines, err = readable(lines); err != nil {
+		return fault.Wrap(err, "sign %s", words.Plural(n, "item")).With(q.Mend)
 	}
-	q := rye.Question{Topic: "sign", Text: g.asks(c, items), Lines: lines, Mend: g.mend()}
 	yes, err := questions.Ask(ctx, g.Session, c, objects.DigestOf([]byte(subject.String())), q)
 	if err != nil {
 		return err
@@ -52,25 +52,17 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 	return yes.Use()
 }
 
-// asks is the question in one line.
-func (g *signing) asks(c rye.Caller, items string) string {
-	if g.q.Content != "" {
-		return c.Who() + " asks to write this file and to sign it with your key"
-	}
-	return c.Who() + " asks to sign " + items + " with your key"
-}
-
-// mend is the command by which a person does without being asked; none stands for a text
-// that lies nowhere.
-func (g *signing) mend() fault.Hint {
-	if g.q.Content != "" {
-		return fault.Hint{}
+// signQuestion is the question about what a caller wants signed, and the command by which a
+// person signs it without being asked; none stands for a text that lies nowhere.
+func signQuestion(c rye.Caller, q rye.SignRequest, n int) rye.Question {
+	if q.Content != "" {
+		return rye.Question{Topic: "sign", Text: c.Who() + " asks to write this file and to sign it with your key"}
 	}
 	sign := []string{"rye", "sign"}
-	for _, t := range g.q.Targets {
+	for _, t := range q.Targets {
 		sign = append(sign, string(t))
 	}
-	return fault.CommandOf(sign...)
+	return rye.Question{Topic: "sign", Text: c.Who() + " asks to sign " + words.Plural(n, "item") + " with your key", Mend: fault.CommandOf(sign...)}
 }
 
 // Offer shows the user an item of the project that was refused because they have not signed
@@ -131,10 +123,10 @@ func (g *signing) changeOf(ctx context.Context, d *draft) ([]string, error) {
 		old = nil
 	}
 	if now, err := objects.Parse(d.path, body); err == nil {
-		lines = append(lines, powers(old, now)...)
+		lines = append(lines, look.Powers(old, now)...)
 	}
 	if d.proposal {
-		return append(lines, g.replaces(d, body)...), nil
+		return append(lines, replaces(g, d, body)...), nil
 	}
 	if old == nil {
 		return append(append(lines, "new:"), diff.Lines("", string(body))...), nil

@@ -1,9 +1,7 @@
 package author
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"path"
 	"strings"
 
@@ -12,6 +10,7 @@ import (
 	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/scaffold"
 	"github.com/rye-os/rye/store/space"
 )
 
@@ -21,7 +20,7 @@ import (
 
 // proposed makes the draft of the text that a request brings. What is there and is the same
 // is signed as it lies.
-func (g *signing) proposed(ctx context.Context, ref objects.Ref) *draft {
+func proposed(ctx context.Context, g *signing, ref objects.Ref) *draft {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	p, there, err := lies(g.layer, ref)
 	if err == nil {
@@ -85,7 +84,7 @@ func placeOf(ref objects.Ref, there string, q rye.SignRequest) (string, error) {
 		return "", fault.New(fault.Conflict, "%s: .ai/%s is there already, and two files cannot be one item", ref, there).
 			Advise("leave the extension out, to replace that file")
 	case ext == "":
-		ext = extensionOf(ref, q.Content)
+		ext = scaffold.Extension(ref, q.Content)
 	}
 	p := ref.Path(ext)
 	if ext == "" {
@@ -95,41 +94,9 @@ func placeOf(ref objects.Ref, there string, q rye.SignRequest) (string, error) {
 	return p, objects.CheckExtension(p)
 }
 
-// interpreters names the extensions of what begins with #! and one of these programs.
-var interpreters = []struct{ program, ext string }{
-	{"bash", ".sh"}, {"zsh", ".sh"}, {"sh", ".sh"}, {"python", ".py"}, {"node", ".js"}, {"deno", ".ts"},
-}
-
-// extensionOf is the extension of an item by its kind, or for a tool by its text; "" when
-// that does not tell.
-func extensionOf(ref objects.Ref, text string) string {
-	switch ref.Kind {
-	case objects.Directive, objects.Knowledge:
-		return ".md"
-	case objects.Config:
-		return ".yaml"
-	}
-	first, _, _ := strings.Cut(text, "\n")
-	if line, ok := strings.CutPrefix(first, "#!"); ok {
-		for _, word := range strings.Fields(line) {
-			name := path.Base(word)
-			for _, in := range interpreters {
-				if name == in.program || in.program == "python" && strings.HasPrefix(name, "python") {
-					return in.ext
-				}
-			}
-		}
-		return ""
-	}
-	if it, err := objects.Parse(ref.Path(".yaml"), []byte(text)); err == nil && len(it.Meta.Fields) > 0 {
-		return ".yaml"
-	}
-	return ""
-}
-
 // replaces shows what a proposal does to the file that lies there: how that changes where
 // it is the user's own, else what goes, and then all of the text.
-func (g *signing) replaces(d *draft, body []byte) []string {
+func replaces(g *signing, d *draft, body []byte) []string {
 	if d.there == nil {
 		return append([]string{"new:"}, diff.Lines("", string(body))...)
 	}
@@ -139,45 +106,4 @@ func (g *signing) replaces(d *draft, body []byte) []string {
 	}
 	lines := append([]string{"it replaces a file that you did not sign:"}, change...)
 	return append(append(lines, "all of it:"), diff.Lines("", string(body))...)
-}
-
-// powers says what an item may do, and where it changes what that was: a person looks at that
-// first. old is nil for an item that is new, or that the user never vouched for.
-func powers(old, now *objects.Item) []string {
-	var lines []string
-	before := powersOf(old)
-	for i, p := range powersOf(now) {
-		line := p[0] + p[1]
-		if old != nil && before[i][1] != p[1] {
-			line += "  (was: " + before[i][1] + ")"
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// powersOf lists what the text of an item asks for, by names that are the same for every
-// item of a kind.
-func powersOf(it *objects.Item) [][2]string {
-	if it == nil {
-		return nil
-	}
-	m := &it.Meta
-	switch it.Ref.Kind {
-	case objects.Tool:
-		tier, _ := m.Fields["tier"].(string)
-		return [][2]string{
-			{"runs by  ", cmp.Or(string(m.Executor), "itself")},
-			{"needs    ", cmp.Or(m.Needs.String(), "not stated")},
-			{"limits   ", cmp.Or(m.Limits.String(), "none")},
-			{"tier     ", cmp.Or(tier, "not stated")},
-		}
-	case objects.Directive:
-		limits, _ := json.Marshal(m.Budget) // of texts and numbers: cannot fail
-		return [][2]string{
-			{"may      ", cmp.Or(strings.Join(m.Permissions, " "), "nothing")},
-			{"limits   ", string(limits)},
-		}
-	}
-	return nil
 }

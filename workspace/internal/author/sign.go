@@ -35,10 +35,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	everything := q.All || slices.Contains(q.Targets, "*")
 	refs, bundles, err := look.ItemsAndBundles(ctx, s.Session, l, q.Targets, q.All)
 	if err == nil {
-		err = maySign(s, c, refs, bundles)
-	}
-	if err == nil && q.Content != "" && (len(refs) != 1 || len(bundles) > 0 || !named(q)) {
-		err = fault.New(fault.Usage, "sign: a text is one item's; name that alone")
+		err = maySign(s, c, q, refs, bundles)
 	}
 	if err != nil {
 		return nil, err
@@ -47,7 +44,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err != nil {
 		return nil, err
 	}
-	items, err := g.itemsOf(ctx, refs)
+	items, err := g.items(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +67,8 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 }
 
 // maySign refuses a caller that may not sign one of the items, or asks for a bundle
-// without being a person.
-func maySign(s *Desk, c rye.Caller, refs []objects.Ref, bundles []string) error {
+// without being a person, and a text that is not that of one item.
+func maySign(s *Desk, c rye.Caller, q rye.SignRequest, refs []objects.Ref, bundles []string) error {
 	for _, ref := range refs {
 		if err := s.Allow(c, "sign", ref); err != nil {
 			return err
@@ -80,6 +77,9 @@ func maySign(s *Desk, c rye.Caller, refs []objects.Ref, bundles []string) error 
 	if len(bundles) > 0 && !c.IsPerson() {
 		// What would be agreed to is a directory of files, some of them no text.
 		return fault.New(fault.Denied, "sign .ai/%s: only a person at a terminal signs bundles", bundles[0]).Mend("rye sign .ai/%s", bundles[0])
+	}
+	if q.Content != "" && (len(refs) != 1 || len(bundles) > 0 || !named(q)) {
+		return fault.New(fault.Usage, "sign: a text is that of one item, which is named alone")
 	}
 	return nil
 }
@@ -171,17 +171,11 @@ func (d *draft) passOver(state objects.State) {
 // fail notes that the item is not signed.
 func (d *draft) fail(err error) { d.Status, d.data, d.changed, d.err = "failed", nil, false, err }
 
-// itemsOf is items, or the one that comes as a text.
-func (g *signing) itemsOf(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
-	if g.q.Content == "" {
-		return g.items(ctx, refs)
-	}
-	d := g.proposed(ctx, refs[0])
-	return []*draft{d}, ctx.Err()
-}
-
-// items signs every item in memory; nothing is written yet.
+// items signs every item in memory, or the one that comes as a text; nothing is written yet.
 func (g *signing) items(ctx context.Context, refs []objects.Ref) ([]*draft, error) {
+	if g.q.Content != "" {
+		return []*draft{proposed(ctx, g, refs[0])}, nil
+	}
 	recorded, err := recordedBlobs(ctx, g.layer, len(refs))
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -129,7 +130,8 @@ func (e *entry) standing() (Agreed, error) {
 	if e.answer.Yes {
 		return Agreed{e}, nil
 	}
-	return Agreed{}, fault.New(fault.Denied, "%s: a person refused it (question %s)", e.Topic, e.ID).
+	no := &rye.Unagreed{How: rye.Declined, Err: fmt.Errorf("%s: a person refused it (question %s)", e.Topic, e.ID)}
+	return Agreed{}, fault.New(fault.Denied, "%w", no).
 		Advise("it can be asked again from %s on", e.Expires.Format(time.RFC3339))
 }
 
@@ -175,7 +177,8 @@ func (e *entry) late(q rye.Question) (Agreed, error) {
 		return e.standing()
 	}
 	e.remove()
-	return Agreed{}, fault.New(fault.Denied, "%s: nobody answered within %s", q.Topic, q.Wait).With(q.Mend)
+	late := &rye.Unagreed{How: rye.Late, Err: fmt.Errorf("%s: nobody answered within %s", q.Topic, q.Wait)}
+	return Agreed{}, fault.New(fault.Denied, "%w", late).With(q.Mend)
 }
 
 // keep leaves a question open that nobody could be asked, and refuses meanwhile.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -104,7 +105,8 @@ func (h *Host) Ask(ctx context.Context, q rye.Question) error {
 
 // NotAgreed is the refusal of what a person said no to.
 func NotAgreed(q rye.Question) error {
-	return fault.New(fault.Denied, "%s: not agreed to", q.Topic).With(q.Mend)
+	err := &rye.Unagreed{How: rye.Declined, Err: fmt.Errorf("%s: not agreed to", q.Topic)}
+	return fault.New(fault.Denied, "%w", err).With(q.Mend)
 }
 
 // Put is Ask that tells no (false) from nobody to ask (fault.Denied).
@@ -113,7 +115,8 @@ func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 		return false, err
 	}
 	if h.Consent == nil || unattended(ctx) {
-		return false, fault.New(fault.Denied, "%s: needs a person's consent, and nobody can be asked here", q.Topic).With(q.Mend)
+		err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: needs a person's consent, and nobody can be asked here", q.Topic)}
+		return false, fault.New(fault.Denied, "%w", err).With(q.Mend)
 	}
 	return yieldTurn(ctx, func() (bool, error) { return h.Consent(ctx, q) })
 }

@@ -1,0 +1,134 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base32"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/view"
+)
+
+// scheme begins every address of this server.
+const scheme = "rye://"
+
+// resultsAt begins the addresses of texts that were too long to be shown.
+const resultsAt = scheme + "results/"
+
+// Bounds of the texts that are kept, of all clients together.
+const (
+	maxResults     = 64
+	maxResultBytes = 64 << 20
+	resultLife     = time.Hour
+)
+
+// results keeps texts that were too long to be shown whole, each for who got it. The oldest
+// make room. Its zero value is empty; it is safe for concurrent use.
+type results struct {
+	mu   sync.Mutex
+	kept []result // oldest first
+}
+
+type result struct {
+	id, owner, text string
+	until           time.Time
+}
+
+// keep returns the link to a text that was kept for an owner.
+func (r *results) keep(owner, text string) mcp.ResourceLink {
+	var nonce [10]byte
+	rand.Read(nonce[:])
+	id := strings.ToLower(base32.StdEncoding.EncodeToString(nonce[:]))
+	size := int64(len(text))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = append(r.kept, result{id, owner, text, time.Now().Add(resultLife)})
+	bytes := 0
+	for _, one := range r.kept {
+		bytes += len(one.text)
+	}
+	for len(r.kept) > 1 && (len(r.kept) > maxResults || bytes > maxResultBytes || time.Now().After(r.kept[0].until)) {
+		bytes -= len(r.kept[0].text)
+		r.kept[0] = result{}
+		r.kept = r.kept[1:]
+	}
+	link := mcp.NewResourceLink(resultsAt+id, "result", "The whole text", "text/plain")
+	link.Size = &size
+	return link
+}
+
+// read returns a text, or a part of it, that was kept for an owner: that of another is not
+// there.
+func (r *results) read(owner, uri string) (string, error) {
+	id, part, _ := strings.Cut(strings.TrimPrefix(uri, resultsAt), "/")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range r.kept {
+		if one.id == id && one.owner == owner && time.Now().Before(one.until) {
+			return partOf(one.text, part)
+		}
+	}
+	return "", fault.New(fault.NotFound, "%s: no such result, or it has expired", words.Brief(uri)).Advise("make the call again that it came from")
+}
+
+// partOf returns the bytes from <from> up to <to> of a text; "" is all of it.
+func partOf(text, part string) (string, error) {
+	if part == "" {
+		return text, nil
+	}
+	a, b, _ := strings.Cut(part, "-")
+	from, err1 := strconv.Atoi(a)
+	to, err2 := strconv.Atoi(b)
+	if err1 != nil || err2 != nil || from < 0 || to < from {
+		return "", fault.New(fault.Usage, "part %q: want <from>-<to>, in bytes, such as 6000-30000", words.Brief(part))
+	}
+	from, to = min(from, len(text)), min(to, len(text))
+	return strings.ToValidUTF8(text[from:to], ""), nil
+}
+
+// wherePart tells a model how to read what it was not shown.
+func wherePart(uri string) string {
+	return fmt.Sprintf("load reads parts of it by item_id, such as %s/6000-%d", uri, 6000+view.MaxText)
+}
+
+// loadAddress is load of an address instead of a type and an id.
+func (s *Server) loadAddress(ctx context.Context, t *task, a loadArgs) (none view.Answer, _ error) {
+	if strings.HasPrefix(a.ItemID, resultsAt) {
+		text, err := s.results.read(s.caller(ctx).Who(), a.ItemID)
+		return view.Answer{Head: map[string]string{"status": "success"}, Text: view.Ends(text, wherePart(a.ItemID))}, err
+	}
+	ref, space, err := parseAddress(a.ItemID)
+	if err != nil {
+		return none, err
+	}
+	res, err := t.verbs.Load(ctx, s.caller(ctx), rye.LoadRequest{Ref: ref, Space: space, Destination: a.Destination})
+	if err != nil {
+		return none, err
+	}
+	return view.Loaded(res, a.Detail), nil
+}
+
+// addressOf is the address of an item: rye://<space>/<kind>/<id>.
+func addressOf(space, kind, id string) string { return scheme + space + "/" + kind + "/" + id }
+
+// parseAddress reads what addressOf wrote.
+func parseAddress(uri string) (ref rye.Ref, space string, err error) {
+	rest, _ := strings.CutPrefix(uri, scheme)
+	space, rest, _ = strings.Cut(rest, "/")
+	kind, id, ok := strings.Cut(rest, "/")
+	if _, serr := objects.ParseSpace(space); serr != nil || !ok || !strings.HasPrefix(uri, scheme) {
+		return ref, "", fault.New(fault.Usage, "address %q: want rye://<space>/<kind>/<id>", words.Brief(uri))
+	}
+	ref, err = objects.ParseRef(kind + ":" + id)
+	return ref, space, err
+}

@@ -1,0 +1,128 @@
+package view
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+// loaded stands beside the text of an item: whose it is.
+type loaded struct {
+	Status string `json:"status"` // success
+	Source string `json:"source"`
+	Signer string `json:"signer,omitempty"`
+	State  string `json:"state,omitempty"`
+	Detail *about `json:"detail,omitempty"`
+	Copied string `json:"copied_to,omitempty"`
+}
+
+// Loaded is an item that was read: its text, and whose it is.
+func Loaded(res *rye.LoadResult, detail bool) Answer {
+	head := loaded{Status: "success", Source: res.Space, Signer: res.Signer, Copied: res.Destination}
+	if res.State != objects.Signed {
+		head.State = string(res.State)
+	}
+	if detail {
+		head.Detail = aboutItem(res.ItemInfo)
+		head.Detail.Digest, head.Detail.Signer = res.Digest, ""
+	}
+	return Answer{Head: head, Text: res.Content}
+}
+
+// ran is what came of an execution.
+type ran struct {
+	Status  string          `json:"status"` // success, error, validation_passed
+	Code    fault.Code      `json:"code,omitempty"`
+	Exit    int             `json:"exit,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"` // of a tool that answers in JSON
+
+	// Of a directive and a knowledge entry, whose text stands beside it.
+	Follow string `json:"instructions,omitempty"`
+	Source string `json:"source,omitempty"`
+	Signer string `json:"signer,omitempty"`
+
+	States    map[string]rye.State `json:"states,omitempty"` // of what in its chain is not signed as the newest, by id
+	Denied    []rye.Denial         `json:"denied,omitempty"`
+	Taken     []rye.TakenInfo      `json:"taken,omitempty"`
+	Truncated bool                 `json:"truncated,omitempty"` // the tool printed more than was kept
+
+	Chain    []rye.ChainLink  `json:"chain,omitempty"`
+	Metadata *rye.ExecuteMeta `json:"metadata,omitempty"`
+}
+
+// Executed is what came of an execution: what a tool printed or answered, or the text of a
+// directive or an entry. detail adds what ran and how.
+func Executed(res *rye.ExecuteResult, detail bool) Answer {
+	text, data := Output(res)
+	head := ran{Status: res.Status, Exit: res.Exit, Data: data, Truncated: res.Metadata.Truncated,
+		Denied: res.Metadata.Denied, Taken: res.Metadata.Taken}
+	for _, l := range res.Chain {
+		if l.State == "" {
+			continue
+		}
+		if head.States == nil {
+			head.States = map[string]rye.State{}
+		}
+		head.States[l.ItemID] = l.State
+	}
+	failed := res.Status == "error"
+	if failed {
+		head.Code = fault.Failed
+		if e := strings.TrimSpace(res.Error); !strings.Contains(text, e) {
+			head.Message = e
+		}
+	}
+	if res.Type != "tool" && len(res.Chain) > 0 {
+		head.Source, head.Signer = res.Chain[0].Space, res.Chain[0].Signer
+	}
+	if res.Type == "directive" {
+		head.Follow = res.Instructions
+	}
+	if detail || res.Status == "validation_passed" {
+		head.Chain, head.Metadata = res.Chain, &res.Metadata
+	}
+	return Answer{Head: head, Text: text, Failed: failed}
+}
+
+// errorMark stands before what a tool printed as errors, behind what it printed else.
+const errorMark = "[standard error]\n"
+
+// Output is what an execution gave: a text, or JSON where the tool answered with that.
+func Output(res *rye.ExecuteResult) (text string, data json.RawMessage) {
+	if res.Type != "tool" {
+		var d struct {
+			Body string `json:"body"`
+		}
+		if json.Unmarshal(res.Data, &d) == nil && d.Body != "" {
+			return d.Body, nil
+		}
+		return "", res.Data
+	}
+	if json.Unmarshal(res.Data, &text) == nil && len(res.Data) > 0 {
+		return text, nil
+	}
+	var proc struct {
+		Stdout *string `json:"stdout"`
+		Stderr string  `json:"stderr"`
+		Code   *int    `json:"return_code"`
+		Exit   *int    `json:"exit_code"`
+	}
+	if json.Unmarshal(res.Data, &proc) != nil || proc.Stdout == nil || proc.Code == nil && proc.Exit == nil {
+		if Long(string(res.Data)) {
+			return string(res.Data), nil
+		}
+		return "", res.Data
+	}
+	if proc.Stderr == "" {
+		return *proc.Stdout, nil
+	}
+	out := *proc.Stdout
+	if out != "" && !strings.HasSuffix(out, "\n") {
+		out += "\n"
+	}
+	return out + errorMark + proc.Stderr, nil
+}

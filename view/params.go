@@ -1,0 +1,72 @@
+package view
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// Bounds of what is said about parameters, in bytes.
+const (
+	maxParams      = 1200 // of all of them
+	maxDescription = 100  // of one
+)
+
+// Params says in one line what an item takes, those first that it must be given:
+//
+//	pattern: string (What to look for); limit?: integer = 100; mode?: text|count
+//
+// A question mark stands behind what can be left out. described adds what each is for, as
+// far as all of it fits.
+func Params(all []rye.ParamInfo, described bool) string {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b rye.ParamInfo) int {
+		switch {
+		case a.Required == b.Required:
+			return 0
+		case a.Required:
+			return -1
+		}
+		return 1
+	})
+	var parts []string
+	size := 0
+	for i, p := range sorted {
+		part := param(p, described)
+		if size += len(part) + 2; size > maxParams {
+			if described {
+				return Params(all, false)
+			}
+			return strings.Join(append(parts, fmt.Sprintf("… and %d more", len(sorted)-i)), "; ")
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func param(p rye.ParamInfo, described bool) string {
+	var b strings.Builder
+	b.WriteString(words.Clip(p.Name, maxDescription))
+	if !p.Required {
+		b.WriteString("?")
+	}
+	kind := p.Type
+	if len(p.Values) > 0 {
+		kind = strings.Join(p.Values, "|")
+	}
+	if kind != "" {
+		b.WriteString(": " + words.Clip(kind, maxDescription))
+	}
+	if p.Default != "" {
+		b.WriteString(" = " + words.Clip(p.Default, maxDescription))
+	}
+	if p.Description != "" && described {
+		b.WriteString(" (" + words.Clip(oneLine(p.Description), maxDescription) + ")")
+	}
+	return b.String()
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,65 @@
+package view
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+// signed is what became of a request to sign.
+type signed struct {
+	Status string       `json:"status"` // signed, unchanged, older, returned; completed for a pattern
+	Path   string       `json:"path,omitempty"`
+	Digest string       `json:"digest,omitempty"`
+	Signed []string     `json:"signed,omitempty"`
+	Total  int          `json:"total,omitempty"`
+	Failed []failure    `json:"failed,omitempty"`
+	Passed []passedOver `json:"passed_over,omitempty"`
+}
+
+// passedOver is an item that carries another's signature: it is signed only when it is
+// asked for alone.
+type passedOver struct {
+	Item     string `json:"item"`
+	SignedBy string `json:"signed_by"`
+}
+
+// Signed is what became of items that were to be signed.
+func Signed(target rye.Target, rep *rye.SignReport, prefix string) Answer {
+	if len(rep.Results) == 1 && !strings.ContainsAny(string(target), "*?") {
+		r := rep.Results[0]
+		if r.Error != "" {
+			return Answer{Head: failedItem(r, "", prefix), Failed: true}
+		}
+		return Answer{Head: signed{Status: r.Status, Path: r.Path, Digest: r.Digest}}
+	}
+	out := signed{Status: "completed", Total: len(rep.Results)}
+	for _, r := range rep.Results {
+		switch {
+		case r.Error != "":
+			out.Failed = append(out.Failed, failedItem(r, r.Ref, prefix))
+		case r.Status == "signed":
+			out.Signed = append(out.Signed, r.Ref)
+		case r.Status == "passed over":
+			out.Passed = append(out.Passed, passedOver{r.Ref, r.SignedBy})
+		}
+	}
+	all := len(out.Failed) > 0 && len(out.Failed) == out.Total
+	if all {
+		out.Status = "error"
+	}
+	return Answer{Head: out, Failed: all}
+}
+
+// failedItem says why one item was not signed, and all that is wrong with it.
+func failedItem(r rye.SignResult, ref, prefix string) failure {
+	f := failure{Status: "error", Item: ref, Code: r.Code, Message: r.Error, Hint: Hint(r.Hint, prefix), Paste: r.Paste}
+	if len(r.Issues) > 1 {
+		f.Issues = r.Issues
+	}
+	if r.Code == "" {
+		f.Code = fault.Failed
+	}
+	return f
+}

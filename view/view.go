@@ -1,0 +1,37 @@
+// Package view puts results into the words that a model needs: hits with what they take,
+// hints as calls, the beginning and the end of what is large. MCP clients and the models of
+// threads read the same.
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// Answer is what a model is told of one call: a few facts, and the text that they are about
+// beside them, as it is. Each is said once.
+type Answer struct {
+	Head   any    // one JSON object
+	Text   string // an item's text, or what a tool printed; "" for none
+	Failed bool
+}
+
+// JSON spells a value as a model reads it: <, > and & stay as they are.
+func JSON(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return `{"status":"error","code":"failed","message":"the answer cannot be spelled as JSON"}`
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// String is the whole answer as one text.
+func (a Answer) String() string {
+	if a.Text == "" {
+		return JSON(a.Head)
+	}
+	return JSON(a.Head) + "\n" + a.Text
+}
