@@ -71,6 +71,10 @@ type ParamInfo struct {
 	Description string `json:"description,omitempty"`
 
 	Values []string `json:"values,omitempty"` // the only ones that it may have, as text; nil for any
+
+	// Fields are those of an object, or of the objects in an array; nil where they are not
+	// declared, and below the second level.
+	Fields []ParamInfo `json:"fields,omitempty"`
 }
 
 // ItemRequest names the one item that a verb is about.

@@ -11,7 +11,6 @@ import (
 
 // loaded stands beside the text of an item: whose it is.
 type loaded struct {
-	Status string `json:"status"` // success
 	Source string `json:"source"`
 	Signer string `json:"signer,omitempty"`
 	State  string `json:"state,omitempty"`
@@ -21,7 +20,7 @@ type loaded struct {
 
 // Loaded is an item that was read: its text, and whose it is.
 func Loaded(res *rye.LoadResult, detail bool) Answer {
-	head := loaded{Status: "success", Source: res.Space, Signer: res.Signer, Copied: res.Destination}
+	head := loaded{Source: res.Space, Signer: res.Signer, Copied: res.Destination}
 	if res.State != objects.Signed {
 		head.State = string(res.State)
 	}

@@ -19,7 +19,8 @@ const (
 //
 //	pattern: string (What to look for); limit?: integer = 100; mode?: text|count
 //
-// A question mark stands behind what can be left out. described adds what each is for, as
+// A question mark stands behind what can be left out, and the fields of an object between
+// braces. described adds what each is for, as
 // far as all of it fits.
 func Params(all []rye.ParamInfo, described bool) string {
 	sorted := slices.Clone(all)
@@ -59,6 +60,9 @@ func param(p rye.ParamInfo, described bool) string {
 	}
 	if kind != "" {
 		b.WriteString(": " + words.Clip(kind, maxDescription))
+	}
+	if len(p.Fields) > 0 {
+		b.WriteString(" of {" + words.Clip(Params(p.Fields, described), maxParams/2) + "}")
 	}
 	if p.Default != "" {
 		b.WriteString(" = " + words.Clip(p.Default, maxDescription))

@@ -58,6 +58,9 @@ func failedItem(r rye.SignResult, ref, prefix string) failure {
 	if len(r.Issues) > 1 {
 		f.Issues = r.Issues
 	}
+	if r.Paste != "" {
+		f.Hint = "begin content with paste, filled in; a #! line comes before it"
+	}
 	if r.Code == "" {
 		f.Code = fault.Failed
 	}

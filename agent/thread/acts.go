@@ -19,10 +19,10 @@ import (
 
 // Bounds of what one answer of a model may ask for.
 const (
-	maxCalls    = 64      // calls; the rest is left out
-	maxAtOnce   = 4       // calls that run at the same time
-	maxResult   = 8 << 20 // bytes of a result that is kept
-	maxError    = 4_000   // bytes of why a call failed, which may quote all that was called
+	maxCalls  = 64      // calls; the rest is left out
+	maxAtOnce = 4       // calls that run at the same time
+	maxResult = 8 << 20 // bytes of a result that is kept
+	maxError  = 4_000   // bytes of why a call failed, which may quote all that was called
 )
 
 // pending is a call that waits for a person.

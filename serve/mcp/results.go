@@ -105,7 +105,7 @@ func wherePart(uri string) string {
 func (s *Server) loadAddress(ctx context.Context, t *task, a loadArgs) (none view.Answer, _ error) {
 	if strings.HasPrefix(a.ItemID, resultsAt) {
 		text, err := s.results.read(s.caller(ctx).Who(), a.ItemID)
-		return view.Answer{Head: map[string]string{"status": "success"}, Text: view.Ends(text, wherePart(a.ItemID))}, err
+		return view.Answer{Head: map[string]string{"source": "result"}, Text: view.Ends(text, wherePart(a.ItemID))}, err
 	}
 	ref, space, err := parseAddress(a.ItemID)
 	if err != nil {

@@ -182,24 +182,40 @@ func Parameters(it *objects.Item) []rye.ParamInfo {
 	for _, in := range it.Meta.Inputs {
 		all = append(all, rye.ParamInfo{Name: in.Name, Type: in.Type, Required: in.Required, Default: in.Default, Description: in.Description})
 	}
-	props, _ := it.Meta.Schema["properties"].(map[string]any)
-	required, _ := it.Meta.Schema["required"].([]any)
+	return append(all, properties(it.Meta.Schema, 2)...)
+}
+
+// properties lists those of the schema of an object, and their own down to a depth.
+func properties(schema map[string]any, depth int) (all []rye.ParamInfo) {
+	props, _ := schema["properties"].(map[string]any)
+	required, _ := schema["required"].([]any)
 	for _, name := range slices.Sorted(maps.Keys(props)) {
 		p := rye.ParamInfo{Name: name, Required: slices.Contains(required, any(name))}
 		if m, ok := props[name].(map[string]any); ok {
-			p.Type, _ = m["type"].(string)
-			p.Description, _ = m["description"].(string)
-			values, _ := m["enum"].([]any)
-			for _, v := range values {
-				p.Values = append(p.Values, InputText(v))
-			}
-			if d, ok := m["default"]; ok {
-				p.Default = InputText(d)
-			}
+			describeParam(&p, m, depth)
 		}
 		all = append(all, p)
 	}
 	return all
+}
+
+// describeParam notes what the schema of a parameter says.
+func describeParam(p *rye.ParamInfo, m map[string]any, depth int) {
+	p.Type, _ = m["type"].(string)
+	p.Description, _ = m["description"].(string)
+	values, _ := m["enum"].([]any)
+	for _, v := range values {
+		p.Values = append(p.Values, InputText(v))
+	}
+	if d, ok := m["default"]; ok {
+		p.Default = InputText(d)
+	}
+	if items, ok := m["items"].(map[string]any); ok {
+		m = items
+	}
+	if depth > 1 {
+		p.Fields = properties(m, depth-1)
+	}
 }
 
 // InputText spells a value: strings as they are, everything else as JSON.
