@@ -40,16 +40,16 @@ func proposed(ctx context.Context, g *signing, ref objects.Ref) *draft {
 		d.err = err
 		return d
 	}
-	if d.proposal, d.there = true, there; there != nil {
-		if old, err := objects.Parse(p, there); err == nil {
-			_, refused := trust.Verify(old, g.scope, g.Trust)
-			d.before = foreignTo(g.Trust, old, refused)
+	d.proposal, d.there = true, there
+	if d.err = g.signItem(ctx, d, it); there == nil {
+		return d
+	}
+	if old, err := objects.Parse(p, there); err == nil {
+		_, refused := trust.Verify(old, g.scope, g.Trust)
+		if d.before = foreignTo(g.Trust, old, refused); d.before != nil {
+			d.SignedBy = d.before.key
 		}
 	}
-	if d.before != nil {
-		d.SignedBy = d.before.key
-	}
-	d.err = g.signItem(ctx, d, it)
 	return d
 }
 
