@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -12,6 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/view"
 )
 
 var hintsInto = flag.String("hints", "", "list every hint that a test provoked in `file`: its kind, the hint, and the scripts")
@@ -138,7 +142,7 @@ func checkHints(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, p := range all {
-		if why := unfit(p); why != "" && !seen[p.Hint] {
+		if why := cmp.Or(unfit(p), unfitForModels(p)); why != "" && !seen[p.Hint] {
 			seen[p.Hint] = true
 			name, _ := p.script()
 			t.Errorf("%s: rye %q shows the hint %q: %s", name, p.Args, p.Hint, why)
@@ -161,6 +165,26 @@ func unfit(p provoked) string {
 		}
 	}
 	return p.Refused
+}
+
+// unfitForModels says what a model could do nothing with in a hint as it reads it, or "".
+func unfitForModels(p provoked) string {
+	h := fault.Advice("%s", p.Hint)
+	if p.Words != nil {
+		h = fault.CommandOf(p.Words...)
+	}
+	switch said := view.Hint(h, "").(type) {
+	case string:
+		person := strings.HasPrefix(said, "a person can run: ") || strings.HasPrefix(said, "for a person: ")
+		if !person && (strings.Contains(said, "--") || strings.Contains(" "+said, " rye ")) {
+			return "a model would read " + said
+		}
+	case view.Call:
+		if !slices.Contains([]string{"search", "load", "execute", "sign"}, said.Tool) {
+			return "a model has no tool " + said.Tool
+		}
+	}
+	return ""
 }
 
 func TestUnfitHints(t *testing.T) {
