@@ -19,6 +19,7 @@ type wire struct {
 	out   *bufio.Reader
 	id    int
 	asked []string // questions to the person
+	notes []string // notifications, as they came
 
 	yes bool // what the person says
 
@@ -59,7 +60,7 @@ func (h *home) speak(t testing.TB, capabilities string) *wire {
 func (w *wire) request(method, params string) string {
 	w.t.Helper()
 	w.id++
-	sent := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, w.id, method, params)
+	sent := strings.ReplaceAll(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, w.id, method, params), "\n", " ")
 	fmt.Fprintln(w.in, sent)
 	w.bytes += len(sent)
 	for {
@@ -82,6 +83,8 @@ func (w *wire) request(method, params string) string {
 		case string(m.ID) == fmt.Sprint(w.id):
 			w.bytes += len(line)
 			return line
+		case m.ID == nil:
+			w.notes = append(w.notes, line)
 		}
 	}
 }
@@ -274,6 +277,16 @@ const greetDirective = "# Greet\n\n```xml\n" + `<directive name="greet" version=
 </directive>
 ` + "```\n\nExecute the tool acme/hello with the parameter name: {input:name}\n"
 
+const saluteDirective = "# Salute\n\n```xml\n" + `<directive name="salute" version="1.0.0">
+  <metadata>
+    <description>Salutes</description>
+    <category>acme</category>
+    <author>ann</author>
+  </metadata>
+  <inputs><input name="how" type="string" default="warmly">How</input></inputs>
+</directive>
+` + "```\n\nSalute {input:how}.\n"
+
 const commitsEntry = `---
 id: commits
 title: Commits
@@ -296,6 +309,7 @@ func ordinary(t testing.TB) *home {
 	h.rye("new", "tool", "acme/hello", "--lang", "bash", "--description", "Say hello")
 	h.write(".ai/tools/acme/deploy.sh", deployTool)
 	h.write(".ai/directives/acme/greet.md", greetDirective)
+	h.write(".ai/directives/acme/salute.md", saluteDirective)
 	h.write(".ai/knowledge/acme/commits.md", commitsEntry)
 	h.write("src/a.go", "package a\n// FIXME\n")
 	h.rye("sign", "--all")

@@ -98,13 +98,18 @@ type raw struct {
 
 func newRaw(t testing.TB, o Options) *raw {
 	t.Helper()
+	return rawOf(t, New(o))
+}
+
+func rawOf(t testing.TB, s *Server) *raw {
+	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	r := &raw{t: t, in: inW, out: bufio.NewScanner(outR), ended: make(chan error, 1)}
 	r.out.Buffer(nil, 32<<20)
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		err := New(o).Serve(ctx, inR, outW)
+		err := s.Serve(ctx, inR, outW)
 		outW.Close()
 		r.ended <- err
 	}()

@@ -2,9 +2,33 @@ package mcp
 
 import (
 	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/rye-os/rye"
 )
 
-// sayOf tells a client that asked for the server's log what of a run no model acts on.
-func (s *Server) sayOf(ctx context.Context, res *rye.ExecuteResult) {}
+// say tells the client of a request something that no model acts on, at a level that the
+// client chose, or by default at info and above.
+func (s *Server) say(ctx context.Context, level mcp.LoggingLevel, format string, args ...any) {
+	_ = s.rpc.SendLogMessageToClient(ctx, mcp.NewLoggingMessageNotification(level, "rye", fmt.Sprintf(format, args...))) // who does not listen misses it
+}
+
+// sayOf tells of a run what its answer leaves out.
+func (s *Server) sayOf(ctx context.Context, res *rye.ExecuteResult) {
+	m, of := res.Metadata, res.Type+":"+res.ItemID
+	if m.Verdict != nil {
+		s.say(ctx, mcp.LoggingLevelDebug, "%s: %s by %s, tier %s", of, m.Verdict.Verdict, m.Verdict.Rule, m.Verdict.Tier)
+	}
+	if len(m.Unbound) > 0 {
+		s.say(ctx, mcp.LoggingLevelDebug, "%s: not limited: %s", of, strings.Join(m.Unbound, "; "))
+	}
+	if m.Drift != "" {
+		s.say(ctx, mcp.LoggingLevelNotice, "%s: the lock pins otherwise: %s", of, m.Drift)
+	}
+	for _, t := range m.Taken {
+		s.say(ctx, mcp.LoggingLevelWarning, "%s: %s was moved away: %s runs it by itself", of, t.Path, t.Kind)
+	}
+}

@@ -41,7 +41,8 @@ type Options struct {
 	Workers    int           // calls at once, of one client; 0 is 16
 	Drain      time.Duration // how long running calls may finish after the input's end; 0 is 10 s
 
-	testOnlyRoom int64 // bytes of the messages that run or wait
+	testOnlyRoom int64         // bytes of the messages that run or wait
+	testOnlyLook time.Duration // between two looks for changes
 }
 
 func (o *Options) fill() {
@@ -63,19 +64,31 @@ type Server struct {
 	rpc     *server.MCPServer
 	states  *sealer
 	results results
+	changes *changes
 }
 
 // New returns a server that is ready to Serve.
 func New(o Options) *Server {
 	o.fill()
 	s := &Server{o: o, log: log.New(o.Log, "rye mcp: ", 0), states: newSealer()}
+	s.changes = s.newChanges(cmp.Or(o.testOnlyLook, time.Second))
+	hooks := s.hooks()
 	options := []server.ServerOption{
 		server.WithTitle("rye"),
 		server.WithInstructions(instructions),
-		server.WithHooks(s.hooks()),
+		server.WithHooks(hooks),
 		server.WithToolCapabilities(false),
+		server.WithResourceCapabilities(false, true),
+		server.WithPromptCapabilities(true),
+		server.WithCompletions(),
+		server.WithPromptCompletionProvider(completer{s}),
+		server.WithResourceCompletionProvider(completer{s}),
+		server.WithLogging(),
 	}
 	s.rpc = server.NewMCPServer("rye", o.Version, options...)
+	s.serveResources(hooks)
+	s.servePrompts(hooks)
+	s.serveChanges(hooks)
 	s.rpc.AddTools(
 		server.ServerTool{Tool: searchTool(), Handler: handle(s, s.search)},
 		server.ServerTool{Tool: loadTool(), Handler: handle(s, s.load)},
