@@ -198,6 +198,9 @@ func (s *Server) execute(ctx context.Context, t *task, a executeArgs) (none view
 	if err != nil {
 		return none, err
 	}
+	if string(a.Parameters) == "null" {
+		a.Parameters = nil // as many a model says none
+	}
 	q := rye.ExecuteRequest{Ref: ref, Params: a.Parameters, DryRun: a.DryRun, Stdout: t.progress.output, Stderr: t.progress.output}
 	res, err := t.verbs.Execute(ctx, s.caller(ctx), q)
 	if err != nil {
