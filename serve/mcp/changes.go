@@ -35,7 +35,7 @@ type seen struct{ resources, prompts [32]byte }
 const lookShare = 50
 
 func (s *Server) newChanges(every time.Duration) *changes {
-	return &changes{look: s.see, every: every, here: map[string]bool{}, tell: func(method string) { s.rpc.SendNotificationToAllClients(method, nil) }}
+	return &changes{look: items{s}.see, every: every, here: map[string]bool{}, tell: func(method string) { s.rpc.SendNotificationToAllClients(method, nil) }}
 }
 
 // serveChanges has sessions listen from their subscription on, and to their end.
@@ -120,7 +120,7 @@ func (c *changes) watch(ctx context.Context, last seen, known bool) {
 }
 
 // see looks at the items of the server's own project; false when it could not.
-func (s *Server) see(ctx context.Context) (now seen, ok bool) {
+func (s items) see(ctx context.Context) (now seen, ok bool) {
 	verbs, err := s.verbs("")
 	if err != nil {
 		return now, false

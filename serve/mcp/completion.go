@@ -12,14 +12,14 @@ import (
 )
 
 // completer completes what a person types for a prompt's argument or an address.
-type completer struct{ s *Server }
+type completer struct{ items }
 
 // maxCompletions is how many values an answer has at most (MCP 2025-06-18).
 const maxCompletions = 100
 
 // CompletePromptArgument offers the values that a directive names for its input.
 func (c completer) CompletePromptArgument(ctx context.Context, prompt string, a mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
-	hits, _ := c.s.page(ctx, rye.SearchRequest{Query: "*", Scope: "directive." + strings.ReplaceAll(prompt, "/", "."), Limit: 1, Params: true})
+	hits, _ := c.page(ctx, rye.SearchRequest{Query: "*", Scope: "directive." + strings.ReplaceAll(prompt, "/", "."), Limit: 1, Params: true})
 	var values []string
 	for _, h := range hits {
 		for _, in := range h.Params {
@@ -47,7 +47,7 @@ func (c completer) CompleteResourceArgument(ctx context.Context, uri string, a m
 		return completions(kinds, a.Value), nil
 	case "id":
 		q := rye.SearchRequest{Query: "*", Kind: known.Arguments["kind"], Space: known.Arguments["space"], Limit: math.MaxInt32}
-		hits, _ := c.s.page(ctx, q)
+		hits, _ := c.page(ctx, q)
 		var ids []string
 		for _, h := range hits {
 			ids = append(ids, h.ID)

@@ -19,7 +19,7 @@ import (
 const promptKey = "\x00prompt"
 
 // servePrompts makes the directives of the server's own project its prompts.
-func (s *Server) servePrompts(h *server.Hooks) {
+func (s items) servePrompts(h *server.Hooks) {
 	s.rpc.AddPrompt(mcp.NewPrompt(standIn), s.getPrompt)
 	h.AddBeforeGetPrompt(func(ctx context.Context, _ any, req *mcp.GetPromptRequest) {
 		delete(req.Params.Arguments, promptKey)
@@ -39,7 +39,7 @@ func (s *Server) servePrompts(h *server.Hooks) {
 }
 
 // isDirective reports whether there is something under this id.
-func (s *Server) isDirective(ctx context.Context, id string) bool {
+func (s items) isDirective(ctx context.Context, id string) bool {
 	if _, err := objects.ParseID(id); err != nil {
 		return false
 	}
@@ -48,7 +48,7 @@ func (s *Server) isDirective(ctx context.Context, id string) bool {
 }
 
 // directive returns a directive with its inputs filled in.
-func (s *Server) directive(ctx context.Context, id string, arguments map[string]string) (*rye.ExecuteResult, error) {
+func (s items) directive(ctx context.Context, id string, arguments map[string]string) (*rye.ExecuteResult, error) {
 	ref, err := objects.ParseRef(string(objects.Directive) + ":" + id)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (s *Server) directive(ctx context.Context, id string, arguments map[string]
 }
 
 // getPrompt is the stand-in.
-func (s *Server) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+func (s items) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	id := req.Params.Arguments[promptKey]
 	if id == "" {
 		return nil, server.ErrPromptNotFound
@@ -92,7 +92,7 @@ func (s *Server) getPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.
 }
 
 // listPrompts adds a page of directives to what mcp-go has listed, without the stand-in.
-func (s *Server) listPrompts(ctx context.Context, cursor mcp.Cursor, res *mcp.ListPromptsResult) {
+func (s items) listPrompts(ctx context.Context, cursor mcp.Cursor, res *mcp.ListPromptsResult) {
 	kept := []mcp.Prompt{}
 	for _, p := range res.Prompts {
 		if p.Name != standIn && cursor == "" {

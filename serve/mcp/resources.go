@@ -21,6 +21,9 @@ import (
 // read, and lists are filled in when mcp-go has answered. What is not there is left to
 // mcp-go, which knows the code for it in each version of the protocol.
 
+// items are those of the server's own project, as its resources and prompts.
+type items struct{ *Server }
+
 // standIn is the address, and the name, of what is registered.
 const standIn = "rye:stand-in"
 
@@ -36,7 +39,7 @@ type readResult struct {
 const resourcePage = 100
 
 // serveResources makes the items of the server's own project its resources.
-func (s *Server) serveResources(h *server.Hooks) {
+func (s items) serveResources(h *server.Hooks) {
 	s.rpc.AddResource(mcp.NewResource(standIn, standIn), func(_ context.Context, req mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		r, ok := req.Params.Arguments[readKey].(readResult)
 		if !ok {
@@ -84,7 +87,7 @@ func told(err error) error {
 }
 
 // readResource reads an item, or a result.
-func (s *Server) readResource(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
+func (s items) readResource(ctx context.Context, uri string) ([]mcp.ResourceContents, error) {
 	if strings.HasPrefix(uri, resultsAt) {
 		text, err := s.results.read(s.caller(ctx).Who(), uri)
 		return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: "text/plain", Text: text}}, err
@@ -127,7 +130,7 @@ func typeOf(p string) string {
 }
 
 // listResources adds a page of items to what mcp-go has listed, without the stand-in.
-func (s *Server) listResources(ctx context.Context, cursor mcp.Cursor, res *mcp.ListResourcesResult) {
+func (s items) listResources(ctx context.Context, cursor mcp.Cursor, res *mcp.ListResourcesResult) {
 	kept := []mcp.Resource{}
 	for _, r := range res.Resources {
 		if r.URI != standIn && cursor == "" {
@@ -147,7 +150,7 @@ func (s *Server) listResources(ctx context.Context, cursor mcp.Cursor, res *mcp.
 
 // page returns those of a page of items that can be read, and the cursor of the next one. What
 // cannot be searched has no items: a list has no place for the reason.
-func (s *Server) page(ctx context.Context, q rye.SearchRequest) (hits []rye.Hit, next mcp.Cursor) {
+func (s items) page(ctx context.Context, q rye.SearchRequest) (hits []rye.Hit, next mcp.Cursor) {
 	verbs, err := s.verbs("")
 	if err != nil {
 		return nil, ""

@@ -81,13 +81,13 @@ func New(o Options) *Server {
 		server.WithResourceCapabilities(false, true),
 		server.WithPromptCapabilities(true),
 		server.WithCompletions(),
-		server.WithPromptCompletionProvider(completer{s}),
-		server.WithResourceCompletionProvider(completer{s}),
+		server.WithPromptCompletionProvider(completer{items{s}}),
+		server.WithResourceCompletionProvider(completer{items{s}}),
 		server.WithLogging(),
 	}
 	s.rpc = server.NewMCPServer("rye", o.Version, options...)
-	s.serveResources(hooks)
-	s.servePrompts(hooks)
+	items{s}.serveResources(hooks)
+	items{s}.servePrompts(hooks)
 	s.serveChanges(hooks)
 	s.rpc.AddTools(
 		server.ServerTool{Tool: searchTool(), Handler: handle(s, s.search)},
