@@ -41,6 +41,7 @@ type approval struct {
 	client   string // as it calls itself
 	mu       sync.Mutex
 	answers  map[[32]byte]bool // to the questions of earlier rounds
+	aside    [32]byte          // the question that was put aside, or not answered in time
 	asked    *rye.Question     // where this round stopped
 }
 
@@ -63,6 +64,9 @@ func Consent(ctx context.Context, q rye.Question) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if yes, ok := a.answers[digest(q)]; ok {
+		if digest(q) == a.aside {
+			return false, fault.New(fault.Denied, "%w", &rye.Unagreed{How: rye.Late, Err: fmt.Errorf("%s: nobody answered", q.Topic)}).With(q.Mend)
+		}
 		return yes, nil
 	}
 	if a.asked == nil {
@@ -121,7 +125,10 @@ func (s *Server) begin(ctx context.Context, req mcp.CallToolRequest) (*approval,
 	for _, one := range q.Answers {
 		a.answers[one.Asked] = one.Yes
 	}
-	a.answers[q.Asked] = agreed(server.ElicitationResponse(req.Params.InputResponses, answerID))
+	said := server.ElicitationResponse(req.Params.InputResponses, answerID)
+	if a.answers[q.Asked] = agreed(said); said == nil || said.Action == mcp.ElicitationResponseActionCancel {
+		a.aside = q.Asked
+	}
 	return a, nil
 }
 

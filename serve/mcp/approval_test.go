@@ -43,11 +43,12 @@ func TestApprovalByElicitation(t *testing.T) {
 		name   string
 		answer sdk.ElicitResult
 		signed int32
+		how    any // it ended without a yes, where the face knows
 	}{
-		{"yes", sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, 1},
-		{"accepted, but no", sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": false}}, 0},
-		{"declined", sdk.ElicitResult{Action: "decline"}, 0},
-		{"dismissed", sdk.ElicitResult{Action: "cancel"}, 0},
+		{"yes", sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, 1, nil},
+		{"accepted, but no", sdk.ElicitResult{Action: "accept", Content: map[string]any{"approve": false}}, 0, nil},
+		{"declined", sdk.ElicitResult{Action: "decline"}, 0, nil},
+		{"dismissed", sdk.ElicitResult{Action: "cancel"}, 0, "late"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := newSigner("rm -rf \u202e/")
@@ -60,7 +61,7 @@ func TestApprovalByElicitation(t *testing.T) {
 			if v.signed.Load() != c.signed || isError != (c.signed == 0) {
 				t.Errorf("signed %d times, answer %v; want %d", v.signed.Load(), got, c.signed)
 			}
-			if c.signed == 0 && got["code"] != "denied" {
+			if c.signed == 0 && (got["code"] != "denied" || got["approval"] != c.how) {
 				t.Errorf("answer %v, want code denied", got)
 			}
 			if len(asked) != 1 || !strings.Contains(asked[0], `+ rm -rf \u202e/`) {

@@ -142,6 +142,7 @@ func (e *entry) put(ctx context.Context, s *session.Session, c rye.Caller, q rye
 	waiting, cancel := context.WithTimeoutCause(ctx, q.Wait, errLate)
 	defer cancel()
 	yes, err := session.Put(waiting, s.Host, q)
+	var no *rye.Unagreed
 	switch {
 	case err == nil && yes:
 		return e.agree(s.Now())
@@ -150,8 +151,8 @@ func (e *entry) put(ctx context.Context, s *session.Session, c rye.Caller, q rye
 		return Agreed{}, session.NotAgreed(q)
 	case context.Cause(waiting) == errLate:
 		return e.late(q)
-	case ctx.Err() != nil, fault.Is(err, fault.Denied) && c.IsPerson():
-		e.remove() // who asked is gone, or asks at the next terminal
+	case ctx.Err() != nil, fault.Is(err, fault.Denied) && c.IsPerson(), errors.As(err, &no) && no.How == rye.Late:
+		e.remove() // who asked is gone, or asks at the next terminal, or was not answered
 		return Agreed{}, err
 	case fault.Is(err, fault.Denied):
 		return Agreed{}, e.keep(c, err)
