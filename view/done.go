@@ -68,6 +68,12 @@ func Executed(res *rye.ExecuteResult, detail bool) Answer {
 		}
 		head.States[l.ItemID] = l.State
 	}
+	var cut struct {
+		Truncated bool `json:"truncated"`
+	}
+	if text != "" && json.Unmarshal(res.Data, &cut) == nil && cut.Truncated {
+		head.Truncated = true // a program's own word for it, beside what it printed
+	}
 	failed := res.Status == "error"
 	if failed {
 		head.Code = fault.Failed

@@ -135,7 +135,7 @@ func unfit(h fault.Hint) string {
 		}
 	case string:
 		person := strings.HasPrefix(m, "a person can run: ") || strings.HasPrefix(m, "for a person: ")
-		if !person && (strings.Contains(m, "--") || strings.Contains(" "+m, " rye ") || strings.Contains(m, " -p ")) {
+		if !person && (regexp.MustCompile(`(^|\s)--[a-z]`).MatchString(m) || strings.Contains(" "+m, " rye ") || strings.Contains(m, " -p ")) {
 			return "it names what a model does not have: " + m
 		}
 		if !person && h.IsCommand() && !strings.HasPrefix(m, "call ") {

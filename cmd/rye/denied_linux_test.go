@@ -26,11 +26,10 @@ func TestDenialsOverMCP(t *testing.T) {
 	s, _ := h.connect(nil)
 	denied := func(id string) string {
 		got, _ := call(t, s, "execute", map[string]any{"item_type": "tool", "item_id": id, "parameters": map[string]any{}})
-		meta, _ := got["metadata"].(map[string]any)
-		if meta["denied"] == nil {
+		if got["denied"] == nil {
 			t.Fatalf("nothing is said to be denied: %v", got)
 		}
-		raw, _ := json.Marshal(meta["denied"])
+		raw, _ := json.Marshal(got["denied"])
 		return string(raw)
 	}
 	const want = `[{"need":"needs: {read: [.], write: [.]}","what":"writing build: read-only for this tool"}]`

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +168,8 @@ func unfit(p provoked) string {
 	return p.Refused
 }
 
+var flagged = regexp.MustCompile(`(^|\s)--[a-z]`)
+
 // unfitForModels says what a model could do nothing with in a hint as it reads it, or "".
 func unfitForModels(p provoked) string {
 	h := fault.Advice("%s", p.Hint)
@@ -176,7 +179,7 @@ func unfitForModels(p provoked) string {
 	switch said := view.Hint(h, "").(type) {
 	case string:
 		person := strings.HasPrefix(said, "a person can run: ") || strings.HasPrefix(said, "for a person: ")
-		if !person && (strings.Contains(said, "--") || strings.Contains(" "+said, " rye ")) {
+		if !person && (flagged.MatchString(said) || strings.Contains(" "+said, " rye ")) {
 			return "a model would read " + said
 		}
 	case view.Call:

@@ -30,7 +30,7 @@ func TestManyExecutions(t *testing.T) {
 		atOnce(8, each, func(i int) {
 			n := fmt.Sprintf("s%d", i)
 			got, failed := call(t, s, "execute", map[string]any{"item_type": "tool", "item_id": "acme/works", "parameters": map[string]any{"n": n}})
-			if out := fmt.Sprint(got["data"]); failed || !strings.Contains(out, n+"\n") {
+			if out := fmt.Sprint(got["text"]); failed || !strings.Contains(out, n+"\n") {
 				t.Errorf("%s: %v", n, got)
 			}
 		})

@@ -170,11 +170,11 @@ func judge(result map[string]any) string {
 	switch {
 	case result == nil:
 		return "NOTHING"
-	case strings.Contains(string(raw), canary), strings.Contains(out, "GOTCHA"), strings.Contains(out, " found") && strings.Contains(out, "rye/bash"):
+	case strings.Contains(string(raw), canary), strings.Contains(out, "GOTCHA"), strings.HasPrefix(out, `{"results":`) && strings.Contains(out, "rye/bash"):
 		return "LEAKED"
 	case failed != "":
 		return failed
-	case strings.Contains(out, "begun"), strings.Contains(out, " found"):
+	case strings.Contains(out, "begun"), strings.HasPrefix(out, `{"results":`):
 		return "held"
 	}
 	return "RAN " + out
