@@ -64,15 +64,16 @@ func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchR
 func takes(ctx context.Context, s *session.Session, hits []rye.Hit) error {
 	for i := range hits {
 		ref, err := objects.ParseRef(hits[i].Ref)
-		if err != nil || hits[i].State != objects.Signed {
+		in, serr := objects.ParseSpace(hits[i].Space)
+		if err != nil || serr != nil || hits[i].State != objects.Signed {
 			continue
 		}
-		f, err := s.Stack.Find(ctx, ref)
+		f, ok, err := s.Stack.In(ctx, in, ref)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err == nil { // else it changed just now
-			hits[i].Params = Parameters(f.Item())
+		if ok && err == nil && f.Err == nil && f.Item != nil && f.Item.Sum.String() == hits[i].SHA256 { // else it changed just now
+			hits[i].Params = Parameters(f.Item)
 		}
 	}
 	return nil
