@@ -331,7 +331,7 @@ func TestQuestionsEndWithTheInput(t *testing.T) {
 	if err := New(o).Serve(t.Context(), strings.NewReader(in), &out); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(began); took > 30*time.Second || !strings.Contains(out.String(), `"denied"`) {
+	if took := time.Since(began); took > 30*time.Second || !strings.Contains(out.String(), `\"denied\"`) {
 		t.Errorf("after %v: %s", took, out.String())
 	}
 }
