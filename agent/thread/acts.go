@@ -3,7 +3,6 @@ package thread
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -153,7 +152,7 @@ func (p *hands) carryOut(ctx context.Context, c call, a act) (result, error) {
 		if err := p.pinned(a.ref, res.SHA256); err != nil {
 			return result{}, err
 		}
-		return p.shown(c, res.Content)
+		return p.shown(c, view.Loaded(res, false).String())
 	case "sign":
 		return p.sign(ctx, c, a)
 	}
@@ -217,6 +216,9 @@ func (p *hands) execute(ctx context.Context, c call, a act) (result, error) {
 		}
 	}
 	text, data := view.Output(res)
+	if a.ref.Kind != objects.Tool {
+		text = view.Executed(res, false).String() // with whose it is
+	}
 	r, err := p.shown(c, cmp.Or(text, string(data)))
 	if err == nil && res.Status == "error" {
 		r.Error = "the tool failed"
@@ -248,12 +250,12 @@ func (p *hands) sign(ctx context.Context, c call, a act) (result, error) {
 	if err := p.beginCall(c, "sign "+a.ref.String(), false, ""); err != nil {
 		return result{}, err
 	}
-	rep, err := p.o.Verbs.Sign(ctx, p.caller, rye.SignRequest{Targets: []rye.Target{rye.Target(a.ref.String())}})
+	target := rye.Target(a.ref.String())
+	rep, err := p.o.Verbs.Sign(ctx, p.caller, rye.SignRequest{Targets: []rye.Target{target}})
 	if err != nil {
 		return result{}, err
 	}
-	raw, err := json.Marshal(rep)
-	return result{Text: string(raw)}, err
+	return result{Text: view.Signed(target, rep, toolPrefix).String()}, nil
 }
 
 // returned takes the outputs of the directive, when none is missing.

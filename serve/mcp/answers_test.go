@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/rye-os/rye"
@@ -136,4 +137,24 @@ func TestWatchesWhileSomebodyListens(t *testing.T) {
 			t.Fatal("it looks although nobody listens any more")
 		}
 	}
+}
+
+// FuzzAddress: an address is one spelling of one item, or none; a part is never more than its
+// text.
+func FuzzAddress(f *testing.F) {
+	for _, uri := range []string{"rye://project/tool/acme/hello", "rye://system/config/a", "rye://x/tool/a", "rye://project/tool/../a", "rye://project", "", "rye://user/tool/A", "6000-30000", "-1-5", "0-99999999999"} {
+		f.Add(uri)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if ref, space, err := parseAddress(text); err == nil && addressOf(space, string(ref.Kind), string(ref.ID)) != text {
+			t.Errorf("%q is read as %s of %s", text, ref, space)
+		}
+		if part, err := partOf("0123456789", text); err == nil && len(part) > 10 {
+			t.Errorf("%q is %q", text, part)
+		}
+		c := mcp.Cursor(text)
+		if checkCursor(&c); c != "" && c != "!" && cursorOf(offsetOf(c)) != c {
+			t.Errorf("%q is a cursor", text)
+		}
+	})
 }
