@@ -4,17 +4,41 @@ import (
 	"path"
 	"strings"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
+
+// Path is the path below .ai of what is proposed: that of the file that is there,
+// else by the extension that was given or that its text tells.
+func Path(ref objects.Ref, there, ext, text string) (string, error) {
+	if ext != "" && !strings.HasPrefix(ext, ".") {
+		ext = "." + ext
+	}
+	switch {
+	case there != "" && (ext == "" || path.Ext(there) == ext):
+		return there, nil
+	case there != "":
+		return "", fault.New(fault.Conflict, "%s: .ai/%s is there already, and two files cannot be one item", ref, there).
+			Advise("leave the extension out, to replace that file")
+	case ext == "":
+		ext = extensionOf(ref, text)
+	}
+	p := ref.Path(ext)
+	if ext == "" {
+		return "", fault.New(fault.Usage, "%s: its text does not tell what kind of file it is", ref).
+			Advise("begin it with a line such as #!/usr/bin/env bash, or give its extension, such as .sh, .py or .yaml")
+	}
+	return p, objects.CheckExtension(p)
+}
 
 // interpreters names the extensions of what begins with #! and one of these programs.
 var interpreters = []struct{ program, ext string }{
 	{"bash", ".sh"}, {"zsh", ".sh"}, {"sh", ".sh"}, {"python", ".py"}, {"node", ".js"}, {"deno", ".ts"},
 }
 
-// Extension is the extension of an item by its kind, or for a tool by its text; "" when
+// extensionOf is the extension of an item by its kind, or for a tool by its text; "" when
 // that does not tell.
-func Extension(ref objects.Ref, text string) string {
+func extensionOf(ref objects.Ref, text string) string {
 	switch ref.Kind {
 	case objects.Directive, objects.Knowledge:
 		return ".md"

@@ -59,6 +59,9 @@ func TestProposal(t *testing.T) {
 	if i, j := strings.Index(asked, "needs    read .; write nothing; net nothing"), strings.Index(asked, "+echo"); i < 0 || j < i {
 		t.Errorf("what it may do does not come before its text: %s", asked)
 	}
+	if !strings.Contains(asked, "\nin "+h.dir+"\n") {
+		t.Errorf("the question does not say where: %s", asked)
+	}
 	sum := regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 	if shown, signed := sum.FindString(asked), sum.FindString(w.last.facts); shown == "" || shown != signed {
 		t.Errorf("the question names %s, the answer %s", shown, signed)
@@ -66,6 +69,12 @@ func TestProposal(t *testing.T) {
 	if r := w.call("execute", map[string]any{"item_type": "tool", "item_id": "acme/count", "parameters": map[string]any{"what": "sheep"}}); r.text != "counted sheep\n" {
 		t.Errorf("it runs: %s %s", r.facts, r.text)
 	}
+	w.yes = false
+	args := proposal("acme/count", counter, "source", "user")
+	if w.call("sign", args); !strings.Contains(w.asked[len(w.asked)-1], "in your own space, which every project of yours uses") {
+		t.Errorf("the question does not say where: %s", w.asked[len(w.asked)-1])
+	}
+	w.yes = true
 	// What load gave is edited and sent back, with its signature line.
 	text := w.call("load", map[string]any{"item_type": "tool", "item_id": "acme/count", "detail": true}).text
 	if loaded := sum.FindString(w.last.facts); loaded != sum.FindString(asked) {

@@ -41,6 +41,7 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 		return nil
 	}
 	q := signQuestion(c, g.q, n)
+	lines = append([]string{g.where()}, lines...)
 	var err error
 	if q.Lines, err = readable(lines); err != nil {
 		return fault.Wrap(err, "sign %s", words.Plural(n, "item")).With(q.Mend)
@@ -50,6 +51,15 @@ func (g *signing) approve(ctx context.Context, c rye.Caller, all []*draft) error
 		return err
 	}
 	return yes.Use()
+}
+
+// where says which files it is about: a server may have several projects, and what lies in
+// the user space counts in all of them.
+func (g *signing) where() string {
+	if g.layer.Space == objects.User {
+		return "in your own space, which every project of yours uses"
+	}
+	return "in " + g.ProjectDir
 }
 
 // signQuestion is the question about what a caller wants signed, and the command by which a

@@ -2,11 +2,8 @@ package author
 
 import (
 	"context"
-	"path"
-	"strings"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
@@ -24,7 +21,7 @@ func proposed(ctx context.Context, g *signing, ref objects.Ref) *draft {
 	d := &draft{ref: ref, SignResult: rye.SignResult{Ref: ref.String(), Status: "failed"}}
 	p, there, err := lies(g.layer, ref)
 	if err == nil {
-		p, err = placeOf(ref, p, g.q)
+		p, err = scaffold.Path(ref, p, g.q.Ext, g.q.Content)
 	}
 	if err != nil {
 		d.err = err
@@ -68,30 +65,6 @@ func unsigned(p string, raw []byte) []byte {
 		return body
 	}
 	return raw
-}
-
-// placeOf is the path below .ai of what is proposed: that of the file it replaces, else by
-// the extension that was given or that its text tells.
-func placeOf(ref objects.Ref, there string, q rye.SignRequest) (string, error) {
-	ext := q.Ext
-	if ext != "" && !strings.HasPrefix(ext, ".") {
-		ext = "." + ext
-	}
-	switch {
-	case there != "" && (ext == "" || path.Ext(there) == ext):
-		return there, nil
-	case there != "":
-		return "", fault.New(fault.Conflict, "%s: .ai/%s is there already, and two files cannot be one item", ref, there).
-			Advise("leave the extension out, to replace that file")
-	case ext == "":
-		ext = scaffold.Extension(ref, q.Content)
-	}
-	p := ref.Path(ext)
-	if ext == "" {
-		return "", fault.New(fault.Usage, "%s: its text does not tell what kind of file it is", ref).
-			Advise("begin it with a line such as #!/usr/bin/env bash, or give its extension, such as .sh, .py or .yaml")
-	}
-	return p, objects.CheckExtension(p)
 }
 
 // replaces shows what a proposal does to the file that lies there: how that changes where
