@@ -34,7 +34,7 @@ func (a *threadArena) asked(name, permissions string, calls ...map[string]any) (
 }
 
 // answerOf is the value that a call gave.
-func answerOf(t *testing.T, res map[string]any) (v map[string]any) {
+func outputOf(t *testing.T, res map[string]any) (v map[string]any) {
 	t.Helper()
 	if res["error"] != nil {
 		t.Fatalf("failed: %v", res["error"])
@@ -84,21 +84,21 @@ func TestThreadLooksAtItself(t *testing.T) {
 	if r.status != "completed" {
 		t.Fatalf("%s: %s\n%s", r.status, r.why, r.story())
 	}
-	if v := answerOf(t, got[0]); v["thread_id"] != r.id || v["status"] != "running" {
+	if v := outputOf(t, got[0]); v["thread_id"] != r.id || v["status"] != "running" {
 		t.Errorf("status: %v", v)
 	}
-	first := answerOf(t, got[1])
+	first := outputOf(t, got[1])
 	records := first["records"].([]any)
 	if rec := records[0].(map[string]any); rec["event_type"] != "thread_started" || !strings.Contains(fmt.Sprint(records), "I look at the parcel") {
 		t.Errorf("read_transcript: %v", first)
 	}
-	if v := answerOf(t, got[2]); len(v["records"].([]any)) != 0 || v["next"] != nil {
+	if v := outputOf(t, got[2]); len(v["records"].([]any)) != 0 || v["next"] != nil {
 		t.Errorf("from behind the end: %v", v)
 	}
-	if v := answerOf(t, got[3]); len(v["records"].([]any)) == 0 || v["next"] == nil {
+	if v := outputOf(t, got[3]); len(v["records"].([]any)) == 0 || v["next"] == nil {
 		t.Errorf("from before the beginning: %v", v)
 	}
-	hits := answerOf(t, got[4])["hits"].([]any)
+	hits := outputOf(t, got[4])["hits"].([]any)
 	if len(hits) == 0 || !strings.Contains(fmt.Sprint(hits), "I look at the parcel.") {
 		t.Errorf("search: %v", hits)
 	}

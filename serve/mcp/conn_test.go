@@ -468,13 +468,17 @@ func TestToldInOrder(t *testing.T) {
 	r.initialize("{}")
 	for range 200 {
 		id := r.call("test_tool_with_logging", "{}")
-		for range 3 {
-			if m := r.receive(); m.Method != "notifications/message" {
-				t.Fatalf("got %+v, want a message", m)
+		for i := range 4 {
+			var m struct {
+				ID     json.RawMessage
+				Method string
 			}
-		}
-		if m := r.receive(); string(m.ID) != id {
-			t.Fatalf("got %+v, want the answer", m)
+			if !r.out.Scan() || json.Unmarshal(r.out.Bytes(), &m) != nil {
+				t.Fatalf("message %d: %s", i, r.out.Text())
+			}
+			if i < 3 && m.Method != "notifications/message" || i == 3 && string(m.ID) != id {
+				t.Fatalf("message %d is %s; want three messages and the answer", i, r.out.Text())
+			}
 		}
 	}
 }

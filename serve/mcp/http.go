@@ -36,15 +36,16 @@ type HTTPOptions struct {
 
 // Bounds of the server over HTTP.
 const (
-	maxHeader   = 16 << 10         // bytes of a request's head
-	headTime    = 10 * time.Second // in which it has to come
-	keepTime    = time.Minute      // that an idle connection is kept
-	writeTime   = 30 * time.Second // in which a client has to take what is written
-	aliveTime   = 15 * time.Second // between signs of life on a stream
-	maxConns    = 1024             // connections at once
-	maxSessions = 64               // of one account
-	readBytes   = 32 << 20         // of large bodies of one account, at once
-	largeBody   = 64 << 10         // bytes
+	maxHeader   = 16 << 10               // bytes of a request's head
+	headTime    = 10 * time.Second       // in which it has to come
+	keepTime    = time.Minute            // that an idle connection is kept
+	writeTime   = 30 * time.Second       // in which a client has to take what is written
+	aliveTime   = 15 * time.Second       // between signs of life on a stream
+	lastTime    = 200 * time.Millisecond // that a stream stays open behind its last answer, when the server ends
+	maxConns    = 1024                   // connections at once
+	maxSessions = 64                     // of one account
+	readBytes   = 32 << 20               // of large bodies of one account, at once
+	largeBody   = 64 << 10               // bytes
 )
 
 // Listen opens the address of a server. Beyond loopback it wants TLS, or a proxy that has it,

@@ -231,8 +231,14 @@ func (w *web) stream(rw http.ResponseWriter, r *http.Request, s *webSession, fir
 		case <-s.closed:
 			return
 		case <-w.streams.Done():
-			if s.old {
-				s.c.drain(r.Context(), w.s.o.Drain)
+			// A client that loses this stream may give up its calls, too; and one that sees the
+			// end of it beside the last answer may take the end first.
+			s.c.drain(r.Context(), w.s.o.Drain)
+			last := time.NewTimer(lastTime)
+			defer last.Stop()
+			select {
+			case <-last.C:
+			case <-ctx.Done():
 			}
 			return
 		case <-tick.C:
