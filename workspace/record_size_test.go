@@ -28,7 +28,9 @@ func talk(r *rand.Rand, n int) rye.TurnCommit {
 		}
 		return b.String()
 	}
-	sum := func() string { return fmt.Sprintf("%016x%016x%016x%016x", r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64()) }
+	sum := func() string {
+		return fmt.Sprintf("%016x%016x%016x%016x", r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64())
+	}
 	var lines bytes.Buffer
 	for i, event := range []string{"cognition_in", "cognition_out", "tool_call_start", "tool_call_result", "turn_done"} {
 		fmt.Fprintf(&lines, `{"seq":%d,"ts":"2026-11-22T15:%02d:%02d.%06dZ","event_type":%q,"prev":%q,"payload":{"text":%q}}`+"\n",
