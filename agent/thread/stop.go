@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -163,10 +164,8 @@ func resumeAt(ctx context.Context, s *Service, c rye.Caller, dir string, q rye.R
 	if err != nil {
 		return nil, err
 	}
-	if alive, holder, err := journal.Alive(dir); err != nil {
+	if err := idle(ctx, dir, d); err != nil {
 		return nil, err
-	} else if alive {
-		return nil, fault.New(fault.Conflict, "thread %s is run by process %d", d.ID, holder.PID).Advise("rye thread follow %s", d.ID)
 	}
 	// Only a first look: the process that takes it up verifies all of it.
 	last, err := journal.Last(dir)
@@ -190,6 +189,23 @@ func resumeAt(ctx context.Context, s *Service, c rye.Caller, dir string, q rye.R
 	_, holder, err := journal.Alive(dir)
 	before.Status, before.Why, before.Ended, before.Pid, before.Seq = Running, "", "", holder.PID, last.Seq
 	return before, err
+}
+
+// idle refuses a thread that a process runs. One that was killed while it started another keeps
+// its lease for a moment: what it was starting holds it until it begins.
+func idle(ctx context.Context, dir string, d *Description) error {
+	for gone := 0; ; gone++ {
+		alive, holder, err := journal.Alive(dir)
+		if err != nil || !alive {
+			return err
+		}
+		if !fault.Is(holder.Signal(syscall.Signal(0)), fault.NotFound) || gone == 100 {
+			return fault.New(fault.Conflict, "thread %s is run by process %d", d.ID, holder.PID).Advise("rye thread follow %s", d.ID)
+		}
+		if err := sleep(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 // goOn has a process take the thread up.
