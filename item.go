@@ -111,14 +111,15 @@ type LoadResult struct {
 	Destination string `json:"destination_path,omitempty"`
 }
 
-// SearchRequest is a query over the catalogue. Only what the caller may search is found.
+// SearchRequest is a query over all that items say. Only what the caller may search is found.
 type SearchRequest struct {
-	Query  string // words; "" finds every item
-	Kind   string // "" is every kind
-	Space  string // "" or "all" is every space
-	Scope  string // capability form: tool.acme.*
-	Limit  int    // the most results of a page; 0 is 10
-	Offset int    // of the first result; 0 is the best
+	Query   string // words, as docs/format/search.md has them; "" finds every item
+	Kind    string // "" is every kind
+	Space   string // "" or "all" is every space
+	Scope   string // capability form: tool.acme.*
+	Limit   int    // the most results of a page; 0 is 10
+	Offset  int    // of the first result; 0 is the best
+	Explain bool   // tell how each word was understood
 
 	// Params asks what the first MaxSearchParams results of a page take: each is read for it.
 	Params bool
@@ -127,22 +128,72 @@ type SearchRequest struct {
 // MaxSearchParams bounds how many results of a search say which parameters they take.
 const MaxSearchParams = 50
 
-// Hit is one found item. Score is between 0 and 1; the best comes first.
+// Hit is one found item. Score is above 0 and at most 1; the best comes first.
 type Hit struct {
 	ItemInfo
-	Score float64  `json:"score"`
-	Match []string `json:"match,omitempty"` // fields that matched
+	Score  float64  `json:"score"`
+	Match  []string `json:"match,omitempty"`  // fields that matched
+	Lines  []Line   `json:"lines,omitempty"`  // of the text, that say most of the words
+	Guess  bool     `json:"guess,omitempty"`  // found by words that are near those of the query
+	Partly bool     `json:"partly,omitempty"` // only the beginning of its text is searched
+	Why    *HitWhy  `json:"why,omitempty"`    // what the score is made of, where that was asked for
+}
+
+// HitWhy is what a score is made of: the words' amounts, times Share, and Whole; times Behind and
+// each of 1 + Fit, 1 + Pairs and 1 + Aim; divided by Most.
+type HitWhy struct {
+	Words  []WordWhy `json:"words"`
+	Share  float64   `json:"share"`           // of the query's words that the item has, weighed
+	Whole  float64   `json:"whole,omitempty"` // for a name, a title or an id that is the whole query
+	Behind float64   `json:"behind"`          // below 1 for what is there to run others
+	Fit    float64   `json:"fit,omitempty"`   // because all words of its title are meant
+	Pairs  float64   `json:"pairs,omitempty"` // because words stand together in both
+	Aim    float64   `json:"aim,omitempty"`   // because of its kind
+	Most   float64   `json:"most"`
+}
+
+// WordWhy is what one word of the query adds.
+type WordWhy struct {
+	Word   string  `json:"word"`
+	Form   string  `json:"form"` // by which it was found
+	Kind   string  `json:"kind"`
+	Amount float64 `json:"amount"`
+}
+
+// Line is a line of an item's file.
+type Line struct {
+	Number int    `json:"line"` // from 1
+	Text   string `json:"text"` // cut where it is long
 }
 
 // SearchResult is the page asked for, and how many there are in all.
 type SearchResult struct {
 	Results []Hit  `json:"results"`
 	Total   int    `json:"total"`
+	AtLeast bool   `json:"at_least,omitempty"` // there may be more: a bound was met
 	Query   string `json:"query"`
 	Limit   int    `json:"limit"`
 	Offset  int    `json:"offset"`
 
-	Hint fault.Hint `json:"hint,omitzero"` // when nothing was found: what to search for instead
+	Nearest []string     `json:"nearest,omitempty"` // words that were taken for those that occur nowhere
+	Words   []SearchWord `json:"words,omitempty"`   // how each was understood, where that was asked for
+	Notes   []string     `json:"notes,omitempty"`   // what a person should know of the index
+	Hint    fault.Hint   `json:"hint,omitzero"`     // when nothing was found: what to do instead
+}
+
+// SearchWord is a word of a query with all that counts as it.
+type SearchWord struct {
+	Word   string       `json:"word"`
+	Items  int          `json:"items"`  // that have one of the forms
+	Rarity float64      `json:"rarity"` // what it counts for: the more, the fewer items have it
+	Forms  []SearchForm `json:"forms"`
+}
+
+// SearchForm is one form of a word: as it was typed, its stem, a synonym, ….
+type SearchForm struct {
+	Form   string  `json:"form"`
+	Kind   string  `json:"kind"`
+	Weight float64 `json:"weight"` // 1 for the word itself
 }
 
 // VerifyRequest names what to verify.

@@ -2,13 +2,15 @@ package search
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
-// Bounds of a query: longer ones are refused, so that parsing and matching stay
-// cheap whatever a model sends.
+// Bounds of a query: longer ones are refused, so that what it costs is bounded, whatever a
+// model sends.
 const (
 	MaxQuery = 4096 // bytes
 	MaxTerms = 128
@@ -17,44 +19,61 @@ const (
 
 // Query is a parsed query. The zero value is not usable; Parse makes one.
 type Query struct {
-	root  node
-	terms []term // those outside NOT: what the score is made of
+	Text   string
+	root   node
+	leaves []*leaf // in their order
 }
 
-type node interface{ match(*text) bool }
+// Every reports whether the query means every item, so that nothing is to be ranked.
+func (q *Query) Every() bool { return q.root == nil }
+
+// node is a part of a query: *leaf, allOf, anyOf, noneOf, run or mixed.
+type node interface{}
 
 type (
-	every struct{}
-	not   struct{ node }
-	and   []node
-	or    []node
+	allOf  []node            // each of them
+	anyOf  []node            // one of them
+	noneOf struct{ of node } // whatever it does not mean
+	run    []node            // words that were written as one: src/main.go
+
+	// mixed are words side by side: what is more than a word has to be there, and of the words
+	// one, where nothing else has to.
+	mixed struct{ must, words, never []node }
 )
 
-func (every) match(*text) bool   { return true }
-func (n not) match(t *text) bool { return !n.node.match(t) }
-func (n and) match(t *text) bool {
-	return !slices.ContainsFunc(n, func(x node) bool { return !x.match(t) })
-}
-func (n or) match(t *text) bool {
-	return slices.ContainsFunc(n, func(x node) bool { return x.match(t) })
+// leaf is a word, a phrase or a pattern.
+type leaf struct {
+	text   string
+	parts  []string // folded; several are a phrase, or a compound
+	whole  string   // of a compound: joined
+	phrase bool
+	slop   int    // words that may stand between those of a phrase
+	wild   bool   // text is a pattern with *
+	fuzzy  int    // edits that may be made
+	field  string // "" for any
+	never  bool   // below NOT
+	at     int    // among the leaves
 }
 
-// Parse reads a query. Binding is, loosest first: OR, AND (also unwritten), NOT.
-// more names fields that may stand before a colon, besides those of every document.
-func Parse(s string, more ...string) (Query, error) {
+// Parse reads a query. Binding is, loosest first: OR, AND, side by side, NOT. fields are the
+// names that may stand before a colon.
+func Parse(s string, fields []string) (*Query, error) {
 	if len(s) > MaxQuery {
-		return Query{}, fault.New(fault.Usage, "query: %d bytes, want at most %d", len(s), MaxQuery)
+		return nil, fault.New(fault.Usage, "query: %d bytes, want at most %d", len(s), MaxQuery)
 	}
-	p := parser{rest: s, more: more}
+	p := parser{rest: s, fields: fields}
 	p.next()
-	if p.tok == "" && !p.quoted {
-		return Query{root: every{}}, p.err
+	q := &Query{Text: s}
+	if !p.done() {
+		q.root = p.or(0)
 	}
-	root := p.or(0)
-	if p.err == nil && (p.tok != "" || p.quoted) {
+	if p.err == nil && !p.done() {
 		p.fail("unexpected %q", p.tok)
 	}
-	return Query{root: root, terms: p.terms}, p.err
+	if q.leaves = p.leaves; strings.Trim(s, "* \t\r\n") == "" {
+		q.root = nil
+	}
+	return q, p.err
 }
 
 // parser is a recursive descent over one token of look-ahead.
@@ -62,15 +81,15 @@ type parser struct {
 	rest   string
 	tok    string
 	quoted bool   // tok was in quotes: never an operator
+	slop   int    // of a quoted token
 	field  string // of a quoted token with a field: before it
-	more   []string
-	negs   int // NOTs around the current place
-	count  int
-	terms  []term
+	fields []string
+	nots   int // around the current place
+	leaves []*leaf
 	err    error
 }
 
-func (p *parser) fail(format string, args ...any) {
+func (p *parser) fail(format string, args ...interface{}) {
 	if p.err == nil {
 		p.err = fault.New(fault.Usage, "query: "+format, args...)
 	}
@@ -80,7 +99,7 @@ func (p *parser) fail(format string, args ...any) {
 // next reads a token: ( or ), a quoted phrase, or a run of anything else.
 func (p *parser) next() {
 	p.rest = strings.TrimLeft(p.rest, " \t\r\n")
-	p.tok, p.quoted, p.field = "", false, ""
+	p.tok, p.quoted, p.field, p.slop = "", false, "", 0
 	if p.rest == "" {
 		return
 	}
@@ -88,16 +107,14 @@ func (p *parser) next() {
 		p.tok, p.rest = p.rest[:1], p.rest[1:]
 		return
 	}
-	if name, after, ok := strings.Cut(p.rest, ":\""); ok && p.isField(name) {
-		p.field, p.rest = name, "\""+after
-	}
-	if p.rest[0] == '"' {
-		body, after, ok := strings.Cut(p.rest[1:], "\"")
-		if !ok {
-			p.fail("a quote is never closed")
+	if name, after, ok := strings.Cut(p.rest, ":\""); ok && isName(name) {
+		if !p.known(name) {
 			return
 		}
-		p.tok, p.rest, p.quoted = body, after, true
+		p.field, p.rest = strings.ToLower(name), "\""+after
+	}
+	if p.rest[0] == '"' {
+		p.phrase()
 		return
 	}
 	end := strings.IndexAny(p.rest, " \t\r\n()\"")
@@ -107,54 +124,97 @@ func (p *parser) next() {
 	p.tok, p.rest = p.rest[:end], p.rest[end:]
 }
 
-func (p *parser) is(op string) bool { return !p.quoted && strings.EqualFold(p.tok, op) }
+// phrase reads a quoted token, and how far its words may be apart: "a b"~5.
+func (p *parser) phrase() {
+	body, after, ok := strings.Cut(p.rest[1:], "\"")
+	if !ok {
+		p.fail("a quote is never closed")
+		return
+	}
+	p.tok, p.quoted = body, true
+	if digits := len(after) - len(strings.TrimLeft(strings.TrimPrefix(after, "~"), "0123456789")); digits > 1 && after[0] == '~' {
+		p.slop, _ = strconv.Atoi(after[1:min(digits, 4)])
+		after = after[digits:]
+	}
+	p.rest = after
+}
+
+// is reports an operator or a parenthesis. Operators are in capitals: "search and replace" is words.
+func (p *parser) is(op string) bool { return !p.quoted && p.tok == op }
 func (p *parser) done() bool        { return p.err != nil || p.tok == "" && !p.quoted }
 
 func (p *parser) or(depth int) node {
-	n := or{p.and(depth)}
+	list := anyOf{p.and(depth)}
 	for p.is("OR") {
 		p.next()
-		n = append(n, p.and(depth))
+		list = append(list, p.and(depth))
 	}
-	if len(n) == 1 {
-		return n[0]
+	if len(list) == 1 {
+		return list[0]
 	}
-	return n
+	return list
 }
 
 func (p *parser) and(depth int) node {
-	n := and{p.not(depth)}
-	for !p.done() && !p.is("OR") && !p.is(")") {
-		if p.is("AND") {
-			p.next()
+	list := allOf{p.side(depth)}
+	for p.is("AND") {
+		p.next()
+		list = append(list, p.side(depth))
+	}
+	if len(list) == 1 {
+		return list[0]
+	}
+	return list
+}
+
+// side reads what stands side by side.
+func (p *parser) side(depth int) node {
+	var m mixed
+	for first := true; first || !p.done() && !p.is("OR") && !p.is("AND") && !p.is(")"); first = false {
+		switch n := p.not(depth).(type) {
+		case nil:
+		case noneOf:
+			m.never = append(m.never, n.of)
+		case run:
+			m.words = append(m.words, n...)
+		case *leaf:
+			if n.phrase || n.field != "" {
+				m.must = append(m.must, n)
+			} else {
+				m.words = append(m.words, n)
+			}
+		default:
+			m.must = append(m.must, n)
 		}
-		n = append(n, p.not(depth))
 	}
-	if len(n) == 1 {
-		return n[0]
+	if len(m.must)+len(m.words) == 1 && len(m.never) == 0 {
+		return append(m.must, m.words...)[0]
 	}
-	return n
+	return m
 }
 
 func (p *parser) not(depth int) node {
 	if depth > maxDepth {
 		p.fail("nested deeper than %d", maxDepth)
 	}
-	if p.is("NOT") {
-		p.next()
-		p.negs++
-		n := p.not(depth + 1)
-		p.negs--
-		return not{n}
+	if !p.is("NOT") {
+		return p.primary(depth)
 	}
-	return p.primary(depth)
+	p.next()
+	p.nots++
+	n := p.not(depth + 1)
+	p.nots--
+	if twice, ok := n.(noneOf); ok {
+		return twice.of
+	}
+	return noneOf{n}
 }
 
 func (p *parser) primary(depth int) node {
 	switch {
 	case p.done() || p.is(")") || p.is("AND") || p.is("OR"):
 		p.fail("a word is missing")
-		return every{}
+		return nil
 	case p.is("("):
 		p.next()
 		n := p.or(depth + 1)
@@ -164,35 +224,103 @@ func (p *parser) primary(depth int) node {
 		p.next()
 		return n
 	}
-	n := p.term()
+	list := p.leaf()
 	p.next()
-	return n
-}
-
-// term makes a node of the current token.
-func (p *parser) term() node {
-	if p.count++; p.count > MaxTerms {
+	for _, l := range list {
+		l.at = len(p.leaves)
+		p.leaves = append(p.leaves, l)
+	}
+	if len(p.leaves) > MaxTerms {
 		p.fail("more than %d words", MaxTerms)
 	}
-	t := term{word: strings.ToLower(p.tok), field: p.field}
-	if !p.quoted {
-		if name, word, ok := strings.Cut(t.word, ":"); ok && p.isField(name) {
-			t.field, t.word = name, word
-		}
-		t.wild = strings.Contains(t.word, "*")
-		if strings.Trim(t.word, "*") == "" {
-			return every{}
-		}
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		return list[0]
 	}
-	if t.word == "" {
-		return every{}
+	var r run
+	for _, l := range list {
+		r = append(r, l)
 	}
-	if p.negs%2 == 0 {
-		p.terms = append(p.terms, t)
-	}
-	return t
+	return r
 }
 
-func (p *parser) isField(name string) bool {
-	return slices.Contains(standard, name) || slices.Contains(p.more, name)
+// leaf makes leaves of the current token: none of one without a word, several of src/main.go.
+func (p *parser) leaf() []*leaf {
+	l := &leaf{text: p.tok, field: p.field, phrase: p.quoted, slop: p.slop, never: p.nots%2 == 1}
+	if !p.quoted {
+		if name, word, ok := strings.Cut(l.text, ":"); ok && word != "" && isName(name) && !strings.HasPrefix(word, "//") {
+			if slices.Contains(kinds, strings.ToLower(name)) {
+				l.text = word // tool:acme/hello is a name
+			} else if !p.known(name) {
+				return nil
+			} else {
+				l.field, l.text = strings.ToLower(name), word
+			}
+		}
+		l.takeFuzzy()
+		l.wild = strings.Contains(l.text, "*") && strings.Trim(l.text, "*") != ""
+	}
+	var words [][]string
+	scan(l.text, func(parts []part) bool {
+		var word []string
+		for _, x := range parts {
+			word = append(word, x.text)
+		}
+		words, l.parts = append(words, word), append(l.parts, word...)
+		return true
+	})
+	switch {
+	case l.wild:
+		return []*leaf{l}
+	case len(words) > 1 && !l.phrase && l.field == "":
+		return l.split(words)
+	case len(l.parts) == 0:
+		return nil
+	case l.phrase || len(words) > 1:
+		l.phrase = len(l.parts) > 1 || l.field == ""
+	case len(l.parts) > 1:
+		l.whole = strings.Join(l.parts, "")
+	}
+	return []*leaf{l}
+}
+
+// split makes a leaf of each word.
+func (l *leaf) split(words [][]string) (all []*leaf) {
+	for _, parts := range words {
+		one := *l
+		one.text, one.parts = strings.Join(parts, "-"), parts
+		if len(parts) > 1 {
+			one.whole = strings.Join(parts, "")
+		}
+		all = append(all, &one)
+	}
+	return all
+}
+
+// takeFuzzy takes ~ and ~2 off the end of a word.
+func (l *leaf) takeFuzzy() {
+	for edits, end := range []string{"~", "~1", "~2"} {
+		if word, ok := strings.CutSuffix(l.text, end); ok && word != "" {
+			l.text, l.fuzzy = word, max(edits, 1)
+			return
+		}
+	}
+}
+
+// kinds stand before a name, as in tool:acme/hello.
+var kinds = []string{"directive", "tool", "knowledge", "config"}
+
+func isName(s string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz_") == ""
+}
+
+// known refuses a field that there is none of.
+func (p *parser) known(name string) bool {
+	if slices.Contains(p.fields, strings.ToLower(name)) {
+		return true
+	}
+	p.fail("there is no field %q; there are %s", words.Brief(name), strings.Join(p.fields, ", "))
+	return false
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/search/fulltext"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -50,6 +51,9 @@ func newPerson(t testing.TB) *person {
 			return p.yes, nil
 		},
 	}
+	index := fulltext.New(filepath.Join(p.home, "cache", "search"))
+	t.Cleanup(index.Wait)
+	p.o.Index = index
 	p.Workspace = workspace.Open(p.o)
 	return p
 }

@@ -20,7 +20,7 @@ func TestSearchByCapability(t *testing.T) {
 		"rye.search.tool.acme.*":  "tool:acme/one",
 		"rye.search.tool.third.*": "",
 	} {
-		res, err := p.Search(t.Context(), rye.Program("somebody", caps), rye.SearchRequest{Query: "marker"})
+		res, err := p.Search(t.Context(), rye.Program("somebody", caps), rye.SearchRequest{Query: "marker", Space: "project"})
 		if err != nil {
 			t.Errorf("%s: %v", caps, err)
 			continue

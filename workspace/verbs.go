@@ -18,7 +18,7 @@ func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchReques
 		return nil, err
 	}
 	defer s.Close()
-	return look.Search(ctx, s, c, q)
+	return w.finder.Search(ctx, s, c, q)
 }
 
 // Load returns one verified item, from the highest space that holds it or from the one

@@ -23,11 +23,13 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/search"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -86,6 +88,10 @@ type Options struct {
 
 	Version string // of the program; recorded, never trusted
 
+	// Index finds words in what items say. nil where there is none: then only what needs no
+	// words is found.
+	Index Index
+
 	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight
 
 	Offline  bool
@@ -96,6 +102,9 @@ type Options struct {
 	Verdict  func(rye.Verdict)                                       // gets every decision of the policy; called by one verb at a time, by several verbs at once
 }
 
+// Index finds words in what items say: search/fulltext makes one.
+type Index = search.Index
+
 // Workspace is one project (or none), one user space and the standard library, opened for
 // work. It is safe for concurrent use, holds nothing open between verbs, and needs no
 // closing.
@@ -104,6 +113,7 @@ type Workspace struct{ rooms }
 // rooms is what the verbs are made of, each with its own state.
 type rooms struct {
 	host   *session.Host
+	finder *look.Finder
 	keys   *custody.Keys
 	runner *run.Runner
 	net    share.Options
@@ -125,9 +135,10 @@ func Open(o Options) *Workspace {
 		System: sync.OnceValues(space.OpenSystem)}
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
 	w := &Workspace{rooms{
-		host: h,
-		keys: keys,
-		net:  share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
+		host:   h,
+		finder: look.NewFinder(o.Index),
+		keys:   keys,
+		net:    share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
 	}}
 	w.runner = run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
 		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Verbs: w, Workers: o.Workers})

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"os"
 
 	"github.com/rye-os/rye/internal/app"
@@ -10,7 +11,18 @@ import (
 )
 
 func main() {
-	os.Exit(app.EngineMain(os.Args, map[string]app.Face{"mcp": serveMCP, "keyservice": serveKeys, "page": servePage, app.ThreadFace: runThread, app.ServeFace: serveCall}, func(argv []string) int {
-		return cli.Main(argv, cli.Parts{Threads: threads})
-	}))
+	faces := map[string]app.Face{"mcp": searching(serveMCP), "keyservice": serveKeys, "page": servePage, app.ThreadFace: searching(runThread), app.ServeFace: searching(serveCall)}
+	exit := app.EngineMain(os.Args, faces, func(argv []string) int {
+		return cli.Main(argv, cli.Parts{Threads: threads, Words: words})
+	})
+	written()
+	os.Exit(exit)
+}
+
+// searching is a face that searches words.
+func searching(face app.Face) app.Face {
+	return func(ctx context.Context, a *app.App) error {
+		a.Words = words(a)
+		return face(ctx, a)
+	}
 }

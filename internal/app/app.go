@@ -66,7 +66,8 @@ type App struct {
 	Dir    string     // absolute; relative arguments are relative to it
 	Caller rye.Caller // the person at the terminal, or, within a run, what that may
 	Screen *Screen
-	Back   rye.Verbs // within a run that may ask the rye around: its verbs; else nil
+	Back   rye.Verbs       // within a run that may ask the rye around: its verbs; else nil
+	Words  workspace.Index // of rye-engine, which searches words; nil in the front
 
 	ctx    context.Context // of the run; for questions that come without one
 	home   string
@@ -184,6 +185,7 @@ func (a *App) options() workspace.Options {
 		Proxy:        http.ProxyFromEnvironment,
 		Helper:       helper,
 		Page:         readPage,
+		Index:        a.Words,
 		Self:         self,
 		Version:      build.Version(),
 		Offline:      a.Offline,

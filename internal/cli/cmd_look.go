@@ -355,41 +355,6 @@ func loadCommand() *spec {
 	}
 }
 
-func searchCommand() *spec {
-	var q rye.SearchRequest
-	return &spec{
-		name: "search", args: "<query…>", group: "Look",
-		short:    "Find items by name, description, category and tags",
-		examples: "rye search deploy\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*",
-		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},
-		flags: []cli.Flag{
-			kindFlag(&q.Kind), spaceFlag(&q.Space),
-			&cli.StringFlag{Name: "scope", Destination: &q.Scope, Usage: "only what the capability `pattern` covers: tool.acme.*"},
-			&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "show at most `n` (default 10)"},
-			&cli.IntFlag{Name: "offset", Destination: &q.Offset, Usage: "leave out the first `n`"},
-		},
-		min: 1, max: many,
-		run: func(t *task) error {
-			brief()
-			q.Query = strings.Join(t.args, " ")
-			res, err := t.verbs().Search(t.ctx, t.env.Caller, q)
-			if err != nil {
-				return err
-			}
-			return printHits(t.out, res)
-		},
-	}
-}
-
-func printHits(p *printer, res *rye.SearchResult) error {
-	err := rows(p, res.Results, func(h rye.Hit) []any {
-		return []any{fmt.Sprintf("%.2f", h.Score), h.Ref, h.Space, h.Version, h.Description}
-	})
-	p.infof("%d of %d found", len(res.Results), res.Total)
-	p.hint(res.Hint)
-	return err
-}
-
 func kindFlag(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "kind", Destination: into, Usage: "only this `kind`: directive, tool, knowledge or config"}
 }

@@ -15,12 +15,14 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/workspace"
 )
 
 // Parts are what only rye-engine has: the front, which starts faster, hands the commands that
 // need them over.
 type Parts struct {
 	Threads func(*app.App) (rye.Threads, error)
+	Words   func(*app.App) workspace.Index
 }
 
 // Main runs the command line argv (with the program's name first) in this

@@ -22,13 +22,14 @@ type spec struct {
 	examples string // one command per line, with # comments
 	exits    []fault.Code
 	flags    []cli.Flag
-	min, max int      // how many arguments; max < 0 is any number
-	ref      *rye.Ref // takes the one ref that the arguments are, when there are any
-	arg      *string  // takes the first argument, when there is one
-	hidden   bool     // works, but is for programs
-	alone    bool     // runs without environment and workspace
-	engine   bool     // runs in rye-engine, to which the front hands it over
-	offers   bool     // prints nothing before it refuses, so that rye trust can be offered, and it be run again
+	min, max int                      // how many arguments; max < 0 is any number
+	ref      *rye.Ref                 // takes the one ref that the arguments are, when there are any
+	arg      *string                  // takes the first argument, when there is one
+	hidden   bool                     // works, but is for programs
+	alone    bool                     // runs without environment and workspace
+	engine   bool                     // runs in rye-engine, to which the front hands it over
+	heavy    func(args []string) bool // runs in rye-engine where it says so of its arguments; nil is never
+	offers   bool                     // prints nothing before it refuses, so that rye trust can be offered, and it be run again
 	run      func(*task) error
 	subs     []*spec
 }
@@ -125,7 +126,7 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 
 // start gives a command what it needs, and runs it.
 func (s *spec) start(t *task) (err error) {
-	if s.engine && t.parts.Threads == nil {
+	if (s.engine || s.heavy != nil && s.heavy(t.args)) && t.parts.Threads == nil {
 		t.exit, err = app.HandoffCommand(t.screen, t.argv)
 		return err
 	}

@@ -37,10 +37,14 @@ type task struct {
 
 // open reads the environment and opens the workspace.
 func (t *task) open() (err error) {
-	if t.env, err = app.New(t.ctx, *t.flags, t.screen); err == nil {
-		t.w = t.env.Open()
+	if t.env, err = app.New(t.ctx, *t.flags, t.screen); err != nil {
+		return err
 	}
-	return err
+	if t.parts.Words != nil {
+		t.env.Words = t.parts.Words(t.env)
+	}
+	t.w = t.env.Open()
+	return nil
 }
 
 // verbs are who carries out what is done with items: the workspace, or, for a tool that may ask

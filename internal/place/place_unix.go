@@ -54,3 +54,17 @@ func Lock(ctx context.Context, path string) (unlock func(), err error) {
 		}
 	}
 }
+
+// Share opens the file at path and takes its lock together with all who Share it: while one
+// does, nobody gets it by Lock. Where somebody has it alone, that is an error at once.
+func Share(path string) (release func(), err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fault.New(fault.Failed, "share %s: %w", path, err)
+	}
+	return func() { f.Close() }, nil
+}

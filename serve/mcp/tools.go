@@ -21,8 +21,8 @@ const (
 )
 
 func searchTool() mcp.Tool {
-	return tool("search", "Find directives, tools and knowledge. A result says what it takes (parameters) and, unless it is signed, its state.",
-		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, field:value; * is everything"},
+	return tool("search", "Find directives, tools and knowledge by any words or a question. A result says what it takes (parameters) and, unless it is signed, its state.",
+		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, fuzzy~, field:value; * is everything"},
 		"scope":{"type":"string","description":"kind and namespace: tool, tool.acme.*"},
 		"item_type":`+kindSchema+`,
 		"space":{"type":"string","enum":["project","user","system","all"]},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +23,6 @@ func rows(sizes []int) []row {
 		{what: "load one verified item", peer: "git show", setup: load},
 		{what: "load one verified item", peer: "rye version, which is a start", light: true, setup: loadOverStart},
 		{what: "status of clean items", peer: "git status", setup: status},
-		{what: "search by name", peer: "grep -rl", setup: search},
 		{what: "history of one item", peer: "git log -- path", setup: history},
 		{what: "read one item, in this process", peer: "go-git", light: true, setup: readInside},
 		{what: "commit one item, durable, in this process", peer: "its fsyncs alone", light: true, setup: commitBesideSyncs},
@@ -37,7 +35,7 @@ func rows(sizes []int) []row {
 			all = append(all, r)
 		}
 	}
-	all = append(append(all, compactRows()...), threadRows()...)
+	all = append(append(append(all, searchRows(sizes)...), compactRows()...), threadRows()...)
 	return append(all, row{what: "publish in one push", n: slices.Max(sizes), peer: "git push", heavy: true, setup: publish})
 }
 
@@ -89,13 +87,6 @@ func history(b *bench, n int) (side, side, error) {
 	name := entry(n / 2)
 	return b.process(dir, "rye", "log", "knowledge:"+name),
 		b.process(dir, "git", "-C", b.store(dir), "log", "--format=%h %cs %an %s", "--", "knowledge/"+name+".md"), err
-}
-
-// search looks for a word that stands in the title of one entry.
-func search(b *bench, n int) (side, side, error) {
-	dir, err := b.project(n)
-	word := fmt.Sprintf("e%05d", n/2)
-	return b.process(dir, "rye", "search", word), b.process(dir, "grep", "-rl", word, ".ai/knowledge"), err
 }
 
 // takeIn begins with signed files and no store, as after a clone: ours verifies

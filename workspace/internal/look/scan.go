@@ -71,6 +71,11 @@ func look(ctx context.Context, s *session.Session, sp objects.Space) (k *space.L
 // looks returns what each of the spaces holds, highest first. only is the name of one, or ""
 // or "all".
 func looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
+	return looksBy(ctx, s, only, look)
+}
+
+// looksBy is looks by somebody's way to look at one space.
+func looksBy(ctx context.Context, s *session.Session, only string, look func(context.Context, *session.Session, objects.Space) (*space.Look, error)) ([]*space.Look, error) {
 	if only == "all" {
 		only = ""
 	}

@@ -2,6 +2,8 @@ package look
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -15,48 +17,68 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Search finds items by what they say about themselves, in every space or in one, each ref
-// once, among those that the caller may search. Items that may not be used are found too,
-// with their state. Package search reads the query; the scope is read here.
-func Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (res *rye.SearchResult, err error) {
+// Finder searches: it has the index, and what searches have in common. It is safe for
+// concurrent use.
+type Finder struct {
+	index  search.Index // nil where none was handed in: no words are searched then
+	words  known
+	system shipped
+}
+
+// NewFinder returns a Finder over an index, which may be nil.
+func NewFinder(index search.Index) *Finder { return &Finder{index: index} }
+
+// Search finds items by all that they say, in every space or in one, each ref once, among
+// those that the caller may search. Items that may not be used are found too, with their
+// state. Package search reads the query and ranks; the scope is read here.
+func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	in, err := parseScope(q)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := search.Parse(q.Query); err != nil {
-		return nil, err // before anything is read
 	}
 	kinds, err := searchable(s, c, in.kind)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := extractors(ctx, s); err != nil {
-		return nil, err
-	}
-	looks, err := looks(ctx, s, q.Space)
+	w, err := weightsOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	weights, fields, err := weights(ctx, s) // has the library's from the look at it
+	query, err := search.Parse(plain(q.Query), w.fields)
+	if err != nil {
+		return nil, err // before the spaces are read
+	}
+	if !query.Every() && f.index == nil {
+		return nil, fault.New(fault.Failed, "search %q: this program searches no words", q.Query).Advise("rye search, which hands them to rye-engine")
+	}
+	looks, err := f.looks(ctx, s, q.Space)
 	if err != nil {
 		return nil, err
 	}
-	query, err := search.Parse(q.Query, fields...)
-	if err != nil {
-		return nil, err
-	}
-	docs, from := documents(looks, weights, func(ref objects.Ref) bool {
+	at := &ground{s: s, weights: w, looks: looks, wanted: wanted(looks, func(ref objects.Ref) bool {
 		may, ok := kinds[ref.Kind]
 		return ok && in.holds(ref.ID) && (may == nil || may(ref.ID))
-	})
-	res = page(q, search.Rank(query, docs), func(i int) rye.ItemInfo { return describeIn(looks, from[i]) })
-	if res.Total == 0 {
-		res.Hint = meant(q.Query, docs)
-	}
-	if q.Params {
+	})}
+	res, err := f.find(ctx, at, q, query)
+	if err == nil && q.Params {
 		err = takes(ctx, s, res.Results[:min(len(res.Results), rye.MaxSearchParams)])
 	}
 	return res, err
+}
+
+// find ranks, and does so again where an index turns out to be damaged.
+func (f *Finder) find(ctx context.Context, at *ground, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
+	if query.Every() {
+		res, cut := at.all()
+		return page(q, res, cut), nil
+	}
+	for try := 0; ; try++ {
+		res, err := f.rank(ctx, at, q, query)
+		var damaged *search.DamagedError
+		if try > 2 || !errors.As(err, &damaged) {
+			return res, err
+		}
+	}
 }
 
 // takes says what each hit takes, of those that may be used: what nobody vouches for may say
@@ -79,45 +101,68 @@ func takes(ctx context.Context, s *session.Session, hits []rye.Hit) error {
 	return nil
 }
 
-// spot is where an item was found: which look, and which row of it.
-type spot struct{ look, row int }
-
-// documents makes one document for each ref that is wanted, of the highest space
-// that holds it.
-func documents(looks []*space.Look, weights map[objects.Kind]search.Weights, want func(objects.Ref) bool) (docs []search.Doc, from []spot) {
-	for n, k := range looks {
-		var last objects.Ref
-		for i := range k.Len() {
-			r := k.Row(i)
-			if r.Ref == last || r.Ref.Kind == "" || !want(r.Ref) {
-				continue // a second file of that ref, a name that is no item
-			}
-			last = r.Ref
-			if slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(r.Ref) }) {
-				continue
-			}
-			d := search.Doc{ID: r.Ref.String(), Name: r.Name, Title: r.Title, Description: r.Description,
-				Category: r.Category, Tags: r.Tags, Rank: int(objects.Project - r.Space), Weights: weights[r.Ref.Kind]}
-			for _, t := range r.More {
-				d.More = append(d.More, search.Text(t))
-			}
-			docs = append(docs, d)
-			from = append(from, spot{n, i})
-		}
+// plain is a query without what means everything anyway.
+func plain(query string) string {
+	if strings.Trim(query, " *") == "" {
+		return ""
 	}
-	return docs, from
+	return query
 }
 
-// describeIn describes the row at a spot, with the spaces below that hold its ref too.
-func describeIn(looks []*space.Look, at spot) rye.ItemInfo {
-	r := looks[at.look].Row(at.row)
-	it := describe(r)
-	for _, below := range looks[at.look+1:] {
-		if below.Holds(r.Ref) {
-			it.Shadows = append(it.Shadows, below.Row(0).Space.String())
+// rank answers a query that has words.
+func (f *Finder) rank(ctx context.Context, at *ground, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
+	o, notes := f.words.options(ctx, at.s, f.index.Stem)
+	o.Explain, o.Most = q.Explain, max(q.Offset, 0)+limitOf(q)
+	var layers []search.Layer
+	var spots []func(doc int) spot
+	for _, b := range at.shelves(f.index.Stem) {
+		opened, err := f.index.Open(ctx, b.listing())
+		if err != nil {
+			return nil, err
+		}
+		defer opened.Close()
+		notes = append(notes, opened.Notes...)
+		for _, p := range opened.Parts {
+			layers = append(layers, b.layer(p))
+			spots = append(spots, func(doc int) spot { return b.spot(p, doc) })
 		}
 	}
-	return it
+	r, err := search.Rank(ctx, query, layers, o)
+	if err != nil {
+		return nil, err
+	}
+	var found []finding
+	for _, h := range r.Hits {
+		found = append(found, finding{spots[h.Layer](h.Doc), h})
+	}
+	return at.report(q, r, found, notes, f.index.Stem), nil
+}
+
+// limitOf is how many hits a page has.
+func limitOf(q rye.SearchRequest) int {
+	if q.Limit <= 0 {
+		return 10
+	}
+	return q.Limit
+}
+
+// wanted says of each row of each look whether it is searched at all: it is an item, wanted,
+// the first of its ref, and none above has it.
+func wanted(looks []*space.Look, want func(objects.Ref) bool) [][]bool {
+	all := make([][]bool, len(looks))
+	for n, k := range looks {
+		all[n] = make([]bool, k.Len())
+		var last objects.Ref
+		for i := range all[n] {
+			ref := k.Ref(i)
+			if ref == last || ref.Kind == "" || !want(ref) {
+				continue // a second file of that ref, a name that is no item
+			}
+			last = ref
+			all[n][i] = !slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(ref) })
+		}
+	}
+	return all
 }
 
 // searchable returns the kinds that the caller may search, out of those asked for, each with
@@ -176,49 +221,154 @@ func (s scope) holds(id objects.ID) bool {
 	return s.prefix == "" || string(id) == s.prefix || strings.HasPrefix(string(id), s.prefix+"/")
 }
 
+// weighing is how much each field of a kind counts here, and which may be asked for by name.
+type weighing struct {
+	of     map[objects.Kind]search.Weights
+	fields []string
+	key    string // digests what terms depend on, besides texts
+}
+
+// usualFields may be asked for by name, of every item.
+var usualFields = []string{"name", "title", "description", "category", "tags", "id", search.Body}
+
+// weightsOf reads the weights of the project's extractors, else of the library's.
+func weightsOf(ctx context.Context, s *session.Session) (*weighing, error) {
+	set, err := s.Stack.Extractors(ctx, objects.Project)
+	if err != nil {
+		return nil, err
+	}
+	w := &weighing{of: map[objects.Kind]search.Weights{}, fields: slices.Clone(usualFields)}
+	for _, k := range objects.Kinds {
+		r := set.For(k)
+		if r == nil || r.Weights == nil {
+			if r, err = s.Stack.Shipped(k); err != nil {
+				return nil, err
+			}
+		}
+		body := false
+		for _, x := range r.Weights {
+			if x.Field == "content" {
+				x.Field = search.Body // as RYE OS calls it
+			}
+			body = body || x.Field == search.Body
+			w.of[k] = append(w.of[k], search.Weight{Field: x.Field, Weight: x.Weight})
+			if !slices.Contains(w.fields, x.Field) {
+				w.fields = append(w.fields, x.Field)
+			}
+		}
+		if !body { // what an item says is always searched
+			w.of[k] = append(w.of[k], search.Weight{Field: search.Body, Weight: search.BodyWeight})
+		}
+	}
+	w.key = fmt.Sprintf("%s %s %v", s.Stack.Program, set.Digest(), w.of)
+	return w, nil
+}
+
 // extractors returns the rules by which items are listed here: the project's, else
 // the user's; nil when those of the standard library hold for every kind.
 func extractors(ctx context.Context, s *session.Session) (*extract.Set, error) {
 	return s.Stack.Extractors(ctx, objects.Project)
 }
 
-// weights returns how much each field of a kind counts in a search, and the fields
-// that may be asked for by name besides the usual.
-func weights(ctx context.Context, s *session.Session) (map[objects.Kind]search.Weights, []string, error) {
-	set, err := extractors(ctx, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	all, more := map[objects.Kind]search.Weights{}, []string(nil)
-	for _, k := range objects.Kinds {
-		r := set.For(k)
-		if r == nil || r.Weights == nil {
-			if r, err = s.Stack.Shipped(k); err != nil {
-				return nil, nil, err
-			}
-		}
-		for _, w := range r.Weights {
-			if w.Field == "content" || w.Field == "body" {
-				continue // of the text itself, which the catalogue does not have
-			}
-			all[k] = append(all[k], search.Weight{Field: w.Field, Weight: w.Weight})
-			more = append(more, w.Field)
-		}
-	}
-	return all, more, nil
+// spot is where an item was found: which look, and which row of it.
+type spot struct{ look, row int }
+
+// finding is one that was found.
+type finding struct {
+	spot
+	search.Hit
 }
 
-// page returns the part of what was found that was asked for.
-func page(q rye.SearchRequest, found []search.Match, item func(int) rye.ItemInfo) *rye.SearchResult {
-	if q.Limit <= 0 {
-		q.Limit = 10
-	}
-	res := &rye.SearchResult{Query: q.Query, Total: len(found), Limit: q.Limit, Offset: q.Offset, Results: []rye.Hit{}}
-	for _, m := range found[min(max(q.Offset, 0), len(found)):] {
-		if len(res.Results) == q.Limit {
-			break
+// all are the items that are searched, the highest space first.
+func (g *ground) all() (*rye.SearchResult, func(from, to int)) {
+	var spots []spot
+	for n, k := range g.looks {
+		for i := range k.Len() {
+			if g.wanted[n][i] {
+				spots = append(spots, spot{n, i})
+			}
 		}
-		res.Results = append(res.Results, rye.Hit{ItemInfo: item(m.Index), Score: m.Score, Match: m.Fields})
 	}
+	res := &rye.SearchResult{Total: len(spots)}
+	return res, func(from, to int) {
+		for _, at := range spots[min(from, len(spots)):min(to, len(spots))] {
+			res.Results = append(res.Results, rye.Hit{ItemInfo: g.describe(at), Score: 1})
+		}
+	}
+}
+
+// page is the part of everything that was asked for.
+func page(q rye.SearchRequest, res *rye.SearchResult, cut func(from, to int)) *rye.SearchResult {
+	res.Query, res.Limit, res.Offset, res.Results = q.Query, limitOf(q), q.Offset, []rye.Hit{}
+	from := max(q.Offset, 0)
+	cut(from, from+res.Limit)
 	return res
+}
+
+// report tells what was found, and why.
+func (g *ground) report(q rye.SearchRequest, r *search.Ranking, found []finding, notes []string, stem func(string) string) *rye.SearchResult {
+	res := &rye.SearchResult{Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Notes: notes}
+	if q.Explain {
+		res.Words = understood(r)
+	}
+	if r.Total == 0 {
+		res.Hint = fault.Advice("rye list")
+	}
+	return page(q, res, func(from, to int) {
+		for _, f := range found[min(from, len(found)):min(to, len(found))] {
+			h := rye.Hit{ItemInfo: g.describe(f.spot), Score: f.Score, Guess: f.Guess, Why: whyOf(f.Why)}
+			g.show(&h, f.spot, r, stem)
+			res.Results = append(res.Results, h)
+		}
+	})
+}
+
+// linesOfHit is how many lines are shown of one hit.
+const linesOfHit = 3
+
+// show adds to a hit where in it the words stand.
+func (g *ground) show(h *rye.Hit, at spot, r *search.Ranking, stem func(string) string) {
+	t := g.lines(at)
+	h.Match, h.Partly = r.FieldsOf(t.doc(), stem), t.cut
+	for _, l := range r.LinesOf(t.body, stem, linesOfHit) {
+		if !strings.Contains(l.Text, "rye:signed:") {
+			h.Lines = append(h.Lines, rye.Line{Number: l.Number, Text: l.Text})
+		}
+	}
+}
+
+// whyOf is what a score is made of, as it is told.
+func whyOf(w *search.Why) *rye.HitWhy {
+	if w == nil {
+		return nil
+	}
+	why := &rye.HitWhy{Words: []rye.WordWhy{}, Share: w.Share, Whole: w.Whole, Behind: w.Behind, Fit: w.Again.Fit, Pairs: w.Again.Pairs, Aim: w.Again.Aim, Most: w.Most}
+	for _, x := range w.Words {
+		why.Words = append(why.Words, rye.WordWhy(x))
+	}
+	return why
+}
+
+// understood says how each word was understood.
+func understood(r *search.Ranking) (words []rye.SearchWord) {
+	for _, g := range r.Groups {
+		w := rye.SearchWord{Word: g.Word, Items: g.Docs, Rarity: g.IDF}
+		for _, f := range g.Forms {
+			w.Forms = append(w.Forms, rye.SearchForm{Form: f.Term, Kind: f.Kind, Weight: f.Weight})
+		}
+		words = append(words, w)
+	}
+	return words
+}
+
+// describe describes what was found, with the spaces below that hold its ref too.
+func (g *ground) describe(at spot) rye.ItemInfo {
+	r := g.looks[at.look].Row(at.row)
+	it := describe(r)
+	for _, below := range g.looks[at.look+1:] {
+		if below.Holds(r.Ref) {
+			it.Shadows = append(it.Shadows, below.Row(0).Space.String())
+		}
+	}
+	return it
 }

@@ -48,7 +48,7 @@ func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 }
 
 // SweepLayers removes what processes that died left among the files of the project and of
-// the user space.
+// the user space, and indexes of these that nobody uses.
 func (s *Session) SweepLayers(ctx context.Context, all *Collected, q rye.GCRequest) {
 	for _, l := range s.Stack.Layers() {
 		g := &rye.GCReport{Place: "temporary files of the " + l.Space.String() + " space", Dir: l.Dir}
@@ -57,6 +57,7 @@ func (s *Session) SweepLayers(ctx context.Context, all *Collected, q rye.GCReque
 			all.Note(g, err)
 		}
 	}
+	all.Note(SweepIndexes(s.Host, q))
 }
 
 // tempDirs lists the directories of rye's own in which files are replaced.

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/search/fulltext"
+	"github.com/rye-os/rye/workspace"
+)
+
+var index struct {
+	once sync.Once
+	*fulltext.Index
+}
+
+// words are the indexes of this process, one for all projects.
+func words(a *app.App) workspace.Index {
+	index.once.Do(func() {
+		dir := ""
+		if a.Cache != "" {
+			dir = filepath.Join(a.Cache, "search")
+		}
+		index.Index = fulltext.New(dir)
+	})
+	return index.Index
+}
+
+// written waits for what is still written of them: a program that ends would tear it.
+func written() {
+	if index.Index != nil {
+		index.Wait()
+	}
+}

@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+func searchCommand() *spec {
+	var q rye.SearchRequest
+	return &spec{
+		name: "search", args: "<query…>", group: "Look",
+		short: "Find items by what they say",
+		long: "Words are looked for in names, descriptions, categories, tags and in the text itself.\n" +
+			"The best hit has most of them, and the rarest; none has to have them all. Operators:\n" +
+			"AND OR NOT, \"a phrase\", word*, field:word, word~ for mistakes, \"two words\"~5.\n" +
+			"* finds every item.",
+		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*",
+		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			kindFlag(&q.Kind), spaceFlag(&q.Space),
+			&cli.StringFlag{Name: "scope", Destination: &q.Scope, Usage: "only what the capability `pattern` covers: tool.acme.*"},
+			&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "show at most `n` (default 10)"},
+			&cli.IntFlag{Name: "offset", Destination: &q.Offset, Usage: "leave out the first `n`"},
+			&cli.BoolFlag{Name: "explain", Destination: &q.Explain, Usage: "show how each word was understood"},
+		},
+		min: 1, max: many,
+		heavy: func(args []string) bool { return strings.Trim(strings.Join(args, ""), " *") != "" },
+		run: func(t *task) error {
+			brief()
+			q.Query = strings.Join(t.args, " ")
+			res, err := t.verbs().Search(t.ctx, t.env.Caller, q)
+			if err != nil {
+				return err
+			}
+			return printFound(t.out, res)
+		},
+	}
+}
+
+// printFound prints the hits, and beside them what there is to say about all of them.
+func printFound(p *printer, res *rye.SearchResult) error {
+	for _, note := range res.Notes {
+		p.infof("rye: %s", note)
+	}
+	err := each(p, res.Results, printHit)
+	if err == nil && len(res.Words) > 0 {
+		err = each(p, res.Words, printWord)
+	}
+	if len(res.Nearest) > 0 {
+		p.infof("nothing says that; these say %s", strings.Join(res.Nearest, ", "))
+	}
+	total := fmt.Sprint(res.Total)
+	if res.AtLeast {
+		total = "at least " + total
+	}
+	p.infof("%d of %s found", len(res.Results), total)
+	p.hint(res.Hint)
+	return err
+}
+
+func printHit(p *printer, h rye.Hit) {
+	mark := ""
+	if h.Guess {
+		mark = "?"
+	}
+	if h.Partly {
+		mark += " (only the beginning of its text is searched)"
+	}
+	p.resultf(len(h.Lines) > 0, "%.2f%s  %s  %s  %s  %s\n", h.Score, mark, h.Ref, h.Space, h.Version, h.Description)
+	for _, l := range h.Lines {
+		p.printf("      %s\n", faint(fmt.Sprintf("%d: %s", l.Number, l.Text)))
+	}
+	if h.Why != nil {
+		printWhy(p, h.Why)
+	}
+}
+
+func printWhy(p *printer, w *rye.HitWhy) {
+	for _, x := range w.Words {
+		p.printf("      %.2f  %s, by %s, %s\n", x.Amount, x.Word, x.Form, x.Kind)
+	}
+	p.printf("      share %.2f, whole %.2f, behind %.2f, fit %.2f, pairs %.2f, aim %.2f; of %.2f\n", w.Share, w.Whole, w.Behind, w.Fit, w.Pairs, w.Aim, w.Most)
+}
+
+func printWord(p *printer, w rye.SearchWord) {
+	p.printf("%s: %d items, counts %.2f\n", w.Word, w.Items, w.Rarity)
+	for _, f := range w.Forms {
+		p.printf("      %.2f  %s  %s\n", f.Weight, f.Form, f.Kind)
+	}
+}

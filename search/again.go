@@ -1,0 +1,160 @@
+package search
+
+import (
+	"math"
+	"math/bits"
+	"strings"
+)
+
+// looked is how many of the best are looked at again, with their names, titles and descriptions
+// in hand. It does not depend on how many are asked for: a page is the same wherever it ends.
+const looked = 50
+
+// What is found out by looking again raises a score, and lowers none.
+const (
+	byFit  = 0.4 // all words of a title are meant
+	byPair = 0.2 // each two words of the query stand together
+	byAim  = 0.2 // the item is of the kind that the form of the question asks for
+)
+
+// Again is what was found out by looking again.
+type Again struct {
+	Fit   float64 // by how much the score was raised because the query has a title's words
+	Pairs float64 // because words stand together in both
+	Aim   float64 // because of the item's kind
+}
+
+func (a Again) times() float64 { return (1 + a.Fit) * (1 + a.Pairs) * (1 + a.Aim) }
+
+// lookAgain raises the best by what their names, titles and descriptions say.
+func (r *ranking) lookAgain(q *Query) error {
+	s := sight{r: r, words: map[string]int{}, aim: aim(q)}
+	for i, g := range r.groups {
+		if g.common || g.never || len(g.forms) == 0 {
+			continue
+		}
+		for _, f := range g.forms {
+			if _, ok := s.words[f.term]; !ok {
+				s.words[f.term] = len(s.weights)
+			}
+		}
+		s.weights = append(s.weights, r.groups[i].weight)
+		s.total += r.groups[i].weight
+	}
+	if len(s.weights) < 2 || s.total == 0 {
+		return nil
+	}
+	for i := range r.out.Hits[:min(len(r.out.Hits), looked)] {
+		h := &r.out.Hits[i]
+		doc, err := r.head(h)
+		if err != nil {
+			return err
+		}
+		a := s.at(doc)
+		h.Score = rounded(h.Score * a.times())
+		if h.Why != nil {
+			h.Why.Again = a
+		}
+	}
+	return nil
+}
+
+// rounded is a score as it is shown: what differs by less is equal.
+func rounded(score float64) float64 {
+	return math.Round(min(max(score, 1e-4), 1)*1e6) / 1e6
+}
+
+// sight is what is looked for: the words that say something, in the query's order.
+type sight struct {
+	r       *ranking
+	words   map[string]int // of a term: its word
+	weights []float64
+	total   float64
+	aim     string
+}
+
+func (s *sight) word(text string) (int, bool) {
+	if n, ok := s.words[exactTerm+text]; ok {
+		return n, true
+	}
+	n, ok := s.words[stemTerm+stemOfWord(s.r.o.Stem, text)]
+	return n, ok
+}
+
+// at looks at one item.
+func (s *sight) at(d *Doc) (a Again) {
+	var has, pairs uint64
+	fit := 0.0
+	for _, f := range d.Fields {
+		if f.Name != "name" && f.Name != "title" && f.Name != "description" {
+			continue
+		}
+		share := s.read(f.Value, &has, &pairs)
+		if f.Name != "description" {
+			fit = max(fit, share)
+		}
+	}
+	cover := 0.0
+	for n, w := range s.weights {
+		if has&(1<<(n%64)) != 0 {
+			cover += w
+		}
+	}
+	a.Fit = byFit * fit * cover / s.total
+	a.Pairs = byPair * float64(bits.OnesCount64(pairs)) / float64(len(s.weights)-1)
+	if kind, _, _ := strings.Cut(d.ID, ":"); strings.Contains(s.aim, kind) {
+		a.Aim = byAim
+	}
+	return a
+}
+
+// read notes which words of the query a text has, and which of them follow one another, and
+// returns the share that these are of all its words.
+func (s *sight) read(text string, has, pairs *uint64) float64 {
+	words, found, last := 0, 0, -2
+	scan(text, func(parts []part) bool {
+		for _, p := range parts {
+			if s.r.o.Common[p.text] {
+				continue
+			}
+			words++
+			n, ok := s.word(p.text)
+			if !ok {
+				continue
+			}
+			found++
+			*has |= 1 << (n % 64)
+			if last == n-1 || last == n+1 {
+				*pairs |= 1 << (min(last, n) % 64)
+			}
+			last = n
+		}
+		return words < 64
+	})
+	if words == 0 {
+		return 0
+	}
+	return float64(found) / float64(words)
+}
+
+// aim is which kinds of items the form of a question asks for: who asks what, why or which
+// wants to know something, and who says what is to be done wants something that does it.
+func aim(q *Query) string {
+	if len(q.leaves) < 3 || !plain(q.root) {
+		return ""
+	}
+	switch first := q.leaves[0].parts[0]; first {
+	case "what", "why", "which", "when", "who", "whom", "whose", "where", "until",
+		"is", "are", "can", "may", "does", "do", "must", "should":
+		return "knowledge"
+	case "steps", "i", "we", "my", "our":
+		return "knowledge directive"
+	case "how":
+		switch q.leaves[1].parts[0] {
+		case "do", "to", "can", "should", "does", "is":
+			return "knowledge directive"
+		}
+		return "knowledge"
+	}
+	return "tool directive"
+}

@@ -1,0 +1,155 @@
+package search
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// maxChecked bounds the bytes of texts that one search looks at, for phrases and fields.
+const maxChecked = 64 << 20
+
+// meaning works out which documents a query means, where it is more than words.
+type meaning struct {
+	*ground
+	sets   []docSet // of leaves: the documents that have one of their terms
+	checks int      // bytes of texts that may still be looked at
+}
+
+// eval returns the documents that a part of a query means; nil for words alone, of which each
+// that has one is meant.
+func (m *meaning) eval(n node) (docSet, error) {
+	if plain(n) {
+		return nil, nil
+	}
+	return m.set(n)
+}
+
+func (m *meaning) set(n node) (docSet, error) {
+	switch n := n.(type) {
+	case nil:
+		return m.everyone(), nil
+	case *leaf:
+		return m.leafSet(n)
+	case allOf:
+		return m.each(n, docSet.and)
+	case anyOf:
+		return m.each(n, docSet.or)
+	case run:
+		return m.each(n, docSet.and)
+	case noneOf:
+		b, err := m.set(n.of)
+		if err != nil {
+			return nil, err
+		}
+		out := m.everyone()
+		out.without(b)
+		return out, nil
+	case mixed:
+		return m.mixed(n)
+	}
+	return nil, fault.New(fault.Failed, "a query with %T", n)
+}
+
+// each joins the sets of several parts.
+func (m *meaning) each(list []node, join func(docSet, docSet)) (out docSet, err error) {
+	for i, n := range list {
+		b, err := m.set(n)
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			out = slices.Clone(b)
+		} else {
+			join(out, b)
+		}
+	}
+	return out, nil
+}
+
+func (m *meaning) mixed(n mixed) (out docSet, err error) {
+	switch {
+	case len(n.must) > 0:
+		out, err = m.each(n.must, docSet.and)
+	case len(n.words) > 0:
+		out, err = m.each(n.words, docSet.or)
+	default:
+		out = m.everyone()
+	}
+	for _, x := range n.never {
+		if err != nil {
+			return nil, err
+		}
+		var b docSet
+		if b, err = m.set(x); err == nil {
+			out.without(b)
+		}
+	}
+	return out, err
+}
+
+// leafSet is the documents that have a word; of a phrase and of a field those whose text says so.
+func (m *meaning) leafSet(l *leaf) (docSet, error) {
+	b := slices.Clone(m.sets[l.at])
+	if !l.phrase && l.field == "" {
+		return b, nil
+	}
+	if err := m.others(l, b); err != nil {
+		return nil, err
+	}
+	c := newChecker(l, m.o.Stem)
+	for d := range m.size {
+		if !b.has(d) {
+			continue
+		}
+		doc, err := m.text(l, d)
+		if err != nil {
+			return nil, err
+		}
+		if !c.in(doc) {
+			b[d/64] &^= 1 << (d % 64)
+		}
+	}
+	return b, nil
+}
+
+// text returns what of a document has to be looked at for a leaf.
+func (m *meaning) text(l *leaf, d int) (*Doc, error) {
+	at := m.at(d)
+	if l.field != "" && l.field != Body {
+		return m.head(&Hit{Layer: at.layer, Doc: at.doc})
+	}
+	doc, err := m.layers[at.layer].Doc(at.doc)
+	if err != nil {
+		return nil, err
+	}
+	if m.checks -= len(doc.Body) + 200; m.checks < 0 {
+		return nil, fault.New(fault.Limit, "query: more than %d bytes of text would have to be looked at for %q", maxChecked, words.Brief(l.text)).Advise("say more, or less: a scope or a kind")
+	}
+	if err := m.ctx.Err(); err != nil {
+		return nil, context.Cause(m.ctx)
+	}
+	return doc, nil
+}
+
+// others takes away the documents that have only the first word of several: their texts need
+// not be looked at.
+func (m *meaning) others(l *leaf, b docSet) error {
+	if !l.phrase || l.wild {
+		return nil
+	}
+	for _, p := range l.parts[1:] {
+		var g group
+		(&speller{m.ground}).word(&g, p, 1, "exact")
+		has := newDocSet(m.size)
+		for _, f := range g.forms {
+			if err := m.postings(f.term, func(d int, _ uint32) { has.add(d) }); err != nil {
+				return err
+			}
+		}
+		b.and(has)
+	}
+	return nil
+}

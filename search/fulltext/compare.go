@@ -1,0 +1,59 @@
+package fulltext
+
+import (
+	"github.com/rye-os/rye/search"
+)
+
+// Beyond so many changes, or so large a part of a layer, the next index is made.
+const (
+	manyChanges = 200
+	partChanges = 20 // one in so many: 5 %
+	fewChanges  = 8  // are never many
+)
+
+// difference is what a listing says that an index does not.
+type difference struct {
+	entry []int32 // of the index's documents
+	fresh []int   // entries that the index does not have
+	gone  int     // documents that are not listed any more
+}
+
+// many reports whether it is time for the next index.
+func (d *difference) many(listed int) bool {
+	n := max(len(d.fresh), d.gone)
+	return n > manyChanges || n > max(fewChanges, listed/partChanges)
+}
+
+// compare compares an index with a listing, which are sorted alike. nil is an index of nothing.
+func compare(h *handle, l *search.Listing) *difference {
+	d := &difference{}
+	if h == nil {
+		for i := range l.Len {
+			d.fresh = append(d.fresh, i)
+		}
+		return d
+	}
+	d.entry = make([]int32, h.docs)
+	for doc := range d.entry {
+		d.entry[doc] = -1
+	}
+	known, matched := 0, 0
+	for i := range l.Len {
+		path, sum := l.At(i)
+		order := -1
+		for known < h.rows.len() {
+			if order = search.CompareEntries(h.rows.path(known), path); order >= 0 {
+				break
+			}
+			known++
+		}
+		if order == 0 && h.rows.sum(known) == sum {
+			d.entry[h.rows.doc(known)] = int32(i)
+			matched++
+		} else {
+			d.fresh = append(d.fresh, i)
+		}
+	}
+	d.gone = h.docs - matched
+	return d
+}

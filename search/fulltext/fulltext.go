@@ -1,0 +1,154 @@
+// Package fulltext keeps what package search looks for: one immutable index for each layer,
+// below the cache directory, in the segment format of bleve.
+//
+// An index is two files, <key>.zap with the terms and <key>.rows with what they are of. They
+// are built beside and renamed in, the rows last; opened read-only, by as many processes as
+// like; and never changed. The key is a digest of all that was listed. What changed since is
+// asked for and searched from memory, until it is much: then the newest index, what changed,
+// and nothing else are merged into the next. Everything may be deleted at any time, and what is
+// damaged is. docs/format/search.md describes the files.
+package fulltext
+
+import (
+	"context"
+	"encoding/hex"
+	"path/filepath"
+	"sync"
+
+	"github.com/rye-os/rye/internal/parallel"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/search"
+)
+
+// Index are the indexes of a user. It is safe for concurrent use.
+type Index struct {
+	dir     string
+	mu      sync.Mutex
+	layers  map[string]*layer
+	merging sync.WaitGroup
+}
+
+// New returns the indexes below a directory, which is made when it is needed. "" is none:
+// then everything is read each time.
+func New(dir string) *Index { return &Index{dir: dir, layers: map[string]*layer{}} }
+
+var _ search.Index = (*Index)(nil)
+
+// layer is what one process has of one layer.
+type layer struct {
+	dir string // "" for none
+
+	mu      sync.Mutex
+	open    *handle                  // the newest; nil before the first use
+	fresh   map[string][]search.Term // of what changed since, by path and digest
+	merging bool
+}
+
+// Open returns sources of all that l lists. Where there is no index yet it is built, which may
+// take a while, unless another process is at it. Nobody waits for another.
+func (x *Index) Open(ctx context.Context, l *search.Listing) (*search.Opened, error) {
+	out := &search.Opened{Close: func() {}}
+	if l.Len == 0 {
+		return out, nil
+	}
+	y := x.layer(l)
+	h, damaged := y.newest()
+	if damaged {
+		out.Notes = append(out.Notes, "the search index of "+l.Name+" was damaged and is built anew")
+	}
+	if h == nil {
+		var why error
+		if h, why = y.first(ctx, l); why != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if busy := why == errBusy; !busy {
+				out.Notes = append(out.Notes, "there is no place for the search index of "+l.Name+", so every item was read: "+why.Error())
+			}
+		}
+	}
+	d := compare(h, l)
+	fresh, err := y.analyse(ctx, l, d.fresh, h != nil)
+	if err != nil {
+		h.release()
+		return nil, err
+	}
+	if h != nil {
+		out.Parts = append(out.Parts, search.Part{Source: h.source(), Entry: d.entry})
+		out.Close = h.release
+	}
+	out.Parts = append(out.Parts, inMemory(d.fresh, fresh))
+	if h != nil && d.many(l.Len) {
+		x.merge(y, h, l, d, fresh)
+	}
+	return out, nil
+}
+
+// Wait returns when nothing is written any more. A program that ends calls it.
+func (x *Index) Wait() { x.merging.Wait() }
+
+func (x *Index) layer(l *search.Listing) *layer {
+	sum := objects.DigestOf([]byte(version + l.Key))
+	name := hex.EncodeToString(sum[:16])
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	y := x.layers[name]
+	if y == nil {
+		y = &layer{fresh: map[string][]search.Term{}}
+		if x.dir != "" {
+			y.dir = filepath.Join(x.dir, name)
+		}
+		x.layers[name] = y
+	}
+	return y
+}
+
+// analysed are the terms of an entry that no index has.
+type analysed struct {
+	terms []search.Term
+	whole bool
+}
+
+// analyse asks for the terms of entries. Those of a few are kept for the next time.
+func (y *layer) analyse(ctx context.Context, l *search.Listing, entries []int, keep bool) ([]analysed, error) {
+	out := make([]analysed, len(entries))
+	names := make([]string, len(entries))
+	y.mu.Lock()
+	for n, i := range entries {
+		path, sum := l.At(i)
+		names[n] = string(path) + string(sum[:])
+		out[n].terms, out[n].whole = y.fresh[names[n]]
+	}
+	y.mu.Unlock()
+	err := parallel.Each(ctx, len(entries), func(n int) (err error) {
+		if !out[n].whole {
+			out[n].terms, out[n].whole, err = l.Terms(entries[n])
+		}
+		return err
+	})
+	if err != nil || !keep || len(entries) > 2*manyChanges {
+		return out, err
+	}
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	clear(y.fresh)
+	for n, a := range out {
+		if a.whole && len(a.terms) < maxKept {
+			y.fresh[names[n]] = a.terms
+		}
+	}
+	return out, nil
+}
+
+// maxKept is how many terms of one changed item are kept in memory.
+const maxKept = 20_000
+
+func inMemory(entries []int, fresh []analysed) search.Part {
+	m, p := &search.Mem{}, search.Part{}
+	for n, i := range entries {
+		m.Add(fresh[n].terms)
+		p.Entry = append(p.Entry, int32(i))
+	}
+	p.Source = m.Done()
+	return p
+}

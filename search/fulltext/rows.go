@@ -1,0 +1,117 @@
+package fulltext
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/search"
+)
+
+// rows is what an index is of, as it lies in its file:
+//
+//	magic   8  "ryerows1"
+//	sum     4  CRC-32C of all that follows
+//	rows    4
+//	size    8  of the terms' file
+//	terms   4  CRC-32C of the terms' file
+//	zero    4
+//	key    32
+//	rows: document 4, SHA-256 32, length of path 2, path; sorted by search.CompareEntries
+//
+// Numbers are little-endian.
+type rows struct {
+	raw []byte
+	at  []uint32
+}
+
+const (
+	rowsMagic  = "ryerows1"
+	rowsHeader = 64
+	rowHeader  = 38
+	maxRows    = 1 << 22
+	maxRowsRaw = 1 << 28 // bytes
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (r *rows) len() int                    { return len(r.at) }
+func (r *rows) doc(i int) int               { return int(binary.LittleEndian.Uint32(r.raw[r.at[i]:])) }
+func (r *rows) sum(i int) [sha256.Size]byte { return [sha256.Size]byte(r.raw[r.at[i]+4:]) }
+func (r *rows) path(i int) []byte           { return pathAt(r.raw[r.at[i]:]) }
+func (r *rows) size() int64                 { return int64(binary.LittleEndian.Uint64(r.raw[16:])) }
+func (r *rows) terms() uint32               { return binary.LittleEndian.Uint32(r.raw[24:]) }
+func pathAt(row []byte) []byte              { return row[rowHeader:][:binary.LittleEndian.Uint16(row[36:])] }
+func damagedRows(why string) error          { return fault.New(fault.Malformed, "search index: %s", why) }
+
+// row is one that is about to be written.
+type row struct {
+	doc  int
+	sum  [sha256.Size]byte
+	path []byte
+}
+
+// encodeRows makes a file of rows, which are sorted, for terms of a size and a checksum.
+func encodeRows(list []row, size int64, terms uint32, key [sha256.Size]byte) []byte {
+	b := make([]byte, rowsHeader, rowsHeader+len(list)*(rowHeader+48))
+	copy(b, rowsMagic)
+	binary.LittleEndian.PutUint32(b[12:], uint32(len(list)))
+	binary.LittleEndian.PutUint64(b[16:], uint64(size))
+	binary.LittleEndian.PutUint32(b[24:], terms)
+	copy(b[32:], key[:])
+	for _, r := range list {
+		b = binary.LittleEndian.AppendUint32(b, uint32(r.doc))
+		b = append(b, r.sum[:]...)
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(r.path)))
+		b = append(b, r.path...)
+	}
+	binary.LittleEndian.PutUint32(b[8:], crc32.Checksum(b[12:], castagnoli))
+	return b
+}
+
+// parseRows reads what encodeRows wrote, and keeps raw. Each row is checked here, so that
+// reading one later cannot fail.
+func parseRows(raw []byte) (*rows, error) {
+	if len(raw) < rowsHeader || len(raw) > maxRowsRaw || string(raw[:8]) != rowsMagic {
+		return nil, damagedRows("not one")
+	}
+	if crc32.Checksum(raw[12:], castagnoli) != binary.LittleEndian.Uint32(raw[8:]) {
+		return nil, damagedRows("its rows are damaged")
+	}
+	n := int(binary.LittleEndian.Uint32(raw[12:]))
+	if n > maxRows || n > (len(raw)-rowsHeader)/rowHeader || !bytes.Equal(raw[28:32], make([]byte, 4)) {
+		return nil, damagedRows("more rows than bytes")
+	}
+	r := &rows{raw: raw, at: make([]uint32, 0, n)}
+	seen := make([]bool, n)
+	for at := rowsHeader; len(r.at) < n; {
+		rest := raw[at:]
+		if len(rest) < rowHeader || len(rest)-rowHeader < int(binary.LittleEndian.Uint16(rest[36:])) {
+			return nil, damagedRows("a row ends early")
+		}
+		i := len(r.at)
+		r.at = append(r.at, uint32(at))
+		if doc := r.doc(i); doc >= n || seen[doc] {
+			return nil, damagedRows("a document stands there twice")
+		} else {
+			seen[doc] = true
+		}
+		if i > 0 && search.CompareEntries(r.path(i-1), r.path(i)) >= 0 {
+			return nil, damagedRows("rows out of order")
+		}
+		at += rowHeader + len(r.path(i))
+	}
+	if last := rowsHeader + sizeOfRows(r); last != len(raw) {
+		return nil, damagedRows("bytes after the last row")
+	}
+	return r, nil
+}
+
+func sizeOfRows(r *rows) (n int) {
+	for i := range r.at {
+		n += rowHeader + len(r.path(i))
+	}
+	return n
+}

@@ -1,0 +1,117 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// Line is a line of a text that says words of a query.
+type Line struct {
+	Number int    // from 1
+	Text   string // cut where it is long
+}
+
+// maxLine bounds what is shown of a line, in bytes.
+const maxLine = 160
+
+// saying is what counts as a word of the query, folded.
+type saying struct {
+	forms map[string]int // to their group
+	stem  func(string) string
+}
+
+func (r *Ranking) saying(stem func(string) string) saying {
+	s := saying{map[string]int{}, stem}
+	for i, g := range r.Groups {
+		for _, f := range g.Forms {
+			if _, ok := s.forms[f.Term]; !ok {
+				s.forms[f.Term] = i
+			}
+		}
+	}
+	return s
+}
+
+// each visits the words of a text that the query means, with their groups.
+func (s saying) each(text string, visit func(group, start, end int) bool) {
+	group := func(word string) (int, bool) {
+		if g, ok := s.forms[word]; ok {
+			return g, true
+		}
+		if s.stem == nil || len(word) < 3 {
+			return 0, false
+		}
+		g, ok := s.forms[s.stem(word)]
+		return g, ok
+	}
+	scan(text, func(parts []part) bool {
+		if len(parts) > 1 {
+			if g, ok := group(join(parts)); ok {
+				return visit(g, parts[0].start, parts[len(parts)-1].end)
+			}
+		}
+		for _, p := range parts {
+			if g, ok := group(p.text); ok && !visit(g, p.start, p.end) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// FieldsOf returns the fields of a document in which words of the query stand.
+func (r *Ranking) FieldsOf(d *Doc, stem func(string) string) (fields []string) {
+	s := r.saying(stem)
+	for _, f := range append(slices.Clip(d.Fields), Text{Body, d.Body}) {
+		s.each(f.Value, func(int, int, int) bool { fields = append(fields, f.Name); return false })
+	}
+	return fields
+}
+
+// LinesOf returns the lines of a text that say the most words of the query, at most so many,
+// in their order.
+func (r *Ranking) LinesOf(text string, stem func(string) string, most int) (lines []Line) {
+	s := r.saying(stem)
+	type found struct {
+		start, number int
+		groups        map[int]bool
+	}
+	var all []found
+	number, counted := 1, 0
+	s.each(text, func(group, start, _ int) bool {
+		number += strings.Count(text[counted:start], "\n")
+		counted = start
+		if n := len(all); n == 0 || all[n-1].number != number {
+			all = append(all, found{start, number, map[int]bool{}})
+		}
+		all[len(all)-1].groups[group] = true
+		return len(all) < maxLines
+	})
+	for want := len(r.Groups); want > 0 && len(lines) < most; want-- {
+		for _, f := range all {
+			if len(f.groups) == want && len(lines) < most {
+				lines = append(lines, Line{f.number, lineAt(text, f.start)})
+			}
+		}
+	}
+	return lines
+}
+
+// maxLines is how many lines are looked at for the best of them.
+const maxLines = 1000
+
+// lineAt returns the line around a place.
+func lineAt(text string, at int) string {
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	end := strings.IndexByte(text[at:], '\n')
+	if end < 0 {
+		end = len(text) - at
+	}
+	line := strings.TrimSpace(text[start : at+end])
+	if len(line) <= maxLine {
+		return line
+	}
+	from := max(0, at-start-maxLine/2)
+	from = min(from, len(line)-1)
+	return "…" + strings.ToValidUTF8(line[from:min(len(line), from+maxLine)], "") + "…"
+}

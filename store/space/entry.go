@@ -1,0 +1,22 @@
+package space
+
+import "github.com/rye-os/rye/objects"
+
+// Entry is what tells one version of a row's file from all others. Path must not be changed.
+type Entry struct {
+	Path   []byte         // below .ai
+	Sum    objects.Digest // zero where nothing was read, or it did not parse
+	Locked bool           // it came through the lock
+	Item   bool           // it has a ref
+}
+
+// EntryOf returns that of row i of k, without making the row.
+func EntryOf(k *Look, i int) Entry {
+	e := k.u.order[i]
+	if e < 0 {
+		r := &k.u.rows[-1-e]
+		return Entry{Path: []byte(r.Path), Sum: r.Sum, Locked: r.Registry != "", Item: r.Ref.Kind != ""}
+	}
+	f := k.u.old.bytes(e)
+	return Entry{Path: rowPath(f), Sum: objects.Digest(f[80:112]), Item: true}
+}

@@ -1,0 +1,200 @@
+package look
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// ground is what one search is about: what the spaces hold now, and which of it is wanted.
+type ground struct {
+	s       *session.Session
+	weights *weighing
+	looks   []*space.Look
+	wanted  [][]bool
+}
+
+// shelf is one layer of that: the library, the user space, the project, or what it locked.
+// Registries' catalogues will be more of them.
+type shelf struct {
+	g    *ground
+	look int
+	name string // for people
+	key  string
+	rows []int32 // of the look, sorted by search.CompareEntries
+	an   map[objects.Kind]*search.Analyzer
+}
+
+// shelves returns the layers of the ground.
+func (g *ground) shelves(stem func(string) string) (all []*shelf) {
+	an := map[objects.Kind]*search.Analyzer{}
+	for k, w := range g.weights.of {
+		an[k] = &search.Analyzer{Stem: stem, Weights: w}
+	}
+	for n, k := range g.looks {
+		own := &shelf{g: g, look: n, an: an}
+		locked := &shelf{g: g, look: n, an: an}
+		for i := range k.Len() {
+			switch e := space.EntryOf(k, i); {
+			case !e.Item:
+			case e.Locked:
+				locked.rows = append(locked.rows, int32(i))
+			default:
+				own.rows = append(own.rows, int32(i))
+			}
+		}
+		own.call("")
+		locked.call("locked")
+		all = append(all, own, locked)
+	}
+	return all
+}
+
+// call gives a shelf its names.
+func (b *shelf) call(part string) {
+	if len(b.rows) == 0 {
+		return
+	}
+	sp := b.g.looks[b.look].Row(int(b.rows[0])).Space
+	b.name, b.key = "the "+sp.String()+" space", sp.String()+"\n"+part+"\n"+b.g.weights.key
+	if part != "" {
+		b.name = "the " + part + " items"
+	}
+	if l, err := b.g.s.Stack.Layer(sp); err == nil {
+		b.key += "\n" + l.Dir
+	}
+	b.sortEntries()
+}
+
+// spot is where a document of a part lies.
+func (b *shelf) spot(p search.Part, doc int) spot { return spot{b.look, int(b.rows[p.Entry[doc]])} }
+
+// sortEntries sorts the rows as an index wants them; mostly they are.
+func (b *shelf) sortEntries() {
+	k := b.g.looks[b.look]
+	order := func(i, j int32) int {
+		return search.CompareEntries(space.EntryOf(k, int(i)).Path, space.EntryOf(k, int(j)).Path)
+	}
+	if !slices.IsSortedFunc(b.rows, order) {
+		slices.SortFunc(b.rows, order)
+	}
+}
+
+// listing is the shelf as an index sees it.
+func (b *shelf) listing() *search.Listing {
+	k := b.g.looks[b.look]
+	return &search.Listing{Name: b.name, Key: b.key, Len: len(b.rows), Say: b.g.s.Say,
+		At: func(i int) ([]byte, [32]byte) {
+			e := space.EntryOf(k, int(b.rows[i]))
+			return e.Path, e.Sum
+		},
+		Terms: func(i int) ([]search.Term, bool, error) {
+			t := b.g.text(spot{b.look, int(b.rows[i])})
+			return b.an[t.row.Ref.Kind].Terms(t.doc()), t.there, nil
+		},
+	}
+}
+
+// layer is one part of the shelf as the ranking sees it.
+func (b *shelf) layer(p search.Part) search.Layer {
+	k, wanted := b.g.looks[b.look], b.g.wanted[b.look]
+	row := func(doc int) int { return int(b.rows[p.Entry[doc]]) }
+	return search.Layer{Source: p.Source, Rank: b.look,
+		Visible: func(doc int) bool { return p.Entry[doc] >= 0 && wanted[row(doc)] },
+		ID:      func(doc int) string { return k.Ref(row(doc)).String() },
+		Head: func(doc int) (*search.Doc, error) {
+			t := text{row: k.Row(row(doc))}
+			return t.doc(), nil
+		},
+		Doc: func(doc int) (*search.Doc, error) {
+			return b.g.text(spot{b.look, row(doc)}).doc(), nil
+		},
+	}
+}
+
+// maxSearched is how much of one item's text is searched, in bytes.
+const maxSearched = 4 << 20
+
+// text is what is searched of one item.
+type text struct {
+	row   space.Row
+	raw   []byte        // its file; nil where that could not be read as an item
+	item  *objects.Item // its parts; nil where they were not asked for
+	body  string        // its beginning, where it is longer
+	cut   bool
+	there bool // false where the file is not what the look saw: then only what lists know is searched
+}
+
+// text reads an item.
+func (g *ground) text(at spot) *text {
+	t := g.lines(at)
+	it, err := objects.Parse(t.row.Path, t.raw)
+	if t.raw == nil || err != nil {
+		return t
+	}
+	t.item, t.cut = it, len(it.Body) > maxSearched
+	t.body = string(it.Body[:min(len(it.Body), maxSearched)])
+	return t
+}
+
+// lines is text for who only looks at the lines of the file: the signature's is one of them.
+func (g *ground) lines(at spot) *text {
+	t := &text{row: g.looks[at.look].Row(at.row), there: true}
+	if t.row.Sum == (objects.Digest{}) {
+		return t
+	}
+	if t.raw, t.there = g.read(&t.row); !t.there {
+		t.raw = nil
+	}
+	t.cut = len(t.raw) > maxSearched
+	t.body = string(t.raw[:min(len(t.raw), maxSearched)])
+	return t
+}
+
+// doc is what the ranking sees of it.
+func (t *text) doc() *search.Doc {
+	r := &t.row
+	d := &search.Doc{ID: r.Ref.String(), Body: t.body, Fields: []search.Text{{Name: "name", Value: r.Name}, {Name: "title", Value: r.Title},
+		{Name: "description", Value: r.Description}, {Name: "category", Value: r.Category}, {Name: "tags", Value: strings.Join(r.Tags, " ")}, {Name: "id", Value: string(r.Ref.ID)}}}
+	for _, m := range r.More {
+		d.Fields = append(d.Fields, search.Text(m))
+	}
+	d.Runs = r.Ref.Kind == objects.Config // is read by programs; the library's synonyms say every word
+	if t.item != nil {
+		switch t.item.Meta.ToolType {
+		case "runtime", "primitive", "extractor", "provider", "loop":
+			d.Runs = true
+		}
+	}
+	return d
+}
+
+// read returns the bytes of a row, if they are still those that the look saw.
+func (g *ground) read(r *space.Row) (raw []byte, ok bool) {
+	var err error
+	switch {
+	case r.Space == objects.System:
+		system, serr := g.s.System()
+		if serr != nil {
+			return nil, false
+		}
+		raw, err = system.File(r.Path)
+	case r.Registry != "":
+		for _, f := range g.s.Stack.ScanLock([]objects.Ref{r.Ref}) {
+			if f.Item != nil {
+				raw = f.Item.Raw
+			}
+		}
+	default:
+		l, lerr := g.s.Stack.Layer(r.Space)
+		if lerr != nil {
+			return nil, false
+		}
+		raw, err = l.Read(r.Path)
+	}
+	return raw, err == nil && objects.DigestOf(raw) == r.Sum
+}

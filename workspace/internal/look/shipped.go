@@ -1,0 +1,55 @@
+package look
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// shipped remembers the last look at the library, which a program carries: a verdict on what is
+// compiled in depends on nothing but the extractors and the trust store.
+type shipped struct {
+	mu   sync.Mutex
+	key  objects.Digest
+	look *space.Look
+}
+
+// looks is looks that reads the library once.
+func (f *Finder) looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
+	return looksBy(ctx, s, only, func(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
+		if sp != objects.System {
+			return look(ctx, s, sp)
+		}
+		return f.system.at(ctx, s)
+	})
+}
+
+func (h *shipped) at(ctx context.Context, s *session.Session) (*space.Look, error) {
+	set, err := extractors(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	system, err := s.System()
+	if err != nil {
+		return nil, err
+	}
+	epoch, err := s.Trust.Epoch()
+	if err != nil {
+		return nil, err
+	}
+	own, sum := set.Digest(), system.Digest()
+	key := objects.DigestOf(append(append(own[:], sum[:]...), epoch[:]...))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.look != nil && h.key == key {
+		return h.look, nil
+	}
+	k, err := look(ctx, s, objects.System)
+	if err == nil {
+		h.key, h.look = key, k
+	}
+	return k, err
+}

@@ -1,0 +1,101 @@
+package look
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// wordsID is the configuration that says which words mean about the same, and which say little.
+const wordsID = "rye/search"
+
+// wordsCaller reads it, for whoever searches: it says nothing about anybody's items.
+var wordsCaller = rye.Program("search", "rye.load.config.*")
+
+// known remembers what a configuration came to, by the digests of what it was merged from.
+type known struct {
+	mu   sync.Mutex
+	from string
+	is   search.Options
+}
+
+// options returns what the configuration says, and what a person should know about it: one
+// that cannot be used is left out, and the search goes on.
+func (k *known) options(ctx context.Context, s *session.Session, stem func(string) string) (search.Options, []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	shipped := shippedWords(ctx, s)
+	if shipped != "" && k.from == shipped {
+		return k.is, nil
+	}
+	c, err := Config(ctx, s, wordsCaller, wordsID)
+	var notes []string
+	if err != nil {
+		c = &rye.ConfigResult{}
+		if !fault.Is(err, fault.NotFound) {
+			notes = append(notes, "config:"+wordsID+" is not used, so no synonyms are known: "+err.Error())
+		}
+	}
+	from := shipped
+	if from == "" {
+		for _, s := range c.Sources {
+			from += s.SHA256 + "\n"
+		}
+	}
+	if k.is.Stem == nil || k.from != from {
+		k.from, k.is = from, search.NewOptions(stem, wordsOf(c.Value))
+	}
+	return k.is, notes
+}
+
+// shippedWords says what the library's configuration is, where no space stands before it: it
+// need not be read again then, which takes longer than many searches. "" is not known.
+func shippedWords(ctx context.Context, s *session.Session) string {
+	ref := objects.Ref{Kind: objects.Config, ID: wordsID}
+	for _, sp := range []objects.Space{objects.Project, objects.User} {
+		if _, ok, err := s.Stack.In(ctx, sp, ref); ok || err != nil {
+			return ""
+		}
+	}
+	system, err := s.System()
+	if err != nil {
+		return ""
+	}
+	epoch, err := s.Trust.Epoch()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("library %s %x", system.Digest(), epoch)
+}
+
+// wordsOf reads lists of words. What is none is passed over.
+func wordsOf(v map[string]any) search.Words {
+	return search.Words{Same: lists(v["same"]), Synonyms: lists(v["synonyms"]), Common: texts(v["common"]), Weak: texts(v["weak"])}
+}
+
+func lists(v any) (all [][]string) {
+	list, _ := v.([]any)
+	for _, x := range list[:min(len(list), maxTexts)] {
+		all = append(all, texts(x))
+	}
+	return all
+}
+
+// maxTexts bounds what one list of words may hold.
+const maxTexts = 8192
+
+func texts(v any) (all []string) {
+	list, _ := v.([]any)
+	for _, x := range list[:min(len(list), maxTexts)] {
+		if s, ok := x.(string); ok && s != "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
