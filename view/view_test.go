@@ -51,13 +51,13 @@ func TestParamsAreBounded(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("x", MaxText)} {
-		if got := Ends(text, "there"); got != text {
+		if got := Ends(text, 6000, "there"); got != text {
 			t.Errorf("%d bytes became %d", len(text), len(got))
 		}
 	}
 	long := strings.Repeat("☃", MaxText)
-	got := Ends(long, "all is there")
-	if !utf8.ValidString(got) || len(got) > 2*around+100 || !strings.HasPrefix(got, "☃☃") || !strings.HasSuffix(got, "☃☃") {
+	got := Ends(long, 6000, "all is there")
+	if !utf8.ValidString(got) || len(got) > 2*6000+100 || !strings.HasPrefix(got, "☃☃") || !strings.HasSuffix(got, "☃☃") {
 		t.Errorf("%d bytes: %.50s", len(got), got)
 	}
 	var left int

@@ -21,6 +21,7 @@ const (
 	maxCalls  = 64      // calls; the rest is left out
 	maxAtOnce = 4       // calls that run at the same time
 	maxResult = 8 << 20 // bytes of a result that is kept
+	shownEnds = 6_000   // bytes of the beginning and of the end of one that is too long
 	maxError  = 4_000   // bytes of why a call failed, which may quote all that was called
 )
 
@@ -286,7 +287,7 @@ func (p *hands) shown(c call, text string) (result, error) {
 			return result{}, err
 		}
 	}
-	return result{Text: view.Ends(text, note)}, nil
+	return result{Text: view.Ends(text, shownEnds, note)}, nil
 }
 
 // progress tells who follows what a tool says.

@@ -26,7 +26,7 @@ func (s *Server) answered(ctx context.Context, a view.Answer) *mcp.CallToolResul
 		return res
 	}
 	link := s.results.keep(s.caller(ctx).Who(), a.Text)
-	res.Content = append(res.Content, mcp.NewTextContent(view.Ends(a.Text, wherePart(link.URI))), link)
+	res.Content = append(res.Content, mcp.NewTextContent(view.Ends(a.Text, endsOf, wherePart(link.URI))), link)
 	return res
 }
 

@@ -90,22 +90,27 @@ func partOf(text, part string) (string, error) {
 	from, err1 := strconv.Atoi(a)
 	to, err2 := strconv.Atoi(b)
 	if err1 != nil || err2 != nil || from < 0 || to < from {
-		return "", fault.New(fault.Usage, "part %q: want <from>-<to>, in bytes, such as 6000-30000", words.Brief(part))
+		return "", fault.New(fault.Usage, "part %q: want <from>-<to>, in bytes, such as 4000-28000", words.Brief(part))
 	}
 	from, to = min(from, len(text)), min(to, len(text))
 	return strings.ToValidUTF8(text[from:to], ""), nil
 }
 
+// endsOf is how much of the beginning and of the end of a long text is shown, in bytes. A
+// client that shows a model 10,000 of an answer cuts it in the middle, where the address is,
+// and drops the link behind it (docs/rationale.md).
+const endsOf = 4_000
+
 // wherePart tells a model how to read what it was not shown.
 func wherePart(uri string) string {
-	return fmt.Sprintf("load reads parts of it by item_id, such as %s/6000-%d", uri, 6000+view.MaxText)
+	return fmt.Sprintf("load reads parts of it by item_id, such as %s/%d-%d", uri, endsOf, endsOf+view.MaxText)
 }
 
 // loadAddress is load of an address instead of a type and an id.
 func (s *Server) loadAddress(ctx context.Context, t *task, a loadArgs) (none view.Answer, _ error) {
 	if strings.HasPrefix(a.ItemID, resultsAt) {
 		text, err := s.results.read(s.caller(ctx).Who(), a.ItemID)
-		return view.Answer{Head: map[string]string{"source": "result"}, Text: view.Ends(text, wherePart(a.ItemID))}, err
+		return view.Answer{Head: map[string]string{"source": "result"}, Text: view.Ends(text, endsOf, wherePart(a.ItemID))}, err
 	}
 	ref, space, err := parseAddress(a.ItemID)
 	if err != nil {
