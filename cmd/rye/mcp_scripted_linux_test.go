@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -105,12 +106,14 @@ func (s *playedModel) done() bool {
 	return s.seen == len(s.calls)
 }
 
+var clipped = regexp.MustCompile(`(#!/usr/bin/env bash|SHA256:)(\\\\.|[^"\\\\])*`)
+
 // shown logs in which form the client gives its model an answer of two texts.
 func (s *playedModel) shown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.form) > 1 {
-		s.t.Logf("%-14s what its model is shown of load: %.400s", "MCP model", s.form[1])
+		s.t.Logf("%-14s what its model is shown of load: %s", "MCP model", clipped.ReplaceAllString(s.form[1], "$1…"))
 	}
 }
 
@@ -184,7 +187,7 @@ func (s *playedModel) mock() http.Handler {
 	s.t.Cleanup(func() {
 		for _, r := range model.Requests() {
 			if r.Status != 200 && r.Method == "POST" && s.t.Failed() {
-				s.t.Logf("%s: %d: %.1500s", r.Path, r.Status, r.Body)
+				s.t.Logf("%s: %d: turn %d, %.600s … %s", r.Path, r.Status, r.Turn, r.Body, r.Body[max(0, len(r.Body)-300):])
 			}
 		}
 	})
