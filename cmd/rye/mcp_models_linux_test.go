@@ -1,9 +1,11 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rye-os/rye/internal/clients"
 )
 
 // A driven client is one from npm that works by itself, for a model that a script plays, with
@@ -29,8 +33,9 @@ type drivenClient struct {
 	adds  [2]string // … this in place of that: where the model is, and who is to be asked
 	tool  string    // what it calls a tool of rye's, with the tool's name for %s
 	model func(*playedModel) wireOf
-	asks  string // how a person is asked, where it shows them a server's question
-	shows string // why they are not asked, where it does not
+	asks  string   // how a person is asked, where it shows them a server's question
+	front []string // what it is started as for a person's program in front of it, which then speaks to it
+	shows string   // why they are not asked, where it does not
 }
 
 var drivenClients = []drivenClient{
@@ -46,7 +51,8 @@ var drivenClients = []drivenClient{
 		env:   []string{"SCRIPTED_KEY=k"},
 		file:  ".codex/config.toml",
 		adds:  [2]string{"args = [\"mcp\"]\n", "args = [\"mcp\"]\ndefault_tools_approval_mode = \"approve\"\n\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"@MODEL@/v1\"\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n"},
-		shows: "codex exec has nobody to show a question to",
+		asks:  "its app server asks the program in front",
+		front: []string{"@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex", "app-server", "-c", "model_provider=scripted", "-c", `model="scripted"`},
 	},
 	{
 		name: "gemini-cli", pkg: "@google/gemini-cli", tool: "mcp_rye_%s", model: geminiWire,
@@ -182,9 +188,15 @@ func (c drivenClient) drive(t *testing.T, modules string, asked bool) {
 	h.write(".ai/tools/acme/long.sh", longTool)
 	h.rye("sign", "--all")
 	if asked {
+		known, err := clients.Find(c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
 		policy := filepath.Join(h.config(), "policy.yaml")
-		putFile(t, policy, strings.Replace(h.readAt(policy), "[test]", "["+c.name+"]", 1), 0o600)
-		c.hook(h)
+		putFile(t, policy, strings.Replace(h.readAt(policy), "[test]", "["+known.Calls+"]", 1), 0o600)
+		if c.front == nil {
+			c.hook(h)
+		}
 	}
 	s := &playedModel{t: t, h: h, calls: modelCalls(asked), name: c.tool}
 	url := s.serve(c.model(s))
@@ -197,7 +209,7 @@ func (c drivenClient) drive(t *testing.T, modules string, asked bool) {
 		}
 		putFile(t, path, strings.Replace(text, c.adds[0], strings.ReplaceAll(c.adds[1], "@MODEL@", url), 1), 0o600)
 	}
-	out, err := c.run(t, h, modules, url)
+	out, err := c.run(t, h, modules, url, asked)
 	if err != nil || !s.done() {
 		t.Errorf("%s: %v, after %d of %d answers\n%s", c.name, err, s.seen, len(s.calls), out)
 	}
@@ -224,11 +236,15 @@ echo '{"hookSpecificOutput":{"hookEventName":"Elicitation","action":"accept","co
 }
 
 // run starts the client in the project. All that it started ends with it.
-func (c drivenClient) run(t *testing.T, h *home, modules, url string) (string, error) {
-	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
+func (c drivenClient) run(t *testing.T, h *home, modules, url string, asked bool) (string, error) {
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
+	words := c.argv
+	if asked && c.front != nil {
+		words = c.front
+	}
 	var argv []string
-	for _, arg := range c.argv {
+	for _, arg := range words {
 		if _, err := os.Stat(filepath.Join(modules, arg)); err == nil && strings.Contains(arg, "/") {
 			arg = filepath.Join(modules, arg)
 		}
@@ -239,13 +255,63 @@ func (c drivenClient) run(t *testing.T, h *home, modules, url string) (string, e
 	for _, kv := range c.env {
 		cmd.Env = append(cmd.Env, strings.ReplaceAll(kv, "@MODEL@", url))
 	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
+	var out bytes.Buffer
+	cmd.Stderr = &out
+	if asked && c.front != nil {
+		err := inFront(cmd, &out, h.dir)
+		return out.String(), err
+	}
+	cmd.Stdout = &out
 	err := cmd.Run()
 	return out.String(), err
+}
+
+// inFront is the program of a person who works with Codex: it starts a thread and a turn, and
+// answers each question that it is to show, the first with yes.
+func inFront(cmd *exec.Cmd, log *bytes.Buffer, dir string) error {
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err1, err2, cmd.Start()); err != nil {
+		return err
+	}
+	send := func(m map[string]any) {
+		raw, _ := json.Marshal(m)
+		fmt.Fprintf(in, "%s\n", raw)
+	}
+	send(map[string]any{"id": 1, "method": "initialize", "params": map[string]any{"clientInfo": map[string]any{"name": "test", "version": "1"}}})
+	yes, ended := true, false
+	for lines := bufio.NewReader(out); !ended; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			break
+		}
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Result struct{ Thread struct{ ID string } }
+		}
+		if json.Unmarshal(line, &m) != nil {
+			continue
+		}
+		fmt.Fprintf(log, "%.400s\n", line)
+		switch {
+		case m.Method == "mcpServer/elicitation/request":
+			send(map[string]any{"id": m.ID, "result": map[string]any{"action": "accept", "content": map[string]any{"approve": yes}}})
+			yes = false
+		case m.Method == "turn/completed":
+			ended = true
+		case string(m.ID) == "1":
+			send(map[string]any{"method": "initialized"})
+			send(map[string]any{"id": 2, "method": "thread/start", "params": map[string]any{"cwd": dir, "sandbox": "read-only"}})
+		case string(m.ID) == "2":
+			send(map[string]any{"id": 3, "method": "turn/start", "params": map[string]any{"threadId": m.Result.Thread.ID, "input": []any{map[string]any{"type": "text", "text": "go"}}}})
+		}
+	}
+	in.Close() // it ends when nobody is in front any more
+	return cmd.Wait()
 }
 
 // nothingLeft checks that no program with this home runs any more.
