@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -23,8 +22,8 @@ type playedModel struct {
 	name  string // what the client calls a tool
 
 	mu       sync.Mutex
-	seen     int      // answers looked at
-	form     []string // how the client showed them
+	seen     int   // answers looked at
+	form     []any // how the client showed them
 	answered map[string]bool
 }
 
@@ -65,8 +64,7 @@ func (s *playedModel) look(n int, last any) {
 			s.t.Errorf("%s, call %d: the model does not see %q in\n%.3000s", s.calls[n-1].tool, n, want, text)
 		}
 	}
-	raw, _ := json.Marshal(last)
-	s.form = append(s.form, string(raw))
+	s.form = append(s.form, last)
 	for _, m := range idIn.FindAllStringSubmatch(text, -1) {
 		s.person(m[1])
 	}
@@ -106,15 +104,43 @@ func (s *playedModel) done() bool {
 	return s.seen == len(s.calls)
 }
 
-var clipped = regexp.MustCompile(`(#!/usr/bin/env bash|SHA256:)(\\\\.|[^"\\\\])*`)
-
-// shown logs in which form the client gives its model an answer of two texts.
+// shown logs in which form the client gives its model an answer of two texts, and one of two
+// texts and a link: each with its beginning and its end.
 func (s *playedModel) shown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.form) > 1 {
-		s.t.Logf("%-14s what its model is shown of load: %s", "MCP model", clipped.ReplaceAllString(s.form[1], "$1…"))
+	for n, of := range []string{1: "a text", 4: "a long text and its link"} {
+		if of != "" && n < len(s.form) {
+			s.t.Logf("%-14s   its model is shown of %s: %s", "MCP model", of, clipped(s.form[n]))
+		}
 	}
+}
+
+// clipped is a value as JSON, with the middle of its texts left out.
+func clipped(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.Encode(clip(v))
+	return strings.TrimSpace(b.String())
+}
+
+func clip(v any) any {
+	switch v := v.(type) {
+	case string:
+		if len(v) > 260 {
+			return v[:150] + " … " + v[len(v)-100:]
+		}
+	case []any:
+		for i := range v {
+			v[i] = clip(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = clip(v[k])
+		}
+	}
+	return v
 }
 
 // leaves are all texts in a value, also in texts that are JSON themselves.
