@@ -16,8 +16,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 
 	"github.com/rye-os/rye/internal/clients"
 )
@@ -167,17 +166,21 @@ func alone(t *testing.T, modules string) bool {
 }
 
 func loopbackUp() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	req, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
+	defer syscall.Close(fd)
+	lo := struct { // ifreq of linux/if.h
+		name  [16]byte
+		flags uint16
+		_     [22]byte
+	}{flags: syscall.IFF_UP | syscall.IFF_RUNNING}
+	copy(lo.name[:], "lo")
+	if _, _, e := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.SIOCSIFFLAGS, uintptr(unsafe.Pointer(&lo))); e != 0 {
+		return e
 	}
-	req.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, req)
+	return nil
 }
 
 // drive lets the client do everything for its model, with questions by elicitation or with

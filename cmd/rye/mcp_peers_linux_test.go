@@ -35,7 +35,7 @@ func peersHome(t *testing.T) *home {
 }
 
 // steps are what a client of an SDK does, each once.
-var steps = []string{"initialize", "tools", "search", "load", "execute", "sign, yes", "sign, no", "resources", "prompts", "completion", "cancellation"}
+var steps = []string{"initialize", "tools", "search", "load", "execute", "sign (yes)", "sign (no)", "resources", "prompts", "completion", "cancellation"}
 
 // by is a way to rye, and its address or program.
 func (h *home) by(t *testing.T, transport string) (target, token string) {
@@ -201,11 +201,11 @@ func (g *goPeer) do(step string) {
 		g.calls(step, "load", item("acme/deploy"), `"signer":"SHA256:`, `echo "deployed to`)
 	case "execute":
 		g.calls(step, "execute", item("acme/deploy", "parameters", map[string]any{"to": "staging"}), `"status":"success"`, "deployed to staging")
-	case "sign, yes":
+	case "sign (yes)":
 		g.calls(step, "sign", item("acme/count", "content", counter), `"status":"signed"`)
 		g.want(step, g.asked, nil, "acme/count")
 		g.calls(step, "execute", item("acme/count", "parameters", map[string]any{"what": "2"}), "counted 2")
-	case "sign, no":
+	case "sign (no)":
 		g.yes = false
 		g.calls(step, "sign", item("acme/other", "content", strings.ReplaceAll(counter, "Count", "Other")), `"approval":"declined"`)
 		g.want(step, g.asked, nil, "acme/other")

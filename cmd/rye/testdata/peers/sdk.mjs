@@ -52,12 +52,12 @@ const steps = {
   search: async () => has(text(await call('search', { query: 'deploy' })), '"id":"acme/deploy"'),
   load: async () => has(text(await call('load', tool('acme/deploy'))), '"signer":"SHA256:', 'echo "deployed to'),
   execute: async () => has(text(await call('execute', tool('acme/deploy', { to: 'staging' }))), '"status":"success"', 'deployed to staging'),
-  'sign, yes': async () => {
+  'sign (yes)': async () => {
     has(text(await call('sign', { ...tool('acme/count'), content: count })), '"status":"signed"')
     has(asked, 'acme/count')
     has(text(await call('execute', tool('acme/count', { what: '2' }))), 'counted 2')
   },
-  'sign, no': async () => {
+  'sign (no)': async () => {
     yes = false
     const res = await call('sign', { ...tool('acme/other'), content: other })
     has(text(res), '"approval":"declined"')
