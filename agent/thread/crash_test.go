@@ -281,7 +281,17 @@ func (c crashSite) run(t *testing.T) *rye.ThreadInfo {
 	if said, _ := crashEnd(t); said != "" {
 		t.Logf("the process of %s ended: %s", i.ID, said)
 	}
-	return c.info(t, i.ID)
+	return c.after(t, i.ID)
+}
+
+// after describes a thread whose process ended. What that one was starting when it was killed
+// holds the lease for a moment.
+func (c crashSite) after(t *testing.T, id string) *rye.ThreadInfo {
+	t.Helper()
+	if err := journal.Wait(t.Context(), c.threadDir(t, id)); err != nil {
+		t.Fatal(err)
+	}
+	return c.info(t, id)
 }
 
 func (c crashSite) info(t *testing.T, id string) *rye.ThreadInfo {
@@ -309,7 +319,7 @@ func (c crashSite) takeUp(t *testing.T, q rye.ResumeRequest) (*rye.ThreadInfo, e
 	if said, _ := crashEnd(t); said != "" {
 		t.Logf("the process of %s ended: %s", q.ID, said)
 	}
-	return c.info(t, q.ID), nil
+	return c.after(t, q.ID), nil
 }
 
 func (c crashSite) export(t *testing.T, id string) string {

@@ -455,7 +455,7 @@ func (c crashSite) finish(t *testing.T, id string) *rye.ThreadInfo {
 	for {
 		select {
 		case <-ended:
-			return c.info(t, id)
+			return c.after(t, id)
 		case <-time.After(10 * time.Millisecond):
 		}
 		c.sayYes(t, w)
