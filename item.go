@@ -1,6 +1,8 @@
 package rye
 
 import (
+	"errors"
+
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
@@ -110,6 +112,9 @@ type LoadResult struct {
 	CopiedTo    string `json:"copied_to,omitempty"` // the space
 	Destination string `json:"destination_path,omitempty"`
 }
+
+// ErrWords is why a search for words was refused by a program that has no index for it.
+var ErrWords = errors.New("this program searches no words")
 
 // SearchRequest is a query over all that items say. Only what the caller may search is found.
 type SearchRequest struct {

@@ -11,6 +11,9 @@ type found struct {
 	Results []hit `json:"results"`
 	Total   int   `json:"total"`
 	More    int   `json:"next_offset,omitempty"` // of the next page
+
+	AtLeast bool     `json:"at_least,omitempty"` // there may be more than total
+	Nearest []string `json:"nearest,omitempty"`  // words that were taken for those that nothing says
 	Hint    any   `json:"hint,omitempty"`
 }
 
@@ -22,6 +25,7 @@ type hit struct {
 	Parameters  string            `json:"parameters,omitempty"`
 	Source      string            `json:"source"`
 	State       string            `json:"state,omitempty"` // signed where it is not said
+	Guess       bool              `json:"guess,omitempty"` // found by words that are only near those of the query
 	Fields      map[string]string `json:"fields,omitempty"`
 	Detail      *about            `json:"detail,omitempty"`
 }
@@ -38,6 +42,8 @@ type about struct {
 	Digest   string   `json:"digest,omitempty"`
 	Score    float64  `json:"score,omitempty"`
 	Match    []string `json:"match,omitempty"`
+
+	Lines []rye.Line `json:"lines,omitempty"` // of its text, that say most of the words
 }
 
 func aboutItem(it rye.ItemInfo) *about {
@@ -53,9 +59,9 @@ const (
 
 // Found is what a search found. detail says all that is known of each result.
 func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
-	out := found{Results: []hit{}, Total: res.Total, Hint: Hint(res.Hint, prefix)}
+	out := found{Results: []hit{}, Total: res.Total, AtLeast: res.AtLeast, Nearest: res.Nearest, Hint: Hint(res.Hint, prefix)}
 	for i, h := range res.Results {
-		it := hit{Type: h.Kind, ID: h.ID, Source: h.Space, Fields: h.Fields,
+		it := hit{Type: h.Kind, ID: h.ID, Source: h.Space, Guess: h.Guess, Fields: h.Fields,
 			Description: words.Clip(oneLine(h.Description), maxAbout), Parameters: Params(h.Params, i < described)}
 		if it.Description == "" {
 			it.Description = words.Clip(oneLine(h.Title), maxAbout)
@@ -65,7 +71,7 @@ func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
 		}
 		if detail {
 			it.Detail = aboutItem(h.ItemInfo)
-			it.Detail.Score, it.Detail.Match = h.Score, h.Match
+			it.Detail.Score, it.Detail.Match, it.Detail.Lines = h.Score, h.Match, h.Lines
 		}
 		out.Results = append(out.Results, it)
 	}

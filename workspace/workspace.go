@@ -92,6 +92,10 @@ type Options struct {
 	// words is found.
 	Index Index
 
+	// Wordless is set where Index is nil and another program has one: a tool that may search is
+	// then refused with rye.ErrWords, before anything happens, and can be run by that program.
+	Wordless bool
+
 	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight
 
 	Offline  bool
@@ -141,7 +145,7 @@ func Open(o Options) *Workspace {
 		net:    share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
 	}}
 	w.runner = run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
-		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Verbs: w, Workers: o.Workers})
+		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Verbs: w, Wordless: o.Wordless, Workers: o.Workers})
 	return w
 }
 

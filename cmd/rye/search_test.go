@@ -100,15 +100,15 @@ func TestSearchFindsEveryItem(t *testing.T) {
 		t.Errorf("%d items are found; it says %s", len(refs), said)
 	}
 	s, _ := h.connect(nil)
-	got, _ := call(t, s, "search", map[string]any{"query": "anemometer", "limit": 1000, "space": "project"})
+	got, _ := call(t, s, "search", map[string]any{"query": "anemometer", "limit": 1000, "space": "project", "detail": true})
 	results, _ := got["results"].([]any)
 	if len(results) != 1000 || fmt.Sprint(got["total"]) != "1000" {
 		t.Fatalf("a model is told %d of %v", len(results), got["total"])
 	}
 	for i, r := range results {
 		r := r.(map[string]any)
-		if ref := fmt.Sprintf("%v:%v", r["type"], r["id"]); ref != hits[i].Ref || r["score"] != hits[i].Score {
-			t.Fatalf("hit %d is %s %v for a model and %+v for a person", i, ref, r["score"], hits[i])
+		if ref := fmt.Sprintf("%v:%v", r["type"], r["id"]); ref != hits[i].Ref || r["detail"].(map[string]any)["score"] != hits[i].Score {
+			t.Fatalf("hit %d is %s %v for a model and %+v for a person", i, ref, r["detail"], hits[i])
 		}
 	}
 }

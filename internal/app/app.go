@@ -186,6 +186,7 @@ func (a *App) options() workspace.Options {
 		Helper:       helper,
 		Page:         readPage,
 		Index:        a.Words,
+		Wordless:     a.Words == nil,
 		Self:         self,
 		Version:      build.Version(),
 		Offline:      a.Offline,

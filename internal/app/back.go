@@ -20,3 +20,7 @@ func back(getenv func(string) string) rye.Verbs {
 	conn := os.NewFile(uintptr(fd), "rye-call")
 	return callback.NewClient(conn, func() (func(), error) { return alone(conn) })
 }
+
+// InCall reports whether this process may ask the rye that runs it, which then does what it
+// would otherwise hand to the engine.
+func InCall() bool { return os.Getenv(primitive.BackVar) != "" }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -126,7 +127,8 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 
 // start gives a command what it needs, and runs it.
 func (s *spec) start(t *task) (err error) {
-	if (s.engine || s.heavy != nil && s.heavy(t.args)) && t.parts.Threads == nil {
+	front := t.parts.Threads == nil
+	if front && (s.engine || s.heavy != nil && s.heavy(t.args) && !app.InCall()) {
 		t.exit, err = app.HandoffCommand(t.screen, t.argv)
 		return err
 	}
@@ -151,6 +153,9 @@ func (s *spec) start(t *task) (err error) {
 	err = s.run(t)
 	if s.offers && t.offered(err) {
 		err = s.run(t)
+	}
+	if front && errors.Is(err, rye.ErrWords) { // nothing happened yet
+		t.exit, err = app.HandoffCommand(t.screen, t.argv)
 	}
 	return err
 }

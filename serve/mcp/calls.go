@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"runtime/debug"
@@ -157,6 +158,10 @@ func (a itemArgs) ref() (rye.Ref, error) {
 	return objects.ParseRef(string(name))
 }
 
+// fewHits is how many results a model gets that asks for no number: it pays for each, with what
+// it takes, and nearly always the first three have what it wants.
+const fewHits = 5
+
 func (s *Server) search(ctx context.Context, t *task, a searchArgs) (none view.Answer, _ error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return none, fault.New(fault.Usage, "query is missing").With(fault.CommandOf("rye", "search", "*"))
@@ -167,7 +172,7 @@ func (s *Server) search(ctx context.Context, t *task, a searchArgs) (none view.A
 	if a.Space == "all" {
 		a.Space = ""
 	}
-	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: a.Limit, Offset: a.Offset, Params: true}
+	q := rye.SearchRequest{Query: a.Query, Kind: a.ItemType, Space: a.Space, Scope: a.Scope, Limit: cmp.Or(a.Limit, fewHits), Offset: a.Offset, Params: true}
 	res, err := t.verbs.Search(ctx, s.caller(ctx), q)
 	if err != nil {
 		return none, err

@@ -21,12 +21,12 @@ const (
 )
 
 func searchTool() mcp.Tool {
-	return tool("search", "Find directives, tools and knowledge by any words or a question. A result says what it takes (parameters) and, unless it is signed, its state.",
-		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, fuzzy~, field:value; * is everything"},
+	return tool("search", "Find directives, tools and knowledge by words or a question. A result says what it takes (parameters) and, unless it is signed, its state.",
+		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, field:value; * is everything"},
 		"scope":{"type":"string","description":"kind and namespace: tool, tool.acme.*"},
 		"item_type":`+kindSchema+`,
 		"space":{"type":"string","enum":["project","user","system","all"]},
-		"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"default 10"},
+		"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"default 5"},
 		"offset":{"type":"integer","minimum":0},
 		"detail":`+detailSchema+`,
 		"project_path":`+projectSchema, `"query"`, readOnly)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -56,6 +57,9 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	}
 	if err := asPinned(j); err != nil {
 		return nil, err
+	}
+	if s.Wordless && slices.ContainsFunc(j.plan.Needs().Rye, func(n string) bool { return strings.HasPrefix(n, "rye.search") }) {
+		return nil, fault.New(fault.Failed, "execute %s, which may search: %w", q.Ref, rye.ErrWords)
 	}
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)

@@ -34,6 +34,10 @@ type Options struct {
 	// Verbs are what tools ask of rye while they run; nil lets none ask.
 	Verbs rye.Verbs
 
+	// Wordless refuses a tool that may search, with rye.ErrWords and before anything happens:
+	// whoever asks has it run by a program that searches words.
+	Wordless bool
+
 	// Serve does what a function asks that acts in this process; nil where nobody does.
 	Serve func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
 
