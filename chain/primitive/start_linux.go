@@ -2,10 +2,8 @@ package primitive
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -184,34 +182,15 @@ func (b *box) release(pid int, err error) error {
 
 // stopped waits until the traced program stops at its exec, and leaves its status
 // for the real wait. It reports false when the program ended instead.
-//
-// It asks again and again: where two programs started at once, one wait in a hundred that
-// blocked was never woken, although its program stood still (measured with Linux 6.18).
 func stopped(pid int) bool {
 	const trapped = 4 // CLD_TRAPPED, sigaction(2)
-	const patient = time.Millisecond
-	for pause := 20 * time.Microsecond; ; pause = min(2*pause, patient) {
+	for {
 		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT|unix.WNOHANG, nil)
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return false
-		case info.Signo != 0:
-			return info.Code == trapped
-		case pause == patient && stands(pid):
-			return true
+		err := unix.Waitid(unix.P_PID, pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err == nil && info.Code == trapped
 		}
-		time.Sleep(pause)
 	}
-}
-
-// stands reports whether a process stands still for who traces it.
-func stands(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, state, ok := strings.Cut(string(stat), ") ")
-	return err == nil && ok && strings.HasPrefix(state, "t")
 }
 
 // watch closes done when the program has ended. It does not reap it: as long as

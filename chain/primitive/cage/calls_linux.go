@@ -99,6 +99,16 @@ func (c *calls) start(flags uintptr, news int) (pid int, err error) {
 	return pid, nil
 }
 
+// collect waits for the end of a process that was started here, and for no other's: the rest of
+// this process waits for those.
+func collect(pid int) {
+	for {
+		if _, err := unix.Wait4(pid, nil, 0, nil); err != unix.EINTR {
+			return
+		}
+	}
+}
+
 // told turns what the process wrote into an error; nothing is nil.
 func (c *calls) told(news []byte) error {
 	if len(news) == 0 {

@@ -56,7 +56,7 @@ func TestCallsTellWhatFailed(t *testing.T) {
 			news, _ := io.ReadAll(r)
 			err = c.told(news)
 			runtime.KeepAlive(c)
-			reap(pid)
+			collect(pid)
 			r.Close()
 			if (err != nil) != (tc.want != "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) || !errors.Is(err, tc.is) && tc.is != nil {
 				t.Errorf("%s: %v, want %q", name, err, tc.want)

@@ -40,7 +40,7 @@ func inside(answer *os.File) int {
 		return 1 // rye has ended: before this process could be told to end with it, nobody else would
 	}
 	go heed(pid)
-	status := reap(pid)
+	status := reapUntil(pid)
 	endAll()
 	found := o.look(status, kept)
 	fmt.Fprintln(answer, found)
@@ -233,9 +233,10 @@ func heed(program int) {
 	}
 }
 
-// reap waits for the program and for whatever becomes this process's, and returns how the
-// program ended.
-func reap(program int) unix.WaitStatus {
+// reapUntil waits for whatever becomes this process's until the program has ended, and returns
+// how. Only a first process may: elsewhere it would take the ends of programs that others of
+// the process wait for.
+func reapUntil(program int) unix.WaitStatus {
 	for {
 		var status unix.WaitStatus
 		pid, err := unix.Wait4(-1, &status, 0, nil)

@@ -36,7 +36,7 @@ func Nobody() (ns int, err error) {
 		ns, err = unix.Open(fmt.Sprintf("/proc/%d/ns/user", pid), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	unix.Close(news[0])
-	reap(pid)
+	collect(pid)
 	if err != nil {
 		return -1, fmt.Errorf("make a namespace of users: %w", err)
 	}

@@ -70,7 +70,7 @@ func Start(program, build string, uid, gid int, talk *os.File) (pid int, err err
 	}
 	if err != nil {
 		unix.Kill(pid, unix.SIGKILL)
-		reap(pid)
+		collect(pid)
 		return 0, fmt.Errorf("make namespaces: %w", err)
 	}
 	return pid, nil
