@@ -1,8 +1,6 @@
 package rye
 
 import (
-	"errors"
-
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
@@ -113,8 +111,10 @@ type LoadResult struct {
 	Destination string `json:"destination_path,omitempty"`
 }
 
-// ErrWords is why a search for words was refused by a program that has no index for it.
-var ErrWords = errors.New("this program searches no words")
+// WordlessError is why a search for words was refused by a program that has no index for it.
+type WordlessError struct{}
+
+func (WordlessError) Error() string { return "this program searches no words" }
 
 // SearchRequest is a query over all that items say. Only what the caller may search is found.
 type SearchRequest struct {

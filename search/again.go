@@ -30,7 +30,7 @@ func (a Again) times() float64 { return (1 + a.Fit) * (1 + a.Pairs) * (1 + a.Aim
 func (r *ranking) lookAgain(q *Query) error {
 	s := sight{r: r, words: map[string]int{}, aim: aim(q)}
 	for i, g := range r.groups {
-		if g.common || g.never || len(g.forms) == 0 {
+		if g.common || g.never || g.docs == 0 { // not by its forms: those may be of hidden items
 			continue
 		}
 		for _, f := range g.forms {

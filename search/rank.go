@@ -40,6 +40,7 @@ type group struct {
 	leaf   *leaf
 	word   string
 	forms  []form
+	docs   int     // that one of them is in, and that count
 	weight float64 // idf, less for what says little
 	common bool
 	weak   bool

@@ -102,6 +102,7 @@ func (r *ranking) add(g *group, set bool) error {
 		}
 	}
 	df := len(r.touched)
+	g.docs = df
 	idf := math.Log(1 + (float64(r.live-df)+0.5)/(float64(df)+0.5))
 	if g.weight = math.Pow(idf, rarity); g.common {
 		g.weight *= common

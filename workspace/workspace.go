@@ -93,7 +93,7 @@ type Options struct {
 	Index Index
 
 	// Wordless is set where Index is nil and another program has one: a tool that may search is
-	// then refused with rye.ErrWords, before anything happens, and can be run by that program.
+	// then refused with rye.WordlessError, before anything happens, and can be run by that program.
 	Wordless bool
 
 	Workers int // executions at once, others wait in line; 0 is four for each processor, at least eight

@@ -238,23 +238,14 @@ func (cp *cagedProcess) reap() (exit int, sig string, err error) {
 	cp.talk.Close()
 	if !cp.told { // it was killed
 		cp.found.Vanished = unknown(cp.kept)
-		return cp.collect()
+		return cp.linuxProcess.reap()
 	}
-	go cp.collect()
+	go cp.linuxProcess.reap()
 	ws := syscall.WaitStatus(cp.found.Status)
 	if ws.Signaled() {
 		return 128 + int(ws.Signal()), unix.SignalName(ws.Signal()), nil
 	}
 	return ws.ExitStatus(), "", nil
-}
-
-// collect waits for the end of rye-cage itself.
-func (cp *cagedProcess) collect() (exit int, sig string, err error) {
-	exit, sig, err = cp.linuxProcess.reap()
-	runs.Lock()
-	defer runs.Unlock()
-	delete(runs.leaders, cp.pid)
-	return exit, sig, err
 }
 
 // finish adds what only the first process of the namespace saw.

@@ -35,11 +35,12 @@ func AdoptOrphans() error {
 var runs struct {
 	sync.Mutex
 	leaders map[int]Mark
+	ended   map[int]bool // leaders of before that were not reaped yet, and are no orphans
 }
 
 func enter(pid int) {
 	if runs.leaders == nil {
-		runs.leaders = map[int]Mark{}
+		runs.leaders, runs.ended = map[int]Mark{}, map[int]bool{}
 	}
 	runs.leaders[pid] = 0
 }
@@ -62,6 +63,7 @@ func leave(pid int, m Mark) {
 	runs.Lock()
 	defer runs.Unlock()
 	delete(runs.leaders, pid)
+	runs.ended[pid] = true
 	if !adopting.Load() {
 		return
 	}
@@ -75,9 +77,22 @@ func leave(pid int, m Mark) {
 	}
 }
 
+// reapLeader collects a leader that has ended and forgets it, both at once: before, it is not
+// to be taken for an orphan, and after, its number may be another's.
+func reapLeader(pid int) (status unix.WaitStatus, err error) {
+	runs.Lock()
+	defer runs.Unlock()
+	for err = unix.EINTR; err == unix.EINTR; {
+		_, err = unix.Wait4(pid, &status, 0, nil)
+	}
+	delete(runs.leaders, pid)
+	delete(runs.ended, pid)
+	return status, err
+}
+
 func killOrphans(leader int, m Mark) (killed []int) {
 	for _, child := range children() {
-		if _, leads := runs.leaders[child]; leads || child == leader {
+		if _, leads := runs.leaders[child]; leads || runs.ended[child] {
 			continue
 		}
 		if !orphanOf(child, leader, m) {

@@ -233,11 +233,8 @@ func (lp *linuxProcess) sweep() {
 }
 
 func (lp *linuxProcess) reap() (int, string, error) {
-	var ws unix.WaitStatus
-	_, err := unix.Wait4(lp.pid, &ws, 0, nil)
-	for err == unix.EINTR {
-		_, err = unix.Wait4(lp.pid, &ws, 0, nil)
-	}
+	<-lp.done
+	ws, err := reapLeader(lp.pid)
 	close(lp.free)
 	lp.vanish()
 	if err != nil {

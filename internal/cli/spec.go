@@ -154,7 +154,7 @@ func (s *spec) start(t *task) (err error) {
 	if s.offers && t.offered(err) {
 		err = s.run(t)
 	}
-	if front && errors.Is(err, rye.ErrWords) { // nothing happened yet
+	if front && errors.Is(err, rye.WordlessError{}) { // nothing happened yet
 		t.exit, err = app.HandoffCommand(t.screen, t.argv)
 	}
 	return err

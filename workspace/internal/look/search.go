@@ -49,7 +49,7 @@ func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q
 		return nil, err // before the spaces are read
 	}
 	if !query.Every() && f.index == nil {
-		return nil, fault.New(fault.Failed, "search %q: %w", q.Query, rye.ErrWords).Advise("rye search, which hands them to rye-engine")
+		return nil, fault.New(fault.Failed, "search %q: %w", q.Query, rye.WordlessError{}).Advise("rye search, which hands them to rye-engine")
 	}
 	looks, err := f.looks(ctx, s, q.Space)
 	if err != nil {

@@ -59,7 +59,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	if s.Wordless && slices.ContainsFunc(j.plan.Needs().Rye, func(n string) bool { return strings.HasPrefix(n, "rye.search") }) {
-		return nil, fault.New(fault.Failed, "execute %s, which may search: %w", q.Ref, rye.ErrWords)
+		return nil, fault.New(fault.Failed, "execute %s, which may search: %w", q.Ref, rye.WordlessError{})
 	}
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)

@@ -34,7 +34,7 @@ type Options struct {
 	// Verbs are what tools ask of rye while they run; nil lets none ask.
 	Verbs rye.Verbs
 
-	// Wordless refuses a tool that may search, with rye.ErrWords and before anything happens:
+	// Wordless refuses a tool that may search, with rye.WordlessError and before anything happens:
 	// whoever asks has it run by a program that searches words.
 	Wordless bool
 
