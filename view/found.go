@@ -14,7 +14,7 @@ type found struct {
 
 	AtLeast bool     `json:"at_least,omitempty"` // there may be more than total
 	Nearest []string `json:"nearest,omitempty"`  // words that were taken for those that nothing says
-	Hint    any   `json:"hint,omitempty"`
+	Hint    any      `json:"hint,omitempty"`
 }
 
 // hit is one result, with what a call of it needs.
