@@ -432,6 +432,6 @@ func TestLast(t *testing.T) {
 	same(t, "last before a torn one", r.Seq, int64(3))
 	must(t, os.WriteFile(file, append(raw, "nothing\n"...), 0o600))
 	if _, err = journal.Last(dir); !fault.Is(err, fault.Integrity) {
-		t.Errorf("of what is no record: %v, want %s", err, fault.Integrity)
+		t.Errorf("a line that is no record gave %v, want %s", err, fault.Integrity)
 	}
 }

@@ -20,11 +20,10 @@ import (
 // any order, and gets what the thread may have. Questions to a model and calls are done once,
 // by the number of the host call, whatever became of the record of the answer.
 type host struct {
-	p       *process
-	next    int                // number of the next call that was not recorded
-	failed  int                // questions of this turn that failed
-	prompts map[string]excerpt // by the id that prompt gave
-	last    *answer            // of this turn
+	p      *process
+	next   int     // number of the next call that was not recorded
+	failed int     // questions of this turn that failed
+	last   *answer // of this turn
 }
 
 // record keeps what the program was told. An answer has a record of its own, and is named.

@@ -149,10 +149,12 @@ func (s *searcher) find(query string) error {
 	if err != nil {
 		return err
 	}
-	var result struct {
-		StructuredContent struct{ Results []struct{ Guess bool } }
+	var answer struct{ Content []struct{ Text string } }
+	var found struct{ Results []struct{ Guess bool } }
+	if err = json.Unmarshal(raw, &answer); err == nil && len(answer.Content) > 0 {
+		err = json.Unmarshal([]byte(answer.Content[0].Text), &found)
 	}
-	if err := json.Unmarshal(raw, &result); err != nil || len(result.StructuredContent.Results) == 0 || result.StructuredContent.Results[0].Guess {
+	if err != nil || len(found.Results) == 0 || found.Results[0].Guess {
 		return fmt.Errorf("a server finds nothing by %q: %s", query, clip(raw))
 	}
 	return nil
