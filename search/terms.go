@@ -67,20 +67,17 @@ func (a *Analyzer) addField(sum map[string]float64, w Weight, text string) {
 	if text == "" {
 		return
 	}
-	n := map[string]float64{}
+	said, compounds := map[string]float64{}, map[string]float64{}
 	words := 0.0
 	scan(text, func(parts []part) bool {
 		for _, p := range parts {
 			words++
-			stem := a.stem(p.text)
-			n[stemTerm+stem]++
-			if stem != p.text {
-				n[exactTerm+p.text]++
-			}
+			said[p.text]++
 		}
-		joined(parts, func(text string) { n[exactTerm+text]++ })
+		joined(parts, func(text string) { compounds[text]++ })
 		return words < maxWords
 	})
+	n := a.terms(said, compounds)
 	u, ok := usual[w.Field]
 	if !ok {
 		u = usual["description"]
@@ -92,6 +89,22 @@ func (a *Analyzer) addField(sum map[string]float64, w Weight, text string) {
 		}
 		sum[term] += tf * norm
 	}
+}
+
+// terms says how often each term occurs. A word is stemmed once, however often it is said.
+func (a *Analyzer) terms(said, compounds map[string]float64) map[string]float64 {
+	n := make(map[string]float64, len(said)+len(compounds))
+	for text, times := range compounds {
+		n[exactTerm+text] += times
+	}
+	for word, times := range said {
+		stem := a.stem(word)
+		n[stemTerm+stem] += times
+		if stem != word {
+			n[exactTerm+word] += times
+		}
+	}
+	return n
 }
 
 // maxWords is how many words of one field are searched.

@@ -46,6 +46,9 @@ type scanner struct {
 // next reads one compound into parts.
 func (s *scanner) next() bool {
 	s.parts, s.buf, s.last = s.parts[:0], s.buf[:0], between
+	for s.at < len(s.src) && s.src[s.at] < utf8.RuneSelf && !wordByte(s.src[s.at]) {
+		s.at++ // nothing of this begins a word: a file may be full of it
+	}
 	for s.at < len(s.src) {
 		r, size := rune(s.src[s.at]), 1
 		if r >= utf8.RuneSelf {
