@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/blevesearch/snowballstem"
@@ -93,13 +95,55 @@ func library(t testing.TB) (docs []*Doc) {
 	return docs
 }
 
+// layerOf is a layer of documents, of which equals are ordered by their ids.
 func layerOf(docs []*Doc, rank int) Layer {
+	for _, d := range docs {
+		byID.add(d.ID)
+	}
 	a := Analyzer{Stem: stem, Weights: standardWeights}
 	m := &Mem{}
 	for _, d := range docs {
 		m.Add(a.Terms(d))
 	}
-	return Layer{Source: m.Done(), Rank: rank, ID: func(i int) string { return docs[i].ID }, Doc: func(i int) (*Doc, error) { return docs[i], nil }}
+	return Layer{Source: m.Done(), Rank: rank, Order: func(i int) int { return byID.of(docs[i].ID) }, Doc: func(i int) (*Doc, error) { return docs[i], nil }}
+}
+
+// byID orders the ids of all documents of the tests.
+var byID = ids{at: map[string]int{}}
+
+type ids struct {
+	mu     sync.Mutex
+	at     map[string]int
+	sorted bool
+}
+
+func (o *ids) add(id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ok := o.at[id]; !ok {
+		o.at[id], o.sorted = 0, false
+	}
+}
+
+func (o *ids) of(id string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.sorted {
+		for i, id := range slices.Sorted(maps.Keys(o.at)) {
+			o.at[id] = i
+		}
+		o.sorted = true
+	}
+	return o.at[id]
+}
+
+// idOf is the id of what was found.
+func idOf(layers []Layer, h Hit) string {
+	d, err := layers[h.Layer].Doc(h.Doc)
+	if err != nil {
+		return err.Error()
+	}
+	return d.ID
 }
 
 // standardOptions are what the library knows of words.
@@ -216,9 +260,8 @@ func ask(t *testing.T, gq goldenQuery, layers []Layer, o Options) (at, hits int,
 	}
 	layers = slices.Clone(layers)
 	for i := range layers {
-		id := layers[i].ID
 		if gq.Scope != "" {
-			layers[i].Visible = func(d int) bool { return inScope(id(d), gq.Scope) }
+			layers[i].Visible = func(d int) bool { return inScope(idOf(layers, Hit{Layer: i, Doc: d}), gq.Scope) }
 		}
 	}
 	got, err := Rank(context.Background(), q, layers, o)
@@ -231,7 +274,7 @@ func ask(t *testing.T, gq goldenQuery, layers []Layer, o Options) (at, hits int,
 	}
 	var top []string
 	for i, h := range got.Hits {
-		id := layers[h.Layer].ID(h.Doc)
+		id := idOf(layers, h)
 		if slices.Contains(gq.Want, id) {
 			at = i + 1
 			doc, err := layers[h.Layer].Doc(h.Doc)

@@ -1,9 +1,6 @@
 package search
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Line is a line of a text that says words of a query.
 type Line struct {
@@ -17,41 +14,71 @@ const maxLine = 160
 // saying is what counts as a word of the query, folded.
 type saying struct {
 	forms map[string]int // to their group
+	heads map[string]bool
 	stem  func(string) string
+	known map[string]int // groups of words that were stemmed; -1 for none
 }
 
-func (r *Ranking) saying(stem func(string) string) saying {
-	s := saying{map[string]int{}, stem}
+// saying is made once for all that is shown of a ranking.
+func (r *Ranking) saying(stem func(string) string) *saying {
+	if r.said != nil {
+		return r.said
+	}
+	s := &saying{forms: map[string]int{}, heads: map[string]bool{}, stem: stem, known: map[string]int{}}
 	for i, g := range r.Groups {
 		for _, f := range g.Forms {
 			if _, ok := s.forms[f.Term]; !ok {
 				s.forms[f.Term] = i
+				s.heads[head(f.Term)] = true
 			}
 		}
 	}
+	r.said = s
 	return s
 }
 
-// each visits the words of a text that the query means, with their groups.
-func (s saying) each(text string, visit func(group, start, end int) bool) {
-	group := func(word string) (int, bool) {
-		if g, ok := s.forms[word]; ok {
-			return g, true
-		}
-		if s.stem == nil || len(word) < 3 {
-			return 0, false
-		}
-		g, ok := s.forms[s.stem(word)]
-		return g, ok
+// group returns the word of the query that a word is a form of.
+func (s *saying) group(word string) (int, bool) {
+	if g, ok := s.forms[word]; ok {
+		return g, true
 	}
+	if s.stem == nil || len(word) < 3 || !s.heads[word[:3]] && !s.heads[word[:1]] {
+		return 0, false
+	}
+	g, ok := s.known[word]
+	if !ok {
+		if g, ok = s.forms[s.stem(word)]; !ok {
+			g = -1
+		}
+		if len(s.known) < maxKnown {
+			s.known[strings.Clone(word)] = g
+		}
+	}
+	return g, g >= 0
+}
+
+// head is how the words begin of which a term may be the stem: as it does itself, but that of
+// a short one only the first letter is sure (dying is die).
+func head(term string) string {
+	if len(term) > 3 {
+		return term[:3]
+	}
+	return term[:min(len(term), 1)]
+}
+
+// maxKnown is how many words are not stemmed twice.
+const maxKnown = 1 << 14
+
+// each visits the words of a text that the query means, with their groups.
+func (s *saying) each(text string, visit func(group, start, end int) bool) {
 	scan(text, func(parts []part) bool {
 		if len(parts) > 1 {
-			if g, ok := group(join(parts)); ok {
+			if g, ok := s.group(join(parts)); ok {
 				return visit(g, parts[0].start, parts[len(parts)-1].end)
 			}
 		}
 		for _, p := range parts {
-			if g, ok := group(p.text); ok && !visit(g, p.start, p.end) {
+			if g, ok := s.group(p.text); ok && !visit(g, p.start, p.end) {
 				return false
 			}
 		}
@@ -59,10 +86,11 @@ func (s saying) each(text string, visit func(group, start, end int) bool) {
 	})
 }
 
-// FieldsOf returns the fields of a document in which words of the query stand.
+// FieldsOf returns the fields of a document, but for its body, in which words of the query
+// stand. What is shown of a Ranking is asked for by one at a time.
 func (r *Ranking) FieldsOf(d *Doc, stem func(string) string) (fields []string) {
 	s := r.saying(stem)
-	for _, f := range append(slices.Clip(d.Fields), Text{Body, d.Body}) {
+	for _, f := range d.Fields {
 		s.each(f.Value, func(int, int, int) bool { fields = append(fields, f.Name); return false })
 	}
 	return fields

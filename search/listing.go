@@ -21,6 +21,9 @@ type Listing struct {
 	Terms func(i int) (terms []Term, whole bool, err error)
 
 	Say func(text string) // what takes long; may be nil
+
+	// Same is of what is listed: listings in which it is equal, and not nil, list the same.
+	Same any
 }
 
 // CompareEntries orders two entries of a listing by their paths: by what stands before the
@@ -43,6 +46,9 @@ func stemOf(path []byte) []byte {
 type Index interface {
 	// Open returns sources of all that l lists, as it is now. Whoever gets them closes them.
 	Open(ctx context.Context, l *Listing) (*Opened, error)
+
+	// Rest gives back what was kept for the next search. It may be called at any time.
+	Rest()
 
 	// Stem returns the stem of a folded word. It is safe for concurrent use.
 	Stem(word string) string

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 )
 
 // Options say how to rank.
@@ -136,7 +135,7 @@ func (r *ranking) sort(most int) {
 			return cmp.Compare(b.Score, a.Score)
 		}
 		x, y := &r.layers[a.Layer], &r.layers[b.Layer]
-		return cmp.Or(cmp.Compare(x.Rank, y.Rank), strings.Compare(x.ID(a.Doc), y.ID(b.Doc)))
+		return cmp.Or(cmp.Compare(x.Rank, y.Rank), cmp.Compare(x.Order(a.Doc), y.Order(b.Doc)))
 	})
 	if most > 0 {
 		r.out.Hits = r.out.Hits[:min(len(r.out.Hits), most)]

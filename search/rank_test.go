@@ -45,7 +45,7 @@ func listing(r *Ranking, layers []Layer) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, r.Total, r.AtLeast, r.Nearest, r.Groups)
 	for _, h := range r.Hits {
-		fmt.Fprintln(&b, layers[h.Layer].ID(h.Doc), h.Score, h.Guess, *h.Why)
+		fmt.Fprintln(&b, idOf(layers, h), h.Score, h.Guess, *h.Why)
 	}
 	return b.String()
 }
@@ -121,7 +121,7 @@ func TestMoreWordsMoreWorth(t *testing.T) {
 		r := rank(t, strings.Join(words, " "), o, layer)
 		score := map[string]float64{}
 		for _, h := range r.Hits {
-			score[layer.ID(h.Doc)] = h.Score
+			score[idOf([]Layer{layer}, h)] = h.Score
 		}
 		if score[with.ID] < score[without.ID] {
 			t.Fatalf("%q: %v with, %v without", words, score[with.ID], score[without.ID])
@@ -267,7 +267,7 @@ func TestTooMuchText(t *testing.T) {
 		m.Add(terms)
 	}
 	layer.Source = m.Done()
-	layer.ID = func(i int) string { return fmt.Sprint("knowledge:a/", i) }
+	layer.Order = func(i int) int { return i }
 	layer.Doc = func(int) (*Doc, error) { return d, nil }
 	q, err := Parse(`"words two"`, nil)
 	if err != nil {

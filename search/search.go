@@ -59,13 +59,13 @@ type Source interface {
 	Dictionary(prefix string, visit func(term string) bool) error
 }
 
-// Layer is a source with what a search needs to know of its documents. Visible and ID are asked
+// Layer is a source with what a search needs to know of its documents. Visible and Order are asked
 // often, Doc only of documents whose text has to be looked at.
 type Layer struct {
 	Source  Source
 	Rank    int                         // lower comes first among equals
 	Visible func(doc int) bool          // what is not counts nowhere; nil is all
-	ID      func(doc int) string        // kind:id; breaks ties
+	Order   func(doc int) int           // breaks ties: its place among all documents of layers of this rank
 	Head    func(doc int) (*Doc, error) // its fields, where those are had without the text; nil is Doc
 	Doc     func(doc int) (*Doc, error) // its text
 }
@@ -85,6 +85,8 @@ type Ranking struct {
 	AtLeast bool     // there may be more: a bound was met
 	Nearest []string // words that were taken for those that occur nowhere
 	Groups  []Group  // how each word was understood
+
+	said *saying // made when it is shown
 }
 
 // Group is a word of the query with all that counts as it.

@@ -49,6 +49,9 @@ func (s *scanner) next() bool {
 	for s.at < len(s.src) && s.src[s.at] < utf8.RuneSelf && !wordByte(s.src[s.at]) {
 		s.at++ // nothing of this begins a word: a file may be full of it
 	}
+	if s.plainWord() {
+		return true
+	}
 	for s.at < len(s.src) {
 		r, size := rune(s.src[s.at]), 1
 		if r >= utf8.RuneSelf {
@@ -90,6 +93,21 @@ func (s *scanner) next() bool {
 	}
 	s.cut(s.at)
 	return len(s.parts) > 0
+}
+
+// plainWord reads what most words are: small letters and digits, and then something that ends
+// them.
+func (s *scanner) plainWord() bool {
+	end := s.at
+	for end < len(s.src) && (s.src[end] >= 'a' && s.src[end] <= 'z' || s.src[end] >= '0' && s.src[end] <= '9') {
+		end++
+	}
+	if end == s.at || end-s.at > maxWord || end < len(s.src) && (s.src[end] >= utf8.RuneSelf || kindOf(rune(s.src[end])) != between) {
+		return false
+	}
+	s.parts = append(s.parts, part{s.src[s.at:end], s.at, end})
+	s.at = end
+	return true
 }
 
 // holds reports whether an apostrophe stands within a word: don't is one, and the s of item's

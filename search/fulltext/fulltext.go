@@ -13,7 +13,9 @@ import (
 	"context"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
@@ -40,8 +42,18 @@ type layer struct {
 
 	mu      sync.Mutex
 	open    *handle                  // the newest; nil before the first use
+	seen    time.Time                // when that was so; see changed
 	fresh   map[string][]search.Term // of what changed since, by path and digest
+	last    answer                   // to a listing that says what it is of
 	merging bool
+}
+
+// answer is what an index has of a listing.
+type answer struct {
+	same any // of the listing; nil is none
+	h    *handle
+	d    *difference
+	mem  search.Part // what is not in the index
 }
 
 // Open returns sources of all that l lists. Where there is no index yet it is built, which may
@@ -67,8 +79,7 @@ func (x *Index) Open(ctx context.Context, l *search.Listing) (*search.Opened, er
 			}
 		}
 	}
-	d := compare(h, l)
-	fresh, err := y.analyse(ctx, l, d.fresh, h != nil)
+	d, mem, err := x.read(ctx, y, h, l)
 	if err != nil {
 		h.release()
 		return nil, err
@@ -77,15 +88,52 @@ func (x *Index) Open(ctx context.Context, l *search.Listing) (*search.Opened, er
 		out.Parts = append(out.Parts, search.Part{Source: h.source(), Entry: d.entry})
 		out.Close = h.release
 	}
-	out.Parts = append(out.Parts, inMemory(d.fresh, fresh))
-	if h != nil && d.many(l.Len) {
-		x.merge(y, h, l, d, fresh)
-	}
+	out.Parts = append(out.Parts, mem)
 	return out, nil
+}
+
+// read finds out what an index does not have of a listing, and has that analysed.
+func (x *Index) read(ctx context.Context, y *layer, h *handle, l *search.Listing) (*difference, search.Part, error) {
+	y.mu.Lock()
+	last := y.last
+	y.mu.Unlock()
+	if l.Same != nil && h != nil && last.same == l.Same && last.h == h {
+		return last.d, last.mem, nil
+	}
+	d := compare(h, l)
+	fresh, err := y.analyse(ctx, l, d.fresh, h != nil)
+	if err != nil {
+		return nil, search.Part{}, err
+	}
+	mem := inMemory(d.fresh, fresh)
+	if h == nil {
+		return d, mem, nil
+	}
+	if d.many(l.Len) {
+		x.merge(y, h, l, d, fresh)
+	} else if !slices.ContainsFunc(fresh, func(a analysed) bool { return !a.whole }) {
+		y.mu.Lock()
+		y.last = answer{l.Same, h, d, mem}
+		y.mu.Unlock()
+	}
+	return d, mem, nil
 }
 
 // Wait returns when nothing is written any more. A program that ends calls it.
 func (x *Index) Wait() { x.merging.Wait() }
+
+// Rest closes what nobody reads now, and forgets what changed.
+func (x *Index) Rest() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, y := range x.layers {
+		y.mu.Lock()
+		y.keep(nil)
+		clear(y.fresh)
+		y.last = answer{}
+		y.mu.Unlock()
+	}
+}
 
 func (x *Index) layer(l *search.Listing) *layer {
 	sum := objects.DigestOf([]byte(version + l.Key))

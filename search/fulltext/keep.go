@@ -37,6 +37,13 @@ var errBusy = errors.New("another process builds it")
 func (y *layer) newest() (h *handle, damaged bool) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
+	seen := y.changed()
+	if !seen.IsZero() && seen.Equal(y.seen) && y.open != nil && !y.open.bad.Load() {
+		if h := y.open.acquire(); h != nil {
+			return h, false
+		}
+	}
+	y.seen = seen
 	for _, base := range y.bases() {
 		if y.open != nil && y.open.base == base && !y.open.bad.Load() {
 			if h := y.open.acquire(); h != nil {
@@ -56,6 +63,15 @@ func (y *layer) newest() (h *handle, damaged bool) {
 	}
 	y.keep(nil)
 	return nil, damaged
+}
+
+// changed is when an index came or went last, as far as clocks tell. Who uses one that was the
+// newest a moment ago has no worse answers.
+func (y *layer) changed() (last time.Time) {
+	if st, err := os.Stat(y.dir); y.dir != "" && err == nil {
+		last = st.ModTime()
+	}
+	return last
 }
 
 // keep makes h the one that is open; y.mu is held.

@@ -1,6 +1,7 @@
 package space
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/rye-os/rye/objects"
@@ -17,11 +18,15 @@ func LookAt(rows []Row) *Look {
 	return &Look{u}
 }
 
-// Add puts rows between the others. Nobody may use k meanwhile.
-func (k *Look) Add(rows []Row) {
-	n := len(k.u.rows)
-	k.u.rows = append(k.u.rows, rows...)
-	k.u.mergeIn(n)
+// With returns k with rows between the others. k stays as it is.
+func (k *Look) With(rows []Row) *Look {
+	if len(rows) == 0 {
+		return k
+	}
+	u := *k.u
+	u.rows, u.order = slices.Concat(u.rows, rows), slices.Clone(u.order)
+	u.mergeIn(len(k.u.rows))
+	return &Look{&u}
 }
 
 // Rows returns every row.

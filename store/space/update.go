@@ -28,6 +28,7 @@ type update struct {
 	l        *Layer
 	set      *extract.Set
 	began    int64
+	key      objects.Digest // of all that it depends on besides files and record; zero where no catalogue is kept
 	old      *catalogue
 	fate     []fate // of old's rows
 	folders  []folder
@@ -54,7 +55,7 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 	if err != nil {
 		return nil, err
 	}
-	u = &update{s: s, l: l, set: set, old: &catalogue{}}
+	u = &update{s: s, l: l, set: set, key: key, old: &catalogue{}}
 	if file == "" {
 		found, err := s.Scan(ctx, l, nil)
 		u.rows = RowsOf(found, set)

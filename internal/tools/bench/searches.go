@@ -232,7 +232,7 @@ func rank(ctx context.Context, opened *search.Opened, o search.Options, query st
 		doc := func(doc int) (*search.Doc, error) {
 			return &search.Doc{ID: id(doc), Fields: []search.Text{{Name: "id", Value: id(doc)}}}, nil
 		}
-		layers = append(layers, search.Layer{Source: p.Source, ID: id, Doc: doc})
+		layers = append(layers, search.Layer{Source: p.Source, Order: func(doc int) int { return int(p.Entry[doc]) }, Doc: doc})
 	}
 	r, err := search.Rank(ctx, q, layers, o)
 	if err == nil && r.Total == 0 {

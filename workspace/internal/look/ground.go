@@ -1,7 +1,6 @@
 package look
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/objects"
@@ -12,106 +11,48 @@ import (
 
 // ground is what one search is about: what the spaces hold now, and which of it is wanted.
 type ground struct {
+	*shape
 	s       *session.Session
 	weights *weighing
-	looks   []*space.Look
-	wanted  [][]bool
+	an      map[objects.Kind]*search.Analyzer
 }
 
-// shelf is one layer of that: the library, the user space, the project, or what it locked.
-// Registries' catalogues will be more of them.
-type shelf struct {
-	g    *ground
-	look int
-	name string // for people
-	key  string
-	rows []int32 // of the look, sorted by search.CompareEntries
-	an   map[objects.Kind]*search.Analyzer
+func newGround(s *session.Session, w *weighing, sh *shape, stem func(string) string) *ground {
+	g := &ground{shape: sh, s: s, weights: w, an: map[objects.Kind]*search.Analyzer{}}
+	for k, of := range w.of {
+		g.an[k] = &search.Analyzer{Stem: stem, Weights: of}
+	}
+	return g
 }
 
-// shelves returns the layers of the ground.
-func (g *ground) shelves(stem func(string) string) (all []*shelf) {
-	an := map[objects.Kind]*search.Analyzer{}
-	for k, w := range g.weights.of {
-		an[k] = &search.Analyzer{Stem: stem, Weights: w}
-	}
-	for n, k := range g.looks {
-		own := &shelf{g: g, look: n, an: an}
-		locked := &shelf{g: g, look: n, an: an}
-		for i := range k.Len() {
-			switch e := space.EntryOf(k, i); {
-			case !e.Item:
-			case e.Locked:
-				locked.rows = append(locked.rows, int32(i))
-			default:
-				own.rows = append(own.rows, int32(i))
-			}
-		}
-		own.call("")
-		locked.call("locked")
-		all = append(all, own, locked)
-	}
-	return all
-}
-
-// call gives a shelf its names.
-func (b *shelf) call(part string) {
-	if len(b.rows) == 0 {
-		return
-	}
-	sp := b.g.looks[b.look].Row(int(b.rows[0])).Space
-	b.name, b.key = "the "+sp.String()+" space", sp.String()+"\n"+part+"\n"+b.g.weights.key
-	if part != "" {
-		b.name = "the " + part + " items"
-	}
-	if l, err := b.g.s.Stack.Layer(sp); err == nil {
-		b.key += "\n" + l.Dir
-	}
-	b.sortEntries()
-}
-
-// spot is where a document of a part lies.
-func (b *shelf) spot(p search.Part, doc int) spot { return spot{b.look, int(b.rows[p.Entry[doc]])} }
-
-// sortEntries sorts the rows as an index wants them; mostly they are.
-func (b *shelf) sortEntries() {
-	k := b.g.looks[b.look]
-	order := func(i, j int32) int {
-		return search.CompareEntries(space.EntryOf(k, int(i)).Path, space.EntryOf(k, int(j)).Path)
-	}
-	if !slices.IsSortedFunc(b.rows, order) {
-		slices.SortFunc(b.rows, order)
-	}
-}
-
-// listing is the shelf as an index sees it.
-func (b *shelf) listing() *search.Listing {
-	k := b.g.looks[b.look]
-	return &search.Listing{Name: b.name, Key: b.key, Len: len(b.rows), Say: b.g.s.Say,
+// listing is a shelf as an index sees it.
+func (g *ground) listing(b *shelf) *search.Listing {
+	k := g.looks[b.look]
+	return &search.Listing{Name: b.name, Key: b.key, Len: len(b.rows), Say: g.s.Say, Same: b,
 		At: func(i int) ([]byte, [32]byte) {
 			e := space.EntryOf(k, int(b.rows[i]))
 			return e.Path, e.Sum
 		},
 		Terms: func(i int) ([]search.Term, bool, error) {
-			t := b.g.text(spot{b.look, int(b.rows[i])})
-			return b.an[t.row.Ref.Kind].Terms(t.doc()), t.there, nil
+			t := g.text(spot{b.look, int(b.rows[i])})
+			return g.an[t.row.Ref.Kind].Terms(t.doc()), t.there, nil
 		},
 	}
 }
 
-// layer is one part of the shelf as the ranking sees it.
-func (b *shelf) layer(p search.Part) search.Layer {
-	k, wanted := b.g.looks[b.look], b.g.wanted[b.look]
+// layer is one part of a shelf as the ranking sees it.
+func (g *ground) layer(b *shelf, p search.Part) search.Layer {
+	k, wanted := g.looks[b.look], g.wanted[b.look]
 	row := func(doc int) int { return int(b.rows[p.Entry[doc]]) }
 	return search.Layer{Source: p.Source, Rank: b.look,
 		Visible: func(doc int) bool { return p.Entry[doc] >= 0 && wanted[row(doc)] },
-		ID:      func(doc int) string { return k.Ref(row(doc)).String() },
+		Order:   row, // looks are sorted by ref
 		Head: func(doc int) (*search.Doc, error) {
 			t := text{row: k.Row(row(doc))}
 			return t.doc(), nil
 		},
 		Doc: func(doc int) (*search.Doc, error) {
-			return b.g.text(spot{b.look, row(doc)}).doc(), nil
+			return g.text(spot{b.look, row(doc)}).doc(), nil
 		},
 	}
 }

@@ -47,7 +47,7 @@ func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Findin
 }
 
 // look is Scan for lists: files that have not changed are not read again.
-func look(ctx context.Context, s *session.Session, sp objects.Space) (k *space.Look, err error) {
+func look(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
 	if sp == objects.System {
 		set, err := extractors(ctx, s) // none where they cannot be used, as in Look
 		if err != nil && ctx.Err() != nil {
@@ -60,12 +60,20 @@ func look(ctx context.Context, s *session.Session, sp objects.Space) (k *space.L
 	if err != nil {
 		return nil, err
 	}
-	k, err = s.Stack.Look(ctx, l)
-	if err == nil && sp == objects.Project && s.Lock != nil {
-		set, _ := extractors(ctx, s) // that Look asked for
-		k.Add(space.RowsOf(lockedBeside(s, k.Holds), set))
+	k, err := s.Stack.Look(ctx, l)
+	if err != nil {
+		return nil, err
 	}
-	return k, err
+	return withLocked(ctx, s, sp, k), nil
+}
+
+// withLocked adds what the project locked to what lies in it.
+func withLocked(ctx context.Context, s *session.Session, sp objects.Space, k *space.Look) *space.Look {
+	if sp != objects.Project || s.Lock == nil {
+		return k
+	}
+	set, _ := extractors(ctx, s) // that Look asked for
+	return k.With(space.RowsOf(lockedBeside(s, k.Holds), set))
 }
 
 // looks returns what each of the spaces holds, highest first. only is the name of one, or ""

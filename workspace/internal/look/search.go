@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/policy"
@@ -13,16 +14,19 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/search"
-	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Finder searches: it has the index, and what searches have in common. It is safe for
 // concurrent use.
 type Finder struct {
-	index  search.Index // nil where none was handed in: no words are searched then
-	words  known
-	system shipped
+	index   search.Index // nil where none was handed in: no words are searched then
+	words   known
+	weights weights
+	system  shipped
+	watched watched
+	shapes  shapes
+	rest    rest
 }
 
 // NewFinder returns a Finder over an index, which may be nil.
@@ -32,6 +36,7 @@ func NewFinder(index search.Index) *Finder { return &Finder{index: index} }
 // those that the caller may search. Items that may not be used are found too, with their
 // state. Package search reads the query and ranks; the scope is read here.
 func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
+	defer f.rest.begin(f.Rest)()
 	in, err := parseScope(q)
 	if err != nil {
 		return nil, err
@@ -40,7 +45,7 @@ func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q
 	if err != nil {
 		return nil, err
 	}
-	w, err := weightsOf(ctx, s)
+	w, err := f.weights.of(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -55,15 +60,35 @@ func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q
 	if err != nil {
 		return nil, err
 	}
-	at := &ground{s: s, weights: w, looks: looks, wanted: wanted(looks, func(ref objects.Ref) bool {
-		may, ok := kinds[ref.Kind]
-		return ok && in.holds(ref.ID) && (may == nil || may(ref.ID))
-	})}
+	at := newGround(s, w, f.shapes.of(s, w, looks, wants(kinds, in)), f.stem())
 	res, err := f.find(ctx, at, q, query)
 	if err == nil && q.Params {
 		err = takes(ctx, s, res.Results[:min(len(res.Results), rye.MaxSearchParams)])
 	}
 	return res, err
+}
+
+// wants says which items are searched; nil for all of them.
+func wants(kinds map[objects.Kind]func(objects.ID) bool, in scope) func(objects.Ref) bool {
+	all := in == scope{} && len(kinds) == len(objects.Kinds)
+	for _, may := range kinds {
+		all = all && may == nil
+	}
+	if all {
+		return nil
+	}
+	return func(ref objects.Ref) bool {
+		may, ok := kinds[ref.Kind]
+		return ok && in.holds(ref.ID) && (may == nil || may(ref.ID))
+	}
+}
+
+// stem is the index's; nil where there is none.
+func (f *Finder) stem() func(string) string {
+	if f.index == nil {
+		return nil
+	}
+	return f.index.Stem
 }
 
 // find ranks, and does so again where an index turns out to be damaged.
@@ -115,15 +140,15 @@ func (f *Finder) rank(ctx context.Context, at *ground, q rye.SearchRequest, quer
 	o.Explain, o.Most = q.Explain, max(q.Offset, 0)+limitOf(q)
 	var layers []search.Layer
 	var spots []func(doc int) spot
-	for _, b := range at.shelves(f.index.Stem) {
-		opened, err := f.index.Open(ctx, b.listing())
+	for _, b := range at.shelves {
+		opened, err := f.index.Open(ctx, at.listing(b))
 		if err != nil {
 			return nil, err
 		}
 		defer opened.Close()
 		notes = append(notes, opened.Notes...)
 		for _, p := range opened.Parts {
-			layers = append(layers, b.layer(p))
+			layers = append(layers, at.layer(b, p))
 			spots = append(spots, func(doc int) spot { return b.spot(p, doc) })
 		}
 	}
@@ -144,25 +169,6 @@ func limitOf(q rye.SearchRequest) int {
 		return 10
 	}
 	return q.Limit
-}
-
-// wanted says of each row of each look whether it is searched at all: it is an item, wanted,
-// the first of its ref, and none above has it.
-func wanted(looks []*space.Look, want func(objects.Ref) bool) [][]bool {
-	all := make([][]bool, len(looks))
-	for n, k := range looks {
-		all[n] = make([]bool, k.Len())
-		var last objects.Ref
-		for i := range all[n] {
-			ref := k.Ref(i)
-			if ref == last || ref.Kind == "" || !want(ref) {
-				continue // a second file of that ref, a name that is no item
-			}
-			last = ref
-			all[n][i] = !slices.ContainsFunc(looks[:n], func(above *space.Look) bool { return above.Holds(ref) })
-		}
-	}
-	return all
 }
 
 // searchable returns the kinds that the caller may search, out of those asked for, each with
@@ -231,12 +237,32 @@ type weighing struct {
 // usualFields may be asked for by name, of every item.
 var usualFields = []string{"name", "title", "description", "category", "tags", "id", search.Body}
 
-// weightsOf reads the weights of the project's extractors, else of the library's.
-func weightsOf(ctx context.Context, s *session.Session) (*weighing, error) {
+// weights remembers the last weighing.
+type weights struct {
+	mu   sync.Mutex
+	from objects.Digest // the extractors
+	is   *weighing
+}
+
+func (h *weights) of(ctx context.Context, s *session.Session) (*weighing, error) {
 	set, err := s.Stack.Extractors(ctx, objects.Project)
 	if err != nil {
 		return nil, err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if from := set.Digest(); h.is == nil || h.from != from {
+		w, err := weightsOf(s, set)
+		if err != nil {
+			return nil, err
+		}
+		h.from, h.is = from, w
+	}
+	return h.is, nil
+}
+
+// weightsOf reads the weights of the project's extractors, else of the library's.
+func weightsOf(s *session.Session, set *extract.Set) (_ *weighing, err error) {
 	w := &weighing{of: map[objects.Kind]search.Weights{}, fields: slices.Clone(usualFields)}
 	for _, k := range objects.Kinds {
 		r := set.For(k)
@@ -330,7 +356,11 @@ const linesOfHit = 3
 func (g *ground) show(h *rye.Hit, at spot, r *search.Ranking, stem func(string) string) {
 	t := g.lines(at)
 	h.Match, h.Partly = r.FieldsOf(t.doc(), stem), t.cut
-	for _, l := range r.LinesOf(t.body, stem, linesOfHit) {
+	lines := r.LinesOf(t.body, stem, linesOfHit)
+	if len(lines) > 0 {
+		h.Match = append(h.Match, search.Body)
+	}
+	for _, l := range lines {
 		if !strings.Contains(l.Text, "rye:signed:") {
 			h.Lines = append(h.Lines, rye.Line{Number: l.Number, Text: l.Text})
 		}

@@ -17,16 +17,6 @@ type shipped struct {
 	look *space.Look
 }
 
-// looks is looks that reads the library once.
-func (f *Finder) looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
-	return looksBy(ctx, s, only, func(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
-		if sp != objects.System {
-			return look(ctx, s, sp)
-		}
-		return f.system.at(ctx, s)
-	})
-}
-
 func (h *shipped) at(ctx context.Context, s *session.Session) (*space.Look, error) {
 	set, err := extractors(ctx, s)
 	if err != nil {

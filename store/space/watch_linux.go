@@ -1,0 +1,149 @@
+package space
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// treeWatch is told by the system (inotify(7)) what happens in the folders of a working tree.
+// It is not safe for concurrent use; nil is one that knows nothing.
+type treeWatch struct {
+	fd      int
+	top     os.FileInfo // the .ai directory
+	folders map[string]bool
+	torn    bool // folders came, went or moved, or more happened than the system keeps
+}
+
+// told is what may change what a look says. Folders are watched, and tell of their files.
+const told = unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_CLOSE_WRITE | unix.IN_CREATE | unix.IN_DELETE |
+	unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR
+
+// watchTree watches the .ai directory of a layer and folders in it; nil where that cannot be.
+func watchTree(l *Layer, folders []folder) *treeWatch {
+	if l.root == nil || len(folders) > maxWatched || !tells(l) {
+		return nil
+	}
+	top, err := l.root.Stat(".")
+	if err != nil {
+		return nil
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil
+	}
+	t := &treeWatch{fd: fd, top: top, folders: make(map[string]bool, len(folders))}
+	if err = t.add(l, "."); err == nil {
+		for i := range folders {
+			if err = t.add(l, folders[i].path); err == unix.ENOENT {
+				err = nil // its parent will tell when it is made
+			}
+			if err != nil {
+				break
+			}
+			t.folders[folders[i].path] = true
+		}
+	}
+	if err != nil {
+		t.close()
+		return nil
+	}
+	return t
+}
+
+// tells reports whether all changes of the file system are made by this machine.
+func tells(l *Layer) bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(int(l.at.top.Fd()), &st) != nil {
+		return false
+	}
+	switch uint32(st.Type) {
+	case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.F2FS_SUPER_MAGIC,
+		unix.TMPFS_MAGIC, unix.RAMFS_MAGIC, unix.OVERLAYFS_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+// add watches one folder. It is opened below the root, and watched as what was opened.
+func (t *treeWatch) add(l *Layer, dir string) error {
+	fd, err := l.at.open(dir, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.InotifyAddWatch(t.fd, fmt.Sprintf("/proc/self/fd/%d", fd), told)
+	return err
+}
+
+// holds reports whether what is watched is where files were listed.
+func (t *treeWatch) holds(list []folder) bool {
+	if t == nil || t.torn || len(list) != len(t.folders) {
+		return false
+	}
+	for i := range list {
+		if !t.folders[list[i].path] {
+			return false
+		}
+	}
+	return true
+}
+
+// quiet reports whether nothing happened since it was asked last.
+func (t *treeWatch) quiet(l *Layer) bool {
+	if t == nil || t.torn || l.load() != nil || l.root == nil {
+		return false
+	}
+	if top, err := l.root.Stat("."); err != nil || !os.SameFile(top, t.top) {
+		t.torn = true
+		return false
+	}
+	var buf [4096]byte
+	for quiet := true; ; {
+		n, err := unix.Read(t.fd, buf[:])
+		switch {
+		case err == unix.EINTR:
+		case err == unix.EAGAIN:
+			return quiet
+		case err != nil || n <= 0:
+			t.torn = true
+			return false
+		default:
+			quiet = t.read(buf[:n]) && quiet
+		}
+	}
+}
+
+// read reads events: watch, what happened, cookie and length of four bytes each, and a name
+// that zero bytes follow. It reports whether none of them matters.
+func (t *treeWatch) read(b []byte) (quiet bool) {
+	quiet = true
+	for len(b) >= unix.SizeofInotifyEvent {
+		what, size := binary.NativeEndian.Uint32(b[4:]), int(binary.NativeEndian.Uint32(b[12:]))
+		b = b[unix.SizeofInotifyEvent:]
+		if size > len(b) {
+			t.torn = true // never comes from the kernel
+			return false
+		}
+		name, _, _ := bytes.Cut(b[:size], []byte{0})
+		b = b[size:]
+		switch {
+		case what&(unix.IN_Q_OVERFLOW|unix.IN_IGNORED|unix.IN_UNMOUNT|unix.IN_DELETE_SELF|unix.IN_MOVE_SELF) != 0,
+			what&unix.IN_ISDIR != 0 && what&(unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_MOVED_TO) != 0 && !leftOut(name):
+			t.torn, quiet = true, false
+		case len(name) == 0 || !leftOut(name):
+			quiet = false
+		}
+	}
+	return quiet
+}
+
+func (t *treeWatch) close() {
+	if t != nil && t.fd >= 0 {
+		unix.Close(t.fd)
+		t.fd, t.torn = -1, true
+	}
+}
