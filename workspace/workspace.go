@@ -29,7 +29,7 @@ import (
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
-	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/finder"
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -117,7 +117,7 @@ type Workspace struct{ rooms }
 // rooms is what the verbs are made of, each with its own state.
 type rooms struct {
 	host   *session.Host
-	finder *look.Finder
+	finder *finder.Finder
 	keys   *custody.Keys
 	runner *run.Runner
 	net    share.Options
@@ -140,7 +140,7 @@ func Open(o Options) *Workspace {
 	keys := custody.New(h, custody.Options{Name: o.Key, Agent: o.Agent, Passphrase: o.Passphrase, Service: o.KeyService})
 	w := &Workspace{rooms{
 		host:   h,
-		finder: look.NewFinder(o.Index),
+		finder: finder.New(o.Index),
 		keys:   keys,
 		net:    share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
 	}}

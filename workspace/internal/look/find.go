@@ -84,7 +84,7 @@ func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadReque
 		return nil, err
 	}
 	it := f.Verified.Item()
-	return &Loaded{Finding: f, Result: &rye.LoadResult{ItemInfo: describe(f.Row(nil)), Content: string(it.Raw), Digest: it.Digest.String(), Body: it.Meta.Prose}}, nil
+	return &Loaded{Finding: f, Result: &rye.LoadResult{ItemInfo: Describe(f.Row(nil)), Content: string(it.Raw), Digest: it.Digest.String(), Body: it.Meta.Prose}}, nil
 }
 
 // findIn is Finding for the space that the request names, if it names one.

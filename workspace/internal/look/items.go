@@ -21,7 +21,7 @@ import (
 // not changed since they were last verified are answered from the catalogue in the cache
 // directory; nothing else is written.
 func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err error) {
-	k, err := look(ctx, s, objects.Project)
+	k, err := Space(ctx, s, objects.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 // name is counted only, so that a clean project of ten thousand items takes as long as git
 // status takes there. Otherwise it is Status.
 func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error) {
-	k, err := look(ctx, s, objects.Project)
+	k, err := Space(ctx, s, objects.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func describeTwins(rows []space.Row) []rye.ItemInfo {
 func describeAll(rows []space.Row) []rye.ItemInfo {
 	all := make([]rye.ItemInfo, len(rows))
 	_ = parallel.Chunks(context.Background(), len(rows), 1024, func(i int) error { // soon done, and fails at nothing
-		all[i] = describe(rows[i])
+		all[i] = Describe(rows[i])
 		return nil
 	})
 	return all
@@ -164,7 +164,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 			shown[0].Shadows = append(shown[0].Shadows, f.Space.String())
 		}
 		if len(shown) == 0 || q.All {
-			i := describe(f.Row(set))
+			i := Describe(f.Row(set))
 			if f.Item != nil {
 				m := &f.Item.Meta
 				i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), Parameters(f.Item)
@@ -230,8 +230,8 @@ func InputText(v any) string {
 	return string(raw)
 }
 
-// describe describes a row for people and programs.
-func describe(r space.Row) rye.ItemInfo {
+// Describe describes a row for people and programs.
+func Describe(r space.Row) rye.ItemInfo {
 	i := rye.ItemInfo{
 		Kind: string(r.Ref.Kind), ID: string(r.Ref.ID), Space: r.Space.String(), State: r.State, Recorded: r.Recorded,
 		Path: r.Path, Locked: r.Registry != "", Covers: r.Covers,

@@ -6,9 +6,16 @@ import (
 	"slices"
 
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
+
+// extractors returns the rules by which items are listed here: the project's, else
+// the user's; nil when those of the standard library hold for every kind.
+func extractors(ctx context.Context, s *session.Session) (*extract.Set, error) {
+	return s.Stack.Extractors(ctx, objects.Project)
+}
 
 // Scan judges everything in one space, and in the project what it locked, too. each is as
 // in space.Stack.Scan, and may be nil.
@@ -46,8 +53,8 @@ func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Findin
 	return s.Stack.ScanLock(refs)
 }
 
-// look is Scan for lists: files that have not changed are not read again.
-func look(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
+// Space is Scan for lists: files that have not changed are not read again.
+func Space(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
 	if sp == objects.System {
 		set, err := extractors(ctx, s) // none where they cannot be used, as in Look
 		if err != nil && ctx.Err() != nil {
@@ -64,11 +71,11 @@ func look(ctx context.Context, s *session.Session, sp objects.Space) (*space.Loo
 	if err != nil {
 		return nil, err
 	}
-	return withLocked(ctx, s, sp, k), nil
+	return WithLocked(ctx, s, sp, k), nil
 }
 
-// withLocked adds what the project locked to what lies in it.
-func withLocked(ctx context.Context, s *session.Session, sp objects.Space, k *space.Look) *space.Look {
+// WithLocked adds what the project locked to what lies in it.
+func WithLocked(ctx context.Context, s *session.Session, sp objects.Space, k *space.Look) *space.Look {
 	if sp != objects.Project || s.Lock == nil {
 		return k
 	}
@@ -79,11 +86,11 @@ func withLocked(ctx context.Context, s *session.Session, sp objects.Space, k *sp
 // looks returns what each of the spaces holds, highest first. only is the name of one, or ""
 // or "all".
 func looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
-	return looksBy(ctx, s, only, look)
+	return SpacesBy(ctx, s, only, Space)
 }
 
-// looksBy is looks by somebody's way to look at one space.
-func looksBy(ctx context.Context, s *session.Session, only string, look func(context.Context, *session.Session, objects.Space) (*space.Look, error)) ([]*space.Look, error) {
+// SpacesBy is looks by somebody's way to look at one space.
+func SpacesBy(ctx context.Context, s *session.Session, only string, look func(context.Context, *session.Session, objects.Space) (*space.Look, error)) ([]*space.Look, error) {
 	if only == "all" {
 		only = ""
 	}
@@ -102,7 +109,7 @@ func looksBy(ctx context.Context, s *session.Session, only string, look func(con
 				continue
 			}
 		}
-		k, err := look(ctx, s, sp)
+		k, err := Space(ctx, s, sp)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 	)
 	_, broken := extractors(ctx, s) // then some mistakes cannot be looked for
 	for _, f := range found {
-		v := rye.VerifyResult{ItemInfo: describe(f.Row(nil)), OK: f.Err == nil}
+		v := rye.VerifyResult{ItemInfo: Describe(f.Row(nil)), OK: f.Err == nil}
 		if f.Err != nil {
 			v.Code, v.Error, v.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err)
 			first = cmp.Or(first, f.Err)
@@ -114,7 +114,7 @@ func ExplainTrust(ctx context.Context, s *session.Session, q rye.ItemRequest) ([
 		if err != nil {
 			return all, err
 		}
-		in := describe(f.Row(nil))
+		in := Describe(f.Row(nil))
 		e := rye.TrustExplanation{Ref: in.Ref, Space: in.Space, Path: in.Path, Signer: in.Signer, Used: len(all) == 0, OK: f.Err == nil}
 		if f.Err != nil {
 			e.Code, e.Hint = fault.CodeOf(f.Err), fault.HintOf(f.Err)

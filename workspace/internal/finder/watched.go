@@ -1,4 +1,4 @@
-package look
+package finder
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -54,7 +55,7 @@ func (w *watched) close() {
 
 // looks is looks that reads the library once, and listens where nothing happens.
 func (f *Finder) looks(ctx context.Context, s *session.Session, only string) ([]*space.Look, error) {
-	return looksBy(ctx, s, only, func(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
+	return look.SpacesBy(ctx, s, only, func(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
 		if sp == objects.System {
 			return f.system.at(ctx, s)
 		}
@@ -66,6 +67,6 @@ func (f *Finder) looks(ctx context.Context, s *session.Session, only string) ([]
 		if err != nil {
 			return nil, err
 		}
-		return withLocked(ctx, s, sp, k), nil
+		return look.WithLocked(ctx, s, sp, k), nil
 	})
 }

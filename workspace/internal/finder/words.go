@@ -1,4 +1,4 @@
-package look
+package finder
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -34,7 +35,7 @@ func (k *known) options(ctx context.Context, s *session.Session, stem func(strin
 	if shipped != "" && k.from == shipped {
 		return k.is, nil
 	}
-	c, err := Config(ctx, s, wordsCaller, wordsID)
+	c, err := look.Config(ctx, s, wordsCaller, wordsID)
 	var notes []string
 	if err != nil {
 		c = &rye.ConfigResult{}

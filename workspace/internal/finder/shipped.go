@@ -1,4 +1,4 @@
-package look
+package finder
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -18,7 +19,7 @@ type shipped struct {
 }
 
 func (h *shipped) at(ctx context.Context, s *session.Session) (*space.Look, error) {
-	set, err := extractors(ctx, s)
+	set, err := s.Stack.Extractors(ctx, objects.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +38,7 @@ func (h *shipped) at(ctx context.Context, s *session.Session) (*space.Look, erro
 	if h.look != nil && h.key == key {
 		return h.look, nil
 	}
-	k, err := look(ctx, s, objects.System)
+	k, err := look.Space(ctx, s, objects.System)
 	if err == nil {
 		h.key, h.look = key, k
 	}

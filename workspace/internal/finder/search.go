@@ -1,4 +1,5 @@
-package look
+// Package finder searches the spaces, and keeps between searches what did not change.
+package finder
 
 import (
 	"context"
@@ -14,6 +15,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -29,8 +31,8 @@ type Finder struct {
 	rest    rest
 }
 
-// NewFinder returns a Finder over an index, which may be nil.
-func NewFinder(index search.Index) *Finder { return &Finder{index: index} }
+// New returns a Finder over an index, which may be nil.
+func New(index search.Index) *Finder { return &Finder{index: index} }
 
 // Search finds items by all that they say, in every space or in one, each ref once, among
 // those that the caller may search. Items that may not be used are found too, with their
@@ -120,7 +122,7 @@ func takes(ctx context.Context, s *session.Session, hits []rye.Hit) error {
 			return ctx.Err()
 		}
 		if ok && err == nil && f.Err == nil && f.Item != nil && f.Item.Sum.String() == hits[i].SHA256 { // else it changed just now
-			hits[i].Params = Parameters(f.Item)
+			hits[i].Params = look.Parameters(f.Item)
 		}
 	}
 	return nil
@@ -290,12 +292,6 @@ func weightsOf(s *session.Session, set *extract.Set) (_ *weighing, err error) {
 	return w, nil
 }
 
-// extractors returns the rules by which items are listed here: the project's, else
-// the user's; nil when those of the standard library hold for every kind.
-func extractors(ctx context.Context, s *session.Session) (*extract.Set, error) {
-	return s.Stack.Extractors(ctx, objects.Project)
-}
-
 // spot is where an item was found: which look, and which row of it.
 type spot struct{ look, row int }
 
@@ -394,7 +390,7 @@ func understood(r *search.Ranking) (words []rye.SearchWord) {
 // describe describes what was found, with the spaces below that hold its ref too.
 func (g *ground) describe(at spot) rye.ItemInfo {
 	r := g.looks[at.look].Row(at.row)
-	it := describe(r)
+	it := look.Describe(r)
 	for _, below := range g.looks[at.look+1:] {
 		if below.Holds(r.Ref) {
 			it.Shadows = append(it.Shadows, below.Row(0).Space.String())
