@@ -1,6 +1,7 @@
 package finder
 
 import (
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -39,8 +40,11 @@ func (r *rest) begin(rest func()) (end func()) {
 func (f *Finder) Rest() {
 	f.watched.forget()
 	f.shapes.forget()
+	f.words.forget()
+	f.system.forget()
 	if f.index != nil {
 		f.index.Rest()
 	}
+	runtime.GC() // what is pooled goes at the second collection
 	debug.FreeOSMemory()
 }

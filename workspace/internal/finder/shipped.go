@@ -18,6 +18,12 @@ type shipped struct {
 	look *space.Look
 }
 
+func (h *shipped) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.look = nil
+}
+
 func (h *shipped) at(ctx context.Context, s *session.Session) (*space.Look, error) {
 	set, err := s.Stack.Extractors(ctx, objects.Project)
 	if err != nil {

@@ -26,6 +26,12 @@ type known struct {
 	is   search.Options
 }
 
+func (k *known) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.from, k.is = "", search.Options{}
+}
+
 // options returns what the configuration says, and what a person should know about it: one
 // that cannot be used is left out, and the search goes on.
 func (k *known) options(ctx context.Context, s *session.Session, stem func(string) string) (search.Options, []string) {

@@ -109,7 +109,7 @@ func SpacesBy(ctx context.Context, s *session.Session, only string, look func(co
 				continue
 			}
 		}
-		k, err := Space(ctx, s, sp)
+		k, err := look(ctx, s, sp)
 		if err != nil {
 			return nil, err
 		}
