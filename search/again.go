@@ -114,7 +114,7 @@ func (s *sight) read(text string, has, pairs *uint64) float64 {
 	words, found, last := 0, 0, -2
 	scan(text, func(parts []part) bool {
 		for _, p := range parts {
-			if s.r.o.Common[p.text] {
+			if s.r.o.Words.saysLittle(p.text) {
 				continue
 			}
 			words++

@@ -46,7 +46,7 @@ func (s *speller) understand(q *Query, i int) (group, error) {
 		return g, err
 	}
 	word := l.parts[0]
-	g.common = s.o.Common[word]
+	g.common = s.o.Words.saysLittle(word)
 	s.word(&g, word, 1, "exact")
 	if l.fuzzy > 0 {
 		return g, s.near(&g, word, l.fuzzy, "fuzzy")
@@ -102,7 +102,7 @@ func (s *speller) neighbours(g *group, q *Query, i int) {
 			continue
 		}
 		a, b := q.leaves[j].parts[0], q.leaves[j+1].parts[0]
-		if !s.o.Common[a] && !s.o.Common[b] {
+		if !s.o.Words.saysLittle(a) && !s.o.Words.saysLittle(b) {
 			g.add(exactTerm+a+b, byJoined, "joined")
 			g.add(stemTerm+a+b, byJoined, "joined")
 		}

@@ -156,7 +156,7 @@ func standardOptions(t testing.TB) Options {
 	if err := yaml.Unmarshal(raw, &w); err != nil {
 		t.Fatal(err)
 	}
-	return NewOptions(stem, w)
+	return Options{Stem: stem, Words: NewVocabulary(stem, w)}
 }
 
 // tally is how well a class of queries did.
@@ -309,7 +309,7 @@ func sharedWords(q *Query, d *Doc, o Options) float64 {
 	n, found := 0.0, 0.0
 	for _, l := range q.leaves {
 		for _, p := range l.parts {
-			if o.Common[p] {
+			if o.Words.saysLittle(p) {
 				continue
 			}
 			if n++; has[stem(p)] {

@@ -8,14 +8,10 @@ import (
 
 // Options say how to rank.
 type Options struct {
-	Stem     func(word string) string // as of the Analyzer
-	Same     map[string][]string      // of a stem: other stems of the same word
-	Synonyms map[string][]string      // of a stem: stems of words that mean about the same
-	Phrases  map[string][]string      // of the stems of two or three words: the same
-	Common   map[string]bool          // folded words that say little: the, how, please
-	Weak     map[string]bool          // stems of words that say something, but not much: find, new
-	Most     int                      // hits to return; the others are counted. 0 is all
-	Explain  bool                     // say of each hit what its score is made of
+	Stem    func(word string) string // as of the Analyzer
+	Words   *Vocabulary              // what is known of words; nil is nothing
+	Most    int                      // hits to return; the others are counted. 0 is all
+	Explain bool                     // say of each hit what its score is made of
 }
 
 // ranking is a search on its way.

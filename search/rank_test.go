@@ -34,8 +34,8 @@ func drawQuery(t *rapid.T) string {
 }
 
 func propertyOptions() Options {
-	o := NewOptions(stem, Words{Same: [][]string{{"fix", "mend"}}, Synonyms: [][]string{{"deploy", "ship"}, {"fetch", "read"}, {"web fetch", "file"}},
-		Common: []string{"the", "how"}, Weak: []string{"read"}})
+	o := Options{Stem: stem, Words: NewVocabulary(stem, Words{Same: [][]string{{"fix", "mend"}}, Synonyms: [][]string{{"deploy", "ship"}, {"fetch", "read"}, {"web fetch", "file"}},
+		Common: []string{"the", "how"}, Weak: []string{"read"}})}
 	o.Explain = true
 	return o
 }

@@ -2,143 +2,133 @@ package search
 
 import (
 	"slices"
+	"sort"
 	"strings"
+
+	"github.com/rye-os/rye/fault"
 )
 
-// Words are what is known of words of a language: data of the library, and of whoever adds to it.
-type Words struct {
-	Same     [][]string // forms of one word: write wrote written, kubernetes k8s
-	Synonyms [][]string // words, and expressions of two or three, that mean about the same
-	Common   []string   // that say little: the, how, please
-	Weak     []string   // that say something, but not much: find, new, take
+// Vocabulary is what is known of words, by their stems. It is lines of text, sorted by bytes,
+// each a kind, a word, a tab and the words that it leads to, with spaces between them:
+//
+//	+time off	vacat leav
+//	=wrote	write
+//	~fetch	download get
+//
+// What it leads to is empty for the words that say little, of which nothing else is said. Making
+// one takes long, so its text may be kept. It is safe for concurrent use; nil knows nothing.
+type Vocabulary struct {
+	text   string
+	at     []uint32        // where lines begin
+	common map[string]bool // asked for with every word of every title
 }
 
-// maxSynonyms is how many words one word is looked up by beside itself.
-const maxSynonyms = 24
+// The kinds of lines.
+const (
+	phrase     = "+" // two or three words that mean about the same as others
+	sameWord   = "=" // other forms of one word
+	commonWord = "c" // says little: the, how, please
+	weakWord   = "w" // says something, but not much: find, new
+	synonym    = "~" // words that mean about the same
+)
 
-// NewOptions makes what is known of words ready for use. It is meant to be kept.
-func NewOptions(stem func(string) string, w Words) Options {
-	v := vocabulary{stem: stem, o: Options{
-		Stem: stem, Synonyms: map[string][]string{}, Same: map[string][]string{}, Phrases: map[string][]string{},
-		Common: map[string]bool{}, Weak: map[string]bool{},
-	}}
-	for _, list := range w.Same {
-		v.relate(v.o.Same, list)
-	}
-	for _, list := range w.Synonyms {
-		v.relate(v.o.Synonyms, list)
-	}
-	for _, word := range w.Common {
-		v.o.Common[fold1(word)] = true
-	}
-	for _, word := range w.Weak {
-		v.o.Weak[v.key(word)] = true
-	}
-	v.share()
-	return v.o
-}
+// maxVocabulary bounds the text of one, in bytes.
+const maxVocabulary = 8 << 20
 
-// vocabulary is one in the making.
-type vocabulary struct {
-	stem func(string) string
-	o    Options
-}
+// Text returns the text of v, from which ParseVocabulary makes it again.
+func (v *Vocabulary) Text() string { return v.text }
 
-// key is what a word is looked up by: its stem.
-func (v *vocabulary) key(word string) string {
-	var keys []string
-	scan(word, func(parts []part) bool {
-		for _, p := range parts {
-			keys = append(keys, stemOfWord(v.stem, p.text))
+// ParseVocabulary reads what Text returned.
+func ParseVocabulary(text string) (*Vocabulary, error) {
+	if len(text) > maxVocabulary {
+		return nil, fault.New(fault.Limit, "vocabulary: %d bytes, at most %d are allowed", len(text), maxVocabulary)
+	}
+	v := &Vocabulary{text: text, at: make([]uint32, 0, strings.Count(text, "\n")), common: map[string]bool{}}
+	last := ""
+	for at := 0; at < len(text); {
+		line, _, whole := strings.Cut(text[at:], "\n")
+		head, _, tab := strings.Cut(line, "\t")
+		if !whole || !tab || len(head) < 2 || head <= last || !strings.Contains(phrase+sameWord+commonWord+weakWord+synonym, head[:1]) {
+			return nil, fault.New(fault.Malformed, "vocabulary: line %d", len(v.at)+1)
 		}
-		return true
-	})
-	return strings.Join(keys, " ")
-}
-
-// relate notes that each word of a list leads to the others. Expressions lead to words, and
-// none leads to them: an item that has their words somewhere need not mean them.
-func (v *vocabulary) relate(to map[string][]string, list []string) {
-	for _, from := range list {
-		key := v.key(from)
-		m := to
-		if strings.Contains(key, " ") {
-			m = v.o.Phrases
+		if head[:1] == commonWord {
+			v.common[head[1:]] = true
 		}
-		for _, other := range list {
-			if k := v.key(other); k != key && k != "" && !strings.Contains(k, " ") && len(m[key]) < maxSynonyms && !slices.Contains(m[key], k) {
-				m[key] = append(m[key], k)
-			}
-		}
+		v.at = append(v.at, uint32(at))
+		last, at = head, at+len(line)+1
 	}
+	return v, nil
 }
 
-// share gives all forms of one word the same synonyms, and the same weight.
-func (v *vocabulary) share() {
-	for key, forms := range v.o.Same {
-		for _, f := range forms {
-			for _, s := range v.o.Synonyms[f] {
-				if s != key && len(v.o.Synonyms[key]) < maxSynonyms && !slices.Contains(v.o.Synonyms[key], s) && !slices.Contains(forms, s) {
-					v.o.Synonyms[key] = append(v.o.Synonyms[key], s)
-				}
-			}
-			if v.o.Weak[f] {
-				v.o.Weak[key] = true
-			}
-		}
+// line returns what a word leads to, and whether there is a line of it.
+func (v *Vocabulary) line(kind, word string) (words string, ok bool) {
+	if v == nil || word == "" {
+		return "", false
 	}
+	want := kind + word
+	head := func(i int) string { h, _, _ := strings.Cut(v.text[v.at[i]:], "\t"); return h }
+	i := sort.Search(len(v.at), func(i int) bool { return head(i) >= want })
+	if i == len(v.at) || head(i) != want {
+		return "", false
+	}
+	line, _, _ := strings.Cut(v.text[v.at[i]:], "\n")
+	return line[len(want)+1:], true
 }
 
-// fold1 is a word as it is compared.
-func fold1(word string) string { return squeeze(word) }
-
-func stemOfWord(stem func(string) string, word string) string {
-	if stem == nil || len(word) < 3 {
-		return word
-	}
-	return stem(word)
+// of returns what a word leads to.
+func (v *Vocabulary) of(kind, word string) []string {
+	line, _ := v.line(kind, word)
+	return strings.Fields(line)
 }
 
-// related looks a word up.
-func related(m map[string][]string, word, stem string) []string {
-	if list := m[stem]; list != nil {
+// either returns what a stem leads to, or else the word itself.
+func (v *Vocabulary) either(kind, stem, word string) []string {
+	if list := v.of(kind, stem); list != nil {
 		return list
 	}
-	return m[word]
+	return v.of(kind, word)
 }
 
-// meanings adds what means the same as word i of a query, or about the same.
-func (s *speller) meanings(g *group, q *Query, i int) {
-	word := q.leaves[i].parts[0]
-	stem := stemOfWord(s.o.Stem, word)
-	g.weak = s.o.Weak[stem] || s.o.Weak[word]
-	for _, w := range related(s.o.Same, word, stem) {
-		g.add(stemTerm+w, byStem, "stem")
-	}
-	for _, w := range s.expression(q, i) {
-		g.add(stemTerm+w, byExpression, "synonym")
-	}
-	for _, w := range related(s.o.Synonyms, word, stem) {
-		g.add(stemTerm+w, bySynonym, "synonym")
-	}
+func (v *Vocabulary) has(kind, word string) bool {
+	_, ok := v.line(kind, word)
+	return ok
 }
 
-// expression returns what is meant by the two or three words of which word i is one.
-func (s *speller) expression(q *Query, i int) (all []string) {
-	for n := 2; n <= 3; n++ {
-		for first := max(i-n+1, 0); first <= i && first+n <= len(q.leaves); first++ {
-			key := ""
-			for _, l := range q.leaves[first : first+n] {
-				if len(l.parts) != 1 || l.phrase || l.wild || l.field != "" {
-					key = ""
-					break
-				}
-				key += " " + stemOfWord(s.o.Stem, l.parts[0])
-			}
-			if key != "" {
-				all = append(all, s.o.Phrases[key[1:]]...)
+// saysLittle reports whether a folded word is one of those that every text has.
+func (v *Vocabulary) saysLittle(word string) bool { return v != nil && v.common[word] }
+
+// vocabulary writes down what was learned.
+func (v *learner) vocabulary() *Vocabulary {
+	lines := map[string]string{}
+	for kind, m := range map[string]map[string][]string{sameWord: v.same, synonym: v.synonyms, phrase: v.phrases} {
+		for word, leads := range m {
+			if word != "" && len(leads) > 0 {
+				lines[kind+word] = strings.Join(leads, " ")
 			}
 		}
 	}
-	return all
+	for kind, m := range map[string]map[string]bool{commonWord: v.common, weakWord: v.weak} {
+		for word := range m {
+			if word != "" {
+				lines[kind+word] = ""
+			}
+		}
+	}
+	heads := make([]string, 0, len(lines))
+	for head := range lines {
+		heads = append(heads, head)
+	}
+	slices.Sort(heads)
+	var text strings.Builder
+	for _, head := range heads {
+		if text.Len()+len(head)+len(lines[head])+2 > maxVocabulary {
+			break // more than any language has
+		}
+		text.WriteString(head + "\t" + lines[head] + "\n")
+	}
+	made, err := ParseVocabulary(text.String())
+	if err != nil {
+		panic(err) // words are folded: they have neither tabs nor lines
+	}
+	return made
 }

@@ -59,12 +59,12 @@ func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key obje
 
 // readCatalogue returns what the file holds, or an empty catalogue when it is not
 // there, not whole, or about other circumstances.
-func readCatalogue(file string, l *Layer, key objects.Digest) *catalogue {
+func readCatalogue(file string, sp objects.Space, key objects.Digest) *catalogue {
 	raw, err := place.Read(file, maxCat)
 	if err != nil || len(raw) < catHeader || objects.Digest(raw[24:56]) != key {
 		return &catalogue{}
 	}
-	c, err := parseCatalogue(raw, l.Space)
+	c, err := parseCatalogue(raw, sp)
 	if err != nil {
 		return &catalogue{}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 )
@@ -289,4 +290,44 @@ func BenchmarkRows(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestCatalogueOfTheLibrary: what a catalogue says of the library is what a look at each item
+// says, whatever the user takes back, and whatever becomes of the file.
+func TestCatalogueOfTheLibrary(t *testing.T) {
+	w := newWorld(t)
+	check := func(what string) {
+		t.Helper()
+		for range 2 {
+			s := w.stack()
+			s.System = space.OpenSystem
+			found, err := s.ScanSystem()
+			w.must(err)
+			k, err := s.LookSystem(t.Context())
+			w.must(err)
+			if got, want := lines(k.Rows()), lines(space.RowsOf(found, nil)); got != want || k.Len() < 50 {
+				t.Errorf("%s: the look says\n%s, want\n%s", what, got, want)
+			}
+		}
+	}
+	check("first")
+	system, err := space.OpenSystem()
+	w.must(err)
+	p, _ := system.Locate(ref("tool:rye/core/runtimes/bash_runtime"))
+	raw, err := system.File(p)
+	w.must(err)
+	w.must(w.trust.DenyDigest(objects.DigestOf(raw), "taken back"))
+	check("after one was taken back")
+	files, err := filepath.Glob(filepath.Join(w.cache, "catalogue", "*.cat"))
+	w.must(err)
+	if len(files) == 0 {
+		t.Fatal("no catalogue was written")
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		w.must(err)
+		raw[len(raw)/2] ^= 1
+		w.must(os.WriteFile(file, raw, 0o600))
+	}
+	check("after it was damaged")
 }

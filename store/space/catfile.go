@@ -81,10 +81,15 @@ func (c *catalogue) finish(b []byte, n int) []byte {
 	return b
 }
 
-// storable reports whether a row belongs into a catalogue: it has a ref, its file
-// was read (or is missing), its verdict is about that file alone, and it is not too
-// long.
+// storable reports whether a row belongs into the catalogue of a space on disk: its file was
+// read (or is missing), and its verdict is about that file alone.
 func storable(r *Row) bool {
+	return fits(r) && (!r.Blob.IsZero() || r.State == objects.Absent)
+}
+
+// fits reports whether a catalogue can hold a row: it has a ref, is not too long, and has
+// nothing for which there is no place.
+func fits(r *Row) bool {
 	n := catRow + 64
 	for _, s := range r.texts() {
 		n += 4 + len(*s)
@@ -95,7 +100,7 @@ func storable(r *Row) bool {
 	for _, t := range r.More {
 		n += 8 + len(t.Name) + len(t.Value)
 	}
-	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && (!r.Blob.IsZero() || r.State == objects.Absent) && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
+	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
 }
 
 // texts returns the strings of a row in the order of the format.

@@ -89,7 +89,7 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 
 // prepare reads what was known, and the record where that says something else.
 func (u *update) prepare(ctx context.Context, file string, key objects.Digest) (err error) {
-	u.old = readCatalogue(file, u.l, key)
+	u.old = readCatalogue(file, u.l.Space, key)
 	u.fate = make([]fate, u.old.len())
 	if u.tip, err = u.l.Tip(); err == nil && (u.tip != u.old.tip || u.old.when == 0 || u.old.bundles) {
 		u.recorded, err = u.l.recordedAll(ctx)

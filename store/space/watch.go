@@ -19,6 +19,7 @@ import (
 // after maxQuiet every file is asked about. What other machines may write is not watched.
 type Watch struct {
 	mu   sync.Mutex
+	used bool
 	seen *Look // nil where it has to be looked again
 	key  objects.Digest
 	tip  store.OID
@@ -50,10 +51,12 @@ func (w *Watch) Look(ctx context.Context, s *Stack, l *Layer) (*Look, error) {
 	}
 	k, folders := &Look{u}, u.folders
 	u.folders = nil
+	defer func() { w.used = true }()
 	switch {
 	case len(u.order) == 0:
 		return noLook, nil
 	case u.key == (objects.Digest{}): // there is no catalogue, so nothing tells what it depends on
+	case !w.used: // maybe it stays the only one
 	case !w.tree.holds(folders):
 		w.tree.close()
 		w.tree = watchTree(l, folders) // for the next look: this one began without

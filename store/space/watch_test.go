@@ -56,7 +56,7 @@ func TestWatch(t *testing.T) {
 	}
 	quiet := func() {
 		t.Helper()
-		for range 3 {
+		for range 4 {
 			look()
 		}
 		if runtime.GOOS == "linux" && look() != look() {

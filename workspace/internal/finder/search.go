@@ -138,8 +138,8 @@ func plain(query string) string {
 
 // rank answers a query that has words.
 func (f *Finder) rank(ctx context.Context, at *ground, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
-	o, notes := f.words.options(ctx, at.s, f.index.Stem)
-	o.Explain, o.Most = q.Explain, max(q.Offset, 0)+limitOf(q)
+	words, notes := f.words.words(ctx, at.s, f.index.Stem)
+	o := search.Options{Stem: f.index.Stem, Words: words, Explain: q.Explain, Most: max(q.Offset, 0) + limitOf(q)}
 	var layers []search.Layer
 	var spots []func(doc int) spot
 	for _, b := range at.shelves {

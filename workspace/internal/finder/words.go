@@ -3,10 +3,13 @@ package finder
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/search"
 	"github.com/rye-os/rye/workspace/internal/look"
@@ -23,23 +26,28 @@ var wordsCaller = rye.Program("search", "rye.load.config.*")
 type known struct {
 	mu   sync.Mutex
 	from string
-	is   search.Options
+	is   *search.Vocabulary
 }
 
 func (k *known) forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.from, k.is = "", search.Options{}
+	k.from, k.is = "", nil
 }
 
-// options returns what the configuration says, and what a person should know about it: one
+// words returns what the configuration says, and what a person should know about it: one
 // that cannot be used is left out, and the search goes on.
-func (k *known) options(ctx context.Context, s *session.Session, stem func(string) string) (search.Options, []string) {
+func (k *known) words(ctx context.Context, s *session.Session, stem func(string) string) (*search.Vocabulary, []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	shipped := shippedWords(ctx, s)
-	if shipped != "" && k.from == shipped {
-		return k.is, nil
+	from := shippedWords(ctx, s)
+	if from != "" {
+		if k.from != from {
+			k.from, k.is = from, keptWords(s, from)
+		}
+		if k.is != nil {
+			return k.is, nil
+		}
 	}
 	c, err := look.Config(ctx, s, wordsCaller, wordsID)
 	var notes []string
@@ -49,16 +57,56 @@ func (k *known) options(ctx context.Context, s *session.Session, stem func(strin
 			notes = append(notes, "config:"+wordsID+" is not used, so no synonyms are known: "+err.Error())
 		}
 	}
-	from := shipped
 	if from == "" {
 		for _, s := range c.Sources {
 			from += s.SHA256 + "\n"
 		}
 	}
-	if k.is.Stem == nil || k.from != from {
-		k.from, k.is = from, search.NewOptions(stem, wordsOf(c.Value))
+	if k.is == nil || k.from != from {
+		k.from, k.is = from, search.NewVocabulary(stem, wordsOf(c.Value))
+		if err == nil {
+			keepWords(s, from, k.is)
+		}
 	}
 	return k.is, notes
+}
+
+// Making a vocabulary takes longer than a search, so its text is kept among the caches, after
+// a line with the digest of what it is made from and of the text.
+const wordsFile = "words.txt"
+
+// wordsVersion is of what stems and lines mean.
+const wordsVersion = "rye words 1\n"
+
+func wordsHead(from, text string) string {
+	sum := objects.DigestOf([]byte(wordsVersion + from + "\n" + text))
+	return sum.String() + "\n"
+}
+
+// keptWords returns the vocabulary that was made from the same; nil where none is kept.
+func keptWords(s *session.Session, from string) *search.Vocabulary {
+	if s.CacheDir == "" {
+		return nil
+	}
+	raw, err := place.Read(filepath.Join(s.CacheDir, wordsFile), 8<<20)
+	if err != nil {
+		return nil
+	}
+	head, text, _ := strings.Cut(string(raw), "\n")
+	if head+"\n" != wordsHead(from, text) {
+		return nil
+	}
+	v, err := search.ParseVocabulary(text)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+func keepWords(s *session.Session, from string, v *search.Vocabulary) {
+	if s.CacheDir != "" {
+		_ = place.Cache(filepath.Join(s.CacheDir, wordsFile), []byte(wordsHead(from, v.Text())+v.Text()), 0o600)
+	}
 }
 
 // shippedWords says what the library's configuration is, where no space stands before it: it

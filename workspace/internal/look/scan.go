@@ -56,12 +56,7 @@ func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Findin
 // Space is Scan for lists: files that have not changed are not read again.
 func Space(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
 	if sp == objects.System {
-		set, err := extractors(ctx, s) // none where they cannot be used, as in Look
-		if err != nil && ctx.Err() != nil {
-			return nil, err
-		}
-		found, err := s.Stack.ScanSystem()
-		return space.LookAt(space.RowsOf(found, set)), err
+		return s.Stack.LookSystem(ctx)
 	}
 	l, err := s.Stack.Layer(sp)
 	if err != nil {
