@@ -303,7 +303,7 @@ func TestCatalogueOfTheLibrary(t *testing.T) {
 			s.System = space.OpenSystem
 			found, err := s.ScanSystem()
 			w.must(err)
-			k, err := s.LookSystem(t.Context())
+			k, err := space.LookSystem(t.Context(), s)
 			w.must(err)
 			if got, want := lines(k.Rows()), lines(space.RowsOf(found, nil)); got != want || k.Len() < 50 {
 				t.Errorf("%s: the look says\n%s, want\n%s", what, got, want)

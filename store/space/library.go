@@ -13,7 +13,7 @@ import (
 
 // LookSystem is Look at the standard library. That changes with the program alone, so its
 // catalogue holds as long as the trust store and the extractors stay as they are.
-func (s *Stack) LookSystem(ctx context.Context) (*Look, error) {
+func LookSystem(ctx context.Context, s *Stack) (*Look, error) {
 	if s.System == nil {
 		return noLook, nil
 	}
@@ -25,7 +25,7 @@ func (s *Stack) LookSystem(ctx context.Context) (*Look, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	file, key, err := s.libraryFile(system, set)
+	file, key, err := libraryFile(s, system, set)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *Stack) LookSystem(ctx context.Context) (*Look, error) {
 }
 
 // libraryFile names the catalogue of the library, and digests what its rows depend on.
-func (s *Stack) libraryFile(system *System, set *extract.Set) (file string, key objects.Digest, err error) {
+func libraryFile(s *Stack, system *System, set *extract.Set) (file string, key objects.Digest, err error) {
 	if s.Cache == "" {
 		return "", key, nil
 	}

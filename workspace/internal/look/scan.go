@@ -56,7 +56,7 @@ func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Findin
 // Space is Scan for lists: files that have not changed are not read again.
 func Space(ctx context.Context, s *session.Session, sp objects.Space) (*space.Look, error) {
 	if sp == objects.System {
-		return s.Stack.LookSystem(ctx)
+		return space.LookSystem(ctx, s.Stack)
 	}
 	l, err := s.Stack.Layer(sp)
 	if err != nil {
