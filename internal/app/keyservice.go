@@ -7,11 +7,9 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/build"
 )
 
 // What speaks to key services is linked into the engine, because it would cost
@@ -25,13 +23,11 @@ type KeyRequest struct {
 	Message []byte `json:"message,omitempty"`
 }
 
-// KeyReply is the engine's answer. Error is set when there is no other.
+// KeyReply is the engine's answer: these, or why there are none.
 type KeyReply struct {
-	Public    string     `json:"public,omitempty"`
-	Signature []byte     `json:"signature,omitempty"`
-	Error     string     `json:"error,omitempty"`
-	Code      fault.Code `json:"code,omitempty"`
-	Hint      string     `json:"hint,omitempty"`
+	Public    string `json:"public,omitempty"`
+	Signature []byte `json:"signature,omitempty"`
+	Failed    failed `json:"failed,omitzero"`
 }
 
 // maxKeyExchange bounds a request and a reply, in bytes. What is signed is a
@@ -40,36 +36,22 @@ const maxKeyExchange = 8 << 20
 
 // keyService signs through the engine beside this program.
 func (a *App) keyService(ctx context.Context, uri string, message []byte) (rye.KeyAnswer, error) {
-	path, err := beside(engineName)
-	if err != nil {
-		return rye.KeyAnswer{}, err
-	}
 	in, err := json.Marshal(KeyRequest{URI: uri, Message: message})
 	if err != nil {
 		return rye.KeyAnswer{}, fault.New(fault.Failed, "sign with the key service: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, path, "--for", build.This().ID, "keyservice")
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), a.Screen.Err() // where a plug-in says what to touch
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return rye.KeyAnswer{}, fault.New(fault.Auth, "sign with the key service: it does not answer: %w", ctx.Err())
-	case ctx.Err() != nil:
-		return rye.KeyAnswer{}, ctx.Err()
-	case errors.As(err, &exit):
-		return rye.KeyAnswer{}, fault.New(fault.Failed, "sign with the key service: %s ended with status %d", path, exit.ExitCode()).Mend(build.Install)
-	case err != nil:
-		return rye.KeyAnswer{}, fault.New(fault.Failed, "start %s: %w", path, err).Mend(build.Install)
+	out, err := askEngine(ctx, "sign with the key service", bytes.NewReader(in), a.Screen.Err(), "keyservice") // where a plug-in says what to touch
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fault.New(fault.Auth, "sign with the key service: it does not answer: %w", err)
+	}
+	if err != nil {
+		return rye.KeyAnswer{}, err
 	}
 	var reply KeyReply
 	if err := json.Unmarshal(out, &reply); err != nil {
 		return rye.KeyAnswer{}, fault.New(fault.Malformed, "sign with the key service: the engine's answer: %w", err)
 	}
-	if reply.Error != "" {
-		return rye.KeyAnswer{}, fault.New(reply.Code, "%s", reply.Error).With(fault.Decode(reply.Hint))
-	}
-	return rye.KeyAnswer{Public: reply.Public, Signature: reply.Signature}, nil
+	return rye.KeyAnswer{Public: reply.Public, Signature: reply.Signature}, reply.Failed.err()
 }
 
 // ServeKeys is the engine's side: it answers the one request on standard input by
@@ -88,7 +70,7 @@ func ServeKeys(ctx context.Context, answer func(context.Context, KeyRequest) (Ke
 	}
 	reply, err := answer(ctx, q)
 	if err != nil {
-		reply = KeyReply{Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err).Encode()}
+		reply = KeyReply{Failed: failedBy(err)}
 	}
 	return json.NewEncoder(os.Stdout).Encode(reply)
 }

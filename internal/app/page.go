@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/build"
 )
 
 // What reads pages of the web is linked into the engine, because its tables would cost
@@ -32,27 +29,11 @@ type pageHead struct {
 
 // readPage has the engine beside this program read a page.
 func readPage(ctx context.Context, p rye.WebPage) ([]byte, error) {
-	path, err := beside(engineName)
-	if err != nil {
-		return nil, err
-	}
 	head, err := json.Marshal(pageHead{Charset: p.Charset, Base: p.Base, Markdown: p.Markdown})
 	if err != nil {
 		return nil, fault.New(fault.Failed, "read the page: %w", err)
 	}
-	cmd := exec.CommandContext(ctx, path, "--for", build.This().ID, "page")
-	cmd.Stdin = io.MultiReader(bytes.NewReader(append(head, '\n')), bytes.NewReader(p.Body))
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &exit):
-		return nil, fault.New(fault.Failed, "read the page: %s ended with status %d", path, exit.ExitCode()).Mend(build.Install)
-	case err != nil:
-		return nil, fault.New(fault.Failed, "start %s: %w", path, err).Mend(build.Install)
-	}
-	return out, nil
+	return askEngine(ctx, "read the page", io.MultiReader(bytes.NewReader(append(head, '\n')), bytes.NewReader(p.Body)), nil, "page")
 }
 
 // ServePage is the engine's side: it turns the page on standard input into what convert

@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"os"
-	"os/exec"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -26,12 +23,10 @@ const ServeFace = "serve"
 // maxServed bounds a call and its answer, in bytes.
 const maxServed = 8 << 20
 
-// servedReply is the engine's answer. Error is set when there is no other.
+// servedReply is the engine's answer: a value, or why there is none.
 type servedReply struct {
-	Value json.RawMessage `json:"value,omitempty"`
-	Error string          `json:"error,omitempty"`
-	Code  fault.Code      `json:"code,omitempty"`
-	Hint  string          `json:"hint,omitempty"`
+	Value  json.RawMessage `json:"value,omitempty"`
+	Failed failed          `json:"failed,omitzero"`
 }
 
 // serve has the engine beside this program do what a tool asks of rye itself.
@@ -39,38 +34,23 @@ func serve(ctx context.Context, a *App, c rye.Caller, q rye.ServedCall) (json.Ra
 	if !c.IsPerson() || a.Caller.IsInside() {
 		return nil, notInside()
 	}
-	path, err := beside(engineName)
-	if err != nil {
-		return nil, err
-	}
 	in, err := json.Marshal(q)
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"--for", build.This().ID, ServeFace, "--dir", a.Dir}
+	face := []string{ServeFace, "--dir", a.Dir}
 	if a.Offline {
-		args = append(args, "--offline")
+		face = append(face, "--offline")
 	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), a.Screen.Err()
-	out, err := cmd.Output()
-	var exit *exec.ExitError
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &exit):
-		return nil, fault.New(fault.Failed, "%s ended with status %d", path, exit.ExitCode()).Mend(build.Install)
-	case err != nil:
-		return nil, fault.New(fault.Failed, "start %s: %w", path, err).Mend(build.Install)
+	out, err := askEngine(ctx, "look after threads", bytes.NewReader(in), a.Screen.Err(), face...)
+	if err != nil {
+		return nil, err
 	}
 	var reply servedReply
 	if err := objects.DecodeJSON(out, maxServed, &reply); err != nil {
 		return nil, fault.New(fault.Malformed, "the engine's answer: %w", err)
 	}
-	if reply.Error != "" {
-		return nil, fault.New(reply.Code, "%s", reply.Error).With(fault.Decode(reply.Hint))
-	}
-	return reply.Value, nil
+	return reply.Value, reply.Failed.err()
 }
 
 // notInside refuses threads to what runs within a run.
@@ -91,7 +71,7 @@ func ServeCall(ctx context.Context, answer func(context.Context, rye.ServedCall)
 	}
 	var reply servedReply
 	if reply.Value, err = answer(ctx, q); err != nil {
-		reply = servedReply{Error: err.Error(), Code: fault.CodeOf(err), Hint: fault.HintOf(err).Encode()}
+		reply = servedReply{Failed: failedBy(err)}
 	}
 	return json.NewEncoder(os.Stdout).Encode(reply)
 }
