@@ -187,7 +187,7 @@ func (w *world) inputs(p *Plan, params string) (Inputs, *primitive.RunDir) {
 	if spec, ok := p.Interpreter(); ok {
 		in.Interpreter, err = primitive.Interpreter(spec, primitive.Search{})
 		if err != nil {
-			w.t.Skip(err)
+			w.t.Skip("its interpreter is not installed: ", err)
 		}
 	}
 	return in, run

@@ -23,7 +23,7 @@ func resident(t testing.TB, key string) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		t.Skip(err)
+		t.Skip("/proc is not mounted: ", err)
 	}
 	_, rest, _ := strings.Cut(string(status), key+":")
 	kb, _ := strconv.Atoi(strings.Fields(rest)[0])

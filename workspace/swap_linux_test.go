@@ -41,7 +41,7 @@ func racer(t *testing.T, file string, evil []byte) {
 	done`, "racer", dir, file, next)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
-		t.Skip(err)
+		t.Skip("bash does not start: ", err)
 	}
 	t.Cleanup(func() {
 		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)

@@ -65,7 +65,8 @@ func (c *Chain) Add(r Record) (line []byte, out Record, err error) {
 	return line, r, nil
 }
 
-// setLine makes a record that of its line, which nobody changes any more.
+// setLine sets what a record says of itself to what stands in its line. The record keeps the
+// line, which must not change.
 func (r *Record) setLine(line []byte) {
 	at := bytes.Index(line, []byte(payloadHead)) + len(payloadHead)
 	end := len(line) - 1 - sumSize

@@ -342,8 +342,8 @@ func (h *history) resulted(r journal.Record) error {
 	return nil
 }
 
-// hosted keeps what the loop was told. It is read when the turn goes on: of turns that ended,
-// which are most, nobody asks.
+// hosted keeps what the loop was told. It is read only when the turn goes on; most turns have
+// ended.
 func (h *history) hosted(r journal.Record) error {
 	h.asks = append(h.asks, r)
 	return nil

@@ -126,8 +126,8 @@ func TestReadHooks(t *testing.T) {
 	}
 }
 
-// A no to the question whether to go on ends a thread, whoever reads its records; a no to a
-// call does not.
+// Who answers no when asked whether a thread may go on ends it, also when its records are read
+// again. Who answers no to a call does not.
 func TestDeclined(t *testing.T) {
 	for call, want := range map[string]string{"": "fail", `,"call_id":"c1.1.1"`: ""} {
 		h := newHistory(t.TempDir())
