@@ -56,6 +56,37 @@ func Read(ctx context.Context, dir string, visit func(Record) error) (Chain, Tai
 	return scan(ctx, dir, f, visit)
 }
 
+// Place is between two lines of a journal: what stands before it, and where the next begins.
+// The zero Place is the beginning.
+type Place struct {
+	Chain
+	Offset int64 // bytes of journal.jsonl
+}
+
+// ReadFrom is Read from a place on that an earlier reading came to, and returns where it ended.
+// What stands before it is not read again: that it is what was read then shows at the first line
+// behind it, which is bound to it. visit gets the place behind each record, too.
+func ReadFrom(ctx context.Context, dir string, at Place, visit func(Record, Place) error) (Place, error) {
+	root, err := openDir(dir)
+	if err != nil {
+		return at, err
+	}
+	defer root.Close()
+	f, err := openPlain(root, journalFile, os.O_RDONLY)
+	if err != nil {
+		return at, err
+	}
+	defer f.Close()
+	if at.Thread == "" {
+		at.Thread = filepath.Base(dir)
+	}
+	if st, err := f.Stat(); err != nil || st.Size() < at.Offset {
+		return at, damaged(dir, f, at.Chain, at.Offset, "records that were read are not there any more")
+	}
+	_, err = scanFrom(ctx, dir, f, &at, func(r Record) error { return visit(r, at) })
+	return at, err
+}
+
 // Last returns the last whole record of a journal, which it reads without what stands before:
 // it is verified by nothing, and good for a first look. Where there is none it is the zero
 // Record.
@@ -92,30 +123,36 @@ func Last(dir string) (Record, error) {
 }
 
 // scan verifies a journal from its first line.
-func scan(ctx context.Context, dir string, f *os.File, visit func(Record) error) (c Chain, t Tail, err error) {
-	l := &lines{f: f, most: MaxLine}
-	c.Thread = filepath.Base(dir)
+func scan(ctx context.Context, dir string, f *os.File, visit func(Record) error) (Chain, Tail, error) {
+	at := Place{Chain: Chain{Thread: filepath.Base(dir)}}
+	t, err := scanFrom(ctx, dir, f, &at, visit)
+	return at.Chain, t, err
+}
+
+// scanFrom verifies a journal from a place on, which moves behind each record before it is
+// visited.
+func scanFrom(ctx context.Context, dir string, f *os.File, at *Place, visit func(Record) error) (t Tail, err error) {
+	l := &lines{f: f, at: at.Offset, most: MaxLine}
 	for {
 		if err := ctx.Err(); err != nil {
-			return c, t, context.Cause(ctx)
+			return t, context.Cause(ctx)
 		}
-		begins := l.at
 		line, err := l.next()
 		switch {
-		case errors.Is(err, io.EOF):
-			return endOf(dir, f, c, begins)
-		case errors.Is(err, errTooLong):
-			return endOf(dir, f, c, begins)
+		case errors.Is(err, io.EOF), errors.Is(err, errTooLong):
+			_, t, err = endOf(dir, f, at.Chain, at.Offset)
+			return t, err
 		case err != nil:
-			return c, t, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
+			return t, fault.New(fault.Failed, "read the journal in %s: %w", dir, err)
 		}
-		r, err := c.Next(line)
+		r, err := at.Next(line)
 		if err != nil {
-			return c, t, damaged(dir, f, c, begins, err.Error())
+			return t, damaged(dir, f, at.Chain, at.Offset, err.Error())
 		}
+		at.Offset = l.at
 		if visit != nil {
 			if err := visit(r); err != nil {
-				return c, t, err
+				return t, err
 			}
 		}
 	}
