@@ -119,7 +119,7 @@ func (WordlessError) Error() string { return "this program searches no words" }
 // SearchRequest is a query over all that items say. Only what the caller may search is found.
 type SearchRequest struct {
 	Query   string // words, as docs/format/search.md has them; "" finds every item
-	Kind    string // "" is every kind
+	Kind    string // "" is every kind of items; KindThread the transcripts of threads, and nothing else
 	Space   string // "" or "all" is every space
 	Scope   string // capability form: tool.acme.*
 	Limit   int    // the most results of a page; 0 is 10
@@ -173,12 +173,13 @@ type Line struct {
 
 // SearchResult is the page asked for, and how many there are in all.
 type SearchResult struct {
-	Results []Hit  `json:"results"`
-	Total   int    `json:"total"`
-	AtLeast bool   `json:"at_least,omitempty"` // there may be more: a bound was met
-	Query   string `json:"query"`
-	Limit   int    `json:"limit"`
-	Offset  int    `json:"offset"`
+	Results []Hit     `json:"results"`
+	Turns   []TurnHit `json:"turns,omitempty"` // instead, of a search among transcripts
+	Total   int       `json:"total"`
+	AtLeast bool      `json:"at_least,omitempty"` // there may be more: a bound was met
+	Query   string    `json:"query"`
+	Limit   int       `json:"limit"`
+	Offset  int       `json:"offset"`
 
 	Nearest []string     `json:"nearest,omitempty"` // words that were taken for those that occur nowhere
 	Words   []SearchWord `json:"words,omitempty"`   // how each was understood, where that was asked for

@@ -172,6 +172,25 @@ type CollectReport struct {
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
+// TurnHit is a turn of a thread that a search found.
+type TurnHit struct {
+	Kind      string  `json:"kind"` // thread
+	Thread    string  `json:"thread_id"`
+	Turn      int     `json:"turn"`
+	Seq       int64   `json:"seq"` // of its first record
+	Directive string  `json:"directive"`
+	Status    string  `json:"status"`    // of the thread
+	Time      string  `json:"timestamp"` // of its last record; RFC 3339, UTC
+	Score     float64 `json:"score"`
+	Lines     []Line  `json:"lines,omitempty"`  // that say most of the words, each with the number of its record
+	Guess     bool    `json:"guess,omitempty"`  // found by words that are near those of the query
+	Partly    bool    `json:"partly,omitempty"` // only the beginning of its text is searched
+	Why       *HitWhy `json:"why,omitempty"`    // what the score is made of, where that was asked for
+}
+
+// KindThread is the kind of a search among the transcripts of threads. It is no kind of items.
+const KindThread = "thread"
+
 // Threads are what faces do with agent threads. They are safe for concurrent use.
 type Threads interface {
 	Start(context.Context, Caller, StartRequest) (*ThreadInfo, error)

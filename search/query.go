@@ -251,7 +251,7 @@ func (p *parser) leaf() []*leaf {
 	l := &leaf{text: p.tok, field: p.field, phrase: p.quoted, slop: p.slop, never: p.nots%2 == 1}
 	if !p.quoted {
 		if name, word, ok := strings.Cut(l.text, ":"); ok && word != "" && isName(name) && !strings.HasPrefix(word, "//") {
-			if slices.Contains(kinds, strings.ToLower(name)) {
+			if name = strings.ToLower(name); slices.Contains(kinds, name) && !slices.Contains(p.fields, name) {
 				l.text = word // tool:acme/hello is a name
 			} else if !p.known(name) {
 				return nil

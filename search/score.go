@@ -83,7 +83,7 @@ func plain(n node) bool {
 
 // add adds one group. What a document has most of counts, and not the sum of the forms.
 func (r *ranking) add(g *group, set bool) error {
-	shown := Group{Word: g.word}
+	shown := Group{Word: g.word, Field: g.leaf.field}
 	for _, f := range g.forms {
 		seen := false
 		err := r.postings(f.term, func(d int, n uint32) {

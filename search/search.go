@@ -92,6 +92,7 @@ type Ranking struct {
 // Group is a word of the query with all that counts as it.
 type Group struct {
 	Word  string
+	Field string // in which it was asked for; "" for any
 	Forms []Form
 	Docs  int     // that have one of them
 	IDF   float64 // how rare that is

@@ -6,11 +6,22 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// found is what a search answers with.
-type found struct {
-	Results []hit `json:"results"`
-	Total   int   `json:"total"`
-	More    int   `json:"next_offset,omitempty"` // of the next page
+// found is what a search answers with; foundIn, one among transcripts.
+type (
+	found struct {
+		Results []hit `json:"results"`
+		page
+	}
+	foundIn struct {
+		Results []turn `json:"results"`
+		page
+	}
+)
+
+// page is what there is to say about all results.
+type page struct {
+	Total int `json:"total"`
+	More  int `json:"next_offset,omitempty"` // of the next page
 
 	AtLeast bool     `json:"at_least,omitempty"` // there may be more than total
 	Nearest []string `json:"nearest,omitempty"`  // words that were taken for those that nothing says
@@ -28,6 +39,21 @@ type hit struct {
 	Guess       bool              `json:"guess,omitempty"` // found by words that are only near those of the query
 	Fields      map[string]string `json:"fields,omitempty"`
 	Detail      *about            `json:"detail,omitempty"`
+}
+
+// turn is one result of a search among transcripts, with what a call that reads on there needs.
+type turn struct {
+	Type      string     `json:"type"` // thread
+	Thread    string     `json:"thread_id"`
+	Turn      int        `json:"turn"`
+	Seq       int64      `json:"seq"`
+	Directive string     `json:"directive"`
+	Status    string     `json:"status"`
+	Time      string     `json:"timestamp"`
+	Lines     []rye.Line `json:"lines,omitempty"` // that say most of the words; a number is a record's
+	Guess     bool       `json:"guess,omitempty"`
+	Partly    bool       `json:"partly,omitempty"`
+	Score     float64    `json:"score,omitempty"`
 }
 
 // about is what only who asks for it is told of an item.
@@ -59,7 +85,10 @@ const (
 
 // Found is what a search found. detail says all that is known of each result.
 func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
-	out := found{Results: []hit{}, Total: res.Total, AtLeast: res.AtLeast, Nearest: res.Nearest, Hint: Hint(res.Hint, prefix)}
+	if len(res.Turns) > 0 {
+		return foundTurns(res, detail, prefix)
+	}
+	out := found{Results: []hit{}, page: pageOf(res, len(res.Results), prefix)}
 	for i, h := range res.Results {
 		it := hit{Type: h.Kind, ID: h.ID, Source: h.Space, Guess: h.Guess, Fields: h.Fields,
 			Description: words.Clip(oneLine(h.Description), maxAbout), Parameters: Params(h.Params, i < described)}
@@ -75,8 +104,26 @@ func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
 		}
 		out.Results = append(out.Results, it)
 	}
-	if next := res.Offset + len(res.Results); next < res.Total && len(res.Results) > 0 {
-		out.More = next
+	return Answer{Head: out}
+}
+
+func pageOf(res *rye.SearchResult, shown int, prefix string) page {
+	p := page{Total: res.Total, AtLeast: res.AtLeast, Nearest: res.Nearest, Hint: Hint(res.Hint, prefix)}
+	if next := res.Offset + shown; next < res.Total && shown > 0 {
+		p.More = next
+	}
+	return p
+}
+
+// foundTurns is what a search among transcripts found.
+func foundTurns(res *rye.SearchResult, detail bool, prefix string) Answer {
+	out := foundIn{Results: []turn{}, page: pageOf(res, len(res.Turns), prefix)}
+	for _, h := range res.Turns {
+		it := turn{h.Kind, h.Thread, h.Turn, h.Seq, h.Directive, h.Status, h.Time, h.Lines, h.Guess, h.Partly, 0}
+		if detail {
+			it.Score = h.Score
+		}
+		out.Results = append(out.Results, it)
 	}
 	return Answer{Head: out}
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -94,6 +95,14 @@ func callOf(words []string, prefix string) (c Call, ok bool) {
 			c.Tool = prefix + "execute"
 		}
 		allowed = map[string]string{"--space": "source"}
+	case "thread": // of its own transcript, and of those that it started, a model reads a page
+		from, err := strconv.ParseInt(flags["--from"], 10, 64)
+		if ok = len(args) == 3 && args[1] == "log" && err == nil; !ok {
+			return Call{}, false
+		}
+		delete(flags, "--from")
+		c.Tool = prefix + "execute"
+		c.Arguments = map[string]any{"item_type": "tool", "item_id": "rye/agent/threads/read_transcript", "parameters": map[string]any{"thread_id": args[2], "from": from}}
 	default:
 		return Call{}, false
 	}
@@ -121,7 +130,7 @@ func flagsOf(words []string) (args []string, flags map[string]string, ok bool) {
 		switch {
 		case !strings.HasPrefix(words[i], "-"):
 			args = append(args, words[i])
-		case (words[i] == "--kind" || words[i] == "--space") && i+1 < len(words):
+		case (words[i] == "--kind" || words[i] == "--space" || words[i] == "--from") && i+1 < len(words):
 			flags[words[i]] = words[i+1]
 			i++
 		default:

@@ -5,19 +5,23 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/finder"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
 var _ rye.Verbs = (*Workspace)(nil)
 
 // Search finds items by words, kinds, spaces and scopes, among those that the caller may
-// search.
+// search; and turns of threads, of a request of that kind.
 func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	s, err := w.visit(c, "search")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
+	if finder.OfThreads(q) {
+		return w.finder.Threads(ctx, s, c, q, w.turns)
+	}
 	return w.finder.Search(ctx, s, c, q)
 }
 

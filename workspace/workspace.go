@@ -92,6 +92,10 @@ type Options struct {
 	// words is found.
 	Index Index
 
+	// Turns opens the transcripts of threads that a caller may see, for a search among them. nil
+	// where no threads are known: then such a search is refused with rye.WordlessError.
+	Turns func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)
+
 	// Wordless is set where Index is nil and another program has one: a tool that may search is
 	// then refused with rye.WordlessError, before anything happens, and can be run by that program.
 	Wordless bool
@@ -109,6 +113,12 @@ type Options struct {
 // Index finds words in what items say: search/fulltext makes one.
 type Index = search.Index
 
+// Turns are transcripts of threads as one caller sees them; TurnsRequest asks for them.
+type (
+	Turns        = finder.Turns
+	TurnsRequest = finder.TurnsRequest
+)
+
 // Workspace is one project (or none), one user space and the standard library, opened for
 // work. It is safe for concurrent use, holds nothing open between verbs, and needs no
 // closing.
@@ -118,6 +128,7 @@ type Workspace struct{ rooms }
 type rooms struct {
 	host   *session.Host
 	finder *finder.Finder
+	turns  func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)
 	keys   *custody.Keys
 	runner *run.Runner
 	net    share.Options
@@ -141,6 +152,7 @@ func Open(o Options) *Workspace {
 	w := &Workspace{rooms{
 		host:   h,
 		finder: finder.New(o.Index),
+		turns:  o.Turns,
 		keys:   keys,
 		net:    share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
 	}}

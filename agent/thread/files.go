@@ -18,6 +18,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -114,16 +115,19 @@ func sumOf(raw []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// maxSignature bounds thread.json.sig.
+const maxSignature = 64 << 10
+
 // readDescription reads and verifies thread.json.
 func readDescription(ctx context.Context, rec rye.Record, dir string) (*Description, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, descriptionFile))
+	raw, err := place.Read(filepath.Join(dir, descriptionFile), maxDescription+1)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.NotFound, "thread %s: it never began", filepath.Base(dir))
 	}
 	if err != nil {
 		return nil, err
 	}
-	sig, err := os.ReadFile(filepath.Join(dir, signatureFile))
+	sig, err := place.Read(filepath.Join(dir, signatureFile), maxSignature)
 	if err != nil {
 		return nil, fault.New(fault.Integrity, "thread %s: %w", filepath.Base(dir), err)
 	}

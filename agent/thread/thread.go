@@ -29,6 +29,7 @@ type Options struct {
 
 	Ledger string // path of the user's ledger
 	Live   string // the project's .ai, for copies that people read; "" for none
+	Cache  string // directory for what may be deleted at any time; "" for none
 	Boot   string // id of this start of the machine; "" where there is none
 	User   string // node of the user in the ledger
 

@@ -18,7 +18,7 @@ import (
 const transcriptID = "01kdyak348041061050r3gg28a"
 
 // transcript makes a journal of these records: a type and a payload each.
-func transcript(t testing.TB, records ...[2]any) string {
+func transcriptOf(t testing.TB, records ...[2]any) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), transcriptID)
 	if err := journal.Make(dir); err != nil {
@@ -85,7 +85,7 @@ func TestPagesOfATranscript(t *testing.T) {
 		}
 		records = append(records, [2]any{"tool_call_start", map[string]any{"tool": "execute tool:acme/x", "call_id": "c", "input": map[string]any{"list": hostile[2:3]}}})
 	}
-	dir := transcript(t, records...)
+	dir := transcriptOf(t, records...)
 	for _, q := range []choreArgs{{}, {Bytes: leastBytes}, {Bytes: mostBytes, Limit: mostRecords}, {Limit: 1}, {Bytes: mostBytes, Limit: 1}, {From: -7}} {
 		var seen []int64
 		for q.From < 1 || len(seen) == 0 || q.From > seen[len(seen)-1] {
@@ -116,7 +116,7 @@ func TestPagesOfATranscript(t *testing.T) {
 
 // TestOneRecordWhole: what is asked for alone is shown as far as the page goes.
 func TestOneRecordWhole(t *testing.T) {
-	dir := transcript(t, saidBy("first"), resultOf(strings.Repeat("word ", 6000)), saidBy("last"))
+	dir := transcriptOf(t, saidBy("first"), resultOf(strings.Repeat("word ", 6000)), saidBy("last"))
 	p, _ := read(t, dir, choreArgs{From: 2, Limit: 1})
 	if got := p.Records[0]; got.Left == 0 || got.Left+int64(len(fmt.Sprint(got.Payload["output"])))-int64(len("…")) != 30_000 {
 		t.Errorf("left out %d of 30000, shown %d", got.Left, len(fmt.Sprint(got.Payload["output"])))
@@ -129,7 +129,7 @@ func TestOneRecordWhole(t *testing.T) {
 // TestDamagedTranscript: what lies before the damage is shown, and that it is damaged; an
 // artifact that is not what was kept is not shown.
 func TestDamagedTranscript(t *testing.T) {
-	dir := transcript(t, saidBy("before"), resultOf(strings.Repeat("kept", 30_000)), saidBy("behind"))
+	dir := transcriptOf(t, saidBy("before"), resultOf(strings.Repeat("kept", 30_000)), saidBy("behind"))
 	artifacts, _ := filepath.Glob(filepath.Join(dir, "artifacts", "*"))
 	if len(artifacts) != 1 {
 		t.Fatalf("artifacts: %v", artifacts)
@@ -156,7 +156,7 @@ func TestDamagedTranscript(t *testing.T) {
 
 // TestSearchOfATranscript: all words in one text, in any case, and a look at what is around.
 func TestSearchOfATranscript(t *testing.T) {
-	dir := transcript(t, saidBy("Nothing"), resultOf(strings.Repeat("é", 40_000)+" The Needle "+strings.Repeat("é", 100)), saidBy("needle, here"), saidBy("İİİİ needle"),
+	dir := transcriptOf(t, saidBy("Nothing"), resultOf(strings.Repeat("é", 40_000)+" The Needle "+strings.Repeat("é", 100)), saidBy("needle, here"), saidBy("İİİİ needle"),
 		[2]any{"budget_released", map[string]any{"key": "needle"}})
 	search := func(q choreArgs) *found {
 		t.Helper()

@@ -13,7 +13,7 @@ import (
 func main() {
 	faces := map[string]app.Face{"mcp": searching(serveMCP), "keyservice": serveKeys, "page": servePage, app.ThreadFace: searching(runThread), app.ServeFace: searching(serveCall)}
 	exit := app.EngineMain(os.Args, faces, func(argv []string) int {
-		return cli.Main(argv, cli.Parts{Threads: threads, Words: words})
+		return cli.Main(argv, cli.Parts{Threads: threads, Words: words, Turns: turns})
 	})
 	written()
 	os.Exit(exit)

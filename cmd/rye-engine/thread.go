@@ -49,7 +49,8 @@ func serveCall(ctx context.Context, a *app.App) error {
 	})
 }
 
-// openServing opens a workspace whose tools about threads act in this process. dir is its
+// openServing opens a workspace whose tools about threads act in this process, and that searches
+// their transcripts. dir is its
 // project's.
 func openServing(a *app.App, o workspace.Options, dir string) (w *workspace.Workspace) {
 	o.Serve = func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
@@ -59,8 +60,28 @@ func openServing(a *app.App, o workspace.Options, dir string) (w *workspace.Work
 		}
 		return thread.Serve(ctx, thread.New(t), c, q)
 	}
+	o.Turns = func(ctx context.Context, c rye.Caller, q workspace.TurnsRequest) (*workspace.Turns, error) {
+		return turnsOf(ctx, a, w, dir, c, q)
+	}
 	w = workspace.Open(o)
 	return w
+}
+
+// turns opens transcripts for a search of the command line.
+func turns(a *app.App) app.TurnsOf {
+	return func(ctx context.Context, c rye.Caller, q workspace.TurnsRequest) (*workspace.Turns, error) {
+		return turnsOf(ctx, a, a.Open(), a.Dir, c, q)
+	}
+}
+
+// turnsOf opens the transcripts of the project of a workspace.
+func turnsOf(ctx context.Context, a *app.App, w *workspace.Workspace, dir string, c rye.Caller, q workspace.TurnsRequest) (*workspace.Turns, error) {
+	o, err := threadOptions(a, w, dir)
+	if err != nil {
+		return nil, err
+	}
+	t, err := thread.OpenTurns(ctx, thread.New(o), c, thread.TurnsRequest(q))
+	return (*workspace.Turns)(t), err
 }
 
 // holdTo keeps the memory of a thread's process in proportion to its prompt: the conversation
@@ -80,7 +101,7 @@ func threadOptions(a *app.App, w *workspace.Workspace, dir string) (thread.Optio
 		return secret.Open(file, secret.Keys{Identity: identity, Passphrase: passphrase})
 	}}
 	return thread.Options{
-		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Live: app.AIOf(a), Boot: app.BootID(), User: "user",
+		Verbs: w, Record: w.Record(), Ledger: a.LedgerPath(), Live: app.AIOf(a), Cache: a.Cache, Boot: app.BootID(), User: "user",
 		HTTP:   &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}},
 		Secret: secrets.Secret, Host: secrets.Host,
 		Spawn: func(_ context.Context, id string, handed []byte) (thread.Child, error) {

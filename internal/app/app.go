@@ -58,6 +58,9 @@ func TokenFile(a *App) (bearer.File, error) {
 	return bearer.File(filepath.Join(a.Config, "mcp-tokens.json")), nil
 }
 
+// TurnsOf opens the transcripts of threads that a caller may see.
+type TurnsOf func(context.Context, rye.Caller, workspace.TurnsRequest) (*workspace.Turns, error)
+
 // App is one run of a program of rye. It is made by New and then read-only,
 // apart from its Screen.
 type App struct {
@@ -68,6 +71,7 @@ type App struct {
 	Screen *Screen
 	Back   rye.Verbs       // within a run that may ask the rye around: its verbs; else nil
 	Words  workspace.Index // of rye-engine, which searches words; nil in the front
+	Turns  TurnsOf         // of rye-engine, which knows threads; nil in the front
 
 	ctx    context.Context // of the run; for questions that come without one
 	home   string
@@ -187,6 +191,7 @@ func (a *App) options() workspace.Options {
 		Page:         readPage,
 		Index:        a.Words,
 		Wordless:     a.Words == nil,
+		Turns:        a.Turns,
 		Self:         self,
 		Version:      build.Version(),
 		Offline:      a.Offline,

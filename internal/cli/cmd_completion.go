@@ -104,10 +104,14 @@ func candidates(t *task, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	last := words[len(words)-1]
+	last, given := words[len(words)-1], words[:len(words)-1]
+	kind := len(given) > 0 && given[len(given)-1] == "--kind"
+	if kind {
+		given = given[:len(given)-1]
+	}
 	global := globalFlags(t.flags)
 	tree := commands()
-	before, err := split(tree, global, words[:len(words)-1])
+	before, err := split(tree, global, given)
 	if err != nil {
 		return nil // the value of a flag: the shell offers files
 	}
@@ -121,6 +125,8 @@ func candidates(t *task, words []string) []string {
 	}
 	var all []string
 	switch {
+	case kind:
+		all = kindsOf(inv)
 	case strings.HasPrefix(last, "-"):
 		for _, f := range append(append([]cli.Flag(nil), inv.flags()...), global...) {
 			all = append(all, "--"+f.Names()[0])
@@ -156,11 +162,7 @@ func argumentWords(t *task, inv invocation) []string {
 	case s.name == "help":
 		return append(strings.Split(names(commands()), ", "), "exit-codes")
 	case s.name == "new", s.name == "list" && len(inv.path) == 1:
-		var kinds []string
-		for _, k := range objects.Kinds {
-			kinds = append(kinds, string(k))
-		}
-		return kinds
+		return kindsOf(inv)
 	case inv.path[0].name == "thread" && strings.HasPrefix(s.args, "<id>"):
 		return threadWords(t)
 	case !strings.Contains(s.args, "ref"):
@@ -178,6 +180,17 @@ func argumentWords(t *task, inv invocation) []string {
 		refs = append(refs, it.Ref)
 	}
 	return refs
+}
+
+// kindsOf are the kinds that a command knows: those of items, and threads where it searches.
+func kindsOf(inv invocation) (kinds []string) {
+	for _, k := range objects.Kinds {
+		kinds = append(kinds, string(k))
+	}
+	if len(inv.path) > 0 && inv.path[0].name == "search" {
+		kinds = append(kinds, rye.KindThread)
+	}
+	return kinds
 }
 
 // threadWords are the ids of the newest threads. The engine knows them: it answers instead of

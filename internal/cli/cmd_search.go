@@ -18,18 +18,24 @@ func searchCommand() *spec {
 		long: "Words are looked for in names, descriptions, categories, tags and in the text itself.\n" +
 			"The best hit has most of them, and the rarest; none has to have them all. Operators:\n" +
 			"AND OR NOT, \"a phrase\", word*, field:word, word~ for mistakes, \"two words\"~5.\n" +
-			"* finds every item.",
-		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*",
-		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed, fault.Limit},
+			"* finds every item.\n\n" +
+			"--kind thread looks in what threads said and did instead, turn by turn, for what was said\n" +
+			"to the model, what it said, and what its tools were given and gave. status:completed,\n" +
+			"directive:acme/review and thread:<id> narrow it. A line begins with its record's number.",
+		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*\nrye search --kind thread 'parcel status:completed'",
+		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
-			kindFlag(&q.Kind), spaceFlag(&q.Space),
+			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "only this `kind`: directive, tool, knowledge or config; or thread"},
+			spaceFlag(&q.Space),
 			&cli.StringFlag{Name: "scope", Destination: &q.Scope, Usage: "only what the capability `pattern` covers: tool.acme.*"},
 			&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "show at most `n` (default 10)"},
 			&cli.IntFlag{Name: "offset", Destination: &q.Offset, Usage: "leave out the first `n`"},
 			&cli.BoolFlag{Name: "explain", Destination: &q.Explain, Usage: "show how each word was understood"},
 		},
 		min: 1, max: many,
-		heavy: func(args []string) bool { return strings.Trim(strings.Join(args, ""), " *") != "" },
+		heavy: func(args []string) bool {
+			return q.Kind == rye.KindThread || strings.HasPrefix(q.Scope, rye.KindThread) || strings.Trim(strings.Join(args, ""), " *") != ""
+		},
 		run: func(t *task) error {
 			brief()
 			q.Query = strings.Join(t.args, " ")
@@ -48,6 +54,9 @@ func printFound(p *printer, res *rye.SearchResult) error {
 		p.infof("rye: %s", note)
 	}
 	err := each(p, res.Results, printHit)
+	if err == nil {
+		err = each(p, res.Turns, printTurn)
+	}
 	if err == nil && len(res.Words) > 0 {
 		err = each(p, res.Words, printWord)
 	}
@@ -58,25 +67,38 @@ func printFound(p *printer, res *rye.SearchResult) error {
 	if res.AtLeast {
 		total = "at least " + total
 	}
-	p.infof("%d of %s found", len(res.Results), total)
+	p.infof("%d of %s found", len(res.Results)+len(res.Turns), total)
 	p.hint(res.Hint)
 	return err
 }
 
 func printHit(p *printer, h rye.Hit) {
-	mark := ""
-	if h.Guess {
-		mark = "?"
+	p.resultf(len(h.Lines) > 0, "%.2f%s  %s  %s  %s  %s\n", h.Score, mark(h.Guess, h.Partly), h.Ref, h.Space, h.Version, h.Description)
+	printLines(p, h.Lines, h.Why)
+}
+
+func printTurn(p *printer, h rye.TurnHit) {
+	p.resultf(len(h.Lines) > 0, "%.2f%s  %s  turn %d  %s  %s  %s\n", h.Score, mark(h.Guess, h.Partly), h.Thread, h.Turn, h.Directive, statusStyle(h.Status), localTime(h.Time))
+	printLines(p, h.Lines, h.Why)
+}
+
+// mark says behind a score what there is to know about a hit.
+func mark(guess, partly bool) (s string) {
+	if guess {
+		s = "?"
 	}
-	if h.Partly {
-		mark += " (only the beginning of its text is searched)"
+	if partly {
+		s += " (only the beginning of its text is searched)"
 	}
-	p.resultf(len(h.Lines) > 0, "%.2f%s  %s  %s  %s  %s\n", h.Score, mark, h.Ref, h.Space, h.Version, h.Description)
-	for _, l := range h.Lines {
+	return s
+}
+
+func printLines(p *printer, lines []rye.Line, why *rye.HitWhy) {
+	for _, l := range lines {
 		p.printf("      %s\n", faint(fmt.Sprintf("%d: %s", l.Number, l.Text)))
 	}
-	if h.Why != nil {
-		printWhy(p, h.Why)
+	if why != nil {
+		printWhy(p, why)
 	}
 }
 

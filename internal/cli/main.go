@@ -23,6 +23,7 @@ import (
 type Parts struct {
 	Threads func(*app.App) (rye.Threads, error)
 	Words   func(*app.App) workspace.Index
+	Turns   func(*app.App) app.TurnsOf
 }
 
 // Main runs the command line argv (with the program's name first) in this

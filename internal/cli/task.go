@@ -41,7 +41,7 @@ func (t *task) open() (err error) {
 		return err
 	}
 	if t.parts.Words != nil {
-		t.env.Words = t.parts.Words(t.env)
+		t.env.Words, t.env.Turns = t.parts.Words(t.env), t.parts.Turns(t.env)
 	}
 	t.w = t.env.Open()
 	return nil

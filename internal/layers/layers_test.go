@@ -143,6 +143,8 @@ var house = []room{
 
 	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
 		"fault internal/place internal/words", xsys},
+	{4, "agent/transcript", "what threads said and did, turn by turn, for a search",
+		"fault internal/parallel internal/place internal/words search agent/journal", ""},
 	{4, "agent/ledger", "what threads may spend, and what they spent",
 		". fault internal/place", sqlite},
 	{4, "agent/provider", "a model behind an HTTP address: requests, streams, prices, errors",
@@ -154,7 +156,7 @@ var house = []room{
 	{4, "agent/secret", "reads a file of secrets that is encrypted with age",
 		"fault objects", age},
 	{4, "agent/thread", "one thread: starts, acts within its limits, waits, resumes",
-		". fault internal/place internal/words objects objects/expr objects/trust/token view agent/journal agent/ledger agent/provider agent/provider/mock agent/loop", ""},
+		". fault internal/place internal/words objects objects/expr objects/trust/token view search agent/journal agent/transcript agent/ledger agent/provider agent/provider/mock agent/loop", ""},
 
 	{5, "serve/mcp", "the four tools, over MCP",
 		". fault internal/words objects view", mcpgo},

@@ -24,7 +24,7 @@ func searchTool() mcp.Tool {
 	return tool("search", "Find directives, tools and knowledge by words or a question. A result says what it takes (parameters) and, unless it is signed, its state.",
 		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, field:value; * is everything"},
 		"scope":{"type":"string","description":"kind and namespace: tool, tool.acme.*"},
-		"item_type":`+kindSchema+`,
+		"item_type":{"type":"string","enum":["directive","tool","knowledge","config","thread"],"description":"thread: what your threads said and did"},
 		"space":{"type":"string","enum":["project","user","system","all"]},
 		"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"default 5"},
 		"offset":{"type":"integer","minimum":0},

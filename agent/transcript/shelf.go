@@ -1,0 +1,171 @@
+package transcript
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/agent/journal"
+	"github.com/rye-os/rye/search"
+)
+
+// Shelf are all turns of a project's threads, as they are now.
+type Shelf struct {
+	Notes []string // what a person should know: what could not be read, and why
+
+	ctx   context.Context // of the search that all of this is for
+	o     Options
+	spots []spot
+	paths []byte // of the spots, one after the other
+	terms search.Analyzer
+}
+
+// spot is one turn.
+type spot struct {
+	thread *Thread
+	turn   *turn
+	from   journal.Place // where it begins
+	last   bool          // of its thread
+}
+
+// maxSpots bounds the turns that are searched: those of the newest threads.
+const maxSpots = 500_000
+
+// pathSize is the length of a path: an id, and the number of a record with its zeros in front.
+const pathSize = 26 + 1 + 10
+
+// Open looks at all journals, and reads what was added to them. Nothing is kept open.
+func Open(ctx context.Context, o Options) (*Shelf, error) {
+	threads, notes, err := look(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Shelf{Notes: notes, ctx: ctx, o: o, terms: search.Analyzer{Stem: o.Stem, Weights: search.Weights{{Field: search.Body, Weight: 1}}}}
+	first, n := len(threads), 0
+	for first > 0 && n+len(threads[first-1].turns) <= maxSpots {
+		first--
+		n += len(threads[first].turns)
+	}
+	if first > 0 {
+		s.Notes = append(s.Notes, fmt.Sprintf("the %d oldest threads are left out: at most %d turns are searched", first, maxSpots))
+	}
+	s.spots, s.paths = make([]spot, 0, n), make([]byte, 0, n*pathSize)
+	for _, t := range threads[first:] {
+		s.put(t)
+	}
+	return s, nil
+}
+
+// put puts the turns of a thread onto the shelf.
+func (s *Shelf) put(t *Thread) {
+	at := journal.Place{Chain: journal.Chain{Thread: t.ID}}
+	for i := range t.turns {
+		one := &t.turns[i]
+		s.spots = append(s.spots, spot{t, one, at, i == len(t.turns)-1})
+		s.paths = digits(append(append(s.paths, t.ID...), '/'), at.Seq+1)
+		at.Offset, at.Seq, at.Sum = at.Offset+one.bytes, at.Seq+one.records, one.sum
+	}
+}
+
+// digits appends ten digits.
+func digits(b []byte, n int64) []byte {
+	for unit := int64(1e9); unit > 0; unit /= 10 {
+		b = append(b, byte('0'+n/unit%10))
+	}
+	return b
+}
+
+// Listing is the shelf as an index sees it: a turn is named by its thread and its first record,
+// and its digest is the sum of its last.
+func (s *Shelf) Listing() *search.Listing {
+	return &search.Listing{Name: "the threads", Key: layer + s.o.Dir, Len: len(s.spots), Say: s.o.Say,
+		At: func(i int) ([]byte, [32]byte) { return s.path(i), s.spots[i].turn.sum },
+		Terms: func(i int) ([]search.Term, bool, error) {
+			x := s.spots[i].read(s.ctx, s.o.dir(s.spots[i].thread.ID))
+			if err := s.ctx.Err(); err != nil {
+				return nil, false, context.Cause(s.ctx)
+			}
+			return s.terms.Terms(&search.Doc{Body: x.body.String()}), x.whole, nil
+		},
+	}
+}
+
+func (s *Shelf) path(i int) []byte { return s.paths[i*pathSize : (i+1)*pathSize] }
+
+// A View is what somebody sees of a shelf.
+type View struct {
+	Sees   func(t *Thread, open bool) bool // open is the turn that its thread is in
+	Status func(t *Thread) string
+	Fields bool // the query names one
+}
+
+// Layer is one part of the shelf as the ranking sees it.
+func (s *Shelf) Layer(p search.Part, v View) search.Layer {
+	at := func(doc int) *spot { return &s.spots[p.Entry[doc]] }
+	seen := map[*Thread]bool{}
+	sees := func(x *spot) bool {
+		is, ok := seen[x.thread]
+		if !ok {
+			is = v.Sees(x.thread, false)
+			seen[x.thread] = is
+		}
+		return is && (!x.last || v.Sees(x.thread, x.thread.State.End == None))
+	}
+	l := search.Layer{Source: p.Source,
+		Visible: func(doc int) bool { return p.Entry[doc] >= 0 && sees(at(doc)) },
+		Order:   func(doc int) int { return -int(p.Entry[doc]) }, // the newest first
+		Head:    func(doc int) (*search.Doc, error) { return head(at(doc).thread, v), nil },
+		Doc: func(doc int) (*search.Doc, error) {
+			d := head(at(doc).thread, v)
+			d.Body = at(doc).read(s.ctx, s.o.dir(at(doc).thread.ID)).body.String()
+			return d, s.ctx.Err()
+		},
+	}
+	if v.Fields {
+		l.Source = s.withFields(p, v)
+	}
+	return l
+}
+
+// head is what is said of a thread, besides what it says.
+func head(t *Thread, v View) *search.Doc {
+	d := &search.Doc{ID: "thread:" + t.ID}
+	if v.Fields {
+		d.Fields = []search.Text{{Name: "directive", Value: t.Directive}, {Name: "status", Value: v.Status(t)}, {Name: "thread", Value: t.ID}}
+	}
+	return d
+}
+
+// Found is one turn that was found.
+type Found struct {
+	*Thread
+	Turn  int
+	Seq   int64 // of its first record
+	Time  time.Time
+	Lines []search.Line // Number is that of the record
+	Cut   bool          // only its beginning is searched
+}
+
+// Show returns the turn of an entry, with the lines that say most of the words; false where it is
+// not there any more as it was looked at.
+func (s *Shelf) Show(entry int, r *search.Ranking) (f Found, ok bool) {
+	p := &s.spots[entry]
+	x := p.read(s.ctx, s.o.dir(p.thread.ID))
+	f = Found{Thread: p.thread, Turn: p.turn.number, Seq: p.from.Seq + 1, Time: time.UnixMicro(p.turn.time).UTC(), Cut: x.cut}
+	f.Lines = said(r).LinesOf(x.body.String(), s.o.Stem, linesOfHit)
+	for i := range f.Lines {
+		f.Lines[i].Number = int(x.seqs[f.Lines[i].Number-1])
+	}
+	return f, x.whole
+}
+
+// said is a ranking by what stands in texts: the words of other fields say nothing about a line.
+func said(r *search.Ranking) *search.Ranking {
+	only := *r
+	only.Groups = slices.DeleteFunc(slices.Clone(r.Groups), func(g search.Group) bool { return g.Field != "" && g.Field != search.Body })
+	return &only
+}
+
+// linesOfHit is how many lines are shown of one turn.
+const linesOfHit = 3

@@ -1,0 +1,136 @@
+package finder
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/search"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Turns are the transcripts of threads as one caller sees them. Who keeps the threads hands
+// them in; what a query means, and in which order, is decided here as it is for items.
+type Turns struct {
+	Listing *search.Listing
+	Layer   func(search.Part) search.Layer
+	Show    func(entry int, r *search.Ranking) (hit rye.TurnHit, ok bool) // not ok is one that changed meanwhile
+	Notes   []string
+	Hint    func([]rye.TurnHit) fault.Hint // what to do with what was found
+}
+
+// TurnsRequest asks for them.
+type TurnsRequest struct {
+	Fields    bool                  // the query names one of turnFields, so a turn has to have them
+	Directive func(objects.ID) bool // whose threads are meant
+	Stem      func(word string) string
+	Say       func(text string)
+}
+
+// turnFields may stand before a colon.
+var turnFields = []string{"directive", "status", "thread", search.Body}
+
+// OfThreads reports whether a request is about transcripts.
+func OfThreads(q rye.SearchRequest) bool {
+	kind, _, _ := strings.Cut(strings.TrimPrefix(q.Scope, "rye.search."), ".")
+	return q.Kind == rye.KindThread || kind == rye.KindThread
+}
+
+// Threads searches transcripts: of those that open gives for the caller, who must be allowed
+// to search them, the turns of threads whose directives the scope and the capabilities hold.
+func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest,
+	open func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)) (*rye.SearchResult, error) {
+	defer f.rest.begin(f.Rest)()
+	may, err := searchableTurns(s, c, q)
+	if err != nil {
+		return nil, err
+	}
+	query, err := search.Parse(plain(q.Query), turnFields)
+	if err != nil {
+		return nil, err
+	}
+	if f.index == nil || open == nil {
+		return nil, fault.New(fault.Failed, "search transcripts: %w", rye.WordlessError{}).Advise("rye search --kind thread, which hands it to rye-engine")
+	}
+	lower := strings.ToLower(q.Query)
+	turns, err := open(ctx, c, TurnsRequest{Directive: may, Stem: f.index.Stem, Say: s.Say,
+		Fields: slices.ContainsFunc(turnFields, func(name string) bool { return strings.Contains(lower, name+":") })})
+	if err != nil {
+		return nil, err
+	}
+	for try := 0; ; try++ {
+		res, err := f.rankTurns(ctx, s, turns, q, query)
+		var damaged *search.DamagedError
+		if try > 2 || !errors.As(err, &damaged) {
+			return res, err
+		}
+	}
+}
+
+// searchableTurns says of which directives the threads are searched.
+func searchableTurns(s *session.Session, c rye.Caller, q rye.SearchRequest) (func(objects.ID) bool, error) {
+	if q.Space != "" && q.Space != "all" {
+		return nil, fault.New(fault.Usage, "search --space %s: threads lie in no space", q.Space).Advise("leave it out")
+	}
+	in, err := scopeOfTurns(q)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := s.Rules()
+	if err != nil {
+		return nil, err
+	}
+	asked := session.RequestFor(c, "search", objects.Ref{Kind: rye.KindThread})
+	may, d := rules.Searching(asked)
+	if err := d.Err(asked); err != nil {
+		return nil, err
+	}
+	return func(id objects.ID) bool { return in.holds(id) && (may == nil || may(id)) }, nil
+}
+
+// scopeOfTurns is parseScope for threads: thread.acme.* are those of the directives below acme.
+func scopeOfTurns(q rye.SearchRequest) (scope, error) {
+	rest, _ := strings.CutPrefix(strings.TrimPrefix(q.Scope, "rye.search."), rye.KindThread)
+	if q.Kind != "" && q.Kind != rye.KindThread || q.Scope != "" && rest == q.Scope {
+		return scope{}, fault.New(fault.Usage, "scope %q and kind %q disagree", q.Scope, q.Kind)
+	}
+	in, err := parseScope(rye.SearchRequest{Scope: "directive" + rest})
+	in.kind = rye.KindThread
+	return in, err
+}
+
+// rankTurns answers a query from an index of the turns, and from what it does not have yet.
+func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns, q rye.SearchRequest, query *search.Query) (*rye.SearchResult, error) {
+	words, notes := f.words.words(ctx, s, f.index.Stem)
+	o := search.Options{Stem: f.index.Stem, Words: words, Explain: q.Explain, Most: max(q.Offset, 0) + limitOf(q)}
+	opened, err := f.index.Open(ctx, turns.Listing)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	var layers []search.Layer
+	for _, p := range opened.Parts {
+		layers = append(layers, turns.Layer(p))
+	}
+	r, err := search.Rank(ctx, query, layers, o)
+	if err != nil {
+		return nil, err
+	}
+	res := &rye.SearchResult{Query: q.Query, Limit: limitOf(q), Offset: q.Offset, Results: []rye.Hit{},
+		Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Notes: slices.Concat(notes, turns.Notes, opened.Notes)}
+	if q.Explain {
+		res.Words = understood(r)
+	}
+	for _, h := range r.Hits[min(max(q.Offset, 0), len(r.Hits)):] {
+		if hit, ok := turns.Show(int(opened.Parts[h.Layer].Entry[h.Doc]), r); ok {
+			hit.Score, hit.Guess, hit.Why = h.Score, h.Guess, whyOf(h.Why)
+			res.Turns = append(res.Turns, hit)
+		}
+	}
+	res.Hint = turns.Hint(res.Turns)
+	return res, nil
+}
