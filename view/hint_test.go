@@ -26,7 +26,7 @@ func TestHint(t *testing.T) {
 		{fault.Command("rye load %s", "config:acme/x"), `{"tool":"rye_load","arguments":{"item_id":"acme/x","item_type":"config"}}`},
 		{fault.Command("rye execute %s", "tool:acme/x"), `{"tool":"rye_execute","arguments":{"item_id":"acme/x","item_type":"tool"}}`},
 		{fault.Command("rye search %s --kind tool", "list files"), `{"tool":"rye_search","arguments":{"item_type":"tool","query":"list files"}}`},
-		{fault.Command("rye thread log %s --from 7", "01k9"), `{"tool":"rye_execute","arguments":{"item_id":"rye/agent/threads/read_transcript","item_type":"tool","parameters":{"from":7,"thread_id":"01k9"}}}`},
+		{fault.Advice("rye thread log %s --from 7", "01k9"), `{"tool":"rye_execute","arguments":{"item_id":"rye/agent/threads/read_transcript","item_type":"tool","parameters":{"from":7,"thread_id":"01k9"}}}`},
 		{fault.Advice("rye show %s", "tool:acme/x"), `{"tool":"rye_load","arguments":{"item_id":"acme/x","item_type":"tool"}}`},
 		{fault.Advice("rye list --kind directive shows what it can follow"), `{"tool":"rye_search","arguments":{"item_type":"directive","query":"*"}}`},
 		{fault.Advice("rye list"), `{"tool":"rye_search","arguments":{"query":"*"}}`},

@@ -3,7 +3,6 @@ package thread
 import (
 	"context"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -173,5 +172,5 @@ func (w *seer) hint(found []rye.TurnHit) fault.Hint {
 	if len(h.Lines) > 0 {
 		from = int64(h.Lines[0].Number)
 	}
-	return fault.CommandOf("rye", "thread", "log", h.Thread, "--from", strconv.FormatInt(from, 10))
+	return fault.Advice("rye thread log %s --from %d", h.Thread, from)
 }

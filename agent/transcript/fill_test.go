@@ -1,8 +1,11 @@
 package transcript
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +28,8 @@ type writer struct {
 	t     testing.TB
 	dir   string
 	chain journal.Chain
+
+	waiting []byte
 }
 
 // begin makes the directory of thread n.
@@ -81,4 +86,24 @@ func (p parts) begun(_ context.Context, dir string) (Begun, error) {
 		return b, fault.New(fault.Integrity, "it is nobody's")
 	}
 	return b, nil
+}
+
+// chainOnly appends a warning in a turn of its own, of which flush writes many at once.
+func (w *writer) chainOnly(turn int) {
+	line, _, err := w.chain.Add(journal.Record{Time: began, Turn: turn, Type: "warning", Data: []byte(`{"text":"w"}`)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.waiting = append(w.waiting, line...)
+}
+
+func (w *writer) flush() { w.raw(string(w.waiting)) }
+
+// sealed is a table with the checksum that it would have.
+func sealed(raw []byte) []byte {
+	raw = bytes.Clone(raw)
+	if len(raw) >= tableHeader {
+		binary.LittleEndian.PutUint32(raw[8:], crc32.Checksum(raw[12:], castagnoli))
+	}
+	return raw
 }

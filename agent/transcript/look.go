@@ -19,10 +19,14 @@ import (
 
 // Bounds of a look.
 const (
-	maxUnread = 256 << 20 // bytes of journals that one search reads anew; the next goes on behind them
-	maxTurns  = 20_000    // of one thread; what follows counts as the last of them
-	maxNotes  = 5         // threads that are named for what is wrong with them
-	slow      = 64 << 20  // bytes from which on it is said that it takes long
+	maxNotes = 5        // threads that are named for what is wrong with them
+	slow     = 64 << 20 // bytes from which on it is said that it takes long
+)
+
+// Further ones, that only tests change.
+var (
+	mostUnread = int64(256 << 20) // bytes of journals that one search reads anew; the next goes on behind them
+	mostTurns  = 20_000           // of one thread; what follows counts as the last of them
 )
 
 // looker looks at all journals once.
@@ -107,7 +111,8 @@ func (l *looker) unread() (todo []task, err error) {
 		fresh := *t
 		fresh.size, fresh.changed, fresh.turns = size, changed, slices.Clone(t.turns)
 		unread := size - t.end.Offset
-		if unread < 0 {
+		if unread <= 0 { // written to, and not longer: not what was read
+			fresh.restart()
 			unread = size
 		}
 		todo = append(todo, task{Thread: &fresh, unread: unread})
@@ -120,7 +125,7 @@ func (l *looker) unread() (todo []task, err error) {
 func (l *looker) readAll(ctx context.Context, todo []task) error {
 	total := int64(0)
 	for i := range todo {
-		todo[i].most = min(todo[i].unread, maxUnread-total)
+		todo[i].most = min(todo[i].unread, mostUnread-total)
 		total += todo[i].most
 	}
 	if total > slow && l.o.Say != nil {
@@ -229,7 +234,7 @@ func (t *Thread) restart() { t.end, t.State, t.turns = journal.Place{}, State{},
 // add takes a record in.
 func (t *Thread) add(r journal.Record, at journal.Place) {
 	n := len(t.turns)
-	if n == 0 || t.turns[n-1].number != r.Turn && n < maxTurns {
+	if n == 0 || t.turns[n-1].number != r.Turn && n < mostTurns {
 		t.turns = append(t.turns, turn{number: r.Turn})
 		n++
 	}

@@ -23,7 +23,7 @@ func lorem(seed int) string {
 // TestManyThreads: a look at a thousand threads of twenty turns reads what it knows of a table,
 // and nothing of a journal that did not change.
 func TestManyThreads(t *testing.T) {
-	threads, turns := 200, 5
+	threads, turns := 100, 5
 	if soak() {
 		threads, turns = 1000, 20
 	}

@@ -19,13 +19,13 @@ const (
 )
 
 // searched are the members of each type of record whose texts are searched: what was said, asked
-// for and answered. What is said of money, of the loop and of the gates is not.
+// for and answered, once: the text of thread_completed is that of an answer. What is said of money, of the loop and of the gates is not.
 var searched = func() map[string][]string {
 	all := map[string][]string{}
 	for line := range strings.Lines(`
 thread_started directive
 thread_suspended suspend_reason detail
-thread_completed text outputs
+thread_completed outputs
 thread_cancelled reason
 thread_error error_code message
 cognition_in text
@@ -96,7 +96,11 @@ func (x *text) value(seq int64, name string, v any, depth int) {
 	switch v := v.(type) {
 	case nil:
 	case string:
-		x.lines(seq, name, v)
+		if inside, ok := parsed(v); ok && depth < maxDepth {
+			x.value(seq, name, inside, depth+1)
+		} else {
+			x.lines(seq, name, v)
+		}
 	case []any:
 		for _, one := range v {
 			if depth < maxDepth {
@@ -113,6 +117,16 @@ func (x *text) value(seq int64, name string, v any, depth int) {
 		raw, _ := json.Marshal(v) // a number, or a truth
 		x.lines(seq, name, string(raw))
 	}
+}
+
+// parsed takes apart a text that is an object or a list in JSON, as many a tool answers: in what
+// is escaped there words cannot be told apart.
+func parsed(s string) (v any, ok bool) {
+	s = strings.TrimSpace(s)
+	if s == "" || s[0] != '{' && s[0] != '[' || json.Unmarshal([]byte(s), &v) != nil {
+		return nil, false
+	}
+	return v, true
 }
 
 func (x *text) lines(seq int64, name, s string) {

@@ -108,7 +108,14 @@ func TestSecretCanary(t *testing.T) {
 	}
 	page := a.h.rye("execute", "tool:rye/agent/threads/read_transcript", "-p", "thread_id="+info.ID, "-p", "bytes:=48000")
 	found := a.h.rye("execute", "tool:rye/agent/threads/search", "-p", "thread_id="+info.ID, "-p", "words=key")
-	for name, text := range map[string]string{"knowledge": string(entry), "read_transcript": page, "search": found, "follow": shown.String(), "follow --events": events.String(), "log": r.raw, "show": out, "export": export, "canonical": canonical, "start": started} {
+	turns := a.h.rye("search", "--kind", "thread", "key secret overloaded", "--limit", "100")
+	if !strings.Contains(turns, info.ID) {
+		t.Errorf("the search among transcripts finds nothing: %s", turns)
+	}
+	if hits := a.h.rye("search", "--kind", "thread", "5517"); hits != "" {
+		t.Errorf("the secret is found: %s", hits)
+	}
+	for name, text := range map[string]string{"search --kind thread": turns, "knowledge": string(entry), "read_transcript": page, "search": found, "follow": shown.String(), "follow --events": events.String(), "log": r.raw, "show": out, "export": export, "canonical": canonical, "start": started} {
 		for _, form := range []string{hostKey, inJSON, base64.StdEncoding.EncodeToString([]byte(hostKey)), hostKey[3:14]} {
 			if strings.Contains(text, form) {
 				t.Errorf("%s shows the secret: %.300q", name, text[max(0, strings.Index(text, form)-100):])

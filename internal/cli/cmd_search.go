@@ -20,9 +20,10 @@ func searchCommand() *spec {
 			"AND OR NOT, \"a phrase\", word*, field:word, word~ for mistakes, \"two words\"~5.\n" +
 			"* finds every item.\n\n" +
 			"--kind thread looks in what threads said and did instead, turn by turn, for what was said\n" +
-			"to the model, what it said, and what its tools were given and gave. status:completed,\n" +
-			"directive:acme/review and thread:<id> narrow it. A line begins with its record's number.",
-		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*\nrye search --kind thread 'parcel status:completed'",
+			"to the model, what it said, and what its tools were given and gave. With AND,\n" +
+			"status:completed, directive:acme/review and thread:<id> narrow it. A line begins with\n" +
+			"the number of its record.",
+		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*\nrye search --kind thread 'parcel AND status:completed'",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "only this `kind`: directive, tool, knowledge or config; or thread"},

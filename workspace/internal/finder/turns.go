@@ -126,10 +126,13 @@ func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns
 		res.Words = understood(r)
 	}
 	for _, h := range r.Hits[min(max(q.Offset, 0), len(r.Hits)):] {
-		if hit, ok := turns.Show(int(opened.Parts[h.Layer].Entry[h.Doc]), r); ok {
-			hit.Score, hit.Guess, hit.Why = h.Score, h.Guess, whyOf(h.Why)
-			res.Turns = append(res.Turns, hit)
+		hit, ok := turns.Show(int(opened.Parts[h.Layer].Entry[h.Doc]), r)
+		if !ok {
+			res.Notes = append(res.Notes, "a turn is left out: its journal is not what was read of it")
+			continue
 		}
+		hit.Score, hit.Guess, hit.Why = h.Score, h.Guess, whyOf(h.Why)
+		res.Turns = append(res.Turns, hit)
 	}
 	res.Hint = turns.Hint(res.Turns)
 	return res, nil
