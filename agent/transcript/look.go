@@ -52,7 +52,7 @@ type task struct {
 func look(ctx context.Context, o Options) (all []*Thread, notes []string, err error) {
 	l := &looker{o: o, known: map[string]*Thread{}}
 	l.remembered()
-	unread, err := l.unread()
+	unread, err := l.unread(ctx)
 	if err == nil {
 		err = l.readAll(ctx, unread)
 	}
@@ -83,7 +83,7 @@ func (l *looker) remembered() {
 }
 
 // unread takes in the threads that are as they were, and returns the others, the newest first.
-func (l *looker) unread() (todo []task, err error) {
+func (l *looker) unread(ctx context.Context) (todo []task, err error) {
 	list, err := os.ReadDir(l.o.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -91,17 +91,19 @@ func (l *looker) unread() (todo []task, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range list {
-		if !e.IsDir() || !journal.ValidID(e.Name()) {
-			continue
-		}
-		st, err := os.Lstat(filepath.Join(l.o.dir(e.Name()), "journal.jsonl"))
-		if err != nil {
+	list = slices.DeleteFunc(list, func(e os.DirEntry) bool { return !e.IsDir() || !journal.ValidID(e.Name()) })
+	journals := make([]os.FileInfo, len(list))
+	err = parallel.Chunks(ctx, len(list), 100, func(i int) error {
+		journals[i], _ = os.Lstat(filepath.Join(l.o.dir(list[i].Name()), "journal.jsonl"))
+		return nil
+	})
+	for i, st := range journals {
+		if st == nil {
 			continue // it never began, or is gone meanwhile
 		}
-		t := l.known[e.Name()]
+		t := l.known[list[i].Name()]
 		if t == nil {
-			t = &Thread{ID: e.Name()}
+			t = &Thread{ID: list[i].Name()}
 		}
 		size, changed := st.Size(), max(0, st.ModTime().UnixNano())
 		if t.size == size && t.changed == changed && (t.end.Offset > 0 || t.Damage != "") {
@@ -118,7 +120,7 @@ func (l *looker) unread() (todo []task, err error) {
 		todo = append(todo, task{Thread: &fresh, unread: unread})
 	}
 	slices.Reverse(todo)
-	return todo, nil
+	return todo, err
 }
 
 // readAll reads what was added to journals, the newest first, as much as one search reads.
@@ -204,21 +206,31 @@ func (l *looker) tell() {
 	}
 }
 
-// errRest ends reading that may not go further.
-var errRest = errors.New("there is more")
+// errRest ends reading that may not go further, errAll what came to the end.
+var (
+	errRest = errors.New("there is more")
+	errAll  = errors.New("that was all")
+)
 
-// readOn reads a journal from where it was read to, at most so many bytes and one record. Where
-// that does not fit any more it is read from its beginning.
+// readOn reads a journal from where it was read to, at most so many bytes and one record, and never
+// more than it had when it was looked at. Where that does not fit any more it is read from its
+// beginning.
 func (t *Thread) readOn(ctx context.Context, dir string, most int64) error {
 	for {
 		from := t.end
 		end, err := journal.ReadFrom(ctx, dir, from, func(r journal.Record, at journal.Place) error {
 			t.add(r, at)
-			if at.Offset-from.Offset >= most && at.Offset < t.size {
+			switch {
+			case at.Offset >= t.size:
+				return errAll
+			case at.Offset-from.Offset >= most:
 				return errRest
 			}
 			return nil
 		})
+		if errors.Is(err, errAll) {
+			err = nil
+		}
 		t.Damage = ""
 		var damage *journal.Damage
 		if !errors.As(err, &damage) || end.Offset > from.Offset || from.Offset == 0 {

@@ -189,6 +189,12 @@ func TestGrows(t *testing.T) {
 	}
 	wantHits(t, s, "second", short(1)+"/2 3:second")
 
+	// What is written while a look reads is for the next, and no reason to read all of it again.
+	th := &Thread{ID: idOf(1), size: s.spots[1].from.Offset}
+	if err := th.readOn(t.Context(), w.dir, 1<<20); err != nil || th.end.Offset != th.size {
+		t.Errorf("%v, read to %d of %d", err, th.end.Offset, th.size)
+	}
+
 	// What was read is not read again: it could even be damaged.
 	raw, _ := os.ReadFile(file)
 	hurt := bytes.Replace(raw, []byte(`"text":"first"`), []byte(`"text":"worst"`), 1)

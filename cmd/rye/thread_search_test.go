@@ -170,6 +170,10 @@ func TestSearchOfHostileThreads(t *testing.T) {
 	description := filepath.Join(top, unsigned.id, "thread.json")
 	signed, _ := os.ReadFile(description)
 	write(description, []byte(strings.Replace(string(signed), "acme/one", "acme/two", 1)))
+	hits, _ := a.turns("swordfish") // what is remembered of it is not what it says now
+	if out, stderr, _ := a.run("search", "--kind", "thread", "swordfish"); strings.Contains(fmt.Sprint(hits, out), unsigned.id) || !strings.Contains(stderr, "a turn is left out") {
+		t.Errorf("found %v\n%s", hits, stderr)
+	}
 	now := time.Now()
 	if err := os.Chtimes(filepath.Join(top, unsigned.id, "journal.jsonl"), now, now); err != nil {
 		t.Fatal(err)

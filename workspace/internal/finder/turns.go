@@ -62,6 +62,9 @@ func (f *Finder) Threads(ctx context.Context, s *session.Session, c rye.Caller, 
 	if err != nil {
 		return nil, err
 	}
+	if query.Every() {
+		return turns.every(q), nil
+	}
 	for try := 0; ; try++ {
 		res, err := f.rankTurns(ctx, s, turns, q, query)
 		var damaged *search.DamagedError
@@ -120,20 +123,50 @@ func (f *Finder) rankTurns(ctx context.Context, s *session.Session, turns *Turns
 	if err != nil {
 		return nil, err
 	}
-	res := &rye.SearchResult{Query: q.Query, Limit: limitOf(q), Offset: q.Offset, Results: []rye.Hit{},
-		Total: r.Total, AtLeast: r.AtLeast, Nearest: r.Nearest, Notes: slices.Concat(notes, turns.Notes, opened.Notes)}
+	var found []int
+	for _, h := range r.Hits {
+		found = append(found, int(opened.Parts[h.Layer].Entry[h.Doc]))
+	}
+	res := turns.page(q, r, found)
+	res.AtLeast, res.Nearest, res.Notes = r.AtLeast, r.Nearest, slices.Concat(notes, res.Notes, opened.Notes)
 	if q.Explain {
 		res.Words = understood(r)
 	}
-	for _, h := range r.Hits[min(max(q.Offset, 0), len(r.Hits)):] {
-		hit, ok := turns.Show(int(opened.Parts[h.Layer].Entry[h.Doc]), r)
+	return res, nil
+}
+
+// every is the answer to a query without words: all turns, the newest first. No index is needed.
+func (t *Turns) every(q rye.SearchRequest) *rye.SearchResult {
+	var all []int
+	part := search.Part{Entry: make([]int32, t.Listing.Len)}
+	for i := range part.Entry {
+		part.Entry[i] = int32(i)
+	}
+	l := t.Layer(part)
+	for i := t.Listing.Len - 1; i >= 0; i-- {
+		if l.Visible(i) {
+			all = append(all, i)
+		}
+	}
+	r := &search.Ranking{Total: len(all)}
+	r.Hits = slices.Repeat([]search.Hit{{Score: 1}}, len(all))
+	return t.page(q, r, all)
+}
+
+// page shows the part of what was found that was asked for; found are the entries of the hits.
+func (t *Turns) page(q rye.SearchRequest, r *search.Ranking, found []int) *rye.SearchResult {
+	res := &rye.SearchResult{Query: q.Query, Limit: limitOf(q), Offset: q.Offset, Results: []rye.Hit{}, Total: r.Total, Notes: slices.Clone(t.Notes)}
+	from := min(max(q.Offset, 0), len(found))
+	for i, entry := range found[from:min(from+res.Limit, len(found))] {
+		hit, ok := t.Show(entry, r)
 		if !ok {
 			res.Notes = append(res.Notes, "a turn is left out: its journal is not what was read of it")
 			continue
 		}
+		h := r.Hits[from+i]
 		hit.Score, hit.Guess, hit.Why = h.Score, h.Guess, whyOf(h.Why)
 		res.Turns = append(res.Turns, hit)
 	}
-	res.Hint = turns.Hint(res.Turns)
-	return res, nil
+	res.Hint = t.Hint(res.Turns)
+	return res
 }
