@@ -30,7 +30,7 @@ func (s *Shelf) withFields(p search.Part, v View) search.Source {
 		t := s.spots[entry].thread
 		terms, ok := of[t]
 		if !ok {
-			if v.Sees(t, false) {
+			if v.Sees(t, false) { // of others nobody asks how they stand
 				terms = an.Terms(head(t, v))
 			}
 			of[t] = terms

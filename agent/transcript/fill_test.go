@@ -83,7 +83,7 @@ func (p parts) begun(_ context.Context, dir string) (Begun, error) {
 		return Begun{Directive: "directive:acme/work", Starter: "terminal"}, nil
 	}
 	if b.Directive == "" {
-		return b, fault.New(fault.Integrity, "it is nobody's")
+		return b, fault.New(fault.Integrity, "it is nobody's \x1b[2J")
 	}
 	return b, nil
 }

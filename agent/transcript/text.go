@@ -59,7 +59,7 @@ func (p *spot) read(ctx context.Context, dir string) *text {
 	end := journal.Place{Offset: p.from.Offset + p.turn.bytes}
 	at, err := journal.ReadFrom(ctx, dir, p.from, func(r journal.Record, at journal.Place) error {
 		x.add(dir, r)
-		if x.body.Len() >= maxText || at.Offset-p.from.Offset > maxLooked {
+		if at.Offset-p.from.Offset > maxLooked {
 			x.cut = true
 		}
 		if x.cut || at.Offset >= end.Offset {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"os"
@@ -113,7 +114,7 @@ func TestWhatIsFound(t *testing.T) {
 func TestFields(t *testing.T) {
 	top := t.TempDir()
 	for n := range 3 {
-		begin(t, top, n).add(1, say("the parcel")...).add(2, say("the letter, completed")...)
+		begin(t, top, n).add(1, say("the parcel\nof acme")...).add(2, say("the letter, completed")...)
 	}
 	p := parts{idOf(1): {Directive: "directive:acme/review"}, idOf(2): {Directive: "directive:acme/review-all"}}
 	s := opened(t, top, "", p)
@@ -126,7 +127,7 @@ func TestFields(t *testing.T) {
 		"completed":                           "2/2 1/2 0/2",
 		"parcel AND directive:acme/review":    "2/1 1/1",
 		"parcel status:completed":             "1/1 1/2",
-		`directive:"acme/review-all"`:         "2/2 2/1",
+		`directive:"acme/review-all"`:         "2/1 2/2",
 		"directive:rev* AND body:letter":      "2/2 1/2",
 		"parcel NOT status:completed":         "2/1 0/1",
 		"parcel AND thread:" + idOf(0):        "0/1",
@@ -148,6 +149,9 @@ func TestFields(t *testing.T) {
 		} else if strings.Join(got, " ") != want {
 			t.Errorf("%s: %v, want %s", query, got, want)
 		}
+	}
+	if hits := s.found(t, "parcel AND directive:acme/review-all", v); len(hits) != 1 || strings.Contains(hits[0], "of acme") {
+		t.Errorf("lines say words that were asked of a directive: %q", hits)
 	}
 	if _, err := search.Parse("directive:acme/review", []string{"body"}); err != nil {
 		t.Errorf("of items directive: is a kind: %v", err)
@@ -229,6 +233,15 @@ func TestGrows(t *testing.T) {
 	if len(s.spots) != 1 || s.spots[0].turn.sum != first {
 		t.Errorf("%d turns of a journal that was cut", len(s.spots))
 	}
+	w.chain = journal.Chain{Thread: idOf(1)}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	w.add(1, say("a longer one, which is another")...).add(2, say("and its end")...)
+	s = opened(t, top, cache, nil)
+	wantHits(t, s, "longer", short(1)+"/1 1:a longer one, which is another")
+	wantHits(t, s, "end", short(1)+"/2 2:and its end")
+
 	if err := os.RemoveAll(w.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -286,6 +299,9 @@ func TestHostileJournals(t *testing.T) {
 				t.Errorf("thread %d is not named:\n%s", n, notes)
 			}
 		}
+		if len(s.Notes) != maxNotes+1 {
+			t.Errorf("%d notes", len(s.Notes))
+		}
 		if strings.Contains(notes, "\x1b") || !strings.Contains(notes, "so it is with 1 more") || strings.Contains(notes, idOf(7)) {
 			t.Errorf("notes:\n%q", notes)
 		}
@@ -337,10 +353,10 @@ func TestBounds(t *testing.T) {
 func TestMore(t *testing.T) {
 	top, cache := t.TempDir(), t.TempDir()
 	for n := range 4 {
-		begin(t, top, n).add(1, say("parcel")...).add(2, say("parcel")...)
+		begin(t, top, n).add(1, say("parcel")...).add(2, say("parcel")...).add(3, say("parcel")...)
 	}
 	defer func(was int64) { mostUnread = was }(mostUnread)
-	mostUnread = 500 // a journal and a half
+	mostUnread = 400 // half a journal
 	turns, told := 0, 0
 	for range 20 {
 		s := opened(t, top, cache, nil)
@@ -354,7 +370,7 @@ func TestMore(t *testing.T) {
 		}
 		told++
 	}
-	if turns != 8 || told < 2 {
+	if turns != 12 || told < 4 {
 		t.Errorf("%d turns, told %d times", turns, told)
 	}
 }
@@ -397,6 +413,41 @@ func TestTableIsOnlyRemembered(t *testing.T) {
 	wantHits(t, opened(t, top, nowhere, nil), "parcel", short(1)+"/1 1:parcel")
 	if sum := sha256.Sum256([]byte("turns of threads 1\n" + top)); !strings.Contains(o.place(), "threads-"+hex.EncodeToString(sum[:16])) {
 		t.Error("the format says otherwise where it lies")
+	}
+}
+
+// TestTableLies: a table whose checksum is right and that says what no journal can is refused, and
+// takes no memory for what it claims.
+func TestTableLies(t *testing.T) {
+	top := t.TempDir()
+	begin(t, top, 1).add(1, say("parcel")...).add(2, say("parcel")...)
+	th := opened(t, top, "", nil).spots[0].thread
+	raw := encodeTable([]*Thread{th})
+	if _, err := parseTable(raw); err != nil {
+		t.Fatal(err)
+	}
+	turns := len(raw) - 2*turnSize
+	for what, change := range map[string]func([]byte){
+		"threads":       func(b []byte) { binary.LittleEndian.PutUint32(b[12:], 1<<31) },
+		"an id":         func(b []byte) { b[tableHeader] = 'z' },
+		"a state":       func(b []byte) { b[tableHeader+26] = 64 },
+		"an end":        func(b []byte) { b[tableHeader+26] = 7 },
+		"a size":        func(b []byte) { b[tableHeader+27+7] = 0x80 },
+		"a text":        func(b []byte) { binary.LittleEndian.PutUint16(b[tableHeader+43:], 1<<15) },
+		"turns":         func(b []byte) { binary.LittleEndian.PutUint32(b[turns-4:], 1<<31) },
+		"fewer turns":   func(b []byte) { b[turns-4] = 1 },
+		"no records":    func(b []byte) { b[turns+4] = 0 },
+		"bytes":         func(b []byte) { b[turns+8+7] = 0x7F },
+		"bytes of none": func(b []byte) { clear(b[turns+8 : turns+16]) },
+	} {
+		lie := bytes.Clone(raw)
+		change(lie)
+		if all, err := parseTable(sealed(lie)); err == nil {
+			t.Errorf("%s: %+v", what, all[0])
+		}
+	}
+	if _, err := parseTable(sealed(encodeTable([]*Thread{th, th}))); err == nil {
+		t.Error("a thread may stand there twice")
 	}
 }
 
