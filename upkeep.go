@@ -12,6 +12,37 @@ type DoctorCheck struct {
 	Mend fault.Hint `json:"mend,omitzero"` // what to do about it; may be set when OK is
 }
 
+// FsckRequest says what Fsck does besides looking.
+type FsckRequest struct {
+	Repair bool // return refs to where they were whole, after asking
+	DryRun bool // with Repair: say what would be done, and do nothing
+}
+
+// FsckReport is what Fsck did and found.
+type FsckReport struct {
+	Repairs []RefRepair   // with Repair: done, or with DryRun to be done
+	Checks  []DoctorCheck // after the repairs; none with DryRun
+}
+
+// RefRepair is a ref of a store that leads to something missing or damaged, or a log that
+// names such positions, and what mends it.
+type RefRepair struct {
+	Place  string     `json:"place"`          // "project space", "user space"
+	Ref    string     `json:"ref"`            // its name, or "HEAD", of which only the log is mended
+	From   string     `json:"from,omitempty"` // the commit at which it is; "" when that cannot be read
+	To     string     `json:"to,omitempty"`   // the newest commit in its log that is whole; "" when only the log is mended
+	Why    string     `json:"why"`            // what is missing or damaged
+	Lost   []LostMove `json:"lost,omitempty"` // what is taken out of its log, oldest first
+	DryRun bool       `json:"dry_run"`        // nothing was done
+}
+
+// LostMove is a position of a ref that is not whole any more.
+type LostMove struct {
+	Commit string `json:"commit"`
+	At     string `json:"at"`  // when the ref came there
+	Why    string `json:"why"` // what for: "commit: sign tool:acme/hello"
+}
+
 // GCRequest says how to collect garbage.
 type GCRequest struct {
 	DryRun bool // say what would be done, and do nothing

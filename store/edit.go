@@ -59,15 +59,14 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 	var id OID
 	many := false
 	err = r.retryLocked(ctx, func() error {
-		for {
+		for try := 0; ; try++ {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
-			var moved *ConflictError
-			if id, err = r.editLocked(ctx, ref, at, o); !errors.As(err, &moved) {
+			if id, err = r.editLocked(ctx, ref, at, o); !again(err) || try == maxEdits {
 				many = r.write.loose < 0 || r.write.loose > maxLooseFiles
 				return err
-			} // plain git moved the ref: build on its commit
+			}
 		}
 	})
 	if err != nil {
@@ -75,6 +74,17 @@ func (r *Repo) Edit(ctx context.Context, ref string, changes []Change, o CommitO
 	}
 	r.autoCompact(ctx, many)
 	return id, nil
+}
+
+// maxEdits is how often an edit is tried while plain git comes between.
+const maxEdits = 100
+
+// again reports whether plain git came between: it moved the ref, so that the changes
+// belong on its commit, or it pruned what nothing named yet.
+func again(err error) bool {
+	var moved *ConflictError
+	var gone *vanishedError
+	return errors.As(err, &moved) || errors.As(err, &gone)
 }
 
 // editLocked makes one attempt under the write lock.
@@ -154,7 +164,8 @@ func (r *Reader) treeOf(commit OID) (OID, error) {
 }
 
 // publish writes objects durably and then moves the ref to them. The new value of
-// the ref is synced together with the objects: one wait for the disk less.
+// the ref is synced together with the objects: one wait for the disk less. What git
+// pruned until the ref moved is written once more.
 func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error) {
 	defer tx.end(&err)
 	if err := tx.stage(); err != nil {
@@ -178,7 +189,10 @@ func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error
 	if err != nil {
 		return err
 	}
-	return tx.move()
+	if err := tx.move(); err != nil || len(objs) > maxLooseEdit { // a new pack is protected
+		return err
+	}
+	return writeLost(r, objs)
 }
 
 // publishLoose writes a few objects as files of their own. All files, that of the

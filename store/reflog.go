@@ -303,7 +303,8 @@ func (tx *refTx) dropOldLogs(name string) (alive string) {
 
 // dropDeadLog removes the log of a ref that does not exist, which is what a process
 // leaves that died, or had no more room, before it made the ref. It returns the
-// directory that changed, or "".
+// directory that changed, or "". A log that tells of more than that stays: the ref was
+// lost, and its log says where it was.
 func (r *Repo) dropDeadLog(name string) string {
 	if CheckRefName(name) != nil {
 		return ""
@@ -313,7 +314,10 @@ func (r *Repo) dropDeadLog(name string) string {
 		return ""
 	}
 	id, target, err := r.rawRef(name)
-	if err != nil || !id.IsZero() || target != "" || removeFile(file) != nil {
+	if err != nil || !id.IsZero() || target != "" {
+		return ""
+	}
+	if moves, err := r.RefLog(name); err != nil || existed(moves) || removeFile(file) != nil {
 		return ""
 	}
 	return filepath.Dir(file)

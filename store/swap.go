@@ -207,7 +207,8 @@ func (tx *refTx) stage() error {
 	return tx.r.recordRefLocks(tx.locks)
 }
 
-// compare checks, with all locks held, that each ref is where its update expects.
+// compare checks, with all locks held, that each ref is where its update expects, and
+// that what it is to name is there.
 func (tx *refTx) compare() error {
 	var err error
 	for _, u := range tx.updates {
@@ -220,6 +221,9 @@ func (tx *refTx) compare() error {
 		}
 		if id != u.Old {
 			return fault.New(fault.Conflict, "%w", &ConflictError{u.Name, u.Old, id})
+		}
+		if err := checkValue(tx.r.disk, u); err != nil {
+			return err
 		}
 	}
 	if tx.needsPacked() {

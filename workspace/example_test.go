@@ -265,11 +265,11 @@ func ExampleWorkspace_Upkeep() {
 	defer os.RemoveAll(filepath.Dir(project))
 	ctx, me := context.Background(), rye.Terminal()
 	note(w, project, "Ask before you deploy.")
-	checks, err := w.Upkeep().Fsck(ctx, me)
+	rep, err := w.Upkeep().Fsck(ctx, me, rye.FsckRequest{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for _, c := range checks {
+	for _, c := range rep.Checks {
 		fmt.Println(c.Name, c.OK)
 	}
 	// Output:

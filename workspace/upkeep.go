@@ -19,14 +19,21 @@ func (w *Workspace) Upkeep() Upkeep { return Upkeep{&w.rooms} }
 
 // Fsck checks the stores of the project and the user: HEAD, refs, their logs, every
 // object that these reach, the line of commits and who signed them. Each damage is a
-// check of its own, with what mends it. The error is the first damage.
-func (g Upkeep) Fsck(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, error) {
+// check of its own, with what mends it. The error is the first damage. With q.Repair refs
+// are first returned to where they were whole, when a person agreed.
+func (g Upkeep) Fsck(ctx context.Context, c rye.Caller, q rye.FsckRequest) (rep rye.FsckReport, err error) {
 	s, err := g.enter(c, "fsck")
 	if err != nil {
-		return nil, err
+		return rep, err
 	}
 	defer s.Close()
-	return look.Fsck(ctx, s)
+	if q.Repair {
+		rep.Repairs, err = session.Repair(ctx, s, q)
+	}
+	if err == nil && !q.DryRun {
+		rep.Checks, err = look.Fsck(ctx, s)
+	}
+	return rep, err
 }
 
 // Doctor looks at what rye needs here and says what is missing and how to mend it. It

@@ -522,11 +522,11 @@ func (c crashSite) fsck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checks, err := c.workspace().Upkeep().Fsck(t.Context(), rye.Terminal())
+	found, err := c.workspace().Upkeep().Fsck(t.Context(), rye.Terminal(), rye.FsckRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, check := range checks {
+	for _, check := range found.Checks {
 		if !check.OK {
 			t.Errorf("fsck: %+v", check)
 		}

@@ -76,18 +76,50 @@ func doctorCommand() *spec {
 }
 
 func fsckCommand() *spec {
+	var q rye.FsckRequest
 	return &spec{
 		name: "fsck", group: "Serve and mend",
-		short:    "Check every object, ref and signature of the stores",
-		examples: "rye fsck",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity},
-		run: func(t *task) error {
-			checks, err := t.w.Upkeep().Fsck(t.ctx, t.env.Caller)
-			if err != nil && len(checks) == 0 {
-				return err
-			}
-			return printChecks(t, checks, fault.Integrity) // err is the first of their errors
+		short: "Check every object, ref and signature of the stores",
+		long: `Reads everything that the refs of the project's and the user's record lead to.
+
+With --repair a ref that leads to something missing or damaged, which is what
+git gc --prune=now can make of a record that rye writes to, returns to the newest position
+in its log that is whole. What is lost by that is shown, and asked about, first. No object
+is deleted and no working file is touched; what was taken out of a log is kept in rye.lost
+in the record. What stands in the working tree and is signed is recorded again by the
+next rye sign.`,
+		examples: "rye fsck\nrye fsck --repair --dry-run\nrye fsck --repair",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Denied},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "repair", Destination: &q.Repair, Usage: "return refs to where they were whole, after asking"},
+			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --repair: say what would be done, and do nothing"},
 		},
+		run: func(t *task) error {
+			if q.DryRun && !q.Repair {
+				return fault.New(fault.Usage, "fsck: --dry-run says what --repair would do").Advise("give --repair as well; without both nothing is changed anyway")
+			}
+			rep, err := t.w.Upkeep().Fsck(t.ctx, t.env.Caller, q)
+			if perr := each(t.out, rep.Repairs, printRepair); perr != nil || err != nil && len(rep.Checks) == 0 {
+				return cmp.Or(err, perr)
+			}
+			if q.DryRun {
+				return nil
+			}
+			return printChecks(t, rep.Checks, fault.Integrity) // err is the first of their errors
+		},
+	}
+}
+
+// printRepair says what was done about one ref, and what is lost.
+func printRepair(p *printer, r rye.RefRepair) {
+	if r.To != "" {
+		p.resultf(r.DryRun, "%s  %s: %s to %s\n", returned.mark(r.DryRun), r.Place, r.Ref, r.To)
+	} else {
+		p.resultf(r.DryRun, "%s  %s: the log of %s\n", shortened.mark(r.DryRun), r.Place, r.Ref)
+	}
+	p.resultf(r.DryRun, "      %s\n", r.Why)
+	for _, m := range r.Lost {
+		p.resultf(r.DryRun, "      lost: %s  %s  %s\n", m.Commit, m.At, m.Why)
 	}
 }
 

@@ -114,6 +114,8 @@ var (
 	published = outcome{"published", "would publish"}
 	installed = outcome{"installed", "would install"}
 	granted   = outcome{"granted", "would grant"}
+	returned  = outcome{"returned", "would return"}
+	shortened = outcome{"shortened", "would shorten"}
 )
 
 func (o outcome) word(dry bool) string {

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
@@ -44,6 +46,7 @@ func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 	f.Dir = l.repo.Dir()
 	f.head()
 	f.refs()
+	f.mend = sync.OnceValue(func() fault.Hint { return mend(ctx, f.l) })
 	if err := f.objects(ctx); err != nil {
 		return &f.Checked, err
 	}
@@ -56,6 +59,7 @@ type fsck struct {
 	l    *Layer
 	seen map[store.OID]bool
 	todo []toRead
+	mend func() fault.Hint // for what is missing or damaged
 }
 
 // toRead is an object that something names.
@@ -138,7 +142,7 @@ func (f *fsck) objects(ctx context.Context) error {
 		f.todo = f.todo[:len(f.todo)-1]
 		typ, raw, err := f.l.repo.Object(o.id, maxFsckObject)
 		if err != nil {
-			f.damage(fault.New(fault.Integrity, "%s: %v", o.place, err).With(f.l.anew()))
+			f.damage(fault.New(fault.Integrity, "%s: %v", o.place, err).With(f.mend()))
 			continue
 		}
 		f.Objects++
@@ -146,7 +150,7 @@ func (f *fsck) objects(ctx context.Context) error {
 			continue
 		}
 		if err := f.follow(ctx, o, typ, raw); err != nil {
-			f.damage(fault.New(fault.Integrity, "%s: %s %s: %v", o.place, typ, o.id, err).With(f.l.anew()))
+			f.damage(fault.New(fault.Integrity, "%s: %s %s: %v", o.place, typ, o.id, err).With(f.mend()))
 		}
 	}
 	return nil
@@ -247,6 +251,16 @@ func (f *fsck) line(ctx context.Context) error {
 		f.damage(err)
 	}
 	return nil
+}
+
+// mend is what mends a store of which something is missing or damaged: a way back, where
+// its logs know one.
+func mend(ctx context.Context, l *Layer) fault.Hint {
+	all, err := store.BrokenRefs(ctx, l.repo)
+	if err == nil && slices.ContainsFunc(all, store.BrokenRef.Mendable) {
+		return repair()
+	}
+	return l.anew()
 }
 
 // anew is what mends a record that cannot be read: what is damaged is kept, and what

@@ -180,13 +180,14 @@ func (l *Layer) lost() error {
 // mendRef is how the layer's ref comes back to where its log says that it was last.
 func (l *Layer) mendRef() fault.Hint {
 	moves, err := l.repo.RefLog(l.Ref())
-	for i := len(moves) - 1; err == nil && i >= 0; i-- {
-		if id := moves[i].New; l.repo.Has(id) {
-			return fault.Advice("echo %s > %s, then rye fsck", id, filepath.Join(l.Store, filepath.FromSlash(l.Ref())))
-		}
+	if err == nil && slices.ContainsFunc(moves, func(m store.Move) bool { return l.repo.Has(m.New) }) {
+		return repair()
 	}
 	return l.anew()
 }
+
+// repair is what mends a record that leads to something missing or damaged.
+func repair() fault.Hint { return fault.Command("rye fsck --repair") }
 
 // damaged turns "no such object" into damage: what a ref reaches has to be there,
 // and an item whose record cannot be read is not an item that nobody recorded.
@@ -198,8 +199,7 @@ func damaged(l *Layer, err error) error {
 		return err
 	}
 	// Not wrapped: callers ask for fs.ErrNotExist to learn that a file is gone.
-	return fault.New(fault.Integrity, "the record of the %s space is damaged: %v", l.Space, err).
-		Advise("rye fsck, which says what to do")
+	return fault.New(fault.Integrity, "the record of the %s space is damaged: %v", l.Space, err).With(repair())
 }
 
 // extensions are probed in this order before the directory is listed, so that

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
@@ -85,7 +86,11 @@ func compactLayer(ctx context.Context, l *space.Layer, q rye.GCRequest) (*rye.GC
 		return nil, err
 	}
 	g := &rye.GCReport{Place: l.Space.String() + " space", Dir: repo.Dir()}
-	if err := CompactStore(ctx, g, repo, store.CompactOptions{DryRun: q.DryRun}); err != nil {
+	err = CompactStore(ctx, g, repo, store.CompactOptions{DryRun: q.DryRun})
+	switch {
+	case fault.Is(err, fault.Integrity):
+		return nil, fault.New(fault.Integrity, "%s: %w", g.Place, err).Mend("rye fsck --repair")
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", g.Place, err)
 	}
 	return g, nil

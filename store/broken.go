@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// BrokenRef is a ref that cannot be read, or leads to something that is missing or
+// damaged, or a log that names such positions. MendRef mends it.
+type BrokenRef struct {
+	Name string // or "HEAD", of which only the log is looked at
+	At   OID    // where the ref points; zero when that cannot be read, or it is gone
+	To   OID    // the newest position in its log that is whole; At when only the log is broken; zero when there is none
+	Why  error  // what is wrong with At, or with the newest position that is not whole
+	Lost []Move // the moves in its log to positions that are not whole, oldest first
+
+	text string // of the ref, as it was looked at
+}
+
+// Mendable reports whether MendRef can do anything about b.
+func (b BrokenRef) Mendable() bool { return !b.To.IsZero() }
+
+// MovesBack reports whether to mend b is to move the ref, not only to shorten its log.
+func (b BrokenRef) MovesBack() bool { return b.Mendable() && b.To != b.At && b.Name != "HEAD" }
+
+// BrokenRefs reads everything that refs and logs lead to, and returns the refs of which
+// something is missing or damaged, sorted, HEAD last. It changes nothing.
+func BrokenRefs(ctx context.Context, r *Repo) ([]BrokenRef, error) {
+	names, err := r.RefLogs()
+	if err != nil {
+		return nil, err
+	}
+	refs, err := r.Refs("refs/")
+	if err != nil {
+		refs = nil // one holds no id: those that have a log are looked at
+	}
+	for _, ref := range refs {
+		names = append(names, ref.Name)
+	}
+	slices.SortFunc(names, headLast)
+	w := &wholeness{ctx: ctx, r: r, known: map[OID]*flaw{}}
+	var all []BrokenRef
+	for _, name := range slices.Compact(names) {
+		b, err := w.ref(name)
+		if err != nil {
+			return nil, err
+		}
+		if b.Why != nil {
+			all = append(all, b)
+		}
+	}
+	return all, nil
+}
+
+func headLast(a, b string) int {
+	if (a == "HEAD") != (b == "HEAD") {
+		return -strings.Compare(a, b)
+	}
+	return strings.Compare(a, b)
+}
+
+// ref looks at one ref and its log; Why of what it returns is nil when all is well.
+func (w *wholeness) ref(name string) (b BrokenRef, err error) {
+	b.Name = name
+	moves, err := w.r.RefLog(name)
+	if err != nil {
+		return b, err
+	}
+	if name != "HEAD" {
+		if b.At, b.Why, err = w.at(name, moves); err != nil {
+			return b, err
+		}
+		b.text = refText(w.r, name)
+	}
+	moved := b.Why != nil || name == "HEAD"
+	if !moved {
+		b.To = b.At
+	}
+	for i := len(moves) - 1; i >= 0; i-- {
+		m := moves[i]
+		if m.New.IsZero() {
+			continue
+		}
+		flaw, err := w.whole(m.New)
+		switch {
+		case err != nil:
+			return b, err
+		case flaw != nil:
+			if b.Lost = append(b.Lost, m); b.Why == nil {
+				b.Why = flaw
+			}
+		case moved && b.To.IsZero():
+			b.To = m.New
+		}
+	}
+	slices.Reverse(b.Lost)
+	return b, nil
+}
+
+// at returns where a ref points, and what is wrong with that.
+func (w *wholeness) at(name string, moves []Move) (id OID, wrong, err error) {
+	switch id, err = w.r.Ref(name); {
+	case isMissing(err) && !existed(moves):
+		return id, nil, nil // it is being made
+	case err != nil && fault.CodeOf(err) == fault.Failed:
+		return id, nil, err
+	case err != nil:
+		return id, err, nil
+	}
+	if _, target, err := w.r.rawRef(name); err == nil && target != "" {
+		return id, nil, nil // symbolic: the other is looked at
+	}
+	wrong, err = w.whole(id)
+	return id, wrong, err
+}
+
+// existed reports whether a log tells of more than that its ref was about to be made.
+func existed(moves []Move) bool {
+	if len(moves) == 0 {
+		return false
+	}
+	last := moves[len(moves)-1]
+	return !last.Old.IsZero() && !last.New.IsZero()
+}
+
+// refText is what the file of a ref holds, and packed-refs for it: what two looks at one
+// ref are compared by.
+func refText(r *Repo, name string) string {
+	text, _ := place.Read(filepath.Join(r.dir, filepath.FromSlash(name)), maxRefFile)
+	packed, _ := r.packedRefID(name)
+	return string(text) + "\x00" + packed.String()
+}

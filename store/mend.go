@@ -1,0 +1,140 @@
+package store
+
+import (
+	"context"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// lostName is the file in which MendRef keeps what it takes out of logs.
+const lostName = "rye.lost"
+
+// MendRef moves a ref back to b.To, and takes the positions that are not whole out of its
+// log, under the locks that git takes for it. What it takes out it appends to rye.lost
+// first; no object is touched. When the ref was moved since BrokenRefs looked:
+// fault.Conflict.
+func MendRef(ctx context.Context, r *Repo, b BrokenRef) error {
+	if !b.Mendable() {
+		return fault.New(fault.Integrity, "mend ref %s: no position in its log is whole", b.Name)
+	}
+	err := r.retryLocked(ctx, func() error { return mendLocked(r, b) })
+	if err != nil {
+		return fault.Wrap(err, "mend ref %s", b.Name)
+	}
+	return nil
+}
+
+func mendLocked(r *Repo, b BrokenRef) (err error) {
+	tx := &refTx{r: r}
+	defer tx.end(&err)
+	value := b.To.String() + "\n"
+	if b.Name == "HEAD" {
+		value = ""
+	}
+	if err := tx.prepareLock(b.Name+".lock", value); err != nil {
+		return err
+	}
+	if err := tx.holdFiles(path.Join(logsName, b.Name)); err != nil {
+		return err
+	}
+	if b.Name != "HEAD" && refText(r, b.Name) != b.text {
+		return fault.New(fault.Conflict, "it was moved meanwhile").Mend("rye fsck")
+	}
+	if err := checkValue(r.disk, Update{b.Name, b.At, b.To}); err != nil {
+		return err
+	}
+	text, lost, err := wholeMoves(r, b)
+	if err == nil {
+		err = keepLost(r, b, lost)
+	}
+	if err == nil && b.MovesBack() {
+		err = moveBack(tx, b.Name)
+	}
+	if err != nil || lost == "" {
+		return err
+	}
+	file := r.logPath(b.Name)
+	if err = writeDurable(filepath.Join(r.desk(), randomName()), file, text); err == nil {
+		err = syncDir(filepath.Dir(file))
+	}
+	return err
+}
+
+// moveBack gives the prepared file, the first, the name of the ref.
+func moveBack(tx *refTx, name string) error {
+	file := filepath.Join(tx.r.dir, filepath.FromSlash(name))
+	if err := tx.renameRef(file+".lock", file); err != nil {
+		return err
+	}
+	tx.locks[0].path = "" // used up
+	return syncDirs(unique(append(tx.dirs, filepath.Dir(file)))...)
+}
+
+// wholeMoves splits the log of a ref into what stays and what is taken out: the moves to
+// positions that are not whole. A move from such a position is one from nowhere.
+func wholeMoves(r *Repo, b BrokenRef) (text []byte, lost string, err error) {
+	all, err := place.Read(r.logPath(b.Name), maxRefLog)
+	if isMissing(err) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	gone := map[OID]bool{}
+	for _, m := range b.Lost {
+		gone[m.New] = true
+	}
+	for line := range strings.Lines(string(all)) {
+		m, ok := parseMove(r.format, strings.TrimSuffix(line, "\n"))
+		switch {
+		case ok && gone[m.New]:
+			lost += b.Name + " " + strings.TrimSuffix(line, "\n") + "\n"
+			continue
+		case ok && gone[m.Old]:
+			m.Old = OID{}
+			if line, err = encodeMove(r.format, m); err != nil {
+				return nil, "", err
+			}
+		}
+		text = append(text, line...)
+	}
+	return text, lost, nil
+}
+
+// keepLost appends what is taken out, and where the ref was, to rye.lost, durably.
+func keepLost(r *Repo, b BrokenRef, lost string) error {
+	if b.MovesBack() {
+		line, err := encodeMove(r.format, Move{b.At, b.To, mover.At(time.Now()), "fsck --repair"})
+		if err != nil {
+			return err
+		}
+		lost += b.Name + " " + line
+	}
+	if lost == "" {
+		return nil
+	}
+	if err := step(); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(r.dir, lostName), os.O_WRONLY|os.O_APPEND|os.O_CREATE, permFile)
+	if err != nil {
+		return fault.New(fault.Failed, "write %s: %w", lostName, err)
+	}
+	_, err = f.WriteString(lost)
+	if serr := syncClose(f); err == nil {
+		err = serr
+	}
+	if err == nil {
+		err = syncDir(r.dir)
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "write %s: %w", lostName, err)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+)
+
+// Between the moment when an object gets its name and the one when a ref leads to it, the
+// object is garbage to git: `git gc --prune=now` removes it, as it may. So the new value of
+// a ref is looked for under the ref's lock, and what an edit wrote is looked for once more
+// when its ref has moved. What a prune that began before removes after that is lost: see
+// BrokenRefs.
+
+// vanishedError says that what a ref was to name is not in the repository.
+type vanishedError struct {
+	ref string
+	id  OID
+}
+
+func (e *vanishedError) Error() string {
+	return "ref " + e.ref + ": object " + e.id.String() + ", which it is to name, is not in the repository"
+}
+
+// checkValue refuses a new value of a ref that is not there, and on a branch one that is
+// no commit. The caller holds the ref's lock.
+func checkValue(d *diskObjects, u Update) error {
+	if u.New.IsZero() || u.New == u.Old {
+		return nil
+	}
+	t, err := typeNow(d, u.New)
+	switch {
+	case isMissing(err):
+		return fault.New(fault.Integrity, "%w", &vanishedError{u.Name, u.New}).
+			Advise("run it again; git gc --prune=now must not run beside rye")
+	case err != nil:
+		return fault.Wrap(err, "ref %s", u.Name)
+	case t != TypeCommit && strings.HasPrefix(u.Name, "refs/heads/"):
+		return fault.New(fault.Integrity, "ref %s: a branch names a commit, and %s is a %s", u.Name, u.New, t)
+	}
+	return nil
+}
+
+// typeNow returns the type of an object that is on disk now. A pack that was opened can
+// still be read when it is gone, so the packs are listed anew.
+func typeNow(d *diskObjects, id OID) (t Type, err error) {
+	loose := func() error {
+		f, err := place.Open(loosePath(d.dir, id))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		t, _, _, err = readLoose(f, 0, true)
+		return err
+	}
+	if err := loose(); err == nil {
+		return t, nil
+	}
+	if _, _, err := d.rescan(); err != nil {
+		return 0, err
+	}
+	err = d.patiently(id, loose, func(p *pack, i int64) (err error) {
+		t, _, err = p.stat(i)
+		return err
+	})
+	if err != nil {
+		return 0, wrapRead(id, err)
+	}
+	return t, nil
+}
+
+// writeLost writes those of some objects again that are not on disk any more. The caller
+// holds the write lock.
+func writeLost(r *Repo, objs []object) error {
+	lost := slices.DeleteFunc(slices.Clone(objs), func(o object) bool {
+		if r.disk.hasLoose(o.id) {
+			return true
+		}
+		_, err := typeNow(r.disk, o.id)
+		return err == nil
+	})
+	if len(lost) == 0 {
+		return nil
+	}
+	return r.disk.putLoose(r.desk(), lost)
+}

@@ -1,0 +1,136 @@
+package store
+
+import (
+	"context"
+	"path"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// flaw is what is wrong below an object.
+type flaw struct {
+	path string // of a file or folder, from the object; "" for the object itself, and for commits
+	err  error
+}
+
+// wholeness remembers which objects are there with all that they lead to: those known
+// without a flaw.
+type wholeness struct {
+	ctx   context.Context
+	r     *Repo
+	known map[OID]*flaw
+}
+
+// whole returns what is wrong with an object or below it, nil when nothing is.
+func (w *wholeness) whole(id OID) (wrong, err error) {
+	f, err := w.of(id)
+	if f == nil || err != nil {
+		return nil, err
+	}
+	if f.path != "" {
+		return fault.New(fault.Integrity, "%s: %v", words.Brief(f.path), f.err), nil
+	}
+	return fault.New(fault.Integrity, "%v", f.err), nil
+}
+
+// below is an object that is being looked at, and what it leads to.
+type below struct {
+	id   OID
+	todo []lead
+}
+
+// lead is one object that another leads to.
+type lead struct {
+	name string // in a tree
+	id   OID
+}
+
+// of looks at what an object leads to before it decides about the object.
+func (w *wholeness) of(id OID) (_ *flaw, failed error) {
+	var stack []*below
+	enter := func(id OID) {
+		leads, err := w.leads(id)
+		switch {
+		case err == nil:
+			stack = append(stack, &below{id, leads})
+		case isDamage(err):
+			w.known[id] = &flaw{err: err}
+		default:
+			failed = err
+		}
+	}
+	if _, ok := w.known[id]; !ok {
+		enter(id)
+	}
+	for n := 0; len(stack) > 0 && failed == nil; n++ {
+		if n%256 == 0 && w.ctx.Err() != nil {
+			return nil, context.Cause(w.ctx)
+		}
+		top := stack[len(stack)-1]
+		if len(top.todo) == 0 {
+			w.known[top.id] = nil
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		next := top.todo[0]
+		switch f, ok := w.known[next.id]; {
+		case !ok:
+			enter(next.id)
+		case f != nil:
+			w.known[top.id] = f.above(next.name)
+			stack = stack[:len(stack)-1]
+		default:
+			top.todo = top.todo[1:]
+		}
+	}
+	return w.known[id], failed
+}
+
+// isDamage reports whether err says that an object is missing or is not what it was. A
+// disk that does not answer, and a file that may not be read, are no reason to move a ref.
+func isDamage(err error) bool {
+	return isMissing(err) || fault.Is(err, fault.Integrity) || fault.Is(err, fault.Malformed)
+}
+
+// above is the same flaw as seen from a tree that has it under name.
+func (f *flaw) above(name string) *flaw {
+	if name == "" {
+		return f
+	}
+	return &flaw{path.Join(name, f.path), f.err}
+}
+
+// leads reads an object, compares it with its id, and returns what it leads to.
+func (w *wholeness) leads(id OID) (all []lead, err error) {
+	t, raw, err := w.r.Object(id, maxBroken)
+	if err != nil {
+		return nil, err
+	}
+	switch t {
+	case TypeCommit:
+		tree, parents, _, err := commitLinks(raw)
+		for _, p := range parents {
+			all = append(all, lead{id: p})
+		}
+		return append(all, lead{id: tree}), err
+	case TypeTree:
+		entries, err := ParseTree(w.r.format, raw)
+		for _, e := range entries {
+			if e.Mode != ModeGitlink {
+				all = append(all, lead{e.Name, e.ID})
+			}
+		}
+		return all, err
+	case TypeTag:
+		tag, err := ParseTag(raw)
+		if err != nil {
+			return nil, err
+		}
+		return []lead{{id: tag.Target}}, nil
+	}
+	return nil, nil
+}
+
+// maxBroken is up to which size, in bytes, an object is read to see whether it is whole.
+const maxBroken = 1 << 30
