@@ -76,7 +76,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"tools/link/new.sh", "directives/new.md"} {
-		if err := l.Write(p, []byte("x"), false); err == nil {
+		if err := l.Write(p, []byte("x"), WaitNone); err == nil {
 			t.Errorf("Write(%s) went through a link", p)
 		}
 	}

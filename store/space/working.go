@@ -15,9 +15,8 @@ import (
 )
 
 // Write replaces a working file: temporary name, rename. The file's mode is kept;
-// a new file gets 0644, or 0755 when it begins with "#!". durable syncs the file;
-// whoever records the same bytes right after may leave that to the record.
-func (l *Layer) Write(p string, raw []byte, durable bool) error {
+// a new file gets 0644, or 0755 when it begins with "#!".
+func (l *Layer) Write(p string, raw []byte, wait Wait) error {
 	if err := l.load(); err != nil {
 		return err
 	}
@@ -34,7 +33,7 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 	if err := l.Free(p); err != nil {
 		return err
 	}
-	if err := l.root.MkdirAll(path.Dir(p), 0o755); err != nil {
+	if err := makeFolders(l.root, path.Dir(p)); err != nil {
 		return err
 	}
 	f, tmp, err := createTemp(l.root, path.Dir(p), mode)
@@ -42,8 +41,8 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 		return err
 	}
 	_, err = f.Write(raw)
-	if err == nil && durable {
-		err = f.Sync()
+	if err == nil && wait != WaitNone {
+		err = synced(f, tmp)
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
@@ -54,6 +53,9 @@ func (l *Layer) Write(p string, raw []byte, durable bool) error {
 	if err != nil {
 		l.root.Remove(tmp)
 		return err
+	}
+	if wait == WaitAll {
+		return syncFolder(l.root, path.Dir(p))
 	}
 	return nil
 }
@@ -98,7 +100,8 @@ func (l *Layer) Free(p string) error {
 	return nil
 }
 
-// Remove deletes a working file. A folder that came into its place stays.
+// Remove deletes a working file. A folder that came into its place stays. Whoever says that
+// it is gone calls SyncNames first.
 func (l *Layer) Remove(p string) error {
 	if err := l.load(); err != nil {
 		return err

@@ -21,7 +21,7 @@ func TestWriteBesideLeftovers(t *testing.T) {
 		w.must(os.WriteFile(filepath.Join(dir, name), []byte("half"), 0o644))
 	}
 	for range 3 {
-		w.must(w.project.Write("tools/acme/greet.sh", []byte("#!/bin/sh\n"), true))
+		w.must(w.project.Write("tools/acme/greet.sh", []byte("#!/bin/sh\n"), space.WaitAll))
 	}
 	entries, err := os.ReadDir(dir)
 	w.must(err)

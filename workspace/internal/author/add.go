@@ -296,9 +296,12 @@ func (in *addition) record(ctx context.Context, s *Desk) error {
 	var changes []store.Change
 	for _, it := range in.items {
 		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
-		if err := writeFile(l, it.Path, it.Raw, len(in.items) == 1); err != nil {
+		if err := writeFile(l, it.Path, it.Raw, space.WaitFor(len(in.items))); err != nil {
 			return err
 		}
+	}
+	if err := space.SyncNames(l, changes...); err != nil {
+		return err
 	}
 	commit, err := s.record(ctx, l, "add", in.refs, append(changes, in.beside...))
 	for i := range in.reports {

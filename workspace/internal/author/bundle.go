@@ -60,7 +60,7 @@ func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.Bundl
 		err = g.note(m.ID.Namespace())
 	}
 	if err == nil {
-		err = l.Write(manifestIn(dir), raw, true)
+		err = l.Write(manifestIn(dir), raw, space.WaitAll)
 	}
 	var commit string
 	if err == nil {

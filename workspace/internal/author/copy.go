@@ -96,7 +96,7 @@ func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item) (st
 	if have, err := l.Read(it.Path); err == nil && !bytes.Equal(have, it.Raw) {
 		return "", fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Advise("rye show --all %s", it.Ref)
 	}
-	if err := l.Write(it.Path, it.Raw, true); err != nil {
+	if err := l.Write(it.Path, it.Raw, space.WaitAll); err != nil {
 		return "", err
 	}
 	return s.record(ctx, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})

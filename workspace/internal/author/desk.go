@@ -101,11 +101,11 @@ func (s *Desk) keepFile(ctx context.Context, l *space.Layer, ref objects.Ref, p 
 }
 
 // writeFile writes a working file, unless it holds these bytes already.
-func writeFile(l *space.Layer, p string, data []byte, durable bool) error {
+func writeFile(l *space.Layer, p string, data []byte, wait space.Wait) error {
 	if have, err := l.Read(p); err == nil && bytes.Equal(have, data) {
 		return nil
 	}
-	return l.Write(p, data, durable)
+	return l.Write(p, data, wait)
 }
 
 // draftOf returns the working item for ref, believed or not. read is the layer's Draft, or

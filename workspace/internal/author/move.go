@@ -8,6 +8,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -33,12 +34,12 @@ func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, err
 			[]store.Change{{Path: it.Path, Delete: true}, {Path: moved.Path, Data: moved.Raw}})
 	}
 	if err == nil {
-		err = l.Write(moved.Path, moved.Raw, true)
+		err = l.Write(moved.Path, moved.Raw, space.WaitAll)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return rep, l.Remove(it.Path)
+	return rep, space.RemoveFiles(l, store.Change{Path: it.Path})
 }
 
 // planMove returns the item as it is and as it is to be.

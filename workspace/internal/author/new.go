@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/scaffold"
+	"github.com/rye-os/rye/store/space"
 )
 
 // New writes the first version of an item into the project, ready to edit and to
@@ -38,7 +39,7 @@ func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error)
 		return nil, err
 	}
 	p := ref.Path(ext)
-	if err := s.Stack.Project.Write(p, []byte(text), true); err != nil {
+	if err := s.Stack.Project.Write(p, []byte(text), space.WaitAll); err != nil {
 		return nil, err
 	}
 	rep := &rye.NewReport{Ref: ref.String(), Path: ".ai/" + p, Next: fault.Command("rye sign %s", ref)}

@@ -2,8 +2,6 @@ package author
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -47,7 +45,7 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	}
 	rep.Commit, err = s.record(ctx, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
 	if err == nil {
-		err = removeFile(l, f.Path)
+		err = space.RemoveFiles(l, store.Change{Path: f.Path})
 	}
 	if err != nil {
 		return nil, err
@@ -70,14 +68,6 @@ func findTarget(ctx context.Context, s *Desk, t rye.Target, ref objects.Ref) (sp
 	was, err := l.RecordedBlob(p)
 	f.Ref, f.Path = ref, p
 	return f, err == nil && !was.IsZero(), err
-}
-
-// removeFile removes a working file, which may be gone already.
-func removeFile(l *space.Layer, p string) error {
-	if err := l.Remove(p); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // removeBundle takes a whole bundle out of the working tree and the record, after recording
@@ -104,13 +94,9 @@ func removeBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.A
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range here {
-		if err := removeFile(l, c.Path); err != nil {
-			return nil, err
-		}
-	}
+	err = space.RemoveFiles(l, here...)
 	l.Prune(dir)
-	return rep, nil
+	return rep, err
 }
 
 // dropDependency takes a registry item out of rye.yaml and the lock, then lets go of its

@@ -46,7 +46,7 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 			rep.Commit, err = s.record(ctx, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
 		}
 		if err == nil {
-			err = l.Write(p, raw, true)
+			err = l.Write(p, raw, space.WaitAll)
 		}
 		if err != nil {
 			return nil, err
@@ -111,11 +111,14 @@ func restoreBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.
 		if c.Delete {
 			err = l.Remove(c.Path)
 		} else {
-			err = writeFile(l, c.Path, c.Data, true)
+			err = writeFile(l, c.Path, c.Data, space.WaitFile)
 		}
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := space.SyncNames(l, changes...); err != nil {
+		return nil, err
 	}
 	c, err := s.Stack.Cover(ctx, l, manifestIn(dir), nil)
 	if err != nil || c == nil {

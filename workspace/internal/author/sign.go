@@ -20,10 +20,6 @@ import (
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
-// manyFiles is how many files one commit may hold before their own syncs are left to the
-// commit's: the record then carries the bytes, and Restore brings them back.
-const manyFiles = 64
-
 // Sign validates working items, signs them with the user's key and records them in one
 // commit. An item that already carries a valid signature by that key is left as it is.
 // Items fail one by one; the error of a single target is returned.
@@ -334,18 +330,20 @@ func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref
 		if err != nil {
 			return "", err
 		}
-		if err := g.layer.Write(d.path, d.data, len(all) <= manyFiles); err != nil {
+		if err := g.layer.Write(d.path, d.data, space.WaitFor(len(all))); err != nil {
 			return "", fmt.Errorf("write %s: %w", d.Path, err)
 		}
 		if i%500 == 499 {
 			g.Say(fmt.Sprintf("wrote %d of %d", i+1, len(all)))
 		}
 	}
+	names := make(chan error, 1)
+	go func() { names <- space.SyncNames(g.layer, changes...) }() // with the record's own: the disk is waited for once
 	commit, err := g.record(ctx, g.layer, "sign", refs, changes)
 	if err != nil {
 		err = fault.Wrap(err, "record it")
 	}
-	return commit, err
+	return commit, cmp.Or(err, <-names)
 }
 
 // declare notes in the project which namespaces the key signs, for whoever clones it.

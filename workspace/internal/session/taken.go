@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
 )
 
 // takenBack is what signers took back: in .ai/denied, and what was seen there before, which
@@ -130,7 +131,7 @@ func ListTaken(s *Session, t objects.Taken) error {
 		return fault.New(fault.Limit, "deny %s: .ai/%s is full", t.Ref, objects.TakenFile).
 			Advise("take lines out of .ai/%s whose items nobody has any more", objects.TakenFile)
 	}
-	return s.Stack.Project.Write(objects.TakenFile, raw, true)
+	return s.Stack.Project.Write(objects.TakenFile, raw, space.WaitAll)
 }
 
 func editKept(ctx context.Context, s *Session, change func([]objects.Taken) []objects.Taken) error {

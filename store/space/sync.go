@@ -1,0 +1,110 @@
+package space
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"runtime"
+	"syscall"
+
+	"github.com/rye-os/rye/internal/parallel"
+	"github.com/rye-os/rye/store"
+)
+
+// Wait says how much of a working file is on the disk when Write returns.
+type Wait uint8
+
+const (
+	WaitNone Wait = iota // nothing: the record gets the same bytes right after, and Restore brings them back
+	WaitFile             // the bytes; their name is for SyncNames to wait for, together with others
+	WaitAll              // the bytes and the name
+)
+
+// manyFiles is how many files one commit may hold before their own syncs are left to the
+// commit's: the record then carries the bytes, and Restore brings them back.
+const manyFiles = 64
+
+// WaitFor is how one of n files is written that are recorded right after.
+func WaitFor(n int) Wait {
+	if n > manyFiles {
+		return WaitNone
+	}
+	return WaitFile
+}
+
+// testOnlySynced, set by a test, is told each file and folder that was synced.
+var testOnlySynced func(p string)
+
+// SyncNames makes names durable: that the files of changes were written, or are gone.
+func SyncNames(l *Layer, changes ...store.Change) error {
+	if err := l.load(); err != nil || l.root == nil {
+		return err
+	}
+	seen := map[string]bool{}
+	var dirs []string
+	for _, c := range changes {
+		if dir := path.Dir(c.Path); !seen[dir] {
+			seen[dir], dirs = true, append(dirs, dir)
+		}
+	}
+	return parallel.Each(context.Background(), len(dirs), func(i int) error { return syncFolder(l.root, dirs[i]) })
+}
+
+// RemoveFiles removes the files of changes, which may be gone already, durably.
+func RemoveFiles(l *Layer, changes ...store.Change) error {
+	for _, c := range changes {
+		if err := l.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return SyncNames(l, changes...)
+}
+
+// syncFolder waits until the names in a folder are on the disk. One that is gone is a name
+// less in the folder above.
+func syncFolder(root *os.Root, dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil // it has no way to sync a folder
+	}
+	f, err := openFolder(root, dir)
+	if err != nil && nothingThere(err) && dir != "." {
+		return syncFolder(root, path.Dir(dir))
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return synced(f, dir)
+}
+
+// synced waits until a file or a folder is on the disk. Some file systems cannot sync a
+// folder and say EINVAL: there is nothing to be done about that.
+func synced(f *os.File, p string) error {
+	err := f.Sync()
+	if err == nil && testOnlySynced != nil {
+		testOnlySynced(p)
+	}
+	if errors.Is(err, syscall.EINVAL) {
+		return nil
+	}
+	return err
+}
+
+// makeFolders makes a folder and what is missing above it, and their names durable.
+func makeFolders(root *os.Root, dir string) error {
+	if _, err := root.Lstat(dir); err == nil || dir == "." {
+		return nil
+	}
+	if err := makeFolders(root, path.Dir(dir)); err != nil {
+		return err
+	}
+	if err := root.Mkdir(dir, 0o755); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	return syncFolder(root, path.Dir(dir))
+}
