@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -22,8 +23,9 @@ type annals struct {
 	names map[string]*versions // by ref; manifests by path
 }
 
-// fewNames is for how many names the record is followed one by one.
-const fewNames = 4
+// fewNames is for how many names the record is followed one by one: to read all of it takes
+// about as long as to follow three.
+const fewNames = 1
 
 // of returns what the record of a layer ever held under the name of sub, as of a commit.
 func (a *annals) of(ctx context.Context, l *Layer, from *store.Commit, sub subject) (*versions, error) {
@@ -72,43 +74,74 @@ func keyOf(p string) string {
 
 // readAnnals follows the record once, newest first, and notes every change of every name.
 func readAnnals(ctx context.Context, l *Layer, from store.OID) (map[string]*versions, error) {
-	names := map[string]*versions{}
-	live, known := map[string]bool{}, map[string]bool{} // names that the tip holds; paths whose last change was seen
-	note := func(c *store.Commit) func(p string, _, e store.Entry) error {
-		return func(p string, _, e store.Entry) error {
-			key := keyOf(p)
-			if key == "" {
-				return nil
-			}
-			h := names[key]
-			if h == nil {
-				h = &versions{removed: c.Committer.Time()} // unless the tip holds it
-				names[key] = h
-			}
-			if !known[p] {
-				known[p], live[key] = true, live[key] || !e.ID.IsZero()
-			}
-			if !e.ID.IsZero() && !h.holds(e.ID) {
-				h.versions = append(h.versions, version{path: p, blob: e.ID, tree: c.Tree})
-			}
+	n := notes{names: map[string]*versions{}, live: map[string]bool{}, known: map[string]bool{}}
+	var line []*store.Commit // from the newest that is not noted yet
+	err := l.repo.Log(ctx, from, func(c *store.Commit) error {
+		if line = append(line, c); len(line) <= someCommits {
 			return nil
 		}
-	}
-	var next *store.Commit
-	err := l.repo.Log(ctx, from, func(c *store.Commit) (err error) {
-		if next != nil {
-			err = l.repo.Diff(ctx, c.Tree, next.Tree, note(next))
-		}
-		next = c
+		err := n.read(ctx, l, line[:someCommits], line[1:])
+		line = slices.Clone(line[someCommits:])
 		return err
 	})
-	if err == nil && next != nil {
-		err = l.repo.Diff(ctx, store.OID{}, next.Tree, note(next))
+	if err == nil {
+		err = n.read(ctx, l, line, append(line[min(1, len(line)):len(line):len(line)], &store.Commit{}))
 	}
-	for key := range live {
-		if live[key] {
-			names[key].removed = time.Time{}
+	for key := range n.live {
+		if n.live[key] {
+			n.names[key].removed = time.Time{}
 		}
 	}
-	return names, err
+	return n.names, err
+}
+
+// someCommits is how many commits are compared with their parents at a time.
+const someCommits = 256
+
+// notes are annals being written.
+type notes struct {
+	names map[string]*versions
+	live  map[string]bool // names that the tip holds
+	known map[string]bool // paths whose last change was seen
+}
+
+// read compares commits, the newest first, with what each followed, on all processors, and
+// notes what they changed in their order.
+func (n *notes) read(ctx context.Context, l *Layer, commits, parents []*store.Commit) error {
+	type change struct {
+		path string
+		blob store.OID // zero where it was taken out
+	}
+	changes := make([][]change, len(commits))
+	err := parallel.Chunks(ctx, len(commits), 16, func(i int) error {
+		return l.repo.Diff(ctx, parents[i].Tree, commits[i].Tree, func(p string, _, e store.Entry) error {
+			changes[i] = append(changes[i], change{p, e.ID})
+			return nil
+		})
+	})
+	for i, c := range commits {
+		for _, is := range changes[i] {
+			n.note(c, is.path, is.blob)
+		}
+	}
+	return err
+}
+
+// note notes that a commit made path what blob is.
+func (n *notes) note(c *store.Commit, path string, blob store.OID) {
+	key := keyOf(path)
+	if key == "" {
+		return
+	}
+	h := n.names[key]
+	if h == nil {
+		h = &versions{removed: c.Committer.Time()} // unless the tip holds it
+		n.names[key] = h
+	}
+	if !n.known[path] {
+		n.known[path], n.live[key] = true, n.live[key] || !blob.IsZero()
+	}
+	if !blob.IsZero() && !h.holds(blob) {
+		h.versions = append(h.versions, version{path: path, blob: blob, tree: c.Tree})
+	}
 }

@@ -145,7 +145,8 @@ type version struct {
 	blob     store.OID
 	tree     store.OID // of the commit that brought it
 	signedAt time.Time // as its line claims; zero without a native line
-	item     *objects.Item
+	raw      []byte
+	item     *objects.Item // of the newest
 }
 
 // aheadOf reports whether the version was signed after an item. A line of RYE OS binds no
@@ -209,16 +210,17 @@ func (h *versions) newest(s *Stack, l *Layer, sub subject) (*version, error) {
 		if err != nil {
 			return nil, damaged(l, err)
 		}
-		if v.item, err = sub.parse(v.path, raw); err != nil {
-			v.item = nil
-		} else if v.item.Signature != nil {
-			v.signedAt = v.item.Signature.SignedAt
+		v.raw = raw
+		if _, sig, _, err := objects.Split(v.path, raw); err == nil && sig != nil {
+			v.signedAt = sig.SignedAt
 		}
 	}
 	byTime := slices.Clone(h.versions)
 	slices.SortStableFunc(byTime, func(a, b version) int { return cmp.Compare(b.signedAt.Unix(), a.signedAt.Unix()) })
 	for i := range byTime {
-		if v := &byTime[i]; v.item != nil {
+		v := &byTime[i]
+		var err error
+		if v.item, err = sub.parse(v.path, v.raw); err == nil {
 			if verified, err := trust.Verify(v.item, s.Scope(l), s.Trust); err == nil && s.Taken.Denies(verified, s.Trust) == nil {
 				return v, nil
 			}
