@@ -18,7 +18,7 @@ func rows(sizes []int) []row {
 		{what: "MCP: start and initialise", peer: "rye version", setup: mcpInitialise},
 		{what: "8 writers at once, one durable commit each", peer: "git, synced", setup: crowd},
 	}
-	all = append(append(append(all, executeRows()...), itemRows()...), unrecordedRows()...)
+	all = slices.Concat(all, executeRows(), itemRows(), unrecordedRows())
 	for _, r := range []row{
 		{what: "load one verified item", peer: "git show", setup: load},
 		{what: "load one verified item", peer: "rye version, which is a start", light: true, setup: loadOverStart},
@@ -35,7 +35,7 @@ func rows(sizes []int) []row {
 			all = append(all, r)
 		}
 	}
-	all = append(append(append(all, searchRows(sizes)...), compactRows()...), threadRows()...)
+	all = slices.Concat(all, searchRows(sizes), folderRows(), compactRows(), threadRows())
 	return append(all, row{what: "publish in one push", n: slices.Max(sizes), peer: "git push", heavy: true, setup: publish})
 }
 
