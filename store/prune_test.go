@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -130,4 +131,63 @@ func TestSwapIsNotDeceivedByAnOpenPack(t *testing.T) {
 		t.Errorf("Swap to what is gone = %v", err)
 	}
 	wantLogs(t, r)
+}
+
+// TestGitPrunesMeanwhile has git gc --prune=now run without a pause beside edits. What that
+// takes away is noticed, and what is left is mended: in the end all is whole, for git too.
+func TestGitPrunesMeanwhile(t *testing.T) {
+	needGit(t)
+	edits := 40
+	if soak() {
+		edits = 2000
+	}
+	r := newRepo(t)
+	mustEdit(t, r, "start", put("a/start", "1"))
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		n := 0
+		for ; ctx.Err() == nil; n++ {
+			tryGit(r.Dir(), nil, "gc", "--prune=now", "--quiet") // refuses a record that is broken, and a ref that is locked
+		}
+		ended <- n
+	}()
+	mended, refused := 0, 0
+	for i := range edits {
+		changes := []Change{put(fmt.Sprintf("a/%d", i%7), fmt.Sprint(i)), put("b/last", fmt.Sprint(i))}
+		id, err := r.Edit(t.Context(), testHead, changes, opts(fmt.Sprint("edit ", i)))
+		if err == nil {
+			if got := mustRef(t, r, testHead); got != id {
+				t.Errorf("edit %d: the ref is at %v, not %v", i, got, id)
+			}
+			continue
+		}
+		refused++
+		if fault.CodeOf(err) == fault.Failed || fault.CodeOf(err) == "" {
+			t.Errorf("edit %d: %v (%s)", i, err, fault.CodeOf(err))
+		}
+		mended += mendAll(t, r)
+	}
+	stop()
+	gcs := <-ended
+	mended += mendAll(t, r)
+	must(t, whole(reopen(t, r), nil))
+	wantNoLocks(t, r)
+	wantLogs(t, r)
+	fsck(t, r.Dir())
+	t.Logf("%d edits, %d of them refused; git gc ran %d times; %d refs and logs mended", edits, refused, gcs, mended)
+}
+
+// mendAll does what rye fsck --repair does.
+func mendAll(t *testing.T, r *Repo) int {
+	t.Helper()
+	all, err := BrokenRefs(t.Context(), r)
+	must(t, err)
+	for _, b := range all {
+		if !b.Mendable() {
+			t.Fatalf("%s: %v, and no position is whole", b.Name, b.Why)
+		}
+		must(t, MendRef(t.Context(), r, b))
+	}
+	return len(all)
 }
