@@ -257,8 +257,12 @@ func (f *fsck) line(ctx context.Context) error {
 // its logs know one.
 func mend(ctx context.Context, l *Layer) fault.Hint {
 	all, err := store.BrokenRefs(ctx, l.repo)
-	if err == nil && slices.ContainsFunc(all, store.BrokenRef.Mendable) {
+	own := func(b store.BrokenRef) bool { return !strings.HasPrefix(b.Name, "refs/rye/") }
+	switch {
+	case err == nil && slices.ContainsFunc(all, store.BrokenRef.Mendable):
 		return repair()
+	case err == nil && !slices.ContainsFunc(all, own):
+		return fault.Advice("rye pull, then rye lock, which bring back what is below refs/rye")
 	}
 	return l.anew()
 }

@@ -27,7 +27,10 @@ func (l *Layer) keepRelease(ctx context.Context, s *System, raw []byte) (store.O
 		return store.OID{}, err
 	}
 	ref := SystemRefs + s.Digest().Hex()
-	if id, err := l.repo.Ref(ref); err == nil || !errors.Is(err, store.ErrNotExist) {
+	switch id, err := l.repo.Ref(ref); {
+	case err == nil && l.repo.Has(id): // else what it names is made anew, and has the same id
+		return id, nil
+	case err != nil && !errors.Is(err, store.ErrNotExist):
 		return id, err
 	}
 	manifest, err := objects.ParseManifest(raw)

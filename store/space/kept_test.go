@@ -84,6 +84,30 @@ func TestOldLibraryIsKept(t *testing.T) {
 	if err != nil || again != id {
 		t.Errorf("kept again as %s, %v; want %s", again, err, id)
 	}
+	packs, err := filepath.Glob(filepath.Join(s.Project.Store, "objects/pack/*"))
+	if err != nil || len(packs) == 0 {
+		t.Fatal(packs, err)
+	}
+	s.Project.Close()
+	for _, p := range packs {
+		if err := os.Remove(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Project = &Layer{Space: objects.Project, Dir: s.Project.Dir, Store: s.Project.Store}
+	defer s.Project.Close()
+	if _, err := s.Kept(old.Digest()); len(stdlib.Releases()) > 1 && fault.CodeOf(err) == "" {
+		t.Errorf("Kept of what is gone = %v", err)
+	}
+	if f, err := s.Project.Fsck(t.Context()); err != nil || len(f.Damage) != 1 || !strings.Contains(fault.HintOf(f.Damage[0]).String(), "rye lock") {
+		t.Errorf("Fsck of a library that is gone = %+v, %v", f, err)
+	}
+	if again, err := s.Project.keepRelease(t.Context(), old, manifest); err != nil || again != id {
+		t.Errorf("kept once more as %s, %v; want %s", again, err, id)
+	}
+	if f, err := s.Project.Fsck(t.Context()); err != nil || len(f.Damage) > 0 {
+		t.Errorf("Fsck after that = %+v, %v", f, err)
+	}
 	if _, err := s.Kept(objects.DigestOf([]byte("no release"))); !fault.Is(err, fault.Untrusted) {
 		t.Errorf("Kept of an unknown manifest = %v, want untrusted", err)
 	}
