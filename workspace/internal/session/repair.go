@@ -72,9 +72,17 @@ func repairQuestion(all []rye.RefRepair) rye.Question {
 		} else {
 			q.Lines = append(q.Lines, fmt.Sprintf("%s: the log of %s forgets what is not whole: %s", r.Place, r.Ref, r.Why))
 		}
+	}
+	for _, r := range all {
 		for _, m := range r.Lost {
-			q.Lines = append(q.Lines, fmt.Sprintf("  lost: %s, %s, %s", m.Commit, m.At, m.Why))
+			q.Lines = append(q.Lines, fmt.Sprintf("lost to %s: %s, %s, %s", r.Ref, m.Commit, m.At, words.Brief(m.Why)))
 		}
+	}
+	if n := len(q.Lines) - maxRepairLines; n > 0 {
+		q.Lines = append(q.Lines[:maxRepairLines], fmt.Sprintf("... and %d more lines, which rye fsck --repair --dry-run shows", n))
 	}
 	return q
 }
+
+// maxRepairLines is how much of what is lost a question shows: more nobody reads there.
+const maxRepairLines = 40
