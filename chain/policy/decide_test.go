@@ -97,6 +97,44 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestApprovalIsUpToItsTier: what was approved at one tier and meets a rule of a higher one
+// since is asked about anew.
+func TestApprovalIsUpToItsTier(t *testing.T) {
+	r := rules(t, "policy: 1\n")
+	now := Subject{Plan: sum, Params: other, In: here}
+	r.Allowed = []Approval{{Ref: hello, Plan: sum, In: here, Params: other, Tier: T2}}
+	for tier, want := range map[Tier]Verdict{T2: Allow, T3: Ask} {
+		q := Request{Verb: "execute", Ref: hello, Caps: all, Now: now, Declared: tier}
+		if d := r.Decide(q); d.Verdict != want {
+			t.Errorf("%s, approved up to t2: %v (%s), want %v", tier, d.Verdict, d.Reason, want)
+		}
+	}
+}
+
+// TestThreadIsHeldToWhatClientsAre: a model in a thread may do no more than one behind an MCP
+// client, which could otherwise start the thread to have it done.
+func TestThreadIsHeldToWhatClientsAre(t *testing.T) {
+	r := rules(t, "policy: 1\ncallers: {mcp: [rye.search.*]}")
+	for name, q := range map[string]Request{
+		"thread": {Caller: "thread", Thread: "t1"}, "within a run": {Caller: "terminal", Inside: true},
+	} {
+		q.Verb, q.Ref, q.Caps = "execute", hello, all
+		if d := r.Decide(q); d.Verdict != Deny || d.Rule != "capability" {
+			t.Errorf("%s: %v by %s, want it refused for want of a capability", name, d.Verdict, d.Rule)
+		}
+	}
+}
+
+// TestApprovalOfNothing: where nobody could say what would run, no approval is for it, and
+// one that is for nothing is for nobody.
+func TestApprovalOfNothing(t *testing.T) {
+	r := rules(t, "policy: 1\n")
+	r.Allowed = []Approval{{Ref: hello, Any: true, Tier: T3}}
+	if d := r.Decide(Request{Verb: "execute", Ref: hello, Caps: all, Declared: T2}); d.Verdict != Ask {
+		t.Errorf("%v (%s), want to be asked", d.Verdict, d.Reason)
+	}
+}
+
 // The tiers of sub-agents are read over the defaults, and a project can only lower them.
 func TestSubAgentTiers(t *testing.T) {
 	user, err := ParseRules([]byte("policy: 1\nsub_agent_policy: {auto_approve_up_to: t1, deny_above: t1}"))

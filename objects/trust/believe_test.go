@@ -150,6 +150,22 @@ func TestRevocationStaysInItsNamespace(t *testing.T) {
 	}
 }
 
+// TestRevokedKeyUnderAnOverride: a person who puts an item of a bound namespace in the place
+// of the registry's says so of their own key, not of one that the registry took back.
+func TestRevokedKeyUnderAnOverride(t *testing.T) {
+	me, publisher := newKey(t), newKey(t)
+	mine := sign(t, me, tool, inA)
+	for _, state := range []KeyState{Current, Revoked} {
+		st := bound(t, me, BoundKey{Key: publisher.Public(), State: Current}, BoundKey{Key: me.Public(), State: state})
+		must(t, st.Grant(noon, inA.Site().Override(mine.Ref, me.Public().Fingerprint())))
+		if state == Revoked {
+			refused(t, "overridden", mine, inA, st, fault.Revoked)
+		} else if _, err := Verify(mine, inA, st); err != nil {
+			t.Errorf("overridden, not revoked: %v", err)
+		}
+	}
+}
+
 func TestDenied(t *testing.T) {
 	me := newKey(t)
 	it := sign(t, me, tool, inA)

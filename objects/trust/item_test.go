@@ -310,6 +310,8 @@ func TestAttack7Legacy(t *testing.T) {
 	payload := string(covered.Legacy.Payload)
 	front := legacy(t, k, "directives/acme/greet.md", "---\nversion: 1.0.0\ndescription: x\npermissions: [rye.*]\n---\n"+payload+"\n")
 	refused(t, "front matter that speaks instead", front, inA, st, fault.Untrusted)
+	below := legacy(t, k, "directives/acme/greet.md", inXML+"\nSay what </directive>\n```\n")
+	refused(t, "words below that end as an element in a fence does", below, inA, st, fault.Untrusted)
 
 	changed := parse(t, tool.Path, bytes.Replace(tool.Raw, []byte("hello"), []byte("hallo"), 1))
 	refused(t, "changed", changed, inA, st, fault.Integrity)

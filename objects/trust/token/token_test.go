@@ -331,6 +331,20 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
+// TestLimitsOnlyShrink: a child that signs a block with larger limits than its parent's, past
+// our rules, has no more for it.
+func TestLimitsOnlyShrink(t *testing.T) {
+	second := child(t, parent(t))
+	b := block("t3")
+	b.Parent = "t2"
+	b.Limits = map[string]int64{"turns": 500, "spend": 9_000_000, "spawns": 7}
+	third := forge(second.Token, second.Key, b)
+	v, err := Verify(third.Token, want(t, third))
+	if l := v.Limits(); err != nil || l["turns"] != 5 || l["spend"] != 2_000_000 || l["spawns"] != 0 {
+		t.Errorf("Limits() = %v, %v; want 5 turns, 2 dollars, no spawns", l, err)
+	}
+}
+
 // No bit of the text can be changed.
 func TestEveryByteCounts(t *testing.T) {
 	g := child(t, parent(t))
