@@ -113,6 +113,17 @@ func TestQuestionsEndByThemselves(t *testing.T) {
 	}
 }
 
+// TestQuestionsWaitAsThePolicySays: as long as the user's policy says, and never for ever.
+func TestQuestionsWaitAsThePolicySays(t *testing.T) {
+	for said, want := range map[time.Duration]time.Duration{
+		time.Second: time.Second, 0: patience, -time.Second: patience, 1000 * time.Hour: patience,
+	} {
+		if got := wait(rye.Question{Wait: said}); got != want {
+			t.Errorf("a policy of %v: open for %v, want %v", said, got, want)
+		}
+	}
+}
+
 // TestApprovalIsForTheseBytes: what changes while the person reads is asked anew.
 func TestApprovalIsForTheseBytes(t *testing.T) {
 	v := newSigner("harmless")
