@@ -73,7 +73,8 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 
 // agreed returns the keys whose approvals of op hold, held being the root keys before
 // it. An approval that does not hold is an error: a proposal that was tampered with
-// must not look merely unfinished. So is one by the signer, whose signature counts.
+// must not look merely unfinished. So is one by the signer, whose signature counts, and one
+// that is there twice.
 func (op *RootOp) agreed(held []trust.PublicKey) (list []trust.PublicKey, err error) {
 	known := slices.Concat(held, op.newcomers(held))
 	msg := op.ApprovalMessage()
@@ -82,7 +83,7 @@ func (op *RootOp) agreed(held []trust.PublicKey) (list []trust.PublicKey, err er
 		switch {
 		case i < 0:
 			return nil, fault.New(fault.Untrusted, "approved by %s, which is not a root key", a.Key)
-		case known[i] == op.Signer:
+		case known[i] == op.Signer || slices.Contains(list, known[i]):
 			return nil, fault.New(fault.Untrusted, "key %s counts once, however often it signs", a.Key)
 		case !known[i].Verify(msg, a.Sig):
 			return nil, fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)

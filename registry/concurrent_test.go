@@ -293,10 +293,12 @@ func TestInterruptedKeep(t *testing.T) {
 func TestBrokenMemoryIsNotForgotten(t *testing.T) {
 	w, _, m := attacked(t)
 	path := memoryPath(m.o.StateDir, m.o.ID)
-	if err := os.WriteFile(path, []byte("format: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for _, damaged := range []string{"format: 1\n", "", "format: [", "not what was written\n"} {
+		if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, m.Sync(w.ctx, "acme"), fault.Integrity)
 	}
-	wantCode(t, m.Sync(w.ctx, "acme"), fault.Integrity)
 }
 
 func TestChangedCacheIsFoundOut(t *testing.T) {
