@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
 
@@ -106,5 +108,84 @@ func TestAgreementRefuses(t *testing.T) {
 	}
 	if _, err := r.root.NewRoots(r.root.Threshold, r.root.Keys...); !fault.Is(err, fault.Usage) {
 		t.Errorf("no change: %v, want usage", err)
+	}
+}
+
+// TestRootFollowsItself: an operation that root keys agreed to, and that stands elsewhere than
+// after the one before it, or goes back in time, is refused.
+func TestRootFollowsItself(t *testing.T) {
+	ctx := context.Background()
+	a := newKey("a")
+	genesis, err := penOf(a).rootOperation(Root{}, RootOp{Kind: OpGenesis, Name: "One", Claims: ClaimsGranted, Threshold: 1, Keys: []trust.PublicKey{a.pub}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, root, err := penOf(a).sealRoot(ctx, Root{}, genesis)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		change func(*RootOp)
+		ago    time.Duration
+		code   fault.Code
+	}{
+		"as it should":        {func(*RootOp) {}, 0, ""},
+		"another predecessor": {func(op *RootOp) { op.Prev = objects.DigestOf([]byte("another")) }, 0, fault.Integrity},
+		"another registry":    {func(op *RootOp) { op.Registry = objects.DigestOf([]byte("another")) }, 0, fault.Integrity},
+		"another position":    {func(op *RootOp) { op.Seq++ }, 0, fault.Malformed},
+		"back in time":        {func(*RootOp) {}, time.Second, fault.Malformed},
+	} {
+		op, err := penOf(a).rootOperation(root, RootOp{Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{a.pub}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tc.change(&op)
+		next := root
+		if err := next.change(op); err != nil {
+			t.Fatal(err)
+		}
+		p := penOf(a)
+		tree, err := next.tree(p.format, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op.State = next.Digest() // so that nothing else is wrong with it
+		raw, err := p.commit(ctx, tree, op.Parents, op.Message(), root.Time.Add(-tc.ago))
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := ParseRootOp(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := root.Apply(done); fault.CodeOf(err) != tc.code {
+			t.Errorf("%s: %v, want code %q", name, err, tc.code)
+		}
+	}
+}
+
+// TestClaimByAStranger: where the root granted a namespace to keys and names no genesis, only
+// a log that one of these keys began is that namespace.
+func TestClaimByAStranger(t *testing.T) {
+	a, b := newKey("a"), newKey("b")
+	some, other := objects.DigestOf([]byte("some")), objects.DigestOf([]byte("other"))
+	root := Root{Name: "r", Claims: ClaimsGranted}
+	root.put(&Grant{Namespace: "acme", Keys: []trust.PublicKey{a.pub}})
+	root.put(&Grant{Namespace: "named", Keys: []trust.PublicKey{a.pub}, Genesis: some})
+	for name, tc := range map[string]struct {
+		namespace string
+		genesis   objects.Digest
+		by        *testKey
+		good      bool
+	}{
+		"an owner's":            {"acme", some, a, true},
+		"a stranger's":          {"acme", some, b, false},
+		"the one that is named": {"named", some, b, true},
+		"another":               {"named", other, a, false},
+		"of nobody":             {"free", some, a, false},
+	} {
+		if err := root.admits(tc.namespace, tc.genesis, tc.by.pub); (err == nil) != tc.good || err != nil && !fault.Is(err, fault.Untrusted) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
