@@ -2,11 +2,39 @@ package main_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
+
+func init() { asFirst = sync.OnceValue(firstOfNamespace) }
+
+// firstOfNamespace returns what makes a command the first of a namespace of processes, nil
+// where none can be made.
+func firstOfNamespace() func(*exec.Cmd) {
+	first := func(cmd *exec.Cmd) {
+		var a syscall.SysProcAttr
+		if cmd.SysProcAttr != nil {
+			a = *cmd.SysProcAttr
+		}
+		a.Cloneflags |= syscall.CLONE_NEWPID
+		if user, group := os.Geteuid(), os.Getegid(); user != 0 {
+			a.Cloneflags |= syscall.CLONE_NEWUSER
+			a.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: user, Size: 1}}
+			a.GidMappings = []syscall.SysProcIDMap{{ContainerID: group, HostID: group, Size: 1}}
+		}
+		cmd.SysProcAttr = &a
+	}
+	try := exec.Command("/bin/true")
+	if first(try); try.Run() != nil {
+		return nil
+	}
+	return first
+}
 
 // TestKilledRunIsNamed: a rye that is killed takes nothing away; the next run names what
 // came since, once, and takes nothing that may be a person's.

@@ -1,14 +1,16 @@
 package main_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,19 +38,7 @@ func TestWritersBesideGit(t *testing.T) {
 	if soak {
 		rounds = 40
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	var beside sync.WaitGroup
-	// One git at a time: two that repack one repository at once fail by each other's
-	// doing. store tests readers beside two.
-	beside.Go(func() {
-		for ctx.Err() == nil {
-			for _, args := range [][]string{{"repack", "-adq"}, {"gc", "--quiet"}, {"pack-refs", "--all"}} {
-				if out, err := exec.Command(git, append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
-					t.Errorf("git %v: %v\n%s", args, err, out)
-				}
-			}
-		}
-	})
+	stop := h.maintain(git, repo)
 	acked := make([][]string, 8)
 	var writers sync.WaitGroup
 	for i := range acked {
@@ -66,7 +56,6 @@ func TestWritersBesideGit(t *testing.T) {
 	}
 	writers.Wait()
 	stop()
-	beside.Wait()
 	h.checkAcked(git, repo, acked)
 	if out := h.rye("status", "--all", "--json"); strings.Count(out, `"state":"signed"`) != len(acked) {
 		t.Errorf("status:\n%s", out)
@@ -81,13 +70,8 @@ func (h *home) sign(ref string) (string, error) {
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, errs.String())
 	}
-	for s := bufio.NewScanner(&out); s.Scan(); {
-		var line struct {
-			Commit string `json:"commit"`
-		}
-		if json.Unmarshal(s.Bytes(), &line) == nil && line.Commit != "" {
-			return line.Commit, nil
-		}
+	if ids := commits(out.String()); len(ids) > 0 {
+		return ids[0], nil
 	}
 	return "", fmt.Errorf("no commit in %q", out.String())
 }
@@ -115,47 +99,137 @@ func (h *home) checkAcked(git, repo string, acked [][]string) {
 	h.t.Logf("%d commits acknowledged, %d in history", n, strings.Count(history, "\n"))
 }
 
-// A process killed at any moment leaves nothing to repair: what was acknowledged
-// is there, the next command works, and the item is as it was or as it was to be.
+// maintain has plain git keep a repository in order, again and again, until stop is called.
+func (h *home) maintain(git, repo string) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var beside sync.WaitGroup
+	// One git at a time: two that repack one repository at once fail by each other's
+	// doing. store tests readers beside two.
+	beside.Go(func() {
+		for ctx.Err() == nil {
+			for _, args := range [][]string{{"repack", "-adq"}, {"gc", "--quiet"}, {"pack-refs", "--all"}} {
+				if out, err := exec.Command(git, append([]string{"-C", repo}, args...)...).CombinedOutput(); err != nil {
+					h.t.Errorf("git %v: %v\n%s", args, err, out)
+				}
+			}
+		}
+	})
+	return func() { cancel(); beside.Wait() }
+}
+
+// asFirst returns what makes a command the first process of a namespace, whose pid is 1, as
+// in a container; nil where that cannot be.
+var asFirst = func() func(*exec.Cmd) { return nil }
+
+// TestKilledWriters: a process killed at any moment, while plain git repacks, collects and
+// packs refs, leaves nothing to repair: what was acknowledged is there, the next command
+// works, and nothing that was left is in its way, whatever pid it has.
 func TestKilledWriters(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("no git on PATH")
 	}
 	h := newHome(t)
-	kills := 12
+	repo := h.store()
+	stop := h.maintain(git, repo)
+	kills := 10
 	if soak {
-		kills = 100
+		kills = 600
 	}
 	var acked []string
-	killed := 0
-	for round := range kills {
+	var first, killed int
+	pace := 20 * time.Millisecond // how long an undisturbed command takes
+	for round := 0; killed < kills && round < 20*kills; round++ {
 		h.write(".ai/tools/acme/t0.sh", racer(0, round))
 		cmd := h.command("sign", "--json", "tool:acme/t0")
-		var out bytes.Buffer
-		cmd.Stdout = &out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		if round%5 == 4 {
+			cmd = h.command("gc")
 		}
-		timer := time.AfterFunc(time.Duration(rand.IntN(20000))*time.Microsecond, func() { cmd.Process.Kill() })
-		if err := cmd.Wait(); err != nil {
-			killed++
+		alone := asFirst() != nil && round%2 == 1
+		if alone {
+			asFirst()(cmd)
 		}
-		timer.Stop()
-		for line := range strings.Lines(out.String()) {
-			var l struct {
-				Commit string `json:"commit"`
-			}
-			if json.Unmarshal([]byte(line), &l) == nil && l.Commit != "" {
-				acked = append(acked, l.Commit)
+		out, died := killedWithin(t, cmd, rand.N(pace))
+		if died {
+			if killed++; alone {
+				first++
 			}
 		}
+		acked = append(acked, commits(out)...)
+		began := time.Now()
 		id, err := h.sign("tool:acme/t0")
 		if err != nil {
-			t.Fatalf("after kill %d: %v", round, err)
+			t.Fatalf("after kill %d: %v", killed, err)
 		}
+		pace = min(max(time.Since(began), time.Millisecond), time.Second)
 		acked = append(acked, id)
 	}
-	h.checkAcked(git, h.store(), [][]string{acked})
-	t.Logf("%d of %d were killed in time", killed, kills)
+	stop()
+	h.checkAcked(git, repo, [][]string{acked})
+	t.Logf("%d killed, %d of them with the pid 1; %d commits acknowledged", killed, first, len(acked))
+	if killed < kills || asFirst() != nil && first == 0 {
+		t.Errorf("%d of %d were killed in time, %d with the pid 1", killed, kills, first)
+	}
+	h.nothingLeft(repo)
+}
+
+// killedWithin runs a command, kills it after a while, and returns what it had printed by
+// then.
+func killedWithin(t *testing.T, cmd *exec.Cmd, after time.Duration) (out string, died bool) {
+	t.Helper()
+	var b bytes.Buffer
+	cmd.Stdout = &b
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	timer := time.AfterFunc(after, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	err := cmd.Wait()
+	return b.String(), err != nil && cmd.ProcessState.ExitCode() == -1
+}
+
+// commits returns the commits that lines of JSON name.
+func commits(out string) (ids []string) {
+	for line := range strings.Lines(out) {
+		var l struct {
+			Commit string `json:"commit"`
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && l.Commit != "" {
+			ids = append(ids, l.Commit)
+		}
+	}
+	return ids
+}
+
+// nothingLeft fails for what dead processes left and rye gc, when it is old enough, leaves.
+func (h *home) nothingLeft(repo string) {
+	h.t.Helper()
+	old := time.Now().Add(-48 * time.Hour)
+	temps := func() (all []string) {
+		filepath.WalkDir(filepath.Join(h.dir, ".ai"), func(path string, e fs.DirEntry, err error) error {
+			if err == nil && strings.HasPrefix(e.Name(), ".rye-tmp-") {
+				all = append(all, path)
+			}
+			return nil
+		})
+		return all
+	}
+	for _, path := range temps() {
+		if err := os.Chtimes(path, old, old); err != nil {
+			h.t.Error(err)
+		}
+	}
+	h.rye("gc")
+	left := temps()
+	for _, glob := range []string{"rye.tmp/*", "*.lock", "refs/*/*.lock", "refs/*/*/*.lock", "objects/pack/*.keep", "objects/pack/tmp*"} {
+		found, err := filepath.Glob(filepath.Join(repo, filepath.FromSlash(glob)))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		left = append(left, found...)
+	}
+	left = slices.DeleteFunc(left, func(path string) bool { return filepath.Base(path) == "rye.lock" }) // means nothing and stays
+	if len(left) > 0 {
+		h.t.Errorf("left: %v", left)
+	}
 }
