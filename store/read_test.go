@@ -476,6 +476,101 @@ func TestPacksVanish(t *testing.T) {
 	}
 }
 
+// TestPackNamesAnother: a pack that is whole, by its own sums, and whose index says of each
+// object that it is the other, gives neither.
+func TestPackNamesAnother(t *testing.T) {
+	r := newRepo(t)
+	b := r.NewBatch()
+	defer b.Discard()
+	var ids []OID
+	for _, text := range []string{"one", "two"} {
+		id, err := b.Add(TypeBlob, []byte(text))
+		must(t, err)
+		ids = append(ids, id)
+	}
+	b.pack.list[0].id, b.pack.list[1].id = ids[1], ids[0]
+	must(t, b.Flush(t.Context()))
+	for _, id := range ids {
+		if _, data, err := reopen(t, r).Object(id, 0); !fault.Is(err, fault.Integrity) {
+			t.Errorf("object %s is %q, %v", id, data, err)
+		}
+	}
+}
+
+// TestPackOfAnotherIndex: an index that belongs to another pack with as many objects says
+// nothing of this one, not even how large its objects are.
+func TestPackOfAnotherIndex(t *testing.T) {
+	r, from := newRepo(t), newRepo(t)
+	packed := func(r *Repo, text string) (OID, string) {
+		b := r.NewBatch()
+		defer b.Discard()
+		id, err := b.Add(TypeBlob, []byte(text))
+		must(t, err)
+		must(t, b.Flush(t.Context()))
+		found, err := filepath.Glob(filepath.Join(r.Dir(), "objects", "pack", "*.pack"))
+		must(t, err)
+		return id, strings.TrimSuffix(found[0], ".pack")
+	}
+	_, here := packed(r, "one")
+	id, there := packed(from, "another")
+	index, err := os.ReadFile(there + ".idx")
+	must(t, err)
+	must(t, os.Remove(here+".idx"))
+	must(t, os.WriteFile(here+".idx", index, 0o444))
+	if typ, size, err := reopen(t, r).Stat(id); !fault.Is(err, fault.Integrity) {
+		t.Errorf("Stat = %v, %d bytes, %v", typ, size, err)
+	}
+}
+
+// TestPutMakesYoung: who writes an object that is there makes it young, so that git prune,
+// which removes what is old and not yet reached, leaves it until a ref leads to it.
+func TestPutMakesYoung(t *testing.T) {
+	r := newRepo(t)
+	id, err := r.Put(t.Context(), TypeBlob, []byte("x"))
+	must(t, err)
+	file := loosePath(filepath.Join(r.Dir(), "objects"), id)
+	old := time.Now().Add(-90 * 24 * time.Hour)
+	must(t, os.Chtimes(file, old, old))
+	if _, err := r.Put(t.Context(), TypeBlob, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if fi, err := os.Stat(file); err != nil || fi.ModTime().Before(old.Add(time.Hour)) {
+		t.Errorf("its file is of %v, %v", fi.ModTime(), err)
+	}
+}
+
+// TestPutReplacesTorn: a file with the name of an object, whose bytes a lost power tore, is
+// not taken for it by who writes it again, and hides no good copy in a pack.
+func TestPutReplacesTorn(t *testing.T) {
+	r := newRepo(t)
+	id, err := r.Put(t.Context(), TypeBlob, []byte("whole"))
+	must(t, err)
+	file := loosePath(filepath.Join(r.Dir(), "objects"), id)
+	tear := func() {
+		t.Helper()
+		raw, err := os.ReadFile(file)
+		must(t, err)
+		must(t, os.Remove(file))
+		must(t, os.WriteFile(file, raw[:len(raw)/2], 0o444))
+	}
+	tear()
+	if _, err := r.Put(t.Context(), TypeBlob, []byte("whole")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := reopen(t, r).Blob(id, 0); err != nil || string(got) != "whole" {
+		t.Errorf("written again: %q, %v", got, err)
+	}
+	b := r.NewBatch()
+	defer b.Discard()
+	_, err = b.Add(TypeBlob, []byte("whole"))
+	must(t, err)
+	must(t, b.Flush(t.Context()))
+	tear()
+	if got, err := reopen(t, r).Blob(id, 0); err != nil || string(got) != "whole" {
+		t.Errorf("in a pack, too: %q, %v", got, err)
+	}
+}
+
 // TestBitRot: every single flipped byte of a pack or index is noticed, or harmless.
 func TestBitRot(t *testing.T) {
 	dir := gitMade(t, 8)

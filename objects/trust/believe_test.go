@@ -331,6 +331,20 @@ func TestChangesRefused(t *testing.T) {
 	}
 }
 
+// TestPinIsForItsNamespaces: somebody who is believed for one namespace is not for another.
+func TestPinIsForItsNamespaces(t *testing.T) {
+	me, bob := newKey(t), newKey(t)
+	it := sign(t, bob, tool, inUser)
+	st := storeOf(t, me)
+	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"other"}}))
+	refused(t, "pinned for another namespace", it, inUser, st, fault.Untrusted)
+	st = storeOf(t, me)
+	must(t, st.Pin(Pin{Key: bob.Public(), Namespaces: []string{"acme", "other"}}))
+	if _, err := Verify(it, inUser, st); err != nil {
+		t.Errorf("pinned for this one: %v", err)
+	}
+}
+
 // TestPinMore: a second pin of a key adds to the first; Pin itself replaces.
 func TestPinMore(t *testing.T) {
 	st, bob := storeOf(t), newKey(t).Public()

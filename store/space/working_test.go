@@ -2,11 +2,14 @@ package space_test
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store/space"
 )
 
@@ -33,5 +36,32 @@ func TestWriteBesideLeftovers(t *testing.T) {
 	w.must(err)
 	if !strings.Contains(string(raw), "`"+space.TempPrefix+"*`") {
 		t.Errorf("docs/format/project.md does not name %s*", space.TempPrefix)
+	}
+}
+
+// TestWriteKeepsWhatStandsThere: a file keeps the mode that a person gave it, and a folder in
+// the place of a file is nobody's to replace.
+func TestWriteKeepsWhatStandsThere(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes mean nothing there")
+	}
+	w := newWorld(t)
+	const name = "tools/acme/greet.sh"
+	file := filepath.Join(w.project.Dir, filepath.FromSlash(name))
+	w.must(os.MkdirAll(w.project.Dir, 0o755))
+	for _, mode := range []fs.FileMode{0, 0o600, 0o644, 0o755} { // 0: it is new
+		if mode != 0 {
+			w.must(os.Chmod(file, mode))
+		} else {
+			mode = 0o755
+		}
+		w.must(w.project.Write(name, []byte("#!/bin/sh\n"), true))
+		if fi, err := os.Stat(file); err != nil || fi.Mode().Perm() != mode {
+			t.Errorf("mode %v, %v, want %v", fi.Mode().Perm(), err, mode)
+		}
+	}
+	w.must(os.MkdirAll(filepath.Join(w.project.Dir, "tools", "acme", "folder.sh"), 0o755))
+	if err := w.project.Write("tools/acme/folder.sh", []byte("#!/bin/sh\n"), true); !fault.Is(err, fault.Conflict) {
+		t.Errorf("over a folder: %v", err)
 	}
 }
