@@ -101,6 +101,10 @@ soak: ## the long tests, then a minute of fuzzing for each parser
 	RYE_SOAK=1 CGO_ENABLED=0 $(GO) test -count=1 -timeout 120m -v $$(grep -rl --include='*_test.go' RYE_SOAK . | xargs -n1 dirname | sort -u)
 	$(MAKE) fuzz FUZZTIME=60s
 
+.PHONY: mutants
+mutants: ## break the program in many places: the test of each must notice
+	@$(GO) run ./internal/tools/mutants
+
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	@grep -rHo --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file func; do \

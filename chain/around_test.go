@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -74,5 +75,31 @@ func TestDepsOfATool(t *testing.T) {
 		if id == "acme/beside" && strings.Join(d.Exclude, " ") != "data" {
 			t.Errorf("%s: passed over %q; config can be read by a tool, so it counts", id, d.Exclude)
 		}
+	}
+}
+
+// TestEnvPathsStayInTheRun: where a runtime sets a search path such as PYTHONPATH, only what
+// lies in the directory of the run, which was verified, is on it.
+func TestEnvPathsStayInTheRun(t *testing.T) {
+	w := newWorld(t)
+	path, text := yamlTool("acme/paths", "rye/core/primitives/subprocess", `
+config: {command: /bin/true}
+anchor:
+  enabled: true
+  mode: always
+  env_paths:
+    PYTHONPATH: {prepend: ["{run_dir}/lib", "{project_path}", "{run_dir}/../x", "/etc", "{run_dir}/{nothing}"], append: ["{run_dir}"]}
+    NODE_PATH: {prepend: ["{project_path}/node_modules"]}
+`)
+	w.add(objects.Project, path, text)
+	p := w.plan("acme/paths")
+	in, _ := w.inputs(p, "")
+	c, err := p.Call(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.Join(in.RunDir, "lib") + string(filepath.ListSeparator) + in.RunDir
+	if got, set := c.Env["NODE_PATH"]; c.Env["PYTHONPATH"] != want || set {
+		t.Errorf("PYTHONPATH %q, want %q; NODE_PATH %q, want none", c.Env["PYTHONPATH"], want, got)
 	}
 }

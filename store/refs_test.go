@@ -159,6 +159,22 @@ func TestDirectoryFileConflicts(t *testing.T) {
 	}
 }
 
+// TestPackedRefsAreInTheWay: a ref that only packed-refs has is a file and no directory, as one
+// of its own is, and nothing on the disk would say so.
+func TestPackedRefsAreInTheWay(t *testing.T) {
+	r := newRepo(t)
+	c := someCommits(t, r, 1)
+	swap(t, r, "refs/heads/x", OID{}, c[0])
+	swap(t, r, "refs/heads/d/e", OID{}, c[0])
+	packByHand(t, r)
+	must(t, os.RemoveAll(filepath.Join(r.Dir(), "refs", "heads", "d")))
+	for _, name := range []string{"refs/heads/x/y", "refs/heads/d"} {
+		if err := r.Swap(t.Context(), name, OID{}, c[0], "beside"); !fault.Is(err, fault.Conflict) {
+			t.Errorf("%s beside what is packed: %v", name, err)
+		}
+	}
+}
+
 func TestPackedRefs(t *testing.T) {
 	needGit(t)
 	r := newRepo(t)

@@ -11,8 +11,13 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+)
 
-	"golang.org/x/sys/unix"
+// What package syscall has no names for: ptrace(2), openat(2).
+const (
+	getSyscallInfo = 0x420e   // PTRACE_GET_SYSCALL_INFO, Linux 5.3
+	exitKill       = 0x100000 // PTRACE_O_EXITKILL
+	atCwd          = -100     // AT_FDCWD
 )
 
 // An act is a system call of the program that changed, or was to change, what is on the
@@ -29,26 +34,24 @@ func (tr *tracer) sees(tid int, nr uintptr, args [6]uint64) *act {
 	fd := func(i int) string { return tr.open(tid, int32(args[i])) }
 	at := func(i int) string { return tr.at(tid, int32(args[i]), args[i+1]) }
 	switch nr {
-	case unix.SYS_FSYNC, unix.SYS_FDATASYNC:
+	case syscall.SYS_FSYNC, syscall.SYS_FDATASYNC:
 		return &act{call: "fsync", path: fd(0)}
-	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_FTRUNCATE:
+	case syscall.SYS_WRITE, syscall.SYS_PWRITE64, syscall.SYS_FTRUNCATE:
 		if path := fd(0); path != tr.said {
 			return &act{call: "write", path: path}
 		}
 		return &act{call: "answer"}
-	case unix.SYS_COPY_FILE_RANGE:
-		return &act{call: "write", path: fd(2)}
-	case unix.SYS_OPENAT:
-		if args[2]&unix.O_CREAT != 0 {
+	case syscall.SYS_OPENAT:
+		if args[2]&syscall.O_CREAT != 0 {
 			return &act{call: "open", path: at(0)}
 		}
-	case unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2:
+	case syscall.SYS_RENAMEAT:
 		return &act{call: "rename", path: at(0), to: at(2)}
-	case unix.SYS_LINKAT:
+	case syscall.SYS_LINKAT:
 		return &act{call: "link", path: at(0), to: at(2)}
-	case unix.SYS_MKDIRAT:
+	case syscall.SYS_MKDIRAT:
 		return &act{call: "mkdir", path: at(0)}
-	case unix.SYS_UNLINKAT:
+	case syscall.SYS_UNLINKAT:
 		return &act{call: "unlink", path: at(0)}
 	}
 	return nil
@@ -96,17 +99,17 @@ func traced(t testing.TB, cmd *exec.Cmd) []*act {
 
 // follow lets the program run from one system call to the next, until it ends.
 func (tr *tracer) follow() (exit int) {
-	var ws unix.WaitStatus
-	if _, err := unix.Wait4(tr.pid, &ws, unix.WALL, nil); err != nil || !ws.Stopped() {
+	var ws syscall.WaitStatus
+	if _, err := syscall.Wait4(tr.pid, &ws, syscall.WALL, nil); err != nil || !ws.Stopped() {
 		tr.t.Fatalf("the program did not stop at its beginning: %v %v", ws, err)
 	}
-	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEEXEC | unix.PTRACE_O_EXITKILL
-	if err := unix.PtraceSetOptions(tr.pid, options); err != nil {
+	const options = syscall.PTRACE_O_TRACESYSGOOD | syscall.PTRACE_O_TRACECLONE | syscall.PTRACE_O_TRACEEXEC | exitKill
+	if err := syscall.PtraceSetOptions(tr.pid, options); err != nil {
 		tr.t.Fatal(err)
 	}
 	tid, signal := tr.pid, 0
 	for {
-		if err := unix.PtraceSyscall(tid, signal); err != nil && err != unix.ESRCH { // it ended meanwhile
+		if err := syscall.PtraceSyscall(tid, signal); err != nil && err != syscall.ESRCH { // it ended meanwhile
 			tr.t.Fatal(err)
 		}
 		if tid = tr.next(&ws); !ws.Stopped() {
@@ -117,12 +120,12 @@ func (tr *tracer) follow() (exit int) {
 }
 
 // next waits until a thread stops, or the program has ended.
-func (tr *tracer) next(ws *unix.WaitStatus) (tid int) {
+func (tr *tracer) next(ws *syscall.WaitStatus) (tid int) {
 	for {
 		// Other threads of this process have children of their own.
-		tid, err := unix.Wait4(-1, ws, unix.WALL|unix.WNOTHREAD, nil)
+		tid, err := syscall.Wait4(-1, ws, syscall.WALL|syscall.WNOTHREAD, nil)
 		switch {
-		case err == unix.EINTR:
+		case err == syscall.EINTR:
 		case err != nil:
 			tr.t.Fatal(err)
 		case ws.Stopped() || tid == tr.pid:
@@ -132,14 +135,14 @@ func (tr *tracer) next(ws *unix.WaitStatus) (tid int) {
 }
 
 // stopped looks at why a thread stands still, and returns the signal that it is to get.
-func (tr *tracer) stopped(tid int, ws unix.WaitStatus) (signal int) {
+func (tr *tracer) stopped(tid int, ws syscall.WaitStatus) (signal int) {
 	switch sig := ws.StopSignal(); {
-	case sig == unix.SIGTRAP|0x80:
+	case sig == syscall.SIGTRAP|0x80:
 		tr.call(tid)
 		return 0
-	case sig == unix.SIGTRAP: // an event, of clone or exec
+	case sig == syscall.SIGTRAP: // an event, of clone or exec
 		return 0
-	case sig == unix.SIGSTOP && tid != tr.pid && !tr.met[tid]:
+	case sig == syscall.SIGSTOP && tid != tr.pid && !tr.met[tid]:
 		tr.met[tid] = true
 		return 0
 	default:
@@ -159,8 +162,7 @@ func (tr *tracer) call(tid int) {
 		args [6]uint64
 		_    uint64
 	}
-	const getSyscallInfo = 0x420e // PTRACE_GET_SYSCALL_INFO, Linux 5.3
-	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, getSyscallInfo, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
 	if errno != 0 {
 		tr.t.Fatalf("system calls cannot be asked about: %v", errno)
 	}
@@ -182,7 +184,7 @@ func (tr *tracer) call(tid int) {
 
 // open is the name of an open file.
 func (tr *tracer) open(tid int, fd int32) string {
-	if fd == unix.AT_FDCWD {
+	if fd == atCwd {
 		name, _ := os.Readlink("/proc/" + strconv.Itoa(tr.pid) + "/cwd")
 		return name
 	}
@@ -195,7 +197,7 @@ func (tr *tracer) at(tid int, dir int32, address uint64) string {
 	var text []byte
 	for !strings.Contains(string(text), "\x00") {
 		var word [8]byte
-		if _, err := unix.PtracePeekData(tid, uintptr(address)+uintptr(len(text)), word[:]); err != nil {
+		if _, err := syscall.PtracePeekData(tid, uintptr(address)+uintptr(len(text)), word[:]); err != nil {
 			tr.t.Fatalf("a path of the program: %v", err)
 		}
 		text = append(text, word[:]...)

@@ -177,6 +177,8 @@ var house = []room{
 
 	{6, "internal/layers", "this law",
 		"", ""},
+	{6, "internal/tools/mutants", "make mutants",
+		"", ""},
 	{6, "internal/tools/man", "make man",
 		"internal/cli", ""},
 	{6, "internal/tools/docs", "make docs",

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// mutant is one way to break the program.
+type mutant struct {
+	name string // unlike every other: lower case, with hyphens
+	file string // slash path below the module's root
+	pkg  string // of the test, as the go command takes it
+	test string // that must turn red; with its subtests, by slashes
+	on   string // the system that it needs; "" for any
+
+	old, new string
+}
+
+// read reads every file of a directory of mutants. Names are unlike each other.
+func read(dir fs.FS) (all []mutant, err error) {
+	files, err := fs.Glob(dir, "*.txt")
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		text, err := fs.ReadFile(dir, f)
+		if err != nil {
+			return nil, err
+		}
+		some, err := parse(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", f, err)
+		}
+		for _, m := range some {
+			if slices.ContainsFunc(all, func(o mutant) bool { return o.name == m.name }) {
+				return nil, fmt.Errorf("%s: there are two mutants %s", f, m.name)
+			}
+			all = append(all, m)
+		}
+	}
+	return all, nil
+}
+
+// parse reads mutants. Each is
+//
+//	mutant object-not-compared
+//	file store/disk_objects.go
+//	test ./store TestCorruptObjects
+//	--- old
+//				return compare(d.format, id, t, data)
+//	--- new
+//				return nil
+//	--- end
+//
+// with "on linux" where its test runs there only. Both texts are whole lines, and old is in
+// the file once. In between are empty lines, and comments, which begin with #.
+func parse(text string) (all []mutant, err error) {
+	var m mutant
+	var into *string
+	for n, line := range slices.Collect(strings.Lines(text)) {
+		word, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		switch {
+		case into != nil && strings.TrimSpace(line) == "--- new" && into == &m.old:
+			into = &m.new
+		case into == &m.new && strings.TrimSpace(line) == "--- end":
+			if err = m.complete(); err == nil {
+				all, m, into = append(all, m), mutant{}, nil
+			}
+		case into != nil:
+			*into += line
+		case word == "" && rest == "" || strings.HasPrefix(word, "#"):
+		case word == "---" && rest == "old":
+			into = &m.old
+		default:
+			err = m.set(word, rest)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+	}
+	if m != (mutant{}) {
+		return nil, fmt.Errorf("mutant %s: no --- end", m.name)
+	}
+	return all, nil
+}
+
+func (m *mutant) set(word, rest string) error {
+	field := map[string]*string{"mutant": &m.name, "file": &m.file, "on": &m.on}[word]
+	switch {
+	case rest == "":
+	case word == "test" && m.test == "":
+		m.pkg, m.test, _ = strings.Cut(rest, " ")
+		return nil
+	case field != nil && *field == "":
+		*field = rest
+		return nil
+	}
+	return fmt.Errorf("%q: want mutant, file, test, on or --- old, each once", word+" "+rest)
+}
+
+func (m *mutant) complete() error {
+	if m.name == "" || m.file == "" || m.old == "" || m.old == m.new || !strings.HasPrefix(m.pkg, "./") || !strings.HasPrefix(m.test, "Test") {
+		return fmt.Errorf("mutant %q: want a name, a file, a test and two texts that differ", m.name)
+	}
+	return nil
+}
+
+// tested returns an error unless the test of a mutant is there: its function, and for a
+// script its file.
+func (m *mutant) tested(root string) error {
+	dir := filepath.Join(root, filepath.FromSlash(m.pkg))
+	name, below, _ := strings.Cut(m.test, "/")
+	if name == "TestScript" {
+		_, err := os.Stat(filepath.Join(dir, "testdata", "script", below+".txtar"))
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(string(text), "\nfunc "+name+"(t *testing.T)") {
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no %s in %s", name, m.pkg)
+}
+
+// apply returns the file of a mutant, broken.
+func (m *mutant) apply(root string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count("\n"+string(text), "\n"+m.old); n != 1 {
+		return "", fmt.Errorf("its old text is %d times in %s, want once", n, m.file)
+	}
+	return strings.TrimPrefix(strings.Replace("\n"+string(text), "\n"+m.old, "\n"+m.new, 1), "\n"), nil
+}
