@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -187,7 +188,8 @@ func (w *world) inputs(p *Plan, params string) (Inputs, *primitive.RunDir) {
 	if spec, ok := p.Interpreter(); ok {
 		in.Interpreter, err = primitive.Interpreter(spec, primitive.Search{})
 		if err != nil {
-			w.t.Skip("its interpreter is not installed: ", err)
+			needs(w.t, cmp.Or(spec.Binary, spec.Fallback))
+			w.t.Fatal(err)
 		}
 	}
 	return in, run
