@@ -22,9 +22,12 @@ func TestAttack60RetiredKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.sync(m, "acme")
-	e := h.content(bob, "acme/knowledge/c@1.0.0", "c")
-	h.write(forgery{s: h.state(), by: bob, op: publishOp(e)}, nil) // its time is one that bob was active at
-	m.refuses(t, w, "revoked")
+	s := h.state()
+	for _, who := range []struct{ signs, wrote *testKey }{{bob, w.ada}, {w.ada, bob}, {bob, bob}} {
+		e := h.content(who.wrote, "acme/knowledge/c@1.0.0", "c")
+		h.write(forgery{s: s, by: who.signs, op: publishOp(e)}, nil) // its time is one that bob was active at
+		m.refuses(t, w, "revoked")
+	}
 }
 
 func TestAttack61to65CompromisedKey(t *testing.T) {
