@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store/space"
 )
 
 // ordinary skips a test of permissions for root, whom none binds.
@@ -91,7 +92,7 @@ func TestUnwritable(t *testing.T) {
 	dir := filepath.Join(w.project.Dir, "tools", "acme")
 	w.must(os.Chmod(dir, 0o555))
 	defer os.Chmod(dir, 0o755)
-	if err := w.project.Write(greet, body("1.1.0", "hi"), true); !os.IsPermission(err) {
+	if err := w.project.Write(greet, body("1.1.0", "hi"), space.WaitAll); !os.IsPermission(err) {
 		t.Errorf("written: %v", err)
 	}
 	if err := w.project.Remove(greet); !os.IsPermission(err) {

@@ -55,13 +55,13 @@ func TestWriteKeepsWhatStandsThere(t *testing.T) {
 		} else {
 			mode = 0o755
 		}
-		w.must(w.project.Write(name, []byte("#!/bin/sh\n"), true))
+		w.must(w.project.Write(name, []byte("#!/bin/sh\n"), space.WaitAll))
 		if fi, err := os.Stat(file); err != nil || fi.Mode().Perm() != mode {
 			t.Errorf("mode %v, %v, want %v", fi.Mode().Perm(), err, mode)
 		}
 	}
 	w.must(os.MkdirAll(filepath.Join(w.project.Dir, "tools", "acme", "folder.sh"), 0o755))
-	if err := w.project.Write("tools/acme/folder.sh", []byte("#!/bin/sh\n"), true); !fault.Is(err, fault.Conflict) {
+	if err := w.project.Write("tools/acme/folder.sh", []byte("#!/bin/sh\n"), space.WaitAll); !fault.Is(err, fault.Conflict) {
 		t.Errorf("over a folder: %v", err)
 	}
 }
