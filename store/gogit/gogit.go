@@ -1,0 +1,88 @@
+// Package gogit shows a repository of package store to go-git, which can do more with it than
+// rye needs every day: blame, patches, merge bases, archives, worktrees in memory.
+//
+// What go-git reads goes through the store: an object read by id is hashed and compared with
+// it, is of a bounded size, and a tree is one that git would write. Refs are moved by
+// store.Swap only, with git's lock file; who comes second gets storage.ErrReferenceHasChanged.
+// A pack that go-git fetches passes the store's quarantine. Index, shallow commits, config and
+// modules live in memory and end with the Storage: the repository keeps none of them. So the
+// config on disk does not count, nor do the remotes in it.
+//
+// What go-git may not do: make a symbolic ref, move HEAD, name objects elsewhere (alternates),
+// delete objects, or read a repository of SHA-256. References does not list HEAD.
+package gogit
+
+import (
+	"cmp"
+	"context"
+	"sync/atomic"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/storage"
+	inmemory "github.com/go-git/go-git/v5/storage/memory"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store"
+)
+
+// Limits bounds what is read through one Storage. Zero fields mean those of DefaultLimits.
+type Limits struct {
+	Object int64 // bytes of one object
+	Lines  int64 // of one blob
+	Reads  int64 // objects, each as often as it is read
+	Bytes  int64 // of all of them
+}
+
+// DefaultLimits fits one question about a large repository, such as a blame. Seven trees can
+// name more files than there are atoms, and go-git would visit them all.
+var DefaultLimits = Limits{Object: store.DefaultLimit, Lines: 1 << 20, Reads: 1 << 20, Bytes: 1 << 30}
+
+// Open returns r as a repository of go-git without a worktree. It may live as long as r, so
+// only the size of one object is bounded, by DefaultLimits: for content from outside use
+// Within. It is as safe for concurrent use as go-git's own: many goroutines may read.
+func Open(r *store.Repo) (*git.Repository, error) {
+	s, err := NewStorage(context.Background(), r, Limits{Lines: forEver, Reads: forEver, Bytes: forEver})
+	if err != nil {
+		return nil, err
+	}
+	return git.Open(s, nil)
+}
+
+// Within is Open for one piece of work: it ends with ctx, and beyond the limits with
+// fault.Limit.
+func Within(ctx context.Context, r *store.Repo, l Limits) (*git.Repository, error) {
+	s, err := NewStorage(ctx, r, l)
+	if err != nil {
+		return nil, err
+	}
+	return git.Open(s, nil)
+}
+
+const forEver = 1<<63 - 1
+
+// Storage is a store.Repo as a storage.Storer, which knows no contexts: so that of the work
+// stands in it. It is safe for concurrent use.
+type Storage struct {
+	memory
+	ctx    context.Context
+	repo   *store.Repo
+	limits Limits
+	reads  atomic.Int64
+	bytes  atomic.Int64
+	held   held
+}
+
+var _ storage.Storer = (*Storage)(nil)
+
+// NewStorage returns the storage for git.Open, or for git.Clone into r. All that it does ends
+// with ctx.
+func NewStorage(ctx context.Context, r *store.Repo, l Limits) (*Storage, error) {
+	if r.Format() != store.SHA1 {
+		return nil, fault.New(fault.Malformed, "open %s with go-git: it is a repository of %s, and go-git reads those of sha1", r.Dir(), r.Format())
+	}
+	l.Object = cmp.Or(l.Object, DefaultLimits.Object)
+	l.Lines = cmp.Or(l.Lines, DefaultLimits.Lines)
+	l.Reads = cmp.Or(l.Reads, DefaultLimits.Reads)
+	l.Bytes = cmp.Or(l.Bytes, DefaultLimits.Bytes)
+	return &Storage{memory: memory{modules: inmemory.ModuleStorage{}}, ctx: ctx, repo: r, limits: l}, nil
+}

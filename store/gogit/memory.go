@@ -1,0 +1,72 @@
+package gogit
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
+	"github.com/go-git/go-git/v5/storage"
+	inmemory "github.com/go-git/go-git/v5/storage/memory"
+)
+
+// memory is what go-git wants to keep of a repository and rye does not. Each method locks; what
+// Config and Index return is shared by their callers, as with go-git's own storages.
+type memory struct {
+	mu      sync.Mutex
+	config  inmemory.ConfigStorage
+	index   inmemory.IndexStorage
+	shallow []plumbing.Hash
+	modules inmemory.ModuleStorage
+}
+
+// Config returns the configuration of this Storage, empty at first.
+func (m *memory) Config() (*config.Config, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.config.Config()
+}
+
+// SetConfig keeps a configuration in memory.
+func (m *memory) SetConfig(c *config.Config) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.config.SetConfig(c)
+}
+
+// Index returns the index of this Storage, empty at first.
+func (m *memory) Index() (*index.Index, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.index.Index()
+}
+
+// SetIndex keeps an index in memory.
+func (m *memory) SetIndex(i *index.Index) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.index.SetIndex(i)
+}
+
+// Shallow returns what SetShallow was given: the repository itself is never shallow.
+func (m *memory) Shallow() ([]plumbing.Hash, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.shallow), nil
+}
+
+// SetShallow keeps the ids of shallow commits in memory.
+func (m *memory) SetShallow(commits []plumbing.Hash) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.shallow = slices.Clone(commits)
+	return nil
+}
+
+// Module returns a storage in memory for the submodule name.
+func (m *memory) Module(name string) (storage.Storer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.modules.Module(name)
+}

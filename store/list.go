@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"slices"
+)
+
+// IDs returns the ids of all objects of a repository, reachable or not, each once, sorted.
+// It holds them in memory: one of a million objects takes some 40 MB.
+func IDs(ctx context.Context, r *Repo) ([]OID, error) {
+	for range maxScans {
+		ids, err := listIDs(ctx, r.disk)
+		if err == nil {
+			slices.SortFunc(ids, OID.Compare)
+			return slices.Compact(ids), nil
+		}
+		if !isMissing(err) {
+			return nil, err
+		}
+	}
+	return nil, notFound("a pack of %s: others repack all the time", r.dir)
+}
+
+// listIDs lists what is loose and then what is packed: who packs removes files last. A pack that
+// went meanwhile is an error that isMissing knows.
+func listIDs(ctx context.Context, d *diskObjects) ([]OID, error) {
+	ids, err := d.looseIDs()
+	if err != nil {
+		return nil, err
+	}
+	packs, _, err := d.rescan()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range packs {
+		if err := ctx.Err(); err != nil {
+			return nil, context.Cause(ctx)
+		}
+		if ids, err = p.appendIDs(ids); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
+}
+
+func (p *pack) appendIDs(ids []OID) ([]OID, error) {
+	if err := p.open(false); err != nil {
+		return nil, err
+	}
+	for i := range p.idx.n {
+		id, err := p.idx.id(i)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
