@@ -231,8 +231,9 @@ type Check struct {
 
 // LogRequest asks for the history of an item, or of the project.
 type LogRequest struct {
-	Ref   Ref // the zero Ref is the whole project
-	Limit int // at most this many, the newest; 0 is 50
+	Ref   Ref  // the zero Ref is the whole project
+	Limit int  // at most this many, the newest; 0 is 50
+	Patch bool // tell what changed in each file, line by line; of one item, in its own file
 }
 
 // LogEntry is one commit that changed an item or a space, or one operation of a registry's
@@ -242,6 +243,39 @@ type LogEntry struct {
 	When    string `json:"when"`
 	Author  string `json:"author"`
 	Subject string `json:"subject"`
+
+	Changes []FileChange `json:"changes,omitempty"` // where that was asked for
+}
+
+// FileChange is what one commit changed in one file. Lines are hunks in the unified format,
+// without the names of files.
+type FileChange struct {
+	From  string   `json:"from,omitempty"` // its path below the project before; "" where it is new
+	To    string   `json:"to,omitempty"`   // after; "" where it was removed, another where it was renamed
+	Lines []string `json:"lines"`
+}
+
+// BlameRequest asks who signed each line of an item.
+type BlameRequest struct {
+	Ref Ref
+	At  string // the version recorded at a commit, at least four digits; "" is the newest
+}
+
+// BlameLine is one line of an item, and the recorded version that it came with.
+type BlameLine struct {
+	Line    int    `json:"line"` // from 1
+	Text    string `json:"text"`
+	Commit  string `json:"commit"`
+	When    string `json:"when"`
+	Author  string `json:"author"` // as the commit says
+	Subject string `json:"subject"`
+
+	// Of the item in that commit; "" where its file had another name then.
+	Version string `json:"version,omitempty"`
+	Signer  string `json:"signer,omitempty"` // fingerprint, where the signature holds now
+	State   State  `json:"state,omitempty"`  // of the signature as it is judged now; "" where the file carried none
+
+	RecordedBy string `json:"recorded_by,omitempty"` // fingerprint of the key that signed the commit; "" where none did
 }
 
 // DiffRequest says what to compare with what.

@@ -30,6 +30,7 @@ import (
 	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/finder"
+	"github.com/rye-os/rye/workspace/internal/past"
 	"github.com/rye-os/rye/workspace/internal/run"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -96,6 +97,10 @@ type Options struct {
 	// where no threads are known: then such a search is refused with rye.WordlessError.
 	Turns func(context.Context, rye.Caller, TurnsRequest) (*Turns, error)
 
+	// Historian compares versions line by line: blame, and patches in a log. nil where nobody
+	// does, and both are refused.
+	Historian Historian
+
 	// Wordless is set where Index is nil and another program has one: a tool that may search is
 	// then refused with rye.WordlessError, before anything happens, and can be run by that program.
 	Wordless bool
@@ -119,6 +124,9 @@ type (
 	TurnsRequest = finder.TurnsRequest
 )
 
+// Historian compares the versions of files in a repository: store/gogit has one.
+type Historian = past.Historian
+
 // Workspace is one project (or none), one user space and the standard library, opened for
 // work. It is safe for concurrent use, holds nothing open between verbs, and needs no
 // closing.
@@ -132,6 +140,8 @@ type rooms struct {
 	keys   *custody.Keys
 	runner *run.Runner
 	net    share.Options
+
+	historian Historian
 }
 
 // Open returns a Workspace. It touches nothing: a missing project shows when a verb needs
@@ -155,6 +165,8 @@ func Open(o Options) *Workspace {
 		turns:  o.Turns,
 		keys:   keys,
 		net:    share.Options{Token: o.Token, Netrc: o.Netrc, Git: o.Git, Env: o.Env, Proxy: o.Proxy, Helper: o.Helper},
+
+		historian: o.Historian,
 	}}
 	w.runner = run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
 		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Verbs: w, Wordless: o.Wordless, Workers: o.Workers})

@@ -73,6 +73,8 @@ type App struct {
 	Words  workspace.Index // of rye-engine, which searches words; nil in the front
 	Turns  TurnsOf         // of rye-engine, which knows threads; nil in the front
 
+	Historian workspace.Historian // of rye-engine, which compares versions; nil in the front
+
 	ctx    context.Context // of the run; for questions that come without one
 	home   string
 	getenv func(string) string
@@ -192,6 +194,7 @@ func (a *App) options() workspace.Options {
 		Index:        a.Words,
 		Wordless:     a.Words == nil,
 		Turns:        a.Turns,
+		Historian:    a.Historian,
 		Self:         self,
 		Version:      build.Version(),
 		Offline:      a.Offline,

@@ -104,8 +104,8 @@ func TestFlagArity(t *testing.T) {
 	check := func(flags []cli.Flag) {
 		for _, f := range flags {
 			for _, n := range f.Names() {
-				if n == "n" {
-					continue // --dry-run, and the number of entries of log: behind the command both are clear
+				if n == "n" || n == "p" {
+					continue // --dry-run, and the number of entries of log; a parameter, and the patches of log: behind the command each is clear
 				}
 				if was, ok := takes[n]; ok && was != takesValue(f) {
 					t.Errorf("flag --%s takes a value in one command and none in another", n)

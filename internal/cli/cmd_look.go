@@ -308,28 +308,6 @@ func printParams(p *printer, params []rye.ParamInfo) {
 	}
 }
 
-func logCommand() *spec {
-	var q rye.LogRequest
-	return &spec{
-		name: "log", args: "[ref]", group: "Look",
-		short: "Show the recorded changes of an item, or of the project",
-		long: `Each directory has a record of its own: a copy, a second clone and a worktree remember
-what was done in them. Those of the same project are named, too.`,
-		examples: "rye log\nrye log tool:acme/hello -n 5",
-		exits:    []fault.Code{fault.Usage, fault.NotFound},
-		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"}},
-		max:      2, ref: &q.Ref,
-		run: func(t *task) error { return answerRows(t, t.w.History().Log, q, "", logRow) },
-	}
-}
-
-func logRow(e rye.LogEntry) []any {
-	return []any{warning(short(e.Commit)), e.When, e.Author, e.Subject}
-}
-
-// short clips an object id for people; --json has it whole.
-func short(id string) string { return id[:min(12, len(id))] }
-
 func loadCommand() *spec {
 	var q rye.LoadRequest
 	return &spec{

@@ -144,8 +144,13 @@ func printDiff(p *printer, d rye.ItemDiff) {
 	if d.Deleted {
 		now = "/dev/null"
 	}
+	printHunks(p, old, now, d.Lines)
+}
+
+// printHunks prints hunks in the unified format, below the names of their files.
+func printHunks(p *printer, old, now string, lines []string) {
 	p.printf("%s\n%s\n", bold("--- "+old), bold("+++ "+now))
-	for _, l := range d.Lines {
+	for _, l := range lines {
 		switch {
 		case strings.HasPrefix(l, "+"):
 			p.printf("%s\n", good(l))

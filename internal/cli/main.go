@@ -24,6 +24,8 @@ type Parts struct {
 	Threads func(*app.App) (rye.Threads, error)
 	Words   func(*app.App) workspace.Index
 	Turns   func(*app.App) app.TurnsOf
+
+	Historian workspace.Historian
 }
 
 // Main runs the command line argv (with the program's name first) in this

@@ -56,7 +56,7 @@ func top() []maker {
 		{"remove rm", removeCommand}, {"restore", restoreCommand}, {"mv move", moveCommand}, {"copy cp", copyCommand},
 		{"sign", signCommand}, {"bundle", bundleCommand},
 		{"verify", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show", showCommand},
-		{"log", logCommand}, {"load", loadCommand}, {"search", searchCommand},
+		{"log", logCommand}, {"blame", blameCommand}, {"load", loadCommand}, {"search", searchCommand},
 		{"execute run", executeCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
 		{"registry", registryCommand}, {"push", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"unyank", unyankCommand}, {"revoke", revokeCommand},

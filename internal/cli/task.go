@@ -43,6 +43,7 @@ func (t *task) open() (err error) {
 	if t.parts.Words != nil {
 		t.env.Words, t.env.Turns = t.parts.Words(t.env), t.parts.Turns(t.env)
 	}
+	t.env.Historian = t.parts.Historian
 	t.w = t.env.Open()
 	return nil
 }

@@ -126,6 +126,8 @@ var house = []room{
 		". internal/diff internal/parallel objects/extract " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/finder", "searches the spaces, and keeps between searches what did not change",
 		". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
+	{4, "workspace/internal/past", "what was recorded: when, by whom, and what changed",
+		". " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/author", "changes what the spaces hold, and records it",
 		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/locks", "works out what would run, and pins it",
@@ -141,7 +143,7 @@ var house = []room{
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/threads", ""},
+		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/past workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/threads", ""},
 
 	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
 		"fault internal/place internal/words", xsys},
@@ -175,7 +177,7 @@ var house = []room{
 	{6, "cmd/rye-cage", "the first process of a sandbox: makes what is to be seen there",
 		"chain/primitive/cage internal/build", ""},
 	{6, "cmd/rye-engine", "what starts slower: MCP, full text, threads",
-		". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli objects/trust/kms search/fulltext serve/mcp", ""},
+		". fault agent/secret agent/thread chain/primitive/web/page workspace internal/app internal/bearer internal/build internal/cli objects/trust/kms search/fulltext serve/mcp store/gogit", ""},
 
 	{6, "internal/layers", "this law",
 		"", ""},

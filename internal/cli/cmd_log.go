@@ -1,0 +1,106 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+)
+
+func logCommand() *spec {
+	var q rye.LogRequest
+	return &spec{
+		name: "log", args: "[ref]", group: "Look",
+		short: "Show the recorded changes of an item, or of the project",
+		long: `Each directory has a record of its own: a copy, a second clone and a worktree remember
+what was done in them. Those of the same project are named, too. With --patch each
+change is shown line by line, in the unified format.`,
+		examples: "rye log\nrye log tool:acme/hello -n 5\nrye log -p tool:acme/hello",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied, fault.Limit},
+		flags: []cli.Flag{
+			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"},
+			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Destination: &q.Patch, Usage: "show what changed"},
+		},
+		max: 2, ref: &q.Ref,
+		heavy: func([]string) bool { return q.Patch },
+		run: func(t *task) error {
+			if !q.Patch {
+				return answerRows(t, t.w.History().Log, q, "", logRow)
+			}
+			n := 0
+			return answerEach(t, t.w.History().Log, q, func(p *printer, e rye.LogEntry) {
+				if n++; n > 1 {
+					p.printf("\n")
+				}
+				p.printf("%s  %s  %s  %s\n", warning(short(e.Commit)), e.When, e.Author, e.Subject)
+				for _, c := range e.Changes {
+					printChange(p, c)
+				}
+			})
+		},
+	}
+}
+
+func logRow(e rye.LogEntry) []any {
+	return []any{warning(short(e.Commit)), e.When, e.Author, e.Subject}
+}
+
+// short clips an object id for people; --json has it whole.
+func short(id string) string { return id[:min(12, len(id))] }
+
+// printChange prints what a commit changed in a file, as patch(1) reads it. A file that was
+// only renamed has no hunks.
+func printChange(p *printer, c rye.FileChange) {
+	if len(c.Lines) == 0 && c.From != "" && c.To != "" && c.From != c.To {
+		p.printf("%s\n", bold("renamed "+c.From+" to "+c.To))
+		return
+	}
+	name := func(prefix, path string) string {
+		if path == "" {
+			return "/dev/null"
+		}
+		return prefix + path
+	}
+	printHunks(p, name("a/", c.From), name("b/", c.To), c.Lines)
+}
+
+func blameCommand() *spec {
+	var q rye.BlameRequest
+	return &spec{
+		name: "blame", args: "<ref>", group: "Look",
+		short: "Show who signed each line of an item, and since when",
+		long: `Of the version that was recorded last, or of that at --at: each line with the commit
+that it came with, when that was recorded, who signed that version of the item, and which
+version it was. Where its signature does not hold now, its state stands there instead;
+where the file carried none, who recorded it, in brackets. The line of the signature
+itself is new with every version.`,
+		examples: "rye blame tool:acme/hello\nrye blame tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied, fault.Malformed, fault.Limit},
+		flags:    []cli.Flag{&cli.StringFlag{Name: "at", Destination: &q.At, Usage: "the version recorded at `commit`"}},
+		min:      1, max: 2, ref: &q.Ref,
+		heavy: func([]string) bool { return true },
+		run:   func(t *task) error { return answerRows(t, t.w.History().Blame, q, "", blameRow) },
+	}
+}
+
+func blameRow(l rye.BlameLine) []any {
+	return []any{warning(short(l.Commit)), l.When, l.Author, blameSigner(l), l.Version, fmt.Sprintf("%4d", l.Line), l.Text}
+}
+
+// blameSigner is who answers for a line, in one word.
+func blameSigner(l rye.BlameLine) style {
+	const enough = len("SHA256:") + 12
+	clip := func(fp string) string { return fp[:min(enough, len(fp))] }
+	switch {
+	case l.State == objects.Signed:
+		return style{text: clip(l.Signer)}
+	case l.State != "":
+		return stateStyle(l.State)
+	case l.RecordedBy != "":
+		return faint("(" + clip(l.RecordedBy) + ")")
+	}
+	return faint("-")
+}

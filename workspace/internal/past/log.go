@@ -1,0 +1,127 @@
+package past
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Log lists the commits of the project's space, or those that changed one item, newest
+// first, at most q.Limit of them (0 is 50), with q.Patch also what each changed. It tells which
+// other directories have a record of this project.
+func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error) {
+	s := d.Session
+	limit := cmp.Or(q.Limit, 50)
+	if limit < 0 {
+		return nil, fault.New(fault.Usage, "log: at most %d entries", limit)
+	}
+	if err := session.TellSiblings(s); err != nil {
+		return nil, err
+	}
+	repo, err := s.Stack.Project.Repo()
+	if err != nil || repo == nil {
+		return nil, err
+	}
+	tip, err := s.Stack.Project.Tip()
+	if err != nil || tip.IsZero() {
+		return nil, err
+	}
+	var all []rye.LogEntry
+	patch, err := d.patcher(ctx, repo, q)
+	if err != nil {
+		return nil, err
+	}
+	entry := func(c *store.Commit) error {
+		changes, err := patch(c)
+		if err != nil {
+			return err
+		}
+		all = append(all, rye.LogEntry{Changes: changes, Commit: c.ID.String(), When: c.Committer.Time().UTC().Format(time.RFC3339),
+			Author: c.Author.Name, Subject: words.FirstLine(c.Message)})
+		if len(all) == limit {
+			return fs.SkipAll
+		}
+		return nil
+	}
+	if q.Ref == (rye.Ref{}) {
+		err = repo.Log(ctx, tip, entry)
+		return all, err
+	}
+	if err := q.Ref.Check(); err != nil {
+		return nil, err
+	}
+	err = s.Stack.Project.HistoryOf(ctx, tip, q.Ref, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.NotFound, "log %s: never recorded in this project", q.Ref).Advise("rye log")
+	}
+	return all, err
+}
+
+// maxShown bounds the changes of one log, in bytes.
+const maxShown = 16 << 20
+
+// patcher returns what tells the changes of a commit: none unless they are asked for. Those of
+// all commits together are bounded.
+func (d *Desk) patcher(ctx context.Context, repo *store.Repo, q rye.LogRequest) (func(*store.Commit) ([]rye.FileChange, error), error) {
+	if !q.Patch {
+		return func(*store.Commit) ([]rye.FileChange, error) { return nil, nil }, nil
+	}
+	h, err := d.historian("log --patch")
+	if err != nil {
+		return nil, err
+	}
+	room := maxShown
+	return func(c *store.Commit) (all []rye.FileChange, err error) {
+		err = h.Patches(ctx, repo, c.Parent(), c.ID, func(from, to string, hunks func() ([]string, error)) error {
+			if !concerns(q.Ref, from) && !concerns(q.Ref, to) {
+				return nil
+			}
+			lines, err := hunks()
+			if err != nil {
+				return err
+			}
+			change := rye.FileChange{From: below(from), To: below(to), Lines: append([]string{}, lines...)}
+			if room -= sizeOfChange(change); room < 0 {
+				return fault.New(fault.Limit, "log --patch: more than %d MiB of changes, the last in commit %s", maxShown>>20, c.ID).
+					Advise("fewer of them, or those of one item: rye log --patch --limit 5 <ref>")
+			}
+			all = append(all, change)
+			return nil
+		})
+		return all, err
+	}, nil
+}
+
+// concerns reports whether a file of the record is the one that is asked about: every one for
+// the zero Ref.
+func concerns(ref objects.Ref, path string) bool {
+	if ref == (objects.Ref{}) || path == "" {
+		return path != ""
+	}
+	got, _, err := objects.RefOfPath(path)
+	return err == nil && got == ref
+}
+
+// below is the path below the project of a file of its record.
+func below(path string) string {
+	if path == "" {
+		return ""
+	}
+	return ".ai/" + path
+}
+
+func sizeOfChange(c rye.FileChange) int {
+	n := len(c.From) + len(c.To)
+	for _, line := range c.Lines {
+		n += len(line) + 16 // its header
+	}
+	return n
+}
