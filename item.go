@@ -270,10 +270,13 @@ type BlameLine struct {
 	Author  string `json:"author"` // as the commit says
 	Subject string `json:"subject"`
 
-	// Of the item in that commit; "" where its file had another name then.
-	Version string `json:"version,omitempty"`
-	Signer  string `json:"signer,omitempty"` // fingerprint, where the signature holds now
-	State   State  `json:"state,omitempty"`  // of the signature as it is judged now; "" where the file carried none
+	Version string `json:"version,omitempty"` // of the item in that commit; "" where its file had another name then
+
+	// Who answers for the line: the first whose signature, of that version or of a later one,
+	// holds now.
+	Signer   string `json:"signer,omitempty"`    // fingerprint
+	SignedIn string `json:"signed_in,omitempty"` // the commit with that signature
+	State    State  `json:"state,omitempty"`     // of the signature as it is judged now; "" where there is none
 
 	RecordedBy string `json:"recorded_by,omitempty"` // fingerprint of the key that signed the commit; "" where none did
 }

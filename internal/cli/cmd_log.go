@@ -73,10 +73,10 @@ func blameCommand() *spec {
 		name: "blame", args: "<ref>", group: "Look",
 		short: "Show who signed each line of an item, and since when",
 		long: `Of the version that was recorded last, or of that at --at: each line with the commit
-that it came with, when that was recorded, who signed that version of the item, and which
-version it was. Where its signature does not hold now, its state stands there instead;
-where the file carried none, who recorded it, in brackets. The line of the signature
-itself is new with every version.`,
+that it came with, when and by whom that was recorded, who signed the line first, and the
+version of the item in which it came. Where no signature holds now, the state of it stands
+there instead; where there is none, who signed the commit, in brackets. The line of the
+signature itself is new with every version.`,
 		examples: "rye blame tool:acme/hello\nrye blame tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied, fault.Malformed, fault.Limit},
 		flags:    []cli.Flag{&cli.StringFlag{Name: "at", Destination: &q.At, Usage: "the version recorded at `commit`"}},

@@ -16,8 +16,9 @@ import (
 // History answers questions about what was, each within limits of its own.
 type History struct{}
 
-// questionLimits bound one question. A file of more lines would take minutes to compare.
-var questionLimits = Limits{Object: 8 << 20, Lines: 1 << 16, Reads: DefaultLimits.Reads, Bytes: DefaultLimits.Bytes}
+// questionLimits bound one question. Two texts of so many lines, all different, take some ten
+// seconds to compare, and four times that for twice as many.
+var questionLimits = Limits{Object: 8 << 20, Lines: 1 << 15, Reads: DefaultLimits.Reads, Bytes: DefaultLimits.Bytes}
 
 // Blame returns, for each line of the file at path in the commit at, the commit that the line
 // came with. Files that were renamed whole are followed, and both sides of a merge. What is not

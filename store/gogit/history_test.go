@@ -195,11 +195,11 @@ func few(random *rand.Rand) string {
 // TestPatchesNameFiles: new, gone, changed and renamed ones, and what is no text.
 func TestPatchesNameFiles(t *testing.T) {
 	w := newWorld(t)
-	a := w.commit(map[string]string{"gone": "x\n", "d/moved": lines(1, 20), "same": "s\n", "bin": "a\x00b"})
-	b := w.commit(map[string]string{"gone": "", "d/moved": "", "e/here": lines(1, 20) + "21\n", "bin": "a\x00c", "new": "n\n"}, a)
+	a := w.commit(map[string]string{"gone": "x\n", "d/moved": lines(1, 20), "same": "s\n", "bin": "a\x00b", "large": "x\n"})
+	b := w.commit(map[string]string{"gone": "", "d/moved": "", "e/here": lines(1, 20) + "21\n", "bin": "a\x00c", "new": "n\n", "large": strings.Repeat("x\n", 1<<15+1)}, a)
 	got := patches(w, a, b)
 	want := map[string][]string{
-		"gone > ": {"@@ -1 +0,0 @@", "-x"}, " > new": {"@@ -0,0 +1 @@", "+n"}, "bin": {"@@ not text @@"},
+		"gone > ": {"@@ -1 +0,0 @@", "-x"}, " > new": {"@@ -0,0 +1 @@", "+n"}, "bin": {"@@ not text @@"}, "large": {"@@ too large to be compared @@"},
 		"d/moved > e/here": {"@@ -18,3 +18,4 @@", " 18", " 19", " 20", "+21"},
 	}
 	for name, hunks := range want {
@@ -211,7 +211,7 @@ func TestPatchesNameFiles(t *testing.T) {
 	if len(got) > 0 {
 		t.Errorf("and %q", got)
 	}
-	if first := patches(w, store.OID{}, a); len(first) != 4 {
+	if first := patches(w, store.OID{}, a); len(first) != 5 {
 		t.Errorf("of the first commit: %q", first)
 	}
 }
@@ -248,7 +248,7 @@ func hunksOfGit(patch string) string {
 func TestHistoryRefuses(t *testing.T) {
 	w := newWorld(t)
 	ids := w.line("a\n")
-	long := w.commit(map[string]string{"f": strings.Repeat("x\n", 1<<16+1)}, ids...)
+	long := w.commit(map[string]string{"f": strings.Repeat("x\n", 1<<15+1)}, ids...)
 	large := w.commit(map[string]string{"f": strings.Repeat("x", 9<<20)}, ids...)
 	gone, _ := store.ParseOID(strings.Repeat("1", 40))
 	for _, c := range []struct {

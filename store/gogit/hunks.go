@@ -6,29 +6,32 @@ import (
 	fdiff "github.com/go-git/go-git/v5/plumbing/format/diff"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/utils/diff"
+
+	"github.com/rye-os/rye/fault"
 )
 
-// hunksOf compares the two sides of a change line by line, in the unified format.
+// hunksOf compares the two sides of a change line by line, in the unified format. What cannot
+// be compared is said in a line like the head of a hunk, so that the other files are shown.
 func hunksOf(c *object.Change) ([]string, error) {
-	from, to, err := c.Files()
-	if err != nil {
-		return nil, asFault(err, "compare %s", nameOf(c))
-	}
 	var texts [2]string
+	from, to, err := c.Files()
 	for i, f := range [...]*object.File{from, to} {
-		if f == nil {
-			continue
+		binary := false
+		if f != nil && err == nil {
+			binary, err = f.IsBinary()
 		}
-		binary, err := f.IsBinary()
-		if err == nil && binary {
+		if binary {
 			return []string{"@@ not text @@"}, nil
 		}
-		if err == nil {
+		if f != nil && err == nil {
 			texts[i], err = f.Contents()
 		}
-		if err != nil {
-			return nil, asFault(err, "compare %s", nameOf(c))
-		}
+	}
+	switch {
+	case fault.Is(err, fault.Limit):
+		return []string{"@@ too large to be compared @@"}, nil
+	case err != nil:
+		return nil, asFault(err, "compare %s", nameOf(c))
 	}
 	return unified(texts[0], texts[1])
 }

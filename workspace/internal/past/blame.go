@@ -4,17 +4,14 @@ package past
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
@@ -73,25 +70,29 @@ func Blame(ctx context.Context, d *Desk, q rye.BlameRequest) ([]rye.BlameLine, e
 	if err != nil {
 		return nil, err
 	}
-	return d.blameLines(repo, path, raw, from)
+	signed, err := d.signings(ctx, repo, at, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	return blameLines(repo, raw, from, signed)
 }
 
 // blamed finds the recorded version that is asked about: its commit, path and bytes.
 func blamed(ctx context.Context, l *space.Layer, q rye.BlameRequest) (at store.OID, path string, raw []byte, err error) {
-	commit := q.At
+	commit, what := q.At, "commit "+q.At
 	if commit == "" {
 		tip, err := l.Tip()
 		if err != nil {
 			return at, "", nil, err
 		}
 		if tip.IsZero() {
-			return at, "", nil, fault.New(fault.NotFound, "blame %s: never recorded in this project", q.Ref).Advise("rye add %s records a file", q.Ref)
+			return at, "", nil, fault.New(fault.NotFound, "blame %s: nothing is recorded in this project", q.Ref).Advise("rye add records a file")
 		}
-		commit = tip.String()
+		commit, what = tip.String(), "the record"
 	}
 	at, path, raw, err = l.Version(ctx, q.Ref, commit)
 	if err == nil && path == "" {
-		err = fault.New(fault.NotFound, "blame %s: commit %s does not hold it", q.Ref, commit).Mend("rye log")
+		err = fault.New(fault.NotFound, "blame %s: %s does not hold it", q.Ref, what).Advise("rye log shows what was recorded, and rye blame --at takes a commit of it")
 	}
 	return at, path, raw, err
 }
@@ -107,82 +108,27 @@ func (d *Desk) tellChanged(l *space.Layer, ref objects.Ref, raw []byte) {
 	}
 }
 
-func (d *Desk) blameLines(repo *store.Repo, path string, raw []byte, from []store.OID) ([]rye.BlameLine, error) {
+// blameLines puts the lines of a file, the commits that they came with and who signed them
+// together.
+func blameLines(repo *store.Repo, raw []byte, from []store.OID, signed *signings) ([]rye.BlameLine, error) {
 	texts := slices.Collect(strings.Lines(string(raw)))
 	if len(texts) != len(from) {
-		return nil, fault.New(fault.Failed, "blame .ai/%s: %d of its %d lines have a commit", path, len(from), len(texts))
+		return nil, fault.New(fault.Failed, "blame: %d of %s have a commit", len(from), words.Plural(len(texts), "line"))
 	}
 	known := map[store.OID]rye.BlameLine{}
 	all := make([]rye.BlameLine, len(texts))
 	for i, text := range texts {
 		line, ok := known[from[i]]
 		if !ok {
-			var err error
-			if line, err = d.origin(repo, from[i], path); err != nil {
+			c, err := repo.Commit(from[i])
+			if err != nil {
 				return nil, err
 			}
+			line = signed.of(c)
 			known[from[i]] = line
 		}
 		line.Line, line.Text = i+1, strings.TrimSuffix(text, "\n")
 		all[i] = line
 	}
 	return all, nil
-}
-
-// origin describes the version that lines came with.
-func (d *Desk) origin(repo *store.Repo, id store.OID, path string) (rye.BlameLine, error) {
-	c, err := repo.Commit(id)
-	if err != nil {
-		return rye.BlameLine{}, err
-	}
-	line := rye.BlameLine{Commit: id.String(), When: c.Committer.Time().UTC().Format(time.RFC3339), Author: c.Author.Name, Subject: words.FirstLine(c.Message)}
-	if c.Signature != "" {
-		if key, err := trust.VerifySSHSIG(c.Signature, trust.GitNamespace, c.Unsigned()); err == nil {
-			line.RecordedBy = key.Fingerprint().String()
-		}
-	}
-	e, err := repo.Lookup(c.Tree, path)
-	if errors.Is(err, store.ErrNotExist) {
-		return line, nil // it had another name then
-	}
-	var raw []byte
-	if err == nil {
-		raw, err = repo.Blob(e.ID, space.MaxItem)
-	}
-	if err == nil {
-		d.signed(&line, path, raw)
-	}
-	return line, err
-}
-
-// signed adds what a version of the item says of itself, and what its signature is worth now.
-func (d *Desk) signed(line *rye.BlameLine, path string, raw []byte) {
-	it, err := objects.Parse(path, raw)
-	if err != nil {
-		line.State = objects.Malformed
-		return
-	}
-	line.Version = it.Meta.Version
-	switch {
-	case it.Legacy != nil:
-		line.State = objects.Legacy
-	case it.Signature != nil:
-		line.State = d.worth(it)
-	}
-	if line.State == objects.Signed {
-		line.Signer = it.Signature.Key.String()
-	}
-}
-
-func (d *Desk) worth(it *objects.Item) objects.State {
-	_, err := trust.Verify(it, d.Stack.Scope(d.Stack.Project), d.Trust)
-	switch {
-	case err == nil:
-		return objects.Signed
-	case fault.Is(err, fault.Integrity):
-		return objects.Modified
-	case fault.Is(err, fault.Revoked):
-		return objects.Revoked
-	}
-	return objects.Untrusted
 }

@@ -1,0 +1,109 @@
+package past
+
+import (
+	"context"
+	"path"
+	"time"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+)
+
+// signings are the recorded versions of an item, with who first signed what each of them
+// brought: a version that was recorded unsigned is answered for by the next one with a
+// signature that holds.
+type signings struct {
+	each   map[store.OID]signing
+	oldest signing // of what came under another name before
+}
+
+// signing is what is said of the lines that came with one version.
+type signing struct {
+	version string
+	state   objects.State // of the signature; "" for none
+	signer  string
+	in      store.OID // the version with the signature
+}
+
+// signings reads the versions of an item up to a commit.
+func (d *Desk) signings(ctx context.Context, repo *store.Repo, at store.OID, ref objects.Ref) (*signings, error) {
+	s := &signings{each: map[store.OID]signing{}}
+	dir := path.Dir(ref.Path(""))
+	var next signing // by the version after
+	err := d.Stack.Project.HistoryOf(ctx, at, ref, func(c *store.Commit, held []store.Entry) error {
+		if len(held) == 0 {
+			next = signing{} // removed: what was before did not come from here
+			return nil
+		}
+		raw, err := repo.Blob(held[0].ID, space.MaxItem)
+		if err != nil {
+			return err
+		}
+		v := d.signing(dir+"/"+held[0].Name, raw)
+		v.in = c.ID
+		if v.state != objects.Signed && next.state == objects.Signed {
+			v.state, v.signer, v.in = next.state, next.signer, next.in
+		}
+		s.each[c.ID], s.oldest, next = v, v, v
+		return nil
+	})
+	s.oldest.version = ""
+	return s, err
+}
+
+// signing is what a version says of itself, and what its signature is worth now.
+func (d *Desk) signing(path string, raw []byte) (v signing) {
+	it, err := objects.Parse(path, raw)
+	if err != nil {
+		v.state = objects.Malformed
+		return v
+	}
+	v.version = it.Meta.Version
+	switch {
+	case it.Legacy != nil:
+		v.state = objects.Legacy
+	case it.Signature != nil:
+		v.state = d.worth(it)
+	}
+	if v.state == objects.Signed {
+		v.signer = it.Signature.Key.String()
+	}
+	return v
+}
+
+func (d *Desk) worth(it *objects.Item) objects.State {
+	_, err := trust.Verify(it, d.Stack.Scope(d.Stack.Project), d.Trust)
+	switch {
+	case err == nil:
+		return objects.Signed
+	case fault.Is(err, fault.Integrity):
+		return objects.Modified
+	case fault.Is(err, fault.Revoked):
+		return objects.Revoked
+	}
+	return objects.Untrusted
+}
+
+// of describes what came with a commit.
+func (s *signings) of(c *store.Commit) rye.BlameLine {
+	v, ok := s.each[c.ID]
+	if !ok {
+		v = s.oldest
+	}
+	line := rye.BlameLine{Commit: c.ID.String(), When: c.Committer.Time().UTC().Format(time.RFC3339), Author: c.Author.Name,
+		Subject: words.FirstLine(c.Message), Version: v.version, State: v.state, Signer: v.signer}
+	if v.signer != "" {
+		line.SignedIn = v.in.String()
+	}
+	if c.Signature != "" {
+		if key, err := trust.VerifySSHSIG(c.Signature, trust.GitNamespace, c.Unsigned()); err == nil {
+			line.RecordedBy = key.Fingerprint().String()
+		}
+	}
+	return line
+}
