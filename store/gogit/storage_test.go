@@ -164,6 +164,14 @@ func TestRefsThatStay(t *testing.T) {
 	if err := s.AddAlternate("/elsewhere"); err == nil {
 		t.Error("an alternate was taken")
 	}
+	repo, err := Open(w.Repo)
+	w.must(err)
+	if err := repo.Prune(git.PruneOptions{Handler: repo.DeleteObject}); err == nil {
+		t.Error("objects were pruned")
+	}
+	if err := repo.RepackObjects(&git.RepackConfig{}); err == nil {
+		t.Error("objects were repacked")
+	}
 	if head, err := w.Head(); err != nil || head != branch {
 		t.Errorf("HEAD is %q, %v", head, err)
 	}
