@@ -227,6 +227,17 @@ type LockReport struct {
 	Items int      `json:"items"` // that it pins
 	Added []string `json:"added,omitempty"`
 	Drift []string `json:"drift,omitempty"` // what is not as the lock pins it
+
+	Changed []LockChange `json:"changed,omitempty"` // pinned otherwise than before
+	Removed []string     `json:"removed,omitempty"` // pinned before
+}
+
+// LockChange is an item that a lock pins otherwise than before.
+type LockChange struct {
+	Ref  string `json:"ref"`
+	From string `json:"from,omitempty"` // version
+	To   string `json:"to,omitempty"`
+	Why  string `json:"why"` // from, version, path, content, chain, or files around it
 }
 
 // LockImportRequest takes over lock files of RYE OS.

@@ -171,7 +171,7 @@ func (pin Pin) match(link Link) error {
 	case link.Origin != nil && pin.Publisher != link.Origin.Publisher:
 		return drift(ref, "publisher", pin.Publisher.String(), link.Origin.Publisher.String(), "somebody else published it")
 	case pin.SHA256 != it.Sum:
-		return drift(ref, "sha256", pin.SHA256.Hex(), it.Sum.Hex(), "its content changed")
+		return drift(ref, "sha256", pin.SHA256.Hex(), it.Sum.Hex(), ".ai/"+it.Path+" changed")
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func verbsOf(t *testing.T, w *workspace.Workspace) map[string]reflect.Value {
 				all[name] = f
 			case in.NumIn() == 0 && in.NumOut() == 1 && in.Out(0).Kind() == reflect.Struct:
 				collect(name+".", f.Call(nil)[0])
-			case name != "Ref":
+			default:
 				t.Errorf("%s takes no Caller", name)
 			}
 		}

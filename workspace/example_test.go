@@ -55,7 +55,7 @@ func note(w *workspace.Workspace, project, text string) rye.Ref {
 	if _, err := w.Sign(ctx, me, rye.SignRequest{Targets: []rye.Target{"knowledge:acme/note"}}); err != nil {
 		log.Fatal(err, "; try: ", fault.HintOf(err))
 	}
-	ref, err := w.Ref("knowledge:acme/note")
+	ref, err := w.Ref(ctx, me, "knowledge:acme/note")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -230,7 +230,7 @@ func ExampleWorkspace_Policy() {
 	w, project := demo()
 	defer os.RemoveAll(filepath.Dir(project))
 	ctx, me := context.Background(), rye.Terminal()
-	ref, err := w.Ref("tool:rye/file-system/read")
+	ref, err := w.Ref(context.Background(), rye.Terminal(), "tool:rye/file-system/read")
 	if err != nil {
 		log.Fatal(err)
 	}

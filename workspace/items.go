@@ -6,6 +6,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -34,7 +35,8 @@ func (w *Workspace) Survey(ctx context.Context, c rye.Caller) (*rye.Survey, erro
 	return look.Survey(ctx, s)
 }
 
-// List reports items, each ref once with the spaces that it shadows.
+// List reports items, each ref once with the spaces that it shadows: those of the project
+// first, then the user's, and the system's last.
 func (w *Workspace) List(ctx context.Context, c rye.Caller, q rye.ListRequest) ([]rye.ItemInfo, error) {
 	return do(ctx, c, "list", w.enter, look.List, q)
 }
@@ -76,9 +78,15 @@ func (w *Workspace) Copy(ctx context.Context, c rye.Caller, q rye.CopyRequest) (
 	return do(ctx, c, "copy", in(w.enter, w.author), author.Copy, q)
 }
 
-// Ref reads what a person typed to mean one item: a ref, a published name, or the path of
-// an item's file below the project's or the user's .ai.
-func (w *Workspace) Ref(arg string) (rye.Ref, error) { return w.host.Ref(arg) }
+// Ref reads what a person typed to mean one item: a ref, a published name, the path of
+// an item's file below the project's or the user's .ai, or a short name, where one item of
+// the spaces is called so. Only for that it looks at them.
+func (w *Workspace) Ref(ctx context.Context, c rye.Caller, arg string) (rye.Ref, error) {
+	if ref, err := w.host.Ref(arg); err == nil {
+		return ref, nil
+	}
+	return do(ctx, c, "list", w.enter, session.RefOf, arg)
+}
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes
 // a signing key when this user has none, and believes that key in the new project. Items

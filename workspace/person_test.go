@@ -123,7 +123,7 @@ func (p *person) run(item string, params any) (*rye.ExecuteResult, error) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ref, err := p.Ref(item)
+	ref, err := p.Ref(p.t.Context(), rye.Terminal(), item)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,10 @@ type Screen struct {
 	InTTY  bool
 	Color  bool // Out is a terminal that wants colour: NO_COLOR is unset
 
+	Columns    int  // of Out; 0 where it is no terminal, or does not say
+	ErrColumns int  // of Err
+	dumb       bool // the terminal cannot go back in a line
+
 	mu       sync.Mutex
 	out, err io.Writer
 	line     int       // width of the progress line that is showing
@@ -30,8 +34,22 @@ type Screen struct {
 // NewScreen returns the Screen of a process.
 func NewScreen(in, out, err *os.File) *Screen {
 	s := &Screen{In: in, OutTTY: isTerminal(out), ErrTTY: isTerminal(err), InTTY: isTerminal(in), out: out, err: err}
-	s.Color = s.OutTTY && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	s.dumb = os.Getenv("TERM") == "dumb"
+	s.Color = s.OutTTY && os.Getenv("NO_COLOR") == "" && !s.dumb
+	s.Columns, s.ErrColumns = columns(out, s.OutTTY), columns(err, s.ErrTTY)
 	return s
+}
+
+// columns is how wide a terminal is: at least twenty, for less leaves no room for words.
+func columns(f *os.File, tty bool) int {
+	if !tty {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width <= 0 {
+		return 0
+	}
+	return max(width, 20)
 }
 
 // Out returns the writer for results.
@@ -68,7 +86,7 @@ func (s *Screen) wipe() {
 
 // progressFunc returns the function that draws progress, or nil where it would not be seen.
 func (s *Screen) progressFunc(silent bool) func(string) {
-	if silent || !s.ErrTTY {
+	if silent || !s.ErrTTY || s.dumb {
 		return nil
 	}
 	return s.progress
@@ -83,10 +101,18 @@ func (s *Screen) progress(text string) {
 	if now := time.Now(); now.Sub(s.last) >= progressEvery {
 		s.last = now
 		s.wipe()
-		text = words.Printable(clip(text, 70))
+		text = words.Printable(clip(text, s.progressWidth()))
 		io.WriteString(s.err, text)
-		s.line = len([]rune(text))
+		s.line = words.Width(text)
 	}
+}
+
+// progressWidth keeps the line in one row: what ran over into the next could not be wiped.
+func (s *Screen) progressWidth() int {
+	if s.ErrColumns == 0 {
+		return 70
+	}
+	return min(70, s.ErrColumns-1)
 }
 
 // isTerminal asks for the terminal's settings: unlike the mode bits, which also

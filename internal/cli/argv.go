@@ -16,6 +16,8 @@ type invocation struct {
 	argv []string // global flags, command, its flags, "--", arguments
 	help bool     // --help or -h was there
 	json bool     // --json was there, even when the rest is wrong
+
+	typed []string // the command line as it was
 }
 
 // arrange puts a command line in the order that urfave/cli needs: it reads flags
@@ -23,8 +25,7 @@ type invocation struct {
 // Flags may stand anywhere before "--"; a flag's value is found by the flag's own
 // kind. What is not a flag of the command is refused here, with a suggestion.
 func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error) {
-	var inv invocation
-	inv.json = wantsJSON(args)
+	inv := invocation{json: wantsJSON(args), typed: args}
 	words, err := split(tree, global, args)
 	if err != nil {
 		return inv, err
@@ -62,10 +63,10 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 	return inv, nil
 }
 
-// versionFlag takes --version, which people try on every program, for the command.
+// versionFlag takes --version and -V, which people try on every program, for the command.
 func (inv *invocation) versionFlag(tree []*spec, words []word) []word {
 	for i, w := range words {
-		if w.flag == "version" && !w.valued {
+		if (w.flag == "version" || w.flag == "V") && !w.valued {
 			inv.path = []*spec{find(tree, "version")}
 			return append(words[:i:i], words[i+1:]...)
 		}
@@ -175,12 +176,17 @@ func (inv *invocation) descend(tree []*spec, words []word) ([]string, error) {
 				continue
 			}
 			if len(inv.path) == 0 {
-				return nil, unknownCommand("rye", w.text, level)
+				return nil, unknownCommand(nil, w.text, level, inv.after(w.text))
 			}
 		}
 		rest = append(rest, w.text)
 	}
 	return rest, nil
+}
+
+// after returns what was typed behind a word.
+func (inv *invocation) after(word string) []string {
+	return inv.typed[slices.Index(inv.typed, word)+1:]
 }
 
 func (inv *invocation) flags() []cli.Flag {
@@ -233,20 +239,6 @@ func wantsJSON(args []string) bool {
 		}
 	}
 	return false
-}
-
-func unknownCommand(parent, name string, among []*spec) error {
-	var all []string
-	for _, s := range among {
-		if !s.hidden {
-			all = append(append(all, s.name), s.aliases...)
-		}
-	}
-	err := fault.New(fault.Usage, "unknown command %q", words.Brief(name))
-	if near := nearest(name, all); near != "" {
-		return err.Advise("did you mean %s %s?", parent, near)
-	}
-	return err.With(helpFor(parent))
 }
 
 func unknownFlag(path []*spec, global []cli.Flag, w word) error {

@@ -104,7 +104,7 @@ func (t *task) askedFor(e rye.Event) error {
 		t.out.infof("rye: %s", d.call())
 	case "tool_call_result":
 		if d.Error != "" {
-			t.out.infof("rye: failed: %s", words.Clip(words.FirstLine(d.Error), 200))
+			t.out.infof("rye: failed: %s", words.Clip(words.LastLine(d.Error), 200))
 		}
 	case "approval_requested":
 		t.out.infof("rye: waits for: rye approve %s", d.Question)

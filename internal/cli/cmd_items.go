@@ -120,7 +120,7 @@ func printAdded(p *printer, did outcome, dry bool, rep *rye.AddReport) {
 func removeCommand() *spec {
 	var dry bool
 	return &spec{
-		name: "remove", aliases: []string{"rm"}, args: "<ref…>", group: "Items",
+		name: "remove", aliases: []string{"rm", "uninstall", "delete"}, args: "<ref…>", group: "Items",
 		short:    "Remove items, or dependencies; history keeps them",
 		examples: "rye remove tool:acme/hello\nrye restore tool:acme/hello     # and back",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},

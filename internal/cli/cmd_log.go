@@ -13,7 +13,7 @@ import (
 func logCommand() *spec {
 	var q rye.LogRequest
 	return &spec{
-		name: "log", args: "[ref]", group: "Look",
+		name: "log", aliases: []string{"history"}, args: "[ref]", group: "Look",
 		short: "Show the recorded changes of an item, or of the project",
 		long: `Each directory has a record of its own: a copy, a second clone and a worktree remember
 what was done in them. Those of the same project are named, too. With --patch each

@@ -19,7 +19,7 @@ import (
 func verifyCommand() *spec {
 	var q rye.VerifyRequest
 	return &spec{
-		name: "verify", args: "[ref | path…]", group: "Look",
+		name: "verify", aliases: []string{"validate"}, args: "[ref | path…]", group: "Look",
 		short:    "Check signatures, digests and trust; write nothing",
 		long:     "Without arguments every item that the project could use is checked. The exit\nstatus is that of the first item that fails. Mistakes in the text of your items, by\nthe rules of their kind and the project's extractors, are shown and fail nothing.",
 		examples: "rye verify\nrye verify tool:acme/hello --explain",
@@ -208,7 +208,7 @@ func showCommand() *spec {
 	var q rye.ShowRequest
 	var resolved bool
 	return &spec{
-		name: "show", args: "<ref>", group: "Look",
+		name: "show", aliases: []string{"info", "view"}, args: "<ref>", group: "Look",
 		short: "Show what is known of an item, or a configuration as it counts",
 		long: `A configuration counts as every space says, the project's over the user's over the system's:
 --resolved merges them, and what they extend. One that may not be used refuses the whole.`,
@@ -311,7 +311,7 @@ func printParams(p *printer, params []rye.ParamInfo) {
 func loadCommand() *spec {
 	var q rye.LoadRequest
 	return &spec{
-		name: "load", offers: true, args: "<ref>", group: "Look",
+		name: "load", aliases: []string{"cat"}, offers: true, args: "<ref>", group: "Look",
 		short:    "Print a verified item, byte for byte",
 		long:     "Nothing that fails verification is printed. --to copies instead, as rye copy does.",
 		examples: "rye load directive:acme/review\nrye load tool:rye/core/system/info --space system",

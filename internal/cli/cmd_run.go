@@ -22,7 +22,7 @@ func executeCommand() *spec {
 	var params string
 	var pairs cli.StringSlice
 	return &spec{
-		name: "execute", offers: true, aliases: []string{"run"}, args: "<ref>", group: "Run",
+		name: "execute", offers: true, aliases: []string{"run", "exec"}, args: "<ref>", group: "Run",
 		short: "Run a tool; print a directive's or an entry's text",
 		long: `Everything that runs is verified first, down to the runtime. A tool's output
 appears as it comes; with --json one object describes the run at its end, and
@@ -63,7 +63,7 @@ func runExecute(t *task, q rye.ExecuteRequest) error {
 		}
 	}
 	if err == nil && res.Status == "error" {
-		err = fault.New(fault.Failed, "%s: %s", q.Ref, cmp.Or(words.FirstLine(strings.TrimSpace(res.Error)), "it failed"))
+		err = fault.New(fault.Failed, "%s: %s", q.Ref, cmp.Or(words.LastLine(res.Error), "it failed"))
 	}
 	return err
 }
@@ -305,6 +305,16 @@ func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
 		t.out.resultf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 		for _, a := range rep.Added {
 			t.out.resultf(false, "%s  %s\n", good("added"), a)
+		}
+		for _, c := range rep.Changed {
+			text := c.Why
+			if c.From != c.To {
+				text = cmp.Or(c.From, "none") + " -> " + cmp.Or(c.To, "none")
+			}
+			t.out.resultf(false, "%s  %s  %s\n", warning("changed"), c.Ref, text)
+		}
+		for _, r := range rep.Removed {
+			t.out.resultf(false, "%s  %s\n", warning("removed"), r)
 		}
 		for _, d := range rep.Drift {
 			t.out.printf("%s  %s\n", bad("drift"), d)

@@ -13,7 +13,7 @@ import (
 func searchCommand() *spec {
 	var q rye.SearchRequest
 	return &spec{
-		name: "search", args: "<query…>", group: "Look",
+		name: "search", aliases: []string{"find"}, args: "<query…>", group: "Look",
 		short: "Find items by what they say",
 		long: "Words are looked for in names, descriptions, categories, tags and in the text itself.\n" +
 			"The best hit has most of them, and the rarest; none has to have them all. Operators:\n" +

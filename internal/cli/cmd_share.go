@@ -158,7 +158,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 func pushCommand() *spec {
 	var q rye.PushRequest
 	return &spec{
-		name: "push", offers: true, args: "[ref | pattern…]", group: "Share",
+		name: "push", aliases: []string{"publish"}, offers: true, args: "[ref | pattern…]", group: "Share",
 		short: "Publish signed items of a namespace",
 		long: `One push is one signed entry in the namespace's log. A version that is already
 published stays as it is. Everything that can be checked is checked before anything is sent,

@@ -33,7 +33,7 @@ func restoreCommand() *spec {
 func moveCommand() *spec {
 	var q rye.MoveRequest
 	return &spec{
-		name: "mv", aliases: []string{"move"}, args: "<ref> <new ref>", group: "Items",
+		name: "mv", aliases: []string{"move", "rename"}, args: "<ref> <new ref>", group: "Items",
 		short: "Give an item another id",
 		long: `Moves the file. A signature names the id, so the line goes, and the item has to be
 signed again. What was there is recorded first; rye log and rye restore have it.`,
@@ -149,17 +149,17 @@ func printDiff(p *printer, d rye.ItemDiff) {
 
 // printHunks prints hunks in the unified format, below the names of their files.
 func printHunks(p *printer, old, now string, lines []string) {
-	p.printf("%s\n%s\n", bold("--- "+old), bold("+++ "+now))
+	p.exactf("%s\n%s\n", bold("--- "+old), bold("+++ "+now))
 	for _, l := range lines {
 		switch {
 		case strings.HasPrefix(l, "+"):
-			p.printf("%s\n", good(l))
+			p.exactf("%s\n", good(l))
 		case strings.HasPrefix(l, "-"):
-			p.printf("%s\n", bad(l))
+			p.exactf("%s\n", bad(l))
 		case strings.HasPrefix(l, "@@"):
-			p.printf("%s\n", style{"36", l})
+			p.exactf("%s\n", style{"36", l})
 		default:
-			p.printf("%s\n", l)
+			p.exactf("%s\n", l)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func helpCommand() *spec {
 			for _, name := range t.args {
 				s := find(level, name)
 				if s == nil {
-					return unknownCommand(commandName(path), name, level)
+					return unknownCommand(path, name, level, nil)
 				}
 				path = append(path, s)
 				level = s.subs
@@ -47,7 +47,14 @@ func printHelp(t *task, path []*spec) error {
 		t.out.printf("%s", overview(Tree()))
 		return nil
 	}
-	t.out.printf("%s", commandHelp(describe(path)))
+	c := describe(path)
+	if t.out.columns > 0 && t.out.columns < helpColumns {
+		c.Long = joined(c.Long)
+	}
+	head, examples, rest := commandHelp(c)
+	t.out.printf("%s", head)
+	t.out.exactf("%s", examples)
+	t.out.printf("%s", rest)
 	return nil
 }
 
@@ -68,16 +75,44 @@ func overview(m Manual) string {
 	return b.String()
 }
 
-// commandHelp puts examples first: most people read no further.
-func commandHelp(c Command) string {
+// helpColumns is how wide the paragraphs of help are at the most, as they are written.
+const helpColumns = 100
+
+// joined makes one line of each paragraph, to be broken anew; what is set in stays as it is.
+func joined(text string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", c.Name, c.Short)
-	if c.Examples != "" {
-		b.WriteString("\nExamples\n")
-		for _, l := range strings.Split(c.Examples, "\n") {
-			b.WriteString("  " + l + "\n")
+	for line := range strings.Lines(text) {
+		open := b.Len() > 0 && !strings.HasSuffix(b.String(), "\n")
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case line == "" && open:
+			b.WriteString("\n\n")
+		case line == "":
+			b.WriteString("\n")
+		case line[0] == ' ' && open:
+			b.WriteString("\n" + line + "\n")
+		case line[0] == ' ':
+			b.WriteString(line + "\n")
+		case open:
+			b.WriteString(" " + line)
+		default:
+			b.WriteString(line)
 		}
 	}
+	return b.String()
+}
+
+// commandHelp puts examples first: most people read no further. They are kept apart, for they
+// are copied.
+func commandHelp(c Command) (head, examples, rest string) {
+	head = fmt.Sprintf("%s: %s\n", c.Name, c.Short)
+	if c.Examples != "" {
+		examples = "\nExamples\n"
+		for _, l := range strings.Split(c.Examples, "\n") {
+			examples += "  " + l + "\n"
+		}
+	}
+	var b strings.Builder
 	fmt.Fprintf(&b, "\nUsage: %s\n", c.Usage)
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(&b, "Also: %s\n", strings.Join(c.Aliases, ", "))
@@ -95,7 +130,7 @@ func commandHelp(c Command) string {
 		b.WriteString("\nFlags\n" + flagLines(c.Flags))
 	}
 	fmt.Fprintf(&b, "\nExit codes: %s (all: rye help exit-codes)\n", c.ExitLine())
-	return b.String()
+	return head, examples, b.String()
 }
 
 func synopsis(full string, s *spec) string {

@@ -92,5 +92,5 @@ func understand(args []string) error {
 		return err
 	}
 	rest := inv.argv[slices.Index(inv.argv, "--")+1:]
-	return inv.path[len(inv.path)-1].checkArgs(commandName(inv.path), rest)
+	return inv.path[len(inv.path)-1].checkArgs(inv.path, rest)
 }

@@ -28,6 +28,8 @@ type printer struct {
 	quiet bool
 	color bool
 	dir   string // of -C: who types a hint is not there
+
+	columns, errColumns int // into which lines are broken; 0 for as they are
 }
 
 func newPrinter(s *app.Screen, g app.Flags) *printer {
@@ -37,6 +39,8 @@ func newPrinter(s *app.Screen, g app.Flags) *printer {
 		json: g.JSON, quiet: g.Quiet,
 		color: s.Color && !g.NoColor,
 		dir:   g.Dir,
+
+		columns: s.Columns, errColumns: s.ErrColumns,
 	}
 }
 
@@ -60,12 +64,53 @@ func warning(text string) style { return style{"33", text} }
 func faint(text string) style   { return style{"2", text} }
 func bold(text string) style    { return style{"1", text} }
 
-// printf writes a result. Arguments are escaped, the format is not.
+// printf writes a result. Arguments are escaped, the format is not. On a terminal lines are
+// broken between words.
 func (p *printer) printf(format string, args ...any) {
 	for i, a := range args {
 		args[i] = p.safe(a)
 	}
+	if p.columns == 0 {
+		fmt.Fprintf(p.out, format, args...)
+		return
+	}
+	p.out.WriteString(fitted(fmt.Sprintf(format, args...), p.columns))
+}
+
+// exactf is printf for what people take from the screen as it is: a change, an example.
+func (p *printer) exactf(format string, args ...any) {
+	for i, a := range args {
+		args[i] = p.safe(a)
+	}
 	fmt.Fprintf(p.out, format, args...)
+}
+
+// fitted breaks the lines of a text between words. What goes on stands below the last
+// column of its line, where that leaves room for it.
+func fitted(text string, columns int) string {
+	if columns == 0 || len(text) <= columns {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(words.Wrap(line, columns, hang(line, columns)))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// hang is how far in the second part of a broken line begins.
+func hang(line string, columns int) int {
+	const least = 20 // columns that are worth a column of their own
+	if i := strings.LastIndex(line, "  "); i >= 0 {
+		if at := words.Width(line[:i+2]); at <= columns-least {
+			return at
+		}
+	}
+	return min(len(line)-len(strings.TrimLeft(line, " "))+4, columns-least)
 }
 
 func (p *printer) safe(a any) any {
@@ -143,15 +188,20 @@ func (p *printer) infof(format string, args ...any) {
 
 // errorf writes a message that even --quiet shows.
 func (p *printer) errorf(format string, args ...any) {
+	columns := p.errColumns
 	for i, a := range args {
 		if h, ok := a.(fault.Hint); ok {
 			args[i] = h.From(p.dir)
+			if h.IsCommand() {
+				columns = 0 // to be copied as it is
+			}
 		}
 	}
 	showing(args)
 	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
 	// Escaped where no terminal is, too: what reads it may show it on one.
-	io.WriteString(p.err, words.Printable(fmt.Sprintf(format, args...))+"\n")
+	text := words.Printable(fmt.Sprintf(format, args...))
+	io.WriteString(p.err, fitted(text, columns)+"\n")
 }
 
 // show prints v as JSON, or calls human.
@@ -260,15 +310,15 @@ func (p *printer) table(rows [][]any) {
 		for len(row) > 0 && cellWidth(p, row[len(row)-1]) == 0 {
 			row = row[:len(row)-1] // nothing is padded for the sake of nothing
 		}
+		var line strings.Builder // not printf: tables have thousands of cells
 		for i, c := range row {
 			text, _ := p.safe(c).(string)
-			p.out.WriteString(text) // not printf: tables have thousands of cells
+			line.WriteString(text)
 			if i < len(row)-1 {
-				for n := width[i] - cellWidth(p, c) + 2; n > 0; n-- {
-					p.out.WriteByte(' ')
-				}
+				line.WriteString(strings.Repeat(" ", width[i]-cellWidth(p, c)+2))
 			}
 		}
+		p.out.WriteString(fitted(line.String(), p.columns))
 		p.out.WriteByte('\n')
 	}
 }
@@ -278,7 +328,7 @@ func cellWidth(p *printer, c any) int {
 		c = s.text
 	}
 	s, _ := p.safe(c).(string)
-	return utf8.RuneCountInString(s)
+	return words.Width(s)
 }
 
 // rows prints each of list as one line of JSON, or as a row of a table.

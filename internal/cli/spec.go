@@ -53,12 +53,12 @@ type maker struct {
 func top() []maker {
 	return []maker{
 		{"init", initCommand}, {"new", newCommand}, {"add", addCommand},
-		{"remove rm", removeCommand}, {"restore", restoreCommand}, {"mv move", moveCommand}, {"copy cp", copyCommand},
+		{"remove rm uninstall delete", removeCommand}, {"restore", restoreCommand}, {"mv move rename", moveCommand}, {"copy cp", copyCommand},
 		{"sign", signCommand}, {"bundle", bundleCommand},
-		{"verify", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show", showCommand},
-		{"log", logCommand}, {"blame", blameCommand}, {"load", loadCommand}, {"search", searchCommand},
-		{"execute run", executeCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
-		{"registry", registryCommand}, {"push", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
+		{"verify validate", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show info view", showCommand},
+		{"log history", logCommand}, {"blame", blameCommand}, {"load cat", loadCommand}, {"search find", searchCommand},
+		{"execute run exec", executeCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
+		{"registry", registryCommand}, {"push publish", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"unyank", unyankCommand}, {"revoke", revokeCommand},
 		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},
 		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand}, {"where", whereCommand},
@@ -117,7 +117,7 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 		Action: func(c *cli.Context) error {
 			t.out.adopt(t.flags)
 			t.name, t.args = full, c.Args().Slice()
-			if err := s.checkArgs(full, t.args); err != nil {
+			if err := s.checkArgs(path, t.args); err != nil {
 				return err
 			}
 			return s.start(t)
@@ -188,7 +188,8 @@ func helpFor(full string) fault.Hint {
 	return fault.Advice("%s --help", full)
 }
 
-func (s *spec) checkArgs(full string, args []string) error {
+func (s *spec) checkArgs(path []*spec, args []string) error {
+	full := commandName(path)
 	usage := fault.Advice("%s %s", full, s.args)
 	if s.args == "" {
 		usage = fault.Advice("%s", full)
@@ -197,7 +198,7 @@ func (s *spec) checkArgs(full string, args []string) error {
 	case s.run == nil && len(args) == 0:
 		return fault.New(fault.Usage, "%s: say what: %s", subject(full), names(s.subs)).With(helpFor(full))
 	case s.run == nil:
-		return unknownCommand(full, args[0], s.subs)
+		return unknownCommand(path, args[0], s.subs, nil)
 	case len(args) < s.min:
 		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).With(usage)
 	case s.max >= 0 && len(args) > s.max:

@@ -181,7 +181,7 @@ func (t *task) oneRef() (rye.Ref, error) {
 	if len(refs) != 1 {
 		return rye.Ref{}, fault.New(fault.Usage, "%s: want one ref, got %d", subject(t.name), len(refs)).Advise("%s <ref>", t.name)
 	}
-	return t.w.Ref(string(refs[0]))
+	return t.w.Ref(t.ctx, t.env.Caller, string(refs[0]))
 }
 
 // someRefs is refs for commands that want to be told --all when every item is meant.

@@ -95,7 +95,7 @@ func (v *threadView) event(e rye.Event) error {
 		v.line("%s  %s", faint("call"), d.call())
 	case "tool_call_result":
 		if d.Error != "" {
-			v.line("      %s %s", bad("failed:"), words.Clip(words.FirstLine(d.Error), 200))
+			v.line("      %s %s", bad("failed:"), words.Clip(words.LastLine(d.Error), 200))
 		} else {
 			v.line("      %s", faint(words.Clip(words.FirstLine(strings.TrimSpace(d.Output)), 200)))
 		}

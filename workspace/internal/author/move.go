@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Move gives a working item of the project another id. Its signature names the old one, so
@@ -45,7 +46,7 @@ func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, err
 // planMove returns the item as it is and as it is to be.
 func planMove(ctx context.Context, s *Desk, q rye.MoveRequest) (it, moved *objects.Item, err error) {
 	l := s.Stack.Project
-	ref, err := s.Ref(string(q.From))
+	ref, err := session.RefOf(ctx, s.Session, string(q.From))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,7 +19,7 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	if dir, ok := look.BundleTarget(l, q.Target); ok {
 		return removeBundle(ctx, s, dir, q.DryRun)
 	}
-	ref, err := s.Ref(string(q.Target))
+	ref, err := session.RefOf(ctx, s.Session, string(q.Target))
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "remove %s: not in this project", q.Target).Advise("rye list --space project")
+		return nil, fault.Wrap(space.Missing(ctx, s.Stack, ref, "not in this project"), "remove")
 	}
 	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: objects.Absent, Next: fault.Advice("rye restore %s", ref)}
 	if q.DryRun {

@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Restore brings back the recorded file of an item: the version that its space held at a
@@ -23,7 +24,7 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 		}
 		return restoreBundle(ctx, s, dir, q.DryRun)
 	}
-	ref, err := s.Ref(string(q.Target))
+	ref, err := session.RefOf(ctx, s.Session, string(q.Target))
 	if err != nil {
 		return nil, err
 	}

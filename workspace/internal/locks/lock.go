@@ -44,11 +44,58 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 		if err := pinOne(ctx, s, lock, f); err != nil {
 			return nil, err
 		}
-		rep.Added = append(rep.Added, f.Ref.String())
 	}
-	rep.Items = len(lock.Items)
+	compare(rep, s.Lock, lock)
 	return rep, s.WriteLock(lock)
 }
+
+// compare notes what a new lock pins that the old one, which may be nil, did not, and the
+// other way about.
+func compare(rep *rye.LockReport, old, now *chain.Lock) {
+	was := map[objects.Ref]chain.Pin{}
+	if old != nil {
+		was = old.Items
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(now.Items), byName) {
+		before, there := was[ref]
+		switch pin := now.Items[ref]; {
+		case !there:
+			rep.Added = append(rep.Added, ref.String())
+		default:
+			if why := whatChanged(before, pin); why != "" {
+				rep.Changed = append(rep.Changed, rye.LockChange{Ref: ref.String(), From: before.Version, To: pin.Version, Why: why})
+			}
+		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(was), byName) {
+		if _, there := now.Items[ref]; !there {
+			rep.Removed = append(rep.Removed, ref.String())
+		}
+	}
+	rep.Items = len(now.Items)
+}
+
+// whatChanged says what is other about a pin; "" for nothing.
+func whatChanged(a, b chain.Pin) string {
+	switch {
+	case a.From != b.From || a.Space != b.Space:
+		return "from"
+	case a.Version != b.Version:
+		return "version"
+	case a.Path != b.Path:
+		return "path"
+	case a.SHA256 != b.SHA256:
+		return "content"
+	case !slices.Equal(a.Chain, b.Chain):
+		return "chain"
+	case a.Around != b.Around:
+		return "files around it"
+	}
+	return ""
+}
+
+// byName is the order of the file.
+func byName(a, b objects.Ref) int { return strings.Compare(a.String(), b.String()) }
 
 // renewed returns a copy of the project's lock with today's standard library.
 func renewed(ctx context.Context, s *session.Session) (*chain.Lock, error) {
@@ -92,7 +139,7 @@ func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]
 	}
 	var all []space.Finding
 	for _, target := range targets {
-		ref, err := s.Ref(string(target))
+		ref, err := session.RefOf(ctx, s, string(target))
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +185,6 @@ func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
 	if first != nil {
 		rep.Drift = append(rep.Drift, strings.TrimPrefix(first.Error(), "lock: "))
 	}
-	byName := func(a, b objects.Ref) int { return strings.Compare(a.String(), b.String()) } // the order of the file
 	for _, ref := range slices.SortedFunc(maps.Keys(s.Lock.Items), byName) {
 		if err := verifyPin(ctx, s, ref); err != nil {
 			rep.Drift = append(rep.Drift, strings.TrimPrefix(err.Error(), "lock: "))
@@ -166,5 +212,5 @@ func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
 	if err != nil {
 		return err
 	}
-	return s.Lock.Match(plan)
+	return named(ctx, s, plan, s.Lock.Match(plan))
 }

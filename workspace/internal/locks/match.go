@@ -1,6 +1,7 @@
 package locks
 
 import (
+	"context"
 	"errors"
 
 	"github.com/rye-os/rye"
@@ -18,7 +19,7 @@ type Matched struct {
 // Match compares what would run with the lock. An item that the lock does not know, and one
 // of the project's own that changed since it was locked, runs unless the request demands the
 // lock. What comes from a registry runs as it is pinned or not at all.
-func Match(s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (m Matched, err error) {
+func Match(ctx context.Context, s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (m Matched, err error) {
 	demanded := q.Locked || q.Frozen || q.Pinned
 	tool := plan.Tool().Ref
 	if s.Lock == nil {
@@ -38,7 +39,7 @@ func Match(s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (m Matche
 	}
 	var d *chain.DriftError
 	if demanded || !errors.As(err, &d) || s.Lock.Items[tool].From != "" || s.Lock.Items[d.Pin].From != "" {
-		return m, err
+		return m, named(ctx, s, plan, err)
 	}
 	return Matched{Drift: d.Error()}, nil
 }

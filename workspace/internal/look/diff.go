@@ -86,7 +86,7 @@ func differing(ctx context.Context, s *session.Session, targets []rye.Target) (f
 
 // workingItem resolves what a user typed to an item with a working file in the project.
 func workingItem(ctx context.Context, s *session.Session, t rye.Target) (space.Finding, error) {
-	ref, err := s.Ref(string(t))
+	ref, err := session.RefOf(ctx, s, string(t))
 	if err != nil {
 		return space.Finding{}, err
 	}
@@ -107,7 +107,7 @@ func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([
 	if len(q.Targets) != 1 {
 		return nil, fault.New(fault.Usage, "diff: versions are of one item, and %d were named", len(q.Targets))
 	}
-	ref, err := s.Ref(string(q.Targets[0]))
+	ref, err := session.RefOf(ctx, s, string(q.Targets[0]))
 	if err != nil {
 		return nil, err
 	}

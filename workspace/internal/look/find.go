@@ -50,7 +50,7 @@ func findTargets(ctx context.Context, s *session.Session, targets []rye.Target) 
 		f, ok, err := bundleFinding(ctx, s, t)
 		if err == nil && !ok {
 			var ref objects.Ref
-			if ref, err = s.Ref(string(t)); err == nil {
+			if ref, err = session.RefOf(ctx, s, string(t)); err == nil {
 				f, err = Finding(ctx, s, ref)
 			}
 		}

@@ -115,7 +115,8 @@ func twinOf(rows []space.Row, i int) string {
 	return ""
 }
 
-// List reports items, each ref once with the spaces that it shadows.
+// List reports items, each ref once with the spaces that it shadows: those of the project
+// first, then the user's, and the system's last.
 func List(ctx context.Context, s *session.Session, q rye.ListRequest) (all []rye.ItemInfo, err error) {
 	if q.Kind != "" {
 		if _, err := objects.ParseKind(q.Kind); err != nil {
@@ -145,7 +146,10 @@ func List(ctx context.Context, s *session.Session, q rye.ListRequest) (all []rye
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b rye.ItemInfo) int { return cmp.Compare(a.Ref, b.Ref) })
+	rank := map[string]int{objects.System.String(): 2, objects.User.String(): 1}
+	slices.SortStableFunc(all, func(a, b rye.ItemInfo) int {
+		return cmp.Or(cmp.Compare(rank[a.Space], rank[b.Space]), cmp.Compare(a.Ref, b.Ref))
+	})
 	return slices.DeleteFunc(all, func(it rye.ItemInfo) bool { return q.Kind != "" && it.Kind != q.Kind }), nil
 }
 

@@ -76,7 +76,7 @@ func Targets(ctx context.Context, s *session.Session, l *space.Layer, args []rye
 	for _, target := range args {
 		arg := string(target)
 		if !strings.ContainsAny(arg, "*?") {
-			ref, err := s.Ref(arg)
+			ref, err := session.RefOf(ctx, s, arg)
 			if err != nil {
 				return nil, err
 			}

@@ -66,7 +66,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if j.params, err = j.plan.Check(q.Params); err != nil {
 		return nil, withParams(j.plan.Tool(), err)
 	}
-	if j.lock, err = locks.Match(seen, j.plan, q); err != nil {
+	if j.lock, err = locks.Match(ctx, seen, j.plan, q); err != nil {
 		return nil, err
 	}
 	if j.verdict, err = decide(ctx, s, j); err != nil {

@@ -3,8 +3,10 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -141,6 +143,22 @@ func (h *Host) Ref(arg string) (objects.Ref, error) {
 		}
 	}
 	return objects.Ref{}, err
+}
+
+// RefOf is Host.Ref that also takes a short name: fetcher, where one item is called so.
+func RefOf(ctx context.Context, s *Session, arg string) (objects.Ref, error) {
+	ref, err := s.Ref(arg)
+	if err == nil {
+		return ref, nil
+	}
+	if _, short := objects.ParseID(arg); short != nil {
+		return ref, err
+	}
+	var locked []objects.Ref
+	if s.Lock != nil {
+		locked = slices.Collect(maps.Keys(s.Lock.Items))
+	}
+	return space.Named(ctx, s.Stack, locked, arg)
 }
 
 // Below returns the slash path of file below dir, when it lies there.

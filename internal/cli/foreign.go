@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"slices"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// foreign are words of other programs that are no command here, and the command lines that
+// do what they do there. Words that mean just what a command does are its aliases; see top.
+var foreign = map[string]func(args []string) []string{
+	"ci":       always("pull", "--dry-run"),
+	"clone":    orElse([]string{"add"}, "help", "add"),
+	"create":   orElse([]string{"new"}, "help", "new"),
+	"commit":   orElse([]string{"sign"}, "sign", "--all"),
+	"edit":     orElse([]string{"show"}, "list"),
+	"freeze":   orElse([]string{"lock"}, "lock"),
+	"get":      orElse([]string{"load"}, "list"),
+	"grep":     orElse([]string{"search"}, "help", "search"),
+	"install":  orElse([]string{"add"}, "pull"),
+	"lint":     orElse([]string{"sign", "--dry-run"}, "sign", "--all", "--dry-run"),
+	"login":    always("help", "registry"),
+	"outdated": orElse([]string{"update", "--dry-run"}, "update", "--dry-run"),
+	"shell":    always("show", "tool:rye/bash/bash"),
+	"sync":     orElse([]string{"pull"}, "pull"),
+	"tree":     orElse([]string{"show"}, "list"),
+	"undo":     orElse([]string{"restore"}, "log"),
+	"upgrade":  orElse([]string{"update"}, "update"),
+	"whoami":   always("key", "show"),
+	"why":      orElse([]string{"show"}, "list"),
+}
+
+func always(line ...string) func([]string) []string {
+	return func([]string) []string { return line }
+}
+
+// orElse puts arguments behind a command; where there are none it is another.
+func orElse(command []string, without ...string) func([]string) []string {
+	return func(args []string) []string {
+		if len(args) == 0 {
+			return without
+		}
+		return slices.Concat(command, args)
+	}
+}
+
+// unknownCommand says what is done here by what name, which is no command below path, means,
+// or which command was probably meant. args are those behind it, as they were typed.
+func unknownCommand(path []*spec, name string, among []*spec, args []string) error {
+	err := fault.New(fault.Usage, "unknown command %q", words.Brief(name))
+	if line, ok := foreign[name]; ok && len(path) == 0 {
+		return err.With(fault.CommandOf(append([]string{"rye"}, line(args)...)...))
+	}
+	var all []string
+	for _, s := range among {
+		if !s.hidden {
+			all = append(append(all, s.name), s.aliases...)
+		}
+	}
+	parent := commandName(path)
+	if near := nearest(name, all); near != "" {
+		return err.Advise("did you mean %s %s?", parent, near)
+	}
+	return err.With(helpFor(parent))
+}
