@@ -30,6 +30,7 @@ type InitReport struct {
 // NewRequest scaffolds an item.
 type NewRequest struct {
 	Kind, ID    string
+	Space       string // "project" or "user"; "" is project
 	Lang        string // tools: python (default), python-script, bash, sh, node, yaml, runtime
 	Description string
 }
@@ -50,6 +51,7 @@ type AddRequest struct {
 	URL    string // instead of Path: of a git repository, and #<branch or tag>; without it what HEAD names there
 	Kind   string // of a file from elsewhere; "" where its extension tells
 	As     string // id of a file from elsewhere; "" derives it from the namespace and the file's name
+	Space  string // "project" or "user", for a path; "" is project
 	DryRun bool
 	Force  bool // replace what is there, which the history keeps
 }
@@ -68,12 +70,14 @@ type AddReport struct {
 // RemoveRequest takes a working item, a bundle or a dependency out of the project.
 type RemoveRequest struct {
 	Target Target
+	Space  string // "project" or "user"; "" is project
 	DryRun bool
 }
 
 // RestoreRequest brings back a recorded version.
 type RestoreRequest struct {
 	Target Target
+	Space  string // "project" or "user"; "" is project
 	At     string // a commit of the record, at least four digits; "" is the newest version
 	DryRun bool
 }
@@ -153,6 +157,7 @@ type Replaced struct {
 type MoveRequest struct {
 	From   Target
 	To     string // an id, or a ref of the same kind
+	Space  string // "project" or "user"; "" is project
 	DryRun bool
 }
 
@@ -188,6 +193,7 @@ type CopyReport struct {
 	Commit    string     `json:"commit,omitempty"`
 	Next      fault.Hint `json:"next,omitzero"`
 	DryRun    bool       `json:"dry_run,omitempty"`
+	Replaces  bool       `json:"replaces,omitempty"` // another item of this ref
 }
 
 // BundleRequest makes or renews the manifest of a directory below .ai.

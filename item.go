@@ -231,9 +231,10 @@ type Check struct {
 
 // LogRequest asks for the history of an item, or of the project.
 type LogRequest struct {
-	Ref   Ref  // the zero Ref is the whole project
-	Limit int  // at most this many, the newest; 0 is 50
-	Patch bool // tell what changed in each file, line by line; of one item, in its own file
+	Ref   Ref    // the zero Ref is the whole project
+	Limit int    // at most this many, the newest; 0 is 50
+	Patch bool   // tell what changed in each file, line by line; of one item, in its own file
+	Space string // "project" or "user"; "" is project
 }
 
 // LogEntry is one commit that changed an item or a space, or one operation of a registry's
@@ -286,6 +287,7 @@ type DiffRequest struct {
 	Targets []Target // none is all that differ from what was recorded
 	From    string   // a commit of the record, at least four digits, for one target; "" is what was recorded last
 	To      string   // a commit; "" is the working file
+	Space   string   // "project" or "user"; "" is project
 }
 
 // ItemDiff is what changed in an item: since it was last recorded, or between two

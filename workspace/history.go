@@ -18,7 +18,7 @@ func (w *Workspace) History() History { return History{&w.rooms} }
 // Log lists the commits of the project's space, or those that changed one item,
 // newest first; with q.Patch also what each changed.
 func (g History) Log(ctx context.Context, c rye.Caller, q rye.LogRequest) ([]rye.LogEntry, error) {
-	return do(ctx, c, "log", in(g.project, g.past), past.Log, q)
+	return do(ctx, c, "log", in(g.of(q.Space), g.past), past.Log, q)
 }
 
 // Blame tells for each line of an item, as it was recorded, which recorded version it came
@@ -31,11 +31,11 @@ func (g History) Blame(ctx context.Context, c rye.Caller, q rye.BlameRequest) ([
 // named or all that differ; with From, two versions of one item. A bundle is compared
 // with its manifest, a file at a time. It changes nothing.
 func (g History) Diff(ctx context.Context, c rye.Caller, q rye.DiffRequest) ([]rye.ItemDiff, error) {
-	return do(ctx, c, "diff", g.project, look.Diff, q)
+	return do(ctx, c, "diff", g.of(q.Space), look.Diff, q)
 }
 
 // Restore brings back a recorded file of an item. A different file that is there now is
 // recorded first.
 func (g History) Restore(ctx context.Context, c rye.Caller, q rye.RestoreRequest) (*rye.AddReport, error) {
-	return do(ctx, c, "restore", in(g.project, g.author), author.Restore, q)
+	return do(ctx, c, "restore", in(g.of(q.Space), g.author), author.Restore, q)
 }

@@ -58,19 +58,19 @@ func (w *Workspace) Verify(ctx context.Context, c rye.Caller, q rye.VerifyReques
 // New writes the first version of an item into the project, ready to edit and to
 // sign. An id of one segment gets the project's namespace. It never overwrites.
 func (w *Workspace) New(ctx context.Context, c rye.Caller, q rye.NewRequest) (*rye.NewReport, error) {
-	return do(ctx, c, "new", in(w.project, w.author), author.New, q)
+	return do(ctx, c, "new", in(w.of(q.Space), w.author), author.New, q)
 }
 
 // Remove takes a working item, or a dependency, out of the project. A working
 // file's bytes are recorded before it goes, so nothing is lost.
 func (w *Workspace) Remove(ctx context.Context, c rye.Caller, q rye.RemoveRequest) (*rye.AddReport, error) {
-	return do(ctx, c, "remove", in(w.project, w.author), author.Remove, q)
+	return do(ctx, c, "remove", in(w.of(q.Space), w.author), author.Remove, q)
 }
 
 // Move gives an item of the project another id, and its file another path. The
 // signature is for the old id, so the item has to be signed again.
 func (w *Workspace) Move(ctx context.Context, c rye.Caller, q rye.MoveRequest) (*rye.MoveReport, error) {
-	return do(ctx, c, "move", in(w.project, w.author), author.Move, q)
+	return do(ctx, c, "move", in(w.of(q.Space), w.author), author.Move, q)
 }
 
 // Copy puts a verified item into a space, as it is or under another id.
@@ -102,7 +102,11 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 // commit. Recording an item does not make it trusted. What comes from another git
 // repository is shown to a person first: it counts only as far as its own signatures do.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
-	s, err := w.project(c, "add")
+	open := w.of(q.Space)
+	if q.URL != "" {
+		open = w.project
+	}
+	s, err := open(c, "add")
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/past"
 	"github.com/rye-os/rye/workspace/internal/run"
@@ -58,6 +59,14 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 		return nil, err
 	}
 	return decided(c)(r.host.OpenProject())
+}
+
+// of is project, or enter for verbs that are about the user space now.
+func (r *rooms) of(space string) func(rye.Caller, string) (*session.Session, error) {
+	if space == objects.User.String() {
+		return r.enter
+	}
+	return r.project
 }
 
 // foreign is project for the verb that lets a project of another user be named.

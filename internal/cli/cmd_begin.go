@@ -67,6 +67,7 @@ A tool of the language "runtime" says how to run another language: one YAML file
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "lang", Destination: &q.Lang, Usage: "`language` of a tool: python (default), python-script, bash, sh, node, typescript, yaml, runtime"},
+			changedSpace(&q.Space),
 			&cli.StringFlag{Name: "description", Destination: &q.Description, Usage: "`text` for the item's description"},
 		},
 		min: 1, max: 2,

@@ -30,6 +30,7 @@ vouches for it but the items' own signatures, and nothing follows it later.`,
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of a file that is copied in"},
 			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it"},
+			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace what is there; a copy stays in history"},
 		},
@@ -45,6 +46,9 @@ func runAdd(t *task, q rye.AddRequest) error {
 	}
 	if q.As != "" && len(t.args) > 1 {
 		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
+	}
+	if len(urls)+len(names) > 0 && q.Space != "" && q.Space != "project" {
+		return fault.New(fault.Usage, "add: what comes from elsewhere belongs to a project").Advise("rye add in the project, then rye copy <ref> --to user")
 	}
 	if len(urls) > 0 && (q.As != "" || q.Kind != "") {
 		return fault.New(fault.Usage, "add: the items of a repository keep their ids").Advise("leave out --as and --kind")
@@ -119,16 +123,17 @@ func printAdded(p *printer, did outcome, dry bool, rep *rye.AddReport) {
 
 func removeCommand() *spec {
 	var dry bool
+	var sp string
 	return &spec{
 		name: "remove", aliases: []string{"rm", "uninstall", "delete"}, args: "<ref…>", group: "Items",
 		short:    "Remove items, or dependencies; history keeps them",
 		examples: "rye remove tool:acme/hello\nrye restore tool:acme/hello     # and back",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
-		flags:    []cli.Flag{dryRun(&dry)},
+		flags:    []cli.Flag{changedSpace(&sp), dryRun(&dry)},
 		min:      1, max: many,
 		run: func(t *task) error {
 			return eachRef(t, t.w.Remove, removed, dry, func(target rye.Target, dry bool) rye.RemoveRequest {
-				return rye.RemoveRequest{Target: target, DryRun: dry}
+				return rye.RemoveRequest{Target: target, Space: sp, DryRun: dry}
 			})
 		},
 	}
@@ -150,6 +155,11 @@ func eachRef[Q any](t *task, run verb[Q, *rye.AddReport], did outcome, dry bool,
 		}
 	}
 	return nil
+}
+
+// changedSpace is --space of commands that change items.
+func changedSpace(into *string) cli.Flag {
+	return &cli.StringFlag{Name: "space", Destination: into, Usage: "`space` to change: project (default) or user"}
 }
 
 func dryRun(into *bool) cli.Flag {

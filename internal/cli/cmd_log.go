@@ -21,6 +21,7 @@ change is shown line by line, in the unified format.`,
 		examples: "rye log\nrye log tool:acme/hello -n 5\nrye log -p tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Denied, fault.Limit},
 		flags: []cli.Flag{
+			spaceOf(&q.Space),
 			&cli.IntFlag{Name: "limit", Aliases: []string{"n"}, Destination: &q.Limit, Usage: "show at most `n` (default 50)"},
 			&cli.BoolFlag{Name: "patch", Aliases: []string{"p"}, Destination: &q.Patch, Usage: "show what changed"},
 		},

@@ -341,6 +341,11 @@ func spaceFlag(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "space", Destination: into, Usage: "only this `space`: project, user or system"}
 }
 
+// spaceOf is --space of commands that look at what was recorded.
+func spaceOf(into *string) cli.Flag {
+	return &cli.StringFlag{Name: "space", Destination: into, Usage: "`space` to look at: project (default) or user"}
+}
+
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 // checkMark marks a check that stands between an item and its use.

@@ -28,7 +28,7 @@ then its signer and its text are shown, and you are asked.`,
 			&cli.BoolFlag{Name: "check", Destination: &q.Check, Usage: "sign nothing; fail when something would be signed"},
 			&cli.BoolFlag{Name: "upgrade", Destination: &q.Upgrade, Usage: "also items signed in the way of RYE OS"},
 			dryRun(&q.DryRun),
-			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "`space` to sign in: project (default) or user"},
+			changedSpace(&q.Space),
 		},
 		max: many,
 		run: func(t *task) (err error) {

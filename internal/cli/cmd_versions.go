@@ -18,13 +18,14 @@ func restoreCommand() *spec {
 		examples: "rye restore tool:acme/hello\nrye restore tool:acme/hello --at 1f2e3d4c     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{
+			changedSpace(&q.Space),
 			&cli.StringFlag{Name: "at", Destination: &q.At, Usage: "the version recorded at `commit`"},
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: many,
 		run: func(t *task) error {
 			return eachRef(t, t.w.History().Restore, restored, q.DryRun, func(target rye.Target, dry bool) rye.RestoreRequest {
-				return rye.RestoreRequest{Target: target, At: q.At, DryRun: dry}
+				return rye.RestoreRequest{Target: target, Space: q.Space, At: q.At, DryRun: dry}
 			})
 		},
 	}
@@ -39,7 +40,7 @@ func moveCommand() *spec {
 signed again. What was there is recorded first; rye log and rye restore have it.`,
 		examples: "rye mv tool:acme/hello tool:acme/greet\nrye mv tool:acme/hello acme/greet --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied, fault.Malformed},
-		flags:    []cli.Flag{dryRun(&q.DryRun)},
+		flags:    []cli.Flag{changedSpace(&q.Space), dryRun(&q.DryRun)},
 		min:      2, max: 4,
 		run: func(t *task) error {
 			refs := t.refs()
@@ -65,11 +66,11 @@ func copyCommand() *spec {
 	return &spec{
 		name: "copy", aliases: []string{"cp"}, args: "<ref>", group: "Items",
 		short:    "Copy a verified item to another space",
-		long:     "Byte for byte, its signature included; with --as under another id, unsigned.\nA different item that is there is never replaced.",
+		long:     "Byte for byte, its signature included; with --as under another id, unsigned.\nA different item that is\nthere is shown and replaced when you agree, and recorded first.",
 		examples: "rye copy tool:rye/bash --to project\nrye copy tool:rye/bash --to project --as acme/bash",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback},
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied},
 		flags: []cli.Flag{
-			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "the `space`: project or user"},
+			&cli.StringFlag{Name: "to", Aliases: []string{"space"}, Destination: &q.To, Usage: "the `space`: project or user"},
 			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it"},
 			dryRun(&q.DryRun),
 		},
@@ -88,6 +89,9 @@ func printCopy(p *printer, rep *rye.CopyReport) {
 	if rep.Ref != rep.From {
 		as = " as " + rep.Ref
 	}
+	if rep.Replaces {
+		as += ", in the place of another one"
+	}
 	p.resultf(rep.DryRun, "%s %s to the %s space%s (%s)\n", copied.word(rep.DryRun), rep.From, rep.Space, as, string(rep.State))
 	p.next(rep.Next)
 }
@@ -103,6 +107,7 @@ the files are shown that differ from its manifest, are missing, or are not in it
 		examples: "rye diff\nrye diff tool:acme/hello\nrye diff .ai/tools/acme/pack\nrye diff tool:acme/hello --from 1f2e3d4c --to 5a6b7c8d     # see rye log tool:acme/hello",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity},
 		flags: []cli.Flag{
+			spaceOf(&q.Space),
 			&cli.StringFlag{Name: "from", Destination: &q.From, Usage: "compare with the version recorded at `commit`"},
 			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "show the changes up to `commit`, not the working file"},
 		},

@@ -31,24 +31,27 @@ const maxShown = 200
 // A bundle is taken in whole. Recording an item does not make it trusted.
 func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	var bundles []string
-	p, inside := session.Below(s.Stack.Project.Dir, q.Path)
+	l, err := s.space(q.Space)
+	if err != nil {
+		return nil, err
+	}
+	p, inside := session.Below(l.Dir, q.Path)
 	if q.Text != nil {
 		p, inside = "", false
 	}
 	if inside {
-		var err error
-		if bundles, err = look.BundlesAt(ctx, s.Stack.Project, p); err != nil {
+		if bundles, err = look.BundlesAt(ctx, l, p); err != nil {
 			return nil, err
 		}
 	}
-	items, err := itemsAt(ctx, s, q, p, bundles)
+	items, err := itemsAt(ctx, s, l, q, p, bundles)
 	if err != nil {
 		return nil, err
 	}
 	if len(items)+len(bundles) == 0 {
 		return nil, fault.New(fault.NotFound, "add %s: no items there", q.Path).Advise("rye new tool <id>")
 	}
-	in, err := checkAddition(ctx, s, items, q.Force)
+	in, err := checkAddition(ctx, s, l, items, q.Force)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +79,7 @@ func (in *addition) preview() []rye.AddReport {
 // they count for; the repository vouches for none. The user is shown what comes, and nothing
 // is written before all of it was checked.
 func AddFetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID, items []*objects.Item) ([]rye.AddReport, error) {
-	in, err := checkAddition(ctx, s, items, q.Force)
+	in, err := checkAddition(ctx, s, s.Stack.Project, items, q.Force)
 	if err != nil {
 		return nil, err
 	}
@@ -91,9 +94,9 @@ func AddFetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID
 
 // itemsAt reads what the request names: one file, or every item of a folder below .ai but
 // for those in bundles. p is the path below .ai, "" for a path elsewhere.
-func itemsAt(ctx context.Context, s *Desk, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
+func itemsAt(ctx context.Context, s *Desk, l *space.Layer, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
 	if q.Text != nil {
-		it, err := itemIn(s, q, "")
+		it, err := itemIn(s, l, q, "")
 		return []*objects.Item{it}, err
 	}
 	st, err := os.Stat(q.Path)
@@ -103,14 +106,14 @@ func itemsAt(ctx context.Context, s *Desk, q rye.AddRequest, p string, bundles [
 	case err != nil || look.InAny(bundles, p):
 		return nil, err
 	case !st.IsDir():
-		it, err := itemIn(s, q, p)
+		it, err := itemIn(s, l, q, p)
 		return []*objects.Item{it}, err
 	case p == "":
 		return nil, fault.New(fault.Usage, "add %s: folders are taken in only below .ai", q.Path).
 			Advise("name the files; items of a git repository come with rye add file://<its absolute path>")
 	}
 	var paths []string
-	_, err = s.Stack.Project.Files(ctx, func(f string, ref objects.Ref) error {
+	_, err = l.Files(ctx, func(f string, ref objects.Ref) error {
 		if (p == "." || strings.HasPrefix(f, p+"/")) && !look.InAny(bundles, f) {
 			paths = append(paths, f)
 		}
@@ -121,7 +124,7 @@ func itemsAt(ctx context.Context, s *Desk, q rye.AddRequest, p string, bundles [
 	}
 	all := make([]*objects.Item, len(paths))
 	return all, parallel.Each(ctx, len(paths), func(i int) (err error) {
-		all[i], err = parseFile(s.Stack.Project, paths[i])
+		all[i], err = parseFile(l, paths[i])
 		return err
 	})
 }
@@ -135,12 +138,12 @@ func parseFile(l *space.Layer, p string) (*objects.Item, error) {
 }
 
 // itemIn reads the item in one file, which lies at p below .ai or, with "", elsewhere.
-func itemIn(s *Desk, q rye.AddRequest, p string) (*objects.Item, error) {
+func itemIn(s *Desk, l *space.Layer, q rye.AddRequest, p string) (*objects.Item, error) {
 	if p != "" {
 		if q.As != "" || q.Kind != "" {
 			return nil, fault.New(fault.Usage, "add %s: it lies below .ai already, so its place says what it is", q.Path).Advise("leave out --as and --kind")
 		}
-		return parseFile(s.Stack.Project, p)
+		return parseFile(l, p)
 	}
 	raw, err := q.Text, error(nil)
 	if raw == nil {
@@ -155,7 +158,7 @@ func itemIn(s *Desk, q rye.AddRequest, p string) (*objects.Item, error) {
 		return nil, err
 	}
 	stem := strings.TrimSuffix(filepath.Base(q.Path), ext)
-	ref, err := objects.ParseRef(string(kind) + ":" + cmp.Or(q.As, s.Project.Namespace+"/"+strings.ToLower(stem)))
+	ref, err := objects.ParseRef(string(kind) + ":" + cmp.Or(q.As, s.namespace()+"/"+strings.ToLower(stem)))
 	if err != nil {
 		return nil, err
 	}
@@ -179,6 +182,7 @@ func kindOf(named, ext string, raw []byte) (objects.Kind, error) {
 
 // addition is what comes into the project in one commit.
 type addition struct {
+	layer    *space.Layer
 	items    []*objects.Item
 	replaced [][]store.Change // for each item, the different file that it replaces, if any
 	reports  []rye.AddReport  // of the items, then of the bundles
@@ -187,9 +191,9 @@ type addition struct {
 }
 
 // checkAddition judges items that are to come into the project. It writes nothing.
-func checkAddition(ctx context.Context, s *Desk, items []*objects.Item, force bool) (*addition, error) {
-	in := &addition{items: items, reports: make([]rye.AddReport, len(items)), replaced: make([][]store.Change, len(items))}
-	recorded, err := recordedBlobs(ctx, s.Stack.Project, len(items))
+func checkAddition(ctx context.Context, s *Desk, l *space.Layer, items []*objects.Item, force bool) (*addition, error) {
+	in := &addition{layer: l, items: items, reports: make([]rye.AddReport, len(items)), replaced: make([][]store.Change, len(items))}
+	recorded, err := recordedBlobs(ctx, l, len(items))
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +203,10 @@ func checkAddition(ctx context.Context, s *Desk, items []*objects.Item, force bo
 	return in, parallel.Each(ctx, len(items), func(i int) error {
 		blob, err := recorded(items[i].Path)
 		if err == nil {
-			in.replaced[i], err = replacedBy(s.Stack.Project, items[i], force)
+			in.replaced[i], err = replacedBy(l, items[i], force)
 		}
 		if err == nil {
-			in.reports[i], err = describeAdded(ctx, s, items[i], blob)
+			in.reports[i], err = describeAdded(ctx, s, l, items[i], blob)
 		}
 		return err
 	})
@@ -218,7 +222,7 @@ func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, e
 	case old == nil || old.Sum == it.Sum:
 		return nil, nil
 	case !force:
-		return nil, fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", it.Ref, old.Path).
+		return nil, fault.New(fault.Conflict, "add %s: %s is already there and differs", it.Ref, shown(l, old.Path)).
 			Advise("rye add --force replaces it, and records the old file first")
 	}
 	return []store.Change{{Path: old.Path, Data: old.Raw}}, nil
@@ -226,13 +230,13 @@ func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, e
 
 // describeAdded says what an item is worth in the project. One that is older than what was
 // recorded, which has this blob, is refused.
-func describeAdded(ctx context.Context, s *Desk, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
-	rep := rye.AddReport{Ref: it.Ref.String(), Path: ".ai/" + it.Path, SHA256: it.Sum.String()}
+func describeAdded(ctx context.Context, s *Desk, l *space.Layer, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
+	rep := rye.AddReport{Ref: it.Ref.String(), Path: shown(l, it.Path), SHA256: it.Sum.String()}
 	var err error
-	if rep.Problems, err = look.Problems(ctx, s.Session, objects.Project, it); err != nil {
+	if rep.Problems, err = look.Problems(ctx, s.Session, l.Space, it); err != nil {
 		return rep, err
 	}
-	f, err := s.Stack.JudgeBytes(ctx, s.Stack.Project, it.Path, it.Ref, it.Raw, recorded)
+	f, err := s.Stack.JudgeBytes(ctx, l, it.Path, it.Ref, it.Raw, recorded)
 	rep.State = f.State
 	switch {
 	case err != nil:
@@ -243,25 +247,25 @@ func describeAdded(ctx context.Context, s *Desk, it *objects.Item, recorded stor
 	case f.Bundle != "" && f.Err != nil:
 		rep.Next = fault.HintOf(f.Err)
 	case f.State != objects.Signed:
-		rep.Next = fault.Command("rye sign %s", it.Ref)
+		rep.Next = fault.Command("rye sign %s"+flagOf(l), it.Ref)
 	}
 	return rep, err
 }
 
 // addBundle adds a bundle of the project as it is, signed or not.
 func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
-	b, err := readBundle(ctx, s.Stack.Project, dir)
+	b, err := readBundle(ctx, in.layer, dir)
 	if err != nil {
 		return err
 	}
-	c, err := s.Stack.Cover(ctx, s.Stack.Project, manifestIn(dir), nil)
+	c, err := s.Stack.Cover(ctx, in.layer, manifestIn(dir), nil)
 	if err != nil {
 		return err
 	}
 	if c.Past != nil {
 		return c.Past.Refusal("%s, compared with what is recorded", c.State)
 	}
-	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: ".ai/" + dir, SHA256: b.manifest.Item().Sum.String(), State: c.State}
+	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: shown(in.layer, dir), SHA256: b.manifest.Item().Sum.String(), State: c.State}
 	if c.State != objects.Signed {
 		rep.Next = fault.Command("rye sign .ai/%s", dir)
 	}
@@ -289,7 +293,10 @@ func (in *addition) question(url string, commit store.OID) rye.Question {
 // record writes the items' files where they differ, and records everything in one commit,
 // after the files that they replace.
 func (in *addition) record(ctx context.Context, s *Desk) error {
-	l := s.Stack.Project
+	l := in.layer
+	if err := ready(l); err != nil {
+		return err
+	}
 	if err := s.keep(ctx, l, in.refs[:len(in.items)], slices.Concat(in.replaced...)); err != nil {
 		return err
 	}

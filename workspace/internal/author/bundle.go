@@ -227,8 +227,7 @@ func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, e
 
 // keepBundle is keep for those files of a bundle's directory that the record does not hold
 // as they are. It returns all files that lie there.
-func keepBundle(ctx context.Context, s *Desk, dir string, id objects.ID) (here []store.Change, err error) {
-	l := s.Stack.Project
+func keepBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, id objects.ID) (here []store.Change, err error) {
 	if here, err = l.Contents(ctx, dir); err != nil {
 		return nil, err
 	}

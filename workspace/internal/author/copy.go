@@ -3,9 +3,12 @@ package author
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/diff"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -14,7 +17,8 @@ import (
 )
 
 // Copy puts a verified item into a space: byte for byte, its signature included, or under
-// another id, unsigned. A different file that is there stays.
+// another id, unsigned. A different file that is there is replaced when a person agreed to it,
+// and recorded first.
 func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, error) {
 	f, err := look.Finding(ctx, s.Session, q.Ref)
 	if err == nil {
@@ -41,10 +45,9 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 	if err != nil {
 		return nil, err
 	}
-	if there, err := l.Locate(it.Ref); err != nil {
+	replaces, err := different(l, it)
+	if err != nil {
 		return nil, err
-	} else if have, _ := l.Read(it.Path); there != "" && !bytes.Equal(have, it.Raw) {
-		return nil, fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Advise("rye show --all %s, or --as <id>", it.Ref)
 	}
 	rep := &rye.CopyReport{From: f.Ref.String(), FromSpace: f.Space.String(), Ref: it.Ref.String(), Space: l.Space.String(),
 		Path: it.Path, SHA256: it.Sum.String(), DryRun: q.DryRun}
@@ -61,10 +64,69 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 			rep.Next = fault.Advice("rye sign %s, after changing what still names the old item", it.Ref)
 		}
 	}
-	if !q.DryRun {
-		rep.Commit, err = s.copyTo(ctx, l, it)
+	rep.Replaces = replaces != nil
+	if q.DryRun {
+		return rep, nil
 	}
+	if replaces != nil {
+		if err = s.replace(ctx, l, it, replaces, q); err != nil {
+			return nil, err
+		}
+	}
+	rep.Commit, err = s.copyTo(ctx, l, it)
 	return rep, err
+}
+
+// different returns what a space holds in the place of an item, if that is something else.
+func different(l *space.Layer, it *objects.Item) ([]byte, error) {
+	there, err := l.Locate(it.Ref)
+	switch {
+	case err != nil || there == "":
+		return nil, err
+	case there != it.Path:
+		return nil, fault.New(fault.Conflict, "copy %s: in the %s space it is %s", it.Ref, l.Space, shown(l, there)).Mend("rye rm %s"+flagOf(l), it.Ref)
+	}
+	have, err := l.Read(there)
+	if bytes.Equal(have, it.Raw) {
+		return nil, err
+	}
+	return have, err
+}
+
+// linesMoved counts the lines in which two texts differ.
+func linesMoved(old, now []byte) string {
+	gone, come := 0, 0
+	for _, l := range diff.Lines(string(old), string(now)) {
+		switch l[0] {
+		case '-':
+			gone++
+		case '+':
+			come++
+		}
+	}
+	return fmt.Sprintf("%s go, %d come", words.Plural(gone, "line"), come)
+}
+
+// replace asks whether an item may stand in the place of other bytes, and records those.
+func (s *Desk) replace(ctx context.Context, l *space.Layer, it *objects.Item, old []byte, q rye.CopyRequest) error {
+	again := []string{"rye", "copy", q.Ref.String(), "--to", l.Space.String()}
+	if q.As != "" {
+		again = append(again, "--as", q.As)
+	}
+	lines := []string{"there is another " + it.Ref.String() + " in the " + l.Space.String() + " space: " + shown(l, it.Path)}
+	err := s.Ask(ctx, rye.Question{Topic: "replace " + it.Ref.String() + " in the " + l.Space.String() + " space",
+		Lines: append(lines, linesMoved(old, it.Raw)+"; what is there is recorded first"),
+		Text:  "Replace it?", Mend: fault.CommandOf(append(again, "--yes")...)})
+	if err != nil {
+		return err
+	}
+	if err := ready(l); err != nil {
+		return err
+	}
+	if err := s.keepFile(ctx, l, it.Ref, it.Path, it.Raw); err != nil {
+		return err
+	}
+	return l.Remove(it.Path)
 }
 
 // CopyLoaded puts what was loaded into a space, byte for byte. Only a person may.

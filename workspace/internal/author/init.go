@@ -40,7 +40,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	if h.UserDir != "" && session.SameFile(dir, h.UserDir) {
 		return nil, fault.New(fault.Usage, "%s holds your user space, which is not a project", dir).Advise("rye init <another directory>")
 	}
-	q.Namespace = cmp.Or(q.Namespace, "local")
+	q.Namespace = cmp.Or(q.Namespace, defaultNamespace)
 	if err := session.CheckNamespace(q.Namespace); err != nil {
 		return nil, err
 	}

@@ -13,17 +13,20 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Move gives a working item of the project another id. Its signature names the old one, so
+// Move gives a working item of the project or the user another id. Its signature names the old one, so
 // the signature line goes and the item has to be signed again. The old file is recorded
 // first, as it was.
 func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, error) {
-	l := s.Stack.Project
-	it, moved, err := planMove(ctx, s, q)
+	l, err := s.space(q.Space)
 	if err != nil {
 		return nil, err
 	}
-	rep := &rye.MoveReport{From: it.Ref.String(), Ref: moved.Ref.String(), Path: ".ai/" + moved.Path,
-		Next: fault.Command("rye sign %s", moved.Ref), DryRun: q.DryRun}
+	it, moved, err := planMove(ctx, s, l, q)
+	if err != nil {
+		return nil, err
+	}
+	rep := &rye.MoveReport{From: it.Ref.String(), Ref: moved.Ref.String(), Path: shown(l, moved.Path),
+		Next: fault.Command("rye sign %s"+flagOf(l), moved.Ref), DryRun: q.DryRun}
 	if rep.Problems, err = look.Problems(ctx, s.Session, l.Space, moved); err != nil {
 		return nil, err
 	}
@@ -44,8 +47,7 @@ func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, err
 }
 
 // planMove returns the item as it is and as it is to be.
-func planMove(ctx context.Context, s *Desk, q rye.MoveRequest) (it, moved *objects.Item, err error) {
-	l := s.Stack.Project
+func planMove(ctx context.Context, s *Desk, l *space.Layer, q rye.MoveRequest) (it, moved *objects.Item, err error) {
 	ref, err := session.RefOf(ctx, s.Session, string(q.From))
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +56,7 @@ func planMove(ctx context.Context, s *Desk, q rye.MoveRequest) (it, moved *objec
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.Stack.Locked != nil {
+	if s.Stack.Locked != nil && l.Space == objects.Project {
 		if _, ok := s.Stack.Locked(ref); ok {
 			return nil, nil, fault.New(fault.Denied, "move %s: it belongs to a registry", ref).Mend("rye copy %s --to project --as %s", ref, dest.ID)
 		}
@@ -62,12 +64,12 @@ func planMove(ctx context.Context, s *Desk, q rye.MoveRequest) (it, moved *objec
 	if it, err = draftOf(l, ref, l.Draft); err != nil {
 		return nil, nil, err
 	}
-	if f, ok, err := s.Stack.In(ctx, objects.Project, dest); err != nil {
+	if f, ok, err := s.Stack.In(ctx, l.Space, dest); err != nil {
 		return nil, nil, err
 	} else if ok {
-		return nil, nil, fault.New(fault.Conflict, "move %s: %s is there already (%s)", ref, dest, f.State).Mend("rye rm %s", dest)
+		return nil, nil, fault.New(fault.Conflict, "move %s: %s is there already (%s)", ref, dest, f.State).Mend("rye rm %s"+flagOf(l), dest)
 	}
-	if moved, err = renamed(it, dest); err != nil {
+	if moved, err = renamed(retitled(it, dest), dest); err != nil {
 		return nil, nil, err
 	}
 	return it, moved, l.Free(moved.Path)

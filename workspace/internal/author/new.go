@@ -14,15 +14,19 @@ import (
 	"github.com/rye-os/rye/store/space"
 )
 
-// New writes the first version of an item into the project, ready to edit and to
+// New writes the first version of an item into the project or the user space, ready to edit and to
 // sign. An id of one segment gets the project's namespace. It never overwrites.
 func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error) {
 	kind, err := objects.ParseKind(q.Kind)
 	if err != nil {
 		return nil, err
 	}
+	l, err := s.space(q.Space)
+	if err != nil {
+		return nil, err
+	}
 	if !strings.Contains(q.ID, "/") {
-		q.ID = s.Project.Namespace + "/" + q.ID
+		q.ID = s.namespace() + "/" + q.ID
 	}
 	id, err := objects.ParseID(q.ID)
 	if err != nil {
@@ -33,16 +37,19 @@ func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error)
 	if err != nil {
 		return nil, err
 	}
-	if it, err := s.Stack.Project.Draft(ref); err == nil {
-		return nil, fault.New(fault.Conflict, "%s: .ai/%s is already there", ref, it.Path)
+	if it, err := l.Draft(ref); err == nil {
+		return nil, fault.New(fault.Conflict, "%s: %s is already there", ref, shown(l, it.Path))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	p := ref.Path(ext)
-	if err := s.Stack.Project.Write(p, []byte(text), space.WaitAll); err != nil {
+	if err := ready(l); err != nil {
 		return nil, err
 	}
-	rep := &rye.NewReport{Ref: ref.String(), Path: ".ai/" + p, Next: fault.Command("rye sign %s", ref)}
+	if err := l.Write(p, []byte(text), space.WaitAll); err != nil {
+		return nil, err
+	}
+	rep := &rye.NewReport{Ref: ref.String(), Path: shown(l, p), Next: fault.Command("rye sign %s"+flagOf(l), ref)}
 	if trust.Reserved(ref.ID.Namespace()) {
 		rep.Next = fault.Advice("rye trust override %s, then rye sign %[1]s", ref)
 	}

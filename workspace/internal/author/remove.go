@@ -12,25 +12,29 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Remove takes a working item, a bundle or a dependency out of the project. A working file's
+// Remove takes a working item, a bundle or a dependency out of the project, or an item or a
+// bundle out of the user space. A working file's
 // bytes are recorded before it goes, so that nothing is lost.
 func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, error) {
-	l := s.Stack.Project
+	l, err := s.space(q.Space)
+	if err != nil {
+		return nil, err
+	}
 	if dir, ok := look.BundleTarget(l, q.Target); ok {
-		return removeBundle(ctx, s, dir, q.DryRun)
+		return removeBundle(ctx, s, l, dir, q.DryRun)
 	}
 	ref, err := session.RefOf(ctx, s.Session, string(q.Target))
 	if err != nil {
 		return nil, err
 	}
-	f, ok, err := findTarget(ctx, s, q.Target, ref)
+	f, ok, err := findTarget(ctx, s, l, q.Target, ref)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.Wrap(space.Missing(ctx, s.Stack, ref, "not in this project"), "remove")
+		return nil, fault.Wrap(space.Missing(ctx, s.Stack, ref, "not in the "+l.Space.String()+" space"), "remove")
 	}
-	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + f.Path, State: objects.Absent, Next: fault.Advice("rye restore %s", ref)}
+	rep := &rye.AddReport{Ref: ref.String(), Path: shown(l, f.Path), State: objects.Absent, Next: fault.Advice("rye restore %s%s", ref, flagOf(l))}
 	if q.DryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil
@@ -55,13 +59,12 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 
 // findTarget is Stack.In for what a user typed: a path means this very file, also where
 // another is the same item.
-func findTarget(ctx context.Context, s *Desk, t rye.Target, ref objects.Ref) (space.Finding, bool, error) {
-	l := s.Stack.Project
+func findTarget(ctx context.Context, s *Desk, l *space.Layer, t rye.Target, ref objects.Ref) (space.Finding, bool, error) {
 	p, is := session.Below(l.Dir, string(t))
 	if _, err := objects.ParseRef(string(t)); err == nil || !is {
-		return s.Stack.In(ctx, objects.Project, ref)
+		return s.Stack.In(ctx, l.Space, ref)
 	}
-	f, ok, err := s.Stack.At(ctx, objects.Project, ref, p)
+	f, ok, err := s.Stack.At(ctx, l.Space, ref, p)
 	if ok || err != nil {
 		return f, ok, err
 	}
@@ -72,18 +75,17 @@ func findTarget(ctx context.Context, s *Desk, t rye.Target, ref objects.Ref) (sp
 
 // removeBundle takes a whole bundle out of the working tree and the record, after recording
 // what differs.
-func removeBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.AddReport, error) {
+func removeBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
 		return nil, err
 	}
-	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir, State: objects.Absent, Next: fault.Advice("rye restore .ai/%s", dir)}
+	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: shown(l, dir), State: objects.Absent, Next: fault.Advice("rye restore .ai/%s%s", dir, flagOf(l))}
 	if dryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil
 	}
-	l := s.Stack.Project
-	here, err := keepBundle(ctx, s, dir, id)
+	here, err := keepBundle(ctx, s, l, dir, id)
 	if err != nil {
 		return nil, err
 	}

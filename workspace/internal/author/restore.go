@@ -17,12 +17,15 @@ import (
 // commit, or the last one. A different file that is there now is recorded first. An old
 // version that the user asked for counts again.
 func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
-	l := s.Stack.Project
+	l, err := s.space(q.Space)
+	if err != nil {
+		return nil, err
+	}
 	if dir, ok := look.RecordedBundle(ctx, l, q.Target); ok {
 		if q.At != "" {
 			return nil, fault.New(fault.Usage, "restore .ai/%s: a bundle comes back as it was last recorded", dir).Advise("rye restore .ai/%s", dir)
 		}
-		return restoreBundle(ctx, s, dir, q.DryRun)
+		return restoreBundle(ctx, s, l, dir, q.DryRun)
 	}
 	ref, err := session.RefOf(ctx, s.Session, string(q.Target))
 	if err != nil {
@@ -35,13 +38,13 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 	if there, err := l.Locate(ref); err != nil {
 		return nil, err
 	} else if there != "" && there != p {
-		return nil, fault.New(fault.Conflict, "restore %s: .ai/%s is this item now, and the version to bring back lies at .ai/%s", ref, there, p).
-			Advise("rye rm %s, then again", ref)
+		return nil, fault.New(fault.Conflict, "restore %s: %s is this item now, and the version to bring back lies at %s", ref, shown(l, there), shown(l, p)).
+			Advise("rye rm %s%s, then again", ref, flagOf(l))
 	}
 	if err := l.Free(p); err != nil {
 		return nil, err
 	}
-	rep := &rye.AddReport{Ref: ref.String(), Path: ".ai/" + p, SHA256: objects.DigestOf(raw).String()}
+	rep := &rye.AddReport{Ref: ref.String(), Path: shown(l, p), SHA256: objects.DigestOf(raw).String()}
 	if !q.DryRun {
 		if err = s.keepFile(ctx, l, ref, p, raw); err == nil {
 			rep.Commit, err = s.record(ctx, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
@@ -66,36 +69,35 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 func recordedVersion(ctx context.Context, l *space.Layer, ref objects.Ref, at string) (p string, raw []byte, err error) {
 	if at == "" {
 		if p, raw, err = l.LastRecorded(ctx, ref); err == nil && p == "" {
-			err = fault.New(fault.NotFound, "restore %s: never recorded in this project", ref).Advise("rye log")
+			err = fault.New(fault.NotFound, "restore %s: never recorded in the %s space", ref, l.Space).Advise("%s", "rye log"+flagOf(l))
 		}
 		return p, raw, err
 	}
 	if _, p, raw, err = l.Version(ctx, ref, at); err == nil && p == "" {
-		err = fault.New(fault.NotFound, "restore %s: it was not there at %s", ref, at).Advise("rye log %s", ref)
+		err = fault.New(fault.NotFound, "restore %s: it was not there at %s", ref, at).Advise("rye log %s%s", ref, flagOf(l))
 	}
 	return p, raw, err
 }
 
 // restoreBundle brings back a bundle as it was last recorded. Files that differ are recorded
 // first, and those that do not belong to it leave the directory.
-func restoreBundle(ctx context.Context, s *Desk, dir string, dryRun bool) (*rye.AddReport, error) {
+func restoreBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryRun bool) (*rye.AddReport, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
 		return nil, err
 	}
-	l := s.Stack.Project
 	was, err := l.LastFolder(ctx, dir, manifestIn(dir))
 	if err != nil {
 		return nil, err
 	}
 	if len(was) == 0 {
-		return nil, fault.New(fault.NotFound, "restore bundle %s: never recorded in this project", id).Advise("rye log")
+		return nil, fault.New(fault.NotFound, "restore bundle %s: never recorded in the %s space", id, l.Space).Advise("%s", "rye log"+flagOf(l))
 	}
-	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: ".ai/" + dir}
+	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: shown(l, dir)}
 	if dryRun {
 		return rep, nil
 	}
-	here, err := keepBundle(ctx, s, dir, id)
+	here, err := keepBundle(ctx, s, l, dir, id)
 	if err != nil {
 		return nil, err
 	}

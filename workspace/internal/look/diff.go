@@ -27,7 +27,11 @@ func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.Ite
 	if q.From != "" || q.To != "" {
 		return diffVersions(ctx, s, q)
 	}
-	found, err := differing(ctx, s, q.Targets)
+	l, err := session.LayerOf(s, q.Space)
+	if err != nil {
+		return nil, err
+	}
+	found, err := differing(ctx, s, l, q.Targets)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +41,7 @@ func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.Ite
 		if err := ctx.Err(); err != nil {
 			return nil, context.Cause(ctx)
 		}
-		some, err := diffFinding(ctx, s.Stack.Project, f)
+		some, err := diffFinding(ctx, l, f)
 		if err != nil {
 			return nil, err
 		}
@@ -64,17 +68,17 @@ func sizeOf(all []rye.ItemDiff) (n int) {
 
 // differing returns the items and bundles of the project that were named or, with none
 // named, those that may differ from their record.
-func differing(ctx context.Context, s *session.Session, targets []rye.Target) (found []space.Finding, err error) {
+func differing(ctx context.Context, s *session.Session, l *space.Layer, targets []rye.Target) (found []space.Finding, err error) {
 	if len(targets) == 0 {
-		found, err = Scan(ctx, s, objects.Project, nil)
+		found, err = Scan(ctx, s, l.Space, nil)
 		return slices.DeleteFunc(here(s, found), func(f space.Finding) bool {
 			return !isBundle(f) && (f.Recorded || f.Registry != "" || f.Ref == (objects.Ref{}))
 		}), err
 	}
 	for _, t := range targets {
 		f, ok, err := bundleFinding(ctx, s, t)
-		if err == nil && !(ok && f.Space == objects.Project && f.Cover != nil) {
-			f, err = workingItem(ctx, s, t)
+		if err == nil && !(ok && f.Space == l.Space && f.Cover != nil) {
+			f, err = workingItem(ctx, s, l, t)
 		}
 		if err != nil {
 			return nil, err
@@ -85,14 +89,14 @@ func differing(ctx context.Context, s *session.Session, targets []rye.Target) (f
 }
 
 // workingItem resolves what a user typed to an item with a working file in the project.
-func workingItem(ctx context.Context, s *session.Session, t rye.Target) (space.Finding, error) {
+func workingItem(ctx context.Context, s *session.Session, l *space.Layer, t rye.Target) (space.Finding, error) {
 	ref, err := session.RefOf(ctx, s, string(t))
 	if err != nil {
 		return space.Finding{}, err
 	}
-	f, ok, err := s.Stack.In(ctx, objects.Project, ref)
+	f, ok, err := s.Stack.In(ctx, l.Space, ref)
 	if err == nil && (!ok || f.Registry != "") {
-		err = fault.New(fault.NotFound, "diff %s: the project has no working file of it", ref).Advise("rye list --space project")
+		err = fault.New(fault.NotFound, "diff %s: the %s space has no working file of it", ref, l.Space).Advise("rye list --space %s", l.Space)
 	}
 	f.Ref = ref
 	return f, err
@@ -111,7 +115,10 @@ func diffVersions(ctx context.Context, s *session.Session, q rye.DiffRequest) ([
 	if err != nil {
 		return nil, err
 	}
-	l := s.Stack.Project
+	l, err := session.LayerOf(s, q.Space)
+	if err != nil {
+		return nil, err
+	}
 	_, was, old, err := l.Version(ctx, ref, q.From)
 	if err != nil {
 		return nil, err

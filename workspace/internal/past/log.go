@@ -14,7 +14,7 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// Log lists the commits of the project's space, or those that changed one item, newest
+// Log lists the commits of the project's space or the user's, or those that changed one item, newest
 // first, at most q.Limit of them (0 is 50), with q.Patch also what each changed. It tells which
 // other directories have a record of this project.
 func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error) {
@@ -23,14 +23,20 @@ func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error)
 	if limit < 0 {
 		return nil, fault.New(fault.Usage, "log: at most %d entries", limit)
 	}
-	if err := session.TellSiblings(s); err != nil {
+	l, err := session.LayerOf(s, q.Space)
+	if err != nil {
 		return nil, err
 	}
-	repo, err := s.Stack.Project.Repo()
+	if l.Space == objects.Project {
+		if err := session.TellSiblings(s); err != nil {
+			return nil, err
+		}
+	}
+	repo, err := l.Repo()
 	if err != nil || repo == nil {
 		return nil, err
 	}
-	tip, err := s.Stack.Project.Tip()
+	tip, err := l.Tip()
 	if err != nil || tip.IsZero() {
 		return nil, err
 	}
@@ -58,9 +64,9 @@ func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error)
 	if err := q.Ref.Check(); err != nil {
 		return nil, err
 	}
-	err = s.Stack.Project.HistoryOf(ctx, tip, q.Ref, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
+	err = l.HistoryOf(ctx, tip, q.Ref, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
 	if err == nil && len(all) == 0 {
-		err = fault.New(fault.NotFound, "log %s: never recorded in this project", q.Ref).Advise("rye log")
+		err = fault.New(fault.NotFound, "log %s: never recorded in the %s space", q.Ref, l.Space).Advise("rye log")
 	}
 	return all, err
 }

@@ -4,6 +4,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -276,3 +277,12 @@ func (s *Session) Site() trust.Site {
 
 // Home is the user space as grants name it.
 func (s *Session) Home() trust.Site { return trust.Site{Place: s.Stack.Home} }
+
+// LayerOf returns the space on disk that a request names; "" is the project's.
+func LayerOf(s *Session, name string) (*space.Layer, error) {
+	sp, err := objects.ParseSpace(cmp.Or(name, objects.Project.String()))
+	if err != nil {
+		return nil, err
+	}
+	return s.Stack.Layer(sp)
+}

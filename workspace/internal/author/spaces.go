@@ -1,0 +1,49 @@
+package author
+
+import (
+	"cmp"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+)
+
+// space returns the space that a request is about, when it can be changed; "" is the project's.
+func (s *Desk) space(name string) (*space.Layer, error) {
+	return s.layer(cmp.Or(name, objects.Project.String()))
+}
+
+// defaultNamespace is that of a project whose maker named none, and of the user space.
+const defaultNamespace = "local"
+
+// namespace is the first segment of an id that was typed without one.
+func (s *Desk) namespace() string {
+	if s.Project == nil {
+		return defaultNamespace
+	}
+	return s.Project.Namespace
+}
+
+// shown is how people are told of a file of a space: below the directory that they are in,
+// or, of the user's, in full.
+func shown(l *space.Layer, p string) string {
+	if l.Space == objects.Project {
+		return ".ai/" + p
+	}
+	return l.Dir + "/" + p
+}
+
+// flagOf is the flag by which commands that a hint shows reach a space.
+func flagOf(l *space.Layer) string {
+	if l.Space == objects.Project {
+		return ""
+	}
+	return " --space " + l.Space.String()
+}
+
+// ready makes the directory and the record of a space that may not be there yet.
+func ready(l *space.Layer) error {
+	if l.Store == "" || l.Space == objects.Project {
+		return nil
+	}
+	return l.Create()
+}
