@@ -109,3 +109,17 @@ type RecordInfo struct {
 	Used    string `json:"used,omitempty"` // the day when a command last wrote
 	Bytes   int64  `json:"bytes"`
 }
+
+// Setting is one thing that can be set, as it is now.
+type Setting struct {
+	Name   string     `json:"name"`
+	Value  string     `json:"value"`  // "" for none
+	Origin string     `json:"origin"` // a file, a variable, a space, or "default"
+	Change fault.Hint `json:"change"` // how to set it
+}
+
+// SetRequest changes a setting of the project.
+type SetRequest struct {
+	Name  string // "namespace"
+	Value string
+}

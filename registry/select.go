@@ -79,7 +79,8 @@ func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
 	}
 	switch {
 	case len(list) == 0:
-		return Release{}, fault.New(fault.NotFound, "%s: namespace %s has published nothing of this name", ref.Published(), s.Namespace)
+		return Release{}, fault.New(fault.NotFound, "%s: namespace %s has published nothing of this name", ref.Published(), s.Namespace).
+			Advise("rye registry log %s", s.Namespace)
 	case refused.Status == StatusRevoked:
 		return Release{}, fault.New(fault.Revoked, "%s: was revoked: %s", refused.Name(), refused.Reason)
 	case refused.Status == StatusYanked:

@@ -102,18 +102,14 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 // commit. Recording an item does not make it trusted. What comes from another git
 // repository is shown to a person first: it counts only as far as its own signatures do.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
-	open := w.of(q.Space)
-	if q.URL != "" {
-		open = w.project
+	if q.URL == "" {
+		return do(ctx, c, "add", in(w.of(q.Space), w.author), author.Add, q)
 	}
-	s, err := open(c, "add")
+	s, err := w.project(c, "add")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	if q.URL == "" {
-		return author.Add(ctx, w.author(s), q)
-	}
 	commit, items, err := share.FetchItems(ctx, w.share(s), q.URL)
 	if err != nil {
 		return nil, err

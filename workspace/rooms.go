@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/past"
 	"github.com/rye-os/rye/workspace/internal/run"
@@ -63,7 +62,7 @@ func (r *rooms) project(c rye.Caller, verb string) (*session.Session, error) {
 
 // of is project, or enter for verbs that are about the user space now.
 func (r *rooms) of(space string) func(rye.Caller, string) (*session.Session, error) {
-	if space == objects.User.String() {
+	if space == "user" {
 		return r.enter
 	}
 	return r.project

@@ -62,6 +62,16 @@ func (g Upkeep) Where(ctx context.Context, c rye.Caller, q rye.WhereRequest) (*r
 	return session.Where(s, q)
 }
 
+// Settings lists what the project sets, and from where; nothing outside of one.
+func (g Upkeep) Settings(ctx context.Context, c rye.Caller) ([]rye.Setting, error) {
+	return do(ctx, c, "config", g.enter, session.Settings, struct{}{})
+}
+
+// Set changes a setting of the project.
+func (g Upkeep) Set(ctx context.Context, c rye.Caller, q rye.SetRequest) (*rye.Setting, error) {
+	return do(ctx, c, "config", g.project, session.Set, q)
+}
+
 // GC puts the objects of the stores into few files, and removes what processes that died
 // left behind. It removes nothing that a store holds, and other processes may go on
 // working. An error in one place does not keep it from the others; what was done is

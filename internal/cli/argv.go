@@ -52,7 +52,7 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 		case flagNamed(global, w.flag) != nil:
 			globals = append(globals, w.normal())
 		default:
-			return inv, unknownFlag(inv.path, global, w)
+			return inv, unknownFlag(inv, global, w)
 		}
 	}
 	inv.argv = globals
@@ -112,7 +112,7 @@ func split(tree []*spec, global []cli.Flag, args []string) ([]word, error) {
 				level = nil
 			}
 		default:
-			got, err := splitFlag(tree, global, a)
+			got, err := splitFlag(tree, global, a, args)
 			if err != nil {
 				return nil, err
 			}
@@ -136,7 +136,7 @@ func asksVersion(a string, next []string) bool {
 
 // splitFlag takes "--name", "--name=value", "-x", "-xvalue", "-x=value" or
 // bundled "-xyz" apart. Only its last word may lack a value that it needs.
-func splitFlag(tree []*spec, global []cli.Flag, a string) ([]word, error) {
+func splitFlag(tree []*spec, global []cli.Flag, a string, line []string) ([]word, error) {
 	if long, ok := strings.CutPrefix(a, "--"); ok {
 		name, value, valued := strings.Cut(long, "=")
 		return []word{{flag: name, value: value, valued: valued, text: a}}, nil
@@ -148,7 +148,7 @@ func splitFlag(tree []*spec, global []cli.Flag, a string) ([]word, error) {
 		f := lookup(tree, global, name)
 		if f == nil {
 			if lookup(tree, global, strings.SplitN(a[1:], "=", 2)[0]) != nil {
-				return nil, fault.New(fault.Usage, "flag %q: long names take two dashes", a).Advise("-%s", a)
+				return nil, fault.New(fault.Usage, "flag %q: long names take two dashes", a).Advise("did you mean rye %s?", strings.Join(quoted(replaced(line, a, "-"+a)), " "))
 			}
 			return append(words, word{flag: name, text: a}), nil // arrange refuses it
 		}
@@ -159,6 +159,13 @@ func splitFlag(tree []*spec, global []cli.Flag, a string) ([]word, error) {
 		words = append(words, w)
 	}
 	return words, nil
+}
+
+// replaced returns a command line with one word for another.
+func replaced(line []string, old, new string) []string {
+	line = slices.Clone(line)
+	line[slices.Index(line, old)] = new
+	return line
 }
 
 // descend follows plain words to a command and returns the arguments that are left.
@@ -187,6 +194,19 @@ func (inv *invocation) descend(tree []*spec, words []word) ([]string, error) {
 // after returns what was typed behind a word.
 func (inv *invocation) after(word string) []string {
 	return inv.typed[slices.Index(inv.typed, word)+1:]
+}
+
+// with returns what was typed with another flag in the place of one.
+func (inv *invocation) with(w word, flag string) (all []string) {
+	for _, a := range inv.typed {
+		if name, value, valued := strings.Cut(a, "="); name == "--"+w.flag || a == "-"+w.flag {
+			if a = flag; valued {
+				a += "=" + value
+			}
+		}
+		all = append(all, a)
+	}
+	return all
 }
 
 func (inv *invocation) flags() []cli.Flag {
@@ -241,7 +261,8 @@ func wantsJSON(args []string) bool {
 	return false
 }
 
-func unknownFlag(path []*spec, global []cli.Flag, w word) error {
+func unknownFlag(inv invocation, global []cli.Flag, w word) error {
+	path := inv.path
 	full := commandName(path)
 	flags, prefix := global, ""
 	if len(path) > 0 {
@@ -254,7 +275,7 @@ func unknownFlag(path []*spec, global []cli.Flag, w word) error {
 	}
 	err := fault.New(fault.Usage, "%sunknown flag %q", prefix, words.Brief(w.text))
 	if near := nearest(w.flag, all); len(near) > 1 {
-		return err.Advise("did you mean --%s?", near)
+		return err.Advise("did you mean rye %s?", strings.Join(quoted(inv.with(w, "--"+near)), " "))
 	}
 	return err.With(helpFor(full))
 }

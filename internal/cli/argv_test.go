@@ -63,9 +63,9 @@ func TestArrangeRefuses(t *testing.T) {
 	for _, c := range []struct{ args, hint string }{
 		{"sgin", "did you mean rye sign?"},
 		{"xyzzy", "rye --help"},
-		{"list|--knd|tool", "did you mean --kind?"},
+		{"list|--knd|tool", "did you mean rye list --kind tool?"},
 		{"list|--params|{}", "rye list --help"},
-		{"list|-json", "--json"},
+		{"list|-json", "did you mean rye list --json?"},
 		{"list|-Z", "rye list --help"},
 		{"execute|tool:a/b|--params", "rye help"},
 		{"--", ""},

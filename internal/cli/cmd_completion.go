@@ -10,7 +10,6 @@ import (
 	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/clients"
 	"github.com/rye-os/rye/internal/words"
-	"github.com/rye-os/rye/objects"
 )
 
 // The scripts hand the words so far to "rye __complete" and show what it prints,
@@ -104,16 +103,12 @@ func candidates(t *task, words []string) []string {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	last, given := words[len(words)-1], words[:len(words)-1]
-	kind := len(given) > 0 && given[len(given)-1] == "--kind"
-	if kind {
-		given = given[:len(given)-1]
-	}
+	last := words[len(words)-1]
 	global := globalFlags(t.flags)
 	tree := commands()
-	before, err := split(tree, global, given)
+	before, err := split(tree, global, words[:len(words)-1])
 	if err != nil {
-		return nil // the value of a flag: the shell offers files
+		return fitting(flagWords(t, tree, words[:len(words)-1]), "", last)
 	}
 	var inv invocation
 	if _, err := inv.descend(tree, before); err != nil {
@@ -124,9 +119,9 @@ func candidates(t *task, words []string) []string {
 		level = inv.path[len(inv.path)-1].subs
 	}
 	var all []string
-	switch {
-	case kind:
-		all = kindsOf(inv)
+	switch flag, _, valued := strings.Cut(last, "="); {
+	case strings.HasPrefix(last, "--") && valued:
+		return fitting(flagValues(t, inv, before, strings.TrimLeft(flag, "-")), flag+"=", last)
 	case strings.HasPrefix(last, "-"):
 		for _, f := range append(append([]cli.Flag(nil), inv.flags()...), global...) {
 			all = append(all, "--"+f.Names()[0])
@@ -139,10 +134,14 @@ func candidates(t *task, words []string) []string {
 		}
 		all = append(all, argumentWords(t, inv)...)
 	}
-	var fit []string
+	return fitting(all, "", last)
+}
+
+// fitting returns those of some words, behind a prefix, that the last word could become.
+func fitting(all []string, prefix, last string) (fit []string) {
 	for _, c := range all {
-		if strings.HasPrefix(c, last) {
-			fit = append(fit, c)
+		if strings.HasPrefix(prefix+c, last) {
+			fit = append(fit, prefix+c)
 		}
 	}
 	return fit
@@ -160,7 +159,7 @@ func argumentWords(t *task, inv invocation) []string {
 	case strings.Contains(s.args, "client"):
 		return clients.Names()
 	case s.name == "help":
-		return append(strings.Split(names(commands()), ", "), "exit-codes")
+		return append(append(strings.Split(names(commands()), ", "), topicNames()...), "exit-codes")
 	case s.name == "new", s.name == "list" && len(inv.path) == 1:
 		return kindsOf(inv)
 	case inv.path[0].name == "thread" && strings.HasPrefix(s.args, "<id>"):
@@ -176,21 +175,10 @@ func argumentWords(t *task, inv invocation) []string {
 		return nil
 	}
 	var refs []string
-	for _, it := range items {
+	for _, it := range items { // one's own come first
 		refs = append(refs, it.Ref)
 	}
 	return refs
-}
-
-// kindsOf are the kinds that a command knows: those of items, and threads where it searches.
-func kindsOf(inv invocation) (kinds []string) {
-	for _, k := range objects.Kinds {
-		kinds = append(kinds, string(k))
-	}
-	if len(inv.path) > 0 && inv.path[0].name == "search" {
-		kinds = append(kinds, rye.KindThread)
-	}
-	return kinds
 }
 
 // threadWords are the ids of the newest threads. The engine knows them: it answers instead of

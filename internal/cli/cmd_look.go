@@ -209,8 +209,10 @@ func showCommand() *spec {
 	var resolved bool
 	return &spec{
 		name: "show", aliases: []string{"info", "view"}, args: "<ref>", group: "Look",
-		short: "Show what is known of an item, or a configuration as it counts",
-		long: `A configuration counts as every space says, the project's over the user's over the system's:
+		short: "Show what is known about an item, or a configuration as it counts",
+		long: `Where it comes from, its versions, what it needs, who uses it; rye load prints its text.
+
+A configuration counts as every space says, the project's over the user's over the system's:
 --resolved merges them, and what they extend. One that may not be used refuses the whole.`,
 		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows\nrye show config:agent/agent --resolved",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied, fault.Malformed,
@@ -312,8 +314,8 @@ func loadCommand() *spec {
 	var q rye.LoadRequest
 	return &spec{
 		name: "load", aliases: []string{"cat"}, offers: true, args: "<ref>", group: "Look",
-		short:    "Print a verified item, byte for byte",
-		long:     "Nothing that fails verification is printed. --to copies instead, as rye copy does.",
+		short:    "Print the text of an item, byte for byte",
+		long:     "What the item says, for reading or for a pipe; rye show says what is known about it.\nNothing that fails verification is printed. --to copies instead, as rye copy does.",
 		examples: "rye load directive:acme/review\nrye load tool:rye/core/system/info --space system",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Malformed},
 		flags: []cli.Flag{

@@ -36,7 +36,7 @@ metadata.timings in it says where its milliseconds went.
 			&cli.StringSliceFlag{Name: "param", Aliases: []string{"p"}, Destination: &pairs, Usage: "one parameter, `name=value`; repeatable"},
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "locked", Destination: &q.Locked, Usage: "refuse what differs from .ai/rye.lock"},
-			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "locked, and never touch the network"},
+			&cli.BoolFlag{Name: "frozen", Destination: &q.Frozen, Usage: "the same as --locked --offline"},
 			&cli.BoolFlag{Name: "pinned", Destination: &q.Pinned, Usage: "run the bytes that .ai/rye.lock pins, wherever they are, whatever stands in the working tree"},
 		},
 		min: 1, max: 2, ref: &q.Ref,
@@ -223,13 +223,13 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 		if err := objects.DecodeJSON(raw, maxParams, &all); err != nil && json.Valid(raw) && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) {
 			return nil, fault.New(fault.Usage, "--params: %w", err)
 		} else if err != nil || all == nil {
-			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", words.Brief(given)).Advise(`rye execute <ref> --params '{"name":"value"}'`)
+			return nil, fault.New(fault.Usage, "--params %q: want a JSON object", words.Brief(given)).Advise(`rye execute %s --params '{"name":"value"}'`, strings.Join(quoted(t.args), " "))
 		}
 	}
 	for _, pair := range pairs {
 		name, value, err := parsePair(pair)
 		if err != nil {
-			return nil, err
+			return nil, fault.Wrap(err, "execute").With(rightPair(t, err, pair))
 		}
 		if _, twice := all[name]; twice {
 			return nil, fault.New(fault.Usage, "parameter %q is given twice", words.Brief(name))
@@ -239,10 +239,18 @@ func parameters(t *task, given string, pairs []string) (json.RawMessage, error) 
 	return json.Marshal(all)
 }
 
+// rightPair is the hint for a parameter that cannot be read.
+func rightPair(t *task, err error, pair string) fault.Hint {
+	if h := fault.HintOf(err); !h.IsZero() {
+		return h
+	}
+	return fault.Advice("rye execute %s -p %s=value", strings.Join(quoted(t.args), " "), strings.Trim(pair, "=:"))
+}
+
 func parsePair(pair string) (string, json.RawMessage, error) {
 	name, value, ok := strings.Cut(pair, "=")
 	if !ok || name == "" || name == ":" {
-		return "", nil, fault.New(fault.Usage, "-p %q: want name=value, or name:=JSON", words.Brief(pair)).Advise("rye execute <ref> -p name=value")
+		return "", nil, fault.New(fault.Usage, "-p %q: want name=value, or name:=JSON", words.Brief(pair))
 	}
 	if typed, ok := strings.CutSuffix(name, ":"); ok {
 		if !json.Valid([]byte(value)) {

@@ -213,14 +213,17 @@ func fetchCommand() *spec {
 func pullCommand() *spec {
 	var q rye.InstallRequest
 	return &spec{
-		name: "pull", offers: true, args: "[<namespace>/<kind>/<name>[@range]…]", group: "Share",
-		short:    "Bring the project to its lock, or add the named items",
-		examples: "rye pull\nrye pull acme/tool/hello@^1.2",
+		name: "pull", offers: true, group: "Share",
+		short:    "Bring the project to its lock",
+		long:     "An item that the project has not yet comes by rye add.",
+		examples: "rye pull\nrye pull --dry-run",
 		exits:    append([]fault.Code{fault.Drift}, sharing...),
 		flags:    []cli.Flag{dryRun(&q.DryRun)},
 		max:      many,
 		run: func(t *task) error {
-			q.Names = t.args
+			if len(t.args) > 0 {
+				return fault.New(fault.Usage, "pull: it takes no items").With(fault.CommandOf(append([]string{"rye", "add"}, t.args...)...))
+			}
 			return install(t, q)
 		},
 	}

@@ -77,7 +77,7 @@ func copyCommand() *spec {
 		min: 1, max: 2, ref: &q.Ref,
 		run: func(t *task) error {
 			if q.To == "" {
-				return fault.New(fault.Usage, "copy: to which space?").Advise("--to project, --to user, or --as <id>")
+				return fault.New(fault.Usage, "copy: to which space?").Advise("rye copy %s --to user, or --to project, with --as <id> for another name", q.Ref)
 			}
 			return answer(t, t.w.Copy, q, printCopy)
 		},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -29,6 +30,14 @@ var foreign = map[string]func(args []string) []string{
 	"upgrade":  orElse([]string{"update"}, "update"),
 	"whoami":   always("key", "show"),
 	"why":      orElse([]string{"show"}, "list"),
+}
+
+// quoted spells words so that a shell reads them as they are.
+func quoted(args []string) (all []string) {
+	for _, a := range args {
+		all = append(all, fault.CommandOf(a).String())
+	}
+	return all
 }
 
 func always(line ...string) func([]string) []string {
@@ -60,7 +69,7 @@ func unknownCommand(path []*spec, name string, among []*spec, args []string) err
 	}
 	parent := commandName(path)
 	if near := nearest(name, all); near != "" {
-		return err.Advise("did you mean %s %s?", parent, near)
+		return err.Advise("did you mean %s?", strings.Join(append([]string{parent, near}, quoted(args)...), " "))
 	}
 	return err.With(helpFor(parent))
 }

@@ -11,15 +11,19 @@ import (
 
 func helpCommand() *spec {
 	return &spec{
-		name: "help", args: "[command…]", group: "Serve and mend",
-		short:    "Show help for a command, or the exit codes",
-		examples: "rye help add\nrye help registry init\nrye help exit-codes",
+		name: "help", args: "[command… | topic]", group: "Serve and mend",
+		short:    "Show help for a command or a topic, or the exit codes",
+		long:     "Topics: " + strings.Join(topicNames(), ", ") + ".",
+		examples: "rye help add\nrye help registry init\nrye help sandbox\nrye help exit-codes",
 		exits:    []fault.Code{fault.Usage},
 		max:      3,
 		alone:    true,
 		run: func(t *task) error {
 			if len(t.args) == 1 && t.args[0] == "exit-codes" {
 				return printExitCodes(t)
+			}
+			if text := aboutTopic(t.args); text != "" {
+				return t.out.show(map[string]string{"topic": t.args[0], "text": text}, func() { printTopic(t.out, text) })
 			}
 			var path []*spec
 			level := commands()
@@ -71,7 +75,7 @@ func overview(m Manual) string {
 	}
 	b.WriteString("\nFlags of every command\n")
 	b.WriteString(flagLines(m.Flags))
-	b.WriteString("\nA ref is tool:acme/hello, or a path. Start with: rye init\nMore: rye help <command>, rye help exit-codes\n")
+	b.WriteString("\nA ref is tool:acme/hello, or a path. Start with: rye init\nMore: rye help <command>, rye help exit-codes,\n  rye help <topic>: " + strings.Join(topicNames(), ", ") + "\n")
 	return b.String()
 }
 

@@ -84,12 +84,12 @@ func TestUnderstand(t *testing.T) {
 	}
 }
 
-// TestUsageHints: how a command is written is advice: what was meant is not known.
+// TestUsageHints: what was meant is not known, so the hint is how the command is explained.
 func TestUsageHints(t *testing.T) {
 	for line, want := range map[string]fault.Hint{
-		"version now":  fault.Advice("rye version"),
-		"init one two": fault.Advice("rye init [dir]"),
-		"revoke":       fault.Advice("rye revoke <version...>"),
+		"version now":  fault.Advice("rye version --help"),
+		"init one two": fault.Advice("rye init --help"),
+		"revoke":       fault.Advice("rye revoke --help"),
 	} {
 		if got := fault.HintOf(understand(strings.Fields(line))); got != want {
 			t.Errorf("understand(%q) has the hint %#v, want %#v", line, got, want)

@@ -61,7 +61,7 @@ func top() []maker {
 		{"registry", registryCommand}, {"push publish", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"unyank", unyankCommand}, {"revoke", revokeCommand},
 		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},
-		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand}, {"where", whereCommand},
+		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand}, {"where", whereCommand}, {"config", configCommand},
 		{"completion", completionCommand}, {"version", versionCommand}, {"help", helpCommand}, {"__complete", completeCommand},
 	}
 }
@@ -154,6 +154,9 @@ func (s *spec) start(t *task) (err error) {
 	if s.offers && t.offered(err) {
 		err = s.run(t)
 	}
+	if fault.Is(err, fault.Usage) && fault.HintOf(err).IsZero() {
+		err = fault.New(fault.Usage, "%w", err).With(helpFor(t.name))
+	}
 	if front && errors.Is(err, rye.WordlessError{}) { // nothing happened yet
 		t.exit, err = app.HandoffCommand(t.screen, t.argv)
 	}
@@ -190,19 +193,15 @@ func helpFor(full string) fault.Hint {
 
 func (s *spec) checkArgs(path []*spec, args []string) error {
 	full := commandName(path)
-	usage := fault.Advice("%s %s", full, s.args)
-	if s.args == "" {
-		usage = fault.Advice("%s", full)
-	}
 	switch {
 	case s.run == nil && len(args) == 0:
 		return fault.New(fault.Usage, "%s: say what: %s", subject(full), names(s.subs)).With(helpFor(full))
 	case s.run == nil:
-		return unknownCommand(path, args[0], s.subs, nil)
+		return unknownCommand(path, args[0], s.subs, args[1:])
 	case len(args) < s.min:
-		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).With(usage)
+		return fault.New(fault.Usage, "%s: %s", subject(full), missing(s.min-len(args), s.args)).With(helpFor(full))
 	case s.max >= 0 && len(args) > s.max:
-		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).With(usage)
+		return fault.New(fault.Usage, "%s: unexpected argument %q", subject(full), args[s.max]).With(helpFor(full))
 	}
 	return nil
 }

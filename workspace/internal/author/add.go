@@ -222,7 +222,7 @@ func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, e
 	case old == nil || old.Sum == it.Sum:
 		return nil, nil
 	case !force:
-		return nil, fault.New(fault.Conflict, "add %s: %s is already there and differs", it.Ref, shown(l, old.Path)).
+		return nil, fault.New(fault.Conflict, "add %s: %s is already there and differs", it.Ref, session.Shown(l, old.Path)).
 			Advise("rye add --force replaces it, and records the old file first")
 	}
 	return []store.Change{{Path: old.Path, Data: old.Raw}}, nil
@@ -231,7 +231,7 @@ func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, e
 // describeAdded says what an item is worth in the project. One that is older than what was
 // recorded, which has this blob, is refused.
 func describeAdded(ctx context.Context, s *Desk, l *space.Layer, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
-	rep := rye.AddReport{Ref: it.Ref.String(), Path: shown(l, it.Path), SHA256: it.Sum.String()}
+	rep := rye.AddReport{Ref: it.Ref.String(), Path: session.Shown(l, it.Path), SHA256: it.Sum.String()}
 	var err error
 	if rep.Problems, err = look.Problems(ctx, s.Session, l.Space, it); err != nil {
 		return rep, err
@@ -247,7 +247,7 @@ func describeAdded(ctx context.Context, s *Desk, l *space.Layer, it *objects.Ite
 	case f.Bundle != "" && f.Err != nil:
 		rep.Next = fault.HintOf(f.Err)
 	case f.State != objects.Signed:
-		rep.Next = fault.Command("rye sign %s"+flagOf(l), it.Ref)
+		rep.Next = fault.Command("rye sign %s"+session.SpaceFlag(l), it.Ref)
 	}
 	return rep, err
 }
@@ -265,7 +265,7 @@ func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
 	if c.Past != nil {
 		return c.Past.Refusal("%s, compared with what is recorded", c.State)
 	}
-	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: shown(in.layer, dir), SHA256: b.manifest.Item().Sum.String(), State: c.State}
+	rep := rye.AddReport{Ref: look.BundleRef(b.manifest.ID), Path: session.Shown(in.layer, dir), SHA256: b.manifest.Item().Sum.String(), State: c.State}
 	if c.State != objects.Signed {
 		rep.Next = fault.Command("rye sign .ai/%s", dir)
 	}

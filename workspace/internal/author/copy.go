@@ -3,17 +3,16 @@ package author
 import (
 	"bytes"
 	"context"
-	"fmt"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/diff"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Copy puts a verified item into a space: byte for byte, its signature included, or under
@@ -34,7 +33,7 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 		if err != nil {
 			return nil, err
 		}
-		if it, err = renamed(retitled(it, dest), dest); err != nil {
+		if it, err = renamed(objects.Retitled(it, dest), dest); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +83,7 @@ func different(l *space.Layer, it *objects.Item) ([]byte, error) {
 	case err != nil || there == "":
 		return nil, err
 	case there != it.Path:
-		return nil, fault.New(fault.Conflict, "copy %s: in the %s space it is %s", it.Ref, l.Space, shown(l, there)).Mend("rye rm %s"+flagOf(l), it.Ref)
+		return nil, fault.New(fault.Conflict, "copy %s: in the %s space it is %s", it.Ref, l.Space, session.Shown(l, there)).Mend("rye rm %s"+session.SpaceFlag(l), it.Ref)
 	}
 	have, err := l.Read(there)
 	if bytes.Equal(have, it.Raw) {
@@ -93,29 +92,15 @@ func different(l *space.Layer, it *objects.Item) ([]byte, error) {
 	return have, err
 }
 
-// linesMoved counts the lines in which two texts differ.
-func linesMoved(old, now []byte) string {
-	gone, come := 0, 0
-	for _, l := range diff.Lines(string(old), string(now)) {
-		switch l[0] {
-		case '-':
-			gone++
-		case '+':
-			come++
-		}
-	}
-	return fmt.Sprintf("%s go, %d come", words.Plural(gone, "line"), come)
-}
-
 // replace asks whether an item may stand in the place of other bytes, and records those.
 func (s *Desk) replace(ctx context.Context, l *space.Layer, it *objects.Item, old []byte, q rye.CopyRequest) error {
 	again := []string{"rye", "copy", q.Ref.String(), "--to", l.Space.String()}
 	if q.As != "" {
 		again = append(again, "--as", q.As)
 	}
-	lines := []string{"there is another " + it.Ref.String() + " in the " + l.Space.String() + " space: " + shown(l, it.Path)}
+	lines := []string{"there is another " + it.Ref.String() + " in the " + l.Space.String() + " space: " + session.Shown(l, it.Path)}
 	err := s.Ask(ctx, rye.Question{Topic: "replace " + it.Ref.String() + " in the " + l.Space.String() + " space",
-		Lines: append(lines, linesMoved(old, it.Raw)+"; what is there is recorded first"),
+		Lines: append(lines, diff.Count(string(old), string(it.Raw))+"; what is there is recorded first"),
 		Text:  "Replace it?", Mend: fault.CommandOf(append(again, "--yes")...)})
 	if err != nil {
 		return err

@@ -40,6 +40,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	if h.UserDir != "" && session.SameFile(dir, h.UserDir) {
 		return nil, fault.New(fault.Usage, "%s holds your user space, which is not a project", dir).Advise("rye init <another directory>")
 	}
+	asked := q.Namespace
 	q.Namespace = cmp.Or(q.Namespace, defaultNamespace)
 	if err := session.CheckNamespace(q.Namespace); err != nil {
 		return nil, err
@@ -53,6 +54,9 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 	}
 	if err := session.CheckConfig(h.At(dir)); err != nil {
 		return nil, err
+	}
+	if c, err := session.ReadProject(dir); err == nil && asked != "" && c.Namespace != asked {
+		return nil, fault.New(fault.Conflict, "init %s: it is a project whose own items stand under %s", dir, c.Namespace).Mend("rye config namespace %s", asked)
 	}
 	rep := &rye.InitReport{Dir: dir}
 	if err := ensureKey(ctx, keys, rep); err != nil {

@@ -25,8 +25,8 @@ func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, err
 	if err != nil {
 		return nil, err
 	}
-	rep := &rye.MoveReport{From: it.Ref.String(), Ref: moved.Ref.String(), Path: shown(l, moved.Path),
-		Next: fault.Command("rye sign %s"+flagOf(l), moved.Ref), DryRun: q.DryRun}
+	rep := &rye.MoveReport{From: it.Ref.String(), Ref: moved.Ref.String(), Path: session.Shown(l, moved.Path),
+		Next: fault.Command("rye sign %s"+session.SpaceFlag(l), moved.Ref), DryRun: q.DryRun}
 	if rep.Problems, err = look.Problems(ctx, s.Session, l.Space, moved); err != nil {
 		return nil, err
 	}
@@ -67,9 +67,9 @@ func planMove(ctx context.Context, s *Desk, l *space.Layer, q rye.MoveRequest) (
 	if f, ok, err := s.Stack.In(ctx, l.Space, dest); err != nil {
 		return nil, nil, err
 	} else if ok {
-		return nil, nil, fault.New(fault.Conflict, "move %s: %s is there already (%s)", ref, dest, f.State).Mend("rye rm %s"+flagOf(l), dest)
+		return nil, nil, fault.New(fault.Conflict, "move %s: %s is there already (%s)", ref, dest, f.State).Mend("rye rm %s"+session.SpaceFlag(l), dest)
 	}
-	if moved, err = renamed(retitled(it, dest), dest); err != nil {
+	if moved, err = renamed(objects.Retitled(it, dest), dest); err != nil {
 		return nil, nil, err
 	}
 	return it, moved, l.Free(moved.Path)

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/scaffold"
 	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // New writes the first version of an item into the project or the user space, ready to edit and to
@@ -38,7 +39,7 @@ func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error)
 		return nil, err
 	}
 	if it, err := l.Draft(ref); err == nil {
-		return nil, fault.New(fault.Conflict, "%s: %s is already there", ref, shown(l, it.Path))
+		return nil, fault.New(fault.Conflict, "%s: %s is already there", ref, session.Shown(l, it.Path)).Advise("rye show %s, or another id", ref)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error)
 	if err := l.Write(p, []byte(text), space.WaitAll); err != nil {
 		return nil, err
 	}
-	rep := &rye.NewReport{Ref: ref.String(), Path: shown(l, p), Next: fault.Command("rye sign %s"+flagOf(l), ref)}
+	rep := &rye.NewReport{Ref: ref.String(), Path: session.Shown(l, p), Next: fault.Command("rye sign %s"+session.SpaceFlag(l), ref)}
 	if trust.Reserved(ref.ID.Namespace()) {
 		rep.Next = fault.Advice("rye trust override %s, then rye sign %[1]s", ref)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
-	"github.com/rye-os/rye/objects"
 )
 
 func TestReadable(t *testing.T) {
@@ -66,33 +65,6 @@ func FuzzReadable(f *testing.F) {
 		}
 		if !strings.Contains(text, "  … ") && all.String() != want.String() {
 			t.Fatalf("%q is shown as %q", want.String(), all.String())
-		}
-	})
-}
-
-// FuzzRetitled: only lines of metadata that say the old id change, and nothing panics.
-func FuzzRetitled(f *testing.F) {
-	f.Add("---\nid: style\ncategory: acme\n---\nid: style\n")
-	f.Add("```yaml\nid: 'style' # x\n```\n")
-	f.Add("---\n")
-	to, err := objects.ParseRef("knowledge:acme/sub/manners")
-	if err != nil {
-		f.Fatal(err)
-	}
-	from, err := objects.ParseRef("knowledge:acme/style")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		it := &objects.Item{Ref: from, Path: "knowledge/acme/style.md", Body: []byte(text)}
-		was, is := strings.SplitAfter(text, "\n"), strings.SplitAfter(string(retitled(it, to).Body), "\n")
-		if len(was) != len(is) {
-			t.Fatalf("%q became %q", was, is)
-		}
-		for i := range was {
-			if was[i] != is[i] && naming().FindString(was[i]) == "" {
-				t.Fatalf("line %d: %q became %q", i, was[i], is[i])
-			}
 		}
 	})
 }

@@ -34,14 +34,14 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	if !ok {
 		return nil, fault.Wrap(space.Missing(ctx, s.Stack, ref, "not in the "+l.Space.String()+" space"), "remove")
 	}
-	rep := &rye.AddReport{Ref: ref.String(), Path: shown(l, f.Path), State: objects.Absent, Next: fault.Advice("rye restore %s%s", ref, flagOf(l))}
+	rep := &rye.AddReport{Ref: ref.String(), Path: session.Shown(l, f.Path), State: objects.Absent, Next: fault.Advice("rye restore %s%s", ref, session.SpaceFlag(l))}
 	if q.DryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil
 	}
 	if f.Registry != "" {
 		rep.Path, rep.Next = "", fault.Command("rye add %s", ref.Published())
-		return rep, dropDependency(ctx, s.Session, ref)
+		return rep, session.DropDependency(ctx, s.Session, ref)
 	}
 	// What is no regular file, a link for one, holds nothing that could be lost.
 	if err := s.keepFile(ctx, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
@@ -80,7 +80,7 @@ func removeBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryR
 	if err != nil {
 		return nil, err
 	}
-	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: shown(l, dir), State: objects.Absent, Next: fault.Advice("rye restore .ai/%s%s", dir, flagOf(l))}
+	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: session.Shown(l, dir), State: objects.Absent, Next: fault.Advice("rye restore .ai/%s%s", dir, session.SpaceFlag(l))}
 	if dryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil
@@ -99,41 +99,4 @@ func removeBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryR
 	err = space.RemoveFiles(l, here...)
 	l.Prune(dir)
 	return rep, err
-}
-
-// dropDependency takes a registry item out of rye.yaml and the lock, then lets go of its
-// content.
-func dropDependency(ctx context.Context, s *session.Session, ref objects.Ref) error {
-	s, release, err := s.Alone(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	if s.Lock == nil {
-		return fault.New(fault.NotFound, "remove %s: there is no lock", ref)
-	}
-	it, ok := s.Lock.Items[ref]
-	if !ok {
-		return fault.New(fault.NotFound, "remove %s: not in the lock", ref)
-	}
-	project := s.Project.Edit()
-	delete(project.Deps, ref.Published())
-	if err := project.Write(s.ProjectDir); err != nil {
-		return err
-	}
-	lock := s.Lock.Clone()
-	lock.Remove(ref)
-	if err := s.WriteLock(lock); err != nil {
-		return err
-	}
-	repo, err := s.Stack.Project.Repo()
-	if err != nil || repo == nil {
-		return err
-	}
-	name := session.LockRefs + it.SHA256.Hex()
-	id, err := repo.Ref(name)
-	if err != nil {
-		return nil // gone already
-	}
-	return repo.Swap(ctx, name, id, store.OID{}, "remove "+ref.String())
 }

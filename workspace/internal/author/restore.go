@@ -38,13 +38,13 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 	if there, err := l.Locate(ref); err != nil {
 		return nil, err
 	} else if there != "" && there != p {
-		return nil, fault.New(fault.Conflict, "restore %s: %s is this item now, and the version to bring back lies at %s", ref, shown(l, there), shown(l, p)).
-			Advise("rye rm %s%s, then again", ref, flagOf(l))
+		return nil, fault.New(fault.Conflict, "restore %s: %s is this item now, and the version to bring back lies at %s", ref, session.Shown(l, there), session.Shown(l, p)).
+			Advise("rye rm %s%s, then again", ref, session.SpaceFlag(l))
 	}
 	if err := l.Free(p); err != nil {
 		return nil, err
 	}
-	rep := &rye.AddReport{Ref: ref.String(), Path: shown(l, p), SHA256: objects.DigestOf(raw).String()}
+	rep := &rye.AddReport{Ref: ref.String(), Path: session.Shown(l, p), SHA256: objects.DigestOf(raw).String()}
 	if !q.DryRun {
 		if err = s.keepFile(ctx, l, ref, p, raw); err == nil {
 			rep.Commit, err = s.record(ctx, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
@@ -69,12 +69,12 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 func recordedVersion(ctx context.Context, l *space.Layer, ref objects.Ref, at string) (p string, raw []byte, err error) {
 	if at == "" {
 		if p, raw, err = l.LastRecorded(ctx, ref); err == nil && p == "" {
-			err = fault.New(fault.NotFound, "restore %s: never recorded in the %s space", ref, l.Space).Advise("%s", "rye log"+flagOf(l))
+			err = fault.New(fault.NotFound, "restore %s: never recorded in the %s space", ref, l.Space).Advise("%s", "rye log"+session.SpaceFlag(l))
 		}
 		return p, raw, err
 	}
 	if _, p, raw, err = l.Version(ctx, ref, at); err == nil && p == "" {
-		err = fault.New(fault.NotFound, "restore %s: it was not there at %s", ref, at).Advise("rye log %s%s", ref, flagOf(l))
+		err = fault.New(fault.NotFound, "restore %s: it was not there at %s", ref, at).Advise("rye log %s%s", ref, session.SpaceFlag(l))
 	}
 	return p, raw, err
 }
@@ -91,9 +91,9 @@ func restoreBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dry
 		return nil, err
 	}
 	if len(was) == 0 {
-		return nil, fault.New(fault.NotFound, "restore bundle %s: never recorded in the %s space", id, l.Space).Advise("%s", "rye log"+flagOf(l))
+		return nil, fault.New(fault.NotFound, "restore bundle %s: never recorded in the %s space", id, l.Space).Advise("%s", "rye log"+session.SpaceFlag(l))
 	}
-	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: shown(l, dir)}
+	rep := &rye.AddReport{Ref: look.BundleRef(id), Path: session.Shown(l, dir)}
 	if dryRun {
 		return rep, nil
 	}

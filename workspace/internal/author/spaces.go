@@ -23,23 +23,6 @@ func (s *Desk) namespace() string {
 	return s.Project.Namespace
 }
 
-// shown is how people are told of a file of a space: below the directory that they are in,
-// or, of the user's, in full.
-func shown(l *space.Layer, p string) string {
-	if l.Space == objects.Project {
-		return ".ai/" + p
-	}
-	return l.Dir + "/" + p
-}
-
-// flagOf is the flag by which commands that a hint shows reach a space.
-func flagOf(l *space.Layer) string {
-	if l.Space == objects.Project {
-		return ""
-	}
-	return " --space " + l.Space.String()
-}
-
 // ready makes the directory and the record of a space that may not be there yet.
 func ready(l *space.Layer) error {
 	if l.Store == "" || l.Space == objects.Project {

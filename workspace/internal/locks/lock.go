@@ -28,10 +28,7 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 		return nil, err
 	}
 	defer release()
-	lock, err := renewed(ctx, s)
-	if err != nil {
-		return nil, err
-	}
+	lock := s.Lock.Clone()
 	found, err := lockable(ctx, s, q.Targets)
 	if err != nil {
 		return nil, err
@@ -44,6 +41,9 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 		if err := pinOne(ctx, s, lock, f); err != nil {
 			return nil, err
 		}
+	}
+	if lock.Stdlib, err = Stdlib(ctx, s); err != nil { // kept only when nothing else was refused
+		return nil, err
 	}
 	compare(rep, s.Lock, lock)
 	return rep, s.WriteLock(lock)

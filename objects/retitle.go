@@ -1,4 +1,4 @@
-package author
+package objects
 
 import (
 	"bytes"
@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/rye-os/rye/objects"
 )
 
 // naming are the fields of a knowledge entry that repeat what its path says.
@@ -15,11 +13,11 @@ var naming = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(id|name|category):([ \t]+)(["']?)([^"'#\r\n]*?)(["']?)([ \t]*(?:#.*)?\r?\n?)$`)
 })
 
-// retitled returns a knowledge entry whose metadata says the id that it is to have, where
+// Retitled returns a knowledge entry whose metadata says the id that it is to have, where
 // it said the old one: a copy that cannot be signed is none. Other kinds, and what says
 // something else, are returned as they are.
-func retitled(it *objects.Item, to objects.Ref) *objects.Item {
-	if it.Ref.Kind != objects.Knowledge {
+func Retitled(it *Item, to Ref) *Item {
+	if it.Ref.Kind != Knowledge {
 		return it
 	}
 	was := map[string]string{"id": it.Ref.ID.Name(), "name": it.Ref.ID.Name(), "category": it.Ref.ID.Category()}
@@ -41,7 +39,7 @@ func retitled(it *objects.Item, to objects.Ref) *objects.Item {
 
 // metadata returns where the metadata of an entry's body stands: all of a YAML file, the
 // front matter, or else the first yaml fence.
-func metadata(it *objects.Item) (from, to int) {
+func metadata(it *Item) (from, to int) {
 	if ext := path.Ext(it.Path); ext == ".yaml" || ext == ".yml" {
 		return 0, len(it.Body)
 	}

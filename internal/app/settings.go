@@ -1,0 +1,43 @@
+package app
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+)
+
+// Settings lists what variables of the environment set, or leave at its default.
+func Settings(a *App) []rye.Setting {
+	all := []rye.Setting{
+		variable(a, "key", "default", "RYE_KEY"),
+		variable(a, "user", a.User, "RYE_USER", "USER_SPACE"),
+		variable(a, "color", map[bool]string{true: "on", false: "off"}[a.Screen.Color && !a.NoColor], "NO_COLOR"),
+	}
+	for _, name := range interpreterNames {
+		all = append(all, variable(a, strings.ToLower(strings.TrimPrefix(name, "RYE_")), "", name))
+	}
+	for _, place := range []struct{ name, path, variable string }{
+		{"config-dir", a.Config, "XDG_CONFIG_HOME"}, {"data-dir", a.Data, "XDG_DATA_HOME"}, {"state-dir", a.State, "XDG_STATE_HOME"}, {"cache-dir", a.Cache, "XDG_CACHE_HOME"},
+	} {
+		s := variable(a, place.name, place.path, place.variable)
+		s.Value = place.path
+		all = append(all, s)
+	}
+	return all
+}
+
+// variable is the setting that the first of some variables makes which is set.
+func variable(a *App, setting, otherwise string, names ...string) rye.Setting {
+	s := rye.Setting{Name: setting, Value: otherwise, Origin: "default", Change: fault.Advice("export %s=<value>", names[0])}
+	for _, name := range names {
+		if v := a.getenv(name); v != "" {
+			s.Origin = name
+			if setting != "color" && setting != "user" {
+				s.Value = v
+			}
+			return s
+		}
+	}
+	return s
+}

@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/app"
+	"github.com/rye-os/rye/internal/words"
+)
+
+func configCommand() *spec {
+	return &spec{
+		name: "config", args: "[setting [value]]", group: "Serve and mend",
+		short: "Show each setting and where it comes from, or set one",
+		long: `A setting comes from a variable of the environment, from the project's rye.yaml, from
+configuration items, or is the default. Policy has files of its own (rye help capabilities),
+and what is believed is never set but agreed to (rye help trust). What cannot be set by this
+command is answered with the way to set it.`,
+		examples: "rye config\nrye config namespace\nrye config namespace acme",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed},
+		max:      2,
+		run: func(t *task) error {
+			all, err := settings(t)
+			if err != nil {
+				return err
+			}
+			switch len(t.args) {
+			case 0:
+				return rows(t.out, all, func(s rye.Setting) []any { return []any{bold(s.Name), s.Value, faint(s.Origin)} })
+			case 1:
+				return printSetting(t, all, t.args[0])
+			}
+			return set(t, all, t.args[0], t.args[1])
+		},
+	}
+}
+
+// settings are those of the environment, of the project, and of the configuration of threads.
+func settings(t *task) ([]rye.Setting, error) {
+	all := app.Settings(t.env)
+	project, err := t.w.Upkeep().Settings(t.ctx, t.env.Caller)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, project...)
+	agent, err := t.w.Record().Config(t.ctx, t.env.Caller, "rye/agent")
+	if err != nil {
+		return all, nil // rye show config:rye/agent --resolved says what is wrong with it
+	}
+	var from []string
+	for _, s := range agent.Sources {
+		from = append(from, s.Ref+" ("+s.Space+")")
+	}
+	for _, name := range []string{"provider", "tier"} {
+		value, _ := agent.Value[name].(string)
+		all = append(all, rye.Setting{Name: "agent." + name, Value: value, Origin: strings.Join(from, " over "),
+			Change: fault.Advice("rye copy config:rye/agent --to project, edit it, rye trust override config:rye/agent, rye sign config:rye/agent")})
+	}
+	return all, nil
+}
+
+func settingNamed(all []rye.Setting, name string) (rye.Setting, error) {
+	var names []string
+	for _, s := range all {
+		if s.Name == name {
+			return s, nil
+		}
+		names = append(names, s.Name)
+	}
+	err := fault.New(fault.NotFound, "config: no setting %q", words.Brief(name))
+	if near := nearest(name, names); near != "" {
+		return rye.Setting{}, err.Advise("rye config %s", near)
+	}
+	return rye.Setting{}, err.Advise("rye config")
+}
+
+func printSetting(t *task, all []rye.Setting, name string) error {
+	s, err := settingNamed(all, name)
+	if err != nil {
+		return err
+	}
+	return t.out.show(s, func() {
+		t.out.printf("%s\n", s.Value)
+		t.out.infof("from %s", s.Origin)
+	})
+}
+
+// set sets what can be set, and says of the rest how that is done.
+func set(t *task, all []rye.Setting, name, value string) error {
+	s, err := settingNamed(all, name)
+	if name == "namespace" {
+		done, err := t.w.Upkeep().Set(t.ctx, t.env.Caller, rye.SetRequest{Name: name, Value: value})
+		if err != nil {
+			return err
+		}
+		return t.out.show(done, func() { t.out.resultf(false, "%s is %s, in %s\n", done.Name, done.Value, done.Origin) })
+	}
+	if err != nil {
+		return err
+	}
+	change := s.Change.String()
+	if variable, _, ok := strings.Cut(change, "="); ok && strings.HasPrefix(change, "export ") {
+		change = variable + "=" + fault.CommandOf(value).String()
+	}
+	return fault.New(fault.Usage, "config: %s is not set by this command", name).Advise("%s", cmp.Or(change, "rye config"))
+}

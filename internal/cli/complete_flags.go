@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/objects"
+)
+
+// flagWords returns what the flag that words end with can be followed by.
+func flagWords(t *task, tree []*spec, words []string) []string {
+	flag := strings.TrimLeft(words[len(words)-1], "-")
+	before, err := split(tree, globalFlags(t.flags), words[:len(words)-1])
+	if err != nil {
+		return nil
+	}
+	var inv invocation
+	if _, err := inv.descend(tree, before); err != nil {
+		return nil
+	}
+	return flagValues(t, inv, before, flag)
+}
+
+// flagValues returns the values that a flag can have, where they are a closed list or the
+// item says them; nil where the shell offers files.
+func flagValues(t *task, inv invocation, before []word, flag string) []string {
+	if len(inv.path) == 0 {
+		return nil
+	}
+	switch flag {
+	case "lang":
+		return []string{"python", "python-script", "bash", "sh", "node", "typescript", "yaml", "runtime"}
+	case "space", "to":
+		if name := inv.path[0].name; name == "list" || name == "load" && flag == "space" || name == "search" {
+			return []string{"project", "user", "system"}
+		}
+		return []string{"project", "user"}
+	case "kind":
+		return kindsOf(inv)
+	case "param", "p":
+		return paramWords(t, before)
+	}
+	return nil
+}
+
+func kindsOf(inv invocation) (kinds []string) {
+	for _, k := range objects.Kinds {
+		kinds = append(kinds, string(k))
+	}
+	if len(inv.path) > 0 && inv.path[0].name == "search" {
+		kinds = append(kinds, rye.KindThread)
+	}
+	return kinds
+}
+
+// paramWords returns "name=" for each parameter of the item that is named before, without
+// those that were given.
+func paramWords(t *task, before []word) (params []string) {
+	if t.open() != nil {
+		return nil
+	}
+	given := map[string]bool{}
+	var args []string
+	for _, w := range before {
+		switch {
+		case w.flag == "":
+			args = append(args, w.text)
+		case w.flag == "p" || w.flag == "param":
+			name, _, _ := strings.Cut(w.value, "=")
+			given[strings.TrimSuffix(name, ":")] = true
+		}
+	}
+	if len(args) < 2 {
+		return nil
+	}
+	t.args = args[1:]
+	ref, err := t.oneRef()
+	if err != nil {
+		return nil
+	}
+	shown, err := t.w.Show(t.ctx, t.env.Caller, rye.ShowRequest{Ref: ref})
+	if err != nil || len(shown) == 0 {
+		return nil
+	}
+	for _, p := range shown[0].Params {
+		if !given[p.Name] {
+			params = append(params, p.Name+"=")
+		}
+	}
+	return params
+}

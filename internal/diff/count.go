@@ -1,0 +1,17 @@
+package diff
+
+import "fmt"
+
+// Count says in words how many lines two texts differ in.
+func Count(old, now string) string {
+	gone, come := 0, 0
+	for _, l := range Lines(old, now) {
+		switch l[0] {
+		case '-':
+			gone++
+		case '+':
+			come++
+		}
+	}
+	return fmt.Sprintf("%d lines go, %d come", gone, come)
+}
