@@ -163,7 +163,7 @@ func (pin Pin) match(link Link) error {
 	case from == "" && pin.Space != link.Space:
 		return drift(ref, "space", pin.Space.String(), link.Space.String(), "another space's item is in front of it")
 	case pin.Version != it.Meta.Version:
-		return drift(ref, "version", pin.Version, it.Meta.Version, "its version changed")
+		return drift(ref, "version", pin.Version, it.Meta.Version, "the version in .ai/"+it.Path+" changed")
 	case pin.Path != it.Path:
 		return drift(ref, "path", pin.Path, it.Path, "it was moved")
 	case link.Origin != nil && pin.Commit != link.Origin.Commit:

@@ -3,10 +3,8 @@ package session
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -156,7 +154,11 @@ func RefOf(ctx context.Context, s *Session, arg string) (objects.Ref, error) {
 	}
 	var locked []objects.Ref
 	if s.Lock != nil {
-		locked = slices.Collect(maps.Keys(s.Lock.Items))
+		for ref, pin := range s.Lock.Items {
+			if pin.From != "" { // of a registry; the others are where they are
+				locked = append(locked, ref)
+			}
+		}
 	}
 	return space.Named(ctx, s.Stack, locked, arg)
 }
