@@ -51,6 +51,10 @@ type ItemInfo struct {
 	Needs    string      `json:"needs,omitempty"`  // what a tool declares that it reaches: "read .; write nothing; net api.example.com"
 	Limits   string      `json:"limits,omitempty"` // what one run of a tool may use up, as it states: "memory 512MiB, time 30s"
 	Params   []ParamInfo `json:"parameters,omitempty"`
+
+	Origin string   `json:"origin,omitempty"`  // of a dependency: its registry, and the name there
+	Range  string   `json:"range,omitempty"`   // that rye.yaml asks for
+	UsedBy []string `json:"used_by,omitempty"` // tools that the lock runs through it
 }
 
 // Survey is how many items of a project are in each state, and which of them are more than

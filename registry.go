@@ -79,6 +79,7 @@ type InstallReport struct {
 type Installed struct {
 	Name      string `json:"name"`
 	Version   string `json:"version"`
+	Was       string `json:"was,omitempty"` // the version that the lock had before
 	Registry  string `json:"registry"`
 	SHA256    string `json:"sha256"`
 	Commit    string `json:"commit"`

@@ -280,10 +280,14 @@ func yamlOf(v map[string]any) ([]byte, error) {
 
 func printItem(p *printer, it rye.ItemInfo) {
 	p.printf("%s  %s\n", bold(it.Ref), stateStyle(it.State))
-	p.fields(11, "why", it.Why, "space", it.Space, "path", it.Path, "version", it.Version,
+	path := it.Path
+	if it.Origin != "" {
+		path = "" // it lies in the record, and nowhere in the working tree
+	}
+	p.fields(11, "why", it.Why, "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range,
 		"description", it.Description, "category", it.Category, "tags", strings.Join(it.Tags, ", "),
 		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "needs", it.Needs, "limits", it.Limits, "signer", it.Signer, "signed at", it.SignedAt,
-		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "))
+		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "), "used by", strings.Join(it.UsedBy, ", "))
 	for _, name := range sortedKeys(it.Fields) {
 		p.field(11, name, it.Fields[name])
 	}

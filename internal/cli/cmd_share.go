@@ -222,7 +222,7 @@ func pullCommand() *spec {
 		max:      many,
 		run: func(t *task) error {
 			if len(t.args) > 0 {
-				return fault.New(fault.Usage, "pull: it takes no items").With(fault.CommandOf(append([]string{"rye", "add"}, t.args...)...))
+				return fault.New(fault.Usage, "pull: it takes no items").Advise("rye add %s", strings.Join(quoted(t.args), " "))
 			}
 			return install(t, q)
 		},
@@ -249,7 +249,14 @@ func updateCommand() *spec {
 func install(t *task, q rye.InstallRequest) error {
 	return answer(t, t.w.Registry().Install, q, func(p *printer, rep *rye.InstallReport) {
 		for _, i := range rep.Installed {
-			p.resultf(rep.DryRun, "%s  %s@%s  %s\n", installed.mark(rep.DryRun), i.Name, i.Version, faint("by "+i.Author+" from "+i.Registry))
+			version := i.Version
+			if i.Was != "" {
+				version = i.Was + " -> " + i.Version
+			}
+			p.resultf(rep.DryRun, "%s  %s@%s  %s\n", installed.mark(rep.DryRun), i.Name, version, faint("by "+i.Author+" from "+i.Registry))
+			if i.Was != "" && !rep.DryRun {
+				p.infof("see what changed: rye diff %s", i.Name)
+			}
 		}
 		received := ""
 		if rep.Bytes > 0 { // a directory of this machine sends none

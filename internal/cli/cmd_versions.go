@@ -133,6 +133,8 @@ func printDiff(p *printer, d rye.ItemDiff) {
 		what = "deleted"
 	case !d.Recorded:
 		what = "new"
+	case d.From != "" && d.To != "":
+		what = d.From + " -> " + d.To
 	case len(d.Lines) == 0 && d.From != "":
 		what = "unchanged"
 	case len(d.Lines) == 0:

@@ -127,7 +127,7 @@ var house = []room{
 	{4, "workspace/internal/finder", "searches the spaces, and keeps between searches what did not change",
 		". objects/extract search " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/past", "what was recorded: when, by whom, and what changed",
-		". " + session + " workspace/internal/session", ""},
+		". " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/author", "changes what the spaces hold, and records it",
 		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/locks", "works out what would run, and pins it",

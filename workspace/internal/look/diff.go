@@ -24,6 +24,11 @@ import (
 // named or, with none, all that differ. A bundle is compared with its manifest, a file at a
 // time. With q.From it compares two versions of one item.
 func Diff(ctx context.Context, s *session.Session, q rye.DiffRequest) ([]rye.ItemDiff, error) {
+	if len(q.Targets) == 1 {
+		if ref, err := session.RefOf(ctx, s, string(q.Targets[0])); err == nil && IsDependency(s, ref) {
+			return diffDependency(ctx, s, ref, q)
+		}
+	}
 	if q.From != "" || q.To != "" {
 		return diffVersions(ctx, s, q)
 	}

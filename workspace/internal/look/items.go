@@ -169,6 +169,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 		}
 		if len(shown) == 0 || q.All {
 			i := Describe(f.Row(set))
+			describeOrigin(s, &i, f)
 			if f.Item != nil {
 				m := &f.Item.Meta
 				i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), Parameters(f.Item)

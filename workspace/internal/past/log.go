@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -63,6 +64,9 @@ func Log(ctx context.Context, d *Desk, q rye.LogRequest) ([]rye.LogEntry, error)
 	}
 	if err := q.Ref.Check(); err != nil {
 		return nil, err
+	}
+	if l.Space == objects.Project && look.IsDependency(s, q.Ref) {
+		return look.LogDependency(ctx, s, q, limit)
 	}
 	err = l.HistoryOf(ctx, tip, q.Ref, func(c *store.Commit, _ []store.Entry) error { return entry(c) })
 	if err == nil && len(all) == 0 {

@@ -41,7 +41,7 @@ func Install(ctx context.Context, s *Desk, q rye.InstallRequest) (*rye.InstallRe
 		return rep, in.pin(ctx, rep)
 	}
 	for i := range in.arrivals {
-		in.arrivals[i].note(rep, in.arrivals[i].pinned(in.Lock))
+		in.arrivals[i].note(rep, in.Lock, in.arrivals[i].pinned(in.Lock))
 	}
 	return rep, nil
 }
@@ -288,11 +288,14 @@ func (in *installation) needs(ctx context.Context, it *objects.Item) ([]want, er
 	return []want{{ref: ref, rng: rng, text: "*"}}, err
 }
 
-// note adds an arrival to a report.
-func (a *arrival) note(rep *rye.InstallReport, unchanged bool) {
+// note adds an arrival to a report; before is the lock as it was.
+func (a *arrival) note(rep *rye.InstallReport, before *chain.Lock, unchanged bool) {
 	e := a.release.Entry
 	i := rye.Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.registry, SHA256: e.Sum.String(), Commit: e.Commit.String(),
 		Author: e.Author.String(), Publisher: e.Publisher.String(), Seq: e.Seq}
+	if old, ok := pinOf(before, e.Ref); ok && old.Version != e.Version {
+		i.Was = old.Version
+	}
 	if unchanged {
 		rep.Unchanged = append(rep.Unchanged, i)
 	} else {

@@ -69,7 +69,7 @@ func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock,
 			return err
 		}
 	}
-	a.note(rep, unchanged)
+	a.note(rep, s.Lock, unchanged)
 	c := s.Project.Registries[a.registry]
 	id, err := objects.ParseDigest(c.ID)
 	if err != nil {
