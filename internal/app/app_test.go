@@ -2,11 +2,14 @@ package app
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rye-os/rye/internal/words"
@@ -154,4 +157,48 @@ func TestProgressLine(t *testing.T) {
 	if s.progressFunc(true) != nil || (&Screen{}).progressFunc(false) != nil {
 		t.Error("progress is shown where nobody wants or sees it")
 	}
+}
+
+// TestWorking: a command that shows nothing for long says that it works, and no more once
+// something was shown; nobody is told in a pipe or on a terminal that cannot go back.
+func TestWorking(t *testing.T) {
+	old := quietFor
+	quietFor = time.Millisecond
+	defer func() { quietFor = old }()
+	var b syncBuffer
+	s := &Screen{ErrTTY: true, out: &b, err: &b}
+	stop := s.Working("verify")
+	for !strings.Contains(b.String(), "verify: working, 0 s") {
+		time.Sleep(time.Millisecond)
+	}
+	io.WriteString(s.Out(), "ok\n")
+	stop()
+	if got := b.String(); !strings.HasSuffix(got, "\rok\n") {
+		t.Errorf("shown: %q", got)
+	}
+	for _, s := range []*Screen{{out: &b, err: &b}, {ErrTTY: true, dumb: true, out: &b, err: &b}} {
+		before := b.String()
+		stop := s.Working("verify")
+		time.Sleep(5 * time.Millisecond)
+		if stop(); b.String() != before {
+			t.Errorf("%+v: shown: %q", s, b.String()[len(before):])
+		}
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
@@ -29,6 +30,7 @@ type Screen struct {
 	out, err io.Writer
 	line     int       // width of the progress line that is showing
 	last     time.Time // when it was drawn
+	spoke    bool      // something else than progress was shown
 }
 
 // NewScreen returns the Screen of a process.
@@ -67,6 +69,7 @@ func (c channel) Write(p []byte) (int, error) {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
 	c.s.wipe()
+	c.s.spoke = true
 	return (*c.w).Write(p)
 }
 
@@ -105,6 +108,43 @@ func (s *Screen) progress(text string) {
 		io.WriteString(s.err, text)
 		s.line = words.Width(text)
 	}
+}
+
+// quietFor is for how long a command may show nothing before it says that it works.
+var quietFor = 600 * time.Millisecond
+
+// Working says, on a terminal, what is being done while nothing else is shown, until stop is
+// called. It is for work that asks nobody and starts no other program: those would be
+// overwritten.
+func (s *Screen) Working(text string) (stop func()) {
+	draw := s.progressFunc(false)
+	if draw == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		begun := time.Now()
+		for tick := time.NewTicker(quietFor); ; {
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case now := <-tick.C:
+				if s.silent() {
+					draw(fmt.Sprintf("%s: working, %d s", text, int(now.Sub(begun).Seconds())))
+				}
+			}
+		}
+	}()
+	return func() { close(done); <-ended; s.Done() }
+}
+
+// silent reports whether nothing was shown yet, and no progress is.
+func (s *Screen) silent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.spoke && time.Since(s.last) > quietFor/2
 }
 
 // progressWidth keeps the line in one row: what ran over into the next could not be wiped.

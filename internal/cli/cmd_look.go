@@ -19,7 +19,7 @@ import (
 func verifyCommand() *spec {
 	var q rye.VerifyRequest
 	return &spec{
-		name: "verify", aliases: []string{"validate"}, args: "[ref | path…]", group: "Look",
+		name: "verify", slow: true, aliases: []string{"validate"}, args: "[ref | path…]", group: "Look",
 		short:    "Check signatures, digests and trust; write nothing",
 		long:     "Without arguments every item that the project could use is checked. The exit\nstatus is that of the first item that fails. Mistakes in the text of your items, by\nthe rules of their kind and the project's extractors, are shown and fail nothing.",
 		examples: "rye verify\nrye verify tool:acme/hello --explain",
@@ -74,7 +74,7 @@ func older(s rye.State) string {
 func statusCommand() *spec {
 	var all bool
 	return &spec{
-		name: "status", group: "Look",
+		name: "status", slow: true, group: "Look",
 		short: "Show which items of the project want attention",
 		long: "Items that are signed and recorded are counted only; --all shows them too, and those\nthat are recorded but belong to another branch. Other states: modified, unsigned,\nuntrusted, older, returned, drift, absent, denied, legacy, malformed, revoked.\n" +
 			"The exit status is 0 whatever they are; use verify to fail on them.",
@@ -181,7 +181,7 @@ func notes(it *rye.ItemInfo) string {
 func listCommand() *spec {
 	var q rye.ListRequest
 	return &spec{
-		name: "list", aliases: []string{"ls"}, args: "[kind]", group: "Look",
+		name: "list", slow: true, aliases: []string{"ls"}, args: "[kind]", group: "Look",
 		short:    "List the items of the project, the user and the system",
 		examples: "rye list\nrye list tool --space project",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Malformed},

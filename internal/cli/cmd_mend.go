@@ -78,7 +78,7 @@ func doctorCommand() *spec {
 func fsckCommand() *spec {
 	var q rye.FsckRequest
 	return &spec{
-		name: "fsck", group: "Serve and mend",
+		name: "fsck", slow: true, group: "Serve and mend",
 		short: "Check every object, ref and signature of the stores",
 		long: `Reads everything that the refs of the project's and the user's record lead to.
 
@@ -126,7 +126,7 @@ func printRepair(p *printer, r rye.RefRepair) {
 func gcCommand() *spec {
 	var q rye.GCRequest
 	return &spec{
-		name: "gc", group: "Serve and mend",
+		name: "gc", slow: true, group: "Serve and mend",
 		short: "Put the stores' objects into few files, and sweep up leftovers",
 		long: `Puts loose objects and small packs of the project's and the user's stores, and the
 packs of the caches of registries, into one pack each, drops moves older than 90 days

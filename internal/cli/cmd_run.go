@@ -286,7 +286,7 @@ func readParams(t *task, given string) ([]byte, error) {
 
 func lockCommand() *spec {
 	return &spec{
-		name: "lock", offers: true, args: "[ref…]", group: "Run",
+		name: "lock", slow: true, offers: true, args: "[ref…]", group: "Run",
 		short:    "Pin what tools would run, down the whole chain",
 		long:     "Writes .ai/rye.lock, for your own git. Without refs every tool of the project\nis locked.",
 		examples: "rye lock\nrye lock tool:acme/hello\nrye lock verify",

@@ -14,7 +14,7 @@ import (
 func signCommand() *spec {
 	var q rye.SignRequest
 	return &spec{
-		name: "sign", args: "[ref | path | pattern…]", group: "Items",
+		name: "sign", slow: true, args: "[ref | path | pattern…]", group: "Items",
 		short: "Sign items with your key, and record them",
 		long: `What is signed can run here and can be published. Patterns are over refs:
 'tool:acme/*'. An item that is signed already, by you, is left as it is.

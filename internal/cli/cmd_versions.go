@@ -99,7 +99,7 @@ func printCopy(p *printer, rep *rye.CopyReport) {
 func diffCommand() *spec {
 	var q rye.DiffRequest
 	return &spec{
-		name: "diff", args: "[ref | bundle…]", group: "Look",
+		name: "diff", slow: true, args: "[ref | bundle…]", group: "Look",
 		short: "Show what changed in items since they were recorded",
 		long: `In the unified format. Without arguments all working items that differ from the
 record are shown; with --from, one item since that commit, or up to --to. Of a bundle,

@@ -29,6 +29,7 @@ type spec struct {
 	hidden   bool                     // works, but is for programs
 	alone    bool                     // runs without environment and workspace
 	engine   bool                     // runs in rye-engine, to which the front hands it over
+	slow     bool                     // reads or writes every item, and asks nothing meanwhile: says that it works
 	heavy    func(args []string) bool // runs in rye-engine where it says so of its arguments; nil is never
 	offers   bool                     // prints nothing before it refuses, so that rye trust can be offered, and it be run again
 	run      func(*task) error
@@ -149,6 +150,9 @@ func (s *spec) start(t *task) (err error) {
 		if *s.ref, err = t.oneRef(); err != nil {
 			return err
 		}
+	}
+	if s.slow && !t.flags.Quiet && !t.flags.JSON {
+		defer t.screen.Working(subject(t.name))()
 	}
 	err = s.run(t)
 	if s.offers && t.offered(err) {

@@ -96,3 +96,59 @@ func TestNear(t *testing.T) {
 		}
 	}
 }
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		line          string
+		columns, hang int
+		want          string
+	}{
+		{"short", 20, 4, "short"},
+		{"no columns are known", 0, 4, "no columns are known"},
+		{"one two three four", 10, 2, "one two\n  three\n  four"},
+		{"  set in at its beginning", 12, 4, "  set in at\n    its\n    beginning"},
+		{"a tool:acme/a-name-that-is-wider-than-that b", 12, 2, "a\n  tool:acme/a-name-that-is-wider-than-that\n  b"},
+		{"\x1b[32msigned\x1b[0m  tool:a/b", 16, 4, "\x1b[32msigned\x1b[0m  tool:a/b"},
+		{"日本語 日本語 日本語", 8, 0, "日本語\n日本語\n日本語"},
+		{"ends with a space ", 17, 2, "ends with a space"},
+	} {
+		got := Wrap(c.line, c.columns, c.hang)
+		if got != c.want {
+			t.Errorf("Wrap(%q, %d, %d) = %q, want %q", c.line, c.columns, c.hang, got, c.want)
+		}
+	}
+}
+
+// FuzzWrap: a line loses nothing but spaces, and is never wider than it has to be.
+func FuzzWrap(f *testing.F) {
+	f.Add("one two three", 7, 2)
+	f.Add("  \x1b[1mbold\x1b[0m  and 日本", 4, 1)
+	f.Fuzz(func(t *testing.T, line string, columns, hang int) {
+		columns, hang = columns%200, max(0, hang)%40
+		got := Wrap(line, columns, hang)
+		bare := func(s string) string { return strings.NewReplacer(" ", "", "\n", "").Replace(s) }
+		if bare(got) != bare(line) {
+			t.Fatalf("Wrap(%q) = %q", line, got)
+		}
+		for _, part := range strings.Split(got, "\n") {
+			if columns > 0 && !strings.Contains(line, "\n") && Width(part) > columns && strings.Contains(strings.Trim(part, " "), " ") && !strings.Contains(part, "\x1b") {
+				t.Fatalf("Wrap(%q, %d, %d) has the part %q", line, columns, hang, part)
+			}
+		}
+	})
+}
+
+func TestLastLine(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"", ""},
+		{"one line", "one line"},
+		{"Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    1/0\nZeroDivisionError: division by zero\n\n", "ZeroDivisionError: division by zero"},
+		{"/a.js:1\nthrow new Error('x')\n^\n\nError: x\n    at Object.<anonymous> (/a.js:1:7)\n\nNode.js v22.1.0\n", "Error: x"},
+		{"bash: line 1: nope: command not found\r\n", "bash: line 1: nope: command not found"},
+		{"  only\n  set in\n", "set in"},
+	} {
+		if got := LastLine(c.text); got != c.want {
+			t.Errorf("LastLine(%q) = %q, want %q", c.text, got, c.want)
+		}
+	}
+}
