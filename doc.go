@@ -26,7 +26,7 @@
 // # How it is called
 //
 //	w := workspace.Open(workspace.Options{Project: dir, ConfigDir: config, StateDir: state, CacheDir: cache})
-//	ref, err := w.Ref("tool:acme/hello")
+//	ref, err := w.Ref(ctx, rye.Terminal(), "tool:acme/hello")
 //	…
 //	res, err := w.Execute(ctx, rye.Terminal(), rye.ExecuteRequest{Ref: ref})
 //	if fault.Is(err, fault.Untrusted) {

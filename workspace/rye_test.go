@@ -202,7 +202,7 @@ func TestTwoFilesForOneRefConflict(t *testing.T) {
 
 func TestIDsAreConfined(t *testing.T) {
 	p := project(t)
-	for _, ref := range []string{"tool:../../outside", "tool:acme/../greet", "tool:/etc/passwd", "tool:acme//greet", "tool:acme/gr%65et", "tool:Acme/greet", "tool:acme/greet.sh", "tool:", "greet", "tool:acme/con"} {
+	for _, ref := range []string{"tool:../../outside", "tool:acme/../greet", "tool:/etc/passwd", "tool:acme//greet", "tool:acme/gr%65et", "tool:Acme/greet", "tool:acme/greet.sh", "tool:", "gr..eet", "tool:acme/con"} {
 		_, err := p.run(ref, nil)
 		wantCode(t, ref, err, fault.Usage)
 	}

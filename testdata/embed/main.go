@@ -61,7 +61,7 @@ func embed(ctx context.Context, dir string) error {
 	if _, err := w.Sign(ctx, me, rye.SignRequest{All: true}); err != nil {
 		return err
 	}
-	ref, err := w.Ref("acme/tool/hello")
+	ref, err := w.Ref(ctx, me, "acme/tool/hello")
 	if err != nil {
 		return err
 	}
