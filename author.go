@@ -114,21 +114,23 @@ type SignReport struct {
 // "passed over" carries a signature that is not the user's, and is signed when it is the
 // one target of a request.
 type SignResult struct {
-	Ref      string     `json:"ref"`
-	Status   string     `json:"status"`              // signed, unchanged, would-sign, passed over, failed; older or returned: left as it is
-	SignedBy string     `json:"signed_by,omitempty"` // the other key whose signature it carries, or carried
-	Path     string     `json:"path"`
-	SHA256   string     `json:"sha256,omitempty"`
-	Digest   string     `json:"digest,omitempty"` // SHA256 without the signature line: what is signed, and a question shows
-	Key      string     `json:"key,omitempty"`
-	SignedAt string     `json:"signed_at,omitempty"`
-	Error    string     `json:"error,omitempty"`
-	Code     fault.Code `json:"code,omitempty"`
-	Hint     fault.Hint `json:"hint,omitzero"`
-	Issues   []string   `json:"issues,omitempty"`
-	Mistakes []Mistake  `json:"mistakes,omitempty"` // what has to be mended in the file
-	Paste    string     `json:"paste,omitempty"`    // metadata to begin with, when the file has none
-	Replaces *Replaced  `json:"replaces,omitempty"` // RYE OS's line that went
+	Ref      string                 `json:"ref"`
+	Status   string                 `json:"status"`              // signed, unchanged, would-sign, passed over, failed; older or returned: left as it is
+	SignedBy string                 `json:"signed_by,omitempty"` // the other key whose signature it carries, or carried
+	Path     string                 `json:"path"`
+	SHA256   string                 `json:"sha256,omitempty"`
+	Digest   string                 `json:"digest,omitempty"` // SHA256 without the signature line: what is signed, and a question shows
+	Key      string                 `json:"key,omitempty"`
+	SignedAt string                 `json:"signed_at,omitempty"`
+	Error    string                 `json:"error,omitempty"`
+	Code     fault.Code             `json:"code,omitempty"`
+	Hint     fault.Hint             `json:"hint,omitzero"`
+	Issues   []string               `json:"issues,omitempty"`
+	Mistakes []Mistake              `json:"mistakes,omitempty"` // what has to be mended in the file
+	Paste    string                 `json:"paste,omitempty"`    // metadata to begin with, when the file has none
+	Replaces *Replaced              `json:"replaces,omitempty"` // RYE OS's line that went
+	Members  []objects.MemberChange `json:"members,omitempty"`  // of a bundle: the files that are not as they were signed before
+	Why      string                 `json:"why,omitempty"`      // it was passed over, where its signer is not the reason
 }
 
 // Mistake is one thing wrong with a file, for the person who wrote it.
@@ -194,14 +196,6 @@ type CopyReport struct {
 	Next      fault.Hint `json:"next,omitzero"`
 	DryRun    bool       `json:"dry_run,omitempty"`
 	Replaces  bool       `json:"replaces,omitempty"` // another item of this ref
-}
-
-// BundleRequest makes or renews the manifest of a directory below .ai.
-type BundleRequest struct {
-	ID      string // <namespace>/bundle/<name>; "" is what the directory calls for
-	Version string // "" keeps the version that the manifest has; 0.1.0 for a new one
-	Dir     string // below .ai
-	DryRun  bool
 }
 
 // BundleVerifyRequest names a bundle: its id, its directory or its manifest, which may

@@ -205,7 +205,7 @@ func (p *Plan) main() (name string, data []byte, err error) {
 		}
 	}
 	return "", nil, fault.New(fault.NotFound, "plan %s: its program %q is not among the verified files beside it", p.Tool().Ref, p.config.program).
-		Mend("rye bundle create .ai/%s", path.Dir(p.Tool().Path))
+		Mend("rye sign .ai/%s", path.Dir(p.Tool().Path))
 }
 
 func (p *Plan) argv(s *scope) ([]string, error) {

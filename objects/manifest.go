@@ -54,8 +54,11 @@ func (m *Manifest) Ref() Ref { return Ref{Kind: Config, ID: m.ID} }
 // manifest that was not parsed.
 func (m *Manifest) Item() *Item { return m.item }
 
-// File returns the entry of a path.
+// File returns the entry of a path. A nil manifest has none.
 func (m *Manifest) File(path string) (File, bool) {
+	if m == nil {
+		return File{}, false
+	}
 	i, ok := slices.BinarySearchFunc(m.Files, path, func(f File, p string) int { return strings.Compare(f.Path, p) })
 	if !ok {
 		return File{}, false
@@ -94,7 +97,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 		return nil, err
 	}
 	if legacy != nil {
-		return nil, malformed(ManifestName, 1, 0, "a manifest of RYE OS").Mend("rye bundle create")
+		return nil, malformed(ManifestName, 1, 0, "a manifest of RYE OS").Advise("rye sign <its directory> makes one of ours")
 	}
 	r := &manifestReader{body: body, line: 0}
 	if sig != nil {
@@ -400,7 +403,7 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	}
 	sort.Strings(e.Extra)
 	sort.Strings(e.Changed)
-	return fault.New(fault.Integrity, "%w", e).Advise("rye diff bundle:%s; then rye bundle create %s <dir>, if the change is yours", m.ID, m.ID)
+	return fault.New(fault.Integrity, "%w", e).Advise("rye diff bundle:%s; then rye sign bundle:%s, if the change is yours", m.ID, m.ID)
 }
 
 // walkFiles calls visit for everything below fsys but directories and the manifest. A tree

@@ -54,6 +54,7 @@ const (
 	dialectFence         // RYE OS's knowledge
 	dialectPython        // dunder assignments
 	dialectData          // a file that is YAML or JSON as a whole
+	dialectSkill         // the SKILL.md of an Agent Skill
 )
 
 // parser reads the metadata of one item. Offsets are into body; places that
@@ -131,7 +132,9 @@ func (p *parser) parse(m *Meta) error {
 		known, err = directiveFields, p.directive(m)
 	case Knowledge:
 		known = knowledgeFields
-		m.EntryType, err = p.text("entry_type")
+		if m.EntryType, err = p.text("entry_type"); p.dialect == dialectSkill {
+			known, err = skillFields, skillMeta(p, m)
+		}
 	case Config:
 		m.Config = p.fields
 	}
@@ -159,6 +162,9 @@ func (p *parser) read(m *Meta) error {
 	case Directive:
 		return p.readDirective(m)
 	case Knowledge:
+		if IsSkill(p.path) {
+			return readSkill(p, m)
+		}
 		if p.ext == ".md" {
 			return p.readMarkdown(m)
 		}

@@ -166,22 +166,28 @@ func (r Ref) Check() error {
 // RefOfPath returns the ref and the extension (with its dot) of a slash path
 // below .ai, such as "tools/acme/hello.py".
 func RefOfPath(path string) (Ref, string, error) {
-	for _, k := range Kinds {
-		rest, ok := strings.CutPrefix(path, k.Dir()+"/")
-		if !ok {
-			continue
-		}
-		dot := strings.LastIndexByte(rest, '.')
-		if dot < strings.LastIndexByte(rest, '/') || dot <= 0 {
-			return Ref{}, "", fault.New(fault.Usage, "path %q: an item's file needs an extension", words.Brief(path))
-		}
-		id, err := ParseID(rest[:dot])
-		if err != nil {
-			return Ref{}, "", err
-		}
-		return Ref{Kind: k, ID: id}, rest[dot:], nil
+	if strings.HasPrefix(path, BundlesDir+"/") {
+		return memberRef(path)
 	}
-	return Ref{}, "", fault.New(fault.Usage, "path %q: not below directives/, tools/, knowledge/ or config/", words.Brief(path))
+	for _, k := range Kinds {
+		if rest, ok := strings.CutPrefix(path, k.Dir()+"/"); ok {
+			return refBelow(k, rest, path)
+		}
+	}
+	return Ref{}, "", fault.New(fault.Usage, "path %q: not below directives/, tools/, knowledge/, config/ or bundles/", words.Brief(path))
+}
+
+// refBelow returns the ref of the file whose path below its kind's directory is rest.
+func refBelow(k Kind, rest, path string) (Ref, string, error) {
+	dot := strings.LastIndexByte(rest, '.')
+	if dot < strings.LastIndexByte(rest, '/') || dot <= 0 {
+		return Ref{}, "", fault.New(fault.Usage, "path %q: an item's file needs an extension", words.Brief(path))
+	}
+	id, err := ParseID(rest[:dot])
+	if err != nil {
+		return Ref{}, "", err
+	}
+	return Ref{Kind: k, ID: id}, rest[dot:], nil
 }
 
 // Path returns the slash path below .ai of an item with extension ext (".py").

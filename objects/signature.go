@@ -287,7 +287,7 @@ func WithSignature(path string, body []byte, s Signature) ([]byte, error) {
 	c, ok := comments[extOf(path)]
 	if !ok {
 		return nil, fault.New(fault.Malformed, "sign %s: files of this type cannot carry a signature line", path).
-			Advise("rye bundle create, and sign the bundle")
+			Advise("put it in .ai/bundles/<namespace>/<name>, and rye sign that directory")
 	}
 	if _, why := parseSignature(s.Line()); why != "" {
 		return nil, fault.New(fault.Malformed, "sign %s: %s", path, why)

@@ -16,6 +16,10 @@ import (
 // read, shown and mended, but not signed. docs/format/item.md lists the rules.
 func Validate(it *Item) []Problem {
 	v := &validator{it: it}
+	if it.dialect == dialectSkill {
+		checkSkill(v)
+		return v.problems
+	}
 	v.common()
 	v.mistaken()
 	switch it.Ref.Kind {
@@ -113,6 +117,12 @@ func (v *validator) common() {
 	if _, given := m.Fields["category"]; given && m.Category != id.Category() {
 		v.add("category", fmt.Sprintf("category %q is not the file's directory %q", words.Brief(m.Category), id.Category()), v.example("category", id.Category()))
 	}
+	v.apparent()
+}
+
+// apparent refuses texts that look like others.
+func (v *validator) apparent() {
+	m := &v.it.Meta
 	for _, f := range []struct{ name, text string }{
 		{"description", m.Description}, {"title", m.Title}, {"author", m.Author},
 	} {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
-	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -13,13 +12,6 @@ type Bundles struct{ *rooms }
 
 // Bundles returns the verbs that are about directories that are signed as one.
 func (w *Workspace) Bundles() Bundles { return Bundles{&w.rooms} }
-
-// Create lists every file of a directory below .ai in a manifest, signs it with the
-// user's key and records all of them in one commit. A file that carries a signature
-// line of its own must be validly signed already.
-func (g Bundles) Create(ctx context.Context, c rye.Caller, q rye.BundleRequest) (*rye.BundleInfo, error) {
-	return do(ctx, c, "bundle.create", in(g.enter, g.author), author.CreateBundle, q)
-}
 
 // Verify checks a bundle: its manifest's signature and trust, and every file of its
 // directory. The description is returned with the error.

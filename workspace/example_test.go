@@ -154,7 +154,10 @@ func ExampleWorkspace_Bundles() {
 	write(project, "tools/acme/report/logo.svg", "<svg/>\n")
 
 	dir := filepath.Join(project, ".ai/tools/acme/report")
-	b, err := w.Bundles().Create(ctx, me, rye.BundleRequest{Dir: dir, Version: "1.0.0"})
+	if _, err := w.Sign(ctx, me, rye.SignRequest{Targets: []rye.Target{rye.Target(dir)}}); err != nil {
+		log.Fatal(err)
+	}
+	b, err := w.Bundles().Verify(ctx, me, rye.BundleVerifyRequest{Target: rye.Target(dir)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -164,7 +167,7 @@ func ExampleWorkspace_Bundles() {
 	b, err = w.Bundles().Verify(ctx, me, rye.BundleVerifyRequest{Target: rye.Target(b.ID)})
 	fmt.Println(fault.CodeOf(err), b.Changed)
 	// Output:
-	// acme/bundle/report 1.0.0 2 signed
+	// acme/bundle/tools/report 0.1.0 2 signed
 	// integrity [logo.svg]
 }
 

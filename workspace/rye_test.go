@@ -112,7 +112,7 @@ func TestTrustRecordsWhatCounts(t *testing.T) {
 	p.sign("tool:acme/greet")
 	p.write("tools/acme/pack/greet.sh", strings.Replace(greet, "category: acme", "category: acme/pack", 1))
 	p.sign("tool:acme/pack/greet")
-	if _, err := p.Bundles().Create(t.Context(), rye.Terminal(), rye.BundleRequest{Dir: p.path("tools/acme/pack")}); err != nil {
+	if _, err := p.Sign(t.Context(), rye.Terminal(), rye.SignRequest{Targets: []rye.Target{rye.Target(p.path("tools/acme/pack"))}}); err != nil {
 		t.Fatal(err)
 	}
 	p.write("tools/acme/broken.sh", strings.Replace(p.read("tools/acme/greet.sh"), "hello", "jello", 1))

@@ -96,7 +96,7 @@ func TestFindingS12ConfigDirectoriesAreVerified(t *testing.T) {
 	p.write("tools/acme/pack/main.py", strings.Replace(python("import os\nprint(open(os.path.join(os.path.dirname(__file__), 'config', 'rules.yaml')).read())\n"), `"acme"`, `"acme/pack"`, 1))
 	p.write("tools/acme/pack/config/rules.yaml", "version: \"1.0.0\"\ntool_type: data\ncategory: acme/pack/config\ndescription: Rules\nconfig: {allow: none}\n")
 	p.write("tools/acme/pack/__init__.py", strings.Replace(python(""), `"acme"`, `"acme/pack"`, 1))
-	if _, err := p.Bundles().Create(t.Context(), rye.Terminal(), rye.BundleRequest{Dir: filepath.Join(p.dir, ".ai/tools/acme/pack")}); err != nil {
+	if _, err := p.Sign(t.Context(), rye.Terminal(), rye.SignRequest{Targets: []rye.Target{rye.Target(filepath.Join(p.dir, ".ai/tools/acme/pack"))}}); err != nil {
 		t.Fatal(err)
 	}
 	res, err := p.run("tool:acme/pack/main", nil)

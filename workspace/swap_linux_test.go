@@ -80,7 +80,7 @@ func TestSwappedFilesAreNeverRun(t *testing.T) {
 		"program in a bundle": {func(p *person) (string, string, []byte) {
 			p.write("tools/acme/say/say.yaml", "version: \"1.0.0\"\ntool_type: native\nexecutor_id: rye/core/runtimes/native_runtime\ncategory: acme/say\ndescription: x\nconfig: {program: say}\n")
 			p.write("tools/acme/say/say", "#!/bin/sh\necho verified\n")
-			if _, err := p.Bundles().Create(p.t.Context(), rye.Terminal(), rye.BundleRequest{Dir: p.path("tools/acme/say")}); err != nil {
+			if _, err := p.Sign(p.t.Context(), rye.Terminal(), rye.SignRequest{Targets: []rye.Target{rye.Target(p.path("tools/acme/say"))}}); err != nil {
 				p.t.Fatal(err)
 			}
 			return "tool:acme/say/say", p.path("tools/acme/say/say"), []byte("#!/bin/sh\necho EVIL\n")

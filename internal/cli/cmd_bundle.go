@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/urfave/cli/v2"
-
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -14,43 +12,16 @@ import (
 func bundleCommand() *spec {
 	return &spec{
 		name: "bundle", group: "Items",
-		short: "Cover a whole directory by one signed manifest",
-		long: `A bundle is for what cannot carry a signature line, such as JSON, images and data,
-and for files that must not change alone. rye.bundle.yaml lists every file of the
-directory, and nothing may be missing, changed or extra when something in it runs.
-A listed file with a signature line of its own has to satisfy both. add, sign,
-remove and restore take the directory of a bundle as one.`,
-		examples: "rye bundle create acme/bundle/report .ai/tools/acme/report\nrye bundle verify acme/bundle/report",
+		short: "Look at directories that one signed manifest covers",
+		long: `A bundle is a tool or a skill of many files, of any kinds together: a directory
+.ai/bundles/<namespace>/<name>, and one signed file in it, rye.bundle.yaml, that lists
+every other. Nothing may be missing, changed or extra when something in it runs.
+SKILL.md, main.md or main.<anything> is its entry, which goes by the bundle's name.
+rye sign makes the list and keeps it up to date; add, remove and restore take the
+directory as one. A directory of a kind can be a bundle too: .ai/tools/acme/report.`,
+		examples: "rye sign .ai/bundles/acme/report\nrye bundle verify acme/bundle/report",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Malformed},
-		subs:     []*spec{bundleCreate(), bundleVerify(), bundleInspect(), bundleList()},
-	}
-}
-
-func bundleCreate() *spec {
-	var q rye.BundleRequest
-	return &spec{
-		name: "create", args: "[id] <directory>",
-		short: "List the files of a directory below .ai, sign the list and record all of them",
-		long: `Run it again after a change. The id follows from the directory: tools/acme/report
-is acme/bundle/report, knowledge/acme/guide is acme/bundle/knowledge/guide.`,
-		examples: "rye bundle create acme/bundle/report .ai/tools/acme/report\nrye bundle create acme/bundle/report --version 1.1.0 .ai/tools/acme/report",
-		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback,
-			fault.Malformed, fault.Limit},
-		flags: []cli.Flag{
-			&cli.StringFlag{Name: "version", Destination: &q.Version, Usage: "`version` of the bundle (default: as it was, or 0.1.0)"},
-			dryRun(&q.DryRun),
-		},
-		min: 1, max: 2,
-		run: func(t *task) error {
-			if len(t.args) == 2 {
-				q.ID = t.args[0]
-			}
-			q.Dir = t.path(t.args[len(t.args)-1])
-			return answer(t, t.w.Bundles().Create, q, func(p *printer, b *rye.BundleInfo) {
-				did := outcome{"signed", "would-sign"}.word(q.DryRun)
-				p.resultf(q.DryRun, "%s  bundle:%s %s  %s\n", good(did), b.ID, b.Version, words.Plural(len(b.Files), "file"))
-			})
-		},
+		subs:     []*spec{bundleVerify(), bundleInspect(), bundleList()},
 	}
 }
 

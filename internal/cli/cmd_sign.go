@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
 )
 
 func signCommand() *spec {
@@ -18,10 +20,13 @@ func signCommand() *spec {
 		short: "Sign items with your key, and record them",
 		long: `What is signed can run here and can be published. Patterns are over refs:
 'tool:acme/*'. An item that is signed already, by you, is left as it is.
+A directory .ai/bundles/<namespace>/<name> is signed as one: its manifest is made or
+brought up to date, and what is new, changed or gone is listed. --all passes over one
+that holds a new executable.
 Signing vouches: what carries another's signature, or that of a key that is
 denied or not known here, is passed over, unless it is the one ref that you name;
 then its signer and its text are shown, and you are asked.`,
-		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what RYE OS signed",
+		examples: "rye sign tool:acme/hello\nrye sign 'tool:acme/*'\nrye sign .ai/bundles/acme/report\nrye sign --all --check      # for CI: fail when something is not signed\nrye sign --all --upgrade    # also what RYE OS signed",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Integrity, fault.Untrusted, fault.Rollback, fault.Denied, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the space"},
@@ -54,7 +59,7 @@ func printSign(p *printer, rep *rye.SignReport) {
 	var past []string // left, for it stands behind the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
-			p.resultf(false, "%s  %s: signed by %s\n", r.Status, r.Ref, r.SignedBy)
+			p.resultf(false, "%s  %s: %s\n", r.Status, r.Ref, cmp.Or(r.Why, "signed by "+r.SignedBy))
 			p.hint(r.Hint)
 			continue
 		}
@@ -68,6 +73,7 @@ func printSign(p *printer, rep *rye.SignReport) {
 			p.resultf(dry, "%s  %s\n", good(r.Status), r.Ref)
 			if dry || !p.quiet {
 				printReplaced(p, r.Replaces)
+				printBundleChanges(p, r.Members)
 			}
 			continue
 		}
@@ -89,6 +95,17 @@ func printSign(p *printer, rep *rye.SignReport) {
 		p.infof("rye: not signed, for it is no item: %s", rep.PassedOver[0])
 	default:
 		p.infof("rye: %d files are no items, and not signed: rye status", n)
+	}
+}
+
+// printBundleChanges names the files of a bundle that are not as they were signed before.
+func printBundleChanges(p *printer, all []objects.MemberChange) {
+	for _, m := range all {
+		what := ""
+		if m.Executable {
+			what = "  (executable)"
+		}
+		p.printf("    %-7s  %s%s\n", m.Change, m.Path, what)
 	}
 }
 

@@ -84,7 +84,7 @@ func (b Bundle) In(dir string) (Bundle, error) {
 	}
 	if want != b.ID() {
 		return Bundle{}, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", b.ID(), words.Brief(dir)).
-			Advise("rye bundle create %s .ai/%s, if that is its place now", want, words.Brief(dir))
+			Advise("rye sign .ai/%s, if that is its place now", words.Brief(dir))
 	}
 	b.dir = dir
 	return b, nil
@@ -175,10 +175,10 @@ func (b Bundle) Lists(path string, data []byte) error {
 	switch {
 	case !ok:
 		return fault.New(fault.Integrity, "bundle %s: %q is not in its manifest", b.ID(), words.Brief(path)).
-			Advise("rye bundle create %s <dir>, if it belongs there", b.ID())
+			Advise("rye sign bundle:%s, if it belongs there", b.ID())
 	case !f.Matches(data):
 		return fault.New(fault.Integrity, "bundle %s: %q is not the file that the manifest lists", b.ID(), path).
-			Advise("rye bundle create %s <dir>, if the change is yours", b.ID())
+			Advise("rye sign bundle:%s, if the change is yours", b.ID())
 	}
 	return nil
 }

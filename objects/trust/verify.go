@@ -120,7 +120,7 @@ func (e *examination) mendSign(err *fault.Error) *fault.Error {
 		return err.Mend("rye sign --space user %s", e.it.Ref)
 	}
 	if !objects.CarriesLine(e.it.Path) {
-		return err.Advise("rye bundle create .ai/%s, which signs what lies there", path.Dir(e.it.Path))
+		return err.Advise("rye sign .ai/%s, which signs what lies there", path.Dir(e.it.Path))
 	}
 	if Reserved(e.it.Ref.ID.Namespace()) {
 		return err.Advise("rye trust override %s, then rye sign %[1]s", e.it.Ref)

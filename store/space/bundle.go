@@ -366,6 +366,15 @@ func (l *Layer) Foreign(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(foreign)), err
 }
 
+// IsFolder reports whether the working tree has a directory at p.
+func IsFolder(l *Layer, p string) bool {
+	if l.load() != nil || l.root == nil {
+		return false
+	}
+	st, err := l.root.Lstat(p)
+	return err == nil && st.IsDir()
+}
+
 // Folder returns a directory of the working tree as a file system: without links
 // that lead out of the space, and without what Files passes over too. Files that
 // are passed over are never materialised.

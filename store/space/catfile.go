@@ -100,7 +100,7 @@ func fits(r *Row) bool {
 	for _, t := range r.More {
 		n += 8 + len(t.Name) + len(t.Value)
 	}
-	return r.Ref.Kind != "" && r.Bundle == "" && r.Covers == "" && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
+	return r.Ref.Kind != "" && r.Bundle == "" && strings.HasPrefix(r.Path, r.Ref.Kind.Dir()+"/") && r.Covers == "" && n <= maxCatRow && len(r.Tags) <= maxCatTags && len(r.More) <= maxCatMore
 }
 
 // texts returns the strings of a row in the order of the format.

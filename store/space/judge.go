@@ -3,7 +3,6 @@ package space
 import (
 	"context"
 	"errors"
-	"path"
 	"slices"
 
 	"github.com/rye-os/rye/fault"
@@ -79,6 +78,11 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 	}
 	if f.Err != nil {
 		f.State = stateOf(f.Err)
+		return f, nil
+	}
+	if dir, ok := objects.InBundles(p); ok && cover == nil {
+		f.State = objects.Unsigned
+		f.Err = fault.New(fault.Untrusted, "%s: no manifest in .ai/%s vouches for it", ref, dir).Mend("rye sign .ai/%s", dir)
 		return f, nil
 	}
 	if f.Verified, f.Err = trust.Verify(f.Item, s.Scope(l), s.Trust); f.Err != nil {
@@ -196,5 +200,6 @@ func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
 // HistoryOf is store.Reader.History for an item: entries are the files that the
 // record held under ref after the commit, usually one, none where it held none.
 func (l *Layer) HistoryOf(ctx context.Context, from store.OID, ref objects.Ref, visit func(c *store.Commit, held []store.Entry) error) error {
-	return l.repo.Histories(ctx, from, path.Dir(ref.Path("")), holds(ref), visit)
+	dir := heldBelow(l, ref)
+	return l.repo.Histories(ctx, from, dir, holds(dir, ref), visit)
 }

@@ -243,8 +243,12 @@ func (l *Layer) Locate(ref objects.Ref) (string, error) {
 
 // candidates returns the paths with a known extension that has says are there.
 func (l *Layer) candidates(ref objects.Ref, has func(p string) bool) (found []string) {
+	inBundle := ref.MemberFolder() != "" && has(ref.MemberFolder())
 	for _, ext := range extensions[ref.Kind] {
 		if p := ref.Path(ext); has(p) {
+			found = append(found, p)
+		}
+		if p := ref.MemberPath(ext); inBundle && p != "" && has(p) {
 			found = append(found, p)
 		}
 	}
@@ -271,17 +275,19 @@ func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) 
 	there := map[string]bool{}
 	listed := map[string]bool{}
 	for _, ref := range refs {
-		dir := path.Dir(ref.Path(""))
-		if listed[dir] {
-			continue
-		}
-		listed[dir] = true
-		list, err := l.names(dir)
-		if err != nil {
-			continue // locate says what is wrong
-		}
-		for _, e := range list {
-			there[dir+"/"+e.name] = true
+		for _, dir := range foldersOf(ref) {
+			if listed[dir] {
+				continue
+			}
+			listed[dir] = true
+			list, err := l.names(dir)
+			if err != nil {
+				continue // locate says what is wrong
+			}
+			there[dir] = len(list) > 0
+			for _, e := range list {
+				there[dir+"/"+e.name] = true
+			}
 		}
 	}
 	return func(ref objects.Ref) (string, error) {
@@ -294,18 +300,29 @@ func (l *Layer) Locations(refs []objects.Ref) func(objects.Ref) (string, error) 
 
 // siblings lists the folder for a tool in a language that rye does not know.
 func (l *Layer) siblings(ref objects.Ref) ([]string, error) {
-	dir := path.Dir(ref.Path(""))
-	names, err := l.names(dir)
-	if err != nil {
-		return nil, err
-	}
 	var found []string
-	for _, e := range names {
-		if got, _, err := objects.RefOfPath(dir + "/" + e.name); err == nil && got == ref && !e.typ.IsDir() {
-			found = append(found, dir+"/"+e.name)
+	for _, dir := range foldersOf(ref) {
+		names, err := l.names(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range names {
+			if got, _, err := objects.RefOfPath(dir + "/" + e.name); err == nil && got == ref && !e.typ.IsDir() {
+				found = append(found, dir+"/"+e.name)
+			}
 		}
 	}
 	return found, nil
+}
+
+// foldersOf returns the folders that can hold the file of an item: that of its kind, and
+// that in the package that its id would be a member of.
+func foldersOf(ref objects.Ref) []string {
+	folders := []string{path.Dir(ref.Path(""))}
+	if dir := ref.MemberFolder(); dir != "" {
+		folders = append(folders, dir)
+	}
+	return folders
 }
 
 // named is a name in a folder, with its type.

@@ -81,10 +81,7 @@ func (l *Layer) list(ctx context.Context) ([]folder, error) {
 	}
 	room := newRoom(ctx, l.Space)
 	var all []folder
-	var dirs []string
-	for _, k := range objects.Kinds {
-		dirs = append(dirs, k.Dir())
-	}
+	dirs := topFolders()
 	for depth := 1; len(dirs) > 0; depth++ {
 		level := make([]folder, len(dirs))
 		err := parallel.Each(ctx, len(dirs), func(i int) error {

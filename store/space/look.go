@@ -15,12 +15,21 @@ import (
 func (l *Layer) Files(ctx context.Context, visit func(p string, ref objects.Ref) error) (foreign map[string]error, err error) {
 	w := newWalk(ctx, l, visit)
 	w.weigh = true // who asks for everything reads it, too
-	for _, k := range objects.Kinds {
-		if err := w.folder(k.Dir(), 1); err != nil {
+	for _, dir := range topFolders() {
+		if err := w.folder(dir, 1); err != nil {
 			return w.foreign, err
 		}
 	}
 	return w.foreign, nil
+}
+
+// topFolders are the directories below .ai that hold items.
+func topFolders() []string {
+	var all []string
+	for _, k := range objects.Kinds {
+		all = append(all, k.Dir())
+	}
+	return append(all, objects.BundlesDir)
 }
 
 // walk is one walk through item files of a working tree, sorted by path.

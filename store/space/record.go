@@ -101,11 +101,11 @@ func (l *Layer) WithoutOld(changes []store.Change) ([]store.Change, error) {
 	}
 	folders := map[string]map[string][]string{} // the record's files by folder and stem
 	for _, c := range changes {
-		ref, ext, err := objects.RefOfPath(c.Path)
+		_, ext, err := objects.RefOfPath(c.Path)
 		if err != nil || c.Delete {
 			continue
 		}
-		dir, stem := path.Split(strings.TrimSuffix(ref.Path(ext), ext))
+		dir, stem := path.Split(strings.TrimSuffix(c.Path, ext))
 		if folders[dir] == nil {
 			if folders[dir], err = l.stems(tip.Tree, dir); err != nil {
 				return nil, err
@@ -221,18 +221,32 @@ func (l *Layer) recordedPath(ref objects.Ref) (string, error) {
 // pathIn is recordedPath for any recorded tree.
 func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 	for _, ext := range extensions[ref.Kind] {
-		e, err := l.repo.Lookup(tree, ref.Path(ext))
-		if err == nil && !e.IsDir() {
-			return ref.Path(ext), nil
-		}
-		if err != nil && !errors.Is(err, store.ErrNotExist) {
-			return "", damaged(l, err)
+		for _, p := range []string{ref.Path(ext), ref.MemberPath(ext)} {
+			if p == "" {
+				continue
+			}
+			e, err := l.repo.Lookup(tree, p)
+			if err == nil && !e.IsDir() {
+				return p, nil
+			}
+			if err != nil && !errors.Is(err, store.ErrNotExist) {
+				return "", damaged(l, err)
+			}
 		}
 	}
 	if ref.Kind != objects.Tool {
 		return "", nil
 	}
-	dir := path.Dir(ref.Path(""))
+	for _, dir := range foldersOf(ref) {
+		if p, err := toolIn(l, tree, dir, ref); p != "" || err != nil {
+			return p, err
+		}
+	}
+	return "", nil
+}
+
+// toolIn returns the path that a recorded tree holds in a folder for a tool in any language.
+func toolIn(l *Layer, tree store.OID, dir string, ref objects.Ref) (string, error) {
 	e, err := l.repo.Lookup(tree, dir)
 	if errors.Is(err, store.ErrNotExist) || err == nil && !e.IsDir() {
 		return "", nil
@@ -240,23 +254,42 @@ func (l *Layer) pathIn(tree store.OID, ref objects.Ref) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	held, err := l.repo.FilesIn(e.ID, holds(ref))
+	held, err := l.repo.FilesIn(e.ID, holds(dir, ref))
 	if err != nil || len(held) == 0 {
 		return "", damaged(l, err)
 	}
 	return dir + "/" + held[0].Name, nil
 }
 
-// holds returns what tells the names of the files that hold ref in its folder.
-func holds(ref objects.Ref) func(name []byte) bool {
-	dir, stem := path.Split(ref.Path("."))
+// holds returns what tells the names of the files that hold ref in a folder.
+func holds(dir string, ref objects.Ref) func(name []byte) bool {
+	stem := path.Base(ref.Path("."))
+	if dir != path.Dir(ref.Path("")) {
+		stem = "" // a member of a bundle, whose name may be another
+	}
 	return func(name []byte) bool {
 		if !bytes.HasPrefix(name, []byte(stem)) {
 			return false
 		}
-		got, _, err := objects.RefOfPath(dir + string(name))
+		got, _, err := objects.RefOfPath(dir + "/" + string(name))
 		return err == nil && got == ref
 	}
+}
+
+// heldBelow returns the folder whose history is that of ref: that of its kind, unless the
+// newest tree or the working tree holds it as a member of a bundle.
+func heldBelow(l *Layer, ref objects.Ref) string {
+	dir := path.Dir(ref.Path(""))
+	if ref.MemberFolder() == "" {
+		return dir
+	}
+	if p, err := l.recordedPath(ref); err == nil && p != "" {
+		return path.Dir(p)
+	}
+	if p, err := l.Locate(ref); err == nil && p != "" {
+		return path.Dir(p)
+	}
+	return dir
 }
 
 // LastRecorded returns the path and the bytes that the record last held for ref,

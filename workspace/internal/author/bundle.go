@@ -1,124 +1,108 @@
 package author
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/diff"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// CreateBundle lists every file of a directory below .ai in a manifest, signs it with the
-// user's key and records all of them in one commit. A file that carries a signature line of
-// its own must be validly signed already.
-func CreateBundle(ctx context.Context, s *Desk, q rye.BundleRequest) (*rye.BundleInfo, error) {
-	l, dir, err := bundlePlace(s, q.Dir)
-	if err != nil {
-		return nil, err
-	}
-	m, old, err := listBundle(l, dir, q)
-	if err != nil {
-		return nil, err
-	}
-	files, err := bundleFiles(s, l, dir, m)
-	if err != nil {
-		return nil, err
-	}
-	g, err := newSigning(ctx, s, l, rye.SignRequest{})
-	if err != nil {
-		return nil, err
-	}
-	raw, err := m.Encode()
-	if err == nil && !q.DryRun {
-		err = vouchBundle(ctx, s.Session, dir, g.scope, old, diff.Lines("", string(raw)))
-	}
-	if err == nil {
-		raw, err = g.manifest(ctx, dir, raw, notBefore(g.now, old))
-	}
-	if err != nil {
-		return nil, err
-	}
-	if q.DryRun {
-		return look.DescribeManifest(raw, l.Folder(dir)), nil
-	}
-	changes, err := bundleChanges(ctx, l, dir, raw, files)
-	if err == nil {
-		err = g.note(m.ID.Namespace())
-	}
-	if err == nil {
-		err = l.Write(manifestIn(dir), raw, space.WaitAll)
-	}
-	var commit string
-	if err == nil {
-		commit, err = s.record(ctx, l, "bundle", []objects.Ref{m.Ref()}, changes)
-	}
-	if err != nil {
-		return nil, err
-	}
-	info, err := look.DescribeBundle(ctx, s.Session, l, dir)
-	if err == nil {
-		info.Commit = commit
-	}
-	return info, err
-}
-
-// bundlePlace returns the space and the slash path below .ai of a directory.
-func bundlePlace(s *Desk, dir string) (*space.Layer, string, error) {
-	for _, l := range s.Stack.Layers() {
-		p, ok := session.Below(l.Dir, dir)
-		if !ok {
-			continue
-		}
-		st, err := os.Lstat(filepath.Join(l.Dir, filepath.FromSlash(p)))
-		if err != nil || !st.IsDir() {
-			return nil, "", fault.New(fault.NotFound, "bundle %s: no directory there", dir)
-		}
-		return l, p, nil
-	}
-	return nil, "", fault.New(fault.Usage, "bundle %s: bundles lie below .ai", dir).Advise("put it in .ai/tools/<namespace>/<name>")
-}
-
-// listBundle makes the manifest and returns the one that is there already, if any.
-func listBundle(l *space.Layer, dir string, q rye.BundleRequest) (m, old *objects.Manifest, err error) {
+// makeManifest lists the files of a directory below .ai as they are now. The version is
+// what the entry says of itself, else what it was.
+func makeManifest(l *space.Layer, dir string, old *objects.Manifest) (*objects.Manifest, error) {
 	id, err := objects.BundleID(dir)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if q.ID != "" && q.ID != string(id) && q.ID != strings.Replace(string(id), "/bundle/", "/", 1) {
-		return nil, nil, fault.New(fault.Usage, "bundle %q: in .ai/%s it is called %s, so that its files cannot be passed off elsewhere", q.ID, dir, id).
-			Mend("rye bundle create %s .ai/%s", id, dir)
-	}
-	version := cmp.Or(q.Version, "0.1.0")
-	if raw, err := l.Read(manifestIn(dir)); err == nil {
-		old, _ = objects.ParseManifest(raw) // a broken one is replaced
-	}
+	version := "0.1.0"
 	if old != nil {
-		version = cmp.Or(q.Version, old.Version)
-		is, err1 := objects.ParseVersion(version)
-		was, err2 := objects.ParseVersion(old.Version)
-		if err1 == nil && err2 == nil && is.Compare(was) < 0 {
-			return nil, nil, fault.New(fault.Rollback, "bundle %s: version %s, below the present %s", id, version, old.Version).Advise("a higher --version")
+		version = old.Version
+	}
+	m, err := objects.ManifestOf(l.Folder(dir), id, cmp.Or(entryVersion(l, dir), version))
+	if err == nil && len(m.Files) == 0 {
+		err = fault.New(fault.NotFound, "bundle %s: .ai/%s holds no files", id, dir).
+			Advise("put its files there: rye sign writes rye.bundle.yaml")
+	}
+	return m, err
+}
+
+// entryVersion returns the version that the entry of a bundle states; "" without one.
+func entryVersion(l *space.Layer, dir string) string {
+	if _, ok := objects.InBundles(dir); !ok {
+		return ""
+	}
+	list, err := fs.ReadDir(l.Folder(dir), ".")
+	if err != nil {
+		return ""
+	}
+	for _, e := range list {
+		p := dir + "/" + e.Name()
+		if _, _, err := objects.RefOfPath(p); err != nil {
+			continue
+		}
+		if raw, err := l.Read(p); err == nil {
+			if it, err := objects.Parse(p, raw); err == nil && it.Meta.Version != "" {
+				if v, err := objects.ParseVersion(it.Meta.Version); err == nil {
+					return v.String()
+				}
+			}
 		}
 	}
-	m, err = objects.ManifestOf(l.Folder(dir), id, version)
-	if err == nil && len(m.Files) == 0 {
-		err = fault.New(fault.NotFound, "bundle %s: .ai/%s holds no files", id, dir)
+	return ""
+}
+
+// oldManifest returns the manifest that lies in a directory; nil where there is none, and
+// where it cannot be read: then a new one takes its place.
+func oldManifest(l *space.Layer, dir string) (*objects.Manifest, []byte) {
+	raw, err := l.Read(manifestIn(dir))
+	if err != nil {
+		return nil, nil
 	}
-	return m, old, err
+	m, err := objects.ParseManifest(raw)
+	if err != nil || checkPlace(m, dir) != nil {
+		return nil, raw
+	}
+	return m, raw
+}
+
+// checkPlace refuses a manifest that counts elsewhere.
+func checkPlace(m *objects.Manifest, dir string) error {
+	want, err := objects.BundleID(dir)
+	if err == nil && want != m.ID {
+		err = fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", m.ID, dir).
+			Advise("rye sign .ai/%s, if that is its place now", dir)
+	}
+	return err
+}
+
+// newExecutable returns a file that could be executed after this signing and could not
+// before: one that begins with "#!", or a tool. "" stands for none.
+func newExecutable(old *objects.Manifest, files []store.Change, dir string) string {
+	for _, c := range files {
+		p := strings.TrimPrefix(c.Path, dir+"/")
+		script := bytes.HasPrefix(c.Data, []byte("#!"))
+		if was, there := old.File(p); (!there || script && !was.Executable) && (script || isTool(c)) {
+			return p
+		}
+	}
+	return ""
+}
+
+// isTool reports whether a file of a bundle is a tool that can be asked for.
+func isTool(c store.Change) bool {
+	it, err := objects.Parse(c.Path, c.Data)
+	return err == nil && it.Ref.Kind == objects.Tool && len(objects.Validate(it)) == 0
 }
 
 // notBefore returns now, or the time of the manifest that is replaced when a clock was set
@@ -144,7 +128,7 @@ func bundleFiles(s *Desk, l *space.Layer, dir string, m *objects.Manifest) ([]st
 		all = append(all, store.Change{Path: p, Data: data})
 		if it := look.Lined(p, data); it != nil {
 			if _, err := trust.Verify(it, s.Stack.Scope(l), s.Trust); err != nil {
-				return err
+				return err // the file's own signature must hold as well
 			}
 		}
 		return nil
@@ -203,15 +187,10 @@ func readBundle(ctx context.Context, l *space.Layer, dir string) (*workBundle, e
 	}
 	m, err := objects.ParseManifest(raw)
 	if err != nil {
-		return nil, fault.Wrap(err, ".ai/%s", dir).Mend("rye bundle create .ai/%s", dir)
+		return nil, fault.Wrap(err, ".ai/%s", dir).Mend("rye sign .ai/%s", dir)
 	}
-	want, err := objects.BundleID(dir)
-	if err != nil {
+	if err := checkPlace(m, dir); err != nil {
 		return nil, err
-	}
-	if want != m.ID {
-		return nil, fault.New(fault.Integrity, "bundle %s: it stands in .ai/%s, where it does not count", m.ID, dir).
-			Advise("rye bundle create %s .ai/%s, if that is its place now", want, dir)
 	}
 	var files []store.Change
 	err = m.Read(l.Folder(dir), func(f objects.File, data []byte) error {

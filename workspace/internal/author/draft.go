@@ -173,7 +173,7 @@ func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []
 		for _, it := range items {
 			if d.err == nil && it.changed && strings.HasPrefix(it.path, dir+"/") {
 				d.fail(fault.New(fault.Integrity, "sign %s: %s in it is signed anew, so its manifest has to be made again", d.Ref, it.ref).
-					Mend("rye bundle create .ai/%s", dir))
+					Mend("rye sign .ai/%s", dir))
 			}
 		}
 		all = append(all, d)
@@ -181,50 +181,87 @@ func (g *signing) bundles(ctx context.Context, dirs []string, items []*draft) []
 	return all
 }
 
-// bundle signs the manifest of one bundle, which has to agree with its directory.
+// bundle signs the manifest of one bundle. Where the directory has changed since, or holds
+// none yet, the manifest is made anew.
 func (g *signing) bundle(ctx context.Context, d *draft, dir string) error {
-	b, err := readBundle(ctx, g.layer, dir)
+	old, raw := oldManifest(g.layer, dir)
+	if old == nil && raw != nil && !g.named[rye.Target(dir)] {
+		_, err := readBundle(ctx, g.layer, dir) // somebody's work, which only its name replaces
+		return err
+	}
+	now, err := makeManifest(g.layer, dir, old)
 	if err != nil {
 		return err
 	}
-	d.ref, d.Ref = b.manifest.Ref(), look.BundleRef(b.manifest.ID)
-	_, refused := trust.Verify(b.manifest.Item(), g.scope, g.Trust)
-	if g.passOver(d, b.manifest.Item(), refused) {
-		return d.err
-	}
-	for _, c := range b.changes {
-		if it := look.Lined(c.Path, c.Data); it != nil {
-			if _, err := trust.Verify(it, g.scope, g.Trust); err != nil {
-				return err // the file's own signature must hold as well
-			}
+	d.ref, d.Ref = now.Ref(), look.BundleRef(now.ID)
+	var refused error
+	if old != nil {
+		if _, refused = trust.Verify(old.Item(), g.scope, g.Trust); g.passOver(d, old.Item(), refused) {
+			return d.err
 		}
 	}
-	d.others = slices.DeleteFunc(b.changes, func(c store.Change) bool { return c.Path == d.path })
-	open, err := trust.OpenBundle(b.raw, g.layer.Folder(dir), g.scope, g.Trust)
-	if err != nil && g.q.Check {
-		d.unsigned(b.raw)
+	was := old
+	if refused != nil {
+		was = nil // nobody vouched for what it lists
+	}
+	files, err := bundleFiles(g.Desk, g.layer, dir, now)
+	if err != nil {
+		return err
+	}
+	changes, err := bundleChanges(ctx, g.layer, dir, nil, files)
+	if err != nil {
+		return err
+	}
+	d.others = slices.DeleteFunc(changes, func(c store.Change) bool { return c.Path == d.path })
+	if d.Members = now.Since(was); was != nil && len(d.Members) == 0 && was.Version == now.Version {
+		if done, err := bundleStands(ctx, g, d, dir, was); done || err != nil {
+			return err
+		}
+	} else if exec := newExecutable(was, files, dir); exec != "" && everything(g.q) && !g.named[rye.Target(dir)] && !g.q.Check {
+		d.Status, d.Why, d.Hint = "passed over", "it holds a new executable, "+exec, fault.Command("rye sign .ai/%s", dir)
 		return nil
 	}
-	if err == nil && (g.q.Check || open.Key() == g.key.Public()) {
-		// Only the record knows whether it is older than the version before.
-		c, err := g.Stack.Cover(ctx, g.layer, d.path, nil)
-		switch {
-		case err != nil:
-			return err
-		case c.Past == nil:
-			d.describe("unchanged", b.manifest.Item())
-			return nil
-		case !g.named[rye.Target(dir)]:
-			d.passOver(c.State)
-			return nil
-		}
+	if g.q.Check {
+		d.unsigned(raw)
+		return nil
 	}
-	raw, err := g.manifest(ctx, dir, b.raw, g.now)
+	return makeAnew(ctx, g, d, dir, now, old)
+}
+
+// bundleStands reports whether nothing is to be signed in a bundle whose files are those of
+// its verified manifest: it is the user's own, or this is a check.
+func bundleStands(ctx context.Context, g *signing, d *draft, dir string, m *objects.Manifest) (done bool, err error) {
+	if !g.q.Check && m.Item().Signature.Key != g.key.Public().Fingerprint() {
+		return false, nil
+	}
+	// Only the record knows whether it is older than the version before.
+	c, err := g.Stack.Cover(ctx, g.layer, d.path, nil)
+	switch {
+	case err != nil:
+		return false, err
+	case c.Err != nil:
+		return true, c.Err
+	case c.Past == nil:
+		d.describe("unchanged", m.Item())
+		return true, nil
+	case !g.named[rye.Target(dir)]:
+		d.passOver(c.State)
+		return true, nil
+	}
+	return false, nil
+}
+
+// makeAnew signs a new manifest.
+func makeAnew(ctx context.Context, g *signing, d *draft, dir string, now, old *objects.Manifest) error {
+	raw, err := now.Encode()
 	if err == nil {
-		b.manifest, err = objects.ParseManifest(raw)
+		raw, err = g.manifest(ctx, dir, raw, notBefore(g.now, old))
 	}
 	if err == nil {
-		d.signed(b.manifest.Item(), g.q)
+		now, err = objects.ParseManifest(raw)
+	}
+	if err == nil {
+		d.signed(now.Item(), g.q)
 	}
 	return err
 }

@@ -28,7 +28,6 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err != nil {
 		return nil, err
 	}
-	everything := q.All || slices.Contains(q.Targets, "*")
 	refs, bundles, err := look.ItemsAndBundles(ctx, s.Session, l, q.Targets, q.All)
 	if err == nil {
 		err = maySign(s, c, q, refs, bundles)
@@ -52,7 +51,7 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 		return nil, err
 	}
 	rep, err := g.finish(ctx, drafts)
-	if everything {
+	if everything(q) {
 		foreign, ferr := l.Foreign(ctx)
 		for _, p := range foreign {
 			rep.PassedOver = append(rep.PassedOver, ".ai/"+p)
@@ -91,6 +90,9 @@ type signing struct {
 	named map[rye.Target]bool // what was asked for by its name, not by a pattern
 }
 
+// everything reports whether a request is about all that there is.
+func everything(q rye.SignRequest) bool { return q.All || slices.Contains(q.Targets, "*") }
+
 func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest) (*signing, error) {
 	key, err := s.Keys.Signer(ctx)
 	if err != nil {
@@ -103,10 +105,13 @@ func newSigning(ctx context.Context, s *Desk, l *space.Layer, q rye.SignRequest)
 func namesOf(s *Desk, l *space.Layer, targets []rye.Target) map[rye.Target]bool {
 	named := map[rye.Target]bool{}
 	for _, t := range targets {
-		if dir, ok := look.BundleTarget(l, t); ok {
+		if dir, ok := look.FolderTarget(l, t); ok {
 			named[rye.Target(dir)] = true
 		} else if ref, err := s.Ref(string(t)); err == nil && !strings.ContainsAny(string(t), "*?") {
 			named[rye.Target(ref.String())] = true
+			if dir, ok := objects.InBundles(ref.MemberPath(".")); ok {
+				named[rye.Target(dir)] = true
+			}
 		}
 	}
 	return named

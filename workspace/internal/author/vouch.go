@@ -9,7 +9,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
-	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Signing vouches: who signs an item says that they would have written it. What carries
@@ -129,21 +128,4 @@ func (f *foreign) lines() []string {
 		return []string{"signed by " + f.who + ", which holds and counts here"}
 	}
 	return []string{"signed by " + f.who + ", which does not count here: " + f.err.Error()}
-}
-
-// vouchBundle asks a person before a manifest that another signed is made anew.
-func vouchBundle(ctx context.Context, s *session.Session, dir string, scope trust.Scope, old *objects.Manifest, change []string) error {
-	if old == nil {
-		return nil
-	}
-	_, refused := trust.Verify(old.Item(), scope, s.Trust)
-	by := foreignTo(s.Trust, old.Item(), refused)
-	if by == nil {
-		return nil
-	}
-	d := &draft{before: by}
-	d.Ref, d.Path = ".ai/"+dir, ".ai/"+manifestIn(dir)
-	q := vouchQuestion(d, append(append([]string{d.Path + "  is to be made again"}, by.lines()...), change...))
-	q.Mend = fault.Command("rye bundle create %s --yes", d.Ref)
-	return s.Ask(ctx, q)
 }

@@ -197,6 +197,15 @@ func BundleTarget(l *space.Layer, t rye.Target) (string, bool) {
 	return dir, err == nil && !was.IsZero()
 }
 
+// FolderTarget is BundleTarget, also for a directory that is no bundle yet and can become one.
+func FolderTarget(l *space.Layer, t rye.Target) (string, bool) {
+	if dir, ok := BundleTarget(l, t); ok {
+		return dir, true
+	}
+	dir, ok := bundleDir(l, string(t))
+	return dir, ok && space.IsFolder(l, dir)
+}
+
 // RecordedBundle is BundleTarget for a bundle that was ever recorded, also one that has been
 // removed since.
 func RecordedBundle(ctx context.Context, l *space.Layer, t rye.Target) (string, bool) {
@@ -225,9 +234,14 @@ func bundleDir(l *space.Layer, arg string) (string, bool) {
 	return dir, err == nil
 }
 
-// bundleDirOf reads acme/bundle/report, with or without bundle: before it.
+// bundleDirOf reads acme/bundle/report, with or without bundle: before it, and
+// bundle:acme/report.
 func bundleDirOf(arg string) (string, error) {
-	id, err := objects.ParseID(strings.TrimPrefix(arg, "bundle:"))
+	name, named := strings.CutPrefix(arg, "bundle:")
+	if ns, rest, ok := strings.Cut(name, "/"); ok && named && !strings.Contains(rest, "/") {
+		name = ns + "/bundle/" + rest
+	}
+	id, err := objects.ParseID(name)
 	if err != nil {
 		return "", err
 	}
@@ -313,8 +327,14 @@ func answeredBy(ctx context.Context, s *session.Session, l *space.Layer, p strin
 	if err != nil || c == nil {
 		return "", err
 	}
-	if raw, err := l.Read(p); err == nil && Lined(p, raw) != nil {
+	if lineAt(l, p) {
 		return "", nil
 	}
 	return c.Dir, nil
+}
+
+// lineAt reports whether the working file at p carries a signature line of its own.
+func lineAt(l *space.Layer, p string) bool {
+	raw, err := l.Read(p)
+	return err == nil && Lined(p, raw) != nil
 }

@@ -20,7 +20,7 @@ func ItemsAndBundles(
 ) (refs []objects.Ref, bundles []string, err error) {
 	var rest []rye.Target
 	for _, arg := range args {
-		if dir, ok := BundleTarget(l, arg); ok {
+		if dir, ok := FolderTarget(l, arg); ok {
 			bundles = append(bundles, dir)
 		} else {
 			rest = append(rest, arg)
@@ -47,6 +47,9 @@ func ItemsAndBundles(
 		if p, err := locate(ref); err == nil && p != "" { // else what is done to the item says what is wrong
 			if dir, err = answeredBy(ctx, s, l, p, seen); err != nil {
 				return nil, nil, err
+			}
+			if in, ok := objects.InBundles(p); ok && dir == "" && !lineAt(l, p) {
+				dir = in
 			}
 		}
 		if dir != "" {

@@ -1,0 +1,32 @@
+package objects
+
+// MemberChange is a file of a bundle that is not as it was in the manifest before.
+type MemberChange struct {
+	Path       string `json:"path"`   // below the bundle's directory
+	Change     string `json:"change"` // new, changed or gone
+	Executable bool   `json:"executable,omitempty"`
+}
+
+// Since says how the files of a manifest differ from those of the one before, which is nil
+// where there was none.
+func (m *Manifest) Since(old *Manifest) []MemberChange {
+	var all []MemberChange
+	for _, f := range m.Files {
+		was, there := old.File(f.Path)
+		switch {
+		case !there:
+			all = append(all, MemberChange{f.Path, "new", f.Executable})
+		case was.Sum != f.Sum:
+			all = append(all, MemberChange{f.Path, "changed", f.Executable})
+		}
+	}
+	if old == nil {
+		return all
+	}
+	for _, f := range old.Files {
+		if _, there := m.File(f.Path); !there {
+			all = append(all, MemberChange{f.Path, "gone", f.Executable})
+		}
+	}
+	return all
+}

@@ -1,0 +1,96 @@
+package objects
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rye-os/rye/internal/words"
+)
+
+// Bounds of the fields of a skill, from the Agent Skills specification (agentskills.io).
+const (
+	maxSkillName        = 64
+	maxSkillDescription = 1024
+	maxSkillCompat      = 500
+)
+
+var skillFields = names("name description license compatibility metadata allowed-tools")
+
+// IsSkill reports whether a slash path below .ai is the entry of a bundle that is an Agent
+// Skill. Its form is the specification's and not ours, because its bytes go back out as they
+// came: no field of ours is asked for, and what it calls itself need not be its id.
+func IsSkill(p string) bool {
+	return path.Base(p) == SkillFile && strings.HasPrefix(p, BundlesDir+"/") && strings.Count(p, "/") == 3
+}
+
+// readSkill reads the front matter that a skill must have.
+func readSkill(p *parser, m *Meta) error {
+	done, err := p.readFrontMatter(m)
+	if err == nil && !done {
+		err = p.bad(mark{1, 0}, "a skill begins with front matter: --- in line 1")
+	}
+	p.dialect = dialectSkill
+	return err
+}
+
+// skillMeta reads what only skills have. The name that it calls itself is its title; the
+// version stands in its metadata, if anywhere.
+func skillMeta(p *parser, m *Meta) error {
+	m.Title, m.Name, m.EntryType = m.Name, p.ref.ID.Name(), "skill"
+	if _, err := p.text("compatibility"); err != nil {
+		return err
+	}
+	more, err := p.mapping("metadata")
+	if v, ok := more["version"].(string); ok && m.Version == "" {
+		if _, ok := parseVersion(v); ok {
+			m.Version = v
+		}
+	}
+	return err
+}
+
+// checkSkill checks what a skill cannot be used without. What else the specification asks for
+// is for its author: SkillFaults tells it, and refuses nothing.
+func checkSkill(v *validator) {
+	name, _ := v.it.Meta.Fields["name"].(string)
+	v.need("name", name, v.it.Ref.ID.Name())
+	v.need("description", v.it.Meta.Description, "what it does, and when to use it")
+	v.apparent()
+}
+
+// SkillFaults returns what the specification has against a skill that came from a folder.
+func SkillFaults(it *Item, folder string) []string {
+	var all []string
+	name, _ := it.Meta.Fields["name"].(string)
+	if why := skillName(name); why != "" {
+		all = append(all, fmt.Sprintf("name %q: %s", words.Brief(name), why))
+	} else if name != folder {
+		all = append(all, fmt.Sprintf("name %q: its folder is called %q", name, words.Brief(folder)))
+	}
+	if n := utf8.RuneCountInString(it.Meta.Description); n > maxSkillDescription {
+		all = append(all, fmt.Sprintf("description: %d characters, at most %d are meant", n, maxSkillDescription))
+	}
+	compat, _ := it.Meta.Fields["compatibility"].(string)
+	if n := utf8.RuneCountInString(compat); n > maxSkillCompat {
+		all = append(all, fmt.Sprintf("compatibility: %d characters, at most %d are meant", n, maxSkillCompat))
+	}
+	return all
+}
+
+func skillName(name string) string {
+	switch {
+	case name == "" || utf8.RuneCountInString(name) > maxSkillName:
+		return fmt.Sprintf("want 1 to %d characters", maxSkillName)
+	case strings.HasPrefix(name, "-") || strings.HasSuffix(name, "-") || strings.Contains(name, "--"):
+		return "a hyphen stands between two other characters"
+	}
+	for _, r := range name {
+		if r != '-' && (unicode.ToLower(r) != r || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {
+			return "want lower-case letters, digits and hyphens"
+		}
+	}
+	return ""
+}
