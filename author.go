@@ -46,11 +46,12 @@ type NewReport struct {
 // is, another is copied in under As and Kind, and of a git repository every item
 // below its .ai comes in. Either Path or URL is set.
 type AddRequest struct {
-	Path   string // a file, or a folder below .ai
+	Path   string // a file, a folder or an archive
 	Text   []byte // of a file that lies nowhere yet, and for which Path is a name; nil reads Path
 	URL    string // instead of Path: of a git repository, and #<branch or tag>; without it what HEAD names there
 	Kind   string // of a file from elsewhere; "" where its extension tells
-	As     string // id of a file from elsewhere; "" derives it from the namespace and the file's name
+	As     string // id of one thing from elsewhere, or a namespace for many; "" derives it from the project's namespace and the name
+	Entry  string // of a folder of programs: the file that is executed, below the folder; "" is the one called main
 	Space  string // "project" or "user", for a path; "" is project
 	DryRun bool
 	Force  bool // replace what is there, which the history keeps
@@ -65,6 +66,10 @@ type AddReport struct {
 	Commit   string            `json:"commit,omitempty"`
 	Next     fault.Hint        `json:"next,omitzero"`
 	Problems []objects.Problem `json:"problems,omitempty"`
+	Signer   string            `json:"signer,omitempty"` // that its own line names
+	What     string            `json:"what,omitempty"`   // it was, before it came: "Agent Skill"
+	Lost     []string          `json:"lost,omitempty"`   // of it, on the way
+	Why      string            `json:"why,omitempty"`    // Path was passed over; then there is no Ref
 }
 
 // RemoveRequest takes a working item, a bundle or a dependency out of the project.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/bring"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -103,16 +104,16 @@ func (w *Workspace) Init(ctx context.Context, c rye.Caller, q rye.InitRequest) (
 // repository is shown to a person first: it counts only as far as its own signatures do.
 func (w *Workspace) Add(ctx context.Context, c rye.Caller, q rye.AddRequest) ([]rye.AddReport, error) {
 	if q.URL == "" {
-		return do(ctx, c, "add", in(w.of(q.Space), w.author), author.Add, q)
+		return do(ctx, c, "add", in(w.of(q.Space), w.author), bring.Add, q)
 	}
 	s, err := w.project(c, "add")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	commit, items, err := share.FetchItems(ctx, w.share(s), q.URL)
+	commit, files, err := share.FetchTree(ctx, w.share(s), q.URL)
 	if err != nil {
 		return nil, err
 	}
-	return author.AddFetched(ctx, w.author(s), q, commit, items)
+	return bring.Fetched(ctx, w.author(s), q, commit, files)
 }

@@ -16,20 +16,27 @@ import (
 func addCommand() *spec {
 	var q rye.AddRequest
 	return &spec{
-		name: "add", args: "<path…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>]", group: "Begin",
-		short: "Take in files, items of a registry, or those of a repository",
+		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>]", group: "Begin",
+		short: "Take in what you have: skills, commands, rules, scripts, items",
 		long: `A file below .ai/ is recorded where it is; another is copied in, as --kind and
 --as say. A name like acme/tool/hello is brought from its registry, verified, and
 pinned in .ai/rye.lock. Write ./ before a path that looks like a name.
 
-An address takes in every item below .ai of a git repository, as it is: nobody
-vouches for it but the items' own signatures, and nothing follows it later.`,
-		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2",
+A folder, an archive (zip, tar, tar.gz) or the address of a git repository is searched
+for what rye understands: Agent Skills (SKILL.md), the commands and agents of Claude
+Code and its plugins, Cursor's rules, skills of Ryvos, items below an .ai, and, where
+there is none of these, scripts: a folder with one file called main, or with --entry,
+is one package. Skills keep every byte. What else there is is passed over, and named;
+--dry-run shows ids, kinds and what would be lost. Nothing that comes is signed: rye sign
+does that. Nobody vouches for what is fetched but the items' own signatures, and
+nothing follows an address later.`,
+		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of a file that is copied in"},
-			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it"},
+			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it, or a namespace for many"},
+			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "`file` of a folder that is executed"},
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace what is there; a copy stays in history"},
@@ -44,14 +51,11 @@ func runAdd(t *task, q rye.AddRequest) error {
 	if err != nil {
 		return err
 	}
-	if q.As != "" && len(t.args) > 1 {
+	if strings.Contains(q.As, "/") && len(t.args) > 1 {
 		return fault.New(fault.Usage, "add: --as names one item, and there are %d arguments", len(t.args))
 	}
 	if len(urls)+len(names) > 0 && q.Space != "" && q.Space != "project" {
 		return fault.New(fault.Usage, "add: what comes from elsewhere belongs to a project").Advise("rye add in the project, then rye copy <ref> --to user")
-	}
-	if len(urls) > 0 && (q.As != "" || q.Kind != "") {
-		return fault.New(fault.Usage, "add: the items of a repository keep their ids").Advise("leave out --as and --kind")
 	}
 	var requests []rye.AddRequest
 	for _, path := range paths {
@@ -59,7 +63,7 @@ func runAdd(t *task, q rye.AddRequest) error {
 		requests = append(requests, q)
 	}
 	for _, url := range urls {
-		requests = append(requests, rye.AddRequest{URL: url, DryRun: q.DryRun, Force: q.Force})
+		requests = append(requests, rye.AddRequest{URL: url, As: q.As, Entry: q.Entry, DryRun: q.DryRun, Force: q.Force})
 	}
 	for _, q := range requests {
 		if err := answerEach(t, t.w.Add, q, func(p *printer, rep rye.AddReport) { printAdded(p, added, q.DryRun, &rep) }); err != nil {
@@ -115,10 +119,24 @@ func isName(s string) bool {
 
 // printAdded says what became of one item.
 func printAdded(p *printer, did outcome, dry bool, rep *rye.AddReport) {
-	p.resultf(dry, "%s %s (%s)\n", did.word(dry), rep.Ref, string(rep.State))
+	if rep.Why != "" {
+		p.infof("passed over %s: %s", rep.Path, rep.Why)
+		return
+	}
+	p.resultf(dry, "%s %s (%s)%s\n", did.word(dry), rep.Ref, string(rep.State), faint(aside(rep.What)))
+	for _, l := range rep.Lost {
+		p.infof("  note: %s", l)
+	}
 	if !rep.Next.IsZero() && !dry {
 		p.infof("next: %s", rep.Next)
 	}
+}
+
+func aside(what string) string {
+	if what == "" {
+		return ""
+	}
+	return "  " + what
 }
 
 func removeCommand() *spec {

@@ -50,6 +50,10 @@ var house = []room{
 		"fault internal/words", ""},
 	{0, "objects/extract", "what extractor items say of other items; never what the law reads",
 		"fault internal/words objects", ""},
+	{0, "internal/unpack", "reads archives from outside, inside limits; writes nothing",
+		"fault internal/words", ""},
+	{0, "objects/foreign", "what was written for other programs, as items of ours; pure",
+		"fault internal/words objects", toml},
 	{0, "stdlib", "the system space, compiled in",
 		"", ""},
 	{0, "scaffold", "the first version of an item",
@@ -130,6 +134,8 @@ var house = []room{
 		". " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/author", "changes what the spaces hold, and records it",
 		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace/internal/bring", "takes in what was written for other programs: folders, archives, repositories",
+		". internal/unpack objects/foreign " + session + " workspace/internal/session workspace/internal/author", ""},
 	{4, "workspace/internal/locks", "works out what would run, and pins it",
 		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/back", "answers a tool that calls rye back while it runs",
@@ -138,12 +144,12 @@ var house = []room{
 		". objects/expr chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/back workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
-		". registry store/transport " + session +
+		". objects/foreign registry store/transport " + session +
 			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/past workspace/internal/author workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/threads", ""},
+		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/past workspace/internal/author workspace/internal/bring workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/threads", ""},
 
 	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
 		"fault internal/place internal/words", xsys},

@@ -15,16 +15,12 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
-
-// maxShown bounds the items that a question lists by name.
-const maxShown = 200
 
 // Add takes files into the project and records them as they are, signed or not, in one
 // commit. A path below .ai stays where it is; another is copied in under q.As and q.Kind.
@@ -74,24 +70,6 @@ func (in *addition) preview() []rye.AddReport {
 	return in.reports
 }
 
-// AddFetched takes the items of another git repository, which was fetched at a commit, into
-// the project as they are, and records them in one commit. Their own signatures decide what
-// they count for; the repository vouches for none. The user is shown what comes, and nothing
-// is written before all of it was checked.
-func AddFetched(ctx context.Context, s *Desk, q rye.AddRequest, commit store.OID, items []*objects.Item) ([]rye.AddReport, error) {
-	in, err := checkAddition(ctx, s, s.Stack.Project, items, q.Force)
-	if err != nil {
-		return nil, err
-	}
-	if q.DryRun {
-		return in.preview(), nil
-	}
-	if err := s.Ask(ctx, in.question(q.URL, commit)); err != nil {
-		return nil, err
-	}
-	return in.reports, in.record(ctx, s)
-}
-
 // itemsAt reads what the request names: one file, or every item of a folder below .ai but
 // for those in bundles. p is the path below .ai, "" for a path elsewhere.
 func itemsAt(ctx context.Context, s *Desk, l *space.Layer, q rye.AddRequest, p string, bundles []string) ([]*objects.Item, error) {
@@ -108,9 +86,6 @@ func itemsAt(ctx context.Context, s *Desk, l *space.Layer, q rye.AddRequest, p s
 	case !st.IsDir():
 		it, err := itemIn(s, l, q, p)
 		return []*objects.Item{it}, err
-	case p == "":
-		return nil, fault.New(fault.Usage, "add %s: folders are taken in only below .ai", q.Path).
-			Advise("name the files; items of a git repository come with rye add file://<its absolute path>")
 	}
 	var paths []string
 	_, err = l.Files(ctx, func(f string, ref objects.Ref) error {
@@ -188,6 +163,8 @@ type addition struct {
 	reports  []rye.AddReport  // of the items, then of the bundles
 	refs     []objects.Ref    // of the items, then of the bundles
 	beside   []store.Change   // the files of the bundles, which are in place already
+	kept     []store.Change   // files of bundles that are replaced
+	written  []store.Change   // files of bundles that come, and the removal of those that go
 }
 
 // checkAddition judges items that are to come into the project. It writes nothing.
@@ -232,6 +209,9 @@ func replacedBy(l *space.Layer, it *objects.Item, force bool) ([]store.Change, e
 // recorded, which has this blob, is refused.
 func describeAdded(ctx context.Context, s *Desk, l *space.Layer, it *objects.Item, recorded store.OID) (rye.AddReport, error) {
 	rep := rye.AddReport{Ref: it.Ref.String(), Path: session.Shown(l, it.Path), SHA256: it.Sum.String()}
+	if it.Signature != nil {
+		rep.Signer = it.Signature.Key.String()
+	}
 	var err error
 	if rep.Problems, err = look.Problems(ctx, s.Session, l.Space, it); err != nil {
 		return rep, err
@@ -273,23 +253,6 @@ func (in *addition) addBundle(ctx context.Context, s *Desk, dir string) error {
 	return nil
 }
 
-func (in *addition) question(url string, commit store.OID) rye.Question {
-	q := rye.Question{Topic: "add from " + url, Text: "Take in " + words.Plural(len(in.items), "item") + "?",
-		Lines: []string{"commit   " + commit.String()}, Mend: fault.Command("rye add %s --yes", url)}
-	for i, it := range in.items {
-		if i == maxShown {
-			q.Lines = append(q.Lines, "... and "+words.Plural(len(in.items)-i, "more item"))
-			break
-		}
-		line := it.Ref.String() + "  " + string(in.reports[i].State)
-		if it.Signature != nil {
-			line += "  signed by " + it.Signature.Key.String()
-		}
-		q.Lines = append(q.Lines, line)
-	}
-	return q
-}
-
 // record writes the items' files where they differ, and records everything in one commit,
 // after the files that they replace.
 func (in *addition) record(ctx context.Context, s *Desk) error {
@@ -297,7 +260,7 @@ func (in *addition) record(ctx context.Context, s *Desk) error {
 	if err := ready(l); err != nil {
 		return err
 	}
-	if err := s.keep(ctx, l, in.refs[:len(in.items)], slices.Concat(in.replaced...)); err != nil {
+	if err := s.keep(ctx, l, in.refs, append(slices.Concat(in.replaced...), in.kept...)); err != nil {
 		return err
 	}
 	var changes []store.Change
@@ -307,10 +270,13 @@ func (in *addition) record(ctx context.Context, s *Desk) error {
 			return err
 		}
 	}
-	if err := space.SyncNames(l, changes...); err != nil {
+	if err := in.writePackages(l); err != nil {
 		return err
 	}
-	commit, err := s.record(ctx, l, "add", in.refs, append(changes, in.beside...))
+	if err := space.SyncNames(l, append(slices.Clone(changes), in.written...)...); err != nil {
+		return err
+	}
+	commit, err := s.record(ctx, l, "add", in.refs, slices.Concat(changes, in.beside, in.written))
 	for i := range in.reports {
 		in.reports[i].Commit = commit
 	}

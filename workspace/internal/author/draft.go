@@ -60,7 +60,7 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 		return err
 	}
 	if it.Legacy != nil {
-		d.Replaces = replaced(g.Trust, it, g.scope)
+		d.Replaces = look.Replaced(g.Trust, it, g.scope)
 	}
 	if err := g.denied(it, v, refused); err != nil {
 		return err

@@ -2,77 +2,82 @@ package share
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/foreign"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
 
-// How much may be fetched of a repository that is not a registry, and how much its items
-// may be.
-var (
-	repositoryLimits = store.Limits{Objects: 50_000, Bytes: 64 << 20, Total: 256 << 20}
-	itemsLimits      = store.ContentLimits{Depth: 16, Entries: 10_000, Blob: objects.MaxItemSize, Total: 64 << 20}
+// repositoryLimits bound what is fetched of a repository that is not a registry.
+var repositoryLimits = store.Limits{Objects: 50_000, Bytes: 64 << 20, Total: 256 << 20}
+
+// Bounds of the files at its newest commit.
+const (
+	maxFiles  = 20_000
+	maxLevels = 16
+	maxBytes  = 256 << 20
 )
 
-// FetchItems fetches the newest commit of any git repository and returns it with the items
-// below its .ai. The address may end in # and the name of a branch or tag. The signatures of
-// tags and commits are not checked: an item counts by its own. Nothing stays on disk.
-func FetchItems(ctx context.Context, s *Desk, address string) (store.OID, []*objects.Item, error) {
+// FetchTree fetches the newest commit of any git repository and returns it with its files.
+// The address may end in # and the name of a branch or tag. The signatures of tags and
+// commits are not checked: an item counts by its own. Nothing stays on disk.
+func FetchTree(ctx context.Context, s *Desk, address string) (store.OID, foreign.Tree, error) {
 	if s.Offline {
-		return store.OID{}, nil, fault.New(fault.Offline, "add %s: it has to be fetched", address).Advise("leave out --offline")
+		return store.OID{}, foreign.Tree{}, fault.New(fault.Offline, "add %s: it has to be fetched", address).Advise("leave out --offline")
 	}
 	if err := s.NeedCache(); err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	dir, err := os.MkdirTemp(s.CacheDir, "rye-add-*")
 	if err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	defer os.RemoveAll(dir)
 	return fetchInto(ctx, s, address, filepath.Join(dir, "add.git"))
 }
 
 // fetchInto fetches the newest commit of a repository into a new one at dir, and returns
-// its items.
-func fetchInto(ctx context.Context, s *Desk, address, dir string) (store.OID, []*objects.Item, error) {
+// its files.
+func fetchInto(ctx context.Context, s *Desk, address, dir string) (store.OID, foreign.Tree, error) {
 	url, name, _ := strings.Cut(address, "#")
 	o := s.transport()
 	o.ReadOnly = true
 	remote, err := transport.Dial(url, o)
 	if err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	defer remote.Close()
 	s.Say("fetching " + remote.String())
 	repo, err := store.Init(dir, "refs/heads/main")
 	if err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	defer repo.Close()
 	tip, err := tipOf(ctx, remote, name)
 	if err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	pack, _, err := remote.Fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{Depth: 1, Limits: repositoryLimits})
 	if err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	defer pack.Discard()
-	commit, items, err := itemsAt(ctx, pack, tip, name)
+	commit, files, err := filesAt(ctx, pack, tip, name)
 	if err != nil {
-		return store.OID{}, nil, fault.Wrap(err, "add %s", remote)
+		return store.OID{}, foreign.Tree{}, fault.Wrap(err, "add %s", remote)
 	}
-	return commit, items, nil
+	files.Name = strings.TrimSuffix(path.Base(strings.TrimRight(url, "/")), ".git")
+	return commit, files, nil
 }
 
 // tipOf finds the branch or tag of that name; "" is what HEAD names.
@@ -101,20 +106,17 @@ func tipOf(ctx context.Context, remote *transport.Remote, name string) (store.OI
 	return tip, nil
 }
 
-// itemsAt returns the commit that a fetched ref names, and its items.
-func itemsAt(ctx context.Context, pack *store.Quarantine, tip store.OID, name string) (store.OID, []*objects.Item, error) {
+// filesAt returns the commit that a fetched ref names, and its files.
+func filesAt(ctx context.Context, pack *store.Quarantine, tip store.OID, name string) (store.OID, foreign.Tree, error) {
 	c, err := commitOf(&pack.Reader, tip, name)
 	if err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
 	if err := pack.Connected(ctx, c.Tree); err != nil {
-		return store.OID{}, nil, err
+		return store.OID{}, foreign.Tree{}, err
 	}
-	items, err := itemsOf(ctx, &pack.Reader, c.Tree)
-	if err == nil && len(items) == 0 {
-		err = fault.New(fault.NotFound, "no items below .ai there")
-	}
-	return c.ID, items, err
+	t, err := filesOf(ctx, &pack.Reader, c.Tree)
+	return c.ID, t, err
 }
 
 // commitOf returns the commit that a ref named. An annotated tag must have the name of its
@@ -142,47 +144,53 @@ func commitOf(rd *store.Reader, id store.OID, name string) (*store.Commit, error
 	return rd.Commit(tag.Target)
 }
 
-// itemsOf reads every item below .ai of a tree from outside. It reads only the directories
-// of kinds, and all of each must pass the rule for outside content.
-func itemsOf(ctx context.Context, rd *store.Reader, tree store.OID) ([]*objects.Item, error) {
-	var items []*objects.Item
-	for _, kind := range objects.Kinds {
-		dir := kind.Dir()
-		top, err := rd.Lookup(tree, ".ai/"+dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
+// filesOf reads every file of a tree from outside, inside limits. What is no file is passed
+// over; a name that no honest tree has refuses the whole.
+func filesOf(ctx context.Context, rd *store.Reader, tree store.OID) (t foreign.Tree, err error) {
+	seen, total := 0, int64(0)
+	folded := map[string]string{}
+	err = rd.Walk(ctx, tree, func(p string, e store.Entry) error {
+		if seen++; seen > maxFiles || strings.Count(p, "/") >= maxLevels {
+			return fault.New(fault.Limit, "more than %d files and folders, or than %d levels", maxFiles, maxLevels)
 		}
-		if err != nil {
-			return nil, err
-		}
-		if !top.IsDir() {
-			return nil, fault.New(fault.Malformed, ".ai/%s is no directory there", dir)
-		}
-		if err := rd.CheckContent(ctx, top.ID, itemsLimits); err != nil {
-			return nil, fault.Wrap(err, ".ai/%s", dir)
-		}
-		err = rd.Walk(ctx, top.ID, func(p string, e store.Entry) error {
-			if e.IsDir() {
-				return nil
-			}
-			it, err := readItem(rd, dir+"/"+p, e.ID)
-			items = append(items, it)
+		if err := honest(p, folded); err != nil || e.IsDir() {
 			return err
-		})
-		if err != nil {
-			return nil, err
 		}
-	}
-	return items, nil
+		if !e.Mode.IsFile() {
+			t.Passed = append(t.Passed, foreign.Passed{Path: p, Why: "a link or another repository, which is not followed"})
+			return nil
+		}
+		_, size, err := rd.Stat(e.ID)
+		if err != nil {
+			return err
+		}
+		if size > objects.MaxItemSize {
+			t.Passed = append(t.Passed, foreign.Passed{Path: p, Why: "larger than 8 MiB"})
+			return nil
+		}
+		if total += size; total > maxBytes {
+			return fault.New(fault.Limit, "its files have more than %d bytes", int64(maxBytes))
+		}
+		raw, err := rd.Blob(e.ID, objects.MaxItemSize)
+		t.Files = append(t.Files, foreign.File{Path: p, Data: raw})
+		return err
+	})
+	return t, err
 }
 
-func readItem(rd *store.Reader, p string, blob store.OID) (*objects.Item, error) {
-	if _, _, err := objects.RefOfPath(p); err != nil {
-		return nil, fault.New(fault.Malformed, ".ai/%s is no item: %w", p, err)
+// honest refuses a path that leads elsewhere or into git's own, and one that another path
+// is on some systems.
+func honest(p string, folded map[string]string) error {
+	name := strings.ToLower(path.Base(p))
+	switch {
+	case name == "." || name == ".." || name == "/" || strings.HasPrefix(strings.TrimRight(name, " ."), ".git") && len(strings.TrimRight(name, " .")) == 4,
+		strings.ContainsAny(name, "\\\x00"):
+		return fault.New(fault.Malformed, "tree entry %q: no honest name", words.Brief(p))
 	}
-	raw, err := rd.Blob(blob, objects.MaxItemSize)
-	if err != nil {
-		return nil, err
+	key := strings.ToLower(p)
+	if other, there := folded[key]; there {
+		return fault.New(fault.Malformed, "%q and %q are one name on some systems", words.Brief(other), words.Brief(p))
 	}
-	return objects.Parse(p, raw)
+	folded[key] = p
+	return nil
 }

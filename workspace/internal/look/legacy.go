@@ -1,4 +1,4 @@
-package author
+package look
 
 import (
 	"bytes"
@@ -15,8 +15,8 @@ import (
 // maxUncovered bounds how many lines of an item are shown as not covered.
 const maxUncovered = 40
 
-// replaced says what RYE OS's signature line of an item was worth.
-func replaced(st *trust.Store, it *objects.Item, in trust.Scope) *rye.Replaced {
+// Replaced says what RYE OS's signature line of an item was worth.
+func Replaced(st *trust.Store, it *objects.Item, in trust.Scope) *rye.Replaced {
 	l := it.Legacy
 	r := &rye.Replaced{Key: l.Key, Covers: l.Covers, Uncovered: uncovered(it)}
 	if l.Unsigned != "" {
@@ -45,7 +45,7 @@ func uncovered(it *objects.Item) []string {
 			from = 0
 		}
 	}
-	before := bytes.Count(it.Raw[:lineAt(it)], []byte("\n")) // lines before the signature's
+	before := bytes.Count(it.Raw[:signedAt(it)], []byte("\n")) // lines before the signature's
 	var all []string
 	more, at, n := 0, 0, 0
 	for line := range bytes.Lines(it.Body) {
@@ -70,9 +70,9 @@ func uncovered(it *objects.Item) []string {
 	return all
 }
 
-// lineAt returns where the signature line begins: the line of the first byte in which file
+// signedAt returns where the signature line begins: the line of the first byte in which file
 // and body differ.
-func lineAt(it *objects.Item) int {
+func signedAt(it *objects.Item) int {
 	i := 0
 	for i < len(it.Body) && i < len(it.Raw) && it.Raw[i] == it.Body[i] {
 		i++

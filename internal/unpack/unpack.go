@@ -1,0 +1,249 @@
+// Package unpack reads archives from outside: zip, tar and tar.gz, whole and in memory,
+// inside limits. It writes nothing. What no honest packer makes (a path that leads out, a
+// link, a device, one name twice) refuses the archive as a whole: fault.Malformed. What is
+// too much, by count, size, depth or ratio, is fault.Limit.
+package unpack
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+// Limits of one archive.
+const (
+	MaxArchive = 64 << 20  // bytes, packed
+	MaxTotal   = 256 << 20 // bytes, unpacked
+	MaxFile    = 8 << 20   // bytes of one file: what an item may have
+	MaxEntries = 20000     // files and directories
+	MaxDepth   = 16        // names in a path
+	maxRatio   = 200       // unpacked to packed, beyond the first megabyte
+	freeRatio  = 1 << 20
+)
+
+// File is one regular file of an archive. Path is a clean slash path that stays inside.
+type File struct {
+	Path string
+	Data []byte
+}
+
+// Is reports whether data begins like an archive that Read reads.
+func Is(data []byte) bool { return isZip(data) || isGzip(data) || isTar(data) }
+
+func isZip(b []byte) bool {
+	return bytes.HasPrefix(b, []byte("PK\x03\x04")) || bytes.HasPrefix(b, []byte("PK\x05\x06"))
+}
+func isGzip(b []byte) bool { return bytes.HasPrefix(b, []byte{0x1f, 0x8b}) }
+func isTar(b []byte) bool  { return len(b) > 262 && string(b[257:262]) == "ustar" }
+
+// Read returns the files of an archive, in its order.
+func Read(data []byte) ([]File, error) {
+	if len(data) > MaxArchive {
+		return nil, fault.New(fault.Limit, "archive of %d bytes: at most %d are read", len(data), MaxArchive)
+	}
+	b := &box{packed: int64(len(data)), seen: map[string]string{}}
+	var err error
+	switch {
+	case isZip(data):
+		err = readZip(b, data)
+	case isGzip(data):
+		err = readGzip(b, data)
+	case isTar(data):
+		err = readTar(b, bytes.NewReader(data))
+	default:
+		err = fault.New(fault.Malformed, "neither zip nor tar nor tar.gz")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.files, nil
+}
+
+// box is what was taken out of an archive so far.
+type box struct {
+	packed  int64 // bytes of the archive
+	total   int64 // bytes taken out
+	entries int
+	seen    map[string]string // by folded path: the path, with a slash behind a directory
+	files   []File
+}
+
+func readGzip(b *box, data []byte) error {
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return fault.New(fault.Malformed, "archive: %w", err)
+	}
+	// What a header says of sizes is checked while it is read; this bounds the rest.
+	return readTar(b, &bounded{r: z, left: MaxTotal + MaxEntries*1024, packed: b.packed})
+}
+
+// bounded stops a stream that unpacks to too much, whatever is in it.
+type bounded struct {
+	r            io.Reader
+	left, packed int64
+	read         int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if b.read += int64(n); b.read > b.left || tooDense(b.read, b.packed) {
+		return 0, fault.New(fault.Limit, "archive: it unpacks to more than %d bytes or %d times its size", int64(MaxTotal), maxRatio)
+	}
+	return n, err
+}
+
+func tooDense(unpacked, packed int64) bool {
+	return unpacked > freeRatio && unpacked/max(packed, 1) > maxRatio
+}
+
+func readTar(b *box, r io.Reader) error {
+	t := tar.NewReader(r)
+	for {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return damaged(err)
+		}
+		switch h.Typeflag {
+		case tar.TypeXGlobalHeader:
+			continue
+		case tar.TypeDir:
+			err = enter(b, h.Name, true)
+		case tar.TypeReg:
+			err = take(b, h.Name, h.Size, t)
+		default:
+			err = fault.New(fault.Malformed, "archive: %q is a link or a device; only files and directories are taken", words.Brief(h.Name))
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func readZip(b *box, data []byte) error {
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return fault.New(fault.Malformed, "archive: %w", err)
+	}
+	for _, f := range z.File {
+		if err := zipEntry(b, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func zipEntry(b *box, f *zip.File) error {
+	mode := f.Mode()
+	switch {
+	case strings.HasSuffix(f.Name, "/") || mode.IsDir():
+		return enter(b, f.Name, true)
+	case !mode.IsRegular():
+		return fault.New(fault.Malformed, "archive: %q is a link or a device; only files and directories are taken", words.Brief(f.Name))
+	case f.Flags&1 != 0:
+		return fault.New(fault.Malformed, "archive: %q is encrypted", words.Brief(f.Name))
+	}
+	r, err := f.Open()
+	if err != nil {
+		return damaged(err)
+	}
+	defer r.Close()
+	return take(b, f.Name, int64(min(f.UncompressedSize64, 1<<62)), r)
+}
+
+// damaged is why an archive cannot be read further.
+func damaged(err error) error {
+	if fault.CodeOf(err) != fault.Failed {
+		return err
+	}
+	return fault.New(fault.Malformed, "archive: %w", err)
+}
+
+// take reads one file. What it says of its size is believed as far as it is too much.
+func take(b *box, name string, size int64, r io.Reader) error {
+	if err := enter(b, name, false); err != nil {
+		return err
+	}
+	if size > MaxFile {
+		return fault.New(fault.Limit, "archive: %q has more than %d bytes", words.Brief(name), MaxFile)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	if err != nil {
+		return damaged(err)
+	}
+	if len(data) > MaxFile {
+		return fault.New(fault.Limit, "archive: %q has more than %d bytes", words.Brief(name), MaxFile)
+	}
+	if b.total += int64(len(data)); b.total > MaxTotal || tooDense(b.total, b.packed) {
+		return fault.New(fault.Limit, "archive: it unpacks to more than %d bytes or %d times its size", int64(MaxTotal), maxRatio)
+	}
+	b.files = append(b.files, File{Path: path.Clean(name), Data: data})
+	return nil
+}
+
+// enter checks the path of an entry, and that no other has it.
+func enter(b *box, name string, dir bool) error {
+	if b.entries++; b.entries > MaxEntries {
+		return fault.New(fault.Limit, "archive: more than %d entries", MaxEntries)
+	}
+	if err := checkPath(name); err != nil {
+		return err
+	}
+	p := path.Clean(name)
+	if p == "." {
+		return nil
+	}
+	if strings.Count(p, "/") >= MaxDepth {
+		return fault.New(fault.Limit, "archive: %q is deeper than %d names", words.Brief(name), MaxDepth)
+	}
+	return claim(b, p, dir)
+}
+
+func checkPath(name string) error {
+	bad := func(why string) error {
+		return fault.New(fault.Malformed, "archive: path %q %s", words.Brief(name), why)
+	}
+	switch {
+	case name == "" || strings.ContainsAny(name, "\x00\\"):
+		return bad("is no path")
+	case strings.HasPrefix(name, "/") || len(name) > 1 && name[1] == ':':
+		return bad("is absolute")
+	}
+	for part := range strings.SplitSeq(strings.TrimSuffix(name, "/"), "/") {
+		if part == ".." {
+			return bad("leads out of it")
+		}
+	}
+	return nil
+}
+
+// claim notes a path and the directories above it. Two files of one path, two spellings
+// that differ in case only, and a file where a directory is, are refused.
+func claim(b *box, p string, dir bool) error {
+	for end := len(p); end > 0; end = strings.LastIndexByte(p[:end], '/') {
+		what := p[:end]
+		if dir || end < len(p) {
+			what += "/"
+		}
+		key := strings.ToLower(p[:end])
+		old, there := b.seen[key]
+		if there && (old != what || end == len(p) && !dir) {
+			return fault.New(fault.Malformed, "archive: %q and %q are one name, here or on other systems", words.Brief(old), words.Brief(what))
+		}
+		if there && end < len(p) {
+			return nil
+		}
+		b.seen[key] = what
+	}
+	return nil
+}

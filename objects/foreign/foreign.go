@@ -1,0 +1,233 @@
+// Package foreign reads what was written for other programs (Agent Skills, Claude Code's
+// commands and agents, Cursor's rules, Ryvos's skills, plain scripts, the .ai of another
+// project) as items of ours. It is pure: files go in, and files come out with what could
+// not come with them. Nothing is run, and nothing is believed.
+package foreign
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+)
+
+// File is one file of a folder, an archive or a repository.
+type File struct {
+	Path string // slash path below it, clean
+	Data []byte
+}
+
+// Passed is what is not taken in, and why.
+type Passed struct{ Path, Why string }
+
+// Tree is what was found in one place.
+type Tree struct {
+	Name   string // of the folder or archive: what a package without a name is called
+	Files  []File
+	Passed []Passed // links, devices, names that no item can have
+}
+
+// Found is one thing that can be taken in: an item of one file, or a package.
+type Found struct {
+	Ref   objects.Ref // of the item, or of the package's entry
+	What  string      // what it was: "Agent Skill"
+	From  string      // where it stood in the tree
+	Dir   string      // of a package, below .ai; "" for an item
+	Files []File      // paths below .ai
+	Lost  []string    // what did not come with it
+}
+
+// Wish is how the user wants things to be called.
+type Wish struct {
+	Namespace string // of what says nothing else
+	As        string // id for one thing, or a namespace for many
+	Kind      string // of a lone file
+	Entry     string // the file of a folder that is executed
+}
+
+// reading is one tree on its way to what can be taken of it.
+type reading struct {
+	tree  Tree
+	wish  Wish
+	used  map[string]bool // paths that something took
+	found []Found
+	pass  []Passed
+}
+
+// Read returns what a tree holds, sorted by ref, and what is passed over, sorted by path.
+// One thing that cannot be read does not keep out the others.
+func Read(t Tree, w Wish) ([]Found, []Passed, error) {
+	r := &reading{tree: t, wish: w, used: map[string]bool{}, pass: slices.Clone(t.Passed)}
+	slices.SortFunc(r.tree.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	for _, part := range []func(*reading){ownItems, skills, ryvosSkills, commands, rules} {
+		part(r)
+	}
+	if len(r.found) == 0 {
+		if err := programs(r); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, f := range r.tree.Files {
+		if !r.used[f.Path] {
+			r.pass = append(r.pass, Passed{f.Path, leftover(f.Path)})
+		}
+	}
+	if err := rename(r); err != nil {
+		return nil, nil, err
+	}
+	slices.SortFunc(r.found, func(a, b Found) int { return cmp.Compare(a.Ref.String(), b.Ref.String()) })
+	slices.SortFunc(r.pass, func(a, b Passed) int { return cmp.Compare(a.Path, b.Path) })
+	return r.found, r.pass, twice(r.found)
+}
+
+// leftover says why a file is no item, for those who expected one.
+func leftover(p string) string {
+	switch {
+	case path.Base(p) == "hooks.json":
+		return "hooks of Claude Code have no counterpart that runs by itself"
+	case path.Base(p) == ".mcp.json":
+		return "servers are added by rye mcp add"
+	case path.Base(p) == "plugin.json" || path.Base(p) == "marketplace.json":
+		return "what it says is said by the items"
+	}
+	return "no item, and nothing of one"
+}
+
+// rename gives one thing the id that was asked for. Two segments and more are an id, one is
+// a namespace for everything.
+func rename(r *reading) error {
+	if r.wish.As == "" {
+		return nil
+	}
+	for _, f := range r.found {
+		if f.What == "" {
+			return fault.New(fault.Usage, "add: %s is an item, and keeps its id", f.Ref).Advise("leave out --as")
+		}
+	}
+	if !strings.Contains(r.wish.As, "/") {
+		return nil
+	}
+	if len(r.found) != 1 {
+		return fault.New(fault.Usage, "add: %s is one id, and there are %s", words.Brief(r.wish.As), words.Plural(len(r.found), "item")).
+			Advise("give a namespace alone, such as --as acme, or one folder")
+	}
+	return nil
+}
+
+// twice refuses two things of one ref.
+func twice(found []Found) error {
+	for i := 1; i < len(found); i++ {
+		if found[i].Ref == found[i-1].Ref {
+			return fault.New(fault.Conflict, "add: %s and %s would both be %s", found[i-1].From, found[i].From, found[i].Ref).
+				Advise("add them one by one, each with --as <id>")
+		}
+	}
+	return nil
+}
+
+// namespace is where things go whose ids say nothing else.
+func (r *reading) namespace() string {
+	if r.wish.As != "" {
+		ns, _, _ := strings.Cut(r.wish.As, "/")
+		return ns
+	}
+	return r.wish.Namespace
+}
+
+// id returns the id for a thing that is called name, or what the user wants.
+func (r *reading) id(name string) (objects.ID, error) {
+	if strings.Contains(r.wish.As, "/") {
+		return objects.ParseID(r.wish.As)
+	}
+	id, err := objects.ParseID(r.namespace() + "/" + name)
+	if err != nil {
+		err = fault.Wrap(err, "add %q", words.Brief(name)).Advise("rye add <it> --as %s/<name>", r.namespace())
+	}
+	return id, err
+}
+
+// packageDir returns the directory of a package that is called name.
+func (r *reading) packageDir(name string) (objects.ID, string, error) {
+	id, err := r.id(name)
+	if err != nil {
+		return "", "", err
+	}
+	if strings.Count(string(id), "/") != 1 {
+		return "", "", fault.New(fault.Usage, "add: a package is called <namespace>/<name>, and %q is not", id)
+	}
+	return id, objects.BundlesDir + "/" + string(id), nil
+}
+
+// refuse notes that something is not taken in.
+func (r *reading) refuse(p string, why error) { r.pass = append(r.pass, Passed{p, why.Error()}) }
+
+// below returns the files of the tree in a folder that nothing took yet; "." is all.
+func (r *reading) below(dir string) []File {
+	var all []File
+	for _, f := range r.tree.Files {
+		if !r.used[f.Path] && (dir == "." || strings.HasPrefix(f.Path, dir+"/")) {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// dirName is what a folder is called; the tree's root has the tree's name.
+func (r *reading) dirName(dir string) string {
+	if dir == "." {
+		return r.tree.Name
+	}
+	return path.Base(dir)
+}
+
+// pack takes files into a package, with their paths below from kept. Those that a bundle
+// cannot hold are passed over.
+func (r *reading) pack(from, dir string) []File {
+	var files []File
+	for _, f := range r.below(from) {
+		r.used[f.Path] = true
+		rel := f.Path
+		if from != "." {
+			rel = strings.TrimPrefix(f.Path, from+"/")
+		}
+		if err := packable(rel, f.Data); err != nil {
+			r.refuse(f.Path, err)
+			continue
+		}
+		files = append(files, File{Path: dir + "/" + rel, Data: f.Data})
+	}
+	return files
+}
+
+func packable(rel string, data []byte) error {
+	switch {
+	case path.Base(rel) == objects.ManifestName:
+		return fault.New(fault.Malformed, "rye signs a manifest of its own")
+	case len(data) > objects.MaxItemSize:
+		return fault.New(fault.Limit, "more than %d bytes", objects.MaxItemSize)
+	case slices.Contains(strings.Split(rel, "/"), "__pycache__"):
+		return fault.New(fault.Malformed, "a cache of Python")
+	}
+	return objects.CheckPath(rel)
+}
+
+// mainly makes the lower-case name of ours of a name of theirs: blanks and dots become
+// hyphens.
+func mainly(name string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(name) {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_':
+			b.WriteRune(c)
+		case b.Len() > 0:
+			b.WriteByte('-')
+		}
+	}
+	return strings.TrimRight(b.String(), "-")
+}
+
+func invalid(p objects.Problem) error { return fault.New(fault.Malformed, "%s", p) }

@@ -1,0 +1,281 @@
+package foreign
+
+import (
+	"bytes"
+	"path"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+)
+
+// language is what a script is written in, and how it is run.
+type language struct {
+	ext, runtime string
+}
+
+// languages by the program that "#!" names, and by extension.
+var languages = map[string]language{
+	"bash": {".sh", "rye/core/runtimes/bash_runtime"}, "zsh": {}, "sh": {".sh", "rye/core/runtimes/sh_runtime"},
+	"dash": {".sh", "rye/core/runtimes/sh_runtime"}, "ksh": {},
+	"python": {".py", pythonScript}, "node": {".js", "rye/core/runtimes/node_runtime"},
+	".sh": {".sh", "rye/core/runtimes/bash_runtime"}, ".bash": {".bash", "rye/core/runtimes/bash_runtime"},
+	".py": {".py", pythonScript}, ".js": {".js", "rye/core/runtimes/node_runtime"}, ".mjs": {".mjs", "rye/core/runtimes/node_runtime"},
+	".cjs": {".cjs", "rye/core/runtimes/node_runtime"}, ".ts": {".ts", "rye/core/runtimes/typescript_runtime"},
+}
+
+const pythonScript = "rye/core/runtimes/python_script_runtime"
+
+// languageOf tells a script's language by its first line, else by its name. An interpreter
+// that no runtime is for gives none, whatever the name says.
+func languageOf(f File) (language, bool) {
+	ext := path.Ext(f.Path)
+	if name := interpreter(f.Data); name != "" {
+		l, ok := languages[name]
+		if by, known := languages[ext]; known && l.runtime != "" {
+			l.ext = by.ext
+		}
+		return l, ok && l.runtime != ""
+	}
+	l, ok := languages[ext]
+	return l, ok && ext != ""
+}
+
+// interpreter returns the program that "#!" names, without its path and version.
+func interpreter(data []byte) string {
+	first, _, _ := bytes.Cut(data, []byte("\n"))
+	line, ok := strings.CutPrefix(string(first), "#!")
+	if !ok || len(line) > 256 {
+		return ""
+	}
+	for _, word := range strings.Fields(line) {
+		name := path.Base(word)
+		if name == "env" || strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
+			continue
+		}
+		return strings.TrimRight(name, "0123456789.")
+	}
+	return "?"
+}
+
+// programs takes a folder of programs in: as one package where one of its files is its
+// entry, else each script at its top as a tool of its own.
+func programs(r *reading) error {
+	entry := r.wish.Entry
+	if entry == "" {
+		entry = mainFile(r)
+	}
+	if entry != "" {
+		return program(r, entry)
+	}
+	for _, f := range r.tree.Files {
+		if _, ok := languageOf(f); !ok || strings.Contains(f.Path, "/") {
+			continue
+		}
+		r.used[f.Path] = true
+		if err := script(r, f); err != nil {
+			r.refuse(f.Path, err)
+		}
+	}
+	return nil
+}
+
+// mainFile returns the one file at the top that is called main, or the one script at the
+// top of a folder that has others below; "" where there is no such file, or more than one.
+func mainFile(r *reading) string {
+	var mains, scripts []string
+	deep := false
+	for _, f := range r.tree.Files {
+		if strings.Contains(f.Path, "/") {
+			deep = true
+			continue
+		}
+		if strings.HasPrefix(f.Path, "main.") {
+			mains = append(mains, f.Path)
+		}
+		if _, ok := languageOf(f); ok {
+			scripts = append(scripts, f.Path)
+		}
+	}
+	switch {
+	case len(mains) == 1:
+		return mains[0]
+	case len(scripts) == 1 && deep:
+		return scripts[0]
+	}
+	return ""
+}
+
+// program takes a folder as one package with an entry. The entry is called main there.
+func program(r *reading, entry string) error {
+	if r.wish.Kind != "" && r.wish.Kind != string(objects.Tool) {
+		return fault.New(fault.Usage, "add: a folder with an entry is a tool, and no %s", words.Brief(r.wish.Kind)).Advise("leave out --kind")
+	}
+	id, dir, err := r.packageDir(mainly(r.tree.Name))
+	if err != nil {
+		return err
+	}
+	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "program", From: ".", Dir: dir}
+	for _, f := range r.pack(".", dir) {
+		if f.Path != dir+"/"+entry {
+			found.Files = append(found.Files, f)
+			continue
+		}
+		main, lost, err := entryFile(f, dir)
+		if err != nil {
+			return fault.Wrap(err, "add %q", entry)
+		}
+		if path.Base(main.Path) != entry {
+			lost = append(lost, entry+" is called "+path.Base(main.Path)+" here")
+		}
+		found.Ref, _, _ = objects.RefOfPath(main.Path)
+		found.Files, found.Lost = append(found.Files, main), append(found.Lost, lost...)
+	}
+	if len(found.Files) == 0 || found.Ref.ID != id || !hasEntry(found) {
+		return fault.New(fault.NotFound, "add: there is no %q in %s", words.Brief(entry), words.Brief(r.tree.Name)).
+			Advise("--entry names a file below the folder, such as run.py")
+	}
+	r.found = append(r.found, found)
+	return nil
+}
+
+func hasEntry(f Found) bool {
+	for _, file := range f.Files {
+		if ref, _, err := objects.RefOfPath(file.Path); err == nil && ref == f.Ref {
+			return true
+		}
+	}
+	return false
+}
+
+// entryFile makes a file the entry of the package in dir.
+func entryFile(f File, dir string) (File, []string, error) {
+	ext := path.Ext(f.Path)
+	l, known := languageOf(f)
+	if known && ext == "" {
+		ext = l.ext
+	}
+	p := dir + "/main" + ext
+	return described(p, f.Data, l, known)
+}
+
+// script takes one file as a tool.
+func script(r *reading, f File) error {
+	l, known := languageOf(f)
+	ext := path.Ext(f.Path)
+	if _, plain := languages[ext]; known && !plain {
+		ext = l.ext
+	}
+	id, err := r.id(mainly(strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path))))
+	if err != nil {
+		return err
+	}
+	found := Found{Ref: objects.Ref{Kind: objects.Tool, ID: id}, What: "script", From: f.Path}
+	file, lost, err := described(found.Ref.Path(ext), f.Data, l, known)
+	if err != nil {
+		return err
+	}
+	found.Files, found.Lost = []File{file}, lost
+	r.found = append(r.found, found)
+	return nil
+}
+
+// described gives a program that says nothing of itself the metadata that it needs, and
+// leaves one that does as it is.
+func described(p string, data []byte, l language, known bool) (File, []string, error) {
+	it, err := objects.Parse(p, data)
+	if err == nil && len(it.Meta.Fields) > 0 {
+		return File{p, data}, nil, nil // what it lacks is said when it is signed
+	}
+	if err != nil {
+		return File{}, nil, err
+	}
+	if !known {
+		return File{}, nil, fault.New(fault.Malformed, "no runtime is for it, by its first line and its name").
+			Advise("rye new tool <id> --lang runtime, for a language of your own")
+	}
+	about := plain(about(data), 200)
+	if about == "" {
+		about = "Runs " + path.Base(p) + "."
+	}
+	lost := []string{"metadata was written into it: version 0.1.0, " + path.Base(l.runtime) + ", its description"}
+	out := insert(p, data, l.runtime, about)
+	if l.runtime == pythonScript {
+		if bytes.Contains(data, []byte("\ndef execute(")) {
+			out = insert(p, data, "rye/core/runtimes/python_function_runtime", about)
+		} else {
+			lost = append(lost, "it gets --params <JSON> and --project-path <path>, not the arguments of before")
+		}
+	} else {
+		lost = append(lost, "it gets its parameters as JSON in its first argument, not the arguments of before")
+	}
+	it, err = objects.Parse(p, out)
+	if err == nil {
+		if ps := objects.Validate(it); len(ps) > 0 {
+			err = invalid(ps[0])
+		}
+	}
+	return File{p, out}, lost, err
+}
+
+// insert writes the metadata into a script: behind the first line of others, and at the end
+// of Python's, where no docstring and no __future__ has to come first.
+func insert(p string, data []byte, runtime, about string) []byte {
+	if path.Ext(p) == ".py" {
+		out := bytes.TrimRight(data, "\n")
+		return append(bytes.Clone(out), "\n\n__version__ = \"0.1.0\"\n__tool_type__ = \"python\"\n__executor_id__ = \""+runtime+
+			"\"\n__tool_description__ = "+quoted(about)+"\n"...)
+	}
+	block, _ := objects.CommentBlock(p, "version: 0.1.0\nexecutor_id: "+runtime+"\ndescription: "+quoted(about))
+	var head []byte
+	if bytes.HasPrefix(data, []byte("#!")) {
+		end := bytes.IndexByte(data, '\n') + 1
+		if end == 0 {
+			data, end = append(bytes.Clone(data), '\n'), len(data)+1
+		}
+		head, data = data[:end], data[end:]
+	}
+	return append(append(append(bytes.Clone(head), block...), '\n'), data...)
+}
+
+// about is what the first comment, or the docstring, of a script says.
+func about(data []byte) string {
+	for i, line := range strings.Split(string(data), "\n") {
+		line = strings.TrimSpace(line)
+		if i > 20 || line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "//") && !strings.HasPrefix(line, `"""`) {
+			return ""
+		}
+		if strings.HasPrefix(line, "#!") {
+			continue
+		}
+		if s := strings.TrimSpace(strings.Trim(line, `#/"*-= `)); s != "" && !strings.HasPrefix(s, "-*-") && !strings.HasPrefix(s, "shellcheck") {
+			return s
+		}
+	}
+	return ""
+}
+
+// Lone reads one file that is not part of a folder: a script that says nothing of itself,
+// a rule, a command or an agent. ok is false for a file that is to be read as it is.
+func Lone(t Tree, w Wish) (found Found, ok bool, err error) {
+	r := &reading{tree: t, wish: w, used: map[string]bool{}}
+	f := t.Files[0]
+	commands(r)
+	rules(r)
+	if len(r.used) == 0 {
+		if _, known := languageOf(f); !known || w.Kind != "" && w.Kind != string(objects.Tool) {
+			return found, false, nil
+		}
+		if it, err := objects.Parse(objects.Ref{Kind: objects.Tool, ID: "x/x"}.Path(path.Ext(f.Path)), f.Data); err == nil && len(it.Meta.Fields) > 0 {
+			return found, false, nil
+		}
+		if err := script(r, f); err != nil {
+			return found, false, err
+		}
+	}
+	if len(r.pass) > 0 {
+		return found, false, fault.New(fault.Malformed, "add %s: %s", f.Path, r.pass[0].Why)
+	}
+	return r.found[0], true, nil
+}

@@ -1,0 +1,128 @@
+package author
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Package is a bundle that is to come into the project: the ref of its entry, its directory
+// below .ai and its files.
+type Package struct {
+	Ref   objects.Ref
+	Dir   string
+	Files []store.Change
+	// Manifest lists the files, and nobody signed it.
+	Manifest []byte
+}
+
+// TakeIn takes items and packages into the project as they are, unsigned ones too, in one
+// commit. Everything is judged before anything is written; agree is asked between the two,
+// with what would come.
+func TakeIn(ctx context.Context, s *Desk, q rye.AddRequest, items []*objects.Item, packages []Package, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	l, err := s.space(q.Space)
+	if err != nil {
+		return nil, err
+	}
+	in, err := checkAddition(ctx, s, l, items, q.Force)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range packages {
+		if err := in.take(ctx, s, p, q.Force); err != nil {
+			return nil, err
+		}
+	}
+	if q.DryRun {
+		return in.preview(), nil
+	}
+	if err := agree(in.reports); err != nil {
+		return nil, err
+	}
+	return in.reports, in.record(ctx, s)
+}
+
+// take judges a package. One that lies there with the same files stays as it is, signed or
+// not; a different one is replaced with force only.
+func (in *addition) take(ctx context.Context, s *Desk, p Package, force bool) error {
+	l := in.layer
+	if err := s.Stack.OwnedByLock(l, p.Ref); err != nil {
+		return err
+	}
+	if at, err := l.Locate(p.Ref); err != nil {
+		return err
+	} else if dir, _ := objects.InBundles(at); at != "" && dir != p.Dir {
+		return fault.New(fault.Conflict, "add %s: .ai/%s is there already", p.Ref, at).Advise("give it another name, with --as <id>")
+	}
+	raw := p.Manifest
+	here, err := l.Contents(ctx, p.Dir)
+	if err != nil {
+		return err
+	}
+	rep := rye.AddReport{Ref: p.Ref.String(), Path: session.Shown(l, p.Dir), SHA256: objects.DigestOf(raw).String(), State: objects.Unsigned}
+	switch old, _ := oldManifest(l, p.Dir); {
+	case old != nil && sameFiles(old, raw) && holds(here, p.Files):
+		return in.addBundle(ctx, s, p.Dir)
+	case len(here) > 0 && !force:
+		return fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", p.Ref, p.Dir).
+			Advise("rye add --force replaces it, and records the old files first")
+	}
+	rep.Next = fault.Command("rye sign .ai/%s", p.Dir)
+	files := append(slices.Clone(p.Files), store.Change{Path: manifestIn(p.Dir), Data: raw})
+	for _, c := range files {
+		if err := l.Free(c.Path); err != nil {
+			return err
+		}
+	}
+	stays := pathsOf(files)
+	for _, c := range here {
+		if !stays[c.Path] {
+			files = append(files, store.Change{Path: c.Path, Delete: true})
+		}
+	}
+	in.kept, in.written = append(in.kept, here...), append(in.written, files...)
+	in.reports, in.refs = append(in.reports, rep), append(in.refs, p.Ref)
+	return nil
+}
+
+// sameFiles reports whether a manifest lists what another does.
+func sameFiles(m *objects.Manifest, raw []byte) bool {
+	n, err := objects.ParseManifest(raw)
+	return err == nil && slices.Equal(m.Files, n.Files)
+}
+
+// holds reports whether files lie there, byte for byte.
+func holds(here, files []store.Change) bool {
+	have := map[string][]byte{}
+	for _, c := range here {
+		have[c.Path] = c.Data
+	}
+	return !slices.ContainsFunc(files, func(c store.Change) bool {
+		data, there := have[c.Path]
+		return !there || !bytes.Equal(data, c.Data)
+	})
+}
+
+// writePackages writes the files of packages, and removes those that went. Their names are for
+// SyncNames to wait for.
+func (in *addition) writePackages(l *space.Layer) error {
+	for _, c := range in.written {
+		var err error
+		if c.Delete {
+			err = l.Remove(c.Path)
+		} else {
+			err = writeFile(l, c.Path, c.Data, space.WaitFor(len(in.written)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+// Package bring takes in what was written for other programs, from folders, archives and
+// repositories: it reads the files, inside limits, has them understood (objects/foreign) and
+// hands them to where items are changed.
+package bring
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/unpack"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/foreign"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// maxShown bounds the items that a question lists by name.
+const maxShown = 200
+
+// Add takes in what lies at a path outside of .ai, or is one of ours: a file, a folder, an
+// archive. What lies below .ai already is recorded where it is.
+func Add(ctx context.Context, s *author.Desk, q rye.AddRequest) ([]rye.AddReport, error) {
+	l, err := session.LayerOf(s.Session, q.Space)
+	if err != nil {
+		return nil, err
+	}
+	if _, inside := session.Below(l.Dir, q.Path); inside || q.Text != nil {
+		return author.Add(ctx, s, q)
+	}
+	st, err := os.Stat(q.Path)
+	if err != nil {
+		return author.Add(ctx, s, q) // which says what is wrong
+	}
+	if filepath.Base(q.Path) == objects.SkillFile {
+		q.Path = filepath.Dir(q.Path)
+	}
+	if st.IsDir() || filepath.Base(q.Path) != filepath.Base(st.Name()) {
+		t, err := folder(ctx, q.Path)
+		if err != nil {
+			return nil, err
+		}
+		return all(ctx, s, q, t, agreed)
+	}
+	data, err := place.Read(q.Path, unpack.MaxArchive)
+	if err != nil {
+		return nil, err
+	}
+	if unpack.Is(data) {
+		t, err := archive(q.Path, data)
+		if err != nil {
+			return nil, fault.Wrap(err, "add %s", q.Path)
+		}
+		return all(ctx, s, q, t, agreed)
+	}
+	return lone(ctx, s, q, data)
+}
+
+func agreed([]rye.AddReport) error { return nil }
+
+// Fetched takes in what a repository held at a commit. The user is shown what comes, and
+// nothing is written before they agreed.
+func Fetched(ctx context.Context, s *author.Desk, q rye.AddRequest, commit store.OID, t foreign.Tree) ([]rye.AddReport, error) {
+	return all(ctx, s, q, t, func(come []rye.AddReport) error { return s.Ask(ctx, question(q.URL, commit, come)) })
+}
+
+func wish(s *author.Desk, q rye.AddRequest) foreign.Wish {
+	return foreign.Wish{Namespace: s.Project.Namespace, As: q.As, Kind: q.Kind, Entry: filepath.ToSlash(q.Entry)}
+}
+
+// lone takes in one file.
+func lone(ctx context.Context, s *author.Desk, q rye.AddRequest, data []byte) ([]rye.AddReport, error) {
+	if q.Entry != "" {
+		return nil, fault.New(fault.Usage, "add %s: --entry is for a folder", q.Path)
+	}
+	abs, err := filepath.Abs(q.Path)
+	if err != nil {
+		return nil, err
+	}
+	t := foreign.Tree{Name: filepath.Base(filepath.Dir(abs)), Files: []foreign.File{{Path: known(filepath.ToSlash(abs)), Data: data}}}
+	found, ok, err := foreign.Lone(t, wish(s, q))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return author.Add(ctx, s, q)
+	}
+	return take(ctx, s, q, []foreign.Found{found}, nil, agreed)
+}
+
+// known keeps of a path what tells a command of Claude Code and a rule of Cursor.
+func known(p string) string {
+	for _, dir := range []string{"/.claude/", "/.cursor/"} {
+		if i := strings.LastIndex(p, dir); i >= 0 {
+			return p[i+1:]
+		}
+	}
+	return p[strings.LastIndexByte(p, '/')+1:]
+}
+
+// all takes in what a tree holds.
+func all(ctx context.Context, s *author.Desk, q rye.AddRequest, t foreign.Tree, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	found, passed, err := foreign.Read(t, wish(s, q))
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, nothing(q, passed)
+	}
+	return take(ctx, s, q, found, passed, agree)
+}
+
+// nothing says why nothing came.
+func nothing(q rye.AddRequest, passed []foreign.Passed) error {
+	from := q.Path
+	if q.URL != "" {
+		from = q.URL
+	}
+	for _, p := range passed {
+		if strings.HasSuffix(p.Path, objects.SkillFile) || strings.HasSuffix(p.Path, "skill.toml") {
+			return fault.New(fault.Malformed, "add %s: %s: %s", from, p.Path, p.Why)
+		}
+	}
+	return fault.New(fault.NotFound, "add %s: nothing there that is an item, a skill, a command, a rule or a script", from).
+		Advise("a program of many files needs --entry <its main file>; a text needs --kind knowledge and its own path")
+}
+
+// take hands over what was understood, and reports what did not come.
+func take(ctx context.Context, s *author.Desk, q rye.AddRequest, found []foreign.Found, passed []foreign.Passed, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
+	var items []*objects.Item
+	var packages []author.Package
+	of := map[string]foreign.Found{}
+	for _, f := range found {
+		of[f.Ref.String()] = f
+		if f.Dir == "" {
+			it, err := objects.Parse(f.Files[0].Path, f.Files[0].Data)
+			if err != nil {
+				return nil, err
+			}
+			items = append(items, it)
+			continue
+		}
+		p := author.Package{Ref: f.Ref, Dir: f.Dir}
+		for _, file := range f.Files {
+			p.Files = append(p.Files, store.Change{Path: file.Path, Data: file.Data})
+		}
+		var err error
+		if p.Manifest, err = manifestOf(p); err != nil {
+			return nil, err
+		}
+		packages = append(packages, p)
+	}
+	come, err := author.TakeIn(ctx, s, q, items, packages, func(come []rye.AddReport) error { return agree(reports(come, of, passed)) })
+	if err != nil {
+		return nil, err
+	}
+	return reports(come, of, passed), nil
+}
+
+// reports adds to what came what was lost of it, and what did not come.
+func reports(come []rye.AddReport, of map[string]foreign.Found, passed []foreign.Passed) []rye.AddReport {
+	out := make([]rye.AddReport, 0, len(come)+len(passed))
+	for _, rep := range come {
+		f := of[rep.Ref]
+		rep.What, rep.Lost = f.What, f.Lost
+		out = append(out, rep)
+	}
+	for _, p := range passed {
+		out = append(out, rye.AddReport{Path: p.Path, Why: p.Why})
+	}
+	return out
+}
+
+func question(url string, commit store.OID, come []rye.AddReport) rye.Question {
+	n := 0
+	for _, rep := range come {
+		if rep.Why == "" {
+			n++
+		}
+	}
+	q := rye.Question{Topic: "add from " + url, Text: "Take in " + words.Plural(n, "item") + "?",
+		Lines: []string{"commit   " + commit.String()}, Mend: fault.Command("rye add %s --yes", url)}
+	for i, rep := range come {
+		if i == maxShown {
+			q.Lines = append(q.Lines, "... and "+words.Plural(len(come)-i, "more line"))
+			break
+		}
+		line := rep.Ref + "  " + string(rep.State)
+		switch {
+		case rep.Why != "":
+			line = "passed over " + words.Brief(rep.Path) + ": " + words.Brief(rep.Why)
+		case rep.Signer != "":
+			line += "  signed by " + rep.Signer
+		}
+		q.Lines = append(q.Lines, line)
+	}
+	return q
+}
+
+// manifestOf lists the files of a package in a manifest that nobody signed.
+func manifestOf(p author.Package) ([]byte, error) {
+	id, err := objects.BundleID(p.Dir)
+	if err != nil {
+		return nil, err
+	}
+	m := &objects.Manifest{ID: id, Version: "0.1.0"}
+	for _, c := range p.Files {
+		m.Files = append(m.Files, objects.File{Path: c.Path[len(p.Dir)+1:], Executable: bytes.HasPrefix(c.Data, []byte("#!")),
+			Size: int64(len(c.Data)), Sum: objects.DigestOf(c.Data)})
+		if ref, _, err := objects.RefOfPath(c.Path); err != nil || ref != p.Ref {
+			continue
+		}
+		if it, err := objects.Parse(c.Path, c.Data); err == nil {
+			if v, err := objects.ParseVersion(it.Meta.Version); err == nil {
+				m.Version = v.String()
+			}
+		}
+	}
+	slices.SortFunc(m.Files, func(a, b objects.File) int { return bytes.Compare([]byte(a.Path), []byte(b.Path)) })
+	return m.Encode()
+}
