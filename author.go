@@ -203,6 +203,19 @@ type CopyReport struct {
 	Replaces  bool       `json:"replaces,omitempty"` // another item of this ref
 }
 
+// SkillExport asks for the files of a skill in a folder that does not exist yet.
+type SkillExport struct {
+	Ref Ref
+	Dir string // of the host; "" is refused
+}
+
+// SkillExported says what was written.
+type SkillExported struct {
+	Ref   string   `json:"ref"`
+	Dir   string   `json:"dir"`
+	Files []string `json:"files"` // below Dir, sorted
+}
+
 // BundleVerifyRequest names a bundle: its id, its directory or its manifest, which may
 // lie outside .ai.
 type BundleVerifyRequest struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/bring"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -17,6 +18,12 @@ func (w *Workspace) Bundles() Bundles { return Bundles{&w.rooms} }
 // directory. The description is returned with the error.
 func (g Bundles) Verify(ctx context.Context, c rye.Caller, q rye.BundleVerifyRequest) (*rye.BundleInfo, error) {
 	return do(ctx, c, "bundle.verify", g.enter, look.VerifyBundle, q)
+}
+
+// Export writes the files of a verified skill into a folder that is not there yet, byte for
+// byte as they came.
+func (g Bundles) Export(ctx context.Context, c rye.Caller, q rye.SkillExport) (*rye.SkillExported, error) {
+	return do(ctx, c, "bundle.export", g.enter, bring.Export, q)
 }
 
 // List describes every bundle of the project and the user space.

@@ -1,0 +1,109 @@
+package bring
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// Export writes the files of a verified skill into a folder that is not there yet, or is
+// empty, byte for byte as they came, without the manifest.
+func Export(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.SkillExported, error) {
+	l, dir, err := skillOf(s, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.Stack.Cover(ctx, l, dir+"/"+objects.ManifestName, nil)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		return nil, fault.New(fault.Untrusted, "%s: no manifest in .ai/%s vouches for it", q.Ref, dir).Mend("rye sign .ai/%s", dir)
+	}
+	if c.Err != nil {
+		return nil, c.Err
+	}
+	to, err := filepath.Abs(q.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := vacant(to); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return nil, err
+	}
+	tmp, err := os.MkdirTemp(filepath.Dir(to), space.TempPrefix+"*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(tmp)
+	rep := &rye.SkillExported{Ref: q.Ref.String(), Dir: to}
+	err = c.Bundle.Read(func(f objects.File, data []byte) error {
+		rep.Files = append(rep.Files, f.Path)
+		return writeOut(tmp, f, data)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(tmp, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return rep, os.Rename(tmp, to)
+}
+
+// skillOf returns where a skill lies: the project's before the user's.
+func skillOf(s *session.Session, ref rye.Ref) (*space.Layer, string, error) {
+	for _, l := range s.Stack.Layers() {
+		p, err := l.Locate(ref)
+		if err != nil {
+			return nil, "", err
+		}
+		if p == "" {
+			continue
+		}
+		dir, ok := objects.InBundles(p)
+		if !ok || !objects.IsSkill(p) {
+			return nil, "", fault.New(fault.Usage, "export skill %s: it is .ai/%s, and no skill", ref, p).Advise("rye bundle list")
+		}
+		return l, dir, nil
+	}
+	return nil, "", fault.New(fault.NotFound, "export skill %s: there is no such skill here", ref).Advise("rye search --kind knowledge %s", ref.ID.Name())
+}
+
+// vacant refuses a folder that holds something: no command loses work.
+func vacant(dir string) error {
+	list, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault.New(fault.Conflict, "export to %s: %w", dir, err)
+	case len(list) > 0:
+		return fault.New(fault.Conflict, "export to %s: something is there", dir).Advise("name a folder that does not exist yet")
+	}
+	return nil
+}
+
+func writeOut(dir string, f objects.File, data []byte) error {
+	p := filepath.Join(dir, filepath.FromSlash(f.Path))
+	if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o644)
+	if f.Executable {
+		mode = 0o755
+	}
+	return os.WriteFile(p, data, mode)
+}
