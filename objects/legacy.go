@@ -87,7 +87,7 @@ func laterVersion(text string) bool {
 // unless one is native: then nobody could say which line counts.
 func splitLegacy(path string, raw []byte, l *legacyLine) ([]byte, *Signature, *LegacySignature, error) {
 	body := without(raw, l.start, l.end+1)
-	for _, s := range signedLines(body, math.MaxInt) {
+	for _, s := range lookalikes(path, body, math.MaxInt) {
 		if i := bytes.Index(body[s.start:s.end], []byte(signedWord)); laterVersion(string(body[s.start+i : s.end])) {
 			off := s.start
 			if off >= l.start {

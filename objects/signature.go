@@ -2,10 +2,13 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -168,7 +171,7 @@ func Split(path string, raw []byte) (body []byte, sig *Signature, legacy *Legacy
 	if l := findLegacy(path, raw); l != nil {
 		return splitLegacy(path, raw, l)
 	}
-	lines := signedLines(raw, 2)
+	lines := lookalikes(path, raw, 2)
 	if len(lines) == 0 {
 		return raw, nil, nil, nil
 	}
@@ -194,7 +197,7 @@ func Misplaced(path string, raw []byte) (body []byte, sig *Signature, ok bool) {
 	if !known || len(raw) > MaxItemSize || bytes.HasPrefix(raw, bom) || findLegacy(path, raw) != nil {
 		return nil, nil, false
 	}
-	lines := signedLines(raw, 2)
+	lines := lookalikes(path, raw, 2)
 	if len(lines) != 1 {
 		return nil, nil, false
 	}
@@ -300,7 +303,7 @@ func WithSignature(path string, body []byte, s Signature) ([]byte, error) {
 		return nil, malformed(path, 1, 1, "the file begins with a byte order mark").
 			Advise("save %s as UTF-8 without a byte order mark", path)
 	}
-	if found := signedLines(body, 1); len(found) > 0 {
+	if found := lookalikes(path, body, 1); len(found) > 0 {
 		return nil, secondLine(path, body, found[0].start)
 	}
 	at, err := signaturePlace(path, body)
@@ -326,6 +329,50 @@ type span struct{ start, end int }
 // signature line, in any file type: a line that some other program could take
 // for one must not hide in a body.
 var openers = []string{"<!--", "//", "/*", "--", "#", ";", "%"}
+
+// lookalikes is signedLines without the examples in Markdown: what stands in a fence that is
+// closed. There it can be no signature, because that stands first or last.
+func lookalikes(path string, raw []byte, max int) []span {
+	found := signedLines(raw, max)
+	if len(found) == 0 || extOf(path) != ".md" {
+		return found
+	}
+	fences := closedFences(raw)
+	if len(fences) == 0 {
+		return found
+	}
+	found = slices.DeleteFunc(signedLines(raw, math.MaxInt), func(s span) bool {
+		i, _ := slices.BinarySearchFunc(fences, s.start, func(f span, at int) int { return cmp.Compare(f.end, at) })
+		return i < len(fences) && fences[i].start < s.start
+	})
+	return found[:min(len(found), max)]
+}
+
+// closedFences returns the fenced blocks of a Markdown text that have an end, in order: from
+// the opening line to the closing one. A fence of n backticks or tildes ends with a line of
+// at least n of them and nothing else.
+func closedFences(raw []byte) []span {
+	var all []span
+	open, mark, ticks := -1, byte(0), 0
+	for i := 0; i < len(raw); {
+		next := lineEnd(raw, i)
+		line := bytes.TrimRight(bytes.TrimLeft(raw[i:next], " "), " \t\r\n")
+		n := 0
+		for n < len(line) && (line[0] == '`' || line[0] == '~') && line[n] == line[0] {
+			n++
+		}
+		switch {
+		case n < 3:
+		case open < 0 && !(line[0] == '`' && bytes.IndexByte(line[n:], '`') >= 0):
+			open, mark, ticks = i, line[0], n
+		case open >= 0 && line[0] == mark && n >= ticks && n == len(line):
+			all = append(all, span{open, i})
+			open = -1
+		}
+		i = next
+	}
+	return all
+}
 
 // signedLines returns the first max lines that look like signature lines.
 func signedLines(raw []byte, max int) []span {

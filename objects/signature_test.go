@@ -160,6 +160,29 @@ func TestSignatureVectors(t *testing.T) {
 	}
 }
 
+// Examples of signature lines in Markdown are none: the line of the file is the one that
+// stands first, or last.
+func TestSplitPassesOverExamplesInFences(t *testing.T) {
+	line := sign(t, testKey("fences"), objects.Ref{Kind: objects.Knowledge, ID: "a/x"}, "md", "", "", []byte("x\n"), noon).Line()
+	for name, text := range map[string]string{
+		"backticks":        "```\n# rye:signed:v2:example\n```\n",
+		"tildes, indented": "x\n  ~~~~ python\n# rye:signed:2026-02-14T00:27:54Z:aa:bb:cc\n<!-- " + line + " -->\n  ~~~~~\n",
+		"many":             strings.Repeat("```yaml\n# rye:signed:x\n```\n", 50),
+	} {
+		body, sig, legacy, err := objects.Split("knowledge/a/x.md", []byte("<!-- "+line+" -->\n"+text))
+		if err != nil || sig == nil || sig.Line() != line || legacy != nil || string(body) != text {
+			t.Errorf("%s: body %q, signature %v, %v", name, body, sig, err)
+		}
+		body, sig, _, err = objects.Split("knowledge/a/x.md", []byte("---\na: b\n---\n"+text+"<!-- "+line+" -->\n"))
+		if err != nil || sig == nil || string(body) != "---\na: b\n---\n"+text {
+			t.Errorf("%s, last: body %q, signature %v, %v", name, body, sig, err)
+		}
+		if _, sig, _, err := objects.Split("knowledge/a/x.md", []byte(text)); err != nil || sig != nil {
+			t.Errorf("%s, unsigned: signature %v, %v", name, sig, err)
+		}
+	}
+}
+
 func TestSplitRefuses(t *testing.T) {
 	k := testKey(seedPhrase)
 	ref := objects.Ref{Kind: objects.Tool, ID: "acme/hello"}
@@ -175,7 +198,10 @@ func TestSplitRefuses(t *testing.T) {
 		{"carriage return before", "tools/a/x.py", "#!/bin/sh\r# " + line + "\nx\n", 1},
 		{"two lines", "tools/a/x.py", "# " + line + "\n# " + line + "\nx\n", 2},
 		{"two lines, far apart", "tools/a/x.py", "# " + line + "\nx\n\n# rye:signed:\n", 4},
-		{"two lines, in a code fence", "knowledge/a/x.md", "<!-- " + line + " -->\n```\nrye:signed:v2:example\n```\n", 3},
+		{"two lines, in a fence that never ends", "knowledge/a/x.md", "<!-- " + line + " -->\n```\nrye:signed:v2:example\n", 3},
+		{"two lines, behind a fence", "knowledge/a/x.md", "<!-- " + line + " -->\n```\nx\n```\nrye:signed:v2:example\n", 5},
+		{"two lines, behind a shorter end", "knowledge/a/x.md", "<!-- " + line + " -->\n````\n```\nrye:signed:v2:example\n", 4},
+		{"two lines, in a fence of no Markdown", "tools/a/x.py", "# " + line + "\n# ```\n```\n# rye:signed:v2:example\n```\n", 4},
 		{"two lines, other comment", "tools/a/x.py", "# " + line + "\n  //  rye:signed:v1\n", 2},
 		{"two lines, after a lone carriage return", "tools/a/x.py", "# " + line + "\nx\r# rye:signed:", 2},
 		{"not first", "tools/a/x.py", "x\n# " + line + "\n", 2},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/bring"
 	"github.com/rye-os/rye/workspace/internal/finder"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
@@ -60,10 +61,35 @@ func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequ
 // Items fail one by one; the error of a single target is returned. For a caller that is
 // not a person, a person approves every change first.
 func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
+	if err := prepare(ctx, w, c, q); err != nil {
+		return nil, err
+	}
 	s, err := w.visit(c, "sign")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
 	return author.Sign(ctx, w.author(s), c, q)
+}
+
+// prepare makes room for an upgrade, in sessions of its own: what is signed next has to see
+// what it changed.
+func prepare(ctx context.Context, w *Workspace, c rye.Caller, q rye.SignRequest) error {
+	if !q.Upgrade {
+		return nil
+	}
+	s, err := w.visit(c, "sign")
+	if err != nil {
+		return err
+	}
+	first, err := bring.Prepare(ctx, w.author(s), c, q)
+	s.Close()
+	for _, q := range first {
+		if s, err = w.visit(c, "sign"); err != nil {
+			return err
+		}
+		_, _ = author.Sign(ctx, w.author(s), c, q) // what is wrong is said when all are signed
+		s.Close()
+	}
+	return err
 }

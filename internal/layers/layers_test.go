@@ -135,7 +135,7 @@ var house = []room{
 	{4, "workspace/internal/author", "changes what the spaces hold, and records it",
 		". internal/diff internal/parallel scaffold " + session + " workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/bring", "takes in what was written for other programs: folders, archives, repositories",
-		". internal/unpack objects/foreign " + session + " workspace/internal/session workspace/internal/author", ""},
+		". internal/unpack objects/extract objects/foreign " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author", ""},
 	{4, "workspace/internal/locks", "works out what would run, and pins it",
 		". stdlib " + session + " workspace/internal/session workspace/internal/look", ""},
 	{4, "workspace/internal/back", "answers a tool that calls rye back while it runs",

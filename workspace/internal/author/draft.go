@@ -1,6 +1,7 @@
 package author
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"path"
@@ -56,6 +57,10 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	if g.passOver(d, it, refused) {
 		return d.err
 	}
+	if everything(g.q) && saysNothing(it) {
+		d.Status, d.Why, d.Path = "passed over", "no program that rye knows, and it says nothing of itself", ".ai/"+it.Path
+		return nil
+	}
 	if err := g.validate(ctx, d, it); err != nil {
 		return err
 	}
@@ -86,6 +91,15 @@ func (g *signing) signItem(ctx context.Context, d *draft, it *objects.Item) erro
 	}
 	return err
 }
+
+// saysNothing reports whether a file in tools/ is most likely none: data that lies beside
+// tools, in no language that a runtime is for, without a line and without metadata.
+func saysNothing(it *objects.Item) bool {
+	return it.Ref.Kind == objects.Tool && it.Signature == nil && it.Legacy == nil && len(it.Meta.Fields) == 0 &&
+		!bytes.HasPrefix(it.Raw, []byte("#!")) && !slices.Contains(programs, path.Ext(it.Path))
+}
+
+var programs = []string{".py", ".sh", ".bash", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".yaml", ".yml"}
 
 // denied refuses content that the user denied or its signer took back: a new signature would
 // make another file of it, which nobody denied. unverified is what Verify said.

@@ -89,22 +89,53 @@ func Override(ctx context.Context, s *session.Session, q rye.TrustOverrideReques
 	if err != nil || q.DryRun {
 		return c, err
 	}
-	return c, declareOverrides(ctx, s, q.Ref, grants)
+	return c, declareOverrides(ctx, s, []objects.Ref{q.Ref}, grants)
 }
 
-// declareOverrides writes the overrides of an item by the user's keys into rye.yaml, and
+// OverrideAll is Override for many items at once.
+func OverrideAll(ctx context.Context, s *session.Session, refs []objects.Ref) error {
+	var grants []trust.Grant
+	err := update(s.Host, false, func(st *trust.Store) error {
+		if !st.Accepted(s.Site()) {
+			return fault.New(fault.Untrusted, "override %s: this directory was not accepted", refs[0]).Mend("rye trust")
+		}
+		for _, ref := range refs {
+			grants = append(grants, overridesByOwn(st, s.Site(), ref)...)
+		}
+		return st.Grant(s.Now(), grants...)
+	})
+	if err != nil {
+		return err
+	}
+	return declareOverrides(ctx, s, refs, grants)
+}
+
+// MayOverride reports whether one of the user's keys may stand before an item of a reserved
+// namespace in this directory.
+func MayOverride(s *session.Session, ref objects.Ref) bool {
+	return slices.ContainsFunc(s.Trust.Grants(), func(g trust.Grant) bool {
+		what, _ := g.Cut()
+		return g.Site == s.Site() && g.Kind == trust.GrantOverride && what == ref.String()
+	})
+}
+
+// declareOverrides writes the overrides of items by the user's keys into rye.yaml, and
 // takes out those that are no more.
-func declareOverrides(ctx context.Context, s *session.Session, ref objects.Ref, grants []trust.Grant) error {
+func declareOverrides(ctx context.Context, s *session.Session, refs []objects.Ref, grants []trust.Grant) error {
 	alone, release, err := s.Alone(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
 	p := alone.Project.Edit()
+	of := map[string]bool{}
+	for _, ref := range refs {
+		of[ref.String()] = true
+	}
 	p.Overrides = slices.DeleteFunc(p.Overrides, func(o session.Override) bool {
 		fp, err := objects.ParseFingerprint(o.Signer)
 		own, _ := s.Trust.Key(fp)
-		return err == nil && o.Ref == ref.String() && s.Trust.IsOwn(own)
+		return err == nil && of[o.Ref] && s.Trust.IsOwn(own)
 	})
 	for _, g := range grants {
 		what, of := g.Cut()

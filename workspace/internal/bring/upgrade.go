@@ -1,0 +1,74 @@
+package bring
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/extract"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/author"
+	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/look"
+)
+
+// Prepare makes room for a request to upgrade items of RYE OS, in a session before its own:
+// what stands in the standard library's namespaces is allowed to stand before it, once the
+// user agreed; and extractors, by which everything else is judged, are signed first.
+func Prepare(ctx context.Context, s *author.Desk, c rye.Caller, q rye.SignRequest) (then []rye.SignRequest, err error) {
+	if !c.IsPerson() || q.Space != "" && q.Space != objects.Project.String() || q.Check || q.DryRun {
+		return nil, nil
+	}
+	l, err := s.Stack.Layer(objects.Project)
+	if err != nil {
+		return nil, err
+	}
+	refs, _, err := look.ItemsAndBundles(ctx, s.Session, l, q.Targets, q.All)
+	if err != nil {
+		return nil, err
+	}
+	if err := overrideLegacy(ctx, s, l, refs); err != nil {
+		return nil, err
+	}
+	for _, ref := range refs {
+		if _, is := extract.KindOf(ref); is {
+			then = append(then, rye.SignRequest{Targets: []rye.Target{rye.Target(ref.String())}, Upgrade: true})
+		}
+	}
+	return then, nil
+}
+
+// overrideLegacy asks once about all items with a line of RYE OS that stand before the
+// standard library's, and lets the user's own keys count for them here.
+func overrideLegacy(ctx context.Context, s *author.Desk, l *space.Layer, refs []objects.Ref) error {
+	read := l.Drafts(refs)
+	var over []objects.Ref
+	for _, ref := range refs {
+		it, err := read(ref)
+		if err != nil || it.Legacy == nil || !trust.Reserved(ref.ID.Namespace()) {
+			continue
+		}
+		if !custody.MayOverride(s.Session, ref) {
+			over = append(over, ref)
+		}
+	}
+	if len(over) == 0 {
+		return nil
+	}
+	q := rye.Question{Topic: "upgrade", Text: "Let " + words.Plural(len(over), "item") + " of this project stand before those of the standard library?",
+		Mend: fault.Command("rye sign --all --upgrade --yes")}
+	for i, ref := range over {
+		if i == maxShown {
+			q.Lines = append(q.Lines, "... and "+words.Plural(len(over)-i, "more item"))
+			break
+		}
+		q.Lines = append(q.Lines, ref.String())
+	}
+	if err := s.Ask(ctx, q); err != nil {
+		return err
+	}
+	return custody.OverrideAll(ctx, s.Session, over)
+}
