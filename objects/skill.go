@@ -39,7 +39,11 @@ func readSkill(p *parser, m *Meta) error {
 // skillMeta reads what only skills have. The name that it calls itself is its title; the
 // version stands in its metadata, if anywhere.
 func skillMeta(p *parser, m *Meta) error {
-	m.Title, m.Name, m.EntryType = m.Name, p.ref.ID.Name(), "skill"
+	var err error
+	if m.Title, err = p.text("name"); err != nil {
+		return err
+	}
+	m.Name, m.EntryType = p.ref.ID.Name(), "skill"
 	if _, err := p.text("compatibility"); err != nil {
 		return err
 	}
@@ -55,8 +59,7 @@ func skillMeta(p *parser, m *Meta) error {
 // checkSkill checks what a skill cannot be used without. What else the specification asks for
 // is for its author: SkillFaults tells it, and refuses nothing.
 func checkSkill(v *validator) {
-	name, _ := v.it.Meta.Fields["name"].(string)
-	v.need("name", name, v.it.Ref.ID.Name())
+	v.need("name", v.it.Meta.Title, v.it.Ref.ID.Name())
 	v.need("description", v.it.Meta.Description, "what it does, and when to use it")
 	v.apparent()
 }
@@ -64,7 +67,7 @@ func checkSkill(v *validator) {
 // SkillFaults returns what the specification has against a skill that came from a folder.
 func SkillFaults(it *Item, folder string) []string {
 	var all []string
-	name, _ := it.Meta.Fields["name"].(string)
+	name := it.Meta.Title
 	if why := skillName(name); why != "" {
 		all = append(all, fmt.Sprintf("name %q: %s", words.Brief(name), why))
 	} else if name != folder {
