@@ -46,15 +46,21 @@ type ItemInfo struct {
 	// Fields are further ones that an extractor of the project or the user asks for.
 	Fields map[string]string `json:"fields,omitempty"`
 
-	// Set by Show, and Params by a search that asks for it.
+	// Set by Show and Load, and Params by a search that asks for it.
 	Executor string      `json:"executor_id,omitempty"`
 	Needs    string      `json:"needs,omitempty"`  // what a tool declares that it reaches: "read .; write nothing; net api.example.com"
-	Limits   string      `json:"limits,omitempty"` // what one run of a tool may use up, as it states: "memory 512MiB, time 30s"
+	Limits   string      `json:"limits,omitempty"` // what one run may use up, as the item states: "memory 512MiB, time 30s"
 	Params   []ParamInfo `json:"parameters,omitempty"`
 
 	Origin string   `json:"origin,omitempty"`  // of a dependency: its registry, and the name there
 	Range  string   `json:"range,omitempty"`   // that rye.yaml asks for
 	UsedBy []string `json:"used_by,omitempty"` // tools that the lock runs through it
+
+	// The same, of a directive.
+	Outputs     []ParamInfo `json:"outputs,omitempty"`     // what it is to return
+	Model       string      `json:"model,omitempty"`       // that it asks for: "fallback general, tier fast"
+	Permissions []string    `json:"permissions,omitempty"` // capabilities of a thread that follows it
+	Hooks       []string    `json:"hooks,omitempty"`       // "slow: at limit, ask"
 }
 
 // Survey is how many items of a project are in each state, and which of them are more than

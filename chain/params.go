@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,7 +139,7 @@ func misnamed(schema, given map[string]any) string {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		property, known := properties[name].(map[string]any)
 		want, _ := property["type"].(string)
-		switch have := jsonType(given[name]); {
+		switch have := objects.JSONType(given[name]); {
 		case !known && schema["additionalProperties"] == false:
 			wrong = append(wrong, fmt.Sprintf("%q is unknown", words.Brief(name)))
 		case known && want != "" && have != want && (want != "number" || have != "integer"):
@@ -148,27 +147,6 @@ func misnamed(schema, given map[string]any) string {
 		}
 	}
 	return strings.Join(wrong[:min(len(wrong), 8)], "; ")
-}
-
-// jsonType is the name that JSON Schema has for the type of a decoded value.
-func jsonType(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	case map[string]any:
-		return "object"
-	case float64:
-		if v != math.Trunc(v) {
-			return "number"
-		}
-	}
-	return "integer"
 }
 
 // exact decodes with numbers as they are written.

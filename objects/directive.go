@@ -89,7 +89,7 @@ func (p *parser) rootFields(root *element, m *Meta) error {
 		case "inputs":
 			err = p.inputs(k)
 		case "outputs":
-			err = p.set("outputs", outputs(k), k.off)
+			err = listed(p, k, "outputs", "output", func(k *element) any { return k.values("description") })
 		case "model", "model_class", "limits", "permissions", "hooks":
 			_, err = p.special(k)
 		}
@@ -138,29 +138,39 @@ func (p *parser) special(k *element) (bool, error) {
 	case "permissions":
 		return true, p.permissions(k)
 	case "hooks":
-		return true, p.set("hooks", hooks(k), k.off)
+		return true, listed(p, k, "hooks", "", hookOf)
 	}
 	return false, nil
 }
 
-// hooks reads <hook id event><condition path op value/><action action>text</action></hook>.
-func hooks(e *element) []any {
+// listed reads the children of a name as a list, every child for no name, and notes where
+// each stands.
+func listed(p *parser, e *element, field, name string, read func(*element) any) error {
 	list := []any{}
 	for _, k := range e.kids {
-		h := tree(k)
-		m, _ := h.(map[string]any)
-		if does, ok := m["action"].(map[string]any); ok && does["content"] != nil && does["text"] == nil {
-			does["text"] = does["content"]
-			delete(does, "content")
+		if name != "" && k.name != name {
+			continue
 		}
-		if c, ok := m["condition"].(map[string]any); ok {
-			if s, _ := c["value"].(string); s != "" && sized[text(c["op"])] {
-				c["value"] = limitValue(s)
-			}
-		}
-		list = append(list, h)
+		p.places[field+"."+strconv.Itoa(len(list))] = p.at(k.off)
+		list = append(list, read(k))
 	}
-	return list
+	return p.set(field, list, e.off)
+}
+
+// hookOf reads <hook id event><condition path op value/><action action>text</action></hook>.
+func hookOf(k *element) any {
+	h := tree(k)
+	m, _ := h.(map[string]any)
+	if does, ok := m["action"].(map[string]any); ok && does["content"] != nil && does["text"] == nil {
+		does["text"] = does["content"]
+		delete(does, "content")
+	}
+	if c, ok := m["condition"].(map[string]any); ok {
+		if s, _ := c["value"].(string); s != "" && sized[text(c["op"])] {
+			c["value"] = limitValue(s)
+		}
+	}
+	return h
 }
 
 // sized are the operators of conditions for which a number in an attribute is one.
@@ -266,20 +276,10 @@ func (p *parser) inputs(e *element) error {
 		if _, ok := in["name"]; !ok {
 			return p.bad(p.at(k.off), "xml: an <input> without a name")
 		}
+		p.places["inputs."+strconv.Itoa(len(list))] = p.at(k.off)
 		list = append(list, in)
 	}
 	return p.set("inputs", list, e.off)
-}
-
-func outputs(e *element) []any {
-	list := []any{}
-	for _, k := range e.kids {
-		if k.name != "output" {
-			continue
-		}
-		list = append(list, k.values("description"))
-	}
-	return list
 }
 
 // actions collects the action elements of e and all below it.
@@ -359,6 +359,7 @@ func (p *parser) directive(m *Meta) error {
 			return err
 		}
 	}
+	m.Outputs = outputsOf(p.fields["outputs"])
 	return p.declaredInputs(m)
 }
 
@@ -377,62 +378,6 @@ func (p *parser) scalar(field string, v any) (string, error) {
 		return strconv.FormatFloat(v, 'g', -1, 64), nil
 	}
 	return "", p.badField(field, "want plain values, have %s in it", Shape(v))
-}
-
-// declaredInputs reads the list of inputs.
-func (p *parser) declaredInputs(m *Meta) error {
-	v := p.fields["inputs"]
-	if v == nil {
-		return nil
-	}
-	list, ok := v.([]any)
-	if !ok {
-		return p.badField("inputs", "want a list, have %s", Shape(v))
-	}
-	seen := map[string]bool{}
-	for _, e := range list {
-		in, err := p.input(e)
-		if err != nil {
-			return err
-		}
-		if in.Name == "" || seen[in.Name] {
-			return p.badField("inputs", "name %q is empty or given twice", words.Brief(in.Name))
-		}
-		seen[in.Name] = true
-		m.Inputs = append(m.Inputs, in)
-	}
-	return nil
-}
-
-func (p *parser) input(v any) (Input, error) {
-	in := Input{Type: "string"}
-	fields, ok := v.(map[string]any)
-	if !ok {
-		return in, p.badField("inputs", "want mappings with a name, have %s", Shape(v))
-	}
-	for _, f := range []struct {
-		name string
-		into *string
-	}{{"name", &in.Name}, {"type", &in.Type}, {"default", &in.Default}, {"description", &in.Description}} {
-		v, ok := fields[f.name]
-		if !ok {
-			continue
-		}
-		s, err := p.scalar("inputs", v)
-		if err != nil {
-			return in, err
-		}
-		*f.into = s
-	}
-	_, in.HasDefault = fields["default"]
-	switch r := fields["required"].(type) {
-	case nil:
-	case bool:
-		in.Required = r
-	default:
-		return in, p.badField("inputs", "required of %q: want true or false, have %s", words.Brief(in.Name), Shape(r))
-	}
-	return in, nil
 }
 
 // nearFence finds a fence that holds a <directive> and has another info string than

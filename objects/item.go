@@ -108,6 +108,7 @@ type Meta struct {
 	Deps   map[string]any // verify_deps
 
 	Inputs      []Input        // directive
+	Outputs     []Output       // directive: what it is to return
 	Permissions []string       // directive: capability strings, as declared
 	Budget      map[string]any // directive: its limits, in turns, tokens and money
 	Model       map[string]string
@@ -149,16 +150,6 @@ func (n Needs) String() string {
 		text += "; rye " + list(n.Rye)
 	}
 	return text
-}
-
-// Input is a declared parameter of a directive.
-type Input struct {
-	Name        string
-	Type        string // "string" when not given
-	Required    bool
-	Default     string
-	HasDefault  bool
-	Description string
 }
 
 // Action is an execute, search, load or sign element in a directive.

@@ -174,9 +174,10 @@ func (v *validator) directive() {
 				Rule: fmt.Sprintf("capability %q: %s", words.Brief(c), why), Mend: capabilityMend(c)})
 		}
 	}
-	if s := m.Model["parallel"]; s != "" && s != "true" && s != "false" {
-		v.add("model", "parallel is neither true nor false", `parallel="true"`)
-	}
+	v.model()
+	v.inputs()
+	v.outputs()
+	v.hooksShape()
 }
 
 func limitIs(v any, want string) bool {

@@ -41,6 +41,7 @@ type ran struct {
 
 	// Of a directive and a knowledge entry, whose text stands beside it.
 	Follow string `json:"instructions,omitempty"`
+	Asks   *asks  `json:"declares,omitempty"`
 	Source string `json:"source,omitempty"`
 	Signer string `json:"signer,omitempty"`
 
@@ -85,12 +86,43 @@ func Executed(res *rye.ExecuteResult, detail bool) Answer {
 		head.Source, head.Signer = res.Chain[0].Space, res.Chain[0].Signer
 	}
 	if res.Type == "directive" {
-		head.Follow = res.Instructions
+		head.Follow, head.Asks = res.Instructions, asksOf(res.Data)
 	}
 	if detail || res.Status == "validation_passed" {
 		head.Chain, head.Metadata = res.Chain, &res.Metadata
 	}
 	return Answer{Head: head, Text: text, Failed: failed}
+}
+
+// asks is what a directive declares beside its text and inputs, for who follows it.
+type asks struct {
+	Outputs     string          `json:"outputs,omitempty"` // as the parameters of a tool are shown
+	Model       json.RawMessage `json:"model,omitempty"`
+	Limits      json.RawMessage `json:"limits,omitempty"`
+	Permissions []string        `json:"permissions,omitempty"`
+	Hooks       json.RawMessage `json:"hooks,omitempty"`
+}
+
+// asksOf reads what a directive declares from the answer of its execution; nil for nothing.
+func asksOf(data json.RawMessage) *asks {
+	var d struct {
+		Outputs              []rye.ParamInfo
+		Model, Limits, Hooks json.RawMessage
+		Permissions          []string
+	}
+	if json.Unmarshal(data, &d) != nil {
+		return nil
+	}
+	a := asks{Outputs: Params(d.Outputs, true), Permissions: d.Permissions}
+	for _, f := range []struct{ from, into *json.RawMessage }{{&d.Model, &a.Model}, {&d.Limits, &a.Limits}, {&d.Hooks, &a.Hooks}} {
+		if len(*f.from) > 0 && string(*f.from) != "null" {
+			*f.into = *f.from
+		}
+	}
+	if a.Outputs == "" && a.Model == nil && a.Limits == nil && a.Hooks == nil && a.Permissions == nil {
+		return nil
+	}
+	return &a
 }
 
 // errorMark stands before what a tool printed as errors, behind what it printed else.

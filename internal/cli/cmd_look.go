@@ -286,20 +286,30 @@ func printItem(p *printer, it rye.ItemInfo) {
 	}
 	p.fields(11, "why", it.Why, "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range,
 		"description", it.Description, "category", it.Category, "tags", strings.Join(it.Tags, ", "),
-		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "needs", it.Needs, "limits", it.Limits, "signer", it.Signer, "signed at", it.SignedAt,
+		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "needs", it.Needs, "limits", it.Limits, "model", it.Model, "signer", it.Signer, "signed at", it.SignedAt,
 		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "), "used by", strings.Join(it.UsedBy, ", "))
 	for _, name := range sortedKeys(it.Fields) {
 		p.field(11, name, it.Fields[name])
 	}
-	printParams(p, it.Params)
+	printParams(p, "parameters", it.Params)
+	printParams(p, "outputs", it.Outputs)
+	printList(p, "permissions", it.Permissions)
+	printList(p, "hooks", it.Hooks)
 }
 
-// printParams lists what an item takes, one parameter a line.
-func printParams(p *printer, params []rye.ParamInfo) {
+// printList prints texts below one heading, one a line.
+func printList(p *printer, head string, all []string) {
+	for _, text := range all {
+		p.field(11, head, text)
+		head = ""
+	}
+}
+
+// printParams lists what an item takes or returns, one value a line.
+func printParams(p *printer, head string, params []rye.ParamInfo) {
 	for i, x := range params {
-		head := ""
-		if i == 0 {
-			head = "parameters"
+		if i > 0 {
+			head = ""
 		}
 		words := []string{x.Name}
 		for _, w := range []string{x.Type, map[bool]string{true: "required"}[x.Required], x.Description} {

@@ -84,7 +84,9 @@ func Load(ctx context.Context, s *session.Session, c rye.Caller, q rye.LoadReque
 		return nil, err
 	}
 	it := f.Verified.Item()
-	return &Loaded{Finding: f, Result: &rye.LoadResult{ItemInfo: Describe(f.Row(nil)), Content: string(it.Raw), Digest: it.Digest.String(), Body: it.Meta.Prose}}, nil
+	info := Describe(f.Row(nil))
+	Declared(&info, it)
+	return &Loaded{Finding: f, Result: &rye.LoadResult{ItemInfo: info, Content: string(it.Raw), Digest: it.Digest.String(), Body: it.Meta.Prose}}, nil
 }
 
 // findIn is Finding for the space that the request names, if it names one.

@@ -171,8 +171,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 			i := Describe(f.Row(set))
 			describeOrigin(s, &i, f)
 			if f.Item != nil {
-				m := &f.Item.Meta
-				i.Executor, i.Needs, i.Limits, i.Params = string(m.Executor), m.Needs.String(), m.Limits.String(), Parameters(f.Item)
+				Declared(&i, f.Item)
 			}
 			shown = append(shown, i)
 		}
@@ -185,7 +184,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 func Parameters(it *objects.Item) []rye.ParamInfo {
 	var all []rye.ParamInfo
 	for _, in := range it.Meta.Inputs {
-		all = append(all, rye.ParamInfo{Name: in.Name, Type: in.Type, Required: in.Required, Default: in.Default, Description: in.Description})
+		all = append(all, rye.ParamInfo{Name: in.Name, Type: in.Takes(), Required: in.Required, Default: in.Default, Description: in.Description})
 	}
 	return append(all, properties(it.Meta.Schema, 2)...)
 }

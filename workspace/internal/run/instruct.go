@@ -36,7 +36,8 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 			return nil, withParams(it, err)
 		}
 		res.Inputs, res.Instructions = inputs, "Execute the directive as specified now."
-		data["body"], data["permissions"], data["limits"], data["actions"] = interpolate(m.Prose, inputs), m.Permissions, m.Budget, m.Actions
+		data["body"], data["author"], data["permissions"], data["limits"] = interpolate(m.Prose, inputs), m.Author, m.Permissions, m.Budget
+		data["model"], data["outputs"], data["hooks"], data["actions"] = m.Model, look.Outputs(it), m.Fields["hooks"], m.Actions
 	case objects.Knowledge:
 		res.Instructions = "Use this knowledge to inform your decisions."
 		data["title"], data["entry_type"], data["tags"], data["body"] = m.Title, m.EntryType, m.Tags, m.Prose
@@ -72,11 +73,16 @@ func fillInputs(it *objects.Item, got map[string]any) (map[string]any, error) {
 	for _, in := range it.Meta.Inputs {
 		names = append(names, in.Name)
 		v, ok := got[in.Name]
+		if ok {
+			if err := fits(it.Ref, in, v); err != nil {
+				return nil, err
+			}
+		} else {
+			v, ok = in.DefaultValue()
+		}
 		switch {
 		case ok:
 			inputs[in.Name] = v
-		case in.HasDefault:
-			inputs[in.Name] = in.Default
 		case in.Required:
 			missing = append(missing, in.Name)
 		}
@@ -90,6 +96,21 @@ func fillInputs(it *objects.Item, got map[string]any) (map[string]any, error) {
 		return nil, fault.New(fault.Usage, "%s: missing required inputs: %s", it.Ref, strings.Join(missing, ", ")).Advise("rye execute %s -p %s=...", it.Ref, missing[0])
 	}
 	return inputs, nil
+}
+
+// fits refuses a value of another type than the input has. -p name=3 passes a text, so for a
+// text that is a value of the type the advice is how to pass that.
+func fits(ref objects.Ref, in objects.Input, v any) error {
+	wrong := in.Fit(v)
+	if wrong == "" {
+		return nil
+	}
+	err := fault.New(fault.Usage, "%s: input %s %s", ref, in.Name, wrong)
+	var meant any
+	if s, is := v.(string); is && objects.DecodeJSON([]byte(s), chain.MaxParams, &meant) == nil && in.Fit(meant) == "" {
+		return err.Advise("-p %s:=… passes JSON and not text: rye execute %s -p %s:=…", in.Name, ref, in.Name)
+	}
+	return err.Advise("rye show %s says what it takes", ref)
 }
 
 // interpolate replaces {input:key}, {input:key?} and {input:key:default} in a

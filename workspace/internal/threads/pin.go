@@ -45,7 +45,7 @@ func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest
 	it := f.Verified.Item()
 	m := it.Meta
 	p := &rye.Pinned{Ref: q.Ref, SHA256: it.Sum.String(), Signer: f.Verified.Key().Fingerprint().String(), Version: m.Version,
-		Fields: m.Fields, Permissions: m.Permissions, Limits: m.Budget, Model: m.Model, Outputs: outputs(m.Fields["outputs"])}
+		Fields: m.Fields, Permissions: m.Permissions, Limits: m.Budget, Model: m.Model, Outputs: outputs(m.Outputs)}
 	reach := q.Capabilities
 	if reach == nil {
 		reach = m.Permissions
@@ -96,17 +96,10 @@ func reached(caps policy.Caps, ref objects.Ref) bool {
 	return slices.ContainsFunc([]string{"execute", "load", "sign"}, func(verb string) bool { return caps.Covers(policy.Need(verb, ref)) })
 }
 
-// outputs reads what a directive declares to return; what is no such list declares nothing.
-func outputs(declared any) (all []rye.PinnedOutput) {
-	list, _ := declared.([]any)
-	for _, d := range list {
-		m, _ := d.(map[string]any)
-		text := func(name string) string { s, _ := m[name].(string); return s }
-		if text("name") == "" {
-			continue
-		}
-		all = append(all, rye.PinnedOutput{Name: text("name"), Type: text("type"), Description: text("description"),
-			Required: m["required"] != false && !strings.EqualFold(text("required"), "false")})
+// outputs are what a directive declares to return.
+func outputs(declared []objects.Output) (all []rye.PinnedOutput) {
+	for _, o := range declared {
+		all = append(all, rye.PinnedOutput{Name: o.Name, Type: o.Type, Description: o.Description, Required: o.Required})
 	}
 	return all
 }

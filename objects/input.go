@@ -1,0 +1,237 @@
+package objects
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/internal/words"
+)
+
+// Input is a declared parameter of a directive.
+type Input struct {
+	Name        string
+	Type        string // as declared; "string" when not given
+	Required    bool
+	Default     string
+	HasDefault  bool
+	Description string
+}
+
+// Output is a value that a directive is to return.
+type Output struct {
+	Name        string
+	Type        string // as declared; "" when not given
+	Required    bool   // true when not given
+	Description string
+}
+
+// inputTypes are the types that an input may have, in the words of JSON Schema, and the other
+// words for them that directives of RYE OS use. "any" is not checked.
+var inputTypes = map[string]string{
+	"string": "string", "str": "string", "text": "string", "path": "string", "file": "string", "url": "string", "enum": "string",
+	"integer": "integer", "int": "integer", "number": "number", "float": "number",
+	"boolean": "boolean", "bool": "boolean", "array": "array", "list": "array",
+	"object": "object", "dict": "object", "map": "object", "json": "any", "any": "any",
+}
+
+// Takes is the input's type in the words of JSON Schema; as declared where it is unknown.
+func (in Input) Takes() string { return cmp.Or(inputTypes[in.Type], in.Type) }
+
+// Fit says why a value is not of the input's type, "is of the type string, want integer"; ""
+// where it is. A value is what JSON decodes to, and one for an unknown type is not checked.
+func (in Input) Fit(v any) (wrong string) {
+	want, known := inputTypes[in.Type]
+	have := JSONType(v)
+	if !known || want == "any" || have == want || want == "number" && have == "integer" {
+		return ""
+	}
+	return "is of the type " + have + ", want " + want
+}
+
+// DefaultValue returns the default as a value of the input's type; false where there is none
+// or where it is of another type.
+func (in Input) DefaultValue() (v any, ok bool) {
+	if !in.HasDefault {
+		return nil, false
+	}
+	if want := inputTypes[in.Type]; want == "string" || want == "" {
+		return in.Default, true
+	}
+	if err := DecodeJSON([]byte(in.Default), MaxMetaSize, &v); err != nil {
+		v = in.Default // a text, which is what an "any" may be
+	}
+	return v, in.Fit(v) == ""
+}
+
+// JSONType is the name that JSON Schema has for the type of a decoded value.
+func JSONType(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	case float64:
+		if v != math.Trunc(v) {
+			return "number"
+		}
+	}
+	return "integer"
+}
+
+// declaredInputs reads the list of inputs.
+func (p *parser) declaredInputs(m *Meta) error {
+	v := p.fields["inputs"]
+	if v == nil {
+		return nil
+	}
+	list, ok := v.([]any)
+	if !ok {
+		return p.badField("inputs", "want a list, have %s", Shape(v))
+	}
+	seen := map[string]bool{}
+	for _, e := range list {
+		in, err := p.input(e)
+		if err != nil {
+			return err
+		}
+		if in.Name == "" || seen[in.Name] {
+			return p.badField("inputs", "name %q is empty or given twice", words.Brief(in.Name))
+		}
+		seen[in.Name] = true
+		m.Inputs = append(m.Inputs, in)
+	}
+	return nil
+}
+
+func (p *parser) input(v any) (Input, error) {
+	in := Input{Type: "string"}
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return in, p.badField("inputs", "want mappings with a name, have %s", Shape(v))
+	}
+	for _, f := range []struct {
+		name string
+		into *string
+	}{{"name", &in.Name}, {"type", &in.Type}, {"default", &in.Default}, {"description", &in.Description}} {
+		v, ok := fields[f.name]
+		if !ok {
+			continue
+		}
+		s, err := p.scalar("inputs", v)
+		if err != nil {
+			return in, err
+		}
+		*f.into = s
+	}
+	_, in.HasDefault = fields["default"]
+	switch r := fields["required"].(type) {
+	case nil:
+	case bool:
+		in.Required = r
+	default:
+		return in, p.badField("inputs", "required of %q: want true or false, have %s", words.Brief(in.Name), Shape(r))
+	}
+	return in, nil
+}
+
+// outputsOf reads what a directive is to return. Another shape than a list of mappings with
+// names declares nothing, as for RYE OS; Validate says so.
+func outputsOf(declared any) (all []Output) {
+	list, _ := declared.([]any)
+	for _, e := range list {
+		fields, _ := e.(map[string]any)
+		o := Output{Name: text(fields["name"]), Type: text(fields["type"]), Description: text(fields["description"]),
+			Required: fields["required"] != false && !strings.EqualFold(text(fields["required"]), "false")}
+		if o.Name != "" {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// placed adds a problem with one element of a list.
+func (v *validator) placed(field string, i int, rule, mend string) {
+	line, col := v.it.Place(field, strconv.Itoa(i))
+	if m, ok := v.it.places[field+"."+strconv.Itoa(i)]; ok {
+		line, col = m.line, m.col
+	}
+	v.problems = append(v.problems, Problem{Line: line, Column: col, Field: field, Rule: rule, Mend: mend})
+}
+
+// inputs checks what is declared of a directive's inputs: that a caller can be held to it.
+func (v *validator) inputs() {
+	for i, in := range v.it.Meta.Inputs {
+		name := words.Brief(in.Name)
+		if inputTypes[in.Type] == "" {
+			v.placed("inputs", i, fmt.Sprintf("input %q: unknown type %q", name, words.Brief(in.Type)), "string, integer, number, boolean, array, object or any")
+			continue
+		}
+		if _, ok := in.DefaultValue(); in.HasDefault && !ok {
+			v.placed("inputs", i, fmt.Sprintf("input %q: the default %q is no %s", name, words.Brief(in.Default), inputTypes[in.Type]), "a default of the type "+inputTypes[in.Type]+", as JSON")
+		}
+	}
+}
+
+// outputs checks that every output has a name of its own, as a list of mappings.
+func (v *validator) outputs() {
+	declared := v.it.Meta.Fields["outputs"]
+	list, ok := declared.([]any)
+	if declared != nil && !ok {
+		v.add("outputs", "want a list of outputs, have "+Shape(declared), "outputs: [{name: summary, description: what was found}]")
+	}
+	seen := map[string]bool{}
+	for i, e := range list {
+		fields, _ := e.(map[string]any)
+		switch name := text(fields["name"]); {
+		case name == "":
+			v.placed("outputs", i, "an output without a name", "{name: summary, description: what was found}")
+		case seen[name]:
+			v.placed("outputs", i, fmt.Sprintf("output %q is given twice", words.Brief(name)), "give each output a name of its own")
+		default:
+			seen[name] = true
+		}
+	}
+}
+
+// modelFields are those that the choice of a model reads; content is text in the element,
+// which RYE OS kept.
+var modelFields = []string{"content", "fallback", "id", "parallel", "provider", "tier"}
+
+func (v *validator) model() {
+	m := v.it.Meta.Model
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if !slices.Contains(modelFields, k) {
+			v.add("model", fmt.Sprintf("unknown field %q", words.Brief(k)), "tier, id, fallback, parallel or provider")
+		}
+	}
+	if s := m["parallel"]; s != "" && s != "true" && s != "false" {
+		v.add("model", "parallel is neither true nor false", `parallel="true"`)
+	}
+}
+
+// hooksShape checks that hooks are a list; what each of them says is the loop's.
+func (v *validator) hooksShape() {
+	declared := v.it.Meta.Fields["hooks"]
+	list, ok := declared.([]any)
+	if declared != nil && !ok {
+		v.add("hooks", "want a list of hooks, have "+Shape(declared), "hooks: [{event: limit, action: {action: ask}}]")
+	}
+	for i, e := range list {
+		fields, ok := e.(map[string]any)
+		if ok && text(fields["event"]) != "" && fields["action"] != nil {
+			continue
+		}
+		v.placed("hooks", i, fmt.Sprintf("hook %d: want an event and an action", i+1), "{event: limit, action: {action: ask}}")
+	}
+}
