@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,15 +28,22 @@ func TestTours(t *testing.T) {
 		}
 	}
 	bin := built(t)
-	for _, page := range []string{"README.md", "docs/guide.md", "docs/tools.md", "docs/keys.md", "docs/migrating.md", "docs/threads.md"} {
-		t.Run(page, func(t *testing.T) {
-			text, err := os.ReadFile(filepath.Join("../../..", page))
-			if err != nil {
-				t.Fatal(err)
-			}
-			tour(t, bin, t.TempDir(), string(text), 5)
-		})
+	toured := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !tourBlock.Match(text) {
+			continue
+		}
+		toured++
+		t.Run(strings.TrimPrefix(filepath.ToSlash(page), "../../../"), func(t *testing.T) { tour(t, bin, t.TempDir(), string(text), 1) })
 	}
+	if toured < 10 {
+		t.Errorf("%d pages have blocks that run", toured)
+	}
+	t.Run("keys of a reader", func(t *testing.T) { keysOfAReader(t, bin) })
 	t.Run("one after the other", func(t *testing.T) { // as somebody who reads on does it, in one home
 		var all strings.Builder
 		for _, page := range []string{"README.md", "docs/guide.md"} {
@@ -72,6 +80,137 @@ func TestTours(t *testing.T) {
 			}
 			tour(t, bin, home, "```sh tour\n"+head+"```\n"+string(text), least)
 		})
+	}
+}
+
+// pages are those that people read, where commands may stand. docs/cli is
+// written from the commands' help.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all := []string{"../../../README.md", "../../../CONTRIBUTING.md", "../../../SECURITY.md"}
+	for _, pattern := range []string{"../../../docs/*.md", "../../../docs/format/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+var (
+	fenceLine   = regexp.MustCompile("^`{3,}(.*)$")
+	commandLine = regexp.MustCompile(`^(\$ )?([A-Z_]+=\S* )*(rye|rye-engine|make|git|go|ssh|ssh-add|ssh-keygen|curl|export|claude|npx|pip) \S`)
+	notRun      = regexp.MustCompile(`^sh not run: .{15,}$`)
+)
+
+// TestCommandBlocksRun: a command that a page shows is run by TestTours, or its fence says why
+// not: "sh not run: needs a network host". Nothing is shown without one of these.
+func TestCommandBlocksRun(t *testing.T) {
+	exceptions := 0
+	for _, page := range pages(t) {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, open := "", false
+		n := 0
+		for line := range strings.Lines(string(text)) {
+			n++
+			line = strings.TrimRight(line, "\n")
+			if m := fenceLine.FindStringSubmatch(line); m != nil {
+				if open = !open; open {
+					info = m[1]
+					if notRun.MatchString(info) {
+						exceptions++
+					} else if strings.HasPrefix(info, "sh") && info != "sh tour" {
+						t.Errorf("%s:%d: the fence %q is neither run nor says why not", page, n, info)
+					}
+				}
+				continue
+			}
+			code, indented := strings.CutPrefix(line, "    ")
+			switch {
+			case open && (info == "sh tour" || info == "text" || info == "mermaid" || notRun.MatchString(info)):
+			case open && (info == "" || info == "console" || info == "bash") && commandLine.MatchString(line), !open && indented && commandLine.MatchString(code):
+				t.Errorf("%s:%d: %q is not run: put it into a fence \"sh tour\", or \"sh not run: <why>\"", page, n, line)
+			}
+		}
+	}
+	if exceptions > 8 {
+		t.Errorf("%d blocks are not run", exceptions)
+	}
+}
+
+// keysOfAReader types keys.md in a home that has a key, and finds every file of it as it was.
+func keysOfAReader(t *testing.T, bin string) {
+	text, err := os.ReadFile("../../../docs/keys.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	tour(t, bin, home, "```sh tour\nrye init mine --namespace mine\n```\n", 1)
+	before := hashes(t, home)
+	tour(t, bin, home, string(text), 5)
+	after := hashes(t, home)
+	keys := 0
+	for name, sum := range before {
+		if after[name] != sum {
+			t.Errorf("keys.md changed %s", name)
+		}
+		if strings.Contains(name, "/keys/") {
+			keys++
+		}
+	}
+	if keys == 0 {
+		t.Error("the reader had no key")
+	}
+	for name := range after {
+		if _, was := before[name]; !was && strings.Contains(name, ".config") {
+			t.Errorf("keys.md made %s", name)
+		}
+	}
+}
+
+// hashes are the digests of all files below dir, but what belongs to a page of its own.
+func hashes(t *testing.T, dir string) map[string][32]byte {
+	t.Helper()
+	all := map[string][32]byte{}
+	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.Contains(p, "keys-demo") || strings.Contains(p, "/.cache/") {
+			return err
+		}
+		raw, err := os.ReadFile(p)
+		all[filepath.ToSlash(p)] = sha256.Sum256(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestConceptsIsOnePage: who reads it needs no other page, and has the words of all others.
+func TestConceptsIsOnePage(t *testing.T) {
+	raw, err := os.ReadFile("../../../docs/concepts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	if n := strings.Count(text, "\n"); n > 60 {
+		t.Errorf("docs/concepts.md has %d lines, at most 60", n)
+	}
+	if strings.Contains(text, "](") {
+		t.Error("docs/concepts.md sends its reader elsewhere")
+	}
+	for _, word := range []string{"Directive", "Tool", "Knowledge", "Space", "Signature", "Trust", "Lock", "Registry", "Capability", "Tier", "Sandbox", "Thread"} {
+		if !strings.Contains(text, "\n**"+word+".** ") {
+			t.Errorf("docs/concepts.md does not explain %q", word)
+		}
+	}
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil || !strings.Contains(string(readme), "](docs/concepts.md)") {
+		t.Errorf("README.md does not link docs/concepts.md (%v)", err)
 	}
 }
 
