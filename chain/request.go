@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -113,6 +114,14 @@ func (b *builder) absent(tmpl string) bool {
 	return ok && b.values[name] == nil
 }
 
+// variableOf returns the name in a text that is exactly one variable that may be unset:
+// ${NAME:-}.
+func variableOf(tmpl string) (string, bool) {
+	name, ok := strings.CutPrefix(tmpl, "${")
+	name, end := strings.CutSuffix(name, ":-}")
+	return name, ok && end && !strings.ContainsAny(name, "${}")
+}
+
 // line reads the method.
 func (b *builder) line(r *web.Request) error {
 	if v, ok := b.p.config.values["method"]; ok {
@@ -134,6 +143,10 @@ func (b *builder) target(r *web.Request) (err error) {
 	}
 	if r.URL, err = b.url(tmpl); err != nil {
 		return err
+	}
+	if name, ok := variableOf(tmpl); ok && r.URL == "" {
+		return fault.New(fault.Usage, "run %s: %s is not set: it says which service is asked", b.p.Tool().Ref, name).
+			Advise("export %s=https://… where rye or your client's server starts; rye load %s says which services it understands", name, b.p.Tool().Ref)
 	}
 	tool := b.p.Links[0].Verified
 	switch {
@@ -310,7 +323,8 @@ func (b *builder) value(key string, v any) (t web.Text, given bool, err error) {
 		return nil, false, nil
 	}
 	t, err = b.text(tmpl, web.Plain)
-	return t, true, err
+	_, optional := variableOf(tmpl)
+	return t, err != nil || !optional || len(t) > 0, err
 }
 
 // limits reads the bounds of the exchange.
@@ -338,7 +352,10 @@ func (b *builder) limits(r *web.Request) error {
 	if v := b.word("convert"); v != "" {
 		var ok bool
 		if r.Convert, ok = web.ParseFormat(v); !ok {
-			return b.malformed("convert", "text, markdown or html")
+			return b.malformed("convert", "text, markdown, html or results")
+		}
+		if name, ok := whole(paramText(b.p.config.values["results"])); ok {
+			r.Results, _ = strconv.Atoi(paramText(b.values[name]))
 		}
 	}
 	mode := b.word("mode")

@@ -40,6 +40,16 @@ func webserver(ts *testscript.TestScript, neg bool, args []string) {
 		case r.URL.Path == "/page":
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			io.WriteString(w, r.URL.Query().Get("html"))
+		case r.URL.Path == "/find": // a search service, which answers more than it is asked for
+			var all []map[string]string
+			for i := range 5 {
+				n, said := strconv.Itoa(i+1), "said of "+strconv.Itoa(i+1)
+				if r.FormValue("q") == "mykey" {
+					said = "said by " + r.Header.Get("X-API-Key")
+				}
+				all = append(all, map[string]string{"title": r.FormValue("q") + " " + n, "url": "https://example.org/" + n, "content": said})
+			}
+			json.NewEncoder(w).Encode(map[string]any{"query": r.FormValue("q"), "results": all})
 		case r.URL.Path == "/to":
 			http.Redirect(w, r, r.URL.Query().Get("where"), http.StatusFound)
 		default:

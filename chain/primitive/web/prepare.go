@@ -83,6 +83,9 @@ func (e *exchange) defaults() {
 	}
 	e.MaxBody = min(e.MaxBody, MaxBody)
 	e.Redirects = min(e.Redirects, MaxRedirects)
+	if e.Results <= 0 || e.Results > MaxResults {
+		e.Results = MaxResults
+	}
 	e.Retry.defaults()
 	if e.o.Now == nil {
 		e.o.Now = time.Now

@@ -50,6 +50,7 @@ type Request struct {
 
 	// Convert turns a page into what it says; "" leaves it.
 	Convert Format
+	Results int // how many results are kept at most, where Convert asks for them; 0 is MaxResults
 
 	// Stream delivers an answer of text/event-stream, or of one JSON value a line,
 	// piece by piece.
