@@ -15,6 +15,9 @@ func (p *Plan) Function() string { return p.function }
 // is this text and no other.
 func (p *Plan) Shell() string { return builtin.Shell(p.function) }
 
+// Starts reports whether a plan's function runs a program of the system.
+func Starts(p *Plan) bool { return builtin.Starts(p.function) }
+
 // Served reports whether a plan's function acts in the process that was asked, instead of one
 // of its own, and what that is.
 func Served(p *Plan) (f builtin.Served, ok bool) { return builtin.ServedOf(p.function) }

@@ -91,6 +91,7 @@ func program(name string) string {
 //
 // and the condition [s3] holds where something can be mounted in namespaces of one's own.
 //
+//	languageserver path                     build the language server of the builtins' tests there
 //	where STORE record                      set $STORE to where rye says that the record is
 //	thread ID                               set $ID to the id of the newest thread
 //
@@ -138,7 +139,9 @@ func TestScript(t *testing.T) {
 			"webserver": webserver,
 			"requests":  requests,
 			"where":     where,
-			"thread":    newestThread,
+
+			"languageserver": languageServer,
+			"thread":         newestThread,
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
@@ -176,6 +179,29 @@ func where(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(ts.Exec("rye", "where", args[1]))
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// languageServerOf is the server of the builtins' tests, built once.
+var languageServerOf = sync.OnceValues(func() (string, error) {
+	program := program("languageserver")
+	out, err := exec.Command("go", "build", "-o", program, "../../chain/primitive/builtin/testdata/languageserver").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, out)
+	}
+	return program, err
+})
+
+func languageServer(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: languageserver path")
+	}
+	built, err := languageServerOf()
+	ts.Check(err)
+	path := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o755))
+	raw, err := os.ReadFile(built)
+	ts.Check(err)
+	ts.Check(os.WriteFile(path, raw, 0o755))
 }
 
 func newestThread(ts *testscript.TestScript, neg bool, args []string) {

@@ -57,7 +57,7 @@ type Func func(ctx context.Context, in Input) (any, error)
 func find(name string) Func {
 	return map[string]Func{
 		"bash": bash, "edit_lines": editLines, "glob": glob, "grep": grep,
-		"ls": list, "read": read, "system": system, "write": write,
+		"logs": logs, "ls": list, "lsp": lsp, "read": read, "system": system, "write": write,
 	}[name]
 }
 
@@ -72,6 +72,10 @@ func Shell(name string) string {
 	}
 	return ""
 }
+
+// Starts reports whether a function runs a program of the system, and so is a process like any
+// other to the policy.
+func Starts(name string) bool { return name == "bash" || name == "lsp" }
 
 // failed marks an answer that is a failure without being an error: a command that
 // ran and did not succeed.

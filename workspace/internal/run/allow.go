@@ -97,7 +97,7 @@ func uncovered(plan *chain.Plan, with chain.Interpreter, any bool) []string {
 	if len(plan.Declares()) > 0 {
 		out = append(out, ".env files and variables, which are agreed to on their own")
 	}
-	if plan.Primitive() == chain.Subprocess || plan.Shell() != "" {
+	if plan.Primitive() == chain.Subprocess || chain.Starts(plan) {
 		out = append(out, "what the files of the project say that it reads or runs when it runs")
 	}
 	return out

@@ -214,9 +214,9 @@ func materialise(s *Desk, j *job, runs string) (*primitive.RunDir, error) {
 	var files []primitive.File
 	if j.plan.Primitive() == chain.Subprocess {
 		files = j.plan.Files()
-	} else if j.plan.Shell() == "" {
+	} else if !chain.Starts(j.plan) {
 		return &primitive.RunDir{}, nil
-	} // a builtin that runs a command wants a place for temporary files
+	} // a builtin that runs a program wants a place for temporary files
 	if least, err := tier(s, j.plan); err != nil {
 		return nil, err
 	} else if least >= primitive.S3 {

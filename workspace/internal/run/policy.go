@@ -27,7 +27,8 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 	q := session.RequestFor(j.caller, "execute", it.Ref)
 	q.Digest = it.Sum
 	kind := j.plan.Primitive()
-	if j.plan.Shell() != "" { // a builtin that runs a command is a process like any other
+	runs := kind == chain.Subprocess || j.plan.Shell() != ""
+	if chain.Starts(j.plan) { // such a builtin is a process like any other
 		kind = chain.Subprocess
 	}
 	q.Floor = policy.Floor(string(kind), demanded().String())
@@ -38,7 +39,7 @@ func judge(s *Desk, j *job) (policy.Decision, policy.Request, error) {
 		return policy.Decision{}, q, err
 	}
 	q.Reach, q.Reaches = policy.Reach(reached(j.plan, kind), filepath.ToSlash(s.ProjectDir))
-	if kind == chain.Subprocess {
+	if runs {
 		q.Findings = policy.Analyse(j.plan.Script(), j.params.Values, rules.Patterns)
 	}
 	if !q.Person && kind != chain.HTTP {
