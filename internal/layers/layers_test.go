@@ -101,7 +101,7 @@ var house = []room{
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
 		"fault internal/words", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
-		"fault internal/secrets objects chain/primitive", ""},
+		"fault internal/secrets internal/words objects chain/primitive", ""},
 
 	{2, "chain/denied", "what a sandbox refused, in words; pure",
 		"internal/secrets internal/words objects chain/primitive", ""},
