@@ -8,17 +8,18 @@ import (
 	"sync"
 )
 
-// naming are the fields of a knowledge entry that repeat what its path says.
+// naming are the fields of an item that repeat what its path says.
 var naming = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(id|name|category):([ \t]+)(["']?)([^"'#\r\n]*?)(["']?)([ \t]*(?:#.*)?\r?\n?)$`)
 })
 
-// Retitled returns a knowledge entry whose metadata says the id that it is to have, where
-// it said the old one: a copy that cannot be signed is none. Other kinds, and what says
-// something else, are returned as they are.
+// Retitled returns an item whose metadata says the id that it is to have, where it said the
+// old one: a copy that cannot be signed is none. What has no YAML as metadata, and what says
+// something else, is returned as it is.
 func Retitled(it *Item, to Ref) *Item {
-	if it.Ref.Kind != Knowledge {
-		return it
+	ext := path.Ext(it.Path)
+	if it.Ref.Kind != Knowledge && ext != ".yaml" && ext != ".yml" && !(ext == ".md" && bytes.HasPrefix(it.Body, []byte("---"))) {
+		return it // its metadata is no YAML
 	}
 	was := map[string]string{"id": it.Ref.ID.Name(), "name": it.Ref.ID.Name(), "category": it.Ref.ID.Category()}
 	is := map[string]string{"id": to.ID.Name(), "name": to.ID.Name(), "category": to.ID.Category()}

@@ -102,8 +102,13 @@ func program(name string) string {
 // or that neither changes anything nor asks, and -hints file lists them all.
 func TestScript(t *testing.T) {
 	t.Cleanup(func() { checkHints(t) }) // of every script
-	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+	testscript.Run(t, scripts("script"))
+}
+
+// scripts are those of a directory of testdata, and the world that they run in.
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir: filepath.Join("testdata", dir),
 		Setup: func(e *testscript.Env) error {
 			top := e.WorkDir + ".homes" // a home in the project would be refused
 			home := filepath.Join(top, "home")
@@ -145,7 +150,7 @@ func TestScript(t *testing.T) {
 		},
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-	})
+	}
 }
 
 // namespaces asks the system itself, and not rye.
