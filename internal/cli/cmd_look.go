@@ -214,7 +214,7 @@ func showCommand() *spec {
 
 A configuration counts as every space says, the project's over the user's over the system's:
 --resolved merges them, and what they extend. One that may not be used refuses the whole.`,
-		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows\nrye show config:agent/agent --resolved",
+		examples: "rye show tool:acme/hello\nrye show tool:acme/hello --all    # and what it shadows\nrye show config:rye/agent --resolved",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied, fault.Malformed,
 			fault.Limit},
 		flags: []cli.Flag{

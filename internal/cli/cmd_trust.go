@@ -174,7 +174,7 @@ func trustOverride() *spec {
 	return &spec{
 		name: "override", args: "<ref>",
 		short:    "Let this project replace a reserved or bound item with its own",
-		examples: "rye trust override tool:rye/bash\nrye trust override tool:rye/bash --remove",
+		examples: "rye trust override tool:rye/bash/bash\nrye trust override tool:rye/bash/bash --remove",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "remove", Destination: &q.Remove, Usage: "take it back"},

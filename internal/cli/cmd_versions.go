@@ -66,8 +66,8 @@ func copyCommand() *spec {
 	return &spec{
 		name: "copy", aliases: []string{"cp"}, args: "<ref>", group: "Items",
 		short:    "Copy a verified item to another space",
-		long:     "Byte for byte, its signature included; with --as under another id, unsigned.\nA different item that is\nthere is shown and replaced when you agree, and recorded first.",
-		examples: "rye copy tool:rye/bash --to project\nrye copy tool:rye/bash --to project --as acme/bash",
+		long:     "Byte for byte, its signature included; with --as under another id, unsigned.\nA different item that is there is shown and replaced when you agree, and recorded first.",
+		examples: "rye copy tool:rye/bash/bash --to project\nrye copy tool:rye/bash/bash --to project --as acme/bash",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Untrusted, fault.Revoked, fault.Rollback, fault.Denied},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "to", Aliases: []string{"space"}, Destination: &q.To, Usage: "the `space`: project or user"},

@@ -84,7 +84,7 @@ func TestTours(t *testing.T) {
 }
 
 // pages are those that people read, where commands may stand. docs/cli is
-// written from the commands' help.
+// written from the commands' help, whose examples TestHelpExamples types.
 func pages(t *testing.T) []string {
 	t.Helper()
 	all := []string{"../../../README.md", "../../../CONTRIBUTING.md", "../../../SECURITY.md"}
