@@ -34,6 +34,23 @@ func TestParams(t *testing.T) {
 	}
 }
 
+// TestExecutedDirective: who follows a directive is told what it is to return and is held to, and
+// nothing where it declares nothing.
+func TestExecutedDirective(t *testing.T) {
+	res := &rye.ExecuteResult{Status: "success", Type: "directive", Instructions: "follow", Data: json.RawMessage(
+		`{"body":"Read.","outputs":[{"name":"findings","type":"string","required":true}],"model":{"tier":"fast"},"limits":{"turns":8},"permissions":["rye.load.*"],"hooks":null}`)}
+	a := Executed(res, false)
+	head, err := json.Marshal(a.Head)
+	want := `"declares":{"outputs":"findings: string","model":{"tier":"fast"},"limits":{"turns":8},"permissions":["rye.load.*"]}`
+	if err != nil || !strings.Contains(string(head), want) || a.Text != "Read." {
+		t.Errorf("Executed = %s, %q, %v; want %s", head, a.Text, err, want)
+	}
+	res.Data = json.RawMessage(`{"body":"Read.","outputs":null,"model":null,"limits":null,"permissions":null,"hooks":null}`)
+	if head, err = json.Marshal(Executed(res, false).Head); err != nil || strings.Contains(string(head), "declares") {
+		t.Errorf("of one that declares nothing: %s, %v", head, err)
+	}
+}
+
 // TestParamsAreBounded: an item says what it likes of itself, at most so much of it.
 func TestParamsAreBounded(t *testing.T) {
 	var many []rye.ParamInfo
