@@ -9,6 +9,7 @@ import (
 type ExecuteRequest struct {
 	Ref    Ref
 	Params json.RawMessage // a JSON object; nil is {}
+	Texts  bool            // values of Params are texts, each to be read as a value of its input's type; of a directive only
 	DryRun bool            // pass every gate but the last, and run nothing
 	Locked bool            // refuse what differs from the lock (fault.Drift)
 	Frozen bool            // Locked, and never use the network

@@ -53,6 +53,16 @@ func (in Input) Fit(v any) (wrong string) {
 	return "is of the type " + have + ", want " + want
 }
 
+// Read reads a text that is JSON as a value of the input's type; false where it is none, and for
+// inputs of a type that a text is of.
+func (in Input) Read(v any) (meant any, ok bool) {
+	s, is := v.(string)
+	if !is || in.Fit(s) == "" || DecodeJSON([]byte(s), MaxMetaSize, &meant) != nil {
+		return nil, false
+	}
+	return meant, in.Fit(meant) == ""
+}
+
 // DefaultValue returns the default as a value of the input's type; false where there is none
 // or where it is of another type.
 func (in Input) DefaultValue() (v any, ok bool) {

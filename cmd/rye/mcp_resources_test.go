@@ -86,9 +86,11 @@ func TestMCPResources(t *testing.T) {
 	}
 }
 
-// TestMCPPrompts: directives are prompts, with their inputs.
+// TestMCPPrompts: directives are prompts, with their inputs, which are texts here.
 func TestMCPPrompts(t *testing.T) {
 	h := ordinary(t)
+	h.write(".ai/directives/acme/repeat.md", "---\nname: repeat\nversion: 1.0.0\ndescription: d\ninputs: [{name: times, type: integer}, {name: what}]\n---\n{input:times} times {input:what?}.\n")
+	h.rye("sign", "directive:acme/repeat")
 	s, _ := h.connect(nil)
 	list, err := s.ListPrompts(t.Context(), nil)
 	if err != nil {
@@ -111,11 +113,15 @@ func TestMCPPrompts(t *testing.T) {
 	if text, err := get("acme/greet", map[string]string{"name": "ada"}); err != nil || !strings.Contains(text, "with the parameter name: ada") {
 		t.Errorf("%q, %v", text, err)
 	}
+	if text, err := get("acme/repeat", map[string]string{"times": "3", "what": "4"}); err != nil || text != "3 times 4." {
+		t.Errorf("of another type than text: %q, %v", text, err)
+	}
 	for name, c := range map[string]struct {
 		prompt string
 		args   map[string]string
 		want   string
 	}{
+		"another type":  {"acme/repeat", map[string]string{"times": "three"}, "input times is of the type string, want integer"},
 		"no input":      {"acme/greet", nil, "missing required inputs: name"},
 		"another input": {"acme/greet", map[string]string{"name": "ada", "nme": "x"}, "unknown parameter"},
 		"the stand-in":  {"rye:stand-in", map[string]string{"\x00prompt": "acme/greet"}, "not found"},

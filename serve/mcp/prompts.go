@@ -64,7 +64,7 @@ func (s items) directive(ctx context.Context, id string, arguments map[string]st
 	if arguments == nil {
 		params = nil
 	}
-	return verbs.Execute(ctx, s.caller(ctx), rye.ExecuteRequest{Ref: ref, Params: params})
+	return verbs.Execute(ctx, s.caller(ctx), rye.ExecuteRequest{Ref: ref, Params: params, Texts: true}) // the protocol has no others
 }
 
 // getPrompt is the stand-in.

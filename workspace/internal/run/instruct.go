@@ -31,7 +31,7 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	data := map[string]any{"name": m.Name, "version": m.Version, "description": m.Description, "category": m.Category}
 	switch it.Ref.Kind {
 	case objects.Directive:
-		inputs, err := fillInputs(it, params)
+		inputs, err := fillInputs(it, params, j.q.Texts)
 		if err != nil {
 			return nil, withParams(it, err)
 		}
@@ -66,14 +66,18 @@ func withParams(it *objects.Item, err error) error {
 	return &rye.ParamError{Params: look.Parameters(it), Err: err}
 }
 
-// fillInputs checks a directive's parameters against what it declares.
-func fillInputs(it *objects.Item, got map[string]any) (map[string]any, error) {
+// fillInputs checks a directive's parameters against what it declares. Where all of them are
+// texts each is read as a value of its input's type, if it is one.
+func fillInputs(it *objects.Item, got map[string]any, texts bool) (map[string]any, error) {
 	inputs := map[string]any{}
 	var names, missing []string
 	for _, in := range it.Meta.Inputs {
 		names = append(names, in.Name)
 		v, ok := got[in.Name]
 		if ok {
+			if meant, is := in.Read(v); texts && is {
+				v = meant
+			}
 			if err := fits(it.Ref, in, v); err != nil {
 				return nil, err
 			}
@@ -106,8 +110,7 @@ func fits(ref objects.Ref, in objects.Input, v any) error {
 		return nil
 	}
 	err := fault.New(fault.Usage, "%s: input %s %s", ref, in.Name, wrong)
-	var meant any
-	if s, is := v.(string); is && objects.DecodeJSON([]byte(s), chain.MaxParams, &meant) == nil && in.Fit(meant) == "" {
+	if _, is := in.Read(v); is {
 		return err.Advise("-p %s:=… passes JSON and not text: rye execute %s -p %s:=…", in.Name, ref, in.Name)
 	}
 	return err.Advise("rye show %s says what it takes", ref)
