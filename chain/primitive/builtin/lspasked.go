@@ -47,9 +47,9 @@ type lspDiagnostic struct {
 
 // diagnose starts a server, asks it about the file, and ends it.
 func diagnose(ctx context.Context, s server, doc *document) ([]diagnostic, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	run, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.program, serverArgs[s.name]...)
+	cmd := exec.CommandContext(run, s.program, serverArgs[s.name]...)
 	said := primitive.NewExcerpt(4096)
 	cmd.Dir, cmd.Stderr, cmd.WaitDelay = doc.root, said, 500*time.Millisecond
 	group(cmd)
@@ -75,22 +75,22 @@ func diagnose(ctx context.Context, s server, doc *document) ([]diagnostic, error
 			}
 			select {
 			case from <- m:
-			case <-ctx.Done():
-				fail = ctx.Err()
+			case <-run.Done():
+				fail = run.Err()
 				return
 			}
 		}
 	}()
 	c := &conversation{doc: doc, in: in, from: from, fail: &fail, got: map[int]lspMessage{}}
 	err = c.hold(ctx)
-	if err != nil {
-		err = stopped(ctx, s, err, string(said.Bytes()))
-	}
 	cancel() // whatever it still does is of no use
 	out.Close()
 	for range from {
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // it was killed; all that it said is there now
+	if err != nil {
+		err = stopped(ctx, s, err, string(said.Bytes()))
+	}
 	return doc.placed(c.found, s), err
 }
 
