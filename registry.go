@@ -1,5 +1,7 @@
 package rye
 
+import "time"
+
 // RegistryInitRequest makes the root of a registry in an empty repository.
 type RegistryInitRequest struct {
 	URL        string   // of a git repository, or a directory, which is made
@@ -169,8 +171,9 @@ type GrantRequest struct {
 
 // CheckpointRequest lets the root of a registry vouch for how far its namespaces are.
 type CheckpointRequest struct {
-	Registry   string   // as in GrantRequest
-	Namespaces []string // none is all that the root granted and somebody claimed
+	Registry   string        // as in GrantRequest
+	Namespaces []string      // none is all that the root granted and somebody claimed
+	Fresh      time.Duration // how long a reader may take it for the newest; 0 says nothing
 	Out        string
 	DryRun     bool
 }

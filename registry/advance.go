@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -49,12 +51,16 @@ type change struct {
 	// prepare begins to make the objects that the planned operations refer to; nil:
 	// none. It may be called again, and then makes only what is new.
 	prepare func(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation
+	// refs are the items that the operations are about; nil: any, and the whole catalogue
+	// is brought, and every change list compared, before they are planned.
+	refs []objects.Ref
 }
 
 // A preparation makes objects while operations are made.
 type preparation struct {
-	ready func(i int) error // completes operation i, with what it refers to in the batch
-	end   func()            // always called, whatever became of it
+	ready func(i int) error   // completes operation i, with what it refers to in the batch
+	end   func()              // always called, whatever became of it
+	made  func() *[]store.OID // the versions, with everything below them, that were made so far
 }
 
 // advanced is what became of a change.
@@ -83,6 +89,9 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 		if rejected(lost) && !fault.Is(lost, fault.Conflict) && s.At == at {
 			return advanced{}, lost // nobody was faster: the host does not want it
 		}
+		if err := lookAt(ctx, r, s, c.refs); err != nil {
+			return advanced{}, err
+		}
 		if c.as != nil {
 			s = c.as(s)
 		}
@@ -97,7 +106,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 			}
 			return advanced{state: done, ops: len(ops), tries: try}, err
 		}
-		next, err := r.append(ctx, s, c, ops, try == 1)
+		next, err := r.append(ctx, s, c, ops)
 		if err == nil {
 			return advanced{state: next, ops: len(ops), tries: try}, nil
 		}
@@ -149,27 +158,38 @@ func (r *Registry) current(ctx context.Context, namespace string) (State, error)
 		return State{}, err
 	}
 	if _, seen := m[namespace]; !seen {
-		return NewState(root, namespace), nil
+		return unclaimed(r, root, namespace), nil
 	}
 	s, err := r.load(namespace, m)
 	return s.WithRoot(root), err
+}
+
+// lookAt brings what a change reads of the catalogue.
+func lookAt(ctx context.Context, r *Registry, s State, refs []objects.Ref) error {
+	if refs == nil {
+		_, err := examine(ctx, r, s)
+		return err
+	}
+	if err := bringLists(ctx, r, s); err != nil {
+		return err
+	}
+	return bringShards(ctx, r, s, shardsOf(refs))
 }
 
 // rehearse applies the planned operations without signing them.
 func (p pen) rehearse(s State, ops []Op) (State, error) {
 	for _, op := range ops {
 		var err error
-		if s, err = s.step(p.place(s, op)); err != nil {
+		if s, _, err = s.step(p.place(s, op)); err != nil {
 			return s, err
 		}
 	}
 	return s, nil
 }
 
-// append writes the operations after s and pushes them with one ref update. On
-// the first try all that the remote lacks is in one batch; later it is not, for
-// content is made once.
-func (r *Registry) append(ctx context.Context, s State, c change, ops []Op, first bool) (State, error) {
+// append writes the operations after s and pushes them: what they refer to goes to the
+// branch of the content, which comes first, and the one update of the log decides.
+func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (State, error) {
 	repo, err := r.writing()
 	if err != nil {
 		return State{}, err
@@ -177,44 +197,69 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op, firs
 	p := r.pen(c.by, c.namespace)
 	b := repo.NewBatch()
 	defer b.Discard()
-	prep := preparation{func(int) error { return nil }, func() {}}
+	prep := preparation{func(int) error { return nil }, func() {}, func() *[]store.OID { return new([]store.OID) }}
 	if c.prepare != nil {
 		prep = c.prepare(ctx, p, b, ops)
 	}
 	defer prep.end()
+	var revoked []*row
 	next := s
+	keep := keeping{p: p, put: b.Add, tip: r.content[c.namespace]}
 	for i := range ops {
 		if err := prep.ready(i); err != nil {
 			return State{}, err
 		}
-		raw, after, err := p.operation(ctx, next, ops[i])
+		w, err := p.operation(ctx, next, ops[i])
 		if err != nil {
 			return State{}, err
 		}
-		if _, err := after.treeAfter(&next, p.format, b.Add); err != nil {
+		if err := w.put(next, b.Add); err != nil {
 			return State{}, err
 		}
-		if _, err := b.Add(store.TypeCommit, raw); err != nil {
-			return State{}, err
+		keep.add(w.after, ops[i].Items)
+		if refusesForGood(ops[i].Kind) && w.changes != nil {
+			rows, err := parseShard(w.changes)
+			if err != nil {
+				return State{}, err
+			}
+			revoked = append(revoked, rows...)
 		}
-		next = after
+		next = w.after
 	}
 	if err := c.allows(next); err != nil {
 		return State{}, err
 	}
-	made := b.Objects()
+	content, err := keep.merge(ctx, next)
+	if err != nil {
+		return State{}, err
+	}
+	versions := prep.made() // some may have been made by an earlier try
+	objects := distinct(b.Objects(), *versions)
 	if err := b.Flush(ctx); err != nil {
 		return State{}, err
 	}
 	defer b.Release()
-	updates := []transport.Update{{Name: branchOf(c.namespace), Old: s.At, New: next.At}}
-	if first {
-		err = r.remote.PushObjects(ctx, repo, updates, made)
-	} else {
-		err = r.remote.Push(ctx, repo, updates)
-	}
+	err = r.remote.PushObjects(ctx, repo, []transport.Update{
+		{Name: contentOf(c.namespace), Old: r.content[c.namespace], New: content},
+		{Name: branchOf(c.namespace), Old: s.At, New: next.At},
+	}, objects)
 	if err != nil {
 		return State{}, err
 	}
+	if len(revoked) > 0 {
+		if err := rememberRevoked(ctx, r, c.namespace, revoked); err != nil {
+			return State{}, err
+		}
+	}
 	return next, r.keepState(ctx, repo, next)
+}
+
+// distinct returns the ids of both lists, each once.
+func distinct(a, b []store.OID) []store.OID {
+	seen := make(map[store.OID]bool, len(a))
+	return slices.DeleteFunc(slices.Concat(a, b), func(id store.OID) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
 }

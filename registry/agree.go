@@ -42,6 +42,9 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	if filled.State != op.State {
 		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, applying it gives %s", op.State, filled.State)
 	}
+	if err := r.checkTerms(op); err != nil {
+		return Agreement{}, err
+	}
 	agreed, err := op.agreed(r.Keys)
 	if err != nil {
 		return Agreement{}, err
@@ -172,6 +175,9 @@ func (r Root) Describe(op RootOp) []string {
 	case OpCheckpoint:
 		for _, c := range op.Checkpoints {
 			lines = append(lines, fmt.Sprintf("%s at %d", c.Namespace, c.Seq))
+		}
+		if !op.FreshUntil.IsZero() {
+			lines = append(lines, "fresh until "+op.FreshUntil.Format(timeLayout))
 		}
 	}
 	return lines

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 
@@ -8,30 +9,121 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Apply returns the state after an operation. It is pure: it judges by the
-// operation's position in the log and by what the root said at the position that
-// the operation names, never by a clock. Codes of its errors:
+// Apply returns the state after an operation, as far as the log tells: its keys and where
+// it stands. What the operation wrote is in its change list, which ApplyAll judges, and the
+// catalogue is the one that the operation states. It is pure: it judges by the operation's
+// position in the log and by what the root said at the position that the operation names,
+// never by a clock. Codes of its errors:
 //
 //	Malformed  a gap, a repetition, a time before the previous operation's
-//	Integrity  another registry, namespace or predecessor; a changed version;
-//	           a state that does not follow from the operation
+//	Integrity  another registry, namespace or predecessor; and of ApplyAll a changed
+//	           version, a state or change list that does not follow from the operation
 //	Untrusted  a signer or author without authority; a key without its proof
 //	Revoked    a signer or author whose key was retired or revoked
 //	Rollback   a root position lower than one seen, or beyond the root
 //	NotFound, Conflict  a version that is not there, or not in a status to change
 func Apply(s State, op Op) (State, error) {
-	next, err := s.step(op)
+	next, err := s.judge(op)
 	if err != nil {
 		return State{}, fmt.Errorf("operation %d of %s: %w", op.Seq, s.Namespace, err)
 	}
-	if got := next.Digest(); got != op.State {
-		return State{}, fault.New(fault.Integrity, "operation %d of %s: states %s, applying it gives %s", op.Seq, s.Namespace, op.State, got)
+	next.Kept, next.cat = op.Kept, openCatalogue(op.State, s.from)
+	return next, nil
+}
+
+// ApplyAll is Apply with everything that the operation wrote: its change list (nil where
+// it has none) has to be what the operation may do and nothing else, and the catalogue that
+// follows the one that the operation states. s needs a catalogue at hand.
+func ApplyAll(s State, op Op, changes []byte) (State, error) {
+	next, err := applyAll(s, op, changes)
+	if err != nil {
+		return State{}, fmt.Errorf("operation %d of %s: %w", op.Seq, s.Namespace, err)
 	}
 	return next, nil
 }
 
-// step is Apply without the comparison of states.
-func (s State) step(op Op) (State, error) {
+func applyAll(s State, op Op, changes []byte) (State, error) {
+	if err := op.readChanges(changes); err != nil {
+		return State{}, err
+	}
+	next, wrote, err := s.step(op)
+	if err != nil {
+		return State{}, err
+	}
+	if !bytes.Equal(joinRows(wrote), changes) {
+		return State{}, fault.New(fault.Integrity, "its change list is not what it does")
+	}
+	if got := next.cat.at; got != op.State {
+		return State{}, fault.New(fault.Integrity, "states %s, applying it gives %s", op.State.Sum, got.Sum)
+	}
+	kept, err := keepState(next, op.Changes.Address, nil, nil)
+	if err != nil {
+		return State{}, err
+	}
+	if kept != op.Kept {
+		return State{}, fault.New(fault.Integrity, "keeps its state in %s, which is %s", op.Kept, kept)
+	}
+	next.Kept = kept
+	return next, nil
+}
+
+// readChanges reads an operation's change list into its items.
+func (op *Op) readChanges(raw []byte) error {
+	c := op.Changes
+	if c.Count == 0 {
+		if len(raw) > 0 {
+			return fault.New(fault.Integrity, "has no change list")
+		}
+		return nil
+	}
+	if err := c.proves(raw, "change list"); err != nil {
+		return err
+	}
+	rows, err := parseShard(raw)
+	if err != nil {
+		return err
+	}
+	if len(rows) != c.Count || rows[0].Name() != c.First {
+		return fault.New(fault.Integrity, "says %d versions from %s on, its change list has %d from %s on", c.Count, c.First, len(rows), rows[0].Name())
+	}
+	op.Items = nil
+	for _, r := range rows {
+		if r.Ref.ID.Namespace() != op.Namespace {
+			return fault.New(fault.Malformed, "%s: is not of namespace %s", r.Name(), op.Namespace)
+		}
+		op.Items = append(op.Items, *r.Entry)
+	}
+	return nil
+}
+
+// step returns the state after an operation that says what it is to write, and the lines
+// that it writes.
+func (s State) step(op Op) (State, []*row, error) {
+	next, err := s.judge(op)
+	if err != nil {
+		return State{}, nil, err
+	}
+	d := newDraft(s.cat)
+	switch op.Kind {
+	case OpKeyRevoke:
+		err = next.spoilt(op, d)
+	case OpPublish:
+		err = next.publish(op, d)
+	case OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact:
+		err = setStatus(op, d)
+	}
+	if err != nil {
+		return next, nil, err
+	}
+	if op.Kind == OpPublish {
+		next.Published = s.Published + uint64(len(d.wrote))
+	}
+	next.cat, err = s.cat.with(addressOf(encodeNamespace(&next)), d.shards())
+	return next, d.changes(), err
+}
+
+// judge says whether the operation may stand here, and what it does to the keys.
+func (s State) judge(op Op) (State, error) {
 	if err := s.checkLink(op); err != nil {
 		return State{}, err
 	}
@@ -40,24 +132,28 @@ func (s State) step(op Op) (State, error) {
 		return State{}, err
 	}
 	next := s
-	next.Grant = grant
 	next.Seq, next.Tip, next.At, next.Root, next.Time = op.Seq, op.Sum, op.ID, op.Root, op.Time
 	if op.Kind == OpClaim {
 		next.Genesis = op.Sum
 	}
+	if op.Kind == OpClaim || op.Kind == OpTransfer || grant != s.Grant {
+		next.Owners = op.Seq
+	}
+	next.Grant = grant
 	switch op.Kind {
 	case OpClaim, OpKeyAdd:
 		err = next.addKeys(op)
+	case OpTransfer:
+		err = next.transfer(op)
 	case OpKeyRetire:
 		err = next.retireKey(op)
 	case OpKeyRevoke:
 		err = next.revokeKey(op)
 	case OpPublish:
-		err = next.publish(op)
-	case OpDeprecate, OpYank, OpUnyank, OpRevoke:
-		err = next.setStatus(op)
+		next.Published += uint64(op.Changes.Count)
+	case OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact:
 	default:
-		err = fault.New(fault.Malformed, "%q is not an operation", op.Kind)
+		err = unknownOp(op.Kind)
 	}
 	return next, err
 }
@@ -78,7 +174,7 @@ func (s State) checkLink(op Op) error {
 	case op.Prev != s.Tip:
 		return fault.New(fault.Integrity, "follows %s, not %s", op.Prev, s.Tip)
 	case s.Seq > 0 && (len(op.Parents) == 0 || op.Parents[0] != s.At):
-		return fault.New(fault.Malformed, "its first parent is not the operation before it")
+		return fault.New(fault.Malformed, "its parent is not the operation before it")
 	case op.Root < s.Root:
 		return fault.New(fault.Rollback, "saw the root at %d, an earlier operation saw it at %d", op.Root, s.Root)
 	case op.Root == 0 || op.Root > s.root.Seq:
@@ -93,9 +189,9 @@ func (s State) checkLink(op Op) error {
 // grant that the namespace derives from afterwards.
 //
 // Keys of the namespace may write everything. Beside them only the root has a
-// say: a key that it granted the namespace to later may add itself, which is how
-// a namespace is rescued or handed over, and what readers take as a change of
-// signer.
+// say: a key that it granted the namespace to later may add itself, or take the
+// place of all others, which is how a namespace is rescued, and what readers take
+// as a change of owners.
 func (s State) authority(op Op) (grant uint64, err error) {
 	g := s.root.grantAt(s.Namespace, op.Root)
 	fp := op.Signer.Fingerprint()
@@ -114,7 +210,7 @@ func (s State) authority(op Op) (grant uint64, err error) {
 	}
 	i := findKey(s.keys, fp)
 	switch {
-	case i < 0 && granted && g.Since > s.Grant && op.Kind == OpKeyAdd && adds(op, fp):
+	case i < 0 && granted && g.Since > s.Grant && (op.Kind == OpKeyAdd || op.Kind == OpTransfer) && adds(op, fp):
 		return g.Since, nil
 	case i < 0:
 		return 0, fault.New(fault.Untrusted, "signed by %s, which is not a key of %s", fp, s.Namespace)
@@ -170,6 +266,17 @@ func changeKey(s *State, op Op, from ...KeyState) (int, error) {
 	return i, nil
 }
 
+// transfer puts other keys in the place of all that are active.
+func (s *State) transfer(op Op) error {
+	s.keys = slices.Clone(s.keys)
+	for i := range s.keys {
+		if s.keys[i].State == KeyActive {
+			s.keys[i].State, s.keys[i].Since = KeyRetired, op.Seq
+		}
+	}
+	return s.addKeys(op)
+}
+
 func (s *State) retireKey(op Op) error {
 	i, err := changeKey(s, op, KeyActive)
 	if err != nil {
@@ -182,8 +289,7 @@ func (s *State) retireKey(op Op) error {
 	return nil
 }
 
-// revokeKey marks a key bad from a position on, and with it what it brought in
-// since: versions that it published or wrote, and keys that it added.
+// revokeKey marks a key bad from a position on, and with it the keys that it added since.
 func (s *State) revokeKey(op Op) error {
 	i, err := changeKey(s, op, KeyActive, KeyRetired)
 	if err != nil {
@@ -192,50 +298,60 @@ func (s *State) revokeKey(op Op) error {
 	if op.BadFrom == 0 || op.BadFrom > op.Seq {
 		return fault.New(fault.Malformed, "key %s: bad from %d, want 1 to %d", op.Key, op.BadFrom, op.Seq)
 	}
-	bad := map[objects.Fingerprint]uint64{}
-	s.spoil(i, op.BadFrom, op, bad)
-	d := newDraft(s)
-	var hit []*Entry
-	err = s.Entries(func(e Entry) error {
-		for fp, from := range bad {
-			if (e.Author == fp || e.Publisher == fp) && e.Seq >= from && e.Status != StatusRevoked {
-				e.Status, e.Reason = StatusRevoked, op.Reason
-				hit = append(hit, &e)
-				break
-			}
-		}
-		return nil
-	})
-	for _, e := range hit {
-		if err == nil {
-			err = d.put(e)
-		}
-	}
-	d.close()
-	return err
+	s.spoil(i, op.BadFrom, op)
+	return nil
 }
 
 // spoil revokes key i, and every key that it added at or after from.
-func (s *State) spoil(i int, from uint64, op Op, bad map[objects.Fingerprint]uint64) {
+func (s *State) spoil(i int, from uint64, op Op) {
 	k := &s.keys[i]
 	if k.State == KeyRevoked {
 		return
 	}
 	fp := k.Public.Fingerprint()
 	k.State, k.Since, k.BadFrom, k.Reason = KeyRevoked, op.Seq, from, op.Reason
-	bad[fp] = from
 	for j := range s.keys {
 		if o := &s.keys[j]; o.By == fp && o.Added >= from && j != i {
-			s.spoil(j, o.Added, op, bad)
+			s.spoil(j, o.Added, op)
 		}
 	}
 }
 
-func (s *State) publish(op Op) error {
-	d := newDraft(s)
+// bad reports whether a key that was revoked signed a version too late.
+func (s *State) bad(e *Entry) bool {
+	for _, fp := range []objects.Fingerprint{e.Author, e.Publisher} {
+		if i := findKey(s.keys, fp); i >= 0 && s.keys[i].State == KeyRevoked && e.Seq >= s.keys[i].BadFrom {
+			return true
+		}
+	}
+	return false
+}
+
+// spoilt revokes every version that a bad key published or wrote.
+func (s *State) spoilt(op Op, d draft) error {
+	return d.on.each(func(_ byte, sh *shard) error {
+		rows, err := sh.get()
+		for _, r := range rows {
+			if err == nil && !r.Status.Gone() && s.bad(r.Entry) {
+				e := *r.Entry
+				e.Status, e.Reason = StatusRevoked, op.Reason
+				err = d.put(&e)
+			}
+		}
+		return err
+	})
+}
+
+func (s *State) publish(op Op, d draft) error {
+	if n := len(op.Items); n == 0 || n > MaxItems {
+		return fault.New(fault.Malformed, "publish of %d items: want 1 to %d", n, MaxItems)
+	}
 	publisher := op.Signer.Fingerprint()
 	for i := range op.Items {
 		e := op.Items[i]
+		if e.Ref.ID.Namespace() != s.Namespace {
+			return fault.New(fault.Malformed, "%s: is not of namespace %s", e.Name(), s.Namespace)
+		}
 		if err := s.checkAuthor(&e); err != nil {
 			return err
 		}
@@ -249,12 +365,11 @@ func (s *State) publish(op Op) error {
 		if old != nil {
 			return fault.New(fault.Conflict, "%s: was published by operation %d", e.Name(), old.Seq)
 		}
-		e.Publisher, e.Seq, e.Time, e.Status = publisher, op.Seq, op.Time, StatusOK
+		e.Publisher, e.Seq, e.Time, e.Status, e.Reason = publisher, op.Seq, op.Time, StatusOK, ""
 		if err := d.put(&e); err != nil {
 			return err
 		}
 	}
-	d.close()
 	return nil
 }
 
@@ -285,14 +400,15 @@ func statusAfter(kind OpKind, from Status) Status {
 		return StatusYanked
 	case kind == OpUnyank && (from == StatusYanked || from == StatusDeprecated):
 		return StatusOK
-	case kind == OpRevoke && from != StatusRevoked:
+	case kind == OpRevoke && !from.Gone():
 		return StatusRevoked
+	case kind == OpRedact && from != StatusRedacted:
+		return StatusRedacted
 	}
 	return ""
 }
 
-func (s *State) setStatus(op Op) error {
-	d := newDraft(s)
+func setStatus(op Op, d draft) error {
 	for i := range op.Items {
 		old, err := d.get(op.Items[i].Ref, op.Items[i].Version)
 		if err != nil {
@@ -310,6 +426,5 @@ func (s *State) setStatus(op Op) error {
 			return err
 		}
 	}
-	d.close()
 	return nil
 }

@@ -99,7 +99,7 @@ func TestAttack52And66Root(t *testing.T) {
 			w, h, m := attacked(t)
 			if op.Kind == OpCheckpoint {
 				s := h.state()
-				op.Checkpoints = []Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At}}
+				op.Checkpoints = []Checkpoint{{Namespace: "acme", Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()}}
 			}
 			h.rootOp(eve, op)
 			m.refuses(t, w, "untrusted")
@@ -135,10 +135,10 @@ func TestAttack67Transfer(t *testing.T) {
 	}
 	m.refuses(t, w, "untrusted")
 	var owner *OwnerError
-	if err := m.Sync(w.ctx, "acme"); !asError(err, &owner) || owner.Grant != 3 || len(owner.Keys) != 2 {
-		t.Fatalf("error = %v, want an OwnerError for root operation 3", err)
+	if err := m.Sync(w.ctx, "acme"); !asError(err, &owner) || owner.Seq != 4 || len(owner.Keys) != 2 {
+		t.Fatalf("error = %v, want an OwnerError for operation 4", err)
 	}
-	m = m.reopen(w, func(o *Options) { o.AcceptOwners = map[string]uint64{"acme": 3} })
+	m = m.reopen(w, func(o *Options) { o.AcceptOwners = map[string]uint64{"acme": 4} })
 	w.sync(m, "acme")
 	m = m.reopen(w, func(o *Options) { o.AcceptOwners = nil })
 	w.sync(m, "acme")

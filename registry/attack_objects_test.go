@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
@@ -70,28 +71,43 @@ func (h *host) serve(m *machine, id store.OID) *machine {
 	if err != nil {
 		h.w.t.Fatal(err)
 	}
+	pack := packOf(store.TypeCommit, raw)
+	honest := &transport.Server{Root: filepath.Dir(h.w.dir)}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if !bytes.Contains(readBody(h.w.t, q), []byte("want "+id.String())) {
+			honest.ServeHTTP(w, q)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		fmt.Fprint(w, "000dpackfile\n", pktLine("\x01"+string(pack)), "0000")
+	}))
+	h.w.t.Cleanup(srv.Close)
+	return m.reopen(h.w, func(o *Options) { o.URL = srv.URL + "/" + filepath.Base(h.w.dir) })
+}
+
+// packOf returns a pack of one object, whatever its bytes are.
+func packOf(kind store.Type, raw []byte) []byte {
 	pack := []byte("PACK\x00\x00\x00\x02\x00\x00\x00\x01")
-	pack = append(pack, 0x90|byte(len(raw)&15), 0x80|byte(len(raw)>>4&0x7f), byte(len(raw)>>11))
+	pack = append(pack, byte(kind)<<4|0x80|byte(len(raw)&15), 0x80|byte(len(raw)>>4&0x7f), byte(len(raw)>>11))
 	var z bytes.Buffer
 	zw := zlib.NewWriter(&z)
 	zw.Write(raw)
 	zw.Close()
 	pack = append(pack, z.Bytes()...)
 	sum := sha1.Sum(pack)
-	pack = append(pack, sum[:]...)
-	honest := &transport.Server{Root: filepath.Dir(h.w.dir)}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		body, _ := io.ReadAll(q.Body)
-		if !bytes.Contains(body, []byte("want "+id.String())) {
-			q.Body = io.NopCloser(bytes.NewReader(body))
-			honest.ServeHTTP(w, q)
-			return
-		}
-		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
-		fmt.Fprintf(w, "000dpackfile\n%04x\x01%s0000", len(pack)+5, pack)
-	}))
-	h.w.t.Cleanup(srv.Close)
-	return m.reopen(h.w, func(o *Options) { o.URL = srv.URL + "/" + filepath.Base(h.w.dir) })
+	return append(pack, sum[:]...)
+}
+
+func pktLine(s string) string { return fmt.Sprintf("%04x%s", len(s)+4, s) }
+
+// readBody reads a request's body and leaves it to be read again.
+func readBody(t testing.TB, q *http.Request) []byte {
+	body, err := io.ReadAll(q.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	q.Body = io.NopCloser(bytes.NewReader(body))
+	return body
 }
 
 func refusesSpoiled(t *testing.T, want string, spoils map[string]func(string) string) {
@@ -234,7 +250,7 @@ func TestAttack33HostileTree(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			commit, err := penOf(w.ada).commit(w.ctx, tree, nil, contentMessage(&e), testTime)
+			commit, err := plainCommit(tree, contentMessage(&e), time.Unix(0, 0))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -255,7 +255,7 @@ func BenchmarkLoadState(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		s, err := loadState(repo, m.o.ID, "acme", mem["acme"])
+		s, err := loadState(repo, cached(m.Registry), m.o.ID, "acme", mem["acme"])
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -44,30 +44,61 @@ func (p pen) commit(ctx context.Context, tree store.OID, parents []store.OID, ms
 	return store.EncodeCommit(c)
 }
 
-// operation writes the next operation of a namespace and returns its raw commit
-// and the state after it. The caller sets what op is about; the pen sets where
-// it stands.
-func (p pen) operation(ctx context.Context, s State, op Op) ([]byte, State, error) {
+// A written is an operation with what goes out with it.
+type written struct {
+	raw     []byte // the commit of the log
+	changes []byte // its change list, nil for none
+	after   State
+}
+
+// operation writes the next operation of a namespace and returns it with the state after
+// it. The caller sets what op is about; the pen sets where it stands.
+func (p pen) operation(ctx context.Context, s State, op Op) (w written, err error) {
 	op = p.place(s, op)
-	next, err := s.step(op)
+	next, wrote, err := s.step(op)
 	if err != nil {
-		return nil, State{}, err
+		return w, err
 	}
-	op.State = next.Digest()
-	tree, err := next.tree(p.format, nil)
+	if w.changes = joinRows(wrote); len(w.changes) > maxShard {
+		return w, fault.New(fault.Limit, "operation %d of %s: writes %d bytes of its catalogue, at most %d fit", op.Seq, s.Namespace, len(w.changes), maxShard)
+	}
+	if len(wrote) > 0 {
+		op.Changes = Changes{len(wrote), wrote[0].Name(), addressOf(w.changes)}
+	}
+	op.State = next.cat.at
+	if op.Kept, err = keepState(next, op.Changes.Address, nil, nil); err != nil {
+		return w, err
+	}
+	if w.raw, err = p.commit(ctx, emptyTree, op.Parents, op.Message(), op.Time); err != nil {
+		return w, err
+	}
+	done, err := ParseOp(w.raw)
 	if err != nil {
-		return nil, State{}, err
+		return w, err
 	}
-	raw, err := p.commit(ctx, tree, op.Parents, op.Message(), op.Time)
-	if err != nil {
-		return nil, State{}, err
+	w.after, err = ApplyAll(s, done, w.changes)
+	return w, err
+}
+
+// put gives everything that goes out with the operation to put, the commit last.
+func (w *written) put(before State, put sink) error {
+	var changes Address
+	if w.changes != nil {
+		changes = addressOf(w.changes)
+		if _, err := put(store.TypeBlob, w.changes); err != nil {
+			return err
+		}
 	}
-	done, err := ParseOp(raw)
-	if err != nil {
-		return nil, State{}, err
+	if _, err := keepState(w.after, changes, before.cat, put); err != nil {
+		return err
 	}
-	next, err = Apply(s, done)
-	return raw, next, err
+	if before.Seq == 0 {
+		if _, err := put(store.TypeTree, nil); err != nil { // git fsck asks for it
+			return err
+		}
+	}
+	_, err := put(store.TypeCommit, w.raw)
+	return err
 }
 
 // place fills in where op stands after s, and who signs it.
@@ -79,11 +110,6 @@ func (p pen) place(s State, op Op) Op {
 	if s.Seq > 0 {
 		op.Parents = append(op.Parents, s.At)
 	}
-	if op.Kind == OpPublish {
-		for i := range op.Items {
-			op.Parents = append(op.Parents, op.Items[i].Commit)
-		}
-	}
 	return op
 }
 
@@ -94,6 +120,9 @@ func (p pen) rootOperation(r Root, op RootOp) (RootOp, error) {
 		op.Parents = []store.OID{r.At}
 	}
 	op.Seq = r.Seq + 1
+	if op.Terms == (Terms{}) && (r.Threshold > 1 || op.Kind == OpRoots || op.Kind == OpGenesis && len(op.Keys) > 1) {
+		op.Terms = Terms{Roles: r.Roles, Until: p.now.UTC().Truncate(time.Second).Add(termsFor)}
+	}
 	next := r
 	if err := next.change(op); err != nil {
 		return op, err
@@ -133,33 +162,23 @@ func hasher(f store.Format) sink {
 	return func(t store.Type, data []byte) (store.OID, error) { return f.Hash(t, data), nil }
 }
 
-// tree returns the id of the namespace's tree, and gives to put, unless it is
-// nil, everything that the tree holds and was loaded or changed.
-func (s State) tree(f store.Format, put sink) (store.OID, error) { return s.treeAfter(nil, f, put) }
+// noting is the sink that notes what it is given and keeps nothing.
+func noting(ids map[store.OID]bool) sink {
+	return func(t store.Type, data []byte) (store.OID, error) {
+		id := store.SHA1.Hash(t, data)
+		ids[id] = true
+		return id, nil
+	}
+}
 
-// treeAfter is tree, less the files that are the same in the state before.
-func (s State) treeAfter(before *State, f store.Format, put sink) (store.OID, error) {
-	keep := put != nil
-	if !keep {
-		put = hasher(f)
-	}
-	files := make(map[string]store.OID, 257)
-	for i, sh := range s.shards {
-		if sh == nil {
-			continue
+// unless is the sink that leaves out what is there already.
+func unless(there map[store.OID]bool, put sink) sink {
+	return func(t store.Type, data []byte) (store.OID, error) {
+		if id := store.SHA1.Hash(t, data); there[id] {
+			return id, nil
 		}
-		if keep && sh.raw != nil && (before == nil || before.shards[i] != sh) {
-			if _, err := put(store.TypeBlob, sh.raw); err != nil {
-				return store.OID{}, err
-			}
-		}
-		files[shardPath(i)] = sh.oid(f)
+		return put(t, data)
 	}
-	var err error
-	if files[namespacePath], err = put(store.TypeBlob, encodeNamespace(&s)); err != nil {
-		return store.OID{}, err
-	}
-	return putTrees(put, files)
 }
 
 // tree returns the id of the root's tree, and gives everything in it to put.

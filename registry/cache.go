@@ -4,22 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
 
-// The cache repository holds, for each verified log, its commits and the tree at
-// its tip, under refs/rye/verified/. A namespace is loaded from that tree: the
-// operation at the tip is proved by the digest in the state directory, names the
-// digest of the state's listing, and that the digest of every file; so files are
-// read only when needed, and a changed cache is found out.
+// The cache repository holds, for each verified log, its commits, under
+// refs/rye/verified/, and whatever was looked at of the states, as blobs. A namespace is
+// loaded from there: the operation at the tip is proved by the digest in the state
+// directory, names the digest of the root list, and that every other; so files are read only
+// when needed, and a changed cache is found out.
 
 // verifiedRef is where the cache keeps a verified tip.
 func verifiedRef(namespace string) string {
@@ -29,14 +24,8 @@ func verifiedRef(namespace string) string {
 	return "refs/rye/verified/ns/" + namespace
 }
 
-// listingPath is where the cache keeps the listing of a state, to spare reading
-// every file for it. It proves itself by its digest.
-func listingPath(repo *store.Repo, namespace string) string {
-	return filepath.Join(repo.Dir(), "rye-state", namespace+".sums")
-}
-
 // loadState returns the state of a namespace at a point that was verified.
-func loadState(repo *store.Repo, id objects.Digest, namespace string, p Point) (State, error) {
+func loadState(repo *store.Repo, from source, id objects.Digest, namespace string, p Point) (State, error) {
 	raw, _, err := readCommit(&repo.Reader, p.Tip)
 	if err != nil {
 		return State{}, err
@@ -48,7 +37,7 @@ func loadState(repo *store.Repo, id objects.Digest, namespace string, p Point) (
 	if err != nil {
 		return State{}, err
 	}
-	s, err := stateAt(repo, op)
+	s, err := stateAt(from, op)
 	if err != nil {
 		return State{}, err
 	}
@@ -58,18 +47,14 @@ func loadState(repo *store.Repo, id objects.Digest, namespace string, p Point) (
 	return s, nil
 }
 
-// stateAt returns the state in the tree of an operation that is believed. Parts
-// of the catalogue are loaded later, against the digests that op vouches for.
-func stateAt(repo *store.Repo, op Op) (State, error) {
-	files, err := stateFiles(repo, op.Tree)
-	if err != nil {
+// stateAt returns the state that follows an operation that is believed. The catalogue is
+// read later, against the digests that op vouches for.
+func stateAt(from source, op Op) (State, error) {
+	cat := openCatalogue(op.State, from)
+	if err := cat.get(); err != nil {
 		return State{}, err
 	}
-	sums, err := readListing(repo, op, files)
-	if err != nil {
-		return State{}, err
-	}
-	raw, err := repo.Blob(files[namespacePath], maxShard)
+	raw, err := from.load(cat.keys, "keys")
 	if err != nil {
 		return State{}, err
 	}
@@ -80,68 +65,12 @@ func stateAt(repo *store.Repo, op Op) (State, error) {
 	if s.Registry != op.Registry || s.Namespace != op.Namespace {
 		return State{}, fault.New(fault.Integrity, "state of %s: is another namespace's", op.Namespace)
 	}
-	for i := range s.shards {
-		blob := files[shardPath(i)]
-		if sum, listed := sums[shardPath(i)]; listed {
-			s.shards[i] = lazyShard(sum, blob, func() ([]byte, error) { return repo.Blob(blob, maxShard) })
-		}
-	}
 	s.Genesis, s.Seq, s.Tip, s.At, s.Root, s.Time = op.Genesis, op.Seq, op.Sum, op.ID, op.Root, op.Time
 	if op.Kind == OpClaim {
 		s.Genesis = op.Sum
 	}
-	if got := s.Digest(); got != op.State {
-		return State{}, fault.New(fault.Integrity, "state of %s: is %s, operation %d states %s", op.Namespace, got, op.Seq, op.State)
-	}
+	s.Kept, s.cat, s.from = op.Kept, cat, from
 	return s, nil
-}
-
-// stateFiles lists the files of a namespace's tree.
-func stateFiles(repo *store.Repo, tree store.OID) (map[string]store.OID, error) {
-	files := make(map[string]store.OID, 257)
-	err := repo.Walk(context.Background(), tree, func(path string, e store.Entry) error {
-		if !e.IsDir() {
-			files[path] = e.ID
-		}
-		if len(files) > 257 || strings.Count(path, "/") > 1 {
-			return fault.New(fault.Malformed, "state: %q does not belong to it", words.Brief(path))
-		}
-		return nil
-	})
-	if err == nil && files[namespacePath].IsZero() {
-		err = fault.New(fault.Malformed, "state: no %s", namespacePath)
-	}
-	return files, err
-}
-
-// readListing returns the digest of every file of a state: from the listing in
-// the cache when it has the digest that op states, else from the files.
-func readListing(repo *store.Repo, op Op, files map[string]store.OID) (map[string]objects.Digest, error) {
-	raw, err := os.ReadFile(listingPath(repo, op.Namespace))
-	if err != nil || objects.DigestOf(raw) != op.State {
-		sums := make([]fileSum, 0, len(files))
-		for path, id := range files {
-			data, err := repo.Blob(id, maxShard)
-			if err != nil {
-				return nil, err
-			}
-			sums = append(sums, fileSum{path, objects.DigestOf(data)})
-		}
-		raw = listing(sums)
-	}
-	if objects.DigestOf(raw) != op.State {
-		return nil, fault.New(fault.Integrity, "state of %s: its files are not those that operation %d states", op.Namespace, op.Seq)
-	}
-	out := make(map[string]objects.Digest, len(files))
-	for line := range strings.Lines(string(raw)) {
-		sum, path, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		d, err := objects.ParseDigest("sha256:" + sum)
-		if !ok || err != nil || files[path].IsZero() {
-			return nil, fault.New(fault.Malformed, "listing of a state: line %q", words.Brief(line))
-		}
-		out[path] = d
-	}
-	return out, nil
 }
 
 // lacking is the sink that adds to a batch what the repository has not.
@@ -187,15 +116,6 @@ func moveRef(ctx context.Context, repo *store.Repo, name string, id store.OID) e
 	}
 }
 
-// saveListing keeps the listing of a state beside the cache. It may fail: it
-// only spares work.
-func saveListing(repo *store.Repo, s State) {
-	path := listingPath(repo, s.Namespace)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-		_ = place.Cache(path, s.listing(), 0o600)
-	}
-}
-
 // keep makes a verified log ("" for the root's) the one that this machine goes on
 // from: objects, then the ref, then the memory, so that a crash leaves less and never
 // something half.
@@ -212,10 +132,16 @@ func (r *Registry) keep(ctx context.Context, repo *store.Repo, namespace string,
 }
 
 func (r *Registry) keepState(ctx context.Context, repo *store.Repo, s State) error {
-	if err := r.keep(ctx, repo, s.Namespace, s.point(), s.tree); err != nil {
+	head := func(_ store.Format, put sink) (store.OID, error) {
+		if _, err := put(store.TypeTree, nil); err != nil { // every operation names it
+			return store.OID{}, err
+		}
+		return put(store.TypeBlob, encodeNamespace(&s))
+	}
+	if err := r.keep(ctx, repo, s.Namespace, s.point(), head); err != nil {
 		return err
 	}
-	saveListing(repo, s)
+	s.from = cached(r)
 	r.spaces[s.Namespace] = s
 	return nil
 }
@@ -229,7 +155,7 @@ func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root Root) er
 }
 
 func (s State) point() Point {
-	return Point{Genesis: s.Genesis, Seq: s.Seq, Tip: s.At, Sum: s.Tip, Grant: s.Grant}
+	return Point{Genesis: s.Genesis, Seq: s.Seq, Tip: s.At, Sum: s.Tip, Owners: s.Owners}
 }
 
 func (r Root) point() Point { return Point{Seq: r.Seq, Tip: r.At, Sum: r.Tip} }
@@ -250,7 +176,7 @@ func (r *Registry) load(namespace string, m memory) (State, error) {
 	if repo == nil {
 		return State{}, fault.New(fault.NotFound, "namespace %s: its cache is gone", namespace)
 	}
-	s, err := loadState(repo, r.o.ID, namespace, p)
+	s, err := loadState(repo, cached(r), r.o.ID, namespace, p)
 	if err != nil {
 		return State{}, fmt.Errorf("load namespace %s: %w", namespace, err)
 	}

@@ -98,6 +98,7 @@ func TestAttack57ConcurrentPublishers(t *testing.T) {
 	wg.Wait()
 	m := w.machine(t)
 	w.sync(m, "acme")
+	w.look(m)
 	s, err := m.View("acme")
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +144,7 @@ func TestKilledPublishers(t *testing.T) {
 	w.publish(m, w.ada, "acme/knowledge/last@1.0.0")
 	fresh := w.machine(t)
 	w.sync(fresh, "acme")
+	w.look(fresh)
 	s, err := fresh.View("acme")
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +262,7 @@ func TestInterruptedKeep(t *testing.T) {
 	w, h, m := attacked(t)
 	steps := map[string]func(repo string){
 		"memory written, cache without its ref": func(repo string) { os.RemoveAll(filepath.Join(repo, "refs", "rye")) },
-		"memory written, listing torn":          func(repo string) { os.WriteFile(filepath.Join(repo, "rye-state", "acme.sums"), []byte("torn"), 0o600) },
+		"memory written, what was seen lost":    func(repo string) { os.RemoveAll(filepath.Join(repo, "refs", "rye", "seen")) },
 		"memory written, objects gone": func(repo string) {
 			os.RemoveAll(filepath.Join(repo, "objects"))
 			os.MkdirAll(filepath.Join(repo, "objects", "pack"), 0o700)

@@ -11,9 +11,10 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// A content commit holds one published version: a commit without parents whose
-// tree holds the item's file at its path below .ai and nothing else, signed by
-// the publisher. Its message:
+// A version is a commit without parents whose tree holds the item's file at its
+// path below .ai and nothing else. It is not signed, its author is always the same and its
+// time that of the item's signature line, so that the same item is the same commit whoever
+// publishes it. Its message:
 //
 //	acme/tool/hello@1.4.0
 //
@@ -23,7 +24,7 @@ import (
 //	Rye-Path: tools/acme/hello.py
 //	Rye-Sha256: sha256:…
 
-// contentMessage returns the one spelling of a content commit's message.
+// contentMessage returns the one spelling of the message of a version.
 func contentMessage(e *Entry) string {
 	return fmt.Sprintf("%s\n\nRye-Format: %d\nRye-Item: %s\nRye-Version: %s\nRye-Path: %s\nRye-Sha256: %s\n",
 		e.Name(), FormatVersion, e.Ref.Published(), e.Version, e.Path, e.Sum)
@@ -38,6 +39,29 @@ func putContent(put sink, path string, raw []byte) (store.OID, error) {
 	return putTrees(put, map[string]store.OID{path: id})
 }
 
+// putVersion puts a version with everything below it, and returns its commit.
+func putVersion(put sink, e *Entry, raw []byte) (store.OID, error) {
+	tree, err := putContent(put, e.Path, raw)
+	if err != nil {
+		return tree, err
+	}
+	commit, err := plainCommit(tree, contentMessage(e), signedAt(e.Path, raw))
+	if err != nil {
+		return store.OID{}, err
+	}
+	return put(store.TypeCommit, commit)
+}
+
+// signedAt returns the time in a file's signature line; the beginning of time where there
+// is none, which nobody publishes.
+func signedAt(path string, raw []byte) time.Time {
+	it, err := objects.Parse(path, raw)
+	if err != nil || it.Signature == nil || it.Signature.SignedAt.Unix() < 0 {
+		return time.Unix(0, 0)
+	}
+	return it.Signature.SignedAt
+}
+
 // Release is a published version, as a verified log tells of it.
 type Release struct {
 	Entry
@@ -47,36 +71,32 @@ type Release struct {
 }
 
 // readContent returns the file of a release after checking everything about its
-// content commit: strictly parsed, no parents, exactly this message, signed by
-// the publisher, a tree with this one file, and the bytes that the log states.
-func readContent(rd *store.Reader, e *Entry) ([]byte, *store.Commit, error) {
+// version: that the commit is the one that this file makes, with a tree of this one
+// file, and that the bytes are those that the catalogue states.
+func readContent(rd *store.Reader, e *Entry) ([]byte, error) {
 	c, err := rd.Commit(e.Commit)
 	if err != nil {
-		return nil, nil, fmt.Errorf("content of %s: %w", e.Name(), err)
+		return nil, fmt.Errorf("content of %s: %w", e.Name(), err)
 	}
-	if len(c.Parents) > 0 || c.Message != contentMessage(e) {
-		return nil, nil, fault.New(fault.Malformed, "content of %s: commit %s is not a commit of just this item", e.Name(), e.Commit)
-	}
-	c, signer, err := openCommit(c.Raw, true)
-	if err != nil {
-		return nil, nil, fmt.Errorf("content of %s: %w", e.Name(), err)
-	}
-	if signer.Fingerprint() != e.Publisher {
-		return nil, nil, fault.New(fault.Untrusted, "content of %s: signed by %s, published by %s", e.Name(), signer.Fingerprint(), e.Publisher)
+	if len(c.Parents) > 0 || c.Message != contentMessage(e) || c.Signature != "" {
+		return nil, fault.New(fault.Malformed, "content of %s: commit %s is not a commit of just this item", e.Name(), e.Commit)
 	}
 	id, err := onlyFile(rd, c.Tree, e.Path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("content of %s: %w", e.Name(), err)
+		return nil, fmt.Errorf("content of %s: %w", e.Name(), err)
 	}
 	raw, err := rd.Blob(id, MaxItemSize)
 	if err != nil {
-		return nil, nil, fmt.Errorf("content of %s: %w", e.Name(), err)
+		return nil, fmt.Errorf("content of %s: %w", e.Name(), err)
 	}
 	if objects.DigestOf(raw) != e.Sum || int64(len(raw)) != e.Size {
-		return nil, nil, fault.New(fault.Integrity, "content of %s: is %s of %d bytes, the log states %s of %d",
+		return nil, fault.New(fault.Integrity, "content of %s: is %s of %d bytes, the log states %s of %d",
 			e.Name(), objects.DigestOf(raw), len(raw), e.Sum, e.Size)
 	}
-	return raw, c, nil
+	if made, err := putVersion(hasher(store.SHA1), e, raw); err != nil || made != e.Commit {
+		return nil, fault.New(fault.Malformed, "content of %s: commit %s is not the one that this item makes", e.Name(), e.Commit)
+	}
+	return raw, nil
 }
 
 // onlyFile returns the blob at path, the one file below tree.
@@ -107,6 +127,5 @@ type LogEntry struct {
 	Signer objects.Fingerprint
 	Text   string // the subject: "publish acme/tool/hello@1.4.0"
 	Reason string // "" when none
-	Items  []string
 	Commit store.OID
 }

@@ -19,13 +19,17 @@ import (
 // Status says what a registry thinks of a published version.
 type Status string
 
-// The statuses. Only Revoked is final.
+// The statuses. From Revoked only Redacted follows, from that nothing.
 const (
 	StatusOK         Status = "ok"
 	StatusDeprecated Status = "deprecated" // works, with a warning
 	StatusYanked     Status = "yanked"     // not selected anew; locks keep working
 	StatusRevoked    Status = "revoked"    // refused even when locked
+	StatusRedacted   Status = "redacted"   // as revoked, and its bytes are gone or to go
 )
+
+// Gone reports whether a version is refused for good, wherever it is met.
+func (s Status) Gone() bool { return s == StatusRevoked || s == StatusRedacted }
 
 // Bounds of one published version.
 const (
@@ -318,7 +322,7 @@ func (e *Entry) checkStatus() error {
 		if e.Reason != "" {
 			return fault.New(fault.Malformed, "%s: a reason without a status", words.Brief(e.Name()))
 		}
-	case StatusDeprecated, StatusYanked, StatusRevoked:
+	case StatusDeprecated, StatusYanked, StatusRevoked, StatusRedacted:
 		if err := checkText("reason", e.Reason, MaxReason); err != nil {
 			return err
 		}

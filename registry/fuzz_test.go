@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rye-os/rye/fault"
@@ -98,7 +99,7 @@ func FuzzShard(f *testing.F) {
 		f.Fatal(err)
 	}
 	for path, raw := range files {
-		if path != namespacePath {
+		if strings.HasSuffix(path, ".jsonl") {
 			f.Add(raw)
 		}
 	}
@@ -118,9 +119,66 @@ func FuzzShard(f *testing.F) {
 	})
 }
 
+func FuzzList(f *testing.F) {
+	r := fuzzRig(f)
+	f.Add(r.s.cat.raw, 16)
+	for digit, l := range r.s.cat.lists {
+		if l != nil {
+			f.Add(l.raw, digit)
+		}
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, digit int) {
+		names := rootNames
+		if digit >= 0 && digit < 16 {
+			names = listNames[digit]
+		}
+		lines, err := parseList(raw, names)
+		if err != nil {
+			wantCoded(t, err)
+		} else if got := encodeList(lines); !bytes.Equal(got, raw) {
+			t.Fatalf("%q becomes %q", raw, got)
+		}
+	})
+}
+
+// FuzzChanges: whatever an operation's change list holds, it is applied as a whole, to the
+// state that the operation states, or refused.
+func FuzzChanges(f *testing.F) {
+	r := fuzzRig(f)
+	for i := range r.raws {
+		f.Add(i, r.lists[i])
+	}
+	states := []State{NewState(r.root, "acme")}
+	ops := make([]Op, len(r.raws))
+	for i, raw := range r.raws {
+		op, err := ParseOp(raw)
+		if err != nil {
+			f.Fatal(err)
+		}
+		s, err := ApplyAll(states[i], op, r.lists[i])
+		if err != nil {
+			f.Fatal(err)
+		}
+		ops[i], states = op, append(states, s)
+	}
+	f.Fuzz(func(t *testing.T, i int, changes []byte) {
+		if i < 0 || i >= len(ops) {
+			return
+		}
+		op := ops[i]
+		if len(changes) > 0 { // as if it were the one that was signed for
+			op.Changes.Address = addressOf(changes)
+		}
+		s, err := ApplyAll(states[i], op, changes)
+		if err == nil && (s.Digest() != op.State.Sum || !bytes.Equal(changes, r.lists[i])) {
+			t.Fatalf("applied %q", changes)
+		}
+	})
+}
+
 func FuzzMemory(f *testing.F) {
 	id := objects.DigestOf([]byte("registry"))
-	p := Point{Genesis: id, Seq: 3, Tip: store.SHA1.Hash(store.TypeBlob, nil), Sum: id, Grant: 1}
+	p := Point{Genesis: id, Seq: 3, Tip: store.SHA1.Hash(store.TypeBlob, nil), Sum: id, Owners: 1}
 	m := memory{"": p, "acme": p}
 	dir := f.TempDir()
 	if err := m.write(dir, "https://example.org/r.git", id); err != nil {

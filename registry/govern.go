@@ -136,7 +136,7 @@ func (r *Registry) Propose(ctx context.Context, op RootOp) (RootOp, error) {
 	if err != nil {
 		return op, err
 	}
-	return pen{format: store.SHA1}.rootOperation(root, op)
+	return pen{now: r.o.Now(), format: store.SHA1}.rootOperation(root, op)
 }
 
 // freshRoot returns the root after a sync.
@@ -240,16 +240,20 @@ func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.P
 // Checkpoint vouches for the present tips of namespaces: readers refuse to be
 // shown less, and newcomers need not replay what lies before.
 func (r *Registry) Checkpoint(ctx context.Context, by By, namespaces ...string) error {
-	op, err := r.CheckpointOp(ctx, namespaces...)
+	op, err := r.CheckpointOp(ctx, time.Time{}, namespaces...)
 	if err != nil {
 		return err
 	}
 	return changeRoot(ctx, r, by, op)
 }
 
-// CheckpointOp returns the operation of Checkpoint, to be proposed.
-func (r *Registry) CheckpointOp(ctx context.Context, namespaces ...string) (RootOp, error) {
+// CheckpointOp returns the operation of Checkpoint, to be proposed. It may say when the next
+// is due, which a reader takes as the end of what is fresh; the zero time says nothing.
+func (r *Registry) CheckpointOp(ctx context.Context, until time.Time, namespaces ...string) (RootOp, error) {
 	op := RootOp{Kind: OpCheckpoint}
+	if !until.IsZero() {
+		op.FreshUntil = until.UTC().Truncate(time.Second)
+	}
 	if err := r.Sync(ctx, namespaces...); err != nil {
 		return op, err
 	}
@@ -258,10 +262,10 @@ func (r *Registry) CheckpointOp(ctx context.Context, namespaces ...string) (Root
 		if err != nil {
 			return op, err
 		}
-		op.Checkpoints = append(op.Checkpoints, Checkpoint{Namespace: ns, Seq: s.Seq, Sum: s.Tip, ID: s.At})
+		op.Checkpoints = append(op.Checkpoints, Checkpoint{Namespace: ns, Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()})
 	}
-	if n := len(op.Checkpoints); n == 0 || n > MaxItems {
-		return op, fault.New(fault.Usage, "checkpoint of %d namespaces: want 1 to %d", n, MaxItems)
+	if n := len(op.Checkpoints); n == 0 || n > maxCheckpoints {
+		return op, fault.New(fault.Usage, "checkpoint of %d namespaces: want 1 to %d", n, maxCheckpoints)
 	}
 	return op, nil
 }

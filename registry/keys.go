@@ -35,13 +35,11 @@ func findKey(keys []Key, fp objects.Fingerprint) int {
 	return slices.IndexFunc(keys, func(k Key) bool { return k.Public.Fingerprint() == fp })
 }
 
-const namespacePath = "namespace.yaml"
-
 // encodeNamespace returns namespace.yaml: the head of a namespace's state.
 func encodeNamespace(s *State) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "format: %d\nregistry: %s\nnamespace: %s\ngrant: %d\nkeys:\n",
-		FormatVersion, yamlQuoted(s.Registry.String()), yamlQuoted(s.Namespace), s.Grant)
+	fmt.Fprintf(&b, "format: %d\nregistry: %s\nnamespace: %s\ngrant: %d\nowners: %d\nversions: %d\nkeys:\n",
+		FormatVersion, yamlQuoted(s.Registry.String()), yamlQuoted(s.Namespace), s.Grant, s.Owners, s.Published)
 	for i := range s.keys {
 		k := &s.keys[i]
 		fmt.Fprintf(&b, "  - key: %s\n    added: %d\n    by: %s\n    state: %s\n",
@@ -61,6 +59,8 @@ type yamlNamespace struct {
 	Registry  string    `yaml:"registry"`
 	Namespace string    `yaml:"namespace"`
 	Grant     uint64    `yaml:"grant"`
+	Owners    uint64    `yaml:"owners"`
+	Versions  uint64    `yaml:"versions"`
 	Keys      []yamlKey `yaml:"keys"`
 }
 
@@ -84,8 +84,11 @@ func parseNamespace(raw []byte) (State, error) {
 	if y.Format != FormatVersion {
 		return State{}, newerFormat(y.Format)
 	}
-	s := State{Namespace: y.Namespace, Grant: y.Grant}
+	s := State{Namespace: y.Namespace, Grant: y.Grant, Owners: y.Owners, Published: y.Versions}
 	var err error
+	if s.Owners == 0 || max(s.Grant, s.Owners, s.Published) > maxCount {
+		return State{}, fault.New(fault.Malformed, "%s: grant %d, owners %d, versions %d", namespacePath, s.Grant, s.Owners, s.Published)
+	}
 	if s.Registry, err = objects.ParseDigest(y.Registry); err != nil {
 		return State{}, err
 	}

@@ -17,11 +17,12 @@ type StatusChange struct {
 }
 
 // Marks are the operations that Mark may do.
-var Marks = []OpKind{OpDeprecate, OpYank, OpUnyank, OpRevoke}
+var Marks = []OpKind{OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact}
 
 // Mark changes what the registry says of versions: OpDeprecate warns of them and they keep
 // working; OpYank takes them out of new selections, and locks that have them keep working;
-// OpUnyank takes both back; OpRevoke forbids them for good, even where they are locked.
+// OpUnyank takes both back; OpRevoke forbids them for good, even where they are locked; OpRedact
+// does that and says that their bytes are to go, see Rebuild.
 func (r *Registry) Mark(ctx context.Context, kind OpKind, c StatusChange) error {
 	if !slices.Contains(Marks, kind) {
 		return fault.New(fault.Usage, "mark %q: want one of %s", kind, Marks)
@@ -36,7 +37,7 @@ func (r *Registry) Mark(ctx context.Context, kind OpKind, c StatusChange) error 
 			return fault.New(fault.Usage, "%s %s: say why", kind, c.Names[0])
 		}
 	}
-	_, err = amend(ctx, r, change{namespace: items[0].Ref.ID.Namespace(), by: c.By}, op)
+	_, err = amend(ctx, r, change{namespace: items[0].Ref.ID.Namespace(), by: c.By, refs: refsOf(items)}, op)
 	return err
 }
 
@@ -60,13 +61,17 @@ func (c *StatusChange) items() ([]Entry, error) {
 }
 
 // ChangeKeys appends operations on the keys of a namespace that is claimed (OpKeyAdd,
-// OpKeyRetire, OpKeyRevoke), all of them or none: one ref update. It returns the state
+// OpKeyRetire, OpKeyRevoke, OpTransfer), all of them or none: one ref update. It returns the state
 // after them; dry checks everything and changes nothing.
 func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry bool, ops ...Op) (State, error) {
+	c := change{namespace: namespace, by: by, dry: dry, refs: []objects.Ref{}}
 	for i, op := range ops {
 		switch op.Kind {
 		case OpKeyAdd, OpKeyRetire:
+		case OpTransfer:
+			c.refs = nil // what is handed over is examined first
 		case OpKeyRevoke:
+			c.refs = nil
 			if ops[i].Reason = Plain(op.Reason, MaxReason); ops[i].Reason == "" {
 				return State{}, fault.New(fault.Usage, "revoke key %s: say why", op.Key)
 			}
@@ -77,7 +82,7 @@ func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry b
 	if len(ops) == 0 {
 		return State{}, fault.New(fault.Usage, "change the keys of %s: nothing to change", namespace)
 	}
-	return amend(ctx, r, change{namespace: namespace, by: by, dry: dry}, ops...)
+	return amend(ctx, r, c, ops...)
 }
 
 // amend appends operations, as they are, to a namespace that is claimed.

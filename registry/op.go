@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -28,12 +29,18 @@ const (
 	OpKeyAdd    OpKind = "key-add"    // keys that may sign from the next operation on
 	OpKeyRetire OpKind = "key-retire" // a key may sign no more; what it signed stays
 	OpKeyRevoke OpKind = "key-revoke" // a key is bad from a position on
+	OpTransfer  OpKind = "transfer"   // other keys in the place of all that are active
+	OpRedact    OpKind = "redact"     // anything -> redacted: revoked, and the bytes are to go
 )
+
+// reserved are operations that a later format gives a meaning, so that nothing else does.
+var reserved = []OpKind{"attest", "delegate", "undelegate", "vendor", "skip"}
 
 // Bounds of one operation.
 const (
-	MaxItems = 256
-	maxKeys  = 64
+	MaxItems       = 65536 // versions that it writes
+	maxKeys        = 64
+	maxCheckpoints = 256
 )
 
 // KeyGrant is a public key with the proof that its owner wants it in a namespace.
@@ -52,15 +59,28 @@ type Op struct {
 	Seq       uint64
 	Prev      objects.Digest // raw previous commit; zero in the claim
 	Root      uint64         // position of the root that the signer had seen
-	State     objects.Digest // of the state after this operation
+	State     Address        // the root list of the state after this operation
+	Kept      store.OID      // the commit that keeps that state
+	Changes   Changes        // the catalogue lines that it wrote
 
-	Reason  string     // deprecate, yank, revoke, key-revoke
-	Keys    []KeyGrant // claim, key-add
+	Reason  string     // deprecate, yank, revoke, redact, key-revoke
+	Keys    []KeyGrant // claim, key-add, transfer
 	Key     objects.Fingerprint
-	BadFrom uint64  // key-revoke: the first operation by Key that no longer counts
-	Items   []Entry // publish: all fields that Entry.check wants; else Ref and Version
+	BadFrom uint64 // key-revoke: the first operation by Key that no longer counts
+
+	// Items says which versions the operation is to write: publish all fields that
+	// Entry.check wants, else Ref and Version. The message holds only Changes.
+	Items []Entry
 
 	Envelope
+}
+
+// Changes names the change list of an operation: the catalogue lines that it wrote. The
+// zero value is none.
+type Changes struct {
+	Count int
+	First string // name of the first version
+	Address
 }
 
 // Envelope is what the commit around an operation's message says.
@@ -135,24 +155,24 @@ func commitID(c *store.Commit) store.OID {
 	return store.Format(len(c.Tree.Bytes())).Hash(store.TypeCommit, c.Raw)
 }
 
-// checkParents: the first parent is the log, the others are the content commits
-// in the order of the items.
+// checkParents: a log is a line, and holds nothing: everything else lies on the branch of
+// its content.
 func (op *Op) checkParents() error {
 	want := min(int(op.Seq-1), 1)
-	items := op.Items
-	if op.Kind != OpPublish {
-		items = nil
+	if len(op.Parents) > want {
+		return fault.New(fault.Fork, "%s: %d parents, want %d: a log has one line", op.label(), len(op.Parents), want)
 	}
-	if len(op.Parents) != want+len(items) {
-		return fault.New(fault.Malformed, "%s: %d parents, want %d", op.label(), len(op.Parents), want+len(items))
+	if len(op.Parents) < want {
+		return fault.New(fault.Malformed, "%s: %d parents, want %d", op.label(), len(op.Parents), want)
 	}
-	for i := range items {
-		if op.Parents[want+i] != items[i].Commit {
-			return fault.New(fault.Malformed, "%s: parent %d is not the content of %s", op.label(), want+i+1, items[i].Name())
-		}
+	if op.Tree != emptyTree {
+		return fault.New(fault.Integrity, "%s: tree %s is not empty: a log holds no files", op.label(), op.Tree)
 	}
 	return nil
 }
+
+// emptyTree is the tree of every operation of a namespace.
+var emptyTree = store.SHA1.Hash(store.TypeTree, nil)
 
 // Message returns the commit message of the operation: its one spelling.
 func (op *Op) Message() string { return encodeMessage(op) }
@@ -173,82 +193,62 @@ func (op *Op) trailers(f *fields) {
 		f.value("Rye-Prev", digest(&op.Prev))
 	}
 	count(f, "Rye-Root", &op.Root)
-	f.value("Rye-State", digest(&op.State))
+	f.value("Rye-State", digest(&op.State.Sum), address(&op.State.ID), address(&op.Kept))
+	changes := func() {}
 	switch op.Kind {
-	case OpClaim, OpKeyAdd:
+	case OpClaim, OpKeyAdd, OpTransfer:
 		each(f, "Rye-Key", &op.Keys, f.grant)
 		f.checkKeys(len(op.Keys))
-	case OpPublish:
-		each(f, "Rye-Item", &op.Items, f.item)
-		op.checkItems(f)
-	case OpDeprecate, OpYank, OpRevoke, OpUnyank:
-		if op.Kind != OpUnyank {
-			f.text("Rye-Reason", &op.Reason, MaxReason)
-		}
-		each(f, "Rye-Item", &op.Items, func(e *Entry) { f.value("Rye-Item", named(e)) })
-		op.checkItems(f)
+	case OpPublish, OpUnyank:
+		changes = func() { f.changes(op) }
+	case OpDeprecate, OpYank, OpRevoke, OpRedact:
+		f.text("Rye-Reason", &op.Reason, MaxReason)
+		changes = func() { f.changes(op) }
 	case OpKeyRetire:
 		f.value("Rye-Key", fingerprint(&op.Key))
 	case OpKeyRevoke:
 		f.text("Rye-Reason", &op.Reason, MaxReason)
 		f.value("Rye-Key", fingerprint(&op.Key))
 		count(f, "Rye-Bad-From", &op.BadFrom)
+		if op.Changes.Count > 0 || f.next("Rye-Changes") { // the key may have published nothing
+			changes = func() { f.changes(op) }
+		}
 	default:
 		f.fail(unknownOp(op.Kind))
+	}
+	changes()
+}
+
+// changes carries the change list:
+//
+//	Rye-Changes: 2 acme/tool/hello@1.4.0 sha256:… <git id>
+func (f *fields) changes(op *Op) {
+	c := &op.Changes
+	f.value("Rye-Changes", number(&c.Count), word(&c.First), digest(&c.Sum), address(&c.ID))
+	if f.writing || f.err != nil {
+		return
+	}
+	ref, _, err := ParseName(c.First)
+	switch {
+	case err != nil:
+		f.fail(err)
+	case ref.ID.Namespace() != op.Namespace:
+		f.fail(fault.New(fault.Malformed, "%s: is not of namespace %s", words.Brief(c.First), op.Namespace))
+	case c.Count < 1 || c.Count > MaxItems:
+		f.fail(fault.New(fault.Malformed, "%s of %d items: want 1 to %d", op.Kind, c.Count, MaxItems))
 	}
 }
 
 func unknownOp(kind OpKind) error {
+	if slices.Contains(reserved, kind) {
+		return fault.New(fault.Malformed, "operation %q: is reserved, and this rye gives it no meaning", string(kind)).
+			Advise("a newer rye may read it")
+	}
 	return fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(kind)))
 }
 
 func newerFormat(v uint64) error {
 	return fault.New(fault.Malformed, "format %d: this rye reads format %d", v, FormatVersion).Advise("a newer rye may read it")
-}
-
-// checkItems: a bounded list, sorted, each once, all of this namespace.
-func (op *Op) checkItems(f *fields) {
-	if f.writing || f.err != nil {
-		return
-	}
-	if len(op.Items) == 0 || len(op.Items) > MaxItems {
-		f.fail(fault.New(fault.Malformed, "%s of %d items: want 1 to %d", op.Kind, len(op.Items), MaxItems))
-	}
-	for i := range op.Items {
-		e := &op.Items[i]
-		if e.Ref.ID.Namespace() != op.Namespace {
-			f.fail(fault.New(fault.Malformed, "%s: is not of namespace %s", words.Brief(e.Name()), op.Namespace))
-		}
-		if i > 0 && compareKey(&op.Items[i-1], e.Ref.Published(), e.Version) >= 0 {
-			f.fail(fault.New(fault.Malformed, "%s: repeated or out of order", words.Brief(e.Name())))
-		}
-	}
-}
-
-// named is the codec of an entry's name.
-func named(e *Entry) codec {
-	return codec{e.Name, func(s string) (err error) {
-		e.Ref, e.Version, err = ParseName(s)
-		return err
-	}}
-}
-
-// item carries one published version and what may follow about it:
-//
-//	Rye-Item: acme/tool/hello@1.4.0 tools/acme/hello.py sha256:… 812 SHA256:… <commit>
-//	Rye-Meta: {"description":"Says hello"}
-func (f *fields) item(e *Entry) {
-	f.value("Rye-Item", named(e), word(&e.Path), digest(&e.Sum), number(&e.Size), fingerprint(&e.Author), address(&e.Commit))
-	meta := e.Meta.encode()
-	if meta != "" || f.next("Rye-Meta") {
-		f.value("Rye-Meta", codec{func() string { return meta }, func(s string) (err error) {
-			e.Meta, err = parseMeta(s)
-			return err
-		}})
-	}
-	if !f.writing && f.err == nil {
-		f.fail(e.check())
-	}
 }
 
 // grant carries a public key and its proof, unless it is the signer's own.
@@ -265,16 +265,18 @@ func (op *Op) Subject() string {
 	switch {
 	case op.Kind == OpClaim:
 		return "claim " + op.Namespace
-	case len(op.Items) == 1:
-		return string(op.Kind) + " " + op.Items[0].Name()
-	case len(op.Items) > 1:
-		return fmt.Sprintf("%s %s and %d more", op.Kind, op.Items[0].Name(), len(op.Items)-1)
+	case op.Kind == OpKeyRetire || op.Kind == OpKeyRevoke:
+		return string(op.Kind) + " " + op.Key.String()
+	case op.Changes.Count == 1:
+		return string(op.Kind) + " " + op.Changes.First
+	case op.Changes.Count > 1:
+		return fmt.Sprintf("%s %s and %d more", op.Kind, op.Changes.First, op.Changes.Count-1)
 	case len(op.Keys) == 1:
 		return string(op.Kind) + " " + op.Keys[0].Public.Fingerprint().String()
 	case len(op.Keys) > 1:
 		return fmt.Sprintf("%s %s and %d more", op.Kind, op.Keys[0].Public.Fingerprint(), len(op.Keys)-1)
 	}
-	return string(op.Kind) + " " + op.Key.String()
+	return string(op.Kind)
 }
 
 // CheckNamespace accepts one segment of an item's id, except "local", which

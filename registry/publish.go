@@ -71,7 +71,7 @@ func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) 
 	defer r.mu.Unlock()
 	job := &publishing{p: p, entries: entries, raws: raws}
 	got, err := r.advance(ctx, change{
-		namespace: p.Namespace, by: p.By, dry: p.DryRun,
+		namespace: p.Namespace, by: p.By, dry: p.DryRun, refs: refsOf(entries),
 		plan: job.plan, prepare: job.prepare, as: job.as, check: job.check,
 	})
 	if err != nil {
@@ -145,7 +145,7 @@ func (p *Publication) entry(item Item) (Entry, error) {
 		return e, refuse(fault.Integrity, "its bytes changed after it was read")
 	}
 	probe := e
-	probe.Commit = store.SHA1.Hash(store.TypeBlob, nil) // not made yet
+	probe.Commit = emptyTree // not made yet
 	if err := probe.check(); err != nil {
 		return e, refuse(fault.CodeOf(err), "%w", err)
 	}
@@ -160,6 +160,7 @@ type publishing struct {
 	raws    map[objects.Digest][]byte
 
 	claims bool
+	made   []store.OID // the versions that were made, with everything below them
 }
 
 // as is the state under the grant that is yet to be made.
@@ -248,6 +249,7 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 	ctx, stop := context.WithCancel(ctx)
 	made := j.makeContent(ctx, p, missing)
 	return preparation{
+		made: func() *[]store.OID { return &j.made },
 		ready: func(i int) error {
 			for k, e := range wanted[i] {
 				for e.Commit.IsZero() {
@@ -258,6 +260,9 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 					for _, c := range some {
 						if err := c.add(b); err != nil {
 							return err
+						}
+						for _, o := range c.objects {
+							j.made = append(j.made, o.ID())
 						}
 					}
 				}
@@ -288,7 +293,7 @@ type content struct {
 // an operation is written.
 const (
 	dozen        = 16
-	aheadContent = 2 * MaxItems / dozen
+	aheadContent = 32
 )
 
 // makeContent makes the content of list, begun in its order, until ctx ends. The
@@ -344,15 +349,7 @@ func (j *publishing) content(ctx context.Context, p pen, e *Entry) (c content) {
 		c.objects = append(c.objects, o)
 		return o.ID(), err
 	}
-	tree, err := putContent(put, e.Path, j.raws[e.Sum])
-	var raw []byte
-	if err == nil {
-		raw, err = p.commit(ctx, tree, nil, contentMessage(e), p.when(p.now))
-	}
-	if err == nil {
-		_, err = put(store.TypeCommit, raw)
-	}
-	c.err = err
+	_, c.err = putVersion(put, e, j.raws[e.Sum])
 	return c
 }
 

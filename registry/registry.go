@@ -40,11 +40,12 @@ type Registry struct {
 	o      Options
 	remote *transport.Remote // nil when offline
 
-	mu     sync.Mutex
-	repo   *store.Repo // nil until the cache exists
-	root   Root
-	spaces map[string]State // as of the last Sync or load
-	stats  Stats
+	mu      sync.Mutex
+	repo    *store.Repo // nil until the cache exists
+	root    Root
+	spaces  map[string]State     // as of the last Sync or load
+	content map[string]store.OID // where the host showed the branches of content: a hint
+	stats   Stats
 }
 
 // Stats count what a Registry moved over the network since Open.
@@ -65,7 +66,7 @@ func Open(o Options) (*Registry, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Registry{o: o, spaces: map[string]State{}}
+	r := &Registry{o: o, spaces: map[string]State{}, content: map[string]store.OID{}}
 	if !o.Offline {
 		var err error
 		if r.remote, err = transport.Dial(o.URL, o.Transport); err != nil {
@@ -212,9 +213,9 @@ func (r *Registry) writing() (*store.Repo, error) {
 	return repo, nil
 }
 
-// fetch brings a commit and what it needs into a quarantine of the cache, and counts.
-func (r *Registry) fetch(ctx context.Context, repo *store.Repo, want store.OID, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
-	q, st, err := r.remote.Fetch(ctx, repo, []store.OID{want}, have, o)
+// fetch brings objects and what they need into a quarantine of the cache, and counts.
+func (r *Registry) fetch(ctx context.Context, repo *store.Repo, want, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
+	q, st, err := r.remote.Fetch(ctx, repo, want, have, o)
 	if err != nil {
 		return nil, err
 	}

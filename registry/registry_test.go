@@ -74,9 +74,16 @@ func TestPublishAndFetch(t *testing.T) {
 	if _, err := off.Fetch(w.ctx, rel); err != nil {
 		t.Errorf("offline: %v", err)
 	}
-	other, _ := off.Release(mustRef("acme/knowledge/deep/er/x"), "0.1.0")
+	_, err = off.Release(mustRef("acme/knowledge/deep/er/x"), "0.1.0")
+	wantCode(t, err, fault.Offline) // nobody looked at it
+	on := off.reopen(w, func(o *Options) { o.Offline = false })
+	other, err := on.Release(mustRef("acme/knowledge/deep/er/x"), "0.1.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	off = on.reopen(w, func(o *Options) { o.Offline = true })
 	_, err = off.Fetch(w.ctx, other)
-	wantCode(t, err, fault.Offline)
+	wantCode(t, err, fault.Offline) // looked at, and not brought
 	o := w.options(t)
 	o.Offline = true
 	wantCode(t, w.open(t, o).Sync(w.ctx, "acme"), fault.Offline)
@@ -163,12 +170,11 @@ func TestPlainGitReadsIt(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(clone, "README.md")); err != nil {
 		t.Error(err)
 	}
-	git(t, clone, "checkout", "-q", "ns/acme")
 	want := "yank acme/knowledge/hi@1.0.0\npublish acme/knowledge/hi@1.1.0 and 1 more\npublish acme/knowledge/hi@1.0.0\nclaim acme"
-	if got := git(t, clone, "log", "--first-parent", "--format=%s", "ns/acme"); got != want {
+	if got := git(t, clone, "log", "--format=%s", "origin/ns/acme"); got != want {
 		t.Errorf("git log = %q, want %q", got, want)
 	}
-	trailers := git(t, clone, "log", "-1", "--format=%(trailers:key=Rye-Op,valueonly)")
+	trailers := git(t, clone, "log", "-1", "--format=%(trailers:key=Rye-Op,valueonly)", "origin/ns/acme")
 	if strings.TrimSpace(trailers) != "yank" {
 		t.Errorf("git reads the trailer Rye-Op as %q", trailers)
 	}
@@ -184,21 +190,25 @@ func TestPlainGitReadsIt(t *testing.T) {
 	if err := os.WriteFile(signers, []byte(allowed.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	content := git(t, clone, "rev-parse", "ns/acme~1^2")
-	for _, c := range []string{"ns/acme", "ns/acme~1", "ns/acme~3", content} {
+	for _, c := range []string{"origin/ns/acme", "origin/ns/acme~1", "origin/ns/acme~3", "origin/content/acme"} {
 		git(t, clone, "-c", "gpg.ssh.allowedSignersFile="+signers, "verify-commit", c)
 	}
-	// The command that docs/format/registry.md gives for checking a state by hand.
-	check := exec.Command("sh", "-c", `find . -type f -not -path './.git/*' | sed 's,^./,,' | LC_ALL=C sort | xargs sha256sum | sha256sum`)
+	if got := git(t, clone, "ls-tree", "origin/ns/acme"); got != "" {
+		t.Errorf("the log holds files: %q", got)
+	}
+	// What docs/format/registry.md gives for checking a state by hand.
+	check := exec.Command("sh", "-c", `git show "$1":catalogue/list | sha256sum`, "sh", s.Kept.String())
 	check.Dir = clone
 	if out, err := check.Output(); err == nil && len(out) > 64 { // where the programs are installed
 		if got := "sha256:" + string(out[:64]); got != s.Digest().String() {
 			t.Errorf("sha256sum says %s, the state is %s", got, s.Digest())
 		}
 	}
-	raw, err := os.ReadFile(filepath.Join(clone, "namespace.yaml"))
-	if err != nil || !strings.Contains(string(raw), `namespace: "acme"`) {
-		t.Errorf("namespace.yaml = %q, %v", raw, err)
+	if raw := git(t, clone, "show", s.Kept.String()+":namespace.yaml"); !strings.Contains(raw, `namespace: "acme"`) {
+		t.Errorf("namespace.yaml = %q", raw)
+	}
+	if raw := git(t, clone, "show", "origin/content/acme:README.md"); !strings.Contains(raw, "3 versions were published in 4 operations") {
+		t.Errorf("README.md = %q", raw)
 	}
 }
 

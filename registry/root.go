@@ -23,6 +23,7 @@ type Root struct {
 	Claims    Claims
 	Threshold int
 	Keys      []trust.PublicKey // read-only
+	Roles     uint64            // the operation that made these the keys
 
 	Seq  uint64
 	Tip  objects.Digest // of the raw commit at Seq
@@ -39,6 +40,7 @@ type Grant struct {
 	Genesis    objects.Digest    // the claim that is meant; zero when any claim by an owner is
 	Since      uint64            // the root operation that granted
 	Checkpoint *Checkpoint       // the newest; nil when there is none
+	FreshUntil time.Time         // when the next is due; zero when nothing was said
 
 	file  []byte
 	sum   objects.Digest
@@ -128,12 +130,12 @@ func (r *Root) change(op RootOp) error {
 		r.ID = op.Sum
 		fallthrough
 	case OpRoots:
-		r.Name, r.Claims, r.Threshold, r.Keys = op.Name, op.Claims, op.Threshold, op.Keys
+		r.Name, r.Claims, r.Threshold, r.Keys, r.Roles = op.Name, op.Claims, op.Threshold, op.Keys, op.Seq
 	case OpGrant:
 		r.grant(op)
 	case OpCheckpoint:
 		for i := range op.Checkpoints {
-			if err := r.checkpoint(&op.Checkpoints[i]); err != nil {
+			if err := r.checkpoint(&op.Checkpoints[i], op.FreshUntil); err != nil {
 				return err
 			}
 		}
@@ -171,6 +173,9 @@ func (r Root) checkAgreement(op RootOp) error {
 	if !slices.Contains(held, op.Signer) {
 		return fault.New(fault.Untrusted, "signed by %s, which is not a root key", op.Signer.Fingerprint())
 	}
+	if err := r.checkTerms(op); err != nil {
+		return err
+	}
 	agreed, err := op.agreed(held)
 	if err != nil {
 		return err
@@ -196,25 +201,42 @@ func (r Root) checkAgreement(op RootOp) error {
 	return nil
 }
 
+// checkTerms: who agreed did so among these root keys, and for a time. It is compared with
+// that of the commit and no clock.
+func (r Root) checkTerms(op RootOp) error {
+	switch {
+	case op.Terms == (Terms{}):
+		return nil
+	case op.Terms.Roles != r.Roles:
+		return fault.New(fault.Untrusted, "agreed to among the root keys of operation %d, they are those of %d", op.Terms.Roles, r.Roles)
+	case op.Time.After(op.Terms.Until):
+		return fault.New(fault.Untrusted, "agreed to until %s, committed on %s", op.Terms.Until.Format(timeLayout), op.Time.Format(timeLayout)).
+			Advise("propose it again")
+	}
+	return nil
+}
+
 // grant sets the owners of a namespace.
 func (r *Root) grant(op RootOp) {
 	g := &Grant{Namespace: op.Namespace, Keys: op.Keys, Genesis: op.Genesis, Since: op.Seq, older: r.Grant(op.Namespace)}
 	if g.older != nil && !g.Genesis.IsZero() && g.Genesis == g.older.Genesis {
-		g.Checkpoint = g.older.Checkpoint
+		g.Checkpoint, g.FreshUntil = g.older.Checkpoint, g.older.FreshUntil
 	}
 	r.put(g)
 }
 
-func (r *Root) checkpoint(c *Checkpoint) error {
+func (r *Root) checkpoint(c *Checkpoint, until time.Time) error {
 	old := r.Grant(c.Namespace)
 	if old == nil {
 		return fault.New(fault.NotFound, "checkpoint of %s: the root has not granted it", c.Namespace)
 	}
-	if old.Checkpoint != nil && old.Checkpoint.Seq >= c.Seq {
+	if was := old.Checkpoint; was != nil && was.Seq == c.Seq && *was == *c && until.After(old.FreshUntil) {
+		// nothing happened there, and that is said anew
+	} else if was != nil && was.Seq >= c.Seq {
 		return fault.New(fault.Rollback, "checkpoint of %s at %d: the last one was at %d", c.Namespace, c.Seq, old.Checkpoint.Seq)
 	}
 	g := *old
-	g.Checkpoint = c
+	g.Checkpoint, g.FreshUntil = c, until
 	r.put(&g)
 	return nil
 }
@@ -251,8 +273,11 @@ func (g *Grant) seal() {
 		fmt.Fprintf(&b, "genesis: %s\n", yamlQuoted(g.Genesis.String()))
 	}
 	if c := g.Checkpoint; c != nil {
-		fmt.Fprintf(&b, "checkpoint:\n  seq: %d\n  sha256: %s\n  commit: %s\n",
-			c.Seq, yamlQuoted(c.Sum.String()), yamlQuoted(c.ID.String()))
+		fmt.Fprintf(&b, "checkpoint:\n  seq: %d\n  sha256: %s\n  commit: %s\n  state: %s\n",
+			c.Seq, yamlQuoted(c.Sum.String()), yamlQuoted(c.ID.String()), yamlQuoted(c.State.String()))
+		if !g.FreshUntil.IsZero() {
+			fmt.Fprintf(&b, "  fresh_until: %s\n", yamlQuoted(g.FreshUntil.Format(timeLayout)))
+		}
 	}
 	g.file = b.Bytes()
 	g.sum = objects.DigestOf(g.file)
@@ -260,8 +285,8 @@ func (g *Grant) seal() {
 
 func (r *Root) encodeRegistry() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "format: %d\nname: %s\nclaims: %s\nthreshold: %d\n",
-		FormatVersion, yamlQuoted(r.Name), yamlQuoted(string(r.Claims)), r.Threshold)
+	fmt.Fprintf(&b, "format: %d\nname: %s\nclaims: %s\nthreshold: %d\nroles: %d\n",
+		FormatVersion, yamlQuoted(r.Name), yamlQuoted(string(r.Claims)), r.Threshold, r.Roles)
 	writeKeys(&b, "roots", r.Keys)
 	return b.Bytes()
 }
@@ -281,14 +306,14 @@ This repository is a registry of rye: directives, tools and knowledge for
 agents, signed by their authors.
 
 - ` + "`main`" + ` says who holds the registry and whose each namespace is.
-- ` + "`ns/<namespace>`" + ` is that namespace's log: ` + "`git log --first-parent`" + ` reads like
+- ` + "`ns/<namespace>`" + ` is that namespace's log: ` + "`git log ns/<namespace>`" + ` reads like
   a change log, and every operation is signed.
-- ` + "`catalogue/`" + ` in a namespace's tree lists every version with the SHA-256 of its
-  file and the commit that holds it: ` + "`git show <commit>:<path>`" + `.
+- ` + "`content/<namespace>`" + ` keeps what the log names: the items, and lists of them.
+
 
 Use it with ` + "`rye registry add <url>`" + `, then ` + "`rye add <namespace>/<kind>/<name>`" + `.
 Do not commit here by hand: readers refuse a log with a foreign commit. Protect
-the branches against force pushes and deletion.
+` + "`main` and `ns/**`" + ` against force pushes and deletion.
 `
 
 // Encode returns the files of the root's tree by path.

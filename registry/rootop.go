@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -52,12 +53,22 @@ type Approval struct {
 	Sig []byte // over RootOp.ApprovalMessage
 }
 
+// Terms are what further keys agree under. The zero value is none.
+type Terms struct {
+	Roles uint64    // the operation that made the root keys what they are; 0 in a genesis
+	Until time.Time // of the commit, at the latest; UTC, whole seconds
+}
+
+// termsFor is how long a proposal may wait for agreement.
+const termsFor = 30 * 24 * time.Hour
+
 // Checkpoint is the root's word that a namespace's log passes through a commit.
 type Checkpoint struct {
 	Namespace string
 	Seq       uint64
 	Sum       objects.Digest // of the raw commit
 	ID        store.OID      // its address
+	State     objects.Digest // of the root list of the state after it
 }
 
 // RootOp is one operation of the root's log: one commit of refs/heads/main.
@@ -77,6 +88,8 @@ type RootOp struct {
 	Genesis   objects.Digest    // grant: the claim that is meant; zero before there is one
 
 	Checkpoints []Checkpoint
+	FreshUntil  time.Time // checkpoint: when the next is due, UTC, whole seconds; zero when nothing is said
+	Terms       Terms
 	Approvals   []Approval // sorted by key
 
 	Envelope
@@ -147,10 +160,16 @@ func (op *RootOp) trailers(f *fields) {
 		}
 		f.publicKeys(&op.Keys)
 	case OpCheckpoint:
+		if !op.FreshUntil.IsZero() || f.next("Rye-Fresh-Until") {
+			f.value("Rye-Fresh-Until", moment(&op.FreshUntil))
+		}
 		each(f, "Rye-Checkpoint", &op.Checkpoints, f.checkpoint)
 		op.checkCheckpoints(f)
 	default:
 		f.fail(unknownOp(op.Kind))
+	}
+	if op.Terms != (Terms{}) || f.next("Rye-Terms") {
+		f.value("Rye-Terms", number(&op.Terms.Roles), moment(&op.Terms.Until))
 	}
 	each(f, "Rye-Approval", &op.Approvals, func(a *Approval) { f.value("Rye-Approval", approval(a)) })
 	op.checkApprovals(f)
@@ -177,9 +196,9 @@ func (f *fields) publicKeys(list *[]trust.PublicKey) {
 	f.checkKeys(len(*list))
 }
 
-// checkpoint carries "acme 120 sha256:… <commit>".
+// checkpoint carries "acme 120 sha256:… <commit> sha256:…".
 func (f *fields) checkpoint(c *Checkpoint) {
-	f.value("Rye-Checkpoint", namespace(&c.Namespace), number(&c.Seq), digest(&c.Sum), address(&c.ID))
+	f.value("Rye-Checkpoint", namespace(&c.Namespace), number(&c.Seq), digest(&c.Sum), address(&c.ID), digest(&c.State))
 	if c.Seq == 0 {
 		f.fail(fault.New(fault.Malformed, "trailer Rye-Checkpoint: position 0"))
 	}
@@ -193,8 +212,8 @@ func (op *RootOp) checkCheckpoints(f *fields) {
 			f.fail(fault.New(fault.Malformed, "checkpoint of %s: repeated or out of order", words.Brief(list[i].Namespace)))
 		}
 	}
-	if len(list) == 0 || len(list) > MaxItems {
-		f.fail(fault.New(fault.Malformed, "%d checkpoints: want 1 to %d", len(list), MaxItems))
+	if len(list) == 0 || len(list) > maxCheckpoints {
+		f.fail(fault.New(fault.Malformed, "%d checkpoints: want 1 to %d", len(list), maxCheckpoints))
 	}
 }
 
@@ -216,6 +235,9 @@ func (op *RootOp) checkApprovals(f *fields) {
 		if i > 0 && op.Approvals[i-1].Key.String() >= a.Key.String() || i >= maxKeys {
 			f.fail(fault.New(fault.Malformed, "approval by %s: repeated, out of order or one too many", a.Key))
 		}
+	}
+	if len(op.Approvals) > 0 && op.Terms == (Terms{}) {
+		f.fail(fault.New(fault.Malformed, "trailers: approvals without Rye-Terms"))
 	}
 }
 

@@ -24,7 +24,7 @@ type Point struct {
 	Seq     uint64
 	Tip     store.OID
 	Sum     objects.Digest // of the raw commit at Seq
-	Grant   uint64         // of the state at Seq
+	Owners  uint64         // of the state at Seq
 }
 
 // memory is what this machine has verified of one registry: a small file in the
@@ -46,11 +46,11 @@ type yamlPoint struct {
 	Seq     uint64 `yaml:"seq"`
 	Tip     string `yaml:"tip"`
 	SHA256  string `yaml:"sha256"`
-	Grant   uint64 `yaml:"grant,omitempty"`
+	Owners  uint64 `yaml:"owners,omitempty"`
 }
 
 func (p Point) yaml() yamlPoint {
-	y := yamlPoint{Seq: p.Seq, Tip: p.Tip.String(), SHA256: p.Sum.String(), Grant: p.Grant}
+	y := yamlPoint{Seq: p.Seq, Tip: p.Tip.String(), SHA256: p.Sum.String(), Owners: p.Owners}
 	if !p.Genesis.IsZero() {
 		y.Genesis = p.Genesis.String()
 	}
@@ -58,7 +58,7 @@ func (p Point) yaml() yamlPoint {
 }
 
 func (y yamlPoint) point() (p Point, err error) {
-	p.Seq, p.Grant = y.Seq, y.Grant
+	p.Seq, p.Owners = y.Seq, y.Owners
 	if p.Genesis, err = optionalDigest(y.Genesis); err != nil {
 		return p, err
 	}

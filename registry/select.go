@@ -73,7 +73,7 @@ func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
 		if e.Status == StatusOK || e.Status == StatusDeprecated {
 			return s.release(e), nil
 		}
-		if refused.Version == "" || refused.Status == StatusRevoked {
+		if refused.Version == "" || refused.Status.Gone() {
 			refused = e
 		}
 	}
@@ -81,8 +81,8 @@ func (s State) Select(ref objects.Ref, want objects.Range) (Release, error) {
 	case len(list) == 0:
 		return Release{}, fault.New(fault.NotFound, "%s: namespace %s has published nothing of this name", ref.Published(), s.Namespace).
 			Advise("rye registry log %s", s.Namespace)
-	case refused.Status == StatusRevoked:
-		return Release{}, fault.New(fault.Revoked, "%s: was revoked: %s", refused.Name(), refused.Reason)
+	case refused.Status.Gone():
+		return Release{}, fault.New(fault.Revoked, "%s: was %s: %s", refused.Name(), refused.Status, refused.Reason)
 	case refused.Status == StatusYanked:
 		return Release{}, fault.New(fault.Conflict, "%s: was yanked: %s", refused.Name(), refused.Reason).
 			Advise("ask for another range; locks that have it keep working")
@@ -129,24 +129,6 @@ func (b Binding) Bound() []trust.BoundKey {
 	return out
 }
 
-// Revoked returns every revoked version of a namespace as last synced: their Sum
-// is what trust.Store.DenyDigest is to be told, by the caller, so that they are
-// refused wherever they are met, without the registry.
-func (r *Registry) Revoked(namespace string) ([]Entry, error) {
-	s, err := r.View(namespace)
-	if err != nil {
-		return nil, err
-	}
-	var out []Entry
-	err = s.Entries(func(e Entry) error {
-		if e.Status == StatusRevoked {
-			out = append(out, e)
-		}
-		return nil
-	})
-	return out, err
-}
-
 // Fetched is the file of a release, checked against the log. It is not believed
 // yet: its author's signature is for trust.Verify, with the scope's Pinned set
 // to the release's Sum.
@@ -167,11 +149,14 @@ func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
 	if rel.Registry != r.o.ID {
 		return nil, fault.New(fault.Integrity, "fetch %s: it is a release of registry %s, not of %s", rel.Name(), rel.Registry, r.o.ID)
 	}
-	if rel.Status == StatusRevoked {
-		return nil, fault.New(fault.Revoked, "fetch %s: was revoked: %s", rel.Name(), rel.Reason)
+	if rel.Status.Gone() {
+		return nil, fault.New(fault.Revoked, "fetch %s: was %s: %s", rel.Name(), rel.Status, rel.Reason)
 	}
 	if repo := r.reading(); repo != nil && repo.Has(rel.Commit) {
-		raw, _, err := readContent(&repo.Reader, &rel.Entry)
+		raw, err := readContent(&repo.Reader, &rel.Entry)
+		if err == nil {
+			err = vouch(ctx, r, &rel)
+		}
 		if err == nil || !fault.Is(err, fault.NotFound) {
 			return &Fetched{rel, raw, repo}, err
 		}
@@ -189,19 +174,19 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 	if err != nil {
 		return nil, err
 	}
-	q, err := r.fetch(ctx, repo, rel.Commit, nil, transport.FetchOptions{Limits: contentLimits})
-	if fault.Is(err, fault.NotFound) {
-		return nil, fault.New(fault.Network, "fetch %s: the registry does not hold its content %s, which its log promises: %w", rel.Name(), rel.Commit, err)
-	}
+	q, err := fetchKept(ctx, r, repo, rel.Namespace, []store.OID{rel.Commit}, transport.FetchOptions{Limits: contentLimits})
 	if err != nil {
-		return nil, err
+		return nil, promised(err, "content of "+rel.Name())
 	}
 	defer q.Discard()
-	raw, _, err := readContent(&q.Reader, &rel.Entry)
+	raw, err := readContent(&q.Reader, &rel.Entry)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Network, "fetch %s: the registry sent less than its log promises: %w", rel.Name(), err)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := vouch(ctx, r, &rel); err != nil {
 		return nil, err
 	}
 	if err := q.Accept(ctx, rel.Commit); err != nil {
@@ -213,6 +198,22 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 		return nil, err
 	}
 	return &Fetched{rel, raw, repo}, nil
+}
+
+// vouch judges the signers of a release by the log as it was last synced.
+func vouch(ctx context.Context, r *Registry, rel *Release) error {
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return err
+	}
+	s, err := r.load(rel.Namespace, m)
+	if err != nil {
+		return err
+	}
+	if err := sound(s, &rel.Entry); err != nil {
+		return err
+	}
+	return vouched(ctx, r, s, &rel.Entry)
 }
 
 // contentLimits fit one item with the trees above it.
@@ -227,19 +228,15 @@ func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (sto
 	b := repo.NewBatch()
 	defer b.Discard()
 	put := lacking(repo, b)
-	raw, c, err := readContent(&f.repo.Reader, &f.Entry)
+	raw, err := readContent(&f.repo.Reader, &f.Entry)
 	if err != nil {
 		return store.OID{}, err
 	}
-	tree, err := putContent(put, f.Path, raw)
+	id, err := putVersion(put, &f.Entry, raw)
 	if err != nil {
 		return store.OID{}, err
 	}
-	id, err := put(store.TypeCommit, c.Raw)
-	if err != nil {
-		return store.OID{}, err
-	}
-	if tree != c.Tree || id != f.Commit {
+	if id != f.Commit {
 		return store.OID{}, fault.New(fault.Conflict, "copy %s: the repository names objects by %s, the registry does not", f.Name(), repo.Format())
 	}
 	if err := b.Flush(ctx); err != nil {
@@ -320,9 +317,6 @@ func logEntry(namespace string, raw []byte) (LogEntry, objects.Digest, error) {
 	op, err := ParseOp(raw)
 	e := op.entry(op.Seq, op.Subject())
 	e.Reason = op.Reason
-	for i := range op.Items {
-		e.Items = append(e.Items, op.Items[i].Name())
-	}
 	return e, op.Prev, err
 }
 

@@ -3,34 +3,26 @@ package registry
 import (
 	"bytes"
 	"cmp"
-	"fmt"
-	"slices"
 	"sort"
 	"strings"
-	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
-	"github.com/rye-os/rye/store"
 )
 
-// maxShard bounds one file of a catalogue, in bytes.
+// maxShard bounds one file of a catalogue and a change list, in bytes.
 const maxShard = 64 << 20
 
 // A shard is one file of a catalogue and never changes once made. It may know
-// only its digest; its lines are then loaded, checked against the digest and
+// only its address; its lines are then loaded, checked against the digest and
 // kept at first use. Safe for concurrent use.
 type shard struct {
-	sum  objects.Digest
-	load func() ([]byte, error) // nil when rows is set
+	at   Address
+	from source
 
-	once sync.Once
-	err  error
+	loaded
 	raw  []byte
 	rows []*row // sorted by compareKey
-
-	idOnce sync.Once
-	id     store.OID // its address, computed at first use
 }
 
 // A row is an entry with its line, so that a changed shard copies the lines of
@@ -46,8 +38,6 @@ func (r *row) compare(item, version string) int {
 	return cmp.Or(strings.Compare(r.item, item), strings.Compare(r.Version, version))
 }
 
-func shardPath(i int) string { return fmt.Sprintf("catalogue/%02x.jsonl", i) }
-
 func newShard(rows []*row) *shard {
 	n := 0
 	for _, r := range rows {
@@ -57,44 +47,30 @@ func newShard(rows []*row) *shard {
 	for _, r := range rows {
 		s.raw = append(s.raw, r.line...)
 	}
-	s.sum = objects.DigestOf(s.raw)
-	s.once.Do(func() {})
+	s.at = addressOf(s.raw)
+	s.made()
 	return s
 }
 
-// lazyShard returns a shard that knows its digest and address, and loads its
-// lines when somebody needs them.
-func lazyShard(sum objects.Digest, id store.OID, load func() ([]byte, error)) *shard {
-	s := &shard{sum: sum, id: id, load: load}
-	s.idOnce.Do(func() {})
-	return s
-}
-
-// oid returns the git id of the shard's bytes.
-func (s *shard) oid(f store.Format) store.OID {
-	s.idOnce.Do(func() { s.id = f.Hash(store.TypeBlob, s.raw) })
-	return s.id
-}
+// lazyShard returns a shard that knows its address, and loads its lines when
+// somebody needs them.
+func lazyShard(at Address, from source) *shard { return &shard{at: at, from: from} }
 
 // get makes sure that raw and rows are there. A nil shard has no rows.
 func (s *shard) get() ([]*row, error) {
 	if s == nil {
 		return nil, nil
 	}
-	s.once.Do(func() {
-		raw, err := s.load()
-		if err == nil && objects.DigestOf(raw) != s.sum {
-			err = fault.New(fault.Integrity, "catalogue file: its bytes are not those of the verified state")
+	err := s.once(func() (err error) {
+		if s.raw, err = s.from.load(s.at, "shard"); err == nil {
+			s.rows, err = parseShard(s.raw)
 		}
-		if err == nil {
-			s.rows, err = parseShard(raw)
-		}
-		s.raw, s.err = raw, err
+		return err
 	})
-	return s.rows, s.err
+	return s.rows, err
 }
 
-// parseShard reads a catalogue file: at least one line, sorted, no repetition.
+// parseShard reads a shard or a change list: at least one line, sorted, no repetition.
 func parseShard(raw []byte) ([]*row, error) {
 	if len(raw) == 0 || len(raw) > maxShard || raw[len(raw)-1] != '\n' {
 		return nil, fault.New(fault.Malformed, "catalogue file of %d bytes: want lines that end with a line feed", len(raw))
@@ -130,55 +106,10 @@ func findEntry(rows []*row, ref objects.Ref, version string) *Entry {
 	return nil
 }
 
-// A draft is a catalogue being changed: shards are copied at their first change.
-type draft struct {
-	shards *[256]*shard
-	open   map[byte][]*row
-}
-
-func newDraft(s *State) draft { return draft{&s.shards, map[byte][]*row{}} }
-
-func (d *draft) rows(i byte) ([]*row, error) {
-	if rows, ok := d.open[i]; ok {
-		return rows, nil
+// joinRows returns the lines of rows: the bytes of a change list, nil for none.
+func joinRows(rows []*row) []byte {
+	if len(rows) == 0 {
+		return nil
 	}
-	have, err := d.shards[i].get()
-	if err != nil {
-		return nil, err
-	}
-	d.open[i] = slices.Clone(have)
-	return d.open[i], nil
-}
-
-// put inserts or replaces an entry.
-func (d *draft) put(e *Entry) error {
-	i := shardOf(e.Ref)
-	rows, err := d.rows(i)
-	if err != nil {
-		return err
-	}
-	r := &row{e, e.Ref.Published(), e.appendLine(nil)}
-	at, found := find(rows, e.Ref, e.Version)
-	if found {
-		rows[at] = r
-	} else {
-		d.open[i] = slices.Insert(rows, at, r)
-	}
-	return nil
-}
-
-// get returns the entry of a version, nil when it was never published.
-func (d *draft) get(ref objects.Ref, version string) (*Entry, error) {
-	rows, err := d.rows(shardOf(ref))
-	return findEntry(rows, ref, version), err
-}
-
-// close writes the changed shards into the array that the draft was made from,
-// which the caller owns.
-func (d *draft) close() {
-	for i, rows := range d.open {
-		if len(rows) > 0 {
-			d.shards[i] = newShard(rows)
-		}
-	}
+	return newShard(rows).raw
 }

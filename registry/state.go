@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,18 +18,22 @@ type State struct {
 	Registry  objects.Digest // identity of the registry
 	Namespace string
 	Grant     uint64 // the root operation that the owners derive from; 0 for an open claim
+	Owners    uint64 // the operation that last put other owners there: the claim, at first
+	Published uint64 // versions so far
 
 	// Where the log stands. Not part of the encoded state.
 	Genesis objects.Digest // raw claim
 	Seq     uint64         // 0 before the claim
 	Tip     objects.Digest // raw commit at Seq
 	At      store.OID      // its address
+	Kept    store.OID      // the commit that keeps this state
 	Root    uint64         // highest root position seen by an operation
 	Time    time.Time      // of the operation at Seq
 
-	root   Root
-	keys   []Key
-	shards [256]*shard // nil for no file
+	root Root
+	keys []Key
+	cat  *catalogue // nil before the claim
+	from source     // of what the catalogue is made of
 }
 
 // NewState returns the state of a namespace before its claim, to be judged by root.
@@ -68,20 +73,27 @@ func (s State) Entry(ref objects.Ref, version string) (Entry, error) {
 // lookup returns a published version, which must not be changed; nil when there is
 // none.
 func (s State) lookup(ref objects.Ref, version string) (*Entry, error) {
-	rows, err := s.shards[shardOf(ref)].get()
-	return findEntry(rows, ref, version), err
+	rows, err := s.cat.rows(shardOf(ref))
+	e := findEntry(rows, ref, version)
+	if e != nil && err == nil {
+		err = sound(s, e)
+	}
+	return e, err
 }
 
 // Versions returns every version of an item, oldest version first, whatever its
 // status; none is no error.
 func (s State) Versions(ref objects.Ref) ([]Entry, error) {
-	rows, err := s.shards[shardOf(ref)].get()
+	rows, err := s.cat.rows(shardOf(ref))
 	if err != nil {
 		return nil, err
 	}
 	var out []Entry
 	at, _ := find(rows, ref, "")
 	for ; at < len(rows) && rows[at].Ref == ref; at++ {
+		if err := sound(s, rows[at].Entry); err != nil {
+			return nil, err
+		}
 		out = append(out, *rows[at].Entry)
 	}
 	slices.SortFunc(out, func(a, b Entry) int { return compareVersions(a.Version, b.Version) })
@@ -98,30 +110,90 @@ func compareVersions(a, b string) int {
 // Entries calls visit for every published version, in the order of the
 // catalogue's files and lines, until visit fails.
 func (s State) Entries(visit func(Entry) error) error {
-	for _, sh := range s.shards {
+	return s.cat.each(func(_ byte, sh *shard) error {
 		rows, err := sh.get()
-		if err != nil {
-			return err
-		}
 		for _, r := range rows {
-			if err := visit(*r.Entry); err != nil {
-				return err
+			if err == nil {
+				err = visit(*r.Entry)
 			}
 		}
+		return err
+	})
+}
+
+// Digest returns the SHA-256 of the state's root list, which proves all of it; zero before
+// the claim.
+func (s State) Digest() objects.Digest {
+	if s.cat == nil {
+		return objects.Digest{}
+	}
+	return s.cat.at.Sum
+}
+
+// settled refuses a state whose root list names other keys than the log gave.
+func settled(s State) error {
+	if err := s.cat.get(); err != nil || s.cat == nil {
+		return err
+	}
+	if want := addressOf(encodeNamespace(&s)); s.cat.keys != want {
+		return fault.New(fault.Integrity, "state of %s: names keys of %s, its log gives %s", s.Namespace, s.cat.keys.Sum, want.Sum)
 	}
 	return nil
 }
 
-// Digest returns the SHA-256 of the tree's listing: one line "<64 hex>  <path>"
-// for each file, sorted by path.
-func (s State) Digest() objects.Digest { return objects.DigestOf(s.listing()) }
-
-func (s State) listing() []byte {
-	sums := make([]fileSum, 0, 257)
-	for i, sh := range s.shards {
-		if sh != nil {
-			sums = append(sums, fileSum{shardPath(i), sh.sum})
+// keepState returns the id of the commit that keeps a state and the change list that led to it,
+// and gives to put, unless it is nil, what is new after the catalogue before. The commit has
+// no parents, is not signed, and follows from what it holds: the log vouches for it.
+func keepState(s State, changes Address, before *catalogue, put sink) (store.OID, error) {
+	add := hasher(store.SHA1)
+	if put != nil {
+		old := map[store.OID]bool{}
+		if _, err := before.tree(store.OID{}, noting(old)); err != nil {
+			return store.OID{}, err
+		}
+		add = unless(old, put)
+		if err := s.cat.putNew(before, add); err != nil {
+			return store.OID{}, err
+		}
+		if _, err := add(store.TypeBlob, encodeNamespace(&s)); err != nil {
+			return store.OID{}, err
 		}
 	}
-	return listing(append(sums, fileSum{namespacePath, objects.DigestOf(encodeNamespace(&s))}))
+	tree, err := s.cat.tree(changes.ID, add)
+	if err != nil {
+		return store.OID{}, err
+	}
+	raw, err := plainCommit(tree, fmt.Sprintf("state of %s after operation %d\n", s.Namespace, s.Seq), s.Time)
+	if err != nil {
+		return store.OID{}, err
+	}
+	return add(store.TypeCommit, raw)
 }
+
+// tree gives the trees of a state to put and returns the top one. Shards are not read.
+func (c *catalogue) tree(changes store.OID, put sink) (store.OID, error) {
+	if c == nil {
+		return store.OID{}, nil
+	}
+	files := map[string]store.OID{}
+	err := c.files(func(path string, at Address) error {
+		files[path] = at.ID
+		return nil
+	})
+	if err != nil {
+		return store.OID{}, err
+	}
+	if !changes.IsZero() {
+		files[changesPath] = changes
+	}
+	return putTrees(put, files)
+}
+
+// plainCommit encodes a commit that is told apart by nothing but what it holds.
+func plainCommit(tree store.OID, message string, when time.Time) ([]byte, error) {
+	stamp := contentIdent.At(when.UTC())
+	return store.EncodeCommit(&store.Commit{Tree: tree, Author: stamp, Committer: stamp, Message: message})
+}
+
+// contentIdent is who states and versions are by.
+var contentIdent = store.Ident{Name: "rye", Email: "content@rye.invalid"}

@@ -12,17 +12,17 @@ import (
 	"github.com/rye-os/rye/store/transport"
 )
 
-// An OwnerError says that the root of a registry put other owners in the place
-// of those that this machine knew (code Untrusted). Show Keys to a person; with
-// consent, open the registry with AcceptOwners[Namespace] = Grant.
+// An OwnerError says that a namespace has other owners than those that this machine
+// knew, by the word of the root or by their own (code Untrusted). Show Keys to a person; with
+// consent, open the registry with AcceptOwners[Namespace] = Seq.
 type OwnerError struct {
 	Namespace string
-	Grant     uint64            // the root operation that did it
+	Seq       uint64            // the operation of its log that did it
 	Keys      []trust.PublicKey // active keys of the namespace now
 }
 
 func (e *OwnerError) Error() string {
-	return fmt.Sprintf("namespace %s: the root of its registry gave it to other owners (root operation %d)", e.Namespace, e.Grant)
+	return fmt.Sprintf("namespace %s: it has other owners (since operation %d)", e.Namespace, e.Seq)
 }
 
 // Sync verifies what is new in the root and in these namespaces, and remembers
@@ -54,12 +54,15 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 	}
 	prefixes := []string{mainBranch}
 	for _, ns := range namespaces {
-		prefixes = append(prefixes, branchOf(ns))
+		prefixes = append(prefixes, branchOf(ns), contentOf(ns))
 	}
 	r.stats.Listings++
 	refs, err := r.remote.Refs(ctx, prefixes...)
 	if err != nil {
 		return err
+	}
+	for _, ns := range namespaces {
+		r.content[ns] = refs[contentOf(ns)]
 	}
 	y := &syncing{r: r, m: m}
 	defer func(before int) {
@@ -109,7 +112,7 @@ func (y *syncing) bring(ctx context.Context, repo *store.Repo, tip store.OID, ha
 		return &repo.Reader, nil, nil
 	}
 	have = slices.DeleteFunc(have, func(id store.OID) bool { return id.IsZero() || !repo.Has(id) })
-	q, err := y.r.fetch(ctx, repo, tip, have, transport.FetchOptions{Filter: commitsOnly})
+	q, err := y.r.fetch(ctx, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -233,6 +236,12 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		r.spaces[ns] = s
 		return nil
 	}
+	if err := bringRoot(ctx, r, s); err != nil {
+		return err
+	}
+	if err := noteRevoked(ctx, r, ns, got.ops); err != nil {
+		return err
+	}
 	release, err := accept(ctx, got.q, tip)
 	if err != nil {
 		return err
@@ -250,7 +259,7 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 	if g := root.Grant(ns); seen || g != nil && (!g.Genesis.IsZero() || g.Checkpoint != nil) {
 		return fault.New(fault.Rollback, "namespace %s: its branch is gone from %s", ns, y.r.remote)
 	}
-	y.r.spaces[ns] = NewState(root, ns)
+	y.r.spaces[ns] = unclaimed(y.r, root, ns)
 	return nil
 }
 
@@ -259,6 +268,7 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 type shown struct {
 	s, base State // base was verified before; raws lie between the two
 	raws    [][]byte
+	ops     []Op // of raws
 	rd      *store.Reader
 	q       *store.Quarantine // nil when the cache had it all
 }
@@ -270,16 +280,16 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip st
 	got := shown{base: base}
 	var err error
 	if got.rd, got.q, err = y.bring(ctx, repo, tip, base.At); err == nil {
-		err = y.verify(ctx, &got, repo.Format(), tip)
+		err = y.verify(ctx, &got, tip)
 	}
 	if base.Seq > 0 && (fault.Is(err, fault.Malformed) && cutOff(err) || got.rd == nil && fault.Is(err, fault.Integrity)) {
 		discard(got.q)
-		got.base = NewState(base.root, base.Namespace)
-		if got.q, err = y.r.fetch(ctx, repo, tip, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
+		got.base = unclaimed(y.r, base.root, base.Namespace)
+		if got.q, err = y.r.fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
 			return got, err
 		}
 		got.rd = &got.q.Reader
-		err = y.verify(ctx, &got, repo.Format(), tip)
+		err = y.verify(ctx, &got, tip)
 	}
 	if err != nil {
 		discard(got.q)
@@ -288,16 +298,16 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip st
 }
 
 // verify reads the line down to got.base, else to its beginning, and applies it.
-func (y *syncing) verify(ctx context.Context, got *shown, f store.Format, tip store.OID) error {
+func (y *syncing) verify(ctx context.Context, got *shown, tip store.OID) error {
 	raws, met, err := readLine(ctx, got.rd, tip, got.base.At)
 	if err != nil {
 		return fmt.Errorf("namespace %s: %w", got.base.Namespace, err)
 	}
 	if !met {
-		got.base = NewState(got.base.root, got.base.Namespace)
+		got.base = unclaimed(y.r, got.base.root, got.base.Namespace)
 	}
 	got.raws = raws
-	got.s, err = replay(got.base, raws, y.r.o.Now(), f)
+	got.s, got.ops, err = replay(got.base, raws, y.r.o.Now())
 	return err
 }
 
@@ -307,8 +317,8 @@ func (r *Registry) checkOwners(root Root, s State, p Point) error {
 	if err := root.admits(s.Namespace, s.Genesis, s.claimant()); err != nil {
 		return err
 	}
-	if p.Seq > 0 && p.Grant != s.Grant && r.o.AcceptOwners[s.Namespace] != s.Grant {
-		e := &OwnerError{Namespace: s.Namespace, Grant: s.Grant}
+	if p.Seq > 0 && p.Owners != s.Owners && r.o.AcceptOwners[s.Namespace] != s.Owners {
+		e := &OwnerError{Namespace: s.Namespace, Seq: s.Owners}
 		for _, k := range s.keys {
 			if k.State == KeyActive {
 				e.Keys = append(e.Keys, k.Public)
@@ -317,6 +327,13 @@ func (r *Registry) checkOwners(root Root, s State, p Point) error {
 		return fault.New(fault.Untrusted, "%w", e).Advise("ask the owners of the registry, then accept the new owners")
 	}
 	return nil
+}
+
+// unclaimed is NewState, to be filled from the cache.
+func unclaimed(r *Registry, root Root, namespace string) State {
+	s := NewState(root, namespace)
+	s.from = cached(r)
+	return s
 }
 
 // claimant returns the key that signed the claim.

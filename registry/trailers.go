@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -207,6 +208,16 @@ func as[T fmt.Stringer](v *T, parse func(string) (T, error)) codec {
 func digest(d *objects.Digest) codec            { return as(d, objects.ParseDigest) }
 func fingerprint(fp *objects.Fingerprint) codec { return as(fp, objects.ParseFingerprint) }
 func address(id *store.OID) codec               { return as(id, store.ParseOID) }
+
+// moment is the codec of a time, which is not the zero one.
+func moment(t *time.Time) codec {
+	return codec{func() string { return t.UTC().Format(timeLayout) }, func(s string) (err error) {
+		if *t, err = parseTime(s); err == nil && t.IsZero() {
+			err = fault.New(fault.Malformed, "time %q: is none", words.Brief(s))
+		}
+		return err
+	}}
+}
 
 // word is the codec of text that is checked elsewhere.
 func word[T ~string](v *T) codec {

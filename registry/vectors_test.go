@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -26,13 +27,24 @@ type vectors struct {
 	RootState string            `json:"root_state"`
 	RootTree  string            `json:"root_tree"` // git id
 	Log       []string          `json:"log"`       // raw commits of refs/heads/ns/acme
-	Files     map[string]string `json:"files"`
-	Listing   string            `json:"listing"` // its SHA-256 is the state
-	State     string            `json:"state"`
-	Tree      string            `json:"tree"`
-	Shards    map[string]string `json:"shards"` // item to file of the catalogue
-	Proof     map[string]string `json:"proof"`  // of a key, and what it signs
+	Changes   []string          `json:"changes"`   // the change list of each, "" for none
+	Files     map[string]string `json:"files"`     // of the last state, less its change list
+	State     string            `json:"state"`     // SHA-256 of its root list
+	Kept      string            `json:"kept"`      // git id of the commit that keeps it
+	Version   string            `json:"version"`   // the raw commit of a version, of a file that has no signature line
+	Shards    map[string]string `json:"shards"`    // item to file of the catalogue
+	Proof     map[string]string `json:"proof"`     // of a key, and what it signs
 	Refuse    []refusal         `json:"refuse"`
+	Wrong     []wrong           `json:"wrong"`
+}
+
+// wrong is a well-formed operation that does not follow from the first operations of Log.
+type wrong struct {
+	Name    string `json:"name"`
+	After   int    `json:"after"`             // operations
+	Commit  string `json:"commit"`            // raw
+	Changes string `json:"changes,omitempty"` // its change list
+	Code    string `json:"code"`
 }
 
 type refusal struct {
@@ -84,15 +96,13 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameFiles(t, files, v.Files)
-	if got := string(s.listing()); got != v.Listing {
-		t.Errorf("listing = %q, want %q", got, v.Listing)
-	}
 	if got := s.Digest().String(); got != v.State {
 		t.Errorf("state = %s, want %s", got, v.State)
 	}
-	if got, _ := s.tree(store.SHA1, nil); got.String() != v.Tree {
-		t.Errorf("tree = %s, want %s", got, v.Tree)
+	if got := s.Kept.String(); got != v.Kept {
+		t.Errorf("kept in %s, want %s", got, v.Kept)
 	}
+	checkWrong(t, v, root)
 	for item, want := range v.Shards {
 		if got := shardPath(int(shardOf(mustRef(item)))); got != want {
 			t.Errorf("%s is in %s, want %s", item, got, want)
@@ -121,11 +131,43 @@ func replayVectors(t *testing.T, v vectors) (Root, State) {
 	for _, c := range v.Log {
 		raws = append(raws, []byte(c))
 	}
-	s, err := replay(NewState(root, "acme"), raws, testTime, store.SHA1)
-	if err != nil {
-		t.Fatal(err)
+	return root, applyVectors(t, v, root, len(raws))
+}
+
+// applyVectors returns the state after the first n operations.
+func applyVectors(t *testing.T, v vectors, root Root, n int) State {
+	t.Helper()
+	s := NewState(root, "acme")
+	for i, raw := range v.Log[:n] {
+		op, err := ParseOp([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = ApplyAll(s, op, bytesOf(v.Changes[i])); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return root, s
+	return s
+}
+
+func bytesOf(s string) []byte {
+	if s == "" {
+		return nil
+	}
+	return []byte(s)
+}
+
+func checkWrong(t *testing.T, v vectors, root Root) {
+	t.Helper()
+	for _, w := range v.Wrong {
+		op, err := ParseOp([]byte(w.Commit))
+		if err == nil {
+			_, err = ApplyAll(applyVectors(t, v, root, w.After), op, bytesOf(w.Changes))
+		}
+		if got := string(fault.CodeOf(err)); got != w.Code {
+			t.Errorf("%s: code %q, want %q (%v)", w.Name, got, w.Code, err)
+		}
+	}
 }
 
 func sameFiles(t *testing.T, got map[string][]byte, want map[string]string) {
@@ -155,24 +197,29 @@ func makeVectors(t *testing.T) vectors {
 	r.publish(bob, "acme/directive/hello@1.1.0")
 	r.do(ada, Op{Kind: OpYank, Reason: "greets twice – use 1.1", Items: []Entry{{Ref: hello.Ref, Version: "1.0.0"}}})
 	r.do(ada, Op{Kind: OpKeyRevoke, Reason: "laptop lost", Key: bob.fp(), BadFrom: 5})
-	r.rootOp(newKey("admin"), RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{{Namespace: "acme", Seq: r.s.Seq, Sum: r.s.Tip, ID: r.s.At}}})
+	r.rootOp(newKey("admin"), RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{{Namespace: "acme", Seq: r.s.Seq, Sum: r.s.Tip, ID: r.s.At, State: r.s.Digest()}}})
 	v := vectors{
 		Comment:  "Logs of a registry: see docs/format/registry.md. Written by go test ./registry -run TestVectors -update.",
-		Identity: r.root.ID.String(), RootState: r.root.Digest().String(), State: r.s.Digest().String(), Listing: string(r.s.listing()),
+		Identity: r.root.ID.String(), RootState: r.root.Digest().String(), State: r.s.Digest().String(), Kept: r.s.Kept.String(),
 		RootFiles: map[string]string{}, Files: map[string]string{},
 		Shards: map[string]string{"acme/directive/hello": shardPath(int(shardOf(hello.Ref))), "other/directive/hello": shardPath(int(shardOf(hello.Ref)))},
 		Proof:  map[string]string{"key": bob.pub.Authorized(), "signs": string(msg)},
 	}
 	tree, _ := r.root.tree(store.SHA1, nil)
 	v.RootTree = tree.String()
-	tree, _ = r.s.tree(store.SHA1, nil)
-	v.Tree = tree.String()
+	putVersion(func(kind store.Type, data []byte) (store.OID, error) {
+		if kind == store.TypeCommit {
+			v.Version = string(data)
+		}
+		return store.SHA1.Hash(kind, data), nil
+	}, &hello, []byte("first"))
 	for _, raw := range r.roots {
 		v.Root = append(v.Root, string(raw))
 	}
-	for _, raw := range r.raws {
-		v.Log = append(v.Log, string(raw))
+	for i, raw := range r.raws {
+		v.Log, v.Changes = append(v.Log, string(raw)), append(v.Changes, string(r.lists[i]))
 	}
+	v.Wrong = wrongs(t, r)
 	for path, raw := range r.root.Encode() {
 		v.RootFiles[path] = string(raw)
 	}
@@ -190,8 +237,10 @@ func makeVectors(t *testing.T) vectors {
 		{"a foreign trailer", good + "Signed-off-by: Ada <ada@example.org>\n"},
 		{"a subject that says something else", strings.Replace(good, "publish acme/directive", "yank acme/directive", 1)},
 		{"a position with a leading zero", strings.Replace(good, "Rye-Seq: 2", "Rye-Seq: 02", 1)},
-		{"items out of order", strings.Replace(strings.Replace(good, "acme/directive/hello@", "acme/zzz@", 1), "acme/zzz@", "acme/tool/zzz@", 1)},
-		{"text that is not escaped", strings.Replace(good, `\u201c`, "“", 1)},
+		{"an operation that is reserved", strings.NewReplacer("publish acme/directive", "attest acme/directive", "Rye-Op: publish", "Rye-Op: attest").Replace(good)},
+		{"no state", strings.Replace(good, "Rye-State: ", "Rye-Stat: ", 1)},
+		{"a change list of nothing", strings.NewReplacer("Rye-Changes: 2", "Rye-Changes: 0", " and 1 more", "").Replace(good)},
+		{"a change list of another namespace", strings.ReplaceAll(good, "acme/directive/hello", "other/directive/hello")},
 		{"no line feed at the end", strings.TrimSuffix(good, "\n")},
 		{"a newer format", strings.Replace(good, "Rye-Format: 1", "Rye-Format: 2", 1)},
 	}
@@ -212,5 +261,55 @@ func TestFormatPage(t *testing.T) {
 		if !strings.Contains(string(page), part) {
 			t.Errorf("docs/format/registry.md lacks %q", part)
 		}
+	}
+}
+
+// wrongs are operations that parse, each signed by an owner, and that no reader may take.
+func wrongs(t *testing.T, r *rig) []wrong {
+	t.Helper()
+	ada := newKey("ada")
+	base := NewState(r.root, "acme")
+	for i := range 2 {
+		op, err := ParseOp(r.raws[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if base, err = ApplyAll(base, op, r.lists[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := penOf(ada)
+	honest, err := p.operation(context.Background(), base, Op{Kind: OpPublish, Items: []Entry{testEntry(ada, "acme/tool/new@1.0.0", "new")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(name, code string, tree store.OID, changes []byte, change func(*Op)) wrong {
+		op, err := ParseOp(honest.raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(&op)
+		raw, err := p.commit(context.Background(), tree, op.Parents, op.Message(), op.Time)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wrong{Name: name, After: 2, Commit: string(raw), Changes: string(changes), Code: code}
+	}
+	none := func(*Op) {}
+	status := []byte(strings.Replace(string(honest.changes), `"state":"ok"`, `"state":"revoked"`, 1))
+	forged := []byte(strings.Replace(string(honest.changes), `"size":3`, `"size":4`, 1))
+	return []wrong{
+		spoil("files in the log", "integrity", store.SHA1.Hash(store.TypeTree, []byte("x")), honest.changes, none),
+		spoil("two parents", "fork", emptyTree, honest.changes, func(op *Op) { op.Parents = append(op.Parents, op.Kept) }),
+		spoil("no parent", "malformed", emptyTree, honest.changes, func(op *Op) { op.Parents = nil }),
+		spoil("another predecessor", "integrity", emptyTree, honest.changes, func(op *Op) { op.Prev[0] ^= 1 }),
+		spoil("a gap", "malformed", emptyTree, honest.changes, func(op *Op) { op.Seq++ }),
+		spoil("a state that does not follow", "integrity", emptyTree, honest.changes, func(op *Op) { op.State = base.cat.at }),
+		spoil("a state kept elsewhere", "integrity", emptyTree, honest.changes, func(op *Op) { op.Kept = base.Kept }),
+		spoil("a change list that is not the one named", "integrity", emptyTree, forged, none),
+		spoil("a change list of another version", "integrity", emptyTree, forged, func(op *Op) { op.Changes.Address = addressOf(forged) }),
+		spoil("a change list that says more than was done", "malformed", emptyTree, status, func(op *Op) { op.Changes.Address = addressOf(status) }),
+		spoil("a count that is not the list's", "integrity", emptyTree, honest.changes, func(op *Op) { op.Changes.Count = 2 }),
+		spoil("a first version that is not the list's", "integrity", emptyTree, honest.changes, func(op *Op) { op.Changes.First = "acme/tool/other@1.0.0" }),
 	}
 }

@@ -66,7 +66,7 @@ func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
 		return raw, err
 	}
 	// The cache begins at a checkpoint that lies after what is asked for.
-	q, err := v.r.fetch(ctx, repo, v.base.Tip, nil, transport.FetchOptions{Filter: commitsOnly})
+	q, err := v.r.fetch(ctx, repo, []store.OID{v.base.Tip}, nil, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -126,13 +126,13 @@ func (g *Grant) point() []Point {
 // so that a first contact need not replay what lies before it; without one, the
 // state before the claim.
 func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Root, ns string) (State, error) {
-	none := NewState(root, ns)
+	none := unclaimed(y.r, root, ns)
 	g := root.Grant(ns)
 	if g == nil || g.Checkpoint == nil || y.m[ns].Seq > 0 {
 		return none, nil // what must be passed through may lie before the checkpoint
 	}
 	c := g.Checkpoint
-	q, err := y.r.fetch(ctx, repo, c.ID, nil, transport.FetchOptions{Depth: 1})
+	q, err := y.r.fetch(ctx, repo, []store.OID{c.ID}, nil, transport.FetchOptions{Depth: 1, Filter: commitsOnly})
 	if err != nil {
 		return none, err
 	}
@@ -148,13 +148,23 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Roo
 	if err != nil {
 		return none, err
 	}
-	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq {
+	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq || op.State.Sum != c.State {
 		return none, fault.New(fault.Integrity, "checkpoint of %s: is operation %d of %s in %s", ns, op.Seq, op.Namespace, op.Registry)
 	}
 	if err := q.Accept(ctx, c.ID); err != nil {
 		return none, err
 	}
 	defer q.Release()
-	s, err := stateAt(repo, op)
+	if err := bringBlobs(ctx, y.r, ns, "root list", []Address{op.State}); err != nil {
+		return none, err
+	}
+	cat := openCatalogue(op.State, cached(y.r))
+	if err := cat.get(); err != nil {
+		return none, err
+	}
+	if err := bringBlobs(ctx, y.r, ns, "keys", []Address{cat.keys}); err != nil {
+		return none, err
+	}
+	s, err := stateAt(cached(y.r), op)
 	return s.WithRoot(root), err
 }

@@ -91,6 +91,25 @@ func (w *world) open(t testing.TB, o Options) *machine {
 	return &machine{r, o}
 }
 
+// Select looks at an item first, as whoever selects does.
+func (m *machine) Select(ref objects.Ref, want objects.Range) (Release, error) {
+	if err := m.look(ref); err != nil {
+		return Release{}, err
+	}
+	return m.Registry.Select(ref, want)
+}
+
+func (m *machine) Release(ref objects.Ref, version string) (Release, error) {
+	if err := m.look(ref); err != nil {
+		return Release{}, err
+	}
+	return m.Registry.Release(ref, version)
+}
+
+func (m *machine) look(ref objects.Ref) error {
+	return Look(context.Background(), m.Registry, ref.ID.Namespace(), ref)
+}
+
 // reopen is the next command on the same machine.
 func (m *machine) reopen(w *world, change func(*Options)) *machine {
 	w.t.Helper()
@@ -103,11 +122,11 @@ func (m *machine) reopen(w *world, change func(*Options)) *machine {
 }
 
 // snapshot reads everything that refusing must not change: the memory, the
-// verified refs, the listings.
+// verified refs, what was revoked.
 func (m *machine) snapshot(t testing.TB) string {
 	t.Helper()
 	var b strings.Builder
-	for _, dir := range []string{m.o.StateDir, filepath.Join(m.o.CacheDir, m.o.ID.Hex()+".git", "refs"), filepath.Join(m.o.CacheDir, m.o.ID.Hex()+".git", "rye-state")} {
+	for _, dir := range []string{m.o.StateDir, filepath.Join(m.o.CacheDir, m.o.ID.Hex()+".git", "refs")} {
 		filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && !strings.Contains(path, ".evidence") && !strings.HasSuffix(path, ".lock") {
 				raw, _ := os.ReadFile(path)
@@ -184,6 +203,14 @@ func (w *world) sync(m *machine, namespaces ...string) {
 	}
 }
 
+// look brings the whole catalogue of acme.
+func (w *world) look(m *machine) {
+	w.t.Helper()
+	if err := Look(w.ctx, m.Registry, "acme"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func mustRef(s string) objects.Ref {
 	ref, err := objects.ParseRef(s)
 	if err != nil {
@@ -219,19 +246,19 @@ func git(t testing.TB, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// filesOf returns the files of the namespace's tree by path.
+// filesOf returns the files of the namespace's state by path, less its change list.
 func filesOf(s State) (map[string][]byte, error) {
-	out := map[string][]byte{namespacePath: encodeNamespace(&s)}
-	for i, sh := range s.shards {
-		if sh == nil {
-			continue
+	out := map[string][]byte{namespacePath: encodeNamespace(&s), rootListPath: s.cat.raw}
+	for digit, l := range s.cat.lists {
+		if l != nil {
+			out[listPath(digit)] = l.raw
 		}
-		if _, err := sh.get(); err != nil {
-			return nil, err
-		}
-		out[shardPath(i)] = sh.raw
 	}
-	return out, nil
+	return out, s.cat.each(func(i byte, sh *shard) error {
+		_, err := sh.get()
+		out[shardPath(int(i))] = sh.raw
+		return err
+	})
 }
 
 func parseOpMessage(text string) (op Op, err error) {

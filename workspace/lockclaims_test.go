@@ -48,7 +48,7 @@ func TestRetiredKeyWithALockOfItsOwn(t *testing.T) {
 	if _, err := bob.Locks().Verify(t.Context(), rye.Terminal()); err == nil {
 		t.Error("lock verify believes it")
 	}
-	// No pull makes it count, and one by update brings back what was published.
+	// No pull makes it count, and an update brings back what was published.
 	bob.o.Offline = true
 	bob.enter(bob.dir)
 	if _, err := bob.run("tool:acme/greet", nil); err == nil {
@@ -59,8 +59,13 @@ func TestRetiredKeyWithALockOfItsOwn(t *testing.T) {
 	if bob.read("rye.lock") != forged {
 		t.Fatal("the lock was rewritten")
 	}
-	if _, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{}); err != nil || itemsOf(bob.read("rye.lock")) != itemsOf(good) {
-		t.Errorf("pull: %v, and the lock is\n%s", err, bob.read("rye.lock"))
+	_, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{})
+	wantCode(t, "pull", err, fault.Integrity)
+	if bob.read("rye.lock") != forged {
+		t.Error("pull rewrote the lock")
+	}
+	if _, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Update: true}); err != nil || itemsOf(bob.read("rye.lock")) != itemsOf(good) {
+		t.Errorf("update: %v, and the lock is\n%s", err, bob.read("rye.lock"))
 	}
 	// Without the evidence, or with evidence that was changed, nothing of that key counts.
 	lists, err := filepath.Glob(filepath.Join(bob.o.ConfigDir, "logged", "*"))

@@ -333,7 +333,7 @@ func TestOnlyTheNamespaceTravels(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || strings.Join(refs, " ") != "refs/heads/main refs/heads/ns/acme" {
+	if err != nil || strings.Join(refs, " ") != "refs/heads/content/acme refs/heads/main refs/heads/ns/acme" {
 		t.Errorf("the registry holds %v, %v", refs, err)
 	}
 }

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -27,9 +28,22 @@ func (r *Remote) Push(ctx context.Context, from *store.Repo, updates []Update) e
 // PushObjects is Push for a caller who knows which objects the remote lacks,
 // having just made them: exactly those are sent, and nothing is read to find them
 // out. A remote that lacks others refuses the push, and nothing is changed there.
+// One that cannot move all refs or none is given them one after the other, in their
+// order, until it refuses one.
 func (r *Remote) PushObjects(ctx context.Context, from *store.Repo, updates []Update, objects []store.OID) error {
-	return r.push(ctx, &pushing{r: r, from: from, updates: updates, objects: objects})
+	err := r.push(ctx, &pushing{r: r, from: from, updates: updates, objects: objects, ordered: true})
+	if !errors.Is(err, errNotAtomic) {
+		return err
+	}
+	for _, u := range updates {
+		if err := r.push(ctx, &pushing{r: r, from: from, updates: []Update{u}, objects: objects}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+var errNotAtomic = errors.New("the remote cannot move several refs at once")
 
 // DryRun reports what Push would, as far as the remote tells without being
 // sent anything: access, and where its refs are.
@@ -83,6 +97,7 @@ type pushing struct {
 	from    *store.Repo
 	updates []Update
 	objects []store.OID // to send; nil: find out
+	ordered bool        // several updates together, or errNotAtomic
 	dry     bool
 	caps    caps
 }
@@ -95,6 +110,9 @@ func (p *pushing) run(ctx context.Context) error {
 	p.caps = a.caps
 	if a.version == 2 {
 		return fault.New(fault.Network, "the remote answers receive-pack in version 2, which does not exist")
+	}
+	if p.ordered && len(p.updates) > 1 && !p.caps.has("atomic") {
+		return errNotAtomic
 	}
 	if err := p.fits(a); err != nil || p.dry {
 		return err

@@ -308,3 +308,35 @@ func TestPushObjects(t *testing.T) {
 		})
 	}
 }
+
+// A remote that cannot move several refs at once is given them in their order, and no
+// further than to the first that it refuses.
+func TestPushInOrder(t *testing.T) {
+	g, root := newGit(t), t.TempDir()
+	b := g.in(g.bare(root, "x.git", 0))
+	b.run("config", "receive.advertiseAtomic", "false")
+	r := dial(t, g.backend(root, true).URL+"/x.git")
+	ctx, from := ctxFor(t), newStore(t)
+	one := commitTo(t, from, "refs/heads/main", "a", []byte("1"))
+	two := commitTo(t, from, "refs/heads/main", "a", []byte("2"))
+	got, err := from.Reach(ctx, []store.OID{two}, nil, store.ReachOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	push := func(us ...transport.Update) error { return r.PushObjects(ctx, from, us, got.Objects) }
+	if err := push(transport.Update{Name: "refs/heads/content", New: one}, transport.Update{Name: "refs/heads/log", New: one}); err != nil {
+		t.Fatal(err)
+	}
+	err = push(transport.Update{Name: "refs/heads/content", New: two}, transport.Update{Name: "refs/heads/log", Old: one, New: two})
+	if !fault.Is(err, fault.Conflict) {
+		t.Errorf("the first refused: %v", err)
+	}
+	err = push(transport.Update{Name: "refs/heads/content", Old: one, New: two}, transport.Update{Name: "refs/heads/log", New: two})
+	if !fault.Is(err, fault.Conflict) {
+		t.Errorf("the second refused: %v", err)
+	}
+	if c, l := b.oid("rev-parse", "refs/heads/content"), b.oid("rev-parse", "refs/heads/log"); c != two || l != one {
+		t.Errorf("content is at %s and log at %s, want %s and %s", c, l, two, one)
+	}
+	b.fsck()
+}

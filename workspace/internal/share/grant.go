@@ -3,6 +3,7 @@ package share
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -48,12 +49,16 @@ func Checkpoint(ctx context.Context, s *Desk, q rye.CheckpointRequest) (*rye.Roo
 		return nil, err
 	}
 	defer r.reg.Close()
+	var until time.Time
+	if q.Fresh != 0 {
+		until = s.Now().Add(q.Fresh)
+	}
 	if len(q.Namespaces) == 0 {
-		if q.Namespaces, err = r.movedOn(ctx); err != nil {
+		if q.Namespaces, err = r.vouchable(ctx, !until.IsZero()); err != nil {
 			return nil, err
 		}
 	}
-	op, err := r.reg.CheckpointOp(ctx, q.Namespaces...)
+	op, err := r.reg.CheckpointOp(ctx, until, q.Namespaces...)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +68,9 @@ func Checkpoint(ctx context.Context, s *Desk, q rye.CheckpointRequest) (*rye.Roo
 	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun})
 }
 
-// movedOn returns the granted namespaces that are further than their last checkpoint.
-func (r *root) movedOn(ctx context.Context) (names []string, err error) {
+// vouchable returns the granted namespaces that are further than their last checkpoint, or
+// every one that is claimed.
+func (r *root) vouchable(ctx context.Context, every bool) (names []string, err error) {
 	all := r.Namespaces()
 	if err := r.reg.Sync(ctx, all...); err != nil {
 		return nil, err
@@ -77,7 +83,7 @@ func (r *root) movedOn(ctx context.Context) (names []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if c := r.Root.Grant(ns).Checkpoint; st.Seq > 0 && (c == nil || c.Seq < st.Seq) {
+		if c := r.Root.Grant(ns).Checkpoint; st.Seq > 0 && (every || c == nil || c.Seq < st.Seq) {
 			names = append(names, ns)
 		}
 	}

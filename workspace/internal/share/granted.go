@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
@@ -77,14 +78,19 @@ func settle(ctx context.Context, s *Desk, reg *registry.Registry, namespaces []s
 	})
 }
 
-// A lockError says that rye.lock names an operation that is not in a verified log.
+// A lockError says that rye.lock names an operation that is not in a verified log,
+// or an item that is not the one in its catalogue.
 type lockError struct {
 	namespace string
 	seq       uint64
 	claim     registry.Claim
+	line      string // what is wrong with an item; "" when it is the operation
 }
 
 func (e *lockError) Error() string {
+	if e.line != "" {
+		return e.line
+	}
 	if e.claim == registry.ClaimAhead {
 		return fmt.Sprintf("%s: names operation %d of %s, and the registry shows fewer", shownLock, e.seq, e.namespace)
 	}
@@ -114,8 +120,13 @@ func lockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces 
 		case claim != registry.ClaimDiffers:
 			continue
 		}
-		err = errors.Join(err, fault.New(code, "%w", &lockError{ns, pin.Seq, claim}).
+		err = errors.Join(err, fault.New(code, "%w", &lockError{namespace: ns, seq: pin.Seq, claim: claim}).
 			Advise("ask whoever committed the lock what they saw; rye update takes what the registry shows now"))
+	}
+	for ref := range s.Lock.Items {
+		if slices.Contains(namespaces, ref.ID.Namespace()) {
+			err = errors.Join(err, asLocked(s, reg, ref))
+		}
 	}
 	return err
 }

@@ -123,7 +123,7 @@ func (in *installation) one(ctx context.Context, w want) ([]want, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel, err := in.choose(reg, w)
+	rel, err := in.choose(ctx, reg, w)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 			return nil, err
 		}
 	}
-	if err := updateTrust(&in.Desk, reg, ns); err != nil {
+	if err := updateTrust(ctx, &in.Desk, reg, ns); err != nil {
 		return nil, err
 	}
 	in.Session, err = in.WithTrust()
@@ -178,7 +178,15 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 
 // choose returns the pinned version where it is still in the range and no update was
 // asked for, or else the newest in the range.
-func (in *installation) choose(reg *registry.Registry, w want) (registry.Release, error) {
+func (in *installation) choose(ctx context.Context, reg *registry.Registry, w want) (registry.Release, error) {
+	if err := registry.Look(ctx, reg, w.ref.ID.Namespace(), w.ref); err != nil {
+		return registry.Release{}, err
+	}
+	if !in.q.Update { // which takes what the registry shows now
+		if err := asLocked(&in.Desk, reg, w.ref); err != nil {
+			return registry.Release{}, err
+		}
+	}
 	if pin, ok := pinOf(in.Lock, w.ref); ok && pin.From != "" && !in.q.Update {
 		if v, err := objects.ParseVersion(pin.Version); err == nil && w.rng.Allows(v) {
 			return reg.Release(w.ref, pin.Version)

@@ -47,7 +47,7 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 	if err := reg.Mark(ctx, do, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: by(key)}); err != nil {
 		return nil, err
 	}
-	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, updateTrust(s, reg, ns)
+	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, updateTrust(ctx, s, reg, ns)
 }
 
 func revokeQuestion(q rye.MarkRequest) rye.Question {

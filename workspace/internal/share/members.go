@@ -217,7 +217,7 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 		if after, err = registry.ChangeKeys(ctx, m.reg, ns, by(key), false, ops...); err != nil {
 			return nil, mayNotChange(err, m.state, key.Public())
 		}
-		if err := updateTrust(m.s, m.reg, ns); err != nil {
+		if err := updateTrust(ctx, m.s, m.reg, ns); err != nil {
 			return nil, fault.Wrap(err, "the members of %s are changed; what you believe of them is not", ns)
 		}
 		status = "changed"

@@ -37,8 +37,8 @@ func openPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.
 
 // openSynced opens a registry of the project and brings what is known of namespaces up to
 // date. The user must have agreed that it says whose these are: else nobody is contacted.
-// When the registry gave a namespace to other owners, the user has to agree before their
-// signatures count.
+// When a namespace has other owners, by the word of the root or of those before them, the
+// user has to agree before their signatures count.
 func openSynced(ctx context.Context, s *Desk, name string, namespaces ...string) (*registry.Registry, error) {
 	for _, ns := range namespaces {
 		if err := mayDecide(s, name, ns); err != nil {
@@ -71,18 +71,18 @@ func openFollowing(ctx context.Context, s *Desk, name string, namespaces []strin
 		}
 		reg.Close()
 		var changed *registry.OwnerError
-		if !errors.As(err, &changed) || accepted[changed.Namespace] == changed.Grant {
+		if !errors.As(err, &changed) || accepted[changed.Namespace] == changed.Seq {
 			return nil, err
 		}
 		if err := s.Ask(ctx, ownerQuestion(name, changed)); err != nil {
 			return nil, err
 		}
-		accepted[changed.Namespace] = changed.Grant
+		accepted[changed.Namespace] = changed.Seq
 	}
 }
 
 func ownerQuestion(name string, e *registry.OwnerError) rye.Question {
-	q := rye.Question{Topic: "owners of " + e.Namespace, Text: "Registry " + name + " gave the namespace " + e.Namespace + " to other keys. Follow it?",
+	q := rye.Question{Topic: "owners of " + e.Namespace, Text: "In registry " + name + " the namespace " + e.Namespace + " has other owners. Follow them?",
 		Mend: fault.Advice("rye fetch --yes, after asking whoever owned it")}
 	for _, k := range e.Keys {
 		q.Lines = append(q.Lines, "now "+k.String())

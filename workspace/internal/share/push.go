@@ -53,7 +53,7 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	if q.DryRun {
 		return rep, registry.MayPush(ctx, reg, ns)
 	}
-	if err := updateTrust(s, reg, ns); err != nil { // was tried before anything was sent: this is the disk, or somebody in between
+	if err := updateTrust(ctx, s, reg, ns); err != nil { // was tried before anything was sent: this is the disk, or somebody in between
 		rep.Warning = "published; what you believe of " + ns + "/ was not brought up to date: " + err.Error()
 	}
 	return rep, nil

@@ -106,7 +106,7 @@ func rotateBinding(ctx context.Context, s *Desk, pair custody.KeyPair, b *rye.Ro
 		return fault.Wrap(err, "retire the old key of %s", b.Namespace)
 	}
 	b.Status, b.Text = "rotated", "the new key was added, the old one retired"
-	return updateTrust(s, reg, b.Namespace)
+	return updateTrust(ctx, s, reg, b.Namespace)
 }
 
 // addKey publishes the new key with its proof, signed by the old key.

@@ -3,6 +3,7 @@ package share
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -62,7 +63,10 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 			return info, err
 		}
 		info.Seen[ns] = st.Seq
-		if err := updateTrust(s, reg, ns); err != nil {
+		if err := lookAtLocked(ctx, s, reg, ns); err != nil {
+			return info, err
+		}
+		if err := updateTrust(ctx, s, reg, ns); err != nil {
 			return info, err
 		}
 	}
@@ -91,7 +95,7 @@ func namespacesOf(s *Desk, name string) []string {
 // updateTrust writes what the verified log of a namespace says into the trust store: the
 // keys that it is bound to, and the digests of its revoked versions. So both hold offline
 // too. The session still sees the trust store as it was; see Session.WithTrust.
-func updateTrust(s *Desk, reg *registry.Registry, ns string) error {
+func updateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
 	b, err := reg.Binding(ns)
 	if err != nil {
 		return err
@@ -100,7 +104,7 @@ func updateTrust(s *Desk, reg *registry.Registry, ns string) error {
 	if err != nil {
 		return err
 	}
-	keys, err := boundKeys(s, reg, ns, b)
+	keys, err := boundKeys(ctx, s, reg, ns, b)
 	if err != nil {
 		return err
 	}
@@ -120,33 +124,54 @@ func updateTrust(s *Desk, reg *registry.Registry, ns string) error {
 // boundKeys returns the keys of a namespace in the terms of the trust store, with what the
 // verified log holds of those that were retired: the only evidence for it, for whoever has
 // such a key can write a lock, too.
-func boundKeys(s *Desk, reg *registry.Registry, ns string, b registry.Binding) ([]trust.BoundKey, error) {
+func boundKeys(ctx context.Context, s *Desk, reg *registry.Registry, ns string, b registry.Binding) ([]trust.BoundKey, error) {
 	keys := b.Bound()
-	logged := map[objects.Fingerprint][]objects.Digest{}
-	for _, k := range keys {
-		if k.State == trust.Retired {
-			logged[k.Key.Fingerprint()] = nil
-		}
-	}
-	if len(logged) == 0 {
+	if !slices.ContainsFunc(keys, func(k trust.BoundKey) bool { return k.State == trust.Retired }) {
 		return keys, nil
 	}
-	st, err := reg.View(ns)
-	if err != nil {
-		return nil, err
-	}
-	err = st.Entries(func(e registry.Entry) error {
-		if sums, retired := logged[e.Author]; retired && e.Status != registry.StatusRevoked {
-			logged[e.Author] = append(sums, e.Sum)
-		}
-		return nil
-	})
+	logged, err := registry.Logged(ctx, reg, ns)
 	for i := range keys {
 		if err == nil && keys[i].State == trust.Retired {
 			keys[i].Logged, err = trust.KeepLogged(s.TrustPath(), logged[keys[i].Key.Fingerprint()])
 		}
 	}
 	return keys, err
+}
+
+// lookAtLocked brings what the catalogue says of the items that the lock pins.
+func lookAtLocked(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
+	if s.Lock == nil {
+		return nil
+	}
+	var refs []objects.Ref
+	for ref, pin := range s.Lock.Items {
+		if pin.From != "" && ref.ID.Namespace() == ns {
+			refs = append(refs, ref)
+		}
+	}
+	if len(refs) == 0 {
+		return nil
+	}
+	return registry.Look(ctx, reg, ns, refs...)
+}
+
+// asLocked compares what the lock pins with its line in the catalogue. Where they differ one
+// of the two lies, and neither is used.
+func asLocked(s *Desk, reg *registry.Registry, ref objects.Ref) error {
+	pin, ok := pinOf(s.Lock, ref)
+	if !ok || pin.From == "" {
+		return nil
+	}
+	rel, err := reg.Release(ref, pin.Version)
+	switch {
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Offline):
+		return nil // what the lock says of the log is compared apart
+	case err == nil && rel.Sum != pin.SHA256:
+		return fault.New(fault.Integrity, "%w", &lockError{line: fmt.Sprintf("%s: pins %s@%s as %s, its registry says %s, and a version never changes",
+			shownLock, ref.Published(), pin.Version, pin.SHA256, rel.Sum)}).
+			Advise("ask whoever committed the lock, and the owners of %s, what they saw", ref.ID.Namespace())
+	}
+	return err
 }
 
 // updateRoots writes which keys hold the root of a registry into the trust store, after

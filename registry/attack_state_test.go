@@ -1,0 +1,366 @@
+package registry
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// The attacks on what a log names and does not hold: states, lists, shards, change lists
+// and the branch that keeps them.
+
+// forge lets acme's log end in an operation that is honest but for the state that it names.
+func (h *host) forge(op Op, change func(s State, d draft)) {
+	h.w.t.Helper()
+	s := h.state()
+	p := penOf(h.w.ada)
+	op = p.place(s, op)
+	next, wrote, err := s.step(op)
+	if err != nil {
+		h.w.t.Fatal(err)
+	}
+	d := newDraft(next.cat)
+	change(next, d)
+	if next.cat, err = next.cat.with(addressOf(encodeNamespace(&next)), d.shards()); err != nil {
+		h.w.t.Fatal(err)
+	}
+	w := written{changes: joinRows(wrote), after: next}
+	if len(wrote) > 0 {
+		op.Changes = Changes{len(wrote), wrote[0].Name(), addressOf(w.changes)}
+	}
+	op.State = next.cat.at
+	if op.Kept, err = keepState(next, op.Changes.Address, nil, nil); err != nil {
+		h.w.t.Fatal(err)
+	}
+	id := h.commit(p, emptyTree, op.Parents, op.Message(), op, branchPrefix+"acme")
+	_, w.raw, _ = h.repo.Object(id, 0)
+	if err := w.put(s, h.put); err != nil {
+		h.w.t.Fatal(err)
+	}
+}
+
+// TestAttack44StatesThatDoNotFollow: an owner who signs a state that is not what the
+// operations lead to. Whoever saw the line notices at once; whoever did not notices when
+// every change list is applied.
+func TestAttack44StatesThatDoNotFollow(t *testing.T) {
+	rewrite := func(h *host) func(State, draft) {
+		return func(s State, d draft) {
+			old, err := d.get(mustRef("acme/knowledge/a"), "1.0.0")
+			if err != nil {
+				h.w.t.Fatal(err)
+			}
+			e := *old
+			e.Sum = objects.DigestOf([]byte("other"))
+			d.put(&e)
+		}
+	}
+	lose := func(h *host) func(State, draft) {
+		return func(s State, d draft) {
+			ref := mustRef("acme/knowledge/a")
+			i := shardOf(ref)
+			rows, err := d.rows(i)
+			if err != nil {
+				h.w.t.Fatal(err)
+			}
+			other := testEntry(h.w.ada, "acme/knowledge/a@2.0.0", "a")
+			other.Publisher, other.Seq, other.Time, other.Status = h.w.ada.fp(), s.Seq, s.Time, StatusOK
+			at, _ := find(rows, ref, "1.0.0")
+			d.open[i] = append(rows[:at:at], rows[at+1:]...)
+			d.put(&other)
+		}
+	}
+	smuggle := func(h *host) func(State, draft) {
+		return func(s State, d draft) {
+			e := testEntry(h.w.ada, "acme/knowledge/evil@1.0.0", "evil")
+			e.Publisher, e.Seq, e.Time, e.Status = h.w.ada.fp(), s.Seq, s.Time, StatusOK
+			d.put(&e)
+		}
+	}
+	for name, tt := range map[string]struct {
+		change func(*host) func(State, draft)
+		looked string // an item that tells whoever saw it; "" none
+	}{
+		"a version rewritten": {rewrite, "acme/knowledge/a"},
+		"a version lost":      {lose, "acme/knowledge/a"},
+		"a version smuggled":  {smuggle, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, h, m := attacked(t)
+			w.look(m)
+			e := h.content(w.ada, "acme/knowledge/c@1.0.0", "c")
+			h.forge(publishOp(e), tt.change(h))
+			w.sync(m, "acme")
+			if tt.looked != "" {
+				before := m.snapshot(t)
+				wantCode(t, m.look(mustRef(tt.looked)), fault.Integrity)
+				if m.snapshot(t) != before {
+					t.Error("refusing changed what was there")
+				}
+			}
+			for _, m := range []*machine{m, w.machine(t)} {
+				w.sync(m, "acme")
+				_, err := Examine(w.ctx, m.Registry, "acme")
+				wantCode(t, err, fault.Integrity)
+				err = changeKeys(w, m, By{Signer: w.ada}, Op{Kind: OpKeyRevoke, Key: w.ada.fp(), BadFrom: h.state().Seq, Reason: "x"})
+				wantCode(t, err, fault.Integrity) // whoever would cement it looks first
+			}
+		})
+	}
+}
+
+// TestAttackLineByAnEndedKey: a state, signed by an owner, that credits versions to a key
+// which may sign no more, or gives it back what was revoked.
+func TestAttackLineByAnEndedKey(t *testing.T) {
+	w, h, m := attacked(t)
+	bob := newKey("bob")
+	pub, by := w.machine(t), By{Signer: w.ada}
+	proof, _ := Prove(w.ctx, bob, w.id.ID, "acme", h.state().Genesis)
+	for _, op := range []Op{{Kind: OpKeyAdd, Keys: []KeyGrant{{bob.pub, proof}}}} {
+		if err := changeKeys(w, pub, by, op); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.publish(pub, bob, "acme/knowledge/good@1.0.0") // 5
+	if err := changeKeys(w, pub, by, Op{Kind: OpKeyRetire, Key: bob.fp()}); err != nil {
+		t.Fatal(err)
+	}
+	late := h.content(w.ada, "acme/knowledge/late@1.0.0", "late")
+	late.Author, late.Publisher, late.Seq, late.Time, late.Status = bob.fp(), bob.fp(), 5, testTime, StatusOK
+	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ State, d draft) { d.put(&late) })
+	w.sync(m, "acme")
+	rel, err := m.Release(mustRef("acme/knowledge/good"), "1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Fetch(w.ctx, rel); err != nil {
+		t.Errorf("what a retired key published: %v", err)
+	}
+	if got, err := Logged(w.ctx, m.Registry, "acme"); err != nil || len(got[bob.fp()]) != 1 || got[bob.fp()][0] != rel.Sum {
+		t.Errorf("logged = %v, %v", got, err)
+	}
+	rel, err = m.Release(late.Ref, "1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = m.Fetch(w.ctx, rel)
+	wantCode(t, err, fault.Integrity)
+}
+
+// TestAttackRevocationTakenBack: a state in which a revoked version, or one by a key that was
+// revoked from before it on, is called good again.
+func TestAttackRevocationTakenBack(t *testing.T) {
+	w, h, m := attacked(t)
+	pub := w.machine(t)
+	if err := pub.Mark(w.ctx, OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(m, "acme")
+	w.look(m)
+	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 {
+		t.Fatalf("revoked = %v, %v", list, err)
+	}
+	h.forge(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(_ State, d draft) {
+		old, _ := d.get(mustRef("acme/knowledge/a"), "1.0.0")
+		e := *old
+		e.Status, e.Reason = StatusOK, ""
+		d.put(&e)
+	})
+	w.sync(m, "acme")
+	wantCode(t, m.look(mustRef("acme/knowledge/a")), fault.Integrity)
+	// It stays refused, whatever becomes of the cache.
+	if err := os.RemoveAll(m.o.CacheDir); err != nil {
+		t.Fatal(err)
+	}
+	m = m.reopen(w, nil)
+	w.sync(m, "acme")
+	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 || list[0].Name() != "acme/knowledge/a@1.0.0" {
+		t.Errorf("revoked = %v, %v", list, err)
+	}
+}
+
+// lying serves a registry in which some blobs are others, or are not there.
+func (w *world) lying(m *machine, blobs map[store.OID][]byte) *machine {
+	w.t.Helper()
+	honest := &transport.Server{Root: filepath.Dir(w.dir)}
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
+		body := readBody(w.t, q)
+		for id, raw := range blobs {
+			if !bytes.Contains(body, []byte("want "+id.String())) {
+				continue
+			}
+			rw.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+			if raw == nil {
+				rw.Write([]byte(pktLine("ERR upload-pack: not our ref " + id.String())))
+				return
+			}
+			rw.Write([]byte("000dpackfile\n" + pktLine("\x01"+string(packOf(store.TypeBlob, raw))) + "0000"))
+			return
+		}
+		honest.ServeHTTP(rw, q)
+	}))
+	w.t.Cleanup(srv.Close)
+	return m.reopen(w, func(o *Options) { o.URL = srv.URL + "/" + filepath.Base(w.dir) })
+}
+
+// TestAttack49ForgedParts: a host that sends another root list, list, shard or change list
+// than the log names, by its git id; and one that hides it. SHA-1 is taken for broken: the
+// host is believed to find other bytes of the same id, which the test plays by having the
+// log name the digest of one and the id of the other.
+func TestAttack49ForgedParts(t *testing.T) {
+	evil := []byte("evil\n")
+	forged := addressOf(evil).ID
+	swap := func(a *Address) { a.ID = forged }
+	for name, tt := range map[string]struct {
+		spoil func(*Op)
+	}{
+		"root list":   {spoil: func(op *Op) { swap(&op.State) }},
+		"change list": {spoil: func(op *Op) { swap(&op.Changes.Address) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, h, m := attacked(t)
+			if _, err := h.put(store.TypeBlob, evil); err != nil {
+				t.Fatal(err)
+			}
+			revoke := Op{Kind: OpRevoke, Reason: "x", Items: []Entry{{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0"}}}
+			h.write(forgery{s: h.state(), by: w.ada, op: revoke}, tt.spoil)
+			m.refuses(t, w, "integrity")
+		})
+	}
+	t.Run("list", func(t *testing.T) { forgedBelow(t, evil, false) })
+	t.Run("shard", func(t *testing.T) { forgedBelow(t, evil, true) })
+}
+
+// forgedBelow has a list name a forged shard, or the root list a forged list.
+func forgedBelow(t *testing.T, evil []byte, shards bool) {
+	w, h, m := attacked(t)
+	if _, err := h.put(store.TypeBlob, evil); err != nil {
+		t.Fatal(err)
+	}
+	ref := mustRef("acme/knowledge/a")
+	i := shardOf(ref)
+	s := h.state()
+	h.write(forgery{s: s, by: w.ada, op: publishOp(h.content(w.ada, "acme/knowledge/a@2.0.0", "c"))}, func(op *Op) {
+		next, _, err := s.step(*op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := next.cat.list(int(i >> 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shards {
+			l.shards[i&15].at.ID = addressOf(evil).ID
+			l.seal(int(i >> 4))
+			h.put(store.TypeBlob, l.raw)
+		} else {
+			l.at.ID = addressOf(evil).ID
+		}
+		next.cat.seal()
+		h.put(store.TypeBlob, next.cat.raw)
+		op.State = next.cat.at
+	})
+	w.sync(m, "acme") // the log and its root list are whole
+	before := m.snapshot(t)
+	wantCode(t, m.look(ref), fault.Integrity)
+	if m.snapshot(t) != before {
+		t.Error("refusing changed what was there")
+	}
+}
+
+// TestAttack51HiddenParts: what a log promises and the host does not hold is an error of the
+// network, and nothing that was known before is lost by it.
+func TestAttack51HiddenParts(t *testing.T) {
+	w, h, m := attacked(t)
+	w.sync(m, "acme")
+	w.publish(w.machine(t), w.ada, "acme/knowledge/c@1.0.0")
+	s := h.state()
+	l, err := s.cat.list(int(shardOf(mustRef("acme/knowledge/c")) >> 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh, err := s.cat.shard(shardOf(mustRef("acme/knowledge/c")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.set(contentPrefix+"acme", store.OID{}) // so that asking for all of it does not help
+	m2 := w.lying(m, map[store.OID][]byte{s.cat.at.ID: nil})
+	m2.refuses(t, w, "network")
+	for _, id := range []store.OID{l.at.ID, sh.at.ID} {
+		m2 = w.lying(m2, map[store.OID][]byte{id: nil})
+		w.sync(m2, "acme")
+		wantCode(t, m2.look(mustRef("acme/knowledge/c")), fault.Network)
+	}
+	m2 = m2.reopen(w, func(o *Options) { o.URL = w.url })
+	if _, err := m2.Select(mustRef("acme/knowledge/c"), mustRange("*")); err != nil {
+		t.Errorf("afterwards, from an honest host: %v", err)
+	}
+}
+
+// TestAttackContentRewound: the branch of the content proves nothing. Set back, set to
+// something else or taken away, it costs what it keeps and never adds anything; the next
+// publication goes on from it.
+func TestAttackContentRewound(t *testing.T) {
+	w, h, m := attacked(t)
+	tip := h.ref(contentPrefix + "acme")
+	c, err := h.repo.Commit(tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range map[string]store.OID{"rewound": c.Parent(), "another": h.ref(mainBranch), "gone": {}} {
+		t.Run(name, func(t *testing.T) {
+			h.set(contentPrefix+"acme", id)
+			m = m.reopen(w, nil)
+			w.sync(m, "acme")
+			if _, err := m.Select(mustRef("acme/knowledge/b"), mustRange("*")); err != nil {
+				t.Error(err)
+			}
+			w.publish(w.machine(t), w.ada, "acme/knowledge/"+name+"@1.0.0")
+			git(t, w.dir, "fsck", "--strict")
+		})
+	}
+}
+
+// TestHostOfNamedObjectsOnly: a host that serves only what a ref names is asked for the
+// branch of the content as a whole.
+func TestHostOfNamedObjectsOnly(t *testing.T) {
+	w, h, m := attacked(t)
+	honest := &transport.Server{Root: filepath.Dir(w.dir)}
+	named := func(id string) bool {
+		for _, ref := range []string{mainBranch, branchPrefix + "acme", contentPrefix + "acme"} {
+			if h.ref(ref).String() == id {
+				return true
+			}
+		}
+		return false
+	}
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
+		for _, want := range strings.Split(string(readBody(t, q)), "want ")[1:] {
+			if !named(want[:40]) {
+				rw.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+				rw.Write([]byte(pktLine("ERR upload-pack: not our ref " + want[:40])))
+				return
+			}
+		}
+		honest.ServeHTTP(rw, q)
+	}))
+	t.Cleanup(srv.Close)
+	m = w.machine(t).reopen(w, func(o *Options) { o.URL = srv.URL + "/" + filepath.Base(w.dir) })
+	w.sync(m, "acme")
+	rel, err := m.Select(mustRef("acme/knowledge/b"), mustRange("*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Fetch(w.ctx, rel); err != nil {
+		t.Error(err)
+	}
+}

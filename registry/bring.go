@@ -1,0 +1,374 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// A reader has the log of a namespace, and of its catalogue what it asked about: by the
+// digest that the log states it is led to a root list, from there to a list, a shard, a
+// line. Each is brought by its git id and compared with the digest that named it, so that
+// a host can hide something and forge nothing.
+
+// cached returns the source of what the cache has.
+func cached(r *Registry) source {
+	return func(a Address) ([]byte, error) {
+		repo := r.reading()
+		if repo == nil {
+			return nil, fault.New(fault.Offline, "is not at hand").Mend("rye fetch")
+		}
+		raw, err := repo.Blob(a.ID, maxShard)
+		if fault.Is(err, fault.NotFound) {
+			return nil, fault.New(fault.Offline, "is not at hand: %w", err).Mend("rye fetch")
+		}
+		return raw, err
+	}
+}
+
+// bringMax bounds what is asked for in one fetch.
+const bringMax = 4096
+
+// bringBlobs brings the blobs that the cache lacks, and refuses what is not what its digest
+// says. Nothing is kept of a fetch of which anything was refused.
+func bringBlobs(ctx context.Context, r *Registry, namespace, what string, list []Address) error {
+	repo, err := r.writing()
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(a Address) bool { return repo.Has(a.ID) })
+	for some := range slices.Chunk(list, bringMax) {
+		if err := bringSome(ctx, r, repo, namespace, what, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, what string, list []Address) error {
+	if r.remote == nil {
+		return fault.New(fault.Offline, "offline: %s %s is not at hand", what, list[0].ID).Advise("rye fetch, once with network")
+	}
+	ids := make([]store.OID, len(list))
+	for i, a := range list {
+		ids[i] = a.ID
+	}
+	q, err := fetchKept(ctx, r, repo, namespace, ids, transport.FetchOptions{Limits: store.Limits{Objects: 16 + len(ids), Object: maxShard}})
+	if err != nil {
+		return promised(err, what+" of "+namespace)
+	}
+	defer q.Discard()
+	for _, a := range list {
+		raw, err := q.Blob(a.ID, maxShard)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		if err := a.proves(raw, what); err != nil {
+			return err
+		}
+	}
+	if err := q.Accept(ctx, ids...); err != nil {
+		return err
+	}
+	q.Release()
+	return nil
+}
+
+// fetchKept fetches objects by their ids. A host that serves only what a ref names is asked
+// for the branch that keeps them, whole.
+func fetchKept(ctx context.Context, r *Registry, repo *store.Repo, namespace string, ids []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
+	q, err := r.fetch(ctx, repo, ids, nil, o)
+	tip := r.content[namespace]
+	if !fault.Is(err, fault.NotFound) || tip.IsZero() {
+		return q, err
+	}
+	q, whole := r.fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{})
+	if whole != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if !q.Has(id) {
+			q.Discard()
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// bringRoot brings the root list of a state, and compares the keys that it names with those
+// that the log gave.
+func bringRoot(ctx context.Context, r *Registry, s State) error {
+	if s.cat == nil {
+		return nil
+	}
+	if err := bringBlobs(ctx, r, s.Namespace, "root list", []Address{s.cat.at}); err != nil {
+		return err
+	}
+	return settled(s)
+}
+
+// bringLists brings all lists of a state: what a writer needs to name it.
+func bringLists(ctx context.Context, r *Registry, s State) error {
+	return bringDigits(ctx, r, s, everyShard)
+}
+
+// bringDigits brings the lists that name shards.
+func bringDigits(ctx context.Context, r *Registry, s State, shards []byte) error {
+	if s.cat == nil {
+		return nil
+	}
+	if err := bringRoot(ctx, r, s); err != nil {
+		return err
+	}
+	var lists []Address
+	for _, i := range shards {
+		if l := s.cat.lists[i>>4]; l != nil && !slices.Contains(lists, l.at) {
+			lists = append(lists, l.at)
+		}
+	}
+	return bringBlobs(ctx, r, s.Namespace, "list", lists)
+}
+
+// bringShards brings shards of a state, and compares each with what was seen of it before.
+func bringShards(ctx context.Context, r *Registry, s State, shards []byte) error {
+	if s.cat == nil || len(shards) == 0 {
+		return nil
+	}
+	if err := bringDigits(ctx, r, s, shards); err != nil {
+		return err
+	}
+	var list []Address
+	for _, i := range shards {
+		sh, err := s.cat.shard(i)
+		if err != nil {
+			return err
+		}
+		if sh != nil {
+			list = append(list, sh.at)
+		}
+	}
+	if err := bringBlobs(ctx, r, s.Namespace, "shard", list); err != nil {
+		return err
+	}
+	return noteShards(ctx, r, s, shards)
+}
+
+// Look brings what the registry says of items, as last synced, so that Select, Release and
+// View know it: two lists and a shard for each. Without an item it is the whole catalogue of
+// a namespace. What was looked at before is not brought again.
+//
+// Codes: Network when the registry hides what its log promises, Integrity when it shows
+// something else, or a line that differs from one that was seen before; Offline.
+func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Ref) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return err
+	}
+	s, err := r.load(namespace, m)
+	if err != nil {
+		return err
+	}
+	if len(refs) == 0 {
+		return bringShards(ctx, r, s, everyShard)
+	}
+	return bringShards(ctx, r, s, shardsOf(refs))
+}
+
+// seenRef is where the cache keeps the shards of a namespace that were last looked at: a
+// tree of them.
+func seenRef(namespace string) string { return "refs/rye/seen/" + namespace }
+
+func seenName(i byte) string { return fmt.Sprintf("%02x.jsonl", i) }
+
+// noteShards remembers shards that were looked at, after comparing them with what was seen
+// of them before: a version never changes, and one that was refused for good stays so.
+func noteShards(ctx context.Context, r *Registry, s State, shards []byte) error {
+	repo, err := r.writing()
+	if err != nil {
+		return err
+	}
+	seen, err := seenShards(repo, s.Namespace)
+	if err != nil {
+		return err
+	}
+	news := false
+	var gone []*row
+	for _, i := range shards {
+		sh, err := s.cat.shard(i)
+		if err != nil {
+			return err
+		}
+		old, had := seen[seenName(i)]
+		switch {
+		case sh == nil && had:
+			return fault.New(fault.Integrity, "namespace %s: its catalogue lost what this machine saw in %s", s.Namespace, shardPath(int(i)))
+		case sh == nil, had && old == sh.at.ID:
+			continue
+		}
+		if err := sh.continues(repo, old); err != nil {
+			return fmt.Errorf("namespace %s: %w", s.Namespace, err)
+		}
+		rows, err := sh.get()
+		if err != nil {
+			return err
+		}
+		gone = append(gone, slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !r.Status.Gone() })...)
+		seen[seenName(i)], news = sh.at.ID, true
+	}
+	if !news {
+		return nil
+	}
+	if err := rememberRevoked(ctx, r, s.Namespace, gone); err != nil {
+		return err
+	}
+	tree, err := putTrees(func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) }, seen)
+	if err != nil {
+		return err
+	}
+	return moveRef(ctx, repo, seenRef(s.Namespace), tree)
+}
+
+// seenShards returns the shards that were looked at, by name.
+func seenShards(repo *store.Repo, namespace string) (map[string]store.OID, error) {
+	seen := map[string]store.OID{}
+	tree, err := repo.Ref(seenRef(namespace))
+	if fault.Is(err, fault.NotFound) {
+		return seen, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries, err := repo.Tree(tree)
+	if fault.Is(err, fault.NotFound) {
+		return seen, nil // a cache may be deleted at any time, in parts too
+	}
+	for _, e := range entries {
+		seen[e.Name] = e.ID
+	}
+	return seen, err
+}
+
+// continues checks that the shard, nil for none, follows from an older one.
+func (s *shard) continues(repo *store.Repo, old store.OID) error {
+	if old.IsZero() {
+		return nil
+	}
+	raw, err := repo.Blob(old, maxShard)
+	if err != nil {
+		return nil // a cache may be deleted at any time, in parts too
+	}
+	before, err := parseShard(raw)
+	if err != nil {
+		return err
+	}
+	rows, err := s.get()
+	if err != nil {
+		return err
+	}
+	for _, was := range before {
+		now := findEntry(rows, was.Ref, was.Version)
+		switch {
+		case now == nil:
+			return fault.New(fault.Integrity, "%s: was published, and its catalogue lost it", was.Name())
+		case !same(was.Entry, now):
+			return fault.New(fault.Integrity, "%s: its line in the catalogue is not the one that this machine saw: a version never changes", was.Name())
+		case was.Status.Gone() && !now.Status.Gone():
+			return fault.New(fault.Integrity, "%s: was %s, which nothing takes back", was.Name(), was.Status)
+		}
+	}
+	return nil
+}
+
+// same reports whether two lines are of one version as it was published, whatever its
+// status is now.
+func same(a, b *Entry) bool {
+	x, y := *a, *b
+	x.Status, x.Reason, y.Status, y.Reason = StatusOK, "", StatusOK, ""
+	return bytes.Equal(x.appendLine(nil), y.appendLine(nil))
+}
+
+// sound refuses a line that cannot follow from the log, as far as the keys tell.
+func sound(s State, e *Entry) error {
+	wrong := func(format string, args ...any) error {
+		return fault.New(fault.Integrity, "%s: "+format, append([]any{e.Name()}, args...)...)
+	}
+	if e.Ref.ID.Namespace() != s.Namespace || e.Seq > s.Seq {
+		return wrong("its line is not of this log")
+	}
+	for _, fp := range []objects.Fingerprint{e.Author, e.Publisher} {
+		i := findKey(s.keys, fp)
+		if i < 0 || s.keys[i].Added >= e.Seq {
+			return wrong("signed by %s, which was not a key of %s at operation %d", fp, s.Namespace, e.Seq)
+		}
+	}
+	if s.bad(e) && !e.Status.Gone() {
+		return wrong("is called %s, and a key that signed it was revoked from before it on", e.Status)
+	}
+	return nil
+}
+
+// vouched checks a line whose signer's key was retired or revoked since: that it stands in
+// the change list of the operation that published it. Whoever holds such a key may not write
+// the log any more, and what only a later state says of it proves nothing.
+func vouched(ctx context.Context, r *Registry, s State, e *Entry) error {
+	active := func(fp objects.Fingerprint) bool {
+		i := findKey(s.keys, fp)
+		return i >= 0 && s.keys[i].State == KeyActive
+	}
+	if active(e.Author) && active(e.Publisher) {
+		return nil
+	}
+	raw, err := operationAt(ctx, r, s, e.Seq)
+	if err != nil {
+		return err
+	}
+	op, err := ParseOp(raw)
+	if err != nil {
+		return err
+	}
+	if op.Kind != OpPublish || op.Signer.Fingerprint() != e.Publisher {
+		return fault.New(fault.Integrity, "%s: operation %d did not publish it", e.Name(), e.Seq)
+	}
+	if err := bringBlobs(ctx, r, s.Namespace, "change list", []Address{op.Changes.Address}); err != nil {
+		return err
+	}
+	list, err := cached(r).load(op.Changes.Address, "change list")
+	if err != nil {
+		return err
+	}
+	rows, err := parseShard(list)
+	if err != nil {
+		return err
+	}
+	if was := findEntry(rows, e.Ref, e.Version); was == nil || !same(was, e) {
+		return fault.New(fault.Integrity, "%s: is not what operation %d published", e.Name(), e.Seq)
+	}
+	return nil
+}
+
+// operationAt returns an operation of a log that was verified up to s.
+func operationAt(ctx context.Context, r *Registry, s State, seq uint64) ([]byte, error) {
+	repo, err := r.writing()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := rawAt(ctx, &repo.Reader, s.point(), seq)
+	if !cutOff(err) || r.remote == nil {
+		return raw, err
+	}
+	// The cache begins at a checkpoint that lies after what is asked for.
+	q, err := r.fetch(ctx, repo, []store.OID{s.At}, nil, transport.FetchOptions{Filter: commitsOnly})
+	if err != nil {
+		return nil, err
+	}
+	defer q.Discard()
+	return rawAt(ctx, &q.Reader, s.point(), seq)
+}

@@ -1,0 +1,334 @@
+package registry
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// A catalogue is the published versions of a namespace after one operation, as a tree of
+// digests: a root list names the keys and sixteen lists, each of them sixteen shards, which
+// hold the lines. It never changes once made, and shares with others what is the same. What
+// it knows only the address of is read from its source when somebody asks.
+// Safe for concurrent use.
+type catalogue struct {
+	at   Address // of the root list
+	from source
+
+	loaded
+	raw   []byte
+	keys  Address
+	lists [16]*list // nil for none
+}
+
+// A list names the shards under one hexadecimal digit.
+type list struct {
+	at   Address
+	from source
+
+	loaded
+	raw    []byte
+	shards [16]*shard // nil for none
+}
+
+// loaded is what a part of a catalogue knows of itself. What could not be loaded is tried
+// again: it may have been brought meanwhile.
+type loaded struct {
+	mu   sync.Mutex
+	done bool
+}
+
+// once calls load until it has succeeded.
+func (l *loaded) once(load func() error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.done {
+		return nil
+	}
+	err := load()
+	l.done = err == nil
+	return err
+}
+
+// made says that nothing is to be loaded.
+func (l *loaded) made() { l.done = true }
+
+// openCatalogue returns the catalogue at an address, to be read from a source.
+func openCatalogue(at Address, from source) *catalogue { return &catalogue{at: at, from: from} }
+
+// get makes sure that the root list is read.
+func (c *catalogue) get() error {
+	if c == nil {
+		return nil
+	}
+	return c.once(func() (err error) {
+		if c.raw, err = c.from.load(c.at, "root list"); err != nil {
+			return err
+		}
+		lines, err := parseList(c.raw, rootNames)
+		for _, l := range lines {
+			if l.name == "keys" {
+				c.keys = l.at
+				continue
+			}
+			c.lists[hexName(l.name)] = &list{at: l.at, from: c.from}
+		}
+		return err
+	})
+}
+
+// get makes sure that a list is read. A nil list names nothing.
+func (l *list) get(digit int) error {
+	if l == nil {
+		return nil
+	}
+	return l.once(func() (err error) {
+		if l.raw, err = l.from.load(l.at, "list"); err != nil {
+			return err
+		}
+		lines, err := parseList(l.raw, listNames[digit])
+		for _, line := range lines {
+			l.shards[hexName(line.name)] = lazyShard(line.at, l.from)
+		}
+		return err
+	})
+}
+
+// list returns the list under a digit, read.
+func (c *catalogue) list(digit int) (*list, error) {
+	if c == nil {
+		return nil, nil
+	}
+	if err := c.get(); err != nil {
+		return nil, err
+	}
+	return c.lists[digit], c.lists[digit].get(digit)
+}
+
+// shard returns a shard of the catalogue, which may be nil, as the catalogue may.
+func (c *catalogue) shard(i byte) (*shard, error) {
+	l, err := c.list(int(i >> 4))
+	if l == nil || err != nil {
+		return nil, err
+	}
+	return l.shards[i&15], nil
+}
+
+// rows returns the lines of a shard.
+func (c *catalogue) rows(i byte) ([]*row, error) {
+	sh, err := c.shard(i)
+	if err != nil {
+		return nil, err
+	}
+	return sh.get()
+}
+
+// each calls visit for every shard that there is, in order.
+func (c *catalogue) each(visit func(i byte, sh *shard) error) error {
+	for i := range 256 {
+		sh, err := c.shard(byte(i))
+		if err == nil && sh != nil {
+			err = visit(byte(i), sh)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// with returns the catalogue with some shards replaced, beside other keys.
+func (c *catalogue) with(keys Address, changed map[byte]*shard) (*catalogue, error) {
+	next := &catalogue{keys: keys}
+	if c != nil {
+		if err := c.get(); err != nil {
+			return nil, err
+		}
+		next.lists, next.from = c.lists, c.from
+	}
+	for _, i := range slices.Sorted(maps.Keys(changed)) {
+		digit := int(i >> 4)
+		old := next.lists[digit]
+		if err := old.get(digit); err != nil {
+			return nil, err
+		}
+		l := &list{}
+		l.made()
+		if old != nil {
+			l.shards = old.shards
+		}
+		l.shards[i&15] = changed[i]
+		next.lists[digit] = l
+	}
+	next.seal()
+	return next, nil
+}
+
+// seal encodes what is not encoded yet.
+func (c *catalogue) seal() {
+	lines := []listed{{"keys", c.keys}}
+	for i, l := range c.lists {
+		if l == nil {
+			continue
+		}
+		if l.at.IsZero() {
+			l.seal(i)
+		}
+		lines = append(lines, listed{rootNames[1+i], l.at})
+	}
+	c.raw = encodeList(lines)
+	c.at = addressOf(c.raw)
+	c.made()
+}
+
+func (l *list) seal(digit int) {
+	var lines []listed
+	for i, sh := range l.shards {
+		if sh != nil {
+			lines = append(lines, listed{listNames[digit][i], sh.at})
+		}
+	}
+	l.raw = encodeList(lines)
+	l.at = addressOf(l.raw)
+	l.made()
+}
+
+// A draft is a catalogue being changed: shards are copied at their first change.
+type draft struct {
+	on    *catalogue
+	open  map[byte][]*row
+	wrote map[string]*row // by name of the version
+}
+
+func newDraft(c *catalogue) draft { return draft{c, map[byte][]*row{}, map[string]*row{}} }
+
+func (d *draft) rows(i byte) ([]*row, error) {
+	if rows, ok := d.open[i]; ok {
+		return rows, nil
+	}
+	have, err := d.on.rows(i)
+	if err != nil {
+		return nil, err
+	}
+	d.open[i] = slices.Clone(have)
+	return d.open[i], nil
+}
+
+// put inserts or replaces an entry.
+func (d *draft) put(e *Entry) error {
+	i := shardOf(e.Ref)
+	rows, err := d.rows(i)
+	if err != nil {
+		return err
+	}
+	r := &row{e, e.Ref.Published(), e.appendLine(nil)}
+	at, found := find(rows, e.Ref, e.Version)
+	if found {
+		rows[at] = r
+	} else {
+		d.open[i] = slices.Insert(rows, at, r)
+	}
+	d.wrote[e.Name()] = r
+	return nil
+}
+
+// get returns the entry of a version, nil when it was never published.
+func (d *draft) get(ref objects.Ref, version string) (*Entry, error) {
+	rows, err := d.rows(shardOf(ref))
+	return findEntry(rows, ref, version), err
+}
+
+// changes returns the lines that were written, sorted: a change list.
+func (d *draft) changes() []*row {
+	out := slices.Collect(maps.Values(d.wrote))
+	slices.SortFunc(out, func(a, b *row) int { return a.compare(b.item, b.Version) })
+	return out
+}
+
+// shards returns the shards that were changed.
+func (d *draft) shards() map[byte]*shard {
+	changed := map[byte]*shard{}
+	for _, r := range d.wrote {
+		i := shardOf(r.Ref)
+		if changed[i] == nil {
+			changed[i] = newShard(d.open[i])
+		}
+	}
+	return changed
+}
+
+// The paths of a state's files in its commit.
+const (
+	namespacePath = "namespace.yaml"
+	changesPath   = "changes.jsonl"
+	rootListPath  = "catalogue/list"
+)
+
+func listPath(digit int) string { return fmt.Sprintf("catalogue/%x/list", digit) }
+func shardPath(i int) string    { return fmt.Sprintf("catalogue/%x/%02x.jsonl", i>>4, i) }
+
+// files calls visit for every file of a state but its change list, without reading shards.
+func (c *catalogue) files(visit func(path string, at Address) error) error {
+	if err := c.get(); err != nil {
+		return err
+	}
+	err := visit(rootListPath, c.at)
+	for digit := range c.lists {
+		l, lerr := c.list(digit)
+		if err == nil {
+			err = lerr
+		}
+		if err != nil {
+			return err
+		}
+		if l != nil {
+			err = visit(listPath(digit), l.at)
+		}
+	}
+	if err == nil {
+		err = c.each(func(i byte, sh *shard) error { return visit(shardPath(int(i)), sh.at) })
+	}
+	if err == nil {
+		err = visit(namespacePath, c.keys)
+	}
+	return err
+}
+
+// putNew gives to put the parts that are not those of the catalogue before.
+func (c *catalogue) putNew(before *catalogue, put sink) error {
+	add := func(raw []byte) error {
+		_, err := put(store.TypeBlob, raw)
+		return err
+	}
+	if before != nil && before.at == c.at {
+		return nil
+	}
+	if err := add(c.raw); err != nil {
+		return err
+	}
+	for digit, l := range c.lists {
+		if l == nil || before != nil && before.lists[digit] != nil && before.lists[digit].at == l.at {
+			continue
+		}
+		if err := add(l.raw); err != nil {
+			return err
+		}
+		old, err := before.list(digit)
+		if err != nil {
+			return err
+		}
+		for i, sh := range l.shards {
+			if sh == nil || old != nil && old.shards[i] != nil && old.shards[i].at == sh.at {
+				continue
+			}
+			if err := add(sh.raw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// The branch content/<namespace> keeps states and versions from being collected by the
+// host, by merges, and shows people a README. It proves nothing: readers take what they
+// look for from it by its id, and never remember its tip.
+
+// contentPrefix is where the branches of content are.
+const contentPrefix = "refs/heads/content/"
+
+// contentOf returns the branch that keeps the content of a namespace.
+func contentOf(namespace string) string { return contentPrefix + namespace }
+
+// maxParents bounds the parents of one merge.
+const maxParents = 64
+
+// keeping gathers what operations refer to, to be merged into the branch of the content.
+type keeping struct {
+	p     pen
+	put   sink
+	tip   store.OID // of the branch; zero where there is none
+	heads []store.OID
+	log   []string // what was done, newest first
+}
+
+// add gathers the state after an operation and the versions that it published.
+func (k *keeping) add(s State, items []Entry) {
+	k.heads = append(k.heads, s.Kept)
+	for i := range items {
+		if id := items[i].Commit; !id.IsZero() {
+			k.heads = append(k.heads, id)
+		}
+	}
+}
+
+// merge merges all that was gathered and returns the new tip.
+func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
+	readme, err := k.put(store.TypeBlob, contentReadme(s))
+	if err != nil {
+		return k.tip, err
+	}
+	tree, err := putTrees(k.put, map[string]store.OID{"README.md": readme})
+	for len(k.heads) > 0 && err == nil {
+		var parents []store.OID
+		if !k.tip.IsZero() {
+			parents = append(parents, k.tip)
+		}
+		n := min(maxParents-len(parents), len(k.heads))
+		parents = append(parents, k.heads[:n]...)
+		k.heads = k.heads[n:]
+		var raw []byte
+		if raw, err = k.p.commit(ctx, tree, parents, fmt.Sprintf("content of %s\n", s.Namespace), s.Time); err == nil {
+			k.tip, err = k.put(store.TypeCommit, raw)
+		}
+	}
+	return k.tip, err
+}
+
+// contentReadme is what people see who look at the branch on their forge.
+func contentReadme(s State) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# %s\n\n%d versions were published in %d operations, the last on %s.\n\n",
+		s.Namespace, s.Published, s.Seq, s.Time.Format("2006-01-02"))
+	fmt.Fprintf(&b, "The signed log of what happened is the branch `ns/%s`: `git log ns/%s` reads\nlike a change log. This branch keeps what the log refers to, and proves nothing\nby itself. Use it with `rye add %s/<kind>/<name>`.\n", s.Namespace, s.Namespace, s.Namespace)
+	return b.Bytes()
+}
+
+// refsOf returns the items of entries, never nil.
+func refsOf(list []Entry) []objects.Ref {
+	out := make([]objects.Ref, 0, len(list))
+	for i := range list {
+		out = append(out, list[i].Ref)
+	}
+	return out
+}
+
+// shardsOf returns the shards that hold items, sorted, each once.
+func shardsOf(refs []objects.Ref) []byte {
+	var out []byte
+	for _, ref := range refs {
+		out = append(out, shardOf(ref))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// everyShard is all of them.
+var everyShard = func() (all []byte) {
+	for i := range 256 {
+		all = append(all, byte(i))
+	}
+	return all
+}()
+
+// promised turns the absence of something that a log promises into what it is: the host
+// hides it, or lost it.
+func promised(err error, what string) error {
+	if fault.Is(err, fault.NotFound) {
+		return fault.New(fault.Network, "%s: the registry does not hold it, and its log promises it: %w", what, err).
+			Advise("ask the owners of the registry; a mirror may have it")
+	}
+	return err
+}
