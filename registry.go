@@ -27,6 +27,34 @@ type RegistryInfo struct {
 	Scopes []string          `json:"scopes,omitempty"` // namespaces that come from it
 	Seen   map[string]uint64 `json:"seen,omitempty"`   // namespace -> last position of its log that was seen here
 	Pinned bool              `json:"pinned"`           // in the user's trust store
+
+	Checked  []RegistryCheck `json:"checked,omitempty"`  // by Verify
+	Warnings []string        `json:"warnings,omitempty"` // how far the registry may be believed to be the newest
+}
+
+// RegistryCheck is what became of asking a registry for everything that the log of a
+// namespace names.
+type RegistryCheck struct {
+	Namespace  string   `json:"namespace"`
+	Operations uint64   `json:"operations"`         // replayed, with everything that they wrote
+	Versions   uint64   `json:"versions"`           // published so far
+	Fetched    int      `json:"fetched"`            // versions that were had and compared now
+	Redacted   int      `json:"redacted,omitempty"` // versions whose bytes are to go
+	Pruned     int      `json:"pruned,omitempty"`   // old states that the host need not keep
+	Missing    []string `json:"missing,omitempty"`
+}
+
+// RegistryVerifyRequest names a registry of the project to be verified.
+type RegistryVerifyRequest struct {
+	Registry string // as in RegistryRequest
+	Whole    bool   // ask again for what was had before
+}
+
+// RebuildRequest makes the branch that keeps a namespace's content anew.
+type RebuildRequest struct {
+	Registry  string // as in MembersRequest
+	Namespace string
+	DryRun    bool
 }
 
 // RegistryRequest names a registry of the project.
@@ -75,6 +103,7 @@ type InstallReport struct {
 	Unchanged []Installed `json:"unchanged,omitempty"`
 	DryRun    bool        `json:"dry_run,omitempty"`
 	Bytes     int64       `json:"bytes"` // received
+	Warnings  []string    `json:"warnings,omitempty"`
 }
 
 // Installed is one registry item in the lock.
@@ -92,7 +121,7 @@ type Installed struct {
 
 // MarkRequest changes the status of published versions, all of one namespace.
 type MarkRequest struct {
-	Do     string   // deprecate, yank, unyank, revoke
+	Do     string   // deprecate, yank, unyank, revoke, redact
 	Names  []string // acme/tool/hello@1.0.0
 	Reason string   // shown to every user who meets them; none for unyank
 }
@@ -179,13 +208,14 @@ type CheckpointRequest struct {
 }
 
 // MembersRequest lists the keys of a namespace, or changes which there are. Add and Retire
-// go together, all or nothing; Join stands alone.
+// go together, all or nothing; Join and Transfer stand alone.
 type MembersRequest struct {
 	Registry  string   // what this project calls it; "" is where the namespace comes from
 	Namespace string   // "" is the project's
 	Add       []string // requests of their owners, as Join gives them; or the own key that the root granted the namespace to
 	Retire    []string // SHA256:..., or authorized_keys lines: they sign no more, what they signed stays
 	Join      bool     // the signing key asks to become a member
+	Transfer  []string // requests of new owners, as in Add, who take the place of all present members
 	DryRun    bool
 }
 

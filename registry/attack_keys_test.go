@@ -2,6 +2,7 @@ package registry
 
 import (
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
@@ -180,4 +181,112 @@ func TestAttack69Statuses(t *testing.T) {
 	wantCode(t, err, fault.Revoked)
 	_, err = m.Select(mustRef("acme/knowledge/a"), mustRange("1.3.0"))
 	wantCode(t, err, fault.Conflict)
+}
+
+// TestAttack67TransferByOwners: owners hand the namespace on by their own log. Nobody else
+// can, and readers who knew the old owners stop until they are asked.
+func TestAttack67TransferByOwners(t *testing.T) {
+	w, h, m := attacked(t)
+	carol, eve := newKey("carol"), newKey("eve")
+	genesis := h.state().Genesis
+	give := func(k *testKey, ns string) Op {
+		proof, _ := Prove(w.ctx, k, w.id.ID, ns, genesis)
+		return Op{Kind: OpTransfer, Keys: []KeyGrant{{k.pub, proof}}}
+	}
+	tip := h.ref(branchPrefix + "acme")
+	for name, f := range map[string]forgery{
+		"by a stranger":                  {by: eve, op: Op{Kind: OpTransfer, Keys: []KeyGrant{{Public: eve.pub}}}},
+		"without proof":                  {by: w.ada, op: Op{Kind: OpTransfer, Keys: []KeyGrant{{Public: carol.pub}}}},
+		"a proof for another namespace":  {by: w.ada, op: give(carol, "other")},
+		"to a key that is there already": {by: w.ada, op: Op{Kind: OpTransfer, Keys: []KeyGrant{{Public: w.ada.pub}}}},
+	} {
+		f.s = h.stateAt(tip)
+		h.write(f, nil)
+		m.refuses(t, w, "untrusted")
+		if t.Failed() {
+			t.Fatal(name)
+		}
+		h.set(branchPrefix+"acme", tip)
+	}
+	if err := changeKeys(w, w.machine(t), By{Signer: w.ada}, give(carol, "acme")); err != nil {
+		t.Fatal(err)
+	}
+	m.refuses(t, w, "untrusted")
+	var owner *OwnerError
+	if err := m.Sync(w.ctx, "acme"); !asError(err, &owner) || owner.Seq != 4 || len(owner.Keys) != 1 || owner.Keys[0] != carol.pub {
+		t.Fatalf("error = %v, want an OwnerError for operation 4", err)
+	}
+	m = m.reopen(w, func(o *Options) { o.AcceptOwners = map[string]uint64{"acme": 4} })
+	w.sync(m, "acme")
+	s, err := m.View("acme")
+	if err != nil || s.keys[0].State != KeyRetired || s.keys[1].State != KeyActive {
+		t.Errorf("keys = %+v, %v", s.keys, err)
+	}
+	_, err = w.machine(t).Publish(w.ctx, publication(t, w.ada, "acme/knowledge/late@1.0.0"))
+	wantCode(t, err, fault.Revoked)
+	if _, err := m.Select(mustRef("acme/knowledge/a"), mustRange("*")); err != nil {
+		t.Errorf("what the old owners published: %v", err)
+	}
+	// Old owners by the root's later word: it rescues, and again nobody follows unasked.
+	if err := w.machine(t).Grant(w.ctx, By{Signer: w.root}, "acme", eve.pub); err != nil {
+		t.Fatal(err)
+	}
+	w.sync(m) // the root said so, nothing happened yet
+	if err := changeKeys(w, w.machine(t), By{Signer: eve}, Op{Kind: OpTransfer, Keys: []KeyGrant{{Public: eve.pub}}}); err != nil {
+		t.Fatal(err)
+	}
+	m.refuses(t, w, "untrusted")
+}
+
+// TestAttackTermsOfAgreement: what further keys agreed to holds among the root keys of then,
+// until the time that they were told, and by the commit's time alone.
+func TestAttackTermsOfAgreement(t *testing.T) {
+	a, b := newKey("a"), newKey("b")
+	genesis, err := penOf(a).rootOperation(Root{}, RootOp{Kind: OpGenesis, Name: "Two", Claims: ClaimsGranted, Threshold: 2, Keys: []trust.PublicKey{a.pub, b.pub}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := genesis.Approve(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	_, root, err := penOf(a).sealRoot(t.Context(), Root{}, genesis)
+	if err != nil || root.Roles != 1 {
+		t.Fatalf("roles %d, %v", root.Roles, err)
+	}
+	grant := RootOp{Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{a.pub}}
+	for name, tt := range map[string]struct {
+		change func(*RootOp)
+		late   time.Duration
+		want   fault.Code
+	}{
+		"in time":             {func(*RootOp) {}, termsFor, ""},
+		"too late":            {func(*RootOp) {}, termsFor + time.Second, fault.Untrusted},
+		"among other roots":   {func(op *RootOp) { op.Terms.Roles = 7 }, 0, fault.Untrusted},
+		"prolonged afterward": {nil, 0, fault.Integrity},
+		"without terms":       {func(op *RootOp) { op.Terms = Terms{} }, 0, fault.Malformed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			op, err := penOf(a).rootOperation(root, grant)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.change != nil {
+				tt.change(&op)
+			}
+			if err := op.Approve(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			if tt.change == nil {
+				op.Terms.Until = op.Terms.Until.Add(time.Hour)
+			}
+			p := penOf(a)
+			p.now = p.now.Add(tt.late)
+			_, _, err = p.sealRoot(t.Context(), root, op)
+			if tt.want == "" && err != nil {
+				t.Error(err)
+			} else if tt.want != "" {
+				wantCode(t, err, tt.want)
+			}
+		})
+	}
 }

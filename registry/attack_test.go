@@ -19,7 +19,8 @@ import (
 //
 // Not here, and why:
 //
-//	47  staleness: there is no heartbeat; checkpoints bound what may be hidden
+//	47  staleness: what a checkpoint calls fresh is for whoever reads, see
+//	    registry_governance.txtar of cmd/rye
 //	59  endless and slow hosts: store/transport tests them; see TestStalledHost
 //	62  an item line by a compromised key, never logged: objects/trust
 //	    (a revoked bound key counts for nothing)

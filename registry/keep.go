@@ -30,7 +30,7 @@ type keeping struct {
 	put   sink
 	tip   store.OID // of the branch; zero where there is none
 	heads []store.OID
-	log   []string // what was done, newest first
+	files map[string]store.OID // of the tree; nil: the README alone
 }
 
 // add gathers the state after an operation and the versions that it published.
@@ -45,11 +45,14 @@ func (k *keeping) add(s State, items []Entry) {
 
 // merge merges all that was gathered and returns the new tip.
 func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
-	readme, err := k.put(store.TypeBlob, contentReadme(s))
-	if err != nil {
-		return k.tip, err
+	if k.files == nil {
+		readme, err := k.put(store.TypeBlob, contentReadme(s))
+		if err != nil {
+			return k.tip, err
+		}
+		k.files = map[string]store.OID{"README.md": readme}
 	}
-	tree, err := putTrees(k.put, map[string]store.OID{"README.md": readme})
+	tree, err := putTrees(k.put, k.files)
 	for len(k.heads) > 0 && err == nil {
 		var parents []store.OID
 		if !k.tip.IsZero() {

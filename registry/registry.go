@@ -44,6 +44,7 @@ type Registry struct {
 	repo    *store.Repo // nil until the cache exists
 	root    Root
 	spaces  map[string]State     // as of the last Sync or load
+	first   map[string]bool      // namespaces that nothing was known of before
 	content map[string]store.OID // where the host showed the branches of content: a hint
 	stats   Stats
 }
@@ -66,7 +67,7 @@ func Open(o Options) (*Registry, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Registry{o: o, spaces: map[string]State{}, content: map[string]store.OID{}}
+	r := &Registry{o: o, spaces: map[string]State{}, content: map[string]store.OID{}, first: map[string]bool{}}
 	if !o.Offline {
 		var err error
 		if r.remote, err = transport.Dial(o.URL, o.Transport); err != nil {
@@ -96,6 +97,14 @@ func (r *Registry) ID() objects.Digest { return r.o.ID }
 
 // URL returns the address that the registry was opened with.
 func (r *Registry) URL() string { return r.o.URL }
+
+// FirstContact reports whether nothing was known of a namespace before this Registry was
+// opened: then its host is believed about when, unless a checkpoint or a lock tells.
+func FirstContact(r *Registry, namespace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.first[namespace]
+}
 
 // Stats returns what was moved over the network so far.
 func (r *Registry) Stats() Stats {

@@ -242,6 +242,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	if err := noteRevoked(ctx, r, ns, got.ops); err != nil {
 		return err
 	}
+	r.first[ns] = r.first[ns] || !seen
 	release, err := accept(ctx, got.q, tip)
 	if err != nil {
 		return err

@@ -51,14 +51,21 @@ func (g Registry) Fetch(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, 
 	return share.Sync(ctx, g.share(s), rye.RegistryRequest{})
 }
 
-// Verify fetches one registry, or all, and replays what is new of their logs. What does
-// not follow from what was seen before is an error.
-func (g Registry) Verify(ctx context.Context, c rye.Caller, q rye.RegistryRequest) ([]rye.RegistryInfo, error) {
-	return do(ctx, c, "registry.verify", in(g.project, g.share), share.Sync, q)
+// Verify fetches one registry, or all, replays the logs of its namespaces from their claims
+// with everything that was written, and asks for every object that they name. What does
+// not follow, and what is missing, is an error.
+func (g Registry) Verify(ctx context.Context, c rye.Caller, q rye.RegistryVerifyRequest) ([]rye.RegistryInfo, error) {
+	return do(ctx, c, "registry.verify", in(g.project, g.share), share.Verify, q)
 }
 
-// Push publishes items of one namespace: verified here, one signed operation of up to 256
-// items, one ref update. What is published already, byte for byte, is left.
+// Rebuild makes the branch that keeps a namespace's content anew, without what was redacted
+// and old states.
+func (g Registry) Rebuild(ctx context.Context, c rye.Caller, q rye.RebuildRequest) (*rye.RegistryCheck, error) {
+	return do(ctx, c, "registry.rebuild", in(g.project, g.share), share.Rebuild, q)
+}
+
+// Push publishes items of one namespace: verified here, one signed operation, one
+// update of the log. What is published already, byte for byte, is left.
 func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*rye.PushReport, error) {
 	return do(ctx, c, "push", in(g.project, g.share), share.Push, q)
 }
@@ -72,8 +79,8 @@ func (g Registry) Install(ctx context.Context, c rye.Caller, q rye.InstallReques
 }
 
 // Mark changes what a registry says of published versions: "deprecate" warns of them,
-// "yank" takes them out of new selections, "unyank" takes both back, and "revoke" forbids
-// them for good, even where they are locked. It is a signed operation in the namespace's
+// "yank" takes them out of new selections, "unyank" takes both back, "revoke" forbids
+// them for good, even where they are locked, and "redact" says that their bytes are to go, too. It is a signed operation in the namespace's
 // log; nothing published is ever deleted.
 func (g Registry) Mark(ctx context.Context, c rye.Caller, q rye.MarkRequest) (*rye.MarkReport, error) {
 	return do(ctx, c, "mark", in(g.project, g.share), share.Mark, q)

@@ -21,6 +21,7 @@ type Rules struct {
 
 	AllowLegacy bool            // RYE OS's signatures may be used
 	RefuseOlder bool            // nothing runs that is older than the newest recorded version
+	RefuseStale bool            // nothing is taken from a registry beyond the time that its checkpoint calls fresh
 	Unprotected bool            // tools may write a whole project where .ai and .git cannot be kept out; the user's only
 	Deny        Caps            // refused to everybody
 	Callers     map[string]Caps // what a caller by this name holds at most
@@ -65,6 +66,7 @@ type file struct {
 	Timeout     *int                `yaml:"approval_timeout_secs,omitempty"`
 	AllowLegacy *bool               `yaml:"allow_legacy,omitempty"`
 	Older       string              `yaml:"older,omitempty"`       // "refuse"
+	Stale       string              `yaml:"stale,omitempty"`       // "refuse"
 	Unprotected string              `yaml:"unprotected,omitempty"` // "allow"
 	Deny        []string            `yaml:"deny,omitempty"`
 	Callers     map[string][]string `yaml:"callers,omitempty"`
@@ -120,6 +122,7 @@ func ParseRules(raw []byte) (Rules, error) {
 		r.Timeout = time.Duration(*f.Timeout) * time.Second
 	}
 	r.AllowLegacy, r.RefuseOlder, r.Unprotected = f.AllowLegacy != nil && *f.AllowLegacy, n.RefuseOlder, n.Unprotected
+	r.RefuseStale = n.RefuseStale
 	for i := range n.Tools {
 		n.Tools[i].set = true
 	}
@@ -162,7 +165,7 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 	if f.AllowLegacy != nil {
 		r.AllowLegacy = r.AllowLegacy && *f.AllowLegacy
 	}
-	r.RefuseOlder = r.RefuseOlder || n.RefuseOlder
+	r.RefuseOlder, r.RefuseStale = r.RefuseOlder || n.RefuseOlder, r.RefuseStale || n.RefuseStale
 	r.Deny = append(slices.Clip(r.Deny), n.Deny...)
 	r.Tools = append(slices.Clip(r.Tools), n.Tools...)
 	r.Patterns = append(slices.Clip(r.Patterns), n.Patterns...)
@@ -212,7 +215,10 @@ func (f *file) read() (r Rules, err error) {
 	if f.Older != "" && f.Older != "refuse" {
 		return r, fault.New(fault.Malformed, "policy: older %q: want refuse, or nothing", words.Brief(f.Older))
 	}
-	r.RefuseOlder = f.Older == "refuse"
+	if f.Stale != "" && f.Stale != "refuse" {
+		return r, fault.New(fault.Malformed, "policy: stale %q: want refuse, or nothing", words.Brief(f.Stale))
+	}
+	r.RefuseOlder, r.RefuseStale = f.Older == "refuse", f.Stale == "refuse"
 	if f.Unprotected != "" && f.Unprotected != "allow" {
 		return r, fault.New(fault.Malformed, "policy: unprotected %q: want allow, or nothing", words.Brief(f.Unprotected))
 	}

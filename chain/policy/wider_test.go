@@ -87,7 +87,7 @@ func TestWiderCapabilities(t *testing.T) {
 	}
 }
 
-// TestOlderIsTightenedOnly: a project can refuse what is older and not allow it again.
+// TestOlderIsTightenedOnly: a project can refuse what is older, or stale, and not allow it again.
 func TestOlderIsTightenedOnly(t *testing.T) {
 	const refuse = "policy: 1\nolder: refuse\n"
 	for _, c := range []struct {
@@ -102,7 +102,16 @@ func TestOlderIsTightenedOnly(t *testing.T) {
 			t.Errorf("user %q, project %q: %t, %v, want %t", c.user, c.project, r.RefuseOlder, err, c.want)
 		}
 	}
-	for _, text := range []string{"older: allow", "older: true", "older: [refuse]", "older: Refuse"} {
+	for _, c := range []struct{ user, project string }{{"stale: refuse\n", ""}, {"", "stale: refuse\n"}} {
+		r, err := ParseRules([]byte("policy: 1\n" + c.user))
+		if err == nil {
+			r, err = r.Tighten([]byte("policy: 1\n" + c.project))
+		}
+		if err != nil || !r.RefuseStale {
+			t.Errorf("user %q, project %q: stale is not refused (%v)", c.user, c.project, err)
+		}
+	}
+	for _, text := range []string{"stale: allow", "stale: true", "older: allow", "older: true", "older: [refuse]", "older: Refuse"} {
 		if _, err := ParseRules([]byte("policy: 1\n" + text + "\n")); err == nil {
 			t.Errorf("%s: accepted", text)
 		}

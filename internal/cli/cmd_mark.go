@@ -23,7 +23,15 @@ func revokeCommand() *spec {
 		"Whoever has seen the revocation refuses them from then on, also without network.")
 }
 
-// markCommand is what the four have in common: versions, a reason, one operation.
+func registryRedact() *spec {
+	s := markCommand("redact", "Revoke published versions whose bytes have to go",
+		"As rye revoke, and rye registry rebuild then takes them out of the host's branches. Who fetched\nthem before may have kept them: a secret that was published has to be changed, too.")
+	s.examples = `rye registry redact acme/tool/hello@1.0.0 --reason "holds a password"`
+	s.group = ""
+	return s
+}
+
+// markCommand is what the five have in common: versions, a reason, one operation.
 func markCommand(do, short, long string) *spec {
 	q := rye.MarkRequest{Do: do}
 	s := &spec{

@@ -49,12 +49,18 @@ func registryCheckpoint() *spec {
 		name: "checkpoint", args: "[namespace…]",
 		short: "Vouch for how far namespaces are, as a holder of the root",
 		long: `From then on readers refuse to be shown less, and newcomers need not read what lies
-before. Without a namespace, every one that moved on since its last checkpoint.`,
-		examples: "rye registry checkpoint\nrye registry checkpoint acme --dry-run",
+before. Without a namespace, every one that moved on since its last checkpoint. --fresh says
+how long they may be taken for the newest: after that readers are warned, or refuse (14)
+where their policy says stale: refuse. So do it again before.`,
+		examples: "rye registry checkpoint\nrye registry checkpoint --fresh 720h\nrye registry checkpoint acme --dry-run",
 		exits:    sharing,
-		flags:    []cli.Flag{rootName(&q.Registry), proposalFile(&q.Out), dryRun(&q.DryRun)},
-		max:      many,
+		flags: []cli.Flag{rootName(&q.Registry), proposalFile(&q.Out), dryRun(&q.DryRun),
+			&cli.DurationFlag{Name: "fresh", Destination: &q.Fresh, Usage: "readers may take it for the newest so long: a `duration`, as in 720h"}},
+		max: many,
 		run: func(t *task) error {
+			if q.Fresh < 0 {
+				return fault.New(fault.Usage, "registry checkpoint: --fresh %s: want a time to come", q.Fresh)
+			}
 			q.Namespaces = t.args
 			if q.Out != "" {
 				q.Out = t.path(q.Out)
@@ -116,6 +122,28 @@ func printMembers(p *printer, rep *rye.MembersReport) {
 	}
 	if len(rep.Members) == 0 {
 		p.infof("nobody has published anything there yet")
+	}
+}
+
+func registryTransfer() *spec {
+	var q rye.MembersRequest
+	return &spec{
+		name: "transfer", args: "<namespace> <request…>",
+		short: "Hand a namespace on to other owners, as a member",
+		long: `Each new owner runs rye registry members <namespace> --join and sends what that prints. They
+take the place of every present member; what those signed stays good. Every reader is asked
+before they follow. The whole history is verified first.`,
+		examples: "rye registry transfer acme 'ssh-ed25519 AAAA… <proof>' --dry-run",
+		exits:    sharing,
+		flags:    []cli.Flag{registryName(&q.Registry), dryRun(&q.DryRun)},
+		min:      2, max: many,
+		run: func(t *task) (err error) {
+			q.Namespace = t.args[0]
+			if q.Transfer, err = t.publicKeys(t.args[1:]); err != nil {
+				return err
+			}
+			return answer(t, t.w.Registry().Members, q, printMembers)
+		},
 	}
 }
 

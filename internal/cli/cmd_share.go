@@ -24,7 +24,7 @@ func registryCommand() *spec {
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
 		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryVerify(), registryLog(),
-			registryGrant(), registryMembers(), registryRevokeKey(), registryCheckpoint(), registryRoot()},
+			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot()},
 	}
 }
 
@@ -102,15 +102,54 @@ func registryList() *spec {
 }
 
 func registryVerify() *spec {
+	var q rye.RegistryVerifyRequest
 	return &spec{
 		name: "verify", args: "[name]",
-		short:    "Fetch a registry, replay its whole history, and compare",
-		examples: "rye registry verify\nrye registry verify main",
+		short: "Replay a registry's whole history, and ask for every object that it names",
+		long: `Every operation is judged with everything that it wrote, from the first on, and every
+version is fetched and compared; those that an earlier run had, only where --whole is given.
+What the host lost or hides is an error (5). Versions that were redacted, and old
+states that nobody vouches for, may be gone.`,
+		examples: "rye registry verify\nrye registry verify main --whole",
 		exits:    sharing,
-		max:      1,
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "whole", Destination: &q.Whole, Usage: "fetch again what an earlier run had"}},
+		max:      1, arg: &q.Registry,
+		run: func(t *task) error { return answerRegistries(t, t.w.Registry().Verify, q) },
+	}
+}
+
+func registryRebuild() *spec {
+	var q rye.RebuildRequest
+	return &spec{
+		name: "rebuild", args: "<namespace>",
+		short: "Make the branch that keeps a namespace's content anew, as a member",
+		long: `Without versions that were redacted and old states, so that the host may drop their
+bytes when it collects; what the host lost and this machine has is sent again. The host has
+to allow content/<namespace> to be set back. Everything is verified first.`,
+		examples: "rye registry rebuild acme --dry-run",
+		exits:    sharing,
+		flags:    []cli.Flag{registryName(&q.Registry), dryRun(&q.DryRun)},
+		min:      1, max: 1, arg: &q.Namespace,
 		run: func(t *task) error {
-			return answerRegistries(t, t.w.Registry().Verify, rye.RegistryRequest{Registry: t.arg(0)})
+			return answer(t, t.w.Registry().Rebuild, q, func(p *printer, c *rye.RegistryCheck) {
+				p.resultf(q.DryRun, "%s  content/%s\n", rebuilt.mark(q.DryRun), c.Namespace)
+				printCheck(p, c)
+			})
 		},
+	}
+}
+
+func printCheck(p *printer, c *rye.RegistryCheck) {
+	p.printf("  verified  %s: %d operations, %d versions, %d fetched", c.Namespace, c.Operations, c.Versions, c.Fetched)
+	if c.Redacted > 0 {
+		p.printf(", %d redacted", c.Redacted)
+	}
+	if c.Pruned > 0 {
+		p.printf(", %d old states gone", c.Pruned)
+	}
+	p.printf("\n")
+	for _, what := range c.Missing {
+		p.printf("  missing   %s\n", what)
 	}
 }
 
@@ -149,6 +188,12 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 	}
 	for _, ns := range sortedKeys(info.Seen) {
 		p.printf("  seen    %s at %d\n", ns, info.Seen[ns])
+	}
+	for i := range info.Checked {
+		printCheck(p, &info.Checked[i])
+	}
+	for _, w := range info.Warnings {
+		p.infof("%s", w)
 	}
 	if !info.Pinned {
 		p.infof("you did not agree to it here: rye trust")
@@ -257,6 +302,9 @@ func install(t *task, q rye.InstallRequest) error {
 			if i.Was != "" && !rep.DryRun {
 				p.infof("see what changed: rye diff %s", i.Name)
 			}
+		}
+		for _, w := range rep.Warnings {
+			p.infof("%s", w)
 		}
 		received := ""
 		if rep.Bytes > 0 { // a directory of this machine sends none

@@ -158,6 +158,7 @@ var (
 	copied    = outcome{"copied", "would copy"}
 	published = outcome{"published", "would publish"}
 	installed = outcome{"installed", "would install"}
+	rebuilt   = outcome{"rebuilt", "would rebuild"}
 	granted   = outcome{"granted", "would grant"}
 	returned  = outcome{"returned", "would return"}
 	shortened = outcome{"shortened", "would shorten"}

@@ -33,7 +33,7 @@ func Install(ctx context.Context, s *Desk, q rye.InstallRequest) (*rye.InstallRe
 		}
 		wants = append(wants[1:], more...)
 	}
-	rep := &rye.InstallReport{DryRun: q.DryRun}
+	rep := &rye.InstallReport{DryRun: q.DryRun, Warnings: in.warnings}
 	for _, reg := range in.registries {
 		rep.Bytes += reg.Stats().Bytes
 	}
@@ -54,6 +54,7 @@ type installation struct {
 	registries map[string]*registry.Registry // opened, by registry and namespace
 	arrivals   []arrival
 	deps       map[string]string // ranges for rye.yaml, by published name
+	warnings   []string
 }
 
 // want is an item and the versions that will do.
@@ -172,6 +173,15 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 	if err := updateTrust(ctx, &in.Desk, reg, ns); err != nil {
 		return nil, err
 	}
+	root, err := reg.Root(ctx)
+	if err != nil {
+		return nil, err
+	}
+	warnings, err := newest(&in.Desk, reg, root, ns)
+	if err != nil {
+		return nil, err
+	}
+	in.warnings = append(in.warnings, warnings...)
 	in.Session, err = in.WithTrust()
 	return reg, err
 }

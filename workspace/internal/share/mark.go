@@ -10,16 +10,16 @@ import (
 )
 
 // Mark changes what a registry says of published versions: "deprecate" warns of
-// them, "yank" takes them out of new selections, "unyank" takes both back, and
-// "revoke" forbids them for good, even where they are locked. It is a signed
-// operation in the namespace's log; nothing published is ever deleted.
+// them, "yank" takes them out of new selections, "unyank" takes both back,
+// "revoke" forbids them for good, even where they are locked, and "redact" says beside that that
+// their bytes are to go: see Rebuild. It is a signed operation in the namespace's log.
 func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
 	do := registry.OpKind(q.Do)
 	if !slices.Contains(registry.Marks, do) {
-		return nil, fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank or revoke", q.Do)
+		return nil, fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank, revoke or redact", q.Do)
 	}
 	if len(q.Names) == 0 {
-		return nil, fault.New(fault.Usage, "%s: no version named", q.Do).Advise("rye %s acme/tool/hello@1.0.0 --reason '...'", q.Do)
+		return nil, fault.New(fault.Usage, "%s: no version named", q.Do).Advise("name them: acme/tool/hello@1.0.0")
 	}
 	ref, _, err := registry.ParseName(q.Names[0])
 	if err != nil {
@@ -39,7 +39,7 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 		return nil, err
 	}
 	defer reg.Close()
-	if do == registry.OpRevoke {
+	if do == registry.OpRevoke || do == registry.OpRedact {
 		if err := s.Ask(ctx, revokeQuestion(q)); err != nil {
 			return nil, err
 		}
@@ -51,10 +51,13 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 }
 
 func revokeQuestion(q rye.MarkRequest) rye.Question {
-	words := slices.Concat([]string{"rye", "revoke"}, q.Names)
+	words := slices.Concat([]string{"rye", q.Do}, q.Names)
+	if q.Do == string(registry.OpRedact) {
+		words = slices.Concat([]string{"rye", "registry", q.Do}, q.Names)
+	}
 	if q.Reason != "" {
 		words = append(words, "--reason", q.Reason)
 	}
-	return rye.Question{Topic: "revoke", Text: "Forbid these versions for good, everywhere?", Lines: q.Names,
+	return rye.Question{Topic: q.Do, Text: "Forbid these versions for good, everywhere?", Lines: q.Names,
 		Mend: fault.CommandOf(append(words, "--yes")...)}
 }

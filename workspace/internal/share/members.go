@@ -17,7 +17,7 @@ import (
 // Members lists the keys of a namespace, or changes which there are.
 func Members(ctx context.Context, s *Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
 	change := len(q.Add)+len(q.Retire) > 0
-	if change && q.Join {
+	if change && (q.Join || len(q.Transfer) > 0) || q.Join && len(q.Transfer) > 0 {
 		return nil, fault.New(fault.Usage, "registry members: --join asks for yourself, and changes nobody else").
 			Advise("leave out --add and --retire, or --join")
 	}
@@ -29,6 +29,8 @@ func Members(ctx context.Context, s *Desk, q rye.MembersRequest) (*rye.MembersRe
 	switch {
 	case q.Join:
 		return m.join(ctx, q)
+	case len(q.Transfer) > 0:
+		return m.transfer(ctx, q)
 	case change:
 		return m.amend(ctx, q)
 	}
@@ -173,6 +175,26 @@ func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.Members
 		lines = append(lines, "retire "+key.Public.String()+"; what it signed stays good")
 	}
 	return m.change(ctx, ops, lines, q.DryRun)
+}
+
+// transfer hands the namespace on: new owners take the place of all present members.
+func (m *members) transfer(ctx context.Context, q rye.MembersRequest) (*rye.MembersReport, error) {
+	op := registry.Op{Kind: registry.OpTransfer}
+	var lines []string
+	for _, text := range q.Transfer {
+		grant, err := registry.ParseMember(text)
+		if err != nil {
+			return nil, noRequest(text, err, m.state.Namespace)
+		}
+		op.Keys = append(op.Keys, grant)
+		lines = append(lines, "to     "+grant.Public.String())
+	}
+	for _, k := range m.state.Keys() {
+		if k.State == registry.KeyActive {
+			lines = append(lines, "retire "+k.Public.String()+"; what it signed stays good")
+		}
+	}
+	return m.change(ctx, []registry.Op{op}, append(lines, "every reader is asked before that counts"), q.DryRun)
 }
 
 // noRequest says what a member has to be sent where a bare key was given.

@@ -70,6 +70,9 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 			return info, err
 		}
 	}
+	if info.Warnings, err = newest(s, reg, root, namespaces...); err != nil {
+		return info, err
+	}
 	return info, lockFault(ctx, s, reg, namespaces...)
 }
 

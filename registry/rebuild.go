@@ -1,0 +1,159 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// Rebuild makes the branch that keeps a namespace's content anew: the last state, the one
+// that the root vouches for, every version that was not redacted, and every change list.
+// What was redacted, and old states, are then named by no branch, and the host may drop
+// them when it collects. What Verify finds missing and this machine has is sent again. With dry
+// nothing is sent. The host has to allow the branch to be set back.
+func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool) (Checked, error) {
+	c, err := Verify(ctx, r, namespace, true)
+	if err != nil {
+		return c, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, err := r.current(ctx, namespace)
+	if err != nil {
+		return c, err
+	}
+	if s.Seq == 0 {
+		return c, fault.New(fault.NotFound, "rebuild the content of %s: nobody has claimed it", namespace)
+	}
+	if s, err = examine(ctx, r, s); err != nil {
+		return c, err
+	}
+	b := rebuilding{r: r, s: s, dry: dry, missing: map[string]bool{}}
+	for _, what := range c.Missing {
+		b.missing[what] = true
+	}
+	return c, b.run(ctx, r.pen(by, namespace))
+}
+
+// rebuilding is one Rebuild under way.
+type rebuilding struct {
+	r       *Registry
+	s       State
+	dry     bool
+	missing map[string]bool
+	heads   []store.OID
+	again   []store.OID // objects that the host lost and this machine has
+}
+
+func (b *rebuilding) run(ctx context.Context, p pen) error {
+	repo, err := b.r.writing()
+	if err != nil {
+		return err
+	}
+	lists, err := b.gather(ctx, repo)
+	if err != nil || b.dry {
+		return err
+	}
+	batch := repo.NewBatch()
+	defer batch.Discard()
+	if err := b.state(lists, batch.Add); err != nil {
+		return err
+	}
+	readme, err := batch.Add(store.TypeBlob, append(contentReadme(b.s), versionTable(b.s)...))
+	if err != nil {
+		return err
+	}
+	lists["README.md"] = readme
+	k := keeping{p: p, put: batch.Add, heads: b.heads, files: lists}
+	tip, err := k.merge(ctx, b.s)
+	if err != nil {
+		return err
+	}
+	objects := distinct(batch.Objects(), b.again)
+	if err := batch.Flush(ctx); err != nil {
+		return err
+	}
+	defer batch.Release()
+	old := b.r.content[b.s.Namespace]
+	err = b.r.remote.PushObjects(ctx, repo, []transport.Update{{Name: contentOf(b.s.Namespace), Old: old, New: tip}}, objects)
+	if fault.Is(err, fault.Denied) {
+		return fault.New(fault.Denied, "rebuild the content of %s: the host does not let %s be set back: %w", b.s.Namespace, contentOf(b.s.Namespace), err).
+			Advise("allow force pushes to content/** for whoever rebuilds, on the host")
+	}
+	if err == nil {
+		b.r.content[b.s.Namespace] = tip
+	}
+	return err
+}
+
+// gather says what is to be kept, and returns the change lists by the paths that they get.
+func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]store.OID, error) {
+	raws, err := wholeLog(ctx, b.r, b.s)
+	if err != nil {
+		return nil, err
+	}
+	vouched := uint64(0)
+	if g := b.s.root.Grant(b.s.Namespace); g != nil && g.Checkpoint != nil {
+		vouched = g.Checkpoint.Seq
+	}
+	lists := map[string]store.OID{}
+	for _, raw := range raws {
+		op, err := parseOp(raw, false)
+		if err != nil {
+			return nil, err
+		}
+		if op.Changes.Count > 0 {
+			lists[fmt.Sprintf("changes/%d.jsonl", op.Seq)] = op.Changes.ID
+			b.again = append(b.again, op.Changes.ID) // examined, so here; small
+		}
+		if op.Seq == vouched && op.Seq != b.s.Seq && !b.missing[fmt.Sprintf("state after operation %d", op.Seq)] {
+			b.heads = append(b.heads, op.Kept)
+		}
+	}
+	return lists, b.s.Entries(func(e Entry) error {
+		if e.Status == StatusRedacted {
+			return nil
+		}
+		if !b.missing["version "+e.Name()] {
+			b.heads = append(b.heads, e.Commit)
+			return nil
+		}
+		raw, err := readContent(&repo.Reader, &e)
+		if err != nil {
+			return fault.New(fault.Network, "rebuild the content of %s: %s is not on the host, and not here: %w", b.s.Namespace, e.Name(), err).
+				Advise("run it where it was published, or rye registry redact %s", e.Name())
+		}
+		b.heads = append(b.heads, e.Commit)
+		_, err = putVersion(func(t store.Type, data []byte) (store.OID, error) {
+			id := store.SHA1.Hash(t, data)
+			b.again = append(b.again, id)
+			return id, nil
+		}, &e, raw)
+		return err
+	})
+}
+
+// state makes the last state anew, whole: it follows from the log.
+func (b *rebuilding) state(lists map[string]store.OID, put sink) error {
+	id, err := keepState(b.s, Address{ID: lists[fmt.Sprintf("changes/%d.jsonl", b.s.Seq)]}, nil, put)
+	if err == nil && id != b.s.Kept {
+		err = fault.New(fault.Integrity, "rebuild the content of %s: its state is %s, the log names %s", b.s.Namespace, id, b.s.Kept)
+	}
+	b.heads = append(b.heads, b.s.Kept)
+	return err
+}
+
+// versionTable lists every version, for people.
+func versionTable(s State) []byte {
+	var b bytes.Buffer
+	b.WriteString("\n| version | published | |\n|---|---|---|\n")
+	s.Entries(func(e Entry) error {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Name(), e.Time.Format("2006-01-02"), e.Status)
+		return nil
+	})
+	return b.Bytes()
+}
