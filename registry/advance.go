@@ -204,7 +204,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	defer prep.end()
 	var revoked []*row
 	next := s
-	keep := keeping{p: p, put: b.Add, tip: r.content[c.namespace]}
+	keep := keeping{p: p, put: b.Add, tip: r.content[c.namespace], done: doneBefore(&repo.Reader, s.At)}
 	for i := range ops {
 		if err := prep.ready(i); err != nil {
 			return State{}, err
@@ -216,7 +216,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		if err := w.put(next, b.Add); err != nil {
 			return State{}, err
 		}
-		keep.add(w.after, ops[i].Items)
+		keep.add(w.op, w.after, ops[i].Items)
 		if refusesForGood(ops[i].Kind) && w.changes != nil {
 			rows, err := parseShard(w.changes)
 			if err != nil {

@@ -47,6 +47,7 @@ func (p pen) commit(ctx context.Context, tree store.OID, parents []store.OID, ms
 // A written is an operation with what goes out with it.
 type written struct {
 	raw     []byte // the commit of the log
+	op      Op     // as it is read back
 	changes []byte // its change list, nil for none
 	after   State
 }
@@ -76,6 +77,7 @@ func (p pen) operation(ctx context.Context, s State, op Op) (w written, err erro
 	if err != nil {
 		return w, err
 	}
+	w.op = done
 	w.after, err = ApplyAll(s, done, w.changes)
 	return w, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -31,11 +32,13 @@ type keeping struct {
 	tip   store.OID // of the branch; zero where there is none
 	heads []store.OID
 	files map[string]store.OID // of the tree; nil: the README alone
+	done  []string             // operations, newest first, for people
 }
 
-// add gathers the state after an operation and the versions that it published.
-func (k *keeping) add(s State, items []Entry) {
+// add gathers an operation, the state after it and the versions that it published.
+func (k *keeping) add(op Op, s State, items []Entry) {
 	k.heads = append(k.heads, s.Kept)
+	k.done = slices.Insert(k.done, 0, doneLine(op, s.Time))
 	for i := range items {
 		if id := items[i].Commit; !id.IsZero() {
 			k.heads = append(k.heads, id)
@@ -46,7 +49,7 @@ func (k *keeping) add(s State, items []Entry) {
 // merge merges all that was gathered and returns the new tip.
 func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
 	if k.files == nil {
-		readme, err := k.put(store.TypeBlob, contentReadme(s))
+		readme, err := k.put(store.TypeBlob, contentReadme(s, k.done))
 		if err != nil {
 			return k.tip, err
 		}
@@ -70,12 +73,40 @@ func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
 }
 
 // contentReadme is what people see who look at the branch on their forge.
-func contentReadme(s State) []byte {
+func contentReadme(s State, done []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# %s\n\n%d versions were published in %d operations, the last on %s.\n\n",
 		s.Namespace, s.Published, s.Seq, s.Time.Format("2006-01-02"))
 	fmt.Fprintf(&b, "The signed log of what happened is the branch `ns/%s`: `git log ns/%s` reads\nlike a change log. This branch keeps what the log refers to, and proves nothing\nby itself. Use it with `rye add %s/<kind>/<name>`.\n", s.Namespace, s.Namespace, s.Namespace)
+	b.WriteString("\nThe last operations:\n\n")
+	for _, line := range done[:min(len(done), shownOperations)] {
+		b.WriteString(line)
+	}
 	return b.Bytes()
+}
+
+// shownOperations is how many operations the README tells of.
+const shownOperations = 50
+
+func doneLine(op Op, when time.Time) string {
+	return fmt.Sprintf("- %d, %s: %s\n", op.Seq, when.Format("2006-01-02"), op.Subject())
+}
+
+// doneBefore returns what the cache knows of the operations up to one, newest first.
+func doneBefore(rd *store.Reader, at store.OID) (done []string) {
+	for len(done) < shownOperations && !at.IsZero() {
+		raw, parent, err := readCommit(rd, at)
+		if err != nil {
+			break // the cache begins at a checkpoint
+		}
+		op, err := parseOp(raw, false)
+		if err != nil {
+			break
+		}
+		done = append(done, doneLine(op, op.Time))
+		at = parent
+	}
+	return done
 }
 
 // refsOf returns the items of entries, never nil.

@@ -63,7 +63,7 @@ func (b *rebuilding) run(ctx context.Context, p pen) error {
 	if err := b.state(lists, batch.Add); err != nil {
 		return err
 	}
-	readme, err := batch.Add(store.TypeBlob, append(contentReadme(b.s), versionTable(b.s)...))
+	readme, err := batch.Add(store.TypeBlob, append(contentReadme(b.s, doneBefore(&repo.Reader, b.s.At)), versionTable(b.s)...))
 	if err != nil {
 		return err
 	}
