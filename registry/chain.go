@@ -19,7 +19,7 @@ const (
 	clockSlack   = 5 * time.Minute // a publisher's clock may run ahead of ours
 )
 
-// readLine returns the raw commits of the first-parent line that ends at tip,
+// readLine returns the raw commits of the line that ends at tip,
 // oldest first, down to a root commit, or down to but without stop; met says
 // that stop was met.
 func readLine(ctx context.Context, rd *store.Reader, tip, stop store.OID) (raws [][]byte, met bool, err error) {

@@ -152,7 +152,7 @@ func (p *Publication) entry(item Item) (Entry, error) {
 	return e, nil
 }
 
-// publishing is one publication under way. Content commits do not depend on the
+// publishing is one publication under way. Versions do not depend on the
 // log, so they are made once, however often the operations are rebuilt.
 type publishing struct {
 	p       Publication
@@ -226,8 +226,8 @@ func (j *publishing) claim(s State) (Op, error) {
 	return Op{Kind: OpClaim, Keys: []KeyGrant{{Public: j.p.By.Signer.Public()}}}, nil
 }
 
-// prepare begins to make the content commits that are not made yet, in the order of
-// the operations, on every processor: signing and compressing is most of the work of a
+// prepare begins to make the versions that are not made yet, in the order of
+// the operations, on every processor: compressing is most of the work of a
 // large publication. The operations are made meanwhile, each when ready has put its
 // content into the batch.
 func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []Op) preparation {
@@ -281,7 +281,7 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 // errContentLost would be a fault of ours: the workers make everything or say why not.
 var errContentLost error = fault.New(fault.Failed, "publish: content was not made")
 
-// A content is a content commit with everything below it; the commit is last.
+// A content is a version with everything below it; the commit is last.
 type content struct {
 	entry   *Entry
 	objects []store.Packed
@@ -353,7 +353,8 @@ func (j *publishing) content(ctx context.Context, p pen, e *Entry) (c content) {
 	return c
 }
 
-// receipt sorts the entries into new and old: new is what has our content commit.
+// receipt sorts the entries into new and old: new is what was made here, and what the log
+// credits to the signer.
 func (j *publishing) receipt(got advanced) (Receipt, error) {
 	s := got.state
 	out := Receipt{Claimed: j.claims, Operations: got.ops, Tip: s.point(), Tries: got.tries}
@@ -362,7 +363,7 @@ func (j *publishing) receipt(got advanced) (Receipt, error) {
 		if err != nil {
 			return out, err
 		}
-		mine := e.Commit == j.entries[i].Commit
+		mine := e.Commit == j.entries[i].Commit && e.Publisher == j.p.By.Signer.Public().Fingerprint()
 		if j.p.DryRun {
 			mine = e.Commit.IsZero()
 		}

@@ -140,7 +140,7 @@ type Fetched struct {
 }
 
 // Fetch brings the file of a release: from the cache, else by one fetch of its
-// content commit. Codes: Revoked when it was revoked, Network when the registry
+// version. Codes: Revoked when it was revoked, Network when the registry
 // does not hold what its log promises, Offline when offline and not at hand,
 // Integrity or Malformed when it is not what the log states.
 func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
@@ -222,7 +222,7 @@ var contentLimits = store.Limits{Objects: 64, Bytes: MaxItemSize + 1<<20, Object
 // contentRef keeps fetched content from being collected.
 func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.Hex() }
 
-// CopyTo copies the content commit into a repository and points ref at it, when
+// CopyTo copies the version into a repository and points ref at it, when
 // it does not already. It returns the commit's id.
 func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
 	b := repo.NewBatch()

@@ -197,7 +197,7 @@ func readWithGit(ctx context.Context, w *world) error {
 	if err := p.all(ctx,
 		[]string{"git", "-C", store, "--no-pager", "log", "--oneline"},
 		[]string{"git", "-C", store, "fsck", "--strict"},
-		[]string{"git", "-C", w.host.dir, "--no-pager", "log", "--first-parent", "--oneline", "ns/acme"},
+		[]string{"git", "-C", w.host.dir, "--no-pager", "log", "--oneline", "ns/acme"},
 		[]string{"git", "-C", w.host.dir, "fsck", "--strict"}); err != nil {
 		return err
 	}
