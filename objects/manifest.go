@@ -431,7 +431,13 @@ func readUpTo(fsys fs.FS, path string, n int64) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, n))
+	size := int64(0)
+	if st, err := r.Stat(); err == nil {
+		size = min(st.Size(), n)
+	}
+	b := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead)) // growing would take several times as much
+	_, err = b.ReadFrom(io.LimitReader(r, n))
+	return b.Bytes(), err
 }
 
 // Matches reports whether data is the file that the manifest lists.

@@ -29,7 +29,7 @@ func risky(t *testing.T) *home {
 	h.write(".ai/tools/acme/pack/risky.sh", strings.Replace(riskyTool, "category: acme", "category: acme/pack", 1))
 	h.write(".ai/tools/acme/pack/words.txt", "good words\n")
 	h.rye("sign", "tool:acme/pack/risky")
-	h.rye("bundle", "create", ".ai/tools/acme/pack")
+	h.rye("sign", ".ai/tools/acme/pack")
 	return h
 }
 
@@ -54,9 +54,9 @@ func exchanges() []exchange {
 		{"the tool", func(h *home) {
 			h.write(".ai/tools/acme/pack/risky.sh", strings.Replace(h.read(".ai/tools/acme/pack/risky.sh"), "it ran", "other bytes ran", 1))
 			h.rye("sign", riskyRef)
-			h.rye("bundle", "create", ".ai/tools/acme/pack", "--yes")
+			h.rye("sign", ".ai/tools/acme/pack", "--yes")
 		}, false},
-		{"a file beside it", change(".ai/tools/acme/pack/words.txt", "good", "evil", "bundle", "create", ".ai/tools/acme/pack", "--yes"), false},
+		{"a file beside it", change(".ai/tools/acme/pack/words.txt", "good", "evil", "sign", ".ai/tools/acme/pack", "--yes"), false},
 		{"the directory", func(h *home) {
 			aside := h.dir + ".aside"
 			if err := os.Rename(h.dir, aside); err != nil {
@@ -389,7 +389,7 @@ func TestRememberedApprovals(t *testing.T) {
 	runs(h, 0, riskyRef, "-p", "to=staging")
 	// A file beside the tool, signed anew.
 	h.write(".ai/tools/acme/pack/words.txt", "evil words\n")
-	h.rye("bundle", "create", ".ai/tools/acme/pack", "--yes")
+	h.rye("sign", ".ai/tools/acme/pack", "--yes")
 	runs(h, 16, riskyRef, "-p", "to=staging")
 	// What it runs by, signed anew.
 	own := ".ai/tools/acme/runtimes/own.yaml"

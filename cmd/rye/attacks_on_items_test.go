@@ -149,7 +149,7 @@ func TestAttack06TwoLines(t *testing.T) {
 	text := h.signed(noteFile, noteRef, attackNote)
 	line := signatureLine.FindString(text)
 	h.refuses("doubled", noteFile, text+line, noteRef, 19)
-	h.refuses("one in a code fence", noteFile, swap(t, text, "Hello is", "```\n"+line+"```\n\nHello is"), noteRef, 19)
+	h.refuses("one in a code fence", noteFile, swap(t, text, "Hello is", "```\n"+line+"```\n\nHello is"), noteRef, 10) // there it is text, and the text was changed
 }
 
 // TestAttack07LineOfRyeOS: refused, labelled, and counted only by consent.

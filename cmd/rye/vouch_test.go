@@ -135,7 +135,7 @@ func TestSigningVouches(t *testing.T) {
 	t.Run("bundle", func(t *testing.T) {
 		alice, bob := newHome(t), newHome(t)
 		alice.write(".ai/tools/acme/pack/data.txt", "one\n")
-		alice.rye("bundle", "create", ".ai/tools/acme/pack")
+		alice.rye("sign", ".ai/tools/acme/pack")
 		for _, name := range []string{"data.txt", "rye.bundle.yaml"} {
 			bob.write(".ai/tools/acme/pack/"+name, alice.read(".ai/tools/acme/pack/"+name))
 		}
@@ -145,11 +145,11 @@ func TestSigningVouches(t *testing.T) {
 		}
 		bob.fails(16, "sign", ".ai/tools/acme/pack")
 		bob.write(".ai/tools/acme/pack/data.txt", "two\n")
-		bob.fails(16, "bundle", "create", ".ai/tools/acme/pack")
+		bob.fails(16, "sign", ".ai/tools/acme/pack")
 		if got := bob.read(".ai/tools/acme/pack/rye.bundle.yaml"); got != before {
 			t.Errorf("the manifest was changed:\n%s", got)
 		}
-		bob.rye("bundle", "create", ".ai/tools/acme/pack", "--yes")
+		bob.rye("sign", ".ai/tools/acme/pack", "--yes")
 		bob.rye("bundle", "verify", ".ai/tools/acme/pack")
 	})
 }

@@ -22,6 +22,9 @@ func ownItems(r *reading) {
 		}
 		ref, _, err := objects.RefOfPath(p)
 		if err == nil {
+			err = objects.CheckPath(p)
+		}
+		if err == nil {
 			err = objects.CheckExtension(p)
 		}
 		if err == nil {

@@ -118,8 +118,8 @@ func TestAttack6TwoLines(t *testing.T) {
 		line, body := it.Raw[start:end], it.Body
 		altered(t, path+": doubled", path, slices.Concat(it.Raw[:start], line, line, it.Raw[end:]), inA, st, fault.Malformed)
 		altered(t, path+": one more at the end", path, slices.Concat(it.Raw, line), inA, st, fault.Malformed)
-		altered(t, path+": one more in a code fence", path, slices.Concat(it.Raw, []byte("\n```\n"), line, []byte("```\n")), inA, st, fault.Malformed)
-		for at := 0; at <= len(body); at++ { // moved to every line
+		altered(t, path+": one more in a code fence", path, slices.Concat(it.Raw, []byte("\n```\n"), line, []byte("```\n")), inA, st, fault.Malformed, fault.Integrity) // in Markdown it is text
+		for at := 0; at <= len(body); at++ {                                                                                                                            // moved to every line
 			if at > 0 && body[at-1] != '\n' || at == start {
 				continue
 			}

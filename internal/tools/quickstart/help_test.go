@@ -164,11 +164,17 @@ func helpExamples(t *testing.T) (all []string) {
 
 // prepared is what is done before an example, so that there is what it is about.
 var prepared = map[string]string{
-	"rye add ./scripts/deploy.sh --kind tool --as acme/deploy": "rye rm tool:acme/deploy",
-	"rye add .ai/tools/acme/hello.py":                          "rye rm tool:acme/hello; rye new tool acme/hello",
-	"rye diff":                                                 "rye rm tool:acme/hello; rye restore tool:acme/hello --at $(rye log tool:acme/hello --json | sed -n 's/.*\"commit\":\"\\([0-9a-f]*\\)\".*/\\1/p' | tail -n 1); rye sign --all",
-	"rye copy tool:rye/bash/bash --to project --as acme/bash":  "rye rm tool:rye/bash/bash",
-	"rye lock": "rye rm tool:acme/bash; rye sign --all",
+	"rye add ./scripts/deploy.sh --kind tool --as acme/deploy":                    "rye rm tool:acme/deploy",
+	"rye add ./my-skills --as acme --dry-run":                                     "mkdir -p my-skills/pdf; printf -- '---\\nname: pdf\\ndescription: Fills in forms\\n---\\nText\\n' > my-skills/pdf/SKILL.md",
+	"rye add ./report --entry run.py":                                             "mkdir -p report; printf 'print(1)\\n' > report/run.py; echo helper > report/words.txt",
+	"rye sign .ai/bundles/acme/report":                                            "test -d .ai/bundles/acme/report",
+	"rye export skill knowledge:acme/pdf ./pdf":                                   "rye add my-skills --as acme; rye sign --all",
+	"rye add .ai/tools/acme/hello.py":                                             "rye rm tool:acme/hello; rye new tool acme/hello",
+	"rye diff":                                                                    "rye rm tool:acme/hello; rye restore tool:acme/hello --at $(rye log tool:acme/hello --json | sed -n 's/.*\"commit\":\"\\([0-9a-f]*\\)\".*/\\1/p' | tail -n 1); rye sign --all",
+	"rye copy tool:rye/bash/bash --to project --as acme/bash":                     "rye rm tool:rye/bash/bash",
+	"rye push 'tool:acme/*' --dry-run":                                            "rye rm bundle:acme/bundle/report",
+	"rye push --all":                                                              "rye rm bundle:acme/bundle/pdf",
+	"rye lock":                                                                    "rye rm tool:acme/bash; rye sign --all",
 	"rye key rotate --project ../site --project ../notes":                         "rye init ../site; rye init ../notes",
 	"rye lock merge base.lock ours.lock theirs.lock --dry-run":                    "for f in base ours theirs; do cp .ai/rye.lock $f.lock; done",
 	"rye mcp -C ./project --project ../website":                                   "mkdir -p website; rye init website",
@@ -211,6 +217,8 @@ var ended = []struct {
 		"rye completion fish | source", "rye thread log 01k9 --events | jq -r .event_type",
 	}},
 	{-1, "serves until it is interrupted", []string{"rye mcp serve", "rye mcp serve --http 127.0.0.1:8765"}},
+	{3, "names an archive of the reader's", []string{"rye add skills.zip"}},
+	{11, "names a key that is not there", []string{"rye registry transfer acme 'ssh-ed25519 AAAA… <proof>' --dry-run"}},
 	{4, "is for somebody who has not yet what is there", []string{
 		"rye add acme/tool/hello@^1.2", "rye pull acme/tool/hello@^1.2", "rye update acme/tool/hello", "rye key new", "rye init --project 3f0c9a1b8c2d4e5f60718293a4b5c6d7",
 		"rye registry init ./registry.git --namespace acme", "rye registry init https://example.org/registry.git --open", "rye registry members acme --join",
@@ -221,8 +229,8 @@ var ended = []struct {
 	}},
 	{2, "is for a merge by git that stopped at a conflict", []string{"rye lock merge", "rye lock merge --prefer theirs"}},
 	{3, "names a bundle, a configuration or a key file of the reader's", []string{
-		"rye bundle create acme/bundle/report .ai/tools/acme/report", "rye bundle verify acme/bundle/report", "rye bundle create acme/bundle/report --version 1.1.0 .ai/tools/acme/report",
-		"rye bundle verify ./unpacked", "rye bundle inspect acme/bundle/report", "rye key import ~/.ssh/id_ed25519 work", "rye where --move ../old-name",
+
+		"rye bundle verify ./unpacked", "rye key import ~/.ssh/id_ed25519 work", "rye where --move ../old-name",
 	}},
 	{2, "names a package of the reader's, or reads a token from standard input", []string{
 		"rye diff .ai/tools/acme/pack", "rye mcp install codex --http http://127.0.0.1:7777/mcp --token-file -",

@@ -6,9 +6,11 @@ package bring
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -129,7 +131,14 @@ func nothing(q rye.AddRequest, passed []foreign.Passed) error {
 			return fault.New(fault.Malformed, "add %s: %s: %s", from, p.Path, p.Why)
 		}
 	}
-	return fault.New(fault.NotFound, "add %s: nothing there that is an item, a skill, a command, a rule or a script", from).
+	why := ""
+	for i, p := range passed[:min(len(passed), 3)] {
+		why += []string{"; passed over: ", ", ", ", "}[i] + strconv.Quote(words.Brief(p.Path)) + " (" + p.Why + ")"
+	}
+	if len(passed) > 3 {
+		why += fmt.Sprintf(" and %d more", len(passed)-3)
+	}
+	return fault.New(fault.NotFound, "add %s: nothing there that is an item, a skill, a command, a rule or a script%s", from, why).
 		Advise("a program of many files needs --entry <its main file>; a text needs --kind knowledge and its own path")
 }
 
