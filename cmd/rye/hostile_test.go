@@ -306,8 +306,9 @@ func hostileHistory() []hostileRow {
 }
 
 // TestHostileRepositories: rye add of each, as a process, refuses with the status of the row,
-// which is 3 where all that is there was passed over, as links and odd names are, in two seconds of processor time and 256 MiB, its helpers included, and
-// changes no file: none comes, none goes.
+// which is 3 where all that is there was passed over, as links and odd names are. It takes two
+// seconds of processor time and 256 MiB at most, its helpers included, and changes no file:
+// none comes, none goes.
 func TestHostileRepositories(t *testing.T) {
 	rows := slices.Concat(hostilePacks(), hostileTrees(), hostileItems(), hostileHistory())
 	h := newHome(t)

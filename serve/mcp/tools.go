@@ -24,7 +24,7 @@ func searchTool() mcp.Tool {
 	return tool("search", "Find directives, tools and knowledge by words or a question. A result says what it takes (parameters) and, unless it is signed, its state.",
 		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, field:value; * is everything"},
 		"scope":{"type":"string","description":"kind and namespace: tool, tool.acme.*"},
-		"item_type":{"type":"string","enum":["directive","tool","knowledge","config","thread"],"description":"thread: what your threads said and did"},
+		"item_type":{"type":"string","enum":["directive","tool","knowledge","config","thread"]},
 		"space":{"type":"string","enum":["project","user","system","all"]},
 		"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"default 5"},
 		"offset":{"type":"integer","minimum":0},
@@ -60,7 +60,7 @@ func signTool() mcp.Tool {
 		`"item_type":`+kindSchema+`,
 		"item_id":{"type":"string","description":"such as acme/hello; without content also a pattern, such as acme/*"},
 		"content":{"type":"string","description":"the whole text of its file, metadata first, as load shows it"},
-		"extension":{"type":"string","description":"of a tool's file where content does not tell, such as .py"},
+		"extension":{"type":"string","description":"of a tool's file where content does not tell, like .py"},
 		"source":{"type":"string","enum":["project","user"],"description":"the space (default project)"},
 		"project_path":`+projectSchema, `"item_type","item_id"`, mcp.ToolAnnotation{DestructiveHint: &no, OpenWorldHint: &no})
 }

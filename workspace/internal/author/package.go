@@ -60,21 +60,20 @@ func (in *addition) take(ctx context.Context, s *Desk, p Package, force bool) er
 	} else if dir, _ := objects.InBundles(at); at != "" && dir != p.Dir {
 		return fault.New(fault.Conflict, "add %s: .ai/%s is there already", p.Ref, at).Advise("give it another name, with --as <id>")
 	}
-	raw := p.Manifest
 	here, err := l.Contents(ctx, p.Dir)
 	if err != nil {
 		return err
 	}
-	rep := rye.AddReport{Ref: p.Ref.String(), Path: session.Shown(l, p.Dir), SHA256: objects.DigestOf(raw).String(), State: objects.Unsigned}
+	rep := rye.AddReport{Ref: p.Ref.String(), Path: session.Shown(l, p.Dir), SHA256: objects.DigestOf(p.Manifest).String(), State: objects.Unsigned}
 	switch old, _ := oldManifest(l, p.Dir); {
-	case old != nil && sameFiles(old, raw) && holds(here, p.Files):
+	case old != nil && sameFiles(old, p.Manifest) && holds(here, p.Files):
 		return in.addBundle(ctx, s, p.Dir)
 	case len(here) > 0 && !force:
 		return fault.New(fault.Conflict, "add %s: .ai/%s is already there and differs", p.Ref, p.Dir).
 			Advise("rye add --force replaces it, and records the old files first")
 	}
 	rep.Next = fault.Command("rye sign .ai/%s", p.Dir)
-	files := append(slices.Clone(p.Files), store.Change{Path: manifestIn(p.Dir), Data: raw})
+	files := append(slices.Clone(p.Files), store.Change{Path: manifestIn(p.Dir), Data: p.Manifest})
 	for _, c := range files {
 		if err := l.Free(c.Path); err != nil {
 			return err
