@@ -27,6 +27,9 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	if err != nil {
 		return nil, err
 	}
+	if dir, ok := look.PackageOf(l, q.Target, ref); ok {
+		return removeBundle(ctx, s, l, dir, q.DryRun)
+	}
 	f, ok, err := findTarget(ctx, s, l, q.Target, ref)
 	if err != nil {
 		return nil, err
@@ -51,10 +54,7 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	if err == nil {
 		err = space.RemoveFiles(l, store.Change{Path: f.Path})
 	}
-	if err != nil {
-		return nil, err
-	}
-	return rep, nil
+	return rep, err
 }
 
 // findTarget is Stack.In for what a user typed: a path means this very file, also where

@@ -197,6 +197,16 @@ func BundleTarget(l *space.Layer, t rye.Target) (string, bool) {
 	return dir, err == nil && !was.IsZero()
 }
 
+// PackageOf returns the directory of the package whose entry a user named by its ref, and not
+// by a path: what goes by that name is all of it.
+func PackageOf(l *space.Layer, t rye.Target, ref objects.Ref) (string, bool) {
+	at, err := l.Locate(ref)
+	dir, in := objects.InBundles(at)
+	_, path := session.Below(l.Dir, string(t))
+	_, typed := objects.ParseRef(string(t))
+	return dir, err == nil && in && dir == objects.BundlesDir+"/"+string(ref.ID) && (typed == nil || !path)
+}
+
 // FolderTarget is BundleTarget, also for a directory that is no bundle yet and can become one.
 func FolderTarget(l *space.Layer, t rye.Target) (string, bool) {
 	if dir, ok := BundleTarget(l, t); ok {
