@@ -44,7 +44,7 @@ config:
         calls:
           - {name: rye_execute, args: {item_type: tool, item_id: acme/once, parameters: {text: first}}}
           - {name: rye_execute, args: {item_type: tool, item_id: acme/look}}
-      - calls: [{name: rye_search, args: {query: "look", scope: "tool.acme.*"}}]
+      - calls: [{name: rye_search, args: {query: "*", scope: "tool.acme.*"}}]
       - calls: [{name: rye_execute, args: {item_type: tool, item_id: acme/long}}]
       - {times: 1, error: {status: 529}}
       - calls: [{name: rye_execute, args: {item_type: tool, item_id: acme/once, parameters: {text: second}}}]
