@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -225,13 +226,17 @@ func (l *logFiles) add(line []byte, file string) {
 }
 
 // The forms of lines: that of Python's logging, LEVEL: message, and time LEVEL message, as many
-// programs write it.
+// programs write it. They are made when a log is read: every start would pay for them.
 var (
-	pythonLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\d[ T][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)\s+-\s+\S+\s+-\s+([A-Za-z]+)\s+-\s+(.*)$`)
-	timedLine  = regexp.MustCompile(`^\[?(\d{4}[-/]\d\d[-/]\d\d[ T][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)\]?\s+\[?([A-Za-z]+)\]?:?\s+(.*)$`)
-	levelLine  = regexp.MustCompile(`^([A-Za-z]+):\s+(.*)$`)
-	fieldOf    = regexp.MustCompile(`(?:^| )(time|level|msg)=("(?:[^"\\]|\\.)*"|\S*)`)
+	pythonLine = compiled(`^(\d{4}-\d\d-\d\d[ T][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)\s+-\s+\S+\s+-\s+([A-Za-z]+)\s+-\s+(.*)$`)
+	timedLine  = compiled(`^\[?(\d{4}[-/]\d\d[-/]\d\d[ T][0-9:.,]+(?:Z|[+-]\d\d:?\d\d)?)\]?\s+\[?([A-Za-z]+)\]?:?\s+(.*)$`)
+	levelLine  = compiled(`^([A-Za-z]+):\s+(.*)$`)
+	fieldOf    = compiled(`(?:^| )(time|level|msg)=("(?:[^"\\]|\\.)*"|\S*)`)
 )
+
+func compiled(form string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(form) })
+}
 
 // parseLogLine reads one line. What has no form that is known is a message of level UNKNOWN.
 func parseLogLine(line string) logEntry {
@@ -241,16 +246,16 @@ func parseLogLine(line string) logEntry {
 			return e
 		}
 	}
-	for _, form := range []*regexp.Regexp{pythonLine, timedLine} {
+	for _, form := range []*regexp.Regexp{pythonLine(), timedLine()} {
 		if m := form.FindStringSubmatch(line); m != nil && levelOf(m[2]) != "UNKNOWN" {
 			return logEntry{Timestamp: m[1], Level: levelOf(m[2]), Message: m[3]}
 		}
 	}
-	if m := levelLine.FindStringSubmatch(line); m != nil && levelOf(m[1]) != "UNKNOWN" {
+	if m := levelLine().FindStringSubmatch(line); m != nil && levelOf(m[1]) != "UNKNOWN" {
 		return logEntry{Level: levelOf(m[1]), Message: m[2]}
 	}
 	e := logEntry{Level: "UNKNOWN", Message: line}
-	for _, m := range fieldOf.FindAllStringSubmatch(line, 20) { // of Go's log/slog
+	for _, m := range fieldOf().FindAllStringSubmatch(line, 20) { // of Go's log/slog
 		value := m[2]
 		if s, err := strconv.Unquote(value); err == nil {
 			value = s
