@@ -95,7 +95,7 @@ func (w *seer) knows(id string, b transcript.Begun) bool {
 }
 
 // begun is what a thread began with, by what is signed. It is asked for again of each hit that is
-// shown: what is remembered of it lies in the cache, which is no authority.
+// shown: what is remembered of it lies in the cache, and a cache proves nothing.
 func (w *seer) begun(ctx context.Context, dir string) (transcript.Begun, error) {
 	d, err := readDescription(ctx, w.s.o.Record, dir)
 	if err != nil {

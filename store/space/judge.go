@@ -200,6 +200,6 @@ func (l *Layer) recordedAt(at *moment, p string) (store.OID, error) {
 // HistoryOf is store.Reader.History for an item: entries are the files that the
 // record held under ref after the commit, usually one, none where it held none.
 func (l *Layer) HistoryOf(ctx context.Context, from store.OID, ref objects.Ref, visit func(c *store.Commit, held []store.Entry) error) error {
-	dir := heldBelow(l, ref)
+	dir := FolderOf(l, ref)
 	return l.repo.Histories(ctx, from, dir, holds(dir, ref), visit)
 }

@@ -276,9 +276,9 @@ func holds(dir string, ref objects.Ref) func(name []byte) bool {
 	}
 }
 
-// heldBelow returns the folder whose history is that of ref: that of its kind, unless the
+// FolderOf returns the folder whose history is that of ref: that of its kind, unless the
 // newest tree or the working tree holds it as a member of a bundle.
-func heldBelow(l *Layer, ref objects.Ref) string {
+func FolderOf(l *Layer, ref objects.Ref) string {
 	dir := path.Dir(ref.Path(""))
 	if ref.MemberFolder() == "" {
 		return dir

@@ -12,6 +12,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
 	"github.com/rye-os/rye/search"
@@ -220,7 +221,9 @@ func parseScope(q rye.SearchRequest) (scope, error) {
 		return in, nil
 	}
 	var err error
-	in.kind, err = objects.ParseKind(kind)
+	if in.kind, err = objects.ParseKind(kind); err != nil {
+		err = fault.New(fault.Usage, "kind %q: want directive, tool, knowledge, config or thread", words.Brief(kind))
+	}
 	return in, err
 }
 

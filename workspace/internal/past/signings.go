@@ -3,6 +3,7 @@ package past
 import (
 	"context"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -33,7 +34,7 @@ type signing struct {
 // signings reads the versions of an item up to a commit.
 func (d *Desk) signings(ctx context.Context, repo *store.Repo, at store.OID, ref objects.Ref) (*signings, error) {
 	s := &signings{each: map[store.OID]signing{}}
-	dir := path.Dir(ref.Path(""))
+	dir := space.FolderOf(d.Stack.Project, ref)
 	var next signing // by the version after
 	err := d.Stack.Project.HistoryOf(ctx, at, ref, func(c *store.Commit, held []store.Entry) error {
 		if len(held) == 0 {
@@ -44,7 +45,14 @@ func (d *Desk) signings(ctx context.Context, repo *store.Repo, at store.OID, ref
 		if err != nil {
 			return err
 		}
-		v := d.signing(dir+"/"+held[0].Name, raw)
+		p := dir + "/" + held[0].Name
+		v := d.signing(p, raw)
+		if v.state == "" {
+			d.vouched(&v, repo, c, p, raw)
+		}
+		if newest, err := repo.Commit(at); v.state == "" && len(s.each) == 0 && err == nil {
+			d.vouched(&v, repo, newest, p, raw) // its manifest was signed later, and it stayed as it was
+		}
 		v.in = c.ID
 		if v.state != objects.Signed && next.state == objects.Signed {
 			v.state, v.signer, v.in = next.state, next.signer, next.in
@@ -74,6 +82,33 @@ func (d *Desk) signing(path string, raw []byte) (v signing) {
 		v.signer = it.Signature.Key.String()
 	}
 	return v
+}
+
+// vouched adds who signed the manifest of the bundle in which a file lay then, without a line of
+// its own. A manifest that lists other bytes, or cannot be read, vouches for nothing.
+func (d *Desk) vouched(v *signing, repo *store.Repo, c *store.Commit, p string, raw []byte) {
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		e, err := repo.Lookup(c.Tree, dir+"/"+objects.ManifestName)
+		if err != nil {
+			continue
+		}
+		text, err := repo.Blob(e.ID, space.MaxItem)
+		if err != nil {
+			return
+		}
+		m, err := objects.ParseManifest(text)
+		if err != nil {
+			return
+		}
+		f, listed := m.File(strings.TrimPrefix(p, dir+"/"))
+		if !listed || !f.Matches(raw) || m.Item().Signature == nil {
+			return
+		}
+		if v.version, v.state = m.Version, d.worth(m.Item()); v.state == objects.Signed {
+			v.signer = m.Item().Signature.Key.String()
+		}
+		return
+	}
 }
 
 func (d *Desk) worth(it *objects.Item) objects.State {
