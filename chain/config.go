@@ -149,8 +149,8 @@ func (c *config) environment(it *objects.Item) error {
 	if it.Meta.Anchor != nil {
 		c.anchor = it.Meta.Anchor
 	}
-	if it.Meta.Deps != nil {
-		c.deps = it.Meta.Deps
+	if it.Meta.VerifyDeps != nil {
+		c.deps = it.Meta.VerifyDeps
 	}
 	return nil
 }

@@ -95,6 +95,7 @@ type Meta struct {
 	Author      string
 	EntryType   string // knowledge
 	Tags        []string
+	Deps        map[string]string // what it uses of others: published item to range
 
 	ToolType string
 	Executor ID     // the item that runs this tool; "" for a primitive
@@ -105,7 +106,8 @@ type Meta struct {
 	Config map[string]any // merged along the chain
 	Env    map[string]any // env_config
 	Anchor map[string]any
-	Deps   map[string]any // verify_deps
+
+	VerifyDeps map[string]any // verify_deps: what is checked of the files around a tool
 
 	Inputs      []Input        // directive
 	Outputs     []Output       // directive: what it is to return

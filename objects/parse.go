@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Parse takes the file at path (slashes, below .ai) apart: what it is called,
@@ -209,7 +210,7 @@ func CheckExtension(path string) error {
 
 // Names of fields that rules know, by kind. Others are kept and reported.
 var (
-	commonFields    = names("name id version title description category author tags created_at updated_at license")
+	commonFields    = names("name id version title description category author tags deps created_at updated_at license")
 	knowledgeFields = names("entry_type references extended_from source sources related format thread_id directive status model duration elapsed_seconds turns input_tokens output_tokens spend")
 	directiveFields = names("model limits permissions inputs outputs actions hooks templates preamble content extends context cost")
 	toolFields      = names("tool_type executor_id needs config_schema input_schema output_schema parameters env_config config anchor verify_deps " +
@@ -247,8 +248,44 @@ func (p *parser) common(m *Meta) error {
 		}
 	}
 	var err error
-	m.Tags, err = p.list("tags")
+	if m.Tags, err = p.list("tags"); err != nil {
+		return err
+	}
+	m.Deps, err = depsOf(p)
 	return err
+}
+
+// MaxDeps bounds how many other items one item says that it uses.
+const MaxDeps = 64
+
+// depsOf reads what an item uses of others: published item to range of versions.
+func depsOf(p *parser) (map[string]string, error) {
+	fields, err := p.mapping("deps")
+	if err != nil || len(fields) == 0 {
+		return nil, err
+	}
+	if len(fields) > MaxDeps {
+		return nil, p.badField("deps", "it names %d items, at most %d", len(fields), MaxDeps)
+	}
+	deps := make(map[string]string, len(fields))
+	for name, v := range fields {
+		rng, ok := v.(string)
+		if !ok {
+			return nil, p.badField("deps", "the range of %s is %s; want a text", words.Brief(name), Shape(v))
+		}
+		ref, err := ParseRef(name)
+		if err == nil {
+			_, err = ParseRange(rng)
+		}
+		if err == nil && ref.Published() != name {
+			err = fault.New(fault.Malformed, "%s is published as %s", words.Brief(name), ref.Published())
+		}
+		if err != nil {
+			return nil, p.badField("deps", "%v", err)
+		}
+		deps[name] = rng
+	}
+	return deps, nil
 }
 
 // text returns a field's literal text, "" when it is absent or null: a version

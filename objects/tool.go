@@ -33,7 +33,7 @@ func (p *parser) tool(m *Meta) error {
 		into *map[string]any
 	}{
 		{"config_schema", &m.Schema}, {"config", &m.Config}, {"env_config", &m.Env},
-		{"anchor", &m.Anchor}, {"verify_deps", &m.Deps},
+		{"anchor", &m.Anchor}, {"verify_deps", &m.VerifyDeps},
 	} {
 		if *f.into, err = p.mapping(f.name); err != nil {
 			return err

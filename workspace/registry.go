@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/govern"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -55,13 +56,13 @@ func (g Registry) Fetch(ctx context.Context, c rye.Caller) ([]rye.RegistryInfo, 
 // with everything that was written, and asks for every object that they name. What does
 // not follow, and what is missing, is an error.
 func (g Registry) Verify(ctx context.Context, c rye.Caller, q rye.RegistryVerifyRequest) ([]rye.RegistryInfo, error) {
-	return do(ctx, c, "registry.verify", in(g.project, g.share), share.Verify, q)
+	return do(ctx, c, "registry.verify", in(g.project, g.share), govern.Verify, q)
 }
 
 // Rebuild makes the branch that keeps a namespace's content anew, without what was redacted
 // and old states.
 func (g Registry) Rebuild(ctx context.Context, c rye.Caller, q rye.RebuildRequest) (*rye.RegistryCheck, error) {
-	return do(ctx, c, "registry.rebuild", in(g.project, g.share), share.Rebuild, q)
+	return do(ctx, c, "registry.rebuild", in(g.project, g.share), govern.Rebuild, q)
 }
 
 // Push publishes items of one namespace: verified here, one signed operation, one
@@ -83,53 +84,53 @@ func (g Registry) Install(ctx context.Context, c rye.Caller, q rye.InstallReques
 // them for good, even where they are locked, and "redact" says that their bytes are to go, too. It is a signed operation in the namespace's
 // log; nothing published is ever deleted.
 func (g Registry) Mark(ctx context.Context, c rye.Caller, q rye.MarkRequest) (*rye.MarkReport, error) {
-	return do(ctx, c, "mark", in(g.project, g.share), share.Mark, q)
+	return do(ctx, c, "mark", in(g.project, g.share), govern.Mark, q)
 }
 
 // Root says who holds the root of a registry, as last verified or, unless this is
 // offline, as it is now.
 func (g Registry) Root(ctx context.Context, c rye.Caller, q rye.RegistryRequest) (*rye.RootInfo, error) {
-	return do(ctx, c, "registry.root", in(g.project, g.share), share.Root, q)
+	return do(ctx, c, "registry.root", in(g.project, g.share), govern.Root, q)
 }
 
 // ChangeRoot changes who holds the root of a registry, or how many must agree. Where the
 // signing key's word is enough the change is made; otherwise it is written to a file,
 // which the others approve and one of them commits.
 func (g Registry) ChangeRoot(ctx context.Context, c rye.Caller, q rye.RootChangeRequest) (*rye.RootChange, error) {
-	return do(ctx, c, "registry.root.change", in(g.project, g.share), share.ChangeRoot, q)
+	return do(ctx, c, "registry.root.change", in(g.project, g.share), govern.ChangeRoot, q)
 }
 
 // ApproveRoot adds the signing key's agreement to a proposal, in its file.
 func (g Registry) ApproveRoot(ctx context.Context, c rye.Caller, q rye.RootProposalRequest) (*rye.RootChange, error) {
-	return do(ctx, c, "registry.root.change", in(g.project, g.share), share.ApproveRoot, q)
+	return do(ctx, c, "registry.root.change", in(g.project, g.share), govern.ApproveRoot, q)
 }
 
 // CommitRoot signs a proposal that enough keys agreed to and publishes it.
 func (g Registry) CommitRoot(ctx context.Context, c rye.Caller, q rye.RootProposalRequest) (*rye.RootChange, error) {
-	return do(ctx, c, "registry.root.change", in(g.project, g.share), share.CommitRoot, q)
+	return do(ctx, c, "registry.root.change", in(g.project, g.share), govern.CommitRoot, q)
 }
 
 // Grant says whose a namespace of a registry is: the word of its root, as ChangeRoot is.
 func (g Registry) Grant(ctx context.Context, c rye.Caller, q rye.GrantRequest) (*rye.RootChange, error) {
-	return do(ctx, c, "registry.grant", in(g.project, g.share), share.Grant, q)
+	return do(ctx, c, "registry.grant", in(g.project, g.share), govern.Grant, q)
 }
 
 // Checkpoint lets the root of a registry vouch for how far its namespaces are: readers
 // refuse to be shown less, and newcomers need not replay what lies before.
 func (g Registry) Checkpoint(ctx context.Context, c rye.Caller, q rye.CheckpointRequest) (*rye.RootChange, error) {
-	return do(ctx, c, "registry.checkpoint", in(g.project, g.share), share.Checkpoint, q)
+	return do(ctx, c, "registry.checkpoint", in(g.project, g.share), govern.Checkpoint, q)
 }
 
 // Members lists the keys that sign for a namespace, or changes which there are: a member
 // adds others, who sent a request, and removes them.
 func (g Registry) Members(ctx context.Context, c rye.Caller, q rye.MembersRequest) (*rye.MembersReport, error) {
-	return do(ctx, c, "registry.members", in(g.project, g.share), share.Members, q)
+	return do(ctx, c, "registry.members", in(g.project, g.share), govern.Members, q)
 }
 
 // RevokeKey takes back what a key signed for a namespace from a position on, for every
 // reader.
 func (g Registry) RevokeKey(ctx context.Context, c rye.Caller, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
-	return do(ctx, c, "registry.revokekey", in(g.project, g.share), share.RevokeKey, q)
+	return do(ctx, c, "registry.revokekey", in(g.project, g.share), govern.RevokeKey, q)
 }
 
 // Remove takes a registry from the project, and where that is asked for from what the user

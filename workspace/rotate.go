@@ -7,9 +7,9 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/govern"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
-	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Rotate replaces a key by a new one. In every registry namespace where the old key is
@@ -56,10 +56,10 @@ func (r *rooms) planRotation(ctx context.Context, s *session.Session, q rye.KeyR
 	if err != nil {
 		return rotation{}, err
 	}
-	bindings, err := share.RotatedBindings(r.share(s), key.Public, q.Local)
+	bindings, err := govern.RotatedBindings(r.share(s), key.Public, q.Local)
 	report := &rye.KeyRotation{Name: key.Old.Name, Old: key.Old.Fingerprint, New: key.New, Path: key.Old.Path, Retired: key.Retired, DryRun: q.DryRun,
 		Kept: len(signed.Digests), Places: signed.Places, Elsewhere: signed.Elsewhere,
-		Namespaces: bindings, SignAgain: share.PatternsToSign(bindings), Roots: share.RotatedRoots(r.share(s), key.Public)}
+		Namespaces: bindings, SignAgain: govern.PatternsToSign(bindings), Roots: govern.RotatedRoots(r.share(s), key.Public)}
 	return rotation{rooms: r, session: s, q: q, key: key, signed: signed, report: report}, err
 }
 
@@ -69,7 +69,7 @@ func (r rotation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := share.RotateBindings(ctx, r.share(r.session), pair, r.report.Namespaces); err != nil {
+	if err := govern.RotateBindings(ctx, r.share(r.session), pair, r.report.Namespaces); err != nil {
 		return err
 	}
 	if err := r.key.Finish(pair, r.signed.Digests); err != nil {

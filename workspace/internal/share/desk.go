@@ -40,13 +40,13 @@ func (s *Desk) transport() transport.Options {
 	return o
 }
 
-// by names the signer of an operation for git.
-func by(key trust.Signer) registry.By {
+// By names the signer of an operation for git.
+func By(key trust.Signer) registry.By {
 	return registry.By{Signer: key, Who: custody.Author(key.Public())}
 }
 
-// texts spells each of a list.
-func texts[T fmt.Stringer](list []T) []string {
+// Texts spells each of a list.
+func Texts[T fmt.Stringer](list []T) []string {
 	var all []string
 	for _, x := range list {
 		all = append(all, x.String())

@@ -12,10 +12,10 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// mayReach returns a registry of the project where its user agreed to ask it at the address
+// MayReach returns a registry of the project where its user agreed to ask it at the address
 // that the project names: in this directory, or anywhere by rye registry add. What stands
 // in rye.yaml may have come with a clone, so nothing is contacted before that.
-func mayReach(s *Desk, name string) (session.Registry, error) {
+func MayReach(s *Desk, name string) (session.Registry, error) {
 	c, ok := s.Project.Registries[name]
 	if !ok {
 		return c, unknownRegistry(name)
@@ -31,7 +31,7 @@ func mayReach(s *Desk, name string) (session.Registry, error) {
 
 // mayDecide refuses a namespace that its user did not give to a registry in this directory.
 func mayDecide(s *Desk, name, ns string) error {
-	c, err := mayReach(s, name)
+	c, err := MayReach(s, name)
 	if err != nil {
 		return err
 	}

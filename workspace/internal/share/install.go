@@ -65,15 +65,6 @@ type want struct {
 	direct bool   // asked for by name, or listed in rye.yaml
 }
 
-// arrival is an item that was verified and waits to be pinned.
-type arrival struct {
-	release  registry.Release
-	content  *registry.Fetched
-	registry string // its name in this project
-	item     *objects.Item
-	verified trust.Verified
-}
-
 func (in *installation) close() {
 	for _, reg := range in.registries {
 		reg.Close()
@@ -160,7 +151,7 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 		return reg, nil
 	}
 	in.Say("reading " + ns + " from " + name)
-	reg, err := openSynced(ctx, &in.Desk, name, ns)
+	reg, err := OpenSynced(ctx, &in.Desk, name, ns)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +161,7 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 			return nil, err
 		}
 	}
-	if err := updateTrust(ctx, &in.Desk, reg, ns); err != nil {
+	if err := UpdateTrust(ctx, &in.Desk, reg, ns); err != nil {
 		return nil, err
 	}
 	root, err := reg.Root(ctx)
@@ -214,84 +205,6 @@ func pinOf(l *chain.Lock, ref objects.Ref) (chain.Pin, bool) {
 	return pin, ok
 }
 
-// fetch fetches the content of a release and verifies it as a use of it would.
-func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name string, rel registry.Release) (*arrival, error) {
-	e := rel.Entry
-	in.Say("fetching " + e.Name())
-	c, err := reg.Fetch(ctx, rel)
-	if err != nil {
-		return nil, err
-	}
-	it, err := objects.Parse(e.Path, c.Raw)
-	if err != nil {
-		return nil, err
-	}
-	scope := in.Stack.Scope(in.Stack.Project)
-	scope.Registry, scope.Pinned = reg.ID().String(), e.Sum
-	v, err := trust.Verify(it, scope, in.Trust)
-	if err != nil {
-		return nil, err
-	}
-	if it.Ref != e.Ref || it.Meta.Version != e.Version {
-		return nil, fault.New(fault.Integrity, "%s: the file says it is %s@%s", e.Name(), it.Ref, it.Meta.Version)
-	}
-	return &arrival{release: rel, content: c, registry: name, item: it, verified: v}, nil
-}
-
-// pinned reports whether a lock pins what arrived.
-func (a *arrival) pinned(l *chain.Lock) bool {
-	pin, ok := pinOf(l, a.item.Ref)
-	return ok && pin.SHA256 == a.item.Sum && pin.Author == a.item.Signature.Key
-}
-
-// question shows what comes in: who signed it, what it may do, and what it replaces.
-func (a *arrival) question(lock *chain.Lock) rye.Question {
-	it, e := a.item, a.release.Entry
-	q := rye.Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: fault.Command("rye add %s --yes", e.Name()),
-		Lines: []string{
-			e.Name() + " from " + a.registry + ": " + it.Meta.Description,
-			"author   " + it.Signature.Key.String(),
-			"sha256   " + it.Sum.String(),
-		}}
-	if it.Ref.Kind == objects.Tool {
-		q.Lines = append(q.Lines, "needs    "+describeNeeds(it.Meta.Needs))
-		if l := it.Meta.Limits.String(); l != "" {
-			q.Lines = append(q.Lines, "limits   "+l)
-		}
-	}
-	if len(it.Meta.Permissions) > 0 {
-		q.Lines = append(q.Lines, "asks for "+strings.Join(it.Meta.Permissions, ", "))
-	}
-	if old, ok := pinOf(lock, it.Ref); ok {
-		if old.Author != it.Signature.Key {
-			q.Lines = append(q.Lines, "SIGNER CHANGED: was "+old.Author.String())
-		}
-		q.Lines = append(q.Lines, "replaces "+old.Version)
-	}
-	return q
-}
-
-// describeNeeds says in one line what a registry's tool asks of the sandbox, or
-// what it gets when it declares nothing.
-func describeNeeds(n objects.Needs) string {
-	if !n.Declared {
-		return "says nothing: reads the project, no network"
-	}
-	var parts []string
-	for _, p := range []struct {
-		verb string
-		what []string
-	}{{"reads", n.Read}, {"writes", n.Write}, {"network", n.Net}, {"calls rye for", n.Rye}} {
-		if len(p.what) > 0 {
-			parts = append(parts, p.verb+" "+strings.Join(p.what, ", "))
-		}
-	}
-	if len(parts) == 0 {
-		return "no files, no network"
-	}
-	return strings.Join(parts, "; ")
-}
-
 // needs returns the executor of a tool, unless it is in a space already or in a namespace
 // that is reserved.
 func (in *installation) needs(ctx context.Context, it *objects.Item) ([]want, error) {
@@ -304,19 +217,4 @@ func (in *installation) needs(ctx context.Context, it *objects.Item) ([]want, er
 	}
 	rng, err := objects.ParseRange("*")
 	return []want{{ref: ref, rng: rng, text: "*"}}, err
-}
-
-// note adds an arrival to a report; before is the lock as it was.
-func (a *arrival) note(rep *rye.InstallReport, before *chain.Lock, unchanged bool) {
-	e := a.release.Entry
-	i := rye.Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.registry, SHA256: e.Sum.String(), Commit: e.Commit.String(),
-		Author: e.Author.String(), Publisher: e.Publisher.String(), Seq: e.Seq}
-	if old, ok := pinOf(before, e.Ref); ok && old.Version != e.Version {
-		i.Was = old.Version
-	}
-	if unchanged {
-		rep.Unchanged = append(rep.Unchanged, i)
-	} else {
-		rep.Installed = append(rep.Installed, i)
-	}
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/rye-os/rye/registry"
 )
 
-// openRegistry opens a registry of the project, with the change of owners that the user
+// Open opens a registry of the project, with the change of owners that the user
 // accepted, if any. It uses no network yet.
-func openRegistry(s *Desk, name string, accepted map[string]uint64) (*registry.Registry, error) {
-	c, err := mayReach(s, name)
+func Open(s *Desk, name string, accepted map[string]uint64) (*registry.Registry, error) {
+	c, err := MayReach(s, name)
 	if err != nil {
 		return nil, err
 	}
-	return openPinned(s, c.URL, c.ID, accepted)
+	return OpenPinned(s, c.URL, c.ID, accepted)
 }
 
 func unknownRegistry(name string) error {
 	return fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", name).Advise("rye registry list shows those that are")
 }
 
-// openPinned opens a registry that the user agreed to ask at this address.
-func openPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.Registry, error) {
+// OpenPinned opens a registry that the user agreed to ask at this address.
+func OpenPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.Registry, error) {
 	digest, err := objects.ParseDigest(id)
 	if err != nil {
 		return nil, err
@@ -35,11 +35,11 @@ func openPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.
 		Transport: s.transport(), AcceptOwners: accepted, Now: s.Now})
 }
 
-// openSynced opens a registry of the project and brings what is known of namespaces up to
+// OpenSynced opens a registry of the project and brings what is known of namespaces up to
 // date. The user must have agreed that it says whose these are: else nobody is contacted.
 // When a namespace has other owners, by the word of the root or of those before them, the
 // user has to agree before their signatures count.
-func openSynced(ctx context.Context, s *Desk, name string, namespaces ...string) (*registry.Registry, error) {
+func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string) (*registry.Registry, error) {
 	for _, ns := range namespaces {
 		if err := mayDecide(s, name, ns); err != nil {
 			return nil, err
@@ -56,12 +56,12 @@ func openSynced(ctx context.Context, s *Desk, name string, namespaces ...string)
 	return reg, nil
 }
 
-// openFollowing is openSynced without what the user must have agreed to, and asks about new
+// openFollowing is OpenSynced without what the user must have agreed to, and asks about new
 // owners.
 func openFollowing(ctx context.Context, s *Desk, name string, namespaces []string) (*registry.Registry, error) {
 	accepted := map[string]uint64{}
 	for {
-		reg, err := openRegistry(s, name, accepted)
+		reg, err := Open(s, name, accepted)
 		if err != nil {
 			return nil, err
 		}

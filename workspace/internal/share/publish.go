@@ -26,7 +26,7 @@ type pushing struct {
 // key holds the root and a person agrees. Everything that can be known is checked before
 // anything is sent, so what is published is not reported as failed afterwards.
 func (p *pushing) publish(ctx context.Context, items []registry.Item, dry bool) (registry.Receipt, error) {
-	pub := registry.Publication{Namespace: p.ns, Items: items, By: by(p.key), DryRun: dry, Check: p.mayBind}
+	pub := registry.Publication{Namespace: p.ns, Items: items, By: By(p.key), DryRun: dry, Check: p.mayBind}
 	done, err := p.reg.Publish(ctx, pub)
 	var free *registry.UngrantedError
 	if errors.As(err, &free) {
@@ -60,7 +60,7 @@ func (p *pushing) grant(ctx context.Context, pub registry.Publication, free *reg
 	if err != nil {
 		return err
 	}
-	command := grantCommand(p.ns, []trust.PublicKey{me})
+	command := GrantCommand(p.ns, []trust.PublicKey{me})
 	refused := fault.New(fault.Untrusted, "%w", free)
 	switch {
 	case !slices.Contains(root.Keys, me):
@@ -77,7 +77,7 @@ func (p *pushing) grant(ctx context.Context, pub registry.Publication, free *reg
 		if err := p.s.Ask(ctx, p.question(me)); err != nil {
 			return err
 		}
-		if err := p.reg.Grant(ctx, by(p.key), p.ns, me); err != nil {
+		if err := p.reg.Grant(ctx, By(p.key), p.ns, me); err != nil {
 			return err
 		}
 	}
@@ -113,4 +113,13 @@ func (p *pushing) explain(ctx context.Context, err error) error {
 		return more.Advise("rye registry members %s --join", p.ns)
 	}
 	return more.Advise("rye registry members %s --join, and send what it prints to a member", p.ns)
+}
+
+// GrantCommand is what a holder of the root runs to give a namespace to keys.
+func GrantCommand(namespace string, keys []trust.PublicKey, flags ...string) fault.Hint {
+	words := []string{"rye", "registry", "grant", namespace}
+	for _, k := range keys {
+		words = append(words, k.Authorized())
+	}
+	return fault.CommandOf(append(words, flags...)...)
 }

@@ -34,7 +34,7 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	if err != nil {
 		return nil, err
 	}
-	reg, err := openRegistry(s, name, nil)
+	reg, err := Open(s, name, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	if q.DryRun {
 		return rep, registry.MayPush(ctx, reg, ns)
 	}
-	if err := updateTrust(ctx, s, reg, ns); err != nil { // was tried before anything was sent: this is the disk, or somebody in between
+	if err := UpdateTrust(ctx, s, reg, ns); err != nil { // was tried before anything was sent: this is the disk, or somebody in between
 		rep.Warning = "published; what you believe of " + ns + "/ was not brought up to date: " + err.Error()
 	}
 	return rep, nil

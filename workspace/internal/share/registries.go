@@ -35,7 +35,7 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 	if err != nil {
 		return nil, err
 	}
-	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: by(key), Claims: registry.ClaimsGranted,
+	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(key), Claims: registry.ClaimsGranted,
 		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: s.transport(), Now: s.Now}
 	for _, ns := range q.Namespaces {
 		o.Namespaces[ns] = []trust.PublicKey{key.Public()}
@@ -155,7 +155,7 @@ func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id regi
 	if have, ok := c.Registries[q.Name]; ok && have.ID != id.ID.String() {
 		return nil, fault.New(fault.Conflict, "registry %q is %s here already", q.Name, have.ID).Advise("rye registry add %s --name <another>", q.URL)
 	}
-	info := &rye.RegistryInfo{Name: q.Name, URL: q.URL, ID: id.ID.String(), Claims: string(id.Claims), Roots: texts(id.Roots),
+	info := &rye.RegistryInfo{Name: q.Name, URL: q.URL, ID: id.ID.String(), Claims: string(id.Claims), Roots: Texts(id.Roots),
 		Scopes: scopesAsked(q), Pinned: true}
 	c.Registries[q.Name] = session.Registry{URL: q.URL, ID: info.ID, Roots: info.Roots}
 	if err := addScopes(c.Scopes, info); err != nil {
@@ -248,7 +248,7 @@ func ListRegistries(s *Desk) []rye.RegistryInfo {
 
 func registryInfo(s *Desk, name string) rye.RegistryInfo {
 	c := s.Project.Registries[name]
-	_, err := mayReach(s, name)
+	_, err := MayReach(s, name)
 	return rye.RegistryInfo{Name: name, URL: c.URL, ID: c.ID, Roots: c.Roots, Pinned: err == nil, Scopes: scopesOf(s.Project, name)}
 }
 
@@ -262,7 +262,7 @@ func NamespaceLog(ctx context.Context, s *Desk, q rye.RegistryLogRequest) ([]rye
 			return nil, err
 		}
 	}
-	reg, err := openSynced(ctx, s, name, namespace)
+	reg, err := OpenSynced(ctx, s, name, namespace)
 	if err != nil {
 		return nil, err
 	}

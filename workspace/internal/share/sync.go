@@ -41,7 +41,7 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, error) {
 	info := registryInfo(s, name)
 	namespaces := namespacesOf(s, name)
-	reg, err := openSynced(ctx, s, name, namespaces...)
+	reg, err := OpenSynced(ctx, s, name, namespaces...)
 	if err != nil {
 		return info, err
 	}
@@ -50,7 +50,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 	if err != nil {
 		return info, err
 	}
-	if err := updateRoots(s, reg.ID(), root); err != nil {
+	if err := UpdateRoots(s, reg.ID(), root); err != nil {
 		return info, err
 	}
 	info.Seen = map[string]uint64{}
@@ -66,7 +66,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		if err := lookAtLocked(ctx, s, reg, ns); err != nil {
 			return info, err
 		}
-		if err := updateTrust(ctx, s, reg, ns); err != nil {
+		if err := UpdateTrust(ctx, s, reg, ns); err != nil {
 			return info, err
 		}
 	}
@@ -95,10 +95,10 @@ func namespacesOf(s *Desk, name string) []string {
 	})
 }
 
-// updateTrust writes what the verified log of a namespace says into the trust store: the
+// UpdateTrust writes what the verified log of a namespace says into the trust store: the
 // keys that it is bound to, and the digests of its revoked versions. So both hold offline
 // too. The session still sees the trust store as it was; see Session.WithTrust.
-func updateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
+func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
 	b, err := reg.Binding(ns)
 	if err != nil {
 		return err
@@ -177,9 +177,9 @@ func asLocked(s *Desk, reg *registry.Registry, ref objects.Ref) error {
 	return err
 }
 
-// updateRoots writes which keys hold the root of a registry into the trust store, after
+// UpdateRoots writes which keys hold the root of a registry into the trust store, after
 // its log, which begins at the pinned genesis, was verified to say so.
-func updateRoots(s *Desk, id objects.Digest, root registry.Root) error {
+func UpdateRoots(s *Desk, id objects.Digest, root registry.Root) error {
 	pinned, ok := s.Trust.Registry(id.String())
 	now := fingerprints(root.Keys)
 	other := func(fp objects.Fingerprint) bool { return !slices.Contains(pinned.Roots, fp) }

@@ -1,4 +1,4 @@
-package share
+package govern
 
 import (
 	"cmp"
@@ -16,11 +16,12 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Root describes who holds the root of a registry: as it is now, or offline as it was
 // last verified.
-func Root(ctx context.Context, s *Desk, q rye.RegistryRequest) (*rye.RootInfo, error) {
+func Root(ctx context.Context, s *share.Desk, q rye.RegistryRequest) (*rye.RootInfo, error) {
 	r, err := openRoot(ctx, s, q.Registry, !s.Offline)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,7 @@ func Root(ctx context.Context, s *Desk, q rye.RegistryRequest) (*rye.RootInfo, e
 // ChangeRoot changes who holds the root of a registry, or how many must agree. Where
 // the agreement of the signing key is enough the change is made; otherwise it is written
 // to a file, which the others approve and one of them commits.
-func ChangeRoot(ctx context.Context, s *Desk, q rye.RootChangeRequest) (*rye.RootChange, error) {
+func ChangeRoot(ctx context.Context, s *share.Desk, q rye.RootChangeRequest) (*rye.RootChange, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {
 		return nil, err
@@ -58,16 +59,16 @@ func ChangeRoot(ctx context.Context, s *Desk, q rye.RootChangeRequest) (*rye.Roo
 }
 
 // ApproveRoot adds the signing key's agreement to a proposal, in its file.
-func ApproveRoot(ctx context.Context, s *Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
+func ApproveRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
 	return withProposal(ctx, s, q, "approved")
 }
 
 // CommitRoot signs a proposal that enough keys agreed to and publishes it.
-func CommitRoot(ctx context.Context, s *Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
+func CommitRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
 	return withProposal(ctx, s, q, "committed")
 }
 
-func withProposal(ctx context.Context, s *Desk, q rye.RootProposalRequest, status string) (*rye.RootChange, error) {
+func withProposal(ctx context.Context, s *share.Desk, q rye.RootProposalRequest, status string) (*rye.RootChange, error) {
 	op, err := readProposal(q.File)
 	if err != nil {
 		return nil, err
@@ -83,13 +84,13 @@ func withProposal(ctx context.Context, s *Desk, q rye.RootProposalRequest, statu
 // root is the root of an open registry of the project.
 type root struct {
 	registry.Root
-	s    *Desk
+	s    *share.Desk
 	name string // of the registry in this project
 	reg  *registry.Registry
 }
 
 // openRoot opens a registry of the project, brought up to date when fresh.
-func openRoot(ctx context.Context, s *Desk, name string, fresh bool) (*root, error) {
+func openRoot(ctx context.Context, s *share.Desk, name string, fresh bool) (*root, error) {
 	name, err := s.Project.OnlyRegistry(name)
 	if err != nil {
 		return nil, err
@@ -97,11 +98,11 @@ func openRoot(ctx context.Context, s *Desk, name string, fresh bool) (*root, err
 	r := &root{s: s, name: name}
 	switch {
 	case !fresh:
-		r.reg, err = openRegistry(s, name, nil)
+		r.reg, err = share.Open(s, name, nil)
 	case s.Offline:
 		err = fault.New(fault.Offline, "root of registry %s: it has to be fetched before it is changed", name).Advise("leave out --offline")
 	default:
-		r.reg, err = openSynced(ctx, s, name)
+		r.reg, err = share.OpenSynced(ctx, s, name)
 	}
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func (r *root) readRoot(ctx context.Context) (registry.Root, error) {
 	if err != nil {
 		return now, err
 	}
-	return now, updateRoots(r.s, r.reg.ID(), now)
+	return now, share.UpdateRoots(r.s, r.reg.ID(), now)
 }
 
 // newKeys returns the root keys after the change that q asks for.
@@ -204,7 +205,7 @@ var wouldBe = map[string]string{"committed": "would-commit", "proposed": "would-
 
 // commit publishes an operation of the root and follows it in the trust store.
 func (r *root) commit(ctx context.Context, op registry.RootOp, signer trust.Signer) error {
-	if err := r.reg.CommitRoot(ctx, by(signer), op.Without(signer.Public().Fingerprint())); err != nil {
+	if err := r.reg.CommitRoot(ctx, share.By(signer), op.Without(signer.Public().Fingerprint())); err != nil {
 		return err
 	}
 	_, err := r.readRoot(ctx)
@@ -243,9 +244,9 @@ func (r *root) describe(op registry.RootOp, got registry.Agreement) *rye.RootCha
 	c := &rye.RootChange{Registry: r.name, ID: r.ID.String(), Seq: op.Seq, Have: got.Have, Want: got.Want, Complete: got.Complete(),
 		Changes: r.Describe(op)}
 	if op.Kind == registry.OpRoots {
-		c.Threshold, c.Keys = op.Threshold, texts(op.Keys)
+		c.Threshold, c.Keys = op.Threshold, share.Texts(op.Keys)
 	}
-	c.Agreed, c.Waiting, c.Newcomers = texts(got.Agreed), texts(got.Waiting), texts(got.Newcomers)
+	c.Agreed, c.Waiting, c.Newcomers = share.Texts(got.Agreed), share.Texts(got.Waiting), share.Texts(got.Newcomers)
 	return c
 }
 

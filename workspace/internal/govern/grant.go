@@ -1,4 +1,4 @@
-package share
+package govern
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Grant says whose a namespace of a registry is. Where the agreement of the signing key is
 // enough the change is made; otherwise it is written to a file, as ChangeRoot does.
-func Grant(ctx context.Context, s *Desk, q rye.GrantRequest) (*rye.RootChange, error) {
+func Grant(ctx context.Context, s *share.Desk, q rye.GrantRequest) (*rye.RootChange, error) {
 	if err := session.CheckNamespace(q.Namespace); err != nil {
 		return nil, err
 	}
@@ -39,11 +40,11 @@ func Grant(ctx context.Context, s *Desk, q rye.GrantRequest) (*rye.RootChange, e
 	if op, err = r.reg.Propose(ctx, op); err != nil {
 		return nil, err
 	}
-	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun, mend: grantCommand(q.Namespace, keys, "--yes")})
+	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun, mend: share.GrantCommand(q.Namespace, keys, "--yes")})
 }
 
 // Checkpoint lets the root vouch for how far namespaces are.
-func Checkpoint(ctx context.Context, s *Desk, q rye.CheckpointRequest) (*rye.RootChange, error) {
+func Checkpoint(ctx context.Context, s *share.Desk, q rye.CheckpointRequest) (*rye.RootChange, error) {
 	r, err := openRoot(ctx, s, q.Registry, true)
 	if err != nil {
 		return nil, err
@@ -93,17 +94,8 @@ func (r *root) vouchable(ctx context.Context, every bool) (names []string, err e
 	return names, nil
 }
 
-// grantCommand is what a holder of the root runs to give a namespace to keys.
-func grantCommand(namespace string, keys []trust.PublicKey, flags ...string) fault.Hint {
-	words := []string{"rye", "registry", "grant", namespace}
-	for _, k := range keys {
-		words = append(words, k.Authorized())
-	}
-	return fault.CommandOf(append(words, flags...)...)
-}
-
 // keysOf reads keys that are spelled out or known here by their fingerprints, each once.
-func keysOf(s *Desk, texts []string) ([]trust.PublicKey, error) {
+func keysOf(s *share.Desk, texts []string) ([]trust.PublicKey, error) {
 	var keys []trust.PublicKey
 	for _, text := range texts {
 		k, err := custody.PublicKey(s.Host, s.Trust, text)

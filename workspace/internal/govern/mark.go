@@ -1,4 +1,4 @@
-package share
+package govern
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Mark changes what a registry says of published versions: "deprecate" warns of
 // them, "yank" takes them out of new selections, "unyank" takes both back,
 // "revoke" forbids them for good, even where they are locked, and "redact" says beside that that
 // their bytes are to go: see Rebuild. It is a signed operation in the namespace's log.
-func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
+func Mark(ctx context.Context, s *share.Desk, q rye.MarkRequest) (*rye.MarkReport, error) {
 	do := registry.OpKind(q.Do)
 	if !slices.Contains(registry.Marks, do) {
 		return nil, fault.New(fault.Usage, "mark %q: want deprecate, yank, unyank, revoke or redact", q.Do)
@@ -34,7 +35,7 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 	if err != nil {
 		return nil, err
 	}
-	reg, err := openSynced(ctx, s, name, ns)
+	reg, err := share.OpenSynced(ctx, s, name, ns)
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +45,10 @@ func Mark(ctx context.Context, s *Desk, q rye.MarkRequest) (*rye.MarkReport, err
 			return nil, err
 		}
 	}
-	if err := reg.Mark(ctx, do, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: by(key)}); err != nil {
+	if err := reg.Mark(ctx, do, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: share.By(key)}); err != nil {
 		return nil, err
 	}
-	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, updateTrust(ctx, s, reg, ns)
+	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, share.UpdateTrust(ctx, s, reg, ns)
 }
 
 func revokeQuestion(q rye.MarkRequest) rye.Question {

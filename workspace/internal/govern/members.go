@@ -1,4 +1,4 @@
-package share
+package govern
 
 import (
 	"cmp"
@@ -12,10 +12,11 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Members lists the keys of a namespace, or changes which there are.
-func Members(ctx context.Context, s *Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
+func Members(ctx context.Context, s *share.Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
 	change := len(q.Add)+len(q.Retire) > 0
 	if change && (q.Join || len(q.Transfer) > 0) || q.Join && len(q.Transfer) > 0 {
 		return nil, fault.New(fault.Usage, "registry members: --join asks for yourself, and changes nobody else").
@@ -38,7 +39,7 @@ func Members(ctx context.Context, s *Desk, q rye.MembersRequest) (*rye.MembersRe
 }
 
 // RevokeKey takes back what a key signed for a namespace from a position on.
-func RevokeKey(ctx context.Context, s *Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
+func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye.MembersReport, error) {
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, fault.New(fault.Usage, "registry revoke-key: say why: every reader is told").Advise("--reason '...'")
 	}
@@ -58,7 +59,7 @@ func RevokeKey(ctx context.Context, s *Desk, q rye.RevokeKeyRequest) (*rye.Membe
 
 // members is a namespace whose keys are looked at.
 type members struct {
-	s     *Desk
+	s     *share.Desk
 	name  string // of the registry in this project
 	reg   *registry.Registry
 	root  registry.Root
@@ -66,7 +67,7 @@ type members struct {
 }
 
 // openMembers opens the registry of a namespace and brings both up to date.
-func openMembers(ctx context.Context, s *Desk, name, ns string) (*members, error) {
+func openMembers(ctx context.Context, s *share.Desk, name, ns string) (*members, error) {
 	ns = cmp.Or(ns, s.Project.Namespace)
 	if ns == objects.LocalNamespace {
 		return nil, fault.New(fault.Usage, "namespace %q belongs to each project for itself and has no members", ns).
@@ -78,7 +79,7 @@ func openMembers(ctx context.Context, s *Desk, name, ns string) (*members, error
 			return nil, err
 		}
 	}
-	reg, err := openSynced(ctx, s, name, ns)
+	reg, err := share.OpenSynced(ctx, s, name, ns)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +100,7 @@ func openMembers(ctx context.Context, s *Desk, name, ns string) (*members, error
 func (m *members) report(status string) *rye.MembersReport {
 	rep := &rye.MembersReport{Registry: m.name, ID: m.reg.ID().String(), Namespace: m.state.Namespace, Status: status, Seq: m.state.Seq}
 	if g := m.root.Grant(m.state.Namespace); g != nil {
-		rep.Granted = texts(g.Keys)
+		rep.Granted = share.Texts(g.Keys)
 	}
 	for _, k := range m.state.Keys() {
 		rep.Members = append(rep.Members, rye.Member{Fingerprint: k.Public.String(), SSH: k.Public.Authorized(), State: string(k.State),
@@ -145,7 +146,7 @@ func (m *members) unclaimed(me trust.PublicKey) error {
 	ns, g := m.state.Namespace, m.root.Grant(m.state.Namespace)
 	err := fault.New(fault.NotFound, "namespace %s: nobody has published anything in it, so it has no members", ns)
 	if g == nil && m.root.Claims != registry.ClaimsOpen {
-		return err.Advise("send this to a holder of the root: %s", grantCommand(ns, []trust.PublicKey{me}))
+		return err.Advise("send this to a holder of the root: %s", share.GrantCommand(ns, []trust.PublicKey{me}))
 	}
 	return err.Advise("rye push, which claims it for your key where the root allows that")
 }
@@ -225,7 +226,7 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 		return nil, err
 	}
 	ns := m.state.Namespace
-	after, err := registry.ChangeKeys(ctx, m.reg, ns, by(key), true, ops...)
+	after, err := registry.ChangeKeys(ctx, m.reg, ns, share.By(key), true, ops...)
 	if err != nil {
 		return nil, mayNotChange(err, m.state, key.Public())
 	}
@@ -236,10 +237,10 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 		if err := m.s.Ask(ctx, q); err != nil {
 			return nil, err
 		}
-		if after, err = registry.ChangeKeys(ctx, m.reg, ns, by(key), false, ops...); err != nil {
+		if after, err = registry.ChangeKeys(ctx, m.reg, ns, share.By(key), false, ops...); err != nil {
 			return nil, mayNotChange(err, m.state, key.Public())
 		}
-		if err := updateTrust(ctx, m.s, m.reg, ns); err != nil {
+		if err := share.UpdateTrust(ctx, m.s, m.reg, ns); err != nil {
 			return nil, fault.Wrap(err, "the members of %s are changed; what you believe of them is not", ns)
 		}
 		status = "changed"

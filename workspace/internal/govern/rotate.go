@@ -1,4 +1,4 @@
-package share
+package govern
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/workspace/internal/custody"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // left is the status of a binding that a rotation does not change.
@@ -17,7 +18,7 @@ const left = "left"
 
 // RotatedRoots returns the registries whose root a key holds. A rotation does not change
 // a root: its other keys may have to agree.
-func RotatedRoots(s *Desk, key trust.PublicKey) []string {
+func RotatedRoots(s *share.Desk, key trust.PublicKey) []string {
 	var ids []string
 	for _, reg := range s.Trust.Registries() {
 		if slices.Contains(reg.Roots, key.Fingerprint()) {
@@ -30,7 +31,7 @@ func RotatedRoots(s *Desk, key trust.PublicKey) []string {
 // RotatedBindings returns the namespaces of registries where a key is current, with what
 // its rotation does there; local leaves the registries alone. With an error, which
 // refuses the rotation offline, it returns them too.
-func RotatedBindings(s *Desk, key trust.PublicKey, local bool) ([]rye.RotatedBinding, error) {
+func RotatedBindings(s *share.Desk, key trust.PublicKey, local bool) ([]rye.RotatedBinding, error) {
 	var all []rye.RotatedBinding
 	for _, b := range s.Trust.Bindings() {
 		if !slices.Contains(b.Keys, trust.BoundKey{Key: key, State: trust.Current}) {
@@ -64,10 +65,10 @@ func PatternsToSign(all []rye.RotatedBinding) []string {
 
 // addressOf returns the address that the project uses for a registry, where the user agreed
 // to that, or else the one in the trust store.
-func addressOf(s *Desk, reg trust.Registry) string {
+func addressOf(s *share.Desk, reg trust.Registry) string {
 	if s.Project != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Project.Registries)) {
-			if c, err := mayReach(s, name); err == nil && c.ID == reg.ID {
+			if c, err := share.MayReach(s, name); err == nil && c.ID == reg.ID {
 				return c.URL
 			}
 		}
@@ -77,7 +78,7 @@ func addressOf(s *Desk, reg trust.Registry) string {
 
 // RotateBindings replaces the old key by the new one in each of the namespaces, and says
 // so in their status. What an earlier, interrupted rotation did already is not repeated.
-func RotateBindings(ctx context.Context, s *Desk, pair custody.KeyPair, all []rye.RotatedBinding) error {
+func RotateBindings(ctx context.Context, s *share.Desk, pair custody.KeyPair, all []rye.RotatedBinding) error {
 	for i := range all {
 		if all[i].Status == left {
 			continue
@@ -89,8 +90,8 @@ func RotateBindings(ctx context.Context, s *Desk, pair custody.KeyPair, all []ry
 	return nil
 }
 
-func rotateBinding(ctx context.Context, s *Desk, pair custody.KeyPair, b *rye.RotatedBinding) error {
-	reg, err := openPinned(s, b.URL, b.Registry, nil)
+func rotateBinding(ctx context.Context, s *share.Desk, pair custody.KeyPair, b *rye.RotatedBinding) error {
+	reg, err := share.OpenPinned(s, b.URL, b.Registry, nil)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func rotateBinding(ctx context.Context, s *Desk, pair custody.KeyPair, b *rye.Ro
 		return fault.Wrap(err, "retire the old key of %s", b.Namespace)
 	}
 	b.Status, b.Text = "rotated", "the new key was added, the old one retired"
-	return updateTrust(ctx, s, reg, b.Namespace)
+	return share.UpdateTrust(ctx, s, reg, b.Namespace)
 }
 
 // addKey publishes the new key with its proof, signed by the old key.
@@ -119,7 +120,7 @@ func addKey(ctx context.Context, reg *registry.Registry, ns string, pair custody
 	if err != nil {
 		return err
 	}
-	_, err = registry.ChangeKeys(ctx, reg, ns, by(pair.Old), false,
+	_, err = registry.ChangeKeys(ctx, reg, ns, share.By(pair.Old), false,
 		registry.Op{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: pair.New.Public(), Proof: proof}}})
 	return err
 }
@@ -130,7 +131,7 @@ func retireKey(ctx context.Context, reg *registry.Registry, ns string, pair cust
 	if err != nil || !isActive(st, pair.Old) {
 		return err
 	}
-	_, err = registry.ChangeKeys(ctx, reg, ns, by(pair.New), false,
+	_, err = registry.ChangeKeys(ctx, reg, ns, share.By(pair.New), false,
 		registry.Op{Kind: registry.OpKeyRetire, Key: pair.Old.Public().Fingerprint()})
 	return err
 }

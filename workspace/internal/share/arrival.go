@@ -1,0 +1,152 @@
+package share
+
+import (
+	"context"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// arrival is an item that was verified and waits to be pinned.
+type arrival struct {
+	release  registry.Release
+	content  *registry.Fetched
+	registry string // its name in this project
+	item     *objects.Item
+	verified trust.Verified
+}
+
+// fetch fetches the content of a release and verifies it as a use of it would.
+func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name string, rel registry.Release) (*arrival, error) {
+	e := rel.Entry
+	in.Say("fetching " + e.Name())
+	c, err := reg.Fetch(ctx, rel)
+	if err != nil {
+		return nil, err
+	}
+	it, err := objects.Parse(e.Path, c.Raw)
+	if err != nil {
+		return nil, err
+	}
+	scope := in.Stack.Scope(in.Stack.Project)
+	scope.Registry, scope.Pinned = reg.ID().String(), e.Sum
+	v, err := trust.Verify(it, scope, in.Trust)
+	if err != nil {
+		return nil, err
+	}
+	if it.Ref != e.Ref || it.Meta.Version != e.Version {
+		return nil, fault.New(fault.Integrity, "%s: the file says it is %s@%s", e.Name(), it.Ref, it.Meta.Version)
+	}
+	return &arrival{release: rel, content: c, registry: name, item: it, verified: v}, nil
+}
+
+// pinned reports whether a lock pins what arrived.
+func (a *arrival) pinned(l *chain.Lock) bool {
+	pin, ok := pinOf(l, a.item.Ref)
+	return ok && pin.SHA256 == a.item.Sum && pin.Author == a.item.Signature.Key
+}
+
+// question shows what comes in: who signed it, what it may do, and what it replaces.
+func (a *arrival) question(lock *chain.Lock) rye.Question {
+	it, e := a.item, a.release.Entry
+	q := rye.Question{Topic: "add " + e.Name(), Text: "Add it?", Mend: fault.Command("rye add %s --yes", e.Name()),
+		Lines: []string{
+			e.Name() + " from " + a.registry + ": " + it.Meta.Description,
+			"author   " + it.Signature.Key.String(),
+			"sha256   " + it.Sum.String(),
+		}}
+	if it.Ref.Kind == objects.Tool {
+		q.Lines = append(q.Lines, "needs    "+describeNeeds(it.Meta.Needs))
+		if l := it.Meta.Limits.String(); l != "" {
+			q.Lines = append(q.Lines, "limits   "+l)
+		}
+	}
+	if len(it.Meta.Permissions) > 0 {
+		q.Lines = append(q.Lines, "asks for "+strings.Join(it.Meta.Permissions, ", "))
+	}
+	if old, ok := pinOf(lock, it.Ref); ok {
+		if old.Author != it.Signature.Key {
+			q.Lines = append(q.Lines, "SIGNER CHANGED: was "+old.Author.String())
+		}
+		q.Lines = append(q.Lines, "replaces "+old.Version)
+	}
+	return q
+}
+
+// describeNeeds says in one line what a registry's tool asks of the sandbox, or
+// what it gets when it declares nothing.
+func describeNeeds(n objects.Needs) string {
+	if !n.Declared {
+		return "says nothing: reads the project, no network"
+	}
+	var parts []string
+	for _, p := range []struct {
+		verb string
+		what []string
+	}{{"reads", n.Read}, {"writes", n.Write}, {"network", n.Net}, {"calls rye for", n.Rye}} {
+		if len(p.what) > 0 {
+			parts = append(parts, p.verb+" "+strings.Join(p.what, ", "))
+		}
+	}
+	if len(parts) == 0 {
+		return "no files, no network"
+	}
+	return strings.Join(parts, "; ")
+}
+
+// overtaken reports whether the lock now pins something that it did not pin when a person
+// was asked, and that is not what arrived.
+func (a *arrival) overtaken(before, now *chain.Lock) bool {
+	pin, ok := pinOf(now, a.item.Ref)
+	old, _ := pinOf(before, a.item.Ref)
+	return ok && !a.pinned(now) && old.SHA256 != pin.SHA256
+}
+
+// pin keeps the content of an arrival in the project's store, unless it is there, and
+// writes the item into the lock, with how far its namespace had come: a floor for everyone
+// who has this lock.
+func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock, rep *rye.InstallReport) error {
+	repo, err := s.Stack.Project.Repo()
+	if err != nil {
+		return err
+	}
+	e, tip := a.release.Entry, a.release.Tip
+	unchanged := a.pinned(s.Lock) && repo.Has(e.Commit)
+	if !unchanged {
+		if _, err := a.content.CopyTo(ctx, repo, session.LockRefs+e.Sum.Hex()); err != nil {
+			return err
+		}
+	}
+	a.note(rep, s.Lock, unchanged)
+	c := s.Project.Registries[a.registry]
+	id, err := objects.ParseDigest(c.ID)
+	if err != nil {
+		return err
+	}
+	lock.Registries[a.registry] = chain.RegistryPin{ID: id, URL: c.URL}
+	lock.Namespaces[a.release.Namespace] = chain.NamespacePin{Registry: a.registry, Seq: tip.Seq, Tip: tip.Tip.String(), SHA256: tip.Sum}
+	lock.SetItem(chain.Link{Verified: a.verified, Space: objects.Project, Origin: &chain.Origin{
+		Registry: a.registry, Version: e.Version, Commit: e.Commit.String(), Author: e.Author, Publisher: e.Publisher}})
+	return nil
+}
+
+// note adds an arrival to a report; before is the lock as it was.
+func (a *arrival) note(rep *rye.InstallReport, before *chain.Lock, unchanged bool) {
+	e := a.release.Entry
+	i := rye.Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.registry, SHA256: e.Sum.String(), Commit: e.Commit.String(),
+		Author: e.Author.String(), Publisher: e.Publisher.String(), Seq: e.Seq}
+	if old, ok := pinOf(before, e.Ref); ok && old.Version != e.Version {
+		i.Was = old.Version
+	}
+	if unchanged {
+		rep.Unchanged = append(rep.Unchanged, i)
+	} else {
+		rep.Installed = append(rep.Installed, i)
+	}
+}

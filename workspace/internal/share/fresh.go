@@ -1,0 +1,54 @@
+package share
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry"
+)
+
+// newest says how far what was read of namespaces may be believed to be the newest. Where the
+// policy says so, it refuses those that are beyond what the root calls fresh.
+func newest(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...string) (warnings []string, err error) {
+	for _, ns := range namespaces {
+		st, err := reg.View(ns)
+		if err != nil || st.Seq == 0 {
+			continue // nobody has claimed it
+		}
+		g := root.Grant(ns)
+		said := g != nil && !g.FreshUntil.IsZero()
+		switch {
+		case said && s.Now().After(g.FreshUntil):
+			if warnings, err = stale(s, warnings, ns, g.FreshUntil); err != nil {
+				return warnings, err
+			}
+		case !said && !s.Offline && registry.FirstContact(reg, ns) && !lockKnows(s, reg, ns):
+			warnings = append(warnings, fmt.Sprintf("%s: first seen here, and no lock or checkpoint tells how far it is: its host is believed about that", ns))
+		}
+	}
+	return warnings, nil
+}
+
+// stale warns of a namespace whose next checkpoint is overdue, or refuses it.
+func stale(s *Desk, warnings []string, ns string, until time.Time) ([]string, error) {
+	rules, err := s.Rules()
+	if err != nil {
+		return warnings, err
+	}
+	text := fmt.Sprintf("%s: its registry called it fresh until %s, and has said nothing since: something newer may be hidden", ns, until.UTC().Format(time.RFC3339))
+	if rules.RefuseStale {
+		return warnings, fault.New(fault.Stale, "%s", text).
+			Advise("a holder of its root runs rye registry checkpoint %s --fresh 720h; or take stale: refuse out of the policy", ns)
+	}
+	return append(warnings, text), nil
+}
+
+// lockKnows reports whether the lock says how far a namespace was.
+func lockKnows(s *Desk, reg *registry.Registry, ns string) bool {
+	if s.Lock == nil {
+		return false
+	}
+	pin, ok := s.Lock.Namespaces[ns]
+	return ok && s.Lock.Registries[pin.Registry].ID == reg.ID()
+}
