@@ -167,7 +167,7 @@ func (r *Registry) current(ctx context.Context, namespace string) (State, error)
 // lookAt brings what a change reads of the catalogue.
 func lookAt(ctx context.Context, r *Registry, s State, refs []objects.Ref) error {
 	if refs == nil {
-		_, err := examine(ctx, r, s)
+		_, err := examine(ctx, r, s, readVerified(r, s).at)
 		return err
 	}
 	if err := bringLists(ctx, r, s); err != nil {

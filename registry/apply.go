@@ -25,7 +25,7 @@ import (
 func Apply(s State, op Op) (State, error) {
 	next, err := s.judge(op)
 	if err != nil {
-		return State{}, fmt.Errorf("operation %d of %s: %w", op.Seq, s.Namespace, err)
+		return State{}, inOperation(s, op, err)
 	}
 	next.Kept, next.cat = op.Kept, openCatalogue(op.State, s.from)
 	return next, nil
@@ -35,17 +35,24 @@ func Apply(s State, op Op) (State, error) {
 // it has none) has to be what the operation may do and nothing else, and the catalogue that
 // follows the one that the operation states. s needs a catalogue at hand.
 func ApplyAll(s State, op Op, changes []byte) (State, error) {
-	next, err := applyAll(s, op, changes)
+	err := op.readChanges(changes)
+	next := s
+	if err == nil {
+		next, err = applyRead(s, op, changes)
+	}
 	if err != nil {
-		return State{}, fmt.Errorf("operation %d of %s: %w", op.Seq, s.Namespace, err)
+		return State{}, inOperation(s, op, err)
 	}
 	return next, nil
 }
 
-func applyAll(s State, op Op, changes []byte) (State, error) {
-	if err := op.readChanges(changes); err != nil {
-		return State{}, err
-	}
+// inOperation says where a log does not follow.
+func inOperation(s State, op Op, err error) error {
+	return fmt.Errorf("operation %d of %s: %w", op.Seq, s.Namespace, err)
+}
+
+// applyRead is ApplyAll for an operation whose change list was read.
+func applyRead(s State, op Op, changes []byte) (State, error) {
 	next, wrote, err := s.step(op)
 	if err != nil {
 		return State{}, err

@@ -265,3 +265,73 @@ func BenchmarkLoadState(b *testing.B) {
 		}
 	}
 }
+
+// operations publishes n items of benchItems, an operation each, in one push: what a
+// namespace is after some years.
+func (w *world) operations(m *machine, n int) {
+	p := bigPublication()
+	p.Items = p.Items[:n]
+	entries, raws, err := p.entries()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	job := &publishing{p: p, entries: entries, raws: raws}
+	c := change{namespace: p.Namespace, by: p.By, refs: refsOf(entries), prepare: job.prepare,
+		plan: func(s State) ([]Op, error) {
+			claim, err := job.claim(s)
+			ops := []Op{claim}
+			for _, e := range entries {
+				ops = append(ops, Op{Kind: OpPublish, Items: []Entry{e}})
+			}
+			return ops, err
+		}}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, err := m.advance(w.ctx, c); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// BenchmarkVerify10000Operations replays a namespace of 10,001 operations with every
+// change list: with everything fetched, with every object at hand, and again after
+// one more operation.
+func BenchmarkVerify10000Operations(b *testing.B) {
+	w := newWorld(b, ClaimsOpen)
+	w.operations(w.machine(b), benchItems)
+	run := func(m *machine) {
+		w.sync(m, "acme")
+		c, err := Verify(w.ctx, m.Registry, "acme", false)
+		if err != nil || len(c.Missing) > 0 || c.Operations < benchItems {
+			b.Fatal(c, err)
+		}
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			m := w.machine(b)
+			b.StartTimer()
+			run(m)
+		}
+	})
+	m := w.machine(b)
+	run(m)
+	b.Run("local", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			m = m.reopen(w, nil)
+			w.sync(m, "acme")
+			b.StartTimer()
+			if _, err := Examine(w.ctx, m.Registry, "acme"); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("again", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			m = m.reopen(w, nil)
+			b.StartTimer()
+			run(m)
+		}
+	})
+}

@@ -164,25 +164,6 @@ func hasher(f store.Format) sink {
 	return func(t store.Type, data []byte) (store.OID, error) { return f.Hash(t, data), nil }
 }
 
-// noting is the sink that notes what it is given and keeps nothing.
-func noting(ids map[store.OID]bool) sink {
-	return func(t store.Type, data []byte) (store.OID, error) {
-		id := store.SHA1.Hash(t, data)
-		ids[id] = true
-		return id, nil
-	}
-}
-
-// unless is the sink that leaves out what is there already.
-func unless(there map[store.OID]bool, put sink) sink {
-	return func(t store.Type, data []byte) (store.OID, error) {
-		if id := store.SHA1.Hash(t, data); there[id] {
-			return id, nil
-		}
-		return put(t, data)
-	}
-}
-
 // tree returns the id of the root's tree, and gives everything in it to put.
 func (r Root) tree(f store.Format, put sink) (id store.OID, err error) {
 	if put == nil {
@@ -219,7 +200,12 @@ func putTrees(put sink, files map[string]store.OID) (id store.OID, err error) {
 		}
 		entries = append(entries, store.Entry{Name: dir, Mode: store.ModeDir, ID: id})
 	}
-	raw, err := store.EncodeTree(entries) // sorts and checks
+	return putTree(put, entries)
+}
+
+// putTree encodes a tree, whose entries it sorts and checks.
+func putTree(put sink, entries []store.Entry) (store.OID, error) {
+	raw, err := store.EncodeTree(entries)
 	if err != nil {
 		return store.OID{}, err
 	}

@@ -33,6 +33,7 @@ type list struct {
 	loaded
 	raw    []byte
 	shards [16]*shard // nil for none
+	folder store.OID  // the git tree that holds the list and its shards
 }
 
 // loaded is what a part of a catalogue knows of itself. What could not be loaded is tried
@@ -93,6 +94,9 @@ func (l *list) get(digit int) error {
 		lines, err := parseList(l.raw, listNames[digit])
 		for _, line := range lines {
 			l.shards[hexName(line.name)] = lazyShard(line.at, l.from)
+		}
+		if err == nil {
+			l.folder, err = l.tree(digit, hasher(store.SHA1))
 		}
 		return err
 	})
@@ -164,28 +168,30 @@ func (c *catalogue) with(keys Address, changed map[byte]*shard) (*catalogue, err
 		l.shards[i&15] = changed[i]
 		next.lists[digit] = l
 	}
-	next.seal()
-	return next, nil
+	return next, next.seal()
 }
 
 // seal encodes what is not encoded yet.
-func (c *catalogue) seal() {
+func (c *catalogue) seal() error {
 	lines := []listed{{"keys", c.keys}}
 	for i, l := range c.lists {
 		if l == nil {
 			continue
 		}
 		if l.at.IsZero() {
-			l.seal(i)
+			if err := l.seal(i); err != nil {
+				return err
+			}
 		}
 		lines = append(lines, listed{rootNames[1+i], l.at})
 	}
 	c.raw = encodeList(lines)
 	c.at = addressOf(c.raw)
 	c.made()
+	return nil
 }
 
-func (l *list) seal(digit int) {
+func (l *list) seal(digit int) (err error) {
 	var lines []listed
 	for i, sh := range l.shards {
 		if sh != nil {
@@ -194,7 +200,9 @@ func (l *list) seal(digit int) {
 	}
 	l.raw = encodeList(lines)
 	l.at = addressOf(l.raw)
+	l.folder, err = l.tree(digit, hasher(store.SHA1))
 	l.made()
+	return err
 }
 
 // A draft is a catalogue being changed: shards are copied at their first change.
@@ -265,37 +273,49 @@ func (d *draft) shards() map[byte]*shard {
 const (
 	namespacePath = "namespace.yaml"
 	changesPath   = "changes.jsonl"
-	rootListPath  = "catalogue/list"
+	cataloguePath = "catalogue"
+	listName      = "list" // of the root list and of those below it
 )
 
-func listPath(digit int) string { return fmt.Sprintf("catalogue/%x/list", digit) }
-func shardPath(i int) string    { return fmt.Sprintf("catalogue/%x/%02x.jsonl", i>>4, i) }
+func shardPath(i int) string { return fmt.Sprintf("catalogue/%x/%02x.jsonl", i>>4, i) }
 
-// files calls visit for every file of a state but its change list, without reading shards.
-func (c *catalogue) files(visit func(path string, at Address) error) error {
+// tree gives to put the trees of a catalogue that are not those of the catalogue before,
+// and returns the top one. Shards are not read.
+func (c *catalogue) tree(before *catalogue, put sink) (store.OID, error) {
 	if err := c.get(); err != nil {
-		return err
+		return store.OID{}, err
 	}
-	err := visit(rootListPath, c.at)
+	entries := []store.Entry{{Name: listName, Mode: store.ModeFile, ID: c.at.ID}}
 	for digit := range c.lists {
-		l, lerr := c.list(digit)
-		if err == nil {
-			err = lerr
+		l, err := c.list(digit)
+		if l == nil && err == nil {
+			continue
+		}
+		if err == nil && !before.has(digit, l) {
+			_, err = l.tree(digit, put)
 		}
 		if err != nil {
-			return err
+			return store.OID{}, err
 		}
-		if l != nil {
-			err = visit(listPath(digit), l.at)
+		entries = append(entries, store.Entry{Name: rootNames[1+digit], Mode: store.ModeDir, ID: l.folder})
+	}
+	return putTree(put, entries)
+}
+
+// has reports whether a catalogue, which may be nil, has this list under a digit.
+func (c *catalogue) has(digit int, l *list) bool {
+	return c != nil && c.lists[digit] != nil && c.lists[digit].at == l.at
+}
+
+// tree gives the tree that holds a list and its shards to put.
+func (l *list) tree(digit int, put sink) (store.OID, error) {
+	entries := []store.Entry{{Name: listName, Mode: store.ModeFile, ID: l.at.ID}}
+	for i, sh := range l.shards {
+		if sh != nil {
+			entries = append(entries, store.Entry{Name: listNames[digit][i] + ".jsonl", Mode: store.ModeFile, ID: sh.at.ID})
 		}
 	}
-	if err == nil {
-		err = c.each(func(i byte, sh *shard) error { return visit(shardPath(int(i)), sh.at) })
-	}
-	if err == nil {
-		err = visit(namespacePath, c.keys)
-	}
-	return err
+	return putTree(put, entries)
 }
 
 // putNew gives to put the parts that are not those of the catalogue before.
@@ -311,7 +331,7 @@ func (c *catalogue) putNew(before *catalogue, put sink) error {
 		return err
 	}
 	for digit, l := range c.lists {
-		if l == nil || before != nil && before.lists[digit] != nil && before.lists[digit].at == l.at {
+		if l == nil || before.has(digit, l) {
 			continue
 		}
 		if err := add(l.raw); err != nil {

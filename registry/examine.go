@@ -5,58 +5,197 @@ import (
 	"fmt"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/parallel"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
 
-// examine replays a namespace from its claim with every change list, so that no state and
-// no line of the catalogue is believed: the state that it returns follows from the
-// operations alone. s was synced.
-func examine(ctx context.Context, r *Registry, s State) (State, error) {
+// An examined namespace is its state as it follows from the operations alone, and what
+// these did since the point that was known.
+type examined struct {
+	State
+	since    uint64    // the position that was known
+	before   store.OID // where the state then is kept
+	states   []kept
+	versions []version // that were published
+	redacted int       // versions
+}
+
+// kept is where the state after an operation is kept.
+type kept struct {
+	seq uint64
+	at  store.OID
+}
+
+type version struct {
+	ref  objects.Ref
+	name string
+}
+
+// examine replays a namespace with every change list, so that no state and no line of the
+// catalogue is believed. It begins with the claim, or after a point up to which this machine
+// has examined it. s was synced.
+func examine(ctx context.Context, r *Registry, s State, known Point) (examined, error) {
 	if s.Seq == 0 {
-		return s, nil
+		return examined{State: s}, nil
+	}
+	x, err := examineFrom(ctx, r, s, known)
+	if fault.Is(err, fault.Offline) && x.since > 0 { // a cache may be deleted at any time, in parts too
+		return examineFrom(ctx, r, s, Point{})
+	}
+	return x, err
+}
+
+func examineFrom(ctx context.Context, r *Registry, s State, known Point) (examined, error) {
+	base, raws, err := logSince(ctx, r, s, known)
+	if err != nil {
+		return examined{}, err
+	}
+	x := examined{State: base, since: base.Seq, before: base.Kept}
+	from := cached(r)
+	ops, err := readOps(ctx, r, s.Namespace, raws)
+	if err != nil {
+		return x, err
+	}
+	err = withChanges(ctx, from, ops, func(op Op, changes []byte) error { return x.apply(op, changes) })
+	if err != nil {
+		return x, err
+	}
+	if x.Tip != s.Tip {
+		return x, fault.New(fault.Integrity, "namespace %s: its log ends in %s, what was verified is %s", s.Namespace, x.Tip, s.Tip)
+	}
+	if err := saveCatalogue(ctx, r, x.State); err != nil {
+		return x, err
+	}
+	x.from = from
+	return x, noteShards(ctx, r, x.State, everyShard)
+}
+
+// apply applies an operation whose change list was read.
+func (x *examined) apply(op Op, changes []byte) error {
+	next, err := applyRead(x.State, op, changes)
+	if err != nil {
+		return inOperation(x.State, op, err)
+	}
+	x.State = next
+	x.states = append(x.states, kept{op.Seq, op.Kept})
+	switch op.Kind {
+	case OpPublish:
+		for i := range op.Items {
+			x.versions = append(x.versions, version{op.Items[i].Ref, op.Items[i].Version})
+		}
+	case OpRedact:
+		x.redacted += len(op.Items)
+	}
+	return nil
+}
+
+// logSince returns the state at a point that this machine examined, and the operations
+// after it up to s; everything from the claim on where the cache does not tell.
+func logSince(ctx context.Context, r *Registry, s State, known Point) (State, [][]byte, error) {
+	repo, err := r.writing()
+	if err != nil {
+		return State{}, nil, err
+	}
+	if known.Seq > 0 && known.Seq <= s.Seq {
+		base, err := loadState(repo, cached(r), r.o.ID, s.Namespace, known)
+		if err == nil {
+			if raws, met, err := readLine(ctx, &repo.Reader, s.At, known.Tip); err == nil && met {
+				return base.WithRoot(s.root), raws, nil
+			}
+		}
 	}
 	raws, err := wholeLog(ctx, r, s)
-	if err != nil {
-		return s, err
-	}
+	return NewState(s.root, s.Namespace), raws, err
+}
+
+// readOps reads operations, checks their signatures on all processors, and brings their
+// change lists.
+func readOps(ctx context.Context, r *Registry, namespace string, raws [][]byte) ([]Op, error) {
 	ops := make([]Op, len(raws))
+	err := parallel.Chunks(ctx, len(raws), dozen, func(i int) (err error) {
+		ops[i], err = ParseOp(raws[i])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
 	var lists []Address
-	for i, raw := range raws {
-		if ops[i], err = ParseOp(raw); err != nil {
-			return s, err
-		}
+	for i := range ops {
 		if ops[i].Changes.Count > 0 {
 			lists = append(lists, ops[i].Changes.Address)
 		}
 	}
-	if err := bringBlobs(ctx, r, s.Namespace, "change list", lists); err != nil {
-		return s, err
+	return ops, bringBlobs(ctx, r, namespace, "change list", lists)
+}
+
+// Bounds of the change lists that are read while those before them are applied.
+const (
+	windowOps   = 512
+	windowLines = 1 << 16
+)
+
+// withChanges calls apply for every operation in its order, with its change list read into
+// its items. Lists are read on all processors, while those before are applied.
+func withChanges(ctx context.Context, from source, ops []Op, apply func(Op, []byte) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	type window struct {
+		ops     []Op
+		changes [][]byte
+		err     error
 	}
-	from := cached(r)
-	all := NewState(s.root, s.Namespace)
-	for i := range ops {
-		if err := ctx.Err(); err != nil {
-			return s, context.Cause(ctx)
-		}
-		var changes []byte
-		if ops[i].Changes.Count > 0 {
-			if changes, err = from.load(ops[i].Changes.Address, "change list"); err != nil {
-				return s, err
+	read := make(chan window, 1)
+	go func() {
+		defer close(read)
+		for rest := ops; len(rest) > 0; {
+			n := windowOf(rest)
+			w := window{ops: rest[:n], changes: make([][]byte, n)}
+			rest = rest[n:]
+			w.err = parallel.Chunks(ctx, n, dozen, func(i int) (err error) {
+				w.changes[i], err = loadChanges(from, &w.ops[i])
+				return err
+			})
+			select {
+			case read <- w:
+			case <-ctx.Done():
+				return
 			}
 		}
-		if all, err = ApplyAll(all, ops[i], changes); err != nil {
-			return s, err
+	}()
+	for w := range read {
+		if w.err != nil {
+			return w.err
+		}
+		for i := range w.ops {
+			if err := apply(w.ops[i], w.changes[i]); err != nil {
+				return err
+			}
+			w.ops[i].Items = nil // a log may be long
 		}
 	}
-	if all.Tip != s.Tip {
-		return s, fault.New(fault.Integrity, "namespace %s: its log ends in %s, what was verified is %s", s.Namespace, all.Tip, s.Tip)
+	return context.Cause(ctx)
+}
+
+// windowOf returns how many operations are read at once, at least one.
+func windowOf(ops []Op) (n int) {
+	for lines := 0; n < min(len(ops), windowOps); n++ {
+		if lines += ops[n].Changes.Count; n > 0 && lines > windowLines {
+			break
+		}
 	}
-	if err := saveCatalogue(ctx, r, all); err != nil {
-		return s, err
+	return n
+}
+
+// loadChanges reads the change list of an operation into its items.
+func loadChanges(from source, op *Op) (raw []byte, err error) {
+	if op.Changes.Count > 0 {
+		if raw, err = from.load(op.Changes.Address, "change list"); err != nil {
+			return nil, err
+		}
 	}
-	all.from = from
-	return all, noteShards(ctx, r, all, everyShard)
+	return raw, op.readChanges(raw)
 }
 
 // wholeLog returns every operation up to s, from the cache or the registry.
@@ -110,5 +249,6 @@ func Examine(ctx context.Context, r *Registry, namespace string) (State, error) 
 	if err != nil {
 		return s, err
 	}
-	return examine(ctx, r, s)
+	x, err := examine(ctx, r, s, Point{})
+	return x.State, err
 }

@@ -29,10 +29,11 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 	if s.Seq == 0 {
 		return c, fault.New(fault.NotFound, "rebuild the content of %s: nobody has claimed it", namespace)
 	}
-	if s, err = examine(ctx, r, s); err != nil {
+	x, err := examine(ctx, r, s, Point{})
+	if err != nil {
 		return c, err
 	}
-	b := rebuilding{r: r, s: s, dry: dry, missing: map[string]bool{}}
+	b := rebuilding{r: r, s: x.State, dry: dry, missing: map[string]bool{}}
 	for _, what := range c.Missing {
 		b.missing[what] = true
 	}

@@ -145,21 +145,23 @@ func settled(s State) error {
 // and gives to put, unless it is nil, what is new after the catalogue before. The commit has
 // no parents, is not signed, and follows from what it holds: the log vouches for it.
 func keepState(s State, changes Address, before *catalogue, put sink) (store.OID, error) {
-	add := hasher(store.SHA1)
-	if put != nil {
-		old := map[store.OID]bool{}
-		if _, err := before.tree(store.OID{}, noting(old)); err != nil {
-			return store.OID{}, err
-		}
-		add = unless(old, put)
-		if err := s.cat.putNew(before, add); err != nil {
-			return store.OID{}, err
-		}
-		if _, err := add(store.TypeBlob, encodeNamespace(&s)); err != nil {
-			return store.OID{}, err
-		}
+	if put == nil {
+		put, before = hasher(store.SHA1), s.cat
+	} else if err := s.putNew(before, put); err != nil {
+		return store.OID{}, err
 	}
-	tree, err := s.cat.tree(changes.ID, add)
+	catalogue, err := s.cat.tree(before, put)
+	if err != nil {
+		return store.OID{}, err
+	}
+	entries := []store.Entry{
+		{Name: namespacePath, Mode: store.ModeFile, ID: s.cat.keys.ID},
+		{Name: cataloguePath, Mode: store.ModeDir, ID: catalogue},
+	}
+	if !changes.IsZero() {
+		entries = append(entries, store.Entry{Name: changesPath, Mode: store.ModeFile, ID: changes.ID})
+	}
+	tree, err := putTree(put, entries)
 	if err != nil {
 		return store.OID{}, err
 	}
@@ -167,26 +169,16 @@ func keepState(s State, changes Address, before *catalogue, put sink) (store.OID
 	if err != nil {
 		return store.OID{}, err
 	}
-	return add(store.TypeCommit, raw)
+	return put(store.TypeCommit, raw)
 }
 
-// tree gives the trees of a state to put and returns the top one. Shards are not read.
-func (c *catalogue) tree(changes store.OID, put sink) (store.OID, error) {
-	if c == nil {
-		return store.OID{}, nil
+// putNew gives the files of a state to put, but for those of the catalogue before.
+func (s State) putNew(before *catalogue, put sink) error {
+	if err := s.cat.putNew(before, put); err != nil {
+		return err
 	}
-	files := map[string]store.OID{}
-	err := c.files(func(path string, at Address) error {
-		files[path] = at.ID
-		return nil
-	})
-	if err != nil {
-		return store.OID{}, err
-	}
-	if !changes.IsZero() {
-		files[changesPath] = changes
-	}
-	return putTrees(put, files)
+	_, err := put(store.TypeBlob, encodeNamespace(&s))
+	return err
 }
 
 // plainCommit encodes a commit that is told apart by nothing but what it holds.

@@ -42,15 +42,15 @@ func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 	if err != nil || s.Seq == 0 {
 		return c, err
 	}
-	if s, err = examine(ctx, r, s); err != nil {
+	var had hadAll
+	if !whole {
+		had = readVerified(r, s)
+	}
+	v := verification{r: r, had: had, c: &c}
+	if v.x, err = examine(ctx, r, s, had.at); err != nil {
 		return c, err
 	}
-	c.Operations, c.Versions = s.Seq, s.Published
-	done := uint64(0)
-	if !whole {
-		done = readVerified(r, s)
-	}
-	v := verification{r: r, s: s, done: done, c: &c}
+	c.Operations, c.Versions = v.x.Seq, v.x.Published
 	if err := v.run(ctx); err != nil {
 		return c, err
 	}
@@ -60,39 +60,43 @@ func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 	return c, v.remember()
 }
 
-// verification is one Verify under way, after the log was replayed.
+// verification is one Verify under way.
 type verification struct {
-	r    *Registry
-	s    State
-	done uint64 // versions up to this position were had before
-	c    *Checked
+	r   *Registry
+	had hadAll
+	x   examined // the log, replayed since then
+	c   *Checked
 }
 
 func (v *verification) run(ctx context.Context) error {
-	kept, err := v.kept(ctx)
+	if v.x.since != v.had.at.Seq { // the cache did not tell, so nothing is known
+		v.had = hadAll{}
+	}
+	named, err := v.named(ctx)
 	if err != nil {
+		return err
+	}
+	v.c.Redacted, v.c.Pruned = v.had.redacted+v.x.redacted, v.had.pruned
+	if named.anew {
+		if err := v.again(ctx, named); err != nil {
+			return err
+		}
+	}
+	for _, k := range v.x.states {
+		v.state(k, named)
+	}
+	if err := v.lastState(ctx); err != nil {
 		return err
 	}
 	var ask []*Entry
-	err = v.s.cat.each(func(_ byte, sh *shard) error {
-		rows, err := sh.get()
-		for _, row := range rows {
-			switch {
-			case row.Status == StatusRedacted:
-				v.c.Redacted++
-			case row.Seq > v.done:
-				ask = append(ask, row.Entry)
-			case !kept[row.Commit]:
-				v.miss("version " + row.Name())
-			}
+	for _, ver := range v.x.versions {
+		e, err := v.x.lookup(ver.ref, ver.name)
+		if err != nil {
+			return err
 		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := v.states(ctx, kept); err != nil {
-		return err
+		if e.Status != StatusRedacted {
+			ask = append(ask, e)
+		}
 	}
 	for some := range slices.Chunk(ask, 500) {
 		if err := v.versions(ctx, some); err != nil {
@@ -105,66 +109,130 @@ func (v *verification) run(ctx context.Context) error {
 
 func (v *verification) miss(what string) { v.c.Missing = append(v.c.Missing, what) }
 
-// kept returns every commit that the branch of the content names.
-func (v *verification) kept(ctx context.Context) (map[store.OID]bool, error) {
-	tip := v.r.content[v.s.Namespace]
+// named are the commits that the branch of the content names: those since what was had, or
+// all of them where the branch was made anew.
+type named struct {
+	anew bool
+	ids  map[store.OID]bool
+}
+
+// named asks for the branch of the content, commits only.
+func (v *verification) named(ctx context.Context) (n named, err error) {
+	tip, old := v.r.content[v.x.Namespace], v.had.content
 	if tip.IsZero() {
-		v.miss("branch " + contentOf(v.s.Namespace))
-		return nil, nil
+		v.miss("branch " + contentOf(v.x.Namespace))
+		return n, nil
 	}
+	if tip == old {
+		return n, nil
+	}
+	if !old.IsZero() {
+		if n.ids, err = v.commits(ctx, tip, old); err == nil && n.ids != nil {
+			return n, nil
+		}
+	}
+	n.anew = !old.IsZero()
+	n.ids, err = v.commits(ctx, tip, store.OID{})
+	return n, err
+}
+
+// commits returns the commits that a branch names beyond an older end of it; nil where it
+// does not continue that.
+func (v *verification) commits(ctx context.Context, tip, old store.OID) (map[store.OID]bool, error) {
 	repo, err := v.r.writing()
 	if err != nil {
 		return nil, err
 	}
-	q, err := v.r.fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly})
+	var have []store.OID
+	if !old.IsZero() {
+		have = append(have, old)
+	}
+	q, err := v.r.fetch(ctx, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
 	}
 	defer q.Discard()
-	kept := map[store.OID]bool{}
+	ids := map[store.OID]bool{}
 	for _, id := range q.Objects() {
-		kept[id] = true
+		ids[id] = true
 	}
-	return kept, nil
+	for at := tip; !old.IsZero() && at != old; {
+		if !ids[at] {
+			return nil, nil
+		}
+		if _, at, err = readCommit(&q.Reader, at); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
-// states asks for the last state, and tells those that the root vouches for from the rest.
-func (v *verification) states(ctx context.Context, kept map[store.OID]bool) error {
-	raws, err := wholeLog(ctx, v.r, v.s)
+// again looks for everything that was had, and has to be named by the branch that was made
+// anew.
+func (v *verification) again(ctx context.Context, named named) error {
+	raws, err := wholeLog(ctx, v.r, v.x.State)
 	if err != nil {
 		return err
 	}
+	v.c.Pruned = 0
+	for _, raw := range raws[:v.had.at.Seq] {
+		op, err := parseOp(raw, false)
+		if err != nil {
+			return err
+		}
+		v.state(kept{op.Seq, op.Kept}, named)
+	}
+	return v.x.Entries(func(e Entry) error {
+		if e.Seq <= v.had.at.Seq && e.Status != StatusRedacted && !named.ids[e.Commit] {
+			v.miss("version " + e.Name())
+		}
+		return nil
+	})
+}
+
+// state tells a state that is named, or that the root vouches for, from those that need not
+// be kept.
+func (v *verification) state(k kept, named named) {
 	vouched := uint64(0)
-	if g := v.s.root.Grant(v.s.Namespace); g != nil && g.Checkpoint != nil {
+	if g := v.x.root.Grant(v.x.Namespace); g != nil && g.Checkpoint != nil {
 		vouched = g.Checkpoint.Seq
 	}
-	for _, raw := range raws {
-		op, err := parseOp(raw, false)
-		switch {
-		case err != nil:
-			return err
-		case op.Seq == v.s.Seq || kept[op.Kept]:
-		case op.Seq == vouched:
-			v.miss(fmt.Sprintf("state after operation %d", op.Seq))
-		default:
-			v.c.Pruned++
-		}
+	switch {
+	case k.seq == v.x.Seq || named.ids[k.at]:
+	case k.seq == vouched:
+		v.miss(stateName(k.seq))
+	default:
+		v.c.Pruned++
+	}
+}
+
+func stateName(seq uint64) string { return fmt.Sprintf("state after operation %d", seq) }
+
+// lastState asks for the last state with all that it names and the state that was had did
+// not.
+func (v *verification) lastState(ctx context.Context) error {
+	if v.x.Seq == v.had.at.Seq {
+		return nil
 	}
 	repo, err := v.r.writing()
 	if err != nil {
 		return err
 	}
-	q, err := v.r.fetch(ctx, repo, []store.OID{v.s.Kept}, nil, transport.FetchOptions{})
+	var have []store.OID
+	if !v.x.before.IsZero() {
+		have = append(have, v.x.before)
+	}
+	q, err := v.r.fetch(ctx, repo, []store.OID{v.x.Kept}, have, transport.FetchOptions{})
 	if gone(err) {
-		v.miss(fmt.Sprintf("state after operation %d", v.s.Seq))
+		v.miss(stateName(v.x.Seq))
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	defer q.Discard()
-	if err := q.Connected(ctx, v.s.Kept); err != nil {
-		v.miss(fmt.Sprintf("state after operation %d", v.s.Seq))
+	if err := q.Connected(ctx, v.x.Kept); err != nil {
+		v.miss(stateName(v.x.Seq))
 	}
 	return nil
 }
@@ -221,35 +289,49 @@ func (v *verification) answers(ctx context.Context) bool {
 	return err == nil
 }
 
-// verifiedPath is where a machine remembers how far it has had every version.
+// hadAll is what a machine remembers of having had every object that a log names.
+type hadAll struct {
+	at               Point     // of the log
+	content          store.OID // end of the branch of the content
+	redacted, pruned int       // versions and states, until then
+}
+
+// verifiedPath is where a machine remembers it.
 func verifiedPath(r *Registry, namespace string) string {
 	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".had", namespace)
 }
 
-// remember notes how far every version was had: "<position> <digest of the operation>".
+// remember notes how far everything was had, in one line: "<position> <commit> <digest of the
+// operation> <end of the content> <redacted> <pruned>".
 func (v *verification) remember() error {
-	path := verifiedPath(v.r, v.s.Namespace)
+	path := verifiedPath(v.r, v.x.Namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fault.New(fault.Failed, "remember what was verified: %w", err)
 	}
-	return place.File(path, fmt.Appendf(nil, "%d %s\n", v.s.Seq, v.s.Tip), 0o600)
+	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", v.x.Seq, v.x.At, v.x.Tip, v.r.content[v.x.Namespace], v.c.Redacted, v.c.Pruned)
+	return place.File(path, line, 0o600)
 }
 
-// readVerified returns the position up to which every version was had, 0 where that is not
-// known: then everything is asked for again.
-func readVerified(r *Registry, s State) uint64 {
-	raw, err := place.Read(verifiedPath(r, s.Namespace), 200)
+// readVerified returns what is remembered, and nothing where it is not to be understood:
+// then everything is asked for again.
+func readVerified(r *Registry, s State) (h hadAll) {
+	raw, err := place.Read(verifiedPath(r, s.Namespace), 300)
 	if err != nil {
-		return 0
+		return hadAll{}
 	}
-	var seq uint64
-	var text string
-	if _, err := fmt.Sscanf(string(raw), "%d %s\n", &seq, &text); err != nil {
-		return 0
+	var at, sum, content string
+	if _, err := fmt.Sscanf(string(raw), "%d %s %s %s %d %d\n", &h.at.Seq, &at, &sum, &content, &h.redacted, &h.pruned); err != nil {
+		return hadAll{}
 	}
-	sum, err := objects.ParseDigest(text)
-	if err != nil || seq > s.Seq || seq == s.Seq && sum != s.Tip {
-		return 0
+	h.at.Tip, err = store.ParseOID(at)
+	if err == nil {
+		h.at.Sum, err = objects.ParseDigest(sum)
 	}
-	return seq
+	if err == nil {
+		h.content, err = store.ParseOID(content)
+	}
+	if err != nil || h.at.Seq > s.Seq || h.at.Seq == s.Seq && h.at.Sum != s.Tip {
+		return hadAll{}
+	}
+	return h
 }

@@ -104,3 +104,47 @@ func TestVerifyAsksForEveryObject(t *testing.T) {
 	_, err = Verify(w.ctx, off.Registry, "acme", false)
 	wantCode(t, err, fault.Offline)
 }
+
+// TestVerifyGoesOn: what was had is not asked for again, whatever became of the branch that
+// keeps it: that it is named no longer is found, by who had it too. Without the cache
+// everything is replayed anew.
+func TestVerifyGoesOn(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	pub, m := w.machine(t), w.machine(t)
+	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0", "acme/knowledge/secret@1.0.0")
+	first := w.host().ref(contentPrefix + "acme")
+	w.verify(m, false)
+	if err := pub.Mark(w.ctx, OpRedact, StatusChange{Names: []string{"acme/knowledge/secret@1.0.0"}, Reason: "a password", By: By{Signer: w.ada}}); err != nil {
+		t.Fatal(err)
+	}
+	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")
+	m = m.reopen(w, nil)
+	if got := w.verify(m, false); got.Fetched != 1 || got.Redacted != 1 || got.Operations != 4 || len(got.Missing) != 0 {
+		t.Errorf("the second = %+v", got)
+	}
+	m = m.reopen(w, nil)
+	w.sync(m, "acme")
+	fetches := m.Stats().Bytes
+	if got := w.verify(m, false); got.Fetched != 0 || got.Redacted != 1 || got.Pruned != 0 || len(got.Missing) != 0 {
+		t.Errorf("with nothing new = %+v", got)
+	}
+	if n := m.Stats().Bytes - fetches; n > 0 {
+		t.Errorf("with nothing new %d bytes were fetched", n)
+	}
+
+	h := w.host()
+	whole := h.ref(contentPrefix + "acme")
+	h.set(contentPrefix+"acme", first)
+	m = m.reopen(w, nil)
+	if got := w.verify(m, false); !slices.Contains(got.Missing, "version acme/knowledge/b@1.0.0") || slices.Contains(got.Missing, "version acme/knowledge/a@1.0.0") {
+		t.Errorf("set back: %+v", got)
+	}
+	h.set(contentPrefix+"acme", whole)
+	if err := os.RemoveAll(m.cacheDir()); err != nil {
+		t.Fatal(err)
+	}
+	m = m.reopen(w, nil)
+	if got := w.verify(m, false); got.Fetched != 2 || got.Redacted != 1 || len(got.Missing) != 0 {
+		t.Errorf("without the cache = %+v", got)
+	}
+}

@@ -248,10 +248,10 @@ func git(t testing.TB, dir string, args ...string) string {
 
 // filesOf returns the files of the namespace's state by path, less its change list.
 func filesOf(s State) (map[string][]byte, error) {
-	out := map[string][]byte{namespacePath: encodeNamespace(&s), rootListPath: s.cat.raw}
+	out := map[string][]byte{namespacePath: encodeNamespace(&s), cataloguePath + "/" + listName: s.cat.raw}
 	for digit, l := range s.cat.lists {
 		if l != nil {
-			out[listPath(digit)] = l.raw
+			out[fmt.Sprintf("%s/%x/%s", cataloguePath, digit, listName)] = l.raw
 		}
 	}
 	return out, s.cat.each(func(i byte, sh *shard) error {
@@ -264,15 +264,6 @@ func filesOf(s State) (map[string][]byte, error) {
 func parseOpMessage(text string) (op Op, err error) {
 	err = decodeMessage(text, &op)
 	return op, err
-}
-
-// putTree puts one tree.
-func putTree(put sink, entries []store.Entry) (store.OID, error) {
-	raw, err := store.EncodeTree(entries)
-	if err != nil {
-		return store.OID{}, err
-	}
-	return put(store.TypeTree, raw)
 }
 
 // changeKeys changes the keys of acme.
