@@ -204,7 +204,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	defer prep.end()
 	var revoked []*row
 	next := s
-	keep := keeping{p: p, put: b.Add, tip: r.content[c.namespace], done: doneBefore(&repo.Reader, s.At)}
+	keep := keeping{p: p, put: lasting(b), tip: r.content[c.namespace], done: doneBefore(&repo.Reader, s.At)}
 	for i := range ops {
 		if err := prep.ready(i); err != nil {
 			return State{}, err
@@ -213,7 +213,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		if err != nil {
 			return State{}, err
 		}
-		if err := w.put(next, b.Add); err != nil {
+		if err := w.put(next, lasting(b)); err != nil {
 			return State{}, err
 		}
 		keep.add(w.op, w.after, ops[i].Items)
@@ -252,6 +252,21 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		}
 	}
 	return next, r.keepState(ctx, repo, next)
+}
+
+// lasting is the sink that adds to a batch, and makes commits small: every reader of a log
+// is sent all of it.
+func lasting(b *store.Batch) sink {
+	return func(t store.Type, data []byte) (store.OID, error) {
+		if t != store.TypeCommit {
+			return b.Add(t, data)
+		}
+		o, err := store.SHA1.PackKept(t, data)
+		if err != nil {
+			return store.OID{}, err
+		}
+		return o.ID(), b.AddPacked(o)
+	}
 }
 
 // distinct returns the ids of both lists, each once.

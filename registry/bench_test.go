@@ -266,9 +266,16 @@ func BenchmarkLoadState(b *testing.B) {
 	}
 }
 
-// operations publishes n items of benchItems, an operation each, in one push: what a
-// namespace is after some years.
-func (w *world) operations(m *machine, n int) {
+// operations publishes the first n items of benchItems, an operation each and ten in an
+// hour: what a namespace is after some years.
+func (w *world) operations(m *machine, from, n int) {
+	for ; from < n; from += 10 {
+		w.now = w.now.Add(time.Hour)
+		w.tenOperations(m, min(from+10, n))
+	}
+}
+
+func (w *world) tenOperations(m *machine, n int) {
 	p := bigPublication()
 	p.Items = p.Items[:n]
 	entries, raws, err := p.entries()
@@ -278,12 +285,22 @@ func (w *world) operations(m *machine, n int) {
 	job := &publishing{p: p, entries: entries, raws: raws}
 	c := change{namespace: p.Namespace, by: p.By, refs: refsOf(entries), prepare: job.prepare,
 		plan: func(s State) ([]Op, error) {
-			claim, err := job.claim(s)
-			ops := []Op{claim}
-			for _, e := range entries {
-				ops = append(ops, Op{Kind: OpPublish, Items: []Entry{e}})
+			var ops []Op
+			if s.Seq == 0 {
+				claim, err := job.claim(s)
+				if err != nil {
+					return nil, err
+				}
+				ops = append(ops, claim)
 			}
-			return ops, err
+			for _, e := range entries {
+				if old, err := s.lookup(e.Ref, e.Version); err != nil {
+					return nil, err
+				} else if old == nil {
+					ops = append(ops, Op{Kind: OpPublish, Items: []Entry{e}})
+				}
+			}
+			return ops, nil
 		}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -297,7 +314,7 @@ func (w *world) operations(m *machine, n int) {
 // one more operation.
 func BenchmarkVerify10000Operations(b *testing.B) {
 	w := newWorld(b, ClaimsOpen)
-	w.operations(w.machine(b), benchItems)
+	w.operations(w.machine(b), 0, benchItems)
 	run := func(m *machine) {
 		w.sync(m, "acme")
 		c, err := Verify(w.ctx, m.Registry, "acme", false)
@@ -334,4 +351,41 @@ func BenchmarkVerify10000Operations(b *testing.B) {
 			run(m)
 		}
 	})
+}
+
+// BenchmarkFirstContactLong is the first item from a namespace of 10,201 operations, whose
+// root vouches for the first 10,001; and with the whole log replayed.
+func BenchmarkFirstContactLong(b *testing.B) {
+	w := newWorld(b, ClaimsOpen)
+	pub := w.machine(b)
+	w.operations(pub, 0, benchItems-200)
+	out := w.meter(b)
+	run := func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			m := w.machine(b)
+			before, requests := out.out.Load(), out.requests.Load()
+			b.StartTimer()
+			w.sync(m, "acme")
+			rel, err := m.Select(benchItemsOnce()[7].Verified.Item().Ref, mustRange("*"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := m.Fetch(w.ctx, rel); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(out.out.Load()-before)/1e3, "kB-received")
+			b.ReportMetric(float64(out.requests.Load()-requests), "requests")
+		}
+	}
+	b.Run("genesis", run)
+	by := By{Signer: w.root}
+	if err := pub.Grant(w.ctx, by, "acme", benchKey().Public()); err != nil { // only what is granted has checkpoints
+		b.Fatal(err)
+	}
+	if err := pub.Checkpoint(w.ctx, by, "acme"); err != nil {
+		b.Fatal(err)
+	}
+	w.operations(pub, benchItems-200, benchItems)
+	b.Run("checkpoint", run)
 }

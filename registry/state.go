@@ -147,7 +147,7 @@ func settled(s State) error {
 func keepState(s State, changes Address, before *catalogue, put sink) (store.OID, error) {
 	if put == nil {
 		put, before = hasher(store.SHA1), s.cat
-	} else if err := s.putNew(before, put); err != nil {
+	} else if err := putState(s, before, put); err != nil {
 		return store.OID{}, err
 	}
 	catalogue, err := s.cat.tree(before, put)
@@ -172,8 +172,8 @@ func keepState(s State, changes Address, before *catalogue, put sink) (store.OID
 	return put(store.TypeCommit, raw)
 }
 
-// putNew gives the files of a state to put, but for those of the catalogue before.
-func (s State) putNew(before *catalogue, put sink) error {
+// putState gives the files of a state to put, but for those of the catalogue before.
+func putState(s State, before *catalogue, put sink) error {
 	if err := s.cat.putNew(before, put); err != nil {
 		return err
 	}

@@ -229,6 +229,19 @@ func (f Format) Pack(t Type, data []byte) (Packed, error) {
 	return packObject(object{f.Hash(t, data), t, data})
 }
 
+// PackKept is Pack for what is kept for long and sent to many, some commits of a log: a
+// quarter smaller, for a few times the work.
+func (f Format) PackKept(t Type, data []byte) (Packed, error) {
+	if t < TypeCommit || t > TypeTag {
+		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
+	}
+	p := Packed{id: f.Hash(t, data), entry: compress(appendEntryHead(nil, t, int64(len(data))), t, data)}
+	if t == TypeTree {
+		p.tree = data
+	}
+	return p, nil
+}
+
 func packObject(o object) (Packed, error) {
 	var head [12]byte
 	h := appendEntryHead(head[:0], o.t, int64(len(o.data)))
