@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -99,24 +100,42 @@ func replayRoot(base Root, raws [][]byte, now time.Time, f store.Format) (Root, 
 }
 
 // replay applies the operations in raws to base, as far as the log tells.
-func replay(base State, raws [][]byte, now time.Time) (State, []Op, error) {
+func replay(ctx context.Context, base State, raws [][]byte, now time.Time) (State, []Op, error) {
 	s := base
-	ops := make([]Op, 0, len(raws))
-	for _, raw := range raws {
-		op, err := ParseOp(raw)
-		if err != nil {
-			return State{}, nil, fmt.Errorf("namespace %s: %w", base.Namespace, err)
-		}
+	ops, bad := parseOps(ctx, raws)
+	for _, op := range ops {
+		var err error
 		if s, err = Apply(s, op); err != nil {
 			return State{}, nil, err
 		}
-		ops = append(ops, op)
+	}
+	if bad != nil {
+		return State{}, nil, fmt.Errorf("namespace %s: %w", base.Namespace, bad)
 	}
 	if len(ops) == 0 {
 		return s, nil, nil
 	}
 	last := ops[len(ops)-1]
 	return s, ops, checkFuture(s.Namespace, last.Seq, last.Time, now)
+}
+
+// parseOps reads operations and checks their signatures, which is most of the work, on all
+// processors. Where one is refused it returns those before it, and why.
+func parseOps(ctx context.Context, raws [][]byte) ([]Op, error) {
+	ops, errs := make([]Op, len(raws)), make([]error, len(raws))
+	err := parallel.Chunks(ctx, len(raws), dozen, func(i int) error {
+		ops[i], errs[i] = ParseOp(raws[i])
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, err := range errs {
+		if err != nil {
+			return ops[:i], err
+		}
+	}
+	return ops, nil
 }
 
 // checkFuture looks at the last operation only: times never go back.

@@ -110,14 +110,9 @@ func logSince(ctx context.Context, r *Registry, s State, known Point) (State, []
 	return NewState(s.root, s.Namespace), raws, err
 }
 
-// readOps reads operations, checks their signatures on all processors, and brings their
-// change lists.
+// readOps reads operations and brings their change lists.
 func readOps(ctx context.Context, r *Registry, namespace string, raws [][]byte) ([]Op, error) {
-	ops := make([]Op, len(raws))
-	err := parallel.Chunks(ctx, len(raws), dozen, func(i int) (err error) {
-		ops[i], err = ParseOp(raws[i])
-		return err
-	})
+	ops, err := parseOps(ctx, raws)
 	if err != nil {
 		return nil, err
 	}

@@ -308,7 +308,7 @@ func (y *syncing) verify(ctx context.Context, got *shown, tip store.OID) error {
 		got.base = unclaimed(y.r, got.base.root, got.base.Namespace)
 	}
 	got.raws = raws
-	got.s, got.ops, err = replay(got.base, raws, y.r.o.Now())
+	got.s, got.ops, err = replay(ctx, got.base, raws, y.r.o.Now())
 	return err
 }
 
