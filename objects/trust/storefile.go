@@ -281,9 +281,12 @@ func (s *Store) Encode() ([]byte, error) {
 	return slices.Concat([]byte(storeHeader), text), nil
 }
 
-// Epoch names what the store says now: stores that say the same have the same
+// Epoch names what the store says now: stores that say something else have another
 // epoch. A verdict of Verify that is kept anywhere is kept for one epoch.
 func (s *Store) Epoch() (objects.Digest, error) {
+	if s.fresh && !s.read.IsZero() {
+		return s.read, nil // the file as it was read, which is encoded four times for a search otherwise
+	}
 	text, err := s.Encode()
 	return objects.DigestOf(text), err
 }
