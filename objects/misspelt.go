@@ -77,7 +77,7 @@ func misspelt(name string) string {
 
 // mistaken reports the fields that look like a limit and are none.
 func (v *validator) mistaken() {
-	if k := v.it.Ref.Kind; k != Tool && k != Directive {
+	if k := v.it.Ref.Kind; k != Tool && k != Directive || k == Tool && v.it.inert() {
 		return
 	}
 	for _, field := range v.it.Meta.Unknown {
@@ -92,4 +92,10 @@ func (v *validator) mistaken() {
 			v.add(field, strconv.Quote(words.Brief(field))+" is no field, so it limits nothing", write)
 		}
 	}
+}
+
+// inert reports whether a tool is data: it names what runs it, and that is nothing.
+func (it *Item) inert() bool {
+	_, said := it.Meta.Fields["executor_id"]
+	return said && it.Meta.Executor == "" && it.Meta.ToolType != "" && it.Meta.ToolType != "primitive"
 }

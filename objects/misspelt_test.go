@@ -77,3 +77,18 @@ func TestMisspeltLimitsOfDirectives(t *testing.T) {
 		}
 	}
 }
+
+// What nothing runs, nothing limits: such a field in it is data.
+func TestDataMayUseTheWordsOfLimits(t *testing.T) {
+	for text, want := range map[string]bool{
+		"tool_type: config\nexecutor_id: null":                true,
+		"tool_type: config":                                   false, // it might be run by what its language says
+		"tool_type: primitive\nexecutor_id: null":             false,
+		"tool_type: config\nexecutor_id: rye/core/runtimes/x": false,
+	} {
+		got := problems(t, "tools/acme/x.yaml", "version: 1.0.0\ncategory: acme\ndescription: X.\ncapabilities: []\n"+text+"\n")
+		if (got == "") != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

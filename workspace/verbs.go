@@ -61,7 +61,8 @@ func (w *Workspace) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequ
 // Items fail one by one; the error of a single target is returned. For a caller that is
 // not a person, a person approves every change first.
 func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
-	if err := prepare(ctx, w, c, q); err != nil {
+	first, err := prepare(ctx, w, c, q)
+	if err != nil {
 		return nil, err
 	}
 	s, err := w.visit(c, "sign")
@@ -69,27 +70,31 @@ func (w *Workspace) Sign(ctx context.Context, c rye.Caller, q rye.SignRequest) (
 		return nil, err
 	}
 	defer s.Close()
-	return author.Sign(ctx, w.author(s), c, q)
+	rep, err := author.Sign(ctx, w.author(s), c, q)
+	return bring.WithFirst(rep, first), err
 }
 
 // prepare makes room for an upgrade, in sessions of its own: what is signed next has to see
-// what it changed.
-func prepare(ctx context.Context, w *Workspace, c rye.Caller, q rye.SignRequest) error {
+// what it changed. It returns what was signed.
+func prepare(ctx context.Context, w *Workspace, c rye.Caller, q rye.SignRequest) (done []rye.SignResult, err error) {
 	if !q.Upgrade {
-		return nil
+		return nil, nil
 	}
 	s, err := w.visit(c, "sign")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	first, err := bring.Prepare(ctx, w.author(s), c, q)
 	s.Close()
 	for _, q := range first {
 		if s, err = w.visit(c, "sign"); err != nil {
-			return err
+			return done, err
 		}
-		_, _ = author.Sign(ctx, w.author(s), c, q) // what is wrong is said when all are signed
-		s.Close()
+		rep, err := author.Sign(ctx, w.author(s), c, q)
+		if s.Close(); err != nil {
+			return done, err // what is wrong with it, and not that everything else waits for it
+		}
+		done = append(done, rep.Results...)
 	}
-	return err
+	return done, err
 }

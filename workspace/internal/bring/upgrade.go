@@ -41,6 +41,23 @@ func Prepare(ctx context.Context, s *author.Desk, c rye.Caller, q rye.SignReques
 	return then, nil
 }
 
+// WithFirst returns a report, which may be nil, that tells of what was signed before
+// everything else.
+func WithFirst(rep *rye.SignReport, first []rye.SignResult) *rye.SignReport {
+	for _, done := range first {
+		if rep == nil || done.Status != "signed" {
+			continue
+		}
+		for i := range rep.Results {
+			if r := &rep.Results[i]; r.Ref == done.Ref && r.Status == "unchanged" {
+				*r = done
+				rep.Signed++
+			}
+		}
+	}
+	return rep
+}
+
 // overrideLegacy asks once about all items with a line of RYE OS that stand before the
 // standard library's, and lets the user's own keys count for them here.
 func overrideLegacy(ctx context.Context, s *author.Desk, l *space.Layer, refs []objects.Ref) error {
