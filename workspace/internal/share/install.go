@@ -119,6 +119,9 @@ func (in *installation) one(ctx context.Context, w want) ([]want, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := in.learn(ctx, reg, rel); err != nil {
+		return nil, err
+	}
 	a, err := in.fetch(ctx, reg, name, rel)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,31 @@
+package share
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+)
+
+// learn lets a version by a key that was retired count before it is verified: such a key is
+// good for what the log holds of it among the items that were looked at, and this one was
+// looked at after the trust store was last told.
+func (in *installation) learn(ctx context.Context, reg *registry.Registry, rel registry.Release) error {
+	b, err := reg.Binding(rel.Namespace)
+	if err != nil || !retired(b, rel.Author) {
+		return err
+	}
+	if err := UpdateTrust(ctx, &in.Desk, reg, rel.Namespace); err != nil {
+		return err
+	}
+	in.Session, err = in.WithTrust()
+	return err
+}
+
+func retired(b registry.Binding, key objects.Fingerprint) bool {
+	return slices.ContainsFunc(b.Bound(), func(k trust.BoundKey) bool {
+		return k.State == trust.Retired && k.Key.Fingerprint() == key
+	})
+}
