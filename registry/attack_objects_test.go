@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry/registrytest"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -41,27 +42,6 @@ func (h *host) spoiled(change func(raw string) string) store.OID {
 	}
 	h.set(branchPrefix+"acme", id)
 	return id
-}
-
-// after inserts lines behind the first line that begins with a header.
-func after(header, lines string) func(string) string {
-	return func(raw string) string {
-		at := strings.Index("\n"+raw, "\n"+header+" ")
-		end := at + strings.IndexByte(raw[at:], '\n') + 1
-		return raw[:end] + lines + raw[end:]
-	}
-}
-
-// again repeats a header with all its lines.
-func again(header string) func(string) string {
-	return func(raw string) string {
-		at := strings.Index(raw, "\n"+header+" ") + 1
-		end := at + strings.IndexByte(raw[at:], '\n') + 1
-		for raw[end] == ' ' {
-			end += strings.IndexByte(raw[end:], '\n') + 1
-		}
-		return raw[:end] + raw[at:end] + raw[end:]
-	}
 }
 
 // serve lets a machine meet a host that hands out the commit as it is, which ours,
@@ -127,7 +107,7 @@ func refusesSpoiled(t *testing.T, want string, spoils map[string]func(string) st
 func TestAttack24DuplicateTree(t *testing.T) {
 	evil := "tree " + strings.Repeat("1", 40) + "\n"
 	refusesSpoiled(t, "malformed", map[string]func(string) string{
-		"behind": after("tree", evil),
+		"behind": registrytest.After("tree", evil),
 		"before": func(raw string) string { return evil + raw },
 		"the same": func(raw string) string {
 			return raw[:strings.IndexByte(raw, '\n')+1] + raw
@@ -138,10 +118,10 @@ func TestAttack24DuplicateTree(t *testing.T) {
 func TestAttack25HeadersOutOfOrder(t *testing.T) {
 	parent := "parent " + strings.Repeat("1", 40) + "\n"
 	refusesSpoiled(t, "malformed", map[string]func(string) string{
-		"a second author":       again("author"),
-		"a second committer":    again("committer"),
-		"a parent behind":       after("author", parent),
-		"a parent behind both":  after("committer", parent),
+		"a second author":       registrytest.Again("author"),
+		"a second committer":    registrytest.Again("committer"),
+		"a parent behind":       registrytest.After("author", parent),
+		"a parent behind both":  registrytest.After("committer", parent),
 		"a parent before tree":  func(raw string) string { return parent + raw },
 		"author after the rest": func(raw string) string { return strings.Replace(raw, "\n\n", "\nauthor A <a> 1 +0000\n\n", 1) },
 	})
@@ -149,24 +129,24 @@ func TestAttack25HeadersOutOfOrder(t *testing.T) {
 
 func TestAttack26SecondSignatureHeader(t *testing.T) {
 	refusesSpoiled(t, "malformed", map[string]func(string) string{
-		"gpgsig-sha256": after("committer", "gpgsig-sha256 -----BEGIN SSH SIGNATURE-----\n x\n -----END SSH SIGNATURE-----\n"),
+		"gpgsig-sha256": registrytest.After("committer", "gpgsig-sha256 -----BEGIN SSH SIGNATURE-----\n x\n -----END SSH SIGNATURE-----\n"),
 	})
 }
 
 func TestAttack27DuplicateSignature(t *testing.T) {
 	refusesSpoiled(t, "malformed", map[string]func(string) string{
-		"the same":  again("gpgsig"),
-		"an empty":  after("committer", "gpgsig \n"),
-		"a foreign": after("committer", "gpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n"),
+		"the same":  registrytest.Again("gpgsig"),
+		"an empty":  registrytest.After("committer", "gpgsig \n"),
+		"a foreign": registrytest.After("committer", "gpgsig -----BEGIN PGP SIGNATURE-----\n x\n -----END PGP SIGNATURE-----\n"),
 	})
 }
 
 func TestAttack28UnknownHeader(t *testing.T) {
 	refusesSpoiled(t, "malformed", map[string]func(string) string{
-		"unknown":  after("committer", "x-note hello\n"),
-		"mergetag": after("committer", "mergetag object "+strings.Repeat("1", 40)+"\n type commit\n tag v1\n"),
-		"encoding": after("committer", "encoding ISO-8859-1\n"),
-		"folded":   after("tree", " folded\n"),
+		"unknown":  registrytest.After("committer", "x-note hello\n"),
+		"mergetag": registrytest.After("committer", "mergetag object "+strings.Repeat("1", 40)+"\n type commit\n tag v1\n"),
+		"encoding": registrytest.After("committer", "encoding ISO-8859-1\n"),
+		"folded":   registrytest.After("tree", " folded\n"),
 	})
 }
 

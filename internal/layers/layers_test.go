@@ -117,6 +117,9 @@ var house = []room{
 	{3, "registry", "sharing by signed git push and fetch",
 		"fault internal/parallel internal/place internal/words objects objects/trust store store/transport chain", ""},
 
+	{3, "registry/registrytest", "spoils registries, for tests, as somebody does who holds the host and perhaps a key",
+		"objects objects/trust store", ""},
+
 	{3, "view", "results in the words a model needs: hits with parameters, hints as calls, head and tail of the large; pure",
 		". fault internal/words objects", ""},
 
