@@ -4,10 +4,12 @@ package main_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/rye-os/rye/objects"
@@ -84,6 +86,15 @@ func flipped(old string) string {
 	return "sha256:0" + old[8:]
 }
 
+// lastFlipped is another number in hexadecimal, with a letter at its end, so that YAML takes it
+// for no number.
+func lastFlipped(old string) string {
+	if strings.HasSuffix(old, "a") {
+		return old[:len(old)-1] + "b"
+	}
+	return old[:len(old)-1] + "a"
+}
+
 // another makes the last operation publish another file as acme/knowledge/c@1.0.0.
 func another(file func(genuine string) string) func(*side, *registrytest.Host) {
 	return forged(func(h *registrytest.Host, c *store.Commit) {
@@ -100,6 +111,21 @@ func signedAt(text string) int64 {
 		return 0
 	}
 	return it.Signature.SignedAt.Unix()
+}
+
+// signedAs signs a file anew, as another type of thing than an item.
+func signedAs(s *side, text, payload string) string {
+	it, err := objects.Parse("knowledge/acme/c.md", []byte(text))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	sig := *it.Signature
+	msg := objects.SignedMessage(it.Ref, objects.Ext(it.Path), it.Meta.Version, "", sig)
+	raw, err := s.key.Sign(s.t.Context(), objects.PAE(payload, msg[bytes.IndexByte(msg, '{'):]))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Replace(text, signatureLine.FindStringSubmatch(text)[3], base64.RawURLEncoding.EncodeToString(raw), 1)
 }
 
 // genuine returns the file of acme/knowledge/c@1.0.0, and when it was signed.
@@ -232,6 +258,9 @@ func wireAttacks() []wireAttack {
 	item(6, "two lines", 19, "", func(s string) string { return s + signatureLine.FindString(s) })
 	item(8, "the line taken out", 11, "", func(s string) string { return signatureLine.ReplaceAllString(s, "") })
 	item(9, "a byte order mark", 19, "", func(s string) string { return "\ufeff" + s })
+	add(21, "published: signed as something else", 10, "", func(s *side, h *registrytest.Host) {
+		another(func(text string) string { return signedAs(s, text, "application/vnd.rye.item.v3+json") })(s, h)
+	}).gets(addC)
 	// The signature over an operation.
 	add(18, "made for files", 10, "", func(s *side, h *registrytest.Host) {
 		h.Forge(logRef, registrytest.For(s.t, s.key, "file"), nil)
@@ -287,8 +316,7 @@ func wireAttacks() []wireAttack {
 	add(36, "no log at all", 13, "", func(_ *side, h *registrytest.Host) { h.Set(logRef, store.OID{}) }).stage = "three"
 	r = add(37, "older than the lock, on a fresh machine", 18, "names operation 3 of acme", back)
 	r.gets("pull").stage, r.who = "three", byCarol
-	sibling := later(1)
-	r = add(38, "a sibling of what was seen", 15, "", sibling)
+	r = add(38, "a sibling of what was seen", 15, "", later(1))
 	r.stage, r.then = "three", hasEvidence
 	add(39, "a log cut off", 19, "", forged(func(_ *registrytest.Host, c *store.Commit) { c.Parents = nil }))
 	r = add(39, "a shallow repository", 19, "", shallow) // the root is whole
@@ -375,7 +403,7 @@ func wireAttacks() []wireAttack {
 		_, rest, _ := strings.Cut(lock, "seq: 3\n")
 		_, rest, _ = strings.Cut(rest, "sha256: ")
 		sum := rest[:64]
-		s.bob.write(".ai/rye.lock", strings.Replace(lock, sum, flipped("sha256:" + sum)[7:], 1))
+		s.bob.write(".ai/rye.lock", strings.Replace(lock, sum, lastFlipped(sum), 1))
 	})
 	r.stage = "three"
 	// Keys, owners and statuses.
@@ -413,6 +441,24 @@ func wireAttacks() []wireAttack {
 	add(69, "a yanked version is not selected", 4, "", nil).gets(addC).stage = "yanked"
 	r = add(69, "a revoked version", 12, "", nil)
 	r.gets(addC).stage, r.learns = "taken", true
+	// The lock.
+	lock := func(n int, what string, exit int, says, run, old string, new func(string) string) {
+		r := add(n, what, exit, says, func(s *side, _ *registrytest.Host) {
+			lock := s.bob.read(".ai/rye.lock")
+			m := regexp.MustCompile(old).FindStringSubmatch(lock)
+			s.bob.write(".ai/rye.lock", strings.Replace(lock, m[1], new(m[1]), 1))
+		})
+		r.gets(run).stage = "three"
+	}
+	lock(71, "lock: another digest", 10, "", "pull", `(?s)knowledge:acme/a:.*?sha256: "?([0-9a-f]{64})`, lastFlipped)
+	lock(71, "lock: another commit", 18, "", "lock verify", `(?s)knowledge:acme/a:.*?commit: "?([0-9a-f]{40})`, lastFlipped)
+	lock(71, "lock: another author", 16, "SIGNER CHANGED", "pull", `(?s)knowledge:acme/a:.*?author: (SHA256:\S+)`, becomes("SHA256:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"))
+	lock(71, "lock: another registry", 18, "", "lock verify", `id: sha256:([0-9a-f]{64})`, lastFlipped)
+	lock(72, "a lock of a newer format", 19, "", "pull", `(lock: 1)`, becomes("lock: 9"))
+	r = add(71, "rye.yaml: the address of a lookalike", 11, "rye trust", func(s *side, _ *registrytest.Host) {
+		s.bob.write(".ai/rye.yaml", strings.ReplaceAll(s.bob.read(".ai/rye.yaml"), s.address, s.stages["another"]))
+	})
+	r.stage = "three"
 	r = add(68, "revoked, then offline", 0, "", nil)
 	r.stage, r.run, r.then = "four", addC, func(s *side, m *machine) {
 		m.rye("load", "knowledge:acme/c")

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,10 +46,12 @@ type side struct {
 	how     string
 	dir     string // of what is served
 	address string
-	bob     *machine // knew three operations, and locked the first version
-	carol   *machine // pinned the registry, has bob's lock, and never asked
-	dave    *machine // pinned the registry and knows nothing of it
-	erin    *machine // saw that oscar's key was revoked
+	web     http.Handler // git http-backend, where it is that
+	bob     *machine     // knew three operations, and locked the first version
+	carol   *machine     // pinned the registry, has bob's lock, and never asked
+	dave    *machine     // pinned the registry and knows nothing of it
+	erin    *machine     // saw that oscar's key was revoked
+	mates   string       // the lock of somebody who saw four operations
 }
 
 // A machine is somebody's computer, which can be set back.
@@ -180,6 +183,11 @@ func (a *siege) changes() {
 	a.stage("deprecated", "four", func() { a.alice.rye("deprecate", c, "--reason", "old") })
 	a.stage("taken", "four", func() { a.alice.rye("revoke", c, "--reason", "steals", "--yes") })
 	a.stage("stale", "four", func() { a.alice.rye("registry", "checkpoint", "--fresh", "1ms", "--yes") })
+	a.stage("vouched", "three", func() { a.alice.rye("registry", "checkpoint", "--fresh", "720h", "--yes") })
+	a.stage("overdue", "three", func() { a.alice.rye("registry", "checkpoint", "--fresh", "1ms", "--yes") })
+	a.stage("vouched4", "four", func() { a.alice.rye("registry", "checkpoint", "--fresh", "720h", "--yes") })
+	a.stage("tool", "three", func() { a.tool("1.0.0", "") })
+	a.stage("wider", "tool", func() { a.tool("1.0.1", "# needs:\n#   net: [\"*\"]\n") })
 	a.stage("another", "three", func() {
 		mallory := newHome(a.t)
 		mallory.publishable("a", 0)
@@ -233,6 +241,15 @@ func (a *siege) publish(name string) {
 	a.alice.rye("push", "knowledge:acme/"+name, "--yes")
 }
 
+// tool lets alice publish a version of a tool with needs.
+func (a *siege) tool(version, needs string) {
+	a.t.Helper()
+	a.alice.write(".ai/tools/acme/probe.sh", "#!/usr/bin/env bash\n# version: "+version+"\n# tool_type: bash\n# executor_id: rye/core/runtimes/bash_runtime\n"+
+		"# category: acme\n# description: Looks.\n"+needs+"echo probed\n")
+	a.alice.rye("sign", "tool:acme/probe")
+	a.alice.rye("push", "tool:acme/probe", "--yes")
+}
+
 // keep remembers the registry as it is.
 func (a *siege) keep(name string) {
 	a.t.Helper()
@@ -272,8 +289,8 @@ func (a *siege) sides(t *testing.T) []*side {
 	direct := &side{siege: a, how: "path", dir: filepath.Join(a.top, "path.git")}
 	direct.address = direct.dir
 	web := newForge(t, "reg.git")
-	http := &side{siege: a, how: "http-backend", dir: filepath.Join(web.dir, "reg.git"), address: web.URL + "/reg.git"}
-	all := []*side{direct, http}
+	served := &side{siege: a, how: "http-backend", dir: filepath.Join(web.dir, "reg.git"), address: web.URL + "/reg.git", web: web.Config.Handler}
+	all := []*side{direct, served}
 	if root, address := gitDaemon(t); address != "" {
 		all = append(all, &side{siege: a, how: "git daemon", dir: filepath.Join(root, "reg.git"), address: address + "/reg.git"})
 	} else {
