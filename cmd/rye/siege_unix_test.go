@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry/registrytest"
@@ -63,6 +64,7 @@ type machine struct {
 type file struct {
 	data []byte
 	mode fs.FileMode
+	when time.Time // of its last change; what it was at tells that there was none since
 }
 
 func (m *machine) top() string { return filepath.Dir(m.dir) }
@@ -82,11 +84,15 @@ func (m *machine) files() map[string]file {
 			return err
 		}
 		if d.IsDir() {
-			all[path] = file{nil, info.Mode()}
+			all[path] = file{mode: info.Mode()}
+			return nil
+		}
+		if was, ok := m.saved[path]; ok && was.when.Equal(info.ModTime()) && int64(len(was.data)) == info.Size() {
+			all[path] = file{was.data, info.Mode(), was.when}
 			return nil
 		}
 		raw, err := os.ReadFile(path)
-		all[path] = file{raw, info.Mode()}
+		all[path] = file{raw, info.Mode(), info.ModTime()}
 		return err
 	})
 	if err != nil {
@@ -132,13 +138,14 @@ func (m *machine) restore() {
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.saved)) { // a directory before what is in it
 		f := m.saved[path]
-		if string(now[path].data) == string(f.data) && now[path].mode == f.mode {
+		if string(now[path].data) == string(f.data) && now[path].mode == f.mode && (f.mode.IsDir() || now[path].when.Equal(f.when)) {
 			continue
 		}
 		err := os.MkdirAll(path, 0o755)
 		if !f.mode.IsDir() {
 			os.RemoveAll(path)
 			err = os.WriteFile(path, f.data, f.mode.Perm())
+			os.Chtimes(path, f.when, f.when)
 		}
 		if err != nil {
 			m.t.Fatal(err)
