@@ -25,6 +25,8 @@ import (
 //	62  an item line by a compromised key, never logged: objects/trust
 //	    (a revoked bound key counts for nothing)
 //	70-89 belong to locks, commands and the other rooms
+//
+// Through the program and against git's own servers all are in cmd/rye, see TestEveryAttack.
 
 func codeOf(err error) fault.Code { return fault.CodeOf(err) }
 

@@ -39,6 +39,7 @@ type wireAttack struct {
 	then   func(s *side, m *machine) // looks further; with exit 0, where beliefs may change
 	holds  bool                      // the log does, and is remembered; what it names is refused
 	learns bool                      // what it revokes is remembered too
+	since  bool                      // it came with branches of namespaces: every server gets it
 }
 
 var (
@@ -327,24 +328,8 @@ func wireAttacks() []wireAttack {
 	add(41, "of another registry", 10, "", trailer("Rye-Registry", flipped))
 	add(41, "of another genesis", 10, "", trailer("Rye-Genesis", flipped))
 	add(42, "another predecessor", 10, "", trailer("Rye-Prev", flipped))
-	add(43, "a second parent: the operation before that", 15, "", forged(func(h *registrytest.Host, c *store.Commit) {
-		c.Parents = append(c.Parents, h.Commit(c.Parents[0]).Parents[0])
-	}))
-	add(43, "a second parent: its own content", 15, "", forged(func(h *registrytest.Host, c *store.Commit) {
-		c.Parents = append(c.Parents, address(h, "Rye-State", 2))
-	}))
 	add(44, "files in the tree of an operation", 10, "", forged(func(h *registrytest.Host, c *store.Commit) { c.Tree = h.Commit(h.At(rootRef)).Tree }))
 	add(44, "another state digest", 10, "", trailer("Rye-State", flipped))
-	smuggle := forged(func(h *registrytest.Host, c *store.Commit) {
-		h.Restate(c, func(files map[string]string) {
-			for path, raw := range files { // a second version beside c's
-				if path != registrytest.Changes && strings.Contains(raw, "acme/knowledge/c") {
-					files[path] = raw + strings.ReplaceAll(raw, `"version":"1.0.0"`, `"version":"1.0.1"`)
-				}
-			}
-		}, nil)
-	})
-	add(44, "a version smuggled into the state", 10, "", smuggle).gets(verify)
 	add(45, "by a key without the namespace", 11, "", func(s *side, h *registrytest.Host) { h.Forge(logRef, registrytest.By(s.t, s.eve), nil) })
 	rewrite := forged(func(h *registrytest.Host, c *store.Commit) {
 		h.EditLine(c, "acme/knowledge/a@1.0.0", func(line string) string {
@@ -371,22 +356,8 @@ func wireAttacks() []wireAttack {
 		id := h.VersionSaying("acme/knowledge/c@1.0.0", "knowledge/acme/c.md", text+"evil\n", sum, unix)
 		h.EditLine(c, "acme/knowledge/c@1.0.0", func(line string) string { return registrytest.Field(line, "commit", fmt.Sprintf("%q", id)) })
 	})).gets(addC)
-	for name, at := range map[string]int{"a forged root list": 1} {
-		add(49, name, 10, "", forgedAddress("Rye-State", at))
-	}
-	add(49, "a forged list", 10, "", forgedList(func(path string) bool { return path != "catalogue/list" })).gets(addC)
-	add(49, "a forged shard list", 10, "", forgedList(func(path string) bool { return path == "catalogue/list" })).gets(addC)
-	add(49, "a forged change list", 10, "", forgedAddress("Rye-Changes", 3)).gets(verify)
 	r = add(50, "content that no operation names", 3, "", func(s *side, h *registrytest.Host) { h.Set(logRef, h.Commit(h.At(logRef)).Parents[0]) })
 	r.run = addC
-	add(51, "a state that is not there", 5, "", func(s *side, h *registrytest.Host) {
-		h.Set(contentRef, store.OID{})
-		hide(s, address(h, "Rye-State", 1))
-	})
-	add(51, "a version that is not there", 5, "", func(s *side, h *registrytest.Host) {
-		h.Set(contentRef, store.OID{})
-		hide(s, versionOf(h, h.Commit(h.At(logRef)), "acme/knowledge/c@1.0.0"))
-	}).gets(addC)
 	r = add(51, "not fetched before, offline", 0, "", nil)
 	r.then = func(s *side, m *machine) { m.fails(17, append([]string{"--offline"}, strings.Fields(addC)...)...) }
 	add(52, "an operation to skip", 19, "reserved", forged(func(_ *registrytest.Host, c *store.Commit) {
@@ -475,7 +446,68 @@ func wireAttacks() []wireAttack {
 		s.serve("deprecated")
 		m.rye("load", "knowledge:acme/c")
 	}
+	return append(rows, sinceThen()...)
+}
+
+// sinceThen are the attacks on what the list did not know yet: states, lists, shards, change
+// lists, and the branch that keeps them.
+func sinceThen() (rows []wireAttack) {
+	add := func(n int, what string, exit int, play func(*side, *registrytest.Host)) *wireAttack {
+		rows = append(rows, wireAttack{n: n, what: what, exit: exit, play: play, since: true})
+		return &rows[len(rows)-1]
+	}
+	add(43, "a second parent: the operation before that", 15, forged(func(h *registrytest.Host, c *store.Commit) {
+		c.Parents = append(c.Parents, h.Commit(c.Parents[0]).Parents[0])
+	}))
+	add(43, "a second parent: its own content", 15, forged(func(h *registrytest.Host, c *store.Commit) {
+		c.Parents = append(c.Parents, address(h, "Rye-State", 2))
+	}))
+	add(44, "a version smuggled into the state", 10, forged(smuggle)).gets(verify)
+	add(44, "a version left out of the change list", 10, forged(func(h *registrytest.Host, c *store.Commit) {
+		h.Restate(c, func(files map[string]string) {
+			files[registrytest.Changes] = strings.ReplaceAll(files[registrytest.Changes], "1.0.0", "1.0.1")
+		}, nil)
+	})).gets(verify)
+	add(49, "a forged root list", 10, forgedAddress("Rye-State", 1))
+	add(49, "a forged list", 10, forgedList(func(path string) bool { return path == "catalogue/list" })).gets(addC)
+	add(49, "a forged shard", 10, forgedList(func(path string) bool { return path != "catalogue/list" })).gets(addC)
+	add(49, "a forged change list", 10, forgedAddress("Rye-Changes", 3)).gets(verify)
+	add(51, "a root list that is not there", 5, func(s *side, h *registrytest.Host) {
+		h.Set(contentRef, store.OID{})
+		hide(s, address(h, "Rye-State", 1))
+	})
+	for what, hidden := range map[string]func(h *registrytest.Host, c *store.Commit) []store.OID{
+		"a version that is not there": func(h *registrytest.Host, c *store.Commit) []store.OID {
+			return []store.OID{versionOf(h, c, "acme/knowledge/c@1.0.0")}
+		},
+		"lists that are not there":  func(h *registrytest.Host, c *store.Commit) []store.OID { return h.Blobs(c, "list") },
+		"shards that are not there": func(h *registrytest.Host, c *store.Commit) []store.OID { return h.Blobs(c, "??.jsonl") },
+	} {
+		add(51, what, 5, func(s *side, h *registrytest.Host) {
+			h.Set(contentRef, store.OID{})
+			hide(s, hidden(h, h.Commit(h.At(logRef)))...)
+		}).gets(addC)
+	}
+	for what, to := range map[string]func(h *registrytest.Host) store.OID{
+		"content set back":              func(h *registrytest.Host) store.OID { return h.Commit(h.At(contentRef)).Parents[0] },
+		"content set to something else": func(h *registrytest.Host) store.OID { return h.At(rootRef) },
+		"no content at all":             func(*registrytest.Host) store.OID { return store.OID{} },
+	} {
+		r := add(50, what, 0, func(_ *side, h *registrytest.Host) { h.Set(contentRef, to(h)) })
+		r.run, r.then = addC, hasFile("knowledge:acme/c", "text 0") // it proves nothing, and is not asked
+	}
 	return rows
+}
+
+// smuggle puts a second version beside the one that an operation publishes.
+func smuggle(h *registrytest.Host, c *store.Commit) {
+	h.Restate(c, func(files map[string]string) {
+		for path, raw := range files {
+			if path != registrytest.Changes && strings.Contains(raw, "acme/knowledge/c") {
+				files[path] = raw + strings.ReplaceAll(raw, `"version":"1.0.0"`, `"version":"1.0.1"`)
+			}
+		}
+	}, nil)
 }
 
 // byOscar signs the last operation by the key of a member who was one.

@@ -3,6 +3,8 @@ package registrytest
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +50,19 @@ func (h *Host) files(tree store.OID, below string, into map[string]string) {
 	}
 }
 
+// Blobs returns the ids of the lists or shards below the root list of an operation's state, by a
+// pattern of their file's name.
+func (h *Host) Blobs(c *store.Commit, pattern string) (ids []store.OID) {
+	h.t.Helper()
+	for name, raw := range h.State(c) {
+		dir, file := path.Split(name)
+		if is, _ := path.Match(pattern, file); is && strings.Count(dir, "/") == 2 {
+			ids = append(ids, store.SHA1.Hash(store.TypeBlob, []byte(raw)))
+		}
+	}
+	return ids
+}
+
 // Restate makes an operation name another state: change gets its files, and the lists are made
 // anew. twist, where there is one, may then change the text of each list, by its path.
 func (h *Host) Restate(c *store.Commit, change func(files map[string]string), twist func(path, text string) string) {
@@ -59,16 +74,16 @@ func (h *Host) Restate(c *store.Commit, change func(files map[string]string), tw
 	}
 	root := listLine("keys", h.blob(files[Namespace]), files[Namespace])
 	for _, digit := range "0123456789abcdef" {
-		list, path := "", fmt.Sprintf("catalogue/%c/list", digit)
-		for _, shard := range slices.Sorted(mapKeys(files)) {
+		list, at := "", fmt.Sprintf("catalogue/%c/list", digit)
+		for _, shard := range slices.Sorted(maps.Keys(files)) {
 			if name, ok := strings.CutSuffix(shard, ".jsonl"); ok && strings.HasPrefix(name, fmt.Sprintf("catalogue/%c/", digit)) {
 				list += listLine(name[len(name)-2:], h.blob(files[shard]), files[shard])
 			}
 		}
-		delete(files, path)
+		delete(files, at)
 		if list != "" {
-			files[path] = twist(path, list)
-			root += listLine(string(digit), h.blob(files[path]), files[path])
+			files[at] = twist(at, list)
+			root += listLine(string(digit), h.blob(files[at]), files[at])
 		}
 	}
 	files["catalogue/list"] = twist("catalogue/list", root)
@@ -81,16 +96,6 @@ func (h *Host) Restate(c *store.Commit, change func(files map[string]string), tw
 	kept := h.plain(files, message, c.Committer.Unix)
 	list := files["catalogue/list"]
 	SetTrailer(c, "Rye-State", fmt.Sprintf("%s %s %s", Digest(list), h.blob(list), kept))
-}
-
-func mapKeys(m map[string]string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 func (h *Host) blob(raw string) store.OID {
