@@ -36,11 +36,12 @@ type RegistryInfo struct {
 // namespace names.
 type RegistryCheck struct {
 	Namespace  string   `json:"namespace"`
-	Operations uint64   `json:"operations"`         // replayed, with everything that they wrote
-	Versions   uint64   `json:"versions"`           // published so far
-	Fetched    int      `json:"fetched"`            // versions that were had and compared now
-	Redacted   int      `json:"redacted,omitempty"` // versions whose bytes are to go
-	Pruned     int      `json:"pruned,omitempty"`   // old states that the host need not keep
+	Operations uint64   `json:"operations"`          // replayed, with everything that they wrote
+	Versions   uint64   `json:"versions"`            // published so far
+	Threshold  int      `json:"threshold,omitempty"` // keys that must agree to what changes owners or cannot be taken back; 0 is one
+	Fetched    int      `json:"fetched"`             // versions that were had and compared now
+	Redacted   int      `json:"redacted,omitempty"`  // versions whose bytes are to go
+	Pruned     int      `json:"pruned,omitempty"`    // old states that the host need not keep
 	Missing    []string `json:"missing,omitempty"`
 }
 
@@ -124,6 +125,7 @@ type MarkRequest struct {
 	Do     string   // deprecate, yank, unyank, revoke, redact
 	Names  []string // acme/tool/hello@1.0.0
 	Reason string   // shown to every user who meets them; none for unyank
+	Out    string   // file for the proposal of a revoke or redact that other keys must agree to; "" names one
 }
 
 // MarkReport is what was marked.
@@ -133,6 +135,8 @@ type MarkReport struct {
 	Done      string   `json:"done"` // as MarkRequest.Do
 	Names     []string `json:"names"`
 	Reason    string   `json:"reason,omitempty"`
+
+	Proposal *RootChange `json:"proposal,omitempty"` // where others must agree: nothing is marked yet
 }
 
 // RootInfo says which keys hold the root of a registry.
@@ -164,27 +168,28 @@ type RootChangeRequest struct {
 	DryRun    bool
 }
 
-// RootProposalRequest approves or commits a proposal.
+// RootProposalRequest approves or commits a proposal, of the root or of a namespace.
 type RootProposalRequest struct {
 	Registry string // as in RootChangeRequest
 	File     string // of the proposal
 	DryRun   bool
 }
 
-// RootChange is an operation of a registry's root, proposed or done.
+// RootChange is an operation of a registry's root, or of a namespace, proposed or done.
 type RootChange struct {
 	Status    string   `json:"status"` // proposed, approved, committed, and would-propose, would-approve, would-commit
 	Registry  string   `json:"registry"`
 	ID        string   `json:"id"`
-	Seq       uint64   `json:"seq"` // its position in the root's log
+	Namespace string   `json:"namespace,omitempty"` // "" is the root
+	Seq       uint64   `json:"seq"`                 // its position in the log
 	Changes   []string `json:"changes"`
 	Keys      []string `json:"keys,omitempty"`      // the root keys after it
 	Threshold int      `json:"threshold,omitempty"` // after it
-	Have      int      `json:"have"`                // root keys that agreed, this one included
+	Have      int      `json:"have"`                // keys that agreed of those that may, this one included
 	Want      int      `json:"want"`
 	Complete  bool     `json:"complete"` // only the commit is missing
 	Agreed    []string `json:"agreed,omitempty"`
-	Waiting   []string `json:"waiting,omitempty"`   // root keys that have not agreed yet
+	Waiting   []string `json:"waiting,omitempty"`   // keys that may agree and have not yet
 	Newcomers []string `json:"newcomers,omitempty"` // keys that become root keys and have to agree
 	File      string   `json:"file,omitempty"`      // where the proposal lies
 }
@@ -216,6 +221,8 @@ type MembersRequest struct {
 	Retire    []string // SHA256:..., or authorized_keys lines: they sign no more, what they signed stays
 	Join      bool     // the signing key asks to become a member
 	Transfer  []string // requests of new owners, as in Add, who take the place of all present members
+	Threshold int      // how many keys must agree from then on; 0 leaves it, with Transfer it is one
+	Out       string   // file for the proposal where others must agree; "" names one
 	DryRun    bool
 }
 
@@ -224,14 +231,17 @@ type MembersReport struct {
 	Registry  string   `json:"registry"`
 	ID        string   `json:"id"`
 	Namespace string   `json:"namespace"`
-	Status    string   `json:"status"` // listed, changed, joined, requested; and would-change, would-join
-	Seq       uint64   `json:"seq"`    // position of its log
+	Status    string   `json:"status"`              // listed, changed, joined, requested, proposed; and would-change, would-join, would-propose
+	Seq       uint64   `json:"seq"`                 // position of its log
+	Threshold int      `json:"threshold,omitempty"` // keys that must agree to what changes owners or cannot be taken back
 	Granted   []string `json:"granted,omitempty"`
 	Members   []Member `json:"members,omitempty"`
 	Request   string   `json:"request,omitempty"` // what a member is sent: the key, and the proof that its owner agrees
 	Command   []string `json:"command,omitempty"` // what that member runs
 	Changes   []string `json:"changes,omitempty"`
 	DryRun    bool     `json:"dry_run,omitempty"`
+
+	Proposal *RootChange `json:"proposal,omitempty"` // where others must agree: nothing is changed yet
 }
 
 // Member is a key of a namespace.
@@ -252,6 +262,7 @@ type RevokeKeyRequest struct {
 	Key       string // SHA256:..., or an authorized_keys line
 	From      uint64 // the first operation by it that does not count; 0 is the next one
 	Reason    string
+	Out       string // as in MembersRequest
 	DryRun    bool
 }
 

@@ -12,11 +12,11 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-// Agreement says how far a proposed operation of the root has come.
+// Agreement says how far a proposed operation has come.
 type Agreement struct {
-	Have, Want int                   // root keys that agreed, and how many must
+	Have, Want int                   // keys that agreed of those that may, and how many must
 	Agreed     []objects.Fingerprint // every key that agreed, sorted
-	Waiting    []objects.Fingerprint // root keys that did not; Want may be reached without them
+	Waiting    []objects.Fingerprint // keys that may and did not; Want may be reached without them
 	Newcomers  []objects.Fingerprint // keys that become root keys and have to agree first
 }
 
@@ -49,21 +49,26 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	if err != nil {
 		return Agreement{}, err
 	}
+	return agreementOf(r.Threshold, r.Keys, op.newcomers(r.Keys), agreed, signer), nil
+}
+
+// agreementOf counts who agreed: want of the keys held must, and every newcomer.
+func agreementOf(want int, held, newcomers, agreed []trust.PublicKey, signer trust.PublicKey) Agreement {
 	if !signer.IsZero() && !slices.Contains(agreed, signer) {
 		agreed = append(agreed, signer)
 	}
-	a := Agreement{Want: r.Threshold}
+	a := Agreement{Want: want}
 	for _, k := range agreed {
 		a.Agreed = append(a.Agreed, k.Fingerprint())
 	}
-	for _, k := range r.Keys {
+	for _, k := range held {
 		if slices.Contains(agreed, k) {
 			a.Have++
 		} else {
 			a.Waiting = append(a.Waiting, k.Fingerprint())
 		}
 	}
-	for _, k := range op.newcomers(r.Keys) {
+	for _, k := range newcomers {
 		if !slices.Contains(agreed, k) {
 			a.Newcomers = append(a.Newcomers, k.Fingerprint())
 		}
@@ -71,29 +76,35 @@ func (r Root) Agreement(op RootOp, signer trust.PublicKey) (Agreement, error) {
 	for _, list := range [][]objects.Fingerprint{a.Agreed, a.Waiting, a.Newcomers} {
 		slices.SortFunc(list, func(x, y objects.Fingerprint) int { return slices.Compare(x[:], y[:]) })
 	}
-	return a, nil
+	return a
 }
 
 // agreed returns the keys whose approvals of op hold, held being the root keys before
 // it. An approval that does not hold is an error: a proposal that was tampered with
 // must not look merely unfinished. So is one by the signer, whose signature counts, and one
 // that is there twice.
-func (op *RootOp) agreed(held []trust.PublicKey) (list []trust.PublicKey, err error) {
-	known := slices.Concat(held, op.newcomers(held))
-	msg := op.ApprovalMessage()
-	for _, a := range op.Approvals {
+func (op *RootOp) agreed(held []trust.PublicKey) ([]trust.PublicKey, error) {
+	return approved(op.Approvals, slices.Concat(held, op.newcomers(held)), op.Signer, op.ApprovalMessage(), func(fp objects.Fingerprint) error {
+		return fault.New(fault.Untrusted, "approved by %s, which is not a root key", fp)
+	})
+}
+
+// approved returns which of the known keys approved msg; stranger says what is wrong with
+// any other. Every key counts once, the signer's is counted elsewhere.
+func approved(list []Approval, known []trust.PublicKey, signer trust.PublicKey, msg []byte, stranger func(objects.Fingerprint) error) (keys []trust.PublicKey, err error) {
+	for _, a := range list {
 		i := slices.IndexFunc(known, func(k trust.PublicKey) bool { return k.Fingerprint() == a.Key })
 		switch {
 		case i < 0:
-			return nil, fault.New(fault.Untrusted, "approved by %s, which is not a root key", a.Key)
-		case known[i] == op.Signer || slices.Contains(list, known[i]):
+			return nil, stranger(a.Key)
+		case known[i] == signer || slices.Contains(keys, known[i]):
 			return nil, fault.New(fault.Untrusted, "key %s counts once, however often it signs", a.Key)
 		case !known[i].Verify(msg, a.Sig):
 			return nil, fault.New(fault.Integrity, "approval by %s: the signature does not fit", a.Key)
 		}
-		list = append(list, known[i])
+		keys = append(keys, known[i])
 	}
-	return list, nil
+	return keys, nil
 }
 
 // newcomers returns the keys that op makes root keys and that are not held.
@@ -108,20 +119,34 @@ func (op *RootOp) newcomers(held []trust.PublicKey) []trust.PublicKey {
 // by Registry.Propose and is yet to be committed. The order in which keys agree
 // does not matter; a key that agrees again replaces its agreement.
 func (op *RootOp) Approve(ctx context.Context, signer trust.Signer) error {
-	sig, err := signer.Sign(ctx, op.ApprovalMessage())
+	list, err := approve(ctx, op.Approvals, signer, op.ApprovalMessage())
+	if err == nil {
+		op.Approvals = list
+	}
+	return err
+}
+
+// approve returns the approvals with one more, in the place of an earlier one by this key.
+func approve(ctx context.Context, list []Approval, signer trust.Signer, msg []byte) ([]Approval, error) {
+	sig, err := signer.Sign(ctx, msg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	a := Approval{Key: signer.Public().Fingerprint(), Sig: sig}
-	op.Approvals = append(op.Without(a.Key).Approvals, a)
-	slices.SortFunc(op.Approvals, func(x, y Approval) int { return strings.Compare(x.Key.String(), y.Key.String()) })
-	return nil
+	list = append(without(list, a.Key), a)
+	slices.SortFunc(list, func(x, y Approval) int { return strings.Compare(x.Key.String(), y.Key.String()) })
+	return list, nil
+}
+
+// without returns a copy of the approvals less that of one key.
+func without(list []Approval, key objects.Fingerprint) []Approval {
+	return slices.DeleteFunc(slices.Clone(list), func(a Approval) bool { return a.Key == key })
 }
 
 // Without returns the operation without a key's approval: whoever signs the commit
 // agrees by that, and counts once.
 func (op RootOp) Without(key objects.Fingerprint) RootOp {
-	op.Approvals = slices.DeleteFunc(slices.Clone(op.Approvals), func(a Approval) bool { return a.Key == key })
+	op.Approvals = without(op.Approvals, key)
 	return op
 }
 

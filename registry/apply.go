@@ -110,6 +110,11 @@ func (s State) step(op Op) (State, []*row, error) {
 	if err != nil {
 		return State{}, nil, err
 	}
+	return write(s, next, op)
+}
+
+// write gives next, the state after s as far as the log tells, its catalogue.
+func write(s, next State, op Op) (_ State, _ []*row, err error) {
 	d := newDraft(s.cat)
 	switch op.Kind {
 	case OpKeyRevoke:
@@ -138,6 +143,15 @@ func (s State) judge(op Op) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
+	if err := checkAgreement(&s, op, grant != s.Grant); err != nil {
+		return State{}, err
+	}
+	return follow(s, op, grant)
+}
+
+// follow is what an operation does to the keys, whoever agreed to it.
+func follow(s State, op Op, grant uint64) (State, error) {
+	var err error
 	next := s
 	next.Seq, next.Tip, next.At, next.Root, next.Time = op.Seq, op.Sum, op.ID, op.Root, op.Time
 	if op.Kind == OpClaim {
@@ -158,10 +172,13 @@ func (s State) judge(op Op) (State, error) {
 		err = next.revokeKey(op)
 	case OpPublish:
 		next.Published += uint64(op.Changes.Count)
+	case OpThreshold:
+		err = setThreshold(&next, op)
 	case OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact:
 	default:
 		err = unknownOp(op.Kind)
 	}
+	settleRoles(&next, op)
 	return next, err
 }
 
@@ -197,8 +214,8 @@ func (s State) checkLink(op Op) error {
 //
 // Keys of the namespace may write everything. Beside them only the root has a
 // say: a key that it granted the namespace to later may add itself, or take the
-// place of all others, which is how a namespace is rescued, and what readers take
-// as a change of owners.
+// place of all others; one that is there already may set how many must agree. That is
+// how a namespace is rescued, and what readers take as a change of owners.
 func (s State) authority(op Op) (grant uint64, err error) {
 	g := s.root.grantAt(s.Namespace, op.Root)
 	fp := op.Signer.Fingerprint()
@@ -221,6 +238,8 @@ func (s State) authority(op Op) (grant uint64, err error) {
 		return g.Since, nil
 	case i < 0:
 		return 0, fault.New(fault.Untrusted, "signed by %s, which is not a key of %s", fp, s.Namespace)
+	case s.keys[i].State == KeyActive && op.Kind == OpThreshold && op.Terms == (Terms{}) && s.Threshold > 1 && granted && g.Since > s.Grant:
+		return g.Since, nil
 	case s.keys[i].State == KeyActive:
 		return s.Grant, nil
 	case op.Kind == OpKeyAdd && adds(op, fp):
@@ -251,7 +270,11 @@ func (s *State) addKeys(op Op) error {
 		} else if !k.Public.Verify(ProofMessage(op.Registry, op.Namespace, op.Genesis, fp), k.Proof) {
 			return fault.New(fault.Untrusted, "key %s: no proof that its owner agreed", fp)
 		}
-		s.keys = append(s.keys, Key{Public: k.Public, Added: op.Seq, By: signer, State: KeyActive})
+		by := signer
+		if op.Terms != (Terms{}) {
+			by = fp // several agreed, whoever signed: the key does not stand or fall with one of them
+		}
+		s.keys = append(s.keys, Key{Public: k.Public, Added: op.Seq, By: by, State: KeyActive})
 	}
 	if len(s.keys) > 4*maxKeys {
 		return fault.New(fault.Malformed, "%d keys: want at most %d", len(s.keys), 4*maxKeys)
@@ -290,8 +313,12 @@ func (s *State) retireKey(op Op) error {
 		return err
 	}
 	s.keys[i].State, s.keys[i].Since = KeyRetired, op.Seq
-	if !slices.ContainsFunc(s.keys, func(k Key) bool { return k.State == KeyActive }) {
+	switch left := len(active(s)); {
+	case left == 0:
 		return fault.New(fault.Conflict, "key %s is the last active key of %s", op.Key, s.Namespace)
+	case left < s.Threshold:
+		return fault.New(fault.Conflict, "key %s: %d active keys of %s must agree, and %d would be left", op.Key, s.Threshold, s.Namespace, left).
+			Advise("first rye registry members %s --threshold %d", s.Namespace, left)
 	}
 	return nil
 }
@@ -306,6 +333,8 @@ func (s *State) revokeKey(op Op) error {
 		return fault.New(fault.Malformed, "key %s: bad from %d, want 1 to %d", op.Key, op.BadFrom, op.Seq)
 	}
 	s.spoil(i, op.BadFrom, op)
+	// As many as were needed before agreed to this, so that they may go on with fewer.
+	s.Threshold = max(min(s.Threshold, len(active(s))), 1)
 	return nil
 }
 

@@ -106,7 +106,10 @@ func (w *written) put(before State, put sink) error {
 // place fills in where op stands after s, and who signs it.
 func (p pen) place(s State, op Op) Op {
 	op.Registry, op.Namespace, op.Genesis = s.Registry, s.Namespace, s.Genesis
-	op.Seq, op.Prev, op.Root = s.Seq+1, s.Tip, s.root.Seq
+	op.Seq, op.Prev = s.Seq+1, s.Tip
+	if op.Terms == (Terms{}) { // what others agreed to names the root that they saw
+		op.Root = s.root.Seq
+	}
 	op.Signer, op.Time = p.signer.Public(), p.when(s.Time)
 	op.Parents = nil
 	if s.Seq > 0 {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,9 @@ func FuzzParseOp(f *testing.F) {
 
 func FuzzMessage(f *testing.F) {
 	r := fuzzRig(f)
-	for _, raw := range append(r.raws, r.roots...) {
+	q, ada, bob, eve := quorumRig(f)
+	q.do(ada, q.proposed(ada, Op{Kind: OpKeyRetire, Key: eve.fp()}, bob))
+	for _, raw := range slices.Concat(r.raws, r.roots, q.raws) {
 		c, err := store.ParseCommit(raw)
 		if err != nil {
 			f.Fatal(err)
@@ -82,6 +85,8 @@ func FuzzMessage(f *testing.F) {
 func FuzzNamespaceFile(f *testing.F) {
 	r := fuzzRig(f)
 	f.Add(encodeNamespace(&r.s))
+	q, _, _, _ := quorumRig(f)
+	f.Add(encodeNamespace(&q.s))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := parseNamespace(raw)
 		if err != nil {
@@ -220,6 +225,25 @@ func FuzzParseMember(f *testing.F) {
 			wantCoded(t, err)
 		} else if k.Text() != text {
 			t.Fatalf("%q becomes %q", text, k.Text())
+		}
+	})
+}
+
+// FuzzProposal: what is read of either kind of proposal is written back byte for byte.
+func FuzzProposal(f *testing.F) {
+	r, ada, bob, eve := quorumRig(f)
+	tool := testEntry(ada, "acme/tool/hi@1.0.0", "body of acme/tool/hi@1.0.0")
+	for _, op := range []Op{{Kind: OpRedact, Reason: "a \"password\"", Items: []Entry{tool}}, {Kind: OpThreshold, Threshold: 3},
+		{Kind: OpTransfer, Keys: grants(f, r.s, newKey("x"), newKey("y")), Threshold: 2}, {Kind: OpKeyRevoke, Key: eve.fp(), BadFrom: 1, Reason: "lost"}} {
+		op = r.proposed(ada, op, bob)
+		f.Add(op.Proposal())
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		op, err := ParseOpProposal(text)
+		if err != nil {
+			wantCoded(t, err)
+		} else if op.Proposal() != text || !OfNamespace(text) {
+			t.Fatalf("%q becomes %q", text, op.Proposal())
 		}
 	})
 }

@@ -24,7 +24,7 @@ const (
 type Key struct {
 	Public  trust.PublicKey
 	Added   uint64              // the operation that added it
-	By      objects.Fingerprint // who signed that operation; itself for a claim
+	By      objects.Fingerprint // who signed that operation; itself for a claim, and where several keys agreed
 	State   KeyState
 	Since   uint64 // the operation that retired or revoked it; 0 while active
 	BadFrom uint64 // revoked: the first operation by it that does not count
@@ -38,8 +38,12 @@ func findKey(keys []Key, fp objects.Fingerprint) int {
 // encodeNamespace returns namespace.yaml: the head of a namespace's state.
 func encodeNamespace(s *State) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "format: %d\nregistry: %s\nnamespace: %s\ngrant: %d\nowners: %d\nversions: %d\nkeys:\n",
+	fmt.Fprintf(&b, "format: %d\nregistry: %s\nnamespace: %s\ngrant: %d\nowners: %d\nversions: %d\n",
 		FormatVersion, yamlQuoted(s.Registry.String()), yamlQuoted(s.Namespace), s.Grant, s.Owners, s.Published)
+	if s.Threshold > 1 { // where one key is enough nothing is said, as before there was more
+		fmt.Fprintf(&b, "threshold: %d\nroles: %d\n", s.Threshold, s.Roles)
+	}
+	b.WriteString("keys:\n")
 	for i := range s.keys {
 		k := &s.keys[i]
 		fmt.Fprintf(&b, "  - key: %s\n    added: %d\n    by: %s\n    state: %s\n",
@@ -61,6 +65,8 @@ type yamlNamespace struct {
 	Grant     uint64    `yaml:"grant"`
 	Owners    uint64    `yaml:"owners"`
 	Versions  uint64    `yaml:"versions"`
+	Threshold int       `yaml:"threshold"`
+	Roles     uint64    `yaml:"roles"`
 	Keys      []yamlKey `yaml:"keys"`
 }
 
@@ -84,9 +90,10 @@ func parseNamespace(raw []byte) (State, error) {
 	if y.Format != FormatVersion {
 		return State{}, newerFormat(y.Format)
 	}
-	s := State{Namespace: y.Namespace, Grant: y.Grant, Owners: y.Owners, Published: y.Versions}
+	s := State{Namespace: y.Namespace, Grant: y.Grant, Owners: y.Owners, Published: y.Versions,
+		Threshold: max(y.Threshold, 1), Roles: y.Roles}
 	var err error
-	if s.Owners == 0 || max(s.Grant, s.Owners, s.Published) > maxCount {
+	if s.Owners == 0 || max(s.Grant, s.Owners, s.Published, s.Roles) > maxCount {
 		return State{}, fault.New(fault.Malformed, "%s: grant %d, owners %d, versions %d", namespacePath, s.Grant, s.Owners, s.Published)
 	}
 	if s.Registry, err = objects.ParseDigest(y.Registry); err != nil {
@@ -104,6 +111,9 @@ func parseNamespace(raw []byte) (State, error) {
 			return State{}, fault.New(fault.Malformed, "%s: key %s is listed twice", namespacePath, key.Public.Fingerprint())
 		}
 		s.keys = append(s.keys, key)
+	}
+	if len(active(&s)) < y.Threshold || (y.Threshold > 1) != (y.Roles > 0) {
+		return State{}, fault.New(fault.Malformed, "%s: %d of %d keys must agree, since operation %d", namespacePath, y.Threshold, len(active(&s)), y.Roles)
 	}
 	if len(s.keys) == 0 || !bytes.Equal(encodeNamespace(&s), raw) {
 		return State{}, fault.New(fault.Malformed, "%s of %s: is not in its one spelling", namespacePath, y.Namespace)

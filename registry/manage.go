@@ -24,21 +24,30 @@ var Marks = []OpKind{OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact}
 // OpUnyank takes both back; OpRevoke forbids them for good, even where they are locked; OpRedact
 // does that and says that their bytes are to go, see Rebuild.
 func (r *Registry) Mark(ctx context.Context, kind OpKind, c StatusChange) error {
+	op, err := c.Operation(kind)
+	if err != nil {
+		return err
+	}
+	_, err = amend(ctx, r, change{namespace: op.Items[0].Ref.ID.Namespace(), by: c.By, refs: refsOf(op.Items)}, op)
+	return err
+}
+
+// Operation returns what Mark does.
+func (c StatusChange) Operation(kind OpKind) (Op, error) {
 	if !slices.Contains(Marks, kind) {
-		return fault.New(fault.Usage, "mark %q: want one of %s", kind, Marks)
+		return Op{}, fault.New(fault.Usage, "mark %q: want one of %s", kind, Marks)
 	}
 	items, err := c.items()
 	if err != nil {
-		return err
+		return Op{}, err
 	}
 	op := Op{Kind: kind, Items: items}
 	if kind != OpUnyank {
 		if op.Reason = Plain(c.Reason, MaxReason); op.Reason == "" {
-			return fault.New(fault.Usage, "%s %s: say why", kind, c.Names[0])
+			return op, fault.New(fault.Usage, "%s %s: say why", kind, c.Names[0])
 		}
 	}
-	_, err = amend(ctx, r, change{namespace: items[0].Ref.ID.Namespace(), by: c.By, refs: refsOf(items)}, op)
-	return err
+	return op, nil
 }
 
 func (c *StatusChange) items() ([]Entry, error) {
@@ -61,13 +70,13 @@ func (c *StatusChange) items() ([]Entry, error) {
 }
 
 // ChangeKeys appends operations on the keys of a namespace that is claimed (OpKeyAdd,
-// OpKeyRetire, OpKeyRevoke, OpTransfer), all of them or none: one ref update. It returns the state
+// OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold), all of them or none: one ref update. It returns the state
 // after them; dry checks everything and changes nothing.
 func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry bool, ops ...Op) (State, error) {
 	c := change{namespace: namespace, by: by, dry: dry, refs: []objects.Ref{}}
 	for i, op := range ops {
 		switch op.Kind {
-		case OpKeyAdd, OpKeyRetire:
+		case OpKeyAdd, OpKeyRetire, OpThreshold:
 		case OpTransfer:
 			c.refs = nil // what is handed over is examined first
 		case OpKeyRevoke:

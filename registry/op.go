@@ -3,6 +3,7 @@ package registry
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -31,6 +32,7 @@ const (
 	OpKeyRevoke OpKind = "key-revoke" // a key is bad from a position on
 	OpTransfer  OpKind = "transfer"   // other keys in the place of all that are active
 	OpRedact    OpKind = "redact"     // anything -> redacted: revoked, and the bytes are to go
+	OpThreshold OpKind = "threshold"  // how many keys must agree to what Governs names
 )
 
 // reserved are operations that a later format gives a meaning, so that nothing else does.
@@ -67,6 +69,10 @@ type Op struct {
 	Keys    []KeyGrant // claim, key-add, transfer
 	Key     objects.Fingerprint
 	BadFrom uint64 // key-revoke: the first operation by Key that no longer counts
+
+	Threshold int        // threshold; claim, transfer: 0 is one key
+	Terms     Terms      // where others than the signer agree; see Governs
+	Approvals []Approval // sorted by key
 
 	// Items says which versions the operation is to write: publish all fields that
 	// Entry.check wants, else Ref and Version. The message holds only Changes.
@@ -108,6 +114,9 @@ func ParseOp(raw []byte) (Op, error) { return parseOp(raw, true) }
 func parseOp(raw []byte, verify bool) (op Op, err error) {
 	if err := decodeCommit(raw, verify, &op); err != nil {
 		return Op{}, err
+	}
+	if op.Kept.IsZero() {
+		return Op{}, fault.New(fault.Malformed, "%s: does not say which commit keeps its state, as a proposal does not", op.label())
 	}
 	return op, op.checkParents()
 }
@@ -193,12 +202,21 @@ func (op *Op) trailers(f *fields) {
 		f.value("Rye-Prev", digest(&op.Prev))
 	}
 	count(f, "Rye-Root", &op.Root)
-	f.value("Rye-State", digest(&op.State.Sum), address(&op.State.ID), address(&op.Kept))
+	f.state(op)
 	changes := func() {}
 	switch op.Kind {
+	case OpThreshold:
+		count(f, "Rye-Threshold", &op.Threshold)
+		f.checkThreshold(op.Threshold, 1, 4*maxKeys)
 	case OpClaim, OpKeyAdd, OpTransfer:
+		if op.Kind != OpKeyAdd && (op.Threshold > 1 || f.next("Rye-Threshold")) {
+			count(f, "Rye-Threshold", &op.Threshold)
+		}
 		each(f, "Rye-Key", &op.Keys, f.grant)
 		f.checkKeys(len(op.Keys))
+		if op.Threshold != 0 {
+			f.checkThreshold(op.Threshold, 2, len(op.Keys))
+		}
 	case OpPublish, OpUnyank:
 		changes = func() { f.changes(op) }
 	case OpDeprecate, OpYank, OpRevoke, OpRedact:
@@ -217,6 +235,30 @@ func (op *Op) trailers(f *fields) {
 		f.fail(unknownOp(op.Kind))
 	}
 	changes()
+	if Governs(op.Kind) {
+		f.agreement(&op.Terms, &op.Approvals)
+	}
+}
+
+// state carries the state that an operation leads to. A proposal does not know the commit
+// that keeps it, which has the time of the operation.
+func (f *fields) state(op *Op) {
+	parts := []codec{digest(&op.State.Sum), address(&op.State.ID), address(&op.Kept)}
+	short := op.Kept.IsZero()
+	if !f.writing {
+		short = f.next("Rye-State") && strings.Count(f.list[0].value, " ") == 1
+	}
+	if short {
+		parts = parts[:2]
+	}
+	f.value("Rye-State", parts...)
+}
+
+// checkThreshold refuses a number of keys that must agree of which there are not so many.
+func (f *fields) checkThreshold(n, least, most int) {
+	if n < least || n > most {
+		f.fail(fault.New(fault.Malformed, "trailer Rye-Threshold: %d, want %d to %d", n, least, most))
+	}
 }
 
 // changes carries the change list:
@@ -265,6 +307,8 @@ func (op *Op) Subject() string {
 	switch {
 	case op.Kind == OpClaim:
 		return "claim " + op.Namespace
+	case op.Kind == OpThreshold:
+		return fmt.Sprintf("threshold %d", op.Threshold)
 	case op.Kind == OpKeyRetire || op.Kind == OpKeyRevoke:
 		return string(op.Kind) + " " + op.Key.String()
 	case op.Changes.Count == 1:

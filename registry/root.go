@@ -201,16 +201,22 @@ func (r Root) checkAgreement(op RootOp) error {
 	return nil
 }
 
-// checkTerms: who agreed did so among these root keys, and for a time. It is compared with
-// that of the commit and no clock.
+// checkTerms: who agreed did so among these root keys, and for a time.
 func (r Root) checkTerms(op RootOp) error {
-	switch {
-	case op.Terms == (Terms{}):
+	if op.Terms == (Terms{}) {
 		return nil
-	case op.Terms.Roles != r.Roles:
-		return fault.New(fault.Untrusted, "agreed to among the root keys of operation %d, they are those of %d", op.Terms.Roles, r.Roles)
-	case op.Time.After(op.Terms.Until):
-		return fault.New(fault.Untrusted, "agreed to until %s, committed on %s", op.Terms.Until.Format(timeLayout), op.Time.Format(timeLayout)).
+	}
+	return op.Terms.hold(r.Roles, op.Time)
+}
+
+// hold refuses agreement that was given among other keys, or for an earlier time. It is
+// compared with that of the commit and no clock.
+func (t Terms) hold(roles uint64, commit time.Time) error {
+	if t.Roles != roles {
+		return fault.New(fault.Untrusted, "agreed to among the keys of operation %d, they are those of %d", t.Roles, roles)
+	}
+	if commit.After(t.Until) {
+		return fault.New(fault.Untrusted, "agreed to until %s, committed on %s", t.Until.Format(timeLayout), commit.Format(timeLayout)).
 			Advise("propose it again")
 	}
 	return nil

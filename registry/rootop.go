@@ -47,15 +47,15 @@ func nonce(n *Nonce) codec {
 	}}
 }
 
-// Approval is the agreement of one more key to an operation of the root.
+// Approval is the agreement of one more key to an operation.
 type Approval struct {
 	Key objects.Fingerprint
-	Sig []byte // over RootOp.ApprovalMessage
+	Sig []byte // over the operation's ApprovalMessage
 }
 
 // Terms are what further keys agree under. The zero value is none.
 type Terms struct {
-	Roles uint64    // the operation that made the root keys what they are; 0 in a genesis
+	Roles uint64    // the operation that made the keys that may agree what they are; 0 in a genesis
 	Until time.Time // of the commit, at the latest; UTC, whole seconds
 }
 
@@ -168,11 +168,24 @@ func (op *RootOp) trailers(f *fields) {
 	default:
 		f.fail(unknownOp(op.Kind))
 	}
-	if op.Terms != (Terms{}) || f.next("Rye-Terms") {
-		f.value("Rye-Terms", number(&op.Terms.Roles), moment(&op.Terms.Until))
+	f.agreement(&op.Terms, &op.Approvals)
+}
+
+// agreement carries what others than the signer agreed to: the terms, and a bounded list of
+// approvals, sorted by key, each once.
+func (f *fields) agreement(terms *Terms, list *[]Approval) {
+	if *terms != (Terms{}) || f.next("Rye-Terms") {
+		f.value("Rye-Terms", number(&terms.Roles), moment(&terms.Until))
 	}
-	each(f, "Rye-Approval", &op.Approvals, func(a *Approval) { f.value("Rye-Approval", approval(a)) })
-	op.checkApprovals(f)
+	each(f, "Rye-Approval", list, func(a *Approval) { f.value("Rye-Approval", approval(a)) })
+	for i, a := range *list {
+		if i > 0 && (*list)[i-1].Key.String() >= a.Key.String() || i >= maxKeys {
+			f.fail(fault.New(fault.Malformed, "approval by %s: repeated, out of order or one too many", a.Key))
+		}
+	}
+	if len(*list) > 0 && *terms == (Terms{}) {
+		f.fail(fault.New(fault.Malformed, "trailers: approvals without Rye-Terms"))
+	}
 }
 
 func checkRoots(c Claims, threshold, keys int) error {
@@ -227,18 +240,6 @@ func approval(a *Approval) codec {
 		}
 		return sig.read(b64)
 	}}
-}
-
-// checkApprovals: a bounded list, sorted by key, each once.
-func (op *RootOp) checkApprovals(f *fields) {
-	for i, a := range op.Approvals {
-		if i > 0 && op.Approvals[i-1].Key.String() >= a.Key.String() || i >= maxKeys {
-			f.fail(fault.New(fault.Malformed, "approval by %s: repeated, out of order or one too many", a.Key))
-		}
-	}
-	if len(op.Approvals) > 0 && op.Terms == (Terms{}) {
-		f.fail(fault.New(fault.Malformed, "trailers: approvals without Rye-Terms"))
-	}
 }
 
 // Subject returns the first line of the message.

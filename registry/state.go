@@ -20,6 +20,8 @@ type State struct {
 	Grant     uint64 // the root operation that the owners derive from; 0 for an open claim
 	Owners    uint64 // the operation that last put other owners there: the claim, at first
 	Published uint64 // versions so far
+	Threshold int    // active keys that must agree to what Governs names; at least 1 after the claim
+	Roles     uint64 // the operation that made the keys and Threshold what they are; 0 while one key is enough
 
 	// Where the log stands. Not part of the encoded state.
 	Genesis objects.Digest // raw claim
@@ -38,7 +40,7 @@ type State struct {
 
 // NewState returns the state of a namespace before its claim, to be judged by root.
 func NewState(root Root, namespace string) State {
-	return State{Registry: root.ID, Namespace: namespace, root: root}
+	return State{Registry: root.ID, Namespace: namespace, Threshold: 1, root: root}
 }
 
 // WithRoot returns s judged by another, later, position of the root.

@@ -36,6 +36,7 @@ type vectors struct {
 	Proof     map[string]string `json:"proof"`     // of a key, and what it signs
 	Refuse    []refusal         `json:"refuse"`
 	Wrong     []wrong           `json:"wrong"`
+	Quorum    quorum            `json:"quorum"`
 }
 
 // wrong is a well-formed operation that does not follow from the first operations of Log.
@@ -103,6 +104,7 @@ func TestVectors(t *testing.T) {
 		t.Errorf("kept in %s, want %s", got, v.Kept)
 	}
 	checkWrong(t, v, root)
+	checkQuorum(t, v.Quorum)
 	for item, want := range v.Shards {
 		if got := shardPath(int(shardOf(mustRef(item)))); got != want {
 			t.Errorf("%s is in %s, want %s", item, got, want)
@@ -220,6 +222,7 @@ func makeVectors(t *testing.T) vectors {
 		v.Log, v.Changes = append(v.Log, string(raw)), append(v.Changes, string(r.lists[i]))
 	}
 	v.Wrong = wrongs(t, r)
+	v.Quorum = makeQuorum(t)
 	for path, raw := range r.root.Encode() {
 		v.RootFiles[path] = string(raw)
 	}

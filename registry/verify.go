@@ -20,6 +20,7 @@ type Checked struct {
 	Namespace  string
 	Operations uint64   // replayed, with everything that they wrote
 	Versions   uint64   // published so far
+	Threshold  int      // keys that must agree to what Governs names
 	Fetched    int      // versions that were asked for and compared, those that no Verify had before
 	Redacted   int      // versions whose bytes are gone or to go
 	Pruned     int      // states that the host no longer keeps, and need not
@@ -34,7 +35,7 @@ type Checked struct {
 func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Checked, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := Checked{Namespace: namespace}
+	c := Checked{Namespace: namespace, Threshold: 1}
 	if r.remote == nil {
 		return c, fault.New(fault.Offline, "verify namespace %s: every object has to be asked for", namespace).Advise("leave out --offline")
 	}
@@ -50,7 +51,7 @@ func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 	if v.x, err = examine(ctx, r, s, had.at); err != nil {
 		return c, err
 	}
-	c.Operations, c.Versions = v.x.Seq, v.x.Published
+	c.Operations, c.Versions, c.Threshold = v.x.Seq, v.x.Published, v.x.Threshold
 	if err := v.run(ctx); err != nil {
 		return c, err
 	}

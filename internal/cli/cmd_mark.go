@@ -42,7 +42,14 @@ func markCommand(do, short, long string) *spec {
 		min:      1, max: many,
 		run: func(t *task) error {
 			q.Names = t.args
+			if q.Out != "" {
+				q.Out = t.path(q.Out)
+			}
 			return answer(t, t.w.Registry().Mark, q, func(p *printer, rep *rye.MarkReport) {
+				if rep.Proposal != nil {
+					printRootChange(p, rep.Proposal)
+					return
+				}
 				for _, n := range rep.Names {
 					p.resultf(false, "%-9s  %s\n", rep.Done, n)
 				}
@@ -52,6 +59,9 @@ func markCommand(do, short, long string) *spec {
 	if do != "unyank" {
 		s.examples += ` --reason "reads files outside the project"`
 		s.flags = []cli.Flag{&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`why`, for everybody who meets the version (required)"}}
+	}
+	if do == "revoke" || do == "redact" {
+		s.flags = append(s.flags, proposalFile(&q.Out))
 	}
 	return s
 }

@@ -13,7 +13,7 @@ import (
 // proposalFile is the flag of commands whose change may have to travel to others.
 func proposalFile(into *string) cli.Flag {
 	return &cli.StringFlag{Name: "out", Aliases: []string{"o"}, Destination: into,
-		Usage: "new `file` for the proposal, where more root keys must agree (default registry-root-<position>.txt)"}
+		Usage: "new `file` for the proposal, where more keys must agree (default registry-<root or namespace>-<position>.txt)"}
 }
 
 func registryGrant() *spec {
@@ -79,14 +79,18 @@ func registryMembers() *spec {
 by the owner of the key, prints a line for --add, which a member runs. The line proves that
 the owner of the key agrees, and is good for this namespace only. Where the root granted you
 the namespace, --join makes you a member at once. A retired key signs no more and
-never comes back; what it signed stays good. For a stolen key see rye registry revoke-key.`,
-		examples: "rye registry members acme\nrye registry members acme --join\nrye registry members acme --add 'ssh-ed25519 AAAA… <proof>'\nrye registry members acme --retire SHA256:… --dry-run",
+never comes back; what it signed stays good. For a stolen key see rye registry revoke-key.
+--threshold says how many members must agree to what changes whose the namespace is, or
+cannot be taken back: changes of keys, transfer, revoke, redact. Such a change is then
+written to a file, as with rye registry root: rye registry approve adds to it, and rye
+registry commit publishes it.`,
+		examples: "rye registry members acme\nrye registry members acme --join\nrye registry members acme --add 'ssh-ed25519 AAAA… <proof>'\nrye registry members acme --retire SHA256:… --dry-run\nrye registry members acme --threshold 2",
 		exits:    sharing,
 		flags: []cli.Flag{registryName(&q.Registry),
 			repeated("add", &q.Add, "let in who sent this `request`: the line, or a file that holds it; repeatable"),
 			repeated("retire", &q.Retire, "this `key` signs no more: SHA256:…, a line or a file; repeatable"),
 			&cli.BoolFlag{Name: "join", Destination: &q.Join, Usage: "ask to be let in, with your key"},
-			dryRun(&q.DryRun)},
+			memberThreshold(&q.Threshold), proposalFile(&q.Out), dryRun(&q.DryRun)},
 		max: 1, arg: &q.Namespace,
 		run: func(t *task) (err error) {
 			if q.Add, err = t.publicKeys(q.Add); err != nil {
@@ -95,9 +99,25 @@ never comes back; what it signed stays good. For a stolen key see rye registry r
 			if q.Retire, err = t.publicKeys(q.Retire); err != nil {
 				return err
 			}
-			return answer(t, t.w.Registry().Members, q, printMembers)
+			return t.members(q)
 		},
 	}
+}
+
+// memberThreshold is the flag that says how many members must agree.
+func memberThreshold(into *int) cli.Flag {
+	return &cli.IntFlag{Name: "threshold", Destination: into, Usage: "from then on `N` members must agree to what changes owners or cannot be taken back"}
+}
+
+// members runs a change of a namespace's members.
+func (t *task) members(q rye.MembersRequest) error {
+	if q.Threshold < 0 {
+		return fault.New(fault.Usage, "registry members: threshold %d", q.Threshold)
+	}
+	if q.Out != "" {
+		q.Out = t.path(q.Out)
+	}
+	return answer(t, t.w.Registry().Members, q, printMembers)
 }
 
 func printMembers(p *printer, rep *rye.MembersReport) {
@@ -106,10 +126,17 @@ func printMembers(p *printer, rep *rye.MembersReport) {
 		p.infof("send this to a member of %s, who runs it", rep.Namespace)
 		return
 	}
+	if rep.Proposal != nil {
+		printRootChange(p, rep.Proposal)
+		return
+	}
 	for _, line := range rep.Changes {
 		p.printf("%s  %s\n", good(rep.Status), line)
 	}
 	p.printf("%s  in %s, at %d\n", bold(rep.Namespace), rep.Registry, rep.Seq)
+	if rep.Threshold > 1 {
+		p.printf("  %d members must agree to what changes owners or cannot be taken back\n", rep.Threshold)
+	}
 	for _, k := range rep.Granted {
 		p.printf("  granted  %s\n", k)
 	}
@@ -135,14 +162,14 @@ take the place of every present member; what those signed stays good. Every read
 before they follow. The whole history is verified first.`,
 		examples: "rye registry transfer acme 'ssh-ed25519 AAAA… <proof>' --dry-run",
 		exits:    sharing,
-		flags:    []cli.Flag{registryName(&q.Registry), dryRun(&q.DryRun)},
+		flags:    []cli.Flag{registryName(&q.Registry), memberThreshold(&q.Threshold), proposalFile(&q.Out), dryRun(&q.DryRun)},
 		min:      2, max: many,
 		run: func(t *task) (err error) {
 			q.Namespace = t.args[0]
 			if q.Transfer, err = t.publicKeys(t.args[1:]); err != nil {
 				return err
 			}
-			return answer(t, t.w.Registry().Members, q, printMembers)
+			return t.members(q)
 		},
 	}
 }
@@ -160,12 +187,15 @@ registry log has the positions; by default only what is yet to come is refused.`
 		flags: []cli.Flag{registryName(&q.Registry),
 			&cli.Uint64Flag{Name: "from", Destination: &q.From, Usage: "the first `operation` by the key that does not count (default the next)"},
 			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`why`, for everybody who meets the key (required)"},
-			dryRun(&q.DryRun)},
+			proposalFile(&q.Out), dryRun(&q.DryRun)},
 		min: 2, max: 2,
 		run: func(t *task) (err error) {
 			q.Namespace = t.args[0]
 			if q.Key, err = t.publicKey(t.args[1]); err != nil {
 				return err
+			}
+			if q.Out != "" {
+				q.Out = t.path(q.Out)
 			}
 			return answer(t, t.w.Registry().RevokeKey, q, printMembers)
 		},

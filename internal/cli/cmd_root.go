@@ -204,8 +204,33 @@ func printRootChange(p *printer, c *rye.RootChange) {
 	switch {
 	case c.File == "":
 	case c.Complete:
-		p.infof("next: rye registry root commit %s", c.File)
+		p.infof("next: rye registry %scommit %s", under(c), c.File)
 	default:
-		p.infof("next: send %s to the others, for rye registry root approve %s", c.File, c.File)
+		p.infof("next: send %s to the others, for rye registry %sapprove %s", c.File, under(c), c.File)
 	}
+}
+
+// under is the word of the commands of the root before the verb.
+func under(c *rye.RootChange) string {
+	if c.Namespace == "" {
+		return "root "
+	}
+	return ""
+}
+
+// The verbs for every proposal, of the root or of a namespace: which it is, the file says.
+
+func registryApprove() *spec {
+	s := rootApprove()
+	s.short = "Agree to a proposed change of a namespace or of the root"
+	s.examples = "rye registry approve registry-acme-7.txt\nRYE_KEY=work rye registry approve registry-acme-7.txt --dry-run"
+	return s
+}
+
+func registryCommit() *spec {
+	s := rootCommit()
+	s.short = "Publish a change of a namespace or of the root that enough keys agreed to"
+	s.long = "Your key signs it, and counts once, whether it approved before or not. When the namespace,\nor the root, changed meanwhile, the proposal is void (4)."
+	s.examples = "rye registry commit registry-acme-7.txt"
+	return s
 }

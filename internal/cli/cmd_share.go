@@ -24,7 +24,7 @@ func registryCommand() *spec {
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
 		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryVerify(), registryLog(),
-			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot()},
+			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot()},
 	}
 }
 
@@ -141,6 +141,9 @@ to allow content/<namespace> to be set back. Everything is verified first.`,
 
 func printCheck(p *printer, c *rye.RegistryCheck) {
 	p.printf("  verified  %s: %d operations, %d versions, %d fetched", c.Namespace, c.Operations, c.Versions, c.Fetched)
+	if c.Threshold > 1 {
+		p.printf(", %d keys must agree", c.Threshold)
+	}
 	if c.Redacted > 0 {
 		p.printf(", %d redacted", c.Redacted)
 	}

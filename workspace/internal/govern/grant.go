@@ -33,14 +33,18 @@ func Grant(ctx context.Context, s *share.Desk, q rye.GrantRequest) (*rye.RootCha
 	if err != nil {
 		return nil, err
 	}
-	if old := r.Root.Grant(q.Namespace); old != nil && old.Genesis == op.Genesis && slices.Equal(old.Keys, keys) {
+	if old := r.Root.Grant(q.Namespace); old != nil && old.Genesis == op.Genesis && slices.Equal(old.Keys, keys) && !usedUp(r, old) {
 		return nil, fault.New(fault.Conflict, "grant %s: the root granted it to exactly these keys already", q.Namespace).
 			Advise("rye registry members %s shows them", q.Namespace)
 	}
-	if op, err = r.reg.Propose(ctx, op); err != nil {
-		return nil, err
-	}
-	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun, mend: share.GrantCommand(q.Namespace, keys, "--yes")})
+	return r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun, mend: share.GrantCommand(q.Namespace, keys, "--yes")})
+}
+
+// usedUp reports whether a namespace where several keys must agree already derives from a
+// grant: then the same again is a new word, which rescues it (docs/format/registry.md).
+func usedUp(r *root, g *registry.Grant) bool {
+	st, err := r.reg.View(g.Namespace)
+	return err == nil && st.Threshold > 1 && st.Grant >= g.Since
 }
 
 // Checkpoint lets the root vouch for how far namespaces are.
@@ -63,10 +67,7 @@ func Checkpoint(ctx context.Context, s *share.Desk, q rye.CheckpointRequest) (*r
 	if err != nil {
 		return nil, err
 	}
-	if op, err = r.reg.Propose(ctx, op); err != nil {
-		return nil, err
-	}
-	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun})
+	return r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun})
 }
 
 // vouchable returns the granted namespaces that are further than their last checkpoint, or

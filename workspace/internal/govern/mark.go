@@ -40,6 +40,9 @@ func Mark(ctx context.Context, s *share.Desk, q rye.MarkRequest) (*rye.MarkRepor
 		return nil, err
 	}
 	defer reg.Close()
+	if rep, err := proposeMark(ctx, s, q, markIn{name, ns, reg}); rep != nil || err != nil {
+		return rep, err
+	}
 	if do == registry.OpRevoke || do == registry.OpRedact {
 		if err := s.Ask(ctx, revokeQuestion(q)); err != nil {
 			return nil, err
@@ -49,6 +52,43 @@ func Mark(ctx context.Context, s *share.Desk, q rye.MarkRequest) (*rye.MarkRepor
 		return nil, err
 	}
 	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, share.UpdateTrust(ctx, s, reg, ns)
+}
+
+// markIn is the namespace whose versions are marked.
+type markIn struct {
+	name, ns string // of the registry in this project, and of the namespace
+	reg      *registry.Registry
+}
+
+// proposeMark makes a proposal where other keys must agree, and is nil where not.
+func proposeMark(ctx context.Context, s *share.Desk, q rye.MarkRequest, in markIn) (*rye.MarkReport, error) {
+	kind := registry.OpKind(q.Do)
+	if !registry.Governs(kind) {
+		return nil, nil
+	}
+	key, err := s.Keys.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &members{s: s, name: in.name, reg: in.reg}
+	if m.root, err = in.reg.Root(ctx); err == nil {
+		m.state, err = in.reg.View(in.ns)
+	}
+	if fault.Is(err, fault.NotFound) || err == nil && !m.needsOthers([]registry.Op{{Kind: kind}}, key.Public()) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	op, err := registry.StatusChange{Names: q.Names, Reason: q.Reason}.Operation(kind)
+	if err != nil {
+		return nil, err
+	}
+	c, err := m.propose(ctx, []registry.Op{op}, key.Public(), step{file: q.Out})
+	if err != nil {
+		return nil, err
+	}
+	return &rye.MarkReport{Registry: in.name, Namespace: in.ns, Done: c.Status, Names: q.Names, Reason: q.Reason, Proposal: c}, nil
 }
 
 func revokeQuestion(q rye.MarkRequest) rye.Question {

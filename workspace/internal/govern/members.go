@@ -17,7 +17,7 @@ import (
 
 // Members lists the keys of a namespace, or changes which there are.
 func Members(ctx context.Context, s *share.Desk, q rye.MembersRequest) (*rye.MembersReport, error) {
-	change := len(q.Add)+len(q.Retire) > 0
+	change := len(q.Add)+len(q.Retire) > 0 || q.Threshold > 0 && len(q.Transfer) == 0
 	if change && (q.Join || len(q.Transfer) > 0) || q.Join && len(q.Transfer) > 0 {
 		return nil, fault.New(fault.Usage, "registry members: --join asks for yourself, and changes nobody else").
 			Advise("leave out --add and --retire, or --join")
@@ -54,7 +54,7 @@ func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye
 	}
 	op := registry.Op{Kind: registry.OpKeyRevoke, Key: key.Public.Fingerprint(), BadFrom: cmp.Or(q.From, m.state.Seq+1), Reason: q.Reason}
 	text := fmt.Sprintf("revoke %s from operation %d of %s on: %s", op.Key, op.BadFrom, m.state.Namespace, words.Brief(q.Reason))
-	return m.change(ctx, []registry.Op{op}, []string{text, "what it published from there on, and keys that it added, are revoked with it, for good"}, q.DryRun)
+	return m.change(ctx, []registry.Op{op}, []string{text, "what it published from there on, and keys that it added, are revoked with it, for good"}, step{file: q.Out, dryRun: q.DryRun})
 }
 
 // members is a namespace whose keys are looked at.
@@ -98,7 +98,8 @@ func openMembers(ctx context.Context, s *share.Desk, name, ns string) (*members,
 }
 
 func (m *members) report(status string) *rye.MembersReport {
-	rep := &rye.MembersReport{Registry: m.name, ID: m.reg.ID().String(), Namespace: m.state.Namespace, Status: status, Seq: m.state.Seq}
+	rep := &rye.MembersReport{Registry: m.name, ID: m.reg.ID().String(), Namespace: m.state.Namespace, Status: status, Seq: m.state.Seq,
+		Threshold: m.state.Threshold}
 	if g := m.root.Grant(m.state.Namespace); g != nil {
 		rep.Granted = share.Texts(g.Keys)
 	}
@@ -126,7 +127,7 @@ func (m *members) join(ctx context.Context, q rye.MembersRequest) (*rye.MembersR
 	}
 	if registry.MayJoin(m.root, m.state, me) {
 		rep, err := m.change(ctx, []registry.Op{{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: me}}}},
-			[]string{"add " + me.String() + ", which the root granted " + ns + "/ to"}, q.DryRun)
+			[]string{"add " + me.String() + ", which the root granted " + ns + "/ to"}, step{dryRun: q.DryRun})
 		if err == nil {
 			rep.Status = map[bool]string{true: "would-join", false: "joined"}[q.DryRun]
 		}
@@ -175,7 +176,11 @@ func (m *members) amend(ctx context.Context, q rye.MembersRequest) (*rye.Members
 		ops = append(ops, registry.Op{Kind: registry.OpKeyRetire, Key: key.Public.Fingerprint()})
 		lines = append(lines, "retire "+key.Public.String()+"; what it signed stays good")
 	}
-	return m.change(ctx, ops, lines, q.DryRun)
+	if q.Threshold > 0 {
+		ops = append(ops, registry.Op{Kind: registry.OpThreshold, Threshold: q.Threshold})
+		lines = append(lines, fmt.Sprintf("then %d keys must agree, now %d", q.Threshold, m.state.Threshold))
+	}
+	return m.change(ctx, ops, lines, step{file: q.Out, dryRun: q.DryRun})
 }
 
 // transfer hands the namespace on: new owners take the place of all present members.
@@ -195,7 +200,10 @@ func (m *members) transfer(ctx context.Context, q rye.MembersRequest) (*rye.Memb
 			lines = append(lines, "retire "+k.Public.String()+"; what it signed stays good")
 		}
 	}
-	return m.change(ctx, []registry.Op{op}, append(lines, "every reader is asked before that counts"), q.DryRun)
+	if op.Threshold = q.Threshold; op.Threshold == 1 {
+		op.Threshold = 0 // which is the one spelling of one
+	}
+	return m.change(ctx, []registry.Op{op}, append(lines, "every reader is asked before that counts"), step{file: q.Out, dryRun: q.DryRun})
 }
 
 // noRequest says what a member has to be sent where a bare key was given.
@@ -219,13 +227,23 @@ func (m *members) keyNamed(text string) (registry.Key, error) {
 		Advise("rye registry members %s shows them", m.state.Namespace)
 }
 
-// change tries operations on the namespace's keys, asks about them and appends them.
-func (m *members) change(ctx context.Context, ops []registry.Op, lines []string, dry bool) (*rye.MembersReport, error) {
+// change tries operations on the namespace's keys, asks about them and appends them, or
+// proposes them where others must agree.
+func (m *members) change(ctx context.Context, ops []registry.Op, lines []string, how step) (*rye.MembersReport, error) {
 	key, err := m.s.Keys.Signer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ns := m.state.Namespace
+	ns, dry := m.state.Namespace, how.dryRun
+	if m.needsOthers(ops, key.Public()) {
+		c, err := m.propose(ctx, ops, key.Public(), how)
+		if err != nil {
+			return nil, err
+		}
+		rep := m.report(c.Status)
+		rep.Proposal, rep.DryRun = c, dry
+		return rep, nil
+	}
 	after, err := registry.ChangeKeys(ctx, m.reg, ns, share.By(key), true, ops...)
 	if err != nil {
 		return nil, mayNotChange(err, m.state, key.Public())

@@ -3,15 +3,11 @@ package govern
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -52,33 +48,7 @@ func ChangeRoot(ctx context.Context, s *share.Desk, q rye.RootChangeRequest) (*r
 	if err != nil {
 		return nil, mendThreshold(err, r.Threshold, len(keys))
 	}
-	if op, err = r.reg.Propose(ctx, op); err != nil {
-		return nil, err
-	}
-	return r.advance(ctx, op, rootStep{status: "proposed", file: q.Out, dryRun: q.DryRun})
-}
-
-// ApproveRoot adds the signing key's agreement to a proposal, in its file.
-func ApproveRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
-	return withProposal(ctx, s, q, "approved")
-}
-
-// CommitRoot signs a proposal that enough keys agreed to and publishes it.
-func CommitRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
-	return withProposal(ctx, s, q, "committed")
-}
-
-func withProposal(ctx context.Context, s *share.Desk, q rye.RootProposalRequest, status string) (*rye.RootChange, error) {
-	op, err := readProposal(q.File)
-	if err != nil {
-		return nil, err
-	}
-	r, err := openRoot(ctx, s, q.Registry, true)
-	if err != nil {
-		return nil, err
-	}
-	defer r.reg.Close()
-	return r.advance(ctx, op, rootStep{status: status, file: q.File, dryRun: q.DryRun})
+	return r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun})
 }
 
 // root is the root of an open registry of the project.
@@ -148,67 +118,47 @@ func (r *root) newKeys(q rye.RootChangeRequest) ([]trust.PublicKey, error) {
 	return keys, nil
 }
 
-// rootStep is what is to be done with a proposal.
-type rootStep struct {
-	status string // when it is done: proposed (and committed at once if that can be), approved, committed
-	file   string // where the proposal is, or is to be written; "" names one after its position
-	dryRun bool
-	mend   fault.Hint // what says yes; zero: the same with --yes
-}
-
-// advance brings a proposal one step further: it approves it, or commits it when that was
-// asked for, or when nothing more is missing of a new one.
-func (r *root) advance(ctx context.Context, op registry.RootOp, step rootStep) (*rye.RootChange, error) {
-	signer, err := r.s.Keys.Signer(ctx)
+// propose makes a new proposal of the root, or commits it at once where one key is enough.
+func (r *root) propose(ctx context.Context, op registry.RootOp, q step) (*rye.RootChange, error) {
+	op, err := r.reg.Propose(ctx, op)
 	if err != nil {
 		return nil, err
 	}
-	me := signer.Public()
-	if err := r.mayAgree(op, me); err != nil {
-		return nil, err
-	}
-	got, err := r.Agreement(op, me)
-	if err != nil {
-		return nil, err
-	}
-	c := r.describe(op, got)
-	proposed := step.status == "proposed"
-	if proposed && got.Complete() {
-		step.status = "committed"
-	}
-	commit := step.status == "committed"
-	if commit {
-		if err := r.mayCommit(op, got, me); err != nil {
-			return c, err
-		}
-	} else {
-		c.File = cmp.Or(step.file, fmt.Sprintf("registry-root-%d.txt", op.Seq))
-	}
-	if c.Status = step.status; step.dryRun {
-		c.Status = wouldBe[step.status]
-		return c, nil
-	}
-	if err := r.s.Ask(ctx, r.question(c, me, commit, step.mend)); err != nil {
-		return nil, err
-	}
-	if commit {
-		return c, r.commit(ctx, op, signer)
-	}
-	if err := op.Approve(ctx, signer); err != nil {
-		return nil, err
-	}
-	return c, writeProposal(c.File, op, proposed)
+	q.status = "proposed"
+	return advance(ctx, r.s, &rootProposal{r, op}, q)
 }
 
-// wouldBe are the statuses of a dry run.
-var wouldBe = map[string]string{"committed": "would-commit", "proposed": "would-propose", "approved": "would-approve"}
+// rootProposal is an operation of the root that needs agreement.
+type rootProposal struct {
+	*root
+	op registry.RootOp
+}
+
+func (p *rootProposal) judge(_ context.Context, me trust.PublicKey) (registry.Agreement, error) {
+	if err := p.mayAgree(p.op, me); err != nil {
+		return registry.Agreement{}, err
+	}
+	op := p.op
+	op.Time = p.s.Now() // of the commit, were it made now: what is over is said before anybody agrees
+	return p.Agreement(op, me)
+}
+
+func (p *rootProposal) file() string { return fmt.Sprintf("registry-root-%d.txt", p.op.Seq) }
+
+func (p *rootProposal) text() string { return p.op.Message() }
+
+func (p *rootProposal) approve(ctx context.Context, signer trust.Signer) error {
+	return p.op.Approve(ctx, signer)
+}
+
+func (p *rootProposal) topic() string { return "root of registry " + p.name }
 
 // commit publishes an operation of the root and follows it in the trust store.
-func (r *root) commit(ctx context.Context, op registry.RootOp, signer trust.Signer) error {
-	if err := r.reg.CommitRoot(ctx, share.By(signer), op.Without(signer.Public().Fingerprint())); err != nil {
+func (p *rootProposal) commit(ctx context.Context, signer trust.Signer) error {
+	if err := p.reg.CommitRoot(ctx, share.By(signer), p.op.Without(signer.Public().Fingerprint())); err != nil {
 		return err
 	}
-	_, err := r.readRoot(ctx)
+	_, err := p.readRoot(ctx)
 	return err
 }
 
@@ -224,7 +174,8 @@ func (r *root) mayAgree(op registry.RootOp, me trust.PublicKey) error {
 
 // mayCommit refuses what the readers of the registry would refuse. One key that
 // approved and signs is one agreement.
-func (r *root) mayCommit(op registry.RootOp, got registry.Agreement, me trust.PublicKey) error {
+func (p *rootProposal) mayCommit(got registry.Agreement, me trust.PublicKey) error {
+	r := p.root
 	switch {
 	case !slices.Contains(r.Keys, me):
 		return fault.New(fault.Untrusted, "root of registry %s: signed by %s, which is not a root key yet", r.name, me).
@@ -240,26 +191,12 @@ func (r *root) mayCommit(op registry.RootOp, got registry.Agreement, me trust.Pu
 	return nil
 }
 
-func (r *root) describe(op registry.RootOp, got registry.Agreement) *rye.RootChange {
-	c := &rye.RootChange{Registry: r.name, ID: r.ID.String(), Seq: op.Seq, Have: got.Have, Want: got.Want, Complete: got.Complete(),
-		Changes: r.Describe(op)}
-	if op.Kind == registry.OpRoots {
-		c.Threshold, c.Keys = op.Threshold, share.Texts(op.Keys)
+func (p *rootProposal) describe() *rye.RootChange {
+	c := &rye.RootChange{Registry: p.name, ID: p.ID.String(), Seq: p.op.Seq, Changes: p.Describe(p.op)}
+	if p.op.Kind == registry.OpRoots {
+		c.Threshold, c.Keys = p.op.Threshold, share.Texts(p.op.Keys)
 	}
-	c.Agreed, c.Waiting, c.Newcomers = share.Texts(got.Agreed), share.Texts(got.Waiting), share.Texts(got.Newcomers)
 	return c
-}
-
-func (r *root) question(c *rye.RootChange, me trust.PublicKey, commit bool, mend fault.Hint) rye.Question {
-	if mend.IsZero() {
-		mend = fault.Advice("the same with --yes, when this is what you want")
-	}
-	q := rye.Question{Topic: "root of registry " + r.name, Text: "Agree to this change with the key " + me.String() + "?",
-		Lines: c.Changes, Mend: mend}
-	if commit {
-		q.Text = "Sign this change with the key " + me.String() + " and publish it?"
-	}
-	return q
 }
 
 // mendThreshold names the way out when fewer keys would be left than must agree.
@@ -268,29 +205,4 @@ func mendThreshold(err error, threshold, keys int) error {
 		return fault.New(fault.Usage, "%w", err).Advise("--threshold %d, or less", keys)
 	}
 	return err
-}
-
-// readProposal reads the file of a proposal. It may come from anywhere.
-func readProposal(path string) (registry.RootOp, error) {
-	raw, err := place.Read(path, registry.MaxProposal)
-	if errors.Is(err, fs.ErrNotExist) {
-		return registry.RootOp{}, fault.New(fault.NotFound, "read the proposal: %w", err)
-	}
-	if err != nil {
-		return registry.RootOp{}, err
-	}
-	op, err := registry.ParseProposal(string(raw))
-	if err != nil {
-		return op, fault.Wrap(err, "read %s", path)
-	}
-	return op, nil
-}
-
-// writeProposal writes a fresh proposal to a new file, or a further approval over
-// the file that it was read from.
-func writeProposal(path string, op registry.RootOp, fresh bool) error {
-	if _, err := os.Lstat(path); fresh && err == nil {
-		return fault.New(fault.Conflict, "write the proposal: %s is there already", path).Advise("--out <another file>")
-	}
-	return place.File(path, []byte(op.Message()), 0o644)
 }

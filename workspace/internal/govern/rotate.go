@@ -100,40 +100,104 @@ func rotateBinding(ctx context.Context, s *share.Desk, pair custody.KeyPair, b *
 	if err := reg.Sync(ctx, b.Namespace); err != nil {
 		return err
 	}
-	if err := addKey(ctx, reg, b.Namespace, pair); err != nil {
+	r := rotating{s, reg, b.Namespace, pair}
+	if err := r.addKey(ctx); err != nil {
 		return fault.Wrap(err, "add the new key to %s", b.Namespace)
 	}
-	if err := retireKey(ctx, reg, b.Namespace, pair); err != nil {
+	b.Status, b.Text = "rotated", "the new key was added, the old one retired"
+	file, err := r.retireKey(ctx)
+	if err != nil {
 		return fault.Wrap(err, "retire the old key of %s", b.Namespace)
 	}
-	b.Status, b.Text = "rotated", "the new key was added, the old one retired"
+	if file != "" {
+		b.Text = "the new key was added; the old one is retired when others agree: rye registry approve " + file
+	}
 	return share.UpdateTrust(ctx, s, reg, b.Namespace)
 }
 
-// addKey publishes the new key with its proof, signed by the old key.
-func addKey(ctx context.Context, reg *registry.Registry, ns string, pair custody.KeyPair) error {
-	st, err := reg.View(ns)
-	if err != nil || isActive(st, pair.New) {
+// rotating is a namespace where one key takes the place of another.
+type rotating struct {
+	s    *share.Desk
+	reg  *registry.Registry
+	ns   string
+	pair custody.KeyPair
+}
+
+// addKey publishes the new key with its proof, signed by the old key. Where others must
+// agree it leaves a proposal for them and stops: until they did, the old key stays the one
+// that signs, and the rotation goes on when it is called again.
+func (r rotating) addKey(ctx context.Context) error {
+	st, err := r.reg.View(r.ns)
+	if err != nil || isActive(st, r.pair.New) {
 		return err
 	}
-	proof, err := registry.Prove(ctx, pair.New, st.Registry, ns, st.Genesis)
+	proof, err := registry.Prove(ctx, r.pair.New, st.Registry, r.ns, st.Genesis)
 	if err != nil {
 		return err
 	}
-	_, err = registry.ChangeKeys(ctx, reg, ns, share.By(pair.Old), false,
-		registry.Op{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: pair.New.Public(), Proof: proof}}})
-	return err
-}
-
-// retireKey retires the old key, signed by the new one.
-func retireKey(ctx context.Context, reg *registry.Registry, ns string, pair custody.KeyPair) error {
-	st, err := reg.View(ns)
-	if err != nil || !isActive(st, pair.Old) {
+	op := registry.Op{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: r.pair.New.Public(), Proof: proof}}}
+	root, err := r.reg.Root(ctx)
+	if err != nil {
 		return err
 	}
-	_, err = registry.ChangeKeys(ctx, reg, ns, share.By(pair.New), false,
-		registry.Op{Kind: registry.OpKeyRetire, Key: pair.Old.Public().Fingerprint()})
-	return err
+	if !registry.NeedsOthers(st, root, op, r.pair.Old.Public()) {
+		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.pair.Old), false, op)
+		return err
+	}
+	file, err := r.propose(ctx, op, r.pair.Old)
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Denied, "%d keys of %s must agree to the new key; the old one signs until then", st.Threshold, r.ns).
+		Advise("send %s to the others, for rye registry approve and commit; then rye key rotate goes on", file)
+}
+
+// retireKey retires the old key, signed by the new one. Where more than these two must agree
+// it leaves a proposal for the others, and returns its file.
+func (r rotating) retireKey(ctx context.Context) (file string, err error) {
+	st, err := r.reg.View(r.ns)
+	if err != nil || !isActive(st, r.pair.Old) {
+		return "", err
+	}
+	op := registry.Op{Kind: registry.OpKeyRetire, Key: r.pair.Old.Public().Fingerprint()}
+	root, err := r.reg.Root(ctx)
+	if err != nil {
+		return "", err
+	}
+	if !registry.NeedsOthers(st, root, op, r.pair.New.Public()) {
+		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.pair.New), false, op)
+		return "", err
+	}
+	if st.Threshold > 2 {
+		return r.propose(ctx, op, r.pair.New, r.pair.Old)
+	}
+	if op, err = registry.ProposeOp(ctx, r.reg, r.ns, r.pair.New.Public(), op); err != nil {
+		return "", err
+	}
+	if err := op.Approve(ctx, r.pair.Old); err != nil {
+		return "", err
+	}
+	_, err = registry.CommitOp(ctx, r.reg, share.By(r.pair.New), op)
+	return "", err
+}
+
+// propose writes a proposal that these keys agree to, and returns its file. One that is there
+// already is left as it is: others may have agreed to it meanwhile.
+func (r rotating) propose(ctx context.Context, op registry.Op, by ...trust.Signer) (string, error) {
+	op, err := registry.ProposeOp(ctx, r.reg, r.ns, by[0].Public(), op)
+	if err != nil {
+		return "", err
+	}
+	for _, k := range by {
+		if err := op.Approve(ctx, k); err != nil {
+			return "", err
+		}
+	}
+	file := proposalName(r.ns, op.Seq)
+	if err := writeProposal(file, op.Proposal(), true); !fault.Is(err, fault.Conflict) {
+		return file, err
+	}
+	return file, nil
 }
 
 func isActive(st registry.State, key trust.Signer) bool {

@@ -55,7 +55,10 @@ func verifyRegistry(ctx context.Context, s *share.Desk, info *rye.RegistryInfo, 
 }
 
 func checked(c registry.Checked) *rye.RegistryCheck {
-	return &rye.RegistryCheck{Namespace: c.Namespace, Operations: c.Operations, Versions: c.Versions, Fetched: c.Fetched,
+	if c.Threshold <= 1 {
+		c.Threshold = 0
+	}
+	return &rye.RegistryCheck{Namespace: c.Namespace, Operations: c.Operations, Versions: c.Versions, Threshold: c.Threshold, Fetched: c.Fetched,
 		Redacted: c.Redacted, Pruned: c.Pruned, Missing: c.Missing}
 }
 

@@ -1,0 +1,274 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// A proposal is an operation of a namespace that several keys must agree to, before it is
+// committed. It travels as a file: the message of the operation without the commit that
+// keeps its state, with the approvals so far; of a revoke or redact then an empty line and
+// the name of every version, one a line, which the change list proves.
+
+// NeedsOthers reports whether a member's key is not enough for an operation after s, which
+// is judged by root.
+func NeedsOthers(s State, root Root, op Op, signer trust.PublicKey) bool {
+	if !Governs(op.Kind) || s.Threshold <= 1 {
+		return false
+	}
+	op.Root, op.Signer = root.Seq, signer
+	grant, err := s.WithRoot(root).authority(op)
+	return err == nil && grant == s.Grant
+}
+
+// ProposeOp fills in where an operation of a namespace stands and what it leads to, after a
+// sync. It is good for the next position of its log only.
+func ProposeOp(ctx context.Context, r *Registry, ns string, by trust.PublicKey, op Op) (Op, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !Governs(op.Kind) {
+		return op, fault.New(fault.Usage, "propose a %s: one key is enough", op.Kind)
+	}
+	op.Reason = Plain(op.Reason, MaxReason)
+	s, err := proposedOn(ctx, r, ns, op)
+	if err != nil {
+		return op, err
+	}
+	now := r.o.Now().UTC().Truncate(time.Second)
+	op.Root, op.Terms = s.root.Seq, Terms{Roles: s.Roles, Until: now.Add(termsFor)}
+	if op, _, err = foresee(s, op, by, now); err != nil {
+		return op, fmt.Errorf("propose operation %d of %s: %w", op.Seq, ns, err)
+	}
+	if n := len(op.Proposal()); n > MaxProposal/2 { // the rest is for approvals
+		return op, fault.New(fault.Limit, "proposal of %d bytes: at most %d", n, MaxProposal/2).Advise("name fewer versions at once")
+	}
+	return op, nil
+}
+
+// JudgeOp compares a proposal with its namespace as it is, after a sync: Conflict when it
+// follows another operation, otherwise what Apply would refuse. signer is who would agree to
+// it or commit it.
+func JudgeOp(ctx context.Context, r *Registry, op Op, signer trust.PublicKey) (Agreement, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if op.Registry != r.o.ID {
+		return Agreement{}, fault.New(fault.Integrity, "proposal: belongs to registry %s, not %s", op.Registry, r.o.ID)
+	}
+	s, err := proposedOn(ctx, r, op.Namespace, op)
+	if err != nil {
+		return Agreement{}, err
+	}
+	return AgreementOn(s, op, signer, r.o.Now())
+}
+
+// proposedOn returns a namespace after a sync, with what a proposal reads of its catalogue.
+func proposedOn(ctx context.Context, r *Registry, ns string, op Op) (State, error) {
+	if err := r.sync(ctx, ns); err != nil {
+		return State{}, err
+	}
+	s, err := r.current(ctx, ns)
+	if err == nil && s.Seq == 0 {
+		err = fault.New(fault.NotFound, "namespace %s: nobody has claimed it", ns)
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, lookAt(ctx, r, s, op.reads())
+}
+
+// reads returns the items whose lines an operation reads; nil is all of them.
+func (op *Op) reads() []objects.Ref {
+	if op.Kind == OpKeyRevoke || op.Kind == OpTransfer {
+		return nil
+	}
+	return refsOf(op.Items)
+}
+
+// foresee fills in what an operation leads to that nobody need have agreed to yet.
+func foresee(s State, op Op, signer trust.PublicKey, now time.Time) (Op, State, error) {
+	terms, root := op.Terms, op.Root
+	op = pen{signer: publicOnly{signer}, now: now, format: store.SHA1}.place(s, op)
+	op.Terms, op.Root = terms, root
+	if err := s.checkLink(op); err != nil {
+		return op, s, err
+	}
+	grant, err := s.authority(op)
+	if err != nil {
+		return op, s, err
+	}
+	next, err := follow(s, op, grant)
+	if err != nil {
+		return op, s, err
+	}
+	next, wrote, err := write(s, next, op)
+	if err != nil {
+		return op, s, err
+	}
+	op.Changes = Changes{}
+	if len(wrote) > 0 {
+		op.Changes = Changes{len(wrote), wrote[0].Name(), addressOf(joinRows(wrote))}
+	}
+	op.State = next.cat.at
+	return op, next, nil
+}
+
+// publicOnly is a signer that signs nothing.
+type publicOnly struct{ key trust.PublicKey }
+
+func (p publicOnly) Public() trust.PublicKey { return p.key }
+
+func (p publicOnly) Sign(context.Context, []byte) ([]byte, error) {
+	return nil, fault.New(fault.Untrusted, "key %s: is not at hand", p.key.Fingerprint())
+}
+
+// AgreementOn judges a proposal of a namespace, as Root.Agreement does one of the root. The
+// catalogue has to be at hand.
+func AgreementOn(s State, op Op, signer trust.PublicKey, now time.Time) (Agreement, error) {
+	if op.Registry != s.Registry || op.Namespace != s.Namespace || op.Genesis != s.Genesis {
+		return Agreement{}, fault.New(fault.Integrity, "proposal: belongs to another registry or namespace than %s", s.Namespace)
+	}
+	if op.Seq != s.Seq+1 || op.Prev != s.Tip {
+		return Agreement{}, fault.New(fault.Conflict, "proposal: it follows operation %d of %s, which is at %d now", op.Seq-1, s.Namespace, s.Seq).
+			Advise("propose it again")
+	}
+	if !slices.Contains(active(&s), signer) {
+		code := fault.Untrusted
+		if findKey(s.keys, signer.Fingerprint()) >= 0 {
+			code = fault.Revoked
+		}
+		return Agreement{}, fault.New(code, "proposal: %s is not an active key of %s, and its word does not count", signer.Fingerprint(), s.Namespace).
+			Advise("rye registry members %s shows them; RYE_KEY=<name of one>, and the same again", s.Namespace)
+	}
+	filled, _, err := foresee(s, op, signer, now)
+	if err != nil {
+		return Agreement{}, err
+	}
+	if filled.State != op.State || filled.Changes != op.Changes {
+		return Agreement{}, fault.New(fault.Integrity, "proposal: states %s, applying it gives %s", op.State.Sum, filled.State.Sum)
+	}
+	if err := op.Terms.hold(s.Roles, filled.Time); err != nil {
+		return Agreement{}, err
+	}
+	agreed, err := agreedTo(&s, &op)
+	if err != nil {
+		return Agreement{}, err
+	}
+	return agreementOf(s.Threshold, active(&s), nil, agreed, signer), nil
+}
+
+// CommitOp signs a proposed operation, with the approvals that it has, and pushes it. Another
+// operation of the namespace in between makes it void (Conflict).
+func CommitOp(ctx context.Context, r *Registry, by By, op Op) (State, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op = op.Without(by.Signer.Public().Fingerprint())
+	c := change{namespace: op.Namespace, by: by, refs: op.reads()}
+	tried := false
+	c.plan = func(s State) ([]Op, error) {
+		switch {
+		case tried && s.Seq == op.Seq && s.Digest() == op.State.Sum:
+			return nil, nil // the answer was lost, the push was not
+		case op.Seq != s.Seq+1 || op.Prev != s.Tip:
+			return nil, fault.New(fault.Conflict, "change namespace %s: it is at %d now, the proposal follows %d", op.Namespace, s.Seq, op.Seq-1).
+				Advise("propose it again")
+		}
+		tried = true
+		return []Op{op}, nil
+	}
+	done, err := r.advance(ctx, c)
+	return done.state, err
+}
+
+// Proposal returns the text of a proposed operation: its one spelling.
+func (op *Op) Proposal() string {
+	text := op.Message()
+	if op.Kind != OpRevoke && op.Kind != OpRedact {
+		return text
+	}
+	var b strings.Builder
+	b.WriteString(text + "\n")
+	for i := range op.Items {
+		b.WriteString(op.Items[i].Name() + "\n")
+	}
+	return b.String()
+}
+
+// OfNamespace reports whether the text of a proposal is one of a namespace, not of the root.
+func OfNamespace(text string) bool {
+	_, rest, _ := strings.Cut(text, "\n\nRye-Format: 1\nRye-Op: ")
+	kind, _, _ := strings.Cut(rest, "\n")
+	return Governs(OpKind(kind))
+}
+
+// ParseOpProposal reads the text of a proposed operation of a namespace.
+func ParseOpProposal(text string) (op Op, err error) {
+	if len(text) > MaxProposal {
+		return op, fault.New(fault.Limit, "proposal of %d bytes: at most %d", len(text), MaxProposal)
+	}
+	message, names := splitProposal(text)
+	if err := decodeMessage(message, &op); err != nil {
+		return Op{}, err
+	}
+	if names != "" {
+		c := StatusChange{Names: strings.Split(strings.TrimSuffix(names, "\n"), "\n")}
+		if op.Items, err = c.items(); err != nil {
+			return Op{}, fault.New(fault.Malformed, "proposal: %w", err)
+		}
+	}
+	if !Governs(op.Kind) || !op.Kept.IsZero() || op.Terms == (Terms{}) || op.Proposal() != text || len(op.Items) > 0 && len(op.Items) != op.Changes.Count {
+		return Op{}, fault.New(fault.Malformed, "%s: is not a proposal in its one spelling", op.label())
+	}
+	return op, nil
+}
+
+// splitProposal parts the message from the names that follow it.
+func splitProposal(text string) (message, names string) {
+	subject, rest, ok := strings.Cut(text, "\n\n")
+	trailers, names, more := strings.Cut(rest, "\n\n")
+	if !ok || !more {
+		return text, ""
+	}
+	return subject + "\n\n" + trailers + "\n", names
+}
+
+// DescribeOp tells in a few lines what an operation would change, for whoever is asked to
+// agree to it.
+func DescribeOp(s State, op Op) []string {
+	lines := []string{fmt.Sprintf("operation %d of %s: %s", op.Seq, s.Namespace, op.Subject())}
+	if op.Reason != "" {
+		lines = append(lines, "because "+words.Brief(op.Reason))
+	}
+	for _, k := range op.Keys {
+		lines = append(lines, "add    "+k.Public.Fingerprint().String())
+	}
+	switch op.Kind {
+	case OpKeyRetire:
+		lines = append(lines, "retire "+op.Key.String()+"; what it signed stays good")
+	case OpKeyRevoke:
+		lines = append(lines, fmt.Sprintf("revoke %s from operation %d on", op.Key, op.BadFrom),
+			"what it published from there on, and keys that it added, are revoked with it, for good")
+	case OpTransfer:
+		for _, k := range active(&s) {
+			lines = append(lines, "retire "+k.Fingerprint().String()+"; what it signed stays good")
+		}
+		lines = append(lines, fmt.Sprintf("then %d of %d keys must agree, now %d of %d", max(op.Threshold, 1), len(op.Keys), s.Threshold, len(active(&s))),
+			"every reader is asked before that counts")
+	case OpThreshold:
+		lines = append(lines, fmt.Sprintf("then %d of %d keys must agree, now %d", op.Threshold, len(active(&s)), s.Threshold))
+	case OpRevoke, OpRedact:
+		for i := range op.Items {
+			lines = append(lines, string(op.Kind)+" "+op.Items[i].Name())
+		}
+		lines = append(lines, "for good, everywhere")
+	}
+	return lines
+}

@@ -1,0 +1,154 @@
+package govern
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// ApproveRoot adds the signing key's agreement to a proposal of the root or of a namespace,
+// in its file.
+func ApproveRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
+	return withProposal(ctx, s, q, "approved")
+}
+
+// CommitRoot signs a proposal that enough keys agreed to and publishes it.
+func CommitRoot(ctx context.Context, s *share.Desk, q rye.RootProposalRequest) (*rye.RootChange, error) {
+	return withProposal(ctx, s, q, "committed")
+}
+
+func withProposal(ctx context.Context, s *share.Desk, q rye.RootProposalRequest, status string) (*rye.RootChange, error) {
+	text, err := readProposal(q.File)
+	if err != nil {
+		return nil, err
+	}
+	how := step{status: status, file: q.File, dryRun: q.DryRun}
+	if registry.OfNamespace(text) {
+		op, err := registry.ParseOpProposal(text)
+		if err != nil {
+			return nil, fault.Wrap(err, "read %s", q.File)
+		}
+		m, err := openMembers(ctx, s, q.Registry, op.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		defer m.reg.Close()
+		return advance(ctx, s, &namespaceProposal{m, op}, how)
+	}
+	op, err := registry.ParseProposal(text)
+	if err != nil {
+		return nil, fault.Wrap(err, "read %s", q.File)
+	}
+	r, err := openRoot(ctx, s, q.Registry, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.reg.Close()
+	return advance(ctx, s, &rootProposal{r, op}, how)
+}
+
+// proposal is an operation, of the root or of a namespace, that several keys must agree to.
+type proposal interface {
+	// judge compares it with the registry as it is: who agreed, when the key does, too.
+	judge(context.Context, trust.PublicKey) (registry.Agreement, error)
+	// mayCommit refuses what the readers of the registry would refuse.
+	mayCommit(registry.Agreement, trust.PublicKey) error
+	describe() *rye.RootChange
+	topic() string // of the question
+	file() string  // where it is written when nothing else is said
+	text() string
+	approve(context.Context, trust.Signer) error
+	commit(context.Context, trust.Signer) error
+}
+
+// step is what is to be done with a proposal.
+type step struct {
+	status string // when it is done: proposed (and committed at once if that can be), approved, committed
+	file   string // where the proposal is, or is to be written; "" names one after its position
+	dryRun bool
+	mend   fault.Hint // what says yes; zero: the same with --yes
+}
+
+// wouldBe are the statuses of a dry run.
+var wouldBe = map[string]string{"committed": "would-commit", "proposed": "would-propose", "approved": "would-approve"}
+
+// advance brings a proposal one step further: it approves it, or commits it when that was
+// asked for, or when nothing more is missing of a new one.
+func advance(ctx context.Context, s *share.Desk, p proposal, how step) (*rye.RootChange, error) {
+	signer, err := s.Keys.Signer(ctx)
+	if err != nil {
+		return nil, err
+	}
+	got, err := p.judge(ctx, signer.Public())
+	if err != nil {
+		return nil, err
+	}
+	c := p.describe()
+	c.Have, c.Want, c.Complete = got.Have, got.Want, got.Complete()
+	c.Agreed, c.Waiting, c.Newcomers = share.Texts(got.Agreed), share.Texts(got.Waiting), share.Texts(got.Newcomers)
+	proposed := how.status == "proposed"
+	if proposed && got.Complete() {
+		how.status = "committed"
+	}
+	commit := how.status == "committed"
+	if commit {
+		if err := p.mayCommit(got, signer.Public()); err != nil {
+			return c, err
+		}
+	} else {
+		c.File = cmp.Or(how.file, p.file())
+	}
+	if c.Status = how.status; how.dryRun {
+		c.Status = wouldBe[how.status]
+		return c, nil
+	}
+	if err := s.Ask(ctx, agreeQuestion(p, c, signer.Public(), commit, how.mend)); err != nil {
+		return nil, err
+	}
+	if commit {
+		return c, p.commit(ctx, signer)
+	}
+	if err := p.approve(ctx, signer); err != nil {
+		return nil, err
+	}
+	return c, writeProposal(c.File, p.text(), proposed)
+}
+
+func agreeQuestion(p proposal, c *rye.RootChange, me trust.PublicKey, commit bool, mend fault.Hint) rye.Question {
+	if mend.IsZero() {
+		mend = fault.Advice("the same with --yes, when this is what you want")
+	}
+	q := rye.Question{Topic: p.topic(), Text: "Agree to this change with the key " + me.String() + "?",
+		Lines: c.Changes, Mend: mend}
+	if commit {
+		q.Text = "Sign this change with the key " + me.String() + " and publish it?"
+	}
+	return q
+}
+
+// readProposal reads the file of a proposal. It may come from anywhere.
+func readProposal(path string) (string, error) {
+	raw, err := place.Read(path, registry.MaxProposal)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fault.New(fault.NotFound, "read the proposal: %w", err)
+	}
+	return string(raw), err
+}
+
+// writeProposal writes a fresh proposal to a new file, or a further approval over
+// the file that it was read from.
+func writeProposal(path, text string, fresh bool) error {
+	if _, err := os.Lstat(path); fresh && err == nil {
+		return fault.New(fault.Conflict, "write the proposal: %s is there already", path).Advise("--out <another file>")
+	}
+	return place.File(path, []byte(text), 0o644)
+}

@@ -1,0 +1,79 @@
+package govern
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// namespaceProposal is an operation of a namespace that several of its keys must agree to.
+type namespaceProposal struct {
+	*members
+	op registry.Op
+}
+
+// needsOthers reports whether a key is not enough for any of the operations.
+func (m *members) needsOthers(ops []registry.Op, me trust.PublicKey) bool {
+	return slices.ContainsFunc(ops, func(op registry.Op) bool { return registry.NeedsOthers(m.state, m.root, op, me) })
+}
+
+// propose makes a proposal of the one operation that is wanted.
+func (m *members) propose(ctx context.Context, ops []registry.Op, me trust.PublicKey, q step) (*rye.RootChange, error) {
+	if len(ops) != 1 {
+		return nil, fault.New(fault.Usage, "%s: %d keys must agree to each change, so one change at a time", m.state.Namespace, m.state.Threshold).
+			Advise("one --retire, or all of --add, or --threshold")
+	}
+	op, err := registry.ProposeOp(ctx, m.reg, m.state.Namespace, me, ops[0])
+	if err != nil {
+		return nil, err
+	}
+	q.status = "proposed"
+	return advance(ctx, m.s, &namespaceProposal{m, op}, q)
+}
+
+func (p *namespaceProposal) judge(ctx context.Context, me trust.PublicKey) (registry.Agreement, error) {
+	if p.s.Offline {
+		return registry.Agreement{}, fault.New(fault.Offline, "namespace %s: it has to be fetched before it is changed", p.state.Namespace).Advise("leave out --offline")
+	}
+	return registry.JudgeOp(ctx, p.reg, p.op, me)
+}
+
+func (p *namespaceProposal) mayCommit(got registry.Agreement, _ trust.PublicKey) error {
+	if got.Have < got.Want {
+		return fault.New(fault.Untrusted, "%s: %d of %d keys agreed, %d must, and one key counts once",
+			p.state.Namespace, got.Have, got.Have+len(got.Waiting), got.Want).
+			Advise("rye registry approve <file>, by another of them")
+	}
+	return nil
+}
+
+func (p *namespaceProposal) describe() *rye.RootChange {
+	return &rye.RootChange{Registry: p.name, ID: p.reg.ID().String(), Namespace: p.state.Namespace, Seq: p.op.Seq, Changes: registry.DescribeOp(p.state, p.op)}
+}
+
+func (p *namespaceProposal) topic() string { return "namespace " + p.state.Namespace }
+
+func (p *namespaceProposal) file() string { return proposalName(p.op.Namespace, p.op.Seq) }
+
+func proposalName(ns string, seq uint64) string { return fmt.Sprintf("registry-%s-%d.txt", ns, seq) }
+
+func (p *namespaceProposal) text() string { return p.op.Proposal() }
+
+func (p *namespaceProposal) approve(ctx context.Context, signer trust.Signer) error {
+	return p.op.Approve(ctx, signer)
+}
+
+func (p *namespaceProposal) commit(ctx context.Context, signer trust.Signer) error {
+	after, err := registry.CommitOp(ctx, p.reg, share.By(signer), p.op)
+	if err != nil {
+		return err
+	}
+	p.state = after
+	return share.UpdateTrust(ctx, p.s, p.reg, after.Namespace)
+}
