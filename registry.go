@@ -284,3 +284,15 @@ type RegistryRemoveReport struct {
 	Everywhere bool     `json:"everywhere,omitempty"`
 	DryRun     bool     `json:"dry_run,omitempty"`
 }
+
+// ReceiveRequest is a push that a host asks about before it makes it.
+type ReceiveRequest struct {
+	Repository string // the bare repository
+	Objects    string // where git keeps the objects that were sent
+	Moves      string // "<old> <new> <ref>" lines, as git gives them to a pre-receive hook
+}
+
+// ReceiveReport says what may move.
+type ReceiveReport struct {
+	Refs []string `json:"refs"`
+}

@@ -139,3 +139,12 @@ func (g Registry) RevokeKey(ctx context.Context, c rye.Caller, q rye.RevokeKeyRe
 func (g Registry) Remove(ctx context.Context, c rye.Caller, q rye.RegistryRemoveRequest) (*rye.RegistryRemoveReport, error) {
 	return do(ctx, c, "registry.remove", in(g.enter, g.share), share.RemoveRegistry, q)
 }
+
+// Receive judges a push to a repository that holds a registry, before its host makes it. It
+// needs no project, no key and no trust: a host believes what it has.
+func (g Registry) Receive(ctx context.Context, c rye.Caller, q rye.ReceiveRequest) (*rye.ReceiveReport, error) {
+	if err := g.host.Permit(c, "registry.receive"); err != nil {
+		return nil, err
+	}
+	return govern.Receive(ctx, g.host.Now(), q)
+}

@@ -142,6 +142,7 @@ func scripts(dir string) testscript.Params {
 			"remember":  remember,
 			"unchanged": unchanged,
 			"webserver": webserver,
+			"githost":   githost,
 			"requests":  requests,
 			"where":     where,
 

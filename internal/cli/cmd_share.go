@@ -24,7 +24,7 @@ func registryCommand() *spec {
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
 		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryVerify(), registryLog(),
-			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot()},
+			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot(), registryHook()},
 	}
 }
 

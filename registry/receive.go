@@ -1,0 +1,328 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// A Move is what a push wants of one ref. The zero id is a ref that is not there.
+type Move struct {
+	Ref      string
+	Old, New store.OID
+}
+
+// logPrefix is where the logs of namespaces are.
+const logPrefix = "refs/heads/ns/"
+
+// noObject is how git writes that a ref is not there.
+var noObject = strings.Repeat("0", 40)
+
+// Bounds of one push.
+const (
+	maxMoves  = 4096
+	maxMerges = 100_000 // of a branch of content
+)
+
+// Judge says whether a host may make all of moves: what the root and the logs become must
+// follow from what they are by the rules of the format, with everything that it names at
+// hand. The host believes what it has, which was judged before. Refs that are no registry's
+// are not looked at. Readers verify whatever a host lets through; this keeps out what they would refuse.
+func Judge(ctx context.Context, repo *store.Repo, moves []Move, now time.Time) error {
+	if len(moves) > maxMoves {
+		return fault.New(fault.Limit, "push of %d refs: at most %d", len(moves), maxMoves)
+	}
+	if repo.Format() != store.SHA1 {
+		return fault.New(fault.Malformed, "a registry is a repository of SHA-1 objects")
+	}
+	j := &judging{rd: &repo.Reader, repo: repo, now: now, after: map[string]State{}}
+	slices.SortStableFunc(moves, func(a, b Move) int { return rank(a.Ref) - rank(b.Ref) })
+	root, err := j.judgeRoot(ctx, moves)
+	if err != nil {
+		return err
+	}
+	j.root = root
+	for _, m := range moves {
+		if err := j.judge(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rank orders moves: the root decides on logs, these on content.
+func rank(ref string) int {
+	switch {
+	case ref == mainBranch:
+		return 0
+	case strings.HasPrefix(ref, contentPrefix):
+		return 2
+	}
+	return 1
+}
+
+// judging is a push that is judged.
+type judging struct {
+	repo  *store.Repo
+	rd    *store.Reader
+	now   time.Time
+	root  Root
+	after map[string]State // of the namespaces that move
+}
+
+func (j *judging) judge(ctx context.Context, m Move) error {
+	if ns, ok := strings.CutPrefix(m.Ref, logPrefix); ok {
+		if err := checkMoved(m, ns, "log"); err != nil {
+			return err
+		}
+		s, err := j.judgeLog(ctx, ns, m)
+		j.after[ns] = s
+		return err
+	}
+	if ns, ok := strings.CutPrefix(m.Ref, contentPrefix); ok {
+		if err := checkMoved(m, ns, "content"); err != nil {
+			return err
+		}
+		return j.judgeContent(ctx, ns, m)
+	}
+	return nil
+}
+
+func checkMoved(m Move, ns, what string) error {
+	if m.New.IsZero() {
+		return fault.New(fault.Rollback, "%s: the %s of a namespace is not deleted", words.Brief(m.Ref), what)
+	}
+	return CheckNamespace(ns)
+}
+
+// judgeRoot returns the root as it is after the push.
+func (j *judging) judgeRoot(ctx context.Context, moves []Move) (Root, error) {
+	m := Move{Ref: mainBranch}
+	if len(moves) > 0 && moves[0].Ref == mainBranch {
+		m = moves[0]
+	} else if tip, err := j.repo.Ref(mainBranch); err == nil {
+		m.Old, m.New = tip, tip
+	} else if !fault.Is(err, fault.NotFound) {
+		return Root{}, err
+	}
+	base, err := hostRoot(ctx, j.rd, m.Old)
+	if err != nil || m.Old == m.New {
+		return base, err
+	}
+	if m.New.IsZero() {
+		return base, fault.New(fault.Rollback, "%s: the root of a registry is not deleted", mainBranch)
+	}
+	raws, err := j.news(ctx, m)
+	if err != nil {
+		return base, err
+	}
+	root, _, err := replayRoot(base, raws, j.now, store.SHA1)
+	return root, err
+}
+
+// hostRoot reads a root that the host has, and believes it.
+func hostRoot(ctx context.Context, rd *store.Reader, tip store.OID) (root Root, err error) {
+	if tip.IsZero() {
+		return root, nil
+	}
+	raws, _, err := readLine(ctx, rd, tip, store.OID{})
+	if err != nil {
+		return root, err
+	}
+	for _, raw := range raws {
+		op, err := parseRootOp(raw, false)
+		if err == nil {
+			err = root.change(op)
+		}
+		if err != nil {
+			return root, fmt.Errorf("the host's own root: %w", err)
+		}
+	}
+	return root, nil
+}
+
+// news returns the raw commits that a line gets, oldest first: it only ever gets longer.
+func (j *judging) news(ctx context.Context, m Move) ([][]byte, error) {
+	raws, met, err := readLine(ctx, j.rd, m.New, m.Old)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", words.Brief(m.Ref), err)
+	}
+	if !met && !m.Old.IsZero() {
+		return nil, fault.New(fault.Fork, "%s: %s does not follow %s: a log only gets longer", words.Brief(m.Ref), m.New, m.Old).
+			Advise("fetch what others published, and push again")
+	}
+	return raws, nil
+}
+
+// judgeLog returns the state of a namespace after its move.
+func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (State, error) {
+	if j.root.Seq == 0 {
+		return State{}, fault.New(fault.Untrusted, "%s: there is no registry here", words.Brief(m.Ref)).Advise("rye registry init makes its root")
+	}
+	s, err := j.stateOf(ns, m.Old)
+	if err != nil {
+		return s, err
+	}
+	raws, err := j.news(ctx, m)
+	if err != nil {
+		return s, err
+	}
+	for _, raw := range raws {
+		if err := ctx.Err(); err != nil {
+			return s, err
+		}
+		if s, err = j.apply(s, raw); err != nil {
+			return s, err
+		}
+	}
+	if err := j.root.admits(ns, s.Genesis, s.claimant()); err != nil {
+		return s, err
+	}
+	return s, checkFuture(ns, s.Seq, s.Time, j.now)
+}
+
+// stateOf returns the state that the host has of a namespace, and believes it.
+func (j *judging) stateOf(ns string, tip store.OID) (State, error) {
+	s := NewState(j.root, ns)
+	s.from = j.load
+	if tip.IsZero() {
+		return s, nil
+	}
+	raw, _, err := readCommit(j.rd, tip)
+	if err != nil {
+		return s, err
+	}
+	op, err := parseOp(raw, false)
+	if err != nil {
+		return s, err
+	}
+	if s, err = stateAt(j.load, op); err != nil {
+		return s, fmt.Errorf("the host's own state of %s: %w", ns, err)
+	}
+	return s.WithRoot(j.root), nil
+}
+
+// load is the source of the host's objects.
+func (j *judging) load(a Address) ([]byte, error) { return j.rd.Blob(a.ID, maxShard) }
+
+// apply judges one operation with everything that it wrote.
+func (j *judging) apply(s State, raw []byte) (State, error) {
+	op, err := ParseOp(raw)
+	if err != nil {
+		return s, err
+	}
+	var changes []byte
+	if op.Changes.Count > 0 {
+		if changes, err = source(j.load).load(op.Changes.Address, "change list"); err != nil {
+			return s, fmt.Errorf("%s: %w", op.label(), err)
+		}
+	}
+	next, err := ApplyAll(s, op, changes)
+	if err != nil {
+		return s, err
+	}
+	if !j.rd.Has(op.Kept) {
+		return s, fault.New(fault.NotFound, "%s: commit %s, which keeps its state, was not sent before it", op.label(), op.Kept)
+	}
+	if op.Kind != OpPublish {
+		return next, nil
+	}
+	rows, err := parseShard(changes)
+	for _, r := range rows {
+		if _, err := readContent(j.rd, r.Entry); err != nil {
+			return s, fmt.Errorf("%s: %w", op.label(), err)
+		}
+	}
+	return next, err
+}
+
+// judgeContent: merges by who may write there. They prove nothing, so nothing else counts;
+// only a key that is active sets the branch back, which is how it is rebuilt.
+func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
+	s, moved := j.after[ns]
+	if !moved {
+		tip, err := j.repo.Ref(branchOf(ns))
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+		if s, err = j.stateOf(ns, tip); err != nil {
+			return err
+		}
+	}
+	writers := active(&s)
+	if g := j.root.Grant(ns); g != nil {
+		writers = append(writers, g.Keys...) // who claims or joins sends the content first
+	}
+	open := s.Seq == 0 && j.root.Grant(ns) == nil && j.root.Claims == ClaimsOpen
+	id, signer := m.New, trust.PublicKey{}
+	for n := 0; id != m.Old && !id.IsZero(); n++ {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		raw, parent, err := readCommit(j.rd, id)
+		if err != nil {
+			return fmt.Errorf("%s: %w", words.Brief(m.Ref), err)
+		}
+		_, by, err := openMerge(raw, ns)
+		switch {
+		case err != nil && n == 0:
+			return fmt.Errorf("%s: %w", words.Brief(m.Ref), err)
+		case err != nil: // the chain began with what it keeps
+			parent = store.OID{}
+		case !open && !slices.Contains(writers, by):
+			return fault.New(fault.Untrusted, "%s: commit %s is signed by %s, which may not write to %s", words.Brief(m.Ref), id, by.Fingerprint(), ns)
+		case n >= maxMerges:
+			return fault.New(fault.Limit, "%s: more than %d merges", words.Brief(m.Ref), maxMerges)
+		default:
+			signer = by
+		}
+		id = parent
+	}
+	if id != m.Old && !slices.Contains(active(&s), signer) {
+		return fault.New(fault.Fork, "%s: is set back by %s, which is not an active key of %s", words.Brief(m.Ref), signer.Fingerprint(), ns)
+	}
+	return nil
+}
+
+// openMerge reads a commit of a branch of content.
+func openMerge(raw []byte, ns string) (*store.Commit, trust.PublicKey, error) {
+	c, signer, err := openCommit(raw, true)
+	if err == nil && c.Message != fmt.Sprintf("content of %s\n", ns) {
+		err = fault.New(fault.Malformed, "commit %s: is not a merge of content", commitID(c))
+	}
+	return c, signer, err
+}
+
+// ParseMoves reads what git gives to a pre-receive hook: "<old> <new> <ref>" lines.
+func ParseMoves(text string) (moves []Move, err error) {
+	for line := range strings.Lines(text) {
+		part := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3)
+		if len(part) != 3 || len(moves) >= maxMoves {
+			return nil, fault.New(fault.Malformed, "push: %q: want <old> <new> <ref>, at most %d lines", words.Brief(line), maxMoves)
+		}
+		m := Move{Ref: part[2]}
+		for i, into := range []*store.OID{&m.Old, &m.New} {
+			if part[i] == noObject {
+				continue
+			}
+			if *into, err = store.ParseOID(part[i]); err != nil {
+				return nil, err
+			}
+		}
+		if err := store.CheckRefName(m.Ref); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(moves, func(o Move) bool { return o.Ref == m.Ref }) {
+			return nil, fault.New(fault.Malformed, "push: %s is there twice", words.Brief(m.Ref))
+		}
+		moves = append(moves, m)
+	}
+	return moves, nil
+}
