@@ -88,8 +88,10 @@ func contentReadme(s State, done []string) []byte {
 // shownOperations is how many operations the README tells of.
 const shownOperations = 50
 
+// doneLine is one of them. It holds no text by people, and is code, so that a forge makes
+// neither links nor mentions of it.
 func doneLine(op Op, when time.Time) string {
-	return fmt.Sprintf("- %d, %s: %s\n", op.Seq, when.Format("2006-01-02"), op.Subject())
+	return fmt.Sprintf("- %d, %s: `%s`\n", op.Seq, when.Format("2006-01-02"), op.Subject())
 }
 
 // doneBefore returns what the cache knows of the operations up to one, newest first.

@@ -24,7 +24,7 @@ func registryCommand() *spec {
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
 		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryVerify(), registryLog(),
-			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot(), registryHook()},
+			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot(), registryProtect(), registryHook(), registryCI()},
 	}
 }
 
@@ -44,7 +44,11 @@ func registryInit() *spec {
 		min: 1, max: 1, arg: &q.URL,
 		run: func(t *task) error {
 			q.URL = t.remote(q.URL)
-			return answer(t, t.w.Registry().Init, q, printRegistry)
+			if err := answer(t, t.w.Registry().Init, q, printRegistry); err != nil {
+				return err
+			}
+			t.out.infof("next: rye registry protect says how its host should protect it")
+			return nil
 		},
 	}
 }

@@ -1,0 +1,271 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// forges are the kinds of hosts that have advice of their own.
+var forges = []string{"github", "gitlab", "gitea", "git"}
+
+// forgeFlag says which kind of host is meant.
+func forgeFlag(into *string) cli.Flag {
+	return &cli.StringFlag{Name: "forge", Destination: into, Usage: "the `kind` of host: github, gitlab, gitea (and Forgejo), git (default: by the registry's address)"}
+}
+
+// forgeOf returns the kind of host that is named, or that an address looks like.
+func forgeOf(named, url string) (string, error) {
+	if named == "forgejo" {
+		return "gitea", nil
+	}
+	if named != "" {
+		if !slices.Contains(forges, named) {
+			return "", fault.New(fault.Usage, "forge %q: want %s", named, strings.Join(forges, ", "))
+		}
+		return named, nil
+	}
+	for sign, forge := range map[string]string{"github": "github", "gitlab": "gitlab", "gitea": "gitea", "forgejo": "gitea", "codeberg": "gitea"} {
+		if strings.Contains(strings.ToLower(url), sign) {
+			return forge, nil
+		}
+	}
+	return "git", nil
+}
+
+// registryURL returns the address of a registry of the project, "" where there is none.
+func (t *task) registryURL(name string) (string, error) {
+	list, err := t.w.Registry().List(t.ctx, t.env.Caller)
+	if fault.Is(err, fault.NotFound) && name == "" {
+		return "", nil // advice needs no project
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, info := range list {
+		if name == "" || info.Name == name {
+			return info.URL, nil
+		}
+	}
+	if name != "" {
+		return "", fault.New(fault.NotFound, "registry %q: the project has none by this name", name).Advise("rye registry list")
+	}
+	return "", nil
+}
+
+// advice is a text for somebody's forge.
+type advice struct {
+	Forge string `json:"forge"`
+	Text  string `json:"text"`
+}
+
+func (t *task) advise(a advice) error {
+	return t.out.show(a, func() { t.out.printf("%s", a.Text) })
+}
+
+func registryProtect() *spec {
+	var forge, name string
+	return &spec{
+		name:  "protect",
+		short: "Say how the host should protect a registry's branches",
+		long: `Readers refuse a log that was set back or forged, whoever hosts it; protected, it does not
+come to that. It changes nothing: what it prints is for who administers the host.`,
+		examples: "rye registry protect\nrye registry protect --forge gitlab",
+		exits:    []fault.Code{fault.Usage, fault.NotFound},
+		flags:    []cli.Flag{forgeFlag(&forge), registryName(&name)},
+		run: func(t *task) error {
+			url, err := t.registryURL(name)
+			if err != nil {
+				return err
+			}
+			kind, err := forgeOf(forge, url)
+			if err != nil {
+				return err
+			}
+			return t.advise(advice{kind, protection + protections[kind]})
+		},
+	}
+}
+
+const protection = `main           only holders of the root push; no force push, no deletion
+ns/**          members push; no force push, no deletion; ns/acme may be for team acme alone
+content/**     members push; no deletion; force push for who runs rye registry rebuild
+
+Signed commits may be required on main and ns/**: every operation is signed. A forge calls them
+verified where the key is registered as a signing key of the account with that address.
+Versions and states, which content/** merges, are unsigned: do not require it there.
+
+`
+
+var protections = map[string]string{
+	"github": `GitHub: Settings > Rules > Rulesets, or, with your own OWNER/NAME:
+
+gh api repos/OWNER/NAME/rulesets --method POST --input - <<'END'
+{"name": "rye logs", "target": "branch", "enforcement": "active",
+ "conditions": {"ref_name": {"include": ["refs/heads/main", "refs/heads/ns/**"], "exclude": []}},
+ "rules": [{"type": "deletion"}, {"type": "non_fast_forward"}]}
+END
+gh api repos/OWNER/NAME/rulesets --method POST --input - <<'END'
+{"name": "rye content", "target": "branch", "enforcement": "active",
+ "conditions": {"ref_name": {"include": ["refs/heads/content/**"], "exclude": []}},
+ "rules": [{"type": "deletion"}]}
+END
+
+For signed commits add {"type": "required_signatures"} to the first. To keep force pushes from
+all but who rebuilds, add non_fast_forward to the second, and them to its bypass list. No rule
+may require pull requests on these branches.
+`,
+	"gitlab": `GitLab: Settings > Repository > Protected branches, or, with your own HOST, PROJECT and TOKEN:
+
+for branch in main 'ns/*'; do
+  curl --fail -X POST -H "PRIVATE-TOKEN: $TOKEN" "https://HOST/api/v4/projects/PROJECT/protected_branches" \
+    --data-urlencode "name=$branch" -d push_access_level=30 -d merge_access_level=0 -d allow_force_push=false
+done
+curl --fail -X POST -H "PRIVATE-TOKEN: $TOKEN" "https://HOST/api/v4/projects/PROJECT/protected_branches" \
+  --data-urlencode "name=content/*" -d push_access_level=30 -d merge_access_level=0 -d allow_force_push=true
+
+30 are developers, 40 maintainers. A protected branch is not deleted by a push. A registry has
+main protected already where it is the default branch: delete that rule first. Signed commits
+are a push rule of the project, and would hold for content/**, too: leave it off.
+`,
+	"gitea": `Gitea, Forgejo: Settings > Branches > Add new rule, in this order, since the first that
+matches counts:
+
+main           enable push for holders of the root
+ns/**          enable push for members
+content/**     enable push, and enable force push, for who rebuilds
+
+A rule keeps a branch from being deleted and, where force push is not enabled, from being set
+back. Where the host offers no force push in a rule, leave content/** without one. "Require
+signed commits" may be set on main and ns/**.
+`,
+	"git": `Plain git: let the repository verify what is pushed, in the directory of the bare repository:
+
+printf '#!/bin/sh\nexec rye registry hook\n' > hooks/pre-receive
+chmod +x hooks/pre-receive
+
+It refuses whatever readers would refuse, deletions, and logs that are set back. Leave
+receive.denyNonFastForwards unset: content/** is set back by who rebuilds. Who may push at all
+is for the server to say.
+`,
+}
+
+func registryCI() *spec {
+	var forge, name string
+	return &spec{
+		name: "ci", args: "[namespace…]",
+		short: "Print a workflow that checks a package's sources, or watches a registry",
+		long: `Without a namespace, for the repository that a package is written in: it believes the
+statement that the settings name (rye trust --dry-run prints it, see docs/ci.md) and checks
+that every item is signed and that what would run is what was locked. With namespaces, for a
+repository beside the registry: it verifies these every hour. A registry's own branches hold
+no workflow, so a push to them starts none.`,
+		examples: "rye registry ci --forge github > .github/workflows/rye.yml\nrye registry ci acme --forge gitlab > .gitlab-ci.yml",
+		exits:    []fault.Code{fault.Usage, fault.NotFound},
+		flags:    []cli.Flag{forgeFlag(&forge), registryName(&name)},
+		max:      many,
+		run: func(t *task) error {
+			url, err := t.registryURL(name)
+			if err != nil {
+				return err
+			}
+			kind, err := forgeOf(forge, url)
+			if err != nil {
+				return err
+			}
+			w := packageWorkflow
+			if len(t.args) > 0 {
+				if w, err = watchWorkflow(t.args); err != nil {
+					return err
+				}
+			}
+			return t.advise(advice{kind, w.text(kind)})
+		},
+	}
+}
+
+// workflow is what a build machine does, whoever made it.
+type workflow struct {
+	about string
+	vars  []string // from the settings, never from the file
+	lines []string
+	watch bool
+}
+
+var packageWorkflow = workflow{
+	about: "# Sources of a package: every item is signed by somebody who counts, and what would run is what was\n" +
+		"# locked. RYE_STATEMENT is a variable of the settings, where no pull request can write it.\n",
+	vars:  []string{"RYE_STATEMENT"},
+	lines: []string{`rye trust --accept "$RYE_STATEMENT"`, "rye pull", "rye verify", "rye sign --all --check", "rye lock verify"},
+}
+
+// watchWorkflow verifies namespaces of a registry.
+func watchWorkflow(namespaces []string) (workflow, error) {
+	scopes := ""
+	for _, ns := range namespaces {
+		if strings.ContainsFunc(ns, func(c rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789_-", c) }) || ns == "" || ns[0] == '-' {
+			return workflow{}, fault.New(fault.Usage, "namespace %q: want lower-case letters, digits, _ and -", ns)
+		}
+		scopes += " --scope " + ns
+	}
+	return workflow{
+		about: "# A registry, watched: everything that its logs name is verified, from their first operation on. Keep this in a\n" +
+			"# repository beside the registry. REGISTRY_URL and REGISTRY_ID are variables of the settings.\n",
+		vars: []string{"REGISTRY_URL", "REGISTRY_ID"},
+		lines: []string{"rye init watch", `rye -C watch registry add "$REGISTRY_URL" --identity "$REGISTRY_ID"` + scopes + " --yes",
+			"rye -C watch registry verify"},
+		watch: true,
+	}, nil
+}
+
+// text writes the workflow as a forge reads it.
+func (w workflow) text(forge string) string {
+	switch forge {
+	case "gitlab":
+		return w.gitlab()
+	case "git":
+		return w.about + "set -eu\n" + strings.Join(w.lines, "\n") + "\n"
+	}
+	return w.actions()
+}
+
+// image is where a build machine finds rye.
+const image = "registry.example.org/tools/rye:1"
+
+func (w workflow) actions() string {
+	var b strings.Builder
+	on := "  push:\n  pull_request:\n"
+	if w.watch {
+		on = "  schedule:\n    - cron: \"17 * * * *\"\n  workflow_dispatch:\n"
+	}
+	fmt.Fprintf(&b, "%sname: rye\non:\n%spermissions:\n  contents: read\njobs:\n  verify:\n    runs-on: ubuntu-latest\n"+
+		"    container: %s   # an image of yours with rye in it\n    env:\n", w.about, on, image)
+	for _, v := range w.vars {
+		fmt.Fprintf(&b, "      %s: ${{ vars.%s }}\n", v, v)
+	}
+	b.WriteString("    steps:\n")
+	if !w.watch {
+		b.WriteString("      - uses: actions/checkout@v4\n")
+	}
+	for _, line := range w.lines {
+		fmt.Fprintf(&b, "      - run: %s\n", line)
+	}
+	return b.String()
+}
+
+func (w workflow) gitlab() string {
+	var b strings.Builder
+	rules := "    - if: $CI_PIPELINE_SOURCE == \"merge_request_event\"\n    - if: $CI_COMMIT_BRANCH\n"
+	if w.watch {
+		rules = "    - if: $CI_PIPELINE_SOURCE == \"schedule\"\n    - if: $CI_PIPELINE_SOURCE == \"web\"\n"
+	}
+	fmt.Fprintf(&b, "%srye:\n  image: %s   # an image of yours with rye in it\n  rules:\n%s  script:\n", w.about, image, rules)
+	for _, line := range w.lines {
+		fmt.Fprintf(&b, "    - %s\n", line)
+	}
+	return b.String()
+}
