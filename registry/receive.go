@@ -42,7 +42,7 @@ func Judge(ctx context.Context, repo *store.Repo, moves []Move, now time.Time) e
 	if repo.Format() != store.SHA1 {
 		return fault.New(fault.Malformed, "a registry is a repository of SHA-1 objects")
 	}
-	j := &judging{rd: &repo.Reader, repo: repo, now: now, after: map[string]State{}}
+	j := &judging{rd: &repo.Reader, repo: repo, now: now, after: map[string]State{}, writers: map[string][]trust.PublicKey{}}
 	slices.SortStableFunc(moves, func(a, b Move) int { return rank(a.Ref) - rank(b.Ref) })
 	root, err := j.judgeRoot(ctx, moves)
 	if err != nil {
@@ -75,6 +75,8 @@ type judging struct {
 	now   time.Time
 	root  Root
 	after map[string]State // of the namespaces that move
+
+	writers map[string][]trust.PublicKey // keys that were active before
 }
 
 func (j *judging) judge(ctx context.Context, m Move) error {
@@ -170,6 +172,7 @@ func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (State, error
 	if err != nil {
 		return s, err
 	}
+	j.writers[ns] = active(&s) // who hands on, or retires, sends the content of that
 	raws, err := j.news(ctx, m)
 	if err != nil {
 		return s, err
@@ -256,8 +259,9 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 			return err
 		}
 	}
-	writers := active(&s)
-	if g := j.root.Grant(ns); g != nil {
+	members := append(active(&s), j.writers[ns]...)
+	writers := slices.Clone(members)
+	if g := j.root.Grant(ns); g != nil && (s.Seq == 0 || g.Since > s.Grant) {
 		writers = append(writers, g.Keys...) // who claims or joins sends the content first
 	}
 	open := s.Seq == 0 && j.root.Grant(ns) == nil && j.root.Claims == ClaimsOpen
@@ -285,7 +289,7 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 		}
 		id = parent
 	}
-	if id != m.Old && !slices.Contains(active(&s), signer) {
+	if id != m.Old && !slices.Contains(members, signer) {
 		return fault.New(fault.Fork, "%s: is set back by %s, which is not an active key of %s", words.Brief(m.Ref), signer.Fingerprint(), ns)
 	}
 	return nil

@@ -124,6 +124,16 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
+	// Who hands a namespace on signs the content of that, and may write no more afterwards.
+	if err := changeKeys(w, m, By{Signer: w.ada}, Op{Kind: OpTransfer, Keys: grants(t, s, eve)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Judge(ctx, repo, []Move{{ns, next, ref(ns)}, {keeps, more, ref(keeps)}}, w.now); err != nil {
+		t.Errorf("handed on: %v", err)
+	}
+	if err := Judge(ctx, repo, []Move{{keeps, more, ref(keeps)}}, w.now); !fault.Is(err, fault.Untrusted) {
+		t.Errorf("content by who handed it on: %v", err)
+	}
 	// Dated ahead of the host.
 	if err := Judge(ctx, repo, []Move{{ns, none, next}}, w.now.Add(-24*3600e9)); !fault.Is(err, fault.Malformed) {
 		t.Errorf("from the future: %v", err)

@@ -147,6 +147,7 @@ signed commits" may be set on main and ns/**.
 
 printf '#!/bin/sh\nexec rye registry hook\n' > hooks/pre-receive
 chmod +x hooks/pre-receive
+git config receive.maxInputSize 1g
 
 It refuses whatever readers would refuse, deletions, and logs that are set back. Leave
 receive.denyNonFastForwards unset: content/** is set back by who rebuilds. Who may push at all
