@@ -38,20 +38,26 @@ const bringMax = 4096
 // bringBlobs brings the blobs that the cache lacks, and refuses what is not what its digest
 // says. Nothing is kept of a fetch of which anything was refused.
 func bringBlobs(ctx context.Context, r *Registry, namespace, what string, list []Address) error {
+	return bringWithin(ctx, r, namespace, what, list, 0)
+}
+
+// bringWithin is bringBlobs that receives at most so many bytes in one fetch; 0 is as many as
+// any fetch may.
+func bringWithin(ctx context.Context, r *Registry, namespace, what string, list []Address, most int64) error {
 	repo, err := r.writing()
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(a Address) bool { return repo.Has(a.ID) })
 	for some := range slices.Chunk(list, bringMax) {
-		if err := bringSome(ctx, r, repo, namespace, what, some); err != nil {
+		if err := bringSome(ctx, r, repo, namespace, what, some, most); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, what string, list []Address) error {
+func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, what string, list []Address, most int64) error {
 	if r.remote == nil {
 		return fault.New(fault.Offline, "offline: %s %s is not at hand", what, list[0].ID).Advise("rye fetch, once with network")
 	}
@@ -59,7 +65,7 @@ func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, wh
 	for i, a := range list {
 		ids[i] = a.ID
 	}
-	q, err := fetchKept(ctx, r, repo, namespace, ids, transport.FetchOptions{Limits: store.Limits{Objects: 16 + len(ids), Object: maxShard}})
+	q, err := fetchKept(ctx, r, repo, namespace, ids, transport.FetchOptions{Limits: store.Limits{Objects: 16 + len(ids), Object: maxShard, Bytes: most}})
 	if err != nil {
 		return promised(err, what+" of "+namespace)
 	}

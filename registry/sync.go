@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,6 +41,19 @@ func (r *Registry) Sync(ctx context.Context, namespaces ...string) error {
 }
 
 func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
+	return syncEach(ctx, r, namespaces, func(_ string, err error) error { return err })
+}
+
+// SyncEach is Sync for many: what is wrong with one namespace is told to judge, and where that
+// returns nil the others are read all the same. judge hears of every namespace, nil where
+// all is well. What is wrong with the root, or with the way to the host, ends it.
+func SyncEach(ctx context.Context, r *Registry, namespaces []string, judge func(namespace string, err error) error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return syncEach(ctx, r, namespaces, judge)
+}
+
+func syncEach(ctx context.Context, r *Registry, namespaces []string, judge func(string, error) error) error {
 	for _, ns := range namespaces {
 		if err := CheckNamespace(ns); err != nil {
 			return fault.New(fault.Usage, "sync: %w", err)
@@ -50,14 +64,10 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 		return err
 	}
 	if r.remote == nil {
-		return r.syncOffline(ctx, m, namespaces)
-	}
-	prefixes := []string{mainBranch}
-	for _, ns := range namespaces {
-		prefixes = append(prefixes, branchOf(ns), contentOf(ns))
+		return r.syncOffline(ctx, m, namespaces, judge)
 	}
 	r.stats.Listings++
-	refs, err := r.remote.Refs(ctx, prefixes...)
+	refs, err := r.remote.Refs(ctx, prefixesOf(namespaces)...)
 	if err != nil {
 		return err
 	}
@@ -73,22 +83,50 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 	if err := y.syncRoot(ctx, refs[mainBranch]); err != nil {
 		return err
 	}
+	noteChecked(r, "")
 	for _, ns := range namespaces {
-		if err := y.syncNamespace(ctx, ns, refs[branchOf(ns)]); err != nil {
+		err := y.syncNamespace(ctx, ns, refs[branchOf(ns)])
+		if ctx.Err() != nil {
+			return cmp.Or(err, context.Cause(ctx))
+		}
+		if err == nil {
+			noteChecked(r, ns)
+		}
+		if err := judge(ns, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// manyPrefixes is from how many namespaces on a listing asks for all branches: hosts bound how
+// many prefixes they take.
+const manyPrefixes = 100
+
+// prefixesOf returns what a listing asks for.
+func prefixesOf(namespaces []string) []string {
+	if len(namespaces) >= manyPrefixes {
+		return []string{mainBranch, branchPrefix, contentOf("")}
+	}
+	all := []string{mainBranch}
+	for _, ns := range namespaces {
+		all = append(all, branchOf(ns), contentOf(ns))
+	}
+	return all
+}
+
 // syncOffline only makes sure that everything is at hand.
-func (r *Registry) syncOffline(ctx context.Context, m memory, namespaces []string) error {
+func (r *Registry) syncOffline(ctx context.Context, m memory, namespaces []string, judge func(string, error) error) error {
 	if _, err := r.loadRoot(ctx, m); err != nil {
 		return notAtHand(err)
 	}
 	for _, ns := range namespaces {
-		if _, err := r.load(ns, m); err != nil {
-			return notAtHand(err)
+		_, err := r.load(ns, m)
+		if err != nil {
+			err = notAtHand(err)
+		}
+		if err := judge(ns, err); err != nil {
+			return err
 		}
 	}
 	return nil

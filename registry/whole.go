@@ -1,0 +1,241 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/store"
+)
+
+// Whole catalogues are for searching and browsing: they may be large, so they are brought in
+// parts, each is checked and let go before the next, and what is at hand already is not asked
+// for again.
+
+// Coverage says how much of the catalogue of a namespace is at hand, of the state that this
+// machine verified last.
+type Coverage struct {
+	State        // its Seq is 0 where nobody has claimed the namespace
+	Shards   int // files of the catalogue; of lists that are not at hand, sixteen each
+	Have     int // of these, at hand
+	Received int64
+}
+
+// Complete reports whether nothing is missing.
+func (c *Coverage) Complete() bool { return c.Have == c.Shards }
+
+// heldRef keeps the files of a whole catalogue from being collected: a tree of them.
+func heldRef(namespace string) string { return "refs/rye/catalogue/" + namespace }
+
+// maxAtOnce is about how many versions are looked at together: some 64 MiB of the longest lines.
+const maxAtOnce = 4096
+
+// Whole brings the whole catalogue of a namespace that was synced, receiving at most so many
+// bytes. What was left out for that is missing in the Coverage, and the next call goes on
+// there. say is told how far it is; nil is silence.
+//
+// Codes are those of Look; Limit where not even the lists fit.
+func Whole(ctx context.Context, r *Registry, namespace string, most int64, say func(done, all int)) (Coverage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.stats.Bytes
+	s, err := wholeOf(r, namespace)
+	if err != nil || s.cat == nil {
+		return Coverage{State: s}, err
+	}
+	if err := bringLists(ctx, r, s); err != nil {
+		return Coverage{State: s}, err
+	}
+	batch := max(1, min(256, 256*maxAtOnce/int(max(s.Published, 1))))
+	for at := 0; at < len(everyShard); at += batch {
+		left := most - (r.stats.Bytes - before)
+		if left <= 0 {
+			break
+		}
+		part := s
+		part.cat = openCatalogue(s.cat.at, s.from) // so that its lines are let go
+		err := bringPart(ctx, r, part, everyShard[at:min(at+batch, 256)], left)
+		if fault.Is(err, fault.Limit) && r.stats.Bytes > before {
+			break
+		}
+		if err != nil {
+			return Coverage{State: s}, err
+		}
+		if say != nil {
+			say(min(at+batch, 256), 256)
+		}
+	}
+	c, err := cover(r, s)
+	c.Received = r.stats.Bytes - before
+	if err == nil && c.Complete() {
+		err = hold(ctx, r, s)
+	}
+	return c, err
+}
+
+// wholeOf returns the state of a namespace with a catalogue that nobody else keeps.
+func wholeOf(r *Registry, namespace string) (State, error) {
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err != nil {
+		return State{}, err
+	}
+	if s, ok := r.spaces[namespace]; ok && s.Seq == 0 && m[namespace].Seq == 0 {
+		return s, nil // nobody has claimed it
+	}
+	s, err := r.load(namespace, m)
+	if err == nil && s.cat != nil {
+		s.cat, s.from = openCatalogue(s.cat.at, cached(r)), cached(r)
+		err = s.cat.get()
+	}
+	return s, err
+}
+
+// bringPart brings some shards and compares each with what was seen of it before.
+func bringPart(ctx context.Context, r *Registry, s State, shards []byte, most int64) error {
+	var list []Address
+	for _, i := range shards {
+		sh, err := s.cat.shard(i)
+		if err != nil {
+			return err
+		}
+		if sh != nil {
+			list = append(list, sh.at)
+		}
+	}
+	if err := bringWithin(ctx, r, s.Namespace, "shard", list, most); err != nil {
+		return err
+	}
+	return noteShards(ctx, r, s, shards)
+}
+
+// cover counts what is at hand of a state.
+func cover(r *Registry, s State) (Coverage, error) {
+	c := Coverage{State: s}
+	repo := r.reading()
+	if s.cat == nil || repo == nil {
+		return c, nil
+	}
+	for digit, l := range s.cat.lists {
+		if l == nil {
+			continue
+		}
+		if !repo.Has(l.at.ID) {
+			c.Shards += 16
+			continue
+		}
+		if err := l.get(digit); err != nil {
+			return c, err
+		}
+		for _, sh := range l.shards {
+			if sh == nil {
+				continue
+			}
+			if c.Shards++; repo.Has(sh.at.ID) {
+				c.Have++
+			}
+		}
+	}
+	return c, nil
+}
+
+// hold keeps a whole catalogue from being collected.
+func hold(ctx context.Context, r *Registry, s State) error {
+	repo, err := r.writing()
+	if err != nil {
+		return err
+	}
+	tree, err := s.cat.tree(store.OID{}, func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) })
+	if err != nil {
+		return err
+	}
+	return moveRef(ctx, repo, heldRef(s.Namespace), tree)
+}
+
+// Offers calls visit for every version that is at hand of the catalogue of a namespace, file by
+// file and line by line, without network and keeping none, until visit fails. A line that
+// cannot follow from the log is refused (Integrity), and so is a file that is not what its
+// digest says.
+func Offers(ctx context.Context, r *Registry, namespace string, visit func(*Entry) error) (Coverage, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, err := wholeOf(r, namespace)
+	if err != nil || s.cat == nil {
+		return Coverage{State: s}, err
+	}
+	if err := settled(s); err != nil {
+		return Coverage{State: s}, err
+	}
+	c, err := cover(r, s)
+	if err != nil {
+		return c, err
+	}
+	repo := r.reading()
+	for _, l := range s.cat.lists {
+		if l == nil || repo == nil || !repo.Has(l.at.ID) {
+			continue
+		}
+		for _, sh := range l.shards {
+			if sh == nil || !repo.Has(sh.at.ID) {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				return c, context.Cause(ctx)
+			}
+			if err := visitShard(s, sh, visit); err != nil {
+				return c, fmt.Errorf("namespace %s: %w", namespace, err)
+			}
+		}
+	}
+	return c, nil
+}
+
+// visitShard reads a shard, of which nothing stays.
+func visitShard(s State, sh *shard, visit func(*Entry) error) error {
+	rows, err := lazyShard(sh.at, s.from).get()
+	for _, row := range rows {
+		if err == nil {
+			err = sound(s, row.Entry)
+		}
+		if err == nil {
+			err = visit(row.Entry)
+		}
+	}
+	return err
+}
+
+// Verified returns how far this machine has verified each namespace, "" being the root, without
+// network.
+func Verified(r *Registry) (map[string]Point, error) { return readMemory(r.o.StateDir, r.o.ID) }
+
+// checkedPath is a file of the cache whose time is when a registry last showed what is known of
+// a namespace, "" being the root, as the newest. It is for telling people how old an answer is.
+func checkedPath(r *Registry, namespace string) string {
+	return filepath.Join(r.o.CacheDir, r.o.ID.Hex()+".checked", cmp.Or(namespace, ".root"))
+}
+
+// noteChecked remembers that a registry was just asked. Where that cannot be kept, nobody is
+// told how old an answer is, and nothing else is lost.
+func noteChecked(r *Registry, namespace string) {
+	path, now := checkedPath(r, namespace), r.o.Now()
+	if os.Chtimes(path, now, now) == nil {
+		return
+	}
+	if place.Cache(path, nil, 0o600) == nil {
+		_ = os.Chtimes(path, now, now)
+	}
+}
+
+// AskedAt returns when a registry last showed what is known here of a namespace, "" being its
+// root, as the newest; zero where that is not known.
+func AskedAt(r *Registry, namespace string) time.Time {
+	info, err := os.Stat(checkedPath(r, namespace))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime().UTC()
+}
