@@ -56,6 +56,8 @@ type ItemInfo struct {
 	Range  string   `json:"range,omitempty"`   // that rye.yaml asks for
 	UsedBy []string `json:"used_by,omitempty"` // tools that the lock runs through it
 
+	Published []string `json:"published,omitempty"` // other versions of a dependency, as far as they are known here, the newest first
+
 	// The same, of a directive.
 	Outputs     []ParamInfo `json:"outputs,omitempty"`     // what it is to return
 	Model       string      `json:"model,omitempty"`       // that it asks for: "fallback general, tier fast"
@@ -128,13 +130,15 @@ func (WordlessError) Error() string { return "this program searches no words" }
 
 // SearchRequest is a query over all that items say. Only what the caller may search is found.
 type SearchRequest struct {
-	Query   string // words, as docs/format/search.md has them; "" finds every item
-	Kind    string // "" is every kind of items; KindThread the transcripts of threads, and nothing else
-	Space   string // "" or "all" is every space
-	Scope   string // capability form: tool.acme.*
-	Limit   int    // the most results of a page; 0 is 10
-	Offset  int    // of the first result; 0 is the best
-	Explain bool   // tell how each word was understood
+	Query string // words, as docs/format/search.md has them; "" finds every item
+	Kind  string // "" is every kind of items; KindThread the transcripts of threads, and nothing else
+	Space string // "" or "all" is every space; SpaceRegistry what registries offer, and nothing else
+	Scope string // capability form: tool.acme.*
+
+	Registry string // of SpaceRegistry: what this project calls it; "" is all
+	Limit    int    // the most results of a page; 0 is 10
+	Offset   int    // of the first result; 0 is the best
+	Explain  bool   // tell how each word was understood
 
 	// Params asks what the first MaxSearchParams results of a page take: each is read for it.
 	Params bool
@@ -152,6 +156,8 @@ type Hit struct {
 	Guess  bool     `json:"guess,omitempty"`  // found by words that are near those of the query
 	Partly bool     `json:"partly,omitempty"` // only the beginning of its text is searched
 	Why    *HitWhy  `json:"why,omitempty"`    // what the score is made of, where that was asked for
+
+	Offer *Offer `json:"offer,omitempty"` // of what a registry offers
 }
 
 // HitWhy is what a score is made of: the words' amounts, times Share, and Whole; times Behind and

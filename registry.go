@@ -1,6 +1,10 @@
 package rye
 
-import "time"
+import (
+	"time"
+
+	"github.com/rye-os/rye/fault"
+)
 
 // RegistryInitRequest makes the root of a registry in an empty repository.
 type RegistryInitRequest struct {
@@ -43,6 +47,131 @@ type RegistryCheck struct {
 	Redacted   int      `json:"redacted,omitempty"`  // versions whose bytes are to go
 	Pruned     int      `json:"pruned,omitempty"`    // old states that the host need not keep
 	Missing    []string `json:"missing,omitempty"`
+}
+
+// CatalogueRequest brings what registries offer, so that it can be searched and browsed.
+type CatalogueRequest struct {
+	Registry   string   // what this project calls it; "" is all
+	Namespaces []string // none is all that the registries grant
+	MaxBytes   int64    // received at most; 0 is 512 MiB
+}
+
+// CatalogueInfo is what of the catalogue of one namespace is here now.
+type CatalogueInfo struct {
+	Registry  string     `json:"registry"`
+	Namespace string     `json:"namespace"`
+	Seq       uint64     `json:"seq"`             // position of its log
+	Dated     string     `json:"dated,omitempty"` // when its last operation was signed
+	Versions  uint64     `json:"versions"`        // published so far
+	Items     int        `json:"items"`
+	Parts     int        `json:"parts"`     // files of the catalogue
+	Have      int        `json:"have"`      // of these, here
+	Received  int64      `json:"received"`  // bytes
+	Complete  bool       `json:"complete"`  // nothing is missing
+	Accepted  bool       `json:"accepted"`  // the user agreed that this registry says whose it is
+	Contacted bool       `json:"contacted"` // the registry was asked just now
+	Error     string     `json:"error,omitempty"`
+	Code      fault.Code `json:"code,omitempty"`
+	Hint      fault.Hint `json:"hint,omitzero"`
+}
+
+// Offer is what a registry says of an item that it offers.
+type Offer struct {
+	Item      string `json:"item"` // published name, as rye add takes it
+	Registry  string `json:"registry"`
+	Status    string `json:"status"`            // of the version: ok, deprecated, yanked, revoked, redacted
+	Reason    string `json:"reason,omitempty"`  // of the status, as its publisher says
+	Published string `json:"published"`         // when that version was
+	Versions  int    `json:"versions"`          // published so far
+	AsOf      string `json:"as_of,omitempty"`   // when the catalogue was brought that says so
+	Partial   bool   `json:"partial,omitempty"` // of that catalogue something is missing here
+	Locked    string `json:"locked,omitempty"`  // the version that this project uses
+	Accepted  bool   `json:"accepted"`          // the user agreed that this registry says whose the namespace is
+}
+
+// Offered is the state of an item that a registry offers. It is not installed.
+const Offered State = "offered"
+
+// SpaceRegistry is, as the space of a search, what registries offer.
+const SpaceRegistry = "registry"
+
+// PublishedRequest asks what registries say of an item, a namespace or themselves.
+type PublishedRequest struct {
+	Name     string // acme/tool/hello[@range], a namespace, or what this project calls a registry
+	Registry string // what this project calls it; "" is where the namespace comes from
+}
+
+// Published is what a registry says, as far as it was verified.
+type Published struct {
+	Registry  string   `json:"registry"` // what this project calls it
+	URL       string   `json:"url"`
+	ID        string   `json:"id"`
+	Namespace string   `json:"namespace,omitempty"`
+	Item      string   `json:"item,omitempty"`
+	Accepted  bool     `json:"accepted"`           // the user agreed that the registry says whose the namespace is
+	Contacted bool     `json:"contacted"`          // it was asked just now
+	Verified  string   `json:"verified,omitempty"` // when what is told here was last seen to be the newest
+	Seq       uint64   `json:"seq"`                // position of the log of the namespace, or of the root
+	Dated     string   `json:"dated,omitempty"`    // when the operation there was signed
+	Fresh     string   `json:"fresh_until,omitempty"`
+	Warnings  []string `json:"warnings,omitempty"`
+
+	// Of an item.
+	Range    string             `json:"range,omitempty"`  // that rye.yaml asks for
+	Locked   string             `json:"locked,omitempty"` // the version that the lock pins
+	Versions []PublishedVersion `json:"versions,omitempty"`
+
+	// Of a namespace.
+	Items    []PublishedItem `json:"items,omitempty"`
+	Members  []Member        `json:"members,omitempty"`
+	Complete bool            `json:"complete"` // every item is listed
+
+	// Of a registry.
+	Claims     string               `json:"claims,omitempty"` // granted or open
+	Threshold  int                  `json:"threshold,omitempty"`
+	Roots      []string             `json:"roots,omitempty"`
+	Namespaces []PublishedNamespace `json:"namespaces,omitempty"`
+}
+
+// PublishedVersion is one version of an item, as its catalogue has it.
+type PublishedVersion struct {
+	Version     string            `json:"version"`
+	Status      string            `json:"status"`
+	Reason      string            `json:"reason,omitempty"`
+	Time        string            `json:"time"`
+	Description string            `json:"description,omitempty"`
+	Author      string            `json:"author"`    // fingerprint of the key that signed the item
+	Publisher   string            `json:"publisher"` // fingerprint of the key that published it
+	Seq         uint64            `json:"seq"`       // the operation that did
+	Size        int64             `json:"size"`      // bytes
+	SHA256      string            `json:"sha256"`
+	Commit      string            `json:"commit"`
+	Needs       string            `json:"needs,omitempty"`        // digest of what a tool asks of the sandbox
+	Caps        string            `json:"capabilities,omitempty"` // digest of what a directive asks for
+	Deps        map[string]string `json:"deps,omitempty"`         // published item to range
+	Locked      bool              `json:"locked,omitempty"`       // the lock pins it
+	InRange     bool              `json:"in_range,omitempty"`     // the range of rye.yaml allows it
+}
+
+// PublishedItem is an item of a namespace with its newest version.
+type PublishedItem struct {
+	Item        string `json:"item"`
+	Version     string `json:"version"`
+	Status      string `json:"status"`
+	Reason      string `json:"reason,omitempty"`
+	Versions    int    `json:"versions"`
+	Locked      string `json:"locked,omitempty"`
+	Description string `json:"description,omitempty"`
+}
+
+// PublishedNamespace is a namespace that a registry grants, as it was last verified here.
+type PublishedNamespace struct {
+	Namespace string `json:"namespace"`
+	Seq       uint64 `json:"seq"` // 0 where its log was never read here
+	Accepted  bool   `json:"accepted"`
+	Items     int    `json:"items"`    // of the catalogue that is here
+	Complete  bool   `json:"complete"` // that catalogue lacks nothing
+	Verified  string `json:"verified,omitempty"`
 }
 
 // RegistryVerifyRequest names a registry of the project to be verified.

@@ -6,6 +6,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/bring"
+	"github.com/rye-os/rye/workspace/internal/browse"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -44,7 +45,7 @@ func (w *Workspace) List(ctx context.Context, c rye.Caller, q rye.ListRequest) (
 
 // Show describes one item: the one that would be used, or with All every space's.
 func (w *Workspace) Show(ctx context.Context, c rye.Caller, q rye.ShowRequest) ([]rye.ItemInfo, error) {
-	return do(ctx, c, "show", w.enter, look.Show, q)
+	return do(ctx, c, "show", in(w.enter, w.share), browse.Show, q)
 }
 
 // Verify checks items as a use of them would: refs and paths as they resolve, or

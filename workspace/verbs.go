@@ -6,6 +6,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/bring"
+	"github.com/rye-os/rye/workspace/internal/browse"
 	"github.com/rye-os/rye/workspace/internal/finder"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
@@ -13,15 +14,19 @@ import (
 var _ rye.Verbs = (*Workspace)(nil)
 
 // Search finds items by words, kinds, spaces and scopes, among those that the caller may
-// search; and turns of threads, of a request of that kind.
+// search; turns of threads, of a request of that kind; and of the space "registry" what the
+// registries of the project offer, as far as their catalogues are here.
 func (w *Workspace) Search(ctx context.Context, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	s, err := w.visit(c, "search")
 	if err != nil {
 		return nil, err
 	}
 	defer s.Close()
-	if finder.OfThreads(q) {
+	switch {
+	case finder.OfThreads(q):
 		return w.finder.Threads(ctx, s, c, q, w.turns)
+	case finder.OfRegistries(q):
+		return browse.Search(ctx, w.share(s), w.finder, c, q)
 	}
 	return w.finder.Search(ctx, s, c, q)
 }

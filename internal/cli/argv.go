@@ -117,6 +117,11 @@ func split(tree []*spec, global []cli.Flag, args []string) ([]word, error) {
 				return nil, err
 			}
 			if w := &got[len(got)-1]; !w.valued && takesValue(lookup(tree, global, w.flag)) && !asksVersion(a, args[i+1:]) {
+				if everywhere(a, words, args[i+1:]) {
+					w.value, w.valued = everyRegistry, true
+					words = append(words, got...)
+					continue
+				}
 				if i++; i == len(args) {
 					return nil, fault.New(fault.Usage, "flag %s: a value is missing", a).Advise("rye help")
 				}
@@ -132,6 +137,14 @@ func split(tree []*spec, global []cli.Flag, args []string) ([]word, error) {
 // commands have with a value. No version begins with a dash.
 func asksVersion(a string, next []string) bool {
 	return a == "--version" && (len(next) == 0 || strings.HasPrefix(next[0], "-"))
+}
+
+// everywhere reports a --registry of a search that names none. Nothing else stands behind it
+// then, or a flag.
+func everywhere(a string, before []word, next []string) bool {
+	isSearch := func(w word) bool { return w.flag == "" && (w.text == "search" || w.text == "find") }
+	first := slices.IndexFunc(before, func(w word) bool { return w.flag == "" })
+	return a == "--registry" && first >= 0 && isSearch(before[first]) && (len(next) == 0 || strings.HasPrefix(next[0], "-"))
 }
 
 // splitFlag takes "--name", "--name=value", "-x", "-xvalue", "-x=value" or

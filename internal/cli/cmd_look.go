@@ -208,9 +208,10 @@ func showCommand() *spec {
 	var q rye.ShowRequest
 	var resolved bool
 	return &spec{
-		name: "show", aliases: []string{"info", "view"}, args: "<ref>", group: "Look",
+		name: "show", aliases: []string{"view"}, args: "<ref>", group: "Look",
 		short: "Show what is known about an item, or a configuration as it counts",
-		long: `Where it comes from, its versions, what it needs, who uses it; rye load prints its text.
+		long: `Where it comes from, its versions, what it needs, who uses it; rye load prints its text, and
+rye info says what a registry has.
 
 A configuration counts as every space says, the project's over the user's over the system's:
 --resolved merges them, and what they extend. One that may not be used refuses the whole.`,
@@ -284,7 +285,7 @@ func printItem(p *printer, it rye.ItemInfo) {
 	if it.Origin != "" {
 		path = "" // it lies in the record, and nowhere in the working tree
 	}
-	p.fields(11, "why", it.Why, "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range,
+	p.fields(11, "why", it.Why, "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range, "published", strings.Join(it.Published, ", "),
 		"description", it.Description, "category", it.Category, "tags", strings.Join(it.Tags, ", "),
 		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "needs", it.Needs, "limits", it.Limits, "model", it.Model, "signer", it.Signer, "signed at", it.SignedAt,
 		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "), "used by", strings.Join(it.UsedBy, ", "))

@@ -12,6 +12,7 @@ import (
 
 func searchCommand() *spec {
 	var q rye.SearchRequest
+	var only string
 	return &spec{
 		name: "search", aliases: []string{"find"}, args: "<query…>", group: "Look",
 		short: "Find items by what they say",
@@ -22,12 +23,15 @@ func searchCommand() *spec {
 			"--kind thread looks in what threads said and did instead, turn by turn, for what was said\n" +
 			"to the model, what it said, and what its tools were given and gave. With AND,\n" +
 			"status:completed, directive:acme/review and thread:<id> narrow it. A line begins with\n" +
-			"the number of its record.",
-		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*\nrye search --kind thread 'parcel AND status:completed'",
+			"the number of its record.\n\n" +
+			"--registry looks in what the project's registries offer instead, as rye fetch --catalogue\n" +
+			"brought it: in names and descriptions. Nothing of it is installed, or believed.",
+		examples: "rye search deploy\nrye search how do I fetch a web page\nrye search 'deploy AND staging' --kind directive --limit 5\nrye search '*' --scope tool.acme.*\nrye search --kind thread 'parcel AND status:completed'\nrye search deploy --registry",
 		exits:    []fault.Code{fault.Usage, fault.Integrity, fault.Untrusted, fault.Denied, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "only this `kind`: directive, tool, knowledge or config; or thread"},
-			spaceFlag(&q.Space),
+			&cli.StringFlag{Name: "space", Destination: &q.Space, Usage: "only this `space`: project, user or system; or registry"},
+			&cli.StringFlag{Name: "registry", Destination: &only, Usage: "in what registries offer, or this one: `[name]`"},
 			&cli.StringFlag{Name: "scope", Destination: &q.Scope, Usage: "only what the capability `pattern` covers: tool.acme.*"},
 			&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "show at most `n` (default 10)"},
 			&cli.IntFlag{Name: "offset", Destination: &q.Offset, Usage: "leave out the first `n`"},
@@ -35,11 +39,17 @@ func searchCommand() *spec {
 		},
 		min: 1, max: many,
 		heavy: func(args []string) bool {
+			if q.Space == rye.SpaceRegistry || only != "" {
+				return false // where nothing was brought, there is nothing to start the engine for
+			}
 			return q.Kind == rye.KindThread || strings.HasPrefix(q.Scope, rye.KindThread) || strings.Trim(strings.Join(args, ""), " *") != ""
 		},
 		run: func(t *task) error {
 			brief()
 			q.Query = strings.Join(t.args, " ")
+			if err := ofRegistries(t, &q, only); err != nil {
+				return err
+			}
 			res, err := t.verbs().Search(t.ctx, t.env.Caller, q)
 			if err != nil {
 				return err
@@ -47,6 +57,24 @@ func searchCommand() *spec {
 			return printFound(t.out, res)
 		},
 	}
+}
+
+// everyRegistry is what --registry means without a name.
+const everyRegistry = "*"
+
+// ofRegistries makes a search one among what registries offer, where --registry asks for it.
+func ofRegistries(t *task, q *rye.SearchRequest, only string) error {
+	if only == "" {
+		return nil
+	}
+	if q.Space != "" && q.Space != rye.SpaceRegistry {
+		return fault.New(fault.Usage, "search --space %s --registry: what registries offer lies in no space", q.Space).Advise("leave out --space")
+	}
+	q.Space = rye.SpaceRegistry
+	if only != everyRegistry {
+		q.Registry = only
+	}
+	return nil
 }
 
 // printFound prints the hits, and beside them what there is to say about all of them.
@@ -74,6 +102,10 @@ func printFound(p *printer, res *rye.SearchResult) error {
 }
 
 func printHit(p *printer, h rye.Hit) {
+	if h.Offer != nil {
+		printOffer(p, &h)
+		return
+	}
 	p.resultf(len(h.Lines) > 0, "%.2f%s  %s  %s  %s  %s\n", h.Score, mark(h.Guess, h.Partly), h.Ref, h.Space, h.Version, h.Description)
 	printLines(p, h.Lines, h.Why)
 }

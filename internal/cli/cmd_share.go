@@ -253,12 +253,34 @@ func printPush(p *printer, rep *rye.PushReport) {
 }
 
 func fetchCommand() *spec {
+	var q rye.CatalogueRequest
+	var catalogue bool
 	return &spec{
-		name: "fetch", group: "Share",
-		short:    "See what registries have; verify it, change nothing here",
-		examples: "rye fetch",
+		name: "fetch", args: "[--catalogue [namespace…]]", group: "Share",
+		short: "See what registries have; verify it, change nothing here",
+		long: `With --catalogue everything that is said of every version comes, of all namespaces that
+the registries grant, or of those named, so that rye search --registry and rye info answer
+from it, also without the network. Only what changed is asked for. To look at a namespace is
+to believe nothing of it.`,
+		examples: "rye fetch\nrye fetch --catalogue\nrye fetch --catalogue acme",
 		exits:    sharing,
-		run:      func(t *task) error { return answerRegistries(t, bare(t.w.Registry().Fetch), none) },
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "catalogue", Aliases: []string{"catalog"}, Destination: &catalogue, Usage: "bring what the registries offer, to be searched"},
+			registryOnly(&q.Registry),
+		},
+		max: many,
+		run: func(t *task) error {
+			switch {
+			case catalogue:
+				q.Namespaces = t.args
+				return fetchCatalogues(t, q)
+			case len(t.args) > 0:
+				return fault.New(fault.Usage, "fetch: it takes no namespaces without --catalogue").Advise("rye fetch --catalogue %s", strings.Join(quoted(t.args), " "))
+			case q.Registry != "":
+				return fault.New(fault.Usage, "fetch: --name is for --catalogue; without it all registries are asked").Advise("rye fetch")
+			}
+			return answerRegistries(t, bare(t.w.Registry().Fetch), none)
+		},
 	}
 }
 

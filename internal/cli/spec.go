@@ -56,7 +56,7 @@ func top() []maker {
 		{"init", initCommand}, {"new", newCommand}, {"add", addCommand},
 		{"remove rm uninstall delete", removeCommand}, {"restore", restoreCommand}, {"mv move rename", moveCommand}, {"copy cp", copyCommand},
 		{"sign", signCommand}, {"bundle", bundleCommand}, {"export", exportCommand},
-		{"verify validate", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show info view", showCommand},
+		{"verify validate", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show view", showCommand}, {"info", infoCommand},
 		{"log history", logCommand}, {"blame", blameCommand}, {"load cat", loadCommand}, {"search find", searchCommand},
 		{"execute run exec", executeCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
 		{"registry", registryCommand}, {"push publish", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},

@@ -19,8 +19,7 @@ type shape struct {
 	shelves []*shelf
 }
 
-// shelf is one layer: the library, the user space, the project, or what it locked. Registries'
-// catalogues will be more of them.
+// shelf is one layer: the library, the user space, the project, or what it locked.
 type shelf struct {
 	look int
 	name string // for people

@@ -26,12 +26,16 @@ func unknownRegistry(name string) error {
 
 // OpenPinned opens a registry that the user agreed to ask at this address.
 func OpenPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.Registry, error) {
+	return openAs(s, url, id, accepted, s.Offline)
+}
+
+func openAs(s *Desk, url, id string, accepted map[string]uint64, offline bool) (*registry.Registry, error) {
 	digest, err := objects.ParseDigest(id)
 	if err != nil {
 		return nil, err
 	}
 	cache, state := s.Registries()
-	return registry.Open(registry.Options{URL: url, ID: digest, CacheDir: cache, StateDir: state, Offline: s.Offline,
+	return registry.Open(registry.Options{URL: url, ID: digest, CacheDir: cache, StateDir: state, Offline: offline,
 		Transport: s.transport(), AcceptOwners: accepted, Now: s.Now})
 }
 

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+)
+
+func infoCommand() *spec {
+	var q rye.PublishedRequest
+	return &spec{
+		name: "info", args: "<item>[@range] | <namespace> | <registry>", group: "Look",
+		short: "Show what a registry has: versions, items, members",
+		long: `Of an item every published version: what is said of it, who signed and published it, its
+dependencies, which one is locked here and which the range in rye.yaml allows. Of a namespace
+its items and keys, of a registry its namespaces. The registry is asked; where it cannot be,
+the answer is what was verified here before, and says how old that is. Where a registry and a
+namespace have one name, acme/ is the namespace.`,
+		examples: "rye info acme/tool/hello\nrye info acme/tool/hello@^1.2\nrye info acme\nrye info main --json",
+		exits:    sharing,
+		flags:    []cli.Flag{registryOnly(&q.Registry)},
+		min:      1, max: 2,
+		run: func(t *task) error {
+			if q.Name = t.args[0]; len(t.args) == 2 {
+				if _, err := objects.ParseKind(t.args[0]); err != nil {
+					return fault.New(fault.Usage, "info: unexpected argument %q", t.args[1])
+				}
+				q.Name = t.args[0] + ":" + t.args[1]
+			}
+			rep, err := t.w.Registry().Info(t.ctx, t.env.Caller, q)
+			if err != nil {
+				return t.meantHere(q.Name, err)
+			}
+			return t.out.show(rep, func() { printPublished(t.out, rep) })
+		},
+	}
+}
+
+// registryOnly is --name of commands that look at all registries, or where a namespace comes from.
+func registryOnly(into *string) cli.Flag {
+	return &cli.StringFlag{Name: "name", Destination: into, Usage: "only the registry that this project calls so: `name`"}
+}
+
+// meantHere points who asked registries about a name that is an item here to rye show.
+func (t *task) meantHere(name string, err error) error {
+	if !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Usage) || strings.Contains(name, "@") {
+		return err
+	}
+	ref, rerr := t.w.Ref(t.ctx, t.env.Caller, name)
+	if rerr != nil {
+		return err
+	}
+	if _, serr := t.w.Show(t.ctx, t.env.Caller, rye.ShowRequest{Ref: ref}); serr != nil {
+		return err
+	}
+	return fault.New(fault.NotFound, "%w", err).Advise("rye show %s", ref)
+}
+
+func printPublished(p *printer, r *rye.Published) {
+	switch {
+	case r.Item != "":
+		p.printf("%s  %s\n", bold(r.Item), r.Registry)
+		p.fields(9, "asked for", r.Range, "locked", r.Locked)
+	case r.Namespace != "":
+		p.printf("%s  %s, at operation %d\n", bold(r.Namespace), r.Registry, r.Seq)
+	default:
+		p.printf("%s  %s\n", bold(r.Registry), r.URL)
+		p.fields(9, "id", r.ID, "claims", r.Claims, "threshold", fmt.Sprint(r.Threshold))
+		printFields(p, 9, "root", r.Roots)
+	}
+	for i := range r.Versions {
+		printVersion(p, &r.Versions[i])
+	}
+	var list [][]any
+	for _, it := range r.Items {
+		list = append(list, []any{it.Item, it.Version, versionStatus(it.Status, it.Reason), prefixed("locked ", it.Locked), it.Description})
+	}
+	p.table(list)
+	for _, m := range r.Members {
+		own := map[bool]string{true: ", yours"}[m.Own]
+		p.printf("  key  %s  %s since operation %d%s\n", m.Fingerprint, m.State, m.Added, own)
+	}
+	printNamespaces(p, r.Namespaces)
+	printAge(p, r)
+}
+
+func printFields(p *printer, width int, head string, all []string) {
+	for _, text := range all {
+		p.field(width, head, text)
+	}
+}
+
+// versionStatus is what there is to know of a version that is not simply there.
+func versionStatus(status, reason string) style {
+	text := status + prefixed(": ", reason)
+	switch status {
+	case "ok":
+		return good(status)
+	case "deprecated":
+		return warning(text)
+	}
+	return bad(text)
+}
+
+func printVersion(p *printer, v *rye.PublishedVersion) {
+	var notes []string
+	if v.Locked {
+		notes = append(notes, "locked here")
+	}
+	if v.InRange {
+		notes = append(notes, "in the range asked for")
+	}
+	p.printf("%s  %s  %s%s\n", bold(v.Version), versionStatus(v.Status, v.Reason), v.Time, prefixed("  ", strings.Join(notes, ", ")))
+	publisher := v.Publisher
+	if publisher == v.Author {
+		publisher = ""
+	}
+	var deps []string
+	for _, name := range slices.Sorted(maps.Keys(v.Deps)) {
+		deps = append(deps, name+"@"+v.Deps[name])
+	}
+	p.fields(14, "  description", v.Description, "  author", v.Author, "  publisher", publisher, "  operation", fmt.Sprint(v.Seq), "  size", words.Plural(int(v.Size), "byte"),
+		"  sha256", v.SHA256, "  depends on", strings.Join(deps, ", "), "  needs", v.Needs, "  capabilities", v.Caps)
+}
+
+func printNamespaces(p *printer, all []rye.PublishedNamespace) {
+	var list [][]any
+	for _, n := range all {
+		state := "never read here"
+		if n.Seq > 0 {
+			state = fmt.Sprintf("at operation %d", n.Seq)
+		}
+		items := "no catalogue here"
+		if n.Items > 0 || n.Complete {
+			items = words.Plural(n.Items, "item") + map[bool]string{false: ", in part"}[n.Complete]
+		}
+		list = append(list, []any{n.Namespace, state, items, notAccepted(n.Accepted)})
+	}
+	p.table(list)
+}
+
+func notAccepted(accepted bool) string { return map[bool]string{false: "not accepted here"}[accepted] }
+
+// printAge says how far an answer may be believed to be the newest.
+func printAge(p *printer, r *rye.Published) {
+	switch {
+	case r.Contacted:
+		p.infof("%s was asked just now%s", r.Registry, prefixed("; its last operation is of ", r.Dated))
+	case r.Verified != "":
+		p.infof("as verified here, %s was last asked %s%s", r.Registry, r.Verified, prefixed("; its last operation is of ", r.Dated))
+	default:
+		p.infof("as verified here before, it is not known when%s", prefixed("; the last operation is of ", r.Dated))
+	}
+	if r.Namespace != "" && !r.Complete {
+		p.infof("this is not all of it; rye fetch --catalogue %s brings the rest", r.Namespace)
+	}
+	if r.Namespace != "" && !r.Accepted {
+		p.infof("%s is not accepted from it here: rye add asks", r.Namespace)
+	}
+	for _, w := range r.Warnings {
+		p.infof("warning: %s", w)
+	}
+}
+
+// fetchCatalogues brings what registries offer, and prints how far that came.
+func fetchCatalogues(t *task, q rye.CatalogueRequest) error {
+	all, err := t.w.Registry().Catalogue(t.ctx, t.env.Caller, q)
+	if err != nil && len(all) == 0 {
+		return err
+	}
+	perr := each(t.out, all, func(p *printer, i rye.CatalogueInfo) { printCatalogue(p, &i) })
+	if err == nil {
+		t.out.infof("%s; rye search <words> --registry", words.Plural(len(all), "catalogue"))
+	}
+	return cmp.Or(perr, err)
+}
+
+func printCatalogue(p *printer, i *rye.CatalogueInfo) {
+	if i.Error != "" {
+		p.printf("%s  %s\n", bad("FAIL"), strings.TrimSpace(i.Registry+" "+i.Namespace)+": "+i.Error)
+		return
+	}
+	if i.Seq == 0 {
+		p.resultf(false, "%s  %s  nothing published yet\n", i.Registry, i.Namespace)
+		return
+	}
+	whole := good("complete")
+	if !i.Complete {
+		whole = warning(fmt.Sprintf("%d of %d parts", i.Have, i.Parts))
+	}
+	old := ""
+	if !i.Contacted {
+		old = "as verified here before"
+	}
+	p.resultf(false, "%s  %s  %s, %s, %s, last operation of %s%s%s\n", i.Registry, i.Namespace, words.Plural(i.Items, "item"), words.Plural(int(i.Versions), "version"), whole,
+		i.Dated, prefixed("; ", old), prefixed("; ", notAccepted(i.Accepted)))
+}
+
+// printOffer prints an item that a registry offers.
+func printOffer(p *printer, h *rye.Hit) {
+	o := h.Offer
+	var notes []string
+	if o.Status != "ok" {
+		notes = append(notes, o.Status+prefixed(": ", o.Reason))
+	}
+	if o.Locked != "" {
+		notes = append(notes, "locked "+o.Locked)
+	}
+	if !o.Accepted {
+		notes = append(notes, "not accepted here: rye add asks")
+	}
+	p.resultf(h.Why != nil, "%.2f%s  %s  %s  %s  %s%s\n", h.Score, mark(h.Guess, false), o.Item, o.Registry, h.Version, h.Description, prefixed("  [", closed(notes)))
+	if h.Why != nil {
+		printWhy(p, h.Why)
+	}
+}
+
+func closed(notes []string) string {
+	if len(notes) == 0 {
+		return ""
+	}
+	return strings.Join(notes, "; ") + "]"
+}

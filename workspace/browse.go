@@ -1,0 +1,21 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/browse"
+)
+
+// Catalogue brings the whole catalogues of namespaces, verified, so that what registries offer
+// can be searched and browsed. It changes nothing in the project, and nothing that the user
+// believes. The reports are complete; the error is the first of theirs.
+func (g Registry) Catalogue(ctx context.Context, c rye.Caller, q rye.CatalogueRequest) ([]rye.CatalogueInfo, error) {
+	return do(ctx, c, "fetch", in(g.project, g.share), browse.Catalogues, q)
+}
+
+// Info says what a registry says of an item, of a namespace or of itself: asked now, or, where
+// it cannot be asked, as it was verified here before, and how long ago that was.
+func (g Registry) Info(ctx context.Context, c rye.Caller, q rye.PublishedRequest) (*rye.Published, error) {
+	return do(ctx, c, "registry.info", in(g.project, g.share), browse.Info, q)
+}

@@ -1,0 +1,73 @@
+// Package browse shows what registries offer, without believing it: whole catalogues, brought
+// and verified, searched, and looked at.
+//
+// Nothing here widens what the user believes. A namespace that the user gave to no registry can
+// be browsed, and what is told of it says so; one that was given to another registry is left
+// out, so that nobody's offer stands where another's is expected.
+package browse
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// namesOf returns the registries of the project that are meant: one, or all.
+func namesOf(s *share.Desk, only string) ([]string, error) {
+	if s.Project == nil {
+		return nil, fault.New(fault.NotFound, "what registries offer: there is no project here, and registries belong to one").Mend("rye init")
+	}
+	if only != "" {
+		if _, ok := s.Project.Registries[only]; !ok {
+			return nil, unknown(only)
+		}
+		return []string{only}, nil
+	}
+	names := slices.Sorted(maps.Keys(s.Project.Registries))
+	if len(names) == 0 {
+		return nil, fault.New(fault.NotFound, "this project has no registry").Advise("rye registry add <url>")
+	}
+	return names, nil
+}
+
+func unknown(name string) error {
+	return fault.New(fault.NotFound, "registry %q: not in this project's rye.yaml", name).Advise("rye registry list shows those that are")
+}
+
+// accepted reports whether the user agreed that a registry says whose a namespace is.
+func accepted(s *share.Desk, name, ns string) bool { return share.Decides(s, name, ns) == nil }
+
+// elsewhere reports whether a namespace was given to another registry by its name: by the
+// project, or by the user, anywhere. Then no other has a say in it.
+func elsewhere(s *share.Desk, name, ns string) bool {
+	if to, ok := s.Project.Scopes[ns]; ok && to != name {
+		return true
+	}
+	id := s.Project.Registries[name].ID
+	if b, ok := s.Trust.Binding(ns); ok && b.Registry != id {
+		return true
+	}
+	of := s.Site().RegistryOf(s.Trust, ns)
+	return of != "" && of != id && of != s.Site().RegistryOf(s.Trust, "*")
+}
+
+// lockedVersion is the version of an item that the lock brings from a registry; "" for none.
+func lockedVersion(s *session.Session, ref objects.Ref) string {
+	if s.Lock == nil || s.Lock.Items[ref].From == "" {
+		return ""
+	}
+	return s.Lock.Items[ref].Version
+}
+
+// timeText spells a time; "" is the zero time.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
