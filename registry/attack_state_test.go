@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -272,6 +273,11 @@ func forgedBelow(t *testing.T, evil []byte, shards bool) {
 	w.sync(m, "acme") // the log and its root list are whole
 	before := m.snapshot(t)
 	wantCode(t, m.look(ref), fault.Integrity)
+	_, err := m.whole(w, 1<<20)
+	wantCode(t, err, fault.Integrity)
+	if names, _, _ := m.offers(w); slices.Contains(names, "acme/knowledge/a@2.0.0") {
+		t.Errorf("kept %q", names)
+	}
 	if m.snapshot(t) != before {
 		t.Error("refusing changed what was there")
 	}
@@ -299,6 +305,8 @@ func TestAttack51HiddenParts(t *testing.T) {
 		m2 = w.lying(m2, map[store.OID][]byte{id: nil})
 		w.sync(m2, "acme")
 		wantCode(t, m2.look(mustRef("acme/knowledge/c")), fault.Network)
+		_, err := m2.whole(w, 1<<20)
+		wantCode(t, err, fault.Network)
 	}
 	m2 = m2.reopen(w, func(o *Options) { o.URL = w.url })
 	if _, err := m2.Select(mustRef("acme/knowledge/c"), mustRange("*")); err != nil {

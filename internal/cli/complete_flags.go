@@ -31,7 +31,10 @@ func flagValues(t *task, inv invocation, before []word, flag string) []string {
 	case "lang":
 		return []string{"python", "python-script", "bash", "sh", "node", "typescript", "yaml", "runtime"}
 	case "space", "to":
-		if name := inv.path[0].name; name == "list" || name == "load" && flag == "space" || name == "search" {
+		if inv.path[0].name == "search" {
+			return []string{"project", "user", "system", rye.SpaceRegistry}
+		}
+		if name := inv.path[0].name; name == "list" || name == "load" && flag == "space" {
 			return []string{"project", "user", "system"}
 		}
 		return []string{"project", "user"}
