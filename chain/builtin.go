@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"strings"
+
 	"github.com/rye-os/rye/chain/primitive"
 	"github.com/rye-os/rye/chain/primitive/builtin"
 	"github.com/rye-os/rye/fault"
@@ -29,10 +31,18 @@ func ours(links []Link, name string) error {
 	for _, l := range links {
 		if l.Space != objects.System {
 			return fault.New(fault.Denied, "plan %s: %s is not of the standard library, and only that has tools of the function %s", links[0].Ref(), l.Ref(), name).
-				Advise("execute tool:rye/agent/%s itself", name)
+				Advise("execute tool:%s itself", itemOf(name))
 		}
 	}
 	return nil
+}
+
+// itemOf is the library's item that has a function which is served.
+func itemOf(name string) string {
+	if strings.HasPrefix(name, "registry/") {
+		return "rye/" + name
+	}
+	return "rye/agent/" + name
 }
 
 // functionOf reads config.function. As with a program's line, the item nearest to

@@ -25,6 +25,7 @@ type page struct {
 
 	AtLeast bool     `json:"at_least,omitempty"` // there may be more than total
 	Nearest []string `json:"nearest,omitempty"`  // words that were taken for those that nothing says
+	Notes   []string `json:"notes,omitempty"`    // how old and how complete catalogues are
 	Hint    any      `json:"hint,omitempty"`
 }
 
@@ -35,8 +36,9 @@ type hit struct {
 	Description string            `json:"description,omitempty"`
 	Parameters  string            `json:"parameters,omitempty"`
 	Source      string            `json:"source"`
-	State       string            `json:"state,omitempty"` // signed where it is not said
-	Guess       bool              `json:"guess,omitempty"` // found by words that are only near those of the query
+	Version     string            `json:"version,omitempty"` // of what a registry offers
+	State       string            `json:"state,omitempty"`   // signed where it is not said
+	Guess       bool              `json:"guess,omitempty"`   // found by words that are only near those of the query
 	Fields      map[string]string `json:"fields,omitempty"`
 	Detail      *about            `json:"detail,omitempty"`
 }
@@ -98,6 +100,13 @@ func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
 		if h.State != objects.Signed {
 			it.State = string(h.State)
 		}
+		if h.Offer != nil {
+			offered(&it, &h)
+			out.Notes = res.Notes
+			if out.Hint == nil || i == 0 {
+				out.Hint = adding(h.Offer, prefix)
+			}
+		}
 		if detail {
 			it.Detail = aboutItem(h.ItemInfo)
 			it.Detail.Score, it.Detail.Match, it.Detail.Lines = h.Score, h.Match, h.Lines
@@ -105,6 +114,32 @@ func Found(res *rye.SearchResult, detail bool, prefix string) Answer {
 		out.Results = append(out.Results, it)
 	}
 	return Answer{Head: out}
+}
+
+// offered says of what a registry offers whose word that is, and that it is not here.
+func offered(it *hit, h *rye.Hit) {
+	o := h.Offer
+	it.Source, it.Version, it.State = "registry "+o.Registry, h.Version, "not installed"
+	if o.Locked != "" {
+		it.State = "installed " + o.Locked
+	}
+	if o.Status != "ok" {
+		it.State += "; " + o.Status
+		if o.Reason != "" {
+			it.State += ": " + words.Clip(oneLine(o.Reason), maxAbout)
+		}
+	}
+	if !o.Accepted {
+		it.State += "; not accepted from this registry, which a person would have to do"
+	}
+}
+
+// adding is the call that adds an offer, which a person is asked about.
+func adding(o *rye.Offer, prefix string) any {
+	if o.Locked != "" || !o.Accepted {
+		return nil
+	}
+	return Call{Tool: prefix + "execute", Arguments: map[string]any{"item_type": "tool", "item_id": "rye/registry/add", "parameters": map[string]any{"item": o.Item}}}
 }
 
 func pageOf(res *rye.SearchResult, shown int, prefix string) page {

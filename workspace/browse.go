@@ -2,10 +2,29 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/browse"
 )
+
+// serving does what a tool of the library asks of rye itself.
+type serving = func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error)
+
+// served answers the tools about registries here, and hands on what else is served.
+func (r *rooms) served(next serving) serving {
+	return func(ctx context.Context, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+		if !browse.Serves(q) {
+			return browse.HandOn(ctx, next, c, q)
+		}
+		s, err := decided(c)(browse.Asking(r.host, c).OpenProject())
+		if err != nil {
+			return nil, err
+		}
+		defer s.Close()
+		return browse.Serve(ctx, r.share(s), r.finder, c, q)
+	}
+}
 
 // Catalogue brings the whole catalogues of namespaces, verified, so that what registries offer
 // can be searched and browsed. It changes nothing in the project, and nothing that the user

@@ -169,7 +169,7 @@ func Open(o Options) *Workspace {
 		historian: o.Historian,
 	}}
 	w.runner = run.New(h, keys, run.Options{Interpreters: o.Interpreters, Path: o.Path, Home: o.Home, Env: o.Env, Proxy: o.Proxy,
-		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: o.Serve, Verbs: w, Wordless: o.Wordless, Workers: o.Workers})
+		Roots: o.Roots, Page: o.Page, Self: o.Self, Serve: w.served(o.Serve), Verbs: w, Wordless: o.Wordless, Workers: o.Workers})
 	return w
 }
 

@@ -152,7 +152,7 @@ var house = []room{
 	{4, "workspace/internal/govern", "runs registries and namespaces: holders, members, checkpoints, marks",
 		". registry " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
 	{4, "workspace/internal/browse", "shows what registries offer, without believing it",
-		". registry search " + session + " workspace/internal/session workspace/internal/look workspace/internal/finder workspace/internal/share", ""},
+		". registry search " + session + " workspace/internal/session workspace/internal/questions workspace/internal/look workspace/internal/finder workspace/internal/share", ""},
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",

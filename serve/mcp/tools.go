@@ -22,10 +22,10 @@ const (
 
 func searchTool() mcp.Tool {
 	return tool("search", "Find directives, tools and knowledge by words or a question. A result says what it takes (parameters) and, unless it is signed, its state.",
-		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, field:value; * is everything"},
-		"scope":{"type":"string","description":"kind and namespace: tool, tool.acme.*"},
+		`"query":{"type":"string","description":"words, \"phrases\", AND, OR, NOT, (), wild*, field:value; * is all"},
+		"scope":{"type":"string","description":"kind and namespace: tool.acme.*"},
 		"item_type":{"type":"string","enum":["directive","tool","knowledge","config","thread"]},
-		"space":{"type":"string","enum":["project","user","system","all"]},
+		"space":{"type":"string","enum":["project","user","system","all","registry"]},
 		"limit":{"type":"integer","minimum":1,"maximum":1000,"description":"default 5"},
 		"offset":{"type":"integer","minimum":0},
 		"detail":`+detailSchema+`,

@@ -11,7 +11,7 @@ type Served struct {
 }
 
 // served has the functions by name. What looks after threads is named as its items are, below
-// rye/agent/.
+// rye/agent/, what is about registries as its items below rye/.
 var served = map[string]Served{
 	"threads/status":          {Tier: 0, Reads: true},
 	"threads/wait":            {Tier: 0, Reads: true},
@@ -19,6 +19,10 @@ var served = map[string]Served{
 	"threads/search":          {Tier: 0, Reads: true},
 	"threads/cancel":          {Tier: 1},
 	"threads/resume":          {Tier: 1},
+
+	"registry/search": {Tier: 0, Reads: true},
+	"registry/info":   {Tier: 1, Reads: true}, // asks hosts that the user agreed to ask
+	"registry/add":    {Tier: 1},              // and a person, what is added
 }
 
 // ServedOf returns a function that is served, by name.

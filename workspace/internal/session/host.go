@@ -55,6 +55,13 @@ func (h *Host) OfAnyOwner() *Host {
 	return &n
 }
 
+// AnsweredBy returns a host whose questions another way answers.
+func AnsweredBy(h *Host, consent func(context.Context, rye.Question) (bool, error)) *Host {
+	n := *h
+	n.Consent = consent
+	return &n
+}
+
 // AIDir is the project's .ai directory.
 func (h *Host) AIDir() string { return filepath.Join(h.ProjectDir, ".ai") }
 
@@ -118,7 +125,7 @@ func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
 		err := &rye.Unagreed{How: rye.NoWay, Err: fmt.Errorf("%s: needs a person's consent, and nobody can be asked here", q.Topic)}
 		return false, fault.New(fault.Denied, "%w", err).With(q.Mend)
 	}
-	return yieldTurn(ctx, func() (bool, error) { return h.Consent(ctx, q) })
+	return yieldTurn(ctx, func(ctx context.Context) (bool, error) { return h.Consent(ctx, q) })
 }
 
 // Ref reads what a person typed: a ref, a published name, or the path of an item's file

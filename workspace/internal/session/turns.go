@@ -42,15 +42,15 @@ func (t Turns) Take(ctx context.Context) (_ context.Context, give func(), err er
 }
 
 // yieldTurn calls f, which waits for a person, and gives the turn of ctx, if it has one, to
-// others meanwhile.
-func yieldTurn(ctx context.Context, f func() (bool, error)) (bool, error) {
+// others meanwhile. In f there is none to give away: it may ask, too.
+func yieldTurn(ctx context.Context, f func(context.Context) (bool, error)) (bool, error) {
 	t, ok := ctx.Value(turnKey{}).(Turns)
-	if !ok {
-		return f()
+	if !ok || t == nil {
+		return f(ctx)
 	}
 	<-t
 	// The turn is taken back even when f failed, because the one who took it gives it back.
 	// Waiting for it needs no context: the executions before it end.
 	defer func() { t <- struct{}{} }()
-	return f()
+	return f(context.WithValue(ctx, turnKey{}, Turns(nil)))
 }

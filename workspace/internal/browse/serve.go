@@ -1,0 +1,190 @@
+package browse
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/finder"
+	"github.com/rye-os/rye/workspace/internal/questions"
+	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// The items rye/registry/* let a model find what registries offer, look at it, and ask for it.
+// docs/format/registry.md says what they take and answer.
+
+// servedPrefix begins the names of their functions.
+const servedPrefix = "registry/"
+
+// Serves reports whether a call is of such an item.
+func Serves(q rye.ServedCall) bool { return strings.HasPrefix(q.Function, servedPrefix) }
+
+// HandOn has another door answer; nil is none.
+func HandOn(ctx context.Context, next func(context.Context, rye.Caller, rye.ServedCall) (json.RawMessage, error), c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+	if next == nil {
+		return nil, fault.New(fault.Denied, "this program does not look after what %s is about", q.Function).Advise("the programs of rye do, such as rye mcp")
+	}
+	return next(ctx, c, q)
+}
+
+// maxServed bounds the parameters in bytes.
+const maxServed = 16 << 10
+
+// servedArgs are the parameters of all items together. The schema of each says which it takes.
+type servedArgs struct {
+	Query    string `json:"query"`
+	Item     string `json:"item"`
+	Name     string `json:"name"`
+	Registry string `json:"registry"`
+	Kind     string `json:"item_type"`
+	Limit    int    `json:"limit"`
+	Offset   int    `json:"offset"`
+}
+
+// Serve does what an item asks for, on behalf of a caller whom every gate has let pass. s is of
+// a host that Asking returned.
+func Serve(ctx context.Context, s *share.Desk, f *finder.Finder, c rye.Caller, q rye.ServedCall) (json.RawMessage, error) {
+	var a servedArgs
+	if err := objects.DecodeJSON(q.Params, maxServed, &a); err != nil {
+		return nil, fault.New(fault.Usage, "parameters: %w", err)
+	}
+	var v any
+	var err error
+	switch strings.TrimPrefix(q.Function, servedPrefix) {
+	case "search":
+		v, err = serveSearch(ctx, s, f, c, a)
+	case "info":
+		v, err = serveInfo(ctx, s, a)
+	case "add":
+		v, err = serveAdd(ctx, s, c, a)
+	default:
+		err = fault.New(fault.Usage, "there is no function %q of registries", q.Function)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// servedOffer is one result of a search: what its publisher says, and what is so here.
+type servedOffer struct {
+	rye.Offer
+	Version     string `json:"version"`
+	Description string `json:"description,omitempty"`
+	Guess       bool   `json:"guess,omitempty"`
+}
+
+func serveSearch(ctx context.Context, s *share.Desk, f *finder.Finder, c rye.Caller, a servedArgs) (any, error) {
+	q := rye.SearchRequest{Query: a.Query, Kind: a.Kind, Space: rye.SpaceRegistry, Registry: a.Registry, Limit: cmp.Or(a.Limit, 5), Offset: a.Offset}
+	res, err := Search(ctx, s, f, c, q)
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		Results []servedOffer `json:"results"`
+		Total   int           `json:"total"`
+		Notes   []string      `json:"notes,omitempty"`
+		Hint    string        `json:"hint,omitempty"`
+	}{Results: []servedOffer{}, Total: res.Total, Notes: res.Notes}
+	if res.Total == 0 {
+		out.Hint = "a person can run: rye fetch --catalogue"
+	}
+	for _, h := range res.Results {
+		out.Results = append(out.Results, servedOffer{*h.Offer, h.Version, h.Description, h.Guess})
+	}
+	return out, nil
+}
+
+// serveInfo is Info, of which only so much is told as was asked for.
+func serveInfo(ctx context.Context, s *share.Desk, a servedArgs) (any, error) {
+	rep, err := Info(ctx, s, rye.PublishedRequest{Name: a.Name, Registry: a.Registry})
+	if err != nil {
+		return nil, err
+	}
+	out := struct {
+		*rye.Published
+		More int `json:"more,omitempty"` // that are left out
+	}{Published: rep}
+	most := cmp.Or(a.Limit, 10)
+	out.More = max(0, len(rep.Versions)-most) + max(0, len(rep.Items)-most) + max(0, len(rep.Namespaces)-most)
+	rep.Versions, rep.Items = rep.Versions[:min(most, len(rep.Versions))], rep.Items[:min(most, len(rep.Items))]
+	rep.Namespaces = rep.Namespaces[:min(most, len(rep.Namespaces))]
+	return out, nil
+}
+
+// serveAdd adds an item to the project once a person agreed to what comes: who signed it, its
+// digest, and what it may do.
+func serveAdd(ctx context.Context, s *share.Desk, c rye.Caller, a servedArgs) (any, error) {
+	q := rye.InstallRequest{Names: []string{a.Item}}
+	if c.IsPerson() {
+		return share.Install(ctx, s, q)
+	}
+	q.DryRun = true
+	rep, err := share.Install(ctx, s, q)
+	if err != nil || len(rep.Installed) == 0 {
+		return rep, err // nothing is new: so nobody is asked, and nothing is written
+	}
+	q.DryRun = false
+	said := &agreement{wants: a.Item}
+	rep, err = share.Install(withAgreement(ctx, said), s, q)
+	if err != nil {
+		return nil, err
+	}
+	for _, yes := range said.given { // each counts once; what it was for has happened
+		if err := yes.Use(); err != nil {
+			s.Tell(err.Error())
+		}
+	}
+	return rep, nil
+}
+
+// agreement is what a person agreed to for one call: nothing of it is used up before all of it
+// is there, since the call is made again after each answer.
+type agreement struct {
+	wants string
+	given []questions.Agreed
+}
+
+type agreementKey struct{}
+
+func withAgreement(ctx context.Context, a *agreement) context.Context {
+	return context.WithValue(ctx, agreementKey{}, a)
+}
+
+// Asking returns a host whose questions on behalf of a caller that is no person are kept until
+// one answers them, as that of every other act of such a caller: a flag of the program around
+// answers nothing.
+func Asking(h *session.Host, c rye.Caller) *session.Host {
+	if c.IsPerson() {
+		return h
+	}
+	return session.AnsweredBy(h, func(ctx context.Context, q rye.Question) (bool, error) {
+		a, ok := ctx.Value(agreementKey{}).(*agreement)
+		if !ok {
+			return false, fault.New(fault.Denied, "%s: only a person can say that", q.Topic).With(q.Mend)
+		}
+		s, err := h.OpenProject()
+		if err != nil {
+			return false, err
+		}
+		defer s.Close()
+		q.Text = c.Who() + " asks to add " + a.wants + " to this project: " + q.Text
+		subject := q.Topic + "\n" + q.Text + "\n" + strings.Join(q.Lines, "\n")
+		yes, err := questions.Ask(ctx, s, c, objects.DigestOf([]byte(subject)), q)
+		if err == nil {
+			a.given = append(a.given, yes)
+		}
+		return err == nil, err
+	})
+}
