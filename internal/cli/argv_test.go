@@ -42,6 +42,10 @@ func TestArrange(t *testing.T) {
 		{"alias", "run|tool:a/b", "execute|--|tool:a/b"},
 		{"dash alone is an argument", "trust|pin|-|--namespace|a", "trust|pin|--namespace=a|--|-"},
 		{"empty argument", "search|", "search|--|"},
+		{"search of every registry", "search|a|--registry", "search|--registry=*|--|a"},
+		{"search of every registry, then a flag", "find|a|--registry|--json", "--json|search|--registry=*|--|a"},
+		{"search of one registry", "search|a|--registry|main", "search|--registry=main|--|a"},
+		{"the value of another command's flag", "push|--registry|--all", "push|--registry=--all|--"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var args []string

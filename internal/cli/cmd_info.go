@@ -25,7 +25,7 @@ dependencies, which one is locked here and which the range in rye.yaml allows. O
 its items and keys, of a registry its namespaces. The registry is asked; where it cannot be,
 the answer is what was verified here before, and says how old that is. Where a registry and a
 namespace have one name, acme/ is the namespace.`,
-		examples: "rye info acme/tool/hello\nrye info acme/tool/hello@^1.2\nrye info acme\nrye info main --json",
+		examples: "rye info acme/tool/hello\nrye info acme/tool/hello@^1.0\nrye info acme\nrye info main --json",
 		exits:    sharing,
 		flags:    []cli.Flag{registryOnly(&q.Registry)},
 		min:      1, max: 2,
@@ -218,7 +218,8 @@ func printOffer(p *printer, h *rye.Hit) {
 	if !o.Accepted {
 		notes = append(notes, "not accepted here: rye add asks")
 	}
-	p.resultf(h.Why != nil, "%.2f%s  %s  %s  %s  %s%s\n", h.Score, mark(h.Guess, false), o.Item, o.Registry, h.Version, h.Description, prefixed("  [", closed(notes)))
+	// What rye says stands before what a publisher says, who could imitate it.
+	p.resultf(h.Why != nil, "%.2f%s  %s  %s  %s%s  %s\n", h.Score, mark(h.Guess, false), o.Item, o.Registry, h.Version, prefixed("  [", closed(notes)), h.Description)
 	if h.Why != nil {
 		printWhy(p, h.Why)
 	}
