@@ -152,6 +152,20 @@ func keepState(s State, changes Address, before *catalogue, put sink) (store.OID
 	} else if err := putState(s, before, put); err != nil {
 		return store.OID{}, err
 	}
+	tree, err := stateTree(s, changes, before, put)
+	if err != nil {
+		return store.OID{}, err
+	}
+	raw, err := plainCommit(tree, fmt.Sprintf("state of %s after operation %d\n", s.Namespace, s.Seq), s.Time)
+	if err != nil {
+		return store.OID{}, err
+	}
+	return put(store.TypeCommit, raw)
+}
+
+// stateTree gives to put the trees of a state that are not those of the catalogue before, and
+// returns the top one.
+func stateTree(s State, changes Address, before *catalogue, put sink) (store.OID, error) {
 	catalogue, err := s.cat.tree(before, put)
 	if err != nil {
 		return store.OID{}, err
@@ -163,15 +177,7 @@ func keepState(s State, changes Address, before *catalogue, put sink) (store.OID
 	if !changes.IsZero() {
 		entries = append(entries, store.Entry{Name: changesPath, Mode: store.ModeFile, ID: changes.ID})
 	}
-	tree, err := putTree(put, entries)
-	if err != nil {
-		return store.OID{}, err
-	}
-	raw, err := plainCommit(tree, fmt.Sprintf("state of %s after operation %d\n", s.Namespace, s.Seq), s.Time)
-	if err != nil {
-		return store.OID{}, err
-	}
-	return put(store.TypeCommit, raw)
+	return putTree(put, entries)
 }
 
 // putState gives the files of a state to put, but for those of the catalogue before.

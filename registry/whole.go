@@ -149,7 +149,7 @@ func hold(ctx context.Context, r *Registry, s State) error {
 	if err != nil {
 		return err
 	}
-	tree, err := s.cat.tree(store.OID{}, func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) })
+	tree, err := stateTree(s, Address{}, nil, func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) })
 	if err != nil {
 		return err
 	}
