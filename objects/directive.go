@@ -90,7 +90,7 @@ func (p *parser) rootFields(root *element, m *Meta) error {
 			err = p.inputs(k)
 		case "outputs":
 			err = listed(p, k, "outputs", "output", func(k *element) any { return k.values("description") })
-		case "model", "model_class", "limits", "permissions", "hooks":
+		case "model", "model_class", "limits", "permissions", "hooks", "deps":
 			_, err = p.special(k)
 		}
 		if err != nil {
@@ -139,6 +139,8 @@ func (p *parser) special(k *element) (bool, error) {
 		return true, p.permissions(k)
 	case "hooks":
 		return true, listed(p, k, "hooks", "", hookOf)
+	case "deps":
+		return true, depsElement(p, k)
 	}
 	return false, nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/words"
 )
 
 // Parse takes the file at path (slashes, below .ai) apart: what it is called,
@@ -32,7 +31,7 @@ func Parse(path string, raw []byte) (*Item, error) {
 	if len(body) != len(raw) {
 		it.Digest = DigestOf(body)
 	}
-	p := &parser{path: path, ext: ext, ref: ref, body: body}
+	p := &parser{path: path, ext: ext, ref: ref, body: body, ryeOS: legacy != nil}
 	if len(body) != len(raw) {
 		p.gap = gapLine(raw, body)
 	}
@@ -66,6 +65,7 @@ type parser struct {
 	body      []byte
 	gap       int // line of the signature in the file; 0 when there is none
 	dialect   int
+	ryeOS     bool // RYE OS signed it: what it never read may have any form
 
 	fields  map[string]any
 	texts   map[string]string // literal text of scalar fields
@@ -253,39 +253,6 @@ func (p *parser) common(m *Meta) error {
 	}
 	m.Deps, err = depsOf(p)
 	return err
-}
-
-// MaxDeps bounds how many other items one item says that it uses.
-const MaxDeps = 64
-
-// depsOf reads what an item uses of others: published item to range of versions.
-func depsOf(p *parser) (map[string]string, error) {
-	fields, err := p.mapping("deps")
-	if err != nil || len(fields) == 0 {
-		return nil, err
-	}
-	if len(fields) > MaxDeps {
-		return nil, p.badField("deps", "it names %d items, at most %d", len(fields), MaxDeps)
-	}
-	deps := make(map[string]string, len(fields))
-	for name, v := range fields {
-		rng, ok := v.(string)
-		if !ok {
-			return nil, p.badField("deps", "the range of %s is %s; want a text", words.Brief(name), Shape(v))
-		}
-		ref, err := ParseRef(name)
-		if err == nil {
-			_, err = ParseRange(rng)
-		}
-		if err == nil && ref.Published() != name {
-			err = fault.New(fault.Malformed, "%s is published as %s", words.Brief(name), ref.Published())
-		}
-		if err != nil {
-			return nil, p.badField("deps", "%v", err)
-		}
-		deps[name] = rng
-	}
-	return deps, nil
 }
 
 // text returns a field's literal text, "" when it is absent or null: a version

@@ -23,6 +23,7 @@ var pythonNames = map[string]string{
 	"__author__":           "author",
 	"__license__":          "license",
 	"__tags__":             "tags",
+	"__deps__":             "deps",
 	"__needs__":            "needs",
 	"__limits__":           "limits",
 	"__tier__":             "tier",

@@ -142,7 +142,11 @@ func (m *Meta) check(name string) error {
 	if len(m.Deps) > maxDeps {
 		return fault.New(fault.Malformed, "%s: %d dependencies: want at most %d", name, len(m.Deps), maxDeps)
 	}
+	size := 0
 	for item, want := range m.Deps {
+		if size += len(item) + len(want); size > objects.MaxDepsSize {
+			return fault.New(fault.Malformed, "%s: dependencies: more than %d bytes of names and ranges", name, objects.MaxDepsSize)
+		}
 		if _, err := parseItem(item); err != nil {
 			return err
 		}

@@ -106,7 +106,7 @@ func toPublish(f space.Finding, ref objects.Ref) (registry.Item, error) {
 		return registry.Item{}, f.Err
 	}
 	return registry.Item{Verified: f.Verified, Meta: registry.Meta{
-		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Caps: chain.CapabilityDigest(f.Item)}}, nil
+		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Deps: f.Item.Meta.Deps, Caps: chain.CapabilityDigest(f.Item)}}, nil
 }
 
 // pushRegistry returns the registry that a namespace comes from; q may name no other.
