@@ -247,3 +247,21 @@ func FuzzProposal(f *testing.F) {
 		}
 	})
 }
+
+// What was noted of sightings is read as it was written, or refused.
+func FuzzSightings(f *testing.F) {
+	f.Add([]byte("3 -\n9 2026-01-02T03:04:05Z\n"))
+	f.Add([]byte("3 -\n9 2026-01-02T03:04:05Z\n11 2025-01-02T03:04:05Z\n"))
+	f.Add([]byte("0 -\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		all, err := parseSightings(raw)
+		if err != nil {
+			return
+		}
+		for i := 1; i < len(all); i++ {
+			if all[i].seq <= all[i-1].seq || all[i].when.Before(all[i-1].when) {
+				t.Fatalf("%q: %v is no order", raw, all)
+			}
+		}
+	})
+}

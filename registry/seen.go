@@ -145,6 +145,9 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 	if old.Seq == p.Seq && old.Sum != p.Sum {
 		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", logName(namespace))
 	}
+	if err := noteSighting(r, namespace, old.Seq, p.Seq); err != nil {
+		return err
+	}
 	m[namespace] = p
 	return m.write(r.o.StateDir, r.o.URL, r.o.ID)
 }

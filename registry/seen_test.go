@@ -1,8 +1,11 @@
 package registry
 
 import (
+	"bytes"
 	"context"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -105,5 +108,83 @@ func TestOneApprovalTwice(t *testing.T) {
 	op.Signer = a.pub
 	if err := root.checkAgreement(op); !fault.Is(err, fault.Untrusted) {
 		t.Errorf("two of three keys agreed, one of them twice: %v", err)
+	}
+}
+
+// A version ages from when this machine first saw it, whatever its publisher says; one that was
+// there at first contact from what the log says.
+func TestAgeOfVersions(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	m := w.machine(t)
+	w.publish(m, w.ada, "acme/knowledge/a@1.0.0")
+	reader := w.machine(t)
+	sync := func(day int) {
+		t.Helper()
+		at := testTime.AddDate(0, 0, day)
+		reader.Registry.o.Now = func() time.Time { return at }
+		if err := reader.Sync(w.ctx, "acme"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age := func(version string) time.Time {
+		t.Helper()
+		since, err := AgeOf(reader.Registry, "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Look(w.ctx, reader.Registry, "acme", mustRef("acme/knowledge/a")); err != nil {
+			t.Fatal(err)
+		}
+		rel, err := reader.Release(mustRef("acme/knowledge/a"), version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return since(&rel.Entry)
+	}
+	sync(30)
+	if got := age("1.0.0"); got.After(testTime.AddDate(0, 0, 1)) {
+		t.Errorf("first contact: %v", got)
+	}
+	w.publish(m, w.ada, "acme/knowledge/a@1.1.0") // dated testTime, on the 31st day
+	sync(31)
+	w.publish(m, w.ada, "acme/knowledge/a@1.2.0")
+	sync(60)
+	for version, day := range map[string]int{"1.1.0": 31, "1.2.0": 60} {
+		if got := age(version); !got.Equal(testTime.AddDate(0, 0, day).UTC().Truncate(time.Second)) {
+			t.Errorf("%s ages from %v, want day %d", version, got, day)
+		}
+	}
+	if err := os.Remove(sightingsPath(reader.Registry, "acme")); err != nil { // as an older rye left it
+		t.Fatal(err)
+	}
+	if got := age("1.2.0"); got.After(testTime.AddDate(0, 0, 1)) {
+		t.Errorf("of before anything was noted: %v", got)
+	}
+	w.publish(m, w.ada, "acme/knowledge/a@1.2.1")
+	sync(100)
+	if got := age("1.2.0"); got.After(testTime.AddDate(0, 0, 1)) {
+		t.Errorf("of before the first note: %v", got)
+	}
+	if got := age("1.2.1"); got.Before(testTime.AddDate(0, 0, 99)) {
+		t.Errorf("of the first note: %v", got)
+	}
+	sync(600)
+	w.publish(m, w.ada, "acme/knowledge/a@1.3.0")
+	sync(601)
+	path := sightingsPath(reader.Registry, "acme")
+	raw, err := os.ReadFile(path)
+	if err != nil || bytes.Count(raw, []byte("\n")) != 2 || !bytes.Contains(raw, []byte(" -\n")) {
+		t.Errorf("what is long ago is not one line: %q, %v", raw, err)
+	}
+	if got := age("1.2.0"); got.After(testTime.AddDate(0, 0, 1)) {
+		t.Errorf("of long ago: %v", got)
+	}
+	for _, bad := range []string{"x\n", "5 -\n5 2026-01-02T03:04:05Z\n", "5 -\n6 -\n", "5 yesterday\n"} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := AgeOf(reader.Registry, "acme"); !fault.Is(err, fault.Integrity) {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }

@@ -22,6 +22,7 @@ type Rules struct {
 	AllowLegacy bool            // RYE OS's signatures may be used
 	RefuseOlder bool            // nothing runs that is older than the newest recorded version
 	RefuseStale bool            // nothing is taken from a registry beyond the time that its checkpoint calls fresh
+	Ages        []Age           // how old published versions must be to be taken anew; all of them hold
 	Unprotected bool            // tools may write a whole project where .ai and .git cannot be kept out; the user's only
 	Deny        Caps            // refused to everybody
 	Callers     map[string]Caps // what a caller by this name holds at most
@@ -65,8 +66,10 @@ type file struct {
 	Limits      limits              `yaml:",inline"`
 	Timeout     *int                `yaml:"approval_timeout_secs,omitempty"`
 	AllowLegacy *bool               `yaml:"allow_legacy,omitempty"`
-	Older       string              `yaml:"older,omitempty"`       // "refuse"
-	Stale       string              `yaml:"stale,omitempty"`       // "refuse"
+	Older       string              `yaml:"older,omitempty"`   // "refuse"
+	Stale       string              `yaml:"stale,omitempty"`   // "refuse"
+	MinAge      string              `yaml:"min_age,omitempty"` // "7d"
+	AgeExcept   []string            `yaml:"min_age_except,omitempty"`
 	Unprotected string              `yaml:"unprotected,omitempty"` // "allow"
 	Deny        []string            `yaml:"deny,omitempty"`
 	Callers     map[string][]string `yaml:"callers,omitempty"`
@@ -122,7 +125,7 @@ func ParseRules(raw []byte) (Rules, error) {
 		r.Timeout = time.Duration(*f.Timeout) * time.Second
 	}
 	r.AllowLegacy, r.RefuseOlder, r.Unprotected = f.AllowLegacy != nil && *f.AllowLegacy, n.RefuseOlder, n.Unprotected
-	r.RefuseStale = n.RefuseStale
+	r.RefuseStale, r.Ages = n.RefuseStale, n.Ages
 	for i := range n.Tools {
 		n.Tools[i].set = true
 	}
@@ -166,6 +169,7 @@ func (r Rules) Tighten(raw []byte) (Rules, error) {
 		r.AllowLegacy = r.AllowLegacy && *f.AllowLegacy
 	}
 	r.RefuseOlder, r.RefuseStale = r.RefuseOlder || n.RefuseOlder, r.RefuseStale || n.RefuseStale
+	r.Ages = append(slices.Clip(r.Ages), n.Ages...)
 	r.Deny = append(slices.Clip(r.Deny), n.Deny...)
 	r.Tools = append(slices.Clip(r.Tools), n.Tools...)
 	r.Patterns = append(slices.Clip(r.Patterns), n.Patterns...)
@@ -223,6 +227,9 @@ func (f *file) read() (r Rules, err error) {
 		return r, fault.New(fault.Malformed, "policy: unprotected %q: want allow, or nothing", words.Brief(f.Unprotected))
 	}
 	r.Unprotected = f.Unprotected == "allow"
+	if r.Ages, err = readAge(f.MinAge, f.AgeExcept); err != nil {
+		return r, err
+	}
 	if r.Net, err = f.Net.read(); err != nil {
 		return r, err
 	}

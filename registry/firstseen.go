@@ -1,0 +1,155 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+// The time in an operation is its signer's word: no earlier than that of the operation before
+// it, no more. So this machine notes when it first saw how far a log was. What was there at
+// first contact may be as old as it says.
+
+// sighting is when this machine first saw a position of a log; the zero time is first
+// contact.
+type sighting struct {
+	seq  uint64
+	when time.Time
+}
+
+// Bounds of what is noted of a namespace: positions that were first seen longer ago than
+// keepSightings are as good as old ones.
+const (
+	keepSightings = 400 * 24 * time.Hour
+	maxSightings  = 100_000
+)
+
+// sightingsPath is the file of a namespace: lines "<position> <time>", ascending, the first
+// with - for the time.
+func sightingsPath(r *Registry, namespace string) string {
+	return filepath.Join(r.o.StateDir, r.o.ID.Hex()+".first", namespace)
+}
+
+// AgeOf returns when versions of a namespace could first be had for certain: the later of the
+// time that the log says and the time when this machine first saw it.
+func AgeOf(r *Registry, namespace string) (func(*Entry) time.Time, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all, err := readSightings(r, namespace)
+	if err != nil {
+		return nil, err
+	}
+	return func(e *Entry) time.Time {
+		since := e.Time
+		i := sort.Search(len(all), func(i int) bool { return all[i].seq >= e.Seq })
+		if i < len(all) && all[i].when.After(since) {
+			since = all[i].when
+		}
+		return since
+	}, nil
+}
+
+// noteSighting notes that the log of a namespace reaches a position, and reached another
+// before, 0 for first contact. The caller holds the lock
+// of the memory, and writes that afterwards: so what is remembered was noted.
+func noteSighting(r *Registry, namespace string, before, seq uint64) error {
+	if namespace == "" {
+		return nil
+	}
+	now := r.o.Now().UTC().Truncate(time.Second)
+	all, err := readSightings(r, namespace)
+	if err != nil {
+		return err
+	}
+	if len(all) == 0 { // at first contact, or before anything was noted
+		if before == 0 {
+			before = seq
+		}
+		all = append(all, sighting{seq: before})
+	}
+	if all[len(all)-1].seq < seq { // else noted by one that was interrupted
+		all = append(all, sighting{seq, now})
+	}
+	old := sort.Search(len(all), func(i int) bool { return all[i].when.After(now.Add(-keepSightings)) })
+	if old = max(old, len(all)-maxSightings); old > 1 {
+		all[old-1].when = time.Time{}
+		all = slices.Clip(all[old-1:])
+	}
+	var b strings.Builder
+	for _, s := range all {
+		when := "-"
+		if !s.when.IsZero() {
+			when = s.when.Format(timeLayout)
+		}
+		fmt.Fprintf(&b, "%d %s\n", s.seq, when)
+	}
+	path := sightingsPath(r, namespace)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fault.New(fault.Failed, "note when versions were first seen: %w", err)
+	}
+	return place.File(path, []byte(b.String()), 0o600)
+}
+
+// readSightings reads what was noted of a namespace. A file that cannot be read is an error:
+// without it a version would be as old as its publisher says.
+func readSightings(r *Registry, namespace string) ([]sighting, error) {
+	path := sightingsPath(r, namespace)
+	raw, err := place.Read(path, maxSightings*40)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read when versions were first seen: %w", err)
+	}
+	all, err := parseSightings(raw)
+	if err != nil {
+		return nil, fault.New(fault.Integrity, "read when versions of %s were first seen, %s: %w", namespace, path, err).
+			Advise("look at the file; removing it makes every version as old as its log says")
+	}
+	return all, nil
+}
+
+func parseSightings(raw []byte) (all []sighting, err error) {
+	for line := range strings.Lines(string(raw)) {
+		var s sighting
+		var when string
+		if _, err := fmt.Sscanf(line, "%d %s\n", &s.seq, &when); err != nil || s.seq == 0 || len(all) > 0 && all[len(all)-1].seq >= s.seq {
+			return nil, fault.New(fault.Malformed, "line %d is no position and time", len(all)+1)
+		}
+		if when != "-" || len(all) > 0 {
+			if s.when, err = parseTime(when); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, s)
+	}
+	if !slices.IsSortedFunc(all, func(a, b sighting) int { return a.when.Compare(b.when) }) {
+		// A clock that was set back: a position is as young as the latest time before it.
+		for i := 1; i < len(all); i++ {
+			if all[i].when.Before(all[i-1].when) {
+				all[i].when = all[i-1].when
+			}
+		}
+	}
+	return all, nil
+}
+
+// VersionsOf returns every version of an item whatever its status, oldest first, as last
+// synced; Look was called for it.
+func VersionsOf(r *Registry, ref objects.Ref) ([]Entry, error) {
+	s, err := r.View(ref.ID.Namespace())
+	if err != nil {
+		return nil, err
+	}
+	return s.Versions(ref)
+}
