@@ -116,6 +116,8 @@ var house = []room{
 
 	{3, "registry", "sharing by signed git push and fetch",
 		"fault internal/parallel internal/place internal/words objects objects/trust store store/transport chain", ""},
+	{3, "registry/resolve", "one version of every item that is wanted; pure",
+		"fault objects registry", ""},
 
 	{3, "registry/registrytest", "spoils registries, for tests, as somebody does who holds the host and perhaps a key",
 		"objects objects/trust store", ""},
@@ -147,7 +149,7 @@ var house = []room{
 		". objects/expr chain/consent chain/denied chain/primitive chain/primitive/builtin chain/primitive/ward chain/primitive/web " + session +
 			" workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/back workspace/internal/locks", ""},
 	{4, "workspace/internal/share", "exchanges items with registries",
-		". objects/foreign registry store/transport " + session +
+		". internal/diff objects/foreign registry registry/resolve store/transport " + session +
 			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
 	{4, "workspace/internal/govern", "runs registries and namespaces: holders, members, checkpoints, marks",
 		". registry " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
