@@ -225,15 +225,48 @@ type InstallRequest struct {
 	Names  []string
 	DryRun bool
 	Update bool // take the newest version of the range; otherwise the lock decides
+	Diff   bool // show what changed of each text
+
+	// AcceptNeeds and AcceptSigner say yes, where nobody is asked, to what asks for more than
+	// before and to what others signed.
+	AcceptNeeds  bool
+	AcceptSigner bool
 }
 
 // InstallReport is what the lock now holds of them.
 type InstallReport struct {
 	Installed []Installed `json:"installed"`
 	Unchanged []Installed `json:"unchanged,omitempty"`
+	Changes   []Change    `json:"changes,omitempty"` // what is new or moved, and why it is agreed to
 	DryRun    bool        `json:"dry_run,omitempty"`
 	Bytes     int64       `json:"bytes"` // received
 	Warnings  []string    `json:"warnings,omitempty"`
+}
+
+// Change is what an installation changes of one item of the lock.
+type Change struct {
+	Name     string   `json:"name"`
+	Was      string   `json:"was,omitempty"`       // version before; "" for what is new
+	Version  string   `json:"version,omitempty"`   // "" for what nobody wants any more, and goes
+	WantedBy []string `json:"wanted_by,omitempty"` // "your rye.yaml wants ^1", "acme/tool/x@1.2.0 wants ^2"
+	Direct   bool     `json:"direct"`              // asked for by name, or listed in rye.yaml
+
+	Added   int      `json:"added"`   // lines
+	Removed int      `json:"removed"` // lines
+	Diff    []string `json:"diff,omitempty"`
+
+	Needs           string            `json:"needs,omitempty"` // of a tool, in words
+	NeedsWas        string            `json:"needs_was,omitempty"`
+	Capabilities    []string          `json:"capabilities,omitempty"` // that a directive asks for
+	CapabilitiesWas []string          `json:"capabilities_was,omitempty"`
+	Wider           []string          `json:"wider,omitempty"` // what it may, and was not agreed to before
+	Deps            map[string]string `json:"deps,omitempty"`
+	DepsGone        []string          `json:"deps_gone,omitempty"`
+
+	Author       string `json:"author,omitempty"`
+	AuthorWas    string `json:"author_was,omitempty"` // where it is another
+	Publisher    string `json:"publisher,omitempty"`
+	PublisherWas string `json:"publisher_was,omitempty"` // where it is another
 }
 
 // Installed is one registry item in the lock.

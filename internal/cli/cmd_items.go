@@ -15,6 +15,7 @@ import (
 
 func addCommand() *spec {
 	var q rye.AddRequest
+	var from rye.InstallRequest
 	return &spec{
 		name: "add", args: "<file | folder | archive…> | <namespace>/<kind>/<name>[@range]… | <git-url>[#<branch or tag>]", group: "Begin",
 		short: "Take in what you have: skills, commands, rules, scripts, items",
@@ -33,20 +34,20 @@ nothing follows an address later.`,
 		examples: "rye add .ai/tools/acme/hello.py\nrye add ./scripts/deploy.sh --kind tool --as acme/deploy\nrye add ./my-skills --as acme --dry-run\nrye add ./report --entry run.py\nrye add skills.zip\nrye add acme/tool/hello@^1.2\nrye add https://git.example.org/ada/tools.git#v2",
 		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Integrity, fault.Untrusted,
 			fault.Revoked, fault.Rollback, fault.Denied, fault.Offline, fault.Malformed, fault.Limit},
-		flags: []cli.Flag{
+		flags: append(accepting(&from),
 			&cli.StringFlag{Name: "kind", Destination: &q.Kind, Usage: "`kind` of a file that is copied in"},
 			&cli.StringFlag{Name: "as", Destination: &q.As, Usage: "`id` to give it, or a namespace for many"},
 			&cli.StringFlag{Name: "entry", Destination: &q.Entry, Usage: "`file` of a folder that is executed"},
 			changedSpace(&q.Space),
 			dryRun(&q.DryRun),
 			&cli.BoolFlag{Name: "force", Aliases: []string{"f"}, Destination: &q.Force, Usage: "replace what is there; a copy stays in history"},
-		},
+		),
 		min: 1, max: many,
-		run: func(t *task) error { return runAdd(t, q) },
+		run: func(t *task) error { return runAdd(t, q, from) },
 	}
 }
 
-func runAdd(t *task, q rye.AddRequest) error {
+func runAdd(t *task, q rye.AddRequest, from rye.InstallRequest) error {
 	paths, names, urls, err := sortAdd(t, t.args)
 	if err != nil {
 		return err
@@ -73,7 +74,8 @@ func runAdd(t *task, q rye.AddRequest) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return install(t, rye.InstallRequest{Names: names, DryRun: q.DryRun})
+	from.Names, from.DryRun = names, q.DryRun
+	return install(t, from)
 }
 
 // sortAdd tells files from names of registries and addresses of repositories. What

@@ -292,7 +292,7 @@ func pullCommand() *spec {
 		long:     "An item that the project has not yet comes by rye add.",
 		examples: "rye pull\nrye pull --dry-run",
 		exits:    append([]fault.Code{fault.Drift}, sharing...),
-		flags:    []cli.Flag{dryRun(&q.DryRun)},
+		flags:    append(accepting(&q), dryRun(&q.DryRun)),
 		max:      many,
 		run: func(t *task) error {
 			if len(t.args) > 0 {
@@ -308,14 +308,26 @@ func updateCommand() *spec {
 	return &spec{
 		name: "update", args: "[<namespace>/<kind>/<name>…]", group: "Share",
 		short:    "Move locked items to the newest version that their range allows",
-		examples: "rye update --dry-run\nrye update acme/tool/hello",
+		long: `What moves is shown together, with what it needs and who signed it, and agreed to
+once. Without a terminal --yes agrees, but not to what asks for more than before, brings
+a new tool along, or is signed by others: that takes --accept-needs and --accept-signer.`,
+		examples: "rye update --dry-run\nrye update acme/tool/hello --diff\nrye update --yes --accept-needs",
 		exits:    sharing,
-		flags:    []cli.Flag{dryRun(&q.DryRun)},
+		flags:    append(accepting(&q), dryRun(&q.DryRun)),
 		max:      many,
 		run: func(t *task) error {
 			q.Names = t.args
 			return install(t, q)
 		},
+	}
+}
+
+// accepting are the flags for what comes from registries.
+func accepting(q *rye.InstallRequest) []cli.Flag {
+	return []cli.Flag{
+		&cli.BoolFlag{Name: "diff", Destination: &q.Diff, Usage: "show what changes in each text"},
+		&cli.BoolFlag{Name: "accept-needs", Destination: &q.AcceptNeeds, Usage: "with --yes: also to what asks for more than before"},
+		&cli.BoolFlag{Name: "accept-signer", Destination: &q.AcceptSigner, Usage: "with --yes: also to what others signed than before"},
 	}
 }
 
@@ -328,8 +340,14 @@ func install(t *task, q rye.InstallRequest) error {
 				version = i.Was + " -> " + i.Version
 			}
 			p.resultf(rep.DryRun, "%s  %s@%s  %s\n", installed.mark(rep.DryRun), i.Name, version, faint("by "+i.Author+" from "+i.Registry))
+			printMoved(p, rep, i.Name)
 			if i.Was != "" && !rep.DryRun {
 				p.infof("see what changed: rye diff %s", i.Name)
+			}
+		}
+		for _, c := range rep.Changes {
+			if c.Version == "" {
+				p.resultf(rep.DryRun, "%s  %s@%s  %s\n", removed.mark(rep.DryRun), c.Name, c.Was, faint("nothing wants it any more"))
 			}
 		}
 		for _, w := range rep.Warnings {

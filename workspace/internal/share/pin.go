@@ -36,6 +36,11 @@ func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
 			return err
 		}
 	}
+	for _, ref := range in.gone {
+		if _, direct := s.Project.Deps[ref.Published()]; !direct { // another rye may have been asked for it meanwhile
+			lock.Remove(ref)
+		}
+	}
 	if err := in.pinChains(ctx, s.WithLock(lock, objects.Digest{})); err != nil {
 		return err
 	}

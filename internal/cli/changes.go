@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye"
+)
+
+// printMoved prints what is new about one item that was installed, or would be.
+func printMoved(p *printer, rep *rye.InstallReport, name string) {
+	i := slices.IndexFunc(rep.Changes, func(c rye.Change) bool { return c.Name == name && c.Version != "" })
+	if i < 0 {
+		return
+	}
+	c := rep.Changes[i]
+	say := func(format string, args ...any) { p.resultf(rep.DryRun, "    "+format+"\n", args...) }
+	if !c.Direct {
+		say("comes along: %s", strings.Join(c.WantedBy, "; "))
+	}
+	if c.Was != "" {
+		say("+%d -%d lines", c.Added, c.Removed)
+	}
+	if c.Needs != c.NeedsWas && (c.NeedsWas != "" || rep.DryRun) {
+		say("needs: %s%s", c.Needs, before(c.NeedsWas))
+	}
+	if now, was := strings.Join(c.Capabilities, ", "), strings.Join(c.CapabilitiesWas, ", "); now != was {
+		say("asks for: %s%s", now, before(was))
+	}
+	for _, w := range c.Wider {
+		say("more: it %s", w)
+	}
+	if c.AuthorWas != "" {
+		say("author: %s%s", c.Author, before(c.AuthorWas))
+	}
+	if c.PublisherWas != "" {
+		say("publisher: %s%s", c.Publisher, before(c.PublisherWas))
+	}
+	for _, dep := range slices.Sorted(maps.Keys(c.Deps)) {
+		say("uses %s %s", dep, c.Deps[dep])
+	}
+	if len(c.DepsGone) > 0 {
+		say("uses no more: %s", strings.Join(c.DepsGone, ", "))
+	}
+	if len(c.Diff) > 0 {
+		printHunks(p, "a/"+name, "b/"+name, c.Diff)
+	}
+}
+
+func before(was string) string {
+	if was == "" {
+		return ""
+	}
+	return ", was: " + was
+}

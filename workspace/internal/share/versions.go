@@ -1,0 +1,258 @@
+package share
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/registry/resolve"
+)
+
+// firstLine is the first operation of a namespace's log that can publish: what has a lower
+// position is here, and in no catalogue.
+const firstLine = 2
+
+// versions is what there is to choose from of an item: what the project has of its own, what
+// it keeps because nobody asked for it, or else what its registry has.
+func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolve.Version, error) {
+	if mine, ok, err := own(ctx, in, ref); ok || err != nil {
+		return mine, err
+	}
+	if it := kept(ctx, in, ref); in.stays(ref) && it != nil {
+		in.stayed = true
+		pin := in.Lock.Items[ref]
+		return []resolve.Version{{Entry: registry.Entry{Ref: ref, Version: pin.Version, Status: registry.StatusOK,
+			Meta: registry.Meta{Deps: withExecutor(ctx, in, it.Meta.Deps, it)}}}}, nil
+	}
+	reg, _, err := in.registryOf(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	if !in.q.Update { // which takes what the registry shows now
+		if err := asLocked(&in.Desk, reg, ref); err != nil {
+			return nil, err
+		}
+	}
+	all, err := listed(in, reg, ref)
+	if err != nil {
+		return nil, err
+	}
+	if it := kept(ctx, in, ref); it != nil {
+		for i := range all {
+			if all[i].Entry.Version == it.Meta.Version {
+				all[i].Meta.Deps = withExecutor(ctx, in, all[i].Meta.Deps, it)
+			}
+		}
+	}
+	return all, takenBack(in, ref, all)
+}
+
+// takenBack refuses to leave without a word what was asked for as it is, and was revoked.
+func takenBack(in *installation, ref objects.Ref, all []resolve.Version) error {
+	pin, pinned := in.fromRegistry(ref)
+	if !pinned || in.moving(ref) || !in.asked[ref] {
+		return nil
+	}
+	i := slices.IndexFunc(all, func(v resolve.Version) bool { return v.Entry.Version == pin.Version })
+	if i < 0 || !all[i].Status.Gone() {
+		return nil
+	}
+	rng, err := objects.ParseRange(cmp.Or(in.deps[ref.Published()], "*"))
+	v, verr := objects.ParseVersion(pin.Version)
+	if err != nil || verr != nil || !rng.Allows(v) {
+		return nil
+	}
+	return fault.New(fault.Revoked, "%s: was %s: %s", all[i].Name(), all[i].Status, all[i].Reason).Mend("rye update %s", ref.Published())
+}
+
+// listed reads the lines of an item in the catalogue of its namespace.
+func listed(in *installation, reg *registry.Registry, ref objects.Ref) ([]resolve.Version, error) {
+	entries, err := registry.VersionsOf(reg, ref)
+	if err != nil {
+		return nil, err
+	}
+	since, err := registry.AgeOf(reg, ref.ID.Namespace())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]resolve.Version, len(entries))
+	for i, e := range entries {
+		if id, ok := in.runs[e.Name()]; ok {
+			e.Meta.Deps = withDep(e.Meta.Deps, objects.Ref{Kind: objects.Tool, ID: id})
+		}
+		all[i] = resolve.Version{Entry: e, Since: since(&e)}
+	}
+	return all, nil
+}
+
+// own returns the project's own item, or the one of the standard library: there is one version
+// of those. Who asks for such an item by name is told.
+func own(ctx context.Context, in *installation, ref objects.Ref) ([]resolve.Version, bool, error) {
+	space := objects.Project
+	if reserved(ref) && !in.asked[ref] {
+		space = objects.System
+	}
+	f, ok, err := in.Stack.In(ctx, space, ref)
+	if err == nil && !ok && space == objects.System {
+		err = fault.New(fault.NotFound, "%s: the standard library has no such item", ref.Published()).Advise("another version of what wants it may not, or another version of rye has it")
+	}
+	if err != nil || !ok || f.Registry != "" {
+		return nil, false, err
+	}
+	if in.asked[ref] {
+		return nil, false, fault.New(fault.Conflict, "add %s: the project has an item of its own by this name", ref).Mend("rye rm %s", ref)
+	}
+	e := registry.Entry{Ref: ref, Version: "0.0.0", Status: registry.StatusOK}
+	if f.Item != nil {
+		e.Meta.Deps = f.Item.Meta.Deps
+		if _, err := objects.ParseVersion(f.Item.Meta.Version); err == nil {
+			e.Version = f.Item.Meta.Version
+		}
+	}
+	return []resolve.Version{{Entry: e}}, true, nil
+}
+
+// reserved reports whether an item is of a namespace that no registry has.
+func reserved(ref objects.Ref) bool { return trust.Reserved(ref.ID.Namespace()) }
+
+// stays reports whether an item is pinned and left where it is.
+func (in *installation) stays(ref objects.Ref) bool {
+	_, pinned := in.fromRegistry(ref)
+	return pinned && !in.open && !in.asked[ref] && !in.moving(ref)
+}
+
+// stands reports whether the lock has a version of an item, and it is here.
+func stands(ctx context.Context, in *installation, ref objects.Ref, version string) bool {
+	pin, pinned := in.fromRegistry(ref)
+	return pinned && pin.Version == version && !in.q.Update && kept(ctx, in, ref) != nil
+}
+
+// kept returns the pinned item that is here; nil when there is none.
+func kept(ctx context.Context, in *installation, ref objects.Ref) *objects.Item {
+	if _, pinned := in.fromRegistry(ref); !pinned {
+		return nil
+	}
+	f, ok, err := in.Stack.In(ctx, objects.Project, ref)
+	if err != nil || !ok || f.Registry == "" {
+		return nil
+	}
+	return f.Item
+}
+
+// withExecutor adds what executes a pinned tool to what it uses.
+func withExecutor(ctx context.Context, in *installation, deps map[string]string, it *objects.Item) map[string]string {
+	if id := in.executor(ctx, it); id != "" {
+		return withDep(deps, objects.Ref{Kind: objects.Tool, ID: id})
+	}
+	return deps
+}
+
+// withDep adds any version of an item to what is used, unless it is there with a range.
+func withDep(deps map[string]string, ref objects.Ref) map[string]string {
+	if _, ok := deps[ref.Published()]; ok {
+		return deps
+	}
+	all := map[string]string{ref.Published(): "*"}
+	maps.Copy(all, deps)
+	return all
+}
+
+// leave finds what the lock has only for the sake of what moved, and what nobody wants now.
+func leave(ctx context.Context, in *installation, sol *resolve.Solution) error {
+	var look []objects.Ref
+	for i := range in.arrivals {
+		look = append(look, in.arrivals[i].item.Ref)
+	}
+	for len(look) > 0 {
+		old := kept(ctx, in, look[0])
+		look = look[1:]
+		if old == nil {
+			continue
+		}
+		for name := range withExecutor(ctx, in, old.Meta.Deps, old) {
+			ref, err := objects.ParseRef(name)
+			if err != nil {
+				return err
+			}
+			_, pinned := in.fromRegistry(ref)
+			_, chosen := sol.Chosen[ref]
+			if _, direct := in.Project.Deps[name]; pinned && !chosen && !direct && !executes(in, ref) && !slices.Contains(in.gone, ref) {
+				in.gone = append(in.gone, ref)
+				look = append(look, ref)
+			}
+		}
+	}
+	slices.SortFunc(in.gone, byPublished)
+	return nil
+}
+
+// executes reports whether a tool of the project itself runs through an item.
+func executes(in *installation, ref objects.Ref) bool {
+	for _, pin := range in.Lock.Items {
+		if pin.From == "" && slices.Contains(pin.Chain, ref) {
+			return true
+		}
+	}
+	return false
+}
+
+// remarks says what the user should know of what was chosen, and of what was not.
+func remarks(in *installation, sol *resolve.Solution) (all []string) {
+	for _, ref := range slices.SortedFunc(maps.Keys(sol.Chosen), byPublished) {
+		c := sol.Chosen[ref]
+		if c.Status == registry.StatusOK {
+			continue
+		}
+		text := fmt.Sprintf("%s was %s: %s", c.Name(), c.Status, c.Reason)
+		if to := instead(in, ref, c.Entry.Version); to != "" {
+			text += fmt.Sprintf("; rye add %s@%s", ref.Published(), to)
+		}
+		all = append(all, text)
+	}
+	for _, p := range sol.Passed {
+		text := fmt.Sprintf("%s@%s is passed over: %s", p.Item.Published(), p.Version, p.Why)
+		if !p.Until.IsZero() {
+			text += ", until " + p.Until.Format(time.RFC3339)
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// instead returns the range to take in place of a version that is deprecated or yanked.
+func instead(in *installation, ref objects.Ref, version string) string {
+	name, _, err := in.Project.RegistryFor(ref.ID.Namespace())
+	reg := in.registries[name+"\x00"+ref.ID.Namespace()]
+	if err != nil || reg == nil {
+		return ""
+	}
+	all, err := listed(in, reg, ref)
+	if err != nil {
+		return ""
+	}
+	rules, err := in.Rules()
+	return resolve.Instead(all, version, func(v resolve.Version) bool {
+		age := rules.MinAge(ref)
+		return err == nil && v.Status == registry.StatusOK && (age == 0 || !in.Now().Before(v.Since.Add(age)))
+	})
+}
+
+// depsText lists what an item says that it uses.
+func depsText(deps map[string]string) string {
+	if len(deps) == 0 {
+		return "nothing"
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(deps)) {
+		all = append(all, name+" "+deps[name])
+	}
+	return strings.Join(all, ", ")
+}
