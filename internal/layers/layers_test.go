@@ -105,6 +105,8 @@ var house = []room{
 
 	{2, "chain/denied", "what a sandbox refused, in words; pure",
 		"internal/secrets internal/words objects chain/primitive", ""},
+	{2, "chain/audit", "what in a text deserves a look before it is followed or run; pure",
+		"internal/words objects chain/policy", ""},
 	{2, "store/space", "a name, through three layers, to one verified item",
 		"fault internal/parallel internal/place internal/words objects objects/extract objects/trust chain/policy stdlib store", xsys},
 	{2, "search", "queries, ranking, the golden set",
@@ -279,7 +281,7 @@ var never = []struct{ who, whom, because string }{
 // pure rooms are functions of their arguments: no files, network, processes,
 // randomness or clock.
 var (
-	pure      = []string{"internal/clients", "internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
+	pure      = []string{"internal/clients", "internal/secrets", "internal/words", "objects", "objects/expr", "objects/extract", "objects/trust/token", "chain", "chain/audit", "chain/consent", "chain/policy", "chain/question", "chain/primitive/web/page", "internal/diff"}
 	effects   = []string{"os", "net", "syscall", "crypto/rand", "math/rand", "log", "io/ioutil", "plugin", "embed"}
 	effectsOK = []string{"net/url", "net/netip"} // parse and compare only
 	clock     = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}

@@ -1,0 +1,303 @@
+package audit
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/chain/policy"
+)
+
+// A block is commands that are judged together: a fence of a text, or a whole script.
+type block struct {
+	fence string // that ends it; "" outside of one
+	shell bool   // what it holds is run by a shell
+	from  int    // its first line
+	text  strings.Builder
+}
+
+// triggers are words without which a line of prose or code holds no command that matters here.
+var triggers = []string{"curl", "wget", "base64", "npx", "uvx", "pipx", "bunx", "pnpx", "dlx", "npm", "pip", " uv ", "uv run", "go run", "go install", "deno", "docker",
+	"iwr", "irm", "iex", "Invoke-", "invoke-", "powershell", "eval", "exec", "/dev/tcp", "/dev/sd", "/dev/nvme", "mkfs", "bash", "| sh", "|sh", "sh -c", "nc -e", "ncat"}
+
+func triggered(line string) bool {
+	for _, t := range triggers {
+		if strings.Contains(line, t) {
+			return true
+		}
+	}
+	return false
+}
+
+// commands finds what a line asks to be run.
+func (s *scan) commands(line string) {
+	hot := triggered(line)
+	s.data(line, hot)
+	if hot {
+		s.hot(line)
+	}
+	switch s.form {
+	case Shell:
+		s.gather(line)
+	case Code:
+		if hot {
+			s.quoted(line)
+		}
+	default:
+		s.prose(line, hot)
+	}
+}
+
+// prose reads a line of a text: fences, then what stands between backticks, then the line.
+func (s *scan) prose(line string, hot bool) {
+	trimmed := strings.TrimLeft(line, " \t>-*+0123456789.")
+	switch mark := fence(trimmed); {
+	case s.block.fence != "":
+		if mark != "" && strings.HasPrefix(mark, s.block.fence) && strings.TrimSpace(strings.TrimLeft(trimmed, "`~")) == "" {
+			s.flush()
+			s.block.fence = ""
+			return
+		}
+		if s.block.shell {
+			s.gather(prompted(line))
+		} else if hot {
+			s.quoted(line)
+		}
+		return
+	case mark != "":
+		s.block.fence, s.block.shell = mark, shells[language(trimmed, mark)]
+		return
+	}
+	s.paragraph(line)
+	if !hot {
+		return
+	}
+	s.quoted(line)
+	s.judge(prompted(strings.TrimRight(trimmed, " .:")), line)
+}
+
+// fence returns the marks that open or close a fence; "" for none.
+func fence(line string) string {
+	for _, c := range []string{"`", "~"} {
+		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && (c == "~" || !strings.Contains(line[n:], "`")) {
+			return line[:n]
+		}
+	}
+	return ""
+}
+
+func language(line, mark string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(line[len(mark):]), " ")
+	return strings.ToLower(strings.Trim(word, "{}.,"))
+}
+
+// shells are the languages of fences whose text a shell runs; a fence that names none may be one.
+var shells = map[string]bool{"": true, "sh": true, "bash": true, "zsh": true, "shell": true, "console": true, "shell-session": true,
+	"shellsession": true, "terminal": true, "bash-session": true, "sh-session": true, "cmd": true, "text": true, "txt": true}
+
+// prompted is a command without the prompt that stands before it.
+func prompted(line string) string {
+	t := strings.TrimLeft(line, " \t")
+	for _, p := range []string{"$ ", "% ", "> "} {
+		if rest, ok := strings.CutPrefix(t, p); ok {
+			return rest
+		}
+	}
+	return line
+}
+
+// gather keeps a line of commands until the block ends, or is as large as is judged together.
+func (s *scan) gather(line string) {
+	b := &s.block
+	if b.text.Len() == 0 {
+		b.from = s.line
+	}
+	b.text.WriteString(line)
+	b.text.WriteByte('\n')
+	if n := b.text.Len(); n >= maxBlock || n >= manyBlock && s.rep.Bytes > maxScript {
+		s.flush()
+	}
+}
+
+// flush judges the commands that were gathered.
+func (s *scan) flush() {
+	text := s.block.text.String()
+	s.block.text.Reset()
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	if s.tooMany(s.block.from, text) {
+		return
+	}
+	for _, f := range policy.Analyse(text, nil, nil) {
+		n, line := lineOf(text, f.Text)
+		s.found(f, s.block.from+n, line, text)
+	}
+}
+
+// lineOf is where in a text a finding stands, as far as its words tell: they are clipped, and
+// spaces are not as they were.
+func lineOf(text, found string) (int, string) {
+	words := strings.Fields(found)
+	lines := strings.Split(text, "\n")
+	best, most := 0, 0
+	for i, l := range lines {
+		if n := likeness(l, words); n > most {
+			best, most = i, n
+		}
+	}
+	return best, lines[best]
+}
+
+// likeness is how much of some words a line has; what is no comment, and holds a word of
+// commands that matter, is more like it.
+func likeness(line string, words []string) (n int) {
+	if strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return 0
+	}
+	fields := strings.Fields(line)
+	for _, w := range words {
+		w = strings.TrimRight(w, "…")
+		switch {
+		case w != "" && slices.Contains(fields, w):
+			n += 2 * len(w)
+		case len(w) > 2 && strings.Contains(line, w):
+			n += len(w)
+		}
+	}
+	if n > 0 && triggered(line) {
+		n++
+	}
+	return n
+}
+
+// quoted judges what stands between quotes or backticks in a line.
+func (s *scan) quoted(line string) {
+	for _, q := range []byte{'`', '"', '\''} {
+		rest := line
+		for {
+			i := strings.IndexByte(rest, q)
+			if i < 0 {
+				break
+			}
+			j := strings.IndexByte(rest[i+1:], q)
+			if j < 0 {
+				break
+			}
+			if text := rest[i+1 : i+1+j]; triggered(text) {
+				s.judge(prompted(text), line)
+				rest = rest[i+j+2:]
+			} else {
+				rest = rest[i+1+j:] // what closes one may open the next
+			}
+		}
+	}
+}
+
+// judge judges one command of a text. One word runs nothing that was fetched.
+func (s *scan) judge(text, line string) {
+	if !strings.ContainsAny(strings.TrimSpace(text), " \t") {
+		return
+	}
+	if s.tooMany(s.line, line) {
+		return
+	}
+	for _, f := range policy.Analyse(text, nil, nil) {
+		s.found(f, s.line, line, "")
+	}
+	s.unpinned(text, line, false)
+}
+
+// tooMany counts what is judged for itself, and finds a text that has more of it than anybody
+// writes: what stands behind that is judged by words only.
+func (s *scan) tooMany(at int, line string) bool {
+	if s.judged++; s.judged <= maxJudged {
+		return false
+	}
+	if s.judged == maxJudged+1 {
+		s.add("not-judged", High, at, line, "more commands than anybody judges one by one")
+	}
+	return true
+}
+
+// meaning is what a finding of the policy's analysis is here. In prose only what is grave
+// counts: a sentence is no script.
+var meaning = map[string]struct {
+	rule     string
+	severity Severity
+	prose    bool
+}{
+	"pipe to shell": {"pipe-to-shell", High, true}, "downloaded and run": {"pipe-to-shell", High, true}, "document run as a program": {"pipe-to-shell", High, false},
+	"encoded command": {"encoded-command", High, true}, "hidden command": {"encoded-command", High, true}, "unseen command": {"encoded-command", Medium, false},
+	"reverse shell": {"remote-shell", High, true}, "secrets leave": {"secrets-leave", High, true},
+	"fork bomb": {"destructive-command", High, true}, "raw disk write": {"destructive-command", High, true},
+	"format filesystem": {"destructive-command", High, true}, "write to device": {"destructive-command", High, true},
+	"too long to judge": {"not-judged", High, false}, "cannot be judged": {"not-judged", High, false},
+	"commands nested too deeply to judge": {"not-judged", High, false},
+}
+
+// found notes what the analysis found of a script, or where that is "" of a command in prose.
+func (s *scan) found(f policy.Finding, at int, line, script string) {
+	m, known := meaning[f.Label]
+	if !known {
+		m.rule, m.severity = "risky-command", Medium
+	}
+	if f.Label == "downloaded and run" && !downloads(line+script) {
+		m.severity = Low // a clone, which a person looks at
+	}
+	if script != "" || m.prose {
+		s.add(m.rule, m.severity, at, line, f.Label)
+	}
+}
+
+// downloads reports whether a text of commands fetches by more than a clone.
+func downloads(text string) bool {
+	for _, w := range []string{"curl", "wget", "http:", "ftp", "aria2c", "scp", "s3", "fetch", "iwr", "irm", "Invoke-"} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// A lineRule is a form that is bad in whatever language it stands.
+type lineRule struct {
+	rule string
+	re   func() *regexp.Regexp
+	says string
+}
+
+var lineRules = []lineRule{
+	{"pipe-to-shell", lazy(`\b(curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]*(https?:|\$|ftp:)[^\n|]*\|(\s|\\n)*(sudo\s+(-\S+\s+)*|env\s+|command\s+)?(\S*/)?((ba|z|da|k|fi|a)?sh(\s+(-[^n\s]\S*|-)|\s+\w|\s*[^\s\w-]|\s*$)|(python[\d.]*|perl|ruby|node|iex|Invoke-Expression|php)(\s+-(\s|$)|\s*[^\s\w.-]|\s*$))`), "what is downloaded is run at once"},
+	{"pipe-to-shell", lazy(`(?i)\b(iex|Invoke-Expression)\b[^\n]*\b(iwr|irm|Invoke-WebRequest|Invoke-RestMethod|DownloadString|Net\.WebClient)\b`), "what is downloaded is run at once"},
+	{"pipe-to-shell", lazy(`\b(bash|sh|zsh|source|eval)\b\s*(-c\s*)?["']?\s*[<$]\(\s*(curl|wget)\b`), "what is downloaded is run at once"},
+	{"pipe-to-shell", lazy(`\b(exec|eval)\s*\(\s*(requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|await\s*\(?\s*(await\s*)?fetch)\b`), "what is downloaded is run at once"},
+	{"encoded-command", lazy(`base64\s+(-d|-D|--decode)[^\n|]*\|(\s|\\n)*(sudo\s+)?(\S*/)?((ba|z|da|k)?sh|python[\d.]*|perl|node)\b`), "what is run cannot be read"},
+	{"encoded-command", lazy(`\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?(__import__\(['"]\w+['"]\)\.|base64\.|codecs\.|zlib\.|marshal\.)?(b64decode|decodebytes|atob|a85decode|decompress|loads|decode)\s*\(`), "what is run cannot be read"},
+	{"encoded-command", lazy(`\beval\s*\(\s*(Buffer\.from|atob)\s*\(`), "what is run cannot be read"},
+	{"encoded-command", lazy(`(?i)powershell(\.exe)?\s[^\n]*-e(nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{24,}`), "what is run cannot be read"},
+	{"remote-shell", lazy(`(/dev/tcp/[\w.$]+/\d|\bn(c|cat)\s[^\n]*-e\s*\S*sh\b)`), "somebody elsewhere gets a shell"},
+}
+
+// hot looks at a line that may hold a command. Where a shell runs the text its syntax is read
+// instead of its words.
+func (s *scan) hot(line string) {
+	if s.judged < maxJudged && (s.form == Shell || s.block.fence != "" && s.block.shell) {
+		s.unpinned(prompted(line), line, false)
+		return
+	}
+	for _, r := range lineRules {
+		if r.re().MatchString(line) {
+			s.add(r.rule, High, s.line, line, r.says)
+		}
+	}
+	if at := listed().FindStringIndex(line); at != nil {
+		s.unpinned(strings.ReplaceAll(line[at[0]:], ",", " "), line, true)
+	}
+	if s.form == Code || s.block.fence != "" {
+		s.unpinned(prompted(line), line, false)
+	}
+}
+
+// listed is a launch by a list of words, as programs write it.
+var listed = lazy(`["'](npx|uvx|bunx|pnpx|pipx)["']\s*,`)
