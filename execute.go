@@ -80,6 +80,7 @@ type ExecuteMeta struct {
 	// Taken is what the run made in the project that other programs would run by themselves:
 	// it was moved away, and nothing is lost.
 	Taken     []TakenInfo `json:"taken,omitempty"`
+	Warnings  []string    `json:"warnings,omitempty"` // what registries say against versions that ran
 	Locked    bool        `json:"locked"`
 	Drift     string      `json:"drift,omitempty"` // what the lock pins otherwise; it ran because nothing demanded the lock
 	Truncated bool        `json:"truncated,omitempty"`
@@ -231,6 +232,8 @@ type LockReport struct {
 
 	Changed []LockChange `json:"changed,omitempty"` // pinned otherwise than before
 	Removed []string     `json:"removed,omitempty"` // pinned before
+
+	Warnings []string `json:"warnings,omitempty"` // what registries say against versions that it pins
 }
 
 // LockChange is an item that a lock pins otherwise than before.

@@ -43,6 +43,10 @@ type ItemInfo struct {
 	Bundle      string   `json:"bundle,omitempty"`  // the bundle that it lies in, or is
 	Shadows     []string `json:"shadows,omitempty"` // spaces below that hold the same ref
 
+	// Warning says in one line what the registry says against this version of a dependency,
+	// and what to take instead; "" for nothing.
+	Warning string `json:"warning,omitempty"`
+
 	// Fields are further ones that an extractor of the project or the user asks for.
 	Fields map[string]string `json:"fields,omitempty"`
 
@@ -70,6 +74,10 @@ type ItemInfo struct {
 type Survey struct {
 	Count map[State]int // of all items; without the states that no item is in
 	Items []ItemInfo    // sorted by ref
+
+	// Outdated and Warned count the dependencies of which a newer good version is known, and
+	// those that are deprecated or yanked, as registries were last seen to say.
+	Outdated, Warned int
 
 	OldRecord string // the directory of a record as rye 0.1 kept it, which is ignored; "" for none
 }

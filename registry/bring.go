@@ -185,7 +185,10 @@ func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Re
 	if len(refs) == 0 {
 		return bringShards(ctx, r, s, everyShard)
 	}
-	return bringShards(ctx, r, s, shardsOf(refs))
+	if err := bringShards(ctx, r, s, shardsOf(refs)); err != nil {
+		return err
+	}
+	return noteItems(ctx, r, s, refs)
 }
 
 // seenRef is where the cache keeps the shards of a namespace that were last looked at: a

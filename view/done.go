@@ -11,16 +11,17 @@ import (
 
 // loaded stands beside the text of an item: whose it is.
 type loaded struct {
-	Source string `json:"source"`
-	Signer string `json:"signer,omitempty"`
-	State  string `json:"state,omitempty"`
-	Detail *about `json:"detail,omitempty"`
-	Copied string `json:"copied_to,omitempty"`
+	Source  string `json:"source"`
+	Signer  string `json:"signer,omitempty"`
+	State   string `json:"state,omitempty"`
+	Warning string `json:"warning,omitempty"` // what its registry says against this version
+	Detail  *about `json:"detail,omitempty"`
+	Copied  string `json:"copied_to,omitempty"`
 }
 
 // Loaded is an item that was read: its text, and whose it is.
 func Loaded(res *rye.LoadResult, detail bool) Answer {
-	head := loaded{Source: res.Space, Signer: res.Signer, Copied: res.Destination}
+	head := loaded{Source: res.Space, Signer: res.Signer, Warning: res.Warning, Copied: res.Destination}
 	if res.State != objects.Signed {
 		head.State = string(res.State)
 	}
@@ -49,6 +50,7 @@ type ran struct {
 	Denied    []rye.Denial         `json:"denied,omitempty"`
 	Taken     []rye.TakenInfo      `json:"taken,omitempty"`
 	Truncated bool                 `json:"truncated,omitempty"` // the tool printed more than was kept
+	Warnings  []string             `json:"warnings,omitempty"`  // what registries say against versions that ran
 
 	Chain    []rye.ChainLink  `json:"chain,omitempty"`
 	Metadata *rye.ExecuteMeta `json:"metadata,omitempty"`
@@ -59,7 +61,7 @@ type ran struct {
 func Executed(res *rye.ExecuteResult, detail bool) Answer {
 	text, data := Output(res)
 	head := ran{Status: res.Status, Exit: res.Exit, Data: data, Truncated: res.Metadata.Truncated,
-		Denied: res.Metadata.Denied, Taken: res.Metadata.Taken}
+		Warnings: res.Metadata.Warnings, Denied: res.Metadata.Denied, Taken: res.Metadata.Taken}
 	for _, l := range res.Chain {
 		if l.State == "" {
 			continue

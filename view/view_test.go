@@ -154,3 +154,15 @@ func TestOfSigning(t *testing.T) {
 		t.Errorf("some: %s", got)
 	}
 }
+
+// A model is told what registries say against a version that it used.
+func TestWarningsAreTold(t *testing.T) {
+	const w = "acme/tool/hello@0.1.0 is yanked: greets twice"
+	ran := Executed(&rye.ExecuteResult{Status: "success", Type: "tool", Metadata: rye.ExecuteMeta{Warnings: []string{w}}}, false)
+	loaded := Loaded(&rye.LoadResult{ItemInfo: rye.ItemInfo{Warning: w}}, false)
+	for _, a := range []Answer{ran, loaded} {
+		if !strings.Contains(a.String(), w) {
+			t.Errorf("%s says nothing of %q", a.String(), w)
+		}
+	}
+}

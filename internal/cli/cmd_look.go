@@ -61,6 +61,7 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 	}
 	printMistakes(p, v.Mistakes)
 	p.hint(v.Hint)
+	p.warn(v.Warning)
 }
 
 // older is the word behind the name of an item that stands behind its record.
@@ -132,6 +133,7 @@ func printStatus(p *printer, sum *rye.Survey) {
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
 	p.infof("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
+	printDependencies(p, sum)
 	if sum.OldRecord != "" {
 		p.infof("rye: %s is ignored: a record as rye 0.1 kept it, or what a clone brought; rm -r %s", sum.OldRecord, sum.OldRecord)
 	}
@@ -195,7 +197,10 @@ func listCommand() *spec {
 				}
 			}
 			brief()
-			return answerRows(t, t.w.List, q, "item", itemRow)
+			return answerRows(t, t.w.List, q, "item", func(it rye.ItemInfo) []any {
+				t.out.warn(it.Warning)
+				return itemRow(it)
+			})
 		},
 	}
 }
@@ -296,6 +301,7 @@ func printItem(p *printer, it rye.ItemInfo) {
 	printParams(p, "outputs", it.Outputs)
 	printList(p, "permissions", it.Permissions)
 	printList(p, "hooks", it.Hooks)
+	p.warn(it.Warning)
 }
 
 // printList prints texts below one heading, one a line.
@@ -345,6 +351,7 @@ func loadCommand() *spec {
 					return
 				}
 				p.content(res.Content)
+				p.warn(res.Warning)
 			})
 		},
 	}

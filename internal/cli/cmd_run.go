@@ -149,6 +149,7 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 			p.infof("rye: %s: %s", l.State, l.ItemID)
 		}
 	}
+	p.warn(res.Metadata.Warnings...)
 	printTaken(p, res.Metadata.Taken)
 	for _, l := range res.Chain {
 		if l.State == objects.Legacy {
@@ -327,6 +328,7 @@ func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
 		for _, d := range rep.Drift {
 			t.out.printf("%s  %s\n", bad("drift"), d)
 		}
+		t.out.warn(rep.Warnings...)
 	})
 	return cmp.Or(err, perr)
 }

@@ -128,7 +128,7 @@ var house = []room{
 		". fault internal/words objects", ""},
 
 	{4, "workspace/internal/session", "one reading of all that a verb decides by, and what the program around gives",
-		". " + session, ""},
+		". registry " + session, ""},
 	{4, "workspace/internal/custody", "the user's keys, and what the user believes",
 		". " + session + " workspace/internal/session", ""},
 	{4, "workspace/internal/questions", "asks a person by whatever way there is, and keeps the question until it is answered",

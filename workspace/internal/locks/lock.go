@@ -46,6 +46,7 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 		return nil, err
 	}
 	compare(rep, s.Lock, lock)
+	rep.Warnings = warnLock(s, lock)
 	return rep, s.WriteLock(lock)
 }
 
@@ -180,7 +181,7 @@ func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
 	if s.Lock == nil {
 		return nil, fault.New(fault.NotFound, "no lock here: no %s", shownPath).Mend("rye lock")
 	}
-	rep := &rye.LockReport{Path: shownPath, Items: len(s.Lock.Items)}
+	rep := &rye.LockReport{Path: shownPath, Items: len(s.Lock.Items), Warnings: warnLock(s, s.Lock)}
 	first := library(s)
 	if first != nil {
 		rep.Drift = append(rep.Drift, strings.TrimPrefix(first.Error(), "lock: "))

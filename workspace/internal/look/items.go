@@ -29,7 +29,9 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	for i := range rows {
 		drift(s, &rows[i])
 	}
-	return describeTwins(rows), nil
+	items = describeTwins(rows)
+	warnAll(s, items)
+	return items, nil
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, those that
@@ -60,6 +62,8 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 		}
 	}
 	sum.Items = describeTwins(rest)
+	warnAll(s, sum.Items)
+	sum.Outdated, sum.Warned = outdated(s)
 	return sum, nil
 }
 
@@ -133,7 +137,9 @@ func List(ctx context.Context, s *session.Session, q rye.ListRequest) (all []rye
 	at := map[objects.Ref]int{}
 	for _, k := range looks {
 		rows := k.Rows()
-		for i, it := range describeAll(rows) {
+		described := describeAll(rows)
+		warnAll(s, described)
+		for i, it := range described {
 			ref := rows[i].Ref
 			if ref.Kind == "" || elsewhere(s, rows[i]) {
 				continue // a name that is no item, or an item of another branch
@@ -170,6 +176,7 @@ func Show(ctx context.Context, s *session.Session, q rye.ShowRequest) ([]rye.Ite
 		if len(shown) == 0 || q.All {
 			i := Describe(f.Row(set))
 			describeOrigin(s, &i, f)
+			warn(s, &i, f.Registry)
 			if f.Item != nil {
 				Declared(&i, f.Item)
 			}

@@ -40,6 +40,7 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 			first = cmp.Or(first, f.Err)
 		}
 		v.Mistakes, v.Checks = r.of(f)
+		warn(s, &v.ItemInfo, f.Registry)
 		all = append(all, v)
 	}
 	return all, cmp.Or(first, broken)

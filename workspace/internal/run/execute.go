@@ -42,6 +42,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 		return nil, err
 	}
 	if q.Ref.Kind != objects.Tool {
+		j.warnings = locks.WarningsOf(s.Session, item)
 		return instruct(item, j)
 	}
 	if err := runnable(item.Verified.Item()); err != nil {
@@ -61,6 +62,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	if s.Wordless && slices.ContainsFunc(j.plan.Needs().Rye, func(n string) bool { return strings.HasPrefix(n, "rye.search") }) {
 		return nil, fault.New(fault.Failed, "execute %s, which may search: %w", q.Ref, rye.WordlessError{})
 	}
+	j.warnings = locks.Warnings(seen, j.plan)
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)
 	if j.params, err = j.plan.Check(q.Params); err != nil {
@@ -154,6 +156,7 @@ type job struct {
 	params   chain.Params
 	lock     locks.Matched     // how it compares with the lock
 	verdict  *rye.Verdict      // of the policy
+	warnings []string          // what registries say against what runs
 	agreed   agreement         // what a person said yes to
 	unsigned unsigned          // what it uses although it is unsigned
 	ward     *watched          // what runs by itself in the project
@@ -294,6 +297,7 @@ func planned(j *job) *rye.ExecuteResult {
 		res.Chain = append(res.Chain, c)
 	}
 	res.Metadata.Verdict, res.Metadata.Locked, res.Metadata.Drift = j.verdict, j.lock.Locked, j.lock.Drift
+	res.Metadata.Warnings = j.warnings
 	if f, ok := chain.Served(j.plan); ok {
 		res.Metadata.Reads = f.Reads
 	}

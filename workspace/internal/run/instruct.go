@@ -54,6 +54,7 @@ func instruct(f space.Found, j *job) (*rye.ExecuteResult, error) {
 	link := linkOf(f.Verified, f.Space)
 	link.State = cmp.Or(locks.StateOf(f), link.State)
 	res.Chain = []rye.ChainLink{link}
+	res.Metadata.Warnings = j.warnings
 	res.Metadata.DurationMS, res.Metadata.Timings = j.watch.read()
 	return res, nil
 }

@@ -37,6 +37,7 @@ type Session struct {
 
 	head  *checkedOut // of the project, by the user's git
 	taken takenBack
+	marks *marks // what registries said of items
 }
 
 // Open reads a session, with or without a project. The caller closes it.
@@ -46,7 +47,7 @@ func (h *Host) Open() (*Session, error) {
 
 // openWith is Open that hands the project's layer to begin before the rest is read.
 func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
-	s := &Session{Host: h, Stack: &space.Stack{System: h.System, Cache: h.CacheDir, Program: h.Version}}
+	s := &Session{Host: h, marks: &marks{}, Stack: &space.Stack{System: h.System, Cache: h.CacheDir, Program: h.Version}}
 	s.Rules, s.head = sync.OnceValues(s.readRules), &checkedOut{host: h}
 	s.Stack.Lacks = s.head.lacks
 	if err := s.read(begin); err != nil {

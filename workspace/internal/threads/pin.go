@@ -42,6 +42,9 @@ func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest
 	if err := s.Allow(c, "execute", q.Ref); err != nil {
 		return nil, err
 	}
+	if w := session.Warning(s, q.Ref); w != "" && f.Registry != "" {
+		s.Tell("warning: " + w)
+	}
 	it := f.Verified.Item()
 	m := it.Meta
 	p := &rye.Pinned{Ref: q.Ref, SHA256: it.Sum.String(), Signer: f.Verified.Key().Fingerprint().String(), Version: m.Version,

@@ -1,0 +1,39 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rye-os/rye"
+)
+
+// warn shows what registries say against versions that are in use, one line each.
+func (p *printer) warn(all ...string) {
+	for _, w := range all {
+		if w != "" {
+			p.infof("rye: warning: %s", w)
+		}
+	}
+}
+
+// printDependencies says in one line how many dependencies want attention, as far as is known
+// without network.
+func printDependencies(p *printer, sum *rye.Survey) {
+	var parts []string
+	if n := sum.Outdated; n > 0 {
+		parts = append(parts, dependencies(n)+" outdated")
+	}
+	if n := sum.Warned; n > 0 {
+		parts = append(parts, dependencies(n)+" deprecated or yanked")
+	}
+	if len(parts) > 0 {
+		p.infof("rye: %s; rye outdated tells which", strings.Join(parts, ", "))
+	}
+}
+
+func dependencies(n int) string {
+	if n == 1 {
+		return "1 dependency"
+	}
+	return fmt.Sprintf("%d dependencies", n)
+}

@@ -1,0 +1,176 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/objects"
+)
+
+// What a registry said of the items that were looked at is noted beside what it refused for
+// good: the versions that are deprecated or yanked, and the newest that is neither. So a use
+// of such a version can warn without network and without opening the cache: one small file
+// is read, and of it the lines of one item.
+
+// notedPath returns <state>/<64 hex of the identity>.noted/<namespace>.jsonl.
+func notedPath(stateDir string, id objects.Digest, namespace string) string {
+	return filepath.Join(stateDir, id.Hex()+".noted", namespace+".jsonl")
+}
+
+// noteItems notes what the catalogue of a namespace says of items that were just looked at.
+// The time of the file is when the registry was last asked.
+func noteItems(ctx context.Context, r *Registry, s State, refs []objects.Ref) error {
+	path := notedPath(r.o.StateDir, r.o.ID, s.Namespace)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fault.New(fault.Failed, "note what the registry says: %w", err)
+	}
+	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	old, _ := place.Read(path, maxShard) // one that is damaged is written anew
+	rows, err := parseShard(old)
+	if err != nil {
+		rows = nil
+	}
+	asked := map[objects.Ref]bool{}
+	for _, ref := range refs {
+		asked[ref] = true
+	}
+	rows = slices.DeleteFunc(rows, func(r *row) bool { return asked[r.Ref] })
+	for ref := range asked {
+		list, err := s.Versions(ref)
+		if err != nil {
+			return err
+		}
+		for _, e := range worthNoting(list) {
+			rows = append(rows, &row{&e, e.Ref.Published(), e.appendLine(nil)})
+		}
+	}
+	slices.SortFunc(rows, func(a, b *row) int { return a.compare(b.item, b.Version) })
+	raw := joinRows(rows)
+	if !bytes.Equal(raw, old) {
+		return place.File(path, raw, 0o600)
+	}
+	if r.remote == nil || raw == nil {
+		return nil
+	}
+	now := time.Now()
+	return os.Chtimes(path, now, now)
+}
+
+// worthNoting returns, of all versions of an item from the oldest on, those that a user is
+// warned of, and the newest that is good.
+func worthNoting(list []Entry) (out []Entry) {
+	newest := NewestGood(list)
+	for _, e := range list {
+		if e.Status == StatusDeprecated || e.Status == StatusYanked || e.Version == newest.Version {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// NewestGood is the newest version of which nothing is said, a pre-release only where there
+// is nothing else; zero for none.
+func NewestGood(list []Entry) (good Entry) {
+	for _, e := range list {
+		v, err := objects.ParseVersion(e.Version)
+		was, _ := objects.ParseVersion(good.Version)
+		if err == nil && e.Status == StatusOK && (good.Version == "" || v.Pre == "" || was.Pre != "") {
+			good = e
+		}
+	}
+	return good
+}
+
+// Noted is what this machine remembers of what the log of a namespace says about items.
+type Noted struct {
+	At time.Time // when the registry was last asked; zero when it never was
+
+	lines []byte // as in a shard
+}
+
+// ReadNoted reads what is noted of a namespace. Nothing yet is no error.
+func ReadNoted(stateDir string, id objects.Digest, namespace string) (n Noted, err error) {
+	path := notedPath(stateDir, id, namespace)
+	st, err := os.Stat(path)
+	if err == nil {
+		n.At = st.ModTime()
+		n.lines, err = place.Read(path, maxShard)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return Noted{}, nil
+	}
+	if err != nil {
+		return Noted{}, fault.New(fault.Failed, "read what the registry said: %w", err)
+	}
+	return n, nil
+}
+
+// Of returns what is said of a version, zero for nothing, and the newest version that is
+// good. It reads the lines of this item only, which it finds by their order.
+func (n Noted) Of(ref objects.Ref, version string) (said, newest Entry, err error) {
+	rest := n.from(ref.Published())
+	for len(rest) > 0 {
+		line := lineAt(rest)
+		item, ok := itemOf(line)
+		if ok && item != ref.Published() {
+			break
+		}
+		e, err := ParseEntry(bytes.TrimSuffix(line, []byte("\n")))
+		if err == nil && e.Ref != ref {
+			err = fault.New(fault.Malformed, "a line of %s stands there", e.Name())
+		}
+		if err != nil {
+			return Entry{}, Entry{}, fault.Wrap(err, "read what the registry said of %s", ref.Published())
+		}
+		if e.Status == StatusOK {
+			newest = *e
+		} else if e.Version == version {
+			said = *e
+		}
+		rest = rest[len(line):]
+	}
+	return said, newest, nil
+}
+
+// from returns the lines from the first on whose item is not before one.
+func (n Noted) from(item string) []byte {
+	low, high := 0, len(n.lines)
+	for low < high {
+		at := low + bytes.LastIndexByte(n.lines[low:low+(high-low)/2], '\n') + 1
+		line := lineAt(n.lines[at:])
+		if got, ok := itemOf(line); ok && got < item {
+			low = at + len(line)
+		} else {
+			high = at
+		}
+	}
+	return n.lines[low:]
+}
+
+// lineAt is the first line, with its end.
+func lineAt(lines []byte) []byte {
+	if i := bytes.IndexByte(lines, '\n'); i >= 0 {
+		return lines[:i+1]
+	}
+	return lines
+}
+
+// itemOf is the item of a line, without reading the rest of it. In a text of the line the
+// quotes are escaped.
+func itemOf(line []byte) (string, bool) {
+	_, after, ok := bytes.Cut(line, []byte(`"item":"`))
+	item, _, ended := bytes.Cut(after, []byte{'"'})
+	return string(item), ok && ended
+}

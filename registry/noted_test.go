@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rye-os/rye/objects"
+)
+
+// What a registry says of a version is known without it, and without its cache.
+func TestNotedIsKnownWithoutTheRegistry(t *testing.T) {
+	w, _, m := attacked(t)
+	pub, ref, other := w.machine(t), mustRef("acme/knowledge/a"), mustRef("acme/knowledge/b")
+	w.publish(pub, w.ada, "acme/knowledge/a@1.1.0", "acme/knowledge/a@1.2.0", "acme/knowledge/a@2.0.0-rc.1", "acme/knowledge/ab@3.0.0")
+	mark := func(kind OpKind, version, reason string) {
+		t.Helper()
+		if err := pub.Mark(w.ctx, kind, StatusChange{Names: []string{"acme/knowledge/a@" + version}, Reason: reason, By: By{Signer: w.ada}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark(OpDeprecate, "1.0.0", `says "item":"acme/knowledge/b"`)
+	mark(OpYank, "1.1.0", "greets twice")
+	known := func(ref objects.Ref, version string) (Entry, Entry, time.Time) {
+		t.Helper()
+		n, err := ReadNoted(m.o.StateDir, w.id.ID, "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		said, newest, err := n.Of(ref, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said, newest, n.At
+	}
+	w.sync(m, "acme")
+	if err := m.look(ref); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(m.o.CacheDir); err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]Status{"1.0.0": StatusDeprecated, "1.1.0": StatusYanked, "1.2.0": "", "9.9.9": ""} {
+		said, newest, at := known(ref, version)
+		if said.Status != want || newest.Version != "1.2.0" || at.IsZero() {
+			t.Errorf("%s is %q, newest %s, at %v; want %q, 1.2.0", version, said.Status, newest.Version, at, want)
+		}
+	}
+	// Neither an item of a longer name, nor one that a text names, is taken for another.
+	if said, newest, _ := known(other, "1.0.0"); said.Version+newest.Version != "" {
+		t.Errorf("of b: %+v, %+v", said, newest)
+	}
+	mark(OpUnyank, "1.1.0", "")
+	m = m.reopen(w, func(*Options) {})
+	w.sync(m, "acme")
+	if err := m.look(ref); err != nil {
+		t.Fatal(err)
+	}
+	if said, _, _ := known(ref, "1.1.0"); said.Status != "" {
+		t.Errorf("after unyank 1.1.0 is %s", said.Status)
+	}
+}
+
+// A damaged file is an error for who reads the item, and written anew by who asks.
+func TestNotedDamaged(t *testing.T) {
+	w, _, m := attacked(t)
+	ref := mustRef("acme/knowledge/a")
+	w.sync(m, "acme")
+	if err := m.look(ref); err != nil {
+		t.Fatal(err)
+	}
+	path := notedPath(m.o.StateDir, w.id.ID, "acme")
+	for _, bad := range []string{`{"item":"acme/knowledge/a"`, `{"item":"acme/knowledge/a","state":"fine"}` + "\n", strings.Repeat(`{"item":"acme/knowledge/a"`, 3)} {
+		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, err := ReadNoted(m.o.StateDir, w.id.ID, "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := n.Of(ref, "1.0.0"); err == nil {
+			t.Errorf("%q is read", bad)
+		}
+		if err := m.look(ref); err != nil {
+			t.Errorf("asked again after %q: %v", bad, err)
+		}
+		if n, err = ReadNoted(m.o.StateDir, w.id.ID, "acme"); err != nil {
+			t.Fatal(err)
+		}
+		if _, newest, err := n.Of(ref, "1.0.0"); err != nil || newest.Version != "1.0.0" {
+			t.Errorf("written anew: %q, %v", newest.Version, err)
+		}
+	}
+	if n, err := ReadNoted(filepath.Join(m.o.StateDir, "none"), w.id.ID, "acme"); err != nil || !n.At.IsZero() {
+		t.Errorf("nothing noted: %v, %v", n, err)
+	}
+}
+
+func TestNewestGood(t *testing.T) {
+	for want, versions := range map[string][]string{
+		"1.2.0": {"1.0.0 ok", "1.2.0 ok", "2.0.0-rc.1 ok"}, "1.0.0": {"1.0.0 ok", "1.1.0 yanked", "1.2.0 deprecated"},
+		"2.0.0-rc.2": {"2.0.0-rc.1 ok", "2.0.0-rc.2 ok"}, "": {"1.0.0 revoked"}, "1.0.1": {"0.9.0-a ok", "1.0.1 ok"},
+	} {
+		var list []Entry
+		for _, v := range versions {
+			version, state, _ := strings.Cut(v, " ")
+			list = append(list, Entry{Version: version, Status: Status(state)})
+		}
+		if got := NewestGood(list).Version; got != want {
+			t.Errorf("NewestGood(%q) = %q, want %q", versions, got, want)
+		}
+	}
+}
+
+// FuzzNoted: whatever the file holds, reading it ends, and tells of no other item.
+func FuzzNoted(f *testing.F) {
+	f.Add(`{"item":"acme/knowledge/a","state":"yanked"}` + "\n")
+	f.Add("\n\n{\"item\":\"acme/knowledge/a\"")
+	f.Fuzz(func(t *testing.T, lines string) {
+		said, newest, err := Noted{lines: []byte(lines)}.Of(mustRef("acme/knowledge/a"), "1.0.0")
+		for _, e := range []Entry{said, newest} {
+			if err == nil && e.Version != "" && e.Ref != mustRef("acme/knowledge/a") {
+				t.Errorf("told of %s", e.Name())
+			}
+		}
+	})
+}
+
+// BenchmarkNoted is what a use of an item pays for knowing what its registry says: of a
+// namespace with ten thousand items that somebody looked at.
+func BenchmarkNoted(b *testing.B) {
+	e := Entry{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0", Path: "knowledge/acme/a.md", Size: 1, Seq: 1, Status: StatusOK, Time: testTime}
+	for _, n := range []int{10, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var lines []byte
+			for i := range n {
+				e.Ref.ID = objects.ID("acme/a" + strconv.Itoa(10_000+i))
+				lines = e.appendLine(lines)
+			}
+			dir := b.TempDir()
+			path := notedPath(dir, objects.Digest{}, "acme")
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				b.Fatal(err)
+			}
+			if err := os.WriteFile(path, lines, 0o600); err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				noted, err := ReadNoted(dir, objects.Digest{}, "acme")
+				if err != nil {
+					b.Fatal(err)
+				}
+				noted.Of(e.Ref, "1.0.0") // whose line is not whole: reading it is all that counts
+			}
+		})
+	}
+}
