@@ -123,3 +123,89 @@ type SetRequest struct {
 	Name  string // "namespace"
 	Value string
 }
+
+// OutdatedReport says how the project's dependencies stand to what their registries have.
+type OutdatedReport struct {
+	Dependencies []Dependency `json:"dependencies"`
+	Warnings     []string     `json:"warnings,omitempty"`
+}
+
+// Dependency is an item that the project asks a registry for, or that its lock pins from one.
+type Dependency struct {
+	Name     string     `json:"name"` // acme/tool/hello
+	Registry string     `json:"registry"`
+	Range    string     `json:"range,omitempty"`    // that rye.yaml asks for
+	Pinned   string     `json:"pinned,omitempty"`   // version in the lock; "" for none
+	InRange  string     `json:"in_range,omitempty"` // newest good version that the range allows
+	Newest   string     `json:"newest,omitempty"`   // newest good version
+	State    string     `json:"state"`              // of the pinned version: ok, deprecated, yanked, revoked, redacted; unknown
+	Reason   string     `json:"reason,omitempty"`
+	Outdated bool       `json:"outdated,omitempty"` // there is a newer good version
+	Instead  fault.Hint `json:"instead,omitzero"`   // how to get it
+	Known    string     `json:"known,omitempty"`    // when the registry was last asked, RFC 3339; "" for never
+}
+
+// WhyReport says through what an item is used.
+type WhyReport struct {
+	Ref    string   `json:"ref"`
+	Chains [][]Step `json:"chains"`         // from who asks to the item, the shortest first
+	More   bool     `json:"more,omitempty"` // there are more than are told
+}
+
+// Step is one element of a chain: how the one before it leads to it.
+type Step struct {
+	Name string `json:"name"`          // rye.yaml, kind:id, bundle:id
+	How  string `json:"how,omitempty"` // "asks for ^1.0", "runs through", "uses ^1.2", "holds"
+}
+
+// TreeRequest asks for what an item uses, or for what uses it.
+type TreeRequest struct {
+	Ref    Ref  // the zero Ref is the project
+	Invert bool // what uses it, instead of what it uses
+	Depth  int  // how far down; 0 is all
+}
+
+// TreeReport is a tree as its lines, each below the nearest one before it of less depth.
+type TreeReport struct {
+	Lines []TreeLine `json:"lines"`
+	More  bool       `json:"more,omitempty"` // there are more lines than are told
+}
+
+// TreeLine is one line of a tree.
+type TreeLine struct {
+	Depth   int    `json:"depth"` // 0 for a root
+	Name    string `json:"name"`
+	How     string `json:"how,omitempty"`
+	Version string `json:"version,omitempty"`
+	Space   string `json:"space,omitempty"`
+	Again   bool   `json:"again,omitempty"` // it stands above with all that is below it
+	Cycle   bool   `json:"cycle,omitempty"` // it is above itself
+	Missing bool   `json:"missing,omitempty"`
+}
+
+// AuditRequest asks for a look at everything that a project has and locks.
+type AuditRequest struct{}
+
+// AuditReport is what such a look found.
+type AuditReport struct {
+	Findings []AuditFinding `json:"findings"`           // the worst first
+	Accepted []AuditFinding `json:"accepted,omitempty"` // that a signer of the project accepted
+	Items    int            `json:"items"`
+	Files    int            `json:"files"` // whose text was read
+	Bytes    int64          `json:"bytes"`
+}
+
+// AuditFinding is one thing that deserves a look.
+type AuditFinding struct {
+	Rule     string     `json:"rule"`
+	Severity string     `json:"severity"`       // low, medium, high
+	Item     string     `json:"item,omitempty"` // kind:id; "" for a file that is no item
+	Path     string     `json:"path,omitempty"` // below the project; "" for what lies in the record
+	Line     int        `json:"line,omitempty"` // from 1
+	Excerpt  string     `json:"excerpt,omitempty"`
+	Says     string     `json:"says"`             // what is wrong
+	Mend     fault.Hint `json:"mend,omitzero"`    // what to do
+	SHA256   string     `json:"sha256,omitempty"` // of the text that was read
+	Reason   string     `json:"reason,omitempty"` // why it was accepted
+	By       string     `json:"by,omitempty"`     // who accepted it: a fingerprint
+}

@@ -59,7 +59,7 @@ func top() []maker {
 		{"verify validate", verifyCommand}, {"status", statusCommand}, {"diff", diffCommand}, {"list ls", listCommand}, {"show view", showCommand}, {"info", infoCommand},
 		{"log history", logCommand}, {"blame", blameCommand}, {"load cat", loadCommand}, {"search find", searchCommand},
 		{"execute run exec", executeCommand}, {"thread", threadCommand}, {"ask", askCommand}, {"approve", approveCommand}, {"deny", denyCommand}, {"lock", lockCommand},
-		{"registry", registryCommand}, {"push publish", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand},
+		{"registry", registryCommand}, {"push publish", pushCommand}, {"fetch", fetchCommand}, {"pull", pullCommand}, {"update", updateCommand}, {"outdated", outdatedCommand}, {"why", whyCommand}, {"tree", treeCommand}, {"audit", auditCommand},
 		{"deprecate", deprecateCommand}, {"yank", yankCommand}, {"unyank", unyankCommand}, {"revoke", revokeCommand},
 		{"key", keyCommand}, {"trust", trustCommand}, {"policy", policyCommand},
 		{"mcp", mcpCommand}, {"doctor", doctorCommand}, {"fsck", fsckCommand}, {"gc", gcCommand}, {"where", whereCommand}, {"config", configCommand},

@@ -161,6 +161,12 @@ var house = []room{
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
 		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/past workspace/internal/author workspace/internal/bring workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/govern workspace/internal/browse workspace/internal/threads", ""},
+	{4, "workspace/internal/health", "how what a project depends on stands: what is outdated, why it is there, what deserves a look",
+		". chain/audit internal/parallel registry " + session + " workspace/internal/session workspace/internal/look workspace/internal/share", ""},
+	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
+		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
+	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
+		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/past workspace/internal/author workspace/internal/bring workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/govern workspace/internal/health workspace/internal/threads", ""},
 
 	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
 		"fault internal/place internal/words", xsys},

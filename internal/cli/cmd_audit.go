@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+func auditCommand() *spec {
+	var ci, sarif bool
+	return &spec{
+		name: "audit", slow: true, group: "Look",
+		short: "Look for what is dangerous in everything that the project has and locks",
+		long: `Revoked, yanked, unsigned, drifted and stale; and in every text, item or not: hidden
+characters, what is downloaded and run, commands that cannot be read, launches of whatever is
+newest, prose that sends its reader to fetch a program, secrets. Every file is read to
+its end. What was last seen of registries counts; rye fetch asks them.
+
+A finding of a text can be accepted, with a reason, by the signed item config:local/audit
+(docs/format/audit.md); it is told all the same. What is not found may be bad, too.`,
+		examples: "rye audit\nrye audit --ci\nrye audit --sarif",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed, fault.Limit},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "ci", Destination: &ci, Usage: "one line for each finding, and 16 where one is high"},
+			&cli.BoolFlag{Name: "sarif", Destination: &sarif, Usage: "print SARIF 2.1.0, for code scanning"},
+		},
+		run: func(t *task) error {
+			rep, err := t.w.Upkeep().Audit(t.ctx, t.env.Caller, rye.AuditRequest{})
+			if err != nil {
+				return err
+			}
+			switch {
+			case sarif:
+				err = t.out.object(sarifOf(rep))
+			case t.out.json:
+				err = cmp.Or(each(t.out, rep.Findings, nil), each(t.out, rep.Accepted, nil))
+			case ci:
+				printFindings(t.out, rep)
+			default:
+				printAudit(t.out, rep)
+			}
+			high := countHigh(rep.Findings)
+			if err != nil || !ci || high == 0 {
+				return err
+			}
+			return errPrinted{fault.New(fault.Denied, "audit: %s of high severity", words.Plural(high, "finding")).
+				Advise("rye audit tells what to do about each")}
+		},
+	}
+}
+
+func countHigh(all []rye.AuditFinding) (n int) {
+	for _, f := range all {
+		if f.Severity == "high" {
+			n++
+		}
+	}
+	return n
+}
+
+// printFindings prints lines for machines, as compilers do: where, how grave, which rule.
+func printFindings(p *printer, rep *rye.AuditReport) {
+	for _, f := range rep.Findings {
+		p.exactf("%s: %s: %s: %s%s\n", where(f), f.Severity, f.Rule, f.Says, prefixed(": ", words.Printable(f.Excerpt)))
+	}
+}
+
+// where is the place of a finding: a file and a line, or an item.
+func where(f rye.AuditFinding) string {
+	at := words.Printable(cmp.Or(f.Path, f.Item, "project"))
+	if f.Line > 0 {
+		return fmt.Sprintf("%s:%d", at, f.Line)
+	}
+	return at
+}
+
+func printAudit(p *printer, rep *rye.AuditReport) {
+	for _, f := range rep.Findings {
+		mark := faint(f.Severity)
+		switch f.Severity {
+		case "high":
+			mark = bad(f.Severity)
+		case "medium":
+			mark = warning(f.Severity)
+		}
+		p.printf("%s  %s  %s: %s\n", mark, bold(f.Rule), where(f), f.Says)
+		if f.Excerpt != "" {
+			p.exactf("      %s\n", f.Excerpt)
+		}
+		p.hint(f.Mend)
+	}
+	for _, f := range rep.Accepted {
+		p.printf("%s  %s  %s: %s\n", faint("accepted"), f.Rule, where(f), f.Reason)
+	}
+	p.infof("%s: %d high, of %s and %s", words.Plural(len(rep.Findings), "finding"), countHigh(rep.Findings),
+		words.Plural(rep.Items, "item"), words.Plural(rep.Files, "text"))
+}

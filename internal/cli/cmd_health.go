@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+)
+
+func outdatedCommand() *spec {
+	var exitCode bool
+	return &spec{
+		name: "outdated", offers: true, group: "Share",
+		short: "Show which dependencies have newer versions, or are yanked or deprecated",
+		long: `Every item that rye.yaml asks for or the lock pins from a registry: the version that is
+pinned, the newest that the range allows, the newest of all, and what the registry says of
+the pinned one. The registries are asked; with --offline what was seen last is told.
+A version of which the registry says something is no newest one. Nothing in the
+project changes.`,
+		examples: "rye outdated\nrye --offline outdated\nrye outdated --exit-code",
+		exits:    append([]fault.Code{fault.Failed}, sharing...),
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "exit-code", Usage: "end with 1 where a dependency is outdated, or not ok", Destination: &exitCode}},
+		run: func(t *task) error {
+			rep, err := t.w.Upkeep().Outdated(t.ctx, t.env.Caller)
+			if rep == nil {
+				return err
+			}
+			t.out.warn(rep.Warnings...)
+			if perr := rows(t.out, rep.Dependencies, dependencyRow); perr != nil || err != nil {
+				return cmp.Or(err, perr)
+			}
+			n := 0
+			for _, d := range rep.Dependencies {
+				if d.Outdated || d.State != "ok" {
+					n++
+					t.out.next(d.Instead)
+				}
+			}
+			t.out.infof("%s, %d to look at%s", dependencies(len(rep.Dependencies)), n, knownSince(rep.Dependencies))
+			if exitCode && n > 0 {
+				t.exit = fault.Failed.Exit()
+			}
+			return nil
+		},
+	}
+}
+
+func dependencyRow(d rye.Dependency) []any {
+	state := warning(d.State)
+	switch {
+	case d.State == "ok" && d.Outdated:
+		state = warning("outdated")
+	case d.State == "ok":
+		state = good("ok")
+	case d.State == "revoked", d.State == "redacted":
+		state = bad(d.State)
+	}
+	return []any{d.Name, cmp.Or(d.Pinned, "-"), cmp.Or(d.InRange, "-"), cmp.Or(d.Newest, "-"), state, d.Reason}
+}
+
+// knownSince is the oldest time at which a registry was asked about one of the dependencies.
+func knownSince(all []rye.Dependency) string {
+	oldest := ""
+	for _, d := range all {
+		if d.Known == "" {
+			return ""
+		}
+		if oldest == "" || d.Known < oldest {
+			oldest = d.Known
+		}
+	}
+	return prefixed(", as known at ", oldest)
+}
+
+func whyCommand() *spec {
+	var q rye.ItemRequest
+	return &spec{
+		name: "why", slow: true, args: "<ref>", group: "Look",
+		short: "Show through what an item is used",
+		long: `Every chain that leads to it, the shortest first: from rye.yaml, from an item of the
+project, from a bundle; through executors and through what items say that they use (deps).`,
+		examples: "rye why tool:rye/core/runtimes/bash_runtime\nrye why tool:acme/hello --json",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		min:      1, max: 2, ref: &q.Ref,
+		run: func(t *task) error {
+			return answer(t, t.w.Upkeep().Why, q, func(p *printer, rep *rye.WhyReport) {
+				for _, chain := range rep.Chains {
+					p.printf("%s\n", whyLine(chain))
+				}
+				if rep.More {
+					p.infof("and more than that")
+				}
+				if len(rep.Chains) == 0 {
+					p.infof("nothing here uses %s", rep.Ref)
+				}
+			})
+		},
+	}
+}
+
+// whyLine is one chain, from the left to the right.
+func whyLine(chain []rye.Step) string {
+	var b strings.Builder
+	for i, s := range chain {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		if s.How != "" && i > 0 {
+			b.WriteString(s.How + " ")
+		}
+		b.WriteString(s.Name)
+	}
+	if len(chain) == 1 && chain[0].How != "" {
+		b.WriteString("  " + chain[0].How)
+	}
+	return b.String()
+}
+
+func treeCommand() *spec {
+	var q rye.TreeRequest
+	return &spec{
+		name: "tree", slow: true, args: "[ref]", group: "Look",
+		short: "Show what the project or an item uses, or with --invert what uses it",
+		long: `Executors, what items say that they use (deps), what rye.yaml asks for, the members of
+bundles. What stands in the tree before is marked with (*) and told once; what leads back to
+itself is marked and not followed.`,
+		examples: "rye tree\nrye tree tool:acme/hello\nrye tree tool:rye/core/runtimes/bash_runtime --invert --depth 1",
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
+		flags: []cli.Flag{
+			&cli.BoolFlag{Name: "invert", Aliases: []string{"i"}, Destination: &q.Invert, Usage: "what uses the item"},
+			&cli.IntFlag{Name: "depth", Destination: &q.Depth, Usage: "at most `n` levels below the first; 0 is all"},
+		},
+		max: 2, ref: &q.Ref,
+		run: func(t *task) error {
+			rep, err := t.w.Upkeep().Tree(t.ctx, t.env.Caller, q)
+			if err != nil {
+				return err
+			}
+			if t.out.json {
+				return each(t.out, rep.Lines, nil)
+			}
+			printTree(t.out, rep.Lines)
+			if rep.More {
+				t.out.infof("there is more below")
+			}
+			return nil
+		},
+	}
+}
+
+// twigs are what a tree is drawn with.
+type twigs struct{ on, last, down, none string }
+
+var (
+	drawn   = twigs{"├─ ", "└─ ", "│  ", "   "}
+	written = twigs{"|- ", "`- ", "|  ", "   "}
+)
+
+// printTree draws lines as a tree; what is no terminal gets ASCII. A line that is too long is
+// cut, so that the tree stays one.
+func printTree(p *printer, lines []rye.TreeLine) {
+	tw := written
+	if p.tty {
+		tw = drawn
+	}
+	last := lastOfAll(lines)
+	var open []bool // by depth: more follows there
+	for i, l := range lines {
+		open = append(open[:min(l.Depth, len(open))], !last[i])
+		var b strings.Builder
+		for d := 1; d < l.Depth && d < len(open); d++ {
+			if open[d] {
+				b.WriteString(tw.down)
+			} else {
+				b.WriteString(tw.none)
+			}
+		}
+		if l.Depth > 0 && last[i] {
+			b.WriteString(tw.last)
+		} else if l.Depth > 0 {
+			b.WriteString(tw.on)
+		}
+		text := b.String() + treeText(l)
+		if p.columns > 0 && words.Width(text) > p.columns {
+			text = words.Fold(text, p.columns)[0]
+		}
+		p.exactf("%s\n", text)
+	}
+}
+
+// lastOfAll says of each line whether no other of its depth follows below the same one.
+func lastOfAll(lines []rye.TreeLine) []bool {
+	last := make([]bool, len(lines))
+	var seen []bool // by depth, from the end on
+	for i := len(lines) - 1; i >= 0; i-- {
+		d := lines[i].Depth
+		for len(seen) <= d {
+			seen = append(seen, false)
+		}
+		last[i] = !seen[d]
+		seen[d] = true
+		seen = seen[:d+1]
+	}
+	return last
+}
+
+func treeText(l rye.TreeLine) string {
+	text := l.Name + prefixed(" ", l.Version)
+	switch {
+	case l.Cycle:
+		text += "  (leads back to itself)"
+	case l.Again:
+		text += "  (*)"
+	case l.Missing:
+		text += "  (not here)"
+	}
+	return text
+}

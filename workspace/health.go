@@ -1,0 +1,30 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/health"
+)
+
+// Outdated compares every dependency with what its registry has, now or offline as it was last
+// seen. Where a registry cannot be asked the report tells what is known, beside the error.
+func (g Upkeep) Outdated(ctx context.Context, c rye.Caller) (*rye.OutdatedReport, error) {
+	return do(ctx, c, "outdated", in(g.project, g.share), health.Outdated, struct{}{})
+}
+
+// Why returns every chain that leads to an item.
+func (g Upkeep) Why(ctx context.Context, c rye.Caller, q rye.ItemRequest) (*rye.WhyReport, error) {
+	return do(ctx, c, "why", g.project, health.Why, q)
+}
+
+// Tree returns what the project or an item uses, or what uses it.
+func (g Upkeep) Tree(ctx context.Context, c rye.Caller, q rye.TreeRequest) (*rye.TreeReport, error) {
+	return do(ctx, c, "tree", g.project, health.Tree, q)
+}
+
+// Audit looks at everything that the project has and locks, asks no registry and changes
+// nothing.
+func (g Upkeep) Audit(ctx context.Context, c rye.Caller, q rye.AuditRequest) (*rye.AuditReport, error) {
+	return do(ctx, c, "audit", in(g.project, g.share), health.Audit, q)
+}

@@ -1,0 +1,87 @@
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain/audit"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// acceptRef is the item that says which findings a project accepts (docs/format/audit.md). It
+// is signed, and counts as far as its signer does: an item cannot accept what is found in it,
+// nor can a file that came along with it.
+var acceptRef = objects.Ref{Kind: objects.Config, ID: "local/audit"}
+
+const maxAccepted = 10_000
+
+// acceptance is one line of it: these bytes, this rule, for this reason.
+type acceptance struct {
+	Item   string `json:"item"` // or the path of a file that is none
+	Rule   string `json:"rule"`
+	SHA256 string `json:"sha256"`
+	Reason string `json:"reason"`
+}
+
+// accept moves the findings that a signer accepted to those that are told apart. An acceptance
+// that cannot be believed is a finding itself.
+func accept(ctx context.Context, s *session.Session, rep *rye.AuditReport) {
+	f, err := s.Stack.Find(ctx, acceptRef)
+	if fault.Is(err, fault.NotFound) {
+		return
+	}
+	var list []acceptance
+	if err == nil {
+		list, err = acceptances(f.Item())
+	}
+	if err != nil {
+		rep.Findings = append(rep.Findings, finding("not-accepted", audit.Medium, acceptRef.String(), "", "what it accepts does not count: "+err.Error(), fault.HintOf(err)))
+		return
+	}
+	by := f.Verified.Key().Fingerprint().String()
+	reasons := map[acceptance]string{}
+	for _, a := range list {
+		reasons[acceptance{Item: a.Item, Rule: a.Rule, SHA256: a.SHA256}] = a.Reason
+	}
+	var rest []rye.AuditFinding
+	for _, x := range rep.Findings {
+		reason := ""
+		for _, name := range []string{x.Item, x.Path} {
+			if name != "" && reason == "" {
+				reason = reasons[acceptance{Item: name, Rule: x.Rule, SHA256: x.SHA256}]
+			}
+		}
+		// What is not about a text has no digest, and nobody accepts it here.
+		if reason == "" || x.SHA256 == "" || x.Item == acceptRef.String() {
+			rest = append(rest, x)
+			continue
+		}
+		x.Reason, x.By = reason, by
+		rep.Accepted = append(rep.Accepted, x)
+	}
+	rep.Findings = rest
+}
+
+// acceptances reads what an item accepts.
+func acceptances(it *objects.Item) (list []acceptance, err error) {
+	raw, err := json.Marshal(it.Meta.Config["accept"])
+	if err == nil && string(raw) != "null" {
+		err = objects.DecodeJSON(raw, 4<<20, &list)
+	}
+	if err != nil {
+		return nil, fault.New(fault.Malformed, "accept: %w", err)
+	}
+	if len(list) > maxAccepted {
+		return nil, fault.New(fault.Limit, "accept: %d lines, at most %d", len(list), maxAccepted)
+	}
+	for _, a := range list {
+		if _, err := objects.ParseDigest(a.SHA256); err != nil || a.Item == "" || a.Rule == "" || strings.TrimSpace(a.Reason) == "" {
+			return nil, fault.New(fault.Malformed, "accept: %q of %q: want item, rule, sha256 and a reason", a.Rule, a.Item)
+		}
+	}
+	return list, nil
+}
