@@ -307,7 +307,7 @@ func updateCommand() *spec {
 	q := rye.InstallRequest{Update: true}
 	return &spec{
 		name: "update", args: "[<namespace>/<kind>/<name>…]", group: "Share",
-		short:    "Move locked items to the newest version that their range allows",
+		short: "Move locked items to the newest version that their range allows",
 		long: `What moves is shown together, with what it needs and who signed it, and agreed to
 once. Without a terminal --yes agrees, but not to what asks for more than before, brings
 a new tool along, or is signed by others: that takes --accept-needs and --accept-signer.`,
