@@ -11,6 +11,7 @@ type RegistryInitRequest struct {
 	URL        string   // of a git repository, or a directory, which is made
 	Name       string   // what this project calls it; "" is "main"
 	Open       bool     // anyone may claim a free namespace
+	Tags       bool     // publishers push a tag for each version, for hosts that serve only what a ref names
 	Namespaces []string // that the user's key owns; nil is the project's, unless that is "local"
 }
 
@@ -23,14 +24,15 @@ type RegistryAddRequest struct {
 
 // RegistryInfo describes a registry.
 type RegistryInfo struct {
-	Name   string            `json:"name"`
-	URL    string            `json:"url"`
-	ID     string            `json:"id"`
-	Roots  []string          `json:"roots"`            // fingerprints of its root keys
-	Claims string            `json:"claims,omitempty"` // who may claim a free namespace: granted or open
-	Scopes []string          `json:"scopes,omitempty"` // namespaces that come from it
-	Seen   map[string]uint64 `json:"seen,omitempty"`   // namespace -> last position of its log that was seen here
-	Pinned bool              `json:"pinned"`           // in the user's trust store
+	Name    string            `json:"name"`
+	URL     string            `json:"url"`
+	Mirrors []string          `json:"mirrors,omitempty"` // further addresses
+	ID      string            `json:"id"`
+	Roots   []string          `json:"roots"`            // fingerprints of its root keys
+	Claims  string            `json:"claims,omitempty"` // who may claim a free namespace: granted or open
+	Scopes  []string          `json:"scopes,omitempty"` // namespaces that come from it
+	Seen    map[string]uint64 `json:"seen,omitempty"`   // namespace -> last position of its log that was seen here
+	Pinned  bool              `json:"pinned"`           // in the user's trust store
 
 	Checked  []RegistryCheck `json:"checked,omitempty"`  // by Verify
 	Warnings []string        `json:"warnings,omitempty"` // how far the registry may be believed to be the newest
@@ -203,6 +205,7 @@ type PushRequest struct {
 	Targets  []Target
 	All      bool   // every item of the project's namespace
 	Registry string // what this project calls it; "" is where the namespace comes from
+	To       string // the address of it to write to; "" is where the namespace lies
 	DryRun   bool
 }
 
@@ -360,7 +363,8 @@ type RootChange struct {
 type GrantRequest struct {
 	Registry  string // its name in this project; "" where there is one
 	Namespace string
-	Keys      []string // authorized_keys lines, or SHA256:... of keys known here
+	Keys      []string // authorized_keys lines, or SHA256:... of keys known here; none leaves them, with Repository
+	Located   string   // the repository that it lies in; "" leaves that, "-" is the registry's own
 	Out       string   // file for the proposal where others must agree; "" names one
 	DryRun    bool
 }
@@ -457,4 +461,30 @@ type ReceiveRequest struct {
 // ReceiveReport says what may move.
 type ReceiveReport struct {
 	Refs []string `json:"refs"`
+}
+
+// MirrorRequest names a further address of a registry.
+type MirrorRequest struct {
+	Registry string // what this project calls it; "" where there is one
+	URL      string // PushMirrors: "" is every address of it
+
+	Namespaces []string // PushMirrors: these, and nothing else, to the one address
+	DryRun     bool
+}
+
+// MirrorReport says at which addresses a registry is asked.
+type MirrorReport struct {
+	Registry  string            `json:"registry"` // what this project calls it
+	ID        string            `json:"id"`
+	Status    string            `json:"status"`    // listed, added, removed, pushed; and would-add, would-remove, would-push
+	Addresses []RegistryAddress `json:"addresses"` // of the registry afterwards, that which is written to first; of PushMirrors those that were looked at
+	DryRun    bool              `json:"dry_run,omitempty"`
+}
+
+// RegistryAddress is one address of a registry.
+type RegistryAddress struct {
+	URL     string   `json:"url"`
+	Agreed  bool     `json:"agreed"`            // the user agreed to ask it
+	Problem string   `json:"problem,omitempty"` // it was not reached, or is behind
+	Moved   []string `json:"moved,omitempty"`   // the branches and tags that it was brought
 }

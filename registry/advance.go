@@ -73,13 +73,13 @@ type advanced struct {
 // advance appends to a namespace's log: sync, plan, write, one ref update that
 // holds only where the log still ends as planned, and again when it does not.
 func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
-	if r.remote == nil {
+	if r.o.Offline {
 		return advanced{}, fault.New(fault.Offline, "change namespace %s: offline", c.namespace)
 	}
 	var lost error   // why the last try failed
 	var at store.OID // where the log stood then
 	for try := 1; ; try++ {
-		if err := r.sync(ctx, c.namespace); err != nil {
+		if err := syncFrom(ctx, r, toWrite, []string{c.namespace}, allMust); err != nil {
 			return advanced{}, errors.Join(err, lost)
 		}
 		s, err := r.current(ctx, c.namespace)
@@ -204,7 +204,9 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	defer prep.end()
 	var revoked []*row
 	next := s
-	keep := keeping{p: p, put: lasting(b), tip: r.content[c.namespace], done: doneBefore(&repo.Reader, s.At)}
+	keep := keeping{p: p, put: lasting(b), tip: contentTip(r, c.namespace), done: doneBefore(&repo.Reader, s.At)}
+	tags := map[string]store.OID{}
+	line := []store.OID{store.SHA1.Hash(store.TypeTree, nil)}
 	for i := range ops {
 		if err := prep.ready(i); err != nil {
 			return State{}, err
@@ -225,6 +227,8 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 			revoked = append(revoked, rows...)
 		}
 		next = w.after
+		line = append(line, next.At)
+		tagsFor(tags, next, ops[i])
 	}
 	if err := c.allows(next); err != nil {
 		return State{}, err
@@ -239,10 +243,19 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		return State{}, err
 	}
 	defer b.Release()
-	err = r.remote.PushObjects(ctx, repo, []transport.Update{
-		{Name: contentOf(c.namespace), Old: r.content[c.namespace], New: content},
+	to, err := writtenAt(ctx, r, c.namespace)
+	if err != nil {
+		return State{}, err
+	}
+	both := []transport.Update{
+		{Name: contentOf(c.namespace), Old: contentTip(r, c.namespace), New: content},
 		{Name: branchOf(c.namespace), Old: s.At, New: next.At},
-	}, objects)
+	}
+	if s.root.Tags {
+		err = pushTagged(ctx, to, repo, tagged{both[0], both[1], tagsOf(c.namespace), tags, objects, line})
+	} else {
+		err = to.remote.PushObjects(ctx, repo, both, objects)
+	}
 	if err != nil {
 		return State{}, err
 	}

@@ -168,7 +168,7 @@ func (r Root) NewRoots(threshold int, keys ...trust.PublicKey) (RootOp, error) {
 	if threshold == r.Threshold && slices.Equal(keys, r.Keys) {
 		return RootOp{}, fault.New(fault.Usage, "root keys: they are that already")
 	}
-	return RootOp{Kind: OpRoots, Name: r.Name, Claims: r.Claims, Threshold: threshold, Keys: keys}, nil
+	return RootOp{Kind: OpRoots, Name: r.Name, Claims: r.Claims, Threshold: threshold, Tags: r.Tags, Keys: keys}, nil
 }
 
 // MaxProposal bounds the text of a proposed operation, in bytes.
@@ -191,6 +191,9 @@ func (r Root) Describe(op RootOp) []string {
 		lines = append(lines, fmt.Sprintf("then %d of %d root keys must agree, now %d of %d", op.Threshold, len(op.Keys), r.Threshold, len(r.Keys)))
 		if op.Name != r.Name {
 			lines = append(lines, fmt.Sprintf("name   %q, now %q", op.Name, r.Name))
+		}
+		if op.Tags != r.Tags {
+			lines = append(lines, fmt.Sprintf("a tag for each version: %t, now %t", op.Tags, r.Tags))
 		}
 		if op.Claims != r.Claims {
 			lines = append(lines, fmt.Sprintf("claims %s, now %s", op.Claims, r.Claims))
@@ -222,7 +225,15 @@ func (r Root) describeGrant(op RootOp) (lines []string) {
 	for _, k := range op.Keys {
 		lines = append(lines, op.Namespace+"/ to "+k.Fingerprint().String())
 	}
-	if old != nil && !op.Genesis.IsZero() {
+	if old != nil && old.Located != "" && old.Located != op.Located {
+		lines = append(lines, op.Namespace+"/ lay in "+old.Located)
+	}
+	if op.Located != "" {
+		lines = append(lines, op.Namespace+"/ lies in "+op.Located+": who never asked there is asked first")
+	} else if old != nil && old.Located != "" {
+		lines = append(lines, op.Namespace+"/ lies in the registry's own repository")
+	}
+	if old != nil && !op.Genesis.IsZero() && !slices.Equal(old.Keys, op.Keys) {
 		lines = append(lines, "its members stay members; these may add themselves, and every reader is asked before that counts")
 	}
 	return lines

@@ -37,47 +37,51 @@ const bringMax = 4096
 
 // bringBlobs brings the blobs that the cache lacks, and refuses what is not what its digest
 // says. Nothing is kept of a fetch of which anything was refused.
-func bringBlobs(ctx context.Context, r *Registry, namespace, what string, list []Address) error {
-	return bringWithin(ctx, r, namespace, what, list, 0)
+// kept are the commits of states that hold them, for hosts that serve only what a ref names.
+func bringBlobs(ctx context.Context, r *Registry, namespace, what string, kept []store.OID, list []Address) error {
+	return bringWithin(ctx, r, namespace, what, kept, list, 0)
 }
 
 // bringWithin is bringBlobs that receives at most so many bytes in one fetch; 0 is as many as
 // any fetch may.
-func bringWithin(ctx context.Context, r *Registry, namespace, what string, list []Address, most int64) error {
+func bringWithin(ctx context.Context, r *Registry, namespace, what string, kept []store.OID, list []Address, most int64) error {
 	repo, err := r.writing()
 	if err != nil {
 		return err
 	}
 	list = slices.DeleteFunc(slices.Clone(list), func(a Address) bool { return repo.Has(a.ID) })
 	for some := range slices.Chunk(list, bringMax) {
-		if err := bringSome(ctx, r, repo, namespace, what, some, most); err != nil {
+		if err := bringSome(ctx, r, repo, namespace, what, kept, some, most); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, what string, list []Address, most int64) error {
-	if r.remote == nil {
+func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, what string, kept []store.OID, list []Address, most int64) error {
+	if r.o.Offline {
 		return fault.New(fault.Offline, "offline: %s %s is not at hand", what, list[0].ID).Advise("rye fetch, once with network")
 	}
 	ids := make([]store.OID, len(list))
 	for i, a := range list {
 		ids[i] = a.ID
 	}
-	q, err := fetchKept(ctx, r, repo, namespace, ids, transport.FetchOptions{Limits: store.Limits{Objects: 16 + len(ids), Object: maxShard, Bytes: most}})
+	rd, q, err := fetchKept(ctx, r, repo, namespace, kept, ids, transport.FetchOptions{Limits: store.Limits{Objects: 16 + len(ids), Object: maxShard, Bytes: most}})
 	if err != nil {
 		return promised(err, what+" of "+namespace)
 	}
-	defer q.Discard()
+	defer discard(q)
 	for _, a := range list {
-		raw, err := q.Blob(a.ID, maxShard)
+		raw, err := rd.Blob(a.ID, maxShard)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		if err := a.proves(raw, what); err != nil {
 			return err
 		}
+	}
+	if q == nil {
+		return nil // it is in the cache already
 	}
 	if err := q.Accept(ctx, ids...); err != nil {
 		return err
@@ -86,34 +90,13 @@ func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, wh
 	return nil
 }
 
-// fetchKept fetches objects by their ids. A host that serves only what a ref names is asked
-// for the branch that keeps them, whole.
-func fetchKept(ctx context.Context, r *Registry, repo *store.Repo, namespace string, ids []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
-	q, err := r.fetch(ctx, repo, ids, nil, o)
-	tip := r.content[namespace]
-	if !fault.Is(err, fault.NotFound) || tip.IsZero() {
-		return q, err
-	}
-	q, whole := r.fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{})
-	if whole != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		if !q.Has(id) {
-			q.Discard()
-			return nil, err
-		}
-	}
-	return q, nil
-}
-
 // bringRoot brings the root list of a state, and compares the keys that it names with those
 // that the log gave.
 func bringRoot(ctx context.Context, r *Registry, s State) error {
 	if s.cat == nil {
 		return nil
 	}
-	if err := bringBlobs(ctx, r, s.Namespace, "root list", []Address{s.cat.at}); err != nil {
+	if err := bringBlobs(ctx, r, s.Namespace, "root list", []store.OID{s.Kept}, []Address{s.cat.at}); err != nil {
 		return err
 	}
 	return settled(s)
@@ -138,7 +121,7 @@ func bringDigits(ctx context.Context, r *Registry, s State, shards []byte) error
 			lists = append(lists, l.at)
 		}
 	}
-	return bringBlobs(ctx, r, s.Namespace, "list", lists)
+	return bringBlobs(ctx, r, s.Namespace, "list", []store.OID{s.Kept}, lists)
 }
 
 // bringShards brings shards of a state, and compares each with what was seen of it before.
@@ -159,7 +142,7 @@ func bringShards(ctx context.Context, r *Registry, s State, shards []byte) error
 			list = append(list, sh.at)
 		}
 	}
-	if err := bringBlobs(ctx, r, s.Namespace, "shard", list); err != nil {
+	if err := bringBlobs(ctx, r, s.Namespace, "shard", []store.OID{s.Kept}, list); err != nil {
 		return err
 	}
 	return noteShards(ctx, r, s, shards)
@@ -346,7 +329,7 @@ func vouched(ctx context.Context, r *Registry, s State, e *Entry) error {
 	if op.Kind != OpPublish || op.Signer.Fingerprint() != e.Publisher {
 		return fault.New(fault.Integrity, "%s: operation %d did not publish it", e.Name(), e.Seq)
 	}
-	if err := bringBlobs(ctx, r, s.Namespace, "change list", []Address{op.Changes.Address}); err != nil {
+	if err := bringBlobs(ctx, r, s.Namespace, "change list", []store.OID{op.Kept}, []Address{op.Changes.Address}); err != nil {
 		return err
 	}
 	list, err := cached(r).load(op.Changes.Address, "change list")
@@ -370,11 +353,11 @@ func operationAt(ctx context.Context, r *Registry, s State, seq uint64) ([]byte,
 		return nil, err
 	}
 	raw, err := rawAt(ctx, &repo.Reader, s.point(), seq)
-	if !cutOff(err) || r.remote == nil {
+	if !cutOff(err) || r.o.Offline {
 		return raw, err
 	}
 	// The cache begins at a checkpoint that lies after what is asked for.
-	q, err := r.fetch(ctx, repo, []store.OID{s.At}, nil, transport.FetchOptions{Filter: commitsOnly})
+	q, err := r.fetch(ctx, s.Namespace, repo, []store.OID{s.At}, nil, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -117,12 +117,13 @@ func readOps(ctx context.Context, r *Registry, namespace string, raws [][]byte) 
 		return nil, err
 	}
 	var lists []Address
+	var kept []store.OID
 	for i := range ops {
 		if ops[i].Changes.Count > 0 {
-			lists = append(lists, ops[i].Changes.Address)
+			lists, kept = append(lists, ops[i].Changes.Address), append(kept, ops[i].Kept)
 		}
 	}
-	return ops, bringBlobs(ctx, r, namespace, "change list", lists)
+	return ops, bringBlobs(ctx, r, namespace, "change list", kept, lists)
 }
 
 // Bounds of the change lists that are read while those before them are applied.
@@ -200,10 +201,10 @@ func wholeLog(ctx context.Context, r *Registry, s State) ([][]byte, error) {
 		return nil, err
 	}
 	raws, _, err := readLine(ctx, &repo.Reader, s.At, store.OID{})
-	if !cutOff(err) || r.remote == nil {
+	if !cutOff(err) || r.o.Offline {
 		return raws, err
 	}
-	q, err := r.fetch(ctx, repo, []store.OID{s.At}, nil, transport.FetchOptions{Filter: commitsOnly})
+	q, err := r.fetch(ctx, s.Namespace, repo, []store.OID{s.At}, nil, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, fmt.Errorf("namespace %s: %w", s.Namespace, err)
 	}

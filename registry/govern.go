@@ -22,6 +22,7 @@ type CreateOptions struct {
 	By         By             // the first root key
 	Cosigners  []trust.Signer // further root keys
 	Threshold  int            // root keys that must agree to a change; 0: 1
+	Tags       bool           // for hosts that serve only what a ref names
 	Namespaces map[string][]trust.PublicKey
 
 	TempDir   string // "": the system's
@@ -65,7 +66,7 @@ func (o CreateOptions) build(ctx context.Context, repo *store.Repo) (Root, time.
 		p.now = o.Now()
 	}
 	genesis := RootOp{Kind: OpGenesis, Name: Plain(o.Name, maxName), Claims: cmp.Or(o.Claims, ClaimsGranted),
-		Threshold: max(o.Threshold, 1), Keys: []trust.PublicKey{o.By.Signer.Public()}}
+		Threshold: max(o.Threshold, 1), Tags: o.Tags, Keys: []trust.PublicKey{o.By.Signer.Public()}}
 	rand.Read(genesis.Nonce[:]) // never fails since Go 1.24
 	if genesis.Name == "" {
 		return Root{}, time.Time{}, fault.New(fault.Usage, "create a registry: it needs a name")
@@ -141,7 +142,7 @@ func (r *Registry) Propose(ctx context.Context, op RootOp) (RootOp, error) {
 
 // freshRoot returns the root after a sync.
 func (r *Registry) freshRoot(ctx context.Context) (Root, error) {
-	if err := r.sync(ctx); err != nil {
+	if err := syncFrom(ctx, r, toWrite, nil, allMust); err != nil {
 		return Root{}, err
 	}
 	_, root, err := r.known(ctx)
@@ -153,7 +154,7 @@ func (r *Registry) freshRoot(ctx context.Context) (Root, error) {
 func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.remote == nil {
+	if r.o.Offline {
 		return fault.New(fault.Offline, "change the root of registry %s: offline", r.o.ID)
 	}
 	root, err := r.freshRoot(ctx)
@@ -180,7 +181,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 		return err
 	}
 	defer b.Release()
-	if err := r.remote.Push(ctx, repo, []transport.Update{{Name: mainBranch, Old: root.At, New: next.At}}); err != nil {
+	if err := r.mirrors[0].remote.Push(ctx, repo, []transport.Update{{Name: mainBranch, Old: root.At, New: next.At}}); err != nil {
 		return err
 	}
 	return r.keepRoot(ctx, repo, next)
@@ -233,6 +234,9 @@ func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.P
 		if s, err := r.View(namespace); err == nil {
 			op.Genesis = s.Genesis
 		}
+	}
+	if old := root.Grant(namespace); old != nil {
+		op.Located = old.Located
 	}
 	return op, nil
 }

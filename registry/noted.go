@@ -61,7 +61,7 @@ func noteItems(ctx context.Context, r *Registry, s State, refs []objects.Ref) er
 	if !bytes.Equal(raw, old) {
 		return place.File(path, raw, 0o600)
 	}
-	if r.remote == nil || raw == nil {
+	if r.o.Offline || raw == nil {
 		return nil
 	}
 	now := time.Now()

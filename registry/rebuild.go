@@ -16,12 +16,15 @@ import (
 // them when it collects. What Verify finds missing and this machine has is sent again. With dry
 // nothing is sent. The host has to allow the branch to be set back.
 func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool) (Checked, error) {
-	c, err := Verify(ctx, r, namespace, true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := syncFrom(ctx, r, toWrite, []string{namespace}, allMust); err != nil {
+		return Checked{Namespace: namespace}, err
+	}
+	c, err := verify(ctx, r, namespace, true)
 	if err != nil {
 		return c, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	s, err := r.current(ctx, namespace)
 	if err != nil {
 		return c, err
@@ -79,16 +82,27 @@ func (b *rebuilding) run(ctx context.Context, p pen) error {
 		return err
 	}
 	defer batch.Release()
-	old := b.r.content[b.s.Namespace]
-	err = b.r.remote.PushObjects(ctx, repo, []transport.Update{{Name: contentOf(b.s.Namespace), Old: old, New: tip}}, objects)
+	to, err := writtenAt(ctx, b.r, b.s.Namespace)
+	if err != nil {
+		return err
+	}
+	old := to.content[b.s.Namespace]
+	err = to.remote.PushObjects(ctx, repo, []transport.Update{{Name: contentOf(b.s.Namespace), Old: old, New: tip}}, objects)
 	if fault.Is(err, fault.Denied) {
 		return fault.New(fault.Denied, "rebuild the content of %s: the host does not let %s be set back: %w", b.s.Namespace, contentOf(b.s.Namespace), err).
 			Advise("allow force pushes to content/** for whoever rebuilds, on the host")
 	}
 	if err == nil {
-		b.r.content[b.s.Namespace] = tip
+		to.content[b.s.Namespace] = tip
 	}
-	return err
+	if err != nil || !b.s.root.Tags {
+		return err
+	}
+	keep := map[store.OID]bool{}
+	for _, id := range b.heads {
+		keep[id] = true
+	}
+	return dropTags(ctx, to, repo, b.s, keep)
 }
 
 // gather says what is to be kept, and returns the change lists by the paths that they get.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,14 +19,24 @@ import (
 
 // Options say which registry is meant and where what is known of it is kept.
 type Options struct {
-	URL string         // any address that transport.Dial takes
-	ID  objects.Digest // its identity, as pinned; Open refuses the zero value
+	URL     string         // any address that transport.Dial takes; operations are written there
+	To      string         // the one of these addresses that operations are written to; "" is as the registry says
+	Mirrors []string       // further addresses of the same registry, asked in their order
+	ID      objects.Digest // its identity, as pinned; Open refuses the zero value
 
 	CacheDir string // holds <hex id>.git: may be deleted at any time
 	StateDir string // holds <hex id>.yaml: what was verified; never delete it
 
 	Transport transport.Options
 	Offline   bool // never use the network
+
+	// MayAsk says whether the user agreed to ask this registry at an address, where its root
+	// locates a namespace; nil: at none but those above. See LocatedError.
+	MayAsk func(url string) bool
+
+	// Whole is asked before the content of a namespace is fetched whole, because its host
+	// serves only what a ref names; nil: it is fetched.
+	Whole func(context.Context, WholeFetch) error
 
 	// AcceptOwners consents to owners that the root put in place of those that
 	// this machine knew: by namespace, the root operation that did it. See OwnerError.
@@ -37,16 +48,18 @@ type Options struct {
 // Registry is a registry, as far as this machine has verified it. It is safe for
 // concurrent use, also by several processes; its operations run one at a time.
 type Registry struct {
-	o      Options
-	remote *transport.Remote // nil when offline
+	o Options
 
-	mu      sync.Mutex
-	repo    *store.Repo // nil until the cache exists
-	root    Root
-	spaces  map[string]State     // as of the last Sync or load
-	first   map[string]bool      // namespaces that nothing was known of before
-	content map[string]store.OID // where the host showed the branches of content: a hint
-	stats   Stats
+	mu        sync.Mutex
+	mirrors   []*mirror          // its addresses, the one to write to first; none when offline
+	elsewhere []*mirror          // where the root locates namespaces, as far as somebody asked
+	shown     map[string]*mirror // who showed a namespace ("": the root) last
+	notes     []string           // for people
+	repo      *store.Repo        // nil until the cache exists
+	root      Root
+	spaces    map[string]State // as of the last Sync or load
+	first     map[string]bool  // namespaces that nothing was known of before
+	stats     Stats
 }
 
 // Stats count what a Registry moved over the network since Open.
@@ -67,10 +80,10 @@ func Open(o Options) (*Registry, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	r := &Registry{o: o, spaces: map[string]State{}, content: map[string]store.OID{}, first: map[string]bool{}}
+	r := &Registry{o: o, spaces: map[string]State{}, shown: map[string]*mirror{}, first: map[string]bool{}}
 	if !o.Offline {
 		var err error
-		if r.remote, err = transport.Dial(o.URL, o.Transport); err != nil {
+		if r.mirrors, err = dialAll(o); err != nil {
 			return nil, err
 		}
 	}
@@ -82,8 +95,8 @@ func (r *Registry) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
-	if r.remote != nil {
-		errs = append(errs, r.remote.Close())
+	for _, m := range slices.Concat(r.mirrors, r.elsewhere) {
+		errs = append(errs, m.remote.Close())
 	}
 	if r.repo != nil {
 		errs = append(errs, r.repo.Close())
@@ -220,17 +233,6 @@ func (r *Registry) writing() (*store.Repo, error) {
 	}
 	r.repo = repo
 	return repo, nil
-}
-
-// fetch brings objects and what they need into a quarantine of the cache, and counts.
-func (r *Registry) fetch(ctx context.Context, repo *store.Repo, want, have []store.OID, o transport.FetchOptions) (*store.Quarantine, error) {
-	q, st, err := r.remote.Fetch(ctx, repo, want, have, o)
-	if err != nil {
-		return nil, err
-	}
-	r.stats.Fetches++
-	r.stats.Bytes += st.Bytes
-	return q, nil
 }
 
 // tempRepo makes an empty repository in a directory below tmp ("": the system's) that

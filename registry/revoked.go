@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
 )
 
 // What a log refused for good is remembered beside what was verified of it, before that
@@ -26,15 +27,16 @@ func revokedPath(r *Registry, namespace string) string {
 // remembers what they refuse.
 func noteRevoked(ctx context.Context, r *Registry, namespace string, ops []Op) error {
 	var lists []Address
+	var kept []store.OID
 	for i := range ops {
 		if refusesForGood(ops[i].Kind) && ops[i].Changes.Count > 0 {
-			lists = append(lists, ops[i].Changes.Address)
+			lists, kept = append(lists, ops[i].Changes.Address), append(kept, ops[i].Kept)
 		}
 	}
 	if len(lists) == 0 {
 		return nil
 	}
-	if err := bringBlobs(ctx, r, namespace, "change list", lists); err != nil {
+	if err := bringBlobs(ctx, r, namespace, "change list", kept, lists); err != nil {
 		return err
 	}
 	var news []*row
@@ -146,7 +148,7 @@ func Logged(ctx context.Context, r *Registry, namespace string) (map[objects.Fin
 		if _, had := seen[seenName(byte(i))]; !had {
 			continue
 		}
-		if r.remote != nil {
+		if !r.o.Offline {
 			if err := bringShards(ctx, r, s, []byte{byte(i)}); err != nil {
 				return nil, err
 			}

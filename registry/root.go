@@ -22,6 +22,7 @@ type Root struct {
 	Name      string
 	Claims    Claims
 	Threshold int
+	Tags      bool              // publishers push a tag for each version and state
 	Keys      []trust.PublicKey // read-only
 	Roles     uint64            // the operation that made these the keys
 
@@ -38,6 +39,7 @@ type Grant struct {
 	Namespace  string
 	Keys       []trust.PublicKey // the owners; read-only
 	Genesis    objects.Digest    // the claim that is meant; zero when any claim by an owner is
+	Located    string            // the repository that it lies in; "" is that of the root
 	Since      uint64            // the root operation that granted
 	Checkpoint *Checkpoint       // the newest; nil when there is none
 	FreshUntil time.Time         // when the next is due; zero when nothing was said
@@ -131,6 +133,7 @@ func (r *Root) change(op RootOp) error {
 		fallthrough
 	case OpRoots:
 		r.Name, r.Claims, r.Threshold, r.Keys, r.Roles = op.Name, op.Claims, op.Threshold, op.Keys, op.Seq
+		r.Tags = op.Tags
 	case OpGrant:
 		r.grant(op)
 	case OpCheckpoint:
@@ -224,7 +227,7 @@ func (t Terms) hold(roles uint64, commit time.Time) error {
 
 // grant sets the owners of a namespace.
 func (r *Root) grant(op RootOp) {
-	g := &Grant{Namespace: op.Namespace, Keys: op.Keys, Genesis: op.Genesis, Since: op.Seq, older: r.Grant(op.Namespace)}
+	g := &Grant{Namespace: op.Namespace, Keys: op.Keys, Genesis: op.Genesis, Located: op.Located, Since: op.Seq, older: r.Grant(op.Namespace)}
 	if g.older != nil && !g.Genesis.IsZero() && g.Genesis == g.older.Genesis {
 		g.Checkpoint, g.FreshUntil = g.older.Checkpoint, g.older.FreshUntil
 	}
@@ -278,6 +281,9 @@ func (g *Grant) seal() {
 	if !g.Genesis.IsZero() {
 		fmt.Fprintf(&b, "genesis: %s\n", yamlQuoted(g.Genesis.String()))
 	}
+	if g.Located != "" {
+		fmt.Fprintf(&b, "repository: %s\n", yamlQuoted(g.Located))
+	}
 	if c := g.Checkpoint; c != nil {
 		fmt.Fprintf(&b, "checkpoint:\n  seq: %d\n  sha256: %s\n  commit: %s\n  state: %s\n",
 			c.Seq, yamlQuoted(c.Sum.String()), yamlQuoted(c.ID.String()), yamlQuoted(c.State.String()))
@@ -293,6 +299,9 @@ func (r *Root) encodeRegistry() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "format: %d\nname: %s\nclaims: %s\nthreshold: %d\nroles: %d\n",
 		FormatVersion, yamlQuoted(r.Name), yamlQuoted(string(r.Claims)), r.Threshold, r.Roles)
+	if r.Tags {
+		b.WriteString("tags: true\n")
+	}
 	writeKeys(&b, "roots", r.Keys)
 	return b.Bytes()
 }

@@ -47,6 +47,16 @@ func nonce(n *Nonce) codec {
 	}}
 }
 
+// yes is the codec of what is said or left out.
+func yes(b *bool) codec {
+	return codec{func() string { return "yes" }, func(s string) error {
+		if *b = s == "yes"; !*b {
+			return fault.New(fault.Malformed, "trailer: %q, want yes", words.Brief(s))
+		}
+		return nil
+	}}
+}
+
 // Approval is the agreement of one more key to an operation.
 type Approval struct {
 	Key objects.Fingerprint
@@ -83,9 +93,11 @@ type RootOp struct {
 	Name      string            // genesis, roots
 	Claims    Claims            // genesis, roots
 	Threshold int               // genesis, roots: how many root keys must agree
+	Tags      bool              // genesis, roots: publishers push a tag for each version and state
 	Keys      []trust.PublicKey // genesis, roots: the root keys; grant: the owners
 	Namespace string            // grant
 	Genesis   objects.Digest    // grant: the claim that is meant; zero before there is one
+	Located   string            // grant: the repository that the namespace lies in; "" is this one
 
 	Checkpoints []Checkpoint
 	FreshUntil  time.Time // checkpoint: when the next is due, UTC, whole seconds; zero when nothing is said
@@ -151,12 +163,18 @@ func (op *RootOp) trailers(f *fields) {
 		f.text("Rye-Name", &op.Name, maxName)
 		f.value("Rye-Claims", word(&op.Claims))
 		count(f, "Rye-Threshold", &op.Threshold)
+		if op.Tags || f.next("Rye-Tags") {
+			f.value("Rye-Tags", yes(&op.Tags))
+		}
 		f.publicKeys(&op.Keys)
 		f.fail(checkRoots(op.Claims, op.Threshold, len(op.Keys)))
 	case OpGrant:
 		f.value("Rye-Namespace", namespace(&op.Namespace))
 		if !op.Genesis.IsZero() || f.next("Rye-Genesis") {
 			f.value("Rye-Genesis", digest(&op.Genesis))
+		}
+		if op.Located != "" || f.next("Rye-Repository") {
+			f.value("Rye-Repository", repository(&op.Located))
 		}
 		f.publicKeys(&op.Keys)
 	case OpCheckpoint:

@@ -22,7 +22,7 @@ func (r *Registry) View(namespace string) (State, error) {
 		return State{}, err
 	}
 	s, err := r.load(namespace, m)
-	if err != nil && r.remote == nil {
+	if err != nil && r.o.Offline {
 		err = notAtHand(err)
 	}
 	return s, err
@@ -162,7 +162,7 @@ func (r *Registry) Fetch(ctx context.Context, rel Release) (*Fetched, error) {
 		}
 		// A filtered fetch brought the commit without its tree.
 	}
-	if r.remote == nil {
+	if r.o.Offline {
 		return nil, fault.New(fault.Offline, "offline: %s (content %s, %s) is not at hand", rel.Name(), rel.Commit, rel.Sum).
 			Advise("rye fetch, once with network")
 	}
@@ -174,12 +174,12 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 	if err != nil {
 		return nil, err
 	}
-	q, err := fetchKept(ctx, r, repo, rel.Namespace, []store.OID{rel.Commit}, transport.FetchOptions{Limits: contentLimits})
+	rd, q, err := fetchKept(ctx, r, repo, rel.Namespace, nil, []store.OID{rel.Commit}, transport.FetchOptions{Limits: contentLimits})
 	if err != nil {
 		return nil, promised(err, "content of "+rel.Name())
 	}
-	defer q.Discard()
-	raw, err := readContent(&q.Reader, &rel.Entry)
+	defer discard(q)
+	raw, err := readContent(rd, &rel.Entry)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.New(fault.Network, "fetch %s: the registry sent less than its log promises: %w", rel.Name(), err)
 	}
@@ -189,11 +189,12 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 	if err := vouch(ctx, r, &rel); err != nil {
 		return nil, err
 	}
-	if err := q.Accept(ctx, rel.Commit); err != nil {
+	release, err := accept(ctx, q, rel.Commit)
+	if err != nil {
 		return nil, err
 	}
 	defer repo.Tidy(ctx, store.CompactOptions{Packs: true})
-	defer q.Release()
+	defer release()
 	if err := moveRef(ctx, repo, contentRef(rel.Sum), rel.Commit); err != nil {
 		return nil, err
 	}
@@ -251,7 +252,7 @@ func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (sto
 func MayPush(ctx context.Context, r *Registry, namespace string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.remote == nil {
+	if r.o.Offline {
 		return fault.New(fault.Offline, "push to namespace %s: offline", namespace)
 	}
 	s, err := r.current(ctx, namespace)
@@ -262,7 +263,11 @@ func MayPush(ctx context.Context, r *Registry, namespace string) error {
 	if err != nil {
 		return err
 	}
-	err = r.remote.DryRun(ctx, repo, []transport.Update{{Name: branchOf(namespace), Old: s.At, New: s.root.At}})
+	to, err := writtenAt(ctx, r, namespace)
+	if err != nil {
+		return err
+	}
+	err = to.remote.DryRun(ctx, repo, []transport.Update{{Name: branchOf(namespace), Old: s.At, New: s.root.At}})
 	if fault.Is(err, fault.Conflict) {
 		return nil // somebody is faster: the push itself looks again
 	}

@@ -41,7 +41,7 @@ func (r *Registry) Sync(ctx context.Context, namespaces ...string) error {
 }
 
 func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
-	return syncEach(ctx, r, namespaces, func(_ string, err error) error { return err })
+	return syncFrom(ctx, r, toRead, namespaces, allMust)
 }
 
 // SyncEach is Sync for many: what is wrong with one namespace is told to judge, and where that
@@ -50,10 +50,22 @@ func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
 func SyncEach(ctx context.Context, r *Registry, namespaces []string, judge func(namespace string, err error) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return syncEach(ctx, r, namespaces, judge)
+	return syncFrom(ctx, r, toRead, namespaces, judge)
 }
 
-func syncEach(ctx context.Context, r *Registry, namespaces []string, judge func(string, error) error) error {
+// allMust is the judge for whom one namespace is as bad as all.
+func allMust(_ string, err error) error { return err }
+
+// purpose says whom a sync asks.
+type purpose bool
+
+const (
+	toRead  purpose = false // every address, in turn
+	toWrite purpose = true  // the one that is written to, and no other
+)
+
+// syncFrom is SyncEach for a purpose.
+func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string, judge func(string, error) error) error {
 	for _, ns := range namespaces {
 		if err := CheckNamespace(ns); err != nil {
 			return fault.New(fault.Usage, "sync: %w", err)
@@ -63,29 +75,21 @@ func syncEach(ctx context.Context, r *Registry, namespaces []string, judge func(
 	if err != nil {
 		return err
 	}
-	if r.remote == nil {
+	if r.o.Offline {
 		return r.syncOffline(ctx, m, namespaces, judge)
 	}
-	r.stats.Listings++
-	refs, err := r.remote.Refs(ctx, prefixesOf(namespaces)...)
-	if err != nil {
-		return err
-	}
-	for _, ns := range namespaces {
-		r.content[ns] = refs[contentOf(ns)]
-	}
-	y := &syncing{r: r, m: m}
 	defer func(before int) {
 		if r.repo != nil && r.stats.Fetches > before {
 			r.repo.Tidy(ctx, store.CompactOptions{Packs: true})
 		}
 	}(r.stats.Fetches)
-	if err := y.syncRoot(ctx, refs[mainBranch]); err != nil {
+	y := &round{r: r, to: to, m: m, namespaces: namespaces, listed: map[*mirror]map[string]store.OID{}}
+	if err := y.one(ctx, ""); err != nil {
 		return err
 	}
 	noteChecked(r, "")
 	for _, ns := range namespaces {
-		err := y.syncNamespace(ctx, ns, refs[branchOf(ns)])
+		err := y.one(ctx, ns)
 		if ctx.Err() != nil {
 			return cmp.Or(err, context.Cause(ctx))
 		}
@@ -99,20 +103,67 @@ func syncEach(ctx context.Context, r *Registry, namespaces []string, judge func(
 	return nil
 }
 
-// manyPrefixes is from how many namespaces on a listing asks for all branches: hosts bound how
-// many prefixes they take.
-const manyPrefixes = 100
+// round is one sync of several logs, by whoever answers.
+type round struct {
+	r          *Registry
+	to         purpose
+	m          memory
+	namespaces []string
+	moved      bool                             // the root has news
+	listed     map[*mirror]map[string]store.OID // what each address that was asked shows
+}
 
-// prefixesOf returns what a listing asks for.
-func prefixesOf(namespaces []string) []string {
-	if len(namespaces) >= manyPrefixes {
-		return []string{mainBranch, branchPrefix, contentOf("")}
+// one syncs one log ("": the root) with the first address that shows no less than is known.
+func (y *round) one(ctx context.Context, ns string) error {
+	all, err := mirrorsOf(ctx, y.r, ns)
+	if err == nil && y.to == toWrite {
+		all, err = toThis(ctx, y.r, ns)
 	}
-	all := []string{mainBranch}
-	for _, ns := range namespaces {
-		all = append(all, branchOf(ns), contentOf(ns))
+	if err != nil {
+		return err
 	}
-	return all
+	var first error
+	for i, m := range all {
+		y.r.shown[ns] = m // what it lacks of the state is asked of the others
+		err := y.with(ctx, m, ns, len(all) > 1)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || !passable(err) || len(all) == 1 {
+			return err
+		}
+		if first == nil || fault.Is(err, fault.Rollback) && !fault.Is(first, fault.Rollback) {
+			first = err
+		}
+		if i+1 < len(all) {
+			note(y.r, m, err)
+		}
+	}
+	return first
+}
+
+func toThis(ctx context.Context, r *Registry, ns string) ([]*mirror, error) {
+	m, err := writtenAt(ctx, r, ns)
+	return []*mirror{m}, err
+}
+
+// with syncs one log with one address.
+func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) error {
+	refs, ok := y.listed[m]
+	if !ok {
+		var err error
+		if refs, err = branchesAt(ctx, y.r, m, y.namespaces, others); err != nil {
+			return err
+		}
+		y.listed[m] = refs
+	}
+	at := &syncing{r: y.r, m: y.m, from: m, moved: y.moved}
+	if ns == "" {
+		err := at.syncRoot(ctx, refs[mainBranch])
+		y.moved = y.moved || at.moved
+		return err
+	}
+	return at.syncNamespace(ctx, ns, refs[branchOf(ns)])
 }
 
 // syncOffline only makes sure that everything is at hand.
@@ -136,10 +187,11 @@ func notAtHand(err error) error {
 	return fault.New(fault.Offline, "offline: %w", err).Advise("rye fetch, once with network")
 }
 
-// syncing is one sync under way.
+// syncing is one sync with one address under way.
 type syncing struct {
 	r     *Registry
 	m     memory
+	from  *mirror
 	moved bool // the root has news
 }
 
@@ -150,7 +202,7 @@ func (y *syncing) bring(ctx context.Context, repo *store.Repo, tip store.OID, ha
 		return &repo.Reader, nil, nil
 	}
 	have = slices.DeleteFunc(have, func(id store.OID) bool { return id.IsZero() || !repo.Has(id) })
-	q, err := y.r.fetch(ctx, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
+	q, err := fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -178,9 +230,9 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 	r, p := y.r, y.m[""]
 	if tip.IsZero() {
 		if p.Seq > 0 {
-			return fault.New(fault.Rollback, "registry %s at %s: its root is gone", r.o.ID, r.remote)
+			return fault.New(fault.Rollback, "registry %s at %s: its root is gone", r.o.ID, y.from.remote)
 		}
-		return noRegistry(r.remote.String())
+		return noRegistry(y.from.remote.String())
 	}
 	if tip == p.Tip {
 		if repo := r.reading(); repo != nil && repo.Has(tip) {
@@ -208,7 +260,7 @@ func (y *syncing) syncRoot(ctx context.Context, tip store.OID) error {
 		base = Root{}
 	}
 	if base.Seq == 0 && objects.DigestOf(raws[0]) != r.o.ID {
-		return fault.New(fault.Untrusted, "registry at %s: its identity changed: it was pinned as %s and is %s now", r.remote, r.o.ID, objects.DigestOf(raws[0])).
+		return fault.New(fault.Untrusted, "registry at %s: its identity changed: it was pinned as %s and is %s now", y.from.remote, r.o.ID, objects.DigestOf(raws[0])).
 			Advise("ask its owner; rye registry remove, then add, believes the new one")
 	}
 	root, _, err := replayRoot(base, raws, r.o.Now(), repo.Format())
@@ -274,6 +326,10 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		r.spaces[ns] = s
 		return nil
 	}
+	y.from.lines[ns] = base.Published
+	for _, op := range got.ops {
+		y.from.lines[ns] += uint64(op.Changes.Count)
+	}
 	if err := bringRoot(ctx, r, s); err != nil {
 		return err
 	}
@@ -296,7 +352,7 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 		return err
 	}
 	if g := root.Grant(ns); seen || g != nil && (!g.Genesis.IsZero() || g.Checkpoint != nil) {
-		return fault.New(fault.Rollback, "namespace %s: its branch is gone from %s", ns, y.r.remote)
+		return fault.New(fault.Rollback, "namespace %s: its branch is gone from %s", ns, y.from.remote)
 	}
 	y.r.spaces[ns] = unclaimed(y.r, root, ns)
 	return nil
@@ -324,7 +380,7 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip st
 	if base.Seq > 0 && (fault.Is(err, fault.Malformed) && cutOff(err) || got.rd == nil && fault.Is(err, fault.Integrity)) {
 		discard(got.q)
 		got.base = unclaimed(y.r, base.root, base.Namespace)
-		if got.q, err = y.r.fetch(ctx, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
+		if got.q, err = fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {
 			return got, err
 		}
 		got.rd = &got.q.Reader

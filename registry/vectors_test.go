@@ -35,6 +35,7 @@ type vectors struct {
 	Shards    map[string]string `json:"shards"`    // item to file of the catalogue
 	Proof     map[string]string `json:"proof"`     // of a key, and what it signs
 	Refuse    []refusal         `json:"refuse"`
+	Read      []readable        `json:"read"` // operations of a root, and the file that follows from them alone
 	Wrong     []wrong           `json:"wrong"`
 	Quorum    quorum            `json:"quorum"`
 }
@@ -46,6 +47,12 @@ type wrong struct {
 	Commit  string `json:"commit"`            // raw
 	Changes string `json:"changes,omitempty"` // its change list
 	Code    string `json:"code"`
+}
+
+type readable struct {
+	Message string `json:"message"`
+	Path    string `json:"path"`
+	File    string `json:"file"`
 }
 
 type refusal struct {
@@ -108,6 +115,16 @@ func TestVectors(t *testing.T) {
 	for item, want := range v.Shards {
 		if got := shardPath(int(shardOf(mustRef(item)))); got != want {
 			t.Errorf("%s is in %s, want %s", item, got, want)
+		}
+	}
+	for _, r := range v.Read {
+		op, err := ParseProposal(r.Message)
+		if err != nil || op.Message() != r.Message {
+			t.Errorf("%q: %v, or is written otherwise", r.Message, err)
+			continue
+		}
+		if got := string(fileOf(t, op)[r.Path]); got != r.File {
+			t.Errorf("%s: %q, want %q", r.Path, got, r.File)
 		}
 	}
 	for _, r := range v.Refuse {
@@ -247,7 +264,36 @@ func makeVectors(t *testing.T) vectors {
 		{"no line feed at the end", strings.TrimSuffix(good, "\n")},
 		{"a newer format", strings.Replace(good, "Rye-Format: 1", "Rye-Format: 2", 1)},
 	}
+	grant := RootOp{Kind: OpGrant, Registry: r.root.ID, Seq: 4, Prev: r.root.Tip, State: r.root.Digest(), Namespace: "acme",
+		Genesis: r.s.Genesis, Located: "https://git.example.org/acme.git", Keys: []trust.PublicKey{ada.pub}}
+	roots := RootOp{Kind: OpRoots, Registry: r.root.ID, Seq: 4, Prev: r.root.Tip, State: r.root.Digest(), Name: "Test", Claims: ClaimsGranted,
+		Threshold: 1, Tags: true, Keys: []trust.PublicKey{ada.pub}}
+	for _, op := range []RootOp{grant, roots} {
+		for path, file := range fileOf(t, op) {
+			v.Read = append(v.Read, readable{op.Message(), path, string(file)})
+		}
+	}
+	text := grant.Message()
+	v.Refuse = append(v.Refuse,
+		refusal{"a repository with a password", strings.Replace(text, "https://git", "https://me:secret@git", 1)},
+		refusal{"a repository that is a command", strings.Replace(text, "https://git.example.org/acme.git", "ext::sh -c id", 1)},
+		refusal{"a repository that means something else elsewhere", strings.Replace(text, "https://git.example.org/acme.git", "/srv/acme.git", 1)},
+		refusal{"tags without a yes", strings.Replace(roots.Message(), "Rye-Tags: yes", "Rye-Tags: no", 1)})
 	return v
+}
+
+// fileOf returns the one file that an operation of the root writes, by its path.
+func fileOf(t *testing.T, op RootOp) map[string][]byte {
+	t.Helper()
+	root := Root{}
+	if err := root.change(op); err != nil {
+		t.Fatal(err)
+	}
+	files := root.Encode()
+	if op.Kind == OpGrant {
+		return map[string][]byte{grantPath(op.Namespace): files[grantPath(op.Namespace)]}
+	}
+	return map[string][]byte{registryPath: files[registryPath]}
 }
 
 var _ trust.Signer = (*testKey)(nil)

@@ -3,6 +3,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,8 +36,12 @@ type Checked struct {
 func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Checked, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return verify(ctx, r, namespace, whole)
+}
+
+func verify(ctx context.Context, r *Registry, namespace string, whole bool) (Checked, error) {
 	c := Checked{Namespace: namespace, Threshold: 1}
-	if r.remote == nil {
+	if r.o.Offline {
 		return c, fault.New(fault.Offline, "verify namespace %s: every object has to be asked for", namespace).Advise("leave out --offline")
 	}
 	s, err := r.current(ctx, namespace)
@@ -47,7 +52,11 @@ func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 	if !whole {
 		had = readVerified(r, s)
 	}
-	v := verification{r: r, had: had, c: &c}
+	all, err := mirrorsOf(ctx, r, namespace)
+	if err != nil {
+		return c, err
+	}
+	v := verification{r: r, m: all[0], had: had, c: &c}
 	if v.x, err = examine(ctx, r, s, had.at); err != nil {
 		return c, err
 	}
@@ -64,6 +73,7 @@ func Verify(ctx context.Context, r *Registry, namespace string, whole bool) (Che
 // verification is one Verify under way.
 type verification struct {
 	r   *Registry
+	m   *mirror // the one that is verified: who showed the log
 	had hadAll
 	x   examined // the log, replayed since then
 	c   *Checked
@@ -119,7 +129,7 @@ type named struct {
 
 // named asks for the branch of the content, commits only.
 func (v *verification) named(ctx context.Context) (n named, err error) {
-	tip, old := v.r.content[v.x.Namespace], v.had.content
+	tip, old := v.m.content[v.x.Namespace], v.had.content
 	if tip.IsZero() {
 		v.miss("branch " + contentOf(v.x.Namespace))
 		return n, nil
@@ -148,7 +158,7 @@ func (v *verification) commits(ctx context.Context, tip, old store.OID) (map[sto
 	if !old.IsZero() {
 		have = append(have, old)
 	}
-	q, err := v.r.fetch(ctx, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
+	q, err := fetchFrom(ctx, v.r, v.m, repo, []store.OID{tip}, have, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +233,10 @@ func (v *verification) lastState(ctx context.Context) error {
 	if !v.x.before.IsZero() {
 		have = append(have, v.x.before)
 	}
-	q, err := v.r.fetch(ctx, repo, []store.OID{v.x.Kept}, have, transport.FetchOptions{})
+	q, err := fetchFrom(ctx, v.r, v.m, repo, []store.OID{v.x.Kept}, have, transport.FetchOptions{})
+	if errors.Is(err, transport.ErrNamedOnly) {
+		return v.lastWhole(ctx, repo)
+	}
 	if gone(err) {
 		v.miss(stateName(v.x.Seq))
 		return nil
@@ -253,7 +266,10 @@ func (v *verification) versions(ctx context.Context, list []*Entry) error {
 	for i, e := range list {
 		ids[i] = e.Commit
 	}
-	q, err := v.r.fetch(ctx, repo, ids, nil, transport.FetchOptions{})
+	q, err := fetchFrom(ctx, v.r, v.m, repo, ids, nil, transport.FetchOptions{})
+	if errors.Is(err, transport.ErrNamedOnly) {
+		return v.versionsWhole(ctx, repo, list)
+	}
 	if gone(err) && len(list) > 1 {
 		half := len(list) / 2
 		return cmp.Or(v.versions(ctx, list[:half]), v.versions(ctx, list[half:]))
@@ -284,9 +300,51 @@ func (v *verification) versions(ctx context.Context, list []*Entry) error {
 	return nil
 }
 
+// fetchAll fetches the branch of the content, from a host that serves only what a ref names,
+// and returns the commits that it names.
+func (v *verification) fetchAll(ctx context.Context, repo *store.Repo) (map[store.OID]bool, error) {
+	if err := fetchWhole(ctx, v.r, repo, v.x.Namespace); err != nil {
+		return nil, err
+	}
+	tip := v.m.content[v.x.Namespace]
+	if tip.IsZero() {
+		return nil, nil
+	}
+	return v.commits(ctx, tip, store.OID{})
+}
+
+// lastWhole looks for the last state in the branch of the content.
+func (v *verification) lastWhole(ctx context.Context, repo *store.Repo) error {
+	ids, err := v.fetchAll(ctx, repo)
+	if err == nil && (!ids[v.x.Kept] || !repo.Has(v.x.Kept)) {
+		v.miss(stateName(v.x.Seq))
+	}
+	return err
+}
+
+// versionsWhole compares versions with what the branch of the content names.
+func (v *verification) versionsWhole(ctx context.Context, repo *store.Repo, list []*Entry) error {
+	ids, err := v.fetchAll(ctx, repo)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		_, err := readContent(&repo.Reader, e)
+		switch {
+		case fault.Is(err, fault.NotFound), !ids[e.Commit]:
+			v.miss("version " + e.Name())
+		case err != nil:
+			return err
+		default:
+			v.c.Fetched++
+		}
+	}
+	return nil
+}
+
 // answers tells a host that lacks an object from one that does not answer at all.
 func (v *verification) answers(ctx context.Context) bool {
-	_, err := v.r.remote.Refs(ctx, mainBranch)
+	_, err := v.m.remote.Refs(ctx, mainBranch)
 	return err == nil
 }
 
@@ -309,7 +367,7 @@ func (v *verification) remember() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fault.New(fault.Failed, "remember what was verified: %w", err)
 	}
-	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", v.x.Seq, v.x.At, v.x.Tip, v.r.content[v.x.Namespace], v.c.Redacted, v.c.Pruned)
+	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", v.x.Seq, v.x.At, v.x.Tip, v.m.content[v.x.Namespace], v.c.Redacted, v.c.Pruned)
 	return place.File(path, line, 0o600)
 }
 

@@ -62,11 +62,11 @@ func (v view) at(ctx context.Context, seq uint64) ([]byte, error) {
 	}
 	raw, err := rawAt(ctx, v.rd, v.base, seq)
 	repo := v.r.reading()
-	if !cutOff(err) || v.r.remote == nil || repo == nil {
+	if !cutOff(err) || v.r.o.Offline || repo == nil {
 		return raw, err
 	}
 	// The cache begins at a checkpoint that lies after what is asked for.
-	q, err := v.r.fetch(ctx, repo, []store.OID{v.base.Tip}, nil, transport.FetchOptions{Filter: commitsOnly})
+	q, err := v.r.fetch(ctx, v.namespace, repo, []store.OID{v.base.Tip}, nil, transport.FetchOptions{Filter: commitsOnly})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (v view) shorter(ctx context.Context, p Point, who string) error {
 			return v.fork(ctx, p, v.end.Seq, raw, who)
 		}
 	}
-	return fault.New(fault.Rollback, "%s: shows %d operations, %s saw %d: it was set back", logName(v.namespace), v.end.Seq, who, p.Seq).
+	return fault.New(fault.Rollback, "%w", &BehindError{Log: logName(v.namespace), Shown: v.end.Seq, Known: p.Seq, Who: who}).
 		Advise("tell the owners of the registry; rye goes on with what it verified")
 }
 
@@ -132,7 +132,10 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Roo
 		return none, nil // what must be passed through may lie before the checkpoint
 	}
 	c := g.Checkpoint
-	q, err := y.r.fetch(ctx, repo, []store.OID{c.ID}, nil, transport.FetchOptions{Depth: 1, Filter: commitsOnly})
+	q, err := y.r.fetch(ctx, ns, repo, []store.OID{c.ID}, nil, transport.FetchOptions{Depth: 1, Filter: commitsOnly})
+	if fault.Is(err, fault.NotFound) {
+		return none, nil // the host serves only what a ref names: the log is read from its beginning
+	}
 	if err != nil {
 		return none, err
 	}
@@ -155,14 +158,14 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Roo
 		return none, err
 	}
 	defer q.Release()
-	if err := bringBlobs(ctx, y.r, ns, "root list", []Address{op.State}); err != nil {
+	if err := bringBlobs(ctx, y.r, ns, "root list", []store.OID{op.Kept}, []Address{op.State}); err != nil {
 		return none, err
 	}
 	cat := openCatalogue(op.State, cached(y.r))
 	if err := cat.get(); err != nil {
 		return none, err
 	}
-	if err := bringBlobs(ctx, y.r, ns, "keys", []Address{cat.keys}); err != nil {
+	if err := bringBlobs(ctx, y.r, ns, "keys", []store.OID{op.Kept}, []Address{cat.keys}); err != nil {
 		return none, err
 	}
 	s, err := stateAt(cached(y.r), op)

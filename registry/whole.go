@@ -107,7 +107,7 @@ func bringPart(ctx context.Context, r *Registry, s State, shards []byte, most in
 			list = append(list, sh.at)
 		}
 	}
-	if err := bringWithin(ctx, r, s.Namespace, "shard", list, most); err != nil {
+	if err := bringWithin(ctx, r, s.Namespace, "shard", []store.OID{s.Kept}, list, most); err != nil {
 		return err
 	}
 	return noteShards(ctx, r, s, shards)

@@ -19,19 +19,28 @@ func proposalFile(into *string) cli.Flag {
 func registryGrant() *spec {
 	var q rye.GrantRequest
 	return &spec{
-		name: "grant", args: "<namespace> <key…>",
+		name: "grant", args: "<namespace> [key…]",
 		short: "Give a namespace to keys, as a holder of the root",
 		long: `A key is a line like ssh-ed25519 AAAA… in quotes, a file that holds one (what its
 owner's rye key show --ssh prints), or the SHA256:… of a key that is known here. What was
 granted before is shown and replaced. Members of a namespace stay members when it is granted
 to others, who then join, and every reader is asked before that counts. Where your root key
-is not enough, the change is written to a file, as with rye registry root.`,
-		examples: "rye registry grant acme 'ssh-ed25519 AAAA…'\nrye registry grant acme bob.pub --dry-run\nrye registry grant acme bob.pub carol.pub --yes --json",
+is not enough, the change is written to a file, as with rye registry root.
+--repository says that the namespace lies in another repository, to which its branches were
+brought before (rye registry mirror push --to): whose it is stays the root's word.`,
+		examples: "rye registry grant acme 'ssh-ed25519 AAAA…'\nrye registry grant acme --repository https://example.org/acme.git\nrye registry grant acme bob.pub --dry-run\nrye registry grant acme bob.pub carol.pub --yes --json",
 		exits:    sharing,
-		flags:    []cli.Flag{rootName(&q.Registry), proposalFile(&q.Out), dryRun(&q.DryRun)},
-		min:      2, max: many,
+		flags: []cli.Flag{rootName(&q.Registry), proposalFile(&q.Out), dryRun(&q.DryRun),
+			&cli.StringFlag{Name: "repository", Destination: &q.Located, Usage: "it lies in the repository at this `address`; - is the registry's own (default: as now)"}},
+		min: 1, max: many,
 		run: func(t *task) (err error) {
 			q.Namespace = t.args[0]
+			if len(t.args) == 1 && q.Located == "" {
+				return fault.New(fault.Usage, "registry grant %s: no key", q.Namespace).Advise("rye registry grant %s <key>", q.Namespace)
+			}
+			if q.Located != "-" {
+				q.Located = t.remote(q.Located)
+			}
 			if q.Keys, err = t.publicKeys(t.args[1:]); err != nil {
 				return err
 			}

@@ -23,7 +23,7 @@ func registryCommand() *spec {
 		long:     "A registry is a git repository anywhere: a URL, or a directory on this machine.",
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
-		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryVerify(), registryLog(),
+		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryMirror(), registryVerify(), registryLog(),
 			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot(), registryProtect(), registryHook(), registryCI()},
 	}
 }
@@ -39,6 +39,7 @@ func registryInit() *spec {
 		flags: []cli.Flag{
 			registryName(&q.Name),
 			&cli.BoolFlag{Name: "open", Destination: &q.Open, Usage: "anybody may claim a free namespace"},
+			&cli.BoolFlag{Name: "tags", Destination: &q.Tags, Usage: "publishers push a tag for each version, too: for hosts that serve only what a ref names"},
 			repeated("namespace", &q.Namespaces, "bind this `name` to your key (default the project's); repeatable"),
 		},
 		min: 1, max: 1, arg: &q.URL,
@@ -187,6 +188,9 @@ func answerRegistries[Q any](t *task, run verb[Q, []rye.RegistryInfo], q Q) erro
 
 func printRegistry(p *printer, info *rye.RegistryInfo) {
 	p.printf("%s  %s\n  id      %s\n", bold(info.Name), info.URL, info.ID)
+	for _, url := range info.Mirrors {
+		p.printf("  mirror  %s\n", url)
+	}
 	for _, k := range info.Roots {
 		p.printf("  root    %s\n", k)
 	}
@@ -221,6 +225,7 @@ root of the registry, you are asked whether to grant it to your key.`,
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project's namespace"},
 			&cli.StringFlag{Name: "registry", Destination: &q.Registry, Usage: "the registry's `name`, when the scope has none"},
+			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "write to this `address` of the registry (default its first)"},
 			dryRun(&q.DryRun),
 		},
 		max: many,
@@ -228,6 +233,7 @@ root of the registry, you are asked whether to grant it to your key.`,
 			if q.Targets, err = t.someRefs(q.All); err != nil {
 				return err
 			}
+			q.To = t.remote(q.To)
 			return answer(t, t.w.Registry().Push, q, printPush)
 		},
 	}

@@ -274,6 +274,9 @@ func holds(q *store.Quarantine, want []store.OID) error {
 // what we have. Without multi_ack the server answers with a single line.
 func (f *fetching) encode0(w *pktWriter) error {
 	c := f.a.caps
+	if err := f.served0(); err != nil {
+		return err
+	}
 	ask := []string{"side-band-64k", "ofs-delta"}
 	if !c.has("side-band-64k") {
 		return fault.New(fault.Network, "the remote is too old: it offers no side-band-64k")
@@ -304,6 +307,27 @@ func (f *fetching) encode0(w *pktWriter) error {
 		w.linef("have %s", id)
 	}
 	w.linef("done")
+	return nil
+}
+
+// ErrNamedOnly says that a remote serves only what a ref names, and something else was asked.
+var ErrNamedOnly = errors.New("the remote serves only what a ref names")
+
+// served0 refuses what a server of versions 0 and 1 would: one that does not say that it
+// serves other objects serves those that a ref names. Over a stream it would only hang up.
+func (f *fetching) served0() error {
+	if f.a.caps.has("allow-tip-sha1-in-want") || f.a.caps.has("allow-reachable-sha1-in-want") {
+		return nil
+	}
+	named := make(map[store.OID]bool, len(f.a.refs))
+	for _, id := range f.a.refs {
+		named[id] = true
+	}
+	for _, id := range f.want {
+		if !named[id] {
+			return fault.New(fault.NotFound, "%w: none names %s", ErrNamedOnly, id)
+		}
+	}
 	return nil
 }
 

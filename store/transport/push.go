@@ -43,6 +43,12 @@ func (r *Remote) PushObjects(ctx context.Context, from *store.Repo, updates []Up
 	return nil
 }
 
+// PushNames moves refs of the remote to objects that it has already, as many as it will: what
+// it refuses is an error, and the rest may have moved.
+func (r *Remote) PushNames(ctx context.Context, from *store.Repo, updates []Update) error {
+	return r.push(ctx, &pushing{r: r, from: from, updates: updates, objects: []store.OID{}})
+}
+
 var errNotAtomic = errors.New("the remote cannot move several refs at once")
 
 // DryRun reports what Push would, as far as the remote tells without being

@@ -2,6 +2,8 @@ package govern
 
 import (
 	"context"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -29,15 +31,26 @@ func Grant(ctx context.Context, s *share.Desk, q rye.GrantRequest) (*rye.RootCha
 		return nil, err
 	}
 	defer r.reg.Close()
+	old := r.Root.Grant(q.Namespace)
+	if len(keys) == 0 && old != nil {
+		keys = old.Keys
+	}
 	op, err := registry.GrantOp(ctx, r.reg, q.Namespace, keys...)
 	if err != nil {
 		return nil, err
 	}
-	if old := r.Root.Grant(q.Namespace); old != nil && old.Genesis == op.Genesis && slices.Equal(old.Keys, keys) && !usedUp(r, old) {
+	if err := r.locate(ctx, &op, q.Located); err != nil {
+		return nil, err
+	}
+	if old != nil && old.Genesis == op.Genesis && old.Located == op.Located && slices.Equal(old.Keys, keys) && !usedUp(r, old) {
 		return nil, fault.New(fault.Conflict, "grant %s: the root granted it to exactly these keys already", q.Namespace).
 			Advise("rye registry members %s shows them", q.Namespace)
 	}
-	return r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun, mend: share.GrantCommand(q.Namespace, keys, "--yes")})
+	rep, err := r.propose(ctx, op, step{file: q.Out, dryRun: q.DryRun, mend: share.GrantCommand(q.Namespace, keys, "--yes")})
+	if err == nil && !q.DryRun && op.Located != "" && q.Located != "" { // who names an address agrees to it
+		_, err = share.AgreeTo(s, r.ID.String(), op.Located)
+	}
+	return rep, err
 }
 
 // usedUp reports whether a namespace where several keys must agree already derives from a
@@ -45,6 +58,26 @@ func Grant(ctx context.Context, s *share.Desk, q rye.GrantRequest) (*rye.RootCha
 func usedUp(r *root, g *registry.Grant) bool {
 	st, err := r.reg.View(g.Namespace)
 	return err == nil && st.Threshold > 1 && st.Grant >= g.Since
+}
+
+// locate says in a grant which repository the namespace lies in, after looking whether its
+// log is there: "" leaves it, "-" is the registry's own.
+func (r *root) locate(ctx context.Context, op *registry.RootOp, where string) error {
+	switch where {
+	case "":
+		return nil
+	case "-":
+		op.Located, where = "", r.reg.URL()
+	default:
+		op.Located = where
+	}
+	if filepath.IsAbs(where) {
+		where = (&url.URL{Scheme: "file", Path: filepath.ToSlash(where)}).String()
+		if op.Located != "" {
+			op.Located = where
+		}
+	}
+	return registry.MayLocate(ctx, r.reg, op.Namespace, where)
 }
 
 // Checkpoint lets the root vouch for how far namespaces are.

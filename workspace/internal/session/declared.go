@@ -46,7 +46,7 @@ func (p *Project) StatedRegistries() (all []trust.StatedRegistry, without []stri
 			without = append(without, name)
 			continue
 		}
-		one := trust.StatedRegistry{ID: r.ID, Addresses: []string{r.URL}}
+		one := trust.StatedRegistry{ID: r.ID, Addresses: append([]string{r.URL}, r.Mirrors...)}
 		for _, text := range r.Roots {
 			if fp, err := objects.ParseFingerprint(text); err == nil { // parseProject refused another
 				one.Roots = append(one.Roots, fp)

@@ -46,9 +46,10 @@ type Override struct {
 
 // Registry names a registry: the address may change, the identity may not.
 type Registry struct {
-	URL   string   `yaml:"url"`
-	ID    string   `yaml:"id"`
-	Roots []string `yaml:"roots,omitempty"`
+	URL     string   `yaml:"url"`
+	Mirrors []string `yaml:"mirrors,omitempty"` // further addresses, in the order in which they are asked
+	ID      string   `yaml:"id"`
+	Roots   []string `yaml:"roots,omitempty"`
 }
 
 // NewProject returns a project with this id, or for "" with one that no other project has.
@@ -149,6 +150,14 @@ func (r Registry) check() error {
 	if _, err := objects.ParseDigest(r.ID); err != nil {
 		return err
 	}
+	if len(r.Mirrors) > maxMirrors {
+		return fmt.Errorf("%d mirrors, at most %d", len(r.Mirrors), maxMirrors)
+	}
+	for i, url := range r.Mirrors {
+		if url == "" || url == r.URL || slices.Contains(r.Mirrors[:i], url) {
+			return fmt.Errorf("mirror %q: empty, or there twice", words.Brief(url))
+		}
+	}
 	for _, root := range r.Roots {
 		if _, err := objects.ParseFingerprint(root); err != nil {
 			return fmt.Errorf("root %q: %w", root, err)
@@ -156,6 +165,9 @@ func (r Registry) check() error {
 	}
 	return nil
 }
+
+// maxMirrors bounds the further addresses of a registry: registry.MaxMirrors.
+const maxMirrors = 16
 
 // CheckNamespace refuses what cannot be a namespace with fault.Usage.
 func CheckNamespace(ns string) error {

@@ -19,7 +19,7 @@ func OpenHere(s *Desk, name string) (*registry.Registry, error) {
 	if !ok {
 		return nil, unknownRegistry(name)
 	}
-	return openAs(s, c.URL, c.ID, nil, true)
+	return openAt(s, c.ID, registry.Options{URL: c.URL, Offline: true})
 }
 
 // Doubts says how far what was read of namespaces may be believed to be the newest. Where the

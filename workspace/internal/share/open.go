@@ -3,9 +3,12 @@ package share
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 )
@@ -17,7 +20,20 @@ func Open(s *Desk, name string, accepted map[string]uint64) (*registry.Registry,
 	if err != nil {
 		return nil, err
 	}
-	return OpenPinned(s, c.URL, c.ID, accepted)
+	return openAt(s, c.ID, registry.Options{URL: c.URL, Mirrors: agreedMirrors(s, c), AcceptOwners: accepted})
+}
+
+// openTo is Open for whoever writes to one address of the registry; "" is where it says.
+func openTo(s *Desk, name, to string) (*registry.Registry, error) {
+	c, err := MayReach(s, name)
+	if err != nil {
+		return nil, err
+	}
+	o := registry.Options{URL: c.URL, Mirrors: agreedMirrors(s, c), To: to}
+	if to != "" && to != o.URL && !slices.Contains(o.Mirrors, to) {
+		return nil, fault.New(fault.Untrusted, "push to %s: it is no address of registry %s that you agreed to", to, name).Mend("rye registry mirror add %s %s", name, to)
+	}
+	return openAt(s, c.ID, o)
 }
 
 func unknownRegistry(name string) error {
@@ -26,17 +42,20 @@ func unknownRegistry(name string) error {
 
 // OpenPinned opens a registry that the user agreed to ask at this address.
 func OpenPinned(s *Desk, url, id string, accepted map[string]uint64) (*registry.Registry, error) {
-	return openAs(s, url, id, accepted, s.Offline)
+	return openAt(s, id, registry.Options{URL: url, AcceptOwners: accepted})
 }
 
-func openAs(s *Desk, url, id string, accepted map[string]uint64, offline bool) (*registry.Registry, error) {
+// openAt opens a registry at addresses that the user agreed to.
+func openAt(s *Desk, id string, o registry.Options) (*registry.Registry, error) {
 	digest, err := objects.ParseDigest(id)
 	if err != nil {
 		return nil, err
 	}
-	cache, state := s.Registries()
-	return registry.Open(registry.Options{URL: url, ID: digest, CacheDir: cache, StateDir: state, Offline: offline,
-		Transport: s.transport(), AcceptOwners: accepted, Now: s.Now})
+	o.ID, o.Offline, o.Transport, o.Now = digest, o.Offline || s.Offline, s.transport(), s.Now
+	o.CacheDir, o.StateDir = s.Registries()
+	o.Whole = func(ctx context.Context, w registry.WholeFetch) error { return mayFetchWhole(ctx, s, w) }
+	o.MayAsk = func(url string) bool { return agreed(s, id, url) || agreedSince(s, id, url) }
+	return registry.Open(o)
 }
 
 // OpenSynced opens a registry of the project and brings what is known of namespaces up to
@@ -49,9 +68,12 @@ func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string)
 			return nil, err
 		}
 	}
-	reg, err := openFollowing(ctx, s, name, namespaces)
+	reg, err := openFollowing(ctx, s, name, namespaces, func(reg *registry.Registry) error { return compareNew(ctx, s, name, reg, namespaces) })
 	if err != nil {
 		return nil, err
+	}
+	for _, note := range registry.Notes(reg) {
+		s.Tell(note)
 	}
 	if err := settle(ctx, s, reg, namespaces); err != nil {
 		reg.Close()
@@ -61,19 +83,28 @@ func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string)
 }
 
 // openFollowing is OpenSynced without what the user must have agreed to, and asks about new
-// owners.
-func openFollowing(ctx context.Context, s *Desk, name string, namespaces []string) (*registry.Registry, error) {
+// owners. What is to be done after the sync, if anything, may find some, too.
+func openFollowing(ctx context.Context, s *Desk, name string, namespaces []string, then func(*registry.Registry) error) (*registry.Registry, error) {
 	accepted := map[string]uint64{}
 	for {
 		reg, err := Open(s, name, accepted)
 		if err != nil {
 			return nil, err
 		}
-		err = reg.Sync(ctx, namespaces...)
+		if err = reg.Sync(ctx, namespaces...); err == nil && then != nil {
+			err = then(reg)
+		}
 		if err == nil {
 			return reg, nil
 		}
 		reg.Close()
+		var lies *registry.LocatedError
+		if errors.As(err, &lies) {
+			if s, err = agreeToPlace(ctx, s, name, lies); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		var changed *registry.OwnerError
 		if !errors.As(err, &changed) || accepted[changed.Namespace] == changed.Seq {
 			return nil, err
@@ -92,4 +123,21 @@ func ownerQuestion(name string, e *registry.OwnerError) rye.Question {
 		q.Lines = append(q.Lines, "now "+k.String())
 	}
 	return q
+}
+
+// manyVersions is from how many on content is fetched whole only after a question: a
+// registry's version takes a few hundred bytes to some kilobytes on the way.
+const manyVersions = 1000
+
+// mayFetchWhole says, or asks, before all content of a namespace is fetched because its host
+// serves nothing less.
+func mayFetchWhole(ctx context.Context, s *Desk, w registry.WholeFetch) error {
+	text := fmt.Sprintf("%s: its host serves only what a branch names, so all of its content is fetched: about %s, of what size no host tells", w.Namespace, words.Plural(int(min(w.Versions, 1<<30)), "version"))
+	if w.Versions < manyVersions {
+		s.Tell(text)
+		return nil
+	}
+	return s.Ask(ctx, rye.Question{Topic: "content of " + w.Namespace, Text: text + ". Fetch it?",
+		Lines: []string{"later only what is new is fetched", "a registry made with rye registry init --tags needs none of this"},
+		Mend:  fault.Command("rye fetch --yes")})
 }

@@ -18,6 +18,22 @@ import (
 // Push publishes items of one namespace: verified here, one signed operation of up
 // to 256 items, one ref update. What is published already, byte for byte, is left.
 func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
+	rep, err := push(ctx, s, q)
+	var lies *registry.LocatedError
+	if !errors.As(err, &lies) {
+		return rep, err
+	}
+	name, _, err := s.Project.RegistryFor(lies.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = agreeToPlace(ctx, s, name, lies); err != nil {
+		return nil, err
+	}
+	return push(ctx, s, q)
+}
+
+func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
 	refs, ns, err := pushTargets(ctx, s, q)
 	if err != nil {
 		return nil, err
@@ -34,7 +50,7 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	if err != nil {
 		return nil, err
 	}
-	reg, err := Open(s, name, nil)
+	reg, err := openTo(s, name, q.To)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 	if err != nil {
 		return nil, err
 	}
-	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(key), Claims: registry.ClaimsGranted,
+	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(key), Claims: registry.ClaimsGranted, Tags: q.Tags,
 		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: s.transport(), Now: s.Now}
 	for _, ns := range q.Namespaces {
 		o.Namespaces[ns] = []trust.PublicKey{key.Public()}
@@ -157,7 +157,8 @@ func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id regi
 	}
 	info := &rye.RegistryInfo{Name: q.Name, URL: q.URL, ID: id.ID.String(), Claims: string(id.Claims), Roots: Texts(id.Roots),
 		Scopes: scopesAsked(q), Pinned: true}
-	c.Registries[q.Name] = session.Registry{URL: q.URL, ID: info.ID, Roots: info.Roots}
+	kept := slices.DeleteFunc(slices.Clone(c.Registries[q.Name].Mirrors), func(url string) bool { return url == q.URL })
+	c.Registries[q.Name] = session.Registry{URL: q.URL, Mirrors: kept, ID: info.ID, Roots: info.Roots}
 	if err := addScopes(c.Scopes, info); err != nil {
 		return nil, err
 	}
@@ -249,7 +250,7 @@ func ListRegistries(s *Desk) []rye.RegistryInfo {
 func registryInfo(s *Desk, name string) rye.RegistryInfo {
 	c := s.Project.Registries[name]
 	_, err := MayReach(s, name)
-	return rye.RegistryInfo{Name: name, URL: c.URL, ID: c.ID, Roots: c.Roots, Pinned: err == nil, Scopes: scopesOf(s.Project, name)}
+	return rye.RegistryInfo{Name: name, URL: c.URL, Mirrors: c.Mirrors, ID: c.ID, Roots: c.Roots, Pinned: err == nil, Scopes: scopesOf(s.Project, name)}
 }
 
 // NamespaceLog lists the operations of a namespace, newest first, after bringing its log

@@ -28,8 +28,9 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 	var all []rye.RegistryInfo
 	for _, name := range names {
 		info, err := syncRegistry(ctx, s, name)
-		if lie := new(lockError); errors.As(err, &lie) {
-			faults = errors.Join(faults, err) // the lock's fault, and nothing else waits for it
+		lie, mirror := new(lockError), new(mirrorError)
+		if errors.As(err, &lie) || errors.As(err, &mirror) {
+			faults = errors.Join(faults, err) // the lock's fault, or a mirror's, and nothing else waits for it
 		} else if err != nil {
 			return all, err
 		}
@@ -41,7 +42,7 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, error) {
 	info := registryInfo(s, name)
 	namespaces := namespacesOf(s, name)
-	reg, err := OpenSynced(ctx, s, name, namespaces...)
+	reg, standings, mirrors, err := openSurveyed(ctx, s, name, namespaces)
 	if err != nil {
 		return info, err
 	}
@@ -73,7 +74,8 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 	if info.Warnings, err = newest(s, reg, root, namespaces...); err != nil {
 		return info, err
 	}
-	return info, lockFault(ctx, s, reg, namespaces...)
+	info.Warnings = append(info.Warnings, standings...)
+	return info, errors.Join(mirrors, lockFault(ctx, s, reg, namespaces...))
 }
 
 // namespacesOf returns the namespaces of a registry that the project names: its own,

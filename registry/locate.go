@@ -1,0 +1,196 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// The root may locate a namespace in another repository, so that one repository need not
+// hold all of them. That repository has the branches ns/<namespace> and content/<namespace>,
+// and no say: who owns the namespace, and what its log must pass through, is the root's word
+// as before. Where it is is the root's word, too, and a proposal: it is asked only after the
+// user agreed to the address.
+
+// maxLocated bounds the address of a repository, in bytes.
+const maxLocated = 1000
+
+// repository is the codec of the address of a repository.
+func repository(text *string) codec {
+	return codec{func() string { return *text }, func(s string) error {
+		*text = s
+		return CheckRepository(s)
+	}}
+}
+
+// CheckRepository refuses what cannot be the address that the root gives of a repository: it
+// has to be a URL with one of five schemes, with neither password nor query, and mean the
+// same on every machine.
+func CheckRepository(text string) error {
+	bad := func(why string) error {
+		return fault.New(fault.Malformed, "repository %q: %s", words.Brief(text), why)
+	}
+	if len(text) > maxLocated || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		return bad("want printable ASCII without spaces, at most 1000 bytes")
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Opaque != "" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#") {
+		return bad("want a URL without query and fragment")
+	}
+	if !slices.Contains([]string{"https", "http", "ssh", "git", "file"}, u.Scheme) || !strings.HasPrefix(text, u.Scheme+"://") {
+		return bad("want https://, http://, ssh://, git:// or file://")
+	}
+	if u.User != nil && (u.Scheme != "ssh" || strings.Contains(u.User.String(), ":")) {
+		return bad("want no user, and no password")
+	}
+	if (u.Scheme == "file") != (u.Host == "") || len(u.Path) < 2 {
+		return bad("want a host and a path")
+	}
+	if _, err := transport.Dial(text, transport.Options{Insecure: true}); err != nil {
+		return fault.New(fault.Malformed, "repository: %w", err)
+	}
+	return nil
+}
+
+// A LocatedError says that the root locates a namespace at an address that the user did not
+// agree to (code Untrusted). Show it to a person; with consent, open the registry with a
+// MayAsk that allows it. Far says why consent alone is not enough: then the address has to be
+// named by the user.
+type LocatedError struct {
+	Namespace string
+	URL       string
+	Since     uint64 // the operation of the root that said so
+	Far       string
+}
+
+func (e *LocatedError) Error() string {
+	text := fmt.Sprintf("namespace %s: the registry's root locates it at %s, an address that you did not agree to", e.Namespace, e.URL)
+	if e.Far != "" {
+		text += " (" + e.Far + ")"
+	}
+	return text
+}
+
+// writtenAt returns where a namespace ("": the root) is written: the first address, or where
+// the root locates it.
+func writtenAt(ctx context.Context, r *Registry, namespace string) (*mirror, error) {
+	if namespace == "" || r.o.To != "" {
+		return r.mirrors[0], nil
+	}
+	_, root, err := r.known(ctx)
+	if err != nil {
+		return r.mirrors[0], nil // nothing is known of the root yet, or the cache is gone
+	}
+	g := root.Grant(namespace)
+	if g == nil || g.Located == "" {
+		return r.mirrors[0], nil
+	}
+	return located(r, g)
+}
+
+// located returns the repository that the root locates a namespace in.
+func located(r *Registry, g *Grant) (*mirror, error) {
+	known := slices.Concat(r.mirrors, r.elsewhere)
+	if i := slices.IndexFunc(known, func(m *mirror) bool { return m.url == g.Located }); i >= 0 {
+		return known[i], nil
+	}
+	if r.o.MayAsk == nil || !r.o.MayAsk(g.Located) {
+		e := &LocatedError{Namespace: g.Namespace, URL: g.Located, Since: g.Since, Far: tooFar(r.mirrors, g.Located)}
+		return nil, fault.New(fault.Untrusted, "%w", e).Advise("rye fetch asks whether to")
+	}
+	m, err := dialMirror(g.Located, r.o.Transport)
+	if err != nil {
+		return nil, err
+	}
+	r.elsewhere = append(r.elsewhere, m)
+	return m, nil
+}
+
+// tooFar says why an address that a root gives is none that a yes to a question should allow:
+// whoever holds a registry on the network could have a reader open files, start ssh, or ask
+// hosts inside of the reader's network. What is at a place that the user named already is
+// fine, and so is https to a host with a name. "" is nothing.
+func tooFar(agreed []*mirror, text string) string {
+	there, err := url.Parse(text)
+	if err != nil {
+		return "it cannot be read"
+	}
+	for _, m := range agreed {
+		if here := placeOf(m.url); here.scheme == there.Scheme && here.host == there.Host {
+			return ""
+		}
+	}
+	if there.Scheme != "https" {
+		return "a root elsewhere may only name https://"
+	}
+	host := strings.ToLower(strings.TrimSuffix(there.Hostname(), "."))
+	if ip, err := netip.ParseAddr(host); err == nil {
+		if ip = ip.Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() {
+			return "the address is not on the public network"
+		}
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") || !strings.Contains(host, ".") && !strings.Contains(host, ":") {
+		return "the host is of this machine or network"
+	}
+	return ""
+}
+
+type whereabouts struct{ scheme, host string }
+
+// placeOf returns the scheme and host, with its port, of an address that the user named, in
+// the forms that transport.Dial takes.
+func placeOf(text string) whereabouts {
+	if scheme, rest, ok := strings.Cut(text, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		return whereabouts{strings.ToLower(scheme), host[strings.LastIndexByte(host, '@')+1:]}
+	}
+	if at, _, ok := strings.Cut(text, ":"); ok && !strings.Contains(at, "/") && len(at) > 1 {
+		return whereabouts{"ssh", at[strings.LastIndexByte(at, '@')+1:]} // git's short form
+	}
+	return whereabouts{"file", ""}
+}
+
+// Locates reports whether the root, as last synced, locates a namespace at an address.
+func Locates(ctx context.Context, r *Registry, url string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, root, err := r.known(ctx)
+	return err == nil && slices.ContainsFunc(root.grants, func(g *Grant) bool { return g.Located == url })
+}
+
+// MayLocate refuses to locate a namespace where its log is not: whoever follows the root
+// there would be shown less than before. What nobody claimed may lie in any repository that
+// answers. The namespace was synced.
+func MayLocate(ctx context.Context, r *Registry, namespace, url string) error {
+	if err := CheckRepository(url); err != nil {
+		return fault.New(fault.Usage, "locate %s: %w", namespace, err)
+	}
+	m, err := dialMirror(url, r.o.Transport)
+	if err != nil {
+		return err
+	}
+	defer m.remote.Close()
+	refs, err := m.remote.Refs(ctx, branchOf(namespace), contentOf(namespace))
+	if err != nil {
+		return err
+	}
+	s, err := r.View(namespace)
+	if fault.Is(err, fault.NotFound) || err == nil && s.Seq == 0 {
+		return nil // nobody has claimed it
+	}
+	if err != nil {
+		return err
+	}
+	if refs[branchOf(namespace)] != s.At || refs[contentOf(namespace)].IsZero() {
+		return fault.New(fault.Rollback, "locate %s at %s: its log is not there as far as operation %d, with its content", namespace, url, s.Seq).
+			Mend("rye registry mirror push --to %s --namespace %s", url, namespace)
+	}
+	return nil
+}

@@ -1,0 +1,309 @@
+package registry
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// locatedElsewhere makes a registry with two operations in acme, which lies in another repository.
+func locatedElsewhere(t *testing.T) (w *world, pub *machine, url string) {
+	t.Helper()
+	w = newWorld(t, ClaimsGranted)
+	pub = w.machine(t)
+	w.publish(pub, w.ada, "acme/knowledge/a@1.0.0")
+	url = w.another("acme.git")
+	w.sync(pub, "acme")
+	if _, err := SpreadTo(w.ctx, pub.Registry, url, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.locate(url)
+	return w, pub.reopen(w, func(o *Options) { o.MayAsk = allow(url) }), url
+}
+
+func allow(urls ...string) func(string) bool {
+	return func(url string) bool {
+		for _, u := range urls {
+			if u == url {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// locate has the root say where acme lies.
+func (w *world) locate(url string) {
+	w.t.Helper()
+	m := w.machine(w.t)
+	m.o.MayAsk = func(string) bool { return true }
+	m = m.reopen(w, nil)
+	op, err := GrantOp(w.ctx, m.Registry, "acme", w.ada.pub)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	op.Located = url
+	if err := changeRoot(w.ctx, m.Registry, By{Signer: w.root}, op); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A namespace that lies elsewhere is read, written, verified and rebuilt there.
+func TestLocatedNamespace(t *testing.T) {
+	w, pub, url := locatedElsewhere(t)
+	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")
+	old := git(t, w.dir, "rev-parse", "ns/acme")
+	dir := filepath.Join(filepath.Dir(w.dir), "acme.git")
+	if now := git(t, dir, "rev-parse", "ns/acme"); now == old {
+		t.Error("the operation went to the old repository")
+	}
+	if refs := git(t, dir, "for-each-ref", "--format=%(refname)"); refs != "refs/heads/content/acme\nrefs/heads/ns/acme" {
+		t.Errorf("the other repository holds %q", refs)
+	}
+	m := w.machine(t).reopen(w, func(o *Options) { o.MayAsk = allow(url) })
+	w.sync(m, "acme")
+	if err := fetchFirst(t, w, m, "acme/knowledge/b"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := Verify(w.ctx, m.Registry, "acme", true); err != nil || len(c.Missing) > 0 || c.Operations != 3 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := Rebuild(w.ctx, pub.Registry, By{Signer: w.ada}, "acme", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := changeKeys(w, pub, By{Signer: w.ada}, Op{Kind: OpKeyRetire, Key: newKey("bob").pub.Fingerprint()}); err == nil {
+		t.Error("an unknown key was retired")
+	}
+	git(t, dir, "fsck", "--strict", "--full")
+
+	// What was left behind is asked when the other is down; it is behind, and that is 13.
+	os.Rename(dir, dir+".away")
+	m = m.reopen(w, nil)
+	wantCode(t, m.Sync(w.ctx, "acme"), fault.Rollback)
+	fresh := w.machine(t).reopen(w, func(o *Options) { o.MayAsk = allow(url) })
+	w.sync(fresh, "acme") // knows no better, and is told
+	if notes := Notes(fresh.Registry); len(notes) != 1 || !strings.Contains(notes[0], url) {
+		t.Errorf("notes %q", notes)
+	}
+	os.Rename(dir+".away", dir)
+	all, err := Survey(w.ctx, fresh.Registry, "acme")
+	if err != nil || len(all) != 2 || all[0].Problem() != w.url+" is behind: acme: 2 of 3 operations" {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// Where the root says that a namespace lies is a proposal (attack 78): nothing is asked there
+// before the user agreed, and what no yes should allow has to be named by the user.
+func TestLocationIsAProposal(t *testing.T) {
+	w, _, url := locatedElsewhere(t)
+	m := w.machine(t)
+	err := m.Sync(w.ctx, "acme")
+	wantCode(t, err, fault.Untrusted)
+	var lies *LocatedError
+	if !errors.As(err, &lies) || lies.URL != url || lies.Namespace != "acme" || lies.Since != 3 || lies.Far != "" {
+		t.Errorf("%+v", lies)
+	}
+	if _, err := m.Root(w.ctx); err != nil {
+		t.Error("the root was not read")
+	}
+	_, err = m.Publish(w.ctx, publication(t, w.ada, "acme/knowledge/c@1.0.0"))
+	wantCode(t, err, fault.Untrusted)
+
+	here := []*mirror{{url: "https://git.example.org/registry.git"}}
+	for text, far := range map[string]bool{
+		"https://git.example.org/acme.git":          false,
+		"https://other.example.net/acme.git":        false,
+		"https://[2001:4860:4860::8888]/acme.git":   false,
+		"file:///home/user/repo.git":                true,
+		"ssh://git@git.example.org/acme.git":        true,
+		"git://git.example.org/acme.git":            true,
+		"http://git.example.org/acme.git":           true,
+		"https://localhost/acme.git":                true,
+		"https://LOCALHOST./acme.git":               true,
+		"https://intranet/acme.git":                 true,
+		"https://127.0.0.1:8443/acme.git":           true,
+		"https://10.0.0.1/acme.git":                 true,
+		"https://169.254.169.254/latest":            true,
+		"https://[::1]/acme.git":                    true,
+		"https://[::ffff:192.168.1.1]/acme.git":     true,
+		"https://[fd00::1]/acme.git":                true,
+		"https://git.example.org:9443/internal.git": false,
+	} {
+		if err := CheckRepository(text); err != nil {
+			t.Errorf("%v", err)
+		}
+		if got := tooFar(here, text) != ""; got != far {
+			t.Errorf("tooFar(%q) = %v", text, got)
+		}
+	}
+	if tooFar([]*mirror{{url: "/srv/registry.git"}}, "file:///srv/acme.git") != "" {
+		t.Error("a registry on this disk may name another place on it")
+	}
+	if tooFar([]*mirror{{url: "/srv/registry.git"}}, "ssh://host/acme.git") == "" {
+		t.Error("ssh by the word of a root on this disk")
+	}
+	if tooFar([]*mirror{{url: "ssh://git@host/registry.git"}}, "ssh://git@host/acme.git") != "" {
+		t.Error("the same host by ssh")
+	}
+}
+
+func TestCheckRepositoryRefuses(t *testing.T) {
+	for _, text := range []string{"", "relative.git", "/absolute.git", "git@host:acme.git", "ext::sh -c id", "https://host", "https://host/",
+		"https://user@host/a.git", "https://user:secret@host/a.git", "ssh://git:secret@host/a.git", "https://host/a.git?x=1", "https://host/a.git#x",
+		"HTTPS://host/a.git", "https://host/a b.git", "https://host/\x00a", "https://h\u00f6st/a.git", "file://host/a.git", "file:///", "javascript://x/y",
+		"ssh://-oProxyCommand=id/a.git", "https://host/" + strings.Repeat("a", 1000), "ftp://host/a.git"} {
+		if err := CheckRepository(text); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+// Who moves a namespace brings it there first; then it moves without anybody noticing more
+// than the question.
+func TestMayLocate(t *testing.T) {
+	w, pub, url := locatedElsewhere(t)
+	w.publish(pub, w.ada, "acme/knowledge/b@1.0.0")
+	third := w.another("third.git")
+	w.sync(pub, "acme")
+	wantCode(t, MayLocate(w.ctx, pub.Registry, "acme", third), fault.Rollback)
+	if _, err := SpreadTo(w.ctx, pub.Registry, third, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := MayLocate(w.ctx, pub.Registry, "acme", third); err != nil {
+		t.Fatal(err)
+	}
+	wantCode(t, MayLocate(w.ctx, pub.Registry, "acme", w.url), fault.Rollback) // the old one is behind
+	w.locate(third)
+	m := w.machine(t).reopen(w, func(o *Options) { o.MayAsk = allow(url) })
+	wantCode(t, m.Sync(w.ctx, "acme"), fault.Untrusted) // another address, another question
+	m = m.reopen(w, func(o *Options) { o.MayAsk = allow(third) })
+	w.sync(m, "acme")
+	w.locate("")
+	m = m.reopen(w, nil)
+	wantCode(t, m.Sync(w.ctx, "acme"), fault.Rollback) // the root's own repository was left behind
+	if _, err := SpreadTo(w.ctx, w.reading(t, third), w.url, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err == nil {
+		w.sync(m.reopen(w, nil), "acme")
+	}
+}
+
+// reading returns a registry that knows a further address, surveyed.
+func (w *world) reading(t *testing.T, urls ...string) *Registry {
+	t.Helper()
+	o := w.options(t)
+	o.Mirrors = urls
+	m := w.open(t, o)
+	w.sync(m, "acme")
+	if _, err := Survey(w.ctx, m.Registry, "acme"); err != nil {
+		t.Fatal(err)
+	}
+	return m.Registry
+}
+
+// A mirror of the root's repository does not carry what lies elsewhere, unless it is brought
+// there; then it answers for that, too.
+func TestMirrorOfALocatedNamespace(t *testing.T) {
+	w, pub, url := locatedElsewhere(t)
+	copied := w.another("copy.git")
+	o := pub.o
+	o.Mirrors = []string{copied}
+	m := w.open(t, o)
+	w.sync(m, "acme")
+	got, err := SpreadTo(w.ctx, m.Registry, copied, SpreadOptions{Namespaces: []string{"acme"}})
+	if err != nil || len(got.Moved) != 1 || got.Moved[0] != mainBranch {
+		t.Fatalf("%v, %v", got.Moved, err)
+	}
+	all, err := Survey(w.ctx, m.Registry, "acme")
+	if err != nil || len(all) != 3 || all[1].Problem() != "" {
+		t.Fatalf("%v, %v", all, err)
+	}
+	if _, err = SpreadTo(w.ctx, m.Registry, copied, SpreadOptions{Namespaces: []string{"acme"}, Only: true}); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(filepath.Dir(w.dir), "acme.git")
+	os.Rename(dir, dir+".away")
+	os.Rename(w.dir, w.dir+".away")
+	fresh := w.options(t)
+	fresh.Mirrors, fresh.MayAsk = []string{copied}, allow(url)
+	r := w.open(t, fresh)
+	w.sync(r, "acme")
+	if err := fetchFirst(t, w, r, "acme/knowledge/a"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The root's word on where a namespace lies is part of its state, and of the operation.
+func TestLocatedGrantIsSigned(t *testing.T) {
+	op := RootOp{Kind: OpGrant, Namespace: "acme", Keys: []trust.PublicKey{newKey("ada").pub}, Located: "https://example.org/acme.git",
+		Seq: 2, Registry: objects.DigestOf([]byte{1}), Prev: objects.DigestOf([]byte{2}), State: objects.DigestOf([]byte{3})}
+	text := op.Message()
+	if !strings.Contains(text, "\nRye-Repository: https://example.org/acme.git\n") {
+		t.Fatal(text)
+	}
+	back, err := ParseProposal(text)
+	if err != nil || back.Located != op.Located || back.Message() != text {
+		t.Errorf("%+v, %v", back, err)
+	}
+	for name, bad := range map[string]string{
+		"a password": strings.Replace(text, "https://", "https://a:b@", 1),
+		"twice":      strings.Replace(text, "Rye-Key", "Rye-Repository: https://example.org/acme.git\nRye-Key", 1),
+		"empty":      strings.Replace(text, "https://example.org/acme.git", "", 1),
+		"after keys": strings.Replace(strings.Replace(text, "Rye-Repository: https://example.org/acme.git\n", "", 1), "Rye-Key", "Rye-Repository: x\nRye-Key", 1),
+	} {
+		if _, err := ParseProposal(bad); err == nil {
+			t.Errorf("%s: is read", name)
+		}
+	}
+	a, b := &Grant{Namespace: "acme", Keys: op.Keys, Since: 2}, &Grant{Namespace: "acme", Keys: op.Keys, Since: 2, Located: op.Located}
+	a.seal()
+	b.seal()
+	if a.sum == b.sum {
+		t.Error("the state does not cover the address")
+	}
+}
+
+// Credentials for the registry's host do not go to where its root locates a namespace.
+func TestLocationGetsNoCredentials(t *testing.T) {
+	w, _, _ := locatedElsewhere(t)
+	var sent []string
+	var mu sync.Mutex
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		sent = append(sent, r.Header.Get("Authorization"))
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer other.Close()
+	guarded := httptest.NewServer(&transport.Server{Root: filepath.Dir(w.dir), Authorize: func(r *http.Request, _ string, _ bool) bool {
+		_, secret, _ := r.BasicAuth()
+		return secret == "secret"
+	}})
+	defer guarded.Close()
+	w.locate(other.URL + "/acme.git")
+	m := w.machine(t).reopen(w, func(o *Options) {
+		o.URL, o.MayAsk = guarded.URL+"/reg.git", func(string) bool { return true }
+		o.Transport.Token = func(host string) string {
+			if "http://"+host == guarded.URL {
+				return "secret"
+			}
+			return ""
+		}
+	})
+	w.sync(m) // the root
+	if err := m.Sync(w.ctx, "acme"); err != nil {
+		t.Fatal(err) // what was left behind in the root's repository answers
+	}
+	if len(sent) == 0 || strings.Join(sent, "") != "" {
+		t.Errorf("the other host was sent %q", sent)
+	}
+}

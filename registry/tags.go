@@ -1,0 +1,202 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
+)
+
+// Some hosts speak version 0 of git's protocol and serve nothing but what a ref names. For
+// those a registry may say that publishers push a tag for each version, and for each state:
+// then a reader asks by the same ids as everywhere, and gets them. Tags prove nothing. Without
+// them such a host is asked for the branch that keeps the content, whole.
+
+// tagsOf returns what the names of the tags of a namespace begin with.
+func tagsOf(namespace string) string { return tagPrefix + namespace + "/" }
+
+const tagPrefix = "refs/tags/"
+
+// versionTag returns the tag of a version, and stateTag that of the state after an operation:
+// no kind of item is called "state".
+func versionTag(e *Entry) string {
+	return tagPrefix + e.Ref.Published() + "/v" + e.Version
+}
+
+func stateTag(namespace string, seq uint64) string {
+	return fmt.Sprintf("%sstate/%d", tagsOf(namespace), seq)
+}
+
+// tagsFor adds the tags of what an operation published and of the state after it. A version
+// that cannot be a tag, as 1.0.0-a.lock, has none.
+func tagsFor(tags map[string]store.OID, after State, op Op) {
+	tags[stateTag(after.Namespace, after.Seq)] = after.Kept
+	for i := range op.Items {
+		e := &op.Items[i]
+		if name := versionTag(e); !e.Commit.IsZero() && store.CheckRefName(name) == nil {
+			tags[name] = e.Commit
+		}
+	}
+}
+
+// tagged is a push with tags: what keeps the content first, then the tags, and last the log,
+// whose one update decides. What an earlier try left behind is moved.
+type tagged struct {
+	content, log transport.Update
+	prefix       string
+	tags         map[string]store.OID
+	objects      []store.OID // all that is new
+	line         []store.OID // of those, what the log needs
+}
+
+func pushTagged(ctx context.Context, to *mirror, repo *store.Repo, t tagged) error {
+	if err := to.remote.PushObjects(ctx, repo, []transport.Update{t.content}, t.objects); err != nil {
+		return err
+	}
+	has, err := to.remote.Refs(ctx, t.prefix)
+	if err != nil {
+		return err
+	}
+	var moves []transport.Update
+	for _, name := range slices.Sorted(maps.Keys(t.tags)) {
+		if has[name] != t.tags[name] {
+			moves = append(moves, transport.Update{Name: name, Old: has[name], New: t.tags[name]})
+		}
+	}
+	for some := range slices.Chunk(moves, pushMost) {
+		if err := to.remote.PushNames(ctx, repo, some); err != nil {
+			return err
+		}
+	}
+	return to.remote.PushObjects(ctx, repo, []transport.Update{t.log}, t.line)
+}
+
+// dropTags removes the tags of redacted versions, and of states that nobody keeps, so that
+// nothing names their bytes any more.
+func dropTags(ctx context.Context, to *mirror, repo *store.Repo, s State, keep map[store.OID]bool) error {
+	has, err := to.remote.Refs(ctx, tagsOf(s.Namespace))
+	if err != nil {
+		return err
+	}
+	var drop []transport.Update
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		if !keep[has[name]] && strings.HasPrefix(name, tagsOf(s.Namespace)) {
+			drop = append(drop, transport.Update{Name: name, Old: has[name]})
+		}
+	}
+	for some := range slices.Chunk(drop, pushMost) {
+		if err := to.remote.PushNames(ctx, repo, some); err != nil {
+			return fault.New(fault.CodeOf(err), "rebuild the content of %s: the host keeps tags of what is to go: %w", s.Namespace, err).
+				Advise("allow tags below %s to be deleted by whoever rebuilds, on the host", tagsOf(s.Namespace))
+		}
+	}
+	return nil
+}
+
+// WholeFetch is what is known of a fetch of all content of a namespace before it begins. How many
+// bytes that are no host tells.
+type WholeFetch struct {
+	Namespace string
+	Versions  uint64 // about as many, as the log says; with every change of what is said of them
+}
+
+// wholeRef is where the cache keeps content that was fetched whole, so that the next time only
+// what is new is sent.
+func wholeRef(namespace string) string { return "refs/rye/whole/" + namespace }
+
+// fetchKept fetches objects by their ids, from whoever has them. A host that serves only what
+// a ref names is asked for the states that hold them, where kept says which, and else for the
+// branch of the content, whole; that is then in the cache, and q is nil.
+func fetchKept(ctx context.Context, r *Registry, repo *store.Repo, namespace string, kept, ids []store.OID, o transport.FetchOptions) (*store.Reader, *store.Quarantine, error) {
+	q, err := r.fetch(ctx, namespace, repo, ids, nil, o)
+	if err == nil {
+		return &q.Reader, q, nil
+	}
+	switch {
+	case !fault.Is(err, fault.NotFound):
+		return nil, nil, err
+	case !errors.Is(err, transport.ErrNamedOnly):
+		return fetchBeside(ctx, r, repo, namespace, ids, err)
+	}
+	if len(kept) > 0 {
+		if q, kerr := r.fetch(ctx, namespace, repo, kept, nil, transport.FetchOptions{}); kerr == nil {
+			if hasAll(q.Has, ids) {
+				return &q.Reader, q, nil
+			}
+			q.Discard()
+		}
+	}
+	if werr := fetchWhole(ctx, r, repo, namespace); werr != nil {
+		if fault.Is(werr, fault.NotFound) || fault.Is(werr, fault.Network) {
+			return nil, nil, err
+		}
+		return nil, nil, werr
+	}
+	if !hasAll(repo.Has, ids) {
+		return nil, nil, err
+	}
+	return &repo.Reader, nil, nil
+}
+
+// fetchBeside looks for objects that a host says it has not among all that the branch of the
+// content names: it may be one that serves nothing else and does not say so. Nothing of that
+// is kept beyond what was asked for, and there is no such branch on a host that hides.
+func fetchBeside(ctx context.Context, r *Registry, repo *store.Repo, namespace string, ids []store.OID, missing error) (*store.Reader, *store.Quarantine, error) {
+	tip := contentTip(r, namespace)
+	if tip.IsZero() {
+		return nil, nil, missing
+	}
+	q, err := r.fetch(ctx, namespace, repo, []store.OID{tip}, nil, transport.FetchOptions{})
+	if err != nil {
+		return nil, nil, missing
+	}
+	if !hasAll(q.Has, ids) {
+		q.Discard()
+		return nil, nil, missing
+	}
+	return &q.Reader, q, nil
+}
+
+func hasAll(has func(store.OID) bool, ids []store.OID) bool {
+	return !slices.ContainsFunc(ids, func(id store.OID) bool { return !has(id) })
+}
+
+// fetchWhole brings the branch of the content into the cache, after asking whether to.
+func fetchWhole(ctx context.Context, r *Registry, repo *store.Repo, namespace string) error {
+	m := r.shown[namespace]
+	tip := contentTip(r, namespace)
+	if m == nil || tip.IsZero() {
+		return fault.New(fault.NotFound, "content of %s: there is no branch that keeps it", namespace)
+	}
+	var have []store.OID
+	if old, err := repo.Ref(wholeRef(namespace)); err == nil && repo.Has(old) {
+		if old == tip {
+			return nil
+		}
+		have = append(have, old)
+	}
+	if r.o.Whole != nil {
+		if err := r.o.Whole(ctx, WholeFetch{namespace, m.lines[namespace]}); err != nil {
+			return err
+		}
+	}
+	q, err := fetchFrom(ctx, r, m, repo, []store.OID{tip}, have, transport.FetchOptions{})
+	if err != nil {
+		return err
+	}
+	defer q.Discard()
+	if err := q.Connected(ctx, tip); err != nil {
+		return fault.New(fault.Network, "content of %s: the registry sent less than its branch names: %w", namespace, err)
+	}
+	if err := q.Accept(ctx, tip); err != nil {
+		return err
+	}
+	defer q.Release()
+	return moveRef(ctx, repo, wholeRef(namespace), tip)
+}

@@ -1,0 +1,64 @@
+package govern
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// PushMirrors brings addresses of a registry up to the newest that any of them shows, or a
+// repository that is named, which may be empty.
+func PushMirrors(ctx context.Context, s *share.Desk, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+	r, err := openRoot(ctx, s, q.Registry, true)
+	if err != nil {
+		return nil, err
+	}
+	defer r.reg.Close()
+	if len(q.Namespaces) > 0 && q.URL == "" {
+		return nil, fault.New(fault.Usage, "registry mirror push: single namespaces go to one address").Advise("say which: --to <url>")
+	}
+	names := q.Namespaces
+	if len(names) == 0 {
+		names = r.Namespaces()
+	}
+	if names, err = registry.Claimed(ctx, r.reg, names); err != nil {
+		return nil, err
+	}
+	standings, err := registry.Survey(ctx, r.reg, names...)
+	if err != nil {
+		return nil, err
+	}
+	rep := &rye.MirrorReport{Registry: r.name, ID: r.ID.String(), Status: "pushed", DryRun: q.DryRun}
+	if q.DryRun {
+		rep.Status = "would-push"
+	}
+	urls := []string{q.URL}
+	if q.URL == "" {
+		urls = nil
+		for _, at := range standings {
+			urls = append(urls, at.URL)
+		}
+	}
+	var down error
+	for _, url := range urls {
+		s.Say("bringing " + url + " up to date")
+		at := rye.RegistryAddress{URL: url, Agreed: true}
+		moved, err := registry.SpreadTo(ctx, r.reg, url, registry.SpreadOptions{Namespaces: names, Only: len(q.Namespaces) > 0, DryRun: q.DryRun})
+		at.Moved = moved.Moved
+		if err != nil {
+			if i := slices.IndexFunc(standings, func(x registry.Standing) bool { return x.URL == url && x.Down != nil }); i < 0 {
+				return rep, err
+			}
+			at.Problem, down = err.Error(), err
+		}
+		rep.Addresses = append(rep.Addresses, at)
+	}
+	if down != nil {
+		return rep, fault.New(fault.CodeOf(down), "registry mirror push: an address was not reached: %w", down).Advise("rye registry mirror push %s again, when it answers", r.name)
+	}
+	return rep, nil
+}

@@ -1,0 +1,36 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/workspace/internal/govern"
+	"github.com/rye-os/rye/workspace/internal/share"
+)
+
+// Mirrors are the verbs about the addresses of a registry.
+type Mirrors struct{ *rooms }
+
+// Mirrors returns the verbs about the addresses of a registry.
+func (g Registry) Mirrors() Mirrors { return Mirrors{g.rooms} }
+
+// List names the addresses of a registry, without the network.
+func (g Mirrors) List(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+	return do(ctx, c, "registry.mirror.list", in(g.project, g.share), share.Mirrors, q)
+}
+
+// Add lets a registry be asked at a further address, after its identity was compared
+// and its user agreed.
+func (g Mirrors) Add(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+	return do(ctx, c, "registry.mirror.add", in(g.project, g.share), share.AddMirror, q)
+}
+
+// Remove takes an address of a registry from the project.
+func (g Mirrors) Remove(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+	return do(ctx, c, "registry.mirror.remove", in(g.project, g.share), share.RemoveMirror, q)
+}
+
+// Push brings addresses of a registry up to the newest that any of them shows.
+func (g Mirrors) Push(ctx context.Context, c rye.Caller, q rye.MirrorRequest) (*rye.MirrorReport, error) {
+	return do(ctx, c, "registry.mirror.push", in(g.project, g.share), govern.PushMirrors, q)
+}
