@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -76,9 +77,11 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 	if r.o.Offline {
 		return advanced{}, fault.New(fault.Offline, "change namespace %s: offline", c.namespace)
 	}
-	var lost error   // why the last try failed
-	var at store.OID // where the log stood then
+	var lost error                           // why the last try failed
+	var at store.OID                         // where the log stood then
+	shortest := time.Duration(math.MaxInt64) // that a try took: what it takes when nobody else is at it
 	for try := 1; ; try++ {
+		begun := time.Now()
 		if err := syncFrom(ctx, r, toWrite, []string{c.namespace}, allMust); err != nil {
 			return advanced{}, errors.Join(err, lost)
 		}
@@ -114,7 +117,8 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 			return advanced{}, err
 		}
 		lost, at = err, s.At
-		if err := pause(ctx, try); err != nil {
+		shortest = min(shortest, time.Since(begun))
+		if err := pause(ctx, try, shortest); err != nil {
 			return advanced{}, err
 		}
 	}
@@ -138,14 +142,22 @@ func rejected(err error) bool {
 	return errors.As(err, &rej)
 }
 
-// pause waits a random time that grows with the tries, so that many publishers
-// do not meet again.
-func pause(ctx context.Context, try int) error {
-	d := time.Duration(rand.Int64N(int64(30 * time.Millisecond << min(try, 6))))
+// How long a publisher waits who was not first: up to as many times what a try takes on
+// this host as others may be at it. Shorter pauses make all meet again, and on a slow host
+// each meeting costs everybody a whole try.
+const (
+	leastPause = 15 * time.Millisecond
+	mostPause  = 4 * time.Second
+	mostRivals = 3 // doublings: eight tries of others
+)
+
+// pause waits a random time that grows with the tries, and with what a try took.
+func pause(ctx context.Context, try int, took time.Duration) error {
+	most := min(max(took, leastPause)<<min(try, mostRivals), mostPause)
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(d):
+	case <-time.After(time.Duration(rand.Int64N(int64(most)))):
 		return nil
 	}
 }

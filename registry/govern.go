@@ -190,6 +190,7 @@ func (r *Registry) CommitRoot(ctx context.Context, by By, op RootOp) error {
 // changeRoot proposes and commits in one go, for a threshold of one.
 func changeRoot(ctx context.Context, r *Registry, by By, op RootOp) error {
 	for try := 1; ; try++ {
+		begun := time.Now()
 		filled, err := r.Propose(ctx, op)
 		if err != nil {
 			return err
@@ -198,7 +199,7 @@ func changeRoot(ctx context.Context, r *Registry, by By, op RootOp) error {
 		if !fault.Is(err, fault.Conflict) || try > maxTries {
 			return err
 		}
-		if err := pause(ctx, try); err != nil {
+		if err := pause(ctx, try, time.Since(begun)); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/run"
@@ -62,13 +63,24 @@ func (g Upkeep) Where(ctx context.Context, c rye.Caller, q rye.WhereRequest) (*r
 	return session.Where(s, q)
 }
 
-// Settings lists what the project sets, and from where; nothing outside of one.
+// Settings lists what the project and the user set, and from where.
 func (g Upkeep) Settings(ctx context.Context, c rye.Caller) ([]rye.Setting, error) {
-	return do(ctx, c, "config", g.enter, session.Settings, struct{}{})
+	all, err := do(ctx, c, "config", g.enter, session.Settings, struct{}{})
+	if err != nil {
+		return nil, err
+	}
+	own, err := do(ctx, c, "config", in(g.enter, g.share), share.ListSettings, struct{}{})
+	return append(all, own...), err
 }
 
-// Set changes a setting of the project.
+// Set changes a setting of the project, or of the user about sharing.
 func (g Upkeep) Set(ctx context.Context, c rye.Caller, q rye.SetRequest) (*rye.Setting, error) {
+	if share.IsSetting(q.Name) {
+		if !c.IsPerson() {
+			return nil, fault.New(fault.Denied, "config %s: only a person sets it", q.Name)
+		}
+		return do(ctx, c, "config", in(g.enter, g.share), share.Set, q)
+	}
 	return do(ctx, c, "config", g.project, session.Set, q)
 }
 

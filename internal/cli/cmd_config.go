@@ -17,8 +17,12 @@ func configCommand() *spec {
 		long: `A setting comes from a variable of the environment, from the project's rye.yaml, from
 configuration items, or is the default. Policy has files of its own (rye help capabilities),
 and what is believed is never set but agreed to (rye help trust). What cannot be set by this
-command is answered with the way to set it.`,
-		examples: "rye config\nrye config namespace\nrye config namespace acme",
+command is answered with the way to set it.
+
+Yours are author.name and author.email, which commits in registries carry for everybody to
+see (a forge calls a signature verified beside an address that it knows), and http.plain, the
+hosts that may be spoken to without encryption; an empty value takes one back.`,
+		examples: "rye config\nrye config namespace\nrye config namespace acme\nrye config author.email ada@example.org",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied, fault.Malformed},
 		max:      2,
 		run: func(t *task) error {
@@ -90,7 +94,7 @@ func printSetting(t *task, all []rye.Setting, name string) error {
 // set sets what can be set, and says of the rest how that is done.
 func set(t *task, all []rye.Setting, name, value string) error {
 	s, err := settingNamed(all, name)
-	if name == "namespace" {
+	if name == "namespace" || strings.HasPrefix(name, "author.") || name == "http.plain" {
 		done, err := t.w.Upkeep().Set(t.ctx, t.env.Caller, rye.SetRequest{Name: name, Value: value})
 		if err != nil {
 			return err

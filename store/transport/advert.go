@@ -106,7 +106,7 @@ func readAdvert(p *pktReader, service string, prefixes []string) (*advert, error
 
 func eofIsSilence(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return fault.New(fault.Network, "remote closed the connection without an answer")
+		return fault.New(fault.Network, "%w", errSilence)
 	}
 	return err
 }

@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +21,7 @@ func (secret) GoString() string { return "[redacted]" }
 type credential struct {
 	user   string
 	secret secret
-	source string // "token", "netrc" or "git"; for messages
+	source string // "address", "token", "netrc" or "git"; for messages
 }
 
 // authState looks credentials up, one source after the other, for the host it
@@ -33,13 +31,21 @@ type authState struct {
 	o     *Options
 	tried int // sources used up
 	now   *credential
-	seen  []secret // everything that must never be printed
+	given *credential // in the address that git's insteadOf leads to; asked first
+	extra []header    // git's http.extraHeader
+	seen  []secret    // everything that must never be printed
 }
 
 // header sets the request's Authorization, when a credential is known and the
 // request goes to the host it is bound to.
 func (a *authState) header(req *http.Request) {
-	if a.now == nil || !a.bound(req) {
+	if !a.bound(req) {
+		return
+	}
+	for _, h := range a.extra {
+		req.Header.Add(h.name, string(h.value))
+	}
+	if a.now == nil {
 		return
 	}
 	req.SetBasicAuth(a.now.user, string(a.now.secret))
@@ -54,7 +60,7 @@ func (a *authState) bound(req *http.Request) bool {
 // credential was refused is not asked again; git is told of the refusal.
 func (a *authState) next(ctx context.Context) bool {
 	a.reject(ctx)
-	sources := []func(context.Context) *credential{a.fromToken, a.fromNetrc, a.fromGit}
+	sources := []func(context.Context) *credential{a.fromAddress, a.fromToken, a.fromNetrc, a.fromGit}
 	for ; a.tried < len(sources); a.tried++ {
 		c := sources[a.tried](ctx)
 		if c == nil || c.secret == "" || strings.ContainsAny(c.user+string(c.secret), "\r\n\x00") {
@@ -69,7 +75,11 @@ func (a *authState) next(ctx context.Context) bool {
 }
 
 // hasToken reports whether a token was handed in that has not been used yet.
-func (a *authState) hasToken() bool { return a.tried == 0 && a.fromToken(context.Background()) != nil }
+func (a *authState) hasToken() bool {
+	return a.tried == 0 && a.given != nil || a.tried <= 1 && a.fromToken(context.Background()) != nil
+}
+
+func (a *authState) fromAddress(context.Context) *credential { return a.given }
 
 func (a *authState) fromToken(context.Context) *credential {
 	if a.o.Token == nil {
@@ -219,25 +229,17 @@ func (a *authState) describe(c *credential) string {
 }
 
 func (a *authState) git(ctx context.Context, verb, input string) (string, error) {
-	if a.o.Git == "" {
-		return "", exec.ErrNotFound
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, a.o.Git, "credential", verb)
-	cmd.Dir = filepath.VolumeName(os.TempDir()) + string(filepath.Separator) // no repository's own configuration
-	cmd.Env = append(CleanEnv(a.o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
-	cmd.Stdin = strings.NewReader(input)
-	cmd.WaitDelay = time.Second
-	out := &limitedBuffer{max: 64 << 10}
-	cmd.Stdout = out
-	err := cmd.Run()
-	return out.String(), err
+	return runGit(ctx, a.o, time.Minute, input, "credential", verb)
 }
 
 // redact cuts every secret out of a text, also in the forms in which requests
 // carry it.
 func (a *authState) redact(text string) string {
+	for _, h := range a.extra {
+		if len(h.value) > 3 {
+			text = strings.ReplaceAll(text, string(h.value), "[redacted]")
+		}
+	}
 	for _, s := range a.seen {
 		text = strings.ReplaceAll(text, string(s), "[redacted]")
 	}

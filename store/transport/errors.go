@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,18 +10,6 @@ import (
 
 	"github.com/rye-os/rye/fault"
 )
-
-// A RejectedError says that the remote refused to move a ref. Its code is
-// Conflict when the ref is not where the caller expected it, else Denied.
-type RejectedError struct {
-	Name   string // full name of the ref
-	Reason string // in the remote's words, cleaned of control characters, or ours
-	code   fault.Code
-}
-
-func (e *RejectedError) Error() string {
-	return fmt.Sprintf("push %s: rejected: %s", e.Name, e.Reason)
-}
 
 // textMax bounds what is shown of a text from outside, in bytes.
 const textMax = 300
@@ -86,7 +73,7 @@ func (r *Remote) wrap(ctx context.Context, op string, err error) error {
 	}
 	var rej *RejectedError
 	if errors.As(err, &rej) {
-		return fault.New(rej.code, "%w", err).Advise("rye pull, then push again")
+		return fault.New(rej.code, "%w", err).With(rej.hint())
 	}
 	code, hint := fault.CodeOf(err), fault.HintOf(err)
 	if code == fault.Failed || code == fault.Interrupt {

@@ -317,7 +317,7 @@ func TestSSHFailures(t *testing.T) {
 		"no ssh":   {"/nonexistent/ssh", fault.Network},
 		"banner":   {script("echo hello there; cat >/dev/null"), fault.Network},
 	} {
-		r, err := transport.Dial("git@example.org:x", transport.Options{SSH: row.ssh, Env: os.Environ()})
+		r, err := transport.Dial("git@example.org:x", transport.Options{SSH: row.ssh, Env: os.Environ(), Tries: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

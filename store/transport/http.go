@@ -1,9 +1,11 @@
 package transport
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +31,8 @@ type httpDialer struct {
 	base   string // address of the repository, after redirects
 	away   bool   // base is on another host than the address given
 	known  []byte // version 2 advertisement of upload-pack; nil = not asked yet
+
+	lengths bool // the server takes no body of unknown size
 }
 
 func newHTTPDialer(r *Remote) *httpDialer {
@@ -123,6 +127,10 @@ func (d *httpDialer) get(ctx context.Context, service string, version int) (*htt
 			}
 			continue
 		}
+		if err := busy(resp); err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
 		if retry, err := d.challenge(ctx, resp); err != nil {
 			return nil, err
 		} else if retry {
@@ -149,7 +157,7 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 	if !ok || loc.User != nil || loc.Fragment != "" || err != nil || t.scheme != "http" && t.scheme != "https" {
 		return "", fault.New(fault.Network, "redirect to %q, which is no repository", cleanText(loc.Host))
 	}
-	if t.scheme == "http" && (d.r.t.scheme == "https" || !isLoopback(t.host) && !d.r.o.Insecure) {
+	if t.scheme == "http" && (d.r.t.scheme == "https" || !mayBePlain(t, d.r.o)) {
 		return "", fault.New(fault.Network, "redirect to %q over plain http refused", cleanText(loc.Host))
 	}
 	if isLoopback(t.host) && !isLoopback(d.r.t.host) {
@@ -157,6 +165,11 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 	}
 	d.base = base
 	d.away = t.scheme != d.r.t.scheme || !strings.EqualFold(t.hostPort(), d.r.t.hostPort())
+	if tr, ok := d.client.Transport.(*http.Transport); ok && d.away && tr.TLSClientConfig != nil && tr.TLSClientConfig.Certificates != nil {
+		tr = tr.Clone()
+		tr.TLSClientConfig.Certificates = nil // who the user is, is for the host that was named
+		d.client.Transport = tr
+	}
 	return base + suffix, nil
 }
 
@@ -188,7 +201,24 @@ func (d *httpDialer) send(ctx context.Context, req *http.Request, body io.Reader
 	if errors.As(err, &ue) {
 		err = ue.Err // without the method and the address, which wrap adds
 	}
-	return resp, err
+	return resp, certificateHint(err, d.r.t)
+}
+
+// certificateHint says what mends a certificate that is not believed.
+func certificateHint(err error, t target) error {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	switch {
+	case errors.As(err, &unknown):
+		return fault.New(fault.Network, "%w", err).
+			Advise("when the host's authority is your own: git config --global http.https://%s/.sslCAInfo <file with its certificate>", t.hostPort())
+	case errors.As(err, &name):
+		return fault.New(fault.Network, "%w", err).Advise("use the name that its certificate is for")
+	case errors.As(err, &invalid):
+		return fault.New(fault.Network, "%w", err).Advise("whoever runs the host has to renew its certificate; look at this machine's clock, too")
+	}
+	return err
 }
 
 type readerFunc func([]byte) (int, error)
@@ -223,7 +253,8 @@ func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry 
 		return false, fault.New(fault.NotFound, "no repository there (HTTP %d)%s", code, said).
 			Advise("check the address%s", d.r.t.tokenHint("; a private repository needs %s"))
 	case code == http.StatusRequestEntityTooLarge:
-		return false, fault.New(fault.Limit, "the host takes no body of that size (HTTP 413)")
+		return false, fault.New(fault.Limit, "the host takes no body of that size (HTTP 413)%s", said).
+			Advise("publish fewer or smaller items at a time, or have the host's limit on the size of a push raised")
 	}
 	return false, fault.New(fault.Network, "the host answered HTTP %d%s", code, said)
 }
@@ -234,6 +265,9 @@ func (d *httpDialer) challenge(ctx context.Context, resp *http.Response) (retry 
 func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error) {
 	s.Close()
 	make := q.stream
+	if s.d.lengths && q.pack != nil {
+		make = q.spool
+	}
 	for {
 		b, err := make()
 		if err != nil {
@@ -246,8 +280,8 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 			}
 			return nil, ended
 		}
-		if b.size < 0 && ctx.Err() == nil && refusesChunks(b, resp, err) {
-			make = q.spool
+		if b.size < 0 && ctx.Err() == nil && refusesChunks(ctx, b, resp, err) {
+			make, s.d.lengths = q.spool, true
 			continue
 		}
 		if err != nil {
@@ -262,19 +296,39 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 	}
 }
 
-// refusesChunks reports whether a body of unknown size was turned down. When the
-// connection broke, only a body that was not sent completely counts: the server
-// cannot have acted on it.
-func refusesChunks(b *body, resp *http.Response, err error) bool {
+// refusesChunks reports whether a body of unknown size was turned down. A server that
+// answered, or hung up, before it had the whole body cannot have acted on it. One that took
+// it, but handed nothing on to its program, answers with nothing, or that it failed: should
+// it have acted after all, then the second push is refused, for the refs are not any more
+// where it wants them.
+func refusesChunks(ctx context.Context, b *body, resp *http.Response, err error) bool {
 	if err != nil {
-		return !b.whole
+		return !b.whole.Load()
 	}
 	switch resp.StatusCode {
-	case http.StatusBadRequest, http.StatusLengthRequired, http.StatusNotImplemented:
-		resp.Body.Close()
-		return true
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusRequestEntityTooLarge:
+		return false // says something else, whatever the form of the body
+	case http.StatusBadRequest, http.StatusLengthRequired, http.StatusInternalServerError, http.StatusNotImplemented:
+	case http.StatusOK:
+		in := bufio.NewReader(resp.Body)
+		_, err := watch(ctx, func() (int, error) { _, err := in.Peek(1); return 0, err })
+		if b.whole.Load() && err != io.EOF {
+			resp.Body = peeked{in, resp.Body}
+			return false
+		}
+	default:
+		if b.whole.Load() {
+			return false
+		}
 	}
-	return false
+	resp.Body.Close()
+	return true
+}
+
+// peeked is a body of which the beginning was looked at.
+type peeked struct {
+	io.Reader
+	io.Closer
 }
 
 func (s *httpSession) answer(ctx context.Context, resp *http.Response, limit int64) (*pktReader, error) {

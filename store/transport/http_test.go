@@ -40,6 +40,7 @@ var v2Advert = pkts("version 2\n", "agent=x\n", "ls-refs=unborn\n", "fetch=shall
 type fake struct {
 	advert, answer string
 	check          func(r *http.Request) int // a status other than 200 to answer with
+	next           http.Handler              // what answers in its place; nil: the fixed texts
 
 	mu    sync.Mutex
 	auth  []string // Authorization of each request, "" = none
@@ -57,6 +58,10 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "no\x1b[31m "+r.Header.Get("Authorization"), code)
 			return
 		}
+	}
+	if f.next != nil {
+		f.next.ServeHTTP(w, r)
+		return
 	}
 	service, advert := r.URL.Query().Get("service"), f.advert
 	if r.Method == http.MethodPost {
@@ -333,7 +338,7 @@ func TestLyingAdvertisements(t *testing.T) {
 		"v0, more than MaxAdvert": {v0(anID + " refs/heads/x\x00a\n")[:0] + pkts(anID+" refs/heads/x\x00a\n") + many, "", fault.Limit, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := transport.Dial(start(t, &fake{advert: row.advert, answer: row.answer})+"/x", transport.Options{MaxAdvert: 1 << 20})
+			r, err := transport.Dial(start(t, &fake{advert: row.advert, answer: row.answer})+"/x", transport.Options{MaxAdvert: 1 << 20, Tries: 2})
 			if err != nil {
 				t.Fatal(err)
 			}

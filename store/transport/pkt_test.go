@@ -180,7 +180,7 @@ func FuzzAnswers(f *testing.F) {
 		fe.sections(newPktReader(bytes.NewReader(in)))
 		fe.acks0(newPktReader(bytes.NewReader(in)))
 		pu := &pushing{r: r, updates: []Update{{Name: "refs/heads/x"}}}
-		if pu.lines(newPktReader(bytes.NewReader(in))) == nil && !bytes.Contains(in, []byte("ok refs/heads/x")) {
+		if pu.judge(readReport(newPktReader(bytes.NewReader(in)))) == nil && !bytes.Contains(in, []byte("ok refs/heads/x")) {
 			t.Fatal("push believed without an ok")
 		}
 	})

@@ -58,6 +58,10 @@ func (r *Remote) DryRun(ctx context.Context, from *store.Repo, updates []Update)
 }
 
 func (r *Remote) push(ctx context.Context, p *pushing) error {
+	if r.pusher != nil {
+		p.r = r.pusher
+		return r.pusher.push(ctx, p)
+	}
 	if err := checkUpdates(p.from, p.updates); err != nil {
 		return fault.Wrap(err, "push to %s", r)
 	}
@@ -65,13 +69,14 @@ func (r *Remote) push(ctx context.Context, p *pushing) error {
 		return fault.New(fault.Denied, "push to %s: opened for reading only", r)
 	}
 	return r.do(ctx, "push to", func(ctx context.Context) error {
-		s, err := r.dial.open(ctx, receivePack, 0)
+		r.drop() // a host may serve few at a time, and counts both
+		s, a, err := begin(ctx, r, receivePack, 0, nil)
 		if err != nil {
 			return err
 		}
 		defer s.Close()
 		p.s = s
-		return p.run(ctx)
+		return p.run(ctx, a)
 	})
 }
 
@@ -106,13 +111,10 @@ type pushing struct {
 	ordered bool        // several updates together, or errNotAtomic
 	dry     bool
 	caps    caps
+	words   hostWords
 }
 
-func (p *pushing) run(ctx context.Context) error {
-	a, err := readAdvert(p.s.advert(), receivePack, nil)
-	if err != nil {
-		return err
-	}
+func (p *pushing) run(ctx context.Context, a *advert) error {
 	p.caps = a.caps
 	if a.version == 2 {
 		return fault.New(fault.Network, "the remote answers receive-pack in version 2, which does not exist")
@@ -134,6 +136,11 @@ func (p *pushing) run(ctx context.Context) error {
 		}
 	}
 	in, err := p.s.round(ctx, q)
+	if err != nil && in != nil && ctx.Err() == nil {
+		if told := p.report(in); told != nil && !fault.Is(told, fault.Network) && !fault.Is(told, fault.Failed) {
+			return told
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -151,10 +158,10 @@ func (p *pushing) fits(a *advert) error {
 	}
 	for _, u := range p.updates {
 		if at := a.refs[u.Name]; at != u.Old {
-			return &RejectedError{u.Name, "it is " + place(at) + ", expected " + place(u.Old), fault.Conflict}
+			return &RejectedError{Name: u.Name, Reason: "it is " + place(at) + ", expected " + place(u.Old), code: fault.Conflict}
 		}
 		if u.New.IsZero() && !a.caps.has("delete-refs") {
-			return &RejectedError{u.Name, "the remote does not delete refs", fault.Denied}
+			return &RejectedError{Name: u.Name, Reason: "the remote does not delete refs", code: fault.Denied}
 		}
 	}
 	return nil
@@ -213,49 +220,74 @@ func (p *pushing) common(a *advert) []store.OID {
 
 // report reads what the remote did: "unpack ok", then ok or ng for each ref.
 func (p *pushing) report(in *pktReader) error {
-	if p.caps.has("side-band-64k") {
-		d := &demux{p: in, progress: p.r.o.Progress, limit: p.r.o.MaxAdvert}
-		err := p.lines(newPktReader(d))
-		if _, rest := io.Copy(io.Discard, d); err == nil || d.err != io.EOF && fault.CodeOf(rest) != fault.Failed {
-			err = rest
-		}
-		return err
+	if !p.caps.has("side-band-64k") {
+		return p.judge(readReport(in))
 	}
-	return p.lines(in)
+	p.words.to = p.r.o.Progress
+	d := &demux{p: in, words: p.words.add, limit: p.r.o.MaxAdvert}
+	rep, err := readReport(newPktReader(d))
+	if _, rest := io.Copy(io.Discard, d); err == nil || d.err != io.EOF && fault.CodeOf(rest) != fault.Failed {
+		err = rest
+	}
+	return p.judge(rep, err)
 }
 
-func (p *pushing) lines(in *pktReader) error {
+// An outcome is what the remote did, in its own words.
+type outcome struct {
+	unpack string
+	done   map[string]bool // refs that it says it moved
+	ref    string          // the first that it did not move, "" for none
+	why    string
+}
+
+func readReport(in *pktReader) (rep outcome, err error) {
 	kind, line, err := in.line()
 	if err != nil || kind != pktData {
-		return malformedReport(err)
+		return rep, malformedReport(err)
 	}
-	unpack, ok := strings.CutPrefix(line, "unpack ")
-	if !ok {
-		return malformedReport(nil)
+	var ok bool
+	if rep.unpack, ok = strings.CutPrefix(line, "unpack "); !ok {
+		return rep, malformedReport(nil)
 	}
-	done := map[string]bool{}
-	var first error
+	rep.done = map[string]bool{}
 	err = in.list(pktFlush, 2*updateMax, io.EOF, func(line string) error {
 		if name, ok := strings.CutPrefix(line, "ok "); ok {
-			done[name] = true
-		} else if rest, ok := strings.CutPrefix(line, "ng "); ok && first == nil {
+			rep.done[name] = true
+		} else if rest, ok := strings.CutPrefix(line, "ng "); ok && rep.ref == "" {
 			name, why, _ := strings.Cut(rest, " ")
-			first = rejected(cleanText(name), cleanText(why))
+			rep.ref, rep.why = cleanText(name), cleanText(why)
 		}
 		return nil
 	})
 	if err != nil {
-		return malformedReport(err)
+		err = malformedReport(err)
 	}
-	if unpack != "ok" {
-		return fault.New(fault.Network, "the remote could not take the objects: %s", cleanText(unpack))
+	return rep, err
+}
+
+// judge makes of the report, and of what the host's hooks and rules printed, the error of
+// the push. A pack that the host refuses for a reason that it gives is refused for good;
+// one that it could not take for none may be taken the next time.
+func (p *pushing) judge(rep outcome, err error) error {
+	said := p.words.said()
+	switch {
+	case err != nil && said != "" && fault.Is(err, fault.Network):
+		return fault.New(fault.Network, "%w (the host says: %s)", err, said).With(fault.HintOf(err))
+	case err != nil:
+		return err
+	case rep.unpack != "ok" && said != "":
+		return &RejectedError{p.updates[0].Name, "it did not take the objects: " + cleanText(rep.unpack), said, ruleCode(said)}
+	case rep.unpack != "ok":
+		return fault.New(fault.Network, "the remote could not take the objects: %s", cleanText(rep.unpack))
+	case rep.ref != "":
+		return rejected(rep.ref, rep.why, said)
 	}
 	for _, u := range p.updates {
-		if first == nil && !done[u.Name] {
-			first = &RejectedError{u.Name, "the remote does not say that it moved", fault.Network}
+		if !rep.done[u.Name] {
+			return &RejectedError{u.Name, "the remote does not say that it moved", said, fault.Network}
 		}
 	}
-	return first
+	return nil
 }
 
 func malformedReport(err error) error {
@@ -264,15 +296,4 @@ func malformedReport(err error) error {
 	}
 	return fault.New(fault.Network, "the remote's report is cut short; whether it moved the refs is unknown").
 		Mend("rye fetch shows where they are")
-}
-
-// rejected tells a lost race from a refusal by rule, in the words that git
-// and forges use.
-func rejected(name, why string) *RejectedError {
-	low := strings.ToLower(why)
-	if hasAny(low, "fetch first", "non-fast-forward", "fast-forward", "already exists", "cannot lock ref", "failed to lock",
-		"failed to update ref", "incorrect old value", "atomic", "is at ", "conflict", "reference already exists", "stale info") {
-		return &RejectedError{name, why, fault.Conflict}
-	}
-	return &RejectedError{name, why, fault.Denied}
 }

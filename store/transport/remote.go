@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,11 +23,13 @@ type Options struct {
 	Token func(host string) string
 	// Netrc is the path of the user's netrc file; "" = none. Asked after Token.
 	Netrc string
-	// Git is the path of git for its credential helpers, asked last; "" = none.
+	// Git is the path of git: for the user's settings of it, and for its credential
+	// helpers, asked last; "" = none.
 	Git string
 	// SSH is the path of the ssh program; "" = "ssh", looked up in PATH.
 	SSH string
-	// Env is the user's environment; CleanEnv of it goes to ssh and git.
+	// Env is the user's environment; CleanEnv of it goes to ssh and git. Its variables for
+	// git (GIT_SSH_COMMAND, GIT_SSL_CAINFO, GIT_CONFIG_GLOBAL, …) count.
 	Env []string
 	// Proxy chooses an HTTP proxy, as http.ProxyFromEnvironment does; nil = none.
 	Proxy func(*http.Request) (*url.URL, error)
@@ -33,6 +37,8 @@ type Options struct {
 	TLS *tls.Config
 	// Insecure allows http:// to hosts other than this machine.
 	Insecure bool
+	// Plain are hosts (host, or host:port) that may be spoken to over http://.
+	Plain []string
 	// ReadOnly refuses to push.
 	ReadOnly bool
 
@@ -47,6 +53,8 @@ type Options struct {
 	Connect time.Duration
 	// Stall bounds each wait for the remote to send or take something; 0 = 60 seconds.
 	Stall time.Duration
+	// Tries is how often a host is asked that hangs up before it says anything; 0 = 10.
+	Tries int
 	// MaxAdvert bounds what a remote may say about its refs, in bytes; 0 = 64 MiB.
 	MaxAdvert int64
 	// Progress gets the remote's progress texts, cleaned of control characters;
@@ -63,6 +71,9 @@ func (o Options) withDefaults() Options {
 	def(&o.Timeout, 15*time.Minute)
 	def(&o.Connect, 15*time.Second)
 	def(&o.Stall, time.Minute)
+	if o.Tries <= 0 {
+		o.Tries = openTries
+	}
 	if o.MaxAdvert <= 0 {
 		o.MaxAdvert = 64 << 20
 	}
@@ -79,6 +90,9 @@ type Remote struct {
 	o    Options
 	auth *authState
 	dial dialer
+	git  *gitSettings // nil: none were asked for
+
+	pusher *Remote // where pushes go, when git's pushInsteadOf names another address; nil: here
 
 	mu   sync.Mutex
 	idle *kept // nil = none
@@ -97,25 +111,43 @@ type session interface {
 	// advert returns the stream of the advertisement.
 	advert() *pktReader
 	// round sends a request and returns the stream of the answer, which is to be
-	// read to its end before the next round.
+	// read to its end before the next round. With an error there may be an answer too, to
+	// a pack that was not taken completely.
 	round(ctx context.Context, q *request) (*pktReader, error)
 	Close() error
 }
 
 // Dial checks an address and returns the remote behind it. Nothing is sent
-// before the first operation. Its errors are of code Usage.
+// before the first operation. Its errors are of code Usage. What the user's git was told
+// about the address (insteadOf, http.*, core.sshCommand) counts here, too.
 func Dial(address string, o Options) (*Remote, error) {
+	r, err := dialFor(address, o, false)
+	if err != nil || o.ReadOnly || r.git == nil || r.git.instead(address, true) == r.git.instead(address, false) {
+		return r, err
+	}
+	r.pusher, err = dialFor(address, o, true)
+	return r, err
+}
+
+// dialFor is Dial for reading, or for what git's pushInsteadOf makes of an address.
+func dialFor(address string, o Options, push bool) (*Remote, error) {
 	t, err := parseTarget(address)
 	if err != nil {
 		return nil, err
 	}
-	if t.scheme == "http" && !o.Insecure && !isLoopback(t.host) {
-		return nil, refuse(address, "http:// can be read and changed by everybody on the way").
-			Advise("use https://%s", t.hostPort()+t.path)
-	}
 	r := &Remote{t: t, o: o.withDefaults()}
-	r.auth = &authState{t: t, o: &r.o}
-	switch t.scheme {
+	r.auth = &authState{o: &r.o}
+	if o.Git != "" || o.Env != nil {
+		if err := r.heed(address, push); err != nil {
+			return nil, err
+		}
+	}
+	r.auth.t = r.t
+	if r.t.scheme == "http" && !mayBePlain(r.t, o) {
+		return nil, refuse(address, "http:// can be read and changed by everybody on the way").
+			Advise("use https://%s; or, where you accept that, rye config http.plain %s", r.t.hostPort()+r.t.path, r.t.hostPort())
+	}
+	switch r.t.scheme {
 	case "http", "https":
 		r.dial = newHTTPDialer(r)
 	case "git":
@@ -128,11 +160,67 @@ func Dial(address string, o Options) (*Remote, error) {
 	return r, nil
 }
 
+// mayBePlain reports whether a host may be spoken to over http.
+func mayBePlain(t target, o Options) bool {
+	return o.Insecure || isLoopback(t.host) || slices.ContainsFunc(o.Plain, func(host string) bool { return strings.EqualFold(host, t.hostPort()) })
+}
+
+// heed applies what the user's git was told. A path of this machine is not looked up.
+func (r *Remote) heed(address string, push bool) error {
+	if r.t.scheme == "file" {
+		return nil
+	}
+	g := readGitSettings(&r.o)
+	if to := g.instead(address, push); to != address {
+		clean, given := cutCredential(to)
+		t, err := parseTarget(clean)
+		if err != nil {
+			return fault.New(fault.CodeOf(err), "address %q, by git's insteadOf: %w", address, err)
+		}
+		t.text = r.t.text // what the user wrote
+		if given != nil {
+			r.auth.given, r.auth.seen = given, append(r.auth.seen, given.secret)
+		}
+		r.t, address = t, clean
+	}
+	r.git = g
+	if r.t.scheme != "http" && r.t.scheme != "https" {
+		return nil
+	}
+	g.about(address)
+	var err error
+	if r.o.TLS, err = g.tls(r.o.TLS); err != nil {
+		return err
+	}
+	r.auth.extra = g.headers()
+	r.o.Proxy, err = g.proxy(r.o.Proxy)
+	return err
+}
+
+// cutCredential takes a password out of an address: whoever rewrites addresses on a build
+// machine often puts a token there.
+func cutCredential(address string) (string, *credential) {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address, nil
+	}
+	password, has := u.User.Password()
+	if !has {
+		return address, nil
+	}
+	c := &credential{u.User.Username(), secret(password), "address"}
+	u.User = nil
+	return u.String(), c
+}
+
 // String returns the address as it was given. It never holds a password.
 func (r *Remote) String() string { return r.t.text }
 
 // Close ends connections that are kept for a further operation.
 func (r *Remote) Close() error {
+	if r.pusher != nil {
+		r.pusher.Close()
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h, ok := r.dial.(*httpDialer); ok {
@@ -179,16 +267,7 @@ func (r *Remote) reading(ctx context.Context, f func() error) error {
 
 // upload returns a session of upload-pack and what the server said first.
 func (r *Remote) upload(ctx context.Context, prefixes []string) (session, *advert, error) {
-	s, err := r.dial.open(ctx, uploadPack, 2)
-	if err != nil {
-		return nil, nil, err
-	}
-	a, err := readAdvert(s.advert(), uploadPack, prefixes)
-	if err != nil {
-		s.Close()
-		return nil, nil, err
-	}
-	return s, a, nil
+	return begin(ctx, r, uploadPack, 2, prefixes)
 }
 
 // Head returns the branch that the remote's HEAD points at, or "" when the

@@ -22,7 +22,7 @@ func ctxFor(t testing.TB) context.Context {
 
 func dial(t testing.TB, address string) *transport.Remote {
 	t.Helper()
-	r, err := transport.Dial(address, transport.Options{Stall: 20 * time.Second})
+	r, err := transport.Dial(address, transport.Options{Stall: 20 * time.Second, Tries: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

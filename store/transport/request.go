@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync/atomic"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -26,14 +27,14 @@ const bodyMemory = 1 << 20
 type body struct {
 	io.Reader
 	size  int64
-	whole bool         // it was read to its end
+	whole atomic.Bool  // it was read to its end
 	end   func() error // stops making it and returns the error of doing so
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	if err == io.EOF {
-		b.whole = true
+		b.whole.Store(true)
 	}
 	return n, err
 }

@@ -172,7 +172,23 @@ func (c *conversation) obey(ctx context.Context, o *orders, refused []string) er
 		defer q.Release()
 	}
 	c.move(ctx, o, good, refused)
+	c.adoptHead(ctx, o, refused)
 	return nil
+}
+
+// adoptHead lets HEAD of a repository without a checkout name the first branch that was
+// pushed, main before others, as forges do: else nobody can clone it. That it fails is no
+// failure of the push.
+func (c *conversation) adoptHead(ctx context.Context, o *orders, refused []string) {
+	branch := ""
+	for i, u := range o.updates {
+		if refused[i] == "" && u.Old.IsZero() && strings.HasPrefix(u.Name, "refs/heads/") && (branch == "" || u.Name == "refs/heads/main") {
+			branch = u.Name
+		}
+	}
+	if branch != "" && c.s.keep == "" {
+		store.AdoptHead(ctx, c.repo, branch)
+	}
 }
 
 func fill(refused []string, why string) {

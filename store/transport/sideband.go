@@ -2,6 +2,7 @@ package transport
 
 import (
 	"io"
+	"strings"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -17,11 +18,12 @@ const (
 // hands progress texts to a callback and turns the error band into an error.
 type demux struct {
 	p        *pktReader
-	progress func(string)
-	rest     []byte // of the packet read last
-	total    int64  // bytes of all bands so far
-	limit    int64  // on total; keeps a server that only chats from chatting for ever
-	err      error  // sticky
+	progress func(string) // gets texts cleaned
+	words    func(string) // gets them as they came, instead
+	rest     []byte       // of the packet read last
+	total    int64        // bytes of all bands so far
+	limit    int64        // on total; keeps a server that only chats from chatting for ever
+	err      error        // sticky
 }
 
 func (d *demux) Read(b []byte) (int, error) {
@@ -58,12 +60,17 @@ func (d *demux) fill() error {
 	case bandData:
 		d.rest = data[1:]
 	case bandProgress:
-		if d.progress != nil {
+		if d.words != nil {
+			d.words(string(data[1:]))
+		} else if d.progress != nil {
 			d.progress(cleanText(string(data[1:])))
 		}
 	case bandError:
 		return remoteError(string(data[1:]))
 	default:
+		if text, ok := strings.CutPrefix(string(data), "ERR "); ok {
+			return remoteError(text)
+		}
 		return fault.New(fault.Network, "read pack from remote: unknown band %d", data[0])
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,6 +72,9 @@ func (s *stream) round(ctx context.Context, q *request) (*pktReader, error) {
 		return s.p, err
 	}
 	// A server that refuses may stop listening; what it said is the better error.
+	if q.pack != nil {
+		return s.p, err
+	}
 	if _, _, said := s.p.line(); said != nil && fault.CodeOf(said) != fault.Failed {
 		return nil, said
 	}
@@ -122,6 +126,9 @@ type sshDialer struct{ r *Remote }
 
 func (d *sshDialer) args(service string) []string {
 	t := d.r.t
+	if g := d.r.git; g != nil && g.variant == "simple" { // git: takes a host and a command
+		return []string{t.at(), service + " " + shellQuote(t.path)}
+	}
 	args := []string{"-o", "BatchMode=yes", "-o", "SendEnv=GIT_PROTOCOL", "-o", "ForwardAgent=no", "-o", "ForwardX11=no",
 		"-o", "PermitLocalCommand=no", "-o", "ClearAllForwardings=yes",
 		"-o", fmt.Sprintf("ConnectTimeout=%d", max(1, int(d.r.o.Connect.Seconds())))}
@@ -134,14 +141,23 @@ func (d *sshDialer) args(service string) []string {
 	return append(args, "--", t.host, service+" "+shellQuote(t.path))
 }
 
+// at is user@host.
+func (t target) at() string {
+	if t.user == "" {
+		return t.host
+	}
+	return t.user + "@" + t.host
+}
+
 // shellQuote makes one word of s for the shell at the other end.
 func shellQuote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
 }
 
 func (d *sshDialer) open(ctx context.Context, service string, version int) (session, error) {
-	cmd := exec.Command(d.r.o.SSH, d.args(service)...)
-	cmd.Env = CleanEnv(d.r.o.Env)
+	program, before, environ := d.r.git.sshCommand(&d.r.o)
+	cmd := exec.Command(program, append(before, d.args(service)...)...)
+	cmd.Env = slices.Clone(environ)
 	if version > 0 {
 		cmd.Env = append(cmd.Env, fmt.Sprintf("GIT_PROTOCOL=version=%d", version))
 	}
@@ -215,6 +231,8 @@ func sshError(text string) error {
 		return fault.New(fault.Auth, "ssh: %s", text).Advise("connect once with ssh and check the host's key")
 	case strings.Contains(low, "permission denied"):
 		return fault.New(fault.Auth, "ssh: %s", text).Advise("load a key that the host knows: ssh-add")
+	case hasAny(low, "connection reset by", "connection closed by", "kex_exchange_identification"):
+		return fault.New(fault.Network, "ssh: %s: %w", text, errSilence)
 	}
 	return err
 }

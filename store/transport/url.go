@@ -200,3 +200,10 @@ func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
 }
+
+// LocalPath returns the path that an address names on this machine, written as a path or as
+// file://, and false for any other.
+func LocalPath(address string) (string, bool) {
+	t, err := parseTarget(address)
+	return t.path, err == nil && t.scheme == "file"
+}

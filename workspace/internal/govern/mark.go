@@ -48,7 +48,7 @@ func Mark(ctx context.Context, s *share.Desk, q rye.MarkRequest) (*rye.MarkRepor
 			return nil, err
 		}
 	}
-	if err := reg.Mark(ctx, do, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: share.By(key)}); err != nil {
+	if err := reg.Mark(ctx, do, registry.StatusChange{Names: q.Names, Reason: q.Reason, By: share.By(s, key)}); err != nil {
 		return nil, err
 	}
 	return &rye.MarkReport{Registry: name, Namespace: ns, Done: q.Do, Names: q.Names, Reason: q.Reason}, share.UpdateTrust(ctx, s, reg, ns)

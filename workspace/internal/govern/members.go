@@ -244,7 +244,7 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 		rep.Proposal, rep.DryRun = c, dry
 		return rep, nil
 	}
-	after, err := registry.ChangeKeys(ctx, m.reg, ns, share.By(key), true, ops...)
+	after, err := registry.ChangeKeys(ctx, m.reg, ns, share.By(m.s, key), true, ops...)
 	if err != nil {
 		return nil, mayNotChange(err, m.state, key.Public())
 	}
@@ -255,7 +255,7 @@ func (m *members) change(ctx context.Context, ops []registry.Op, lines []string,
 		if err := m.s.Ask(ctx, q); err != nil {
 			return nil, err
 		}
-		if after, err = registry.ChangeKeys(ctx, m.reg, ns, share.By(key), false, ops...); err != nil {
+		if after, err = registry.ChangeKeys(ctx, m.reg, ns, share.By(m.s, key), false, ops...); err != nil {
 			return nil, mayNotChange(err, m.state, key.Public())
 		}
 		if err := share.UpdateTrust(ctx, m.s, m.reg, ns); err != nil {

@@ -70,7 +70,7 @@ func (p *namespaceProposal) approve(ctx context.Context, signer trust.Signer) er
 }
 
 func (p *namespaceProposal) commit(ctx context.Context, signer trust.Signer) error {
-	after, err := registry.CommitOp(ctx, p.reg, share.By(signer), p.op)
+	after, err := registry.CommitOp(ctx, p.reg, share.By(p.s, signer), p.op)
 	if err != nil {
 		return err
 	}

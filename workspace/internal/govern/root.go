@@ -155,7 +155,7 @@ func (p *rootProposal) topic() string { return "root of registry " + p.name }
 
 // commit publishes an operation of the root and follows it in the trust store.
 func (p *rootProposal) commit(ctx context.Context, signer trust.Signer) error {
-	if err := p.reg.CommitRoot(ctx, share.By(signer), p.op.Without(signer.Public().Fingerprint())); err != nil {
+	if err := p.reg.CommitRoot(ctx, share.By(p.s, signer), p.op.Without(signer.Public().Fingerprint())); err != nil {
 		return err
 	}
 	_, err := p.readRoot(ctx)

@@ -141,7 +141,7 @@ func (r rotating) addKey(ctx context.Context) error {
 		return err
 	}
 	if !registry.NeedsOthers(st, root, op, r.pair.Old.Public()) {
-		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.pair.Old), false, op)
+		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.s, r.pair.Old), false, op)
 		return err
 	}
 	file, err := r.propose(ctx, op, r.pair.Old)
@@ -165,7 +165,7 @@ func (r rotating) retireKey(ctx context.Context) (file string, err error) {
 		return "", err
 	}
 	if !registry.NeedsOthers(st, root, op, r.pair.New.Public()) {
-		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.pair.New), false, op)
+		_, err = registry.ChangeKeys(ctx, r.reg, r.ns, share.By(r.s, r.pair.New), false, op)
 		return "", err
 	}
 	if st.Threshold > 2 {
@@ -177,7 +177,7 @@ func (r rotating) retireKey(ctx context.Context) (file string, err error) {
 	if err := op.Approve(ctx, r.pair.Old); err != nil {
 		return "", err
 	}
-	_, err = registry.CommitOp(ctx, r.reg, share.By(r.pair.New), op)
+	_, err = registry.CommitOp(ctx, r.reg, share.By(r.s, r.pair.New), op)
 	return "", err
 }
 

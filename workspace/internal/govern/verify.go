@@ -82,6 +82,6 @@ func Rebuild(ctx context.Context, s *share.Desk, q rye.RebuildRequest) (*rye.Reg
 			return nil, err
 		}
 	}
-	c, err := registry.Rebuild(ctx, m.reg, share.By(key), ns, q.DryRun)
+	c, err := registry.Rebuild(ctx, m.reg, share.By(m.s, key), ns, q.DryRun)
 	return checked(c), err
 }

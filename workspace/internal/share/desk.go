@@ -33,16 +33,17 @@ type Desk struct {
 
 // transport returns how this user reaches other machines.
 func (s *Desk) transport() transport.Options {
-	o := transport.Options{Token: s.Token, Netrc: s.Netrc, Env: s.Env, Proxy: s.Proxy, Progress: s.Progress, Importer: s.Helper}
+	o := transport.Options{Token: s.Token, Netrc: s.Netrc, Env: s.Env, Proxy: s.Proxy, Progress: s.Progress, Importer: s.Helper,
+		Plain: settingsOf(s).plain()}
 	if s.Git != nil {
 		o.Git = s.Git()
 	}
 	return o
 }
 
-// By names the signer of an operation for git.
-func By(key trust.Signer) registry.By {
-	return registry.By{Signer: key, Who: custody.Author(key.Public())}
+// By names the signer of an operation for git, as the user chose to be named.
+func By(s *Desk, key trust.Signer) registry.By {
+	return registry.By{Signer: key, Who: settingsOf(s).who()}
 }
 
 // Texts spells each of a list.

@@ -26,7 +26,7 @@ type pushing struct {
 // key holds the root and a person agrees. Everything that can be known is checked before
 // anything is sent, so what is published is not reported as failed afterwards.
 func (p *pushing) publish(ctx context.Context, items []registry.Item, dry bool) (registry.Receipt, error) {
-	pub := registry.Publication{Namespace: p.ns, Items: items, By: By(p.key), DryRun: dry, Check: p.mayBind}
+	pub := registry.Publication{Namespace: p.ns, Items: items, By: By(p.s, p.key), DryRun: dry, Check: p.mayBind}
 	done, err := p.reg.Publish(ctx, pub)
 	var free *registry.UngrantedError
 	if errors.As(err, &free) {
@@ -77,7 +77,7 @@ func (p *pushing) grant(ctx context.Context, pub registry.Publication, free *reg
 		if err := p.s.Ask(ctx, p.question(me)); err != nil {
 			return err
 		}
-		if err := p.reg.Grant(ctx, By(p.key), p.ns, me); err != nil {
+		if err := p.reg.Grant(ctx, By(p.s, p.key), p.ns, me); err != nil {
 			return err
 		}
 	}

@@ -50,6 +50,11 @@ func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 	if err != nil {
 		return nil, err
 	}
+	if !q.DryRun {
+		if err := askAuthor(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	reg, err := openTo(s, name, q.To)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/transport"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -35,7 +36,7 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 	if err != nil {
 		return nil, err
 	}
-	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(key), Claims: registry.ClaimsGranted, Tags: q.Tags,
+	o := registry.CreateOptions{Name: cmp.Or(q.Name, defaultName), By: By(s, key), Claims: registry.ClaimsGranted, Tags: q.Tags,
 		Namespaces: map[string][]trust.PublicKey{}, TempDir: s.CacheDir, Transport: s.transport(), Now: s.Now}
 	for _, ns := range q.Namespaces {
 		o.Namespaces[ns] = []trust.PublicKey{key.Public()}
@@ -60,23 +61,45 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 	if err != nil {
 		return nil, err
 	}
-	return pinRegistry(ctx, s, rye.RegistryAddRequest{URL: q.URL, Name: o.Name, Scopes: q.Namespaces}, id)
+	info, err := pinRegistry(ctx, s, rye.RegistryAddRequest{URL: q.URL, Name: o.Name, Scopes: q.Namespaces}, id)
+	if err == nil {
+		info.Warnings = append(info.Warnings, headless(ctx, s, q.URL)...)
+	}
+	return info, err
 }
 
 // makeRepository makes an empty repository at a path of this machine where nothing is, so
 // git need not be installed for that. It does not look at what is there already.
 func makeRepository(url string) error {
-	if !filepath.IsAbs(url) {
+	path, ok := transport.LocalPath(url)
+	if !ok || !filepath.IsAbs(path) {
 		return nil
 	}
-	if _, err := os.Lstat(url); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	repo, err := store.Init(url, "refs/heads/main")
+	repo, err := store.Init(path, "refs/heads/main")
 	if err != nil {
 		return err
 	}
 	return repo.Close()
+}
+
+// headless says what whoever clones the registry will miss, where its HEAD names a branch
+// that nobody makes. Only who runs the host can change that.
+func headless(ctx context.Context, s *Desk, url string) []string {
+	o := s.transport()
+	o.ReadOnly = true
+	remote, err := transport.Dial(url, o)
+	if err != nil {
+		return nil
+	}
+	defer remote.Close()
+	refs, err := remote.Refs(ctx, "HEAD", "refs/heads/main")
+	if err != nil || !refs["HEAD"].IsZero() || refs["refs/heads/main"].IsZero() {
+		return nil
+	}
+	return []string{"git clone checks out nothing there: its HEAD names no branch; in that repository: git symbolic-ref HEAD refs/heads/main"}
 }
 
 // AddRegistry pins a registry for this project. Its identity and root keys are shown and

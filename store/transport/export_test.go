@@ -1,0 +1,12 @@
+package transport
+
+// SaidOf gathers the words of a host that come in pieces of so many bytes.
+func SaidOf(raw []byte, piece int) string {
+	var w hostWords
+	for piece = max(1, piece&1023); len(raw) > 0; {
+		n := min(piece, len(raw))
+		w.add(string(raw[:n]))
+		raw = raw[n:]
+	}
+	return w.said()
+}

@@ -1,0 +1,315 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// gitSettings are what the user's own git was told about reaching other machines: in the
+// configuration of the user and the system, and in the environment. What a repository says,
+// the one of the working directory too, is never read: it came with a clone.
+type gitSettings struct {
+	o       *Options
+	rewrite []rewrite
+	http    map[string][]string // by the name behind "http.", in lower case; "" resets a list
+	ssh     string              // a command line for the shell; "" none
+	variant string              // ssh.variant
+}
+
+// A rewrite is url.<to>.insteadOf = from, or pushInsteadOf.
+type rewrite struct {
+	to, from string
+	push     bool
+}
+
+// Bounds of what is read of git's configuration.
+const (
+	gitConfigMax  = 1 << 20
+	gitConfigWait = 10 * time.Second
+	authorityMax  = 4 << 20 // of a file of certificates
+)
+
+// runGit runs git outside of any repository, with the user's configuration and without
+// prompts, and returns what it prints.
+func runGit(ctx context.Context, o *Options, wait time.Duration, input string, args ...string) (string, error) {
+	if o.Git == "" {
+		return "", exec.ErrNotFound
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, o.Git, args...)
+	cmd.Dir = filepath.VolumeName(os.TempDir()) + string(filepath.Separator)
+	cmd.Env = append(CleanEnv(o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=", "GCM_INTERACTIVE=never")
+	cmd.Env = append(cmd.Env, ownConfiguration(o.Env)...)
+	if args[0] == "config" { // not even the root directory's, should it be a repository
+		cmd.Env = append(cmd.Env, "GIT_DIR="+os.DevNull)
+	}
+	cmd.Stdin = strings.NewReader(input)
+	cmd.WaitDelay = time.Second
+	out := &limitedBuffer{max: gitConfigMax}
+	cmd.Stdout = out
+	err := cmd.Run()
+	return out.String(), err
+}
+
+// ownConfiguration returns the variables by which a user, or a build machine, configures git.
+func ownConfiguration(environ []string) (list []string) {
+	for _, kv := range environ {
+		name, _, _ := strings.Cut(kv, "=")
+		switch {
+		case name == "GIT_CONFIG_GLOBAL", name == "GIT_CONFIG_SYSTEM", name == "GIT_CONFIG_NOSYSTEM", name == "GIT_CONFIG_COUNT",
+			strings.HasPrefix(name, "GIT_CONFIG_KEY_"), strings.HasPrefix(name, "GIT_CONFIG_VALUE_"):
+			list = append(list, kv)
+		}
+	}
+	return list
+}
+
+// GitUser returns the name and the address that the user's git puts into commits; "" what
+// it was not told.
+func GitUser(o Options) (name, email string) {
+	out, _ := runGit(context.Background(), &o, gitConfigWait, "", "config", "-z", "--includes", "--list")
+	for entry := range strings.SplitSeq(out, "\x00") {
+		switch key, value, _ := strings.Cut(entry, "\n"); key {
+		case "user.name":
+			name = value
+		case "user.email":
+			email = value
+		}
+	}
+	return name, email
+}
+
+// variable is the value of a variable of the user's environment.
+func (o *Options) variable(name string) (value string) {
+	for _, kv := range o.Env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v // the last counts, as it does for programs
+		}
+	}
+	return value
+}
+
+// readGitSettings asks git what the user told it. Without git there is only what the
+// environment says.
+func readGitSettings(o *Options) *gitSettings {
+	g := &gitSettings{o: o, http: map[string][]string{}}
+	out, _ := runGit(context.Background(), o, gitConfigWait, "", "config", "-z", "--includes", "--list")
+	for entry := range strings.SplitSeq(out, "\x00") {
+		key, value, _ := strings.Cut(entry, "\n")
+		section, rest, _ := strings.Cut(key, ".")
+		switch {
+		case section == "url" && strings.HasSuffix(rest, ".insteadof"):
+			g.rewrite = append(g.rewrite, rewrite{to: strings.TrimSuffix(rest, ".insteadof"), from: value})
+		case section == "url" && strings.HasSuffix(rest, ".pushinsteadof"):
+			g.rewrite = append(g.rewrite, rewrite{to: strings.TrimSuffix(rest, ".pushinsteadof"), from: value, push: true})
+		case key == "core.sshcommand":
+			g.ssh = value
+		case key == "ssh.variant":
+			g.variant = value
+		case section == "http":
+			g.http[""] = nil // there is something to ask for
+		}
+	}
+	if v := o.variable("GIT_SSH_COMMAND"); v != "" {
+		g.ssh = v
+	}
+	if v := o.variable("GIT_SSH_VARIANT"); v != "" {
+		g.variant = v
+	}
+	return g
+}
+
+// instead is the address that the user's git would use, by the longest beginning that is
+// rewritten; for a push pushInsteadOf comes first.
+func (g *gitSettings) instead(address string, push bool) string {
+	for _, wanted := range []bool{true, false} {
+		if wanted && !push {
+			continue
+		}
+		var best rewrite
+		for _, r := range g.rewrite {
+			if r.push == wanted && r.from != "" && strings.HasPrefix(address, r.from) && len(r.from) > len(best.from) {
+				best = r
+			}
+		}
+		if best.from != "" {
+			return best.to + address[len(best.from):]
+		}
+	}
+	return address
+}
+
+// about reads the settings http.* and http.<url>.* that git takes for an address, by git's
+// own rules of which is the nearest.
+func (g *gitSettings) about(address string) {
+	_, asked := g.http[""]
+	g.http = map[string][]string{}
+	if asked {
+		out, _ := runGit(context.Background(), g.o, gitConfigWait, "", "config", "-z", "--includes", "--get-urlmatch", "http", address)
+		for entry := range strings.SplitSeq(out, "\x00") {
+			key, value, _ := strings.Cut(entry, "\n")
+			if name, ok := strings.CutPrefix(strings.ToLower(key), "http."); ok {
+				g.http[name] = append(g.http[name], value)
+			}
+		}
+	}
+	for name, variable := range map[string]string{"sslcainfo": "GIT_SSL_CAINFO", "sslcapath": "GIT_SSL_CAPATH", "sslcert": "GIT_SSL_CERT", "sslkey": "GIT_SSL_KEY"} {
+		if v := g.o.variable(variable); v != "" {
+			g.http[name] = []string{v}
+		}
+	}
+}
+
+// last is the value that counts of a setting that has one.
+func (g *gitSettings) last(name string) string {
+	if list := g.http[name]; len(list) > 0 {
+		return list[len(list)-1]
+	}
+	return ""
+}
+
+// file is the value of a setting that names a file.
+func (g *gitSettings) file(name string) string {
+	v := g.last(name)
+	if rest, ok := strings.CutPrefix(v, "~/"); ok {
+		return filepath.Join(g.o.variable("HOME"), rest)
+	}
+	return v
+}
+
+// tls adds the user's authorities to the system's, and the user's own certificate. That
+// certificates are not to be checked (sslVerify=false) is not followed.
+func (g *gitSettings) tls(base *tls.Config) (*tls.Config, error) {
+	info, dir, cert := g.file("sslcainfo"), g.file("sslcapath"), g.file("sslcert")
+	if info == "" && dir == "" && cert == "" {
+		return base, nil
+	}
+	c := base.Clone()
+	if c == nil {
+		c = &tls.Config{}
+	}
+	if c.RootCAs == nil {
+		c.RootCAs, _ = x509.SystemCertPool()
+	}
+	if c.RootCAs == nil {
+		c.RootCAs = x509.NewCertPool()
+	}
+	files := []string{info}
+	if dir != "" {
+		found, _ := filepath.Glob(filepath.Join(dir, "*"))
+		files = append(files, found[:min(len(found), 1000)]...)
+	}
+	for i, name := range files {
+		if name == "" {
+			continue
+		}
+		raw, err := readBounded(name, authorityMax)
+		if err == nil && !c.RootCAs.AppendCertsFromPEM(raw) && i == 0 {
+			err = errors.New("it holds no certificate")
+		}
+		if err != nil && i == 0 {
+			return nil, fault.New(fault.Usage, "git's http.sslCAInfo %q: %w", name, err)
+		}
+	}
+	if cert == "" {
+		return c, nil
+	}
+	key := g.file("sslkey")
+	if key == "" {
+		key = cert
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fault.New(fault.Usage, "git's http.sslCert %q: %w", cert, err).Advise("a key with a password cannot be used here")
+	}
+	c.Certificates = []tls.Certificate{pair}
+	return c, nil
+}
+
+func readBounded(name string, most int64) ([]byte, error) {
+	st, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > most {
+		return nil, errors.New("no file of certificates")
+	}
+	return os.ReadFile(name)
+}
+
+// proxy chooses what git's http.proxy says; where it says nothing, what the environment does.
+func (g *gitSettings) proxy(otherwise func(*http.Request) (*url.URL, error)) (func(*http.Request) (*url.URL, error), error) {
+	list, ok := g.http["proxy"]
+	if !ok {
+		return otherwise, nil
+	}
+	at := list[len(list)-1]
+	if at == "" {
+		return nil, nil // git: an empty value is no proxy
+	}
+	if !strings.Contains(at, "://") {
+		at = "http://" + at
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" {
+		return nil, fault.New(fault.Usage, "git's http.proxy is no address")
+	}
+	return http.ProxyURL(u), nil
+}
+
+// headers are git's http.extraHeader, which are sent to the host of the address only. Their
+// values may be secrets.
+func (g *gitSettings) headers() (list []header) {
+	for _, line := range g.http["extraheader"] {
+		if line == "" {
+			list = nil
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		name, value = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value)
+		if ok && name != "" && !strings.ContainsAny(name+value, "\r\n\x00") && !ours[name] {
+			list = append(list, header{name, secret(value)})
+		}
+	}
+	return list
+}
+
+// header is a line of a request that the user wants sent.
+type header struct {
+	name  string
+	value secret
+}
+
+// ours are the headers that belong to the protocol.
+var ours = map[string]bool{"Content-Length": true, "Transfer-Encoding": true, "Host": true, "Content-Type": true, "Git-Protocol": true, "Connection": true}
+
+// sshCommand is how ssh is started: a program, with what its own arguments follow. A
+// command line of the user is the shell's to read, as git has it. It gets the user's whole
+// environment, which it may be about.
+func (g *gitSettings) sshCommand(o *Options) (program string, before, environ []string) {
+	switch {
+	case g != nil && g.ssh != "":
+		shell := "/bin/sh"
+		if runtime.GOOS == "windows" {
+			shell = "sh" // Git for Windows brings one
+		}
+		return shell, []string{"-c", g.ssh + ` "$@"`, g.ssh}, o.Env
+	case g != nil && o.variable("GIT_SSH") != "":
+		return o.variable("GIT_SSH"), nil, o.Env
+	}
+	return o.SSH, nil, CleanEnv(o.Env)
+}

@@ -1,0 +1,90 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// A host with many callers hangs up on some of them: git daemon has 32 children, sshd lets
+// few begin at a time, a web server answers 503. Whoever was told nothing yet asks again,
+// after a random time that grows, so that all who were sent away do not come back at once.
+const (
+	openTries = 10
+	openPause = 80 * time.Millisecond // the first pause is at most that, each further twice as much
+	openGrow  = 5                     // up to so many doublings
+	busyMost  = 10 * time.Second      // of what a host may ask to wait
+)
+
+// errSilence: the remote went away before it said anything.
+var errSilence = errors.New("remote closed the connection without an answer")
+
+// busyError is the answer of a web server that wants to be asked later.
+type busyError struct {
+	status int
+	after  time.Duration // 0: it does not say when
+}
+
+func (e *busyError) Error() string { return "the host is busy (HTTP " + strconv.Itoa(e.status) + ")" }
+
+// busy returns the error of a status that passes, or nil.
+func busy(resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	default:
+		return nil
+	}
+	e := &busyError{status: resp.StatusCode}
+	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
+		e.after = min(time.Duration(n)*time.Second, busyMost)
+	}
+	return fault.New(fault.Network, "%w", e).Advise("try again later")
+}
+
+// passes reports whether an error of opening a conversation may be gone the next time.
+func passes(err error) bool {
+	var op *net.OpError
+	var b *busyError
+	return errors.Is(err, errSilence) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &b) ||
+		errors.As(err, &op) && op.Op != "dial" && !op.Timeout()
+}
+
+// begin opens a conversation and reads what the server says first.
+func begin(ctx context.Context, r *Remote, service string, version int, prefixes []string) (session, *advert, error) {
+	for try := range r.o.Tries {
+		s, a, err := beginOnce(ctx, r, service, version, prefixes)
+		if err == nil || r.t.scheme == "file" || !passes(err) || try+1 == r.o.Tries {
+			return s, a, err
+		}
+		wait := time.Duration(rand.Int64N(int64(openPause << min(try, openGrow))))
+		if b := (*busyError)(nil); errors.As(err, &b) {
+			wait = max(wait, b.after)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, err
+		case <-time.After(wait):
+		}
+	}
+	panic("unreachable")
+}
+
+func beginOnce(ctx context.Context, r *Remote, service string, version int, prefixes []string) (session, *advert, error) {
+	s, err := r.dial.open(ctx, service, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := readAdvert(s.advert(), service, prefixes)
+	if err != nil {
+		s.Close()
+		return nil, nil, err
+	}
+	return s, a, nil
+}

@@ -1,0 +1,113 @@
+package transport
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+)
+
+// A RejectedError says that the remote refused to move a ref. Its code is Conflict when the
+// ref is not where the caller expected it, Limit when what was sent is too large for the
+// host, else Denied.
+type RejectedError struct {
+	Name   string // full name of the ref
+	Reason string // in the remote's words, cleaned of control characters, or ours
+	Said   string // what the host's rules printed meanwhile, cleaned and bounded; "" nothing
+	code   fault.Code
+}
+
+func (e *RejectedError) Error() string {
+	if e.Said == "" {
+		return fmt.Sprintf("push %s: rejected: %s", e.Name, e.Reason)
+	}
+	return fmt.Sprintf("push %s: rejected: %s (the host says: %s)", e.Name, e.Reason, e.Said)
+}
+
+// rejected tells a lost race from a refusal by rule, in the words that git
+// and forges use.
+func rejected(name, why, said string) *RejectedError {
+	low := strings.ToLower(why)
+	if hasAny(low, "fetch first", "non-fast-forward", "fast-forward", "already exists", "cannot lock ref", "failed to lock",
+		"failed to update ref", "incorrect old value", "atomic", "is at ", "conflict", "reference already exists", "stale info") {
+		return &RejectedError{name, why, said, fault.Conflict}
+	}
+	return &RejectedError{name, why, said, ruleCode(why + " " + said)}
+}
+
+// ruleCode is Limit for a rule about sizes, Denied for any other.
+func ruleCode(text string) fault.Code {
+	if hasAny(strings.ToLower(text), "too large", "exceeds", "maximum allowed size", "size limit", "file size", "quota") {
+		return fault.Limit
+	}
+	return fault.Denied
+}
+
+// hint is what a publisher can do about the refusal. Who keeps the host's rules has to
+// change them: no hint leads around them.
+func (e *RejectedError) hint() fault.Hint {
+	low := strings.ToLower(e.Reason + " " + e.Said)
+	branch := strings.TrimPrefix(e.Name, "refs/heads/")
+	switch {
+	case e.code == fault.Conflict:
+		return fault.Advice("rye pull, then push again")
+	case e.code == fault.Limit:
+		return fault.Advice("publish fewer or smaller items at a time, or have the host's limit on the size of a push raised")
+	case hasAny(low, "sign", "verified", "gpg"):
+		return fault.Advice("add your key to your account there as a signing key (rye key list), and name the address that it has there: rye config author.email <address>")
+	case hasAny(low, "committer", "author", "email"):
+		return fault.Advice("name the address that your account has there: rye config author.email <address>")
+	case hasAny(low, "checked out"):
+		return fault.Advice("a registry is a bare repository; there: git config core.bare true")
+	case hasAny(low, "protected", "not allowed", "permission", "denied", "hook declined"):
+		return fault.Advice("whoever runs the host has to let your account push to the branch %s", branch)
+	}
+	return fault.Advice("ask whoever runs the host: it refused by a rule of its own")
+}
+
+// hostWords gathers what a host prints while it works, up to a bound. A line may come in
+// several packets.
+type hostWords struct {
+	raw strings.Builder
+	to  func(string) // gets each piece as it comes; nil: nobody
+}
+
+const (
+	wordsMax = 16 << 10 // gathered, in bytes; what follows is dropped
+	saidMax  = 1000     // shown, in bytes
+)
+
+func (w *hostWords) add(text string) {
+	w.raw.WriteString(text[:min(len(text), wordsMax-w.raw.Len())])
+	if w.to != nil {
+		w.to(cleanText(text))
+	}
+}
+
+// counting is what git itself prints of its progress.
+var counting = regexp.MustCompile(`^(remote: )?(Enumerating|Counting|Compressing|Receiving|Resolving|Unpacking|Checking|Updating|Writing|Processing|Total|Delta compression)\b[^:]*(:|$|\()`)
+
+// banner is a line that only draws a frame, as forges do around their words.
+var banner = regexp.MustCompile(`^(error:|fatal:)?[\s=*#+_~-]*$`)
+
+// escapes are what colours a terminal.
+var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+// said returns what a person can use of the words, on one line.
+func (w *hostWords) said() string {
+	var parts []string
+	size := 0
+	for _, line := range strings.FieldsFunc(escapes.ReplaceAllString(w.raw.String(), ""), func(c rune) bool { return c == '\n' || c == '\r' }) {
+		line = strings.TrimPrefix(cleanText(line), "remote: ")
+		if banner.MatchString(line) || counting.MatchString(line) {
+			continue
+		}
+		if size += len(line) + 2; size > saidMax {
+			parts = append(parts, "…")
+			break
+		}
+		parts = append(parts, line)
+	}
+	return strings.Join(parts, "; ")
+}
