@@ -203,7 +203,7 @@ type RegistryLogRequest struct {
 // PushRequest publishes items of one namespace.
 type PushRequest struct {
 	Targets  []Target
-	All      bool   // every item of the project's namespace
+	All      bool   // every item and package of the project's namespace
 	Registry string // what this project calls it; "" is where the namespace comes from
 	To       string // the address of it to write to; "" is where the namespace lies
 	DryRun   bool
@@ -211,15 +211,16 @@ type PushRequest struct {
 
 // PushReport is what was published.
 type PushReport struct {
-	Registry  string   `json:"registry"`
-	Namespace string   `json:"namespace"`
-	Seq       uint64   `json:"seq"`                 // position in the log of the namespace
-	Tip       string   `json:"tip,omitempty"`       // the commit there
-	Published []string `json:"published"`           // names
-	Unchanged []string `json:"unchanged,omitempty"` // published already, byte for byte
-	Granted   bool     `json:"granted,omitempty"`   // the root granted the namespace on the way
-	Warning   string   `json:"warning,omitempty"`   // it is published, and this went wrong afterwards
-	DryRun    bool     `json:"dry_run,omitempty"`
+	Registry   string   `json:"registry"`
+	Namespace  string   `json:"namespace"`
+	Seq        uint64   `json:"seq"`                   // position in the log of the namespace
+	Tip        string   `json:"tip,omitempty"`         // the commit there
+	Published  []string `json:"published"`             // names
+	Unchanged  []string `json:"unchanged,omitempty"`   // published already, byte for byte
+	PassedOver []string `json:"passed_over,omitempty"` // by All: refs of bundles that are no packages
+	Granted    bool     `json:"granted,omitempty"`     // the root granted the namespace on the way
+	Warning    string   `json:"warning,omitempty"`     // it is published, and this went wrong afterwards
+	DryRun     bool     `json:"dry_run,omitempty"`
 }
 
 // InstallRequest adds or brings registry items: acme/tool/hello[@range].

@@ -40,6 +40,11 @@ type Origin struct {
 	Commit    string // of the content, hexadecimal
 	Author    objects.Fingerprint
 	Publisher objects.Fingerprint
+
+	// Package is what the item is a member of; the zero Ref for an item that was published
+	// by itself. Then the rest is said of the package, and Manifest is its digest.
+	Package  objects.Ref
+	Manifest objects.Digest
 }
 
 // Ref returns the item's name.

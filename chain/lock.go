@@ -94,22 +94,23 @@ func drift(ref objects.Ref, field, want, found, cause string) error {
 // Match returns nil when the plan is what was locked: the same chain, each link of
 // it with the locked bytes from the locked place. The error wraps *DriftError.
 func (l *Lock) Match(p *Plan) error {
-	tool := p.Links[0].Ref()
-	pin, ok := l.Items[tool]
+	tool, pin, ok := l.pinned(p.Links[0])
 	if !ok {
 		return drift(tool, "item", "", "", "it is not in the lock")
 	}
-	if want, found := refsText(pin.Chain), refsText(p.executors()); want != found {
-		return drift(tool, "chain", want, found, "it runs through other items now")
+	if err := l.matchChain(p, pin); err != nil {
+		return err
 	}
 	for _, link := range p.Links {
-		pin, ok := l.Items[link.Ref()]
-		if !ok {
-			return drift(link.Ref(), "item", "", "", "it is part of the chain of "+tool.String()+" and not in the lock")
+		if _, _, ok := l.pinned(link); !ok {
+			return drift(EntryOf(link), "item", "", "", "it is part of the chain of "+tool.String()+" and not in the lock")
 		}
-		if err := pin.match(link); err != nil {
+		if err := l.MatchItem(link); err != nil {
 			return err
 		}
+	}
+	if inPackage(p.Links[0]) {
+		return nil // all that it can load lies in the package
 	}
 	if found := AroundDigest(p.Around); found != pin.Around {
 		return drift(tool, "around", hexOrNone(pin.Around), hexOrNone(found), "a file that it loads changed, came or went")
@@ -120,9 +121,12 @@ func (l *Lock) Match(p *Plan) error {
 // MatchItem is Match for one item without its chain: what does not execute, or
 // comes from elsewhere.
 func (l *Lock) MatchItem(link Link) error {
-	pin, ok := l.Items[link.Ref()]
-	if !ok {
-		return drift(link.Ref(), "item", "", "", "it is not in the lock")
+	ref, pin, ok := l.pinned(link)
+	switch {
+	case !ok:
+		return drift(ref, "item", "", "", "it is not in the lock")
+	case inPackage(link):
+		return pin.matchMember(link)
 	}
 	return pin.match(link)
 }
@@ -164,8 +168,8 @@ func (pin Pin) match(link Link) error {
 		return drift(ref, "space", pin.Space.String(), link.Space.String(), "another space's item is in front of it")
 	case pin.Version != it.Meta.Version:
 		return drift(ref, "version", pin.Version, it.Meta.Version, "the version in .ai/"+it.Path+" changed")
-	case pin.Path != it.Path:
-		return drift(ref, "path", pin.Path, it.Path, "it was moved")
+	case pin.Path != objects.PublishedPath(it):
+		return drift(ref, "path", pin.Path, objects.PublishedPath(it), "it was moved")
 	case link.Origin != nil && pin.Commit != link.Origin.Commit:
 		return drift(ref, "commit", pin.Commit, link.Origin.Commit, "the registry's item was published anew")
 	case link.Origin != nil && pin.Publisher != link.Origin.Publisher:
@@ -174,15 +178,6 @@ func (pin Pin) match(link Link) error {
 		return drift(ref, "sha256", pin.SHA256.Hex(), it.Sum.Hex(), ".ai/"+it.Path+" changed")
 	}
 	return nil
-}
-
-// executors are the refs behind the tool.
-func (p *Plan) executors() []objects.Ref {
-	var out []objects.Ref
-	for _, l := range p.Links[1:] {
-		out = append(out, l.Ref())
-	}
-	return out
 }
 
 func refsText(refs []objects.Ref) string { return strings.Trim(fmt.Sprint(refs), "[]") }
@@ -199,10 +194,18 @@ func (l *Lock) Set(p *Plan) error {
 	if l.Items == nil {
 		l.Items = map[objects.Ref]Pin{}
 	}
+	if inPackage(p.Links[0]) {
+		if err := l.setMember(p); err != nil {
+			return err
+		}
+	}
 	for i, link := range p.Links {
+		if inPackage(link) {
+			continue // its package has the entry
+		}
 		pin := PinOf(link)
 		if i == 0 {
-			pin.Chain, pin.Around = p.executors(), AroundDigest(p.Around)
+			pin.Chain, pin.Around = entries(p), AroundDigest(p.Around)
 		} else {
 			old := l.Items[link.Ref()] // of a runtime that was locked for itself
 			pin.Chain, pin.Around = old.Chain, old.Around
@@ -214,6 +217,9 @@ func (l *Lock) Set(p *Plan) error {
 
 // SetItem pins an item that does not execute, such as a directive from a registry.
 func (l *Lock) SetItem(link Link) {
+	if inPackage(link) {
+		return // its package has the entry
+	}
 	if l.Items == nil {
 		l.Items = map[objects.Ref]Pin{}
 	}
@@ -223,7 +229,7 @@ func (l *Lock) SetItem(link Link) {
 // PinOf describes a link as the lock does, without its chain.
 func PinOf(link Link) Pin {
 	it := link.Verified.Item()
-	pin := Pin{Space: link.Space, Version: it.Meta.Version, Path: it.Path, SHA256: it.Sum, Blob: link.Blob}
+	pin := Pin{Space: link.Space, Version: it.Meta.Version, Path: objects.PublishedPath(it), SHA256: it.Sum, Blob: link.Blob}
 	if o := link.Origin; o != nil {
 		pin.Space, pin.From = 0, o.Registry
 		pin.Commit, pin.Author, pin.Publisher = o.Commit, o.Author, o.Publisher

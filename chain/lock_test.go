@@ -30,7 +30,7 @@ func sample(t testing.TB) (*Lock, *Plan, *world) {
 	l.Items[tool("beta/fetch")] = Pin{From: "origin", Version: "1.4.0", Path: "tools/beta/fetch.py", SHA256: objects.DigestOf([]byte("f")),
 		Blob: strings.Repeat("2c", 20), Commit: strings.Repeat("3d", 20), Author: objects.Fingerprint{1}, Publisher: objects.Fingerprint{2},
 		Needs: &objects.Needs{Declared: true, Net: []string{"api.example.com:443"}}, Capability: objects.DigestOf([]byte("c")),
-		Chain: p.executors()}
+		Chain: entries(p)}
 	return l, p, w
 }
 

@@ -236,7 +236,7 @@ func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 	pin.SHA256, e = objects.ParseDigest("sha256:" + i.SHA256)
 	note(e)
 	note(gitID(i.Blob, true))
-	if got, _, e := objects.RefOfPath(i.Path); e != nil || got != ref {
+	if got, e := objects.RefOfPublished(i.Path); e != nil || got != ref {
 		note(fault.New(fault.Malformed, "path %q is not a place for it", words.Brief(i.Path)))
 	}
 	for _, c := range i.Chain {
@@ -251,19 +251,30 @@ func (i itemFile) pin(ref objects.Ref, f *lockFile) (Pin, error) {
 		pin.Around, e = objects.ParseDigest("sha256:" + i.Around)
 		note(e)
 	}
-	if len(i.Chain) >= MaxDepth || len(i.Chain) > 0 && ref.Kind != objects.Tool {
+	if most := longestChain(ref.Kind); len(i.Chain) > most {
 		note(fault.New(fault.Malformed, "a chain of %d", len(i.Chain)))
 	}
 	if i.From == "" {
 		pin.Space, e = objects.ParseSpace(i.Space)
 		note(e)
-		if pin.Space == objects.User || i.Commit != "" || i.Author != "" || i.Publisher != "" || i.Needs != nil || i.Capability != "" {
+		if ref.Kind == objects.Bundle || pin.Space == objects.User || i.Commit != "" || i.Author != "" || i.Publisher != "" || i.Needs != nil || i.Capability != "" {
 			note(fault.New(fault.Malformed, "only registry items have these fields, and user items are not locked"))
 		}
 		return pin, err
 	}
 	note(i.registryPin(&pin, f))
 	return pin, err
+}
+
+// longestChain is how many items a pin of a kind may run through.
+func longestChain(k objects.Kind) int {
+	switch k {
+	case objects.Tool:
+		return MaxDepth - 1
+	case objects.Bundle:
+		return MaxPackageChain
+	}
+	return 0
 }
 
 func (i itemFile) registryPin(pin *Pin, f *lockFile) (err error) {
@@ -273,6 +284,9 @@ func (i itemFile) registryPin(pin *Pin, f *lockFile) (err error) {
 		}
 	}
 	note(f.registry(i.From))
+	if _, in := objects.InBundles(i.Path); in && !strings.HasSuffix(i.Path, "/"+objects.ManifestName) {
+		note(fault.New(fault.Malformed, "a member of a package is locked with it"))
+	}
 	if i.Space != "" {
 		note(fault.New(fault.Malformed, "a registry item has no space"))
 	}

@@ -215,6 +215,7 @@ func FuzzManifest(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(body)
+	f.Add(bytes.Replace(body, []byte("files:"), []byte("deps:\n  b/bundle/x: \"^1.2\"\n  b/tool/x: \">=1 <3 || =4.0.0\"\nfiles:"), 1))
 	f.Add(append([]byte("# "+objects.Signature{SignedAt: noon}.Line()+"\n"), body...))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m, err := objects.ParseManifest(raw)

@@ -2,6 +2,7 @@ package objects
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -31,9 +32,10 @@ const (
 // what must not change alone. docs/format/bundle.md is normative. Each manifest
 // has exactly one form, so parsing and encoding give the same bytes.
 type Manifest struct {
-	ID      ID     // <namespace>/bundle/<name>
-	Version string // semantic
-	Files   []File // sorted by Path, unique also when case is ignored
+	ID      ID                // <namespace>/bundle/<name>
+	Version string            // semantic
+	Deps    map[string]string // what no member can say that it uses: published item to range
+	Files   []File            // sorted by Path, unique also when case is ignored
 
 	item *Item
 }
@@ -46,9 +48,10 @@ type File struct {
 	Sum        Digest
 }
 
-// Ref returns what the manifest's signature is bound to: a config item of the
-// bundle's id. The file's place is not part of it.
-func (m *Manifest) Ref() Ref { return Ref{Kind: Config, ID: m.ID} }
+// Ref returns what the manifest's signature is bound to, and what a package is called in
+// registries and locks: bundle:acme/report for the id acme/bundle/report. The file's place
+// is not part of it.
+func (m *Manifest) Ref() Ref { return BundleRef(m.ID) }
 
 // Item returns the manifest as an item, for verification. It is nil for a
 // manifest that was not parsed.
@@ -77,7 +80,8 @@ func (m *Manifest) Encode() ([]byte, error) {
 
 func (m *Manifest) encode() []byte {
 	b := make([]byte, 0, 64+len(m.Files)*160)
-	b = fmt.Appendf(b, "format: 1\nbundle:\n  id: %s\n  version: %s\nfiles:\n", m.ID, m.Version)
+	b = fmt.Appendf(b, "format: 1\nbundle:\n  id: %s\n  version: %s\n", m.ID, m.Version)
+	b = append(m.appendDeps(b), "files:\n"...)
 	for _, f := range m.Files {
 		mode := "0644"
 		if f.Executable {
@@ -110,7 +114,7 @@ func ParseManifest(raw []byte) (*Manifest, error) {
 	m.item = &Item{
 		Ref: m.Ref(), Path: ManifestName, Raw: raw, Body: body, Signature: sig,
 		Sum: DigestOf(raw), Digest: DigestOf(body),
-		Meta: Meta{Name: m.ID.Name(), Version: m.Version},
+		Meta: Meta{Name: m.ID.Name(), Version: m.Version, Deps: m.Deps},
 	}
 	return m, nil
 }
@@ -166,7 +170,6 @@ func (r *manifestReader) read() (*Manifest, error) {
 			return nil
 		}},
 		{"  version: ", func(s string) error { m.Version = s; return nil }},
-		{"files:", r.empty},
 	} {
 		rest, err := r.want(l.text)
 		if err == nil {
@@ -175,6 +178,9 @@ func (r *manifestReader) read() (*Manifest, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if err := r.sections(m); err != nil {
+		return nil, err
 	}
 	for len(r.body) > 0 {
 		if len(m.Files) == MaxBundleFiles {
@@ -187,6 +193,19 @@ func (r *manifestReader) read() (*Manifest, error) {
 		m.Files = append(m.Files, f)
 	}
 	return m, m.check()
+}
+
+// sections reads what stands between the head and the first file.
+func (r *manifestReader) sections(m *Manifest) (err error) {
+	line, ok := r.next()
+	if ok && line == "deps:" {
+		m.Deps, err = r.deps()
+		return err
+	}
+	if !ok || line != "files:" {
+		return r.bad("line %q: want %q", words.Brief(line), "files:")
+	}
+	return nil
 }
 
 func (r *manifestReader) empty(s string) error {
@@ -234,6 +253,9 @@ func (m *Manifest) check() error {
 	}
 	if _, ok := parseVersion(m.Version); !ok {
 		return bad("bundle version %q is not a semantic version", words.Brief(m.Version))
+	}
+	if err := m.checkDeps(); err != nil {
+		return err
 	}
 	if len(m.Files) > MaxBundleFiles {
 		return fault.New(fault.Limit, "%s: %d files, at most %d are allowed", ManifestName, len(m.Files), MaxBundleFiles)
@@ -403,7 +425,7 @@ func (m *Manifest) Read(fsys fs.FS, visit func(File, []byte) error) error {
 	}
 	sort.Strings(e.Extra)
 	sort.Strings(e.Changed)
-	return fault.New(fault.Integrity, "%w", e).Advise("rye diff bundle:%s; then rye sign bundle:%s, if the change is yours", m.ID, m.ID)
+	return fault.New(fault.Integrity, "%w", e).Advise("rye diff %s; then rye sign %[1]s, if the change is yours", m.Ref())
 }
 
 // walkFiles calls visit for everything below fsys but directories and the manifest. A tree
@@ -473,4 +495,19 @@ func ManifestOf(fsys fs.FS, id ID, version string) (*Manifest, error) {
 	}
 	slices.SortFunc(m.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return m, m.check()
+}
+
+// Renewed is ManifestOf for the files as they are now, with what the manifest before said
+// beyond them, which is nil where there was none: its deps and, where version is "", its
+// version.
+func (m *Manifest) Renewed(fsys fs.FS, id ID, version string) (*Manifest, error) {
+	was := Manifest{Version: "0.1.0"}
+	if m != nil {
+		was = *m
+	}
+	now, err := ManifestOf(fsys, id, cmp.Or(version, was.Version))
+	if err == nil {
+		now.Deps = was.Deps
+	}
+	return now, err
 }

@@ -36,6 +36,7 @@ func manifest(t testing.TB) *objects.Manifest {
 func TestManifestVector(t *testing.T) {
 	const file = "../testdata/vectors/bundle.yaml"
 	m := manifest(t)
+	m.Deps = map[string]string{"beta/tool/fetch": "^1.2", "beta/bundle/charts": ">=2.0 <3"}
 	body, err := m.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestManifestVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	it := got.Item()
-	if it.Ref != (objects.Ref{Kind: objects.Config, ID: "acme/bundle/reports"}) || it.Meta.Version != "1.2.0" || !bytes.Equal(it.Body, body) ||
+	if it.Ref != (objects.Ref{Kind: objects.Bundle, ID: "acme/reports"}) || it.Meta.Version != "1.2.0" || !bytes.Equal(it.Body, body) ||
 		it.Digest != objects.DigestOf(body) || it.Sum != objects.DigestOf(want) {
 		t.Errorf("item %+v", it)
 	}
@@ -190,6 +191,16 @@ func TestParseManifestRefuses(t *testing.T) {
 		{"not ASCII", entry("zé")},
 		{"deep", entry(strings.Repeat("z/", 16) + "z")},
 		{"long", entry("z" + strings.Repeat("z", 128))},
+		{"deps, none", change("files:", "deps:\nfiles:")},
+		{"deps, unsorted", change("files:", "deps:\n  b/tool/x: \"*\"\n  a/tool/x: \"*\"\nfiles:")},
+		{"deps, twice", change("files:", "deps:\n  b/tool/x: \"*\"\n  b/tool/x: \"^1\"\nfiles:")},
+		{"deps, a ref", change("files:", "deps:\n  tool:b/x: \"*\"\nfiles:")},
+		{"deps, no range", change("files:", "deps:\n  b/tool/x: \"newest\"\nfiles:")},
+		{"deps, an escape", change("files:", "deps:\n  b/tool/x: \"\\x2a\"\nfiles:")},
+		{"deps, a tab", change("files:", "deps:\n  b/tool/x: \"^1\t\"\nfiles:")},
+		{"deps, without quotes", change("files:", "deps:\n  b/tool/x: ^1\nfiles:")},
+		{"deps, itself", change("files:", "deps:\n  acme/bundle/reports: \"^1\"\nfiles:")},
+		{"deps, no files after them", change("files:\n", "deps:\n  b/tool/x: \"*\"\n")},
 		{"second signature line", good + "# rye:signed:\n"},
 		{"RYE OS's", hashed + good},
 	}

@@ -16,7 +16,7 @@ func (m *Manifest) Since(old *Manifest) []MemberChange {
 		switch {
 		case !there:
 			all = append(all, MemberChange{f.Path, "new", f.Executable})
-		case was.Sum != f.Sum:
+		case was.Sum != f.Sum || was.Executable != f.Executable:
 			all = append(all, MemberChange{f.Path, "changed", f.Executable})
 		}
 	}

@@ -18,6 +18,11 @@ const (
 	Config    Kind = "config"    // data that drives rye itself
 )
 
+// Bundle is the kind of a manifest, which stands for all files that it lists: a package
+// is published, locked and removed by this ref. It is not among Kinds, for no file of a
+// space is an item of it.
+const Bundle Kind = "bundle"
+
 // Kinds lists every kind in the order in which people are shown them.
 var Kinds = []Kind{Directive, Tool, Knowledge, Config}
 
@@ -28,6 +33,8 @@ func (k Kind) Dir() string {
 		return "directives"
 	case Tool:
 		return "tools"
+	case Bundle:
+		return BundlesDir
 	}
 	return string(k)
 }
@@ -137,7 +144,7 @@ func ParseRef(s string) (Ref, error) {
 	}
 	parts := strings.SplitN(s, "/", 3)
 	if len(parts) == 3 {
-		if _, err := ParseKind(parts[1]); err == nil {
+		if _, err := refKind(parts[1]); err == nil {
 			return makeRef(parts[1], parts[0]+"/"+parts[2])
 		}
 	}
@@ -145,7 +152,7 @@ func ParseRef(s string) (Ref, error) {
 }
 
 func makeRef(kind, id string) (Ref, error) {
-	k, err := ParseKind(kind)
+	k, err := refKind(kind)
 	if err != nil {
 		return Ref{}, err
 	}
@@ -154,6 +161,14 @@ func makeRef(kind, id string) (Ref, error) {
 		return Ref{}, err
 	}
 	return Ref{Kind: k, ID: i}, nil
+}
+
+// refKind is ParseKind for what may stand in a ref: bundles too.
+func refKind(s string) (Kind, error) {
+	if s == string(Bundle) {
+		return Bundle, nil
+	}
+	return ParseKind(s)
 }
 
 // Check refuses a Ref that ParseRef would not have made. Whoever fills one in by hand is

@@ -278,11 +278,11 @@ func (w *world) operations(m *machine, from, n int) {
 func (w *world) tenOperations(m *machine, n int) {
 	p := bigPublication()
 	p.Items = p.Items[:n]
-	entries, raws, err := p.entries()
+	entries, items, err := p.entries()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	job := &publishing{p: p, entries: entries, raws: raws}
+	job := &publishing{p: p, entries: entries, items: items}
 	c := change{namespace: p.Namespace, by: p.By, refs: refsOf(entries), prepare: job.prepare,
 		plan: func(s State) ([]Op, error) {
 			var ops []Op

@@ -184,21 +184,30 @@ func (r Root) tree(f store.Format, put sink) (id store.OID, err error) {
 // putTrees encodes the trees above files, which are given by their paths, and
 // returns the id of the top one.
 func putTrees(put sink, files map[string]store.OID) (id store.OID, err error) {
-	var entries []store.Entry
-	dirs := map[string]map[string]store.OID{}
+	all := make(map[string]store.Entry, len(files))
 	for path, id := range files {
+		all[path] = store.Entry{Mode: store.ModeFile, ID: id}
+	}
+	return putFiles(put, all)
+}
+
+// putFiles is putTrees for files with modes of their own.
+func putFiles(put sink, files map[string]store.Entry) (id store.OID, err error) {
+	var entries []store.Entry
+	dirs := map[string]map[string]store.Entry{}
+	for path, e := range files {
 		dir, rest, below := strings.Cut(path, "/")
 		if !below {
-			entries = append(entries, store.Entry{Name: path, Mode: store.ModeFile, ID: id})
+			entries = append(entries, store.Entry{Name: path, Mode: e.Mode, ID: e.ID})
 			continue
 		}
 		if dirs[dir] == nil {
-			dirs[dir] = map[string]store.OID{}
+			dirs[dir] = map[string]store.Entry{}
 		}
-		dirs[dir][rest] = id
+		dirs[dir][rest] = e
 	}
 	for dir, files := range dirs {
-		if id, err = putTrees(put, files); err != nil {
+		if id, err = putFiles(put, files); err != nil {
 			return id, err
 		}
 		entries = append(entries, store.Entry{Name: dir, Mode: store.ModeDir, ID: id})

@@ -39,12 +39,17 @@ func putContent(put sink, path string, raw []byte) (store.OID, error) {
 	return putTrees(put, map[string]store.OID{path: id})
 }
 
-// putVersion puts a version with everything below it, and returns its commit.
+// putVersion puts a version of one file with everything below it, and returns its commit.
 func putVersion(put sink, e *Entry, raw []byte) (store.OID, error) {
 	tree, err := putContent(put, e.Path, raw)
 	if err != nil {
 		return tree, err
 	}
+	return putCommit(put, e, raw, tree)
+}
+
+// putCommit puts the commit of a version: raw is the file that its line names.
+func putCommit(put sink, e *Entry, raw []byte, tree store.OID) (store.OID, error) {
 	commit, err := plainCommit(tree, contentMessage(e), signedAt(e.Path, raw))
 	if err != nil {
 		return store.OID{}, err
@@ -55,7 +60,7 @@ func putVersion(put sink, e *Entry, raw []byte) (store.OID, error) {
 // signedAt returns the time in a file's signature line; the beginning of time where there
 // is none, which nobody publishes.
 func signedAt(path string, raw []byte) time.Time {
-	it, err := objects.Parse(path, raw)
+	it, err := objects.ParsePublished(path, raw)
 	if err != nil || it.Signature == nil || it.Signature.SignedAt.Unix() < 0 {
 		return time.Unix(0, 0)
 	}
@@ -70,33 +75,63 @@ type Release struct {
 	Tip       Point // of the namespace when the release was selected
 }
 
-// readContent returns the file of a release after checking everything about its
-// version: that the commit is the one that this file makes, with a tree of this one
-// file, and that the bytes are those that the catalogue states.
+// readContent returns the file that the line of a release names, after checking everything
+// about its version: that the commit is the one that this item makes, with a tree of its files
+// and nothing else, and that the bytes are those that the catalogue states, of a package by
+// its manifest.
 func readContent(rd *store.Reader, e *Entry) ([]byte, error) {
-	c, err := rd.Commit(e.Commit)
+	raw, made, err := copyContent(rd, e, hasher(store.SHA1))
+	if err == nil && made != e.Commit {
+		err = fault.New(fault.Malformed, "content of %s: commit %s is not the one that this item makes", e.Name(), e.Commit)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("content of %s: %w", e.Name(), err)
-	}
-	if len(c.Parents) > 0 || c.Message != contentMessage(e) || c.Signature != "" {
-		return nil, fault.New(fault.Malformed, "content of %s: commit %s is not a commit of just this item", e.Name(), e.Commit)
-	}
-	id, err := onlyFile(rd, c.Tree, e.Path)
-	if err != nil {
-		return nil, fmt.Errorf("content of %s: %w", e.Name(), err)
-	}
-	raw, err := rd.Blob(id, MaxItemSize)
-	if err != nil {
-		return nil, fmt.Errorf("content of %s: %w", e.Name(), err)
-	}
-	if objects.DigestOf(raw) != e.Sum || int64(len(raw)) != e.Size {
-		return nil, fault.New(fault.Integrity, "content of %s: is %s of %d bytes, the log states %s of %d",
-			e.Name(), objects.DigestOf(raw), len(raw), e.Sum, e.Size)
-	}
-	if made, err := putVersion(hasher(store.SHA1), e, raw); err != nil || made != e.Commit {
-		return nil, fault.New(fault.Malformed, "content of %s: commit %s is not the one that this item makes", e.Name(), e.Commit)
+		return nil, err
 	}
 	return raw, nil
+}
+
+// copyContent is readContent that puts what it reads, and returns the commit that this makes.
+// Until that was compared with the release's, nothing of it may be used.
+func copyContent(rd *store.Reader, e *Entry, put sink) (raw []byte, made store.OID, err error) {
+	c, err := rd.Commit(e.Commit)
+	if err == nil && (len(c.Parents) > 0 || c.Message != contentMessage(e) || c.Signature != "") {
+		err = fault.New(fault.Malformed, "commit %s is not a commit of just this item", e.Commit)
+	}
+	if err == nil && e.Ref.Kind == objects.Bundle {
+		raw, made, err = copyPackage(rd, c.Tree, e, put)
+	} else if err == nil {
+		raw, made, err = copyFile(rd, c.Tree, e, put)
+	}
+	if err == nil {
+		made, err = putCommit(put, e, raw, made)
+	}
+	if err != nil {
+		return nil, made, fmt.Errorf("content of %s: %w", e.Name(), err)
+	}
+	return raw, made, nil
+}
+
+// copyFile is copyContent for a version of one file; it returns the top tree.
+func copyFile(rd *store.Reader, tree store.OID, e *Entry, put sink) (raw []byte, made store.OID, err error) {
+	id, err := onlyFile(rd, tree, e.Path)
+	if err == nil {
+		raw, err = rd.Blob(id, MaxItemSize)
+	}
+	if err == nil {
+		err = e.proves(raw)
+	}
+	if err == nil {
+		made, err = putContent(put, e.Path, raw)
+	}
+	return raw, made, err
+}
+
+// proves refuses bytes that are not the file of a line.
+func (e *Entry) proves(raw []byte) error {
+	if objects.DigestOf(raw) != e.Sum || int64(len(raw)) != e.Size {
+		return fault.New(fault.Integrity, "is %s of %d bytes, the log states %s of %d", objects.DigestOf(raw), len(raw), e.Sum, e.Size)
+	}
+	return nil
 }
 
 // onlyFile returns the blob at path, the one file below tree.

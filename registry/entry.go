@@ -117,7 +117,10 @@ func checkVersion(s string) error {
 // where, when, status) is not its business.
 func (e *Entry) check() error {
 	name := words.Brief(e.Name())
-	ref, _, err := objects.RefOfPath(e.Path)
+	ref, err := objects.RefOfPublished(e.Path)
+	if _, in := objects.InBundles(e.Path); in != (e.Ref.Kind == objects.Bundle) {
+		return fault.New(fault.Malformed, "%s: path %q: a member of a package is published with it", name, words.Brief(e.Path))
+	}
 	if err != nil || ref != e.Ref || len(e.Path) > maxPath || store.CheckName(e.Path[strings.LastIndexByte(e.Path, '/')+1:]) != nil {
 		return fault.New(fault.Malformed, "%s: path %q: is not the path of this item", name, words.Brief(e.Path))
 	}

@@ -16,10 +16,11 @@ import (
 )
 
 // Item is a verified item to be published. Its file goes out byte for byte, its
-// author's signature with it.
+// author's signature with it. Of a package the file is the manifest.
 type Item struct {
 	Verified trust.Verified
 	Meta     Meta
+	Files    func(path string) ([]byte, error) // of a package, by their paths in the manifest
 }
 
 // Publication says what to publish.
@@ -63,13 +64,13 @@ type Receipt struct {
 // (Integrity) and nothing is published. An unclaimed namespace is claimed for the
 // signer's key when the registry allows.
 func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) {
-	entries, raws, err := p.entries()
+	entries, items, err := p.entries()
 	if err != nil {
 		return Receipt{}, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	job := &publishing{p: p, entries: entries, raws: raws}
+	job := &publishing{p: p, entries: entries, items: items}
 	got, err := r.advance(ctx, change{
 		namespace: p.Namespace, by: p.By, dry: p.DryRun, refs: refsOf(entries),
 		plan: job.plan, prepare: job.prepare, as: job.as, check: job.check,
@@ -82,21 +83,21 @@ func (r *Registry) Publish(ctx context.Context, p Publication) (Receipt, error) 
 
 // entries checks what is to be published and sorts it as it will be appended:
 // by the catalogue's files, so that each operation rewrites few of them.
-func (p *Publication) entries() ([]Entry, map[objects.Digest][]byte, error) {
+func (p *Publication) entries() ([]Entry, map[objects.Digest]Item, error) {
 	if err := CheckNamespace(p.Namespace); err != nil {
 		return nil, nil, fault.New(fault.Usage, "publish: %w", err)
 	}
 	if len(p.Items) == 0 {
 		return nil, nil, fault.New(fault.Usage, "publish to %s: no items", p.Namespace)
 	}
-	raws := make(map[objects.Digest][]byte, len(p.Items))
+	items := make(map[objects.Digest]Item, len(p.Items))
 	out := make([]Entry, 0, len(p.Items))
 	for _, item := range p.Items {
 		e, err := p.entry(item)
 		if err != nil {
 			return nil, nil, err
 		}
-		raws[e.Sum] = item.Verified.Item().Raw
+		items[e.Sum] = item
 		out = append(out, e)
 	}
 	sortEntries(out, func(ref objects.Ref) byte { return shardOf(ref) })
@@ -105,7 +106,7 @@ func (p *Publication) entries() ([]Entry, map[objects.Digest][]byte, error) {
 			return nil, nil, fault.New(fault.Usage, "publish %s: it is given twice", out[i].Name())
 		}
 	}
-	return out, raws, nil
+	return out, items, nil
 }
 
 // sortEntries sorts by what first says of an item, then as compareKey does.
@@ -129,7 +130,7 @@ func sortEntries(list []Entry, first func(objects.Ref) byte) {
 
 func (p *Publication) entry(item Item) (Entry, error) {
 	it := item.Verified.Item()
-	e := Entry{Ref: it.Ref, Version: it.Meta.Version, Path: it.Path, Sum: it.Sum, Size: int64(len(it.Raw)),
+	e := Entry{Ref: it.Ref, Version: it.Meta.Version, Path: objects.PublishedPath(it), Sum: it.Sum, Size: int64(len(it.Raw)),
 		Author: item.Verified.Key().Fingerprint(), Meta: item.Meta}
 	refuse := func(code fault.Code, format string, args ...any) *fault.Error {
 		return fault.New(code, "publish %s: "+format, append([]any{it.Ref}, args...)...)
@@ -144,6 +145,11 @@ func (p *Publication) entry(item Item) (Entry, error) {
 	case objects.DigestOf(it.Raw) != it.Sum:
 		return e, refuse(fault.Integrity, "its bytes changed after it was read")
 	}
+	if it.Ref.Kind == objects.Bundle {
+		if _, err := readManifest(&e, it.Raw); err != nil {
+			return e, refuse(fault.CodeOf(err), "%w", err)
+		}
+	}
 	probe := e
 	probe.Commit = emptyTree // not made yet
 	if err := probe.check(); err != nil {
@@ -157,7 +163,7 @@ func (p *Publication) entry(item Item) (Entry, error) {
 type publishing struct {
 	p       Publication
 	entries []Entry
-	raws    map[objects.Digest][]byte
+	items   map[objects.Digest]Item // by the digest of the file
 
 	claims bool
 	made   []store.OID // the versions that were made, with everything below them
@@ -241,7 +247,7 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 		for _, e := range ops[i].Items {
 			mine := at[e.Name()]
 			wanted[i] = append(wanted[i], mine)
-			if mine.Commit.IsZero() {
+			if mine.Commit.IsZero() && mine.Ref.Kind != objects.Bundle {
 				missing = append(missing, mine)
 			}
 		}
@@ -252,6 +258,9 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 		made: func() *[]store.OID { return &j.made },
 		ready: func(i int) error {
 			for k, e := range wanted[i] {
+				if err := j.putPackage(b, p, e); err != nil {
+					return err
+				}
 				for e.Commit.IsZero() {
 					some, ok := <-made
 					if !ok {
@@ -276,6 +285,29 @@ func (j *publishing) prepare(ctx context.Context, p pen, b *store.Batch, ops []O
 			}
 		},
 	}
+}
+
+// putPackage adds a package to a batch, file by file, for it may be large: nothing is made
+// ahead. What is no package, or was made before, is left.
+func (j *publishing) putPackage(b *store.Batch, p pen, e *Entry) error {
+	if e.Ref.Kind != objects.Bundle || !e.Commit.IsZero() {
+		return nil
+	}
+	put := func(t store.Type, data []byte) (store.OID, error) {
+		o, err := p.format.Pack(t, data)
+		if err == nil {
+			err = b.AddPacked(o)
+			j.made = append(j.made, o.ID())
+		}
+		return o.ID(), err
+	}
+	item := j.items[e.Sum]
+	raw := item.Verified.Item().Raw
+	tree, err := putPackage(put, e, raw, func(f objects.File) ([]byte, error) { return item.Files(f.Path) })
+	if err == nil {
+		e.Commit, err = putCommit(put, e, raw, tree)
+	}
+	return err
 }
 
 // errContentLost would be a fault of ours: the workers make everything or say why not.
@@ -349,7 +381,7 @@ func (j *publishing) content(ctx context.Context, p pen, e *Entry) (c content) {
 		c.objects = append(c.objects, o)
 		return o.ID(), err
 	}
-	_, c.err = putVersion(put, e, j.raws[e.Sum])
+	_, c.err = putVersion(put, e, j.items[e.Sum].Verified.Item().Raw)
 	return c
 }
 

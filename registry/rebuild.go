@@ -137,17 +137,16 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 			b.heads = append(b.heads, e.Commit)
 			return nil
 		}
-		raw, err := readContent(&repo.Reader, &e)
-		if err != nil {
+		if _, err := readContent(&repo.Reader, &e); err != nil {
 			return fault.New(fault.Network, "rebuild the content of %s: %s is not on the host, and not here: %w", b.s.Namespace, e.Name(), err).
 				Advise("run it where it was published, or rye registry redact %s", e.Name())
 		}
 		b.heads = append(b.heads, e.Commit)
-		_, err = putVersion(func(t store.Type, data []byte) (store.OID, error) {
+		_, _, err := copyContent(&repo.Reader, &e, func(t store.Type, data []byte) (store.OID, error) {
 			id := store.SHA1.Hash(t, data)
 			b.again = append(b.again, id)
 			return id, nil
-		}, &e, raw)
+		})
 		return err
 	})
 }

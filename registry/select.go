@@ -129,9 +129,9 @@ func (b Binding) Bound() []trust.BoundKey {
 	return out
 }
 
-// Fetched is the file of a release, checked against the log. It is not believed
-// yet: its author's signature is for trust.Verify, with the scope's Pinned set
-// to the release's Sum.
+// Fetched is the file of a release, of a package its manifest, checked against the log. It
+// is not believed yet: its author's signature is for trust.Verify, with the scope's Pinned
+// set to the release's Sum.
 type Fetched struct {
 	Release
 	Raw []byte // read-only
@@ -174,7 +174,7 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 	if err != nil {
 		return nil, err
 	}
-	rd, q, err := fetchKept(ctx, r, repo, rel.Namespace, nil, []store.OID{rel.Commit}, transport.FetchOptions{Limits: contentLimits})
+	rd, q, err := fetchKept(ctx, r, repo, rel.Namespace, nil, []store.OID{rel.Commit}, transport.FetchOptions{Limits: limitsOf(&rel.Entry)})
 	if err != nil {
 		return nil, promised(err, "content of "+rel.Name())
 	}
@@ -217,9 +217,6 @@ func vouch(ctx context.Context, r *Registry, rel *Release) error {
 	return vouched(ctx, r, s, &rel.Entry)
 }
 
-// contentLimits fit one item with the trees above it.
-var contentLimits = store.Limits{Objects: 64, Bytes: MaxItemSize + 1<<20, Object: MaxItemSize, Total: MaxItemSize + 1<<20}
-
 // contentRef keeps fetched content from being collected.
 func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.Hex() }
 
@@ -228,12 +225,7 @@ func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.He
 func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
 	b := repo.NewBatch()
 	defer b.Discard()
-	put := lacking(repo, b)
-	raw, err := readContent(&f.repo.Reader, &f.Entry)
-	if err != nil {
-		return store.OID{}, err
-	}
-	id, err := putVersion(put, &f.Entry, raw)
+	_, id, err := copyContent(&f.repo.Reader, &f.Entry, lacking(repo, b))
 	if err != nil {
 		return store.OID{}, err
 	}

@@ -109,7 +109,7 @@ func (v *verification) run(ctx context.Context) error {
 			ask = append(ask, e)
 		}
 	}
-	for some := range slices.Chunk(ask, 500) {
+	for _, some := range together(ask, 500) {
 		if err := v.versions(ctx, some); err != nil {
 			return err
 		}

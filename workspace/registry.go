@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/workspace/internal/govern"
+	"github.com/rye-os/rye/workspace/internal/install"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -76,7 +77,7 @@ func (g Registry) Push(ctx context.Context, c rye.Caller, q rye.PushRequest) (*r
 // lock. Without names it brings everything that rye.yaml asks for to where the lock says.
 // A new or changed item is shown and agreed to first.
 func (g Registry) Install(ctx context.Context, c rye.Caller, q rye.InstallRequest) (*rye.InstallReport, error) {
-	return do(ctx, c, "install", in(g.project, g.share), share.Install, q)
+	return do(ctx, c, "install", in(g.project, g.share), install.Bring, q)
 }
 
 // Mark changes what a registry says of published versions: "deprecate" warns of them,

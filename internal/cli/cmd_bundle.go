@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
 )
 
 func bundleCommand() *spec {
@@ -81,10 +82,10 @@ func bundleList() *spec {
 
 func printBundleVerdict(p *printer, b *rye.BundleInfo) {
 	if b.Error == "" {
-		p.resultf(false, "%s    bundle:%s %s  %s\n", good("ok"), b.ID, b.Version, faint(b.Signer))
+		p.resultf(false, "%s    %s %s  %s\n", good("ok"), refOfBundle(b.ID), b.Version, faint(b.Signer))
 		return
 	}
-	p.printf("%s  bundle:%s: %s\n", bad("FAIL"), b.ID, b.Error)
+	p.printf("%s  %s: %s\n", bad("FAIL"), refOfBundle(b.ID), b.Error)
 	printBundleDifferences(p, b)
 	if !b.Hint.IsZero() {
 		p.infof("rye: hint: %s", b.Hint)
@@ -103,7 +104,7 @@ func printBundleDifferences(p *printer, b *rye.BundleInfo) {
 }
 
 func printBundle(p *printer, b *rye.BundleInfo) {
-	p.printf("%s  %s\n", bold("bundle:"+b.ID), stateStyle(b.State))
+	p.printf("%s  %s\n", bold(refOfBundle(b.ID)), stateStyle(b.State))
 	p.fields(9, "why", b.Error, "version", b.Version, "space", b.Space, "path", b.Path,
 		"signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256)
 	printBundleDifferences(p, b)
@@ -121,3 +122,7 @@ func printBundle(p *printer, b *rye.BundleInfo) {
 	p.table(rows)
 	p.infof("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))
 }
+
+// refOfBundle is what a bundle is called where refs are: bundle:acme/report for
+// acme/bundle/report.
+func refOfBundle(id string) string { return objects.BundleRef(objects.ID(id)).String() }

@@ -21,7 +21,8 @@ func addCommand() *spec {
 		short: "Take in what you have: skills, commands, rules, scripts, items",
 		long: `A file below .ai/ is recorded where it is; another is copied in, as --kind and
 --as say. A name like acme/tool/hello is brought from its registry, verified, and
-pinned in .ai/rye.lock. Write ./ before a path that looks like a name.
+pinned in .ai/rye.lock; acme/bundle/kit brings a package, all of it. Write ./ before a path
+that looks like a name.
 
 A folder, an archive (zip, tar, tar.gz) or the address of a git repository is searched
 for what rye understands: Agent Skills (SKILL.md), the commands and agents of Claude

@@ -217,13 +217,14 @@ func pushCommand() *spec {
 		name: "push", aliases: []string{"publish"}, offers: true, args: "[ref | pattern…]", group: "Share",
 		short: "Publish signed items of a namespace",
 		long: `One push is one signed entry in the namespace's log. A version that is already
-published stays as it is. Everything that can be checked is checked before anything is sent,
+published stays as it is. A package, .ai/bundles/<namespace>/<name>, is one item with all
+of its files, and published as <namespace>/bundle/<name>. Everything that can be checked is checked before anything is sent,
 and --dry-run gives the same answer. Where nobody has the namespace and your key holds the
 root of the registry, you are asked whether to grant it to your key.`,
 		examples: "rye push tool:acme/hello\nrye push 'tool:acme/*' --dry-run\nrye push --all",
 		exits:    sharing,
 		flags: []cli.Flag{
-			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item of the project's namespace"},
+			&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &q.All, Usage: "every item and package of the project's namespace"},
 			&cli.StringFlag{Name: "registry", Destination: &q.Registry, Usage: "the registry's `name`, when the scope has none"},
 			&cli.StringFlag{Name: "to", Destination: &q.To, Usage: "write to this `address` of the registry (default its first)"},
 			dryRun(&q.DryRun),
@@ -249,6 +250,9 @@ func printPush(p *printer, rep *rye.PushReport) {
 	}
 	for _, name := range rep.Unchanged {
 		p.resultf(rep.DryRun, "%s  %s\n", faint("unchanged"), name)
+	}
+	for _, name := range rep.PassedOver {
+		p.resultf(rep.DryRun, "%s  %s: only packages are published, below .ai/bundles\n", faint("passed over"), name)
 	}
 	if rep.Seq > 0 && len(rep.Published) > 0 && !rep.DryRun {
 		p.infof("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)

@@ -153,10 +153,12 @@ var house = []room{
 	{4, "workspace/internal/share", "exchanges items with registries",
 		". internal/diff objects/foreign registry registry/resolve store/transport " + session +
 			" workspace/internal/session workspace/internal/custody workspace/internal/look workspace/internal/author workspace/internal/locks", ""},
+	{4, "workspace/internal/install", "brings items and packages into the project: chooses versions, shows what comes, pins it",
+		". internal/diff registry registry/resolve " + session + " workspace/internal/session workspace/internal/locks workspace/internal/share", ""},
 	{4, "workspace/internal/govern", "runs registries and namespaces: holders, members, checkpoints, marks",
 		". registry " + session + " workspace/internal/session workspace/internal/custody workspace/internal/share", ""},
 	{4, "workspace/internal/browse", "shows what registries offer, without believing it",
-		". registry search " + session + " workspace/internal/session workspace/internal/questions workspace/internal/look workspace/internal/finder workspace/internal/share", ""},
+		". registry search " + session + " workspace/internal/session workspace/internal/questions workspace/internal/look workspace/internal/finder workspace/internal/share workspace/internal/install", ""},
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace/internal/health", "how what a project depends on stands: what is outdated, why it is there, what deserves a look",
@@ -164,7 +166,7 @@ var house = []room{
 	{4, "workspace/internal/threads", "the branches of threads in the project's record, and the machine's key for them",
 		". " + session + " workspace/internal/session workspace/internal/custody workspace/internal/look", ""},
 	{4, "workspace", "the facade: a Workspace and its verbs, a few lines each",
-		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/past workspace/internal/author workspace/internal/bring workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/govern workspace/internal/browse workspace/internal/health workspace/internal/threads", ""},
+		". fault search store store/records store/space store/transport workspace/internal/session workspace/internal/questions workspace/internal/custody workspace/internal/look workspace/internal/finder workspace/internal/past workspace/internal/author workspace/internal/bring workspace/internal/locks workspace/internal/run workspace/internal/share workspace/internal/install workspace/internal/govern workspace/internal/browse workspace/internal/health workspace/internal/threads", ""},
 
 	{4, "agent/journal", "what a thread did, durable and in order: records, lease, inbox",
 		"fault internal/place internal/words", xsys},

@@ -49,12 +49,25 @@ func VerifyBundle(manifest []byte, files fs.FS, keys []PublicKey) (Bundle, error
 		if k.Fingerprint() != it.Signature.Key {
 			continue
 		}
-		if !k.Verify(objects.SignedMessage(m.Ref(), objects.Ext(it.Path), m.Version, "", *it.Signature), it.Signature.Sig[:]) {
+		if !signedRelease(m, k) {
 			return no(fault.Integrity, "not a signature by %s", k)
 		}
 		return Bundle{manifest: m, files: files, key: k, scope: Scope{Space: objects.System}, at: it.Signature.SignedAt}, nil
 	}
 	return no(fault.Untrusted, "signed by %s, which is no key of this rye", it.Signature.Key)
+}
+
+// signedRelease reports whether a key of the program signed a manifest. Releases up to 0.1.3
+// were signed as config items called by the bundle's id, with keys that signed nothing else;
+// locks name them, and the program knows each by its digest.
+func signedRelease(m *objects.Manifest, k PublicKey) bool {
+	it := m.Item()
+	for _, ref := range []objects.Ref{m.Ref(), {Kind: objects.Config, ID: m.ID}} {
+		if k.Verify(objects.SignedMessage(ref, objects.Ext(it.Path), m.Version, "", *it.Signature), it.Signature.Sig[:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // OpenBundle verifies the manifest of any other bundle, as Verify does for an
@@ -175,10 +188,10 @@ func (b Bundle) Lists(path string, data []byte) error {
 	switch {
 	case !ok:
 		return fault.New(fault.Integrity, "bundle %s: %q is not in its manifest", b.ID(), words.Brief(path)).
-			Advise("rye sign bundle:%s, if it belongs there", b.ID())
+			Advise("rye sign %s, if it belongs there", b.manifest.Ref())
 	case !f.Matches(data):
 		return fault.New(fault.Integrity, "bundle %s: %q is not the file that the manifest lists", b.ID(), path).
-			Advise("rye sign bundle:%s, if the change is yours", b.ID())
+			Advise("rye sign %s, if the change is yours", b.manifest.Ref())
 	}
 	return nil
 }

@@ -72,6 +72,9 @@ func weakerOf(ctx context.Context, s *Stack, f Finding) (string, error) {
 		if pin, ok := s.Locked(f.Ref); ok {
 			return "the one from registry " + pin.Registry, nil
 		}
+		if p, err := PackageOf(s, f.Ref); p != nil || err != nil {
+			return "the one of package " + p.name(), err
+		}
 	}
 	for sp := f.Space - 1; sp >= objects.System; sp-- {
 		if g, ok, err := s.In(ctx, sp, f.Ref); err != nil || ok && g.State != objects.Absent {

@@ -51,7 +51,8 @@ type Stack struct {
 	LockSum objects.Digest // of the lock that Locked speaks for; zero when there is none
 	Program string         // whose rules the verdicts follow
 
-	annals [objects.Project + 1]annals // of the records of the spaces
+	annals   [objects.Project + 1]annals // of the records of the spaces
+	packages packages                    // that the lock pins
 
 	extractors struct {
 		sync.Mutex
@@ -150,6 +151,10 @@ func (s *Stack) In(ctx context.Context, sp objects.Space, ref objects.Ref) (f Fi
 	switch {
 	case sp == objects.System:
 		return s.inSystem(ref)
+	case ref.Kind == objects.Bundle && sp != objects.Project:
+		return Finding{}, false, nil
+	case sp == objects.Project && s.Project != nil && ref.Kind == objects.Bundle:
+		return s.inLock(ref) // what lies in the working tree is named by its directory
 	case sp == objects.Project && s.Project != nil:
 		if f, ok, err = s.inLayer(ctx, s.Project, ref); ok || err != nil {
 			return f, ok, err
@@ -224,10 +229,17 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	}
 	pin, ok := s.Locked(ref)
 	if !ok {
-		return Finding{}, false, nil
+		return inPackage(s, ref)
+	}
+	if p := LockedPackage(s, ref); p != nil {
+		return p.Finding(), true, nil
 	}
 	f := Finding{Ref: ref, State: objects.Signed}
 	f.Space, f.Path, f.Registry, f.Recorded = objects.Project, pin.Path, pin.Registry, true
+	if p, err := PackageOf(s, ref); p != nil || err != nil {
+		f.State, f.Err = objects.Malformed, pinnedTwice(ref, p, err)
+		return f, true, nil
+	}
 	raw, blob, err := s.Project.pinned(pin)
 	if err != nil {
 		f.Err, f.State = err, stateOf(err)
@@ -247,6 +259,16 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 		f.Verified, f.State = trust.Verified{}, objects.Denied
 	}
 	return f, true, nil
+}
+
+// inPackage is inLock for what comes with a package.
+func inPackage(s *Stack, ref objects.Ref) (Finding, bool, error) {
+	p, err := PackageOf(s, ref)
+	if p == nil || err != nil {
+		return Finding{}, false, err
+	}
+	f, ok := p.member(s, ref)
+	return f, ok, nil
 }
 
 // pinned reads the file of a pin out of the project's store.

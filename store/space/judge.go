@@ -172,6 +172,10 @@ func (s *Stack) OwnedByLock(l *Layer, ref objects.Ref) error {
 		return fault.New(fault.Rollback, "%s: a file of this name stands before the item that the lock pins from registry %s", ref, pin.Registry).
 			Advise("rye rm %[1]s to use the pinned one; once more takes that out of the lock, and rye restore %[1]s brings the file back", ref)
 	}
+	if p, err := PackageOf(s, ref); p != nil && err == nil {
+		return fault.New(fault.Conflict, "%s: a file of this name stands before the one that comes with package %s", ref, p.Ref.Published()).
+			Advise("rye rm %s to use the package's, or rye rm %s", ref, p.Ref)
+	}
 	return nil
 }
 

@@ -256,7 +256,7 @@ func (t treeFS) Open(name string) (fs.File, error) {
 	}
 	var raw []byte
 	if !e.IsDir() {
-		if raw, err = t.repo.Blob(e.ID, MaxItem); err != nil {
+		if raw, err = t.repo.Blob(e.ID, objects.MaxPackageFile); err != nil {
 			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 		}
 	}

@@ -106,11 +106,15 @@ func current(dir string, files fs.FS, last stdlib.Release) error {
 	if got := objects.DigestOf(manifest).String(); got != last.Manifest {
 		return fmt.Errorf("manifest.yaml is %s, the last release %s", got, last.Manifest)
 	}
-	m, err := objects.ParseManifest(manifest)
+	key, err := trust.ParsePublicKey(last.Key)
 	if err != nil {
 		return err
 	}
-	return m.Check(files)
+	b, err := trust.VerifyBundle(manifest, files, []trust.PublicKey{key}) // what a signature says may change, too
+	if err != nil {
+		return err
+	}
+	return b.Check()
 }
 
 // next returns the version after last, or the wanted one when it is later.

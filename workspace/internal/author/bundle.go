@@ -2,7 +2,6 @@ package author
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -25,11 +24,7 @@ func makeManifest(l *space.Layer, dir string, old *objects.Manifest) (*objects.M
 	if err != nil {
 		return nil, err
 	}
-	version := "0.1.0"
-	if old != nil {
-		version = old.Version
-	}
-	m, err := objects.ManifestOf(l.Folder(dir), id, cmp.Or(entryVersion(l, dir), version))
+	m, err := old.Renewed(l.Folder(dir), id, entryVersion(l, dir))
 	if err == nil && len(m.Files) == 0 {
 		err = fault.New(fault.NotFound, "bundle %s: .ai/%s holds no files", id, dir).
 			Advise("put its files there: rye sign writes rye.bundle.yaml")
@@ -224,4 +219,4 @@ func keepBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, id obj
 }
 
 // bundleRefs returns the ref under which changes of a bundle are recorded.
-func bundleRefs(id objects.ID) []objects.Ref { return []objects.Ref{{Kind: objects.Config, ID: id}} }
+func bundleRefs(id objects.ID) []objects.Ref { return []objects.Ref{objects.BundleRef(id)} }

@@ -37,14 +37,13 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	if !ok {
 		return nil, fault.Wrap(space.Missing(ctx, s.Stack, ref, "not in the "+l.Space.String()+" space"), "remove")
 	}
+	if f.Registry != "" {
+		return session.RemoveLocked(ctx, s.Session, ref, q.DryRun)
+	}
 	rep := &rye.AddReport{Ref: ref.String(), Path: session.Shown(l, f.Path), State: objects.Absent, Next: fault.Advice("rye restore %s%s", ref, session.SpaceFlag(l))}
 	if q.DryRun {
 		rep.Next = fault.Hint{}
 		return rep, nil
-	}
-	if f.Registry != "" {
-		rep.Path, rep.Next = "", fault.Command("rye add %s", ref.Published())
-		return rep, session.DropDependency(ctx, s.Session, ref)
 	}
 	// What is no regular file, a link for one, holds nothing that could be lost.
 	if err := s.keepFile(ctx, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {

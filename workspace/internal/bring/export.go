@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -17,19 +18,9 @@ import (
 // Export writes the files of a verified skill into a folder that is not there yet, or is
 // empty, byte for byte as they came, without the manifest.
 func Export(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.SkillExported, error) {
-	l, dir, err := skillOf(s, q.Ref)
+	files, err := skillOf(ctx, s, q.Ref)
 	if err != nil {
 		return nil, err
-	}
-	c, err := s.Stack.Cover(ctx, l, dir+"/"+objects.ManifestName, nil)
-	if err != nil {
-		return nil, err
-	}
-	if c == nil {
-		return nil, fault.New(fault.Untrusted, "%s: no manifest in .ai/%s vouches for it", q.Ref, dir).Mend("rye sign .ai/%s", dir)
-	}
-	if c.Err != nil {
-		return nil, c.Err
 	}
 	to, err := filepath.Abs(q.Dir)
 	if err != nil {
@@ -47,7 +38,7 @@ func Export(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.Sk
 	}
 	defer os.RemoveAll(tmp)
 	rep := &rye.SkillExported{Ref: q.Ref.String(), Dir: to}
-	err = c.Bundle.Read(func(f objects.File, data []byte) error {
+	err = files.Read(func(f objects.File, data []byte) error {
 		rep.Files = append(rep.Files, f.Path)
 		return writeOut(tmp, f, data)
 	})
@@ -63,23 +54,53 @@ func Export(ctx context.Context, s *session.Session, q rye.SkillExport) (*rye.Sk
 	return rep, os.Rename(tmp, to)
 }
 
-// skillOf returns where a skill lies: the project's before the user's.
-func skillOf(s *session.Session, ref rye.Ref) (*space.Layer, string, error) {
+// skillOf returns the files of a skill: the project's, what a registry brought, then the user's.
+func skillOf(ctx context.Context, s *session.Session, ref rye.Ref) (none trust.Bundle, err error) {
 	for _, l := range s.Stack.Layers() {
 		p, err := l.Locate(ref)
 		if err != nil {
-			return nil, "", err
+			return none, err
 		}
-		if p == "" {
+		if p != "" {
+			return workingSkill(ctx, s, l, ref, p)
+		}
+		if l.Space != objects.Project {
 			continue
 		}
-		dir, ok := objects.InBundles(p)
-		if !ok || !objects.IsSkill(p) {
-			return nil, "", fault.New(fault.Usage, "export skill %s: it is .ai/%s, and no skill", ref, p).Advise("rye bundle list")
+		if pack, err := space.PackageOf(s.Stack, ref); err != nil {
+			return none, err
+		} else if pack != nil {
+			return lockedSkill(pack, ref)
 		}
-		return l, dir, nil
 	}
-	return nil, "", fault.New(fault.NotFound, "export skill %s: there is no such skill here", ref).Advise("rye search --kind knowledge %s", ref.ID.Name())
+	return none, fault.New(fault.NotFound, "export skill %s: there is no such skill here", ref).Advise("rye search --kind knowledge %s", ref.ID.Name())
+}
+
+// workingSkill returns the files of the skill whose entry lies at p.
+func workingSkill(ctx context.Context, s *session.Session, l *space.Layer, ref rye.Ref, p string) (none trust.Bundle, err error) {
+	dir, ok := objects.InBundles(p)
+	if !ok || !objects.IsSkill(p) {
+		return none, fault.New(fault.Usage, "export skill %s: it is .ai/%s, and no skill", ref, p).Advise("rye bundle list")
+	}
+	c, err := s.Stack.Cover(ctx, l, dir+"/"+objects.ManifestName, nil)
+	if err != nil {
+		return none, err
+	}
+	if c == nil {
+		return none, fault.New(fault.Untrusted, "%s: no manifest in .ai/%s vouches for it", ref, dir).Mend("rye sign .ai/%s", dir)
+	}
+	return c.Bundle, c.Err
+}
+
+// lockedSkill returns the files of a package whose entry is a skill.
+func lockedSkill(p *space.Package, ref rye.Ref) (none trust.Bundle, err error) {
+	if p.Err != nil {
+		return none, p.Err
+	}
+	if at, err := p.Manifest().Locate(ref); err != nil || !objects.IsSkill(p.Dir()+"/"+at) {
+		return none, errors.Join(err, fault.New(fault.Usage, "export skill %s: it is %s of package %s, and no skill", ref, at, p.Ref.Published()))
+	}
+	return p.Bundle, nil
 }
 
 // vacant refuses a folder that holds something: no command loses work.

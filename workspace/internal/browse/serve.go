@@ -10,6 +10,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/workspace/internal/finder"
+	"github.com/rye-os/rye/workspace/internal/install"
 	"github.com/rye-os/rye/workspace/internal/questions"
 	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
@@ -128,16 +129,16 @@ func serveInfo(ctx context.Context, s *share.Desk, a servedArgs) (any, error) {
 func serveAdd(ctx context.Context, s *share.Desk, c rye.Caller, a servedArgs) (any, error) {
 	q := rye.InstallRequest{Names: []string{a.Item}}
 	if c.IsPerson() {
-		return share.Install(ctx, s, q)
+		return install.Install(ctx, s, q)
 	}
 	q.DryRun = true
-	rep, err := share.Install(ctx, s, q)
+	rep, err := install.Install(ctx, s, q)
 	if err != nil || len(rep.Installed) == 0 {
 		return rep, err // nothing is new: so nobody is asked, and nothing is written
 	}
 	q.DryRun = false
 	said := &agreement{wants: a.Item}
-	rep, err = share.Install(withAgreement(ctx, said), s, q)
+	rep, err = install.Install(withAgreement(ctx, said), s, q)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
 	if len(targets) == 0 {
 		all, err := look.Scan(ctx, s, objects.Project, nil)
-		return slices.DeleteFunc(all, func(f space.Finding) bool { return f.Err != nil || f.Manifest }), err
+		return slices.DeleteFunc(all, func(f space.Finding) bool { return f.Err != nil || f.Manifest }), err // a package stays as it is pinned
 	}
 	var all []space.Finding
 	for _, target := range targets {
@@ -158,6 +158,9 @@ func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]
 
 // pinOne adds an item to the lock: a tool with its chain, others alone.
 func pinOne(ctx context.Context, s *session.Session, lock *chain.Lock, f space.Finding) error {
+	if f.Manifest {
+		return PinPackage(ctx, s.WithLock(lock, objects.Digest{}), objects.BundleRef(f.Bundle))
+	}
 	if f.Ref.Kind == objects.Tool && f.Verified.Item().Meta.Executor != "" {
 		plan, err := Plan(ctx, s, f.Ref)
 		if err != nil {
@@ -202,6 +205,9 @@ func Verify(ctx context.Context, s *session.Session) (*rye.LockReport, error) {
 
 // verifyPin compares one pin with the item that is in use.
 func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
+	if ref.Kind == objects.Bundle {
+		return verifyPackage(ctx, s, ref)
+	}
 	f, err := s.Stack.Find(ctx, ref)
 	if err != nil {
 		return err
@@ -214,4 +220,48 @@ func verifyPin(ctx context.Context, s *session.Session, ref objects.Ref) error {
 		return err
 	}
 	return named(ctx, s, plan, s.Lock.Match(plan))
+}
+
+// verifyPackage compares the pin of a package with what is here: every file with the
+// manifest, and what its tools run through.
+func verifyPackage(ctx context.Context, s *session.Session, ref objects.Ref) error {
+	p := space.LockedPackage(s.Stack, ref)
+	if p == nil {
+		return fault.New(fault.Drift, "%s: locked, and not from a registry", ref).Mend("rye rm %s", ref)
+	}
+	if p.Err != nil {
+		return p.Err
+	}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	return eachTool(ctx, s, p, func(plan *chain.Plan) error { return named(ctx, s, plan, s.Lock.Match(plan)) })
+}
+
+// PinPackage pins what the tools of a locked package run through, as they resolve now.
+func PinPackage(ctx context.Context, s *session.Session, ref objects.Ref) error {
+	p := space.LockedPackage(s.Stack, ref)
+	if p == nil {
+		return nil
+	}
+	if p.Err != nil {
+		return p.Err
+	}
+	return eachTool(ctx, s, p, s.Lock.Set)
+}
+
+func eachTool(ctx context.Context, s *session.Session, p *space.Package, visit func(*chain.Plan) error) error {
+	for _, it := range p.Members() {
+		if it.Ref.Kind != objects.Tool || it.Meta.Executor == "" {
+			continue
+		}
+		plan, err := Plan(ctx, s, it.Ref)
+		if err == nil {
+			err = visit(plan)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ type Matched struct {
 // lock. What comes from a registry runs as it is pinned or not at all.
 func Match(ctx context.Context, s *session.Session, plan *chain.Plan, q rye.ExecuteRequest) (m Matched, err error) {
 	demanded := q.Locked || q.Frozen || q.Pinned
-	tool := plan.Tool().Ref
+	tool := plan.Entry()
 	if s.Lock == nil {
 		if demanded {
 			err = noLock(tool)

@@ -22,7 +22,7 @@ func Library(s *session.Session, q rye.ExecuteRequest) (*session.Session, chain.
 		return nil, nil, noLock(q.Ref)
 	}
 	if s.Lock != nil && s.Lock.Stdlib != nil {
-		if _, locked := s.Lock.Items[q.Ref]; locked {
+		if _, locked := session.LockEntry(s, q.Ref); locked {
 			system, err := s.Stack.Kept(s.Lock.Stdlib.Manifest)
 			if err == nil {
 				s = s.WithSystem(system)
@@ -49,6 +49,9 @@ func Pinned(ctx context.Context, s *session.Session, ref objects.Ref) (space.Fou
 		return space.Found{}, noLock(ref)
 	}
 	pin, ok := s.Lock.Items[ref]
+	if entry, locked := session.LockEntry(s, ref); !ok && locked {
+		pin, ok = s.Lock.Items[entry]
+	}
 	switch {
 	case !ok:
 		return space.Found{}, fault.New(fault.Drift, "%s: it is not in the lock, so nothing is pinned", ref).Mend("rye lock %s", ref)
@@ -88,6 +91,9 @@ func (p pinned) FindFrom(ctx context.Context, _ objects.Space, ref objects.Ref) 
 // the working tree when they are the same, else those of the newest record in
 // which they were.
 func (p pinned) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
+	if tool.Origin != nil {
+		return inUse{p.s}.aroundLocked(ctx, tool, d)
+	}
 	pin := p.s.Lock.Items[tool.Ref()]
 	if pin.Around.IsZero() {
 		return nil, nil

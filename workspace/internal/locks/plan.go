@@ -32,13 +32,22 @@ func (u inUse) FindFrom(ctx context.Context, at objects.Space, ref objects.Ref) 
 // Around returns the files that a tool can load beside its own; see chain.Around.
 func (u inUse) Around(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
 	if tool.Origin != nil {
-		return nil, nil // a registry item is one file
+		return u.aroundLocked(ctx, tool, d)
 	}
 	tree, err := treeOf(u.s.Stack, tool.Space)
 	if err != nil {
 		return nil, err
 	}
 	return chain.Around(ctx, tree, tool.Verified.Item().Path, d)
+}
+
+// aroundLocked is Around for what a registry published: one file, or a member of a package.
+func (u inUse) aroundLocked(ctx context.Context, tool chain.Link, d chain.Deps) ([]chain.Source, error) {
+	p := space.LockedPackage(u.s.Stack, tool.Origin.Package)
+	if p == nil {
+		return nil, nil
+	}
+	return chain.Around(ctx, p.Tree(u.s.Stack), tool.Verified.Item().Path, d)
 }
 
 // treeOf returns the files of a space as they are now.
@@ -62,10 +71,25 @@ func link(s *session.Session, f space.Found) chain.Link {
 	}
 	l.State = StateOf(f)
 	if f.Registry != "" {
-		it := s.Lock.Items[f.Item().Ref]
-		l.Origin = &chain.Origin{Registry: it.From, Version: it.Version, Commit: it.Commit, Author: it.Author, Publisher: it.Publisher}
+		l.Origin = originOf(s, f.Item().Ref)
 	}
 	return l
+}
+
+// originOf is what the lock says about an item that a registry published, by itself or in a
+// package.
+func originOf(s *session.Session, ref objects.Ref) *chain.Origin {
+	it, ok := s.Lock.Items[ref]
+	o := &chain.Origin{}
+	p, _ := space.PackageOf(s.Stack, ref)
+	if !ok && p != nil {
+		it, o.Package, o.Manifest = s.Lock.Items[p.Ref], p.Ref, p.Digest()
+	}
+	o.Registry, o.Version, o.Commit, o.Author, o.Publisher = it.From, it.Version, it.Commit, it.Author, it.Publisher
+	if !ok && p != nil {
+		o.Version = p.Version() // which its manifest says
+	}
+	return o
 }
 
 // StateOf returns objects.Older or objects.Returned for what stands behind its record, and

@@ -64,7 +64,7 @@ func Bundles(ctx context.Context, s *session.Session) ([]rye.BundleInfo, error) 
 // systemBundle describes the standard library, when that is asked for.
 func systemBundle(s *session.Session, arg string) (*rye.BundleInfo, bool, error) {
 	system, err := s.Stack.System()
-	if err != nil || strings.TrimPrefix(arg, "bundle:") != string(system.ID()) {
+	if err != nil || arg != BundleRef(system.ID()) && strings.TrimPrefix(arg, "bundle:") != string(system.ID()) {
 		return nil, false, err
 	}
 	info := &rye.BundleInfo{ID: string(system.ID()), Version: system.Version(), Space: objects.System.String(), Path: objects.ManifestName,
@@ -180,7 +180,7 @@ func refuseBundle(b *rye.BundleInfo, err error) {
 }
 
 // BundleRef is how a bundle is called where refs are listed.
-func BundleRef(id objects.ID) string { return "bundle:" + string(id) }
+func BundleRef(id objects.ID) string { return objects.BundleRef(id).String() }
 
 // BundleTarget returns the directory of the bundle that a user named by its id, its
 // directory or its manifest: one that is there, or that the record holds.
@@ -244,11 +244,11 @@ func bundleDir(l *space.Layer, arg string) (string, bool) {
 	return dir, err == nil
 }
 
-// bundleDirOf reads acme/bundle/report, with or without bundle: before it, and
-// bundle:acme/report.
+// bundleDirOf reads bundle:acme/report and acme/bundle/report, the latter also with bundle:
+// before it.
 func bundleDirOf(arg string) (string, error) {
 	name, named := strings.CutPrefix(arg, "bundle:")
-	if ns, rest, ok := strings.Cut(name, "/"); ok && named && !strings.Contains(rest, "/") {
+	if ns, rest, ok := strings.Cut(name, "/"); ok && named && !strings.HasPrefix(rest, "bundle/") {
 		name = ns + "/bundle/" + rest
 	}
 	id, err := objects.ParseID(name)

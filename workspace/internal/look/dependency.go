@@ -80,11 +80,12 @@ func describeOrigin(s *session.Session, i *rye.ItemInfo, f space.Finding) {
 	if s.Lock == nil {
 		return
 	}
-	pin, locked := s.Lock.Items[f.Ref]
+	entry, locked := session.LockEntry(s, f.Ref)
+	pin := s.Lock.Items[entry]
 	if locked && f.Registry != "" {
-		i.Origin = "registry " + pin.From + " (" + s.Lock.Registries[pin.From].URL + "), published as " + f.Ref.Published()
+		i.Origin = "registry " + pin.From + " (" + s.Lock.Registries[pin.From].URL + "), published as " + entry.Published()
 		if s.Project != nil {
-			i.Range = s.Project.Deps[f.Ref.Published()]
+			i.Range = s.Project.Deps[entry.Published()]
 		}
 	}
 	for _, user := range slices.Collect(maps.Keys(s.Lock.Items)) {

@@ -82,7 +82,7 @@ func differing(ctx context.Context, s *session.Session, l *space.Layer, targets 
 	}
 	for _, t := range targets {
 		f, ok, err := bundleFinding(ctx, s, t)
-		if err == nil && !(ok && f.Space == l.Space && f.Cover != nil) {
+		if err == nil && !(ok && f.Space == l.Space && isBundle(f)) {
 			f, err = workingItem(ctx, s, l, t)
 		}
 		if err != nil {
@@ -107,7 +107,7 @@ func workingItem(ctx context.Context, s *session.Session, l *space.Layer, t rye.
 	return f, err
 }
 
-func isBundle(f space.Finding) bool { return f.Manifest && f.Cover != nil }
+func isBundle(f space.Finding) bool { return f.Manifest && f.Cover != nil && f.Registry == "" }
 
 // diffVersions compares two versions of one item of the project: From and To are commits of
 // the record (at least four digits of one), To may be "" for the working file. A version

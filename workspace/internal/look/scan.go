@@ -41,15 +41,7 @@ func Scan(ctx context.Context, s *session.Session, sp objects.Space, each func(s
 // lockedBeside returns the items of registries that the lock pins, but for those that a file
 // of the project stands before.
 func lockedBeside(s *session.Session, own func(objects.Ref) bool) []space.Finding {
-	var refs []objects.Ref
-	for ref, it := range s.Lock.Items {
-		if it.From != "" && !own(ref) {
-			refs = append(refs, ref)
-		}
-	}
-	slices.SortFunc(refs, func(a, b objects.Ref) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
-	})
+	refs := slices.DeleteFunc(session.LockedRefs(s), own)
 	return s.Stack.ScanLock(refs)
 }
 

@@ -34,6 +34,9 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 	)
 	_, broken := extractors(ctx, s) // then some mistakes cannot be looked for
 	for _, f := range found {
+		if f.Manifest && f.Registry != "" && f.Err == nil { // lists do not read all of a package
+			f.Err = f.Cover.Check()
+		}
 		v := rye.VerifyResult{ItemInfo: Describe(f.Row(nil)), OK: f.Err == nil}
 		if f.Err != nil {
 			v.Code, v.Error, v.Hint = fault.CodeOf(f.Err), f.Err.Error(), fault.HintOf(f.Err)

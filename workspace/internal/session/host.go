@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye"
@@ -159,14 +160,9 @@ func RefOf(ctx context.Context, s *Session, arg string) (objects.Ref, error) {
 	if _, short := objects.ParseID(arg); short != nil {
 		return ref, err
 	}
-	var locked []objects.Ref
-	if s.Lock != nil {
-		for ref, pin := range s.Lock.Items {
-			if pin.From != "" { // of a registry; the others are where they are
-				locked = append(locked, ref)
-			}
-		}
-	}
+	locked := slices.DeleteFunc(LockedRefs(s), func(ref objects.Ref) bool { // a package goes by its entry's name
+		return ref.Kind == objects.Bundle
+	})
 	return space.Named(ctx, s.Stack, locked, arg)
 }
 

@@ -25,7 +25,7 @@ func OpenHere(s *Desk, name string) (*registry.Registry, error) {
 // Doubts says how far what was read of namespaces may be believed to be the newest. Where the
 // policy says so, those beyond what the root calls fresh are refused.
 func Doubts(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...string) ([]string, error) {
-	return newest(s, reg, root, namespaces...)
+	return Newest(s, reg, root, namespaces...)
 }
 
 // Away reports whether a registry could not be asked, so that what was verified before is all

@@ -8,9 +8,9 @@ import (
 	"github.com/rye-os/rye/registry"
 )
 
-// newest says how far what was read of namespaces may be believed to be the newest. Where the
+// Newest says how far what was read of namespaces may be believed to be the newest. Where the
 // policy says so, it refuses those that are beyond what the root calls fresh.
-func newest(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...string) (warnings []string, err error) {
+func Newest(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...string) (warnings []string, err error) {
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if err != nil || st.Seq == 0 {

@@ -99,9 +99,9 @@ func (e *lockError) Error() string {
 
 const shownLock = ".ai/" + session.LockFile
 
-// lockFault compares what the lock says of namespaces with their verified logs. What does
+// LockFault compares what the lock says of namespaces with their verified logs. What does
 // not fit is the lock's fault: anybody may have written it, so it accuses nobody.
-func lockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) (err error) {
+func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) (err error) {
 	if s.Lock == nil {
 		return nil
 	}
@@ -125,7 +125,7 @@ func lockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces 
 	}
 	for ref := range s.Lock.Items {
 		if slices.Contains(namespaces, ref.ID.Namespace()) {
-			err = errors.Join(err, asLocked(s, reg, ref))
+			err = errors.Join(err, AsLocked(s, reg, ref))
 		}
 	}
 	return err

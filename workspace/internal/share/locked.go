@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/workspace/internal/locks"
 )
@@ -39,5 +41,14 @@ func logsInLock(ctx context.Context, s *Desk, name string) error {
 		return err
 	}
 	defer reg.Close()
-	return lockFault(ctx, s, reg, slices.Sorted(maps.Keys(s.Lock.Namespaces))...)
+	return LockFault(ctx, s, reg, slices.Sorted(maps.Keys(s.Lock.Namespaces))...)
+}
+
+// PinOf returns what a lock, which may be nil, says of an item.
+func PinOf(l *chain.Lock, ref objects.Ref) (chain.Pin, bool) {
+	if l == nil {
+		return chain.Pin{}, false
+	}
+	pin, ok := l.Items[ref]
+	return pin, ok
 }

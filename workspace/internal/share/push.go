@@ -12,7 +12,6 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/store/space"
-	"github.com/rye-os/rye/workspace/internal/look"
 )
 
 // Push publishes items of one namespace: verified here, one signed operation of up
@@ -34,14 +33,19 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 }
 
 func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
-	refs, ns, err := pushTargets(ctx, s, q)
+	what, ns, err := pushTargets(ctx, s, q)
 	if err != nil {
 		return nil, err
 	}
-	items, err := publishable(ctx, s, refs)
+	items, err := publishable(ctx, s, what.refs)
 	if err != nil {
 		return nil, err
 	}
+	packages, err := publishablePackages(ctx, s, what.packages)
+	if err != nil {
+		return nil, err
+	}
+	items = append(items, packages...)
 	name, err := pushRegistry(s, ns, q)
 	if err != nil {
 		return nil, err
@@ -67,7 +71,7 @@ func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 		return nil, err
 	}
 	rep := &rye.PushReport{Registry: name, Namespace: ns, Seq: done.Tip.Seq, DryRun: q.DryRun, Granted: p.granted,
-		Published: releaseNames(done.Published), Unchanged: releaseNames(done.Unchanged)}
+		Published: releaseNames(done.Published), Unchanged: releaseNames(done.Unchanged), PassedOver: what.passed}
 	if !done.Tip.Tip.IsZero() {
 		rep.Tip = done.Tip.Tip.String()
 	}
@@ -81,28 +85,25 @@ func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 }
 
 // pushTargets returns what to push, and the one namespace that all of it belongs to.
-func pushTargets(ctx context.Context, s *Desk, q rye.PushRequest) ([]objects.Ref, string, error) {
-	refs, err := look.Targets(ctx, s.Session, s.Stack.Project, q.Targets, false)
-	if err == nil && q.All {
-		refs, err = look.Targets(ctx, s.Session, s.Stack.Project, []rye.Target{rye.Target("*:" + s.Project.Namespace + "/*")}, false)
+func pushTargets(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, ns string, err error) {
+	if what, err = named(ctx, s, q); err != nil {
+		return what, "", err
 	}
-	if err != nil {
-		return nil, "", err
+	all := what.all()
+	if len(all) == 0 {
+		return what, "", fault.New(fault.Usage, "push: nothing named").Advise("rye push <ref>, or rye push --all")
 	}
-	if len(refs) == 0 {
-		return nil, "", fault.New(fault.Usage, "push: nothing named").Advise("rye push <ref>, or rye push --all")
-	}
-	ns := refs[0].ID.Namespace()
-	for _, ref := range refs {
+	ns = all[0].ID.Namespace()
+	for _, ref := range all {
 		if ref.ID.Namespace() != ns {
-			return nil, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", refs[0], ref).Advise("push them one after the other")
+			return what, "", fault.New(fault.Usage, "push: %s and %s are of two namespaces", all[0], ref).Advise("push them one after the other")
 		}
 	}
 	if ns == objects.LocalNamespace {
-		return nil, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).
+		return what, "", fault.New(fault.Usage, "push: items of the namespace %q belong to this project and are never published", ns).
 			Advise("rye mv them to a namespace of yours")
 	}
-	return refs, ns, nil
+	return what, ns, nil
 }
 
 // publishable verifies the project's own items.

@@ -71,11 +71,11 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 			return info, err
 		}
 	}
-	if info.Warnings, err = newest(s, reg, root, namespaces...); err != nil {
+	if info.Warnings, err = Newest(s, reg, root, namespaces...); err != nil {
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, standings...)
-	return info, errors.Join(mirrors, lockFault(ctx, s, reg, namespaces...))
+	return info, errors.Join(mirrors, LockFault(ctx, s, reg, namespaces...))
 }
 
 // namespacesOf returns the namespaces of a registry that the project names: its own,
@@ -160,10 +160,10 @@ func lookAtLocked(ctx context.Context, s *Desk, reg *registry.Registry, ns strin
 	return registry.Look(ctx, reg, ns, refs...)
 }
 
-// asLocked compares what the lock pins with its line in the catalogue. Where they differ one
+// AsLocked compares what the lock pins with its line in the catalogue. Where they differ one
 // of the two lies, and neither is used.
-func asLocked(s *Desk, reg *registry.Registry, ref objects.Ref) error {
-	pin, ok := pinOf(s.Lock, ref)
+func AsLocked(s *Desk, reg *registry.Registry, ref objects.Ref) error {
+	pin, ok := PinOf(s.Lock, ref)
 	if !ok || pin.From == "" {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package share
+package install
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/workspace/internal/session"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // arrival is an item that was verified and waits to be pinned.
@@ -20,6 +21,7 @@ type arrival struct {
 	registry string // its name in this project
 	item     *objects.Item
 	verified trust.Verified
+	parcel   *parcel // of a package, whose manifest item is; nil for an item
 }
 
 // fetch fetches the content of a release and verifies it as a use of it would.
@@ -29,6 +31,10 @@ func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name 
 	c, err := reg.Fetch(ctx, rel)
 	if err != nil {
 		return nil, err
+	}
+	if rel.Ref.Kind == objects.Bundle {
+		a := &arrival{release: rel, content: c, registry: name}
+		return a, in.unpack(ctx, a, reg.ID().String())
 	}
 	it, err := objects.Parse(e.Path, c.Raw)
 	if err != nil {
@@ -43,12 +49,13 @@ func (in *installation) fetch(ctx context.Context, reg *registry.Registry, name 
 	if it.Ref != e.Ref || it.Meta.Version != e.Version {
 		return nil, fault.New(fault.Integrity, "%s: the file says it is %s@%s", e.Name(), it.Ref, it.Meta.Version)
 	}
-	return &arrival{release: rel, content: c, registry: name, item: it, verified: v}, nil
+	a := &arrival{release: rel, content: c, registry: name, item: it, verified: v}
+	return a, in.free(ctx, a)
 }
 
 // pinned reports whether a lock pins what arrived.
 func (a *arrival) pinned(l *chain.Lock) bool {
-	pin, ok := pinOf(l, a.item.Ref)
+	pin, ok := share.PinOf(l, a.item.Ref)
 	return ok && pin.SHA256 == a.item.Sum && pin.Author == a.item.Signature.Key
 }
 
@@ -61,16 +68,19 @@ func (a *arrival) question(lock *chain.Lock) rye.Question {
 			"author   " + it.Signature.Key.String(),
 			"sha256   " + it.Sum.String(),
 		}}
+	if a.parcel != nil {
+		q.Lines = append(q.Lines, a.parcel.lines()...)
+	}
 	if it.Ref.Kind == objects.Tool {
 		q.Lines = append(q.Lines, "needs    "+describeNeeds(it.Meta.Needs))
 		if l := it.Meta.Limits.String(); l != "" {
 			q.Lines = append(q.Lines, "limits   "+l)
 		}
 	}
-	if len(it.Meta.Permissions) > 0 {
+	if len(it.Meta.Permissions) > 0 && a.parcel == nil {
 		q.Lines = append(q.Lines, "asks for "+strings.Join(it.Meta.Permissions, ", "))
 	}
-	if old, ok := pinOf(lock, it.Ref); ok {
+	if old, ok := share.PinOf(lock, it.Ref); ok {
 		if old.Author != it.Signature.Key {
 			q.Lines = append(q.Lines, "SIGNER CHANGED: was "+old.Author.String())
 		}
@@ -103,8 +113,8 @@ func describeNeeds(n objects.Needs) string {
 // overtaken reports whether the lock now pins something that it did not pin when a person
 // was asked, and that is not what arrived.
 func (a *arrival) overtaken(before, now *chain.Lock) bool {
-	pin, ok := pinOf(now, a.item.Ref)
-	old, _ := pinOf(before, a.item.Ref)
+	pin, ok := share.PinOf(now, a.item.Ref)
+	old, _ := share.PinOf(before, a.item.Ref)
 	return ok && !a.pinned(now) && old.SHA256 != pin.SHA256
 }
 
@@ -133,6 +143,9 @@ func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock,
 	lock.Namespaces[a.release.Namespace] = chain.NamespacePin{Registry: a.registry, Seq: tip.Seq, Tip: tip.Tip.String(), SHA256: tip.Sum}
 	lock.SetItem(chain.Link{Verified: a.verified, Space: objects.Project, Origin: &chain.Origin{
 		Registry: a.registry, Version: e.Version, Commit: e.Commit.String(), Author: e.Author, Publisher: e.Publisher}})
+	if a.parcel != nil {
+		lock.SetPackage(e.Ref, a.parcel.members)
+	}
 	return nil
 }
 
@@ -141,7 +154,7 @@ func (a *arrival) note(rep *rye.InstallReport, before *chain.Lock, unchanged boo
 	e := a.release.Entry
 	i := rye.Installed{Name: e.Ref.Published(), Version: e.Version, Registry: a.registry, SHA256: e.Sum.String(), Commit: e.Commit.String(),
 		Author: e.Author.String(), Publisher: e.Publisher.String(), Seq: e.Seq}
-	if old, ok := pinOf(before, e.Ref); ok && old.Version != e.Version {
+	if old, ok := share.PinOf(before, e.Ref); ok && old.Version != e.Version {
 		i.Was = old.Version
 	}
 	if unchanged {

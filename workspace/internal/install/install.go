@@ -1,4 +1,4 @@
-package share
+package install
 
 import (
 	"cmp"
@@ -14,13 +14,14 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/resolve"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // Install brings registry items into the project: it selects a version, verifies
 // it through its namespace's log, keeps its content in the project's store and
 // pins it in the lock. Without names it brings everything that rye.yaml asks for
 // to where the lock says. What is new or changed is shown together, and agreed to first.
-func Install(ctx context.Context, s *Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
+func Install(ctx context.Context, s *share.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
 	in := &installation{Desk: *s, q: q, registries: map[string]*registry.Registry{}, deps: map[string]string{}, asked: map[objects.Ref]bool{}, explicit: map[objects.Ref]bool{}, runs: map[string]objects.ID{}}
 	defer in.close()
 	wants, err := in.wanted()
@@ -54,8 +55,8 @@ func Install(ctx context.Context, s *Desk, q rye.InstallRequest) (*rye.InstallRe
 
 // installation is one Install. Nothing of the project changes before pin.
 type installation struct {
-	Desk // its own: registry replaces the Session after it has read a log, so what follows sees that
-	q    rye.InstallRequest
+	share.Desk // its own: registry replaces the Session after it has read a log, so what follows sees that
+	q          rye.InstallRequest
 
 	registries map[string]*registry.Registry // opened, by registry and namespace
 	arrivals   []arrival
@@ -307,24 +308,24 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 		return nil, fault.New(fault.Limit, "add: what is wanted leads to more than %d namespaces", maxNamespaces).Advise("leave out the item that brings so many")
 	}
 	in.Say("reading " + ns + " from " + name)
-	reg, err := OpenSynced(ctx, &in.Desk, name, ns)
+	reg, err := share.OpenSynced(ctx, &in.Desk, name, ns)
 	if err != nil {
 		return nil, err
 	}
 	in.registries[key] = reg
 	if !in.q.Update { // which takes what the registry shows now
-		if err := lockFault(ctx, &in.Desk, reg, ns); err != nil {
+		if err := share.LockFault(ctx, &in.Desk, reg, ns); err != nil {
 			return nil, err
 		}
 	}
-	if err := UpdateTrust(ctx, &in.Desk, reg, ns); err != nil {
+	if err := share.UpdateTrust(ctx, &in.Desk, reg, ns); err != nil {
 		return nil, err
 	}
 	root, err := reg.Root(ctx)
 	if err != nil {
 		return nil, err
 	}
-	warnings, err := newest(&in.Desk, reg, root, ns)
+	warnings, err := share.Newest(&in.Desk, reg, root, ns)
 	if err != nil {
 		return nil, err
 	}
@@ -333,17 +334,8 @@ func (in *installation) registry(ctx context.Context, name, ns string) (*registr
 	return reg, err
 }
 
-// pinOf returns what a lock, which may be nil, says of an item.
-func pinOf(l *chain.Lock, ref objects.Ref) (chain.Pin, bool) {
-	if l == nil {
-		return chain.Pin{}, false
-	}
-	pin, ok := l.Items[ref]
-	return pin, ok
-}
-
 // fromRegistry returns the pin of an item that came from a registry.
 func (in *installation) fromRegistry(ref objects.Ref) (chain.Pin, bool) {
-	pin, ok := pinOf(in.Lock, ref)
+	pin, ok := share.PinOf(in.Lock, ref)
 	return pin, ok && pin.From != ""
 }

@@ -1,4 +1,4 @@
-package share
+package install
 
 import (
 	"bytes"
@@ -74,6 +74,8 @@ func (r review) change(ctx context.Context, a *arrival) rye.Change {
 	}
 	r.compare(&c, it, old)
 	switch {
+	case had && a.parcel != nil:
+		c.Wider = a.parcel.wider()
 	case old != nil:
 		c.Wider = policy.Wider(fromElsewhere(it), fromElsewhere(old))
 	case had && pin.Capability != chain.CapabilityDigest(it):

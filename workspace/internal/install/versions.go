@@ -1,4 +1,4 @@
-package share
+package install
 
 import (
 	"cmp"
@@ -14,6 +14,8 @@ import (
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/resolve"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // firstLine is the first operation of a namespace's log that can publish: what has a lower
@@ -37,7 +39,7 @@ func (in *installation) versions(ctx context.Context, ref objects.Ref) ([]resolv
 		return nil, err
 	}
 	if !in.q.Update { // which takes what the registry shows now
-		if err := asLocked(&in.Desk, reg, ref); err != nil {
+		if err := share.AsLocked(&in.Desk, reg, ref); err != nil {
 			return nil, err
 		}
 	}
@@ -140,11 +142,28 @@ func kept(ctx context.Context, in *installation, ref objects.Ref) *objects.Item 
 	if _, pinned := in.fromRegistry(ref); !pinned {
 		return nil
 	}
+	if ref.Kind == objects.Bundle {
+		return keptPackage(in, ref)
+	}
 	f, ok, err := in.Stack.In(ctx, objects.Project, ref)
 	if err != nil || !ok || f.Registry == "" {
 		return nil
 	}
 	return f.Item
+}
+
+// keptPackage is the package that the lock pins as one item; nil where it cannot be read.
+func keptPackage(in *installation, ref objects.Ref) *objects.Item {
+	was := space.LockedPackage(in.Stack, ref)
+	if was == nil || was.Err != nil {
+		return nil
+	}
+	p := &parcel{Package: was, members: was.Members()}
+	meta, err := share.PackageMeta(was.Manifest(), p.members)
+	if err != nil {
+		return nil
+	}
+	return p.whole(meta)
 }
 
 // withExecutor adds what executes a pinned tool to what it uses.

@@ -1,4 +1,4 @@
-package share
+package install
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/share"
 )
 
 // learn lets a version by a key that was retired count before it is verified: such a key is
@@ -17,7 +18,7 @@ func (in *installation) learn(ctx context.Context, reg *registry.Registry, rel r
 	if err != nil || !retired(b, rel.Author) {
 		return err
 	}
-	if err := UpdateTrust(ctx, &in.Desk, reg, rel.Namespace); err != nil {
+	if err := share.UpdateTrust(ctx, &in.Desk, reg, rel.Namespace); err != nil {
 		return err
 	}
 	in.Session, err = in.WithTrust()

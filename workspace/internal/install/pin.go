@@ -1,4 +1,4 @@
-package share
+package install
 
 import (
 	"context"
@@ -54,6 +54,12 @@ func (in *installation) pin(ctx context.Context, rep *rye.InstallReport) error {
 // everything is in place.
 func (in *installation) pinChains(ctx context.Context, s *session.Session) error {
 	for _, a := range in.arrivals {
+		if a.parcel != nil {
+			if err := locks.PinPackage(ctx, s, a.item.Ref); err != nil {
+				return err
+			}
+			continue
+		}
 		if a.item.Ref.Kind != objects.Tool || a.item.Meta.Executor == "" {
 			continue
 		}

@@ -1,0 +1,339 @@
+package space
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
+)
+
+// Package is a package that the lock pins: its manifest, verified, and the files that this
+// lists, in the project's store. They lie in no working tree, so nothing can be changed in
+// them, and a file is compared with the manifest whenever it is read. Where Err is not nil,
+// nothing of the package may be used.
+type Package struct {
+	trust.Bundle
+	Ref   objects.Ref
+	Pin   Pin
+	Err   error
+	State objects.State
+
+	item  *objects.Item // the manifest; nil where it could not be read
+	m     *objects.Manifest
+	blob  store.OID
+	proof trust.Verified
+	repo  *store.Repo
+}
+
+// packages remembers what a stack opened.
+type packages struct {
+	sync.Mutex
+	opened map[objects.Ref]*Package
+}
+
+// LockedPackage returns the package that the lock pins by a ref like bundle:acme/kit; nil
+// where it pins none.
+func LockedPackage(s *Stack, ref objects.Ref) *Package {
+	if s.Locked == nil || ref.Kind != objects.Bundle {
+		return nil
+	}
+	pin, ok := s.Locked(ref)
+	if !ok {
+		return nil
+	}
+	s.packages.Lock()
+	defer s.packages.Unlock()
+	if p := s.packages.opened[ref]; p != nil && p.Pin == pin {
+		return p
+	}
+	p := openPinned(s, ref, pin)
+	if s.packages.opened == nil {
+		s.packages.opened = map[objects.Ref]*Package{}
+	}
+	s.packages.opened[ref] = p
+	return p
+}
+
+// PackageOf returns the package that the lock pins and that has the member ref; nil where
+// there is none. One that cannot be opened is returned for every ref that it could have: what
+// answers must not depend on what is broken.
+func PackageOf(s *Stack, ref objects.Ref) (*Package, error) {
+	of, in := ref.Package()
+	if !in {
+		return nil, nil
+	}
+	p := LockedPackage(s, of)
+	if p == nil || p.m == nil {
+		return p, nil
+	}
+	path, err := p.m.Locate(ref)
+	if path == "" && err == nil {
+		return nil, nil
+	}
+	return p, err
+}
+
+// openPinned opens a package out of the project's store.
+func openPinned(s *Stack, ref objects.Ref, pin Pin) *Package {
+	raw, blob, err := s.Project.pinned(pin)
+	if err != nil {
+		return &Package{Ref: ref, Pin: pin, Err: err, State: stateOf(err)}
+	}
+	c, err := s.Project.repo.Commit(pin.Commit)
+	if err != nil {
+		return &Package{Ref: ref, Pin: pin, Err: err, State: stateOf(err)}
+	}
+	p := OpenPackage(s, ref, pin, raw, s.Project.repo, c.Tree)
+	p.blob = blob
+	return p
+}
+
+// OpenPackage verifies the manifest of a published package, as a use of it does. Its files
+// lie below tree at their paths below .ai. Err says why it may not be used.
+func OpenPackage(s *Stack, ref objects.Ref, pin Pin, raw []byte, repo *store.Repo, tree store.OID) *Package {
+	p := &Package{Ref: ref, Pin: pin, State: objects.Signed, repo: repo}
+	if p.Err = p.open(s, raw, tree); p.Err != nil {
+		p.State, p.proof = stateOf(p.Err), trust.Verified{}
+		if p.item != nil && p.State == objects.Revoked && deniedBy(s.Trust, p.item) {
+			p.State = objects.Denied
+		}
+	}
+	return p
+}
+
+func (p *Package) open(s *Stack, raw []byte, tree store.OID) (err error) {
+	if p.item, err = objects.ParsePublished(p.Pin.Path, raw); err != nil {
+		return err
+	}
+	if p.item.Ref != p.Ref {
+		return fault.New(fault.Integrity, "%s: what is pinned for it is the manifest of %s", p.Ref, p.item.Ref)
+	}
+	if p.m, err = objects.ParseManifest(raw); err != nil {
+		return err
+	}
+	if err := p.m.CheckPackage(); err != nil {
+		return err
+	}
+	if p.proof, err = trust.Verify(p.item, p.Pin.scope(s), s.Trust); err != nil {
+		return err
+	}
+	if err := s.Taken.Denies(p.proof, s.Trust); err != nil {
+		return err
+	}
+	b, err := trust.OpenBundle(raw, treeFS{p.repo, tree, p.Dir() + "/"}, p.Pin.scope(s), s.Trust)
+	if err == nil {
+		p.Bundle, err = b.In(p.Dir())
+	}
+	return err
+}
+
+// Proof returns the verified manifest; zero where Err is not nil.
+func (p *Package) Proof() trust.Verified { return p.proof }
+
+// VerifyMembers verifies every item of the package as a use of it does.
+func (p *Package) VerifyMembers(s *Stack) error {
+	for _, it := range p.Members() {
+		if _, _, err := p.verified(s, strings.TrimPrefix(it.Path, p.Dir()+"/"), it.Raw); err != nil {
+			return err
+		}
+	}
+	return p.Err
+}
+
+// Dir returns the directory below .ai that the package's paths are below.
+func (p *Package) Dir() string { return p.Ref.PackageDir() }
+
+// Manifest returns what the package lists; nil where it could not be read.
+func (p *Package) Manifest() *objects.Manifest { return p.m }
+
+// Members returns the package's items as they are read, sorted by path. What is no valid item
+// is data, and not among them.
+func (p *Package) Members() []*objects.Item {
+	if p.Err != nil {
+		return nil
+	}
+	items, err := p.m.Members(p.File)
+	if err != nil {
+		return nil // a file is not what the manifest lists, which Check says
+	}
+	return items
+}
+
+// Finding returns the package itself, as lists show it. Its files are compared when Check is.
+func (p *Package) Finding() Finding {
+	f := Finding{State: p.State, Err: p.Err, Bundle: p.id(), Manifest: true}
+	f.Space, f.Path, f.Blob, f.Registry, f.Recorded = objects.Project, p.Pin.Path, p.blob, p.Pin.Registry, true
+	f.Cover = &Cover{Bundle: p.Bundle, Dir: p.Dir(), Sum: p.Pin.Sum, Blob: p.blob, Recorded: true, State: p.State, Err: p.Err}
+	if p.Err == nil {
+		f.Verified = p.proof
+	}
+	return f
+}
+
+// name is the published name, of nil too.
+func (p *Package) name() string {
+	if p == nil {
+		return "that nobody can tell"
+	}
+	return p.Ref.Published()
+}
+
+func (p *Package) id() objects.ID { return objects.ID(p.Ref.Published()) }
+
+// member judges the file that is the member ref.
+func (p *Package) member(s *Stack, ref objects.Ref) (f Finding, ok bool) {
+	f = Finding{Ref: ref, State: p.State, Err: p.Err, Bundle: p.id()}
+	f.Space, f.Path, f.Registry, f.Recorded = objects.Project, p.Pin.Path, p.Pin.Registry, true
+	if p.Err != nil {
+		return f, true
+	}
+	rel, err := p.m.Locate(ref)
+	if err == nil && rel == "" {
+		return f, false
+	}
+	f.Path = p.Dir() + "/" + rel
+	var raw []byte
+	if err == nil {
+		raw, err = p.File(rel)
+	}
+	if err == nil {
+		f.Item, f.Verified, err = p.verified(s, rel, raw)
+	}
+	if f.Err = err; err != nil {
+		f.Verified, f.State = trust.Verified{}, stateOf(err)
+		return f, true
+	}
+	f.Blob = p.repo.Format().Hash(store.TypeBlob, raw)
+	if f.Err = s.Taken.Denies(f.Verified, s.Trust); f.Err != nil {
+		f.Verified, f.State = trust.Verified{}, objects.Denied
+	}
+	return f, true
+}
+
+// verified verifies a file as an item: by the manifest, and by a line of its own where it has
+// one.
+func (p *Package) verified(s *Stack, rel string, raw []byte) (*objects.Item, trust.Verified, error) {
+	v, err := p.Cover(rel, raw)
+	if err != nil {
+		return nil, v, err
+	}
+	it := v.Item()
+	if ps := objects.Validate(it); len(ps) > 0 {
+		return it, trust.Verified{}, fault.New(fault.Malformed, "%s: a file of package %s, and no item: %s", it.Ref, p.Ref, ps[0].String())
+	}
+	if it.Signature == nil && it.Legacy == nil {
+		return it, v, nil
+	}
+	v, err = trust.Verify(it, p.lines(s), s.Trust)
+	return it, v, err
+}
+
+// lines is the scope of what carries a line of its own: the pin is of the manifest.
+func (p *Package) lines(s *Stack) trust.Scope {
+	in := p.Pin.scope(s)
+	in.Pinned = objects.Digest{}
+	return in
+}
+
+// PackageTree is the files of a locked package, for the rule that says which of them a tool
+// can load (chain.Around). All of them lie in one bundle.
+type PackageTree struct {
+	s *Stack
+	p *Package
+}
+
+// Tree returns the files of the package.
+func (p *Package) Tree(s *Stack) PackageTree { return PackageTree{s, p} }
+
+// Bundle returns the package, whose directory every file lies in.
+func (t PackageTree) Bundle(context.Context, string) (trust.Bundle, string, error) {
+	return t.p.Bundle, t.p.Dir(), t.p.Err
+}
+
+// Below lists the files below dir.
+func (t PackageTree) Below(_ context.Context, dir string) (items []string, others map[string]error, err error) {
+	var all []string
+	for _, f := range t.p.Bundle.Files() {
+		if p := t.p.Dir() + "/" + f.Path; strings.HasPrefix(p, dir+"/") {
+			all = append(all, p)
+		}
+	}
+	items, others = sortOut(all)
+	return items, others, nil
+}
+
+// Item returns the verified item at p.
+func (t PackageTree) Item(_ context.Context, p string) (trust.Verified, error) {
+	data, err := t.Read(p)
+	if err != nil {
+		return trust.Verified{}, err
+	}
+	_, v, err := t.p.verified(t.s, strings.TrimPrefix(p, t.p.Dir()+"/"), data)
+	return v, err
+}
+
+// Read returns the verified bytes of the file at p.
+func (t PackageTree) Read(p string) ([]byte, error) {
+	return t.p.File(strings.TrimPrefix(p, t.p.Dir()+"/"))
+}
+
+// CheckLine judges the signature line of data, the file of the package at p.
+func (t PackageTree) CheckLine(_ context.Context, p string, data []byte) error {
+	it, err := objects.Parse(p, data)
+	if err != nil {
+		return nil // data, whatever it looks like
+	}
+	_, err = trust.Verify(it, t.p.lines(t.s), t.s.Trust)
+	return err
+}
+
+// pinnedTwice is the refusal of a ref that the lock brings by itself and with a package, as a
+// merge of two locks can leave it: which one answers must never be a guess.
+func pinnedTwice(ref objects.Ref, p *Package, err error) error {
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Conflict, "%s: the lock brings it by itself, and with package %s", ref, p.Ref.Published()).
+		Advise("rye rm %s, or take %s out of .ai/rye.yaml and rye.lock", p.Ref, ref.Published())
+}
+
+// Occupied returns what answers to a ref that a package would bring: a file of the project,
+// or another item that the lock pins; "" for nothing. No two packages have one ref.
+func Occupied(ctx context.Context, s *Stack, ref objects.Ref) (string, error) {
+	if s.Project == nil {
+		return "", nil
+	}
+	if dir := ref.PackageDir(); dir != "" && IsFolder(s.Project, dir) {
+		return ".ai/" + dir, nil
+	}
+	f, ok, err := s.inLayer(ctx, s.Project, ref)
+	if err != nil {
+		return "", err
+	}
+	if ok && f.State != objects.Absent {
+		return ".ai/" + f.Path, nil
+	}
+	if s.Locked == nil {
+		return "", nil
+	}
+	if pin, ok := s.Locked(ref); ok {
+		return "the locked " + ref.Published() + " of registry " + pin.Registry, nil
+	}
+	return "", nil
+}
+
+// PackagesIn returns the packages among the refs that a lock pins, sorted.
+func PackagesIn(s *Stack, refs []objects.Ref) (all []*Package) {
+	for _, ref := range refs {
+		if p := LockedPackage(s, ref); p != nil {
+			all = append(all, p)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Package) int { return strings.Compare(string(a.Ref.ID), string(b.Ref.ID)) })
+	return all
+}

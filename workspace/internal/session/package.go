@@ -1,0 +1,65 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/space"
+)
+
+// LockEntry returns the ref of the lock's entry that pins an item: its own, or that of the
+// package that it comes with; false where neither is locked.
+func LockEntry(s *Session, ref objects.Ref) (objects.Ref, bool) {
+	if s.Lock == nil {
+		return ref, false
+	}
+	if _, ok := s.Lock.Items[ref]; ok {
+		return ref, true
+	}
+	if p, err := space.PackageOf(s.Stack, ref); p != nil && err == nil {
+		return p.Ref, true
+	}
+	return ref, false
+}
+
+// LockedRefs returns what the lock brings from registries, sorted: items, packages and
+// their members.
+func LockedRefs(s *Session) (refs []objects.Ref) {
+	if s.Lock == nil {
+		return nil
+	}
+	for ref, it := range s.Lock.Items {
+		if it.From == "" {
+			continue
+		}
+		refs = append(refs, ref)
+		if p := space.LockedPackage(s.Stack, ref); p != nil {
+			for _, it := range p.Members() {
+				refs = append(refs, it.Ref)
+			}
+		}
+	}
+	slices.SortFunc(refs, func(a, b objects.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	})
+	return slices.Compact(refs)
+}
+
+// RemoveLocked takes what a registry brought out of the project: an item, or a package
+// with all of its members.
+func RemoveLocked(ctx context.Context, s *Session, ref objects.Ref, dryRun bool) (*rye.AddReport, error) {
+	entry, _ := LockEntry(s, ref)
+	if entry != ref && entry.ID != ref.ID { // by the name of its entry all of it is meant
+		return nil, fault.New(fault.Conflict, "remove %s: it comes with package %s", ref, entry.Published()).Mend("rye rm %s", entry)
+	}
+	rep := &rye.AddReport{Ref: entry.String(), State: objects.Absent}
+	if dryRun {
+		return rep, nil
+	}
+	rep.Next = fault.Command("rye add %s", entry.Published())
+	return rep, DropDependency(ctx, s, entry)
+}

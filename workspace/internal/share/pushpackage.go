@@ -1,0 +1,194 @@
+package share
+
+import (
+	"context"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/chain"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/look"
+)
+
+// pushed is what was named to be published.
+type pushed struct {
+	refs     []objects.Ref // with a line of their own
+	packages []string      // directories below .ai
+	passed   []string      // refs of bundles that are no packages
+}
+
+func (p *pushed) all() []objects.Ref {
+	all := slices.Clone(p.refs)
+	for _, dir := range p.packages {
+		if id, err := objects.BundleID(dir); err == nil {
+			all = append(all, objects.BundleRef(id))
+		}
+	}
+	return all
+}
+
+// named sorts what is to be published into items and packages. What a package answers for is
+// published with it, whatever line it carries.
+func named(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, err error) {
+	l, targets := s.Stack.Project, q.Targets
+	if q.All {
+		targets = []rye.Target{rye.Target("*:" + s.Project.Namespace + "/*")}
+	}
+	refs, bundles, err := look.ItemsAndBundles(ctx, s.Session, l, targets, false)
+	if err != nil && !(q.All && fault.Is(err, fault.NotFound)) {
+		return what, err
+	}
+	if q.All {
+		more, err := ownBundles(ctx, l, s.Project.Namespace)
+		if err != nil {
+			return what, err
+		}
+		bundles = append(bundles, more...)
+	}
+	locate := l.Locations(refs)
+	for _, ref := range refs {
+		p, _ := locate(ref)
+		if dir, in := objects.InBundles(p); in {
+			bundles = append(bundles, dir)
+			continue
+		}
+		what.refs = append(what.refs, ref)
+	}
+	slices.Sort(bundles)
+	for _, dir := range slices.Compact(bundles) {
+		if _, is := objects.InBundles(dir); !is && q.All {
+			if id, err := objects.BundleID(dir); err == nil {
+				what.passed = append(what.passed, look.BundleRef(id))
+			}
+			continue
+		}
+		what.packages = append(what.packages, dir)
+	}
+	return what, nil
+}
+
+// ownBundles returns the directories of all bundles of a namespace.
+func ownBundles(ctx context.Context, l *space.Layer, ns string) ([]string, error) {
+	dirs, err := l.Bundles(ctx)
+	return slices.DeleteFunc(dirs, func(dir string) bool {
+		id, err := objects.BundleID(dir)
+		return err != nil || id.Namespace() != ns
+	}), err
+}
+
+func publishablePackages(ctx context.Context, s *Desk, dirs []string) (all []registry.Item, err error) {
+	for _, dir := range dirs {
+		item, err := publishablePackage(ctx, s, dir)
+		if err != nil {
+			return nil, fault.Wrap(err, "push .ai/%s", dir)
+		}
+		all = append(all, item)
+	}
+	return all, nil
+}
+
+// publishablePackage verifies a package of the project with everything in it.
+func publishablePackage(ctx context.Context, s *Desk, dir string) (item registry.Item, err error) {
+	l, p := s.Stack.Project, dir+"/"+objects.ManifestName
+	c, err := s.Stack.Cover(ctx, l, p, nil)
+	switch {
+	case err != nil:
+		return item, err
+	case c == nil:
+		return item, fault.New(fault.Untrusted, "no manifest there vouches for its files").Mend("rye sign .ai/%s", dir)
+	case c.Past != nil:
+		return item, fault.New(fault.Rollback, "its manifest is older than what is recorded").Mend("rye sign .ai/%s", dir)
+	}
+	if err := c.Check(); err != nil {
+		return item, err
+	}
+	raw, err := l.Read(p)
+	if err != nil {
+		return item, err
+	}
+	m, err := objects.ParseManifest(raw)
+	if err != nil {
+		return item, err
+	}
+	if err := m.CheckPackage(); err != nil {
+		return item, err
+	}
+	members, err := m.Members(c.File)
+	if err != nil {
+		return item, err
+	}
+	for _, it := range members {
+		if err := ownLine(s, it); err != nil {
+			return item, err
+		}
+	}
+	if item.Verified, err = trust.Verify(m.Item(), s.Stack.Scope(l), s.Trust); err != nil {
+		return item, err
+	}
+	item.Files = c.File
+	item.Meta, err = PackageMeta(m, members)
+	return item, err
+}
+
+// ownLine verifies the line that a member carries of its own. A line of RYE OS says too little
+// to be published.
+func ownLine(s *Desk, it *objects.Item) error {
+	switch {
+	case it.Legacy != nil:
+		return fault.New(fault.Untrusted, "%s: it carries a line of RYE OS, which a registry does not take", it.Ref).Mend("rye sign --upgrade %s", it.Ref)
+	case it.Signature == nil:
+		return nil
+	}
+	_, err := trust.Verify(it, s.Stack.Scope(s.Stack.Project), s.Trust)
+	return err
+}
+
+// PackageMeta is what the catalogue says of a package beyond its bytes. It follows from them,
+// so whoever receives it makes it again and compares.
+func PackageMeta(m *objects.Manifest, members []*objects.Item) (registry.Meta, error) {
+	deps, err := m.Uses(members, published)
+	return registry.Meta{Description: describePackage(m, members), Deps: deps, Caps: chain.PackageDigest(members)}, err
+}
+
+// published reports whether a registry has to bring an item.
+func published(ref objects.Ref) bool {
+	ns := ref.ID.Namespace()
+	return ref.Published() != "" && ns != objects.LocalNamespace && !trust.Reserved(ns)
+}
+
+// describePackage says what a package is for: its entry's words, else what it holds.
+func describePackage(m *objects.Manifest, members []*objects.Item) string {
+	if e := m.Entry(members); e != nil {
+		if text := registry.Plain(e.Meta.Description, registry.MaxDescription); text != "" {
+			return text
+		}
+	}
+	return CountMembers(m, members)
+}
+
+// CountMembers says how many items of each kind a package holds.
+func CountMembers(m *objects.Manifest, members []*objects.Item) (text string) {
+	for _, k := range objects.Kinds {
+		n := 0
+		for _, it := range members {
+			if it.Ref.Kind == k {
+				n++
+			}
+		}
+		switch {
+		case n > 0 && (k == objects.Knowledge || k == objects.Config):
+			text += words.Plural(n, string(k)+" item") + ", "
+		case n > 0:
+			text += words.Plural(n, string(k)) + ", "
+		}
+	}
+	if n := len(m.Files) - len(members); n > 0 {
+		text += words.Plural(n, "file of data") + ", "
+	}
+	return text[:len(text)-2]
+}
