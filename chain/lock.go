@@ -174,6 +174,8 @@ func (pin Pin) match(link Link) error {
 		return drift(ref, "commit", pin.Commit, link.Origin.Commit, "the registry's item was published anew")
 	case link.Origin != nil && pin.Publisher != link.Origin.Publisher:
 		return drift(ref, "publisher", pin.Publisher.String(), link.Origin.Publisher.String(), "somebody else published it")
+	case link.Origin != nil && pin.Author != link.Verified.Key().Fingerprint():
+		return drift(ref, "author", pin.Author.String(), link.Verified.Key().Fingerprint().String(), "somebody else signed it")
 	case pin.SHA256 != it.Sum:
 		return drift(ref, "sha256", pin.SHA256.Hex(), it.Sum.Hex(), ".ai/"+it.Path+" changed")
 	}

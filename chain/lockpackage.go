@@ -57,6 +57,8 @@ func (pin Pin) matchMember(link Link) error {
 		return differs("commit", pin.Commit, o.Commit, "the package was published anew")
 	case pin.Publisher != o.Publisher:
 		return differs("publisher", pin.Publisher.String(), o.Publisher.String(), "somebody else published it")
+	case pin.Author != link.Verified.Key().Fingerprint():
+		return differs("author", pin.Author.String(), link.Verified.Key().Fingerprint().String(), "somebody else signed it")
 	case pin.SHA256 != o.Manifest:
 		return differs("sha256", pin.SHA256.Hex(), o.Manifest.Hex(), "its manifest changed")
 	}

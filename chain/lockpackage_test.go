@@ -15,9 +15,10 @@ func memberLock(t *testing.T) (*Lock, *Plan) {
 	l, p, _ := sample(t)
 	kit := objects.Ref{Kind: objects.Bundle, ID: "acme/kit"}
 	delete(l.Items, tool("acme/hello"))
+	author := p.Links[0].Verified.Key().Fingerprint()
 	l.Items[kit] = Pin{From: "origin", Version: "2.0.0", Path: "bundles/acme/kit/rye.bundle.yaml", SHA256: objects.DigestOf([]byte("manifest")),
-		Commit: strings.Repeat("4e", 20), Author: objects.Fingerprint{1}, Publisher: objects.Fingerprint{2}, Capability: objects.DigestOf([]byte("c"))}
-	p.Links[0].Origin = &Origin{Registry: "origin", Version: "2.0.0", Commit: strings.Repeat("4e", 20), Author: objects.Fingerprint{1},
+		Commit: strings.Repeat("4e", 20), Author: author, Publisher: objects.Fingerprint{2}, Capability: objects.DigestOf([]byte("c"))}
+	p.Links[0].Origin = &Origin{Registry: "origin", Version: "2.0.0", Commit: strings.Repeat("4e", 20), Author: author,
 		Publisher: objects.Fingerprint{2}, Package: kit, Manifest: objects.DigestOf([]byte("manifest"))}
 	if err := l.Set(p); err != nil {
 		t.Fatal(err)
@@ -50,6 +51,7 @@ func TestLockPackage(t *testing.T) {
 		"version":   func(p *Pin) { p.Version = "2.0.1" },
 		"commit":    func(p *Pin) { p.Commit = strings.Repeat("5f", 20) },
 		"publisher": func(p *Pin) { p.Publisher = objects.Fingerprint{3} },
+		"author":    func(p *Pin) { p.Author = objects.Fingerprint{3} },
 		"manifest":  func(p *Pin) { p.SHA256 = objects.DigestOf([]byte("other")) },
 		"chain":     func(p *Pin) { p.Chain = p.Chain[1:] },
 	} {

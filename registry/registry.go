@@ -225,7 +225,12 @@ func (r *Registry) writing() (*store.Repo, error) {
 		return nil, fault.New(fault.Failed, "make the cache of registry %s: %w", r.o.ID, err)
 	}
 	repo, err := store.Init(r.cacheDir(), mainBranch)
-	if fault.Is(err, fault.Conflict) { // another process was first
+	if fault.Is(err, fault.Conflict) { // another process was first, or empty directories were cleared away
+		for _, need := range []string{filepath.Join("objects", "pack"), "refs"} {
+			if err := os.MkdirAll(filepath.Join(r.cacheDir(), need), 0o700); err != nil {
+				return nil, fault.New(fault.Failed, "mend the cache of registry %s: %w", r.o.ID, err)
+			}
+		}
 		repo, err = store.Open(r.cacheDir())
 	}
 	if err != nil {

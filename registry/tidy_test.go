@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -49,6 +50,26 @@ func TestCacheStaysTidy(t *testing.T) {
 	for _, rel := range rels {
 		if _, err := off.Fetch(w.ctx, rel); err != nil {
 			t.Errorf("offline, %s: %v", rel.Name(), err)
+		}
+	}
+}
+
+// TestCacheWithoutEmptyDirectories: who clears a cache of empty directories takes some of a
+// repository's.
+func TestCacheWithoutEmptyDirectories(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	w.publish(w.machine(t), w.ada, "acme/knowledge/a@1.0.0")
+	m := w.machine(t)
+	w.sync(m, "acme")
+	m.Close()
+	for _, gone := range []string{"refs", "objects"} {
+		if err := os.RemoveAll(filepath.Join(m.cacheDir(), gone)); err != nil {
+			t.Fatal(err)
+		}
+		m = m.reopen(w, nil)
+		w.sync(m, "acme")
+		if _, err := m.Select(mustRef("acme/knowledge/a"), mustRange("*")); err != nil {
+			t.Errorf("without %s: %v", gone, err)
 		}
 	}
 }

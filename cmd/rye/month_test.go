@@ -127,7 +127,8 @@ func TestMonth(t *testing.T) {
 	ann.rye("fetch", "--yes")
 	dan.rye("fetch", "--yes")
 	dan.publishes("bobs/hello", "1.1.0", "from dan")
-	ann.rye("update", "--yes")
+	ann.fails(11, "update", "--yes") // it is signed by somebody else now
+	ann.rye("update", "--yes", "--accept-signer")
 	ann.says("tool:bobs/hello", "from dan")
 
 	// The audit. A build machine without a key, told one digest, checks everything.

@@ -269,7 +269,7 @@ func TestModelAsks(t *testing.T) {
 		{"write a tool", executes("tool", "rye/file-system/write", map[string]any{"path": ".ai/tools/acme/more.sh", "content": "echo GOTCHA"}), "denied|waiting|the tool failed"},
 		{"sign what nobody signed", calls("rye_sign", map[string]any{"item_type": "tool", "item_id": "acme/unsigned"}), "denied"},
 		{"run what nobody signed", executes("tool", "acme/unsigned", map[string]any{}), "untrusted|drift"},
-		{"add a repository", executes("tool", "rye/registry/add", map[string]any{"url": "x"}), "denied|not_found|drift"},
+		{"add from a registry", executes("tool", "rye/registry/add", map[string]any{"item": "evil/tool/x"}), "denied|not_found|drift"},
 		{"a key", executes("tool", "rye/key/new", map[string]any{"name": "x"}), "denied|not_found|drift"},
 	}
 	before := a.state()

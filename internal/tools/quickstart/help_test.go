@@ -164,6 +164,7 @@ func helpExamples(t *testing.T) (all []string) {
 
 // prepared is what is done before an example, so that there is what it is about.
 var prepared = map[string]string{
+	"rye registry ci --forge github > .github/workflows/rye.yml":                  "mkdir -p .github/workflows",
 	"rye add ./scripts/deploy.sh --kind tool --as acme/deploy":                    "rye rm tool:acme/deploy",
 	"rye add ./my-skills --as acme --dry-run":                                     "mkdir -p my-skills/pdf; printf -- '---\\nname: pdf\\ndescription: Fills in forms\\n---\\nText\\n' > my-skills/pdf/SKILL.md",
 	"rye add ./report --entry run.py":                                             "mkdir -p report; printf 'print(1)\\n' > report/run.py; echo helper > report/words.txt",
@@ -205,6 +206,8 @@ var ended = []struct {
 }{
 	{5, "needs a network host", []string{
 		"rye add https://git.example.org/ada/tools.git#v2", "rye registry add https://example.org/registry.git",
+		"rye registry mirror add main https://mirror.example.org/registry.git", "rye registry grant acme --repository https://example.org/acme.git",
+		"rye registry mirror push main --to https://mirror.example.org/registry.git --dry-run",
 	}},
 	{6, "needs a provider's key, and costs money", []string{
 		"rye ask 'which tool resizes pictures?'", "rye ask --model high --spend 0.05 'explain directive:acme/review'",
@@ -220,9 +223,12 @@ var ended = []struct {
 	{3, "names an archive of the reader's", []string{"rye add skills.zip"}},
 	{11, "names a key that is not there", []string{"rye registry transfer acme 'ssh-ed25519 AAAA… <proof>' --dry-run"}},
 	{4, "is for somebody who has not yet what is there", []string{
-		"rye add acme/tool/hello@^1.2", "rye pull acme/tool/hello@^1.2", "rye update acme/tool/hello", "rye key new", "rye init --project 3f0c9a1b8c2d4e5f60718293a4b5c6d7",
+		"rye add acme/tool/hello@^1.2", "rye pull acme/tool/hello@^1.2", "rye update acme/tool/hello", "rye update acme/tool/hello --diff", "rye key new", "rye init --project 3f0c9a1b8c2d4e5f60718293a4b5c6d7",
 		"rye registry init ./registry.git --namespace acme", "rye registry init https://example.org/registry.git --open", "rye registry members acme --join",
+		"rye registry members acme --threshold 2",
 	}},
+	{16, "finds what helpWorld left unsigned", []string{"rye audit --ci"}},
+	{2, "is run by git", []string{"rye registry hook"}},
 	{3, "is about files of RYE OS, which docs/migrating.md has", []string{
 		"rye lock import --dry-run", "rye lock import", "rye lock import old/.ai/lockfiles/acme/hello@1.0.0.lock.json", "rye key import ~/.ai/keys/private_key.pem",
 		"rye trust import ~/.ai/trusted_keys --namespace leo --dry-run", "rye trust import 9fbfabe975fa5a7f.toml --namespace leo",
@@ -245,6 +251,8 @@ var ended = []struct {
 		"rye registry root commit registry-root-3.txt", "rye registry root remove SHA256:…", "rye registry root remove SHA256:… --threshold 1",
 		"RYE_KEY=work rye registry root approve registry-root-3.txt", "rye trust pin SHA256:… --namespace acme --space project", "rye trust unpin SHA256:…",
 		"rye trust unpin Bob --namespace tools", "rye trust deny sha256:… --share", "rye trust forget SHA256:…",
+		"rye registry mirror remove main https://mirror.example.org/registry.git", "rye registry approve registry-acme-7.txt",
+		"RYE_KEY=work rye registry approve registry-acme-7.txt --dry-run", "rye registry commit registry-acme-7.txt",
 	}},
 	{2, "would leave more holders needed than there are", []string{"rye registry root threshold 2"}},
 	{11, "names the fingerprint that an owner told, and this one is another's; or comes without a proof", []string{
