@@ -201,7 +201,7 @@ var packageWorkflow = workflow{
 	about: "# Sources of a package: every item is signed by somebody who counts, and what would run is what was\n" +
 		"# locked. RYE_STATEMENT is a variable of the settings, where no pull request can write it.\n",
 	vars:  []string{"RYE_STATEMENT"},
-	lines: []string{`rye trust --accept "$RYE_STATEMENT"`, "rye pull", "rye verify", "rye sign --all --check", "rye lock verify"},
+	lines: []string{`rye trust --accept "$RYE_STATEMENT"`, "rye pull", "rye verify", "rye sign --all --check", "rye lock verify", "rye audit --ci"},
 }
 
 // watchWorkflow verifies namespaces of a registry.

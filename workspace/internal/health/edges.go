@@ -55,7 +55,7 @@ func surveyOf(ctx context.Context, s *session.Session) (*survey, error) {
 		return v, nil
 	}
 	for ref, pin := range s.Lock.Items {
-		if _, ok := v.facts[ref.String()]; !ok {
+		if f, ok := v.facts[ref.String()]; !ok || f.version == "" {
 			v.facts[ref.String()] = fact{pin.Version, "locked"}
 		}
 		at := ref.String()
