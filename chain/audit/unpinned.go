@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 )
 
@@ -120,7 +119,7 @@ func npmPackage(w string, fetches bool) (string, Severity) {
 	case strings.HasPrefix(w, ".") || strings.HasPrefix(w, "/") || strings.ContainsAny(w, "$<>{}"):
 		return "", 0
 	case strings.Contains(w, "github:") || strings.HasPrefix(w, "git+") || strings.HasPrefix(w, "http"):
-		if regexp40.MatchString(w) {
+		if atCommit().MatchString(w) {
 			return "", 0
 		}
 		return w, High
@@ -134,7 +133,7 @@ func npmPackage(w string, fetches bool) (string, Severity) {
 	return "", 0
 }
 
-var regexp40 = regexp.MustCompile(`[#@][0-9a-f]{40}$`)
+var atCommit = lazy(`[#@][0-9a-f]{40}$`)
 
 // ofPython judges what uvx and its likes fetch and run.
 func ofPython(rest []string, first bool) (string, Severity) {

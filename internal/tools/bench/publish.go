@@ -15,26 +15,25 @@ import (
 // receive-pack. It finds them in one pack and copies them; it makes, signs and verifies
 // nothing, and its server looks at ids and links, where ours parses every object, too.
 // Making the empty ones is not measured.
-func publish(b *bench, n int) (side, side, error) {
+func publish(b *bench, n int) (side, side, error) { return publishAs(b, n, "r") }
+
+func publishAs(b *bench, n int, as string) (side, side, error) {
 	dir, err := b.project(n)
 	if err != nil {
 		return nil, nil, err
 	}
 	// A namespace comes from one registry, and rye remembers it: in the project's
 	// file and in the user's configuration. Each run begins with those of before.
-	const keep = `mkdir -p "$2" && cp -a .config "$2" && cp "$1" "$2/rye.yaml"`
-	const restore = `rm -rf .config && cp -a "$2/.config" . && cp "$2/rye.yaml" "$1"`
-	pins, kept := filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n))
-	if err := b.do(b.dir, "bash", "-c", keep, "bash", pins, kept); err != nil {
+	if err := b.pins(dir, n, keepPins); err != nil {
 		return nil, nil, err
 	}
 	runs := 0
 	ours := func() (cost, error) {
 		runs++
-		if err := b.do(b.dir, "bash", "-c", restore, "bash", pins, kept); err != nil {
+		if err := b.pins(dir, n, restorePins); err != nil {
 			return cost{}, err
 		}
-		name := fmt.Sprintf("r%d-%d", n, runs)
+		name := fmt.Sprintf("%s%d-%d", as, n, runs)
 		if err := b.do(dir, "rye", "registry", "init", filepath.Join(b.dir, name+".git"), "--name", name, "--yes", "--quiet"); err != nil {
 			return cost{}, err
 		}
@@ -43,7 +42,7 @@ func publish(b *bench, n int) (side, side, error) {
 	if _, err := ours(); err != nil {
 		return nil, nil, err
 	}
-	from, to := filepath.Join(b.dir, fmt.Sprintf("r%d-1.git", n)), filepath.Join(b.dir, "pushed.git")
+	from, to := filepath.Join(b.dir, fmt.Sprintf("%s%d-1.git", as, n)), filepath.Join(b.dir, "pushed.git")
 	theirs := func() (cost, error) {
 		if err := errors.Join(os.RemoveAll(to), b.do(b.dir, "git", "init", "--quiet", "--bare", to)); err != nil {
 			return cost{}, err
@@ -51,6 +50,35 @@ func publish(b *bench, n int) (side, side, error) {
 		return b.process(from, "git", "push", "--quiet", to, "refs/*:refs/*")()
 	}
 	return ours, theirs, nil
+}
+
+const (
+	keepPins    = `test -d "$2" || { mkdir -p "$2" && cp -a .config "$2" && cp "$1" "$2/rye.yaml"; }`
+	restorePins = `rm -rf .config && cp -a "$2/.config" . && cp "$2/rye.yaml" "$1"`
+)
+
+// pins keeps what says which registry a namespace of a project comes from, as it is at first,
+// or restores it.
+func (b *bench) pins(dir string, n int, script string) error {
+	return b.do(b.dir, "bash", "-c", script, "bash", filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n)))
+}
+
+// publishMade is publish beside git that makes the same objects first, by fast-import.
+func publishMade(b *bench, n int) (side, side, error) {
+	ours, _, err := publishAs(b, n, "m")
+	if err != nil {
+		return nil, nil, err
+	}
+	from, stream := filepath.Join(b.dir, fmt.Sprintf("m%d-1.git", n)), filepath.Join(b.dir, "stream")
+	err = b.do(from, "bash", "-c", `git fast-export --all --signed-commits=strip > "$1"`, "bash", stream)
+	theirs := func() (cost, error) {
+		to := filepath.Join(b.dir, "made")
+		if err := errors.Join(os.RemoveAll(to), os.Mkdir(to, 0o755)); err != nil {
+			return cost{}, err
+		}
+		return b.process(to, "bash", "-c", `git init -q --bare a.git && git init -q --bare b.git && git -C a.git fast-import --quiet < "$1" && git -C a.git push -q ../b.git 'refs/*:refs/*'`, "bash", stream)()
+	}
+	return ours, theirs, err
 }
 
 const writers = 8
