@@ -24,6 +24,9 @@ func cached(r *Registry) source {
 		if repo == nil {
 			return nil, fault.New(fault.Offline, "is not at hand").Mend("rye fetch")
 		}
+		if !repo.Has(a.ID) { // reading what is not there waits, for git may be packing it
+			return nil, fault.New(fault.Offline, "is not at hand").Mend("rye fetch")
+		}
 		raw, err := repo.Blob(a.ID, maxShard)
 		if fault.Is(err, fault.NotFound) {
 			return nil, fault.New(fault.Offline, "is not at hand: %w", err).Mend("rye fetch")

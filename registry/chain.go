@@ -53,10 +53,10 @@ func cutOff(err error) bool { return errors.Is(err, errCutOff) }
 
 // readCommit returns the raw bytes of a commit and its first parent.
 func readCommit(rd *store.Reader, id store.OID) ([]byte, store.OID, error) {
-	t, raw, err := rd.Object(id, store.MaxCommitSize)
-	if fault.Is(err, fault.NotFound) {
+	if !rd.Has(id) { // reading what is not there waits, for git may be packing it
 		return nil, store.OID{}, fault.New(fault.Malformed, "%w: commit %s is not there", errCutOff, id)
 	}
+	t, raw, err := rd.Object(id, store.MaxCommitSize)
 	if err != nil {
 		return nil, store.OID{}, err
 	}

@@ -123,7 +123,7 @@ func (s *shop) first() (side, side, error) {
 func (s *shop) publishOne() (side, side, error) {
 	tree := filepath.Join(s.b.dir, "tree")
 	err := errors.Join(os.CopyFS(tree, os.DirFS(filepath.Join(s.makes, ".ai", "knowledge"))),
-		s.b.do(tree, "git", "init", "--quiet"), s.b.do(tree, "git", "add", "."), s.b.do(tree, "git", "commit", "--quiet", "-m", "all"),
+		s.b.do(tree, "git", "init", "--quiet"), s.b.do(tree, "git", "config", "http.postBuffer", "1000000000"), s.b.do(tree, "git", "add", "."), s.b.do(tree, "git", "commit", "--quiet", "-m", "all"),
 		s.b.do(s.b.dir, "git", "init", "--quiet", "--bare", filepath.Join(s.b.dir, "shop", "git.git")),
 		s.b.do(filepath.Join(s.b.dir, "shop", "git.git"), "git", "config", "http.receivepack", "true"),
 		s.b.do(tree, "git", "push", "--quiet", strings.Replace(s.url, "/r.git", "/git.git", 1), "HEAD:refs/heads/main"))
