@@ -24,13 +24,13 @@ func publishAs(b *bench, n int, as string) (side, side, error) {
 	}
 	// A namespace comes from one registry, and rye remembers it: in the project's
 	// file and in the user's configuration. Each run begins with those of before.
-	if err := b.pins(dir, n, keepPins); err != nil {
+	if err := pins(b, dir, n, keepPins); err != nil {
 		return nil, nil, err
 	}
 	runs := 0
 	ours := func() (cost, error) {
 		runs++
-		if err := b.pins(dir, n, restorePins); err != nil {
+		if err := pins(b, dir, n, restorePins); err != nil {
 			return cost{}, err
 		}
 		name := fmt.Sprintf("%s%d-%d", as, n, runs)
@@ -59,7 +59,7 @@ const (
 
 // pins keeps what says which registry a namespace of a project comes from, as it is at first,
 // or restores it.
-func (b *bench) pins(dir string, n int, script string) error {
+func pins(b *bench, dir string, n int, script string) error {
 	return b.do(b.dir, "bash", "-c", script, "bash", filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n)))
 }
 

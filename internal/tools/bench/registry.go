@@ -50,14 +50,14 @@ func openShop(b *bench, n int) (*shop, error) {
 		return nil, err
 	}
 	s := &shop{b: b, n: n, makes: dir, reads: filepath.Join(b.dir, "reads"), dir: filepath.Join(b.dir, "shop", "r.git"), clone: filepath.Join(b.dir, "clone.git")}
-	server, err := b.serveGit(filepath.Dir(s.dir))
+	server, err := serveGit(b, filepath.Dir(s.dir))
 	if err != nil {
 		return nil, err
 	}
 	s.url = server + "/r.git"
 	s.cache, s.remains = strings.TrimSpace(b.output("rye", "where", "cache")), strings.TrimSpace(b.output("rye", "where", "state"))
 	return s, errors.Join(
-		b.pins(dir, n, keepPins), b.pins(dir, n, restorePins),
+		pins(b, dir, n, keepPins), pins(b, dir, n, restorePins),
 		b.do(b.dir, "git", "init", "--quiet", "--bare", s.dir), b.do(s.dir, "git", "config", "http.receivepack", "true"),
 		b.do(dir, "rye", "registry", "init", s.url, "--name", "shop", "--yes", "--quiet"),
 		b.do(dir, "rye", "push", "--all", "--registry", "shop", "--quiet"),
@@ -69,7 +69,7 @@ func openShop(b *bench, n int) (*shop, error) {
 }
 
 // serveGit serves the repositories below a directory by git's http-backend.
-func (b *bench) serveGit(root string) (url string, err error) {
+func serveGit(b *bench, root string) (url string, err error) {
 	path, err := exec.Command("git", "--exec-path").Output()
 	if err != nil {
 		return "", err
