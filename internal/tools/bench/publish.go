@@ -70,7 +70,7 @@ func publishMade(b *bench, n int) (side, side, error) {
 		return nil, nil, err
 	}
 	from, stream := filepath.Join(b.dir, fmt.Sprintf("m%d-1.git", n)), filepath.Join(b.dir, "stream")
-	err = b.do(from, "bash", "-c", `git fast-export --all --signed-commits=strip > "$1"`, "bash", stream)
+	err = b.do(from, "bash", "-c", `git fast-export --all > "$1"`, "bash", stream)
 	theirs := func() (cost, error) {
 		to := filepath.Join(b.dir, "made")
 		if err := errors.Join(os.RemoveAll(to), os.Mkdir(to, 0o755)); err != nil {
