@@ -37,19 +37,7 @@ func OfRegistries(q rye.SearchRequest) bool { return q.Space == rye.SpaceRegistr
 // network is used.
 func (f *Finder) Registries(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest, open func(context.Context) (*Offers, error)) (*rye.SearchResult, error) {
 	defer f.rest.begin(f.Rest)()
-	in, err := parseScope(q)
-	if err != nil {
-		return nil, err
-	}
-	kinds, err := searchable(s, c, in.kind)
-	if err != nil {
-		return nil, err
-	}
-	w, err := f.weights.of(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	query, err := search.Parse(plain(q.Query), w.fields)
+	a, err := f.understand(ctx, s, c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -57,15 +45,15 @@ func (f *Finder) Registries(ctx context.Context, s *session.Session, c rye.Calle
 	if err != nil {
 		return nil, err
 	}
-	m := &market{Offers: offers, s: s, weights: w, q: q, want: wants(kinds, in)}
-	if len(offers.Stalls) == 0 || query.Every() {
+	m := &market{Offers: offers, s: s, weights: a.weights, q: q, want: a.want}
+	if len(offers.Stalls) == 0 || a.query.Every() {
 		return m.every(), nil
 	}
 	if f.index == nil {
-		return nil, fault.New(fault.Failed, "search %q: %w", q.Query, rye.WordlessError{}).Advise("rye search, which hands them to rye-engine")
+		return nil, wordless(q)
 	}
 	for try := 0; ; try++ {
-		res, err := f.rankOffers(ctx, m, query)
+		res, err := f.rankOffers(ctx, m, a.query)
 		var damaged *search.DamagedError
 		if try > 2 || !errors.As(err, &damaged) {
 			return res, err

@@ -40,35 +40,52 @@ func New(index search.Index) *Finder { return &Finder{index: index} }
 // state. Package search reads the query and ranks; the scope is read here.
 func (f *Finder) Search(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (*rye.SearchResult, error) {
 	defer f.rest.begin(f.Rest)()
-	in, err := parseScope(q)
-	if err != nil {
-		return nil, err
-	}
-	kinds, err := searchable(s, c, in.kind)
-	if err != nil {
-		return nil, err
-	}
-	w, err := f.weights.of(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	query, err := search.Parse(plain(q.Query), w.fields)
+	a, err := f.understand(ctx, s, c, q)
 	if err != nil {
 		return nil, err // before the spaces are read
 	}
-	if !query.Every() && f.index == nil {
-		return nil, fault.New(fault.Failed, "search %q: %w", q.Query, rye.WordlessError{}).Advise("rye search, which hands them to rye-engine")
+	if !a.query.Every() && f.index == nil {
+		return nil, wordless(q)
 	}
 	looks, err := f.looks(ctx, s, q.Space)
 	if err != nil {
 		return nil, err
 	}
-	at := newGround(s, w, f.shapes.of(s, w, looks, wants(kinds, in)), f.stem())
-	res, err := f.find(ctx, at, q, query)
+	at := newGround(s, a.weights, f.shapes.of(s, a.weights, looks, a.want), f.stem())
+	res, err := f.find(ctx, at, q, a.query)
 	if err == nil && q.Params {
 		err = takes(ctx, s, res.Results[:min(len(res.Results), rye.MaxSearchParams)])
 	}
 	return res, err
+}
+
+// asked is what a request means, wherever is searched.
+type asked struct {
+	want    func(objects.Ref) bool // nil: every item
+	weights *weighing
+	query   *search.Query
+}
+
+func (f *Finder) understand(ctx context.Context, s *session.Session, c rye.Caller, q rye.SearchRequest) (a asked, err error) {
+	in, err := parseScope(q)
+	if err != nil {
+		return a, err
+	}
+	kinds, err := searchable(s, c, in.kind)
+	if err != nil {
+		return a, err
+	}
+	a.want = wants(kinds, in)
+	if a.weights, err = f.weights.of(ctx, s); err != nil {
+		return a, err
+	}
+	a.query, err = search.Parse(plain(q.Query), a.weights.fields)
+	return a, err
+}
+
+// wordless refuses words where no index of them is at hand.
+func wordless(q rye.SearchRequest) error {
+	return fault.New(fault.Failed, "search %q: %w", q.Query, rye.WordlessError{}).Advise("rye search, which hands them to rye-engine")
 }
 
 // wants says which items are searched; nil for all of them.
