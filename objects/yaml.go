@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,12 +29,60 @@ func DecodeYAML(raw []byte, limit int, into any) error {
 	if err != nil || root == nil {
 		return err
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(raw))
-	dec.KnownFields(true)
-	if err := guard(func() error { return dec.Decode(into) }); err != nil {
+	if err := knownFields(root, reflect.TypeOf(into)); err != nil {
+		return err
+	}
+	if err := guard(func() error { return root.Decode(into) }); err != nil {
 		return yamlError("", err, raw, mark{1, 1})
 	}
 	return nil
+}
+
+// knownFields refuses what a struct does not name. The library would, while it reads the text
+// a second time.
+func knownFields(n *yaml.Node, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	below := func(*yaml.Node) (reflect.Type, bool) { return t.Elem(), true }
+	values, step := n.Content, 1
+	switch {
+	case n.Kind == yaml.SequenceNode && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array):
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Map:
+		step = 2
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Struct:
+		step = 2
+		below = func(key *yaml.Node) (reflect.Type, bool) { return yamlField(t, key.Value) }
+	default:
+		return nil // what does not fit is told when it is decoded
+	}
+	for i := 0; i+step <= len(values); i += step {
+		in, ok := below(values[i])
+		if !ok {
+			return malformed("", values[i].Line, 0, "there is no field %q here", words.Brief(values[i].Value))
+		}
+		if err := knownFields(values[i+step-1], in); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// yamlField returns the type of the field of a struct that has a name in YAML.
+func yamlField(t reflect.Type, name string) (reflect.Type, bool) {
+	for f := range t.Fields() {
+		own, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case !f.IsExported(), own == "-":
+		case strings.Contains(options, "inline") && f.Type.Kind() == reflect.Struct:
+			if in, ok := yamlField(f.Type, name); ok {
+				return in, true
+			}
+		case own != "" && own == name, own == "" && strings.ToLower(f.Name) == name:
+			return f.Type, true
+		}
+	}
+	return nil, false
 }
 
 // YAMLValues reads a file that is one mapping, by the rules of DecodeYAML, for who

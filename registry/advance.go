@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -77,12 +78,16 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 	if r.o.Offline {
 		return advanced{}, fault.New(fault.Offline, "change namespace %s: offline", c.namespace)
 	}
+	to := toWrite
+	if c.dry {
+		to = toTry
+	}
 	var lost error                           // why the last try failed
 	var at store.OID                         // where the log stood then
 	shortest := time.Duration(math.MaxInt64) // that a try took: what it takes when nobody else is at it
 	for try := 1; ; try++ {
 		begun := time.Now()
-		if err := syncFrom(ctx, r, toWrite, []string{c.namespace}, allMust); err != nil {
+		if err := syncFrom(ctx, r, to, []string{c.namespace}, allMust); err != nil {
 			return advanced{}, errors.Join(err, lost)
 		}
 		s, err := r.current(ctx, c.namespace)
@@ -216,7 +221,10 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	defer prep.end()
 	var revoked []*row
 	next := s
-	keep := keeping{p: p, put: lasting(b), tip: contentTip(r, c.namespace), done: doneBefore(&repo.Reader, s.At)}
+	keep := keeping{p: p, put: lasting(b), tip: contentTip(r, c.namespace)}
+	var beside sync.WaitGroup
+	beside.Go(func() { keep.prior = doneBefore(&repo.Reader, s.At) })
+	defer beside.Wait()
 	tags := map[string]store.OID{}
 	line := []store.OID{store.SHA1.Hash(store.TypeTree, nil)}
 	for i := range ops {
@@ -245,6 +253,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	if err := c.allows(next); err != nil {
 		return State{}, err
 	}
+	beside.Wait()
 	content, err := keep.merge(ctx, next)
 	if err != nil {
 		return State{}, err

@@ -160,7 +160,7 @@ func bringShards(ctx context.Context, r *Registry, s State, shards []byte) error
 func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Ref) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return err
 	}
@@ -260,20 +260,27 @@ func (s *shard) continues(repo *store.Repo, old store.OID) error {
 	if err != nil {
 		return nil // a cache may be deleted at any time, in parts too
 	}
-	before, err := parseShard(raw)
-	if err != nil {
-		return err
-	}
 	rows, err := s.get()
 	if err != nil {
 		return err
 	}
-	for _, was := range before {
+	here := make(map[string]bool, len(rows))
+	for _, r := range rows {
+		here[string(r.line)] = true
+	}
+	for line := range bytes.Lines(raw) {
+		if here[string(line)] {
+			continue // most are as they were
+		}
+		was, err := ParseEntry(bytes.TrimSuffix(line, []byte("\n")))
+		if err != nil {
+			return err
+		}
 		now := findEntry(rows, was.Ref, was.Version)
 		switch {
 		case now == nil:
 			return fault.New(fault.Integrity, "%s: was published, and its catalogue lost it", was.Name())
-		case !same(was.Entry, now):
+		case !same(was, now):
 			return fault.New(fault.Integrity, "%s: its line in the catalogue is not the one that this machine saw: a version never changes", was.Name())
 		case was.Status.Gone() && !now.Status.Gone():
 			return fault.New(fault.Integrity, "%s: was %s, which nothing takes back", was.Name(), was.Status)

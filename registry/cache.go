@@ -206,7 +206,7 @@ func (r *Registry) loadRoot(ctx context.Context, m memory) (Root, error) {
 
 // known returns what this machine remembers of the registry, and the root as of then.
 func (r *Registry) known(ctx context.Context) (memory, Root, error) {
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return nil, Root{}, err
 	}

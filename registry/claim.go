@@ -24,7 +24,7 @@ const (
 func Compare(ctx context.Context, r *Registry, namespace string, seq uint64, sum objects.Digest) (Claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return ClaimUnknown, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
@@ -288,21 +289,36 @@ func (e *Entry) appendLine(b []byte) []byte {
 }
 
 // ParseEntry reads one catalogue line, without its line feed. It accepts only
-// what encoding gives.
+// what encoding gives, so the lines need no strict reader but for its words: there
+// are a great many of them.
 func ParseEntry(line []byte) (*Entry, error) {
+	e, err := parseEntry(line)
+	if err == nil {
+		return e, nil
+	}
+	return nil, cmp.Or(objects.DecodeJSON(line, maxEntry, new(jsonEntry)), err)
+}
+
+func parseEntry(line []byte) (*Entry, error) {
+	if len(line) > maxEntry {
+		return nil, fault.New(fault.Limit, "catalogue line of %d bytes", len(line))
+	}
 	var j jsonEntry
-	if err := objects.DecodeJSON(line, 16<<10, &j); err != nil {
+	if err := json.Unmarshal(line, &j); err != nil {
 		return nil, err
 	}
 	e, err := j.entry()
 	if err != nil {
 		return nil, err
 	}
-	if got := e.appendLine(nil); !bytes.Equal(got[:len(got)-1], line) {
+	if got := e.appendLine(make([]byte, 0, len(line)+1)); !bytes.Equal(got[:len(got)-1], line) {
 		return nil, fault.New(fault.Malformed, "catalogue line of %s: is not in its one spelling", words.Brief(e.Name()))
 	}
 	return e, nil
 }
+
+// maxEntry bounds a catalogue line, in bytes.
+const maxEntry = 16 << 10
 
 func (j *jsonEntry) entry() (*Entry, error) {
 	e := &Entry{Version: j.Version, Path: j.Path, Size: j.Size, Seq: j.Seq, Status: Status(j.State), Reason: j.Reason}

@@ -33,6 +33,7 @@ type keeping struct {
 	heads []store.OID
 	files map[string]store.OID // of the tree; nil: the README alone
 	done  []string             // operations, newest first, for people
+	prior []string             // those before them
 }
 
 // add gathers an operation, the state after it and the versions that it published.
@@ -49,7 +50,7 @@ func (k *keeping) add(op Op, s State, items []Entry) {
 // merge merges all that was gathered and returns the new tip.
 func (k *keeping) merge(ctx context.Context, s State) (store.OID, error) {
 	if k.files == nil {
-		readme, err := k.put(store.TypeBlob, contentReadme(s, k.done))
+		readme, err := k.put(store.TypeBlob, contentReadme(s, append(k.done, k.prior...)))
 		if err != nil {
 			return k.tip, err
 		}

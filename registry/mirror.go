@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -126,15 +127,21 @@ func fetchFrom(ctx context.Context, r *Registry, m *mirror, repo *store.Repo, wa
 }
 
 // branchesAt returns the branches that an address has of the root and of namespaces. With
-// others to ask it may not take long.
-func branchesAt(ctx context.Context, r *Registry, m *mirror, namespaces []string, others bool) (map[string]store.OID, error) {
+// others to ask it may not take long. Meanwhile is done while the host is thinking, unless it
+// is nil.
+func branchesAt(ctx context.Context, r *Registry, m *mirror, namespaces []string, others bool, to purpose, meanwhile func()) (map[string]store.OID, error) {
 	if others {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
 	r.stats.Listings++
-	refs, err := m.remote.Refs(ctx, prefixesOf(namespaces)...)
+	var beside sync.WaitGroup
+	if meanwhile != nil {
+		beside.Go(meanwhile)
+	}
+	refs, err := refsAt(ctx, m, to, prefixesOf(namespaces))
+	beside.Wait()
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +149,18 @@ func branchesAt(ctx context.Context, r *Registry, m *mirror, namespaces []string
 		m.content[ns] = refs[contentOf(ns)]
 	}
 	return refs, nil
+}
+
+// refsAt lists branches. A writer asks where it is going to write: that is one question
+// for the listing and the push. Who may only read finds out by the push.
+func refsAt(ctx context.Context, m *mirror, to purpose, prefixes []string) (map[string]store.OID, error) {
+	if to == toWrite {
+		refs, err := m.remote.RefsToPush(ctx, prefixes...)
+		if err == nil || !fault.Is(err, fault.Auth) && !fault.Is(err, fault.Denied) && !fault.Is(err, fault.NotFound) {
+			return refs, err
+		}
+	}
+	return m.remote.Refs(ctx, prefixes...)
 }
 
 // manyPrefixes is from how many namespaces on a listing asks for all branches: hosts bound how

@@ -60,6 +60,7 @@ type Registry struct {
 	spaces    map[string]State // as of the last Sync or load
 	first     map[string]bool  // namespaces that nothing was known of before
 	stats     Stats
+	recalled  recalled // what was read last of what is remembered
 }
 
 // Stats count what a Registry moved over the network since Open.
@@ -209,8 +210,11 @@ func (r *Registry) cacheDir() string { return filepath.Join(r.o.CacheDir, r.o.ID
 // reading returns the cache repository, nil when there is none.
 func (r *Registry) reading() *store.Repo {
 	if r.repo == nil {
-		if repo, err := store.Open(r.cacheDir()); err == nil {
+		repo, err := store.OpenCache(context.Background(), r.cacheDir())
+		if err == nil {
 			r.repo = repo
+		} else if fault.Is(err, fault.Integrity) {
+			os.RemoveAll(r.cacheDir()) // damaged when the machine went down; all of it can be had again
 		}
 	}
 	return r.repo
@@ -224,14 +228,14 @@ func (r *Registry) writing() (*store.Repo, error) {
 	if err := os.MkdirAll(r.o.CacheDir, 0o700); err != nil {
 		return nil, fault.New(fault.Failed, "make the cache of registry %s: %w", r.o.ID, err)
 	}
-	repo, err := store.Init(r.cacheDir(), mainBranch)
+	repo, err := store.InitCache(r.cacheDir(), mainBranch)
 	if fault.Is(err, fault.Conflict) { // another process was first, or empty directories were cleared away
 		for _, need := range []string{filepath.Join("objects", "pack"), "refs"} {
 			if err := os.MkdirAll(filepath.Join(r.cacheDir(), need), 0o700); err != nil {
 				return nil, fault.New(fault.Failed, "mend the cache of registry %s: %w", r.o.ID, err)
 			}
 		}
-		repo, err = store.Open(r.cacheDir())
+		repo, err = store.OpenCache(context.Background(), r.cacheDir())
 	}
 	if err != nil {
 		return nil, err
@@ -247,7 +251,7 @@ func tempRepo(tmp string) (repo *store.Repo, remove func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	repo, err = store.Init(filepath.Join(dir, "registry.git"), mainBranch)
+	repo, err = store.InitCache(filepath.Join(dir, "registry.git"), mainBranch)
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, nil, err

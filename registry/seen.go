@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -106,6 +107,29 @@ func readMemory(dir string, id objects.Digest) (memory, error) {
 	return m, nil
 }
 
+// recall is readMemory that reads the file only where it changed since: it is written whole,
+// under a new name, so another file is another inode or time. What it returns is the caller's.
+func recall(r *Registry) (memory, error) {
+	now, err := os.Stat(memoryPath(r.o.StateDir, r.o.ID))
+	if err != nil {
+		now = nil
+	}
+	if was := r.recalled; now != nil && was.file != nil && os.SameFile(now, was.file) && now.ModTime().Equal(was.file.ModTime()) && now.Size() == was.file.Size() {
+		return maps.Clone(was.m), nil
+	}
+	m, err := readMemory(r.o.StateDir, r.o.ID)
+	if err == nil {
+		r.recalled = recalled{maps.Clone(m), now}
+	}
+	return m, err
+}
+
+// recalled is a memory as it was read, with what its file was just before.
+type recalled struct {
+	m    memory
+	file fs.FileInfo // nil: there was none
+}
+
 func (m memory) write(dir, url string, id objects.Digest) error {
 	y := yamlMemory{Format: FormatVersion, ID: id.String(), URL: url, Root: m[""].yaml(), Namespaces: map[string]yamlPoint{}}
 	for ns, p := range m {
@@ -149,6 +173,7 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 		return err
 	}
 	m[namespace] = p
+	r.recalled = recalled{}
 	return m.write(r.o.StateDir, r.o.URL, r.o.ID)
 }
 

@@ -17,7 +17,7 @@ import (
 func (r *Registry) View(namespace string) (State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return State{}, err
 	}
@@ -203,7 +203,7 @@ func (r *Registry) download(ctx context.Context, rel Release) (*Fetched, error) 
 
 // vouch judges the signers of a release by the log as it was last synced.
 func vouch(ctx context.Context, r *Registry, rel *Release) error {
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func MayPush(ctx context.Context, r *Registry, namespace string) error {
 func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]LogEntry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return nil, err
 	}

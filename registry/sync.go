@@ -57,11 +57,12 @@ func SyncEach(ctx context.Context, r *Registry, namespaces []string, judge func(
 func allMust(_ string, err error) error { return err }
 
 // purpose says whom a sync asks.
-type purpose bool
+type purpose int
 
 const (
-	toRead  purpose = false // every address, in turn
-	toWrite purpose = true  // the one that is written to, and no other
+	toRead  purpose = iota // every address, in turn
+	toTry                  // the one that is written to, and no other
+	toWrite                // the same, and a push follows
 )
 
 // syncFrom is SyncEach for a purpose.
@@ -71,7 +72,7 @@ func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string,
 			return fault.New(fault.Usage, "sync: %w", err)
 		}
 	}
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ type round struct {
 // one syncs one log ("": the root) with the first address that shows no less than is known.
 func (y *round) one(ctx context.Context, ns string) error {
 	all, err := mirrorsOf(ctx, y.r, ns)
-	if err == nil && y.to == toWrite {
+	if err == nil && y.to != toRead {
 		all, err = toThis(ctx, y.r, ns)
 	}
 	if err != nil {
@@ -151,8 +152,11 @@ func toThis(ctx context.Context, r *Registry, ns string) ([]*mirror, error) {
 func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) error {
 	refs, ok := y.listed[m]
 	if !ok {
-		var err error
-		if refs, err = branchesAt(ctx, y.r, m, y.namespaces, others); err != nil {
+		to, err := y.to, error(nil)
+		if at, err := toThis(ctx, y.r, slices.Concat(y.namespaces, []string{""})[0]); err != nil || at[0] != m {
+			to = toRead // the root, of a namespace that lies elsewhere
+		}
+		if refs, err = branchesAt(ctx, y.r, m, y.namespaces, others, to, func() { y.load(ctx) }); err != nil {
 			return err
 		}
 		y.listed[m] = refs
@@ -164,6 +168,14 @@ func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) err
 		return err
 	}
 	return at.syncNamespace(ctx, ns, refs[branchOf(ns)])
+}
+
+// load reads what is known. What cannot be read is told by whoever needs it.
+func (y *round) load(ctx context.Context) {
+	_, _ = y.r.loadRoot(ctx, y.m)
+	for _, ns := range y.namespaces {
+		_, _ = y.r.load(ns, y.m)
+	}
 }
 
 // syncOffline only makes sure that everything is at hand.

@@ -1,15 +1,10 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/store"
 )
 
@@ -80,7 +75,7 @@ func Whole(ctx context.Context, r *Registry, namespace string, most int64, say f
 
 // wholeOf returns the state of a namespace with a catalogue that nobody else keeps.
 func wholeOf(r *Registry, namespace string) (State, error) {
-	m, err := readMemory(r.o.StateDir, r.o.ID)
+	m, err := recall(r)
 	if err != nil {
 		return State{}, err
 	}
@@ -210,32 +205,8 @@ func visitShard(s State, sh *shard, visit func(*Entry) error) error {
 
 // Verified returns how far this machine has verified each namespace, "" being the root, without
 // network.
-func Verified(r *Registry) (map[string]Point, error) { return readMemory(r.o.StateDir, r.o.ID) }
-
-// checkedPath is a file of the cache whose time is when a registry last showed what is known of
-// a namespace, "" being the root, as the newest. It is for telling people how old an answer is.
-func checkedPath(r *Registry, namespace string) string {
-	return filepath.Join(r.o.CacheDir, r.o.ID.Hex()+".checked", cmp.Or(namespace, ".root"))
-}
-
-// noteChecked remembers that a registry was just asked. Where that cannot be kept, nobody is
-// told how old an answer is, and nothing else is lost.
-func noteChecked(r *Registry, namespace string) {
-	path, now := checkedPath(r, namespace), r.o.Now()
-	if os.Chtimes(path, now, now) == nil {
-		return
-	}
-	if place.Cache(path, nil, 0o600) == nil {
-		_ = os.Chtimes(path, now, now)
-	}
-}
-
-// AskedAt returns when a registry last showed what is known here of a namespace, "" being its
-// root, as the newest; zero where that is not known.
-func AskedAt(r *Registry, namespace string) time.Time {
-	info, err := os.Stat(checkedPath(r, namespace))
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime().UTC()
+func Verified(r *Registry) (map[string]Point, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return recall(r)
 }

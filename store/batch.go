@@ -22,14 +22,15 @@ type packFile struct {
 	format Format
 	path   string // without ".pack"
 	file   *os.File
+	wait   waiting
 	w      *bufio.Writer
 	off    int64
 	list   []packed
 }
 
-// newPackFile begins a pack in the directory nest.
-func newPackFile(nest string, f Format) (*packFile, error) {
-	p := &packFile{format: f, path: filepath.Join(nest, randomName())}
+// newPackFile begins a pack for d in the directory nest.
+func newPackFile(nest string, d *diskObjects) (*packFile, error) {
+	p := &packFile{format: d.format, wait: d.wait, path: filepath.Join(nest, randomName())}
 	file, err := create(p.path+".pack", permObject)
 	if err != nil {
 		return nil, fault.New(fault.Failed, "begin a pack: %w", err)
@@ -123,7 +124,7 @@ func (p *packFile) finish() (sum []byte, err error) {
 		return nil, fault.New(fault.Failed, "write a pack index: %w", err)
 	}
 	files := []*os.File{p.file, idx}
-	if err := atOnce(2, func(i int) error { return syncFile(files[i]) }); err != nil {
+	if err := atOnce(2, func(i int) error { return p.wait.syncFile(files[i]) }); err != nil {
 		return nil, fault.New(fault.Failed, "sync a pack: %w", err)
 	}
 	return sum, p.file.Close()
@@ -165,7 +166,7 @@ func (r *Repo) install(ctx context.Context, temp string, sum []byte) (*keep, err
 		}
 	}
 	if err == nil {
-		err = syncDir(dir)
+		err = r.disk.wait.syncDir(dir)
 	}
 	if err != nil {
 		r.release(k)
@@ -337,7 +338,7 @@ func (b *Batch) begin() error {
 	}
 	nest, err := b.r.ownNest(context.Background())
 	if err == nil {
-		b.pack, err = newPackFile(nest, b.r.format)
+		b.pack, err = newPackFile(nest, b.r.disk)
 	}
 	return err
 }

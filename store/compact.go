@@ -456,7 +456,7 @@ func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *pa
 	if err != nil {
 		return nil, err
 	}
-	out, err := newPackFile(nest, r.format)
+	out, err := newPackFile(nest, r.disk)
 	if err != nil {
 		return nil, err
 	}

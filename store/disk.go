@@ -37,8 +37,12 @@ var testOnlySync func(f *os.File, dir string)
 // testOnlyNoSync leaves out waiting for the disk, to measure the rest.
 var testOnlyNoSync bool
 
-func syncFile(f *os.File) error {
-	if testOnlyNoSync {
+// waiting says whether what is written waits for the disk, so that a loss of power takes
+// nothing back. In a repository it does, in a cache it does not.
+type waiting struct{ not bool }
+
+func (w waiting) syncFile(f *os.File) error {
+	if w.not || testOnlyNoSync {
 		return nil
 	}
 	if testOnlySync != nil {
@@ -48,8 +52,8 @@ func syncFile(f *os.File) error {
 }
 
 // syncDir makes the entries of a directory durable, where the system can.
-func syncDir(dir string) error {
-	if testOnlyNoSync {
+func (w waiting) syncDir(dir string) error {
+	if w.not || testOnlyNoSync {
 		return nil
 	}
 	if testOnlySync != nil {
@@ -108,8 +112,8 @@ func writeTemp(path string, data []byte, perm fs.FileMode) (*os.File, error) {
 }
 
 // syncClose syncs and closes f.
-func syncClose(f *os.File) error {
-	err := syncFile(f)
+func (w waiting) syncClose(f *os.File) error {
+	err := w.syncFile(f)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
@@ -118,12 +122,12 @@ func syncClose(f *os.File) error {
 
 // writeDurable writes data to path by way of temp, on the same file system: the
 // file is complete and synced before it has its name. The caller syncs the directory.
-func writeDurable(temp, path string, data []byte) error {
+func (w waiting) writeDurable(temp, path string, data []byte) error {
 	f, err := writeTemp(temp, data, permFile)
 	if err != nil {
 		return err
 	}
-	if err = syncClose(f); err == nil {
+	if err = w.syncClose(f); err == nil {
 		err = rename(temp, path)
 	}
 	if err != nil {
@@ -133,16 +137,16 @@ func writeDurable(temp, path string, data []byte) error {
 }
 
 // syncFiles syncs several files at the same time.
-func syncFiles(files []*os.File) error {
-	return atOnce(len(files), func(i int) error { return syncFile(files[i]) })
+func (w waiting) syncFiles(files []*os.File) error {
+	return atOnce(len(files), func(i int) error { return w.syncFile(files[i]) })
 }
 
 // syncDirs makes the entries of several directories durable, at the same time:
 // journalling file systems then commit once for all. One that is gone holds nothing:
 // git packed what was in it, waited for that, and removed the empty directory.
-func syncDirs(dirs ...string) error {
+func (w waiting) syncDirs(dirs ...string) error {
 	return atOnce(len(dirs), func(i int) error {
-		err := syncDir(dirs[i])
+		err := w.syncDir(dirs[i])
 		if isMissing(err) {
 			return nil
 		}

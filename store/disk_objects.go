@@ -21,6 +21,7 @@ type diskObjects struct {
 	dir    string
 	format Format
 	most   int64 // bytes that the deltas of one object may make; 0 is no bound
+	wait   waiting
 
 	mu    sync.Mutex
 	packs []*pack // the one that had the last object comes first

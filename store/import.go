@@ -114,7 +114,7 @@ type imported struct {
 }
 
 func (im *importer) run(dir string, n int) (err error) {
-	if im.out, err = newPackFile(dir, im.r.format); err != nil {
+	if im.out, err = newPackFile(dir, im.r.disk); err != nil {
 		return err
 	}
 	defer im.out.file.Close()

@@ -366,7 +366,7 @@ func (r *Repo) mendRefLocks() error {
 			return fault.New(fault.Failed, "remove the stale lock of a dead process: %w", err).Mend("rm %s", path)
 		}
 	}
-	if err := syncDirs(unique(dirs)...); err != nil {
+	if err := r.disk.wait.syncDirs(unique(dirs)...); err != nil {
 		return fault.New(fault.Failed, "remove the stale locks of a dead process: %w", err)
 	}
 	return r.recordRefLocks(nil)

@@ -104,7 +104,7 @@ func (d *diskObjects) putLoose(temp string, objs []object) error {
 	w, err := d.stageLoose(temp, objs)
 	defer w.close()
 	if err == nil {
-		err = syncFiles(w.files)
+		err = d.wait.syncFiles(w.files)
 	}
 	if err == nil {
 		err = w.name()
@@ -168,7 +168,7 @@ func (w *looseWrite) name() error {
 		w.temps[i] = ""
 		w.dirs = append(w.dirs, dirs...)
 	}
-	return syncDirs(unique(w.dirs)...)
+	return w.d.wait.syncDirs(unique(w.dirs)...)
 }
 
 // close closes files and removes those that got no name.

@@ -60,8 +60,8 @@ func mendLocked(r *Repo, b BrokenRef) (err error) {
 		return err
 	}
 	file := r.logPath(b.Name)
-	if err = writeDurable(filepath.Join(r.desk(), randomName()), file, text); err == nil {
-		err = syncDir(filepath.Dir(file))
+	if err = r.disk.wait.writeDurable(filepath.Join(r.desk(), randomName()), file, text); err == nil {
+		err = r.disk.wait.syncDir(filepath.Dir(file))
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func moveBack(tx *refTx, name string) error {
 		return err
 	}
 	tx.locks[0].path = "" // used up
-	return syncDirs(unique(append(tx.dirs, filepath.Dir(file)))...)
+	return tx.r.disk.wait.syncDirs(unique(append(tx.dirs, filepath.Dir(file)))...)
 }
 
 // wholeMoves splits the log of a ref into what stays and what is taken out: the moves to
@@ -127,11 +127,11 @@ func keepLost(r *Repo, b BrokenRef, lost string) error {
 		return fault.New(fault.Failed, "write %s: %w", lostName, err)
 	}
 	_, err = f.WriteString(lost)
-	if serr := syncClose(f); err == nil {
+	if serr := r.disk.wait.syncClose(f); err == nil {
 		err = serr
 	}
 	if err == nil {
-		err = syncDir(r.dir)
+		err = r.disk.wait.syncDir(r.dir)
 	}
 	if err != nil {
 		return fault.New(fault.Failed, "write %s: %w", lostName, err)

@@ -206,8 +206,8 @@ func mustRef(t testing.TB, r *Repo, name string) OID {
 func durably(t testing.TB, r *Repo, name, text string) {
 	t.Helper()
 	path := filepath.Join(r.Dir(), filepath.FromSlash(name))
-	must(t, writeDurable(path+".by-git", path, []byte(text)))
-	must(t, syncDir(filepath.Dir(path)))
+	must(t, waiting{}.writeDurable(path+".by-git", path, []byte(text)))
+	must(t, waiting{}.syncDir(filepath.Dir(path)))
 }
 
 // packByHand is git pack-refs --all --prune, whose steps are seen here.
@@ -223,7 +223,7 @@ func packByHand(t testing.TB, r *Repo) {
 	for _, ref := range refs {
 		file := filepath.Join(r.Dir(), filepath.FromSlash(ref.Name))
 		must(t, remove(file))
-		must(t, syncDir(filepath.Dir(file)))
+		must(t, waiting{}.syncDir(filepath.Dir(file)))
 	}
 }
 

@@ -378,9 +378,9 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 		return 0, err
 	}
 	file := r.logPath(name)
-	err = writeDurable(filepath.Join(r.desk(), randomName()), file, text)
+	err = r.disk.wait.writeDurable(filepath.Join(r.desk(), randomName()), file, text)
 	if err == nil {
-		err = syncDir(filepath.Dir(file))
+		err = r.disk.wait.syncDir(filepath.Dir(file))
 	}
 	return dropped, err
 }
@@ -409,8 +409,8 @@ func (r *Repo) liveMoves(name string, before time.Time) (text []byte, dropped in
 func (tx *refTx) syncLogs(dirs []string) error {
 	return atOnce(len(dirs)+len(tx.logFiles), func(i int) error {
 		if i < len(dirs) {
-			return syncDirs(dirs[i])
+			return tx.r.disk.wait.syncDirs(dirs[i])
 		}
-		return syncFile(tx.logFiles[i-len(dirs)])
+		return tx.r.disk.wait.syncFile(tx.logFiles[i-len(dirs)])
 	})
 }

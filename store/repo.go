@@ -40,39 +40,46 @@ func Init(dir, head string) (*Repo, error) { return InitFormat(dir, head, SHA1) 
 
 // InitFormat is Init with a chosen object format.
 func InitFormat(dir, head string, f Format) (*Repo, error) {
-	if err := CheckRefName(head); err != nil {
+	if err := initAt(dir, head, f, waiting{}); err != nil {
 		return nil, err
-	}
-	if !strings.HasPrefix(head, "refs/heads/") {
-		return nil, fault.New(fault.Usage, "HEAD %q: want a branch, refs/heads/...", head)
-	}
-	if f != SHA1 && f != SHA256 {
-		return nil, fault.New(fault.Usage, "object format %d: want SHA1 or SHA256", f)
-	}
-	parent := filepath.Dir(filepath.Clean(dir))
-	if err := os.MkdirAll(parent, permDir); err != nil {
-		return nil, fault.New(fault.Failed, "make repository %s: %w", dir, err)
-	}
-	temp := filepath.Join(parent, "."+filepath.Base(dir)+"."+randomName())
-	err := layOut(temp, head, f)
-	if err == nil {
-		err = renameNew(temp, dir)
-	}
-	if err == nil {
-		err = syncDir(parent)
-	}
-	if err != nil {
-		os.RemoveAll(temp)
-		if errors.Is(err, ErrExist) {
-			return nil, fault.New(fault.Conflict, "make repository %s: something is there already: %w", dir, ErrExist)
-		}
-		return nil, fault.New(fault.Failed, "make repository %s: %w", dir, err)
 	}
 	return Open(dir)
 }
 
-// layOut makes the files of a new repository in temp, durably.
-func layOut(temp, head string, f Format) error {
+func initAt(dir, head string, f Format, wait waiting) error {
+	if err := CheckRefName(head); err != nil {
+		return err
+	}
+	if !strings.HasPrefix(head, "refs/heads/") {
+		return fault.New(fault.Usage, "HEAD %q: want a branch, refs/heads/...", head)
+	}
+	if f != SHA1 && f != SHA256 {
+		return fault.New(fault.Usage, "object format %d: want SHA1 or SHA256", f)
+	}
+	parent := filepath.Dir(filepath.Clean(dir))
+	if err := os.MkdirAll(parent, permDir); err != nil {
+		return fault.New(fault.Failed, "make repository %s: %w", dir, err)
+	}
+	temp := filepath.Join(parent, "."+filepath.Base(dir)+"."+randomName())
+	err := layOut(temp, head, f, wait)
+	if err == nil {
+		err = renameNew(temp, dir)
+	}
+	if err == nil {
+		err = wait.syncDir(parent)
+	}
+	if err != nil {
+		os.RemoveAll(temp)
+		if errors.Is(err, ErrExist) {
+			return fault.New(fault.Conflict, "make repository %s: something is there already: %w", dir, ErrExist)
+		}
+		return fault.New(fault.Failed, "make repository %s: %w", dir, err)
+	}
+	return nil
+}
+
+// layOut makes the files of a new repository in temp.
+func layOut(temp, head string, f Format, wait waiting) error {
 	dirs := []string{temp}
 	for _, d := range []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"} {
 		dirs = append(dirs, filepath.Join(temp, filepath.FromSlash(d)))
@@ -84,11 +91,11 @@ func layOut(temp, head string, f Format) error {
 	}
 	for name, text := range map[string]string{"HEAD": "ref: " + head + "\n", "config": newConfig(f)} {
 		path := filepath.Join(temp, name)
-		if err := writeDurable(path+".new", path, []byte(text)); err != nil {
+		if err := wait.writeDurable(path+".new", path, []byte(text)); err != nil {
 			return err
 		}
 	}
-	return syncDirs(dirs...)
+	return wait.syncDirs(dirs...)
 }
 
 // renameNew moves a directory to a name that nothing has. An empty directory
@@ -200,7 +207,7 @@ func (r *Repo) protect(ctx context.Context, pack string) (*keep, error) {
 		return nil, fault.New(fault.Failed, "protect a new pack: %w", err)
 	}
 	f.Close()
-	err = makeLock(temp, k.path)
+	err = r.disk.wait.makeLock(temp, k.path)
 	os.Remove(temp)
 	if errors.Is(err, ErrExist) {
 		return nil, nil // someone else protects the same pack: theirs to release

@@ -371,10 +371,10 @@ func (tx *refTx) deletePacked() error {
 	}
 	text := withoutRefs(tx.header, tx.packed, gone)
 	file := filepath.Join(tx.r.dir, packedRefsName)
-	if err := writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text); err != nil {
+	if err := tx.r.disk.wait.writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text); err != nil {
 		return fault.New(fault.Failed, "write %s: %w", packedRefsName, err)
 	}
-	if err := syncDir(tx.r.dir); err != nil {
+	if err := tx.r.disk.wait.syncDir(tx.r.dir); err != nil {
 		return fault.New(fault.Failed, "sync refs: %w", err)
 	}
 	return nil
@@ -412,7 +412,7 @@ func (tx *refTx) close() error {
 	}
 	dirs, err := tx.unlock() // of a move that was not made
 	if err == nil {
-		err = syncDirs(unique(dirs)...)
+		err = tx.r.disk.wait.syncDirs(unique(dirs)...)
 	}
 	errs := []error{err}
 	for _, u := range tx.updates {

@@ -65,7 +65,7 @@ func (tx *refTx) end(err *error) {
 // sync syncs the record, what was prepared, and other files with it.
 func (tx *refTx) sync(others []*os.File) error {
 	files := append(append(others[:len(others):len(others)], tx.files...), tx.r.write.file)
-	err := syncFiles(files)
+	err := tx.r.disk.wait.syncFiles(files)
 	for _, f := range tx.files {
 		f.Close() // Windows renames no open file
 	}
@@ -89,7 +89,7 @@ func (tx *refTx) lockAll() error {
 
 func (tx *refTx) lockOne(lock, temp string) error {
 	for range 10 { // git may remove an empty directory between our two steps
-		err := makeLock(temp, lock)
+		err := tx.r.disk.wait.makeLock(temp, lock)
 		switch {
 		case err == nil:
 			return nil
@@ -116,17 +116,17 @@ func (tx *refTx) lockOne(lock, temp string) error {
 }
 
 // makeLock gives the prepared file temp the name lock, which nothing may have.
-func makeLock(temp, lock string) error {
+func (w waiting) makeLock(temp, lock string) error {
 	err := link(temp, lock)
 	if err == nil || errors.Is(err, os.ErrExist) || isMissing(err) || isNotDir(err) {
 		return err
 	}
-	return copyLock(temp, lock)
+	return w.copyLock(temp, lock)
 }
 
 // copyLock is makeLock on file systems without hard links. A process killed
 // within it may leave a lock file that only a person can remove.
-func copyLock(temp, lock string) error {
+func (w waiting) copyLock(temp, lock string) error {
 	content, err := place.Read(temp, maxRefFile)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func copyLock(temp, lock string) error {
 	if err != nil {
 		return err
 	}
-	if err = syncClose(f); err == nil {
+	if err = w.syncClose(f); err == nil {
 		err = os.Chtimes(lock, time.Time{}, fi.ModTime())
 	}
 	if err != nil {

@@ -184,6 +184,9 @@ func (s *Store) BindNamespace(namespace, registryID string, keys ...BoundKey) er
 			return conflict("%s is pinned for it, and not among the registry's keys", p.Key)
 		}
 	}
+	if slices.Equal(s.bound[namespace].Keys, b.Keys) && s.bound[namespace].Registry == registryID {
+		return nil
+	}
 	if s.bound == nil {
 		s.bound = make(map[string]Binding)
 	}
@@ -205,6 +208,9 @@ func (s *Store) DenyDigest(d objects.Digest, reason string) error {
 func (s *Store) deny(d Denial) error {
 	if err := checkDenial(d); err != nil {
 		return err
+	}
+	if slices.Contains(s.denials, d) {
+		return nil
 	}
 	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool { return x.Key == d.Key && x.Digest == d.Digest })
 	s.denials = append(s.denials, d)

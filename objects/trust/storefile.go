@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -342,6 +343,18 @@ func Update(path string, change func(*Store) error) error {
 		}
 		return s.save()
 	})
+}
+
+// Ensure is Update for a change that has usually been made before: where it changes nothing
+// of a store as that was loaded, its file is neither locked nor read.
+func Ensure(s *Store, change func(*Store) error) error {
+	try := &Store{path: s.path, read: s.read, fresh: s.fresh, own: slices.Clone(s.own), pins: slices.Clone(s.pins), grants: slices.Clone(s.grants),
+		registries: slices.Clone(s.registries), bound: maps.Clone(s.bound), denials: slices.Clone(s.denials), allowLegacy: s.allowLegacy,
+		known: s.known, granted: s.granted, scopes: s.scopes, keyFile: s.keyFile}
+	if err := change(try); err == nil && try.fresh {
+		return nil
+	}
+	return Update(s.path, change)
 }
 
 // locked runs f while this process alone may write the store at path.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -242,6 +243,10 @@ func (f *fetching) take(ctx context.Context, p *pktReader, limit int64) (*store.
 // bytes that it may inflate to: a single item is not.
 const apartFrom = 32 << 20
 
+// smallPack is up to which size a pack is taken into memory first, in bytes: one that inflates
+// to little is read here then, which costs less than starting a process.
+const smallPack = 256 << 10
+
 // importPack reads the pack here or, when it may be much, apart. refused says that
 // it was refused before its end, and the conversation was ended for that.
 func (f *fetching) importPack(ctx context.Context, d *demux) (q *store.Quarantine, refused bool, err error) {
@@ -250,7 +255,18 @@ func (f *fetching) importPack(ctx context.Context, d *demux) (q *store.Quarantin
 		q, err = f.into.Import(ctx, d, lim)
 		return q, false, err
 	}
-	q, err = f.into.ImportApart(ctx, f.r.o.Importer, d, lim, func() {
+	begin, err := io.ReadAll(io.LimitReader(d, smallPack))
+	if err != nil {
+		return nil, false, err
+	}
+	if len(begin) < smallPack {
+		here := lim
+		here.Total = apartFrom
+		if q, err = f.into.Import(ctx, bytes.NewReader(begin), here); !fault.Is(err, fault.Limit) {
+			return q, false, err
+		}
+	}
+	q, err = f.into.ImportApart(ctx, f.r.o.Importer, io.MultiReader(bytes.NewReader(begin), d), lim, func() {
 		refused = true
 		if s, _ := ctx.Value(stallKey{}).(*stall); s != nil {
 			s.abort(errRefused)

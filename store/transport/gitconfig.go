@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -12,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,7 +111,10 @@ func (o *Options) variable(name string) (value string) {
 // environment says.
 func readGitSettings(o *Options) *gitSettings {
 	g := &gitSettings{o: o, http: map[string][]string{}}
-	out, _ := runGit(context.Background(), o, gitConfigWait, "", "config", "-z", "--includes", "--list")
+	out := ""
+	if !silent(o) {
+		out, _ = runGit(context.Background(), o, gitConfigWait, "", "config", "-z", "--includes", "--list")
+	}
 	for entry := range strings.SplitSeq(out, "\x00") {
 		key, value, _ := strings.Cut(entry, "\n")
 		section, rest, _ := strings.Cut(key, ".")
@@ -131,6 +138,39 @@ func readGitSettings(o *Options) *gitSettings {
 		g.variant = v
 	}
 	return g
+}
+
+// spoken are words, in lower case, of which a file of git's configuration holds one wherever it
+// says something that readGitSettings looks for, or names another file.
+var spoken = [][]byte{[]byte("[url"), []byte("[http"), []byte("sshcommand"), []byte("[ssh"), []byte("[include")}
+
+// silent reports whether no file that git would read can say anything of what is looked for:
+// then git, which takes two milliseconds to say so, need not be asked. Where git is not the
+// system's own, its first file may be anywhere, and it is asked.
+func silent(o *Options) bool {
+	if o.Git == "" {
+		return true
+	}
+	if runtime.GOOS != "linux" || o.Git != "/usr/bin/git" || o.variable("GIT_CONFIG_COUNT") != "" {
+		return false
+	}
+	home := o.variable("HOME")
+	user := cmp.Or(o.variable("XDG_CONFIG_HOME"), filepath.Join(home, ".config"))
+	files := []string{filepath.Join(user, "git", "config"), filepath.Join(home, ".gitconfig")}
+	if only := o.variable("GIT_CONFIG_GLOBAL"); only != "" {
+		files = []string{only}
+	}
+	for _, name := range append(files, cmp.Or(o.variable("GIT_CONFIG_SYSTEM"), "/etc/gitconfig")) {
+		raw, err := readBounded(name, gitConfigMax)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		low := bytes.ToLower(raw)
+		if err != nil || slices.ContainsFunc(spoken, func(word []byte) bool { return bytes.Contains(low, word) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // instead is the address that the user's git would use, by the longest beginning that is

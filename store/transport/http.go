@@ -31,6 +31,7 @@ type httpDialer struct {
 	base   string // address of the repository, after redirects
 	away   bool   // base is on another host than the address given
 	known  []byte // version 2 advertisement of upload-pack; nil = not asked yet
+	told   bool   // known is what an earlier process was told
 
 	lengths bool // the server takes no body of unknown size
 }
@@ -75,9 +76,16 @@ func (s *httpSession) Close() error {
 	return body.Close()
 }
 
+// serviceLine is what the advertisement of upload-pack begins with before version 2.
+const serviceLine = "001e# service=git-upload-pack\n0000"
+
 // open asks for the advertisement. That of upload-pack in version 2 holds
 // nothing but capabilities and is asked for once.
 func (d *httpDialer) open(ctx context.Context, service string, version int) (session, error) {
+	if service == uploadPack && version == 2 && d.known == nil {
+		d.known = d.recall()
+		d.told = d.known != nil
+	}
 	if d.known != nil && service == uploadPack {
 		return &httpSession{d: d, service: service, version: 2, first: newPktReader(bytes.NewReader(d.known))}, nil
 	}
@@ -88,6 +96,9 @@ func (d *httpDialer) open(ctx context.Context, service string, version int) (ses
 	s := &httpSession{d: d, service: service, version: version, body: resp.Body}
 	in := &boundedReader{ctx, resp.Body, d.r.o.MaxAdvert}
 	p := newPktReader(in)
+	if head, _ := p.r.Peek(len(serviceLine)); string(head) == serviceLine {
+		p.r.Discard(len(serviceLine)) // some hosts begin with it in version 2, too
+	}
 	if head, _ := p.r.Peek(13); string(head) == "000eversion 2" {
 		all, err := io.ReadAll(io.LimitReader(p.r, 64<<10))
 		resp.Body.Close()
@@ -95,6 +106,7 @@ func (d *httpDialer) open(ctx context.Context, service string, version int) (ses
 			return nil, err
 		}
 		d.known, s.body = all, nil
+		d.keep(all)
 		p = newPktReader(bytes.NewReader(all))
 	}
 	s.first = p
@@ -165,12 +177,30 @@ func (d *httpDialer) redirect(resp *http.Response, suffix string) (string, error
 	}
 	d.base = base
 	d.away = t.scheme != d.r.t.scheme || !strings.EqualFold(t.hostPort(), d.r.t.hostPort())
-	if tr, ok := d.client.Transport.(*http.Transport); ok && d.away && tr.TLSClientConfig != nil && tr.TLSClientConfig.Certificates != nil {
-		tr = tr.Clone()
-		tr.TLSClientConfig.Certificates = nil // who the user is, is for the host that was named
-		d.client.Transport = tr
+	if err := d.secure(t.scheme); err != nil {
+		return "", err
 	}
 	return base + suffix, nil
+}
+
+// secure prepares TLS for where a redirect leads.
+func (d *httpDialer) secure(scheme string) (err error) {
+	tr, ok := d.client.Transport.(*http.Transport)
+	if !ok || scheme != "https" {
+		return nil
+	}
+	tr = tr.Clone()
+	if d.r.t.scheme != "https" && d.r.git != nil { // the user's authorities were not needed so far
+		if tr.TLSClientConfig, err = d.r.git.tls(d.r.o.TLS); err != nil {
+			return err
+		}
+	}
+	if d.away && tr.TLSClientConfig != nil {
+		tr.TLSClientConfig = tr.TLSClientConfig.Clone()
+		tr.TLSClientConfig.Certificates = nil // who the user is, is for the host that was named
+	}
+	d.client.Transport = tr
+	return nil
 }
 
 // send performs one request with the credential that is known for its host.
@@ -291,6 +321,9 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 			return nil, err
 		} else if retry {
 			continue
+		}
+		if s.d.told { // nobody was asked before, who would have told git
+			s.d.r.auth.approve(ctx)
 		}
 		return s.answer(ctx, resp, q.limit)
 	}

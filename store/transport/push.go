@@ -69,8 +69,7 @@ func (r *Remote) push(ctx context.Context, p *pushing) error {
 		return fault.New(fault.Denied, "push to %s: opened for reading only", r)
 	}
 	return r.do(ctx, "push to", func(ctx context.Context) error {
-		r.drop() // a host may serve few at a time, and counts both
-		s, a, err := begin(ctx, r, receivePack, 0, nil)
+		s, a, err := r.receive(ctx)
 		if err != nil {
 			return err
 		}
@@ -78,6 +77,21 @@ func (r *Remote) push(ctx context.Context, p *pushing) error {
 		p.s = s
 		return p.run(ctx, a)
 	})
+}
+
+// receive returns a conversation with receive-pack, and what the server said first: the one
+// that RefsToPush began, unless another operation ended it.
+func (r *Remote) receive(ctx context.Context) (session, *advert, error) {
+	k := r.ready
+	r.ready = nil
+	r.drop() // a host may serve few at a time, and counts both
+	if k == nil {
+		return begin(ctx, r, receivePack, 0, nil)
+	}
+	if st, ok := k.session.(*stream); ok {
+		st.resume(ctx)
+	}
+	return k.session, k.a, nil
 }
 
 func checkUpdates(from *store.Repo, updates []Update) error {
@@ -158,7 +172,7 @@ func (p *pushing) fits(a *advert) error {
 	}
 	for _, u := range p.updates {
 		if at := a.refs[u.Name]; at != u.Old {
-			return &RejectedError{Name: u.Name, Reason: "it is " + place(at) + ", expected " + place(u.Old), code: fault.Conflict}
+			return &RejectedError{Name: u.Name, Reason: "it is " + whereabouts(at) + ", expected " + whereabouts(u.Old), code: fault.Conflict}
 		}
 		if u.New.IsZero() && !a.caps.has("delete-refs") {
 			return &RejectedError{Name: u.Name, Reason: "the remote does not delete refs", code: fault.Denied}
@@ -167,8 +181,8 @@ func (p *pushing) fits(a *advert) error {
 	return nil
 }
 
-// place says where a ref is.
-func place(at store.OID) string {
+// whereabouts says where a ref is.
+func whereabouts(at store.OID) string {
 	if at.IsZero() {
 		return "not there"
 	}

@@ -69,12 +69,20 @@ func (r *Remote) uploadKept(ctx context.Context, prefixes []string) (session, *a
 	k := r.idle
 	r.idle = nil
 	if k == nil {
+		if r.ready != nil && isStream(r.ready.session) { // a host may serve few at a time
+			r.drop()
+		}
 		return r.upload(ctx, prefixes)
 	}
 	if st, ok := k.session.(*stream); ok {
 		st.resume(ctx)
 	}
 	return k.session, k.a, nil
+}
+
+func isStream(s session) bool {
+	_, is := s.(*stream)
+	return is
 }
 
 func encodeCommand(w *pktWriter, command string, c caps) {

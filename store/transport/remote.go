@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -41,6 +42,10 @@ type Options struct {
 	Plain []string
 	// ReadOnly refuses to push.
 	ReadOnly bool
+
+	// Cache is a directory, which may be emptied at any time, where it is kept what hosts
+	// said that they can do, so that the next process need not ask; "" keeps nothing.
+	Cache string
 
 	// Importer starts a program that serves store.ServeImport with the arguments that
 	// follow it: packs that may be large are read there. nil reads them here.
@@ -94,8 +99,9 @@ type Remote struct {
 
 	pusher *Remote // where pushes go, when git's pushInsteadOf names another address; nil: here
 
-	mu   sync.Mutex
-	idle *kept // nil = none
+	mu    sync.Mutex
+	idle  *kept // nil = none
+	ready *kept // a conversation about a push that has yet to come; nil = none
 }
 
 // dialer begins a conversation with a service of a remote.
@@ -189,8 +195,10 @@ func (r *Remote) heed(address string, push bool) error {
 	}
 	g.about(address)
 	var err error
-	if r.o.TLS, err = g.tls(r.o.TLS); err != nil {
-		return err
+	if r.t.scheme == "https" { // reading the system's authorities takes milliseconds
+		if r.o.TLS, err = g.tls(r.o.TLS); err != nil {
+			return err
+		}
 	}
 	r.auth.extra = g.headers()
 	r.o.Proxy, err = g.proxy(r.o.Proxy)
@@ -229,13 +237,16 @@ func (r *Remote) Close() error {
 	return r.drop()
 }
 
+// drop ends the conversations that are kept.
 func (r *Remote) drop() error {
-	if r.idle == nil {
-		return nil
+	var errs []error
+	for _, k := range []**kept{&r.idle, &r.ready} {
+		if *k != nil {
+			errs = append(errs, (*k).Close())
+			*k = nil
+		}
 	}
-	err := r.idle.Close()
-	r.idle = nil
-	return err
+	return errors.Join(errs...)
 }
 
 // do runs one operation under the remote's lock and deadline and makes its
@@ -255,11 +266,20 @@ func (r *Remote) do(ctx context.Context, op string, f func(ctx context.Context) 
 }
 
 // reading runs f, which asks and changes nothing, and runs it again on a new
-// connection when a kept one turns out to be dead.
+// connection when a kept one turns out to be dead, or when the host may not be any more what
+// it said that it is.
 func (r *Remote) reading(ctx context.Context, f func() error) error {
 	kept := r.idle != nil
 	err := f()
-	if code := fault.CodeOf(err); err == nil || !kept || ctx.Err() != nil || code != fault.Network && code != fault.Failed {
+	code := fault.CodeOf(err)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if h, ok := r.dial.(*httpDialer); ok && code != fault.Integrity && code != fault.Limit && h.forget() {
+		r.drop()
+		return f()
+	}
+	if !kept || code != fault.Network && code != fault.Failed {
 		return err
 	}
 	return f()
@@ -275,6 +295,42 @@ func (r *Remote) upload(ctx context.Context, prefixes []string) (session, *adver
 func (r *Remote) Head(ctx context.Context) (string, error) {
 	_, head, err := r.list(ctx, []string{"HEAD"})
 	return head, err
+}
+
+// RefsToPush is Refs for a caller who is about to push to what it returns: it asks where pushes
+// go, and the push that comes next need not ask again. What keeps a caller from pushing, such
+// as a credential that may only read, is an error.
+func (r *Remote) RefsToPush(ctx context.Context, prefixes ...string) (refs map[string]store.OID, err error) {
+	if r.pusher != nil {
+		return r.pusher.RefsToPush(ctx, prefixes...)
+	}
+	if r.o.ReadOnly {
+		return nil, fault.New(fault.Denied, "push to %s: opened for reading only", r)
+	}
+	err = r.do(ctx, "list refs of", func(ctx context.Context) error {
+		r.drop()
+		s, a, err := begin(ctx, r, receivePack, 0, nil)
+		if err != nil {
+			return err
+		}
+		refs = map[string]store.OID{}
+		for name, id := range a.refs {
+			if underAny(name, prefixes) {
+				refs[name] = id
+			}
+		}
+		switch s := s.(type) {
+		case *stream:
+			if !s.pause() {
+				return nil // the operation's end has closed it
+			}
+		case *httpSession:
+			s.Close() // what was read; a request opens it again
+		}
+		r.ready = &kept{s, a}
+		return nil
+	})
+	return refs, err
 }
 
 // Refs returns the remote's refs whose full names begin with one of the

@@ -48,6 +48,9 @@ func (d Dirs) KeyDir() string { return inDir(d.ConfigDir, "keys") }
 // RunsDir is where runs get their files.
 func (d Dirs) RunsDir() string { return inDir(d.CacheDir, "run") }
 
+// HostsDir is where it is kept what hosts of git repositories can do.
+func (d Dirs) HostsDir() string { return inDir(d.CacheDir, "hosts") }
+
 // Registries returns where registries are cached, and where it is kept what they were
 // seen to say.
 func (d Dirs) Registries() (cache, state string) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects/trust"
@@ -99,9 +98,14 @@ func (e *lockError) Error() string {
 
 const shownLock = ".ai/" + session.LockFile
 
-// LockFault compares what the lock says of namespaces with their verified logs. What does
-// not fit is the lock's fault: anybody may have written it, so it accuses nobody.
-func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) (err error) {
+// LockFault compares what the lock says of namespaces, and of their items, with their verified
+// logs. What does not fit is the lock's fault: anybody may have written it, so it accuses nobody.
+func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) error {
+	return errors.Join(loggedFault(ctx, s, reg, namespaces), itemsFault(s, reg, namespaces))
+}
+
+// loggedFault compares the operations that the lock names.
+func loggedFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces []string) (err error) {
 	if s.Lock == nil {
 		return nil
 	}
@@ -123,8 +127,13 @@ func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces 
 		err = errors.Join(err, fault.New(code, "%w", &lockError{namespace: ns, seq: pin.Seq, claim: claim}).
 			Advise("ask whoever committed the lock what they saw; rye update takes what the registry shows now"))
 	}
-	for ref := range s.Lock.Items {
-		if slices.Contains(namespaces, ref.ID.Namespace()) {
+	return err
+}
+
+// itemsFault compares the items that the lock pins.
+func itemsFault(s *Desk, reg *registry.Registry, namespaces []string) (err error) {
+	for _, ns := range namespaces {
+		for _, ref := range lockedOf(s, ns) {
 			err = errors.Join(err, AsLocked(s, reg, ref))
 		}
 	}

@@ -33,6 +33,10 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 }
 
 func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
+	var user func() (name, email string)
+	if !q.DryRun {
+		user = gitUser(s)
+	}
 	what, ns, err := pushTargets(ctx, s, q)
 	if err != nil {
 		return nil, err
@@ -55,7 +59,7 @@ func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 		return nil, err
 	}
 	if !q.DryRun {
-		if err := askAuthor(ctx, s); err != nil {
+		if err := askAuthor(ctx, s, user); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -234,16 +235,27 @@ func (s Settings) plain() []string {
 	return strings.Split(s[plainHosts], ",")
 }
 
+// gitUser begins to ask git for the user's name and address, and returns where they are to be
+// had: nil where the user said already what to publish.
+func gitUser(s *Desk) func() (name, email string) {
+	set, err := readSettings(s)
+	if err != nil || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
+		return nil
+	}
+	user := sync.OnceValues(func() (string, string) { return transport.GitUser(s.transport()) })
+	go user()
+	return user
+}
+
 // askAuthor asks once whether the user publishes under the name and the address that git
 // knows: whoever reads a registry sees them, for ever, and a forge calls a signature verified
 // only beside an address that it knows. Where nobody can be asked nothing is said, and
 // nothing remembered. An answer that is not given does not keep anybody from publishing.
-func askAuthor(ctx context.Context, s *Desk) error {
-	set, err := readSettings(s)
-	if err != nil || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
-		return err
+func askAuthor(ctx context.Context, s *Desk, user func() (name, email string)) error {
+	if user == nil {
+		return nil
 	}
-	name, email := transport.GitUser(s.transport())
+	name, email := user()
 	if checkName(name) != nil || checkEmail(email) != nil || name == "" || len(name) > textMax || len(email) > textMax {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -55,6 +56,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		return info, err
 	}
 	info.Seen = map[string]uint64{}
+	var news []string // not these of which nothing is new, in the registry or in the lock
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if fault.Is(err, fault.NotFound) {
@@ -64,8 +66,11 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 			return info, err
 		}
 		info.Seen[ns] = st.Seq
-		if err := lookAtLocked(ctx, s, reg, ns); err != nil {
-			return info, err
+		if !registry.Settled(reg, ns, lockedHere(s, ns)) {
+			news = append(news, ns)
+			if err := lookAtLocked(ctx, s, reg, ns); err != nil {
+				return info, err
+			}
 		}
 		if err := UpdateTrust(ctx, s, reg, ns); err != nil {
 			return info, err
@@ -75,7 +80,13 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, standings...)
-	return info, errors.Join(mirrors, LockFault(ctx, s, reg, namespaces...))
+	lies := itemsFault(s, reg, news)
+	if lies == nil {
+		for _, ns := range news {
+			registry.Settle(reg, ns, lockedHere(s, ns))
+		}
+	}
+	return info, errors.Join(mirrors, loggedFault(ctx, s, reg, namespaces), lies)
 }
 
 // namespacesOf returns the namespaces of a registry that the project names: its own,
@@ -113,7 +124,7 @@ func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string
 	if err != nil {
 		return err
 	}
-	return trust.Update(s.TrustPath(), func(t *trust.Store) error {
+	return trust.Ensure(s.Trust, func(t *trust.Store) error {
 		if err := mayBind(s, t, reg.ID().String(), ns); err != nil {
 			return err
 		}
@@ -143,17 +154,33 @@ func boundKeys(ctx context.Context, s *Desk, reg *registry.Registry, ns string, 
 	return keys, err
 }
 
-// lookAtLocked brings what the catalogue says of the items that the lock pins.
-func lookAtLocked(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
+// lockedHere names what the lock pins of a namespace.
+func lockedHere(s *Desk, ns string) objects.Digest {
+	var pins []string
+	for _, ref := range lockedOf(s, ns) {
+		pin := s.Lock.Items[ref]
+		pins = append(pins, ref.Published()+"@"+pin.Version+" "+pin.SHA256.String())
+	}
+	slices.Sort(pins)
+	return objects.DigestOf([]byte(strings.Join(pins, "\n")))
+}
+
+// lockedOf returns the items of a namespace that the lock pins to what a registry published.
+func lockedOf(s *Desk, ns string) (refs []objects.Ref) {
 	if s.Lock == nil {
 		return nil
 	}
-	var refs []objects.Ref
 	for ref, pin := range s.Lock.Items {
 		if pin.From != "" && ref.ID.Namespace() == ns {
 			refs = append(refs, ref)
 		}
 	}
+	return refs
+}
+
+// lookAtLocked brings what the catalogue says of the items that the lock pins.
+func lookAtLocked(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
+	refs := lockedOf(s, ns)
 	if len(refs) == 0 {
 		return nil
 	}

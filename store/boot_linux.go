@@ -1,0 +1,15 @@
+package store
+
+import (
+	"os"
+	"sync"
+)
+
+// bootID names this run of the machine; "" where that is not known.
+var bootID = sync.OnceValue(func() string {
+	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || len(raw) > 1<<10 {
+		return ""
+	}
+	return string(raw)
+})
