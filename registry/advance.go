@@ -158,7 +158,7 @@ const (
 
 // pause waits a random time that grows with the tries, and with what a try took.
 func pause(ctx context.Context, try int, took time.Duration) error {
-	most := min(max(took, leastPause)<<min(try, mostRivals), mostPause)
+	most := min(max(took, leastPause)<<min(try-1, mostRivals), mostPause)
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -93,6 +93,91 @@ func bringSome(ctx context.Context, r *Registry, repo *store.Repo, namespace, wh
 	return nil
 }
 
+// newsMost is up to how many changed lines what is new of a state is brought in one request,
+// each of which may change a shard; newsBytes is how much that may be.
+const (
+	newsMost  = 64
+	newsBytes = 1 << 20
+)
+
+// bringAll brings the log and the content since the last look in one request, for a writer who
+// has to try again because others were faster: the longer it takes, the more get ahead of it.
+// nil where that is not the case, or where it is too much.
+func (y *syncing) bringAll(ctx context.Context, repo *store.Repo, base State, tip store.OID) *store.Quarantine {
+	was, now := y.from.was[base.Namespace], y.from.content[base.Namespace]
+	if !y.writes || base.At.IsZero() || was.IsZero() || now.IsZero() || was == now || repo.Has(tip) {
+		return nil
+	}
+	q, err := fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip, now}, []store.OID{base.At, was},
+		transport.FetchOptions{NoThin: true, Limits: store.Limits{Bytes: newsBytes}})
+	if err != nil {
+		return nil
+	}
+	return q
+}
+
+// bringNews brings what a state has that the one before it had not, in one request: the parts
+// that a writer would else ask for one after the other, while others get ahead. What does not
+// come is asked for then.
+func (y *syncing) bringNews(ctx context.Context, repo *store.Repo, got *shown) error {
+	lines := 0
+	for i := range got.ops {
+		lines += got.ops[i].Changes.Count
+	}
+	s := got.s
+	if lines == 0 || lines > newsMost || got.base.Kept.IsZero() || s.cat == nil || repo.Has(s.cat.at.ID) {
+		return nil
+	}
+	q := got.q
+	if got.accepted = q != nil && q.Has(s.Kept); !got.accepted {
+		var err error
+		q, err = fetchFrom(ctx, y.r, y.from, repo, []store.OID{s.Kept}, []store.OID{got.base.Kept}, transport.FetchOptions{NoThin: true})
+		if err != nil {
+			return context.Cause(ctx)
+		}
+		defer q.Discard()
+	}
+	cat := openCatalogue(s.cat.at, func(a Address) ([]byte, error) { return q.Blob(a.ID, maxShard) })
+	ids, err := cat.within(q.Has)
+	if err != nil {
+		return err
+	}
+	if err := q.Accept(ctx, ids...); err != nil {
+		return err
+	}
+	if !got.accepted {
+		q.Release()
+	}
+	return nil
+}
+
+// within returns the parts of a catalogue that are there, each as its digest says.
+func (c *catalogue) within(has func(store.OID) bool) (ids []store.OID, err error) {
+	if err := c.get(); err != nil {
+		return nil, err
+	}
+	ids = append(ids, c.at.ID)
+	for digit, l := range c.lists {
+		if l == nil || !has(l.at.ID) {
+			continue
+		}
+		if err := l.get(digit); err != nil {
+			return nil, err
+		}
+		ids = append(ids, l.at.ID)
+		for _, sh := range l.shards {
+			if sh == nil || !has(sh.at.ID) {
+				continue
+			}
+			if _, err := sh.from.load(sh.at, "shard"); err != nil {
+				return nil, err
+			}
+			ids = append(ids, sh.at.ID)
+		}
+	}
+	return ids, nil
+}
+
 // bringRoot brings the root list of a state, and compares the keys that it names with those
 // that the log gave.
 func bringRoot(ctx context.Context, r *Registry, s State) error {

@@ -31,6 +31,7 @@ type mirror struct {
 	remote  *transport.Remote
 	down    bool                 // it did not answer: the others are asked first
 	content map[string]store.OID // where it showed the branches of content: a hint
+	was     map[string]store.OID // where it showed them the time before
 	lines   map[string]uint64    // how many lines of the catalogue its logs speak of: a hint
 }
 
@@ -39,7 +40,7 @@ func dialMirror(url string, o transport.Options) (*mirror, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mirror{url: url, remote: remote, content: map[string]store.OID{}, lines: map[string]uint64{}}, nil
+	return &mirror{url: url, remote: remote, content: map[string]store.OID{}, was: map[string]store.OID{}, lines: map[string]uint64{}}, nil
 }
 
 // dialAll dials the addresses of a registry, each once, the one to write to first.
@@ -146,7 +147,7 @@ func branchesAt(ctx context.Context, r *Registry, m *mirror, namespaces []string
 		return nil, err
 	}
 	for _, ns := range namespaces {
-		m.content[ns] = refs[contentOf(ns)]
+		m.was[ns], m.content[ns] = m.content[ns], refs[contentOf(ns)]
 	}
 	return refs, nil
 }

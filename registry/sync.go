@@ -161,7 +161,7 @@ func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) err
 		}
 		y.listed[m] = refs
 	}
-	at := &syncing{r: y.r, m: y.m, from: m, moved: y.moved}
+	at := &syncing{r: y.r, m: y.m, from: m, moved: y.moved, writes: y.to == toWrite}
 	if ns == "" {
 		err := at.syncRoot(ctx, refs[mainBranch])
 		y.moved = y.moved || at.moved
@@ -205,6 +205,8 @@ type syncing struct {
 	m     memory
 	from  *mirror
 	moved bool // the root has news
+
+	writes bool // a push follows
 }
 
 // bring fetches tip and its log, less what the cache has, and returns the reader
@@ -342,6 +344,11 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	for _, op := range got.ops {
 		y.from.lines[ns] += uint64(op.Changes.Count)
 	}
+	if y.writes {
+		if err := y.bringNews(ctx, repo, &got); err != nil {
+			return err
+		}
+	}
 	if err := bringRoot(ctx, r, s); err != nil {
 		return err
 	}
@@ -349,11 +356,14 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		return err
 	}
 	r.first[ns] = r.first[ns] || !seen
-	release, err := accept(ctx, got.q, tip)
-	if err != nil {
-		return err
+	if !got.accepted {
+		if _, err := accept(ctx, got.q, tip); err != nil {
+			return err
+		}
 	}
-	defer release()
+	if got.q != nil {
+		defer got.q.Release()
+	}
 	return r.keepState(ctx, repo, s)
 }
 
@@ -378,6 +388,8 @@ type shown struct {
 	ops     []Op // of raws
 	rd      *store.Reader
 	q       *store.Quarantine // nil when the cache had it all
+
+	accepted bool // q is part of the cache
 }
 
 // read brings and verifies what follows base. Where the log does not pass
@@ -386,7 +398,12 @@ type shown struct {
 func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip store.OID) (shown, error) {
 	got := shown{base: base}
 	var err error
-	if got.rd, got.q, err = y.bring(ctx, repo, tip, base.At); err == nil {
+	if got.q = y.bringAll(ctx, repo, base, tip); got.q != nil {
+		got.rd = &got.q.Reader
+	} else {
+		got.rd, got.q, err = y.bring(ctx, repo, tip, base.At)
+	}
+	if err == nil {
 		err = y.verify(ctx, &got, tip)
 	}
 	if base.Seq > 0 && (fault.Is(err, fault.Malformed) && cutOff(err) || got.rd == nil && fault.Is(err, fault.Integrity)) {

@@ -19,6 +19,9 @@ type FetchOptions struct {
 	// Filter leaves objects out: "blob:none", "tree:0" or "blob:limit=<bytes>";
 	// "" none. A remote that cannot filter sends more than was asked; see Stats.
 	Filter string
+	// NoThin asks for no deltas of what have names: then that need not be at hand, and only
+	// says what not to send.
+	NoThin bool
 	// Depth is the number of commits below each other that are sent; 0 = all.
 	Depth int
 	// Limits bound the pack; zero fields are those of store.DefaultLimits.
@@ -153,7 +156,7 @@ func (a *advert) sameFormat(f store.Format) error {
 func (f *fetching) encode(w *pktWriter) {
 	encodeCommand(w, "fetch", f.a.caps)
 	w.linef("ofs-delta")
-	if len(f.have) > 0 {
+	if len(f.have) > 0 && !f.o.NoThin {
 		w.linef("thin-pack")
 	}
 	if f.r.o.Progress == nil {
@@ -297,7 +300,7 @@ func (f *fetching) encode0(w *pktWriter) error {
 	if !c.has("side-band-64k") {
 		return fault.New(fault.Network, "the remote is too old: it offers no side-band-64k")
 	}
-	if len(f.have) > 0 && c.has("thin-pack") {
+	if len(f.have) > 0 && !f.o.NoThin && c.has("thin-pack") {
 		ask = append(ask, "thin-pack")
 	}
 	if f.r.o.Progress == nil && c.has("no-progress") {
