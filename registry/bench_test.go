@@ -52,7 +52,7 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.h.ServeHTTP(&meterWriter{w, &m.out}, r)
 }
 
-func (w *world) meter(b *testing.B) *meter {
+func (w *world) meter(b testing.TB) *meter {
 	m := &meter{h: &transport.Server{Root: filepath.Dir(w.dir), AllowPush: true}}
 	h := httptest.NewServer(m)
 	b.Cleanup(h.Close)

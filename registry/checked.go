@@ -2,8 +2,10 @@ package registry
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/internal/place"
@@ -12,7 +14,6 @@ import (
 
 // checkedPath is a file of the cache whose time is when a registry last showed what is known of
 // a namespace, "" being the root, as the newest. It is for telling people how old an answer is.
-// It holds what was settled with which state: see Settled.
 func checkedPath(r *Registry, namespace string) string {
 	return filepath.Join(r.o.CacheDir, r.o.ID.Hex()+".checked", cmp.Or(namespace, ".root"))
 }
@@ -39,39 +40,68 @@ func AskedAt(r *Registry, namespace string) time.Time {
 	return info.ModTime().UTC()
 }
 
-// Settled reports whether what a caller names by a digest was settled (Settle) with the state
-// that a namespace still has, and notes that the registry was asked about it again.
-func Settled(r *Registry, namespace string, what objects.Digest) bool {
-	mark, err := markOf(r, namespace, what)
-	if err != nil {
-		return false
-	}
-	was, err := place.Read(checkedPath(r, namespace), 1<<10)
-	if err != nil || string(was) != mark {
-		return false
-	}
-	path, now := notedPath(r.o.StateDir, r.o.ID, namespace), time.Now()
-	if r.o.Offline {
-		_, err = os.Stat(path)
-	} else {
-		err = os.Chtimes(path, now, now)
-	}
-	return err == nil
-}
+// settledPath is a file of the cache that says with what all that was known of a registry was
+// settled, and until when that holds.
+func (r *Registry) settledPath() string { return filepath.Join(r.cacheDir(), "rye.settled") }
 
-// Settle remembers that something was compared with the state that a namespace has, and all
-// was well. Where that cannot be kept it is compared again.
-func Settle(r *Registry, namespace string, what objects.Digest) {
-	mark, err := markOf(r, namespace, what)
-	if err == nil && !r.o.Offline && place.Cache(checkedPath(r, namespace), []byte(mark), 0o600) == nil {
-		noteChecked(r, namespace)
-	}
-}
-
-// markOf names something together with the state of a namespace as it was verified.
-func markOf(r *Registry, namespace string, what objects.Digest) (string, error) {
+// Settle remembers that something that a caller names by a digest was compared with all that
+// is known of the root and of namespaces, and that all is well until a time; the zero time is
+// for ever. Where that cannot be kept, it is compared again.
+func Settle(r *Registry, what objects.Digest, until time.Time, namespaces ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, err := recall(r)
-	return m[namespace].Sum.String() + " " + what.String() + "\n", err
+	if err != nil || r.o.Offline || r.reading() == nil {
+		return
+	}
+	_ = place.Cache(r.settledPath(), []byte(markOf(m, what, namespaces)+" "+until.UTC().Format(time.RFC3339)), 0o600)
+}
+
+// markOf names something together with what is known of the root and of namespaces.
+func markOf(m memory, what objects.Digest, namespaces []string) string {
+	text := what.String()
+	for _, ns := range append([]string{""}, namespaces...) {
+		text += "\n" + ns + " " + m[ns].Sum.String()
+	}
+	return objects.DigestOf([]byte(text)).String()
+}
+
+// Unchanged asks a registry whether there is anything new in its root and in namespaces since
+// they were settled with what the caller names. That is one question, and of what is known
+// nothing is read but where it ends. Where something is new, was not settled, or lies at
+// several addresses, it is false, and Sync is to be called.
+func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces ...string) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m, err := recall(r)
+	if err != nil || r.o.Offline || len(r.mirrors) != 1 || !r.isSettled(m, what, namespaces) {
+		return false, err
+	}
+	at := r.mirrors[0]
+	refs, err := branchesAt(ctx, r, at, namespaces, false, toRead, nil)
+	if err != nil {
+		return false, err
+	}
+	r.ahead = refs
+	for _, ns := range append([]string{""}, namespaces...) {
+		if refs[branchOf(ns)] != m[ns].Tip {
+			return false, nil
+		}
+	}
+	for _, ns := range append([]string{""}, namespaces...) {
+		noteChecked(r, ns)
+		now := time.Now()
+		_ = os.Chtimes(notedPath(r.o.StateDir, r.o.ID, ns), now, now) // there may be none
+	}
+	return true, nil
+}
+
+func (r *Registry) isSettled(m memory, what objects.Digest, namespaces []string) bool {
+	raw, err := place.Read(r.settledPath(), 1<<10)
+	if err != nil {
+		return false
+	}
+	mark, text, _ := strings.Cut(string(raw), " ")
+	until, err := time.Parse(time.RFC3339, text)
+	return err == nil && mark == markOf(m, what, namespaces) && (until.IsZero() || r.o.Now().Before(until))
 }

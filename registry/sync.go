@@ -85,6 +85,10 @@ func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string,
 		}
 	}(r.stats.Fetches)
 	y := &round{r: r, to: to, m: m, namespaces: namespaces, listed: map[*mirror]map[string]store.OID{}}
+	if r.ahead != nil && to == toRead {
+		y.listed[r.mirrors[0]] = r.ahead
+	}
+	r.ahead = nil
 	if err := y.one(ctx, ""); err != nil {
 		return err
 	}
@@ -152,11 +156,8 @@ func toThis(ctx context.Context, r *Registry, ns string) ([]*mirror, error) {
 func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) error {
 	refs, ok := y.listed[m]
 	if !ok {
-		to, err := y.to, error(nil)
-		if at, err := toThis(ctx, y.r, slices.Concat(y.namespaces, []string{""})[0]); err != nil || at[0] != m {
-			to = toRead // the root, of a namespace that lies elsewhere
-		}
-		if refs, err = branchesAt(ctx, y.r, m, y.namespaces, others, to, func() { y.load(ctx) }); err != nil {
+		var err error
+		if refs, err = branchesAt(ctx, y.r, m, y.namespaces, others, y.purposeAt(ctx, m), func() { y.load(ctx) }); err != nil {
 			return err
 		}
 		y.listed[m] = refs
@@ -168,6 +169,17 @@ func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) err
 		return err
 	}
 	return at.syncNamespace(ctx, ns, refs[branchOf(ns)])
+}
+
+// purposeAt is what an address is asked for: of a namespace that lies elsewhere than its root,
+// the root is only read.
+func (y *round) purposeAt(ctx context.Context, m *mirror) purpose {
+	if y.to == toWrite && len(y.namespaces) > 0 {
+		if at, err := writtenAt(ctx, y.r, y.namespaces[0]); err != nil || at != m {
+			return toRead
+		}
+	}
+	return y.to
 }
 
 // load reads what is known. What cannot be read is told by whoever needs it.

@@ -46,9 +46,12 @@ func TestDryRunAsksTheHost(t *testing.T) {
 
 // What goes wrong after the one ref update is a warning: the versions are published.
 func TestPublishedIsNotReportedAsFailed(t *testing.T) {
-	alice, _, _ := published(t)
-	alice.write("tools/acme/greet.sh", strings.ReplaceAll(greet, "1.0.0", "1.1.0"))
-	alice.sign("tool:acme/greet")
+	alice := project(t)
+	alice.write("tools/acme/greet.sh", greet)
+	alice.sign("*")
+	if _, err := alice.Registry().Init(t.Context(), rye.Terminal(), rye.RegistryInitRequest{URL: filepath.Join(t.TempDir(), "tools.git")}); err != nil {
+		t.Fatal(err)
+	}
 	block := filepath.Join(alice.o.ConfigDir, "trust.yaml.lock")
 	if err := os.RemoveAll(block); err != nil {
 		t.Fatal(err)

@@ -10,3 +10,6 @@ func SaidOf(raw []byte, piece int) string {
 	}
 	return w.said()
 }
+
+// Silent reports whether git need not be asked what it was told.
+func Silent(o Options) bool { return silent(&o) }

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -334,5 +335,60 @@ func TestExtraHeader(t *testing.T) {
 	u.set("http."+to.URL+"/.extraHeader", "X-Gate: sesame-4711")
 	if err := u.main(to.URL + "/x.git"); err == nil || strings.Contains(err.Error(), "sesame") {
 		t.Errorf("redirected: %v", err)
+	}
+}
+
+// Git is not asked where none of its files can say anything of what is looked for: each way of
+// saying it, in every spelling that git takes, makes a question.
+func TestGitIsAskedWhereItWasTold(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("where git's own files are is known on Linux only")
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	ask := func(text string, global bool) bool {
+		home := t.TempDir()
+		o := transport.Options{Git: "/usr/bin/git", Env: []string{"HOME=" + home, "GIT_CONFIG_SYSTEM=" + none}}
+		file := filepath.Join(home, ".gitconfig")
+		if global {
+			file = filepath.Join(home, "elsewhere")
+			o.Env = append(o.Env, "GIT_CONFIG_GLOBAL="+file)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return !transport.Silent(o)
+	}
+	told := []string{
+		"[url \"ssh://git@example.org/\"]\n\tinsteadOf = https://example.org/\n", "[URL \"x\"]\npushInsteadOf = y\n", "  [url \"x\"] insteadof = y\n",
+		"[http]\n\tproxy = http://localhost:1\n", "[HTTP \"https://example.org\"]\n\tsslCAInfo = /x\n",
+		"[core]\n\tsshCommand = ssh -v\n", "[core] SSHCOMMAND=x\n", "[ssh]\n\tvariant = simple\n",
+		"[include]\n\tpath = other\n", "[includeIf \"gitdir:/x\"]\n\tpath = other\n", "\xef\xbb\xbf[url \"x\"]\ninsteadOf = y\n",
+	}
+	g := newGit(t)
+	for _, text := range told {
+		if !ask(text, false) || !ask(text, true) {
+			t.Errorf("git is not asked about %q", text)
+		}
+		file := filepath.Join(t.TempDir(), "config")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := g.try("config", "--file", file, "--no-includes", "--list"); err != nil || list == "" {
+			t.Errorf("git does not take %q: %s", text, list)
+		}
+	}
+	for _, text := range []string{"", "[user]\n\tname = url http ssh include\n", "[credential \"https://example.org\"]\n\thelper = x\n", "[alias]\n\tco = checkout\n"} {
+		if ask(text, false) || ask(text, true) {
+			t.Errorf("git is asked about %q", text)
+		}
+	}
+	for name, o := range map[string]transport.Options{
+		"another git":                {Git: "/opt/git/bin/git"},
+		"in the environment":         {Git: "/usr/bin/git", Env: []string{"HOME=" + none, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.proxy", "GIT_CONFIG_VALUE_0=x"}},
+		"a file that cannot be read": {Git: "/usr/bin/git", Env: []string{"GIT_CONFIG_GLOBAL=" + t.TempDir(), "GIT_CONFIG_SYSTEM=" + none}},
+	} {
+		if transport.Silent(o) {
+			t.Errorf("%s: git is not asked", name)
+		}
 	}
 }

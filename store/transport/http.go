@@ -45,7 +45,7 @@ func newHTTPDialer(r *Remote) *httpDialer {
 			DialContext:            d.DialContext,
 			TLSHandshakeTimeout:    r.o.Connect,
 			TLSClientConfig:        r.o.TLS.Clone(),
-			ForceAttemptHTTP2:      true,
+			ForceAttemptHTTP2:      r.t.scheme == "https", // preparing for it takes a while
 			MaxResponseHeaderBytes: 64 << 10,
 			MaxIdleConnsPerHost:    1,
 		},
@@ -190,6 +190,7 @@ func (d *httpDialer) secure(scheme string) (err error) {
 		return nil
 	}
 	tr = tr.Clone()
+	tr.ForceAttemptHTTP2 = true
 	if d.r.t.scheme != "https" && d.r.git != nil { // the user's authorities were not needed so far
 		if tr.TLSClientConfig, err = d.r.git.tls(d.r.o.TLS); err != nil {
 			return err

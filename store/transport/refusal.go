@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -85,22 +86,27 @@ func (w *hostWords) add(text string) {
 	}
 }
 
+// pattern is compiled when a host has something to say, and not at every start.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 // counting is what git itself prints of its progress.
-var counting = regexp.MustCompile(`^(remote: )?(Enumerating|Counting|Compressing|Receiving|Resolving|Unpacking|Checking|Updating|Writing|Processing|Total|Delta compression)\b[^:]*(:|$|\()`)
+var counting = pattern(`^(remote: )?(Enumerating|Counting|Compressing|Receiving|Resolving|Unpacking|Checking|Updating|Writing|Processing|Total|Delta compression)\b[^:]*(:|$|\()`)
 
 // banner is a line that only draws a frame, as forges do around their words.
-var banner = regexp.MustCompile(`^(error:|fatal:)?[\s=*#+_~-]*$`)
+var banner = pattern(`^(error:|fatal:)?[\s=*#+_~-]*$`)
 
 // escapes are what colours a terminal.
-var escapes = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+var escapes = pattern("\x1b\\[[0-9;?]*[A-Za-z]")
 
 // said returns what a person can use of the words, on one line.
 func (w *hostWords) said() string {
 	var parts []string
 	size := 0
-	for _, line := range strings.FieldsFunc(escapes.ReplaceAllString(w.raw.String(), ""), func(c rune) bool { return c == '\n' || c == '\r' }) {
+	for _, line := range strings.FieldsFunc(escapes().ReplaceAllString(w.raw.String(), ""), func(c rune) bool { return c == '\n' || c == '\r' }) {
 		line = strings.TrimPrefix(cleanText(line), "remote: ")
-		if banner.MatchString(line) || counting.MatchString(line) {
+		if banner().MatchString(line) || counting().MatchString(line) {
 			continue
 		}
 		if size += len(line) + 2; size > saidMax {

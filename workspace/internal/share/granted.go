@@ -98,18 +98,16 @@ func (e *lockError) Error() string {
 
 const shownLock = ".ai/" + session.LockFile
 
-// LockFault compares what the lock says of namespaces, and of their items, with their verified
-// logs. What does not fit is the lock's fault: anybody may have written it, so it accuses nobody.
-func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) error {
-	return errors.Join(loggedFault(ctx, s, reg, namespaces), itemsFault(s, reg, namespaces))
-}
-
-// loggedFault compares the operations that the lock names.
-func loggedFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces []string) (err error) {
+// LockFault compares what the lock says of namespaces with their verified logs. What does
+// not fit is the lock's fault: anybody may have written it, so it accuses nobody.
+func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces ...string) (err error) {
 	if s.Lock == nil {
 		return nil
 	}
 	for _, ns := range namespaces {
+		for _, ref := range lockedOf(s, ns) {
+			err = errors.Join(err, AsLocked(s, reg, ref))
+		}
 		pin, ok := s.Lock.Namespaces[ns]
 		if !ok || s.Lock.Registries[pin.Registry].ID != reg.ID() {
 			continue
@@ -126,16 +124,6 @@ func loggedFault(ctx context.Context, s *Desk, reg *registry.Registry, namespace
 		}
 		err = errors.Join(err, fault.New(code, "%w", &lockError{namespace: ns, seq: pin.Seq, claim: claim}).
 			Advise("ask whoever committed the lock what they saw; rye update takes what the registry shows now"))
-	}
-	return err
-}
-
-// itemsFault compares the items that the lock pins.
-func itemsFault(s *Desk, reg *registry.Registry, namespaces []string) (err error) {
-	for _, ns := range namespaces {
-		for _, ref := range lockedOf(s, ns) {
-			err = errors.Join(err, AsLocked(s, reg, ref))
-		}
 	}
 	return err
 }

@@ -246,15 +246,10 @@ func compareNew(ctx context.Context, s *Desk, name string, reg *registry.Registr
 	return err
 }
 
-// openSurveyed is OpenSynced, and compares all addresses of the registry: what one lacks is
+// openSurveyed is OpenSynced of what openAgreed opened, and compares all addresses of the registry: what one lacks is
 // told, and what one shows that cannot be is in contradicted. Both leave the rest as it is.
-func openSurveyed(ctx context.Context, s *Desk, name string, namespaces []string) (reg *registry.Registry, told []string, contradicted, err error) {
-	for _, ns := range namespaces {
-		if err := mayDecide(s, name, ns); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	reg, err = openFollowing(ctx, s, name, namespaces, func(reg *registry.Registry) error {
+func openSurveyed(ctx context.Context, s *Desk, name string, namespaces []string, reg *registry.Registry) (_ *registry.Registry, told []string, contradicted, err error) {
+	reg, err = openFollowing(ctx, s, name, namespaces, reg, func(reg *registry.Registry) error {
 		problems, err := compareAll(ctx, s, name, reg, namespaces)
 		told, contradicted = append(notAgreed(s, name), problems...), nil
 		if owners := new(registry.OwnerError); errors.As(err, &owners) || ctx.Err() != nil {

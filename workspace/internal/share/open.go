@@ -63,12 +63,11 @@ func openAt(s *Desk, id string, o registry.Options) (*registry.Registry, error) 
 // When a namespace has other owners, by the word of the root or of those before them, the
 // user has to agree before their signatures count.
 func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string) (*registry.Registry, error) {
-	for _, ns := range namespaces {
-		if err := mayDecide(s, name, ns); err != nil {
-			return nil, err
-		}
+	reg, err := openAgreed(s, name, namespaces)
+	if err != nil {
+		return nil, err
 	}
-	reg, err := openFollowing(ctx, s, name, namespaces, func(reg *registry.Registry) error { return compareNew(ctx, s, name, reg, namespaces) })
+	reg, err = openFollowing(ctx, s, name, namespaces, reg, func(reg *registry.Registry) error { return compareNew(ctx, s, name, reg, namespaces) })
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +81,25 @@ func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string)
 	return reg, nil
 }
 
+// openAgreed opens a registry about namespaces that its user gave to it. It uses no network yet.
+func openAgreed(s *Desk, name string, namespaces []string) (*registry.Registry, error) {
+	for _, ns := range namespaces {
+		if err := mayDecide(s, name, ns); err != nil {
+			return nil, err
+		}
+	}
+	return Open(s, name, nil)
+}
+
 // openFollowing is OpenSynced without what the user must have agreed to, and asks about new
 // owners. What is to be done after the sync, if anything, may find some, too.
-func openFollowing(ctx context.Context, s *Desk, name string, namespaces []string, then func(*registry.Registry) error) (*registry.Registry, error) {
+func openFollowing(ctx context.Context, s *Desk, name string, namespaces []string, reg *registry.Registry, then func(*registry.Registry) error) (_ *registry.Registry, err error) {
 	accepted := map[string]uint64{}
-	for {
-		reg, err := Open(s, name, accepted)
-		if err != nil {
-			return nil, err
+	for ; ; reg = nil {
+		if reg == nil {
+			if reg, err = Open(s, name, accepted); err != nil {
+				return nil, err
+			}
 		}
 		if err = reg.Sync(ctx, namespaces...); err == nil && then != nil {
 			err = then(reg)

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -43,7 +44,19 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, error) {
 	info := registryInfo(s, name)
 	namespaces := namespacesOf(s, name)
-	reg, standings, mirrors, err := openSurveyed(ctx, s, name, namespaces)
+	what, err := believedHere(s, namespaces)
+	if err != nil {
+		return info, err
+	}
+	reg, err := openAgreed(s, name, namespaces)
+	if err != nil {
+		return info, err
+	}
+	if info.Seen, err = asSettled(ctx, reg, what, namespaces); err != nil || info.Seen != nil {
+		reg.Close()
+		return info, err
+	}
+	reg, standings, mirrors, err := openSurveyed(ctx, s, name, namespaces, reg)
 	if err != nil {
 		return info, err
 	}
@@ -56,7 +69,6 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		return info, err
 	}
 	info.Seen = map[string]uint64{}
-	var news []string // not these of which nothing is new, in the registry or in the lock
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if fault.Is(err, fault.NotFound) {
@@ -66,11 +78,8 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 			return info, err
 		}
 		info.Seen[ns] = st.Seq
-		if !registry.Settled(reg, ns, lockedHere(s, ns)) {
-			news = append(news, ns)
-			if err := lookAtLocked(ctx, s, reg, ns); err != nil {
-				return info, err
-			}
+		if err := lookAtLocked(ctx, s, reg, ns); err != nil {
+			return info, err
 		}
 		if err := UpdateTrust(ctx, s, reg, ns); err != nil {
 			return info, err
@@ -80,13 +89,57 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, standings...)
-	lies := itemsFault(s, reg, news)
-	if lies == nil {
-		for _, ns := range news {
-			registry.Settle(reg, ns, lockedHere(s, ns))
+	if err = errors.Join(mirrors, LockFault(ctx, s, reg, namespaces...)); err == nil && len(info.Warnings) == 0 {
+		registry.Settle(reg, what, freshUntil(root, namespaces), namespaces...)
+	}
+	return info, err
+}
+
+// asSettled returns how far each namespace is, where nothing is new since all of it was
+// settled; nil where something is, or may be.
+func asSettled(ctx context.Context, reg *registry.Registry, what objects.Digest, namespaces []string) (map[string]uint64, error) {
+	same, err := registry.Unchanged(ctx, reg, what, namespaces...)
+	if err != nil || !same {
+		return nil, err
+	}
+	known, err := registry.Verified(reg)
+	seen := map[string]uint64{}
+	for _, ns := range namespaces {
+		if p, ok := known[ns]; ok {
+			seen[ns] = p.Seq
 		}
 	}
-	return info, errors.Join(mirrors, loggedFault(ctx, s, reg, namespaces), lies)
+	return seen, err
+}
+
+// believedHere names what the user believes, and what the lock says of namespaces and pins of
+// them: what a registry is compared with.
+func believedHere(s *Desk, namespaces []string) (objects.Digest, error) {
+	epoch, err := s.Trust.Epoch()
+	lines := []string{epoch.String()}
+	for _, ns := range namespaces {
+		for _, ref := range lockedOf(s, ns) {
+			pin := s.Lock.Items[ref]
+			lines = append(lines, ref.Published()+"@"+pin.Version+" "+pin.SHA256.String())
+		}
+		if s.Lock != nil {
+			at := s.Lock.Namespaces[ns]
+			lines = append(lines, fmt.Sprint(ns, " ", s.Lock.Registries[at.Registry].ID, " ", at.Seq, " ", at.SHA256))
+		}
+	}
+	slices.Sort(lines)
+	return objects.DigestOf([]byte(strings.Join(lines, "\n"))), err
+}
+
+// freshUntil is the first time at which the root does not call one of these namespaces fresh
+// any more; zero for never.
+func freshUntil(root registry.Root, namespaces []string) (until time.Time) {
+	for _, ns := range namespaces {
+		if g := root.Grant(ns); g != nil && !g.FreshUntil.IsZero() && (until.IsZero() || g.FreshUntil.Before(until)) {
+			until = g.FreshUntil
+		}
+	}
+	return until
 }
 
 // namespacesOf returns the namespaces of a registry that the project names: its own,
@@ -152,17 +205,6 @@ func boundKeys(ctx context.Context, s *Desk, reg *registry.Registry, ns string, 
 		}
 	}
 	return keys, err
-}
-
-// lockedHere names what the lock pins of a namespace.
-func lockedHere(s *Desk, ns string) objects.Digest {
-	var pins []string
-	for _, ref := range lockedOf(s, ns) {
-		pin := s.Lock.Items[ref]
-		pins = append(pins, ref.Published()+"@"+pin.Version+" "+pin.SHA256.String())
-	}
-	slices.Sort(pins)
-	return objects.DigestOf([]byte(strings.Join(pins, "\n")))
 }
 
 // lockedOf returns the items of a namespace that the lock pins to what a registry published.

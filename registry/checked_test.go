@@ -1,0 +1,204 @@
+package registry
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/transport"
+)
+
+var settledWith = objects.DigestOf([]byte("what a caller compares with"))
+
+// unchanged asks on a machine as the next process would.
+func unchanged(t *testing.T, w *world, m *machine, what objects.Digest, change func(*Options)) (*machine, bool) {
+	t.Helper()
+	m = m.reopen(w, change)
+	same, err := Unchanged(w.ctx, m.Registry, what, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, same
+}
+
+// Where nothing is new that is one request, and nothing is read. Whatever may have changed,
+// here or there, is not taken for nothing.
+func TestNothingNewIsOneRequest(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
+	host := w.meter(t)
+	m := w.machine(t).reopen(w, func(o *Options) { o.Transport = transport.Options{Cache: t.TempDir()} })
+	w.sync(m, "acme")
+	if m, same := unchanged(t, w, m, settledWith, nil); same {
+		t.Fatal("nothing was settled, and nothing is new")
+	} else {
+		w.sync(m, "acme")
+		Settle(m.Registry, settledWith, time.Time{}, "acme")
+	}
+	host.requests.Store(0)
+	asked := AskedAt(m.Registry, "acme")
+	w.now = w.now.Add(time.Hour)
+	m, same := unchanged(t, w, m, settledWith, nil)
+	if !same || host.requests.Load() != 1 {
+		t.Errorf("nothing is new: %v, by %d requests", same, host.requests.Load())
+	}
+	if m.repo != nil {
+		t.Error("the cache was opened for it")
+	}
+	if !AskedAt(m.Registry, "acme").After(asked) {
+		t.Error("it is not noted that the registry was asked")
+	}
+
+	if _, same := unchanged(t, w, m, objects.DigestOf([]byte("another lock")), nil); same {
+		t.Error("settled with another lock")
+	}
+	if same, err := Unchanged(w.ctx, m.Registry, settledWith, "acme", "other"); err != nil || same {
+		t.Errorf("settled with other namespaces: %v", err)
+	}
+	mirrored := func(o *Options) { o.Mirrors = []string{w.url + "/"} }
+	if _, same := unchanged(t, w, m, settledWith, mirrored); same {
+		t.Error("an address more is not compared")
+	}
+	mark := m.settledPath()
+	raw, err := os.ReadFile(mark)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"", "x", string(raw[:len(raw)/2]), string(raw) + "x"} {
+		if err := os.WriteFile(mark, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, same := unchanged(t, w, m, settledWith, nil); same {
+			t.Errorf("settled by %q", text)
+		}
+	}
+	if err := os.WriteFile(mark, raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	w.publish(w.machine(t), w.ada, "acme/knowledge/two@1.0.0")
+	host.requests.Store(0)
+	if m, same = unchanged(t, w, m, settledWith, nil); same {
+		t.Fatal("a publication is nothing new")
+	}
+	w.sync(m, "acme")
+	if listings := m.Stats().Listings; listings != 1 {
+		t.Errorf("branches were listed %d times", listings)
+	}
+	if m, same = unchanged(t, w, m, settledWith, nil); same {
+		t.Error("settled as of an older state")
+	}
+	os.RemoveAll(m.cacheDir())
+	if _, same = unchanged(t, w, m, settledWith, nil); same {
+		t.Error("settled without a cache")
+	}
+}
+
+// A time until which a namespace is fresh ends what was settled.
+func TestSettledUntil(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
+	m := w.machine(t)
+	w.sync(m, "acme")
+	Settle(m.Registry, settledWith, w.now.Add(time.Hour), "acme")
+	m, same := unchanged(t, w, m, settledWith, nil)
+	if !same {
+		t.Error("not settled before its time")
+	}
+	w.now = w.now.Add(time.Hour)
+	if _, same := unchanged(t, w, m, settledWith, nil); same {
+		t.Error("settled after its time")
+	}
+}
+
+// What a host shows that goes back, or is gone, is not nothing: Sync judges it.
+func TestUnchangedIsNoVerdict(t *testing.T) {
+	w, h, m := attacked(t)
+	Settle(m.Registry, settledWith, time.Time{}, "acme")
+	s := h.state()
+	for name, at := range map[string]func(){
+		"set back": func() { h.set(branchPrefix+"acme", s.stateBefore(h)) },
+		"gone":     func() { git(t, w.dir, "update-ref", "-d", branchPrefix+"acme") },
+	} {
+		at()
+		again, same := unchanged(t, w, m, settledWith, nil)
+		if same {
+			t.Errorf("%s: unchanged", name)
+		}
+		if err := again.Sync(w.ctx, "acme"); err == nil {
+			t.Errorf("%s: believed", name)
+		}
+		m = again
+	}
+}
+
+// A cache that was damaged when the machine went down is made anew, and nothing else is lost.
+func TestDamagedCacheIsMadeAnew(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
+	m := w.machine(t)
+	w.sync(m, "acme")
+	remembered := memoryPath(m.o.StateDir, m.o.ID)
+	before, err := os.ReadFile(remembered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Close()
+	packs, _ := filepath.Glob(filepath.Join(m.cacheDir(), "objects", "pack", "*.pack"))
+	if len(packs) == 0 {
+		t.Fatal("no pack in the cache")
+	}
+	os.Remove(packs[0])
+	for path, text := range map[string]string{packs[0]: "", filepath.Join(m.cacheDir(), "rye.boot"): "another run"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m = m.reopen(w, nil)
+	w.sync(m, "acme")
+	if _, err := m.Select(mustRef("acme/knowledge/one"), mustRange("*")); err != nil {
+		t.Error(err)
+	}
+	if after, err := os.ReadFile(remembered); err != nil || string(after) != string(before) {
+		t.Errorf("remembered before:\n%s\nand after:\n%s, %v", before, after, err)
+	}
+}
+
+// What is remembered is read again when another process wrote it, and only then.
+func TestMemoryOfAnotherProcess(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	m := w.machine(t)
+	w.publish(m, w.ada, "acme/knowledge/one@1.0.0")
+	for i, name := range []string{"two", "three", "four"} {
+		other := w.open(t, m.o)
+		w.publish(other, w.ada, "acme/knowledge/"+name+"@1.0.0")
+		other.Close()
+		s, err := m.View("acme")
+		if err != nil || s.Seq != uint64(3+i) {
+			t.Errorf("after %s: at %d, %v", name, s.Seq, err)
+		}
+	}
+}
+
+// A publisher who is alone asks two things of the host, and one who was overtaken four.
+func TestPublishersRequests(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	host := w.meter(t)
+	cached := func(o *Options) { o.Transport = transport.Options{Cache: t.TempDir()} }
+	ada := w.machine(t).reopen(w, cached)
+	w.publish(ada, w.ada, "acme/knowledge/one@1.0.0")
+	host.requests.Store(0)
+	w.publish(ada, w.ada, "acme/knowledge/one@1.1.0")
+	if n := host.requests.Load(); n != 2 {
+		t.Errorf("alone: %d requests, want 2", n)
+	}
+	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.2.0")
+	host.requests.Store(0)
+	w.publish(ada, w.ada, "acme/knowledge/one@1.3.0")
+	if n := host.requests.Load(); n > 4 {
+		t.Errorf("overtaken: %d requests, want at most 4", n)
+	}
+	git(t, w.dir, "fsck", "--strict")
+}
