@@ -42,7 +42,7 @@ func AskedAt(r *Registry, namespace string) time.Time {
 
 // settledPath is a file of the cache that says with what all that was known of a registry was
 // settled, and until when that holds.
-func (r *Registry) settledPath() string { return filepath.Join(r.cacheDir(), "rye.settled") }
+func settledPath(r *Registry) string { return filepath.Join(r.cacheDir(), "rye.settled") }
 
 // Settle remembers that something that a caller names by a digest was compared with all that
 // is known of the root and of namespaces, and that all is well until a time; the zero time is
@@ -54,14 +54,16 @@ func Settle(r *Registry, what objects.Digest, until time.Time, namespaces ...str
 	if err != nil || r.o.Offline || r.reading() == nil {
 		return
 	}
-	_ = place.Cache(r.settledPath(), []byte(markOf(m, what, namespaces)+" "+until.UTC().Format(time.RFC3339)), 0o600)
+	_ = place.Cache(settledPath(r), []byte(markOf(r, m, what, namespaces)+" "+until.UTC().Format(time.RFC3339)), 0o600)
 }
 
-// markOf names something together with what is known of the root and of namespaces.
-func markOf(m memory, what objects.Digest, namespaces []string) string {
-	text := what.String()
-	for _, ns := range append([]string{""}, namespaces...) {
-		text += "\n" + ns + " " + m[ns].Sum.String()
+// markOf names something together with what is known of the root and of namespaces, and with
+// what was noted of their items.
+func markOf(r *Registry, m memory, what objects.Digest, namespaces []string) string {
+	text := what.String() + "\n" + m[""].Sum.String()
+	for _, ns := range namespaces {
+		noted, _ := place.Read(notedPath(r.o.StateDir, r.o.ID, ns), maxShard) // there may be none
+		text += "\n" + ns + " " + m[ns].Sum.String() + " " + objects.DigestOf(noted).String()
 	}
 	return objects.DigestOf([]byte(text)).String()
 }
@@ -74,7 +76,7 @@ func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, err := recall(r)
-	if err != nil || r.o.Offline || len(r.mirrors) != 1 || !r.isSettled(m, what, namespaces) {
+	if err != nil || r.o.Offline || len(r.mirrors) != 1 || !isSettled(r, m, what, namespaces) {
 		return false, err
 	}
 	at := r.mirrors[0]
@@ -96,12 +98,12 @@ func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces
 	return true, nil
 }
 
-func (r *Registry) isSettled(m memory, what objects.Digest, namespaces []string) bool {
-	raw, err := place.Read(r.settledPath(), 1<<10)
+func isSettled(r *Registry, m memory, what objects.Digest, namespaces []string) bool {
+	raw, err := place.Read(settledPath(r), 1<<10)
 	if err != nil {
 		return false
 	}
 	mark, text, _ := strings.Cut(string(raw), " ")
 	until, err := time.Parse(time.RFC3339, text)
-	return err == nil && mark == markOf(m, what, namespaces) && (until.IsZero() || r.o.Now().Before(until))
+	return err == nil && mark == markOf(r, m, what, namespaces) && (until.IsZero() || r.o.Now().Before(until))
 }

@@ -61,7 +61,7 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 	if _, same := unchanged(t, w, m, settledWith, mirrored); same {
 		t.Error("an address more is not compared")
 	}
-	mark := m.settledPath()
+	mark := settledPath(m.Registry)
 	raw, err := os.ReadFile(mark)
 	if err != nil {
 		t.Fatal(err)

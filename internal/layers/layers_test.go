@@ -81,7 +81,7 @@ var house = []room{
 	{1, "store/head", "what the user's own git holds at HEAD; reads only, bounded",
 		"fault internal/place internal/words store", ""},
 	{1, "store/transport", "moves objects between repositories",
-		"fault internal/words store", ""},
+		"fault internal/place internal/words store", ""},
 	{1, "chain/consent", "did the user agree to these bytes, which nobody signed",
 		"fault objects", ""},
 	{1, "chain/policy", "may this caller do this; decides, never acts",

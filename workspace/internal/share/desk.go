@@ -34,7 +34,7 @@ type Desk struct {
 // transport returns how this user reaches other machines.
 func (s *Desk) transport() transport.Options {
 	o := transport.Options{Token: s.Token, Netrc: s.Netrc, Env: s.Env, Proxy: s.Proxy, Progress: s.Progress, Importer: s.Helper,
-		Cache: s.HostsDir(), Plain: settingsOf(s).plain()}
+		Plain: settingsOf(s).plain()}
 	if s.Git != nil {
 		o.Git = s.Git()
 	}

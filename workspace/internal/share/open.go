@@ -52,6 +52,7 @@ func openAt(s *Desk, id string, o registry.Options) (*registry.Registry, error) 
 		return nil, err
 	}
 	o.ID, o.Offline, o.Transport, o.Now = digest, o.Offline || s.Offline, s.transport(), s.Now
+	o.Transport.Cache = s.HostsDir() // it is asked again and again
 	o.CacheDir, o.StateDir = s.Registries()
 	o.Whole = func(ctx context.Context, w registry.WholeFetch) error { return mayFetchWhole(ctx, s, w) }
 	o.MayAsk = func(url string) bool { return agreed(s, id, url) || agreedSince(s, id, url) }
