@@ -1,0 +1,172 @@
+package main_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// acting are the system calls by which rye changes files or speaks with a host.
+var acting = map[uint64]bool{
+	unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_LINKAT: true, unix.SYS_UNLINKAT: true, unix.SYS_MKDIRAT: true,
+	unix.SYS_FSYNC: true, unix.SYS_WRITE: true, unix.SYS_PWRITE64: true, unix.SYS_FTRUNCATE: true, unix.SYS_FLOCK: true,
+	unix.SYS_CONNECT: true, unix.SYS_UTIMENSAT: true,
+}
+
+// killedAt runs rye and kills it, with everything that it started, before the nth call by which
+// it acts. It reports false when there were not so many.
+func (h *home) killedAt(n int, args ...string) bool {
+	h.t.Helper()
+	runtime.LockOSThread() // a tracer is a thread
+	defer runtime.UnlockOSThread()
+	cmd := h.command(args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, nil, nil
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
+	if err := cmd.Start(); errors.Is(err, os.ErrPermission) {
+		h.t.Skipf("nothing may be traced here: %v", err)
+	} else if err != nil {
+		h.t.Fatal(err)
+	}
+	defer cmd.Process.Release()
+	pid, begun := cmd.Process.Pid, false
+	for calls := 0; ; {
+		var ws syscall.WaitStatus
+		at, err := syscall.Wait4(-pid, &ws, syscall.WALL, nil) // its own group: a host's programs are no concern of ours
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil {
+			h.t.Fatalf("rye %s: %v", strings.Join(args, " "), err)
+		}
+		switch {
+		case at == pid && (ws.Exited() || ws.Signaled()):
+			return ws.Signaled()
+		case !ws.Stopped():
+			continue
+		case !begun:
+			begun = true
+			const exitKill = 0x100000
+			err = syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACESYSGOOD|syscall.PTRACE_O_TRACECLONE|syscall.PTRACE_O_TRACEFORK|syscall.PTRACE_O_TRACEVFORK|exitKill)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+		}
+		pass := ws.StopSignal()
+		switch {
+		case pass == syscall.SIGTRAP|0x80:
+			if pass = 0; isActing(at) {
+				if calls++; calls == n {
+					syscall.Kill(-pid, syscall.SIGKILL)
+					continue
+				}
+			}
+		case pass == syscall.SIGTRAP, pass == syscall.SIGSTOP:
+			pass = 0
+		}
+		syscall.PtraceSyscall(at, int(pass)) // one that is gone meanwhile is waited for
+	}
+}
+
+// isActing reports whether a traced thread stands before one of the calls.
+func isActing(thread int) bool {
+	var info struct { // struct ptrace_syscall_info
+		op     uint8
+		_      [3]uint8
+		_      uint32
+		_, _   uint64
+		number uint64
+		_      [7]uint64
+	}
+	const getSyscallInfo, entry = 0x420e, 1
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(thread), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	return errno == 0 && info.op == entry && acting[info.number]
+}
+
+// TestKilledAtEverySystemCall: push, fetch, add and update, killed before each call by which
+// they change something, or a part of these without RYE_SOAK. What is run next needs no
+// repair; what was published is there once, and what is locked is what was agreed to.
+func TestKilledAtEverySystemCall(t *testing.T) {
+	needGit(t)
+	root := t.TempDir()
+	g := &gitHost{repo: bareRepo(t, root, "reg.git")}
+	s := httptest.NewServer(backend(t, root, false))
+	t.Cleanup(s.Close)
+	g.url = s.URL + "/reg.git"
+	alice, bob := g.person(t, "acme"), g.person(t, "local")
+	alice.publishable("a", 0)
+	alice.rye("registry", "init", g.url, "--yes")
+	alice.rye("push", "--all")
+	bob.rye("registry", "add", g.url, "--yes")
+	bob.rye("add", "acme/knowledge/a", "--yes")
+	operations := func() int { return strings.Count(alice.rye("registry", "log", "acme"), "\n") }
+	patch := 0
+	news := func() {
+		patch++
+		alice.publishable("a", patch)
+	}
+	locked := func() {
+		t.Helper()
+		if lock := bob.read(".ai/rye.lock"); !strings.Contains(lock, fmt.Sprintf("1.0.%d", patch)) {
+			t.Fatalf("the lock is not at 1.0.%d:\n%s", patch, lock)
+		}
+		bob.rye("lock", "verify")
+	}
+	for _, verb := range []struct {
+		name   string
+		before func()
+		run    func(kill func(h *home, args ...string))
+	}{
+		{"push", news, func(kill func(h *home, args ...string)) {
+			was := operations()
+			kill(alice, "push", "--all")
+			alice.rye("push", "--all") // published it, or finds it there
+			if n := operations(); n != was+1 {
+				t.Fatalf("%d operations after one more version, want %d", n, was+1)
+			}
+		}},
+		{"fetch", func() { news(); alice.rye("push", "--all") }, func(kill func(h *home, args ...string)) {
+			kill(bob, "fetch")
+			bob.rye("load", "knowledge:acme/a")
+			bob.rye("fetch")
+		}},
+		{"update", func() { news(); alice.rye("push", "--all") }, func(kill func(h *home, args ...string)) {
+			kill(bob, "update", "--yes")
+			bob.rye("load", "knowledge:acme/a") // the old one or the new one, verified
+			bob.rye("update", "--yes")
+			locked()
+		}},
+		{"add", func() { bob.rye("update", "--yes"); bob.rye("rm", "knowledge:acme/a", "--yes") }, func(kill func(h *home, args ...string)) {
+			kill(bob, "add", "acme/knowledge/a", "--yes")
+			bob.rye("add", "acme/knowledge/a", "--yes")
+			bob.rye("load", "knowledge:acme/a")
+			locked()
+		}},
+	} {
+		kills, step := 0, 23
+		if soak {
+			step = 1
+		}
+		for n, more := 1, true; more; n += step {
+			verb.before()
+			verb.run(func(h *home, args ...string) {
+				if more = h.killedAt(n, args...); more {
+					kills++
+				}
+			})
+		}
+		if kills == 0 {
+			t.Errorf("%s was killed nowhere: the test proves nothing", verb.name)
+		}
+		t.Logf("%s: killed %d times", verb.name, kills)
+	}
+	bob.rye("registry", "verify")
+	fsck(t, g.repo)
+}
