@@ -116,6 +116,7 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 		}
 		next, err := r.append(ctx, s, c, ops)
 		if err == nil {
+			r.repo.Tidy(ctx, store.CompactOptions{Packs: true}) // each publication is a pack
 			return advanced{state: next, ops: len(ops), tries: try}, nil
 		}
 		if !mayRetry(err, try) {

@@ -21,6 +21,12 @@ func TestCacheStaysTidy(t *testing.T) {
 	pub := w.machine(t)
 	w.publish(pub, w.ada, names[:2]...)
 	w.publish(pub, w.ada, names...)
+	for i := range 24 {
+		w.publish(pub, w.ada, fmt.Sprintf("acme/knowledge/later%d@1.0.0", i))
+	}
+	if found, _ := filepath.Glob(filepath.Join(pub.cacheDir(), "objects", "pack", "*.pack")); len(found) > 10 {
+		t.Errorf("%d packs after 26 publications", len(found))
+	}
 	m := w.machine(t)
 	w.sync(m, "acme")
 	var rels []Release
