@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -111,14 +113,30 @@ func survey(t *task, all bool) (*rye.Survey, error) {
 }
 
 // brief is called by commands that make one list and end: the process is gone
-// before it would be worth collecting garbage, unless a tree is large.
+// before it would be worth collecting garbage, unless a tree is large. Then it is collected as
+// usual from the first time on: a limit that what is in use does not fit below would have it
+// collected without end.
 func brief() {
-	debug.SetGCPercent(800)
-	debug.SetMemoryLimit(mostGarbage)
+	debug.SetGCPercent(-1)
+	debug.SetMemoryLimit(untilGarbage)
+	afterCollection()
 }
 
-// mostGarbage is from how much memory on, in bytes, garbage is collected all the same.
-const mostGarbage = 96 << 20
+// afterCollection ends what brief began, once garbage was collected for want of memory.
+func afterCollection() {
+	runtime.AddCleanup(new([64]byte), func(int) {
+		var now runtime.MemStats
+		if runtime.ReadMemStats(&now); now.Sys-now.HeapReleased < untilGarbage/2 {
+			afterCollection() // it had begun before
+			return
+		}
+		debug.SetGCPercent(100)
+		debug.SetMemoryLimit(math.MaxInt64)
+	}, 0)
+}
+
+// untilGarbage is from how much memory on, in bytes, garbage is collected.
+const untilGarbage = 96 << 20
 
 func printStatus(p *printer, sum *rye.Survey) {
 	var rows [][]any
