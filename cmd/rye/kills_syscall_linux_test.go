@@ -10,15 +10,13 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // acting are the system calls by which rye changes files or speaks with a host.
 var acting = map[uint64]bool{
-	unix.SYS_RENAMEAT: true, unix.SYS_RENAMEAT2: true, unix.SYS_LINKAT: true, unix.SYS_UNLINKAT: true, unix.SYS_MKDIRAT: true,
-	unix.SYS_FSYNC: true, unix.SYS_WRITE: true, unix.SYS_PWRITE64: true, unix.SYS_FTRUNCATE: true, unix.SYS_FLOCK: true,
-	unix.SYS_CONNECT: true, unix.SYS_UTIMENSAT: true,
+	syscall.SYS_RENAMEAT: true, syscall.SYS_LINKAT: true, syscall.SYS_UNLINKAT: true, syscall.SYS_MKDIRAT: true,
+	syscall.SYS_FSYNC: true, syscall.SYS_WRITE: true, syscall.SYS_PWRITE64: true, syscall.SYS_FTRUNCATE: true, syscall.SYS_FLOCK: true,
+	syscall.SYS_CONNECT: true, syscall.SYS_UTIMENSAT: true,
 }
 
 // killedAt runs rye and kills it, with everything that it started, before the nth call by which
