@@ -28,6 +28,7 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	case !a.Screen.InTTY || !a.Screen.ErrTTY:
 		return false, refusal(q)
 	}
+	Listen(ctx) // Ctrl-C is an answer, and what was begun is to be cleared away
 	fmt.Fprintf(w, "%s\n", words.Printable(q.Text))
 	for _, l := range q.Lines {
 		fmt.Fprintf(w, "    %s\n", words.Printable(l))
@@ -103,6 +104,7 @@ func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
 	if !a.Screen.InTTY || !a.Screen.ErrTTY {
 		return nil, fault.New(fault.Denied, "%s: there is no terminal to ask on", prompt)
 	}
+	Listen(ctx) // the terminal is not to stay silent
 	fd := int(a.Screen.In.Fd())
 	restore, err := hush(fd)
 	if err != nil {
