@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"unsafe"
 )
 
 // acting are the system calls by which rye changes files or speaks with a host.
@@ -51,7 +50,6 @@ func (h *home) killedAt(n int, args ...string) bool {
 			continue
 		case !begun:
 			begun = true
-			const exitKill = 0x100000
 			err = syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACESYSGOOD|syscall.PTRACE_O_TRACECLONE|syscall.PTRACE_O_TRACEFORK|syscall.PTRACE_O_TRACEVFORK|exitKill)
 			if err != nil {
 				h.t.Fatal(err)
@@ -60,7 +58,8 @@ func (h *home) killedAt(n int, args ...string) bool {
 		pass := ws.StopSignal()
 		switch {
 		case pass == syscall.SIGTRAP|0x80:
-			if pass = 0; isActing(at) {
+			pass = 0
+			if info, errno := callOf(at); errno == 0 && info.op == 1 && acting[info.nr] {
 				if calls++; calls == n {
 					syscall.Kill(-pid, syscall.SIGKILL)
 					continue
@@ -71,21 +70,6 @@ func (h *home) killedAt(n int, args ...string) bool {
 		}
 		syscall.PtraceSyscall(at, int(pass)) // one that is gone meanwhile is waited for
 	}
-}
-
-// isActing reports whether a traced thread stands before one of the calls.
-func isActing(thread int) bool {
-	var info struct { // struct ptrace_syscall_info
-		op     uint8
-		_      [3]uint8
-		_      uint32
-		_, _   uint64
-		number uint64
-		_      [7]uint64
-	}
-	const getSyscallInfo, entry = 0x420e, 1
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(thread), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
-	return errno == 0 && info.op == entry && acting[info.number]
 }
 
 // TestKilledAtEverySystemCall: push, fetch, add and update, killed before each call by which

@@ -150,19 +150,30 @@ func (tr *tracer) stopped(tid int, ws syscall.WaitStatus) (signal int) {
 	}
 }
 
+// callInfo is struct ptrace_syscall_info of ptrace(2).
+type callInfo struct {
+	op   uint8 // 1 at the beginning
+	_    [3]uint8
+	arch uint32
+	ip   uint64
+	sp   uint64
+	nr   uint64 // at the end: what it returned
+	args [6]uint64
+	_    uint64
+}
+
+// callOf asks before or after which system call a traced thread stands.
+func callOf(tid int) (info callInfo, errno syscall.Errno) {
+	_, _, errno = syscall.Syscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
+	return info, errno
+}
+
 // call notes the beginning or the end of a system call.
 func (tr *tracer) call(tid int) {
-	var info struct { // struct ptrace_syscall_info, ptrace(2)
-		op   uint8
-		_    [3]uint8
-		arch uint32
-		ip   uint64
-		sp   uint64
-		nr   uint64 // at the end: what it returned
-		args [6]uint64
-		_    uint64
+	info, errno := callOf(tid)
+	if errno == syscall.ESRCH {
+		return // another thread ended the program meanwhile
 	}
-	_, _, errno := syscall.Syscall6(syscall.SYS_PTRACE, getSyscallInfo, uintptr(tid), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0)
 	if errno != 0 {
 		tr.t.Fatalf("system calls cannot be asked about: %v", errno)
 	}
