@@ -129,13 +129,16 @@ func (y *syncing) bringNews(ctx context.Context, repo *store.Repo, got *shown) e
 		return nil
 	}
 	q := got.q
-	if got.accepted = q != nil && q.Has(s.Kept); !got.accepted {
+	if got.accepted = q != nil && q.Has(s.cat.at.ID); !got.accepted {
 		var err error
 		q, err = fetchFrom(ctx, y.r, y.from, repo, []store.OID{s.Kept}, []store.OID{got.base.Kept}, transport.FetchOptions{NoThin: true})
 		if err != nil {
 			return context.Cause(ctx)
 		}
 		defer q.Discard()
+		if !q.Has(s.cat.at.ID) {
+			return nil
+		}
 	}
 	cat := openCatalogue(s.cat.at, func(a Address) ([]byte, error) { return q.Blob(a.ID, maxShard) })
 	ids, err := cat.within(q.Has)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
 )
 
 // checkedPath is a file of the cache whose time is when a registry last showed what is known of
@@ -84,7 +85,7 @@ func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces
 	if err != nil {
 		return false, err
 	}
-	r.ahead = refs
+	r.ahead = ahead{namespaces, refs}
 	for _, ns := range append([]string{""}, namespaces...) {
 		if refs[branchOf(ns)] != m[ns].Tip {
 			return false, nil
@@ -96,6 +97,12 @@ func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces
 		_ = os.Chtimes(notedPath(r.o.StateDir, r.o.ID, ns), now, now) // there may be none
 	}
 	return true, nil
+}
+
+// ahead is what the first address has just shown of the root and of namespaces.
+type ahead struct {
+	namespaces []string
+	refs       map[string]store.OID // nil: it was not asked
 }
 
 func isSettled(r *Registry, m memory, what objects.Digest, namespaces []string) bool {

@@ -60,8 +60,8 @@ type Registry struct {
 	spaces    map[string]State // as of the last Sync or load
 	first     map[string]bool  // namespaces that nothing was known of before
 	stats     Stats
-	recalled  recalled             // what was read last of what is remembered
-	ahead     map[string]store.OID // what the first address has just been asked for; nil: nothing
+	recalled  recalled // what was read last of what is remembered
+	ahead     ahead    // what Unchanged was shown, for the Sync that follows
 }
 
 // Stats count what a Registry moved over the network since Open.

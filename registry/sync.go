@@ -85,10 +85,10 @@ func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string,
 		}
 	}(r.stats.Fetches)
 	y := &round{r: r, to: to, m: m, namespaces: namespaces, listed: map[*mirror]map[string]store.OID{}}
-	if r.ahead != nil && to == toRead {
-		y.listed[r.mirrors[0]] = r.ahead
+	if r.ahead.refs != nil && to == toRead && slices.Equal(r.ahead.namespaces, namespaces) {
+		y.listed[r.mirrors[0]] = r.ahead.refs
 	}
-	r.ahead = nil
+	r.ahead = ahead{}
 	if err := y.one(ctx, ""); err != nil {
 		return err
 	}

@@ -38,6 +38,9 @@ func InitCache(dir, head string) (*Repo, error) {
 // code Integrity: it is to be deleted.
 func OpenCache(ctx context.Context, dir string) (*Repo, error) {
 	r, err := Open(dir)
+	if fault.Is(err, fault.Malformed) {
+		err = fault.New(fault.Integrity, "%w", err) // whoever wrote it wrote no such thing
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +70,9 @@ func noteBoot(dir, run string) error {
 func sound(ctx context.Context, r *Repo) error {
 	torn := func(what string, why error) error {
 		return fault.New(fault.Integrity, "%s is damaged: %w", what, why)
+	}
+	if _, err := r.Head(); err != nil {
+		return torn("HEAD", err)
 	}
 	if _, err := r.Refs("refs/"); err != nil {
 		return torn("a ref", err)

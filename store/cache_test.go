@@ -77,6 +77,8 @@ func TestCacheAfterTheMachineWentDown(t *testing.T) {
 		"object, zeros":      {object, zeros},
 		"ref, all":           {func(dir string, _ OID) string { return filepath.Join(dir, "refs", "rye", "one") }, none},
 		"ref, zeros":         {func(dir string, _ OID) string { return filepath.Join(dir, "refs", "rye", "one") }, zeros},
+		"HEAD, all":          {func(dir string, _ OID) string { return filepath.Join(dir, "HEAD") }, none},
+		"HEAD, zeros":        {func(dir string, _ OID) string { return filepath.Join(dir, "HEAD") }, zeros},
 		"nothing is damaged": {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,7 @@ type httpDialer struct {
 	away   bool   // base is on another host than the address given
 	known  []byte // version 2 advertisement of upload-pack; nil = not asked yet
 	told   bool   // known is what an earlier process was told
+	thanks bool   // git's helpers were told that the credential works
 
 	lengths bool // the server takes no body of unknown size
 }
@@ -323,7 +324,8 @@ func (s *httpSession) round(ctx context.Context, q *request) (*pktReader, error)
 		} else if retry {
 			continue
 		}
-		if s.d.told { // nobody was asked before, who would have told git
+		if s.d.told && !s.d.thanks { // there was no first request, after which they are told
+			s.d.thanks = true
 			s.d.r.auth.approve(ctx)
 		}
 		return s.answer(ctx, resp, q.limit)

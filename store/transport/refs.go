@@ -46,7 +46,8 @@ func (r *Remote) listOnce(ctx context.Context, prefixes []string) (map[string]st
 	return refs, head, nil
 }
 
-// kept is a session of upload-pack in version 2, between two commands.
+// kept is a session between two operations: of upload-pack in version 2, or of receive-pack
+// before a push.
 type kept struct {
 	session
 	a *advert

@@ -116,7 +116,7 @@ func LockFault(ctx context.Context, s *Desk, reg *registry.Registry, namespaces 
 		code := fault.Integrity
 		switch {
 		case cerr != nil:
-			return cerr
+			return errors.Join(err, cerr)
 		case claim == registry.ClaimAhead:
 			code = fault.Drift
 		case claim != registry.ClaimDiffers:

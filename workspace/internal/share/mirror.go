@@ -246,8 +246,9 @@ func compareNew(ctx context.Context, s *Desk, name string, reg *registry.Registr
 	return err
 }
 
-// openSurveyed is OpenSynced of what openAgreed opened, and compares all addresses of the registry: what one lacks is
-// told, and what one shows that cannot be is in contradicted. Both leave the rest as it is.
+// openSurveyed is OpenSynced of what openAgreed opened, and compares all addresses of the
+// registry: what one lacks is told, and what one shows that cannot be is in contradicted. Both
+// leave the rest as it is.
 func openSurveyed(ctx context.Context, s *Desk, name string, namespaces []string, reg *registry.Registry) (_ *registry.Registry, told []string, contradicted, err error) {
 	reg, err = openFollowing(ctx, s, name, namespaces, reg, func(reg *registry.Registry) error {
 		problems, err := compareAll(ctx, s, name, reg, namespaces)

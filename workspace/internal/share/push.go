@@ -35,7 +35,10 @@ func Push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, err
 func push(ctx context.Context, s *Desk, q rye.PushRequest) (*rye.PushReport, error) {
 	var user func() (name, email string)
 	if !q.DryRun {
-		user = gitUser(s)
+		var err error
+		if user, err = gitUser(s); err != nil {
+			return nil, err
+		}
 	}
 	what, ns, err := pushTargets(ctx, s, q)
 	if err != nil {

@@ -237,14 +237,14 @@ func (s Settings) plain() []string {
 
 // gitUser begins to ask git for the user's name and address, and returns where they are to be
 // had: nil where the user said already what to publish.
-func gitUser(s *Desk) func() (name, email string) {
+func gitUser(s *Desk) (user func() (name, email string), err error) {
 	set, err := readSettings(s)
 	if err != nil || set[authorEmail] != "" || set[authorName] != "" || set[authorAsked] != "" {
-		return nil
+		return nil, err
 	}
-	user := sync.OnceValues(func() (string, string) { return transport.GitUser(s.transport()) })
+	user = sync.OnceValues(func() (string, string) { return transport.GitUser(s.transport()) })
 	go user()
-	return user
+	return user, nil
 }
 
 // askAuthor asks once whether the user publishes under the name and the address that git
