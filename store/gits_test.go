@@ -57,6 +57,7 @@ var gitTrips = []struct{ says, why string }{
 	{"cannot open pack index", "a pack was replaced meanwhile"},
 	{"pack-objects did not write a '.pack' file", "two repacks at once"},
 	{"gc is already running", "another gc"},
+	{".idx' failed: No such file", "gc took the index of a pack that repack was naming for one that was left"},
 	{"unable to force loose object", "repack -ad dropped what gc was about to keep loose, which no ref reaches"},
 }
 

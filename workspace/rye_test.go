@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -288,6 +291,34 @@ func TestDryRunVerifies(t *testing.T) {
 	res, err := p.Execute(t.Context(), rye.Terminal(), rye.ExecuteRequest{Ref: refOf("tool:acme/greet"), DryRun: true})
 	if err != nil || res.Status != "validation_passed" || len(res.Chain) != 3 {
 		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+// TestRefusedRunEndsItsLook: the look at what runs by itself in the project goes on beside the
+// gates, and no longer than they do.
+func TestRefusedRunEndsItsLook(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	for i := range 3000 {
+		if err := os.MkdirAll(filepath.Join(p.dir, "src", strconv.Itoa(i)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, q := range map[string]rye.ExecuteRequest{
+		"a rehearsal":           {DryRun: true},
+		"refused by the lock":   {Locked: true},
+		"refused by its params": {Params: json.RawMessage(`{"no":"such"}`)},
+	} {
+		q.Ref = refOf("tool:acme/greet")
+		p.Execute(t.Context(), rye.Terminal(), q)
+		stacks := make([]byte, 1<<20)
+		if stacks = stacks[:runtime.Stack(stacks, true)]; bytes.Contains(stacks, []byte("ward.Look(")) {
+			t.Errorf("%s: the look goes on after the answer", what)
+		}
+		if err := os.RemoveAll(filepath.Join(p.home, "cache")); err != nil {
+			t.Errorf("%s: %v", what, err) // somebody writes there
+		}
 	}
 }
 

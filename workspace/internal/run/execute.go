@@ -65,6 +65,7 @@ func (r *Runner) Execute(ctx context.Context, c rye.Caller, q rye.ExecuteRequest
 	j.warnings = locks.Warnings(seen, j.plan)
 	j.watch.lap(&j.watch.parts.Verify)
 	j.ward = watch(ctx, s, j.plan)
+	defer j.ward.end()
 	if j.params, err = j.plan.Check(q.Params); err != nil {
 		return nil, withParams(j.plan.Tool(), err)
 	}

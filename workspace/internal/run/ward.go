@@ -16,6 +16,7 @@ import (
 
 // watched is the look at what runs by itself in the project, which goes on beside the gates.
 type watched struct {
+	stop context.CancelFunc
 	done chan struct{}
 	ward *ward.Ward // nil where the run writes nothing in the project
 	base string     // of the names of what is noted of it; "" where nothing can be
@@ -24,7 +25,8 @@ type watched struct {
 
 // watch begins to look, where the plan may write in the project.
 func watch(ctx context.Context, s *Desk, plan *chain.Plan) *watched {
-	w := &watched{done: make(chan struct{})}
+	ctx, stop := context.WithCancel(ctx)
+	w := &watched{stop: stop, done: make(chan struct{})}
 	n := plan.Needs()
 	writes := len(n.Write) > 0 || !n.Declared && !published(plan)
 	if s.ProjectDir == "" || plan.Primitive() == chain.HTTP || !writes {
@@ -53,6 +55,13 @@ func watch(ctx context.Context, s *Desk, plan *chain.Plan) *watched {
 		w.ward, w.err = ward.Look(ctx, o)
 	}()
 	return w
+}
+
+// end ends a look that is still under way: nothing of a run that was refused, or only
+// rehearsed, goes on after its answer.
+func (w *watched) end() {
+	w.stop()
+	<-w.done
 }
 
 // protect adds what has to be read-only during the run.
