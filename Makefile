@@ -33,7 +33,7 @@ quickstart: build ## the main job on real input, each step shown
 
 .PHONY: test
 test: ## every test, as quickly as they go
-	CGO_ENABLED=0 $(GO) test -timeout 10m ./...
+	CGO_ENABLED=0 $(GO) test -timeout 20m ./...
 
 .PHONY: race
 race: ## the same with the race detector (needs a C compiler)

@@ -293,6 +293,7 @@ func (c *cutter) pipe(from, to net.Conn, limit int64) {
 // number of bytes, and rye killed in between. What is run next needs no repair: nothing is
 // half trusted, and what was published is there once.
 func TestCutConnections(t *testing.T) {
+	t.Parallel()
 	needGit(t)
 	rounds := 2
 	if soak {

@@ -21,6 +21,7 @@ const module = "github.com/rye-os/rye"
 // with RYE_SOAK the other program is a second release, too, and not only a build by
 // other means.
 func TestGoInstall(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("builds the programs anew")
 	}

@@ -30,6 +30,7 @@ func (m *mate) publishes(id, version, word string) {
 // TestMonth: three people with homes of their own, two namespaces, one registry on a forge, and
 // what happens to them in a month, by the commands that they would type.
 func TestMonth(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, "project.git", "registry.git")
 	registry := f.URL + "/registry.git"
 	person := func(name string) *mate {

@@ -165,6 +165,7 @@ func treeOf(t *testing.T, dir string) map[string][]byte {
 // TestSkillsInAndOut: skills of every form come in, are signed, are found by what they say,
 // and go out byte for byte. RYE_SOAK asks for every one of the hundred.
 func TestSkillsInAndOut(t *testing.T) {
+	t.Parallel()
 	h := newHome(t)
 	skills := skillFolders(100)
 	src := filepath.Join(t.TempDir(), "skills")

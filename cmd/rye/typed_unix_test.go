@@ -22,6 +22,7 @@ import (
 // may be lost or changed by it. Then the hint is typed as it stands, in the same state, and has to
 // work, or to ask for consent that nobody is there to give; what it did is put back.
 func TestTypedMistakes(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	files, err := filepath.Glob(filepath.Join("testdata", "typed", "*.txtar"))
 	if err != nil {

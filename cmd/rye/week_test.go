@@ -154,6 +154,7 @@ func (m *mate) asked() string {
 // they would type. A git user meets no refusal that git would not make them expect, and
 // each that security needs.
 func TestWeek(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, "project.git", "registry.git")
 	project := f.URL + "/project.git"
 
