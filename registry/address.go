@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
@@ -106,15 +107,16 @@ func parseListed(line []byte) (l listed, err error) {
 	return l, err
 }
 
-// The names of a root list and of a list under one digit.
+// The names of a root list and of a list under one digit. They are made when they are first
+// needed, for most commands need none.
 var (
-	rootNames = append([]string{"keys"}, hexNames("", 16)...)
-	listNames = func() (all [16][]string) {
+	rootNames = sync.OnceValue(func() []string { return append([]string{"keys"}, hexNames("", 16)...) })
+	listNames = sync.OnceValue(func() (all [16][]string) {
 		for i := range all {
 			all[i] = hexNames(fmt.Sprintf("%x", i), 16)
 		}
 		return all
-	}()
+	})
 )
 
 func hexNames(before string, n int) []string {

@@ -195,7 +195,7 @@ func bringRoot(ctx context.Context, r *Registry, s State) error {
 
 // bringLists brings all lists of a state: what a writer needs to name it.
 func bringLists(ctx context.Context, r *Registry, s State) error {
-	return bringDigits(ctx, r, s, everyShard)
+	return bringDigits(ctx, r, s, everyShard())
 }
 
 // bringDigits brings the lists that name shards.
@@ -257,7 +257,7 @@ func Look(ctx context.Context, r *Registry, namespace string, refs ...objects.Re
 		return err
 	}
 	if len(refs) == 0 {
-		return bringShards(ctx, r, s, everyShard)
+		return bringShards(ctx, r, s, everyShard())
 	}
 	if err := bringShards(ctx, r, s, shardsOf(refs)); err != nil {
 		return err

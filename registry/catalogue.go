@@ -70,7 +70,7 @@ func (c *catalogue) get() error {
 		if c.raw, err = c.from.load(c.at, "root list"); err != nil {
 			return err
 		}
-		lines, err := parseList(c.raw, rootNames)
+		lines, err := parseList(c.raw, rootNames())
 		for _, l := range lines {
 			if l.name == "keys" {
 				c.keys = l.at
@@ -91,7 +91,7 @@ func (l *list) get(digit int) error {
 		if l.raw, err = l.from.load(l.at, "list"); err != nil {
 			return err
 		}
-		lines, err := parseList(l.raw, listNames[digit])
+		lines, err := parseList(l.raw, listNames()[digit])
 		for _, line := range lines {
 			l.shards[hexName(line.name)] = lazyShard(line.at, l.from)
 		}
@@ -183,7 +183,7 @@ func (c *catalogue) seal() error {
 				return err
 			}
 		}
-		lines = append(lines, listed{rootNames[1+i], l.at})
+		lines = append(lines, listed{rootNames()[1+i], l.at})
 	}
 	c.raw = encodeList(lines)
 	c.at = addressOf(c.raw)
@@ -195,7 +195,7 @@ func (l *list) seal(digit int) (err error) {
 	var lines []listed
 	for i, sh := range l.shards {
 		if sh != nil {
-			lines = append(lines, listed{listNames[digit][i], sh.at})
+			lines = append(lines, listed{listNames()[digit][i], sh.at})
 		}
 	}
 	l.raw = encodeList(lines)
@@ -297,7 +297,7 @@ func (c *catalogue) tree(before *catalogue, put sink) (store.OID, error) {
 		if err != nil {
 			return store.OID{}, err
 		}
-		entries = append(entries, store.Entry{Name: rootNames[1+digit], Mode: store.ModeDir, ID: l.folder})
+		entries = append(entries, store.Entry{Name: rootNames()[1+digit], Mode: store.ModeDir, ID: l.folder})
 	}
 	return putTree(put, entries)
 }
@@ -312,7 +312,7 @@ func (l *list) tree(digit int, put sink) (store.OID, error) {
 	entries := []store.Entry{{Name: listName, Mode: store.ModeFile, ID: l.at.ID}}
 	for i, sh := range l.shards {
 		if sh != nil {
-			entries = append(entries, store.Entry{Name: listNames[digit][i] + ".jsonl", Mode: store.ModeFile, ID: sh.at.ID})
+			entries = append(entries, store.Entry{Name: listNames()[digit][i] + ".jsonl", Mode: store.ModeFile, ID: sh.at.ID})
 		}
 	}
 	return putTree(put, entries)

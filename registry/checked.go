@@ -81,7 +81,7 @@ func Unchanged(ctx context.Context, r *Registry, what objects.Digest, namespaces
 		return false, err
 	}
 	at := r.mirrors[0]
-	refs, err := branchesAt(ctx, r, at, namespaces, false, toRead, nil)
+	refs, err := branchesAt(ctx, r, at, namespaces, false, toRead)
 	if err != nil {
 		return false, err
 	}

@@ -69,7 +69,7 @@ func examineFrom(ctx context.Context, r *Registry, s State, known Point) (examin
 		return x, err
 	}
 	x.from = from
-	return x, noteShards(ctx, r, x.State, everyShard)
+	return x, noteShards(ctx, r, x.State, everyShard())
 }
 
 // apply applies an operation whose change list was read.

@@ -133,9 +133,9 @@ func FuzzList(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, raw []byte, digit int) {
-		names := rootNames
+		names := rootNames()
 		if digit >= 0 && digit < 16 {
-			names = listNames[digit]
+			names = listNames()[digit]
 		}
 		lines, err := parseList(raw, names)
 		if err != nil {

@@ -132,12 +132,12 @@ func shardsOf(refs []objects.Ref) []byte {
 }
 
 // everyShard is all of them.
-var everyShard = func() (all []byte) {
+func everyShard() (all []byte) {
 	for i := range 256 {
 		all = append(all, byte(i))
 	}
 	return all
-}()
+}
 
 // promised turns the absence of something that a log promises into what it is: the host
 // hides it, or lost it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -128,21 +127,15 @@ func fetchFrom(ctx context.Context, r *Registry, m *mirror, repo *store.Repo, wa
 }
 
 // branchesAt returns the branches that an address has of the root and of namespaces. With
-// others to ask it may not take long. Meanwhile is done while the host is thinking, unless it
-// is nil.
-func branchesAt(ctx context.Context, r *Registry, m *mirror, namespaces []string, others bool, to purpose, meanwhile func()) (map[string]store.OID, error) {
+// others to ask it may not take long.
+func branchesAt(ctx context.Context, r *Registry, m *mirror, namespaces []string, others bool, to purpose) (map[string]store.OID, error) {
 	if others {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, patience)
 		defer cancel()
 	}
 	r.stats.Listings++
-	var beside sync.WaitGroup
-	if meanwhile != nil {
-		beside.Go(meanwhile)
-	}
 	refs, err := refsAt(ctx, m, to, prefixesOf(namespaces))
-	beside.Wait()
 	if err != nil {
 		return nil, err
 	}

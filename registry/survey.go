@@ -71,7 +71,7 @@ type survey struct {
 // ask syncs every log with one address, and notes how far it has it. What it merely lacks is
 // no error.
 func (v *survey) ask(ctx context.Context, m *mirror) error {
-	refs, err := branchesAt(ctx, v.r, m, v.namespaces, true, toRead, nil)
+	refs, err := branchesAt(ctx, v.r, m, v.namespaces, true, toRead)
 	if err != nil {
 		if passable(err) && ctx.Err() == nil {
 			v.down[m] = err

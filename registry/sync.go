@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -156,8 +157,12 @@ func toThis(ctx context.Context, r *Registry, ns string) ([]*mirror, error) {
 func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) error {
 	refs, ok := y.listed[m]
 	if !ok {
+		to := y.purposeAt(ctx, m)
+		var beside sync.WaitGroup
+		beside.Go(func() { y.load(ctx) }) // while the host is thinking
 		var err error
-		if refs, err = branchesAt(ctx, y.r, m, y.namespaces, others, y.purposeAt(ctx, m), func() { y.load(ctx) }); err != nil {
+		refs, err = branchesAt(ctx, y.r, m, y.namespaces, others, to)
+		if beside.Wait(); err != nil {
 			return err
 		}
 		y.listed[m] = refs

@@ -47,14 +47,15 @@ func Whole(ctx context.Context, r *Registry, namespace string, most int64, say f
 		return Coverage{State: s}, err
 	}
 	batch := max(1, min(256, 256*maxAtOnce/int(max(s.Published, 1))))
-	for at := 0; at < len(everyShard); at += batch {
+	every := everyShard()
+	for at := 0; at < len(every); at += batch {
 		left := most - (r.stats.Bytes - before)
 		if left <= 0 {
 			break
 		}
 		part := s
 		part.cat = openCatalogue(s.cat.at, s.from) // so that its lines are let go
-		err := bringPart(ctx, r, part, everyShard[at:min(at+batch, 256)], left)
+		err := bringPart(ctx, r, part, every[at:min(at+batch, len(every))], left)
 		if fault.Is(err, fault.Limit) && r.stats.Bytes > before {
 			break
 		}

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -263,20 +262,20 @@ func downloads(text string) bool {
 // A lineRule is a form that is bad in whatever language it stands.
 type lineRule struct {
 	rule string
-	re   func() *regexp.Regexp
+	re   *pattern
 	says string
 }
 
 var lineRules = []lineRule{
-	{"pipe-to-shell", lazy(`\b(curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]*(https?:|\$|ftp:)[^\n|]*\|(\s|\\n)*(sudo\s+(-\S+\s+)*|env\s+|command\s+)?(\S*/)?((ba|z|da|k|fi|a)?sh(\s+(-[^n\s]\S*|-)|\s+\w|\s*[^\s\w-]|\s*$)|(python[\d.]*|perl|ruby|node|iex|Invoke-Expression|php)(\s+-(\s|$)|\s*[^\s\w.-]|\s*$))`), "what is downloaded is run at once"},
-	{"pipe-to-shell", lazy(`(?i)\b(iex|Invoke-Expression)\b[^\n]*\b(iwr|irm|Invoke-WebRequest|Invoke-RestMethod|DownloadString|Net\.WebClient)\b`), "what is downloaded is run at once"},
-	{"pipe-to-shell", lazy(`\b(bash|sh|zsh|source|eval)\b\s*(-c\s*)?["']?\s*[<$]\(\s*(curl|wget)\b`), "what is downloaded is run at once"},
-	{"pipe-to-shell", lazy(`\b(exec|eval)\s*\(\s*(requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|await\s*\(?\s*(await\s*)?fetch)\b`), "what is downloaded is run at once"},
-	{"encoded-command", lazy(`base64\s+(-d|-D|--decode)[^\n|]*\|(\s|\\n)*(sudo\s+)?(\S*/)?((ba|z|da|k)?sh|python[\d.]*|perl|node)\b`), "what is run cannot be read"},
-	{"encoded-command", lazy(`\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?(__import__\(['"]\w+['"]\)\.|base64\.|codecs\.|zlib\.|marshal\.)?(b64decode|decodebytes|atob|a85decode|decompress|loads|decode)\s*\(`), "what is run cannot be read"},
-	{"encoded-command", lazy(`\beval\s*\(\s*(Buffer\.from|atob)\s*\(`), "what is run cannot be read"},
-	{"encoded-command", lazy(`(?i)powershell(\.exe)?\s[^\n]*-e(nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{24,}`), "what is run cannot be read"},
-	{"remote-shell", lazy(`(/dev/tcp/[\w.$]+/\d|\bn(c|cat)\s[^\n]*-e\s*\S*sh\b)`), "somebody elsewhere gets a shell"},
+	{"pipe-to-shell", &pattern{text: `\b(curl|wget|fetch|iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\b[^\n|]*(https?:|\$|ftp:)[^\n|]*\|(\s|\\n)*(sudo\s+(-\S+\s+)*|env\s+|command\s+)?(\S*/)?((ba|z|da|k|fi|a)?sh(\s+(-[^n\s]\S*|-)|\s+\w|\s*[^\s\w-]|\s*$)|(python[\d.]*|perl|ruby|node|iex|Invoke-Expression|php)(\s+-(\s|$)|\s*[^\s\w.-]|\s*$))`}, "what is downloaded is run at once"},
+	{"pipe-to-shell", &pattern{text: `(?i)\b(iex|Invoke-Expression)\b[^\n]*\b(iwr|irm|Invoke-WebRequest|Invoke-RestMethod|DownloadString|Net\.WebClient)\b`}, "what is downloaded is run at once"},
+	{"pipe-to-shell", &pattern{text: `\b(bash|sh|zsh|source|eval)\b\s*(-c\s*)?["']?\s*[<$]\(\s*(curl|wget)\b`}, "what is downloaded is run at once"},
+	{"pipe-to-shell", &pattern{text: `\b(exec|eval)\s*\(\s*(requests\.get|urllib\.request\.urlopen|urlopen|httpx\.get|await\s*\(?\s*(await\s*)?fetch)\b`}, "what is downloaded is run at once"},
+	{"encoded-command", &pattern{text: `base64\s+(-d|-D|--decode)[^\n|]*\|(\s|\\n)*(sudo\s+)?(\S*/)?((ba|z|da|k)?sh|python[\d.]*|perl|node)\b`}, "what is run cannot be read"},
+	{"encoded-command", &pattern{text: `\b(exec|eval)\s*\(\s*(compile\s*\(\s*)?(__import__\(['"]\w+['"]\)\.|base64\.|codecs\.|zlib\.|marshal\.)?(b64decode|decodebytes|atob|a85decode|decompress|loads|decode)\s*\(`}, "what is run cannot be read"},
+	{"encoded-command", &pattern{text: `\beval\s*\(\s*(Buffer\.from|atob)\s*\(`}, "what is run cannot be read"},
+	{"encoded-command", &pattern{text: `(?i)powershell(\.exe)?\s[^\n]*-e(nc|ncodedcommand)?\s+[A-Za-z0-9+/=]{24,}`}, "what is run cannot be read"},
+	{"remote-shell", &pattern{text: `(/dev/tcp/[\w.$]+/\d|\bn(c|cat)\s[^\n]*-e\s*\S*sh\b)`}, "somebody elsewhere gets a shell"},
 }
 
 // hot looks at a line that may hold a command. Where a shell runs the text its syntax is read
@@ -287,11 +286,11 @@ func (s *scan) hot(line string) {
 		return
 	}
 	for _, r := range lineRules {
-		if r.re().MatchString(line) {
+		if r.re.get().MatchString(line) {
 			s.add(r.rule, High, s.line, line, r.says)
 		}
 	}
-	if at := listed().FindStringIndex(line); at != nil {
+	if at := listed.get().FindStringIndex(line); at != nil {
 		s.unpinned(strings.ReplaceAll(line[at[0]:], ",", " "), line, true)
 	}
 	if s.form == Code || s.block.fence != "" {
@@ -300,4 +299,4 @@ func (s *scan) hot(line string) {
 }
 
 // listed is a launch by a list of words, as programs write it.
-var listed = lazy(`["'](npx|uvx|bunx|pnpx|pipx)["']\s*,`)
+var listed = &pattern{text: `["'](npx|uvx|bunx|pnpx|pipx)["']\s*,`}

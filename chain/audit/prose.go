@@ -6,22 +6,22 @@ import "strings"
 // bring theirs: nothing in their own files is bad.
 
 var (
-	fetches  = lazy(`(?i)\b(download|fetch|get|grab|obtain|visit|go to|open|navigate to|install)\b`)
-	link     = lazy(`(?i)\bhttps?://[^\s)>"'` + "`" + `]+`)
-	runs     = lazy(`(?i)\b(run|execute|launch|start|double-click|open|extract|unzip|unpack|chmod \+x)\b`)
-	runsIt   = lazy(`(?i)\b(run|execute|launch|start|double-click)\s+(it|this|the (file|binary|installer|setup|program|script|executable|agent|helper|tool|downloaded)\w*)\b`)
-	program  = lazy(`(?i)[\w/.-]+\.(exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|appimage|run|deb|rpm|apk|command|sh|zip|rar|7z|tgz|tar\.gz|bin)\b`)
-	drop     = lazy(`(?i)https?://(\d{1,3}(\.\d{1,3}){3}(:\d+)?/|([\w-]+\.)*(pastebin\.com|rentry\.(co|org)|glot\.io|hastebin\.com|transfer\.sh|file\.io|anonfiles\.com|mediafire\.com|mega\.nz|bit\.ly|tinyurl\.com|t\.ly|is\.gd|cutt\.ly|ngrok(-free)?\.(io|app)|trycloudflare\.com|cdn\.discordapp\.com|0x0\.st|paste\.\w+|webhook\.site|gofile\.io)/)`)
-	pastes   = lazy(`(?i)\b(copy|paste)\b[^.\n]{0,80}\b(in(to)?|to)\s+(your |the |a )?(terminal|shell|console|command prompt|powershell)\b`)
-	password = lazy(`(?i)\b(password|passphrase|pass)\s*(is|:|=)?\s*["'` + "`" + `]?\w+`)
-	disarms  = lazy(`(?i)(xattr\s+-[cdr]+\s+(com\.apple\.quarantine|\S)|spctl\s+--master-disable|Set-ExecutionPolicy\s+(-\w+\s+\w+\s+)*(Bypass|Unrestricted)|\b(disable|turn off)\s+(your |the )?(antivirus|anti-virus|windows defender|defender|gatekeeper|firewall|SmartScreen)|Set-MpPreference\s+-Disable)`)
+	fetches  = &pattern{text: `(?i)\b(download|fetch|get|grab|obtain|visit|go to|open|navigate to|install)\b`}
+	link     = &pattern{text: `(?i)\bhttps?://[^\s)>"'` + "`" + `]+`}
+	runs     = &pattern{text: `(?i)\b(run|execute|launch|start|double-click|open|extract|unzip|unpack|chmod \+x)\b`}
+	runsIt   = &pattern{text: `(?i)\b(run|execute|launch|start|double-click)\s+(it|this|the (file|binary|installer|setup|program|script|executable|agent|helper|tool|downloaded)\w*)\b`}
+	program  = &pattern{text: `(?i)[\w/.-]+\.(exe|msi|dmg|pkg|scr|bat|cmd|ps1|vbs|jar|appimage|run|deb|rpm|apk|command|sh|zip|rar|7z|tgz|tar\.gz|bin)\b`}
+	drop     = &pattern{text: `(?i)https?://(\d{1,3}(\.\d{1,3}){3}(:\d+)?/|([\w-]+\.)*(pastebin\.com|rentry\.(co|org)|glot\.io|hastebin\.com|transfer\.sh|file\.io|anonfiles\.com|mediafire\.com|mega\.nz|bit\.ly|tinyurl\.com|t\.ly|is\.gd|cutt\.ly|ngrok(-free)?\.(io|app)|trycloudflare\.com|cdn\.discordapp\.com|0x0\.st|paste\.\w+|webhook\.site|gofile\.io)/)`}
+	pastes   = &pattern{text: `(?i)\b(copy|paste)\b[^.\n]{0,80}\b(in(to)?|to)\s+(your |the |a )?(terminal|shell|console|command prompt|powershell)\b`}
+	password = &pattern{text: `(?i)\b(password|passphrase|pass)\s*(is|:|=)?\s*["'` + "`" + `]?\w+`}
+	disarms  = &pattern{text: `(?i)(xattr\s+-[cdr]+\s+(com\.apple\.quarantine|\S)|spctl\s+--master-disable|Set-ExecutionPolicy\s+(-\w+\s+\w+\s+)*(Bypass|Unrestricted)|\b(disable|turn off)\s+(your |the )?(antivirus|anti-virus|windows defender|defender|gatekeeper|firewall|SmartScreen)|Set-MpPreference\s+-Disable)`}
 )
 
 const maxNear = 4 // lines of a paragraph that are read together
 
 // paragraph reads a line of prose with those before it.
 func (s *scan) paragraph(line string) {
-	if mayDisarm(line) && disarms().MatchString(line) {
+	if mayDisarm(line) && disarms.get().MatchString(line) {
 		s.add("prerequisite", High, s.line, line, "it asks for the protection of the machine to be turned off")
 	}
 	if strings.TrimSpace(line) == "" {
@@ -53,17 +53,17 @@ func mayDisarm(line string) bool {
 
 // sends says how a paragraph sends its reader to fetch a program and run it; 0 for not.
 func sends(text string) (string, Severity) {
-	if !fetches().MatchString(text) || !link().MatchString(text) {
+	if !fetches.get().MatchString(text) || !link.get().MatchString(text) {
 		return "", 0
 	}
 	switch {
-	case pastes().MatchString(text):
+	case pastes.get().MatchString(text):
 		return "it sends its reader to a page for commands to paste", High
-	case drop().MatchString(text) && (runs().MatchString(text) || program().MatchString(link().FindString(text))):
+	case drop.get().MatchString(text) && (runs.get().MatchString(text) || program.get().MatchString(link.get().FindString(text))):
 		return "it sends its reader to fetch a program where anybody may leave one", High
-	case archived(text) && password().MatchString(text):
+	case archived(text) && password.get().MatchString(text):
 		return "it sends its reader to fetch an archive that no scanner can open", High
-	case program().MatchString(text) && runsIt().MatchString(text), runsIt().MatchString(text) && strings.Contains(strings.ToLower(text), "download"):
+	case program.get().MatchString(text) && runsIt.get().MatchString(text), runsIt.get().MatchString(text) && strings.Contains(strings.ToLower(text), "download"):
 		return "it sends its reader to fetch a program and run it", High
 	}
 	return "", 0

@@ -10,40 +10,49 @@ import (
 // is fast.
 type token struct {
 	what, word string
-	re         func() *regexp.Regexp
+	re         *pattern
 }
 
-func lazy(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+// A pattern is compiled when it is first needed. Written as a literal it costs a program that
+// looks at nothing nothing.
+type pattern struct {
+	text string
+	once sync.Once
+	re   *regexp.Regexp
+}
+
+func (p *pattern) get() *regexp.Regexp {
+	p.once.Do(func() { p.re = regexp.MustCompile(p.text) })
+	return p.re
 }
 
 // tokens are the forms that services publish for what they hand out, so that it is found.
 var tokens = []token{
-	{"a key of AWS", "AKIA", lazy(`\bAKIA[A-Z2-7]{16}\b`)},
-	{"a key of AWS", "ASIA", lazy(`\bASIA[A-Z2-7]{16}\b`)},
-	{"a token of GitHub", "gh", lazy(`\bgh[pousr]_[A-Za-z0-9]{36,}\b`)},
-	{"a token of GitHub", "github_pat_", lazy(`\bgithub_pat_[A-Za-z0-9_]{60,}\b`)},
-	{"a token of GitLab", "glpat-", lazy(`\bglpat-[A-Za-z0-9_-]{20,}`)},
-	{"a token of Slack", "xox", lazy(`\bxox[abeoprs]-[A-Za-z0-9-]{20,}`)},
-	{"a hook of Slack", "hooks.slack.com", lazy(`hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}`)},
-	{"a key of Anthropic", "sk-ant-", lazy(`\bsk-ant-[A-Za-z0-9_-]{32,}`)},
-	{"a key of OpenAI", "sk-", lazy(`\bsk-(proj|svcacct|admin)-[A-Za-z0-9_-]{40,}|\bsk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}\b`)},
-	{"a key of Google", "AIza", lazy(`\bAIza[A-Za-z0-9_-]{35}`)},
-	{"a secret of Google", "GOCSPX-", lazy(`\bGOCSPX-[A-Za-z0-9_-]{28}`)},
-	{"a key of Stripe", "_live_", lazy(`\b[sr]k_live_[A-Za-z0-9]{20,}\b`)},
-	{"a token of npm", "npm_", lazy(`\bnpm_[A-Za-z0-9]{36}\b`)},
-	{"a token of PyPI", "pypi-", lazy(`\bpypi-AgEI[A-Za-z0-9_-]{50,}`)},
-	{"a token of Hugging Face", "hf_", lazy(`\bhf_[A-Za-z0-9]{34}\b`)},
-	{"a key of SendGrid", "SG.", lazy(`\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}`)},
-	{"a token of DigitalOcean", "dop_v1_", lazy(`\bdop_v1_[a-f0-9]{64}\b`)},
-	{"a key of age", "AGE-SECRET-KEY-1", lazy(`\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b`)},
-	{"a token of Telegram", ":AA", lazy(`\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`)},
+	{"a key of AWS", "AKIA", &pattern{text: `\bAKIA[A-Z2-7]{16}\b`}},
+	{"a key of AWS", "ASIA", &pattern{text: `\bASIA[A-Z2-7]{16}\b`}},
+	{"a token of GitHub", "gh", &pattern{text: `\bgh[pousr]_[A-Za-z0-9]{36,}\b`}},
+	{"a token of GitHub", "github_pat_", &pattern{text: `\bgithub_pat_[A-Za-z0-9_]{60,}\b`}},
+	{"a token of GitLab", "glpat-", &pattern{text: `\bglpat-[A-Za-z0-9_-]{20,}`}},
+	{"a token of Slack", "xox", &pattern{text: `\bxox[abeoprs]-[A-Za-z0-9-]{20,}`}},
+	{"a hook of Slack", "hooks.slack.com", &pattern{text: `hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}`}},
+	{"a key of Anthropic", "sk-ant-", &pattern{text: `\bsk-ant-[A-Za-z0-9_-]{32,}`}},
+	{"a key of OpenAI", "sk-", &pattern{text: `\bsk-(proj|svcacct|admin)-[A-Za-z0-9_-]{40,}|\bsk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}\b`}},
+	{"a key of Google", "AIza", &pattern{text: `\bAIza[A-Za-z0-9_-]{35}`}},
+	{"a secret of Google", "GOCSPX-", &pattern{text: `\bGOCSPX-[A-Za-z0-9_-]{28}`}},
+	{"a key of Stripe", "_live_", &pattern{text: `\b[sr]k_live_[A-Za-z0-9]{20,}\b`}},
+	{"a token of npm", "npm_", &pattern{text: `\bnpm_[A-Za-z0-9]{36}\b`}},
+	{"a token of PyPI", "pypi-", &pattern{text: `\bpypi-AgEI[A-Za-z0-9_-]{50,}`}},
+	{"a token of Hugging Face", "hf_", &pattern{text: `\bhf_[A-Za-z0-9]{34}\b`}},
+	{"a key of SendGrid", "SG.", &pattern{text: `\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}`}},
+	{"a token of DigitalOcean", "dop_v1_", &pattern{text: `\bdop_v1_[a-f0-9]{64}\b`}},
+	{"a key of age", "AGE-SECRET-KEY-1", &pattern{text: `\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b`}},
+	{"a token of Telegram", ":AA", &pattern{text: `\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b`}},
 }
 
 var (
-	keyHead = lazy(`-----BEGIN (RSA |EC |DSA |OPENSSH |ENCRYPTED |PGP )?PRIVATE KEY( BLOCK)?-----`)
-	keyBody = lazy(`^[\s"'#*/]*[A-Za-z0-9+/=]{40,}`)
-	keyLine = lazy(`-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----(\\n|\s)*[A-Za-z0-9+/=]{40,}`)
+	keyHead = &pattern{text: `-----BEGIN (RSA |EC |DSA |OPENSSH |ENCRYPTED |PGP )?PRIVATE KEY( BLOCK)?-----`}
+	keyBody = &pattern{text: `^[\s"'#*/]*[A-Za-z0-9+/=]{40,}`}
+	keyLine = &pattern{text: `-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----(\\n|\s)*[A-Za-z0-9+/=]{40,}`}
 )
 
 // secrets finds tokens and private keys.
@@ -52,13 +61,13 @@ func (s *scan) secrets(line string) {
 		if !strings.Contains(line, t.word) {
 			continue
 		}
-		if found := t.re().FindString(line); found != "" && !placeholder(found) {
+		if found := t.re.get().FindString(line); found != "" && !placeholder(found) {
 			s.add("secret", High, s.line, line, t.what)
 			return
 		}
 	}
 	if s.key > 0 && strings.TrimSpace(line) != "" {
-		if s.line <= s.key+4 && keyBody().MatchString(line) {
+		if s.line <= s.key+4 && keyBody.get().MatchString(line) {
 			s.add("secret", High, s.key, "-----BEGIN PRIVATE KEY-----", "a private key")
 			s.key = 0
 		} else if s.line > s.key+4 {
@@ -66,9 +75,9 @@ func (s *scan) secrets(line string) {
 		}
 	}
 	if strings.Contains(line, "PRIVATE KEY") {
-		if keyLine().MatchString(line) {
+		if keyLine.get().MatchString(line) {
 			s.add("secret", High, s.line, "-----BEGIN PRIVATE KEY-----", "a private key")
-		} else if keyHead().MatchString(line) {
+		} else if keyHead.get().MatchString(line) {
 			s.key = s.line
 		}
 	}
@@ -95,7 +104,7 @@ func placeholder(found string) bool {
 func blacken(line string) string {
 	for _, t := range tokens {
 		if strings.Contains(line, t.word) {
-			line = t.re().ReplaceAllStringFunc(line, func(found string) string { return found[:min(4, len(found))] + "…" })
+			line = t.re.get().ReplaceAllStringFunc(line, func(found string) string { return found[:min(4, len(found))] + "…" })
 		}
 	}
 	return line

@@ -8,16 +8,16 @@ import (
 // version is whatever its owner, or who stole the name, publishes next.
 
 var (
-	exact    = lazy(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-.+][0-9A-Za-z.+-]+)?$`)
-	commit   = lazy(`@[0-9a-f]{40}\b`)
-	cutting  = lazy(`&&|\|\||[;|&\n]`)
-	packaged = lazy(`^(@[A-Za-z0-9_.-]+/)?[A-Za-z0-9_.-]+(\[[A-Za-z0-9_,.-]+\])?((@|==)\S+)?$`)
+	exact    = &pattern{text: `^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-.+][0-9A-Za-z.+-]+)?$`}
+	commit   = &pattern{text: `@[0-9a-f]{40}\b`}
+	cutting  = &pattern{text: `&&|\|\||[;|&\n]`}
+	packaged = &pattern{text: `^(@[A-Za-z0-9_.-]+/)?[A-Za-z0-9_.-]+(\[[A-Za-z0-9_,.-]+\])?((@|==)\S+)?$`}
 )
 
 // unpinned finds launches of what is newest in a text of commands. server says that a program
 // launches it, so that nobody is asked.
 func (s *scan) unpinned(text, line string, server bool) {
-	for _, part := range cutting().Split(text, -1) {
+	for _, part := range cutting.get().Split(text, -1) {
 		argv := argvOf(part)
 		if what, severity := newestOf(argv, server); severity > 0 {
 			s.add("unpinned", severity, s.line, line, what+": whatever is newest when it runs")
@@ -119,13 +119,13 @@ func npmPackage(w string, fetches bool) (string, Severity) {
 	case strings.HasPrefix(w, ".") || strings.HasPrefix(w, "/") || strings.ContainsAny(w, "$<>{}"):
 		return "", 0
 	case strings.Contains(w, "github:") || strings.HasPrefix(w, "git+") || strings.HasPrefix(w, "http"):
-		if atCommit().MatchString(w) {
+		if atCommit.get().MatchString(w) {
 			return "", 0
 		}
 		return w, High
-	case !packaged().MatchString(w):
+	case !packaged.get().MatchString(w):
 		return "", 0
-	case at > 0 && exact().MatchString(w[at+1:]):
+	case at > 0 && exact.get().MatchString(w[at+1:]):
 		return "", 0
 	case at > 0 || fetches:
 		return w, High
@@ -133,7 +133,7 @@ func npmPackage(w string, fetches bool) (string, Severity) {
 	return "", 0
 }
 
-var atCommit = lazy(`[#@][0-9a-f]{40}$`)
+var atCommit = &pattern{text: `[#@][0-9a-f]{40}$`}
 
 // ofPython judges what uvx and its likes fetch and run.
 func ofPython(rest []string, first bool) (string, Severity) {
@@ -160,13 +160,13 @@ func pyPackage(w string, severity Severity) (string, Severity) {
 	}
 	switch {
 	case strings.Contains(w, "://"):
-		if commit().MatchString(w) || strings.Contains(w, "#sha256=") {
+		if commit.get().MatchString(w) || strings.Contains(w, "#sha256=") {
 			return "", 0
 		}
 		return w, max(severity, High)
-	case pinned && exact().MatchString(version), strings.ContainsAny(w, "$<{"), strings.HasPrefix(w, "."), strings.HasPrefix(w, "/"):
+	case pinned && exact.get().MatchString(version), strings.ContainsAny(w, "$<{"), strings.HasPrefix(w, "."), strings.HasPrefix(w, "/"):
 		return "", 0
-	case !packaged().MatchString(w), strings.HasSuffix(w, ".whl"), strings.HasSuffix(w, ".txt"):
+	case !packaged.get().MatchString(w), strings.HasSuffix(w, ".whl"), strings.HasSuffix(w, ".txt"):
 		return "", 0
 	}
 	return w, severity
@@ -187,7 +187,7 @@ func installed(rest []string, verb string) (string, Severity) {
 			if what, severity := pyPackage(w, Medium); severity > 0 {
 				return what, severity
 			}
-			if !packaged().MatchString(w) && !strings.Contains(w, "://") {
+			if !packaged.get().MatchString(w) && !strings.Contains(w, "://") {
 				return "", 0 // a sentence goes on
 			}
 		}
@@ -202,7 +202,7 @@ func ofGo(rest []string) (string, Severity) {
 			continue
 		}
 		_, version, ok := strings.Cut(w, "@")
-		if !ok || version == "version" || version == "VERSION" || strings.HasPrefix(version, "v") && exact().MatchString(version) || len(version) == 40 || strings.ContainsAny(w, "$<{") {
+		if !ok || version == "version" || version == "VERSION" || strings.HasPrefix(version, "v") && exact.get().MatchString(version) || len(version) == 40 || strings.ContainsAny(w, "$<{") {
 			return "", 0
 		}
 		if rest[0] == "run" {
@@ -222,8 +222,8 @@ type launch struct {
 }
 
 var (
-	launcher    = lazy(`["']?command["']?\s*[:=]\s*\[?\s*["']?(\S*/)?(npx|bunx|pnpx|uvx|pipx|docker|npm|pnpm|yarn|uv|cmd|deno|bun)(\.cmd|\.exe)?["']?\s*(,|$|\})`)
-	quotedWords = lazy(`"([^"]*)"|'([^']*)'|[^\s,\[\]{}:"']+`)
+	launcher    = &pattern{text: `["']?command["']?\s*[:=]\s*\[?\s*["']?(\S*/)?(npx|bunx|pnpx|uvx|pipx|docker|npm|pnpm|yarn|uv|cmd|deno|bun)(\.cmd|\.exe)?["']?\s*(,|$|\})`}
+	quotedWords = &pattern{text: `"([^"]*)"|'([^']*)'|[^\s,\[\]{}:"']+`}
 )
 
 // data follows how a configuration in JSON, YAML or TOML launches a server.
@@ -233,7 +233,7 @@ func (s *scan) data(line string, hot bool) {
 		if !hot && !strings.Contains(line, "command") || !strings.Contains(line, "command") {
 			return
 		}
-		at := launcher().FindStringIndex(line)
+		at := launcher.get().FindStringIndex(line)
 		if at == nil {
 			return
 		}
@@ -266,7 +266,7 @@ func (s *scan) launched() {
 		}
 	}
 	var argv []string
-	for _, w := range quotedWords().FindAllString(text, 64) {
+	for _, w := range quotedWords.get().FindAllString(text, 64) {
 		if w = strings.Trim(w, `"' `); w != "command" && w != "args" && w != "" && w != "=" && w != "-" {
 			argv = append(argv, w)
 		}
