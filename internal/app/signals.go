@@ -10,7 +10,7 @@ import (
 )
 
 // listenAfter is how long a command takes before it listens for signals.
-const listenAfter = 5 * time.Millisecond
+const listenAfter = 10 * time.Millisecond
 
 // Context returns a context that the first Ctrl-C (or SIGTERM) cancels. The
 // second one ends the process in the system's own way. So does the first within
