@@ -68,7 +68,6 @@ func TestSwapBehindAnApproval(t *testing.T) {
 // TestQuestionAtATerminalEnds: a question that nobody answers there ends when the policy
 // says so; until then another terminal can answer it.
 func TestQuestionAtATerminalEnds(t *testing.T) {
-	t.Parallel()
 	for _, tc := range []struct {
 		name string
 		by   func(h *home, id string)

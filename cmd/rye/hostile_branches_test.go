@@ -133,7 +133,6 @@ func TestBranchWithARecord(t *testing.T) {
 // TestBranchWithATreeBomb: T7, in the tree and, as somebody's git may push it, in the
 // record itself.
 func TestTreeBombs(t *testing.T) {
-	t.Parallel()
 	h, _ := branched(t, func(dir string, h *home) { treeBomb(filepath.Join(dir, ".ai", ".rye", "store.git"), 7, 30) })
 	refusedCheaply(t, h, 0, "status")
 	treeBomb(h.store(), 7, 30)

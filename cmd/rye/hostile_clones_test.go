@@ -89,7 +89,6 @@ func argumentFor(word string) string {
 // and two more, so that every command meets several trees; with RYE_SOAK each tree meets
 // every command.
 func TestHostileClones(t *testing.T) {
-	t.Parallel()
 	trees := hostileClones()
 	seen := map[string]bool{}
 	for _, tree := range trees {

@@ -244,7 +244,6 @@ func altered(before, after map[string]string) (paths []string) {
 // TestModelAsks: what a thread may do and a person has to agree to waits for the person, and is
 // not done. Nobody is contacted, and the thread can be cancelled.
 func TestModelAsks(t *testing.T) {
-	t.Parallel()
 	if !namespaces() {
 		t.Skip("no namespaces here")
 	}
