@@ -39,7 +39,7 @@ func InitCache(dir, head string) (*Repo, error) {
 func OpenCache(ctx context.Context, dir string) (*Repo, error) {
 	r, err := Open(dir)
 	if fault.Is(err, fault.Malformed) {
-		err = fault.New(fault.Integrity, "%w", err) // whoever wrote it wrote no such thing
+		err = fault.New(fault.Integrity, "%w", err) // rye wrote a sound one: this is damage
 	}
 	if err != nil {
 		return nil, err

@@ -305,19 +305,24 @@ func TestRefusedRunEndsItsLook(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for what, q := range map[string]rye.ExecuteRequest{
-		"a rehearsal":           {DryRun: true},
-		"refused by the lock":   {Locked: true},
-		"refused by its params": {Params: json.RawMessage(`{"no":"such"}`)},
+	for what, tc := range map[string]struct {
+		q    rye.ExecuteRequest
+		code fault.Code
+	}{
+		"a rehearsal":          {rye.ExecuteRequest{DryRun: true}, ""},
+		"refused by the lock":  {rye.ExecuteRequest{Locked: true}, fault.Drift},
+		"malformed parameters": {rye.ExecuteRequest{Params: json.RawMessage(`{`)}, fault.Usage},
 	} {
-		q.Ref = refOf("tool:acme/greet")
-		p.Execute(t.Context(), rye.Terminal(), q)
+		tc.q.Ref = refOf("tool:acme/greet")
+		if _, err := p.Execute(t.Context(), rye.Terminal(), tc.q); fault.CodeOf(err) != tc.code {
+			t.Errorf("%s: %v, want %q", what, err, tc.code)
+		}
 		stacks := make([]byte, 1<<20)
 		if stacks = stacks[:runtime.Stack(stacks, true)]; bytes.Contains(stacks, []byte("ward.Look(")) {
 			t.Errorf("%s: the look goes on after the answer", what)
 		}
 		if err := os.RemoveAll(filepath.Join(p.home, "cache")); err != nil {
-			t.Errorf("%s: %v", what, err) // somebody writes there
+			t.Errorf("%s: %v", what, err) // something still writes there
 		}
 	}
 }
