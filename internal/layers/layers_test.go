@@ -210,6 +210,8 @@ var house = []room{
 		"internal/cli", ""},
 	{6, "internal/tools/docs", "make docs",
 		"internal/cli", ""},
+	{6, "internal/tools/typecheck", "the types of every package, for other systems; compiles nothing",
+		"", ""},
 	{6, "internal/tools/stdlibsign", "make stdlib-sign",
 		"fault objects objects/trust stdlib", ""},
 	{6, "internal/tools/quickstart", "make quickstart",
