@@ -2,6 +2,7 @@ package cli
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -12,10 +13,11 @@ import (
 
 // invocation is a command line put in order.
 type invocation struct {
-	path []*spec  // the command and its subcommands; empty for rye alone
-	argv []string // global flags, command, its flags, "--", arguments
-	help bool     // --help or -h was there
-	json bool     // --json was there, even when the rest is wrong
+	path  []*spec    // the command and its subcommands; empty for rye alone
+	given []cli.Flag // those of the command's flags that were there
+	argv  []string   // command, its flags, "--", arguments
+	help  bool       // --help or -h was there
+	json  bool       // --json was there, even when the rest is wrong
 
 	typed []string // the command line as it was
 }
@@ -23,7 +25,8 @@ type invocation struct {
 // arrange puts a command line in the order that urfave/cli needs: it reads flags
 // only up to the first argument and would take the rest, silently, as arguments.
 // Flags may stand anywhere before "--"; a flag's value is found by the flag's own
-// kind. What is not a flag of the command is refused here, with a suggestion.
+// kind. What is not a flag of the command is refused here, with a suggestion. Global
+// flags are set at once.
 func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error) {
 	inv := invocation{json: wantsJSON(args), typed: args}
 	words, err := split(tree, global, args)
@@ -37,7 +40,7 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 	if len(inv.path) == 0 {
 		words = inv.versionFlag(tree, words)
 	}
-	var globals, own []string
+	var own []string
 	for _, w := range words {
 		if w.flag == "" {
 			continue
@@ -46,16 +49,17 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 			inv.help = true
 			continue
 		}
-		switch {
-		case flagNamed(inv.flags(), w.flag) != nil:
+		if f := flagNamed(inv.flags(), w.flag); f != nil {
 			own = append(own, w.normal())
-		case flagNamed(global, w.flag) != nil:
-			globals = append(globals, w.normal())
-		default:
+			if !slices.Contains(inv.given, f) {
+				inv.given = append(inv.given, f)
+			}
+		} else if f := flagNamed(global, w.flag); f == nil {
 			return inv, unknownFlag(inv, global, w)
+		} else if err := w.set(f); err != nil {
+			return inv, err
 		}
 	}
-	inv.argv = globals
 	for _, s := range inv.path {
 		inv.argv = append(inv.argv, s.name)
 	}
@@ -88,6 +92,25 @@ func (w word) normal() string {
 		return "--" + w.flag + "=" + w.value
 	}
 	return "--" + w.flag
+}
+
+// set sets a global flag. Those are switches and texts, and what they say is needed before a
+// command is known to be right.
+func (w word) set(f cli.Flag) error {
+	switch f := f.(type) {
+	case *cli.BoolFlag:
+		on, err := !w.valued, error(nil)
+		if w.valued {
+			on, err = strconv.ParseBool(w.value)
+		}
+		if err != nil {
+			return fault.New(fault.Usage, "invalid boolean value %q for --%s", words.Brief(w.value), f.Name).Advise("rye help")
+		}
+		*f.Destination = on
+	case *cli.StringFlag:
+		*f.Destination = w.value
+	}
+	return nil
 }
 
 // split takes a command line apart. Whether a flag takes a value is asked of the
@@ -231,11 +254,24 @@ func (inv *invocation) flags() []cli.Flag {
 
 func flagNamed(flags []cli.Flag, name string) cli.Flag {
 	for _, f := range flags {
-		if has(f.Names(), name) {
+		if isNamed(f, name) {
 			return f
 		}
 	}
 	return nil
+}
+
+// isNamed reports whether a flag has a name. What urfave/cli calls Names runs a regular
+// expression over each, which is a hundredth of a start where all flags are looked at.
+func isNamed(f cli.Flag, name string) bool {
+	switch f := f.(type) {
+	case *cli.BoolFlag:
+		return f.Name == name || has(f.Aliases, name)
+	case *cli.StringFlag:
+		return f.Name == name || has(f.Aliases, name)
+	default:
+		return has(f.Names(), name)
+	}
 }
 
 // lookup finds a flag of any command.

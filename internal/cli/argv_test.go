@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -25,25 +26,25 @@ func TestArrange(t *testing.T) {
 		{"nothing", "", "--"},
 		{"flag after the argument", "execute|tool:a/b|--dry-run", "execute|--dry-run|--|tool:a/b"},
 		{"flag before the command", "--dry-run|execute|tool:a/b", "execute|--dry-run|--|tool:a/b"},
-		{"global flags anywhere", "list|--json|-q", "--json|--q|list|--"},
+		{"global flags anywhere", "list|--json|-q", "list|--"},
 		{"value as the next word", "execute|tool:a/b|--params|{}", "execute|--params={}|--|tool:a/b"},
 		{"value before the command", "--params|{}|execute|tool:a/b", "execute|--params={}|--|tool:a/b"},
 		{"value with equals signs", "execute|tool:a/b|-p|q=a=b", "execute|--p=q=a=b|--|tool:a/b"},
 		{"repeated", "execute|-p|a=1|tool:a/b|-p|b=2,3", "execute|--p=a=1|--p=b=2,3|--|tool:a/b"},
 		{"short with its value", "execute|-pa=1|tool:a/b", "execute|--p=a=1|--|tool:a/b"},
-		{"short with equals", "-C=dir|list", "--C=dir|list|--"},
+		{"short with equals", "-C=dir|list", "list|--"},
 		{"bundled shorts", "add|-nf|x.py", "add|--n|--f|--|x.py"},
 		{"value that looks like a flag", "execute|tool:a/b|--params|--json", "execute|--params=--json|--|tool:a/b"},
 		{"after --", "add|--|--json|-n", "add|--|--json|-n"},
 		{"subcommand", "registry|init|--open|url", "registry|init|--open|--|url"},
 		{"subcommand after flags", "registry|--open|init|url", "registry|init|--open|--|url"},
 		{"name of a subcommand after --", "lock|--|verify", "lock|--|verify"},
-		{"version as a flag", "--version|--json", "--json|version|--"},
+		{"version as a flag", "--version|--json", "version|--"},
 		{"alias", "run|tool:a/b", "execute|--|tool:a/b"},
 		{"dash alone is an argument", "trust|pin|-|--namespace|a", "trust|pin|--namespace=a|--|-"},
 		{"empty argument", "search|", "search|--|"},
 		{"search of every registry", "search|a|--registry", "search|--registry=*|--|a"},
-		{"search of every registry, then a flag", "find|a|--registry|--json", "--json|search|--registry=*|--|a"},
+		{"search of every registry, then a flag", "find|a|--registry|--json", "search|--registry=*|--|a"},
 		{"search of one registry", "search|a|--registry|main", "search|--registry=main|--|a"},
 		{"the value of another command's flag", "push|--registry|--all", "push|--registry=--all|--"},
 	} {
@@ -126,6 +127,84 @@ func TestFlagArity(t *testing.T) {
 		}
 	}
 	visit(commands(), globalFlags(&app.Flags{}))
+}
+
+// Global flags are set wherever they stand, and the last of one counts.
+func TestGlobalFlags(t *testing.T) {
+	for args, want := range map[string]app.Flags{
+		"list":                           {},
+		"list|--json|-q":                 {JSON: true, Quiet: true},
+		"-qy|list|-C|dir|--no-color":     {Quiet: true, Yes: true, Dir: "dir", NoColor: true},
+		"--json|list|--json=false":       {},
+		"list|--json=0|--offline=t":      {Offline: true},
+		"-C|a|list|--directory=b":        {Dir: "b"},
+		"-C|a|list|-C=":                  {},
+		"execute|tool:a/b|--|-q|--json":  {},
+		"execute|tool:a/b|--params|-q|x": {},
+	} {
+		var g app.Flags
+		if _, err := arrange(commands(), globalFlags(&g), strings.Split(args, "|")); err != nil || !reflect.DeepEqual(g, want) {
+			t.Errorf("arrange(%q): %+v, %v; want %+v", args, g, err, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"list|--json=maybe": `invalid boolean value "maybe" for --json`,
+		"list|--json=":      `invalid boolean value "" for --json`,
+		"-q=x|list":         `invalid boolean value "x" for --quiet`,
+	} {
+		if _, err := arranged(t, strings.Split(args, "|")...); !fault.Is(err, fault.Usage) || err.Error() != want {
+			t.Errorf("arrange(%q): %v, want %q", args, err, want)
+		}
+	}
+}
+
+// Only flags that are given reach the parser. So what a flag is without being given stands
+// where it writes to, and isNamed agrees with the parser about names.
+func TestFlagsThatAreNotGiven(t *testing.T) {
+	visit := func(flags []cli.Flag) {
+		for _, f := range flags {
+			var byDefault any
+			switch f := f.(type) {
+			case *cli.BoolFlag:
+				byDefault = f.Value || f.Required || f.EnvVars != nil || f.Destination == nil && f.Name != "help"
+			case *cli.StringFlag:
+				byDefault = f.Value != "" || f.Required || f.EnvVars != nil || f.Destination == nil
+			case *cli.IntFlag:
+				byDefault = f.Value != 0 || f.Required || f.EnvVars != nil || f.Destination == nil
+			case *cli.Int64Flag:
+				byDefault = f.Value != 0 || f.Required || f.EnvVars != nil || f.Destination == nil
+			case *cli.Uint64Flag:
+				byDefault = f.Value != 0 || f.Required || f.EnvVars != nil || f.Destination == nil
+			case *cli.Float64Flag:
+				byDefault = f.Value != 0 || f.Required || f.EnvVars != nil || f.Destination == nil
+			case *cli.DurationFlag:
+				byDefault = f.Value != 0 || f.Required || f.EnvVars != nil || f.Destination == nil
+			case *cli.StringSliceFlag:
+				byDefault = f.Value != nil || f.Required || f.EnvVars != nil || f.Destination == nil
+			case *cli.GenericFlag:
+				byDefault = f.Destination != nil || f.Required || f.EnvVars != nil // Value is what it writes to
+			default:
+				t.Errorf("--%s is a %T, of which this test knows nothing", f.Names()[0], f)
+			}
+			if byDefault == true {
+				t.Errorf("--%s is something without being given, or writes nowhere", f.Names()[0])
+			}
+			for _, name := range f.Names() {
+				if !isNamed(f, name) || isNamed(f, name+"x") || isNamed(f, "") {
+					t.Errorf("isNamed and Names differ about --%s", name)
+				}
+			}
+		}
+	}
+	var all func(list []*spec)
+	all = func(list []*spec) {
+		for _, s := range list {
+			visit(s.flags)
+			all(s.subs)
+		}
+	}
+	visit(globalFlags(&app.Flags{}))
+	all(commands())
 }
 
 // FuzzArrange: whatever is typed, no word is lost, invented or reordered among

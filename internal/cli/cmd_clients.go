@@ -33,7 +33,7 @@ type clientOptions struct {
 }
 
 func installCommand() *spec {
-	var o clientOptions
+	o := clientOptions{scope: string(clients.User)}
 	return &spec{
 		name: "install", args: "[client…]",
 		short: "Tell MCP clients to start rye; without one, show what each knows",
@@ -71,7 +71,7 @@ does, rye asks through it what your policy wants you to be asked.`,
 }
 
 func uninstallCommand() *spec {
-	var o clientOptions
+	o := clientOptions{scope: string(clients.User)}
 	return &spec{
 		name: "uninstall", args: "<client…>",
 		short: "Take rye out of the files of MCP clients",
@@ -88,7 +88,7 @@ client's answers do not count as yours any more (elicitation in policy.yaml).`,
 
 func clientFlags(o *clientOptions, force string) []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "scope", Value: string(clients.User), Destination: &o.scope, Usage: "whose `file`: user or project"},
+		&cli.StringFlag{Name: "scope", Destination: &o.scope, Usage: "whose `file`: user or project"},
 		&cli.BoolFlag{Name: "force", Destination: &o.Force, Usage: force},
 		dryRun(&o.DryRun),
 	}

@@ -47,7 +47,7 @@ allowed, in which tier, and by which rule. Parameters are not kept. With --json
 every decision is one object with the digest of what it was about.`,
 		examples: "rye policy log\nrye policy log --limit 0 --json",
 		exits:    []fault.Code{fault.NotFound},
-		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Value: q.Limit, Destination: &q.Limit, Usage: "at most `N` decisions; 0 for all that are kept"}},
+		flags:    []cli.Flag{&cli.IntFlag{Name: "limit", Destination: &q.Limit, Usage: "at most `N` decisions; 0 for all that are kept"}},
 		run: func(t *task) error {
 			if q.Limit < 0 {
 				return fault.New(fault.Usage, "policy log: --limit %d", q.Limit)

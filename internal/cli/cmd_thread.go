@@ -482,7 +482,7 @@ func threadCollect() *spec {
 		examples: "rye thread gc --days 7 --dry-run",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Denied},
 		flags: []cli.Flag{
-			&cli.IntFlag{Name: "days", Destination: &days, Value: 30, Usage: "that ended more than `n` days ago"},
+			&cli.IntFlag{Name: "days", Destination: &days, Usage: "that ended more than `n` days ago"},
 			dryRun(&q.DryRun),
 		},
 		run: func(t *task) error {

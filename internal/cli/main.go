@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit i
 	if err != nil || inv.help {
 		inv, err = arrange(commands(), globalFlags(&g), args) // which knows what may have been meant
 	}
-	g.JSON = inv.json // errors of the arguments themselves follow it, too
+	g.JSON = g.JSON || err != nil && inv.json // errors of the arguments themselves follow it, too
 	out := newPrinter(s, g)
 	defer func() {
 		if r := recover(); r != nil {
@@ -79,34 +79,29 @@ func crash(r any) error {
 }
 
 // dispatch lets urfave/cli parse the arranged arguments of one command. It is
-// shown only the path to that command, because building the rest costs time
-// that every start would pay.
+// shown only the path to that command and the flags that were given, because building the
+// rest costs time that every start would pay.
 func dispatch(t *task, inv invocation) error {
 	a := &cli.App{
 		Name:                      "rye",
-		Flags:                     globalFlags(t.flags),
 		HideHelp:                  true,
 		HideVersion:               true,
 		DisableSliceFlagSeparator: true,
 		Writer:                    t.screen.Err(), // it prints only mistakes
 		ErrWriter:                 t.screen.Err(),
 		ExitErrHandler:            func(*cli.Context, error) {},
-		OnUsageError:              usageError,
 		Action:                    func(*cli.Context) error { return printHelp(t, nil) },
 	}
 	into := &a.Commands
 	for i, s := range inv.path {
 		c := s.command(t, inv.path[:i+1])
+		if i == len(inv.path)-1 {
+			c.Flags = inv.given
+		}
 		*into = []*cli.Command{c}
 		into = &c.Subcommands
 	}
 	return a.RunContext(t.ctx, append([]string{"rye"}, inv.argv...))
-}
-
-// usageError is urfave/cli's hook for values that do not parse. Without it the
-// whole help goes to standard output.
-func usageError(_ *cli.Context, err error, _ bool) error {
-	return fault.New(fault.Usage, "%w", err).Advise("rye help")
 }
 
 // globalFlags are understood by every command, before or after its name.

@@ -44,12 +44,6 @@ func newPrinter(s *app.Screen, g app.Flags) *printer {
 	}
 }
 
-// adopt takes over what the parsed flags say.
-func (p *printer) adopt(g *app.Flags) {
-	p.json, p.quiet, p.dir = g.JSON, g.Quiet, g.Dir
-	p.color = p.color && !g.NoColor
-}
-
 func (p *printer) flush() error { return p.out.Flush() }
 
 // style is text in a colour, where there are colours.

@@ -108,7 +108,6 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 	return &cli.Command{
 		Name:     s.name,
 		Aliases:  s.aliases,
-		Flags:    s.flags,
 		HideHelp: true,
 		OnUsageError: func(_ *cli.Context, err error, _ bool) error {
 			// The standard library's flag package names flags with one dash.
@@ -116,7 +115,6 @@ func (s *spec) command(t *task, path []*spec) *cli.Command {
 			return fault.New(fault.Usage, "%s: %s", subject(full), text).With(helpFor(full))
 		},
 		Action: func(c *cli.Context) error {
-			t.out.adopt(t.flags)
 			t.name, t.args = full, c.Args().Slice()
 			if err := s.checkArgs(path, t.args); err != nil {
 				return err
