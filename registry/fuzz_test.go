@@ -3,8 +3,6 @@ package registry
 import (
 	"bytes"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -184,32 +182,13 @@ func FuzzChanges(f *testing.F) {
 func FuzzMemory(f *testing.F) {
 	id := objects.DigestOf([]byte("registry"))
 	p := Point{Genesis: id, Seq: 3, Tip: store.SHA1.Hash(store.TypeBlob, nil), Sum: id, Owners: 1}
-	m := memory{"": p, "acme": p}
-	dir := f.TempDir()
-	if err := m.write(dir, "https://example.org/r.git", id); err != nil {
-		f.Fatal(err)
-	}
-	raw, err := os.ReadFile(memoryPath(dir, id))
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(raw)
+	f.Add(memory{"": p, "acme": p}.text("https://example.org/r.git", id))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		dir := t.TempDir()
-		if err := os.WriteFile(memoryPath(dir, id), raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		m, err := readMemory(dir, id)
+		m, err := parseMemory(raw, id)
 		if err != nil {
-			wantCoded(t, err)
-			return
+			return // readMemory says Integrity, whatever it is
 		}
-		out := filepath.Join(dir, "out")
-		os.Mkdir(out, 0o700)
-		if err := m.write(out, "", id); err != nil {
-			t.Fatal(err)
-		}
-		again, err := readMemory(out, id)
+		again, err := parseMemory(m.text("", id), id)
 		if err != nil || !maps.Equal(again, m) {
 			t.Fatalf("%+v becomes %+v (%v)", m, again, err)
 		}

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,11 +10,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
 )
@@ -34,77 +37,86 @@ type Point struct {
 // the root.
 type memory map[string]Point
 
-type yamlMemory struct {
-	Format     uint64               `yaml:"format"`
-	ID         string               `yaml:"id"`
-	URL        string               `yaml:"url"` // where it was last met; advisory
-	Root       yamlPoint            `yaml:"root"`
-	Namespaces map[string]yamlPoint `yaml:"namespaces"`
-}
-
-type yamlPoint struct {
-	Genesis string `yaml:"genesis,omitempty"`
-	Seq     uint64 `yaml:"seq"`
-	Tip     string `yaml:"tip"`
-	SHA256  string `yaml:"sha256"`
-	Owners  uint64 `yaml:"owners,omitempty"`
-}
-
-func (p Point) yaml() yamlPoint {
-	y := yamlPoint{Seq: p.Seq, Tip: p.Tip.String(), SHA256: p.Sum.String(), Owners: p.Owners}
-	if !p.Genesis.IsZero() {
-		y.Genesis = p.Genesis.String()
-	}
-	return y
-}
-
-func (y yamlPoint) point() (p Point, err error) {
-	p.Seq, p.Owners = y.Seq, y.Owners
-	if p.Genesis, err = optionalDigest(y.Genesis); err != nil {
-		return p, err
-	}
-	if p.Tip, err = store.ParseOID(y.Tip); err != nil {
-		return p, err
-	}
-	if p.Sum, err = objects.ParseDigest(y.SHA256); err == nil && p.Seq == 0 {
-		err = fault.New(fault.Malformed, "position 0")
-	}
-	return p, err
-}
-
-// memoryPath returns <dir>/<64 hex of the identity>.yaml.
-func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir, id.Hex()+".yaml") }
+// memoryPath returns <dir>/<64 hex of the identity>.seen.
+func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir, id.Hex()+".seen") }
 
 // readMemory returns what was verified of a registry; nothing yet is no error.
 // A file that cannot be read is one: forgetting would open the way back.
 func readMemory(dir string, id objects.Digest) (memory, error) {
-	m := memory{}
 	path := memoryPath(dir, id)
 	raw, err := place.Read(path, 16<<20)
 	if errors.Is(err, fs.ErrNotExist) {
-		return m, nil
+		return memory{}, nil
 	}
 	if err != nil {
-		return m, fault.New(fault.Failed, "read what was verified of the registry: %w", err)
+		return nil, fault.New(fault.Failed, "read what was verified of the registry: %w", err)
 	}
-	var y yamlMemory
-	err = objects.DecodeYAML(raw, 16<<20, &y)
-	if err == nil && (y.Format != FormatVersion || y.ID != id.String()) {
-		err = fault.New(fault.Malformed, "it is of format %d, about %q", y.Format, words.Brief(y.ID))
-	}
-	for ns, p := range y.Namespaces {
-		if err == nil {
-			m[ns], err = p.point()
-		}
-	}
-	if err == nil {
-		m[""], err = y.Root.point()
-	}
+	m, err := parseMemory(raw, id)
 	if err != nil {
-		return m, fault.New(fault.Integrity, "read what was verified of the registry, %s: %w", path, err).
+		return nil, fault.New(fault.Integrity, "read what was verified of the registry, %s: %w", path, err).
 			Advise("look at the file; removing it makes rye trust the registry anew, as on first contact")
 	}
 	return m, nil
+}
+
+// rootLine stands for the root where a namespace has its name, and noDigest for none.
+const rootLine, noDigest = ".", "-"
+
+// text is a memory as it is kept: a line for each log, after three that say of what. Every
+// command that speaks to a registry reads it, so it is no YAML, which takes as long as the
+// way to the host.
+func (m memory) text(url string, id objects.Digest) []byte {
+	b := fmt.Appendf(nil, "rye %d\nid %s\nurl %s\n", FormatVersion, id, url)
+	for _, ns := range slices.Sorted(maps.Keys(m)) { // the root, "", is first
+		p, genesis := m[ns], noDigest
+		if !p.Genesis.IsZero() {
+			genesis = p.Genesis.String()
+		}
+		b = fmt.Appendf(b, "%s %d %s %s %d %s\n", cmp.Or(ns, rootLine), p.Seq, p.Tip, p.Sum, p.Owners, genesis)
+	}
+	return b
+}
+
+// parseMemory reads what text wrote, and nothing else.
+func parseMemory(raw []byte, id objects.Digest) (memory, error) {
+	head, lines, url := strings.Split(string(raw), "\n"), []string(nil), ""
+	if len(head) > 3 {
+		lines, url = head[3:], strings.TrimPrefix(head[2], "url ")
+	}
+	m := memory{}
+	for _, line := range lines {
+		if line == "" {
+			continue
+		}
+		ns, p, err := parsePoint(line)
+		if err != nil {
+			return nil, err
+		}
+		m[strings.TrimPrefix(ns, rootLine)] = p
+	}
+	if _, ok := m[""]; !ok || !bytes.Equal(m.text(url, id), raw) {
+		return nil, fault.New(fault.Malformed, "it is not as rye writes it for registry %s", id)
+	}
+	return m, nil
+}
+
+func parsePoint(line string) (ns string, p Point, err error) {
+	f := strings.Split(line, " ")
+	if len(f) != 6 {
+		return "", p, fault.New(fault.Malformed, "%d words in a line, want 6", len(f))
+	}
+	var errs [5]error
+	p.Seq, errs[0] = strconv.ParseUint(f[1], 10, 64)
+	p.Tip, errs[1] = store.ParseOID(f[2])
+	p.Sum, errs[2] = objects.ParseDigest(f[3])
+	p.Owners, errs[3] = strconv.ParseUint(f[4], 10, 64)
+	if f[5] != noDigest {
+		p.Genesis, errs[4] = objects.ParseDigest(f[5])
+	}
+	if err = errors.Join(errs[:]...); err == nil && p.Seq == 0 {
+		err = fault.New(fault.Malformed, "position 0")
+	}
+	return f[0], p, err
 }
 
 // recall is readMemory that reads the file only where it changed since: it is written whole,
@@ -131,17 +143,7 @@ type recalled struct {
 }
 
 func (m memory) write(dir, url string, id objects.Digest) error {
-	y := yamlMemory{Format: FormatVersion, ID: id.String(), URL: url, Root: m[""].yaml(), Namespaces: map[string]yamlPoint{}}
-	for ns, p := range m {
-		if ns != "" {
-			y.Namespaces[ns] = p.yaml()
-		}
-	}
-	raw, err := objects.EncodeYAML(y)
-	if err != nil {
-		return err
-	}
-	return place.File(memoryPath(dir, id), raw, 0o600)
+	return place.File(memoryPath(dir, id), m.text(url, id), 0o600)
 }
 
 // remember moves the memory forward, never back, whatever other processes do

@@ -3,13 +3,16 @@ package registry
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store"
 )
 
 // TestMemoryOnlyMovesForward: processes that end in another order than they began take
@@ -45,6 +48,56 @@ func TestMemoryOnlyMovesForward(t *testing.T) {
 		}
 		if got := at(); got != step.want {
 			t.Errorf("%s: remembers %+v, want %+v", step.name, got, step.want)
+		}
+	}
+}
+
+// TestMemoryHasOneSpelling: the file is as docs/format/registry.md has it, and no other text
+// is taken for it, for what is forgotten opens the way back.
+func TestMemoryHasOneSpelling(t *testing.T) {
+	id, other := objects.DigestOf([]byte("registry")), objects.DigestOf([]byte("another"))
+	tip := strings.Repeat("0123456789", 4)
+	at, err := store.ParseOID(tip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := Point{Seq: 2, Tip: at, Sum: other}
+	acme := Point{Seq: 6, Tip: at, Sum: other, Owners: 1, Genesis: id}
+	kept := memory{"": root, "acme": acme, "zoo": acme}
+	head := "rye 1\nid " + id.String() + "\nurl https://git.example.org/registry.git\n"
+	rootLine := ". 2 " + tip + " " + other.String() + " 0 -\n"
+	tail := " 6 " + tip + " " + other.String() + " 1 " + id.String() + "\n"
+	want := head + rootLine + "acme" + tail + "zoo" + tail
+	if got := kept.text("https://git.example.org/registry.git", id); string(got) != want {
+		t.Fatalf("written as\n%s, want\n%s", got, want)
+	}
+	if m, err := parseMemory([]byte(want), id); err != nil || !maps.Equal(m, kept) {
+		t.Fatalf("read as %+v, %v", m, err)
+	}
+	for name, text := range map[string]string{
+		"nothing":               "",
+		"of another registry":   strings.Replace(want, id.String(), other.String(), 1),
+		"of another format":     strings.Replace(want, "rye 1", "rye 2", 1),
+		"the head alone":        head,
+		"without the root":      head + "acme" + tail,
+		"cut short":             want[:len(want)-1],
+		"cut inside":            want[:len(want)-40],
+		"a line twice":          head + rootLine + "acme" + tail + "acme" + tail,
+		"the root twice":        head + rootLine + rootLine,
+		"in another order":      head + rootLine + "zoo" + tail + "acme" + tail,
+		"an empty line":         want + "\n",
+		"two spaces":            strings.Replace(want, "acme 6", "acme  6", 1),
+		"another line feed":     strings.ReplaceAll(want, "\n", "\r\n"),
+		"a name with a dot":     head + rootLine + ".acme" + tail,
+		"no name":               head + rootLine + tail,
+		"position 0":            strings.Replace(want, "acme 6", "acme 0", 1),
+		"a position below 0":    strings.Replace(want, "acme 6", "acme -6", 1),
+		"a position with zeros": strings.Replace(want, "acme 6", "acme 06", 1),
+		"a word too many":       strings.Replace(want, " 0 -\n", " 0 - -\n", 1),
+		"upper case":            strings.Replace(want, "sha256:", "SHA256:", 1),
+	} {
+		if m, err := parseMemory([]byte(text), id); err == nil {
+			t.Errorf("%s: read as %+v", name, m)
 		}
 	}
 }
