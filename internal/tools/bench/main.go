@@ -209,6 +209,7 @@ func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
 	if err != nil {
 		return cost{}, cost{}, err
 	}
+	_ = exec.CommandContext(b.ctx, "sync").Run() // what was prepared is on disk then; there may be no such program
 	sides, took := [2]side{a, z}, [2][]cost{}
 	for i := range n + 1 { // the first of each warms the page cache
 		for j := range sides {
