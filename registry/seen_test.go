@@ -74,6 +74,9 @@ func TestMemoryHasOneSpelling(t *testing.T) {
 	if m, err := parseMemory([]byte(want), id); err != nil || !maps.Equal(m, kept) {
 		t.Fatalf("read as %+v, %v", m, err)
 	}
+	if m, err := parseMemory(kept.text("/srv/a\nacme"+tail, id), id); err != nil || !maps.Equal(m, kept) {
+		t.Fatalf("in a directory with lines in its name: read as %+v, %v", m, err)
+	}
 	for name, text := range map[string]string{
 		"nothing":               "",
 		"of another registry":   strings.Replace(want, id.String(), other.String(), 1),
