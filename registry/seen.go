@@ -62,9 +62,9 @@ func readMemory(dir string, id objects.Digest) (memory, error) {
 // rootLine stands for the root where a namespace has its name, and noDigest for none.
 const rootLine, noDigest = ".", "-"
 
-// text is a memory as it is kept: a line for each log, after three that say of what. Every
-// command that speaks to a registry reads it, so it is no YAML, which takes 0.2 ms more. A
-// directory may have a line feed in its name.
+// text is a memory as it is kept: three lines that say of what, and one for each log. It is
+// not YAML, since every command that speaks to a registry reads it, and YAML takes 0.2 ms
+// longer. A directory's name may hold a line feed, which would begin another line.
 func (m memory) text(url string, id objects.Digest) []byte {
 	b := fmt.Appendf(nil, "rye %d\nid %s\nurl %s\n", FormatVersion, id, strings.ReplaceAll(url, "\n", " "))
 	for _, ns := range slices.Sorted(maps.Keys(m)) { // the root, "", is first
@@ -84,13 +84,13 @@ func parseMemory(raw []byte, id objects.Digest) (memory, error) {
 		lines, url = head[3:], strings.TrimPrefix(head[2], "url ")
 	}
 	m := memory{}
-	for _, line := range lines {
+	for i, line := range lines {
 		if line == "" {
 			continue
 		}
 		ns, p, err := parsePoint(line)
 		if err != nil {
-			return nil, err
+			return nil, fault.New(fault.Malformed, "line %d: %w", 4+i, err)
 		}
 		m[strings.TrimPrefix(ns, rootLine)] = p
 	}

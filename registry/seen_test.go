@@ -99,8 +99,8 @@ func TestMemoryHasOneSpelling(t *testing.T) {
 		"a word too many":       strings.Replace(want, " 0 -\n", " 0 - -\n", 1),
 		"upper case":            strings.Replace(want, "sha256:", "SHA256:", 1),
 	} {
-		if m, err := parseMemory([]byte(text), id); err == nil {
-			t.Errorf("%s: read as %+v", name, m)
+		if m, err := parseMemory([]byte(text), id); !fault.Is(err, fault.Malformed) {
+			t.Errorf("%s: read as %+v, %v", name, m, err)
 		}
 	}
 }

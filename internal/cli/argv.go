@@ -94,8 +94,7 @@ func (w word) normal() string {
 	return "--" + w.flag
 }
 
-// set sets a global flag. Those are switches and texts, and what they say is needed before a
-// command is known to be right.
+// set sets a global flag, which is a switch or a text.
 func (w word) set(f cli.Flag) error {
 	switch f := f.(type) {
 	case *cli.BoolFlag:

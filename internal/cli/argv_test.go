@@ -147,6 +147,13 @@ func TestGlobalFlags(t *testing.T) {
 			t.Errorf("arrange(%q): %+v, %v; want %+v", args, g, err, want)
 		}
 	}
+	for _, f := range globalFlags(&app.Flags{}) {
+		switch f.(type) {
+		case *cli.BoolFlag, *cli.StringFlag:
+		default:
+			t.Errorf("--%s is a %T, which is not set", f.Names()[0], f)
+		}
+	}
 	for args, want := range map[string]string{
 		"list|--json=maybe": `invalid boolean value "maybe" for --json`,
 		"list|--json=":      `invalid boolean value "" for --json`,

@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, s *app.Screen, parts Parts) (exit i
 	if err != nil || inv.help {
 		inv, err = arrange(commands(), globalFlags(&g), args) // which knows what may have been meant
 	}
-	g.JSON = g.JSON || err != nil && inv.json // errors of the arguments themselves follow it, too
+	g.JSON = g.JSON || (err != nil && inv.json) // errors of the arguments themselves follow it, too
 	out := newPrinter(s, g)
 	defer func() {
 		if r := recover(); r != nil {

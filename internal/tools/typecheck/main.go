@@ -134,5 +134,5 @@ func (i imports) Import(path string) (*types.Package, error) {
 	if p := i.known[cmp.Or(i.named[path], path)]; p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("%s is not in the list", path)
+	return nil, fmt.Errorf("%s: it is not in the list, or could not be read", path)
 }
