@@ -46,6 +46,11 @@ type trips struct {
 
 // gitTrips are the ways that are known, by what git says. None of them loses
 // anything: git gives up, and can be run again.
+//
+// Two repacks take from one another what they have made and not yet named: git (2.39)
+// counts .tmp-<pid>-pack-<id>.pack as a pack, so "repack -ad" removes it with all files of
+// that name. Three files objects/pack/.tmp-1-pack-<40 hexadecimal digits>.{pack,idx,rev} in
+// any repository are gone after "git repack -adq".
 var gitTrips = []struct{ says, why string }{
 	{".lock': File exists", "a lock was held"},
 	{"unable to add recent objects", "loose objects were packed meanwhile"},
@@ -57,7 +62,7 @@ var gitTrips = []struct{ says, why string }{
 	{"cannot open pack index", "a pack was replaced meanwhile"},
 	{"pack-objects did not write a '.pack' file", "two repacks at once"},
 	{"gc is already running", "another gc"},
-	{".idx' failed: No such file", "gc took the index of a pack that repack was naming for one that was left"},
+	{"renaming pack to '", "another repack took the pack before it was named"},
 	{"unable to force loose object", "repack -ad dropped what gc was about to keep loose, which no ref reaches"},
 }
 
