@@ -219,10 +219,9 @@ func (b *Batch) Deltas() { b.windows = new([TypeTag + 1]deltaWindow) }
 type Packed struct {
 	id    OID
 	entry []byte // as a pack holds it
-	tree  []byte // the data of a tree
 }
 
-// Pack makes a Packed. It keeps no data but that of trees.
+// Pack makes a Packed. It keeps no data.
 func (f Format) Pack(t Type, data []byte) (Packed, error) {
 	if t < TypeCommit || t > TypeTag {
 		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
@@ -236,11 +235,7 @@ func (f Format) PackKept(t Type, data []byte) (Packed, error) {
 	if t < TypeCommit || t > TypeTag {
 		return Packed{}, fault.New(fault.Usage, "pack an object: %s is not a type of object", t)
 	}
-	p := Packed{id: f.Hash(t, data), entry: compress(appendEntryHead(nil, t, int64(len(data))), t, data)}
-	if t == TypeTree {
-		p.tree = data
-	}
-	return p, nil
+	return Packed{id: f.Hash(t, data), entry: compress(appendEntryHead(nil, t, int64(len(data))), t, data)}, nil
 }
 
 func packObject(o object) (Packed, error) {
@@ -261,16 +256,14 @@ func packObject(o object) (Packed, error) {
 		}
 		p.entry = b.Bytes()
 	}
-	if o.t == TypeTree {
-		p.tree = o.data
-	}
 	return p, nil
 }
 
 // ID returns the object's id.
 func (p Packed) ID() OID { return p.id }
 
-// AddPacked is Add for an object that Pack of the repository's format made.
+// AddPacked is Add for an object that Pack of the repository's format made. EditTree does not
+// find it before Flush.
 func (b *Batch) AddPacked(p Packed) error {
 	if int(p.id.n) != b.r.format.size() {
 		return fault.New(fault.Usage, "add to a batch: an object of another format, or none")
@@ -284,7 +277,7 @@ func (b *Batch) AddPacked(p Packed) error {
 	if err := b.pack.addEntry(p.id, p.entry); err != nil {
 		return err
 	}
-	b.added(p.id, p.tree)
+	b.seen[p.id] = true
 	return nil
 }
 
@@ -308,10 +301,10 @@ func (b *Batch) Add(t Type, data []byte) (OID, error) {
 	if err := add(id, t, data); err != nil {
 		return OID{}, err
 	}
-	if t != TypeTree {
-		data = nil
+	b.seen[id] = true
+	if t == TypeTree {
+		b.trees[id] = data
 	}
-	b.added(id, data)
 	return id, nil
 }
 
@@ -341,13 +334,6 @@ func (b *Batch) begin() error {
 		b.pack, err = newPackFile(nest, b.r.disk)
 	}
 	return err
-}
-
-func (b *Batch) added(id OID, tree []byte) {
-	b.seen[id] = true
-	if tree != nil {
-		b.trees[id] = tree
-	}
 }
 
 // Objects returns the ids of everything added since the last Flush, in the order
@@ -444,8 +430,7 @@ func (b *Batch) drop() {
 	if b.windows != nil {
 		b.Deltas() // of another pack nothing can be a delta
 	}
-	clear(b.seen)
-	clear(b.trees)
+	b.seen, b.trees = map[OID]bool{}, map[OID][]byte{} // cleared maps would keep their room
 }
 
 // Release ends the protection that Flush began. It may be called more than once.
