@@ -249,7 +249,9 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		}
 		next = w.after
 		line = append(line, next.At)
-		tagsFor(tags, next, ops[i])
+		if s.root.Tags {
+			tagsFor(tags, next, ops[i])
+		}
 	}
 	if err := c.allows(next); err != nil {
 		return State{}, err
@@ -260,7 +262,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		return State{}, err
 	}
 	versions := prep.made() // some may have been made by an earlier try
-	objects := distinct(b.Objects(), *versions)
+	objects := slices.Concat(b.Objects(), *versions)
 	if err := b.Flush(ctx); err != nil {
 		return State{}, err
 	}
@@ -302,14 +304,4 @@ func lasting(b *store.Batch) sink {
 		}
 		return o.ID(), b.AddPacked(o)
 	}
-}
-
-// distinct returns the ids of both lists, each once.
-func distinct(a, b []store.OID) []store.OID {
-	seen := make(map[store.OID]bool, len(a))
-	return slices.DeleteFunc(slices.Concat(a, b), func(id store.OID) bool {
-		again := seen[id]
-		seen[id] = true
-		return again
-	})
 }

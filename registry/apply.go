@@ -93,7 +93,7 @@ func (op *Op) readChanges(raw []byte) error {
 	if len(rows) != c.Count || rows[0].Name() != c.First {
 		return fault.New(fault.Integrity, "says %d versions from %s on, its change list has %d from %s on", c.Count, c.First, len(rows), rows[0].Name())
 	}
-	op.Items = nil
+	op.Items = make([]Entry, 0, len(rows))
 	for _, r := range rows {
 		if r.Ref.ID.Namespace() != op.Namespace {
 			return fault.New(fault.Malformed, "%s: is not of namespace %s", r.Name(), op.Namespace)

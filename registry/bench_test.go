@@ -70,13 +70,13 @@ var benchKey = sync.OnceValue(func() *trust.FileKey {
 	return k
 })
 
-var benchItemsOnce = sync.OnceValue(func() []Item {
+var benchItemsOnce = sync.OnceValue(func() []*Item {
 	t := &quietTB{}
-	items := make([]Item, benchItems)
+	items := make([]*Item, benchItems)
 	for i := range items {
 		v := verified(t, benchKey(), fmt.Sprintf("acme/knowledge/group%02d/entry%05d", i%37, i), "1.0.0",
 			fmt.Sprintf("Entry %d says something of its own, as entries of a real registry do: %x.", i, i*7919))
-		items[i] = Item{Verified: v, Meta: Meta{Description: fmt.Sprintf("What entry %d is about", i)}}
+		items[i] = item(t, v, Meta{Description: fmt.Sprintf("What entry %d is about", i)})
 	}
 	return items
 })
@@ -157,7 +157,7 @@ func BenchmarkFetchOneOf10000(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		m = m.reopen(w, nil)
-		ref := benchItemsOnce()[(n*7919)%benchItems].Verified.Item().Ref
+		ref := benchItemsOnce()[(n*7919)%benchItems].entry.Ref
 		n++
 		before, requests := out.out.Load(), out.requests.Load()
 		b.StartTimer()
@@ -186,7 +186,7 @@ func BenchmarkFirstContact(b *testing.B) {
 			before := out.out.Load()
 			b.StartTimer()
 			w.sync(m, "acme")
-			rel, err := m.Select(benchItemsOnce()[7].Verified.Item().Ref, mustRange("*"))
+			rel, err := m.Select(benchItemsOnce()[7].entry.Ref, mustRange("*"))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func BenchmarkLoadState(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := s.Select(benchItemsOnce()[42].Verified.Item().Ref, mustRange("*")); err != nil {
+		if _, err := s.Select(benchItemsOnce()[42].entry.Ref, mustRange("*")); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -278,12 +278,12 @@ func (w *world) operations(m *machine, from, n int) {
 func (w *world) tenOperations(m *machine, n int) {
 	p := bigPublication()
 	p.Items = p.Items[:n]
-	entries, items, err := p.entries()
+	versions, err := p.versions()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	job := &publishing{p: p, entries: entries, items: items}
-	c := change{namespace: p.Namespace, by: p.By, refs: refsOf(entries), prepare: job.prepare,
+	job := &publishing{p: p, versions: versions}
+	c := change{namespace: p.Namespace, by: p.By, refs: job.refs(), prepare: job.prepare,
 		plan: func(s State) ([]Op, error) {
 			var ops []Op
 			if s.Seq == 0 {
@@ -293,11 +293,11 @@ func (w *world) tenOperations(m *machine, n int) {
 				}
 				ops = append(ops, claim)
 			}
-			for _, e := range entries {
-				if old, err := s.lookup(e.Ref, e.Version); err != nil {
+			for _, v := range versions {
+				if old, err := s.lookup(v.entry.Ref, v.entry.Version); err != nil {
 					return nil, err
 				} else if old == nil {
-					ops = append(ops, Op{Kind: OpPublish, Items: []Entry{e}})
+					ops = append(ops, Op{Kind: OpPublish, Items: []Entry{v.entry}})
 				}
 			}
 			return ops, nil
@@ -367,7 +367,7 @@ func BenchmarkFirstContactLong(b *testing.B) {
 			before, requests := out.out.Load(), out.requests.Load()
 			b.StartTimer()
 			w.sync(m, "acme")
-			rel, err := m.Select(benchItemsOnce()[7].Verified.Item().Ref, mustRange("*"))
+			rel, err := m.Select(benchItemsOnce()[7].entry.Ref, mustRange("*"))
 			if err != nil {
 				b.Fatal(err)
 			}

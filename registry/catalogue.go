@@ -345,7 +345,11 @@ func (c *catalogue) putNew(before *catalogue, put sink) error {
 			if sh == nil || old != nil && old.shards[i] != nil && old.shards[i].at == sh.at {
 				continue
 			}
-			if err := add(sh.raw); err != nil {
+			rows, err := sh.get()
+			if err == nil {
+				err = add(joinRows(rows))
+			}
+			if err != nil {
 				return err
 			}
 		}

@@ -60,11 +60,11 @@ func putCommit(put sink, e *Entry, raw []byte, tree store.OID) (store.OID, error
 // signedAt returns the time in a file's signature line; the beginning of time where there
 // is none, which nobody publishes.
 func signedAt(path string, raw []byte) time.Time {
-	it, err := objects.ParsePublished(path, raw)
-	if err != nil || it.Signature == nil || it.Signature.SignedAt.Unix() < 0 {
+	_, sig, _, err := objects.Split(path, raw)
+	if err != nil || sig == nil || sig.SignedAt.Unix() < 0 {
 		return time.Unix(0, 0)
 	}
-	return it.Signature.SignedAt
+	return sig.SignedAt
 }
 
 // Release is a published version, as a verified log tells of it.

@@ -51,7 +51,7 @@ func kit(t testing.TB, by *testKey, name, version string, files fstest.MapFS, ch
 }
 
 // kitItem is a package as it is published.
-func kitItem(t testing.TB, by *testKey, version string, files fstest.MapFS) Item {
+func kitItem(t testing.TB, by *testKey, version string, files fstest.MapFS) *Item {
 	t.Helper()
 	m, _ := kit(t, by, "kit", version, files, nil)
 	st, err := trust.LoadStore(filepath.Join(t.TempDir(), "trust.yaml"))
@@ -65,7 +65,17 @@ func kitItem(t testing.TB, by *testKey, version string, files fstest.MapFS) Item
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Item{Verified: v, Files: func(p string) ([]byte, error) { return files[p].Data, nil }}
+	dir := v.Item().Ref.PackageDir() + "/"
+	it, err := NewItem(v, Meta{}, func(p string) ([]byte, error) {
+		if p == dir+objects.ManifestName {
+			return v.Item().Raw, nil
+		}
+		return files[strings.TrimPrefix(p, dir)].Data, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return it
 }
 
 // TestPackage: a package goes out as one version and comes back byte for byte, with its modes,
@@ -93,8 +103,9 @@ func TestPackage(t *testing.T) {
 		}
 		checkKit(t, got)
 		commits = append(commits, rel.Commit)
-		if again, err := m.Fetch(w.ctx, rel); err != nil || !bytes.Equal(again.Raw, item.Verified.Item().Raw) {
-			t.Errorf("fetched from the cache: %v", err)
+		manifest, berr := item.bytes()
+		if again, err := m.Fetch(w.ctx, rel); err != nil || berr != nil || !bytes.Equal(again.Raw, manifest) {
+			t.Errorf("fetched from the cache: %v, %v", err, berr)
 		}
 		if c := w.verify(m, true); c.Versions != 2 || c.Fetched != 2 || len(c.Missing) > 0 {
 			t.Errorf("verify = %+v", c)
@@ -280,7 +291,7 @@ func TestPackageEntry(t *testing.T) {
 func TestPackageRebuilt(t *testing.T) {
 	w := newWorld(t, ClaimsGranted)
 	pub := w.machine(t)
-	p := Publication{Namespace: "acme", By: By{Signer: w.ada}, Items: []Item{kitItem(t, w.ada, "1.0.0", kitFiles())}}
+	p := Publication{Namespace: "acme", By: By{Signer: w.ada}, Items: []*Item{kitItem(t, w.ada, "1.0.0", kitFiles())}}
 	done, err := pub.Publish(w.ctx, p)
 	if err != nil {
 		t.Fatal(err)

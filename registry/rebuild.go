@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
@@ -77,7 +78,7 @@ func (b *rebuilding) run(ctx context.Context, p pen) error {
 	if err != nil {
 		return err
 	}
-	objects := distinct(batch.Objects(), b.again)
+	objects := slices.Concat(batch.Objects(), b.again)
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}

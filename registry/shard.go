@@ -21,7 +21,6 @@ type shard struct {
 	from source
 
 	loaded
-	raw  []byte
 	rows []*row // sorted by compareKey
 }
 
@@ -39,15 +38,7 @@ func (r *row) compare(item, version string) int {
 }
 
 func newShard(rows []*row) *shard {
-	n := 0
-	for _, r := range rows {
-		n += len(r.line)
-	}
-	s := &shard{rows: rows, raw: make([]byte, 0, n)}
-	for _, r := range rows {
-		s.raw = append(s.raw, r.line...)
-	}
-	s.at = addressOf(s.raw)
+	s := &shard{rows: rows, at: addressOf(joinRows(rows))}
 	s.made()
 	return s
 }
@@ -56,14 +47,15 @@ func newShard(rows []*row) *shard {
 // somebody needs them.
 func lazyShard(at Address, from source) *shard { return &shard{at: at, from: from} }
 
-// get makes sure that raw and rows are there. A nil shard has no rows.
+// get makes sure that the rows are there. A nil shard has none.
 func (s *shard) get() ([]*row, error) {
 	if s == nil {
 		return nil, nil
 	}
-	err := s.once(func() (err error) {
-		if s.raw, err = s.from.load(s.at, "shard"); err == nil {
-			s.rows, err = parseShard(s.raw)
+	err := s.once(func() error {
+		raw, err := s.from.load(s.at, "shard")
+		if err == nil {
+			s.rows, err = parseShard(raw)
 		}
 		return err
 	})
@@ -106,10 +98,18 @@ func findEntry(rows []*row, ref objects.Ref, version string) *Entry {
 	return nil
 }
 
-// joinRows returns the lines of rows: the bytes of a change list, nil for none.
+// joinRows returns the lines of rows: the bytes of a shard or a change list, nil for none.
 func joinRows(rows []*row) []byte {
-	if len(rows) == 0 {
+	n := 0
+	for _, r := range rows {
+		n += len(r.line)
+	}
+	if n == 0 {
 		return nil
 	}
-	return newShard(rows).raw
+	raw := make([]byte, 0, n)
+	for _, r := range rows {
+		raw = append(raw, r.line...)
+	}
+	return raw
 }

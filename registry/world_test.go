@@ -182,9 +182,19 @@ func publication(t testing.TB, by trust.Signer, namesAndVersions ...string) Publ
 		version, text, _ := strings.Cut(version, "=")
 		v := verified(t, by, name, version, "text of "+name+text)
 		p.Namespace = v.Item().Ref.ID.Namespace()
-		p.Items = append(p.Items, Item{Verified: v})
+		p.Items = append(p.Items, item(t, v, Meta{}))
 	}
 	return p
+}
+
+// item is an item as it is published, its bytes at hand.
+func item(t testing.TB, v trust.Verified, meta Meta) *Item {
+	t.Helper()
+	it, err := NewItem(v, meta, func(string) ([]byte, error) { return v.Item().Raw, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return it
 }
 
 func (w *world) publish(m *machine, by *testKey, names ...string) Receipt {
@@ -255,8 +265,8 @@ func filesOf(s State) (map[string][]byte, error) {
 		}
 	}
 	return out, s.cat.each(func(i byte, sh *shard) error {
-		_, err := sh.get()
-		out[shardPath(int(i))] = sh.raw
+		rows, err := sh.get()
+		out[shardPath(int(i))] = joinRows(rows)
 		return err
 	})
 }

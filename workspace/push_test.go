@@ -1,8 +1,11 @@
 package workspace_test
 
 import (
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,5 +65,55 @@ func TestPublishedIsNotReportedAsFailed(t *testing.T) {
 	rep, err := alice.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})
 	if err != nil || len(rep.Published) != 1 || !strings.Contains(rep.Warning, "published; ") {
 		t.Errorf("push = %+v, %v; want what was published, and a warning", rep, err)
+	}
+}
+
+// A file that somebody saves while it is being published, signed and all, goes nowhere: what
+// was verified is what is published, or nothing.
+func TestSavedWhilePublished(t *testing.T) {
+	root := t.TempDir()
+	repo, err := store.Init(filepath.Join(root, "tools.git"), "refs/heads/main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo.Close()
+	var atHost func() // the host is asked after everything was verified
+	host := &transport.Server{Root: root, AllowPush: true}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if do := atHost; do != nil {
+			atHost = nil
+			do()
+		}
+		host.ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	alice := project(t)
+	const path = "tools/acme/greet.sh"
+	alice.write(path, greet+"# another\n")
+	alice.sign("*")
+	other := alice.read(path)
+	alice.write(path, greet)
+	alice.sign("*")
+	if _, err := alice.Registry().Init(t.Context(), rye.Terminal(), rye.RegistryInitRequest{URL: srv.URL + "/tools.git"}); err != nil {
+		t.Fatal(err)
+	}
+	saved := false
+	atHost = func() { alice.write(path, other); saved = true }
+	push := func() error {
+		_, err := alice.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})
+		return err
+	}
+	err = push()
+	wantCode(t, "saved meanwhile", err, fault.Integrity)
+	wantText(t, "the refusal", fmt.Sprint(err), "tool:acme/greet: the file changed while it was being published")
+	if !saved || alice.read(path) != other {
+		t.Error("nothing was saved meanwhile: nothing is shown")
+	}
+	if out, err := exec.Command("git", "-C", filepath.Join(root, "tools.git"), "branch", "--list", "ns/*").CombinedOutput(); err == nil && len(out) > 0 {
+		t.Errorf("published all the same: %s", out)
+	}
+	alice.sign("*")
+	if err := push(); err != nil {
+		t.Errorf("pushed again: %v", err)
 	}
 }

@@ -435,11 +435,15 @@ func TestLineSaysOtherThanFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		item := registry.Item{Verified: v}
+		var meta registry.Meta
 		if lie[1] != "" {
-			item.Meta.Deps = map[string]string{lie[1]: "^1"}
+			meta.Deps = map[string]string{lie[1]: "^1"}
 		}
-		if _, err := reg.Publish(t.Context(), registry.Publication{Namespace: "acme", Items: []registry.Item{item}, By: registry.By{Signer: key}}); err != nil {
+		item, err := registry.NewItem(v, meta, func(string) ([]byte, error) { return it.Raw, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := reg.Publish(t.Context(), registry.Publication{Namespace: "acme", Items: []*registry.Item{item}, By: registry.By{Signer: key}}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = bob.install(rye.InstallRequest{Names: []string{"acme/tool/" + name}})

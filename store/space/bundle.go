@@ -343,7 +343,13 @@ func (c *Cover) Finding(l *Layer) Finding {
 // Bundles returns the directories of the working tree that hold a manifest.
 func (l *Layer) Bundles(ctx context.Context) ([]string, error) {
 	foreign, err := l.Files(ctx, func(string, objects.Ref) error { return nil })
-	return slices.Collect(maps.Keys(bundlesAmong(foreign))), err
+	return BundlesAmong(foreign), err
+}
+
+// BundlesAmong returns the directories whose manifests are among what is no item, as Files
+// returns it.
+func BundlesAmong(foreign map[string]error) []string {
+	return slices.Collect(maps.Keys(bundlesAmong(foreign)))
 }
 
 // bundlesAmong returns the directories whose manifests are among what is no item.

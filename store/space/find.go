@@ -309,17 +309,17 @@ func (l *Layer) pinned(pin Pin) ([]byte, store.OID, error) {
 // the whole record.
 const fewRefs = 64
 
-// OwnAll returns what the working tree of a space on disk holds under each of refs, on
-// all processors: what In would, without what a lock brings. Many are judged by one
-// state of the record, and each bundle is read once. The finding of a ref under which
-// there is nothing has no State.
-func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Finding, error) {
-	found := make([]Finding, len(refs))
+// OwnAll judges what the working tree of a space on disk holds under each of refs, on all
+// processors: what In would, without what a lock brings. Many are judged by one state of
+// the record, and each bundle is read once. It calls use with each finding and the position
+// of its ref, several at a time and in no order, and keeps none, so that what use does not
+// keep takes no memory. The finding of a ref under which there is nothing has no State.
+func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref, use func(i int, f Finding)) error {
 	judge := func(p string, ref objects.Ref) (Finding, error) { return s.Judge(ctx, l, p, ref) }
 	if len(refs) > fewRefs {
 		recorded, err := l.recordedAll(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		seen := &Covers{}
 		judge = func(p string, ref objects.Ref) (Finding, error) {
@@ -331,14 +331,17 @@ func (s *Stack) OwnAll(ctx context.Context, l *Layer, refs []objects.Ref) ([]Fin
 		}
 	}
 	locate := l.Locations(refs)
-	err := parallel.Chunks(ctx, len(refs), 4, func(i int) error {
+	return parallel.Chunks(ctx, len(refs), 4, func(i int) error {
 		f, ok, err := s.working(l, refs[i], locate, judge)
-		if ok {
-			found[i] = f
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			f = Finding{}
 		}
-		return err
+		use(i, f)
+		return nil
 	})
-	return found, err
 }
 
 // inLayer judges the working file for ref, or says that a recorded one is missing.

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
 )
 
 // Asked for many at once, a layer says of each item what it says of it alone,
@@ -42,7 +43,7 @@ func TestOwnAllAsAlone(t *testing.T) {
 	path("never")
 
 	s := w.stack()
-	found, err := s.OwnAll(t.Context(), s.Project, refs)
+	found, err := ownAll(t, s, refs)
 	w.must(err)
 	count := map[objects.State]int{}
 	for i, f := range found {
@@ -60,6 +61,11 @@ func TestOwnAllAsAlone(t *testing.T) {
 	}
 }
 
+func ownAll(t *testing.T, s *space.Stack, refs []objects.Ref) ([]space.Finding, error) {
+	found := make([]space.Finding, len(refs))
+	return found, s.OwnAll(t.Context(), s.Project, refs, func(i int, f space.Finding) { found[i] = f })
+}
+
 // A file that no longer is what a manifest lists is refused among many, too.
 func TestOwnAllInBundles(t *testing.T) {
 	w := newWorld(t)
@@ -75,7 +81,7 @@ func TestOwnAllInBundles(t *testing.T) {
 	// A manifest that nobody signed: nothing beside it may be used.
 	w.write(w.project, "tools/acme/kit/"+objects.ManifestName, []byte("rye-bundle: 1\n"))
 	s := w.stack()
-	found, err := s.OwnAll(t.Context(), s.Project, refs)
+	found, err := ownAll(t, s, refs)
 	w.must(err)
 	for i, f := range found {
 		if f.Err == nil || !f.Verified.IsZero() {
@@ -87,7 +93,7 @@ func TestOwnAllInBundles(t *testing.T) {
 	w.record(w.project, store.Change{Path: p, Data: []byte("rye-bundle: 1\n")})
 	w.remove(w.project, p)
 	s = w.stack()
-	found, err = s.OwnAll(t.Context(), s.Project, refs)
+	found, err = ownAll(t, s, refs)
 	w.must(err)
 	for i, f := range found {
 		if f.Err == nil {
@@ -117,7 +123,7 @@ func TestOwnAllTwoFiles(t *testing.T) {
 			continue
 		}
 		s := w.stack()
-		if _, err := s.OwnAll(t.Context(), s.Project, refs); fault.CodeOf(err) != fault.Conflict {
+		if _, err := ownAll(t, s, refs); fault.CodeOf(err) != fault.Conflict {
 			t.Errorf("%s beside it: %v, want a conflict", what, err)
 		}
 		read := s.Project.Drafts(refs)

@@ -26,8 +26,8 @@ func (r *Remote) Push(ctx context.Context, from *store.Repo, updates []Update) e
 }
 
 // PushObjects is Push for a caller who knows which objects the remote lacks,
-// having just made them: exactly those are sent, and nothing is read to find them
-// out. A remote that lacks others refuses the push, and nothing is changed there.
+// having just made them: exactly those are sent, each once, and nothing is read to find
+// them out. A remote that lacks others refuses the push, and nothing is changed there.
 // One that cannot move all refs or none is given them one after the other, in their
 // order, until it refuses one.
 func (r *Remote) PushObjects(ctx context.Context, from *store.Repo, updates []Update, objects []store.OID) error {

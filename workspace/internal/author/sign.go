@@ -28,7 +28,8 @@ func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.S
 	if err != nil {
 		return nil, err
 	}
-	refs, bundles, err := look.ItemsAndBundles(ctx, s.Session, l, q.Targets, q.All)
+	named, err := look.ItemsAndBundles(ctx, s.Session, l, q.Targets, q.All)
+	refs, bundles := named.Refs, named.Bundles
 	if err == nil {
 		err = maySign(s, c, q, refs, bundles)
 	}

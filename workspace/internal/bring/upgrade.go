@@ -26,14 +26,14 @@ func Prepare(ctx context.Context, s *author.Desk, c rye.Caller, q rye.SignReques
 	if err != nil {
 		return nil, err
 	}
-	refs, _, err := look.ItemsAndBundles(ctx, s.Session, l, q.Targets, q.All)
+	named, err := look.ItemsAndBundles(ctx, s.Session, l, q.Targets, q.All)
 	if err != nil {
 		return nil, err
 	}
-	if err := overrideLegacy(ctx, s, l, refs); err != nil {
+	if err := overrideLegacy(ctx, s, l, named.Refs); err != nil {
 		return nil, err
 	}
-	for _, ref := range refs {
+	for _, ref := range named.Refs {
 		if _, is := extract.KindOf(ref); is {
 			then = append(then, rye.SignRequest{Targets: []rye.Target{rye.Target(ref.String())}, Upgrade: true})
 		}

@@ -12,59 +12,79 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
+// Named is what a user named of a layer.
+type Named struct {
+	Refs    []objects.Ref // of working files
+	Bundles []string      // directories below .ai, sorted
+	locate  func(objects.Ref) (string, error)
+}
+
+// Path returns where the working file of an item lies below .ai; "" where there is none, or two.
+func (n *Named) Path(ref objects.Ref) string {
+	p, err := n.locate(ref)
+	if err != nil {
+		return "" // what is done to the item says what is wrong
+	}
+	return p
+}
+
 // ItemsAndBundles turns what a user typed into the refs of working files and the directories
 // of bundles. all stands for every item and every bundle of the layer, as the target * does.
 // An item that only a bundle answers for stands for that bundle.
-func ItemsAndBundles(
-	ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool,
-) (refs []objects.Ref, bundles []string, err error) {
+func ItemsAndBundles(ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool) (n Named, err error) {
 	var rest []rye.Target
 	for _, arg := range args {
 		if dir, ok := FolderTarget(l, arg); ok {
-			bundles = append(bundles, dir)
+			n.Bundles = append(n.Bundles, dir)
 		} else {
 			rest = append(rest, arg)
 		}
 	}
+	files := &tree{l: l}
 	if all || slices.Contains(args, "*") {
-		every, err := l.Bundles(ctx)
-		if err != nil {
-			return nil, nil, err
+		if err := files.list(ctx); err != nil {
+			return n, err
 		}
-		for _, dir := range every {
+		for _, dir := range space.BundlesAmong(files.foreign) {
 			if _, err := objects.BundleID(dir); err == nil {
-				bundles = append(bundles, dir)
+				n.Bundles = append(n.Bundles, dir)
 			}
 		}
 	}
-	named, err := Targets(ctx, s, l, rest, all)
+	refs, err := targets(ctx, s, files, rest, all)
 	if err != nil {
-		return nil, nil, err
+		return n, err
 	}
-	seen, locate := &space.Covers{}, l.Locations(named)
-	for _, ref := range named {
-		var dir string
-		if p, err := locate(ref); err == nil && p != "" { // else what is done to the item says what is wrong
+	n.locate = files.locations(refs)
+	seen := &space.Covers{}
+	for _, ref := range refs {
+		dir := ""
+		if p := n.Path(ref); p != "" {
 			if dir, err = answeredBy(ctx, s, l, p, seen); err != nil {
-				return nil, nil, err
+				return n, err
 			}
 			if in, ok := objects.InBundles(p); ok && dir == "" && !lineAt(l, p) {
 				dir = in
 			}
 		}
 		if dir != "" {
-			bundles = append(bundles, dir)
+			n.Bundles = append(n.Bundles, dir)
 		} else {
-			refs = append(refs, ref)
+			n.Refs = append(n.Refs, ref)
 		}
 	}
-	slices.Sort(bundles)
-	return refs, slices.Compact(bundles), nil
+	slices.Sort(n.Bundles)
+	n.Bundles = slices.Compact(n.Bundles)
+	return n, nil
 }
 
 // Targets turns what a user typed into the refs of working files: refs, paths, or patterns in
 // which * stands for any text and ? for one character. all stands for every item.
 func Targets(ctx context.Context, s *session.Session, l *space.Layer, args []rye.Target, all bool) ([]objects.Ref, error) {
+	return targets(ctx, s, &tree{l: l}, args, all)
+}
+
+func targets(ctx context.Context, s *session.Session, files *tree, args []rye.Target, all bool) ([]objects.Ref, error) {
 	var refs []objects.Ref
 	seen := map[objects.Ref]bool{}
 	add := func(ref objects.Ref) {
@@ -86,21 +106,66 @@ func Targets(ctx context.Context, s *session.Session, l *space.Layer, args []rye
 			add(ref)
 			continue
 		}
-		n := len(refs)
-		_, err := l.Files(ctx, func(_ string, ref objects.Ref) error {
-			if glob(arg, ref.String()) || glob(arg, string(ref.ID)) {
-				add(ref)
-			}
-			return nil
-		})
-		if err != nil {
+		if err := files.list(ctx); err != nil {
 			return nil, err
 		}
+		n := len(refs)
+		for _, f := range files.all {
+			if arg == "*" || glob(arg, f.ref.String()) || glob(arg, string(f.ref.ID)) {
+				add(f.ref)
+			}
+		}
 		if len(refs) == n && !all {
-			return nil, fault.New(fault.NotFound, "%q matches no item of the %s space", arg, l.Space).Advise("rye list")
+			return nil, fault.New(fault.NotFound, "%q matches no item of the %s space", arg, files.l.Space).Advise("rye list")
 		}
 	}
 	return refs, nil
+}
+
+// tree is the working files of a layer, listed at most once.
+type tree struct {
+	l       *space.Layer
+	listed  bool
+	all     []file
+	foreign map[string]error // the paths that are no items
+}
+
+type file struct {
+	ref  objects.Ref
+	path string
+}
+
+func (t *tree) list(ctx context.Context) (err error) {
+	if t.listed {
+		return nil
+	}
+	t.foreign, err = t.l.Files(ctx, func(p string, ref objects.Ref) error {
+		t.all = append(t.all, file{ref, p})
+		return nil
+	})
+	t.listed = err == nil
+	return err
+}
+
+// locations returns what finds the working files of refs: a listing that was made anyway
+// knows them, but for what is not there, or twice.
+func (t *tree) locations(refs []objects.Ref) func(objects.Ref) (string, error) {
+	if !t.listed {
+		return t.l.Locations(refs)
+	}
+	at := make(map[objects.Ref]string, len(t.all))
+	for _, f := range t.all {
+		if _, twice := at[f.ref]; twice {
+			f.path = ""
+		}
+		at[f.ref] = f.path
+	}
+	return func(ref objects.Ref) (string, error) {
+		if p := at[ref]; p != "" {
+			return p, nil
+		}
+		return t.l.Locate(ref)
+	}
 }
 
 // glob matches s against a pattern in which * spans everything, slashes too. It takes time

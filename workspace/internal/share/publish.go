@@ -25,7 +25,7 @@ type pushing struct {
 // publish publishes items. A namespace that nobody has is granted first, where the signing
 // key holds the root and a person agrees. Everything that can be known is checked before
 // anything is sent, so what is published is not reported as failed afterwards.
-func (p *pushing) publish(ctx context.Context, items []registry.Item, dry bool) (registry.Receipt, error) {
+func (p *pushing) publish(ctx context.Context, items []*registry.Item, dry bool) (registry.Receipt, error) {
 	pub := registry.Publication{Namespace: p.ns, Items: items, By: By(p.s, p.key), DryRun: dry, Check: p.mayBind}
 	done, err := p.reg.Publish(ctx, pub)
 	var free *registry.UngrantedError

@@ -113,29 +113,39 @@ func pushTargets(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, 
 	return what, ns, nil
 }
 
-// publishable verifies the project's own items.
-func publishable(ctx context.Context, s *Desk, refs []objects.Ref) ([]registry.Item, error) {
-	found, err := s.Stack.OwnAll(ctx, s.Stack.Project, refs)
+// publishable verifies the project's own items, of which it keeps what is said of them and no
+// bytes: there may be many. Those that somebody has to be asked about come last, one by one.
+func publishable(ctx context.Context, s *Desk, refs []objects.Ref) ([]*registry.Item, error) {
+	l := s.Stack.Project
+	items, errs, past := make([]*registry.Item, len(refs)), make([]error, len(refs)), make([]*space.Finding, len(refs))
+	err := s.Stack.OwnAll(ctx, l, refs, func(i int, f space.Finding) {
+		if f.Past != nil {
+			past[i] = &f
+			return
+		}
+		items[i], errs[i] = toPublish(l, f, refs[i])
+	})
 	if err != nil {
 		return nil, err
 	}
-	items, errs := make([]registry.Item, len(refs)), make([]error, len(refs))
-	for i, f := range found {
-		items[i], errs[i] = toPublish(space.Admit(ctx, s.Stack, f), refs[i])
+	for i, f := range past {
+		if f != nil {
+			items[i], errs[i] = toPublish(l, space.Admit(ctx, s.Stack, *f), refs[i])
+		}
 	}
 	return items, errors.Join(errs...)
 }
 
 // toPublish is a verified item of the project as it is published.
-func toPublish(f space.Finding, ref objects.Ref) (registry.Item, error) {
+func toPublish(l *space.Layer, f space.Finding, ref objects.Ref) (*registry.Item, error) {
 	switch {
 	case f.State == "":
-		return registry.Item{}, fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Advise("rye list --space project")
+		return nil, fault.New(fault.NotFound, "push %s: this project holds no such item of its own", ref).Advise("rye list --space project")
 	case f.Err != nil:
-		return registry.Item{}, f.Err
+		return nil, f.Err
 	}
-	return registry.Item{Verified: f.Verified, Meta: registry.Meta{
-		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Deps: f.Item.Meta.Deps, Caps: chain.CapabilityDigest(f.Item)}}, nil
+	return registry.NewItem(f.Verified, registry.Meta{
+		Description: registry.Plain(f.Item.Meta.Description, registry.MaxDescription), Deps: f.Item.Meta.Deps, Caps: chain.CapabilityDigest(f.Item)}, l.Read)
 }
 
 // pushRegistry returns the registry that a namespace comes from; q may name no other.

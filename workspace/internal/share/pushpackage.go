@@ -3,6 +3,7 @@ package share
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
@@ -11,7 +12,6 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
-	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
 )
 
@@ -35,34 +35,33 @@ func (p *pushed) all() []objects.Ref {
 // named sorts what is to be published into items and packages. What a package answers for is
 // published with it, whatever line it carries.
 func named(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, err error) {
-	l, targets := s.Stack.Project, q.Targets
+	targets := q.Targets
 	if q.All {
-		targets = []rye.Target{rye.Target("*:" + s.Project.Namespace + "/*")}
+		targets = nil
 	}
-	refs, bundles, err := look.ItemsAndBundles(ctx, s.Session, l, targets, false)
-	if err != nil && !(q.All && fault.Is(err, fault.NotFound)) {
+	n, err := look.ItemsAndBundles(ctx, s.Session, s.Stack.Project, targets, q.All)
+	if err != nil {
 		return what, err
 	}
-	if q.All {
-		more, err := ownBundles(ctx, l, s.Project.Namespace)
-		if err != nil {
-			return what, err
+	left := func(id objects.ID) bool { return q.All && id.Namespace() != s.Project.Namespace } // all is what is the project's own
+	for _, ref := range n.Refs {
+		if left(ref.ID) {
+			continue
 		}
-		bundles = append(bundles, more...)
-	}
-	locate := l.Locations(refs)
-	for _, ref := range refs {
-		p, _ := locate(ref)
-		if dir, in := objects.InBundles(p); in {
-			bundles = append(bundles, dir)
+		if dir, in := objects.InBundles(n.Path(ref)); in {
+			n.Bundles = append(n.Bundles, dir)
 			continue
 		}
 		what.refs = append(what.refs, ref)
 	}
-	slices.Sort(bundles)
-	for _, dir := range slices.Compact(bundles) {
+	slices.Sort(n.Bundles)
+	for _, dir := range slices.Compact(n.Bundles) {
+		id, err := objects.BundleID(dir)
+		if err == nil && left(id) {
+			continue
+		}
 		if _, is := objects.InBundles(dir); !is && q.All {
-			if id, err := objects.BundleID(dir); err == nil {
+			if err == nil {
 				what.passed = append(what.passed, look.BundleRef(id))
 			}
 			continue
@@ -72,16 +71,7 @@ func named(ctx context.Context, s *Desk, q rye.PushRequest) (what pushed, err er
 	return what, nil
 }
 
-// ownBundles returns the directories of all bundles of a namespace.
-func ownBundles(ctx context.Context, l *space.Layer, ns string) ([]string, error) {
-	dirs, err := l.Bundles(ctx)
-	return slices.DeleteFunc(dirs, func(dir string) bool {
-		id, err := objects.BundleID(dir)
-		return err != nil || id.Namespace() != ns
-	}), err
-}
-
-func publishablePackages(ctx context.Context, s *Desk, dirs []string) (all []registry.Item, err error) {
+func publishablePackages(ctx context.Context, s *Desk, dirs []string) (all []*registry.Item, err error) {
 	for _, dir := range dirs {
 		item, err := publishablePackage(ctx, s, dir)
 		if err != nil {
@@ -93,46 +83,54 @@ func publishablePackages(ctx context.Context, s *Desk, dirs []string) (all []reg
 }
 
 // publishablePackage verifies a package of the project with everything in it.
-func publishablePackage(ctx context.Context, s *Desk, dir string) (item registry.Item, err error) {
+func publishablePackage(ctx context.Context, s *Desk, dir string) (*registry.Item, error) {
 	l, p := s.Stack.Project, dir+"/"+objects.ManifestName
 	c, err := s.Stack.Cover(ctx, l, p, nil)
 	switch {
 	case err != nil:
-		return item, err
+		return nil, err
 	case c == nil:
-		return item, fault.New(fault.Untrusted, "no manifest there vouches for its files").Mend("rye sign .ai/%s", dir)
+		return nil, fault.New(fault.Untrusted, "no manifest there vouches for its files").Mend("rye sign .ai/%s", dir)
 	case c.Past != nil:
-		return item, fault.New(fault.Rollback, "its manifest is older than what is recorded").Mend("rye sign .ai/%s", dir)
+		return nil, fault.New(fault.Rollback, "its manifest is older than what is recorded").Mend("rye sign .ai/%s", dir)
 	}
 	if err := c.Check(); err != nil {
-		return item, err
+		return nil, err
 	}
 	raw, err := l.Read(p)
 	if err != nil {
-		return item, err
+		return nil, err
 	}
 	m, err := objects.ParseManifest(raw)
 	if err != nil {
-		return item, err
+		return nil, err
 	}
 	if err := m.CheckPackage(); err != nil {
-		return item, err
+		return nil, err
 	}
 	members, err := m.Members(c.File)
 	if err != nil {
-		return item, err
+		return nil, err
 	}
 	for _, it := range members {
 		if err := ownLine(s, it); err != nil {
-			return item, err
+			return nil, err
 		}
 	}
-	if item.Verified, err = trust.Verify(m.Item(), s.Stack.Scope(l), s.Trust); err != nil {
-		return item, err
+	v, err := trust.Verify(m.Item(), s.Stack.Scope(l), s.Trust)
+	if err != nil {
+		return nil, err
 	}
-	item.Files = c.File
-	item.Meta, err = PackageMeta(m, members)
-	return item, err
+	meta, err := PackageMeta(m, members)
+	if err != nil {
+		return nil, err
+	}
+	return registry.NewItem(v, meta, func(file string) ([]byte, error) {
+		if file == p {
+			return l.Read(p)
+		}
+		return c.File(strings.TrimPrefix(file, dir+"/"))
+	})
 }
 
 // ownLine verifies the line that a member carries of its own. A line of RYE OS says too little

@@ -1,0 +1,64 @@
+package registry
+
+import (
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+)
+
+// Item is a verified item to be published: what the catalogue will say of it, and where its
+// bytes are to be had. Its file goes out byte for byte, its author's signature with it. Of a
+// package the file is the manifest.
+type Item struct {
+	entry Entry // without a commit
+	read  func(path string) ([]byte, error)
+}
+
+// NewItem returns an item to be published. It keeps none of the item's bytes, so that many
+// items take little memory: read is called for them, with slash paths below .ai and on several
+// goroutines, when they are written, and anything but the bytes that were verified is refused
+// (Integrity). What cannot be published is refused.
+func NewItem(v trust.Verified, meta Meta, read func(path string) ([]byte, error)) (*Item, error) {
+	it := v.Item()
+	meta.Description = strings.Clone(meta.Description) // not with the file that it was cut from
+	e := Entry{Ref: it.Ref, Version: strings.Clone(it.Meta.Version), Path: objects.PublishedPath(it), Sum: it.Sum, Size: int64(len(it.Raw)),
+		Author: v.Key().Fingerprint(), Meta: meta}
+	refuse := func(code fault.Code, format string, args ...any) *fault.Error {
+		return fault.New(code, "publish %s: "+format, append([]any{it.Ref}, args...)...)
+	}
+	switch {
+	case it.Ref.Published() == "":
+		return nil, refuse(fault.Usage, "it is of no namespace")
+	case v.Level() != trust.Signed:
+		return nil, refuse(fault.Untrusted, "only an item with a signature line of its own can be published").Advise("take it out of its bundle, then rye sign %s", it.Ref)
+	case e.Version == "":
+		return nil, refuse(fault.Malformed, "has no version").Advise("add a version like 1.0.0 to %s and sign it", it.Path)
+	case objects.DigestOf(it.Raw) != it.Sum:
+		return nil, refuse(fault.Integrity, "its bytes changed after it was read")
+	}
+	if it.Ref.Kind == objects.Bundle {
+		if _, err := readManifest(&e, it.Raw); err != nil {
+			return nil, refuse(fault.CodeOf(err), "%w", err)
+		}
+	}
+	probe := e
+	probe.Commit = emptyTree // not made yet
+	if err := probe.check(); err != nil {
+		return nil, refuse(fault.CodeOf(err), "%w", err)
+	}
+	return &Item{e, read}, nil
+}
+
+// bytes returns the file that was verified.
+func (it *Item) bytes() ([]byte, error) {
+	raw, err := it.read(it.entry.Path)
+	if err == nil && it.entry.proves(raw) != nil {
+		err = fault.New(fault.Integrity, "the file changed while it was being published, and nothing was").Mend("rye push %s", it.entry.Ref)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, "publish %s", it.entry.Ref)
+	}
+	return raw, nil
+}
