@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -85,7 +82,7 @@ func statusCommand() *spec {
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{&cli.BoolFlag{Name: "all", Aliases: []string{"a"}, Destination: &all, Usage: "each item, those that are signed and recorded too"}},
 		run: func(t *task) error {
-			brief()
+			collectFrom(untilGarbage)
 			sum, err := survey(t, all)
 			if err != nil {
 				return err
@@ -111,32 +108,6 @@ func survey(t *task, all bool) (*rye.Survey, error) {
 	}
 	return sum, err
 }
-
-// brief is called by commands that make one list and end: the process is gone
-// before it would be worth collecting garbage, unless a tree is large. Then it is collected as
-// usual from the first time on: a limit that what is in use does not fit below would have it
-// collected without end.
-func brief() {
-	debug.SetGCPercent(-1)
-	debug.SetMemoryLimit(untilGarbage)
-	afterCollection()
-}
-
-// afterCollection ends what brief began, once garbage was collected for want of memory.
-func afterCollection() {
-	runtime.AddCleanup(new([64]byte), func(int) {
-		var now runtime.MemStats
-		if runtime.ReadMemStats(&now); now.Sys-now.HeapReleased < untilGarbage/2 {
-			afterCollection() // it had begun before
-			return
-		}
-		debug.SetGCPercent(100)
-		debug.SetMemoryLimit(math.MaxInt64)
-	}, 0)
-}
-
-// untilGarbage is from how much memory on, in bytes, garbage is collected.
-const untilGarbage = 96 << 20
 
 func printStatus(p *printer, sum *rye.Survey) {
 	var rows [][]any
@@ -214,7 +185,7 @@ func listCommand() *spec {
 					q.Kind = one // people say rye list tools
 				}
 			}
-			brief()
+			collectFrom(untilGarbage)
 			return answerRows(t, t.w.List, q, "item", func(it rye.ItemInfo) []any {
 				t.out.warn(it.Warning)
 				return itemRow(it)

@@ -45,7 +45,7 @@ func searchCommand() *spec {
 			return q.Kind == rye.KindThread || strings.HasPrefix(q.Scope, rye.KindThread) || strings.Trim(strings.Join(args, ""), " *") != ""
 		},
 		run: func(t *task) error {
-			brief()
+			collectFrom(untilGarbage)
 			q.Query = strings.Join(t.args, " ")
 			if err := ofRegistries(t, &q, only); err != nil {
 				return err

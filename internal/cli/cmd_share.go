@@ -235,6 +235,7 @@ root of the registry, you are asked whether to grant it to your key.`,
 				return err
 			}
 			q.To = t.remote(q.To)
+			collectFrom(amongGarbage)
 			return answer(t, t.w.Registry().Push, q, printPush)
 		},
 	}
