@@ -48,7 +48,7 @@ func signInFolder(b *bench, n int, fsync string) (side, side, error) {
 		}
 		add, err1 := b.process(repo, "git", "add", path)()
 		commit, err2 := b.process(repo, "git", "commit", "--quiet", "-m", "x")()
-		return cost{add.wall + commit.wall, add.cpu + commit.cpu}, errors.Join(err1, err2)
+		return cost{wall: add.wall + commit.wall, cpu: add.cpu + commit.cpu}, errors.Join(err1, err2)
 	}
 	return ours, theirs, err
 }

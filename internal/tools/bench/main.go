@@ -28,6 +28,9 @@ import (
 )
 
 func main() {
+	if len(os.Args) > 3 && os.Args[1] == weighing {
+		os.Exit(weigh(os.Args[2], os.Args[3:]))
+	}
 	bin := flag.String("bin", "bin", "directory of the built programs")
 	runs := flag.Int("runs", 31, "runs of each side of a row; fewer for rows of thousands of items")
 	only := flag.String("only", "", "rows whose name matches this expression")
@@ -98,14 +101,17 @@ func (b *bench) residents() error {
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 		}
-		fmt.Printf("  %s %.1f MB", strings.Join(args[:2], " "), float64(resident(cmd))/1e6)
+		fmt.Printf("  %s %.1f MB", strings.Join(args[:2], " "), mb(resident(cmd)))
 	}
 	fmt.Println()
 	return nil
 }
 
 // A cost is what one run took.
-type cost struct{ wall, cpu time.Duration }
+type cost struct {
+	wall, cpu time.Duration
+	resident  int64 // bytes, of its largest process; 0 where nobody asked
+}
 
 // A side of a row runs once and tells what that took.
 type side func() (cost, error)
@@ -226,8 +232,13 @@ func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
 	ours, theirs = median(took[0]), median(took[1])
 	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %s\n", r.title(), ms(ours.wall), ms(theirs.wall), ratio(ours.wall, theirs.wall),
 		ms(ours.cpu), ms(theirs.cpu), ratio(ours.cpu, theirs.cpu), r.peer)
+	if ours.resident > 0 && theirs.resident > 0 {
+		fmt.Printf("%-48s %7.1f MB %7.1f MB %7.2f\n", "  its largest process", mb(ours.resident), mb(theirs.resident), float64(ours.resident)/float64(theirs.resident))
+	}
 	return ours, theirs, nil
 }
+
+func mb(n int64) float64 { return float64(n) / 1e6 }
 
 // command prepares a program in dir with a home of its own.
 func (b *bench) command(dir string, args ...string) *exec.Cmd {
@@ -264,7 +275,7 @@ func inside(do func() error) side {
 	return func() (cost, error) {
 		start, busy := time.Now(), processorTime()
 		err := do()
-		return cost{time.Since(start), processorTime() - busy}, err
+		return cost{wall: time.Since(start), cpu: processorTime() - busy}, err
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -87,17 +88,22 @@ func writeStream(to, dir string, n int) error {
 	return errors.Join(w.Flush(), f.Sync())
 }
 
-// median takes the medians of both times apart.
+// median takes the median of each figure apart.
 func median(all []cost) cost {
-	mid := func(of func(cost) time.Duration) time.Duration {
-		ds := make([]time.Duration, len(all))
-		for i, c := range all {
-			ds[i] = of(c)
-		}
-		slices.Sort(ds)
-		return ds[len(ds)/2]
+	return cost{
+		wall:     middle(all, func(c cost) time.Duration { return c.wall }),
+		cpu:      middle(all, func(c cost) time.Duration { return c.cpu }),
+		resident: middle(all, func(c cost) int64 { return c.resident }),
 	}
-	return cost{mid(func(c cost) time.Duration { return c.wall }), mid(func(c cost) time.Duration { return c.cpu })}
+}
+
+func middle[T cmp.Ordered](all []cost, of func(cost) T) T {
+	list := make([]T, len(all))
+	for i, c := range all {
+		list[i] = of(c)
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 func ms(d time.Duration) string {

@@ -9,47 +9,98 @@ import (
 	"sync"
 )
 
-// publish pushes every item of a project in one push to a registry without any: a bare
-// repository on this disk, served from within the process. The peer is git's push of
-// the same objects from that registry to another such repository, through git's own
-// receive-pack. It finds them in one pack and copies them; it makes, signs and verifies
-// nothing, and its server looks at ids and links, where ours parses every object, too.
-// Making the empty ones is not measured.
-func publish(b *bench, n int) (side, side, error) { return publishAs(b, n, "r") }
-
-func publishAs(b *bench, n int, as string) (side, side, error) {
-	dir, err := b.project(n)
+// publish pushes every item of a project in one push to a registry without any, behind git's
+// own http-backend. The peer is git's push of the same objects from that registry to another
+// repository there. It finds them in one pack and copies them; it makes, signs and verifies
+// nothing. Making the empty repositories is not measured.
+func publish(b *bench, n int) (side, side, error) {
+	p, err := openPublishing(b, n)
 	if err != nil {
 		return nil, nil, err
+	}
+	return p.ours, p.theirs(func(to string) side {
+		return weighed(b, p.path(1), "git", "push", "--quiet", to, "refs/*:refs/*")
+	}), nil
+}
+
+// publishMade is publish beside git that makes the same objects first, by fast-import.
+func publishMade(b *bench, n int) (side, side, error) {
+	p, err := openPublishing(b, n)
+	if err != nil {
+		return nil, nil, err
+	}
+	stream, made := filepath.Join(b.dir, "stream"), filepath.Join(b.dir, "made.git")
+	err = b.do(p.path(1), "bash", "-c", `git fast-export --all > "$1"`, "bash", stream)
+	return p.ours, p.theirs(func(to string) side {
+		return weighed(b, b.dir, "bash", "-c", `rm -rf "$2" && git init -q --bare "$2" && cd "$2" && git fast-import --quiet < "$1" && git push -q "$3" 'refs/*:refs/*'`,
+			"bash", stream, made, to)
+	}), err
+}
+
+// publishing is a project of n items, and a web server for the registries that they are
+// published to.
+type publishing struct {
+	b         *bench
+	n, runs   int
+	dir, root string
+	url       string
+}
+
+// openPublishing publishes once, too.
+func openPublishing(b *bench, n int) (*publishing, error) {
+	dir, err := b.project(n)
+	if err != nil {
+		return nil, err
 	}
 	// A namespace comes from one registry, and rye remembers it: in the project's
 	// file and in the user's configuration. Each run begins with those of before.
 	if err := pins(b, dir, n, keepPins); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	runs := 0
-	ours := func() (cost, error) {
-		runs++
-		if err := pins(b, dir, n, restorePins); err != nil {
+	p := &publishing{b: b, n: n, dir: dir}
+	if p.root, err = os.MkdirTemp(b.dir, "registries-"); err != nil {
+		return nil, err
+	}
+	if p.url, err = serveGit(b, p.root); err != nil {
+		return nil, err
+	}
+	_, err = p.ours()
+	return p, err
+}
+
+func (p *publishing) path(run int) string { return filepath.Join(p.root, fmt.Sprintf("r%d.git", run)) }
+
+// empty makes a repository that may be pushed to and returns its address.
+func (p *publishing) empty(name string) (url string, err error) {
+	at := filepath.Join(p.root, name)
+	return p.url + "/" + name, errors.Join(os.RemoveAll(at), p.b.do(p.root, "git", "init", "--quiet", "--bare", at), p.b.do(at, "git", "config", "http.receivepack", "true"))
+}
+
+func (p *publishing) ours() (cost, error) {
+	p.runs++
+	if err := pins(p.b, p.dir, p.n, restorePins); err != nil {
+		return cost{}, err
+	}
+	url, err := p.empty(filepath.Base(p.path(p.runs)))
+	if err != nil {
+		return cost{}, err
+	}
+	name := fmt.Sprintf("%s-%d", filepath.Base(p.root), p.runs)
+	if err := p.b.do(p.dir, "rye", "registry", "init", url, "--name", name, "--yes", "--quiet"); err != nil {
+		return cost{}, err
+	}
+	return weighed(p.b, p.dir, "rye", "push", "--all", "--registry", name, "--quiet")()
+}
+
+// theirs is a side that begins with an empty repository at an address.
+func (p *publishing) theirs(push func(to string) side) side {
+	return func() (cost, error) {
+		url, err := p.empty("git.git")
+		if err != nil {
 			return cost{}, err
 		}
-		name := fmt.Sprintf("%s%d-%d", as, n, runs)
-		if err := b.do(dir, "rye", "registry", "init", filepath.Join(b.dir, name+".git"), "--name", name, "--yes", "--quiet"); err != nil {
-			return cost{}, err
-		}
-		return b.process(dir, "rye", "push", "--all", "--registry", name, "--quiet")()
+		return push(url)()
 	}
-	if _, err := ours(); err != nil {
-		return nil, nil, err
-	}
-	from, to := filepath.Join(b.dir, fmt.Sprintf("%s%d-1.git", as, n)), filepath.Join(b.dir, "pushed.git")
-	theirs := func() (cost, error) {
-		if err := errors.Join(os.RemoveAll(to), b.do(b.dir, "git", "init", "--quiet", "--bare", to)); err != nil {
-			return cost{}, err
-		}
-		return b.process(from, "git", "push", "--quiet", to, "refs/*:refs/*")()
-	}
-	return ours, theirs, nil
 }
 
 const (
@@ -61,24 +112,6 @@ const (
 // or restores it.
 func pins(b *bench, dir string, n int, script string) error {
 	return b.do(b.dir, "bash", "-c", script, "bash", filepath.Join(dir, ".ai", "rye.yaml"), filepath.Join(b.dir, fmt.Sprintf("before%d", n)))
-}
-
-// publishMade is publish beside git that makes the same objects first, by fast-import.
-func publishMade(b *bench, n int) (side, side, error) {
-	ours, _, err := publishAs(b, n, "m")
-	if err != nil {
-		return nil, nil, err
-	}
-	from, stream := filepath.Join(b.dir, fmt.Sprintf("m%d-1.git", n)), filepath.Join(b.dir, "stream")
-	err = b.do(from, "bash", "-c", `git fast-export --all > "$1"`, "bash", stream)
-	theirs := func() (cost, error) {
-		to := filepath.Join(b.dir, "made")
-		if err := errors.Join(os.RemoveAll(to), os.Mkdir(to, 0o755)); err != nil {
-			return cost{}, err
-		}
-		return b.process(to, "bash", "-c", `git init -q --bare a.git && git init -q --bare b.git && git -C a.git fast-import --quiet < "$1" && git -C a.git push -q ../b.git 'refs/*:refs/*'`, "bash", stream)()
-	}
-	return ours, theirs, err
 }
 
 const writers = 8

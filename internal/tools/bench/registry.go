@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/cgi"
@@ -78,11 +79,37 @@ func serveGit(b *bench, root string) (url string, err error) {
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{Handler: &cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
-		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + b.dir}, InheritEnv: []string{"PATH"}}}
+	server := &http.Server{Handler: collected{&cgi.Handler{Path: filepath.Join(strings.TrimSpace(string(path)), "git-http-backend"),
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "HOME=" + b.dir}, InheritEnv: []string{"PATH"}}}}
 	go server.Serve(at)
 	b.ends = append(b.ends, server.Close)
 	return "http://" + at.Addr().String(), nil
+}
+
+// collected is a handler of bodies whose length is known: what comes in chunks, as git pushes
+// a large pack, is collected in a file first, as web servers do for CGI.
+type collected struct{ http.Handler }
+
+func (h collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength >= 0 {
+		h.Handler.ServeHTTP(w, r)
+		return
+	}
+	f, err := os.CreateTemp("", "rye-bench-body-")
+	if err == nil {
+		defer f.Close()
+		defer os.Remove(f.Name())
+		r.ContentLength, err = io.Copy(f, r.Body)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	r.Body, r.TransferEncoding = f, nil
+	h.Handler.ServeHTTP(w, r)
 }
 
 func (s *shop) nothingNew() (side, side, error) {

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// weighing is the first argument with which this program starts another and writes down what
+// that took. A process counts as its own the memory of the one that started it, as it was
+// then: this program's own is more than some peers need, and little when it has just begun.
+const weighing = "-weigh"
+
+// weighed is process with the memory of its largest process.
+func weighed(b *bench, dir string, args ...string) side {
+	return func() (c cost, err error) {
+		self, err := os.Executable()
+		if err != nil {
+			return c, err
+		}
+		to := filepath.Join(b.dir, "weight")
+		cmd := b.command(dir, args...)
+		cmd.Args = append([]string{self, weighing, to, cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = self
+		if _, err := b.timed(cmd); err != nil {
+			return c, err
+		}
+		text, err := os.ReadFile(to)
+		if err == nil {
+			_, err = fmt.Sscan(string(text), &c.wall, &c.cpu, &c.resident)
+		}
+		return c, err
+	}
+}
+
+// weigh runs a program and writes what it took to a file.
+func weigh(to string, args []string) (exit int) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	start := time.Now()
+	err := cmd.Run()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return max(failed.ExitCode(), 1)
+	}
+	if err == nil {
+		err = os.WriteFile(to, fmt.Appendln(nil, int64(time.Since(start)), int64(cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime()), resident(cmd)), 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		return 1
+	}
+	return 0
+}
