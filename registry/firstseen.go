@@ -52,24 +52,25 @@ func AgeOf(r *Registry, namespace string) (func(*Entry) time.Time, error) {
 	return func(e *Entry) time.Time {
 		since := e.Time
 		i := sort.Search(len(all), func(i int) bool { return all[i].seq >= e.Seq })
-		if i < len(all) && all[i].when.After(since) {
-			since = all[i].when
+		seen := r.o.Now() // of what a power cut took the note of, and the next one will have
+		if i < len(all) {
+			seen = all[i].when
+		}
+		if len(all) > 0 && seen.After(since) {
+			since = seen
 		}
 		return since
 	}, nil
 }
 
-// noteSighting notes that the log of a namespace reaches a position, and reached another
-// before, 0 for first contact. The caller holds the lock
-// of the memory, and writes that afterwards: so what is remembered was noted.
-func noteSighting(r *Registry, namespace string, before, seq uint64) error {
-	if namespace == "" {
-		return nil
-	}
+// noteSighting returns the note that the log of a namespace reaches a position, and reached
+// another before, 0 for first contact. The caller holds the lock of the memory, and writes both
+// together. Without the note, what is remembered is as young as can be.
+func noteSighting(r *Registry, namespace string, before, seq uint64) (note place.Draft, err error) {
 	now := r.o.Now().UTC().Truncate(time.Second)
 	all, err := readSightings(r, namespace)
 	if err != nil {
-		return err
+		return note, err
 	}
 	if len(all) == 0 { // at first contact, or before anything was noted
 		if before == 0 {
@@ -95,9 +96,9 @@ func noteSighting(r *Registry, namespace string, before, seq uint64) error {
 	}
 	path := sightingsPath(r, namespace)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fault.New(fault.Failed, "note when versions were first seen: %w", err)
+		return note, fault.New(fault.Failed, "note when versions were first seen: %w", err)
 	}
-	return place.File(path, []byte(b.String()), 0o600)
+	return place.Draft{Path: path, Data: []byte(b.String()), Mode: 0o600}, nil
 }
 
 // readSightings reads what was noted of a namespace. A file that cannot be read is an error:

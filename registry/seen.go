@@ -142,8 +142,9 @@ type recalled struct {
 	file fs.FileInfo // nil: there was none
 }
 
-func (m memory) write(dir, url string, id objects.Digest) error {
-	return place.File(memoryPath(dir, id), m.text(url, id), 0o600)
+// draft is the file of a memory.
+func (m memory) draft(dir, url string, id objects.Digest) place.Draft {
+	return place.Draft{Path: memoryPath(dir, id), Data: m.text(url, id), Mode: 0o600}
 }
 
 // remember moves the memory forward, never back, whatever other processes do
@@ -171,12 +172,17 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 	if old.Seq == p.Seq && old.Sum != p.Sum {
 		return fault.New(fault.Fork, "%s: another process verified another history up to the same position", logName(namespace))
 	}
-	if err := noteSighting(r, namespace, old.Seq, p.Seq); err != nil {
-		return err
+	var drafts []place.Draft
+	if namespace != "" {
+		note, err := noteSighting(r, namespace, old.Seq, p.Seq)
+		if err != nil {
+			return err
+		}
+		drafts = append(drafts, note)
 	}
 	m[namespace] = p
 	r.recalled = recalled{}
-	return m.write(r.o.StateDir, r.o.URL, r.o.ID)
+	return place.Files(append(drafts, m.draft(r.o.StateDir, r.o.URL, r.o.ID))...)
 }
 
 // logName names a log for people.

@@ -235,6 +235,19 @@ func TestAgeOfVersions(t *testing.T) {
 	if got := age("1.2.0"); got.After(testTime.AddDate(0, 0, 1)) {
 		t.Errorf("of long ago: %v", got)
 	}
+	sync(610)
+	w.publish(m, w.ada, "acme/knowledge/a@1.3.1")
+	sync(611)
+	if err := os.WriteFile(path, raw, 0o600); err != nil { // as a power cut may leave it
+		t.Fatal(err)
+	}
+	sync(620)
+	if got := age("1.3.1"); got.Before(testTime.AddDate(0, 0, 619)) {
+		t.Errorf("its note was lost, and it is as old as %v", got)
+	}
+	if got := age("1.3.0"); !got.Equal(testTime.AddDate(0, 0, 601).UTC().Truncate(time.Second)) {
+		t.Errorf("the one before, whose note was not lost: %v", got)
+	}
 	for _, bad := range []string{"x\n", "5 -\n5 2026-01-02T03:04:05Z\n", "5 -\n6 -\n", "5 yesterday\n"} {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)

@@ -4,8 +4,11 @@
 package place
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -38,6 +41,59 @@ func file(path string, data []byte, mode os.FileMode, durable bool) error {
 		return Sync(dir)
 	}
 	return nil
+}
+
+// Draft is a file to be written by Files.
+type Draft struct {
+	Path string
+	Data []byte
+	Mode os.FileMode
+}
+
+// Files is File for several in directories that are there, which wait for the disk together.
+// They get their names in their order; after a power cut any of them may be as before, whatever
+// became of the others.
+func Files(list ...Draft) error {
+	temps := make([]string, len(list))
+	err := together(len(list), func(i int) (err error) {
+		temps[i], err = Temp(filepath.Dir(list[i].Path), list[i].Data, list[i].Mode)
+		return wrote(list[i].Path, err)
+	})
+	var dirs []string
+	for i, d := range list {
+		if err == nil {
+			err = wrote(d.Path, rename(temps[i], d.Path))
+		}
+		if err != nil && temps[i] != "" {
+			os.Remove(temps[i])
+		}
+		dirs = append(dirs, filepath.Dir(d.Path))
+	}
+	if err != nil {
+		return err
+	}
+	slices.Sort(dirs)
+	dirs = slices.Compact(dirs)
+	return together(len(dirs), func(i int) error { return Sync(dirs[i]) })
+}
+
+// wrote is the error of writing to path, if it is one.
+func wrote(path string, err error) error {
+	if err != nil {
+		return fault.New(fault.Failed, "write %s: %w", path, err)
+	}
+	return nil
+}
+
+// together calls do for 0 to n-1 at the same time.
+func together(n int, do func(i int) error) error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { errs[i] = do(i) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // Temp writes data to a new file in dir, synced, and returns its path, for who

@@ -43,6 +43,43 @@ func TestFileLeavesNothingWhenRefused(t *testing.T) {
 	}
 }
 
+// TestFiles: several are written as each would be, and nothing is left of those that cannot be.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "other")
+	if err := os.Mkdir(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	one, two := filepath.Join(dir, "one"), filepath.Join(other, "two")
+	for _, text := range []string{"first", "then", ""} {
+		if err := Files(Draft{one, []byte(text + "1"), 0o600}, Draft{two, []byte(text + "2"), 0o644}); err != nil {
+			t.Fatal(err)
+		}
+		for p, want := range map[string]string{one: text + "1", two: text + "2"} {
+			if got, err := os.ReadFile(p); err != nil || string(got) != want {
+				t.Errorf("read %q, %v, want %q", got, err, want)
+			}
+		}
+	}
+	if err := Files(Draft{one, []byte("x"), 0o600}, Draft{other, []byte("x"), 0o600}, Draft{two, []byte("x"), 0o600}); err == nil {
+		t.Error("replaced a directory")
+	}
+	if err := Files(Draft{one, []byte("y"), 0o600}, Draft{filepath.Join(dir, "none", "x"), nil, 0o600}); err == nil {
+		t.Error("wrote into a directory that is not there")
+	}
+	if got, _ := os.ReadFile(one); string(got) != "x" {
+		t.Errorf("of what came before the refusal %q is there, want x; and y of what wrote nothing is not", got)
+	}
+	if got, _ := os.ReadFile(two); string(got) != "2" {
+		t.Errorf("what came after the refusal is %q", got)
+	}
+	for _, d := range []string{dir, other} {
+		if left, _ := filepath.Glob(filepath.Join(d, ".rye-tmp-*")); len(left) != 0 {
+			t.Errorf("left: %q", left)
+		}
+	}
+}
+
 // TestModes: a file that others may not read gets directories that they may not
 // enter.
 func TestModes(t *testing.T) {
