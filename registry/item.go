@@ -55,7 +55,7 @@ func NewItem(v trust.Verified, meta Meta, read func(path string) ([]byte, error)
 func (it *Item) bytes() ([]byte, error) {
 	raw, err := it.read(it.entry.Path)
 	if err == nil && it.entry.proves(raw) != nil {
-		err = fault.New(fault.Integrity, "the file changed while it was being published, and nothing was").Mend("rye push %s", it.entry.Ref)
+		err = fault.New(fault.Integrity, "the file changed while it was being published; nothing was published").Mend("rye push %s", it.entry.Ref)
 	}
 	if err != nil {
 		return nil, fault.Wrap(err, "publish %s", it.entry.Ref)

@@ -14,8 +14,8 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// What was verified is what is published: where a file is another when it is written, for
-// somebody saved it meanwhile, nothing is published, and the log stands where it did.
+// What was verified is what is published. When a file was changed between the two, nothing is
+// published, and the log stays where it was.
 func TestChangedWhilePublished(t *testing.T) {
 	w := newWorld(t, ClaimsGranted)
 	m := w.machine(t)

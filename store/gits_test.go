@@ -60,9 +60,13 @@ var gitTrips = []struct{ says, why string }{
 	{"bad object", "an object moved twice while git looked once"},
 	{"unable to create temporary file", "an empty directory was removed"},
 	{"cannot open pack index", "a pack was replaced meanwhile"},
-	{"pack-objects did not write a '.pack' file", "two repacks at once"},
+	{"pack-objects did not write a '.pack' file", "another repack took the pack before it was named"},
+	{"pack-objects did not write a '.idx' file", "another repack took the pack before it was named"}, // it takes the index first
 	{"gc is already running", "another gc"},
-	{"renaming pack to '", "another repack took the pack before it was named"},
+	{".pack' failed: No such file", "another repack took the pack before it was named"},
+	{".idx' failed: No such file", "another repack took the pack before it was named"},
+	{".rev' failed: No such file", "another repack took the pack before it was named"},
+	{".bitmap' failed: No such file", "another repack took the pack before it was named"},
 	{"unable to force loose object", "repack -ad dropped what gc was about to keep loose, which no ref reaches"},
 }
 

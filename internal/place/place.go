@@ -26,7 +26,7 @@ func Cache(path string, data []byte, mode os.FileMode) error { return file(path,
 func file(path string, data []byte, mode os.FileMode, durable bool) error {
 	dir := filepath.Dir(path)
 	if err := mkdirs(dir, mode, durable); err != nil {
-		return fault.New(fault.Failed, "write %s: %w", path, err)
+		return wrote(path, err)
 	}
 	tmp, err := temp(dir, data, mode, durable)
 	if err == nil {
@@ -35,7 +35,7 @@ func file(path string, data []byte, mode os.FileMode, durable bool) error {
 		}
 	}
 	if err != nil {
-		return fault.New(fault.Failed, "write %s: %w", path, err)
+		return wrote(path, err)
 	}
 	if durable {
 		return Sync(dir)
@@ -77,7 +77,7 @@ func Files(list ...Draft) error {
 	return together(len(dirs), func(i int) error { return Sync(dirs[i]) })
 }
 
-// wrote is the error of writing to path, if it is one.
+// wrote says which file err is about; nil stays nil.
 func wrote(path string, err error) error {
 	if err != nil {
 		return fault.New(fault.Failed, "write %s: %w", path, err)

@@ -113,7 +113,7 @@ func (b *bench) residents() error {
 // A cost is what one run took.
 type cost struct {
 	wall, cpu time.Duration
-	resident  int64 // bytes, of its largest process; 0 where nobody asked
+	resident  int64 // bytes, of its largest process; 0 where it is not weighed
 }
 
 // A side of a row runs once and tells what that took.
