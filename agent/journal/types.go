@@ -26,7 +26,7 @@ const (
 const table = `
 thread_started             later        directive:s model:s limits:o? epoch:i provider:s? parent_thread_id:s? description:s? loop:s? capabilities:a? trace_id:s? boot_id:s?
 thread_resumed             synced       epoch:i reason:s? loop:s? accepted:b? boot_id:s?
-thread_suspended           synced       suspend_reason:s detail:s? question:s?
+thread_suspended           synced       suspend_reason:s detail:s? question:s? running_ms:i?
 thread_completed           synced final cost:o text:s?+ outputs:o?+
 thread_cancelled           synced final reason:s cost:o? killed:b?
 thread_error               synced final error_code:s message:s cost:o?

@@ -17,8 +17,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/agent/journal"
@@ -73,6 +75,10 @@ type crashSite struct {
 	Boot      string     // of the machine
 	Spent     rye.Micros // by a thread that nobody stops
 	Dies      bool       // whoever starts the child dies before it says go
+
+	// Takes is what a model takes of the child's clock, which stands still otherwise, but for
+	// an hour at each look at a question that is open. 0 is the clock of the machine.
+	Takes time.Duration
 }
 
 func (c crashSite) workspace() *workspace.Workspace {
@@ -228,6 +234,9 @@ func TestThreadProcess(t *testing.T) {
 	wo := c.workspaceOptions()
 	wo.Consent = nil
 	o := c.options(workspace.Open(wo))
+	if c.Takes > 0 {
+		c.moveClock(&o)
+	}
 	err = Prepare(t.Context(), o).Run(t.Context(), handed, func() error {
 		fmt.Println("ready")
 		if line, err := in.ReadString('\n'); err != nil || line != "go\n" {
@@ -239,6 +248,26 @@ func TestThreadProcess(t *testing.T) {
 		fmt.Printf("%s %s\n", fault.CodeOf(err), err)
 	}
 	os.Exit(0) // and none of the testing package's words
+}
+
+// moveClock gives the child a clock of its own.
+func (c crashSite) moveClock(o *Options) {
+	begun := time.Now()
+	var moved atomic.Int64
+	o.Now = func() time.Time { return begun.Add(time.Duration(moved.Load())) }
+	step := testOnlyStep
+	testOnlyStep = func(name string) {
+		if step(name); name == "after model_intent" {
+			moved.Add(int64(c.Takes))
+		}
+	}
+	look := o.Answered
+	o.Answered = func(ctx context.Context, id string) (answered, yes bool, err error) {
+		if answered, yes, err = look(ctx, id); !answered {
+			moved.Add(int64(time.Hour))
+		}
+		return answered, yes, err
+	}
 }
 
 // dieAt counts the steps of this process, and ends it at one.

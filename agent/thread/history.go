@@ -62,7 +62,7 @@ type history struct {
 	deaths   int    // processes that were in the open turn; all but the newest died there
 	accepted bool   // in the open turn: a person accepted that something is unknown
 	warned   map[string]bool
-	running  time.Duration // of processes, up to the last turn that ended
+	running  time.Duration // of processes, up to the last record that has it
 	model    string        // that was asked last in the open turn
 	text     string        // the model's last words
 	returns  map[string]string
@@ -120,6 +120,8 @@ type suspension struct {
 	Reason   string `json:"suspend_reason"`
 	Detail   string `json:"detail"`
 	Question string `json:"question"`
+
+	RunningMS int64 `json:"running_ms"` // 0 where an older rye wrote it
 }
 
 func newHistory(dir string) *history {
@@ -227,7 +229,9 @@ var adders = map[string]func(*history, journal.Record) error{
 	"approval_answered":  heard,
 	"thread_suspended": func(h *history, r journal.Record) error {
 		h.suspended, h.deaths = &suspension{}, 0 // it stopped by itself, and a person resumes it
-		return json.Unmarshal(r.Data, h.suspended)
+		err := json.Unmarshal(r.Data, h.suspended)
+		h.ran(h.suspended.RunningMS)
+		return err
 	},
 	"thread_completed": func(h *history, r journal.Record) error {
 		h.returns = nil
@@ -392,12 +396,15 @@ func (h *history) turned(r journal.Record) error {
 	}
 	h.state = state
 	h.next, h.heard = loop.Next{Kind: next, State: h.state, Detail: detail.Next}, false
-	h.running = time.Duration(detail.RunningMS) * time.Millisecond
+	h.ran(detail.RunningMS)
 	h.seal(r, next)
 	h.turn, h.asks, h.deaths = r.Turn+1, nil, 1
 	h.accepted, h.model = false, ""
 	return nil
 }
+
+// ran takes in the running time that a record has. It only grows.
+func (h *history) ran(ms int64) { h.running = max(h.running, time.Duration(ms)*time.Millisecond) }
 
 // seal ends the open turn for the branch.
 func (h *history) seal(r journal.Record, next string) {

@@ -72,7 +72,7 @@ func TestHooksAreInherited(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("a child has %q, want %q", names, want)
 	}
-	p := &process{thread: &thread{d: above, h: newHistory(t.TempDir())}, hooks: got}
+	p := &process{thread: &thread{o: &Options{Now: time.Now}, d: above, h: newHistory(t.TempDir())}, hooks: got}
 	if h := p.decides("limit", nil); h == nil || h.From != "directive:acme/parent" {
 		t.Errorf("at a limit %+v decides, want the parent's", h)
 	}

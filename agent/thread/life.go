@@ -118,21 +118,27 @@ func (p *process) wait(ctx context.Context) error {
 	if err := p.commitAll(ctx); err != nil {
 		return err
 	}
-	waited := time.Now()
+	yes, err := p.answer(ctx, question)
+	if err != nil {
+		return err
+	}
+	return p.afterAnswer(ctx, question, yes)
+}
+
+// answer waits for a person's answer. However that ends, it costs no running time.
+func (p *process) answer(ctx context.Context, question string) (yes bool, err error) {
+	begun := p.o.Now()
+	defer func() { p.began = p.began.Add(p.o.Now().Sub(begun)) }()
 	for {
 		answered, yes, err := p.o.Answered(ctx, question)
-		if err != nil {
-			return err
+		if err != nil || answered {
+			return yes, err
 		}
-		if answered {
-			p.began = p.began.Add(time.Since(waited)) // waiting costs no running time
-			return p.afterAnswer(ctx, question, yes)
-		}
-		if time.Since(waited) > patience {
-			return &stop{reason: "approval", detail: "nobody answered question " + question, question: question}
+		if p.o.Now().Sub(begun) > patience {
+			return false, &stop{reason: "approval", detail: "nobody answered question " + question, question: question}
 		}
 		if err := sleep(ctx, lookEvery); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
@@ -261,6 +267,7 @@ func (p *process) halt(ctx context.Context, why error) error {
 		}
 		rec["detail"] = p.black.text(s.detail)
 	}
+	rec["running_ms"] = p.lap()
 	if err := p.append(journal.Suspended, rec, true); err != nil {
 		return err
 	}

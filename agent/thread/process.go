@@ -42,7 +42,7 @@ type thread struct {
 
 	mu    sync.Mutex // guards h, and the order of records
 	h     *history
-	began time.Time // of this process's running time
+	began time.Time // the stretch of running time that no record has yet
 }
 
 // process runs one thread: it is what the process that holds the lease does. Each of its
@@ -62,7 +62,7 @@ type process struct {
 
 // newProcess returns the process of the thread in dir, before it has anything.
 func newProcess(made *Prepared, dir string) *process {
-	t := &thread{o: &made.o, dir: dir, began: time.Now()}
+	t := &thread{o: &made.o, dir: dir, began: made.o.Now()}
 	money := &purse{thread: t}
 	return &process{thread: t, made: made, purse: money, asker: &asker{thread: t, purse: money}, hands: &hands{t}, scribe: &scribe{t}, mailbox: &mailbox{thread: t, purse: money}}
 }
@@ -144,8 +144,16 @@ func (p *thread) now() time.Time {
 }
 
 // running is how long processes ran this thread, without the time in which it waited or none
-// did.
-func (p *thread) running() time.Duration { return p.h.running + time.Since(p.began) }
+// did: what the last record has of it, and the stretch since.
+func (p *thread) running() time.Duration { return p.h.running + p.o.Now().Sub(p.began) }
+
+// lap returns the running time for a record, and begins the next stretch with it.
+func (p *thread) lap() (ms int64) {
+	now := p.o.Now()
+	ms = (p.h.running + now.Sub(p.began)).Milliseconds()
+	p.began = now
+	return ms
+}
 
 // Run runs a thread in this process until it ends, waits for a person too long, or is
 // stopped. handed is what Spawn was given; ready is called when the lease is held.
@@ -360,7 +368,7 @@ func withoutOutputs(missing []string) loop.Next {
 // endTurn records how a turn ended: all that is needed to go on from there.
 func (p *process) endTurn(next loop.Next) error {
 	return p.append("turn_done", map[string]any{"next": next.Kind, "state": next.State,
-		"detail": turnDetail{p.running().Milliseconds(), next.Detail}}, false)
+		"detail": turnDetail{p.lap(), next.Detail}}, false)
 }
 
 // turnDetail is the detail of turn_done.

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
@@ -15,6 +16,16 @@ func TestThreadLimits(t *testing.T) {
 	}
 	a.script("endless", turns)
 	a.script("slow", []any{map[string]any{"say": "x", "wait_ms": 60_000}})
+	patient := []any{} // two seconds in all; a sum that grows with each turn has nine
+	for i, turn := range turns[:8] {
+		turn := maps.Clone(turn.(map[string]any))
+		turn["wait_ms"] = 250
+		if i == 7 {
+			delete(turn, "calls")
+		}
+		patient = append(patient, turn)
+	}
+	a.script("patient", patient)
 	a.script("long", []any{map[string]any{"bytes": 400_000}, map[string]any{"say": "done"}})
 	const may = `<permissions><execute><tool>acme.*</tool></execute></permissions>`
 	rows := []struct {
@@ -31,6 +42,7 @@ func TestThreadLimits(t *testing.T) {
 		{"spend of the starter", "endless", `spend="0.50"`, []string{"--spend", "0.01"}, "limit: spend", func(r *threadRun) bool { return r.used("spend") <= 10_000 }},
 		{"spend below one call", "endless", `spend="0.000001"`, nil, "limit: spend", func(r *threadRun) bool { return r.count("model_intent") == 0 }},
 		{"duration", "slow", `duration_seconds="1"`, nil, "limit: duration_seconds", func(r *threadRun) bool { return r.count("cognition_out") == 0 }},
+		{"duration, of turns that take a while", "patient", `duration_seconds="5"`, nil, "", func(r *threadRun) bool { return r.status == "completed" && r.count("cognition_out") == 8 }},
 		{"output, by the configuration", "long", `turns="9"`, nil, "limit: overdrawn", func(r *threadRun) bool { return r.asked("max_output") <= 300 && r.count("cognition_out") == 1 }},
 	}
 	for _, row := range rows {
