@@ -71,8 +71,12 @@ func tool(name, says, properties, required string, hints mcp.ToolAnnotation) mcp
 	if err := json.Compact(&schema, []byte(raw)); err != nil {
 		panic("schema of " + name + ": " + err.Error())
 	}
-	return mcp.Tool{Name: name, Description: says, RawInputSchema: schema.Bytes(), Annotations: hints}
+	return mcp.Tool{Meta: atOnce, Name: name, Description: says, RawInputSchema: schema.Bytes(), Annotations: hints}
 }
+
+// atOnce asks clients that hide tools behind a search of their own to offer these at once. Claude
+// Code 2.1.332 and Qwen Code 0.24.4 heed it.
+var atOnce = &mcp.Meta{AdditionalFields: map[string]any{"anthropic/alwaysLoad": true}}
 
 // Annotations tell a client how careful to be; what they do not say, the protocol's defaults
 // say: that a tool is destructive and open to the world, which execute is.
