@@ -2,8 +2,11 @@ package primitive
 
 import (
 	"errors"
-	"fmt"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +24,36 @@ func byNumber(err error) error {
 		return unix.EIDRM
 	}
 	return err
+}
+
+// listedIPC returns the lines about one number in a file of /proc/sysvipc: key, number, rights and
+// what else tells of an object. Other columns have numbers of processes and users, which may be
+// the same.
+func listedIPC(text string, id int) (all []string) {
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 5 && f[1] == strconv.Itoa(id) {
+			all = append(all, strings.Join(f[:5], " "))
+		}
+	}
+	return all
+}
+
+func TestListedIPC(t *testing.T) {
+	const head = "       key      shmid perms                  size  cpid  lpid nattch   uid   gid  cuid  cgid      atime      dtime      ctime                   rss                  swap\n"
+	const line = "        41          7  1600                  4096  4711  4712      1  1000    42  1000    42 1767315600 1767315601 1767315602                     0                  8192\n"
+	for _, number := range strings.Fields(line) {
+		id, err := strconv.Atoi(number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string(nil)
+		if id == 7 {
+			want = []string{"41 7 1600 4096 4711"}
+		}
+		if got := listedIPC(head+line, id); !slices.Equal(got, want) {
+			t.Errorf("listedIPC(…, %d) = %q, want %q", id, got, want)
+		}
+	}
 }
 
 // ipcDeeds are about objects that processes of a machine share by number or name.
@@ -78,7 +111,7 @@ var ipcDeeds = []deed{
 	}},
 	{"list what there is of System V", "E14", "nnan", whyNames, func(s *scene) error {
 		raw, err := os.ReadFile("/proc/sysvipc/shm")
-		if err == nil && !containsField(string(raw), fmt.Sprint(s.Shm)) {
+		if err == nil && len(listedIPC(string(raw), s.Shm)) == 0 {
 			return unix.ENOENT
 		}
 		return err

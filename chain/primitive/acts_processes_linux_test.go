@@ -4,13 +4,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
-
-func containsField(text, field string) bool { return slices.Contains(strings.Fields(text), field) }
 
 func (s *scene) pid() uintptr { return uintptr(s.Victim) }
 

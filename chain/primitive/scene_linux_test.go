@@ -331,14 +331,7 @@ func (s *scene) addObjects(out map[string]string) {
 	out["semaphore"] = fmt.Sprint(value, errno)
 	for _, kind := range []string{"shm", "sem", "msg"} {
 		raw, _ := os.ReadFile("/proc/sysvipc/" + kind)
-		var ours []string
-		for line := range strings.Lines(string(raw)) {
-			f := strings.Fields(line)
-			if len(f) > 5 && f[1] == strconv.Itoa(map[string]int{"shm": s.Shm, "sem": s.Sem, "msg": s.Msg}[kind]) {
-				ours = append(ours, strings.Join(f[:min(len(f), 5)], " "))
-			}
-		}
-		out["list of "+kind] = fmt.Sprintf("%q", ours)
+		out["list of "+kind] = fmt.Sprintf("%q", listedIPC(string(raw), map[string]int{"shm": s.Shm, "sem": s.Sem, "msg": s.Msg}[kind]))
 	}
 	out["left"] = fmt.Sprint(call(unix.SYS_SHMGET, uintptr(s.Key+1), 0, 0), call2(unix.SYS_MQ_OPEN, text(s.Queue+"-new"), unix.O_RDONLY, 0, 0))
 }
