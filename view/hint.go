@@ -58,7 +58,7 @@ func command(h fault.Hint, prefix string) any {
 		if len(words) > 1 && words[1] == "approve" {
 			return "a person can run: " + h.String() + "; then make the same call again"
 		}
-		if len(words) == 4 && words[1] == "new" {
+		if len(words) >= 4 && words[1] == "new" {
 			return "call " + prefix + "sign with its whole text as content, which a person is shown"
 		}
 	}

@@ -12,7 +12,7 @@ func Settings(a *App) []rye.Setting {
 	all := []rye.Setting{
 		variable(a, "key", "default", "RYE_KEY"),
 		variable(a, "user", a.User, "RYE_USER", "USER_SPACE"),
-		variable(a, "color", map[bool]string{true: "on", false: "off"}[a.Screen.Color && !a.NoColor], "NO_COLOR"),
+		color(a),
 	}
 	for _, name := range interpreterNames {
 		all = append(all, variable(a, strings.ToLower(strings.TrimPrefix(name, "RYE_")), "", name))
@@ -25,6 +25,14 @@ func Settings(a *App) []rye.Setting {
 		all = append(all, s)
 	}
 	return all
+}
+
+// color is the setting of colours. Any value of its variable turns them off, so that none turns
+// them on.
+func color(a *App) rye.Setting {
+	s := variable(a, "color", map[bool]string{true: "on", false: "off"}[a.Screen.Color && !a.NoColor], "NO_COLOR")
+	s.Change = fault.Advice("without colours: export NO_COLOR=1; with colours, on a terminal: unset NO_COLOR")
+	return s
 }
 
 // variable is the setting that the first of some variables makes which is set.

@@ -60,6 +60,13 @@ func arrange(tree []*spec, global []cli.Flag, args []string) (invocation, error)
 			return inv, err
 		}
 	}
+	if inv.help && len(rest) > 0 { // of a command that there is not
+		if s := inv.path[len(inv.path)-1]; len(s.subs) > 0 {
+			if err := s.checkArgs(inv.path, rest); err != nil {
+				return inv, err
+			}
+		}
+	}
 	for _, s := range inv.path {
 		inv.argv = append(inv.argv, s.name)
 	}

@@ -13,7 +13,7 @@ import (
 var foreign = map[string]func(args []string) []string{
 	"ci":      always("pull", "--dry-run"),
 	"clone":   orElse([]string{"add"}, "help", "add"),
-	"create":  orElse([]string{"new"}, "help", "new"),
+	"create":  create,
 	"commit":  orElse([]string{"sign"}, "sign", "--all"),
 	"edit":    orElse([]string{"show"}, "list"),
 	"freeze":  orElse([]string{"lock"}, "lock"),
@@ -27,6 +27,14 @@ var foreign = map[string]func(args []string) []string{
 	"undo":    orElse([]string{"restore"}, "log"),
 	"upgrade": orElse([]string{"update"}, "update"),
 	"whoami":  always("key", "show"),
+}
+
+// create is rye new for what that makes. A bundle is a directory, which rye sign takes in.
+func create(args []string) []string {
+	if len(args) > 0 && args[0] == "bundle" {
+		return []string{"help", "bundle"}
+	}
+	return orElse([]string{"new"}, "help", "new")(args)
 }
 
 // quoted spells words so that a shell reads them as they are.
@@ -56,7 +64,11 @@ func orElse(command []string, without ...string) func([]string) []string {
 func unknownCommand(path []*spec, name string, among []*spec, args []string) error {
 	err := fault.New(fault.Usage, "unknown command %q", words.Brief(name))
 	if line, ok := foreign[name]; ok && len(path) == 0 {
-		return err.With(fault.CommandOf(append([]string{"rye"}, line(args)...)...))
+		h := fault.CommandOf(append([]string{"rye"}, line(args)...)...)
+		if line(args)[0] == "help" { // which mends nothing by itself
+			h = fault.Advice("%s", h)
+		}
+		return err.With(h)
 	}
 	var all []string
 	for _, s := range among {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +39,11 @@ func TestHintsNameCommands(t *testing.T) {
 				seen++
 				if why := checkHint(tree, text); why != "" {
 					t.Errorf("%s: hint %q: %s", path, text, why)
+				}
+			}
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if why := checkNamed(tree, lit.Value); why != "" {
+					t.Errorf("%s: %s: %s", path, lit.Value, why)
 				}
 			}
 			return true
@@ -100,4 +107,41 @@ func checkHint(tree []*spec, hint string) string {
 		}
 	}
 	return ""
+}
+
+var named = regexp.MustCompile(`\brye((?: [a-z][a-z-]*)+)`)
+
+// checkNamed looks at each command that a text names. A word behind a command that takes none, or
+// that has subcommands, is a subcommand.
+func checkNamed(tree []*spec, text string) string {
+	for _, m := range named.FindAllStringSubmatch(text, -1) {
+		words := strings.Fields(m[1])
+		s := find(tree, words[0])
+		for at := 1; s != nil && at < len(words); at++ {
+			sub := find(s.subs, words[at])
+			if sub == nil && (len(s.subs) > 0 || s.max == 0) && !slices.Contains(prose, words[at]) {
+				return fmt.Sprintf("rye %s has no %s", strings.Join(words[:at], " "), words[at])
+			}
+			s = sub
+		}
+	}
+	return ""
+}
+
+// prose are words that stand behind a command in a sentence.
+var prose = strings.Fields("and decides instead lists offers pins says shows tells that the to")
+
+func TestCheckNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"servers are added by rye mcp add":  "rye mcp has no add",
+		"rye key nwe makes one":             "rye key has no nwe",
+		"rye key new makes one":             "",
+		"rye registry list shows those":     "",
+		"rye sign it, and rye thread statr": "rye thread has no statr",
+		"what rye reads":                    "",
+	} {
+		if got := checkNamed(commands(), text); got != want {
+			t.Errorf("checkNamed(%q) = %q, want %q", text, got, want)
+		}
+	}
 }

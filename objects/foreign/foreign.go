@@ -90,7 +90,7 @@ func leftover(p string) string {
 	case path.Base(p) == "hooks.json":
 		return "hooks of Claude Code have no counterpart that runs by itself"
 	case path.Base(p) == ".mcp.json":
-		return "servers are added by rye mcp add"
+		return "rye runs no MCP servers of others"
 	case path.Base(p) == "plugin.json" || path.Base(p) == "marketplace.json":
 		return "what it says is said by the items"
 	}

@@ -60,7 +60,7 @@ func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 		return fault.New(fault.Denied, "http: %s (%s) is refused by the policy", host, to)
 	case kind != "" && (e.o.Allow == nil || !e.o.Allow(host, to)):
 		return fault.New(fault.Denied, "http: %s leads to %s, a %s address", host, to, kind).
-			Advise("if tools may reach it, add it to your policy.yaml: net: {allow: [%q]}", to.String())
+			Advise("if tools may reach it: net: {allow: [%q]}, in your policy.yaml, whose first line is policy: 1; rye where config shows its directory", to.String())
 	case kind == "" && clear:
 		return fault.New(fault.Denied, "http: a secret would cross the network in clear to %s", host).Advise("use https")
 	}

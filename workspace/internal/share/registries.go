@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -45,11 +46,11 @@ func CreateRegistry(ctx context.Context, s *Desk, q rye.RegistryInitRequest) (*r
 		o.Claims, o.Namespaces = registry.ClaimsOpen, nil
 	}
 	// What would fail afterwards fails before anything is made.
-	if have, ok := s.Project.Registries[o.Name]; ok {
-		return nil, fault.New(fault.Conflict, "registry %q is %s here already", o.Name, have.ID).Advise("rye registry init %s --name <another>", q.URL)
-	}
 	if err := mayGiveScopes(s, s.Trust, q.Namespaces, ""); err != nil {
 		return nil, err
+	}
+	if have, ok := s.Project.Registries[o.Name]; ok {
+		return nil, nameTaken(o.Name, have).With(fault.CommandOf(initAgain(q, freeName(s.Project.Registries, o.Name))...))
 	}
 	if err := os.MkdirAll(s.CacheDir, 0o700); err != nil {
 		return nil, err
@@ -132,21 +133,69 @@ func AddRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest) (*rye.R
 // project names. That it has the one that the project names says nothing: whoever made the
 // clone wrote both.
 func asExpected(s *Desk, q rye.RegistryAddRequest, id registry.Identity) error {
+	have := s.Project.Registries[q.Name]
 	who, want := "you gave", q.ID
 	if want == "" {
-		who, want = "rye.yaml names", s.Project.Registries[q.Name].ID
+		who, want = "rye.yaml names", have.ID
 	}
 	if want == "" || want == id.ID.String() {
 		return nil
+	}
+	if q.ID == "" && have.URL != q.URL && !slices.Contains(have.Mirrors, q.URL) { // it is another registry
+		return nameTaken(q.Name, have).With(fault.CommandOf(addAgain(q, freeName(s.Project.Registries, q.Name))...))
 	}
 	return fault.New(fault.Untrusted, "registry %s: its identity is %s, and %s %s", q.URL, id.ID, who, want).
 		Advise("ask whoever runs it; do not pin it unless both agree")
 }
 
+// nameTaken refuses a second registry of one name.
+func nameTaken(name string, have session.Registry) *fault.Error {
+	return fault.New(fault.Conflict, "registry %q is %s here already (%s)", name, words.Brief(have.URL), have.ID)
+}
+
+// freeName is a name like that one which no registry of a project has.
+func freeName(have map[string]session.Registry, name string) string {
+	for n := 2; ; n++ {
+		if free := fmt.Sprintf("%s-%d", name, n); have[free].ID == "" {
+			return free
+		}
+	}
+}
+
+// initAgain is the command that makes the same registry by that name.
+func initAgain(q rye.RegistryInitRequest, name string) []string {
+	line := []string{"rye", "registry", "init", q.URL, "--name", name}
+	if q.Open {
+		line = append(line, "--open")
+	}
+	if q.Tags {
+		line = append(line, "--tags")
+	}
+	for _, ns := range q.Namespaces {
+		line = append(line, "--namespace", ns)
+	}
+	return line
+}
+
+// addAgain is the command that adds the same registry by that name.
+func addAgain(q rye.RegistryAddRequest, name string) []string {
+	line := []string{"rye", "registry", "add", q.URL}
+	if name != defaultName {
+		line = append(line, "--name", name)
+	}
+	for _, scope := range q.Scopes {
+		line = append(line, "--scope", scope)
+	}
+	if q.ID != "" {
+		line = append(line, "--identity", q.ID)
+	}
+	return line
+}
+
 func pinQuestion(q rye.RegistryAddRequest, id registry.Identity) rye.Question {
 	ask := rye.Question{Topic: "pin registry", Text: "Trust " + q.URL + " to say who owns which namespace?",
 		Lines: []string{"identity " + id.ID.String()},
-		Mend:  fault.Advice("rye registry add %s --yes, when the identity is the one you were told", q.URL)}
+		Mend:  fault.Advice("%s --yes, when the identity is the one you were told", fault.CommandOf(addAgain(q, q.Name)...))}
 	for _, k := range id.Roots {
 		ask.Lines = append(ask.Lines, "root key "+k.String())
 	}
@@ -176,7 +225,7 @@ func pinRegistry(ctx context.Context, s *Desk, q rye.RegistryAddRequest, id regi
 	defer release()
 	c := alone.Project.Edit()
 	if have, ok := c.Registries[q.Name]; ok && have.ID != id.ID.String() {
-		return nil, fault.New(fault.Conflict, "registry %q is %s here already", q.Name, have.ID).Advise("rye registry add %s --name <another>", q.URL)
+		return nil, nameTaken(q.Name, have).With(fault.CommandOf(addAgain(q, freeName(c.Registries, q.Name))...))
 	}
 	info := &rye.RegistryInfo{Name: q.Name, URL: q.URL, ID: id.ID.String(), Claims: string(id.Claims), Roots: Texts(id.Roots),
 		Scopes: scopesAsked(q), Pinned: true}
