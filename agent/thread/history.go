@@ -230,7 +230,7 @@ var adders = map[string]func(*history, journal.Record) error{
 	"thread_suspended": func(h *history, r journal.Record) error {
 		h.suspended, h.deaths = &suspension{}, 0 // it stopped by itself, and a person resumes it
 		err := json.Unmarshal(r.Data, h.suspended)
-		h.ran(h.suspended.RunningMS)
+		h.running = max(h.running, time.Duration(h.suspended.RunningMS)*time.Millisecond)
 		return err
 	},
 	"thread_completed": func(h *history, r journal.Record) error {
@@ -396,15 +396,12 @@ func (h *history) turned(r journal.Record) error {
 	}
 	h.state = state
 	h.next, h.heard = loop.Next{Kind: next, State: h.state, Detail: detail.Next}, false
-	h.ran(detail.RunningMS)
+	h.running = time.Duration(detail.RunningMS) * time.Millisecond
 	h.seal(r, next)
 	h.turn, h.asks, h.deaths = r.Turn+1, nil, 1
 	h.accepted, h.model = false, ""
 	return nil
 }
-
-// ran takes in the running time that a record has. It only grows.
-func (h *history) ran(ms int64) { h.running = max(h.running, time.Duration(ms)*time.Millisecond) }
 
 // seal ends the open turn for the branch.
 func (h *history) seal(r journal.Record, next string) {

@@ -121,13 +121,10 @@ func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.I
 // makes is how an item comes to be. A bundle is a directory, and its manifest is written when it
 // is signed.
 func makes(in objects.Space, ref objects.Ref) fault.Hint {
-	switch {
-	case ref.Kind == objects.Bundle:
+	if ref.Kind == objects.Bundle {
 		return fault.Advice("put its files into .ai/%s/%s; then rye sign %s", objects.BundlesDir, ref.ID, ref)
-	case in == objects.User:
-		return fault.Command("rye new %s %s --space user", ref.Kind, ref.ID)
 	}
-	return fault.Command("rye new %s %s", ref.Kind, ref.ID)
+	return fault.Command("rye new %s %s"+map[bool]string{true: " --space user"}[in == objects.User], ref.Kind, ref.ID)
 }
 
 // recordedBlobs returns a function that tells which blob the record of a layer holds at a
