@@ -99,3 +99,12 @@ func lastBy(ctx context.Context, l *Layer, ref objects.Ref) (says string) {
 	}
 	return says
 }
+
+// Makes returns the hint how an item comes to be in a space. A bundle is a directory, and its manifest is written when it
+// is signed.
+func Makes(in objects.Space, ref objects.Ref) fault.Hint {
+	if ref.Kind == objects.Bundle {
+		return fault.Advice("put its files into .ai/%s/%s; then rye sign %s", objects.BundlesDir, ref.ID, ref)
+	}
+	return fault.Command("rye new %s %s"+map[bool]string{true: " --space user"}[in == objects.User], ref.Kind, ref.ID)
+}

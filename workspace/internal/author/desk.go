@@ -113,18 +113,9 @@ func writeFile(l *space.Layer, p string, data []byte, wait space.Wait) error {
 func draftOf(l *space.Layer, ref objects.Ref, read func(objects.Ref) (*objects.Item, error)) (*objects.Item, error) {
 	it, err := read(ref)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fault.New(fault.NotFound, "%s: not in the %s space", ref, l.Space).With(makes(l.Space, ref))
+		return nil, fault.New(fault.NotFound, "%s: not in the %s space", ref, l.Space).With(space.Makes(l.Space, ref))
 	}
 	return it, err
-}
-
-// makes is how an item comes to be. A bundle is a directory, and its manifest is written when it
-// is signed.
-func makes(in objects.Space, ref objects.Ref) fault.Hint {
-	if ref.Kind == objects.Bundle {
-		return fault.Advice("put its files into .ai/%s/%s; then rye sign %s", objects.BundlesDir, ref.ID, ref)
-	}
-	return fault.Command("rye new %s %s"+map[bool]string{true: " --space user"}[in == objects.User], ref.Kind, ref.ID)
 }
 
 // recordedBlobs returns a function that tells which blob the record of a layer holds at a
