@@ -72,20 +72,43 @@ func run(ctx context.Context, bin, only, sizes string, runs int) (err error) {
 	}
 	fmt.Printf("\n%-48s %29s   %29s\n", "", "------- time of the clock", "------ time of processors")
 	fmt.Printf("%-48s %10s %10s %7s   %10s %10s %7s  %s\n", "what", "ours", "peer", "ratio", "ours", "peer", "ratio", "peer is")
+	err = table{b, pick, runs}.print(rows(ns))
+	if pick.MatchString(bashTool) {
+		err = errors.Join(err, b.shares(runs))
+	}
+	return err
+}
+
+// table is what of the rows is measured, and how often.
+type table struct {
+	b    *bench
+	pick *regexp.Regexp
+	runs int
+}
+
+// print measures the picked rows and prints them, and how they grow. A row that fails is named in
+// its place and in the error, and the others go on.
+func (t table) print(all []row) error {
 	var grown growth
-	for _, r := range rows(ns) {
-		if !pick.MatchString(r.title()) {
+	var failed []string
+	for _, r := range all {
+		if !t.pick.MatchString(r.title()) {
 			continue
 		}
-		us, them, err := b.row(r, r.runs(runs))
+		if err := t.b.ctx.Err(); err != nil { // the rest would fail of it
+			return err
+		}
+		us, them, err := t.b.row(r, r.runs(t.runs))
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.title(), err)
+			fmt.Printf("%-48s failed: %v\n", r.title(), err)
+			failed = append(failed, r.title()+" (beside "+r.peer+")")
+			continue
 		}
 		grown.add(r, us, them)
 	}
 	grown.print()
-	if pick.MatchString(bashTool) {
-		return b.shares(runs)
+	if len(failed) > 0 {
+		return fmt.Errorf("%d rows failed:\n  %s", len(failed), strings.Join(failed, "\n  "))
 	}
 	return nil
 }
@@ -155,6 +178,7 @@ type bench struct {
 	bin      string
 	projects map[int]string // by number of items
 	ends     []func() error // of what was started and still runs
+	undo     []func() error // what the row changed that others measure, too
 }
 
 // close ends what runs, the last first, and removes what was made.
@@ -214,6 +238,12 @@ func copyProgram(to, from string) error {
 }
 
 func (b *bench) row(r row, n int) (ours, theirs cost, err error) {
+	b.undo = nil
+	defer func() {
+		for _, undo := range b.undo {
+			err = errors.Join(err, undo())
+		}
+	}()
 	a, z, err := r.setup(b, r.n)
 	if err != nil {
 		return cost{}, cost{}, err

@@ -283,7 +283,9 @@ func searchChange(b *bench, n int) (side, side, error) {
 	}
 	path := entryPath(dir, n/2)
 	was, rerr := os.ReadFile(path)
-	b.ends = append(b.ends, func() error { return os.WriteFile(path, was, 0o644) })
+	if rerr == nil {
+		b.undo = append(b.undo, func() error { return os.WriteFile(path, was, 0o644) })
+	}
 	i := 0
 	next := func() (word, text string) {
 		i++
