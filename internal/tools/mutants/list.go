@@ -18,6 +18,7 @@ type mutant struct {
 	on   string // the system that it needs; "" for any
 
 	old, new string
+	patch    string // hunks instead of the two texts; then pkg may be several, and test is an expression
 }
 
 // read reads every file of a directory of mutants. Names are unlike each other.
@@ -140,8 +141,18 @@ func (m *mutant) apply(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if n := strings.Count("\n"+string(text), "\n"+m.old); n != 1 {
-		return "", fmt.Errorf("its old text is %d times in %s, want once", n, m.file)
+	all := []edit{{m.old, m.new}}
+	if m.patch != "" {
+		if all, err = edits(m.patch); err != nil {
+			return "", err
+		}
 	}
-	return strings.TrimPrefix(strings.Replace("\n"+string(text), "\n"+m.old, "\n"+m.new, 1), "\n"), nil
+	out := "\n" + string(text)
+	for _, e := range all {
+		if n := strings.Count(out, "\n"+e.old); n != 1 {
+			return "", fmt.Errorf("its old text is %d times in %s, want once", n, m.file)
+		}
+		out = strings.Replace(out, "\n"+e.old, "\n"+e.new, 1)
+	}
+	return strings.TrimPrefix(out, "\n"), nil
 }

@@ -3,6 +3,8 @@
 //
 // Each file of internal/tools/mutants/list holds mutants of one subject: a piece of a source
 // file, what stands there instead, and the test that must turn red (see parse for the form).
+// Each patch of internal/tools/mutants/blind is a mutant, too, that was written without a look
+// at the tests: any test of the packages that its tests.txt names may notice it.
 // No source is touched: the go command reads the broken file in place of the real one, by an
 // overlay. Run it from the module's root, by `make mutants`.
 //
@@ -27,28 +29,42 @@ func main() {
 	defer stop()
 	var (
 		list   = flag.String("list", "internal/tools/mutants/list", "directory of the mutants")
+		blind  = flag.String("blind", "internal/tools/mutants/blind", "directory of the patches; empty for none")
 		only   = flag.String("run", "", "only mutants whose name matches this expression")
 		jobs   = flag.Int("j", runtime.NumCPU(), "how many at once")
-		within = flag.Duration("within", 40*time.Minute, "give up after this long")
+		within = flag.Duration("within", 90*time.Minute, "give up after this long")
 		tell   = flag.Bool("v", false, "show what the tests of a mutant that did not die printed")
 	)
 	flag.Parse()
 	ctx, cancel := context.WithTimeoutCause(ctx, *within, fmt.Errorf("not done within %v", *within))
 	defer cancel()
-	if err := run(ctx, os.Stdout, *list, *only, bench{root: ".", jobs: *jobs, tell: *tell}); err != nil {
+	if err := run(ctx, os.Stdout, from{*list, *blind}, *only, bench{root: ".", jobs: *jobs, tell: *tell}); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-// run tries the mutants of a list and prints a line for each, and how many died. The error
+// from is the directories that mutants are read from; blind may be empty.
+type from struct{ list, blind string }
+
+// read reads all mutants.
+func (f from) read() ([]mutant, error) {
+	all, err := read(os.DirFS(f.list))
+	if err != nil || f.blind == "" {
+		return all, err
+	}
+	patches, err := readBlind(os.DirFS(f.blind))
+	return append(all, patches...), err
+}
+
+// run tries mutants and prints a line for each, and how many died. The error
 // says that not all did.
-func run(ctx context.Context, out io.Writer, list, only string, b bench) error {
+func run(ctx context.Context, out io.Writer, dirs from, only string, b bench) error {
 	pattern, err := regexp.Compile(only)
 	if err != nil {
 		return err
 	}
-	all, err := read(os.DirFS(list))
+	all, err := dirs.read()
 	if err != nil {
 		return err
 	}

@@ -55,19 +55,22 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestTry tries mutants of a small module: one that its test notices, and each kind of one
-// that was not noticed.
-func TestTry(t *testing.T) {
-	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("there is no go command")
-	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
+// smallModule makes a module of one package, whose tests notice some of what breaks it.
+func smallModule(t *testing.T) (dir string) {
+	dir = t.TempDir()
+	write(t, dir, map[string]string{
 		"go.mod": "module example.org/x\n\ngo 1.26\n",
 		"x/x.go": "package x\n\nfunc Sum(a, b int) int {\n\treturn a + b\n}\n\nfunc Twice(a int) int {\n\treturn 2 * a\n}\n",
 		"x/x_test.go": "package x\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(2, 2) != 4 {\n\t\tt.Error()\n\t}\n}\n\n" +
 			"func TestSkips(t *testing.T) {\n\tif Sum(2, 3) != 5 {\n\t\tt.Skip()\n\t}\n}\n\nfunc TestPanics(t *testing.T) {\n\t_ = make([]int, Sum(1, 0))[0]\n}\n",
-	} {
+	})
+	return dir
+}
+
+// write writes files below a directory.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -76,6 +79,15 @@ func TestTry(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestTry tries mutants of a small module: one that its test notices, and each kind of one
+// that was not noticed.
+func TestTry(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("there is no go command")
+	}
+	dir := smallModule(t)
 	list := filepath.Join(dir, "list")
 	if err := os.Mkdir(list, 0o755); err != nil {
 		t.Fatal(err)
@@ -97,7 +109,7 @@ func TestTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	err := run(t.Context(), &out, list, "", bench{root: dir, jobs: 2})
+	err := run(t.Context(), &out, from{list: list}, "", bench{root: dir, jobs: 2})
 	if err == nil || !strings.Contains(err.Error(), "6 of 8 did not die") {
 		t.Errorf("run: %v", err)
 	}
@@ -113,7 +125,7 @@ func TestTry(t *testing.T) {
 		t.Log(out.String())
 	}
 	out.Reset()
-	if err := run(t.Context(), &out, list, "^noticed", bench{root: dir, jobs: 1}); err != nil {
+	if err := run(t.Context(), &out, from{list: list}, "^noticed", bench{root: dir, jobs: 1}); err != nil {
 		t.Errorf("where all die: %v\n%s", err, out.String())
 	}
 	if now, err := os.ReadFile(filepath.Join(dir, "x", "x.go")); err != nil || !bytes.Contains(now, []byte(sum)) {

@@ -21,11 +21,15 @@ const (
 	survived verdict = "SURVIVED" // the test is green although the program is broken
 	stale    verdict = "STALE"    // its text is not in its file once
 	broken   verdict = "BROKEN"   // the test did not run: it does not compile, or is not there
-	late     verdict = "LATE"     // there was no time left
+	late     verdict = "LATE"     // there was no time left, or no test failed before a patch's tests were out of time
 )
 
-// patience bounds one mutant: one whose test hangs is noticed, too.
-const patience = 3 * time.Minute
+// patience bounds the tests of one mutant: one whose test hangs is noticed, too. Whole packages
+// take longer, most of all beside other work, so that a patch is not dead when theirs is over.
+const (
+	patience      = 3 * time.Minute
+	blindPatience = 10 * time.Minute
+)
 
 type result struct {
 	mutant
@@ -96,7 +100,11 @@ func (b bench) one(ctx context.Context, m mutant) (r result) {
 		return r
 	}
 	r.said, err = b.test(ctx, filepath.Join(dir, "overlay.json"), m)
-	r.verdict = judge(m.test, r.said, err)
+	if m.patch != "" {
+		r.verdict, r.test = judgeAny(r.said, err)
+	} else {
+		r.verdict = judge(m.test, r.said, err)
+	}
 	if ctx.Err() != nil {
 		r.verdict = late
 	}
@@ -120,12 +128,17 @@ func (b bench) overlay(dir, file, text string) error {
 	return os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600)
 }
 
-// test runs the test of a mutant. The overlay goes by the environment, so that a test which
+// test runs the test of a mutant, or all that may notice a patch. The overlay goes by the environment, so that a test which
 // builds the programs builds them broken.
 func (b bench) test(ctx context.Context, overlay string, m mutant) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*patience) // to compile, and to test
+	long, more := patience, []string{"-run", runs(m.test), m.pkg}
+	if m.patch != "" {
+		long, more = blindPatience, append([]string{"-failfast", "-run", m.test}, strings.Fields(m.pkg)...)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*long) // to compile, and to test
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-v", "-timeout", patience.String(), "-run", runs(m.test), m.pkg)
+	args := append([]string{"test", "-count=1", "-vet=off", "-v", "-timeout", long.String()}, more...)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.WaitDelay = b.root, time.Second
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
 	out, err := cmd.CombinedOutput()
