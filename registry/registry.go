@@ -231,10 +231,8 @@ func (r *Registry) writing() (*store.Repo, error) {
 	}
 	repo, err := store.InitCache(r.cacheDir(), mainBranch)
 	if fault.Is(err, fault.Conflict) { // another process was first, or empty directories were cleared away
-		for _, need := range []string{filepath.Join("objects", "pack"), "refs"} {
-			if err := os.MkdirAll(filepath.Join(r.cacheDir(), need), 0o700); err != nil {
-				return nil, fault.New(fault.Failed, "mend the cache of registry %s: %w", r.o.ID, err)
-			}
+		if err := store.RefillCache(r.cacheDir()); err != nil {
+			return nil, fault.Wrap(err, "mend the cache of registry %s", r.o.ID)
 		}
 		repo, err = store.OpenCache(context.Background(), r.cacheDir())
 	}

@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -39,7 +40,7 @@ func (r *Repo) ImportApart(ctx context.Context, helper []string, pack io.Reader,
 	}
 	q, err := r.importApart(ctx, helper, dir, pack, lim.orDefault(), stop)
 	if err != nil {
-		os.RemoveAll(dir)
+		r.files.removeAll(dir)
 		return nil, fault.Wrap(err, "import pack")
 	}
 	return q, nil
@@ -53,11 +54,9 @@ func (r *Repo) importApart(ctx context.Context, helper []string, dir string, pac
 	if err != nil {
 		return nil, err
 	}
-	if dir, err = filepath.Abs(dir); err != nil {
-		return nil, err
-	}
 	bounds := fmt.Sprintf("%d,%d,%d,%d,%d", lim.Objects, lim.Bytes, lim.Object, lim.Total, lim.Depth)
-	cmd := exec.CommandContext(ctx, helper[0], append(helper[1:len(helper):len(helper)], bounds, repo, dir)...)
+	owner, _ := r.files.owner() // whoever it is: the repository is open here already
+	cmd := exec.CommandContext(ctx, helper[0], append(helper[1:len(helper):len(helper)], bounds, repo, dir, strconv.Itoa(owner))...)
 	cmd.Env = []string{apartGC, "GOTRACEBACK=none", "GOMAXPROCS=2"} // and nothing of ours
 	var said, answer bytes.Buffer
 	cmd.Stderr = &cappedWriter{w: &said, left: 2 << 10}
@@ -153,12 +152,12 @@ func (r *Repo) understand(dir string, answer []byte) (*Quarantine, error) {
 	if _, nameErr := hex.DecodeString(name); err != nil || nameErr != nil || len(sum) != r.format.size() || len(rest) != named*(2*r.format.size()+1) {
 		return nil, bad
 	}
-	path := filepath.Join(dir, name)
-	ids, err := packIDs(path, r.format, sum, objects)
+	file := path.Join(dir, name)
+	ids, err := packIDs(r.files, file, r.format, sum, objects)
 	if err != nil {
 		return nil, err
 	}
-	q := newQuarantine(r, dir, path, sum, ids)
+	q := newQuarantine(r, dir, file, sum, ids)
 	q.linked = linked
 	for _, f := range strings.Fields(string(rest)) {
 		id, err := ParseOID(f)
@@ -172,8 +171,8 @@ func (r *Repo) understand(dir string, answer []byte) (*Quarantine, error) {
 
 // packIDs reads the ids of a pack from its index, which must be of n objects and of
 // the pack with that checksum.
-func packIDs(path string, f Format, sum []byte, n int) ([]OID, error) {
-	p := &pack{path: path, format: f}
+func packIDs(in *files, name string, f Format, sum []byte, n int) ([]OID, error) {
+	p := &pack{files: in, path: name, format: f}
 	defer p.close()
 	if err := p.open(true); err != nil {
 		return nil, err
@@ -205,7 +204,7 @@ func ServeImport(args []string, in io.Reader, out io.Writer) int {
 
 func serveImport(args []string, in io.Reader, out io.Writer) error {
 	var lim Limits
-	if len(args) != 3 {
+	if len(args) != 4 {
 		return fault.New(fault.Usage, "reading a pack apart is for rye itself")
 	}
 	if n, err := fmt.Sscanf(args[0], "%d,%d,%d,%d,%d", &lim.Objects, &lim.Bytes, &lim.Object, &lim.Total, &lim.Depth); n != 5 || err != nil {
@@ -214,7 +213,7 @@ func serveImport(args []string, in io.Reader, out io.Writer) error {
 	if err := confine(lim); err != nil {
 		return fault.New(fault.Failed, "bound the process that reads it: %w", err)
 	}
-	r, err := Open(args[1])
+	r, err := open(args[1], func(uid int) bool { return strconv.Itoa(uid) == args[3] })
 	if err != nil {
 		return err
 	}
@@ -227,7 +226,7 @@ func serveImport(args []string, in io.Reader, out io.Writer) error {
 		return fault.New(fault.Malformed, "bytes after its end")
 	}
 	outside, linked := im.links.rest(im.ids)
-	fmt.Fprintf(out, "ok %x %s %d %t %d\n", im.sum, filepath.Base(im.out.path), len(im.ids), linked, len(outside))
+	fmt.Fprintf(out, "ok %x %s %d %t %d\n", im.sum, path.Base(im.out.path), len(im.ids), linked, len(outside))
 	for _, id := range outside {
 		fmt.Fprintf(out, "%s\n", id)
 	}

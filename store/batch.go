@@ -9,7 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"path/filepath"
+	"path"
 	"runtime"
 	"slices"
 
@@ -22,6 +22,7 @@ type packFile struct {
 	format Format
 	path   string // without ".pack"
 	file   *os.File
+	files  *files
 	wait   waiting
 	w      *bufio.Writer
 	off    int64
@@ -30,8 +31,8 @@ type packFile struct {
 
 // newPackFile begins a pack for d in the directory nest.
 func newPackFile(nest string, d *diskObjects) (*packFile, error) {
-	p := &packFile{format: d.format, wait: d.wait, path: filepath.Join(nest, randomName())}
-	file, err := create(p.path+".pack", permObject)
+	p := &packFile{format: d.format, files: d.files, wait: d.wait, path: path.Join(nest, randomName())}
+	file, err := p.files.create(p.path+".pack", permObject)
 	if err != nil {
 		return nil, fault.New(fault.Failed, "begin a pack: %w", err)
 	}
@@ -115,7 +116,7 @@ func (p *packFile) finish() (sum []byte, err error) {
 	if sum, err = sealPack(p.file, len(p.list), p.off, p.format.new()); err != nil {
 		return nil, fault.New(fault.Failed, "write a pack: %w", err)
 	}
-	idx, err := create(p.path+".idx", permObject)
+	idx, err := p.files.create(p.path+".idx", permObject)
 	if err != nil {
 		return nil, fault.New(fault.Failed, "write a pack index: %w", err)
 	}
@@ -147,30 +148,30 @@ func sealPack(f *os.File, n int, size int64, h hash.Hash) ([]byte, error) {
 // remove deletes the temporary files.
 func (p *packFile) remove() {
 	p.file.Close()
-	os.Remove(p.path + ".pack")
-	os.Remove(p.path + ".idx")
+	p.files.unlink(p.path + ".pack")
+	p.files.unlink(p.path + ".idx")
 }
 
 // install gives a finished pack its name in objects/pack: first the pack, then
 // the index by which readers find it. The .keep file comes before both.
 func (r *Repo) install(ctx context.Context, temp string, sum []byte) (*keep, error) {
-	dir := filepath.Join(r.disk.dir, "pack")
-	name := filepath.Join(dir, "pack-"+oidOf(sum).String())
+	dir := r.disk.name("pack")
+	name := path.Join(dir, "pack-"+oidOf(sum).String())
 	k, err := r.protect(ctx, name+".pack")
 	if err != nil {
 		return nil, err
 	}
 	for _, ext := range []string{".pack", ".idx"} {
-		if err = renameSame(temp+ext, name+ext); err != nil {
+		if err = r.renameSame(temp+ext, name+ext); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		err = r.disk.wait.syncDir(dir)
+		err = r.disk.wait.syncDir(r.files, dir)
 	}
 	if err != nil {
 		r.release(k)
-		return nil, fault.New(fault.Failed, "add a pack: %w", err)
+		return nil, fault.Wrap(err, "add a pack")
 	}
 	_, _, err = r.disk.rescan()
 	return k, err
@@ -178,15 +179,15 @@ func (r *Repo) install(ctx context.Context, temp string, sum []byte) (*keep, err
 
 // renameSame renames onto a name that means the same bytes. Windows refuses to
 // replace a file that is open; then the one that is there stays.
-func renameSame(from, to string) error {
-	err := rename(from, to)
+func (r *Repo) renameSame(from, to string) error {
+	err := r.files.rename(from, to)
 	if err == nil {
 		return nil
 	}
-	a, aerr := os.Stat(from)
-	b, berr := os.Stat(to)
-	if aerr == nil && berr == nil && a.Size() == b.Size() {
-		return os.Remove(from)
+	a, aerr := r.files.lstat(from)
+	b, berr := r.files.lstat(to)
+	if aerr == nil && berr == nil && b.isRegular() && a.size == b.size {
+		return r.files.unlink(from)
 	}
 	return err
 }

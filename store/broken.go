@@ -2,12 +2,10 @@ package store
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // BrokenRef is a ref that cannot be read, or leads to something that is missing or
@@ -131,7 +129,7 @@ func existed(moves []Move) bool {
 // refText is what the file of a ref holds, and packed-refs for it: what two looks at one
 // ref are compared by.
 func refText(r *Repo, name string) string {
-	text, _ := place.Read(filepath.Join(r.dir, filepath.FromSlash(name)), maxRefFile)
+	text, _ := r.files.read(name, maxRefFile)
 	packed, _ := r.packedRefID(name)
 	return string(text) + "\x00" + packed.String()
 }

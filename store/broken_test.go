@@ -14,7 +14,7 @@ import (
 // lose removes the file of an object.
 func lose(t testing.TB, r *Repo, id OID) {
 	t.Helper()
-	must(t, os.Remove(loosePath(r.disk.dir, id)))
+	must(t, os.Remove(looseFile(r, id)))
 }
 
 // fileOf returns the id of a file in the tree of a commit.
@@ -56,7 +56,7 @@ func wantMended(t *testing.T, r *Repo, emptied OID, want map[string]OID) {
 	must(t, whole(r, nil))
 	wantNoLocks(t, r)
 	wantLogs(t, r)
-	if rotten := loosePath(r.disk.dir, emptied); emptied.IsZero() || os.Remove(rotten) == nil { // no object is ever deleted
+	if rotten := looseFile(r, emptied); emptied.IsZero() || os.Remove(rotten) == nil { // no object is ever deleted
 		fsck(t, r.Dir())
 	}
 	if again, err := BrokenRefs(t.Context(), r); err != nil || len(again) > 0 {
@@ -89,7 +89,7 @@ func TestMendRef(t *testing.T) {
 			lose(t, r, fileOf(t, r, ids[1], "d/f"))
 		}, 0},
 		"an emptied file": {func(t *testing.T, r *Repo, ids []OID) {
-			file := loosePath(r.disk.dir, ids[2])
+			file := looseFile(r, ids[2])
 			must(t, os.Chmod(file, 0o644))
 			must(t, os.WriteFile(file, nil, 0o644))
 		}, 1},
@@ -158,12 +158,12 @@ func TestMendRefIsCareful(t *testing.T) {
 	mustEdit(t, r, "first", put("f", "1"))
 	second := mustEdit(t, r, "second", put("f", "2"))
 	lost := fileOf(t, r, second, "f")
-	raw, err := os.ReadFile(loosePath(r.disk.dir, lost))
+	raw, err := os.ReadFile(looseFile(r, lost))
 	must(t, err)
 	lose(t, r, lost)
 	all, err := BrokenRefs(t.Context(), r)
 	must(t, err)
-	must(t, os.WriteFile(loosePath(r.disk.dir, lost), raw, 0o444))
+	must(t, os.WriteFile(looseFile(r, lost), raw, 0o444))
 	third := mustEdit(t, r, "third", put("g", "3"))
 	for _, b := range all {
 		if b.Name != testHead {

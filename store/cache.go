@@ -3,9 +3,9 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
-	"os"
-	"path/filepath"
+	"path"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
@@ -28,7 +28,11 @@ func InitCache(dir, head string) (*Repo, error) {
 	if err := initAt(dir, head, SHA1, waiting{not: run != ""}); err != nil {
 		return nil, err
 	}
-	if err := noteBoot(dir, run); err != nil {
+	r, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(r.noteBoot(run), r.Close()); err != nil {
 		return nil, err
 	}
 	return OpenCache(context.Background(), dir)
@@ -45,9 +49,9 @@ func OpenCache(ctx context.Context, dir string) (*Repo, error) {
 		return nil, err
 	}
 	run := bootID()
-	if was, _ := place.Read(filepath.Join(dir, bootName), 1<<10); run == "" || string(was) != run {
+	if was, _ := r.files.read(bootName, 1<<10); run == "" || string(was) != run {
 		if err = sound(ctx, r); err == nil {
-			err = noteBoot(dir, run)
+			err = r.noteBoot(run)
 		}
 		if err != nil {
 			r.Close()
@@ -58,11 +62,40 @@ func OpenCache(ctx context.Context, dir string) (*Repo, error) {
 	return r, nil
 }
 
-func noteBoot(dir, run string) error {
+// RefillCache makes the directories of a cache again that were removed for being empty.
+func RefillCache(dir string) error {
+	f, err := openFiles(dir)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	if uid, ok := f.owner(); ok && !place.IsUser(uid) {
+		return fault.New(fault.Denied, "%w", &OwnerError{dir, uid})
+	}
+	for _, need := range []string{"objects/pack", "refs"} {
+		if _, err := f.mkdirs(need); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Repo) noteBoot(run string) error {
 	if run == "" {
 		return nil
 	}
-	return place.Cache(filepath.Join(dir, bootName), []byte(run), permFile)
+	temp := bootName + "." + randomName()
+	f, err := r.files.writeTemp(temp, []byte(run), permFile)
+	if err != nil {
+		return err
+	}
+	if err = f.Close(); err == nil {
+		err = r.files.rename(temp, bootName)
+	}
+	if err != nil {
+		r.files.unlink(temp)
+	}
+	return err
 }
 
 // sound reads every file of a repository. What lost its end, or its content, is an Integrity
@@ -77,7 +110,7 @@ func sound(ctx context.Context, r *Repo) error {
 	if _, err := r.Refs("refs/"); err != nil {
 		return torn("a ref", err)
 	}
-	packs, err := os.ReadDir(filepath.Join(r.disk.dir, "pack"))
+	packs, err := r.files.readDir(r.disk.name("pack"))
 	if err != nil && !isMissing(err) {
 		return err
 	}
@@ -85,10 +118,10 @@ func sound(ctx context.Context, r *Repo) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if ext := filepath.Ext(f.Name()); ext != ".pack" && ext != ".idx" || strings.HasPrefix(f.Name(), ".") {
+		if ext := path.Ext(f.Name()); ext != ".pack" && ext != ".idx" || strings.HasPrefix(f.Name(), ".") {
 			continue
 		}
-		if err := sealed(filepath.Join(r.disk.dir, "pack", f.Name()), r.format); err != nil && !isMissing(err) {
+		if err := r.sealed(r.disk.name("pack/" + f.Name())); err != nil && !isMissing(err) {
 			return torn(f.Name(), err)
 		}
 	}
@@ -108,8 +141,8 @@ func sound(ctx context.Context, r *Repo) error {
 }
 
 // sealed reports whether a pack, or its index, ends with the checksum of what is before.
-func sealed(path string, f Format) error {
-	file, err := os.Open(path)
+func (r *Repo) sealed(name string) error {
+	file, err := r.files.open(name)
 	if err != nil {
 		return err
 	}
@@ -118,11 +151,11 @@ func sealed(path string, f Format) error {
 	if err != nil {
 		return err
 	}
-	size := info.Size() - int64(f.size())
+	size := info.Size() - int64(r.format.size())
 	if size <= 0 {
 		return io.ErrUnexpectedEOF
 	}
-	sum, h := make([]byte, f.size()), f.new()
+	sum, h := make([]byte, r.format.size()), r.format.new()
 	if _, err := io.CopyN(h, file, size); err != nil {
 		return err
 	}

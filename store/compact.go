@@ -5,15 +5,13 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // Above this many loose objects made by edits, or packs, an Edit compacts when it has
@@ -155,7 +153,7 @@ func (r *Repo) manyPacks() bool {
 
 // packNames lists the indexes of packs.
 func (d *diskObjects) packNames() []string {
-	f, err := os.Open(filepath.Join(d.dir, "pack"))
+	f, err := d.files.openDir(d.name("pack"))
 	if err != nil {
 		return nil
 	}
@@ -171,23 +169,23 @@ func (d *diskObjects) packNames() []string {
 const leftName = "info/rye-left"
 
 func (r *Repo) leftBefore() (n int) {
-	b, _ := place.Read(filepath.Join(r.disk.dir, leftName), 64)
+	b, _ := r.files.read(r.disk.name(leftName), 64)
 	fmt.Sscan(string(b), &n)
 	return max(n, 0)
 }
 
 func (r *Repo) noteLeft(n int) {
-	path := filepath.Join(r.disk.dir, leftName)
+	name := r.disk.name(leftName)
 	if n == 0 {
-		os.Remove(path)
+		r.files.unlink(name)
 		return
 	}
 	if n != r.leftBefore() { // not durable: it is a hint
-		temp := filepath.Join(r.desk(), randomName())
-		if f, err := writeTemp(temp, fmt.Appendln(nil, n), permFile); err == nil {
+		temp := deskName()
+		if f, err := r.files.writeTemp(temp, fmt.Appendln(nil, n), permFile); err == nil {
 			f.Close()
-			if rename(temp, path) != nil {
-				os.Remove(temp)
+			if r.files.rename(temp, name) != nil {
+				r.files.unlink(temp)
 			}
 		}
 	}
@@ -195,7 +193,7 @@ func (r *Repo) noteLeft(n int) {
 
 // looseIDs lists the objects that are files of their own.
 func (d *diskObjects) looseIDs() ([]OID, error) {
-	fan, err := os.ReadDir(d.dir)
+	fan, err := d.files.readDir(d.at)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +202,7 @@ func (d *diskObjects) looseIDs() ([]OID, error) {
 		if len(f.Name()) != 2 || !f.IsDir() {
 			continue
 		}
-		names, err := os.ReadDir(filepath.Join(d.dir, f.Name()))
+		names, err := d.files.readDir(d.name(f.Name()))
 		if isMissing(err) {
 			continue // git removed it
 		}
@@ -239,15 +237,15 @@ func (d *diskObjects) oldPacks(large bool) ([]oldPack, error) {
 	for _, p := range packs {
 		marked := false
 		for _, ext := range []string{".keep", ".promisor", ".mtimes", ".bitmap"} {
-			_, err := os.Lstat(p.path + ext)
+			_, err := d.files.lstat(p.path + ext)
 			marked = marked || !isMissing(err)
 		}
-		body, err1 := os.Stat(p.path + ".pack")
-		index, err2 := os.Stat(p.path + ".idx")
-		if marked || err1 != nil || err2 != nil || body.Size() > maxCompact && !(large && p.isQuick()) {
+		body, err1 := d.files.lstat(p.path + ".pack")
+		index, err2 := d.files.lstat(p.path + ".idx")
+		if marked || err1 != nil || err2 != nil || body.size > maxCompact && !(large && p.isQuick()) {
 			continue
 		}
-		old = append(old, oldPack{p, body.Size() + index.Size()})
+		old = append(old, oldPack{p, body.size + index.size})
 	}
 	sort.Slice(old, func(i, j int) bool { return old[i].size < old[j].size })
 	return old, nil
@@ -310,8 +308,8 @@ func (r *Repo) compact(ctx context.Context, o CompactOptions, recent bool) (c Co
 		return Compacted{}, err
 	}
 	for _, ext := range []string{".pack", ".idx"} {
-		if fi, err := os.Stat(out.path + ext); err == nil {
-			c.After += fi.Size()
+		if i, err := r.files.lstat(out.path + ext); err == nil {
+			c.After += i.size
 		}
 	}
 	k, err := r.install(ctx, out.path, sum)
@@ -341,12 +339,12 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 			return nil, nil, err
 		}
 		for _, id := range all {
-			fi, err := os.Stat(loosePath(r.disk.dir, id))
+			i, err := r.files.lstat(r.disk.loose(id))
 			if !reached[id] || err != nil {
 				c.Left++
 				continue
 			}
-			loose, c.Before = append(loose, id), c.Before+fi.Size()
+			loose, c.Before = append(loose, id), c.Before+i.size
 		}
 	}
 	if packs, err = r.disk.oldPacks(!recent); err != nil {
@@ -470,7 +468,7 @@ func (r *Repo) rewrite(ctx context.Context, loose []OID, packs []oldPack) (_ *pa
 // readBack reads every object of a finished pack from disk and hashes it, in the order of
 // the pack, in which bases come before what is made of them.
 func (r *Repo) readBack(ctx context.Context, out *packFile) error {
-	p := &pack{path: out.path, format: r.format, bases: baseCache{most: readBackCache}}
+	p := &pack{files: r.files, path: out.path, format: r.format, bases: baseCache{most: readBackCache}}
 	defer p.close()
 	slices.SortFunc(out.list, func(a, b packed) int { return cmp.Compare(a.off, b.off) })
 	for _, o := range out.list {
@@ -504,21 +502,21 @@ func (r *Repo) readBack(ctx context.Context, out *packFile) error {
 // removed, on Windows because somebody reads it, stays for the next time.
 func (r *Repo) dropOld(loose []OID, packs []oldPack, kept string, recent bool) error {
 	for _, p := range packs {
-		if filepath.Base(p.path) == kept {
+		if path.Base(p.path) == kept {
 			continue // there was one pack, and it is the same
 		}
-		if _, err := os.Lstat(p.path + ".keep"); err == nil {
+		if r.files.has(p.path + ".keep") {
 			continue // somebody has just made the same pack
 		}
-		if err := remove(p.path + ".pack"); err != nil && !isMissing(err) {
+		if err := r.files.remove(p.path + ".pack"); err != nil && !isMissing(err) {
 			continue
 		}
 		for _, ext := range []string{".rev", ".idx"} {
-			remove(p.path + ext)
+			r.files.remove(p.path + ext)
 		}
 	}
 	for _, id := range loose {
-		remove(loosePath(r.disk.dir, id))
+		r.files.remove(r.disk.loose(id))
 	}
 	if !recent {
 		r.disk.dropEmpty()
@@ -531,10 +529,10 @@ func (r *Repo) dropOld(loose []OID, packs []oldPack, kept string, recent bool) e
 // they stay: the next fifty fill them again, and to make and sync one for each of
 // their objects takes a tenth of the time of a commit.
 func (d *diskObjects) dropEmpty() {
-	fan, _ := os.ReadDir(d.dir)
+	fan, _ := d.files.readDir(d.at)
 	for _, f := range fan {
 		if _, err := hex.DecodeString(f.Name()); err == nil && len(f.Name()) == 2 {
-			removeDir(filepath.Join(d.dir, f.Name())) // unless something is left in it
+			d.files.removeDir(d.name(f.Name())) // unless something is left in it
 		}
 	}
 }
@@ -543,11 +541,11 @@ func (d *diskObjects) dropEmpty() {
 // two. Whoever makes a pack names it before its index.
 func (r *Repo) dropOrphans() {
 	for _, name := range r.disk.packNames() {
-		idx := filepath.Join(r.disk.dir, "pack", name)
+		idx := r.disk.name("pack/" + name)
 		base := strings.TrimSuffix(idx, ".idx")
-		if _, err := os.Lstat(base + ".pack"); isMissing(err) {
-			remove(base + ".rev")
-			remove(idx)
+		if _, err := r.files.lstat(base + ".pack"); isMissing(err) {
+			r.files.remove(base + ".rev")
+			r.files.remove(idx)
 		}
 	}
 }

@@ -146,11 +146,11 @@ func TestCompact(t *testing.T) {
 // anything else.
 func TestCompactRefusesDamage(t *testing.T) {
 	for name, hurt := range map[string]func(t *testing.T, r *Repo){
-		"loose":   func(t *testing.T, r *Repo) { damage(t, r, loosePath(r.disk.dir, blobOf("text 19"))) },
-		"missing": func(t *testing.T, r *Repo) { os.Remove(loosePath(r.disk.dir, blobOf("text 19"))) },
+		"loose":   func(t *testing.T, r *Repo) { damage(t, r, looseFile(r, blobOf("text 19"))) },
+		"missing": func(t *testing.T, r *Repo) { os.Remove(looseFile(r, blobOf("text 19"))) },
 		"packed": func(t *testing.T, r *Repo) {
 			for _, p := range r.disk.packs {
-				damage(t, r, p.path+".pack")
+				damage(t, r, r.files.path(p.path+".pack"))
 			}
 		},
 	} {
@@ -238,7 +238,7 @@ func TestLooseIsCounted(t *testing.T) {
 	if err != nil || c.Loose == 0 {
 		t.Fatalf("%+v, %v", c, err)
 	}
-	if fan, err := os.ReadDir(r.disk.dir); err != nil || len(fan) != 2 || r.write.loose != 0 { // info, pack
+	if fan, err := os.ReadDir(filepath.Join(r.dir, "objects")); err != nil || len(fan) != 2 || r.write.loose != 0 { // info, pack
 		t.Errorf("after compacting: %v, %v, counted %d", fan, err, r.write.loose)
 	}
 	edit(other, "after compacting")

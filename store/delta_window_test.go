@@ -268,7 +268,7 @@ func TestBaseIsDamaged(t *testing.T) {
 		}
 		off, err := packs[0].idx.offset(i)
 		must(t, err)
-		path := packs[0].path + ".pack"
+		path := r.files.path(packs[0].path + ".pack")
 		raw, err := os.ReadFile(path)
 		must(t, err)
 		raw[off+1000] ^= 1

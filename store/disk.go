@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 )
 
@@ -52,42 +51,14 @@ func (w waiting) syncFile(f *os.File) error {
 }
 
 // syncDir makes the entries of a directory durable, where the system can.
-func (w waiting) syncDir(dir string) error {
+func (w waiting) syncDir(f *files, dir string) error {
 	if w.not || testOnlyNoSync {
 		return nil
 	}
 	if testOnlySync != nil {
-		testOnlySync(nil, dir)
+		testOnlySync(nil, f.path(dir))
 	}
-	return fsyncDir(dir)
-}
-
-func rename(from, to string) error {
-	if err := step(); err != nil {
-		return err
-	}
-	return os.Rename(from, to)
-}
-
-func link(from, to string) error {
-	if err := step(); err != nil {
-		return err
-	}
-	return os.Link(from, to)
-}
-
-// remove needs no room.
-func remove(path string) error {
-	step()
-	return os.Remove(path)
-}
-
-// create makes a new file to write to and read from.
-func create(path string, perm fs.FileMode) (*os.File, error) {
-	if err := step(); err != nil {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
+	return f.fsyncDir(dir)
 }
 
 // randomName returns 16 hexadecimal digits that no other process will choose.
@@ -95,20 +66,6 @@ func randomName() string {
 	var b [8]byte
 	rand.Read(b[:]) // never fails (crypto/rand, Go 1.24)
 	return hex.EncodeToString(b[:])
-}
-
-// writeTemp writes data to a new file path. It does not sync it.
-func writeTemp(path string, data []byte, perm fs.FileMode) (*os.File, error) {
-	f, err := create(path, perm)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		os.Remove(path)
-		return nil, err
-	}
-	return f, nil
 }
 
 // syncClose syncs and closes f.
@@ -120,18 +77,18 @@ func (w waiting) syncClose(f *os.File) error {
 	return err
 }
 
-// writeDurable writes data to path by way of temp, on the same file system: the
-// file is complete and synced before it has its name. The caller syncs the directory.
-func (w waiting) writeDurable(temp, path string, data []byte) error {
-	f, err := writeTemp(temp, data, permFile)
+// writeDurable writes data to name by way of temp: the file is complete and synced before
+// it has its name. The caller syncs the directory.
+func (w waiting) writeDurable(f *files, temp, name string, data []byte) error {
+	file, err := f.writeTemp(temp, data, permFile)
 	if err != nil {
 		return err
 	}
-	if err = w.syncClose(f); err == nil {
-		err = rename(temp, path)
+	if err = w.syncClose(file); err == nil {
+		err = f.rename(temp, name)
 	}
 	if err != nil {
-		os.Remove(temp)
+		f.unlink(temp)
 	}
 	return err
 }
@@ -144,9 +101,9 @@ func (w waiting) syncFiles(files []*os.File) error {
 // syncDirs makes the entries of several directories durable, at the same time:
 // journalling file systems then commit once for all. One that is gone holds nothing:
 // git packed what was in it, waited for that, and removed the empty directory.
-func (w waiting) syncDirs(dirs ...string) error {
+func (w waiting) syncDirs(f *files, dirs ...string) error {
 	return atOnce(len(dirs), func(i int) error {
-		err := w.syncDir(dirs[i])
+		err := w.syncDir(f, dirs[i])
 		if isMissing(err) {
 			return nil
 		}
@@ -167,26 +124,4 @@ func atOnce(n int, f func(int) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-// mkdirs makes path and what is missing above it, up to root, and returns the
-// directories whose entries changed and must be synced.
-func mkdirs(root, path string) ([]string, error) {
-	var changed []string
-	for {
-		err := os.Mkdir(path, permDir)
-		switch {
-		case err == nil:
-			return append(changed, filepath.Dir(path)), nil
-		case errors.Is(err, fs.ErrExist):
-			return changed, nil
-		case !errors.Is(err, fs.ErrNotExist) || path == root:
-			return nil, err
-		}
-		up, err := mkdirs(root, filepath.Dir(path))
-		if err != nil {
-			return nil, err
-		}
-		changed = append(changed, up...)
-	}
 }

@@ -3,22 +3,21 @@ package store
 import (
 	"cmp"
 	"errors"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // diskObjects reads the objects directory of a repository: loose files and packs.
 // Alternates, replace refs and grafts do not count: an id names its own bytes, in
 // this directory, and nothing else. It is safe for concurrent use.
 type diskObjects struct {
-	dir    string
+	files  *files
+	at     string // the directory of objects, in files
 	format Format
 	most   int64 // bytes that the deltas of one object may make; 0 is no bound
 	wait   waiting
@@ -27,6 +26,12 @@ type diskObjects struct {
 	packs []*pack // the one that had the last object comes first
 	known bool    // packs was read once
 }
+
+// name is where a file of the directory of objects lies.
+func (d *diskObjects) name(file string) string { return path.Join(d.at, file) }
+
+// loose is where an object lies as a file of its own.
+func (d *diskObjects) loose(id OID) string { return loosePath(d.at, id) }
 
 // maxScans bounds how often the list of packs is read anew for one missing object:
 // an object may move from file to pack to file while others repack.
@@ -72,8 +77,8 @@ const (
 
 // stirring reports whether somebody has just added or removed a pack.
 func (d *diskObjects) stirring() bool {
-	fi, err := os.Stat(filepath.Join(d.dir, "pack"))
-	return err == nil && time.Since(fi.ModTime()) < moment
+	i, err := d.files.lstat(d.name("pack"))
+	return err == nil && time.Since(i.mtime) < moment
 }
 
 // search is one look, at the object's own file and at a list of packs that is read
@@ -181,10 +186,10 @@ func (d *diskObjects) rescan() ([]*pack, bool, error) {
 // scanLocked looks at names only. Those of temporary files of git and go-git
 // (tmp_*, .tmp-*) do not count, nor does what has no index yet.
 func (d *diskObjects) scanLocked() (changed bool, err error) {
-	dir := filepath.Join(d.dir, "pack")
-	names, err := os.ReadDir(dir)
+	dir := d.name("pack")
+	names, err := d.files.readDir(dir)
 	if err != nil && !isMissing(err) {
-		return false, fault.New(fault.Failed, "list packs: %w", err)
+		return false, fault.Wrap(err, "list packs")
 	}
 	old := make(map[string]*pack, len(d.packs))
 	for _, p := range d.packs {
@@ -203,10 +208,10 @@ func (d *diskObjects) scanLocked() (changed bool, err error) {
 		if !ok || base == "" || base[0] == '.' || strings.HasPrefix(base, "tmp") || irregular[n.Name()] || irregular[base+".pack"] {
 			continue
 		}
-		path := filepath.Join(dir, base)
-		present[path] = true
-		if old[path] == nil {
-			added = append(added, &pack{path: path, format: d.format, most: d.most})
+		name := path.Join(dir, base)
+		present[name] = true
+		if old[name] == nil {
+			added = append(added, &pack{files: d.files, path: name, format: d.format, most: d.most})
 		}
 	}
 	// Files of packs that are gone are closed by the garbage collector: another
@@ -231,8 +236,8 @@ func largestFirst(packs []*pack) []*pack {
 	}
 	size := make(map[*pack]int64, len(packs))
 	for _, p := range packs {
-		if st, err := os.Lstat(p.path + ".idx"); err == nil {
-			size[p] = st.Size()
+		if i, err := p.files.lstat(p.path + ".idx"); err == nil {
+			size[p] = i.size
 		}
 	}
 	slices.SortStableFunc(packs, func(a, b *pack) int { return cmp.Compare(size[b], size[a]) })
@@ -281,7 +286,7 @@ func wrapRead(id OID, err error) error {
 }
 
 func (d *diskObjects) loadLoose(id OID, limit int64) (Type, []byte, error) {
-	f, err := place.Open(loosePath(d.dir, id))
+	f, err := d.files.open(d.loose(id))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -297,7 +302,7 @@ func (d *diskObjects) loadLoose(id OID, limit int64) (Type, []byte, error) {
 func (d *diskObjects) stat(id OID) (t Type, size int64, err error) {
 	err = d.lookup(id,
 		func() error {
-			f, err := place.Open(loosePath(d.dir, id))
+			f, err := d.files.open(d.loose(id))
 			if err != nil {
 				return err
 			}
@@ -317,13 +322,12 @@ func (d *diskObjects) stat(id OID) (t Type, size int64, err error) {
 
 func (d *diskObjects) has(id OID) bool {
 	return d.lookup(id,
-		func() error { _, err := os.Stat(loosePath(d.dir, id)); return err },
+		func() error { _, err := d.files.lstat(d.loose(id)); return err },
 		func(*pack, int64) error { return nil }) == nil
 }
 
 func (d *diskObjects) hasLoose(id OID) bool {
-	_, err := os.Stat(loosePath(d.dir, id))
-	return err == nil
+	return d.files.has(d.loose(id))
 }
 
 // hasNow is has for who asks about many ids that an outsider chose: it looks once,

@@ -35,8 +35,8 @@ func flock(f *os.File, wait bool) error {
 func funlock(f *os.File) { syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // fsyncDir makes the entries of a directory durable.
-func fsyncDir(dir string) error {
-	d, err := os.Open(dir)
+func (f *files) fsyncDir(dir string) error {
+	d, err := f.openDir(dir)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,3 @@ func fsyncDir(dir string) error {
 func isNotDir(err error) bool {
 	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)
 }
-
-// removeDir removes an empty directory, and never a file: where a directory was a
-// moment ago, git may just have put a ref.
-func removeDir(dir string) error { return syscall.Rmdir(dir) }

@@ -35,13 +35,9 @@ func lockedByte() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 0
 
 // fsyncDir does nothing: NTFS journals its directories, and offers no way to wait
 // for one.
-func fsyncDir(string) error { return nil }
+func (f *files) fsyncDir(string) error { return nil }
 
 // isNotDir reports whether err says that a directory was wanted or not wanted.
 func isNotDir(err error) bool {
 	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR) || errors.Is(err, windows.ERROR_DIRECTORY)
 }
-
-// removeDir removes an empty directory, and never a file: where a directory was a
-// moment ago, git may just have put a ref.
-func removeDir(dir string) error { return syscall.Rmdir(dir) }

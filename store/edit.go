@@ -199,7 +199,7 @@ func (r *Repo) publish(ctx context.Context, objs []object, tx *refTx) (err error
 // ref included, are there before the first is synced: each sync of one that has just
 // got its temporary name writes that name too, and so writes all of them.
 func (r *Repo) publishLoose(objs []object, tx *refTx) error {
-	w, err := r.disk.stageLoose(r.desk(), objs)
+	w, err := r.disk.stageLoose(tempName, objs)
 	defer w.close()
 	if err == nil {
 		err = tx.sync(w.files)

@@ -12,7 +12,7 @@ import (
 )
 
 // files lists the files of the tree at the tip of the test branch.
-func files(t testing.TB, r *Repo) map[string]string {
+func namesIn(t testing.TB, r *Repo) map[string]string {
 	t.Helper()
 	tip, err := r.Ref(testHead)
 	if err != nil {
@@ -84,7 +84,7 @@ func TestEditTree(t *testing.T) {
 			o.AllowEmpty = true
 			_, err := r.Edit(t.Context(), testHead, c.changes, o)
 			var got []string
-			for path, text := range files(t, r) {
+			for path, text := range namesIn(t, r) {
 				got = append(got, path+"="+text)
 			}
 			slices.Sort(got)
@@ -152,7 +152,7 @@ func TestLargeEditIsOnePack(t *testing.T) {
 	if k, _ := filepath.Glob(filepath.Join(r.Dir(), "objects/pack/*.keep")); len(k) > 0 {
 		t.Errorf("kept: %v", k)
 	}
-	if got := len(files(t, r)); got != 300 {
+	if got := len(namesIn(t, r)); got != 300 {
 		t.Errorf("%d files", got)
 	}
 	fsck(t, r.Dir())
@@ -321,13 +321,13 @@ func TestEditOfLargeObjects(t *testing.T) {
 	must(t, err)
 	e, err := r.Lookup(c.Tree, "wide")
 	must(t, err)
-	raw, err := os.ReadFile(loosePath(r.disk.dir, e.ID))
+	raw, err := os.ReadFile(looseFile(r, e.ID))
 	if must(t, err); len(raw) < zlibBlock || raw[0] != 0x78 || raw[1] != 1 || raw[2] != 0 {
 		t.Errorf("the tree's file: %d bytes, beginning with %x; want several stored blocks", len(raw), raw[:3])
 	}
 	large, err := r.Lookup(c.Tree, "large/b")
 	must(t, err)
-	if raw, err := os.ReadFile(loosePath(r.disk.dir, large.ID)); err != nil || len(raw) > len(text)/10 {
+	if raw, err := os.ReadFile(looseFile(r, large.ID)); err != nil || len(raw) > len(text)/10 {
 		t.Errorf("the blob's file: %d bytes, %v; want it deflated", len(raw), err)
 	}
 	fresh := reopen(t, r)

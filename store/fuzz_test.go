@@ -146,19 +146,23 @@ func FuzzPack(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	pk, err1 := os.ReadFile(q.path + ".pack")
-	ix, err2 := os.ReadFile(q.path + ".idx")
+	pk, err1 := os.ReadFile(r.files.path(q.path + ".pack"))
+	ix, err2 := os.ReadFile(r.files.path(q.path + ".idx"))
 	if err1 != nil || err2 != nil {
 		f.Fatal(err1, err2)
 	}
 	r.Close()
 	f.Add(pk, ix)
 	f.Fuzz(func(t *testing.T, pk, ix []byte) {
-		base := filepath.Join(t.TempDir(), "p")
+		dir := t.TempDir()
+		base := filepath.Join(dir, "p")
 		if os.WriteFile(base+".pack", pk, 0o644) != nil || os.WriteFile(base+".idx", ix, 0o644) != nil {
 			t.Skip()
 		}
-		p := &pack{path: base, format: SHA1}
+		in, err := openFiles(dir)
+		must(t, err)
+		defer in.close()
+		p := &pack{files: in, path: "p", format: SHA1}
 		defer p.close()
 		if p.open(true) != nil {
 			return

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // AdoptHead makes HEAD name a branch that exists, where the one that it names does not:
@@ -38,10 +36,10 @@ func AdoptHead(ctx context.Context, r *Repo, branch string) (moved bool, err err
 
 // writeHead replaces HEAD by git's own lock file. The caller holds the write lock.
 func writeHead(r *Repo, branch string) error {
-	file := filepath.Join(r.dir, "HEAD")
-	f, err := os.OpenFile(file+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	const lock = "HEAD.lock"
+	f, err := r.files.openTo(lock, os.O_CREATE|os.O_EXCL, permFile)
 	if errors.Is(err, fs.ErrExist) {
-		return &foreignLock{file + ".lock"}
+		return &foreignLock{r.files.path(lock)}
 	}
 	if err != nil {
 		return err
@@ -49,11 +47,11 @@ func writeHead(r *Repo, branch string) error {
 	_, err = f.WriteString("ref: " + branch + "\n")
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = place.Replace(file+".lock", file)
+		err = r.files.moveName(lock, "HEAD")
 	}
 	if err != nil {
-		os.Remove(file + ".lock")
+		r.files.unlink(lock)
 		return err
 	}
-	return place.Sync(r.dir)
+	return r.files.fsyncDir(".")
 }

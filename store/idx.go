@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // idxFile reads the index of a pack (version 2): a fan-out table by first byte,
@@ -38,9 +37,9 @@ const (
 
 var idxMagic = []byte{0xff, 't', 'O', 'c', 0, 0, 0, 2}
 
-// openIdx opens the index at path and checks that its parts fit its size.
-func openIdx(path string, f Format) (*idxFile, error) {
-	file, err := place.Open(path)
+// openIdx opens an index and checks that its parts fit its size.
+func openIdx(in *files, name string, f Format) (*idxFile, error) {
+	file, err := in.open(name)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -199,7 +200,7 @@ func (r theirs) swap(name string, old, new OID) error {
 	switch {
 	case new.IsZero():
 		err := r.Storer.RemoveReference(n)
-		removeDir(filepath.Dir(filepath.Join(r.dir, name))) // go-git leaves it, and can then make no ref of its name
+		os.Remove(filepath.Dir(filepath.Join(r.dir, name))) // go-git leaves it, and can then make no ref of its name
 		return err
 	case old.IsZero():
 		return r.Storer.SetReference(plumbing.NewHashReference(n, hashOf(new)))

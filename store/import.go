@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"os"
-	"path/filepath"
+	"path"
 	"sort"
 
 	"github.com/rye-os/rye/fault"
@@ -56,7 +55,7 @@ func (r *Repo) Import(ctx context.Context, pack io.Reader, lim Limits) (*Quarant
 	}
 	im, err := r.importInto(ctx, dir, pack, lim)
 	if err != nil {
-		os.RemoveAll(dir)
+		r.files.removeAll(dir)
 		return nil, fault.Wrap(err, "import pack")
 	}
 	q := newQuarantine(r, dir, im.out.path, im.sum, im.names())
@@ -70,8 +69,8 @@ func (r *Repo) newQuarantineDir(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(nest, "q-"+randomName())
-	if err := os.Mkdir(dir, permDir); err != nil {
+	dir := path.Join(nest, "q-"+randomName())
+	if err := r.files.mkdir(dir); err != nil {
 		return "", fault.New(fault.Failed, "make a quarantine: %w", err)
 	}
 	return dir, nil

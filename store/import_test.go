@@ -542,7 +542,7 @@ func TestDeadQuarantineIsRemoved(t *testing.T) {
 	if _, err := r.Import(t.Context(), bytes.NewReader(p.done(-1)), Limits{}); err != nil {
 		t.Fatal(err)
 	}
-	nest := r.nest
+	nest := r.files.path(r.nest)
 	r.pin.Close() // as when the process dies
 	n := reopen(t, r)
 	if _, err := n.Put(t.Context(), TypeBlob, []byte("y")); err != nil {

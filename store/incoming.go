@@ -16,6 +16,12 @@ func OpenIncoming(dir, objects string) (*Repo, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Reader.init(r.Reader.format, r.disk, &diskObjects{dir: objects, format: r.Reader.format})
+	in, err := openFiles(objects)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	r.incoming = &diskObjects{files: in, at: ".", format: r.Reader.format}
+	r.Reader.init(r.Reader.format, r.disk, r.incoming)
 	return r, nil
 }

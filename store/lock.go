@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,12 +70,11 @@ func (r *Repo) lock(ctx context.Context) (unlock func(), err error) {
 // lockFile locks rye.lock, again if the file was replaced while we waited.
 func (r *Repo) lockFile(ctx context.Context) error {
 	w := &r.write
-	path := filepath.Join(r.dir, lockName)
 	for {
 		if w.file == nil {
-			f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, permFile)
+			f, err := r.files.openTo(lockName, os.O_CREATE, permFile)
 			if err != nil {
-				return fault.New(fault.Failed, "open the write lock: %w", err)
+				return fault.Wrap(err, "open the write lock")
 			}
 			w.file = f
 		}
@@ -83,9 +82,7 @@ func (r *Repo) lockFile(ctx context.Context) error {
 			w.file = nil // an abandoned wait may still be using it
 			return err
 		}
-		mine, err1 := w.file.Stat()
-		there, err2 := os.Stat(path)
-		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
+		if r.files.isAt(w.file, lockName) {
 			return nil
 		}
 		w.file.Close()
@@ -139,28 +136,28 @@ func (r *Repo) afterLock() error {
 	if r.tidied {
 		return nil
 	}
-	if err := os.Mkdir(r.desk(), permDir); err != nil && !errors.Is(err, os.ErrExist) {
-		return fault.New(fault.Failed, "make a directory for temporary files: %w", err)
+	if err := r.files.mkdir(tempName); err != nil && !errors.Is(err, os.ErrExist) {
+		return fault.Wrap(err, "make a directory for temporary files")
 	}
 	n, err := r.cleanNests()
 	r.tidied, r.swept = err == nil, r.swept+n
 	return err
 }
 
-// desk returns the directory for temporary files of whoever holds the write lock, and
-// only as long: files that lie there when the lock is taken are a dead process's. To
-// make a nest and to remove it costs a tenth of a small commit.
-func (r *Repo) desk() string { return filepath.Join(r.dir, tempName) }
+// deskName returns a name for a temporary file of whoever holds the write lock, and only
+// as long: files that lie there when the lock is taken are a dead process's. To make a nest
+// and to remove it costs a tenth of a small commit.
+func deskName() string { return path.Join(tempName, randomName()) }
 
 // makeNest makes this Repo's own directory for temporary files that outlive the write
 // lock, under that lock (and mu). A nest is in use exactly as long as the kernel's lock
 // on its file "pin" is held.
 func (r *Repo) makeNest() error {
-	nest := filepath.Join(r.desk(), randomName())
-	if err := os.Mkdir(nest, permDir); err != nil {
-		return fault.New(fault.Failed, "make a directory for temporary files: %w", err)
+	nest := deskName()
+	if err := r.files.mkdir(nest); err != nil {
+		return fault.Wrap(err, "make a directory for temporary files")
 	}
-	pin, err := create(filepath.Join(nest, pinName), permFile)
+	pin, err := r.files.create(path.Join(nest, pinName), permFile)
 	if err == nil {
 		err = flock(pin, false)
 	}
@@ -177,12 +174,12 @@ const pinName = "pin"
 // which they protected packs from git repack. It returns of how many processes. What
 // cannot be removed now is tried again by the next. The caller holds the write lock.
 func (r *Repo) cleanNests() (n int, err error) {
-	dead, files, err := deadNests(r.desk())
+	dead, files, err := r.deadNests()
 	if err != nil {
 		return 0, err
 	}
 	for _, f := range files {
-		if remove(f) == nil {
+		if r.files.remove(f) == nil {
 			n = 1 // the lock has one holder; how many died with it nobody can tell
 		}
 	}
@@ -195,7 +192,7 @@ func (r *Repo) cleanNests() (n int, err error) {
 	}
 	for _, nest := range dead {
 		step()
-		if os.RemoveAll(nest) == nil {
+		if r.files.removeAll(nest) == nil {
 			n++
 		}
 	}
@@ -204,8 +201,8 @@ func (r *Repo) cleanNests() (n int, err error) {
 
 // dropKeeps removes the .keep files that name one of the nests.
 func (r *Repo) dropKeeps(nests []string) error {
-	dir := filepath.Join(r.dir, "objects", "pack")
-	names, err := os.ReadDir(dir)
+	dir := r.disk.name("pack")
+	names, err := r.files.readDir(dir)
 	if err != nil {
 		return err
 	}
@@ -213,11 +210,11 @@ func (r *Repo) dropKeeps(nests []string) error {
 		if !strings.HasSuffix(n.Name(), ".keep") {
 			continue
 		}
-		k := filepath.Join(dir, n.Name())
-		b, err := place.Read(k, 256)
+		k := path.Join(dir, n.Name())
+		b, err := r.files.read(k, 256)
 		name, ours := strings.CutPrefix(strings.TrimSpace(string(b)), keepPrefix)
-		if err == nil && ours && slices.ContainsFunc(nests, func(n string) bool { return filepath.Base(n) == name }) {
-			if err := remove(k); err != nil && !isMissing(err) {
+		if err == nil && ours && slices.ContainsFunc(nests, func(n string) bool { return path.Base(n) == name }) {
+			if err := r.files.remove(k); err != nil && !isMissing(err) {
 				return err
 			}
 		}
@@ -228,8 +225,8 @@ func (r *Repo) dropKeeps(nests []string) error {
 // keepPrefix begins the text of our .keep files; the nest's name follows.
 const keepPrefix = "rye "
 
-func nestIsDead(nest string) bool {
-	f, err := os.OpenFile(filepath.Join(nest, pinName), os.O_RDWR, 0)
+func (r *Repo) nestIsDead(nest string) bool {
+	f, err := r.files.openTo(path.Join(nest, pinName), 0, 0)
 	if err != nil {
 		return isMissing(err) // made under the write lock, which we hold: its maker died
 	}
@@ -347,12 +344,11 @@ func (r *Repo) mendRefLocks() error {
 	}
 	var dirs []string // synced before the record is gone, see refTx.unlock
 	for _, l := range locks {
-		path := filepath.Join(r.dir, filepath.FromSlash(l.path))
-		if !filepath.IsLocal(filepath.FromSlash(l.path)) || !strings.HasSuffix(l.path, ".lock") {
+		if checkName(l.path) != nil || !strings.HasSuffix(l.path, ".lock") {
 			continue
 		}
-		_, err := os.Lstat(path)
-		if !isMissing(err) && !l.matches(path) {
+		_, err := r.files.lstat(l.path)
+		if !isMissing(err) && !r.isAsRecorded(l) {
 			continue // git has it now
 		}
 		if dir := r.dropDeadLog(strings.TrimSuffix(l.path, ".lock")); dir != "" {
@@ -361,23 +357,23 @@ func (r *Repo) mendRefLocks() error {
 		if isMissing(err) {
 			continue
 		}
-		dirs = append(dirs, filepath.Dir(path))
-		if err := remove(path); err != nil && !isMissing(err) {
-			return fault.New(fault.Failed, "remove the stale lock of a dead process: %w", err).Mend("rm %s", path)
+		dirs = append(dirs, path.Dir(l.path))
+		if err := r.files.remove(l.path); err != nil && !isMissing(err) {
+			return fault.New(fault.Failed, "remove the stale lock of a dead process: %w", err).Mend("rm %s", r.files.path(l.path))
 		}
 	}
-	if err := r.disk.wait.syncDirs(unique(dirs)...); err != nil {
+	if err := r.disk.wait.syncDirs(r.files, unique(dirs)...); err != nil {
 		return fault.New(fault.Failed, "remove the stale locks of a dead process: %w", err)
 	}
 	return r.recordRefLocks(nil)
 }
 
-// matches reports whether the file at path is the recorded one.
-func (l refLock) matches(path string) bool {
-	fi, err := os.Lstat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.ModTime().UnixNano() != l.mtime || fi.Size() != int64(len(l.content)) {
+// isAsRecorded reports whether the file at l.path is the recorded one.
+func (r *Repo) isAsRecorded(l refLock) bool {
+	i, err := r.files.lstat(l.path)
+	if err != nil || !i.isRegular() || i.mtime.UnixNano() != l.mtime || i.size != int64(len(l.content)) {
 		return false
 	}
-	b, err := place.Read(path, int64(len(l.content)))
+	b, err := r.files.read(l.path, int64(len(l.content)))
 	return err == nil && string(b) == l.content
 }

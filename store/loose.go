@@ -5,7 +5,7 @@ import (
 	"context"
 	"io"
 	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -16,7 +16,7 @@ import (
 // loosePath returns where id lies as a file of its own, below objects.
 func loosePath(objects string, id OID) string {
 	s := id.String()
-	return filepath.Join(objects, s[:2], s[2:])
+	return path.Join(objects, s[:2], s[2:])
 }
 
 // maxLooseHeader is the longest header: "commit", a blank, 19 digits, a NUL.
@@ -158,7 +158,7 @@ func (w *looseWrite) name() error {
 	w.closeFiles() // Windows renames no open file
 	for i, o := range w.objs {
 		if w.temps[i] == "" {
-			w.dirs = append(w.dirs, filepath.Dir(loosePath(w.d.dir, o.id)))
+			w.dirs = append(w.dirs, path.Dir(w.d.loose(o.id)))
 			continue
 		}
 		dirs, err := w.d.nameLoose(w.temps[i], o.id)
@@ -168,7 +168,7 @@ func (w *looseWrite) name() error {
 		w.temps[i] = ""
 		w.dirs = append(w.dirs, dirs...)
 	}
-	return w.d.wait.syncDirs(unique(w.dirs)...)
+	return w.d.wait.syncDirs(w.d.files, unique(w.dirs)...)
 }
 
 // close closes files and removes those that got no name.
@@ -176,7 +176,7 @@ func (w *looseWrite) close() {
 	w.closeFiles()
 	for _, t := range w.temps {
 		if t != "" {
-			os.Remove(t)
+			w.d.files.unlink(t)
 		}
 	}
 }
@@ -189,8 +189,8 @@ func (w *looseWrite) closeFiles() {
 }
 
 // looseTemp writes one object to a temporary file in the directory temp. When the
-// object is a loose file already there is no temporary one, path is "", and f is that.
-func (d *diskObjects) looseTemp(temp string, o object) (path string, f *os.File, err error) {
+// object is a loose file already there is no temporary one, name is "", and f is that.
+func (d *diskObjects) looseTemp(temp string, o object) (name string, f *os.File, err error) {
 	if d.hasLoose(o.id) {
 		if _, _, err := d.loadLoose(o.id, int64(len(o.data))); err == nil {
 			return "", d.freshen(o.id), nil
@@ -200,11 +200,11 @@ func (d *diskObjects) looseTemp(temp string, o object) (path string, f *os.File,
 	if err != nil {
 		return "", nil, err
 	}
-	path = filepath.Join(temp, randomName())
-	if f, err = writeTemp(path, b, permObject); err != nil {
+	name = path.Join(temp, randomName())
+	if f, err = d.files.writeTemp(name, b, permObject); err != nil {
 		return "", nil, err
 	}
-	return path, f, nil
+	return name, f, nil
 }
 
 // maxLooseStored is up to which size a loose object takes no more room deflated
@@ -231,22 +231,22 @@ func looseBytes(o object) ([]byte, error) {
 // nameLoose gives a temporary file the name of its object and returns the
 // directories to sync.
 func (d *diskObjects) nameLoose(temp string, id OID) ([]string, error) {
-	path := loosePath(d.dir, id)
-	dir := filepath.Dir(path)
+	name := d.loose(id)
+	dir := path.Dir(name)
 	dirs := []string{dir}
 	for range 5 { // git prune may remove the directory between our two steps
-		err := rename(temp, path)
+		err := d.files.rename(temp, name)
 		if err == nil {
 			return dirs, nil
 		}
 		if !isMissing(err) {
 			if _, _, there := d.loadLoose(id, DefaultLimit); there == nil {
-				os.Remove(temp) // Windows does not replace a read-only file
+				d.files.unlink(temp) // Windows does not replace a read-only file
 				return dirs, nil
 			}
 			return nil, err
 		}
-		changed, err := mkdirs(d.dir, dir)
+		changed, err := d.files.mkdirs(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -259,13 +259,11 @@ func (d *diskObjects) nameLoose(temp string, id OID) ([]string, error) {
 // makes it young, so that git prune does not take it for garbage. Nil: it is in a pack
 // now, which whoever made it synced.
 func (d *diskObjects) freshen(id OID) *os.File {
-	path := loosePath(d.dir, id)
-	f, err := os.Open(path)
+	f, err := d.files.open(d.loose(id))
 	if err != nil {
 		return nil
 	}
-	now := time.Now()
-	os.Chtimes(path, now, now) // best effort: the file may be another user's
+	d.files.setTime(d.loose(id), time.Now()) // best effort: the file may be another user's
 	return f
 }
 

@@ -4,12 +4,10 @@ import (
 	"context"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // lostName is the file in which MendRef keeps what it takes out of logs.
@@ -59,27 +57,26 @@ func mendLocked(r *Repo, b BrokenRef) (err error) {
 	if err != nil || lost == "" {
 		return err
 	}
-	file := r.logPath(b.Name)
-	if err = r.disk.wait.writeDurable(filepath.Join(r.desk(), randomName()), file, text); err == nil {
-		err = r.disk.wait.syncDir(filepath.Dir(file))
+	file := logName(b.Name)
+	if err = r.disk.wait.writeDurable(r.files, deskName(), file, text); err == nil {
+		err = r.disk.wait.syncDir(r.files, path.Dir(file))
 	}
 	return err
 }
 
 // moveBack gives the prepared file, the first, the name of the ref.
 func moveBack(tx *refTx, name string) error {
-	file := filepath.Join(tx.r.dir, filepath.FromSlash(name))
-	if err := tx.renameRef(file+".lock", file); err != nil {
+	if err := tx.renameRef(name); err != nil {
 		return err
 	}
 	tx.locks[0].path = "" // used up
-	return tx.r.disk.wait.syncDirs(unique(append(tx.dirs, filepath.Dir(file)))...)
+	return tx.r.disk.wait.syncDirs(tx.r.files, unique(append(tx.dirs, path.Dir(name)))...)
 }
 
 // wholeMoves splits the log of a ref into what stays and what is taken out: the moves to
 // positions that are not whole. A move from such a position is one from nowhere.
 func wholeMoves(r *Repo, b BrokenRef) (text []byte, lost string, err error) {
-	all, err := place.Read(r.logPath(b.Name), maxRefLog)
+	all, err := r.files.read(logName(b.Name), maxRefLog)
 	if isMissing(err) {
 		return nil, "", nil
 	}
@@ -122,7 +119,7 @@ func keepLost(r *Repo, b BrokenRef, lost string) error {
 	if err := step(); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(r.dir, lostName), os.O_WRONLY|os.O_APPEND|os.O_CREATE, permFile)
+	f, err := r.files.openTo(lostName, os.O_APPEND|os.O_CREATE, permFile)
 	if err != nil {
 		return fault.New(fault.Failed, "write %s: %w", lostName, err)
 	}
@@ -131,7 +128,7 @@ func keepLost(r *Repo, b BrokenRef, lost string) error {
 		err = serr
 	}
 	if err == nil {
-		err = r.disk.wait.syncDir(r.dir)
+		err = r.disk.wait.syncDir(r.files, ".")
 	}
 	if err != nil {
 		return fault.New(fault.Failed, "write %s: %w", lostName, err)

@@ -106,7 +106,7 @@ func TestUnreadable(t *testing.T) {
 	blob, err := r.Put(t.Context(), TypeBlob, []byte("1"))
 	must(t, err)
 	file := filepath.Join(r.Dir(), filepath.FromSlash(testHead))
-	for name, path := range map[string]string{"object": loosePath(filepath.Join(r.Dir(), "objects"), blob), "ref": file} {
+	for name, path := range map[string]string{"object": looseFile(r, blob), "ref": file} {
 		was, err := os.Stat(path)
 		must(t, err)
 		must(t, os.Chmod(path, 0))

@@ -2,15 +2,13 @@ package store
 
 import (
 	"errors"
-	"os"
 
 	"github.com/rye-os/rye/fault"
 )
 
 // Objects reads objects out of directories of objects that rye does not keep: those of the
 // user's own repositories. It writes nothing and takes no lock. What lies there may be
-// made to harm its reader, so more is refused than in a Repo: what is no regular file, and
-// an object whose deltas take more than mostWork. It is safe for concurrent use.
+// made to harm its reader, so an object is refused whose deltas take more than mostWork. It is safe for concurrent use.
 type Objects struct {
 	Reader
 	disks []*diskObjects
@@ -21,50 +19,29 @@ type Objects struct {
 const mostWork = 256 << 20
 
 // OpenObjects reads the objects in dirs, each an objects directory, looked at in order.
-// Nothing is opened before something is asked for.
-func OpenObjects(f Format, dirs ...string) *Objects {
+func OpenObjects(f Format, dirs ...string) (*Objects, error) {
 	o := &Objects{}
 	var all []source
 	for _, dir := range dirs {
-		d := &diskObjects{dir: dir, format: f, most: mostWork}
-		o.disks, all = append(o.disks, d), append(all, regularOnly{d})
+		in, err := openFiles(dir)
+		if err != nil {
+			o.Close()
+			return nil, err
+		}
+		d := &diskObjects{files: in, at: ".", format: f, most: mostWork}
+		o.disks, all = append(o.disks, d), append(all, d)
 	}
 	o.init(f, all...)
-	return o
+	return o, nil
 }
 
-// Close closes the packs that reading opened.
+// Close closes the directories, and the packs that reading opened.
 func (o *Objects) Close() error {
 	var errs []error
 	for _, d := range o.disks {
-		errs = append(errs, d.close())
+		errs = append(errs, d.close(), d.files.close())
 	}
 	return errors.Join(errs...)
-}
-
-// regularOnly is a source that opens no loose object that is anything but a file: opening
-// a pipe may take for ever.
-type regularOnly struct{ *diskObjects }
-
-func (r regularOnly) load(id OID, limit int64) (Type, []byte, error) {
-	if err := r.check(id); err != nil {
-		return 0, nil, err
-	}
-	return r.diskObjects.load(id, limit)
-}
-
-func (r regularOnly) stat(id OID) (Type, int64, error) {
-	if err := r.check(id); err != nil {
-		return 0, 0, err
-	}
-	return r.diskObjects.stat(id)
-}
-
-func (r regularOnly) check(id OID) error {
-	if fi, err := os.Lstat(loosePath(r.dir, id)); err == nil && !fi.Mode().IsRegular() {
-		return fault.New(fault.Malformed, "object %s: not a regular file", id)
-	}
-	return nil
 }
 
 // RepoConfig is what a reader has to know of a repository's config.

@@ -44,14 +44,16 @@ func TestObjectsBoundDeltas(t *testing.T) {
 	}
 	git(ids, "pack-objects", "-q", "--depth=50", "objects/pack/pack")
 	git("", "prune-packed", "-q")
-	o := OpenObjects(SHA1, filepath.Join(dir, "objects"))
+	o, err := OpenObjects(SHA1, filepath.Join(dir, "objects"))
+	must(t, err)
 	defer o.Close()
 	for _, id := range all {
 		if _, _, err := o.Object(id, 0); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
 	}
-	small := OpenObjects(SHA1, filepath.Join(dir, "objects"))
+	small, err := OpenObjects(SHA1, filepath.Join(dir, "objects"))
+	must(t, err)
 	defer small.Close()
 	small.disks[0].most = 1000
 	refused := 0

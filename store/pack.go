@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // The kinds of pack entries that are not whole objects.
@@ -27,6 +26,7 @@ const (
 
 // pack is a pack and its index, opened on first use. It is safe for concurrent use.
 type pack struct {
+	files  *files
 	path   string // without ".pack"
 	format Format
 	most   int64 // bytes that the deltas of one object may make; 0 is no bound
@@ -51,14 +51,14 @@ func (p *pack) open(whole bool) error {
 		return p.err
 	}
 	if p.idx == nil {
-		x, err := openIdx(p.path+".idx", p.format)
+		x, err := openIdx(p.files, p.path+".idx", p.format)
 		if err != nil {
 			return p.failed(err)
 		}
 		p.idx = x
 	}
 	if p.file == nil && whole {
-		f, err := place.Open(p.path + ".pack")
+		f, err := p.files.open(p.path + ".pack")
 		if err != nil {
 			return p.failed(err)
 		}
@@ -73,7 +73,7 @@ func (p *pack) open(whole bool) error {
 
 func (p *pack) failed(err error) error {
 	if !isMissing(err) {
-		p.err = fault.New(fault.Integrity, "read pack %s: %w", p.path, err)
+		p.err = fault.New(fault.Integrity, "read pack %s: %w", p.files.path(p.path), err)
 		return p.err
 	}
 	return err

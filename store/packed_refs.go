@@ -3,12 +3,10 @@ package store
 import (
 	"bytes"
 	"io"
-	"path/filepath"
 	"sort"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -80,7 +78,7 @@ func nextPackedRef(b []byte) (packedRef, int, error) {
 
 // readPackedRefs reads the whole file; none is an empty one.
 func (r *Repo) readPackedRefs() (header []byte, refs []packedRef, err error) {
-	b, err := place.Read(filepath.Join(r.dir, packedRefsName), maxPackedRefs)
+	b, err := r.files.read(packedRefsName, maxPackedRefs)
 	if isMissing(err) {
 		return nil, nil, nil
 	}
@@ -93,7 +91,7 @@ func (r *Repo) readPackedRefs() (header []byte, refs []packedRef, err error) {
 // packedRefID looks one name up. A sorted file, which is what git writes, is
 // bisected, so that many packed refs cost no more than few.
 func (r *Repo) packedRefID(name string) (OID, error) {
-	f, err := place.Open(filepath.Join(r.dir, packedRefsName))
+	f, err := r.files.open(packedRefsName)
 	if isMissing(err) {
 		return OID{}, nil
 	}

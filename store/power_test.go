@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -205,9 +206,8 @@ func mustRef(t testing.TB, r *Repo, name string) OID {
 // durably writes a file as git does that waits for the disk.
 func durably(t testing.TB, r *Repo, name, text string) {
 	t.Helper()
-	path := filepath.Join(r.Dir(), filepath.FromSlash(name))
-	must(t, waiting{}.writeDurable(path+".by-git", path, []byte(text)))
-	must(t, waiting{}.syncDir(filepath.Dir(path)))
+	must(t, waiting{}.writeDurable(r.files, name+".by-git", name, []byte(text)))
+	must(t, waiting{}.syncDir(r.files, path.Dir(name)))
 }
 
 // packByHand is git pack-refs --all --prune, whose steps are seen here.
@@ -221,9 +221,8 @@ func packByHand(t testing.TB, r *Repo) {
 	}
 	durably(t, r, packedRefsName, text)
 	for _, ref := range refs {
-		file := filepath.Join(r.Dir(), filepath.FromSlash(ref.Name))
-		must(t, remove(file))
-		must(t, waiting{}.syncDir(filepath.Dir(file)))
+		must(t, r.files.remove(ref.Name))
+		must(t, waiting{}.syncDir(r.files, path.Dir(ref.Name)))
 	}
 }
 

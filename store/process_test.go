@@ -20,7 +20,7 @@ import (
 // TestMain lets the test binary be one of its own child processes.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__import" { // started by ImportApart
-		if len(os.Args) == 6 {
+		if len(os.Args) == 7 {
 			misbehave(os.Args[2])
 		}
 		os.Exit(ServeImport(os.Args[2:], os.Stdin, os.Stdout))

@@ -23,7 +23,7 @@ func prune(t testing.TB, dir string) {
 	must(t, err)
 	for _, id := range all {
 		if !keep[id] {
-			must(t, os.Remove(loosePath(r.disk.dir, id)))
+			must(t, os.Remove(looseFile(r, id)))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"os"
 	"slices"
 	"sync"
 
@@ -40,7 +39,7 @@ type packSource struct {
 func newQuarantine(r *Repo, dir, path string, sum []byte, ids []OID) *Quarantine {
 	q := &Quarantine{r: r, dir: dir, path: path, sum: sum, ids: ids, in: setOf(ids)}
 	slices.SortFunc(q.ids, OID.Compare)
-	q.src = &packSource{p: &pack{path: path, format: r.format}}
+	q.src = &packSource{p: &pack{files: r.files, path: path, format: r.format}}
 	q.Reader.init(r.format, q.src, r.disk)
 	return q
 }
@@ -223,7 +222,7 @@ func (q *Quarantine) Discard() {
 func (q *Quarantine) remove() {
 	q.src.close()
 	if q.dir != "" {
-		os.RemoveAll(q.dir)
+		q.r.files.removeAll(q.dir)
 		q.dir = ""
 	}
 }

@@ -251,7 +251,7 @@ func TestPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := loosePath(r.disk.dir, id)
+	path := looseFile(r, id)
 	before, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -278,14 +278,17 @@ func TestPut(t *testing.T) {
 	}
 }
 
+// looseFile is the path of an object that is a file of its own.
+func looseFile(r *Repo, id OID) string { return filepath.FromSlash(r.files.path(r.disk.loose(id))) }
+
 // leftovers lists the temporary files of r's own nest and of the write lock.
 func leftovers(t testing.TB, r *Repo) []string {
-	_, left, err := deadNests(r.desk())
+	_, left, err := r.deadNests()
 	must(t, err)
 	if r.nest == "" {
 		return left
 	}
-	got, err := filepath.Glob(filepath.Join(r.nest, "*"))
+	got, err := filepath.Glob(filepath.Join(r.dir, r.nest, "*"))
 	must(t, err)
 	for _, f := range got {
 		if filepath.Base(f) != pinName {
@@ -303,7 +306,7 @@ func writeLooseRaw(t testing.TB, r *Repo, id OID, raw []byte, after string) {
 	z.Write(raw)
 	z.Close()
 	b.WriteString(after)
-	path := loosePath(r.disk.dir, id)
+	path := looseFile(r, id)
 	os.MkdirAll(filepath.Dir(path), 0o755)
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
@@ -347,7 +350,7 @@ func TestHostileLooseObjects(t *testing.T) {
 		}
 	}
 	r := newRepo(t)
-	path := loosePath(r.disk.dir, id)
+	path := looseFile(r, id)
 	os.MkdirAll(filepath.Dir(path), 0o755)
 	for name, raw := range map[string]string{"empty": "", "not zlib": "hello"} {
 		if err := os.WriteFile(path, []byte(raw), 0o644); err != nil {
@@ -396,7 +399,7 @@ func TestOnlyOwnObjectsCount(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("objects/info/alternates", other.disk.dir+"\n")
+	write("objects/info/alternates", filepath.Join(other.dir, "objects")+"\n")
 	if r.Has(foreign) || reopen(t, r).Has(foreign) {
 		t.Error("an alternate's object was found")
 	}
@@ -415,7 +418,7 @@ func TestTemporaryNamesOfOthers(t *testing.T) {
 	r := newRepo(t)
 	tip := mustEdit(t, r, "one", put("a", "1"))
 	for _, n := range []string{"tmp_obj_123", "tmp_pack_x.idx", ".tmp-123-pack-ab.idx", "pack-dead.idx", "pack-alone.pack", "multi-pack-index"} {
-		if err := os.WriteFile(filepath.Join(r.disk.dir, "pack", n), []byte("junk"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(r.dir, "objects", "pack", n), []byte("junk"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -528,7 +531,7 @@ func TestPutMakesYoung(t *testing.T) {
 	r := newRepo(t)
 	id, err := r.Put(t.Context(), TypeBlob, []byte("x"))
 	must(t, err)
-	file := loosePath(filepath.Join(r.Dir(), "objects"), id)
+	file := looseFile(r, id)
 	old := time.Now().Add(-90 * 24 * time.Hour)
 	must(t, os.Chtimes(file, old, old))
 	if _, err := r.Put(t.Context(), TypeBlob, []byte("x")); err != nil {
@@ -545,7 +548,7 @@ func TestPutReplacesTorn(t *testing.T) {
 	r := newRepo(t)
 	id, err := r.Put(t.Context(), TypeBlob, []byte("whole"))
 	must(t, err)
-	file := loosePath(filepath.Join(r.Dir(), "objects"), id)
+	file := looseFile(r, id)
 	tear := func() {
 		t.Helper()
 		raw, err := os.ReadFile(file)

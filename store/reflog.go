@@ -5,12 +5,11 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // Move is one line of the log that a ref keeps of where it pointed.
@@ -102,7 +101,7 @@ func (r *Repo) RefLog(name string) (moves []Move, err error) {
 			return nil, err
 		}
 	}
-	text, err := place.Read(r.logPath(name), maxRefLog)
+	text, err := r.files.read(logName(name), maxRefLog)
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return nil, nil
 	}
@@ -119,22 +118,18 @@ func (r *Repo) RefLog(name string) (moves []Move, err error) {
 
 // RefLogs lists what keeps a log, sorted: "HEAD" and refs.
 func (r *Repo) RefLogs() (names []string, err error) {
-	top := filepath.Join(r.dir, logsName)
-	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			if isMissing(err) || isNotDir(err) {
-				return nil // removed while we walk, or never there
-			}
-			return fault.New(fault.Failed, "list logs: %w", err)
-		}
-		rel, err := filepath.Rel(top, path)
-		name := filepath.ToSlash(rel)
-		if err == nil && d.Type().IsRegular() && (name == "HEAD" || CheckRefName(name) == nil) {
+	err = r.files.walk(logsName, func(file string, d fs.DirEntry) error {
+		name := strings.TrimPrefix(file, logsName+"/")
+		if d.Type().IsRegular() && (name == "HEAD" || CheckRefName(name) == nil) {
 			names = append(names, name)
 		}
-		return err
+		return nil
 	})
-	return names, err
+	if err != nil {
+		return nil, fault.Wrap(err, "list logs")
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // Roots returns what keeps objects: where refs point, and what logs name, as far
@@ -176,17 +171,16 @@ func (r *Repo) roots(here func(OID) bool) ([]OID, error) {
 	return ids, nil
 }
 
-func (r *Repo) logPath(name string) string {
-	return filepath.Join(r.dir, logsName, filepath.FromSlash(name))
-}
+// logName is where the log of a ref lies.
+func logName(name string) string { return logsName + "/" + name }
 
 // keepsLog reports whether a move of the ref is to be written down.
 func (r *Repo) keepsLog(name string) bool {
 	if r.logs.begins(name) {
 		return true
 	}
-	fi, err := os.Lstat(r.logPath(name))
-	return err == nil && fi.Mode().IsRegular()
+	i, err := r.files.lstat(logName(name))
+	return err == nil && i.isRegular()
 }
 
 // logMoves appends to the logs, before the refs move, as git does: after a kill a
@@ -246,23 +240,23 @@ func (tx *refTx) logMove(name, line string) error {
 
 // openLog opens a log to append to, and makes it if there is none.
 func (tx *refTx) openLog(name string) (*os.File, error) {
-	file := tx.r.logPath(name)
+	file := logName(name)
 	for range 10 {
-		f, err := os.OpenFile(file, os.O_RDWR|os.O_APPEND, 0)
+		f, err := tx.r.files.openTo(file, os.O_APPEND, 0)
 		if err == nil {
 			return f, nil
 		}
 		if isMissing(err) {
-			dirs, merr := mkdirs(tx.r.dir, filepath.Dir(file))
+			dirs, merr := tx.r.files.mkdirs(path.Dir(file))
 			tx.dirs = append(tx.dirs, dirs...)
 			if err = merr; err == nil {
 				err = step()
 			}
 			if err == nil {
-				f, err = os.OpenFile(file, os.O_RDWR|os.O_APPEND|os.O_CREATE|os.O_EXCL, permFile)
+				f, err = tx.r.files.openTo(file, os.O_APPEND|os.O_CREATE|os.O_EXCL, permFile)
 			}
 			if err == nil {
-				tx.dirs = append(tx.dirs, filepath.Dir(file))
+				tx.dirs = append(tx.dirs, path.Dir(file))
 				return f, nil
 			}
 		}
@@ -285,19 +279,15 @@ func (tx *refTx) dropOldLogs(name string) (alive string) {
 	for up := path.Dir(name); up != "refs" && up != "."; up = path.Dir(up) {
 		tx.r.dropDeadLog(up)
 	}
-	filepath.WalkDir(tx.r.logPath(name), func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			if rel, err := filepath.Rel(filepath.Join(tx.r.dir, logsName), p); err == nil {
-				below := filepath.ToSlash(rel)
-				tx.r.dropDeadLog(below)
-				if _, err := os.Lstat(p); err == nil {
-					alive = below
-				}
-			}
+	tx.r.files.walk(logName(name), func(file string, d fs.DirEntry) error {
+		below := strings.TrimPrefix(file, logsName+"/")
+		tx.r.dropDeadLog(below)
+		if tx.r.files.has(file) {
+			alive = below
 		}
 		return nil
 	})
-	removeEmpty(tx.r.logPath(name))
+	tx.r.files.removeEmpty(logName(name))
 	return alive
 }
 
@@ -309,18 +299,18 @@ func (r *Repo) dropDeadLog(name string) string {
 	if CheckRefName(name) != nil {
 		return ""
 	}
-	file := r.logPath(name)
-	if _, err := os.Lstat(file); err != nil {
+	file := logName(name)
+	if !r.files.has(file) {
 		return ""
 	}
 	id, target, err := r.rawRef(name)
 	if err != nil || !id.IsZero() || target != "" {
 		return ""
 	}
-	if moves, err := r.RefLog(name); err != nil || existed(moves) || removeFile(file) != nil {
+	if moves, err := r.RefLog(name); err != nil || existed(moves) || r.files.removeFile(file) != nil {
 		return ""
 	}
-	return filepath.Dir(file)
+	return path.Dir(file)
 }
 
 // dropLogs removes the logs of refs that are about to be deleted: a ref without a
@@ -330,14 +320,14 @@ func (tx *refTx) dropLogs() error {
 		if !u.New.IsZero() || u.Old.IsZero() {
 			continue
 		}
-		file := tx.r.logPath(u.Name)
-		if _, err := os.Lstat(file); err != nil {
+		file := logName(u.Name)
+		if !tx.r.files.has(file) {
 			continue
 		}
-		if err := removeFile(file); err != nil {
+		if err := tx.r.files.removeFile(file); err != nil {
 			return fault.New(fault.Failed, "remove the log of %s: %w", u.Name, err)
 		}
-		tx.dirs = append(tx.dirs, filepath.Dir(file))
+		tx.dirs = append(tx.dirs, path.Dir(file))
 	}
 	return nil
 }
@@ -377,17 +367,17 @@ func (r *Repo) expireLog(name string, before time.Time) (dropped int, err error)
 	if err != nil || dropped == 0 {
 		return 0, err
 	}
-	file := r.logPath(name)
-	err = r.disk.wait.writeDurable(filepath.Join(r.desk(), randomName()), file, text)
+	file := logName(name)
+	err = r.disk.wait.writeDurable(r.files, deskName(), file, text)
 	if err == nil {
-		err = r.disk.wait.syncDir(filepath.Dir(file))
+		err = r.disk.wait.syncDir(r.files, path.Dir(file))
 	}
 	return dropped, err
 }
 
 // liveMoves returns a log without the moves before a time, and how many those are.
 func (r *Repo) liveMoves(name string, before time.Time) (text []byte, dropped int, err error) {
-	all, err := place.Read(r.logPath(name), maxRefLog)
+	all, err := r.files.read(logName(name), maxRefLog)
 	if isMissing(err) {
 		return nil, 0, nil
 	}
@@ -409,7 +399,7 @@ func (r *Repo) liveMoves(name string, before time.Time) (text []byte, dropped in
 func (tx *refTx) syncLogs(dirs []string) error {
 	return atOnce(len(dirs)+len(tx.logFiles), func(i int) error {
 		if i < len(dirs) {
-			return tx.r.disk.wait.syncDirs(dirs[i])
+			return tx.r.disk.wait.syncDirs(tx.r.files, dirs[i])
 		}
 		return tx.r.disk.wait.syncFile(tx.logFiles[i-len(dirs)])
 	})

@@ -1,15 +1,11 @@
 package store
 
 import (
-	"errors"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"sort"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -60,17 +56,9 @@ func (r *Repo) rawRef(name string) (id OID, target string, err error) {
 
 // looseRef reads the file of a ref; neither id nor target when there is none.
 func (r *Repo) looseRef(name string) (OID, string, error) {
-	path := filepath.Join(r.dir, filepath.FromSlash(name))
-	fi, err := os.Lstat(path)
-	if isMissing(err) || err != nil && isNotDir(err) || err == nil && fi.IsDir() {
+	b, err := r.files.read(name, maxRefFile)
+	if err != nil && r.files.isDir(name) {
 		return OID{}, "", nil
-	}
-	if err == nil && !fi.Mode().IsRegular() {
-		err = errors.New("not a regular file")
-	}
-	var b []byte
-	if err == nil {
-		b, err = place.Read(path, maxRefFile)
 	}
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return OID{}, "", nil
@@ -135,20 +123,8 @@ func (r *Repo) looseRefs(prefix string, found map[string]OID) error {
 	if top != "refs" && CheckRefName(top) != nil {
 		return nil // no ref can be there, and the path could lead out of the repository
 	}
-	root := filepath.Join(r.dir, filepath.FromSlash(top))
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			if isMissing(err) || isNotDir(err) {
-				return nil // removed or packed while we walk
-			}
-			return fault.New(fault.Failed, "list refs: %w", err)
-		}
-		rel, err := filepath.Rel(r.dir, path)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(rel)
-		if d.IsDir() || !strings.HasPrefix(name, prefix) || CheckRefName(name) != nil {
+	err := r.files.walk(top, func(name string, d fs.DirEntry) error {
+		if !strings.HasPrefix(name, prefix) || CheckRefName(name) != nil {
 			return nil
 		}
 		id, target, err := r.looseRef(name)
@@ -165,4 +141,8 @@ func (r *Repo) looseRefs(prefix string, found map[string]OID) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return fault.Wrap(err, "list refs")
+	}
+	return nil
 }

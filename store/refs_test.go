@@ -410,9 +410,9 @@ func TestLeftoversOfTheDeadAreCleaned(t *testing.T) {
 	os.MkdirAll(filepath.Join(dead, "q-1"), 0o755)
 	os.WriteFile(filepath.Join(dead, pinName), nil, 0o644)
 	os.WriteFile(filepath.Join(dead, "q-1", "x.pack"), []byte("x"), 0o444)
-	keepDead := filepath.Join(r.disk.dir, "pack", "pack-1.keep")
-	keepUser := filepath.Join(r.disk.dir, "pack", "pack-2.keep")
-	keepLive := filepath.Join(r.disk.dir, "pack", "pack-3.keep")
+	keepDead := filepath.Join(r.dir, "objects", "pack", "pack-1.keep")
+	keepUser := filepath.Join(r.dir, "objects", "pack", "pack-2.keep")
+	keepLive := filepath.Join(r.dir, "objects", "pack", "pack-3.keep")
 	os.WriteFile(keepDead, []byte("rye dead\n"), 0o644)
 	os.WriteFile(keepUser, []byte("because\n"), 0o644)
 	os.WriteFile(keepLive, []byte("rye "+filepath.Base(r.nest)+"\n"), 0o644)
@@ -420,7 +420,7 @@ func TestLeftoversOfTheDeadAreCleaned(t *testing.T) {
 	if _, err := n.Put(t.Context(), TypeBlob, []byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]bool{half: false, dead: false, keepDead: false, keepUser: true, keepLive: true, r.nest: true} {
+	for path, want := range map[string]bool{half: false, dead: false, keepDead: false, keepUser: true, keepLive: true, r.files.path(r.nest): true} {
 		if _, err := os.Stat(path); (err == nil) != want {
 			t.Errorf("%s: %v, want there %v", path, err, want)
 		}

@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -18,11 +21,13 @@ import (
 type Repo struct {
 	Reader
 	dir   string
+	files *files
 	disk  *diskObjects
 	logs  logRule
 	write writeLock
 
-	ownExpiry bool // the repository says how long logs are kept: git's work then
+	incoming  *diskObjects // where git keeps what is being pushed; nil: nothing is
+	ownExpiry bool         // the repository says how long logs are kept: git's work then
 
 	mu     sync.Mutex
 	tidied bool           // what dead processes left was removed,
@@ -56,20 +61,25 @@ func initAt(dir, head string, f Format, wait waiting) error {
 	if f != SHA1 && f != SHA256 {
 		return fault.New(fault.Usage, "object format %d: want SHA1 or SHA256", f)
 	}
-	parent := filepath.Dir(filepath.Clean(dir))
+	dir = filepath.Clean(dir)
+	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, permDir); err != nil {
 		return fault.New(fault.Failed, "make repository %s: %w", dir, err)
 	}
-	temp := filepath.Join(parent, "."+filepath.Base(dir)+"."+randomName())
-	err := layOut(temp, head, f, wait)
-	if err == nil {
-		err = renameNew(temp, dir)
+	in, err := openFiles(parent)
+	if err != nil {
+		return fault.New(fault.Failed, "make repository %s: %w", dir, err)
+	}
+	defer in.close()
+	temp := "." + filepath.Base(dir) + "." + randomName()
+	if err = in.layOut(temp, head, f, wait); err == nil {
+		err = in.renameNew(temp, filepath.Base(dir))
 	}
 	if err == nil {
-		err = wait.syncDir(parent)
+		err = wait.syncDir(in, ".")
 	}
 	if err != nil {
-		os.RemoveAll(temp)
+		in.removeAll(temp)
 		if errors.Is(err, ErrExist) {
 			return fault.New(fault.Conflict, "make repository %s: something is there already: %w", dir, ErrExist)
 		}
@@ -79,65 +89,111 @@ func initAt(dir, head string, f Format, wait waiting) error {
 }
 
 // layOut makes the files of a new repository in temp.
-func layOut(temp, head string, f Format, wait waiting) error {
+func (f *files) layOut(temp, head string, format Format, wait waiting) error {
 	dirs := []string{temp}
 	for _, d := range []string{"objects", "objects/info", "objects/pack", "refs", "refs/heads", "refs/tags"} {
-		dirs = append(dirs, filepath.Join(temp, filepath.FromSlash(d)))
+		dirs = append(dirs, path.Join(temp, d))
 	}
 	for _, d := range dirs {
-		if err := os.Mkdir(d, permDir); err != nil {
+		if err := f.mkdir(d); err != nil {
 			return err
 		}
 	}
-	for name, text := range map[string]string{"HEAD": "ref: " + head + "\n", "config": newConfig(f)} {
-		path := filepath.Join(temp, name)
-		if err := wait.writeDurable(path+".new", path, []byte(text)); err != nil {
+	for name, text := range map[string]string{"HEAD": "ref: " + head + "\n", "config": newConfig(format)} {
+		name = path.Join(temp, name)
+		if err := wait.writeDurable(f, name+".new", name, []byte(text)); err != nil {
 			return err
 		}
 	}
-	return wait.syncDirs(dirs...)
+	return wait.syncDirs(f, dirs...)
 }
 
 // renameNew moves a directory to a name that nothing has. An empty directory
 // there counts as nothing.
-func renameNew(from, to string) error {
-	if fi, err := os.Lstat(to); err == nil {
-		if !fi.IsDir() || removeDir(to) != nil {
+func (f *files) renameNew(from, to string) error {
+	if i, err := f.lstat(to); err == nil {
+		if !i.isDir() || f.removeDir(to) != nil {
 			return ErrExist
 		}
 	}
-	err := rename(from, to)
-	if err != nil {
-		if _, there := os.Lstat(to); there == nil {
-			return ErrExist
-		}
+	err := f.rename(from, to)
+	if err != nil && f.has(to) {
+		return ErrExist
 	}
 	return err
 }
 
 // Open opens the bare repository (or the .git directory) at dir for reading and,
 // once a writing method is called, for writing. It creates nothing. Missing:
-// fault.NotFound (ErrNotExist); a format of git that rye cannot read is
-// fault.Malformed.
-func Open(dir string) (*Repo, error) {
-	text, err := place.Read(filepath.Join(dir, "config"), maxConfig)
+// fault.NotFound (ErrNotExist); a format of git that rye cannot read, and a link or
+// anything else in the place of a file or a directory, is fault.Malformed; a repository
+// that belongs to another user is an *OwnerError (fault.Denied).
+func Open(dir string) (*Repo, error) { return open(dir, place.IsUser) }
+
+// OpenSafe is Open, and safe is asked about a repository that belongs to another user:
+// true says that this user trusts it.
+func OpenSafe(dir string, safe func(dir string) bool) (*Repo, error) {
+	return open(dir, func(uid int) bool { return place.IsUser(uid) || safe(dir) })
+}
+
+// OwnerError says that a repository belongs to another user: as with git, nothing in it
+// is read or written.
+type OwnerError struct {
+	Dir string
+	UID int
+}
+
+func (e *OwnerError) Error() string {
+	return "repository " + e.Dir + " belongs to user " + strconv.Itoa(e.UID) + ", not to you"
+}
+
+func open(dir string, allowed func(uid int) bool) (*Repo, error) {
+	f, err := openFiles(dir)
 	if isMissing(err) || err != nil && isNotDir(err) {
 		return nil, notFound("open repository %s", dir)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Failed, "open repository %s: %w", dir, err)
 	}
+	if uid, ok := f.owner(); ok && !allowed(uid) {
+		f.close()
+		return nil, fault.New(fault.Denied, "%w", &OwnerError{dir, uid}).
+			Advise("where user %d is you as well: sudo chown -R %d %s", uid, os.Geteuid(), dir)
+	}
+	r, err := openIn(f)
+	if err != nil {
+		f.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// openIn opens a repository whose directory is open.
+func openIn(f *files) (*Repo, error) {
+	text, err := f.read("config", maxConfig)
+	if isMissing(err) || err != nil && isNotDir(err) {
+		return nil, notFound("open repository %s", f.dir)
+	}
+	if err != nil {
+		return nil, fault.Wrap(err, "open repository %s", f.dir)
+	}
 	c, err := parseConfig(string(text))
 	if err != nil {
-		return nil, fault.New(fault.Malformed, "open repository %s: %w", dir, err)
+		return nil, fault.New(fault.Malformed, "open repository %s: %w", f.dir, err)
 	}
-	for _, need := range []string{"objects", "refs"} {
-		if fi, err := os.Stat(filepath.Join(dir, need)); err != nil || !fi.IsDir() {
-			return nil, notFound("open repository %s: no directory %s", dir, need)
+	for _, need := range []string{"objects", "refs", "objects/pack"} {
+		switch i, err := f.lstat(need); {
+		case err == nil && i.isDir():
+		case err == nil && i.mode&fs.ModeSymlink != 0:
+			return nil, f.fail("open", need, errLink)
+		case err == nil:
+			return nil, f.irregular(need)
+		case need != "objects/pack": // which git removes when nothing is packed
+			return nil, notFound("open repository %s: no directory %s", f.dir, need)
 		}
 	}
-	disk := &diskObjects{dir: filepath.Join(dir, "objects"), format: c.format}
-	r := &Repo{dir: dir, disk: disk, logs: c.logs, ownExpiry: c.ownExpiry, keeps: map[*keep]bool{}}
+	disk := &diskObjects{files: f, at: "objects", format: c.format}
+	r := &Repo{dir: f.dir, files: f, disk: disk, logs: c.logs, ownExpiry: c.ownExpiry, keeps: map[*keep]bool{}}
 	r.Reader.init(c.format, disk)
 	r.write.sem = make(chan struct{}, 1)
 	return r, nil
@@ -156,15 +212,19 @@ func (r *Repo) Close() error {
 	defer r.mu.Unlock()
 	r.closed = true
 	for k := range r.keeps {
-		remove(k.path)
+		r.files.remove(k.path)
 	}
 	clear(r.keeps)
 	if r.nest != "" {
 		r.pin.Close()
-		os.RemoveAll(r.nest)
+		r.files.removeAll(r.nest)
 		r.nest, r.pin = "", nil
 	}
-	return r.disk.close()
+	errs := []error{r.disk.close(), r.files.close()}
+	if r.incoming != nil {
+		errs = append(errs, r.incoming.close(), r.incoming.files.close())
+	}
+	return errors.Join(errs...)
 }
 
 // Dir returns the directory of the repository.
@@ -172,7 +232,10 @@ func (r *Repo) Dir() string { return r.dir }
 
 // Head returns the ref that HEAD names; "" and no error when HEAD is detached.
 func (r *Repo) Head() (string, error) {
-	text, err := place.Read(filepath.Join(r.dir, "HEAD"), maxRefFile)
+	text, err := r.files.read("HEAD", maxRefFile)
+	if fault.Is(err, fault.Malformed) {
+		return "", fault.New(fault.Integrity, "read HEAD of %s: %w", r.dir, err).Advise("git -C %s symbolic-ref HEAD refs/heads/<branch>", r.dir)
+	}
 	if err != nil {
 		return "", fault.New(fault.Integrity, "read HEAD of %s: %w", r.dir, err)
 	}
@@ -201,14 +264,14 @@ func (r *Repo) protect(ctx context.Context, pack string) (*keep, error) {
 		return nil, err
 	}
 	k := &keep{path: strings.TrimSuffix(pack, ".pack") + ".keep"}
-	temp := filepath.Join(nest, randomName())
-	f, err := writeTemp(temp, []byte(keepPrefix+filepath.Base(nest)+"\n"), permFile)
+	temp := path.Join(nest, randomName())
+	f, err := r.files.writeTemp(temp, []byte(keepPrefix+path.Base(nest)+"\n"), permFile)
 	if err != nil {
 		return nil, fault.New(fault.Failed, "protect a new pack: %w", err)
 	}
 	f.Close()
-	err = r.disk.wait.makeLock(temp, k.path)
-	os.Remove(temp)
+	err = r.disk.wait.makeLock(r.files, temp, k.path)
+	r.files.unlink(temp)
 	if errors.Is(err, ErrExist) {
 		return nil, nil // someone else protects the same pack: theirs to release
 	}
@@ -230,6 +293,6 @@ func (r *Repo) release(k *keep) {
 	defer r.mu.Unlock()
 	if r.keeps[k] {
 		delete(r.keeps, k)
-		remove(k.path)
+		r.files.remove(k.path)
 	}
 }

@@ -285,7 +285,7 @@ func anObjectFile(t *testing.T, dir string) string {
 	defer r.Close()
 	id := mustRef(t, r, mustHead(t, r))
 	if r.disk.hasLoose(id) {
-		return loosePath(r.disk.dir, id)
+		return looseFile(r, id)
 	}
 	packs, err := filepath.Glob(filepath.Join(dir, "objects/pack/*.pack"))
 	if err != nil || len(packs) == 0 {

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -276,22 +275,20 @@ func (tx *refTx) commit() error {
 		return err
 	}
 	for i, u := range tx.updates {
-		file := filepath.Join(tx.r.dir, filepath.FromSlash(u.Name))
-		dir := filepath.Dir(file)
 		switch {
 		case u.New.IsZero():
-			if err := removeFile(file); err != nil {
+			if err := tx.r.files.removeFile(u.Name); err != nil {
 				return fault.New(fault.Failed, "delete ref: %w", err)
 			}
 		case u.New == u.Old:
 			continue
 		default:
-			if err := tx.renameRef(file+".lock", file); err != nil {
+			if err := tx.renameRef(u.Name); err != nil {
 				return err
 			}
 			tx.locks[i].path = "" // used up
 		}
-		tx.dirs = append(tx.dirs, dir)
+		tx.dirs = append(tx.dirs, path.Dir(u.Name))
 	}
 	dirs, err := tx.unlock()
 	if err != nil {
@@ -303,59 +300,33 @@ func (tx *refTx) commit() error {
 	return nil
 }
 
-// removeFile removes a file that may be gone, or be a directory of former refs.
-func removeFile(path string) error {
-	if fi, err := os.Lstat(path); err == nil && fi.IsDir() {
-		return nil
-	}
-	if err := remove(path); err != nil && !isMissing(err) && !isNotDir(err) {
-		return err
-	}
-	return nil
-}
-
 // removeEmptyParents tidies up behind a ref that is gone. refs/heads and the like stay.
 func (tx *refTx) removeEmptyParents(name string) {
 	for up := path.Dir(name); strings.Count(up, "/") > 1; up = path.Dir(up) {
-		if removeDir(filepath.Join(tx.r.dir, filepath.FromSlash(up))) != nil {
+		if tx.r.files.removeDir(up) != nil {
 			return
 		}
 	}
 }
 
-// renameRef puts a lock file in the place of its ref. Empty directories of former
-// refs may be in the way.
-func (tx *refTx) renameRef(lock, file string) error {
-	err := rename(lock, file)
+// renameRef puts the lock file of a ref in its place. Empty directories of former refs may
+// be in the way.
+func (tx *refTx) renameRef(name string) error {
+	f := tx.r.files
+	err := f.rename(name+".lock", name)
 	if err == nil {
 		return nil
 	}
-	if fi, serr := os.Lstat(file); serr == nil && fi.IsDir() {
-		removeEmpty(file)
-		if err = rename(lock, file); err == nil {
+	if f.isDir(name) {
+		f.removeEmpty(name)
+		if err = f.rename(name+".lock", name); err == nil {
 			return nil
 		}
-		if fi, serr := os.Lstat(file); serr == nil && fi.IsDir() {
-			rel, _ := filepath.Rel(tx.r.dir, file)
-			name := filepath.ToSlash(rel)
+		if f.isDir(name) {
 			return nested(name, name+"/...")
 		}
 	}
 	return fault.New(fault.Failed, "write ref: %w", err)
-}
-
-// removeEmpty removes dir if it holds nothing but empty directories.
-func removeEmpty(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if e.IsDir() {
-			removeEmpty(filepath.Join(dir, e.Name()))
-		}
-	}
-	removeDir(dir)
 }
 
 // deletePacked takes deleted refs out of packed-refs, whose lock is held.
@@ -370,11 +341,10 @@ func (tx *refTx) deletePacked() error {
 		return nil
 	}
 	text := withoutRefs(tx.header, tx.packed, gone)
-	file := filepath.Join(tx.r.dir, packedRefsName)
-	if err := tx.r.disk.wait.writeDurable(filepath.Join(tx.r.desk(), randomName()), file, text); err != nil {
+	if err := tx.r.disk.wait.writeDurable(tx.r.files, deskName(), packedRefsName, text); err != nil {
 		return fault.New(fault.Failed, "write %s: %w", packedRefsName, err)
 	}
-	if err := tx.r.disk.wait.syncDir(tx.r.dir); err != nil {
+	if err := tx.r.disk.wait.syncDir(tx.r.files, "."); err != nil {
 		return fault.New(fault.Failed, "sync refs: %w", err)
 	}
 	return nil
@@ -389,12 +359,11 @@ func (tx *refTx) unlock() (dirs []string, err error) {
 		if l.path == "" {
 			continue
 		}
-		file := filepath.Join(tx.r.dir, filepath.FromSlash(l.path))
-		dirs = append(dirs, filepath.Dir(file))
+		dirs = append(dirs, path.Dir(l.path))
 		if dir := tx.r.dropDeadLog(strings.TrimSuffix(l.path, ".lock")); dir != "" {
 			dirs = append(dirs, dir)
 		}
-		if err := removeFile(file); err != nil {
+		if err := tx.r.files.removeFile(l.path); err != nil {
 			errs = append(errs, err)
 		}
 		tx.locks[i].path, tx.gone = "", append(tx.gone, l.path)
@@ -412,7 +381,7 @@ func (tx *refTx) close() error {
 	}
 	dirs, err := tx.unlock() // of a move that was not made
 	if err == nil {
-		err = tx.r.disk.wait.syncDirs(unique(dirs)...)
+		err = tx.r.disk.wait.syncDirs(tx.r.files, unique(dirs)...)
 	}
 	errs := []error{err}
 	for _, u := range tx.updates {
@@ -427,7 +396,7 @@ func (tx *refTx) close() error {
 		tx.removeEmptyParents(l)
 	}
 	for _, t := range unique(tx.temps) {
-		if err := remove(t); err != nil && !isMissing(err) {
+		if err := tx.r.files.remove(t); err != nil && !isMissing(err) {
 			errs = append(errs, err)
 		}
 	}

@@ -4,12 +4,9 @@ import (
 	"errors"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // prepareLock writes the file that a lock will be. One without content, which is
@@ -25,10 +22,10 @@ func (tx *refTx) prepareLock(path, content string) error {
 	if content == "" {
 		content = "rye " + randomName() + "\n"
 	}
-	temp := filepath.Join(tx.r.desk(), randomName())
-	f, err := writeTemp(temp, []byte(content), permFile)
+	temp := deskName()
+	f, err := tx.r.files.writeTemp(temp, []byte(content), permFile)
 	if err != nil {
-		return fault.New(fault.Failed, "prepare %s: %w", path, err)
+		return fault.Wrap(err, "prepare %s", path)
 	}
 	tx.temps, tx.files = append(tx.temps, temp), append(tx.files, f)
 	fi, err := f.Stat()
@@ -79,7 +76,7 @@ func (tx *refTx) sync(others []*os.File) error {
 // never replaces, so whoever is first has the lock.
 func (tx *refTx) lockAll() error {
 	for i, l := range tx.locks {
-		if err := tx.lockOne(filepath.Join(tx.r.dir, filepath.FromSlash(l.path)), tx.temps[i]); err != nil {
+		if err := tx.lockOne(l.path, tx.temps[i]); err != nil {
 			return err
 		}
 		tx.held++
@@ -89,78 +86,74 @@ func (tx *refTx) lockAll() error {
 
 func (tx *refTx) lockOne(lock, temp string) error {
 	for range 10 { // git may remove an empty directory between our two steps
-		err := tx.r.disk.wait.makeLock(temp, lock)
+		err := tx.r.disk.wait.makeLock(tx.r.files, temp, lock)
 		switch {
 		case err == nil:
 			return nil
 		case errors.Is(err, os.ErrExist):
-			return &foreignLock{lock}
+			return &foreignLock{tx.r.files.path(lock)}
 		case isNotDir(err):
 			return tx.blocked(lock)
 		case !isMissing(err):
-			return fault.New(fault.Failed, "lock a ref: %w", err)
+			return fault.Wrap(err, "lock a ref")
 		}
-		dirs, err := mkdirs(tx.r.dir, filepath.Dir(lock))
+		dirs, err := tx.r.files.mkdirs(path.Dir(lock))
 		if err != nil {
 			if isNotDir(err) {
 				return tx.blocked(lock)
 			}
-			return fault.New(fault.Failed, "lock a ref: %w", err)
+			return fault.Wrap(err, "lock a ref")
 		}
 		tx.dirs = append(tx.dirs, dirs...)
 	}
-	if _, err := os.Stat(temp); err != nil {
-		return fault.New(fault.Failed, "lock a ref: %w", err)
+	if _, err := tx.r.files.lstat(temp); err != nil {
+		return fault.Wrap(err, "lock a ref")
 	}
 	return tx.blocked(lock)
 }
 
 // makeLock gives the prepared file temp the name lock, which nothing may have.
-func (w waiting) makeLock(temp, lock string) error {
-	err := link(temp, lock)
-	if err == nil || errors.Is(err, os.ErrExist) || isMissing(err) || isNotDir(err) {
+func (w waiting) makeLock(f *files, temp, lock string) error {
+	err := f.link(temp, lock)
+	if err == nil || errors.Is(err, os.ErrExist) || isMissing(err) || isNotDir(err) || fault.Is(err, fault.Malformed) {
 		return err
 	}
-	return w.copyLock(temp, lock)
+	return w.copyLock(f, temp, lock)
 }
 
 // copyLock is makeLock on file systems without hard links. A process killed
 // within it may leave a lock file that only a person can remove.
-func (w waiting) copyLock(temp, lock string) error {
-	content, err := place.Read(temp, maxRefFile)
+func (w waiting) copyLock(f *files, temp, lock string) error {
+	content, err := f.read(temp, maxRefFile)
 	if err != nil {
 		return err
 	}
-	fi, err := os.Stat(temp)
+	i, err := f.lstat(temp)
 	if err != nil {
 		return err
 	}
-	f, err := writeTemp(lock, content, permFile)
+	file, err := f.writeTemp(lock, content, permFile)
 	if err != nil {
 		return err
 	}
-	if err = w.syncClose(f); err == nil {
-		err = os.Chtimes(lock, time.Time{}, fi.ModTime())
+	if err = w.syncClose(file); err == nil {
+		err = f.setTime(lock, i.mtime)
 	}
 	if err != nil {
-		os.Remove(lock)
+		f.unlink(lock)
 	}
 	return err
 }
 
 // blocked names the ref that stands where a directory is needed.
 func (tx *refTx) blocked(lock string) error {
-	rel, err := filepath.Rel(tx.r.dir, strings.TrimSuffix(lock, ".lock"))
-	if err != nil {
-		return err
-	}
-	name := filepath.ToSlash(rel)
+	name := strings.TrimSuffix(lock, ".lock")
 	for up := path.Dir(name); up != "refs" && up != "."; up = path.Dir(up) {
 		if id, _, err := tx.r.looseRef(up); err == nil && !id.IsZero() {
 			return nested(name, up)
 		}
 	}
-	return &foreignLock{lock} // it was there a moment ago
+	return &foreignLock{tx.r.files.path(lock)} // it was there a moment ago
 }
 
 func nested(name, other string) error {

@@ -2,8 +2,7 @@ package store
 
 import (
 	"context"
-	"os"
-	"path/filepath"
+	"path"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -14,7 +13,7 @@ import (
 // one. With dryRun it counts and does nothing, and counts a process that is only
 // beginning, or committing, as well.
 func (r *Repo) Sweep(ctx context.Context, dryRun bool) (int, error) {
-	dead, files, err := deadNests(r.desk())
+	dead, files, err := r.deadNests()
 	n := len(dead) + min(len(files), 1)
 	if err != nil || n == 0 || dryRun {
 		return n, err
@@ -36,20 +35,20 @@ func (r *Repo) Sweep(ctx context.Context, dryRun bool) (int, error) {
 
 // deadNests lists the nests whose process is gone, and the files beside them, which
 // belong to whoever holds the write lock. No directory is an empty one.
-func deadNests(top string) (dead, files []string, err error) {
-	names, err := os.ReadDir(top)
+func (r *Repo) deadNests() (dead, files []string, err error) {
+	names, err := r.files.readDir(tempName)
 	if isMissing(err) {
 		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, nil, fault.New(fault.Failed, "look for leftovers: %w", err)
+		return nil, nil, fault.Wrap(err, "look for leftovers")
 	}
 	for _, n := range names {
-		switch path := filepath.Join(top, n.Name()); {
+		switch name := path.Join(tempName, n.Name()); {
 		case n.Type().IsRegular():
-			files = append(files, path)
-		case n.IsDir() && nestIsDead(path):
-			dead = append(dead, path)
+			files = append(files, name)
+		case n.IsDir() && r.nestIsDead(name):
+			dead = append(dead, name)
 		}
 	}
 	return dead, files, nil

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/place"
 )
 
 // Between the moment when an object gets its name and the one when a ref leads to it, the
@@ -47,7 +46,7 @@ func checkValue(d *diskObjects, u Update) error {
 // still be read when it is gone, so the packs are listed anew.
 func typeNow(d *diskObjects, id OID) (t Type, err error) {
 	loose := func() error {
-		f, err := place.Open(loosePath(d.dir, id))
+		f, err := d.files.open(d.loose(id))
 		if err != nil {
 			return err
 		}
@@ -84,5 +83,5 @@ func writeLost(r *Repo, objs []object) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return r.disk.putLoose(r.desk(), lost)
+	return r.disk.putLoose(tempName, lost)
 }

@@ -97,6 +97,9 @@ func New(ctx context.Context, f Flags, s *Screen) (*App, error) {
 		a.home = home // "" when unknown: then only what variables name
 	}
 	a.Places = findPlaces(a.Dir, a.home, a.getenv)
+	if uid := sudoUser(a.getenv("SUDO_UID")); uid != 0 {
+		place.ActFor(uid)
+	}
 	return a, nil
 }
 

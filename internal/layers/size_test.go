@@ -25,8 +25,9 @@ const (
 var large = map[string]int{
 	"store/space.Layer":   60,
 	"store/space.Stack":   42,
-	"store.Repo":          70,
-	"store.diskObjects":   29,
+	"store.Repo":          74,
+	"store.diskObjects":   31,
+	"store.files":         54,
 	"registry.Registry":   41,
 	"objects/trust.Store": 60,
 	"objects.parser":      36,

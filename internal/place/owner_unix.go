@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/rye-os/rye/fault"
@@ -87,6 +88,21 @@ func ownedHere(path string, st fs.FileInfo, asked bool) error {
 // does not have the system's users, root shows as the overflow user.
 func mine(uid uint32) bool {
 	return uid == 0 || int(uid) == os.Geteuid() || uid == overflowUID && inNamespace()
+}
+
+// behalf is the user for whom a process of root acts, plus one; 0: nobody.
+var behalf atomic.Int64
+
+// ActFor says for whom this process acts when root runs it: sudo's user, whose repositories
+// git takes for root's own too. A program calls it once, before it begins.
+func ActFor(uid int) { behalf.Store(int64(uid) + 1) }
+
+// IsUser reports whether a user is the one that runs this process, by git's rule for
+// repositories: not root, whose repositories are others' too; and for root the user for
+// whom it acts.
+func IsUser(uid int) bool {
+	me := os.Geteuid()
+	return uid == me || me == 0 && behalf.Load() == int64(uid)+1
 }
 
 const overflowUID = 65534 // of Linux, /proc/sys/kernel/overflowuid

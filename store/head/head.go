@@ -44,7 +44,11 @@ func Open(dir, home string, now time.Time) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Tree{objects: store.OpenObjects(r.format, r.objects...), format: r.format, prefix: r.prefix, until: now.Add(patience)}
+	from, err := store.OpenObjects(r.format, r.objects...)
+	if err != nil {
+		return nil, unknown("%v", err)
+	}
+	t := &Tree{objects: from, format: r.format, prefix: r.prefix, until: now.Add(patience)}
 	if t.root, err = t.treeOf(r.head); err != nil {
 		t.Close()
 		return nil, err

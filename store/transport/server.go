@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/store"
 )
 
@@ -191,14 +192,27 @@ func bodyOf(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, err
 }
 
 // openLocal opens the repository at a local path: a bare one, or the one of a
-// working tree, whose current branch must not be moved under its owner's feet.
-func openLocal(path string) (*Server, *store.Repo, error) {
+// working tree, whose current branch must not be moved under its owner's feet. As with
+// git, neither may belong to another user, unless the user's git says that path is safe.
+func openLocal(path string, safe func(path string) bool) (*Server, *store.Repo, error) {
 	s := &Server{AllowPush: true}
 	dir := path
-	if info, err := os.Lstat(filepath.Join(path, ".git")); err == nil && info.IsDir() {
+	switch info, err := os.Lstat(filepath.Join(path, ".git")); {
+	case err != nil:
+	case !info.IsDir():
+		return nil, nil, fault.New(fault.Malformed, "%s is no directory: it leads to a repository that lies elsewhere", filepath.Join(path, ".git")).
+			Advise("name the repository itself: git -C %s rev-parse --git-common-dir", path)
+	default:
 		dir = filepath.Join(path, ".git")
+		if uid, err := place.OwnerOf(path); err == nil && !place.IsUser(uid) && !safe(path) {
+			return nil, nil, othersRepository(&store.OwnerError{Dir: path, UID: uid})
+		}
 	}
-	repo, err := store.Open(dir)
+	repo, err := store.OpenSafe(dir, func(string) bool { return safe(path) })
+	var others *store.OwnerError
+	if errors.As(err, &others) {
+		return nil, nil, othersRepository(others)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
@@ -209,4 +223,34 @@ func openLocal(path string) (*Server, *store.Repo, error) {
 		}
 	}
 	return s, repo, nil
+}
+
+// othersRepository refuses a repository of another user, in the words that git has.
+func othersRepository(err *store.OwnerError) error {
+	return fault.New(fault.Denied, "%w", err).
+		Advise("use it over ssh or https; if user %d may change what you read there, tell git so: git config --global --add safe.directory %s", err.UID, err.Dir)
+}
+
+// safeDirectory reports whether the user's git was told that the repository at path is safe
+// though it belongs to another user: in the configuration of the user or the system, never
+// in the repository's own.
+func safeDirectory(o *Options, path string) (safe bool) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return false
+	}
+	out, err := runGit(context.Background(), o, gitConfigWait, "", "config", "-z", "--includes", "--type=path", "--get-all", "safe.directory")
+	if err != nil {
+		return false
+	}
+	for value := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		below, all := strings.CutSuffix(value, "/*")
+		switch {
+		case value == "":
+			safe = false // what was said before does not count
+		case value == "*", value == path, value == real, all && strings.HasPrefix(real, below+"/"):
+			safe = true
+		}
+	}
+	return safe
 }

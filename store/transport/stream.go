@@ -241,7 +241,7 @@ func sshError(text string) error {
 type localDialer struct{ r *Remote }
 
 func (d *localDialer) open(ctx context.Context, service string, version int) (session, error) {
-	srv, repo, err := openLocal(d.r.t.path)
+	srv, repo, err := openLocal(d.r.t.path, func(path string) bool { return safeDirectory(&d.r.o, path) })
 	if err != nil {
 		return nil, err
 	}
