@@ -12,6 +12,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -220,7 +221,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		prep = c.prepare(ctx, p, b, ops)
 	}
 	defer prep.end()
-	var revoked []*row
+	var gone []revoked.Version
 	next := s
 	keep := keeping{p: p, put: lasting(b), tip: contentTip(r, c.namespace)}
 	var beside sync.WaitGroup
@@ -245,7 +246,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 			if err != nil {
 				return State{}, err
 			}
-			revoked = append(revoked, rows...)
+			gone = append(gone, revokedRows(c.namespace, rows, c.by.Signer.Public().Fingerprint())...)
 		}
 		next = w.after
 		line = append(line, next.At)
@@ -283,10 +284,8 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	if err != nil {
 		return State{}, err
 	}
-	if len(revoked) > 0 {
-		if err := rememberRevoked(ctx, r, c.namespace, revoked); err != nil {
-			return State{}, err
-		}
+	if err := r.rememberRevoked(ctx, c.namespace, gone); err != nil {
+		return State{}, err
 	}
 	return next, r.keepState(ctx, repo, next)
 }

@@ -59,7 +59,7 @@ func TestAttack61to65CompromisedKey(t *testing.T) {
 	}
 	_, err = m.Select(mustRef("acme/knowledge/bad"), mustRange("*"))
 	wantCode(t, err, fault.Revoked) // 61, above
-	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 || list[0].Sum != bad.Sum {
+	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 || list[0].Digest != bad.Sum {
 		t.Errorf("revoked = %v, %v", list, err)
 	}
 	if b, err := m.Binding("acme"); err != nil || b.Bound()[1] != (trust.BoundKey{Key: bob.pub, State: trust.Retired}) {

@@ -184,7 +184,7 @@ func TestAttackRevocationTakenBack(t *testing.T) {
 	}
 	m = m.reopen(w, nil)
 	w.sync(m, "acme")
-	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 || list[0].Name() != "acme/knowledge/a@1.0.0" {
+	if list, err := m.Revoked("acme"); err != nil || len(list) != 1 || list[0].Name != "acme/knowledge/a@1.0.0" {
 		t.Errorf("revoked = %v, %v", list, err)
 	}
 }
@@ -222,19 +222,38 @@ func TestAttack49ForgedParts(t *testing.T) {
 	forged := addressOf(evil).ID
 	swap := func(a *Address) { a.ID = forged }
 	for name, tt := range map[string]struct {
-		spoil func(*Op)
+		spoil           func(*Op)
+		code            string // of the sync
+		revoked, unread int    // versions and lists that are remembered all the same
 	}{
-		"root list":   {spoil: func(op *Op) { swap(&op.State) }},
-		"change list": {spoil: func(op *Op) { swap(&op.Changes.Address) }},
+		// The log says who revokes, and its change list what: that holds whatever became of the state.
+		"root list": {spoil: func(op *Op) { swap(&op.State) }, code: "integrity", revoked: 1},
+		// Nobody knows what is revoked, and that keeps nobody from reading on.
+		"change list": {spoil: func(op *Op) { swap(&op.Changes.Address) }, unread: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, h, m := attacked(t)
 			if _, err := h.put(store.TypeBlob, evil); err != nil {
 				t.Fatal(err)
 			}
+			before := m.memoryOf(t)
 			revoke := Op{Kind: OpRevoke, Reason: "x", Items: []Entry{{Ref: mustRef("acme/knowledge/a"), Version: "1.0.0"}}}
 			h.write(forgery{s: h.state(), by: w.ada, op: revoke}, tt.spoil)
-			m.refuses(t, w, "integrity")
+			for range 2 {
+				if err := m.Sync(w.ctx, "acme"); string(codeOf(err)) != tt.code {
+					t.Errorf("sync: code %q, want %q (%v)", codeOf(err), tt.code, err)
+				}
+				list, err := m.Revoked("acme")
+				if err != nil || len(list) != tt.revoked {
+					t.Errorf("Revoked = %v, %v; want %d versions", list, err, tt.revoked)
+				}
+				if n, err := m.Unread("acme"); err != nil || n != tt.unread {
+					t.Errorf("Unread = %d, %v; want %d", n, err, tt.unread)
+				}
+			}
+			if after := m.memoryOf(t); tt.code != "" && after != before {
+				t.Errorf("a refused state moved the memory:\n%s\nwas\n%s", after, before)
+			}
 		})
 	}
 	t.Run("list", func(t *testing.T) { forgedBelow(t, evil, false) })

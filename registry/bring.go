@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -283,7 +284,7 @@ func noteShards(ctx context.Context, r *Registry, s State, shards []byte) error 
 		return err
 	}
 	news := false
-	var gone []*row
+	var gone []revoked.Version
 	for _, i := range shards {
 		sh, err := s.cat.shard(i)
 		if err != nil {
@@ -303,13 +304,13 @@ func noteShards(ctx context.Context, r *Registry, s State, shards []byte) error 
 		if err != nil {
 			return err
 		}
-		gone = append(gone, slices.DeleteFunc(slices.Clone(rows), func(r *row) bool { return !r.Status.Gone() })...)
+		gone = append(gone, revokedRows(s.Namespace, rows, objects.Fingerprint{})...)
 		seen[seenName(i)], news = sh.at.ID, true
 	}
 	if !news {
 		return nil
 	}
-	if err := rememberRevoked(ctx, r, s.Namespace, gone); err != nil {
+	if err := r.rememberRevoked(ctx, s.Namespace, gone); err != nil {
 		return err
 	}
 	tree, err := putTrees(func(t store.Type, data []byte) (store.OID, error) { return repo.Put(ctx, t, data) }, seen)

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -212,6 +213,16 @@ func (m *machine) fetchForged(t *testing.T, h *host, e Entry) error {
 
 // refuses checks that a sync is refused with a code, that nothing which it knew
 // changed, and that what it knew still serves.
+// memoryOf returns the file of what was verified.
+func (m *machine) memoryOf(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile(memoryPath(m.o.StateDir, m.o.ID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
 func (m *machine) refuses(t *testing.T, w *world, want string) {
 	t.Helper()
 	before := m.snapshot(t)

@@ -3,7 +3,9 @@ package registry
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -29,7 +31,8 @@ func (e *OwnerError) Error() string {
 
 // Sync verifies what is new in the root and in these namespaces, and remembers
 // it. When nothing is new that is one listing of refs. What is refused changes
-// nothing: no ref, no memory. A namespace that nobody has claimed is no error.
+// nothing: no ref, no memory. A namespace that nobody has claimed is no error. One that
+// fails does not stop the others; the error is then a SyncError.
 //
 // Codes: Rollback when the registry shows less than before, Fork when it shows
 // another history (both tips are kept as evidence), Untrusted when its identity
@@ -42,7 +45,30 @@ func (r *Registry) Sync(ctx context.Context, namespaces ...string) error {
 }
 
 func (r *Registry) sync(ctx context.Context, namespaces ...string) error {
-	return syncFrom(ctx, r, toRead, namespaces, allMust)
+	failed := SyncError{}
+	err := syncFrom(ctx, r, toRead, namespaces, func(ns string, err error) error {
+		if err != nil {
+			failed[ns] = err
+		}
+		return nil
+	})
+	if err == nil && len(failed) > 0 {
+		return failed
+	}
+	return err
+}
+
+// A SyncError says which namespaces failed. The others were verified and are known.
+type SyncError map[string]error
+
+func (e SyncError) Error() string { return errors.Join(e.Unwrap()...).Error() }
+
+// Unwrap returns the errors in the order of their namespaces.
+func (e SyncError) Unwrap() (all []error) {
+	for _, ns := range slices.Sorted(maps.Keys(e)) {
+		all = append(all, e[ns])
+	}
+	return all
 }
 
 // SyncEach is Sync for many: what is wrong with one namespace is told to judge, and where that
@@ -322,7 +348,7 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	}
 	base, baseErr := r.load(ns, y.m)
 	if baseErr == nil && tip == p.Tip && !y.moved {
-		return nil
+		return r.noteRevoked(ctx, ns, nil)
 	}
 	repo, err := r.writing()
 	if err != nil {
@@ -366,10 +392,10 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 			return err
 		}
 	}
-	if err := bringRoot(ctx, r, s); err != nil {
+	if err := r.noteRevoked(ctx, ns, got.ops); err != nil { // before anything of the state can fail
 		return err
 	}
-	if err := noteRevoked(ctx, r, ns, got.ops); err != nil {
+	if err := bringRoot(ctx, r, s); err != nil {
 		return err
 	}
 	r.first[ns] = r.first[ns] || !seen

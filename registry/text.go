@@ -6,11 +6,12 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects/trust"
 )
 
 // Bounds of texts that people write into a log, in bytes.
 const (
-	MaxReason      = 600
+	MaxReason      = trust.MaxReason
 	MaxDescription = 300
 	maxName        = 60
 )

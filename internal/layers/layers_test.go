@@ -66,8 +66,10 @@ var house = []room{
 		"fault objects", ""},
 	{1, "internal/bearer", "the tokens of clients that reach a server: named, kept as digests",
 		"fault internal/place objects", ""},
+	{1, "objects/revoked", "the versions that registries revoked, found without reading all of them",
+		"fault internal/place internal/words objects", ""},
 	{1, "objects/trust", "whose key signed this, and do we believe it",
-		"fault internal/place internal/words objects", ssh},
+		"fault internal/place internal/words objects objects/revoked", ssh},
 	{1, "objects/trust/kms", "signers that live elsewhere: key services, Vault",
 		"fault objects objects/trust", sigstore},
 	{1, "objects/trust/token", "capability tokens: chains of blocks that can only narrow; pure",
@@ -117,7 +119,7 @@ var house = []room{
 		"fault internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
-		"fault internal/parallel internal/place internal/words objects objects/trust store store/transport chain", ""},
+		"fault internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
 	{3, "registry/resolve", "one version of every item that is wanted; pure",
 		"fault objects registry", ""},
 

@@ -28,8 +28,8 @@ var large = map[string]int{
 	"store.Repo":          74,
 	"store.diskObjects":   31,
 	"store.files":         54,
-	"registry.Registry":   41,
-	"objects/trust.Store": 60,
+	"registry.Registry":   50,
+	"objects/trust.Store": 70,
 	"objects.parser":      36,
 	"chain.Plan":          39,
 }

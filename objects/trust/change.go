@@ -212,16 +212,19 @@ func (s *Store) deny(d Denial) error {
 	if slices.Contains(s.denials, d) {
 		return nil
 	}
-	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool { return x.Key == d.Key && x.Digest == d.Digest })
+	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool {
+		return x.Key == d.Key && x.Digest == d.Digest && x.Registry == "" // a registry's stays, should the user's go
+	})
 	s.denials = append(s.denials, d)
 	s.changed()
 	return nil
 }
 
-// Allow takes back what DenyKey and DenyDigest said about a key or a digest.
+// Allow takes back what DenyKey and DenyDigest said about a key or a digest. What a registry
+// denied stays denied.
 func (s *Store) Allow(fp objects.Fingerprint, d objects.Digest) {
 	s.denials = slices.DeleteFunc(s.denials, func(x Denial) bool {
-		return !fp.IsZero() && x.Key == fp || !d.IsZero() && x.Digest == d
+		return x.Registry == "" && (!fp.IsZero() && x.Key == fp || !d.IsZero() && x.Digest == d)
 	})
 	s.changed()
 }
@@ -241,7 +244,8 @@ func (s *Store) sort() {
 	slices.SortFunc(s.registries, func(a, b Registry) int { return strings.Compare(a.ID, b.ID) })
 	slices.SortFunc(s.denials, func(a, b Denial) int {
 		// Keys come first: their digest is zero.
-		return cmp.Or(strings.Compare(a.Digest.Hex(), b.Digest.Hex()), strings.Compare(a.Key.String(), b.Key.String()))
+		return cmp.Or(strings.Compare(a.Digest.Hex(), b.Digest.Hex()), strings.Compare(a.Key.String(), b.Key.String()),
+			strings.Compare(a.Registry, b.Registry), strings.Compare(a.Namespace, b.Namespace))
 	})
 }
 

@@ -16,11 +16,15 @@ import (
 
 // Bounds of what a trust store holds.
 const (
-	maxText   = 200   // bytes of a name or a reason
+	maxText   = 200   // bytes of a name
 	maxURL    = 2048  // bytes
 	maxList   = 4096  // entries of one list
 	maxGrants = 16384 // of all directories together
 )
+
+// MaxReason bounds the reason of a denial, in bytes: that of a user, and the one that an
+// operation of a registry gives.
+const MaxReason = 600
 
 // consistent judges a store as a whole: every entry by itself, nothing twice,
 // and the rules between entries that the methods keep.
@@ -102,7 +106,7 @@ func (s *Store) checkTwice() error {
 		}
 	}
 	for _, d := range s.denials {
-		once("denial of ", d.Key.String()+" "+d.Digest.String())
+		once("denial of ", d.Key.String()+" "+d.Digest.String()+" "+d.Registry+" "+d.Namespace)
 	}
 	if twice != "" {
 		return bad("%s stands there twice", words.Brief(twice))
@@ -118,7 +122,7 @@ func checkOwn(o OwnKey) error {
 	if o.Key.IsZero() {
 		return fault.New(fault.Usage, "own key: no key")
 	}
-	if err := checkText("name", o.Name); err != nil {
+	if err := checkText("name", o.Name, maxText); err != nil {
 		return err
 	}
 	if err := checkRetired(o); err != nil {
@@ -151,7 +155,7 @@ func checkPin(p Pin) error {
 	if len(p.Namespaces) == 0 {
 		return fault.New(fault.Usage, "pin %s: say for which namespaces it counts", p.Key)
 	}
-	if err := checkText("name", p.Name); err != nil {
+	if err := checkText("name", p.Name, maxText); err != nil {
 		return err
 	}
 	return checkNamespaces(p.Namespaces)
@@ -230,12 +234,27 @@ func checkDenial(d Denial) error {
 	if d.Key.IsZero() == d.Digest.IsZero() {
 		return fault.New(fault.Usage, "deny: want either a key or a digest")
 	}
-	return checkText("reason", d.Reason)
+	if (d.Registry == "") != (d.Namespace == "") || d.Registry != "" && d.Digest.IsZero() {
+		return fault.New(fault.Usage, "deny: a registry denies a digest in a namespace")
+	}
+	if d.Registry != "" {
+		if err := checkIdentity(d.Registry); err != nil {
+			return err
+		}
+		if err := checkBindable(d.Namespace); err != nil {
+			return err
+		}
+		return checkText("reason", d.Reason, MaxReason+maxName)
+	}
+	return checkText("reason", d.Reason, MaxReason)
 }
 
-func checkText(what, s string) error {
-	if len(s) > maxText || !utf8.ValidString(s) || strings.IndexFunc(s, unprintable) >= 0 {
-		return fault.New(fault.Usage, "%s %q: want at most %d bytes of printable text", what, words.Brief(s), maxText)
+// maxName bounds what rye 0.2 wrote before a registry's reason, in bytes: a version's name.
+const maxName = 1024
+
+func checkText(what, s string, limit int) error {
+	if len(s) > limit || !utf8.ValidString(s) || strings.IndexFunc(s, unprintable) >= 0 {
+		return fault.New(fault.Usage, "%s %q: want at most %d bytes of printable text", what, words.Brief(s), limit)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func ParseTrustedPEM(stem string, raw []byte) (TrustedKey, error) {
 	if isLegacyFingerprint(stem) && stem != t.Fingerprint {
 		return TrustedKey{}, otherFingerprint(stem, t.Fingerprint)
 	}
-	if !isLegacyFingerprint(stem) && checkText("name", stem) == nil {
+	if !isLegacyFingerprint(stem) && checkText("name", stem, maxText) == nil {
 		t.Owner = stem
 	}
 	return t, nil
@@ -136,7 +136,7 @@ func (d *trustedDoc) key() (TrustedKey, error) {
 	if got := k.LegacyFingerprint(); got != t.Fingerprint {
 		return TrustedKey{}, otherFingerprint(t.Fingerprint, got)
 	}
-	return t, checkText("owner", t.Owner)
+	return t, checkText("owner", t.Owner, maxText)
 }
 
 func trustedSize(raw []byte) error {

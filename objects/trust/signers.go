@@ -46,7 +46,7 @@ func ParseSigners(raw []byte) (*Signers, error) {
 		switch {
 		case text == "":
 		case strings.HasPrefix(text, "#"):
-			if err := checkText("comment", text); err != nil {
+			if err := checkText("comment", text, maxText); err != nil {
 				return nil, badSigners(n, err)
 			}
 			s.comments = append(s.comments, text)
@@ -81,7 +81,7 @@ func (s *Signers) line(text string) error {
 		return fault.New(fault.Malformed, "the key is not in its one spelling")
 	}
 	if len(f) == 5 {
-		if err := checkText("comment", f[4]); err != nil {
+		if err := checkText("comment", f[4], maxText); err != nil {
 			return err
 		}
 	}

@@ -26,9 +26,14 @@ type Store struct {
 	allowLegacy bool
 
 	known   map[objects.Fingerprint]PublicKey       // every key above
+	denied  deniedBy                                // the user's own denials
 	granted map[Grant]bool                          // without their times
 	scopes  scopes                                  // of the grants
 	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
+
+	revokedDir string              // where registries are remembered; see RevokedIn
+	revokedBy  map[string][]string // by namespace, the registries that revoked some of its versions
+	revokedSum objects.Digest      // of the state of their lists
 
 	mu       sync.Mutex
 	verdicts map[verdict]struct{}
@@ -88,6 +93,10 @@ type Binding struct {
 // state returns the state of k in b, "" when b does not hold it.
 func (b Binding) state(k PublicKey) KeyState { return b.key(k).State }
 
+// Logged returns the digest of the list that keeps what a retired key published; zero where b
+// does not hold the key as retired.
+func (b Binding) Logged(k PublicKey) objects.Digest { return b.key(k).Logged }
+
 // key returns what b says of k, the zero BoundKey when that is nothing.
 func (b Binding) key(k PublicKey) BoundKey {
 	for _, bk := range b.Keys {
@@ -98,12 +107,16 @@ func (b Binding) key(k PublicKey) BoundKey {
 	return BoundKey{}
 }
 
-// Denial takes back a key or a content, wherever it occurs. Exactly one of Key
-// and Digest is set. A digest may be that of a whole file or of a body.
+// Denial takes back a key or a content. Exactly one of Key and Digest is set. A digest may be
+// that of a whole file or of a body. The user's own denial applies wherever it occurs; one of
+// a digest with a Registry applies to items of its Namespace, as far as that registry's word
+// reaches.
 type Denial struct {
-	Key    objects.Fingerprint
-	Digest objects.Digest
-	Reason string
+	Key       objects.Fingerprint
+	Digest    objects.Digest
+	Registry  string // identity; "" for the user's own
+	Namespace string // with Registry
+	Reason    string
 }
 
 // reserved are the namespaces of the system space.
@@ -136,6 +149,15 @@ func (s *Store) index() {
 	}
 	for _, k := range signersIn(s.grants) {
 		s.known[k.Fingerprint()] = k
+	}
+	s.denied = deniedBy{keys: map[objects.Fingerprint]string{}, digests: map[objects.Digest]string{}}
+	for _, d := range s.denials {
+		switch {
+		case !d.Key.IsZero():
+			s.denied.keys[d.Key] = d.Reason
+		case d.Registry == "":
+			s.denied.digests[d.Digest] = d.Reason
+		}
 	}
 	s.granted = make(map[Grant]bool, len(s.grants))
 	for _, g := range s.grants {
@@ -211,22 +233,24 @@ func (s *Store) legacyKeys(short string) []PublicKey {
 	return found
 }
 
+// deniedBy holds the reasons of the user's own denials.
+type deniedBy struct {
+	keys    map[objects.Fingerprint]string
+	digests map[objects.Digest]string
+}
+
 func (s *Store) deniedDigest(ds ...objects.Digest) (reason string, denied bool) {
-	for _, d := range s.denials {
-		if !d.Digest.IsZero() && slices.Contains(ds, d.Digest) {
-			return d.Reason, true
+	for _, d := range ds {
+		if reason, denied = s.denied.digests[d]; denied {
+			return reason, true
 		}
 	}
 	return "", false
 }
 
 func (s *Store) deniedKey(fp objects.Fingerprint) (reason string, denied bool) {
-	for _, d := range s.denials {
-		if !d.Key.IsZero() && d.Key == fp {
-			return d.Reason, true
-		}
-	}
-	return "", false
+	reason, denied = s.denied.keys[fp]
+	return reason, denied
 }
 
 // verdict is a signature that was found to hold. It depends on nothing that can
@@ -266,8 +290,9 @@ func (s *Store) holds(it *objects.Item, in Scope, k PublicKey) bool {
 	return true
 }
 
-// Denied returns an error (Revoked) when the user denied v's content or key after
-// all: the door for what was verified without the store, items of the system bundle.
+// Denied returns an error (Revoked) when v's content or key was denied after all, by the
+// user or by a registry whose word reaches v's scope: the door for items that a manifest
+// covers, which Verify does not see.
 func (s *Store) Denied(v Verified) error {
 	it := v.Item()
 	if why, ok := s.deniedDigest(it.Sum, it.Digest); ok {
@@ -275,6 +300,13 @@ func (s *Store) Denied(v Verified) error {
 	}
 	if why, ok := s.deniedKey(v.Key().Fingerprint()); ok {
 		return fault.New(fault.Revoked, "verify %s: signed by %s, which was denied%s", it.Ref, v.Key(), because(why))
+	}
+	r, ok, err := s.revocation(it.Ref, v.Scope(), it.Sum, it.Digest)
+	if err != nil {
+		return fault.Wrap(err, "verify %s", it.Ref)
+	}
+	if ok {
+		return fault.New(fault.Revoked, "verify %s: %s", it.Ref, r)
 	}
 	return nil
 }

@@ -73,9 +73,11 @@ type (
 		Logged string   `yaml:"logged,omitempty"`
 	}
 	denialFile struct {
-		Key    string `yaml:"key,omitempty"`
-		Digest string `yaml:"digest,omitempty"`
-		Reason string `yaml:"reason,omitempty"`
+		Key       string `yaml:"key,omitempty"`
+		Digest    string `yaml:"digest,omitempty"`
+		Registry  string `yaml:"registry,omitempty"`
+		Namespace string `yaml:"namespace,omitempty"`
+		Reason    string `yaml:"reason,omitempty"`
 	}
 )
 
@@ -206,7 +208,7 @@ func (s *Store) fill(f storeFile) (err error) {
 
 func (s *Store) fillRest(f storeFile) (err error) {
 	for _, d := range f.Deny {
-		den := Denial{Reason: d.Reason}
+		den := Denial{Reason: d.Reason, Registry: d.Registry, Namespace: d.Namespace}
 		if d.Key != "" {
 			if den.Key, err = objects.ParseFingerprint(d.Key); err != nil {
 				return err
@@ -217,7 +219,7 @@ func (s *Store) fillRest(f storeFile) (err error) {
 				return err
 			}
 		}
-		s.denials = append(s.denials, den)
+		s.denials = append(s.denials, s.asRegistryDenial(den))
 	}
 	for _, g := range f.Grants {
 		at, err := time.Parse(time.RFC3339, g.At)
@@ -264,7 +266,7 @@ func (s *Store) Encode() ([]byte, error) {
 		f.Namespaces[ns] = bf
 	}
 	for _, d := range s.denials {
-		df := denialFile{Reason: d.Reason}
+		df := denialFile{Reason: d.Reason, Registry: d.Registry, Namespace: d.Namespace}
 		if d.Key.IsZero() {
 			df.Digest = d.Digest.String()
 		} else {
@@ -285,11 +287,18 @@ func (s *Store) Encode() ([]byte, error) {
 // Epoch names what the store says now: stores that say something else have another
 // epoch. A verdict of Verify that is kept anywhere is kept for one epoch.
 func (s *Store) Epoch() (objects.Digest, error) {
-	if s.fresh && !s.read.IsZero() {
-		return s.read, nil // the file as it was read, which is encoded four times for a search otherwise
+	file := s.read // as it was read: it is encoded four times for a search otherwise
+	if !s.fresh || file.IsZero() {
+		text, err := s.Encode()
+		if err != nil {
+			return objects.Digest{}, err
+		}
+		file = objects.DigestOf(text)
 	}
-	text, err := s.Encode()
-	return objects.DigestOf(text), err
+	if s.revokedSum.IsZero() {
+		return file, nil
+	}
+	return objects.DigestOf([]byte(file.Hex() + s.revokedSum.Hex())), nil
 }
 
 // save writes a store that LoadStore returned, durably and as a whole, mode 0600,
@@ -350,7 +359,8 @@ func Update(path string, change func(*Store) error) error {
 func Ensure(s *Store, change func(*Store) error) error {
 	try := &Store{path: s.path, read: s.read, fresh: s.fresh, own: slices.Clone(s.own), pins: slices.Clone(s.pins), grants: slices.Clone(s.grants),
 		registries: slices.Clone(s.registries), bound: maps.Clone(s.bound), denials: slices.Clone(s.denials), allowLegacy: s.allowLegacy,
-		known: s.known, granted: s.granted, scopes: s.scopes, keyFile: s.keyFile}
+		known: s.known, denied: s.denied, granted: s.granted, scopes: s.scopes, keyFile: s.keyFile,
+		revokedDir: s.revokedDir, revokedBy: s.revokedBy, revokedSum: s.revokedSum}
 	if err := change(try); err == nil && try.fresh {
 		return nil
 	}

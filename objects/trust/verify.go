@@ -134,13 +134,18 @@ func (e *examination) notDenied() error {
 	if why, ok := e.st.deniedDigest(e.it.Sum, e.it.Digest); ok {
 		return e.refuse(fault.Revoked, "this content was denied%s", because(why))
 	}
+	if r, ok, err := e.st.revocation(e.it.Ref, e.in, e.it.Sum, e.it.Digest); err != nil {
+		return fault.Wrap(err, "verify %s in the %s", e.it.Ref, e.in)
+	} else if ok {
+		return e.refuse(fault.Revoked, "%s", r)
+	}
 	for _, k := range e.candidates() {
 		fp := k.Fingerprint()
 		if why, ok := e.st.deniedKey(fp); ok {
 			return e.refuse(fault.Revoked, "signed by %s, which was denied%s", fp, because(why))
 		}
-		if b, ok := e.st.bound[e.it.Ref.ID.Namespace()]; ok && b.state(k) == Revoked {
-			return e.refuse(fault.Revoked, "signed by %s, which registry %s revoked for %s", fp, words.Brief(b.Registry), b.Namespace)
+		if registry, ok := e.st.keyRevoked(k, e.it.Ref.ID.Namespace(), e.in); ok {
+			return e.refuse(fault.Revoked, "signed by %s, which registry %s revoked for %s", fp, words.Brief(registry), e.it.Ref.ID.Namespace())
 		}
 	}
 	if e.level == Signed {

@@ -252,7 +252,7 @@ func (s *Stack) inLock(ref objects.Ref) (Finding, bool, error) {
 	}
 	if f.Err != nil {
 		f.State = stateOf(f.Err)
-		if f.Item != nil && f.State == objects.Revoked && deniedBy(s.Trust, f.Item) {
+		if f.Item != nil && f.State == objects.Revoked && s.Trust.DeniedByUser(f.Item) {
 			f.State = objects.Denied
 		}
 	} else if f.Err = s.Taken.Denies(f.Verified, s.Trust); f.Err != nil {

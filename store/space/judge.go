@@ -3,7 +3,6 @@ package space
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -138,7 +137,7 @@ func (p Pin) scope(s *Stack) trust.Scope {
 // refusedState tells the states apart that share the code "untrusted".
 func refusedState(it *objects.Item, err error, st *trust.Store) objects.State {
 	switch {
-	case fault.CodeOf(err) == fault.Revoked && deniedBy(st, it):
+	case fault.CodeOf(err) == fault.Revoked && st.DeniedByUser(it):
 		return objects.Denied
 	case fault.CodeOf(err) != fault.Untrusted:
 		return stateOf(err)
@@ -148,19 +147,6 @@ func refusedState(it *objects.Item, err error, st *trust.Store) objects.State {
 		return objects.Legacy
 	}
 	return objects.Unsigned
-}
-
-// deniedBy reports whether the user denied an item's bytes, or the key that its line names.
-func deniedBy(st *trust.Store, it *objects.Item) bool {
-	return slices.ContainsFunc(st.Denials(), func(d trust.Denial) bool {
-		switch {
-		case !d.Digest.IsZero():
-			return d.Digest == it.Sum || d.Digest == it.Digest
-		case it.Signature != nil:
-			return d.Key == it.Signature.Key
-		}
-		return false
-	})
 }
 
 // OwnedByLock refuses a working file for an id that the lock brings from a registry.

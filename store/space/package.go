@@ -99,7 +99,7 @@ func OpenPackage(s *Stack, ref objects.Ref, pin Pin, raw []byte, repo *store.Rep
 	p := &Package{Ref: ref, Pin: pin, State: objects.Signed, repo: repo}
 	if p.Err = p.open(s, raw, tree); p.Err != nil {
 		p.State, p.proof = stateOf(p.Err), trust.Verified{}
-		if p.item != nil && p.State == objects.Revoked && deniedBy(s.Trust, p.item) {
+		if p.item != nil && p.State == objects.Revoked && s.Trust.DeniedByUser(p.item) {
 			p.State = objects.Denied
 		}
 	}

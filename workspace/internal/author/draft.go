@@ -107,10 +107,8 @@ func (g *signing) denied(it *objects.Item, v trust.Verified, unverified error) e
 	if unverified == nil {
 		return g.Stack.Taken.Denies(v, g.Trust)
 	}
-	for _, d := range g.Trust.Denials() {
-		if !d.Digest.IsZero() && (d.Digest == it.Sum || d.Digest == it.Digest) {
-			return unverified
-		}
+	if g.Trust.DeniesContent(it, g.Stack.Scope(g.layer)) {
+		return unverified
 	}
 	return nil
 }

@@ -78,6 +78,10 @@ func Beliefs(h *session.Host) ([]rye.TrustEntry, error) {
 		if !d.Key.IsZero() {
 			subject = d.Key.String()
 		}
+		if d.Registry != "" {
+			add("deny", subject, fmt.Sprintf("by registry %s: %s", d.Registry, d.Reason), d.Namespace)
+			continue
+		}
 		add("deny", subject, d.Reason)
 	}
 	return all, nil
@@ -127,7 +131,7 @@ func Allow(ctx context.Context, h *session.Host, q rye.TrustAllowRequest) (*rye.
 	}
 	c := &rye.TrustChange{Status: "allowed", Subject: q.Subject, DryRun: q.DryRun}
 	err = update(h, q.DryRun, func(st *trust.Store) error {
-		i := slices.IndexFunc(st.Denials(), func(x trust.Denial) bool { return x.Key == fp && x.Digest == d })
+		i := slices.IndexFunc(st.Denials(), func(x trust.Denial) bool { return x.Key == fp && x.Digest == d && x.Registry == "" })
 		if i < 0 && !kept && !listed {
 			return fault.New(fault.NotFound, "allow %s: it was not denied", q.Subject).Advise("rye trust list")
 		}

@@ -88,6 +88,10 @@ func loadTrust(h *Host) (*trust.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, state := h.Registries()
+	if err := st.RevokedIn(state); err != nil {
+		return nil, err
+	}
 	files := sync.OnceValue(func() map[objects.Fingerprint]string { return keyFiles(h.KeyDir()) })
 	trust.KeyFiles(st, func(fp objects.Fingerprint) string { return files()[fp] })
 	return st, nil

@@ -121,7 +121,7 @@ func openFollowing(ctx context.Context, s *Desk, name string, namespaces []strin
 			return nil, err
 		}
 		if err := s.Ask(ctx, ownerQuestion(name, changed)); err != nil {
-			return nil, err
+			return nil, registry.SyncError{changed.Namespace: err}
 		}
 		accepted[changed.Namespace] = changed.Seq
 	}

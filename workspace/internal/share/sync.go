@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
@@ -29,21 +30,34 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 	}
 	var all []rye.RegistryInfo
 	for _, name := range names {
-		info, err := syncRegistry(ctx, s, name)
-		lie, mirror := new(lockError), new(mirrorError)
-		if errors.As(err, &lie) || errors.As(err, &mirror) {
-			faults = errors.Join(faults, err) // the lock's fault, or a mirror's, and nothing else waits for it
-		} else if err != nil {
+		info, err := syncRegistry(ctx, s, name, namespacesOf(s, name))
+		if ctx.Err() != nil {
 			return all, err
 		}
+		faults = errors.Join(faults, err) // no registry waits for another
 		all = append(all, info)
 	}
 	return all, faults
 }
 
-func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, error) {
+// syncRegistry brings namespaces of one registry up to date. One that fails does not keep the
+// others from being verified, and their revocations and keys from being applied.
+func syncRegistry(ctx context.Context, s *Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
+	info, err := syncNamespaces(ctx, s, name, namespaces)
+	var failed registry.SyncError
+	if !errors.As(err, &failed) {
+		return info, err
+	}
+	good := slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return failed[ns] != nil })
+	if len(good) == 0 || len(good) == len(namespaces) {
+		return info, err
+	}
+	info, more := syncRegistry(ctx, s, name, good)
+	return info, errors.Join(err, more)
+}
+
+func syncNamespaces(ctx context.Context, s *Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
 	info := registryInfo(s, name)
-	namespaces := namespacesOf(s, name)
 	what, err := believedHere(s, namespaces)
 	if err != nil {
 		return info, err
@@ -69,30 +83,49 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		return info, err
 	}
 	info.Seen = map[string]uint64{}
+	var faults error
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if fault.Is(err, fault.NotFound) {
 			continue // not claimed yet
 		}
-		if err != nil {
-			return info, err
+		if err == nil {
+			info.Seen[ns] = st.Seq
+			looked := lookAtLocked(ctx, s, reg, ns) // what a catalogue lacks keeps no key from being revoked
+			err = errors.Join(UpdateTrust(ctx, s, reg, ns), looked)
 		}
-		info.Seen[ns] = st.Seq
-		if err := lookAtLocked(ctx, s, reg, ns); err != nil {
-			return info, err
-		}
-		if err := UpdateTrust(ctx, s, reg, ns); err != nil {
-			return info, err
-		}
+		faults = errors.Join(faults, err)
+	}
+	if faults != nil {
+		return info, faults
 	}
 	if info.Warnings, err = Newest(s, reg, root, namespaces...); err != nil {
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, standings...)
+	missing, err := unread(reg, namespaces)
+	if err != nil {
+		return info, err
+	}
+	info.Warnings = append(info.Warnings, missing...)
 	if err = errors.Join(mirrors, LockFault(ctx, s, reg, namespaces...)); err == nil && len(info.Warnings) == 0 {
 		registry.Settle(reg, what, freshUntil(root, namespaces), namespaces...)
 	}
 	return info, err
+}
+
+// unread says which namespaces have revocations that no host served.
+func unread(reg *registry.Registry, namespaces []string) (warnings []string, err error) {
+	for _, ns := range namespaces {
+		n, err := reg.Unread(ns)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s/: the registry does not serve %s that its log names; the next rye fetch asks again", ns, words.Plural(n, "revocation")))
+		}
+	}
+	return warnings, nil
 }
 
 // asSettled returns how far each namespace is, where nothing is new since all of it was
@@ -161,46 +194,41 @@ func namespacesOf(s *Desk, name string) []string {
 	})
 }
 
-// UpdateTrust writes what the verified log of a namespace says into the trust store: the
-// keys that it is bound to, and the digests of its revoked versions. So both hold offline
-// too. The session still sees the trust store as it was; see Session.WithTrust.
+// UpdateTrust writes the keys that the verified log of a namespace binds it to into the trust
+// store, so that they hold offline too. Its revoked versions are remembered by registry, which
+// the trust store consults. The session still sees both as they were; see Session.WithTrust.
 func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string) error {
 	b, err := reg.Binding(ns)
 	if err != nil {
 		return err
 	}
-	revoked, err := reg.Revoked(ns)
-	if err != nil {
-		return err
-	}
-	keys, err := boundKeys(ctx, s, reg, ns, b)
-	if err != nil {
-		return err
-	}
-	return trust.Ensure(s.Trust, func(t *trust.Store) error {
+	keys, logged := boundKeys(ctx, s, reg, ns, b)
+	err = trust.Ensure(s.Trust, func(t *trust.Store) error {
 		if err := mayBind(s, t, reg.ID().String(), ns); err != nil {
 			return err
 		}
-		for _, e := range revoked {
-			if err := t.DenyDigest(e.Sum, e.Name()+" was revoked: "+e.Reason); err != nil {
-				return err
-			}
-		}
 		return t.BindNamespace(ns, reg.ID().String(), keys...)
 	})
+	return errors.Join(err, logged)
 }
 
 // boundKeys returns the keys of a namespace in the terms of the trust store, with what the
-// verified log holds of those that were retired: the only evidence for it, for whoever has
-// such a key can write a lock, too.
+// verified log holds of those that were retired: the only evidence for it, for the holder of
+// such a key can write a lock, too. Where that cannot be had, the lists that are there stay, and
+// the error says so.
 func boundKeys(ctx context.Context, s *Desk, reg *registry.Registry, ns string, b registry.Binding) ([]trust.BoundKey, error) {
 	keys := b.Bound()
 	if !slices.ContainsFunc(keys, func(k trust.BoundKey) bool { return k.State == trust.Retired }) {
 		return keys, nil
 	}
 	logged, err := registry.Logged(ctx, reg, ns)
+	had, _ := s.Trust.Binding(ns)
 	for i := range keys {
-		if err == nil && keys[i].State == trust.Retired {
+		if keys[i].State != trust.Retired {
+			continue
+		}
+		keys[i].Logged = had.Logged(keys[i].Key)
+		if err == nil {
 			keys[i].Logged, err = trust.KeepLogged(s.TrustPath(), logged[keys[i].Key.Fingerprint()])
 		}
 	}

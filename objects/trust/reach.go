@@ -1,0 +1,225 @@
+package trust
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/revoked"
+)
+
+// A denial reaches as far as its author. The user's own reaches everything. A registry's is
+// about one namespace: it applies to items of that namespace that are locked from that
+// registry, to files of one's own where the namespace is bound to it, and where it is bound
+// to none, if the key that signed the denial counts for the namespace there.
+
+// revokedSuffix ends the name of a registry's directory of revoked versions.
+const revokedSuffix = ".revoked"
+
+// RevokedIn lets the store consult the versions that registries revoked, as the user's rye
+// remembers them below dir. It lists the namespaces that have some; the lists themselves are
+// read when an item is verified. What is remembered later, another store sees.
+func (s *Store) RevokedIn(dir string) error {
+	s.revokedDir, s.revokedBy, s.revokedSum = dir, nil, objects.Digest{}
+	registries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fault.New(fault.Failed, "list the revoked versions: %w", err)
+	}
+	var stamp []byte
+	for _, r := range registries {
+		hex, ok := strings.CutSuffix(r.Name(), revokedSuffix)
+		id, err := objects.ParseDigest("sha256:" + hex)
+		if !ok || err != nil {
+			continue
+		}
+		lists, err := os.ReadDir(filepath.Join(dir, r.Name()))
+		if err != nil {
+			return fault.New(fault.Failed, "list the revoked versions: %w", err)
+		}
+		for _, l := range lists {
+			st, err := l.Info()
+			if strings.Contains(l.Name(), ".") || err != nil { // a namespace has no dot; a file that is being written has
+				continue
+			}
+			if s.revokedBy == nil {
+				s.revokedBy = make(map[string][]string)
+			}
+			s.revokedBy[l.Name()] = append(s.revokedBy[l.Name()], id.String())
+			stamp = fmt.Appendf(stamp, "%s/%s %d %d\n", r.Name(), l.Name(), st.Size(), st.ModTime().UnixNano())
+		}
+	}
+	if len(stamp) > 0 {
+		s.revokedSum = objects.DigestOf(stamp)
+	}
+	return nil
+}
+
+// A Revocation is a registry's denial of one content.
+type Revocation struct {
+	revoked.Version
+	Registry string // identity
+}
+
+// String says what was revoked and why.
+func (r Revocation) String() string {
+	return fmt.Sprintf("registry %s revoked %s%s", words.Brief(r.Registry), r.Name, because(r.Reason))
+}
+
+// Revoked returns the revocations of contents with one of these digests in a namespace, by
+// every registry, whether they apply here or not.
+func (s *Store) Revoked(namespace string, sums ...objects.Digest) (all []Revocation, err error) {
+	for _, id := range s.revokedBy[namespace] {
+		of, err := s.revokedFrom(id, namespace, sums)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	for _, d := range s.denials {
+		if d.Registry != "" && d.Namespace == namespace && slices.Contains(sums, d.Digest) {
+			name, reason, _ := cutRevoked(d.Reason)
+			all = append(all, Revocation{revoked.Version{Digest: d.Digest, Name: name, Reason: reason}, d.Registry})
+		}
+	}
+	return all, nil
+}
+
+// revokedFrom returns the revocations by one registry.
+func (s *Store) revokedFrom(registry, namespace string, sums []objects.Digest) (all []Revocation, err error) {
+	id, err := objects.ParseDigest(registry)
+	if err != nil {
+		return nil, err
+	}
+	for _, sum := range sums {
+		found, err := revoked.Find(revoked.Path(s.revokedDir, id, namespace), sum)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range found {
+			all = append(all, Revocation{v, registry})
+		}
+	}
+	return all, nil
+}
+
+// revocation returns the revocation that applies to a content of an item in a scope.
+func (s *Store) revocation(ref objects.Ref, in Scope, sums ...objects.Digest) (r Revocation, applies bool, err error) {
+	ns := ref.ID.Namespace()
+	if in.Space == objects.System {
+		return r, false, nil
+	}
+	all, err := s.Revoked(ns, sums...)
+	for _, r := range all {
+		if s.reaches(r.Registry, r.By, ns, in) {
+			return r, true, nil
+		}
+	}
+	return r, false, err
+}
+
+// reaches reports whether the denial by a registry in a namespace applies in a scope. by is
+// the key that signed it, zero where that is not known.
+func (s *Store) reaches(registry string, by objects.Fingerprint, ns string, in Scope) bool {
+	if in.Registry != "" {
+		return in.Registry == registry
+	}
+	if b, ok := s.bound[ns]; ok && s.scopes.of(in.Site(), ns) == b.Registry {
+		return b.Registry == registry
+	}
+	return s.speaksFor(by, ns, in)
+}
+
+// speaksFor reports whether a key counts for a namespace in a scope that no registry decides
+// about. That a directory does not declare the key does not lift its denials.
+func (s *Store) speaksFor(fp objects.Fingerprint, ns string, in Scope) bool {
+	k, ok := s.known[fp]
+	switch {
+	case !ok:
+		return false
+	case in.Space == objects.Project:
+		return s.IsOwn(k) && s.Accepted(in.Site()) || s.Granted(in.Site().Signer(ns, k))
+	case s.IsOwn(k):
+		return true
+	}
+	return slices.ContainsFunc(s.pins, func(p Pin) bool { return p.Key == k && slices.Contains(p.Namespaces, ns) })
+}
+
+// keyRevoked returns the registry that revoked a key for a namespace, where that reaches a
+// scope. The keys of the binding say whose word it is.
+func (s *Store) keyRevoked(k PublicKey, ns string, in Scope) (registry string, ok bool) {
+	b, ok := s.bound[ns]
+	if !ok || b.state(k) != Revoked || in.Space == objects.System {
+		return "", false
+	}
+	if s.reaches(b.Registry, objects.Fingerprint{}, ns, in) {
+		return b.Registry, true
+	}
+	if in.Registry != "" || s.scopes.of(in.Site(), ns) == b.Registry {
+		return "", false
+	}
+	for _, other := range b.Keys {
+		if other.State != Revoked && s.speaksFor(other.Key.Fingerprint(), ns, in) {
+			return b.Registry, true
+		}
+	}
+	return "", false
+}
+
+// DeniesContent reports whether the user, or a registry whose word reaches this scope, denied
+// the file or the body of an item.
+func (s *Store) DeniesContent(it *objects.Item, in Scope) bool {
+	if _, ok := s.deniedDigest(it.Sum, it.Digest); ok {
+		return true
+	}
+	_, ok, err := s.revocation(it.Ref, in, it.Sum, it.Digest)
+	return ok || err != nil
+}
+
+// DeniedByUser reports whether the user denied an item's bytes, or the key that its line names.
+func (s *Store) DeniedByUser(it *objects.Item) bool {
+	if _, ok := s.deniedDigest(it.Sum, it.Digest); ok || it.Signature == nil {
+		return ok
+	}
+	_, ok := s.deniedKey(it.Signature.Key)
+	return ok
+}
+
+// cutRevoked splits the reason that rye 0.2 wrote for what a registry revoked:
+// <version> was revoked: <reason>.
+func cutRevoked(text string) (name, reason string, ok bool) {
+	name, reason, ok = strings.Cut(text, " was revoked: ")
+	if !ok {
+		return "", text, false
+	}
+	path, version, at := strings.Cut(name, "@")
+	ref, err := objects.ParseRef(path)
+	if _, bad := objects.ParseVersion(version); !at || err != nil || bad != nil || ref.Published() != path {
+		return "", text, false
+	}
+	return name, reason, true
+}
+
+// asRegistryDenial gives a denial that rye 0.2 wrote for a registry the reach of that
+// registry, where the namespace is bound to it. Others stay the user's own.
+func (s *Store) asRegistryDenial(d Denial) Denial {
+	name, _, ok := cutRevoked(d.Reason)
+	if d.Digest.IsZero() || d.Registry != "" || !ok {
+		return d
+	}
+	path, _, _ := strings.Cut(name, "@")
+	ns, _, _ := strings.Cut(path, "/")
+	if b, bound := s.bound[ns]; bound {
+		d.Registry, d.Namespace = b.Registry, ns
+	}
+	return d
+}
