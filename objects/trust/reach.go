@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/fault"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/revoked"
 )
@@ -71,9 +70,7 @@ type Revocation struct {
 }
 
 // String says what was revoked and why.
-func (r Revocation) String() string {
-	return fmt.Sprintf("registry %s revoked %s%s", words.Brief(r.Registry), r.Name, because(r.Reason))
-}
+func (r Revocation) String() string { return r.Name + " was revoked" + because(r.Reason) }
 
 // Revoked returns the revocations of contents with one of these digests in a namespace, by
 // every registry, whether they apply here or not.
