@@ -239,3 +239,29 @@ func TestKilledBetweenFileAndRecord(t *testing.T) {
 		})
 	}
 }
+
+// TestKilledRotationIsGoneOnWith: a rotation that is killed between retiring the old key and
+// exchanging the files leaves a key that signs nothing. Who signs is told to rotate again,
+// which ends it.
+func TestKilledRotationIsGoneOnWith(t *testing.T) {
+	h := newHome(t)
+	h.rye("new", "knowledge", "acme/style")
+	h.rye("sign", "--all")
+	between := 0
+	for n := 1; h.killedAt(n, "key", "rotate", "--yes"); n++ {
+		out, code := h.status("sign", "--all")
+		if code == 12 {
+			between++
+			if !strings.Contains(out, "hint: rye key rotate default\n") {
+				t.Fatalf("killed before call %d: rye sign says\n%s", n, out)
+			}
+			h.rye("key", "rotate", "default", "--yes")
+			h.rye("sign", "--all")
+		} else if code != 0 {
+			t.Fatalf("killed before call %d: rye sign: exit %d\n%s", n, code, out)
+		}
+	}
+	if between == 0 {
+		t.Error("it was killed nowhere between retiring and exchanging: the test proves nothing")
+	}
+}
