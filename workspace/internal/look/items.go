@@ -31,7 +31,12 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	}
 	items = describeTwins(rows)
 	warnAll(s, items)
-	return items, tellUnfinished(s)
+	return items, tellDue(s)
+}
+
+// tellDue reports what waits for somebody to act.
+func tellDue(s *session.Session) error {
+	return cmp.Or(tellUnfinished(s), session.TellForks(s))
 }
 
 // tellUnfinished reports the changes that a killed process left, or that another process is
@@ -82,7 +87,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	sum.Items = describeTwins(rest)
 	warnAll(s, sum.Items)
 	sum.Outdated, sum.Warned = outdated(s)
-	return sum, tellUnfinished(s)
+	return sum, tellDue(s)
 }
 
 // elsewhere reports whether an item is absent because it belongs to another branch: the
