@@ -72,6 +72,10 @@ type WhereRequest struct {
 	All    bool   // every record of this user, not only those of this project
 	Move   string // take over a record, by its key or the path it was made for: the directory is this one now
 	DryRun bool   // with Move: say what would be done, and do nothing
+
+	// AcceptDirectory, with Move, takes over a record although nothing shows that this
+	// directory is the one that it was made for.
+	AcceptDirectory bool
 }
 
 // WhereReport says where things lie. A path is absolute, and there need not be anything

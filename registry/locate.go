@@ -3,12 +3,12 @@ package registry
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/hosts"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/store/transport"
 )
@@ -130,14 +130,8 @@ func tooFar(agreed []*mirror, text string) string {
 	if there.Scheme != "https" {
 		return "a root elsewhere may only name https://"
 	}
-	host := strings.ToLower(strings.TrimSuffix(there.Hostname(), "."))
-	if ip, err := netip.ParseAddr(host); err == nil {
-		if ip = ip.Unmap(); !ip.IsGlobalUnicast() || ip.IsPrivate() {
-			return "the address is not on the public network"
-		}
-	}
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || !strings.Contains(host, ".") && !strings.Contains(host, ":") {
-		return "the host is of this machine or network"
+	if kind := hosts.Inside(there.Hostname()); kind != "" {
+		return "the host is not on the public network: " + kind
 	}
 	return ""
 }

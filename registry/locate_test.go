@@ -137,6 +137,24 @@ func TestLocationIsAProposal(t *testing.T) {
 		"https://[::1]/acme.git":                    true,
 		"https://[::ffff:192.168.1.1]/acme.git":     true,
 		"https://[fd00::1]/acme.git":                true,
+		"https://100.64.0.1/acme.git":               true, // carrier NAT
+		"https://100.100.100.200/acme.git":          true, // a cloud's metadata
+		"https://168.63.129.16/acme.git":            true, // another cloud's
+		"https://192.0.0.192/acme.git":              true,
+		"https://198.18.0.1/acme.git":               true,
+		"https://240.0.0.1/acme.git":                true,
+		"https://203.0.113.9/acme.git":              true,
+		"https://[64:ff9b::a9fe:a9fe]/acme.git":     true, // NAT64 of 169.254.169.254
+		"https://[64:ff9b:1::1]/acme.git":           true,
+		"https://[2002:7f00:1::]/acme.git":          true, // 6to4 of 127.0.0.1
+		"https://[fec0::1]/acme.git":                true,
+		"https://[::7f00:1]/acme.git":               true,
+		"https://127.1/acme.git":                    true,
+		"https://2130706433/acme.git":               true,
+		"https://0x7f.1/acme.git":                   true,
+		"https://metadata.google.internal/acme.git": true,
+		"https://printer.local/acme.git":            true,
+		"https://8.8.8.8/acme.git":                  false,
 		"https://git.example.org:9443/internal.git": false,
 	} {
 		if err := CheckRepository(text); err != nil {

@@ -193,11 +193,40 @@ func logName(namespace string) string {
 	return "namespace " + namespace
 }
 
+const evidenceSuffix = ".evidence"
+
+// Kept is where two histories of a registry that contradict each other are kept.
+type Kept struct {
+	ID  objects.Digest // of the registry
+	Dir string
+}
+
+// Evidence lists what is kept in a state directory, until somebody removes it.
+func Evidence(stateDir string) (all []Kept, err error) {
+	if stateDir == "" {
+		return nil, nil
+	}
+	list, err := os.ReadDir(stateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range list {
+		hex, is := strings.CutSuffix(e.Name(), evidenceSuffix)
+		if id, err := objects.ParseDigest("sha256:" + hex); is && err == nil {
+			all = append(all, Kept{id, filepath.Join(stateDir, e.Name())})
+		}
+	}
+	if err != nil {
+		err = fault.New(fault.Failed, "list what registries showed: %w", err).Mend("chmod -R u+rwX %s", stateDir)
+	}
+	return all, err
+}
+
 // keepEvidence stores both of two signed commits that contradict each other, as
 // raw commits. Their signatures speak for themselves, to anybody.
 func (r *Registry) keepEvidence(namespace string, seq uint64, raws ...[]byte) (string, error) {
 	name := cmp.Or(namespace, "main")
-	dir := filepath.Join(r.o.StateDir, r.o.ID.Hex()+".evidence")
+	dir := filepath.Join(r.o.StateDir, r.o.ID.Hex()+evidenceSuffix)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fault.New(fault.Failed, "keep evidence: %w", err)
 	}

@@ -60,7 +60,7 @@ func (g Upkeep) Where(ctx context.Context, c rye.Caller, q rye.WhereRequest) (*r
 		return nil, err
 	}
 	defer s.Close()
-	return session.Where(s, q)
+	return session.Where(ctx, s, q)
 }
 
 // Settings lists what the project and the user set, and from where.

@@ -95,6 +95,25 @@ func mirrored(t *testing.T, s *side) {
 	if list := s.bob.changed(before); len(list) > 0 {
 		t.Errorf("changed: %v", list)
 	}
+	// It is reported, whatever else is asked and answered, until somebody acted on it.
+	s.bob.moves(t, mirror, s.address)
+	reports := func(want bool) {
+		t.Helper()
+		for _, args := range [][]string{{"status"}, {"status", "--all"}, {"audit", "--json"}, {"update", "--yes"}, {"audit"}, {"doctor"}} {
+			if out, _ := s.bob.status(args...); strings.Contains(out, "showed two histories") != want {
+				t.Errorf("rye %s reports the fork: want %v, says\n%s", strings.Join(args, " "), want, out)
+			}
+		}
+	}
+	reports(true)
+	kept, err := filepath.Glob(filepath.Join(s.bob.top(), "home", ".local", "state", "rye", "registries", "*.evidence"))
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("evidence: %v, %v", kept, err)
+	}
+	if err := os.RemoveAll(kept[0]); err != nil {
+		t.Fatal(err)
+	}
+	reports(false)
 }
 
 func concurrent(t *testing.T, s *side) {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -151,4 +153,115 @@ func TestKilledAtEverySystemCall(t *testing.T) {
 	}
 	bob.rye("registry", "verify")
 	fsck(t, g.repo)
+}
+
+// TestKilledBetweenFileAndRecord: commands that change files and their record, killed before
+// each call by which they change something, or a part of these without RYE_SOAK. Until the
+// next command that changes items nothing is refused that was not, and status reports what is
+// due. After it, the files, what status shows and what verify answers are those of before the
+// command or those of after it.
+func TestKilledBetweenFileAndRecord(t *testing.T) {
+	for _, c := range changers {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			h, times := newHome(t), 0
+			prepare := func() {
+				for _, left := range []string{".ai/knowledge", ".ai/bundles"} {
+					if err := os.RemoveAll(h.dir + "/" + left); err != nil {
+						t.Fatal(err)
+					}
+				}
+				h.status("rm", "knowledge:acme/tone")
+				h.rye("new", "knowledge", "acme/style")
+				times++ // no two are the same: what was recorded once is not recorded again
+				h.write(styleFile, strings.Replace(h.read(styleFile), "title: style", fmt.Sprint("title: style ", times), 1))
+				for _, name := range []string{"a", "b", "c"} {
+					h.write(packDir+"/"+name+".txt", name+"\n")
+				}
+				h.rye("sign", "--all", "knowledge:acme/style", packDir)
+				if c.before != nil {
+					c.before(h)
+				}
+			}
+			// Digests and dates differ from one preparation to the next.
+			digests := regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+			shape := func() string {
+				said, _ := h.status("verify")
+				words := digests.ReplaceAllString(h.rye("status", "--all")+said, "<digest>")
+				_, err := os.Lstat(h.dir + "/" + styleFile)
+				files, _ := os.ReadDir(h.dir + "/" + packDir)
+				files = slices.DeleteFunc(files, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), ".rye-tmp-") }) // rye gc removes them
+				return fmt.Sprint(words, err == nil, len(files))
+			}
+			prepare()
+			before := shape()
+			h.rye(c.args...)
+			after := shape()
+			kills, due, finished, step := 0, 0, 0, 3
+			if soak {
+				step = 1
+			}
+			for n := 1; ; n += step {
+				prepare()
+				if !h.killedAt(n, c.args...) {
+					break
+				}
+				kills++
+				said, code := h.status("status", "--all")
+				if code != 0 || strings.Contains(said, "returned") {
+					t.Fatalf("killed before call %d: rye status: exit %d\n%s", n, code, said)
+				}
+				if strings.Contains(said, "interrupted: ") {
+					due++
+				}
+				if out, code := h.status("verify"); code == 13 || code == 19 {
+					t.Fatalf("killed before call %d: rye verify: exit %d\n%s", n, code, out)
+				}
+				h.rye("new", "knowledge", fmt.Sprintf("acme/other%d", n))
+				if err := os.Remove(fmt.Sprintf("%s/.ai/knowledge/acme/other%d.md", h.dir, n)); err != nil {
+					t.Fatal(err)
+				}
+				switch is := shape(); is {
+				case before:
+				case after:
+					finished++
+				default:
+					t.Fatalf("killed before call %d of rye %s: it is\n%s\nwant, as before:\n%s\nor, as after:\n%s", n, strings.Join(c.args, " "), is, before, after)
+				}
+				if said, _ := h.status("status"); strings.Contains(said, "interrupted: ") {
+					t.Fatalf("killed before call %d: nobody finished it\n%s", n, said)
+				}
+			}
+			if kills == 0 || finished == 0 || due == 0 {
+				t.Errorf("killed %d times, %d times in the middle, finished %d times: the test proves nothing", kills, due, finished)
+			}
+			t.Logf("killed %d times, %d of these in the middle; %d were finished", kills, due, finished)
+		})
+	}
+}
+
+// TestKilledRotationIsGoneOnWith: a rotation that is killed between retiring the old key and
+// exchanging the files leaves a key that signs nothing. Who signs is told to rotate again,
+// which ends it.
+func TestKilledRotationIsGoneOnWith(t *testing.T) {
+	h := newHome(t)
+	h.rye("new", "knowledge", "acme/style")
+	h.rye("sign", "--all")
+	between := 0
+	for n := 1; h.killedAt(n, "key", "rotate", "--yes"); n++ {
+		out, code := h.status("sign", "--all")
+		if code == 12 {
+			between++
+			if !strings.Contains(out, "hint: rye key rotate default\n") {
+				t.Fatalf("killed before call %d: rye sign says\n%s", n, out)
+			}
+			h.rye("key", "rotate", "default", "--yes")
+			h.rye("sign", "--all")
+		} else if code != 0 {
+			t.Fatalf("killed before call %d: rye sign: exit %d\n%s", n, code, out)
+		}
+	}
+	if between == 0 {
+		t.Error("it was killed nowhere between retiring and exchanging: the test proves nothing")
+	}
 }

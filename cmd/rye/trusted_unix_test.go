@@ -38,6 +38,7 @@ func TestFilesOfOthersAreNotBelieved(t *testing.T) {
 		t.Fatal(kept, err)
 	}
 	h.rye("verify", "tool:acme/hello") // by its list
+	store := h.store()
 	for _, tc := range []struct {
 		name, path string
 		status     int
@@ -50,6 +51,10 @@ func TestFilesOfOthersAreNotBelieved(t *testing.T) {
 		{"directory of keys", filepath.Join(h.config(), "keys"), 6, []string{"sign", "--all"}},
 		{"list", kept[0], 12, []string{"verify", "tool:acme/hello"}},
 		{"directory", h.config(), 6, []string{"verify", "tool:acme/hello"}},
+		{"record", filepath.Dir(store), 6, []string{"verify", "tool:acme/hello"}},
+		{"record, looked at", filepath.Dir(store), 6, []string{"log"}},
+		{"store of the record", store, 6, []string{"status"}},
+		{"record, written", store, 6, []string{"sign", "--all"}},
 		{"directory above", filepath.Dir(h.config()), 6, []string{"trust", "list"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -24,16 +24,18 @@ the project, so each copy, clone and worktree has a record of its own; --all lis
 
 A directory that was renamed or moved has left its record under its old path. Where the
 system can tell that it is the same directory, rye where offers the record, and --move
-takes it over.`,
+takes it over, with what was granted there, after asking. A directory that cannot be shown
+to be the same one, by inode and birth time, needs a person or --accept-directory, too.`,
 		examples: `rye where
 git -C "$(rye where record)" log     # the history, by git
 rye where --all
 rye where --move ../old-name`,
-		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict},
+		exits: []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Denied},
 		max:   1,
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "all", Destination: &q.All, Usage: "list every record of yours"},
 			&cli.StringFlag{Name: "move", Destination: &q.Move, Usage: "take over the record made for this `path`, or with this key"},
+			&cli.BoolFlag{Name: "accept-directory", Destination: &q.AcceptDirectory, Usage: "with --move --yes: also where nothing shows that it is the same directory"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --move: say what would be done"},
 		},
 		run: func(t *task) error {

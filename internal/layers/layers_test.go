@@ -32,6 +32,8 @@ var house = []room{
 		"", ""},
 	{0, "internal/words", "puts counts, quotes and text from outside into messages",
 		"", ""},
+	{0, "internal/hosts", "which hosts and addresses are not on the public Internet; pure",
+		"", ""},
 	{0, "internal/secrets", "which files usually hold secrets, by their names; pure",
 		"", ""},
 	{0, "internal/parallel", "does one thing to many, on every processor",
@@ -101,7 +103,7 @@ var house = []room{
 	{1, "chain/primitive/web/page", "what a page of the web says; pure",
 		"", xhtml},
 	{1, "chain/primitive/web", "one HTTP exchange, exactly as told, inside limits",
-		"fault internal/words", ""},
+		"fault internal/hosts internal/words", ""},
 	{1, "chain/primitive/builtin", "the functions behind rye's own tools, run by rye in a sandbox",
 		"fault internal/secrets internal/words objects chain/primitive", ""},
 
@@ -119,7 +121,7 @@ var house = []room{
 		"fault internal/words objects objects/expr objects/trust chain/consent chain/policy chain/primitive chain/primitive/builtin chain/primitive/web", "github.com/google/jsonschema-go"},
 
 	{3, "registry", "sharing by signed git push and fetch",
-		"fault internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
+		"fault internal/hosts internal/parallel internal/place internal/words objects objects/revoked objects/trust store store/transport chain", ""},
 	{3, "registry/resolve", "one version of every item that is wanted; pure",
 		"fault objects registry", ""},
 

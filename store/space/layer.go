@@ -139,13 +139,20 @@ func (l *Layer) Close() error {
 	return errors.Join(errs...)
 }
 
-// tip returns the layer's recorded commit, or nil when nothing is recorded yet. The
-// ref is read each time, the commit once; nobody may change it.
+// tip returns the layer's recorded commit, or nil when nothing is recorded yet: as long as a
+// change is not finished, that before it. The ref is read each time, the commit once; nobody may change it.
 func (l *Layer) tip() (*store.Commit, error) {
 	if err := l.load(); err != nil || l.repo == nil {
 		return nil, err
 	}
 	id, err := l.repo.Ref(l.Ref())
+	if before, ok, berr := before(l); berr != nil {
+		return nil, berr
+	} else if ok {
+		if id, err = before, nil; id.IsZero() {
+			return nil, nil
+		}
+	}
 	if errors.Is(err, store.ErrNotExist) {
 		return nil, l.lost()
 	}

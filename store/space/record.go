@@ -79,11 +79,13 @@ func (l *Layer) Repo() (*store.Repo, error) {
 }
 
 // Record commits changes of item files to the layer's ref and returns the commit.
-// It is durable when it returns.
+// It is durable when it returns. Where files change with it, Change is for that.
 func (l *Layer) Record(ctx context.Context, changes []store.Change, o store.CommitOptions) (store.OID, error) {
-	if err := l.Create(); err != nil {
+	unlock, err := alone(ctx, l)
+	if err != nil {
 		return store.OID{}, err
 	}
+	defer unlock()
 	return l.repo.Edit(ctx, l.Ref(), changes, o)
 }
 

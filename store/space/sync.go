@@ -52,16 +52,6 @@ func SyncNames(l *Layer, changes ...store.Change) error {
 	return parallel.Each(context.Background(), len(dirs), func(i int) error { return syncFolder(l.root, dirs[i]) })
 }
 
-// RemoveFiles removes the files of changes, which may be gone already, durably.
-func RemoveFiles(l *Layer, changes ...store.Change) error {
-	for _, c := range changes {
-		if err := l.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return SyncNames(l, changes...)
-}
-
 // syncFolder waits until the names in a folder are on the disk. One that is gone is a name
 // less in the folder above.
 func syncFolder(root *os.Root, dir string) error {

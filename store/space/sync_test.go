@@ -1,6 +1,8 @@
 package space
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -66,6 +68,14 @@ func TestWriteIsDurable(t *testing.T) {
 	}
 }
 
+// removeFiles removes files, which may be gone already, durably.
+func removeFiles(l *Layer, c store.Change) error {
+	if err := l.Remove(c.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return SyncNames(l, c)
+}
+
 // What was removed is gone on the disk, too, whatever became of its folder.
 func TestRemoveIsDurable(t *testing.T) {
 	const p = "tools/acme/greet.sh"
@@ -75,24 +85,24 @@ func TestRemoveIsDurable(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := syncs(t, l.Dir, p)
-	if err := RemoveFiles(l, store.Change{Path: p}); err != nil {
+	if err := removeFiles(l, store.Change{Path: p}); err != nil {
 		t.Fatal(err)
 	}
 	if s := got(); !slices.Equal(s, []string{"tools/acme"}) {
-		t.Errorf("RemoveFiles synced %q", s)
+		t.Errorf("removeFiles synced %q", s)
 	}
 	l.Prune("tools")
-	if err := RemoveFiles(l, store.Change{Path: p}); err != nil { // gone already
+	if err := removeFiles(l, store.Change{Path: p}); err != nil { // gone already
 		t.Fatal(err)
 	}
 	if s := got(); !slices.Equal(s, []string{"."}) {
-		t.Errorf("RemoveFiles where there is no folder synced %q", s)
+		t.Errorf("removeFiles where there is no folder synced %q", s)
 	}
 	if err := os.WriteFile(filepath.Join(l.Dir, "tools"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveFiles(l, store.Change{Path: p}); err != nil || !slices.Equal(got(), []string{"."}) {
-		t.Errorf("RemoveFiles where a file stands for the folder = %v", err)
+	if err := removeFiles(l, store.Change{Path: p}); err != nil || !slices.Equal(got(), []string{"."}) {
+		t.Errorf("removeFiles where a file stands for the folder = %v", err)
 	}
 	if err := os.Remove(filepath.Join(l.Dir, "tools")); err != nil {
 		t.Fatal(err)
@@ -100,7 +110,7 @@ func TestRemoveIsDurable(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), filepath.Join(l.Dir, "tools")); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveFiles(l, store.Change{Path: p}); err == nil || len(got()) > 0 {
-		t.Errorf("RemoveFiles behind a link = %v", err)
+	if err := removeFiles(l, store.Change{Path: p}); err == nil || len(got()) > 0 {
+		t.Errorf("removeFiles behind a link = %v", err)
 	}
 }

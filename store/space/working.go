@@ -23,10 +23,7 @@ func (l *Layer) Write(p string, raw []byte, wait Wait) error {
 	if l.root == nil {
 		return fs.ErrNotExist
 	}
-	mode := fs.FileMode(0o644)
-	if len(raw) > 2 && raw[0] == '#' && raw[1] == '!' {
-		mode = 0o755
-	}
+	mode := freshMode(raw)
 	if st, err := l.root.Lstat(p); err == nil {
 		mode = st.Mode().Perm()
 	}
@@ -58,6 +55,14 @@ func (l *Layer) Write(p string, raw []byte, wait Wait) error {
 		return syncFolder(l.root, path.Dir(p))
 	}
 	return nil
+}
+
+// freshMode is the mode of a new file.
+func freshMode(raw []byte) fs.FileMode {
+	if len(raw) > 2 && raw[0] == '#' && raw[1] == '!' {
+		return 0o755
+	}
+	return 0o644
 }
 
 // TempPrefix begins the names of working files that are being written. The project's

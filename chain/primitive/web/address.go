@@ -1,72 +1,9 @@
 package web
 
 import (
-	"net/netip"
 	"strconv"
 	"strings"
 )
-
-// special names address ranges that are not the public Internet, from the IANA
-// registries of special-purpose addresses, with two that clouds use for metadata.
-// IPv6 is the other way round: what is not global unicast is refused, below.
-var special = []struct{ prefix, says string }{
-	{"0.0.0.0/8", "this machine"}, {"127.0.0.0/8", "loopback"}, {"10.0.0.0/8", "private"}, {"172.16.0.0/12", "private"},
-	{"192.168.0.0/16", "private"}, {"100.64.0.0/10", "shared (carrier NAT)"}, {"169.254.169.254/32", "cloud metadata"},
-	{"169.254.0.0/16", "link-local"}, {"168.63.129.16/32", "cloud metadata"}, {"192.0.0.0/24", "reserved"},
-	{"192.0.2.0/24", "documentation"}, {"192.88.99.0/24", "6to4 relay"}, {"198.18.0.0/15", "benchmark"},
-	{"198.51.100.0/24", "documentation"}, {"203.0.113.0/24", "documentation"}, {"224.0.0.0/4", "multicast"},
-	{"255.255.255.255/32", "broadcast"}, {"240.0.0.0/4", "reserved"},
-
-	{"::/128", "this machine"}, {"::1/128", "loopback"}, {"64:ff9b:1::/48", "local NAT64"}, {"fc00::/7", "private (unique local)"},
-	{"fe80::/10", "link-local"}, {"fec0::/10", "site-local"}, {"ff00::/8", "multicast"}, {"2001:db8::/32", "documentation"},
-	{"2001::/23", "reserved"}, {"2002::/16", "6to4"}, {"3fff::/20", "documentation"},
-}
-
-var (
-	nat64  = netip.MustParsePrefix("64:ff9b::/96")
-	global = netip.MustParsePrefix("2000::/3")
-)
-
-// Special says what kind of address a is when it is not a public one, and "" when
-// it is. IPv4 inside IPv6 (mapped, NAT64) is judged as what it stands for.
-func Special(a netip.Addr) string {
-	a = a.Unmap().WithZone("")
-	if nat64.Contains(a) {
-		b := a.As16()
-		a = netip.AddrFrom4([4]byte(b[12:]))
-	}
-	for _, s := range special {
-		if netip.MustParsePrefix(s.prefix).Contains(a) {
-			return s.says
-		}
-	}
-	if !a.IsValid() || a.Is6() && !global.Contains(a) {
-		return "not public"
-	}
-	return ""
-}
-
-// numeric reports whether a host would be read as an IPv4 address by some and as a
-// name by others: its last label is a number (127.1, 0x7f000001, 2130706433), as
-// the URL standard puts it.
-func numeric(host string) bool {
-	host = strings.TrimSuffix(host, ".")
-	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
-	if last == "" {
-		return false
-	}
-	if strings.Trim(last, "0123456789") == "" {
-		return true
-	}
-	if rest, ok := strings.CutPrefix(last, "0x"); ok {
-		if rest == "" {
-			return true
-		}
-		_, err := strconv.ParseUint(rest, 16, 64)
-		return err == nil || strings.Trim(rest, "0123456789abcdef") == ""
-	}
-	return false
-}
 
 // Covers reports whether a list of hosts (host for port 443, host:port, *.domain,
 // *) names a host and port.

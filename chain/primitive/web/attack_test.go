@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/hosts"
 )
 
 // TestForbiddenURLs: spellings of this machine, its network and its cloud.
@@ -37,11 +38,11 @@ func TestForbiddenURLs(t *testing.T) {
 		}
 	}
 	for _, a := range []string{"1.1.1.1", "8.8.8.8", "172.15.0.1", "172.32.0.1", "100.63.0.1", "100.128.0.1", "192.1.0.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::808:808", "::ffff:8.8.8.8"} {
-		if s := Special(netip.MustParseAddr(a)); s != "" {
+		if s := hosts.Special(netip.MustParseAddr(a)); s != "" {
 			t.Errorf("Special(%s) = %q, it is public", a, s)
 		}
 	}
-	if Special(netip.Addr{}) == "" {
+	if hosts.Special(netip.Addr{}) == "" {
 		t.Error("no address is a public one")
 	}
 }

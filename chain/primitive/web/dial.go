@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/hosts"
 )
 
 // hopKey marks, in the context of one request, that it carries a secret in clear.
@@ -51,7 +52,7 @@ func (e *exchange) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 // address judges one address.
 func (e *exchange) address(host string, to netip.AddrPort, clear bool) error {
 	to = netip.AddrPortFrom(to.Addr().Unmap().WithZone(""), to.Port())
-	kind := Special(to.Addr())
+	kind := hosts.Special(to.Addr())
 	if kind == "" && slices.Contains(own(&e.o), to.Addr()) {
 		kind = "local (it is this machine's own)"
 	}

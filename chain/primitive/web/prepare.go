@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/hosts"
 	"github.com/rye-os/rye/internal/words"
 )
 
@@ -140,7 +141,7 @@ func parseURL(text string) (*url.URL, error) {
 // target returns the host, in lower case, and the port that a URL leads to.
 func target(u *url.URL) (string, uint16, error) {
 	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
-	if _, err := netip.ParseAddr(host); err != nil && numeric(host) {
+	if _, err := netip.ParseAddr(host); err != nil && hosts.Numeric(host) {
 		return "", 0, fault.New(fault.Denied, "http: host %q is neither a name nor an address as addresses are written", words.Clip(host, maxQuoted))
 	}
 	port := u.Port()

@@ -27,7 +27,7 @@ import (
 // A bundle is taken in whole. Recording an item does not make it trusted.
 func Add(ctx context.Context, s *Desk, q rye.AddRequest) ([]rye.AddReport, error) {
 	var bundles []string
-	l, err := s.space(q.Space)
+	l, err := s.layer(ctx, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -263,20 +263,11 @@ func (in *addition) record(ctx context.Context, s *Desk) error {
 	if err := s.keep(ctx, l, in.refs, append(slices.Concat(in.replaced...), in.kept...)); err != nil {
 		return err
 	}
-	var changes []store.Change
+	files := slices.Clone(in.written)
 	for _, it := range in.items {
-		changes = append(changes, store.Change{Path: it.Path, Data: it.Raw})
-		if err := writeFile(l, it.Path, it.Raw, space.WaitFor(len(in.items))); err != nil {
-			return err
-		}
+		files = append(files, store.Change{Path: it.Path, Data: it.Raw})
 	}
-	if err := in.writePackages(l); err != nil {
-		return err
-	}
-	if err := space.SyncNames(l, append(slices.Clone(changes), in.written...)...); err != nil {
-		return err
-	}
-	commit, err := s.record(ctx, l, "add", in.refs, slices.Concat(changes, in.beside, in.written))
+	commit, err := s.change(ctx, l, "add", in.refs, files, in.beside...)
 	for i := range in.reports {
 		in.reports[i].Commit = commit
 	}

@@ -40,7 +40,7 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 	if err := standsAlone(f); err != nil {
 		return nil, err
 	}
-	l, err := s.layer(q.To)
+	l, err := s.layer(ctx, q.To, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func Copy(ctx context.Context, s *Desk, q rye.CopyRequest) (*rye.CopyReport, err
 			return nil, err
 		}
 	}
-	rep.Commit, err = s.copyTo(ctx, l, it)
+	rep.Commit, err = s.copyTo(ctx, l, it, replaces)
 	return rep, err
 }
 
@@ -108,10 +108,7 @@ func (s *Desk) replace(ctx context.Context, l *space.Layer, it *objects.Item, ol
 	if err := ready(l); err != nil {
 		return err
 	}
-	if err := s.keepFile(ctx, l, it.Ref, it.Path, it.Raw); err != nil {
-		return err
-	}
-	return l.Remove(it.Path)
+	return s.keepFile(ctx, l, it.Ref, it.Path, it.Raw)
 }
 
 // CopyLoaded puts what was loaded into a space, byte for byte. Only a person may.
@@ -122,31 +119,28 @@ func CopyLoaded(ctx context.Context, s *Desk, c rye.Caller, f *look.Loaded, to s
 	if err := standsAlone(f.Finding); err != nil {
 		return nil, err
 	}
-	l, err := s.layer(to)
+	l, err := s.layer(ctx, to, false)
 	if err != nil {
 		return nil, err
 	}
 	res, it := f.Result, f.Verified.Item()
 	res.CopiedTo, res.Destination = to, it.Path
-	_, err = s.copyTo(ctx, l, it)
+	_, err = s.copyTo(ctx, l, it, nil)
 	return res, err
 }
 
 // copyTo puts an item into a space under the id it has, and returns the commit. A different
-// file that is there stays.
-func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item) (string, error) {
+// file that is there stays, but for the one that it replaces.
+func (s *Desk) copyTo(ctx context.Context, l *space.Layer, it *objects.Item, replaces []byte) (string, error) {
 	if l.Store != "" {
 		if err := l.Create(); err != nil {
 			return "", err
 		}
 	}
-	if have, err := l.Read(it.Path); err == nil && !bytes.Equal(have, it.Raw) {
+	if have, err := l.Read(it.Path); err == nil && !bytes.Equal(have, it.Raw) && (replaces == nil || !bytes.Equal(have, replaces)) {
 		return "", fault.New(fault.Conflict, "copy %s: the %s space holds another one", it.Ref, l.Space).Advise("rye show --all %s", it.Ref)
 	}
-	if err := l.Write(it.Path, it.Raw, space.WaitAll); err != nil {
-		return "", err
-	}
-	return s.record(ctx, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
+	return s.change(ctx, l, "copy", []objects.Ref{it.Ref}, []store.Change{{Path: it.Path, Data: it.Raw}})
 }
 
 // standsAlone refuses to take a file out of the bundle that answers for it.

@@ -4,6 +4,7 @@ package author
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -23,13 +24,75 @@ type Desk struct {
 	Keys *custody.Keys
 }
 
-// layer returns the space of this name, when it can be changed.
-func (s *Desk) layer(name string) (*space.Layer, error) {
-	sp, err := objects.ParseSpace(name)
+// layer returns the space of this name, "" for the project's, when it can be changed. Unless
+// this only looks, a change of it that a killed process left is finished first.
+func (s *Desk) layer(ctx context.Context, name string, looks bool) (*space.Layer, error) {
+	sp, err := objects.ParseSpace(cmp.Or(name, objects.Project.String()))
 	if err != nil {
 		return nil, err
 	}
-	return s.Stack.Layer(sp)
+	l, err := s.Stack.Layer(sp)
+	if err != nil || looks {
+		return l, err
+	}
+	what, err := space.Finish(ctx, l)
+	if what != "" {
+		s.Tell("finished what was interrupted: " + what)
+	}
+	return l, err
+}
+
+// change makes files what they are to be and records them, with what record changes beside
+// them where that is more than the files: both, or neither. It returns the commit. Where there can be no record the user is
+// told, the files change, and there is no commit.
+func (s *Desk) change(ctx context.Context, l *space.Layer, verb string, refs []objects.Ref, files []store.Change, record ...store.Change) (string, error) {
+	if l.Store == "" {
+		s.Tell("nothing is recorded: " + s.Records.Err().Error())
+		return "", writeFiles(l, files)
+	}
+	named := pathsOf(record)
+	for _, c := range files {
+		if !named[c.Path] {
+			record = append(record, c)
+		}
+	}
+	o, err := s.Keys.CommitOptions(ctx, subject(verb, refs))
+	if err == nil {
+		record, err = l.WithoutOld(record)
+	}
+	if err != nil {
+		return "", err
+	}
+	id, err := space.Change(ctx, l, files, record, o)
+	if err != nil {
+		return "", err
+	}
+	return id.String(), nil
+}
+
+// writeFiles makes working files what they are to be.
+func writeFiles(l *space.Layer, files []store.Change) error {
+	for _, c := range files {
+		var err error
+		if c.Delete {
+			err = l.Remove(c.Path)
+		} else {
+			err = writeFile(l, c.Path, c.Data, space.WaitFor(len(files)))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return space.SyncNames(l, files...)
+}
+
+// removalsOf returns the changes that take files away.
+func removalsOf(files []store.Change) []store.Change {
+	gone := make([]store.Change, len(files))
+	for i, c := range files {
+		gone[i] = store.Change{Path: c.Path, Delete: true}
+	}
+	return gone
 }
 
 // record commits changes to a space and returns the commit. Its subject says what was

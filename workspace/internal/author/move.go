@@ -17,7 +17,7 @@ import (
 // the signature line goes and the item has to be signed again. The old file is recorded
 // first, as it was.
 func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, error) {
-	l, err := s.space(q.Space)
+	l, err := s.layer(ctx, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -34,16 +34,13 @@ func Move(ctx context.Context, s *Desk, q rye.MoveRequest) (*rye.MoveReport, err
 		return rep, nil
 	}
 	if err = s.keepFile(ctx, l, it.Ref, it.Path, nil); err == nil {
-		rep.Commit, err = s.record(ctx, l, "move "+it.Ref.String()+" to", []objects.Ref{moved.Ref},
+		rep.Commit, err = s.change(ctx, l, "move "+it.Ref.String()+" to", []objects.Ref{moved.Ref},
 			[]store.Change{{Path: it.Path, Delete: true}, {Path: moved.Path, Data: moved.Raw}})
-	}
-	if err == nil {
-		err = l.Write(moved.Path, moved.Raw, space.WaitAll)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return rep, space.RemoveFiles(l, store.Change{Path: it.Path})
+	return rep, nil
 }
 
 // planMove returns the item as it is and as it is to be.

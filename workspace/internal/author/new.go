@@ -22,7 +22,7 @@ func New(ctx context.Context, s *Desk, q rye.NewRequest) (*rye.NewReport, error)
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.space(q.Space)
+	l, err := s.layer(ctx, q.Space, false)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store"
-	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
@@ -26,7 +25,7 @@ type Package struct {
 // commit. Everything is judged before anything is written; agree is asked between the two,
 // with what would come.
 func TakeIn(ctx context.Context, s *Desk, q rye.AddRequest, items []*objects.Item, packages []Package, agree func([]rye.AddReport) error) ([]rye.AddReport, error) {
-	l, err := s.space(q.Space)
+	l, err := s.layer(ctx, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -103,21 +102,4 @@ func holds(here, files []store.Change) bool {
 		have[c.Path] = string(c.Data) + "there"
 	}
 	return !slices.ContainsFunc(files, func(c store.Change) bool { return have[c.Path] != string(c.Data)+"there" })
-}
-
-// writePackages writes the files of packages, and removes those that went. Their names are for
-// SyncNames to wait for.
-func (in *addition) writePackages(l *space.Layer) error {
-	for _, c := range in.written {
-		var err error
-		if c.Delete {
-			err = l.Remove(c.Path)
-		} else {
-			err = writeFile(l, c.Path, c.Data, space.WaitFor(len(in.written)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -16,7 +16,7 @@ import (
 // bundle out of the user space. A working file's
 // bytes are recorded before it goes, so that nothing is lost.
 func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, error) {
-	l, err := s.space(q.Space)
+	l, err := s.layer(ctx, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -49,11 +49,11 @@ func Remove(ctx context.Context, s *Desk, q rye.RemoveRequest) (*rye.AddReport, 
 	if err := s.keepFile(ctx, l, ref, f.Path, nil); err != nil && fault.CodeOf(err) != fault.Malformed {
 		return nil, err
 	}
-	rep.Commit, err = s.record(ctx, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
-	if err == nil {
-		err = space.RemoveFiles(l, store.Change{Path: f.Path})
+	rep.Commit, err = s.change(ctx, l, "remove", []objects.Ref{ref}, []store.Change{{Path: f.Path, Delete: true}})
+	if err != nil {
+		return nil, err
 	}
-	return rep, err
+	return rep, nil
 }
 
 // findTarget is Stack.In for what a user typed: a path means this very file, also where
@@ -90,12 +90,11 @@ func removeBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dryR
 	}
 	gone, err := removals(ctx, l, dir, nil)
 	if err == nil {
-		rep.Commit, err = s.record(ctx, l, "remove", bundleRefs(id), gone)
+		rep.Commit, err = s.change(ctx, l, "remove", bundleRefs(id), removalsOf(here), gone...)
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = space.RemoveFiles(l, here...)
 	l.Prune(dir)
-	return rep, err
+	return rep, nil
 }

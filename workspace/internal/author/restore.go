@@ -17,7 +17,7 @@ import (
 // commit, or the last one. A different file that is there now is recorded first. An old
 // version that the user asked for counts again.
 func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport, error) {
-	l, err := s.space(q.Space)
+	l, err := s.layer(ctx, q.Space, q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -47,10 +47,7 @@ func Restore(ctx context.Context, s *Desk, q rye.RestoreRequest) (*rye.AddReport
 	rep := &rye.AddReport{Ref: ref.String(), Path: session.Shown(l, p), SHA256: objects.DigestOf(raw).String()}
 	if !q.DryRun {
 		if err = s.keepFile(ctx, l, ref, p, raw); err == nil {
-			rep.Commit, err = s.record(ctx, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
-		}
-		if err == nil {
-			err = l.Write(p, raw, space.WaitAll)
+			rep.Commit, err = s.change(ctx, l, "restore", []objects.Ref{ref}, []store.Change{{Path: p, Data: raw}})
 		}
 		if err != nil {
 			return nil, err
@@ -107,20 +104,7 @@ func restoreBundle(ctx context.Context, s *Desk, l *space.Layer, dir string, dry
 			changes = append(changes, store.Change{Path: c.Path, Delete: true})
 		}
 	}
-	if rep.Commit, err = s.record(ctx, l, "restore", bundleRefs(id), changes); err != nil {
-		return nil, err
-	}
-	for _, c := range changes {
-		if c.Delete {
-			err = l.Remove(c.Path)
-		} else {
-			err = writeFile(l, c.Path, c.Data, space.WaitFile)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if err := space.SyncNames(l, changes...); err != nil {
+	if rep.Commit, err = s.change(ctx, l, "restore", bundleRefs(id), changes); err != nil {
 		return nil, err
 	}
 	c, err := s.Stack.Cover(ctx, l, manifestIn(dir), nil)

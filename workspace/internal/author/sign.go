@@ -3,7 +3,6 @@ package author
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +23,7 @@ import (
 // commit. An item that already carries a valid signature by that key is left as it is.
 // Items fail one by one; the error of a single target is returned.
 func Sign(ctx context.Context, s *Desk, c rye.Caller, q rye.SignRequest) (*rye.SignReport, error) {
-	l, err := s.layer(cmp.Or(q.Space, objects.Project.String()))
+	l, err := s.layer(ctx, q.Space, q.Check || q.DryRun)
 	if err != nil {
 		return nil, err
 	}
@@ -323,33 +322,22 @@ func (g *signing) newer(ctx context.Context, d *draft) (c store.Change, newer bo
 	return store.Change{Path: d.path, Data: d.passed, Was: &was}, err == nil && f.Err == nil && f.Past == nil, err
 }
 
-// writeAll writes the files that were signed anew, and returns the commit of all changes.
+// writeAll writes the files that were signed anew and records all changes, and returns the
+// commit.
 func (g *signing) writeAll(ctx context.Context, all []*draft, refs []objects.Ref, changes []store.Change) (string, error) {
-	for i, d := range all {
+	var files []store.Change
+	for _, d := range all {
 		if !d.changed {
 			continue
 		}
-		err := ctx.Err()
-		if err == nil && d.there != nil {
-			err = g.keepFile(ctx, g.layer, d.ref, d.path, d.data)
+		if d.there != nil {
+			if err := g.keepFile(ctx, g.layer, d.ref, d.path, d.data); err != nil {
+				return "", err
+			}
 		}
-		if err != nil {
-			return "", err
-		}
-		if err := g.layer.Write(d.path, d.data, space.WaitFor(len(all))); err != nil {
-			return "", fmt.Errorf("write %s: %w", d.Path, err)
-		}
-		if i%500 == 499 {
-			g.Say(fmt.Sprintf("wrote %d of %d", i+1, len(all)))
-		}
+		files = append(files, store.Change{Path: d.path, Data: d.data})
 	}
-	names := make(chan error, 1)
-	go func() { names <- space.SyncNames(g.layer, changes...) }() // with the record's own: the disk is waited for once
-	commit, err := g.record(ctx, g.layer, "sign", refs, changes)
-	if err != nil {
-		err = fault.Wrap(err, "record it")
-	}
-	return commit, cmp.Or(err, <-names)
+	return g.change(ctx, g.layer, "sign", refs, files, changes...)
 }
 
 // declare notes in the project which namespaces the key signs, for whoever clones it.

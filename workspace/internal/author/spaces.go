@@ -1,16 +1,9 @@
 package author
 
 import (
-	"cmp"
-
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 )
-
-// space returns the space that a request is about, when it can be changed; "" is the project's.
-func (s *Desk) space(name string) (*space.Layer, error) {
-	return s.layer(cmp.Or(name, objects.Project.String()))
-}
 
 // defaultNamespace is that of a project whose maker named none, and of the user space.
 const defaultNamespace = "local"

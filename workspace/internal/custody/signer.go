@@ -2,6 +2,7 @@ package custody
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -196,6 +197,9 @@ func (ks *Keys) Known(st *trust.Store, k trust.Signer) error { return known(ks, 
 func known(ks *Keys, st *trust.Store, pub trust.PublicKey) error {
 	fp := pub.Fingerprint()
 	if st.IsRetired(pub) {
+		if _, err := os.Lstat(ks.Path(ks.Name) + nextSuffix); err == nil {
+			return fault.New(fault.Revoked, "sign with %s: it was retired by a rotation that did not end", fp).Mend("rye key rotate %s", ks.Name)
+		}
 		return fault.New(fault.Revoked, "sign with %s: it was retired, and vouches for nothing new", fp).Advise("rye key list")
 	}
 	if _, ok := st.Key(fp); ok {

@@ -42,6 +42,13 @@ func Audit(ctx context.Context, d *share.Desk, _ rye.AuditRequest) (*rye.AuditRe
 		return nil, err
 	}
 	rep.Findings = append(rep.Findings, said...)
+	forks, err := session.Forks(d.Host, d.Project)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range forks {
+		rep.Findings = append(rep.Findings, finding("fork", audit.High, "", "", f.Text, f.Mend))
+	}
 	late, err := stale(ctx, d.Session)
 	if err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/registry"
 	"github.com/rye-os/rye/registry/resolve"
+	"github.com/rye-os/rye/workspace/internal/session"
 	"github.com/rye-os/rye/workspace/internal/share"
 )
 
@@ -24,6 +25,9 @@ import (
 func Install(ctx context.Context, s *share.Desk, q rye.InstallRequest) (*rye.InstallReport, error) {
 	in := &installation{Desk: *s, q: q, registries: map[string]*registry.Registry{}, deps: map[string]string{}, asked: map[objects.Ref]bool{}, explicit: map[objects.Ref]bool{}, runs: map[string]objects.ID{}}
 	defer in.close()
+	if err := session.TellForks(s.Session); err != nil {
+		return nil, err
+	}
 	wants, err := in.wanted()
 	if err != nil {
 		return nil, err

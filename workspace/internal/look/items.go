@@ -31,7 +31,30 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	}
 	items = describeTwins(rows)
 	warnAll(s, items)
-	return items, nil
+	return items, tellDue(s)
+}
+
+// tellDue reports what waits for somebody to act.
+func tellDue(s *session.Session) error {
+	return cmp.Or(tellUnfinished(s), session.TellForks(s))
+}
+
+// tellUnfinished reports the changes that a killed process left, or that another process is
+// at: files and record are judged as they were before.
+func tellUnfinished(s *session.Session) error {
+	for _, l := range []*space.Layer{s.Stack.Project, s.Stack.User} {
+		if l == nil {
+			continue
+		}
+		what, err := space.Unfinished(l)
+		if err != nil {
+			return err
+		}
+		if what != "" {
+			s.Tell("interrupted: " + what + "; the next command that changes items finishes it, such as rye sign --all" + session.SpaceFlag(l))
+		}
+	}
+	return nil
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, those that
@@ -64,7 +87,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	sum.Items = describeTwins(rest)
 	warnAll(s, sum.Items)
 	sum.Outdated, sum.Warned = outdated(s)
-	return sum, nil
+	return sum, tellDue(s)
 }
 
 // elsewhere reports whether an item is absent because it belongs to another branch: the

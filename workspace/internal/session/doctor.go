@@ -41,6 +41,7 @@ func CheckProject(h *Host) rye.DoctorCheck {
 func Checks(h *Host) []rye.DoctorCheck {
 	all := []rye.DoctorCheck{Checked("configuration", h.ConfigDir, CheckConfig(h)), Checked("data", h.Records.Dir(), h.Records.Err()),
 		checkState(h.StateDir), CheckProject(h)}
+	all = append(all, checkForks(h)...)
 	if h.ProjectDir == "" {
 		return all
 	}

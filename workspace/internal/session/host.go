@@ -67,14 +67,19 @@ func AnsweredBy(h *Host, consent func(context.Context, rye.Question) (bool, erro
 func (h *Host) AIDir() string { return filepath.Join(h.ProjectDir, ".ai") }
 
 // Layer returns a space of a directory, over the record that the directory has or will
-// have with the user. project is the id of the project, "" for the user space.
+// have with the user. project is the id of the project, "" for the user space. A record that
+// others may change is fault.Auth.
 func (h *Host) Layer(look *place.Look, sp objects.Space, dir, project string) (*space.Layer, records.Place, error) {
 	l := &space.Layer{Space: sp, Dir: filepath.Join(dir, ".ai")}
 	p, err := h.Records.At(look, dir, project)
 	if err != nil {
 		return nil, p, err
 	}
-	l.Store = p.Store()
+	if l.Store = p.Store(); l.Store != "" {
+		if err := look.Owned(l.Store); err != nil {
+			return nil, p, err
+		}
+	}
 	l.Ready = func() error { return p.Note(h.Now()) }
 	return l, p, nil
 }

@@ -18,7 +18,7 @@ import (
 
 // Where says where things lie, and which records there are of this project, or of all.
 // With q.Move it takes over a record first.
-func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
+func Where(ctx context.Context, s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 	rep := &rye.WhereReport{User: s.UserDir, Config: s.ConfigDir, Data: s.Records.Dir(), State: s.StateDir, Cache: s.CacheDir}
 	if err := s.Records.Err(); err != nil {
 		rep.NoRecord, rep.Hint = err.Error(), fault.HintOf(err)
@@ -27,7 +27,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 		rep.UserRecord = s.Stack.User.Store
 	}
 	if q.Move != "" {
-		if err := move(s, q, rep); err != nil {
+		if err := move(ctx, s, q, rep); err != nil {
 			return nil, err
 		}
 	}
@@ -54,7 +54,7 @@ func Where(s *Session, q rye.WhereRequest) (*rye.WhereReport, error) {
 }
 
 // move takes over the record that q names.
-func move(s *Session, q rye.WhereRequest, rep *rye.WhereReport) error {
+func move(ctx context.Context, s *Session, q rye.WhereRequest, rep *rye.WhereReport) error {
 	if s.Project == nil {
 		return s.NoProject()
 	}
@@ -74,10 +74,34 @@ func move(s *Session, q rye.WhereRequest, rep *rye.WhereReport) error {
 	case q.DryRun:
 		return nil
 	}
+	if err := s.Ask(ctx, sameDirectory(s, q, old)); err != nil {
+		return err
+	}
 	if err := s.Place.Move(old, s.Now()); err != nil {
 		return err
 	}
 	return trust.Update(s.TrustPath(), func(st *trust.Store) error { return st.MoveGrants(old.Key, s.Place.Key) })
+}
+
+// sameDirectory asks whether a record may become that of this directory, which gets what was
+// granted to the other. Where inode and birth time do not show that the two are one, only a
+// person or the flag for that says yes: a clone can state the same project.
+func sameDirectory(s *Session, q rye.WhereRequest, old records.Known) rye.Question {
+	ask := rye.Question{Topic: "take over the record of " + old.Path, Text: "Is " + s.Place.Path + " that directory?",
+		Lines: []string{"the record was made for " + old.Path + " on " + old.Made.Format(time.DateOnly) + ", with what was granted there"},
+		Mend:  fault.CommandOf("rye", "where", "--move", q.Move, "--yes")}
+	switch now, err := records.StampOf(s.Place.Path); {
+	case err == nil && now == old.Stamp && now.Born != 0:
+		ask.Lines = append(ask.Lines, "it is the same directory: inode and birth time are the same")
+		return ask
+	case err == nil && now.Born != 0 && old.Born != 0:
+		ask.Lines = append(ask.Lines, "it is another directory: its inode or birth time differs")
+	default:
+		ask.Lines = append(ask.Lines, "nothing shows that it is the same directory: no birth time is known")
+	}
+	ask.Person = !q.AcceptDirectory
+	ask.Mend = fault.CommandOf("rye", "where", "--move", q.Move, "--yes", "--accept-directory")
+	return ask
 }
 
 // recordOf finds a record by its key, or by the path of its directory.

@@ -1,0 +1,614 @@
+package space
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store"
+)
+
+// The intent of a change lies in the store. It is there from before the first file or ref
+// changes until after the last; docs/format/record.md describes it.
+const (
+	intentName = "rye-change"
+	intentLock = intentName + ".lock" // held by the one process that changes the record
+	maxIntent  = 64 << 20             // bytes: MaxFiles files with long names
+	maxHead    = 32 << 10             // bytes of its first four lines
+)
+
+// Change makes files what they are to be, and commits changes of the record: both, or
+// neither. After an error files and record are as before. After a kill the next Change or
+// Record of the layer finishes what was committed; until then, or until every file changed,
+// the record reads as before.
+// The first line of the message names the change for people.
+func Change(ctx context.Context, l *Layer, files, record []store.Change, o store.CommitOptions) (store.OID, error) {
+	unlock, err := alone(ctx, l)
+	if err != nil {
+		return store.OID{}, err
+	}
+	defer unlock()
+	w, err := plan(l, files, record, words.Brief(words.FirstLine(o.Message)))
+	if err != nil {
+		return store.OID{}, err
+	}
+	err = w.stage(ctx)
+	if err == nil {
+		err = w.begin()
+	}
+	var id store.OID
+	if err == nil {
+		id, err = l.repo.Edit(ctx, l.Ref(), record, o)
+	}
+	if err == nil {
+		err = w.apply()
+	}
+	if err != nil {
+		return store.OID{}, w.takeBack(context.WithoutCancel(ctx), err, o)
+	}
+	return id, w.end()
+}
+
+// alone makes this the one process that changes the layer's record, until unlock, and
+// finishes what one that was killed left.
+func alone(ctx context.Context, l *Layer) (unlock func(), err error) {
+	if err := l.Create(); err != nil {
+		return nil, err
+	}
+	if unlock, err = place.Lock(ctx, filepath.Join(l.Store, intentLock)); err != nil {
+		return nil, err
+	}
+	if _, err = finish(l); err != nil {
+		unlock()
+		return nil, err
+	}
+	return unlock, nil
+}
+
+// Finish finishes the change that a killed process left, or drops it where it was not
+// committed. It returns the name of what was finished; "" for nothing.
+func Finish(ctx context.Context, l *Layer) (what string, err error) {
+	if what, err := Unfinished(l); what == "" || err != nil {
+		return "", err
+	}
+	unlock, err := place.Lock(ctx, filepath.Join(l.Store, intentLock))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	return finish(l)
+}
+
+// Unfinished returns the name of the change that was begun and has not ended, because its
+// process was killed or is at it; "" for none.
+func Unfinished(l *Layer) (what string, err error) {
+	if err := l.load(); err != nil {
+		return "", err
+	}
+	w, err := begun(l)
+	if w == nil || err != nil {
+		return "", err
+	}
+	return w.what, nil
+}
+
+// finish is Finish for the process that is alone.
+func finish(l *Layer) (what string, err error) {
+	raw, err := place.Read(intentPath(l), maxIntent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	w, err := parseIntent(l, string(raw))
+	if err != nil {
+		return "", err
+	}
+	committed, err := w.committed()
+	if err != nil {
+		return "", err
+	}
+	if committed {
+		what = w.what
+		if err := w.put(false); err != nil {
+			return "", fault.Wrap(err, "finish %q, which was interrupted", what)
+		}
+	}
+	return what, w.end()
+}
+
+// begun reads the beginning of the intent, with the file that changes last; nil where there
+// is none.
+func begun(l *Layer) (*work, error) {
+	if l.repo == nil {
+		return nil, nil
+	}
+	f, err := place.Open(intentPath(l))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read %s: %w", intentPath(l), err).Mend("chmod -R u+rwX %s", l.Store)
+	}
+	defer f.Close()
+	head := make([]byte, maxHead)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fault.New(fault.Failed, "read %s: %w", intentPath(l), err)
+	}
+	w, rest, err := parseHead(l, string(head[:n]))
+	if err != nil {
+		return nil, err
+	}
+	if last, isFile, ok := parsePath(l, words.FirstLine(rest)); ok && isFile {
+		w.files = []changing{last}
+	}
+	return w, nil
+}
+
+// before returns the commit by which files are to be judged, instead of that of the ref, and
+// whether there is one: that before a change whose files have not all changed.
+func before(l *Layer) (tip store.OID, ok bool, err error) {
+	w, err := begun(l)
+	if w == nil || err != nil {
+		return tip, false, err
+	}
+	if len(w.files) > 0 {
+		is, _, err := contentAt(l, w.files[0].path)
+		if err != nil || is == w.files[0].after {
+			return tip, false, err
+		}
+	}
+	return w.tip, true, nil
+}
+
+func intentPath(l *Layer) string { return filepath.Join(l.Store, intentName) }
+
+// work is one change on its way.
+type work struct {
+	l      *Layer
+	what   string
+	tip    store.OID // the commit before it; zero for none
+	files  []changing
+	record []changing // paths of the record: their contents only
+	made   []string   // folders that were missing, each after the one above it
+	begun  bool       // files may have changed
+}
+
+// changing is a path that a change is about.
+type changing struct {
+	path          string
+	before, after content
+	mode          fs.FileMode // before
+	was, data     []byte      // the bytes before and after; nil in what was read from an intent
+	temp          string      // the staged file
+}
+
+// turn orders files: new ones come before old ones go, and a manifest after the files that
+// it lists.
+func (f *changing) turn() int {
+	switch {
+	case f.after == vacant:
+		return 2
+	case path.Base(f.path) == objects.ManifestName:
+		return 1
+	}
+	return 0
+}
+
+// content is what stands at a path: the id of a blob, vacant or notPlain.
+type content string
+
+const (
+	vacant   content = "-"
+	notPlain content = "?" // a link, or what is too large to be an item
+)
+
+func contentOf(id store.OID) content {
+	if id.IsZero() {
+		return vacant
+	}
+	return content(id.String())
+}
+
+// id is the blob's; zero for vacant.
+func (c content) id() store.OID {
+	id, _ := store.ParseOID(string(c))
+	return id
+}
+
+// contentAt returns what stands at p now.
+func contentAt(l *Layer, p string) (content, []byte, error) {
+	raw, err := l.Read(p)
+	switch {
+	case err == nil:
+		return contentOf(l.BlobID(raw)), raw, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return vacant, nil, nil
+	case fault.Is(err, fault.Malformed), fault.Is(err, fault.Limit):
+		return notPlain, nil, nil
+	}
+	return "", nil, err
+}
+
+// recordedAt returns what the layer's ref itself holds at each of the paths, and its commit.
+func recordedAt(l *Layer, paths []changing) (all []content, tip store.OID, err error) {
+	all = make([]content, len(paths))
+	tip, err = l.repo.Ref(l.Ref())
+	if errors.Is(err, store.ErrNotExist) {
+		for i := range all {
+			all[i] = vacant
+		}
+		return all, tip, nil
+	}
+	if err != nil {
+		return nil, tip, err
+	}
+	c, err := l.repo.Commit(tip)
+	if err != nil {
+		return nil, tip, damaged(l, err)
+	}
+	for i := range paths {
+		e, err := l.repo.Lookup(c.Tree, paths[i].path)
+		if err != nil && !errors.Is(err, store.ErrNotExist) {
+			return nil, tip, damaged(l, err)
+		}
+		all[i] = contentOf(e.ID)
+	}
+	return all, tip, nil
+}
+
+// plan looks at what stands where something is to change.
+func plan(l *Layer, files, record []store.Change, what string) (*work, error) {
+	w := &work{l: l, what: what}
+	for _, c := range files {
+		f := changing{path: c.Path, after: vacant, data: c.Data}
+		if !c.Delete {
+			f.after = contentOf(l.BlobID(c.Data))
+			if err := l.Free(c.Path); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if f.before, f.was, err = contentAt(l, c.Path); err != nil {
+			return nil, err
+		}
+		if st, err := l.root.Lstat(c.Path); err == nil {
+			f.mode = st.Mode().Perm()
+		}
+		if f.before != f.after {
+			w.files = append(w.files, f)
+		}
+	}
+	slices.SortStableFunc(w.files, func(a, b changing) int { return a.turn() - b.turn() })
+	for _, c := range record {
+		if c.Was != nil {
+			continue // may be left out
+		}
+		f := changing{path: c.Path, after: vacant}
+		if !c.Delete {
+			if f.after = contentOf(c.ID); c.ID.IsZero() {
+				f.after = contentOf(l.BlobID(c.Data))
+			}
+		}
+		w.record = append(w.record, f)
+	}
+	held, tip, err := recordedAt(l, w.record)
+	for i := range held {
+		w.record[i].before = held[i]
+	}
+	w.tip = tip
+	return w, err
+}
+
+// stage writes the new files under temporary names, and tries that others can be removed.
+func (w *work) stage(ctx context.Context) error {
+	wait, tried := WaitFor(len(w.files)), map[string]bool{}
+	for i := range w.files {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		f := &w.files[i]
+		dir := path.Dir(f.path)
+		if f.after == vacant {
+			if !tried[dir] {
+				probe, name, err := createTemp(w.l.root, dir, 0o600)
+				if err != nil {
+					return fmt.Errorf("remove .ai/%s: %w", f.path, err)
+				}
+				probe.Close()
+				if err := w.l.root.Remove(name); err != nil {
+					return fmt.Errorf("remove .ai/%s: %w", f.path, err)
+				}
+				tried[dir] = true
+			}
+			continue
+		}
+		var err error
+		if f.temp, err = w.stageFile(f, wait); err != nil {
+			return fmt.Errorf("write .ai/%s: %w", f.path, err)
+		}
+		tried[dir] = true
+	}
+	return nil
+}
+
+// stageFile writes one. Its mode is that of the file that it replaces; a new file gets 0644,
+// or 0755 when it begins with "#!", as does a script that replaces what is none.
+func (w *work) stageFile(f *changing, wait Wait) (temp string, err error) {
+	dir := path.Dir(f.path)
+	for up := dir; up != "."; up = path.Dir(up) {
+		if _, err := w.l.root.Lstat(up); err == nil {
+			break
+		}
+		w.made = append(w.made, up)
+	}
+	if err := makeFolders(w.l.root, dir); err != nil {
+		return "", err
+	}
+	mode := freshMode(f.data)
+	if f.before != vacant && f.before != notPlain && freshMode(f.was) == mode {
+		mode = f.mode
+	}
+	file, temp, err := createTemp(w.l.root, dir, mode)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(f.data)
+	if err == nil && wait != WaitNone {
+		err = synced(file, temp)
+	}
+	return temp, cmp.Or(err, file.Close())
+}
+
+// begin writes the intent.
+func (w *work) begin() error {
+	raw := w.encode()
+	if len(raw) > maxIntent {
+		return fault.New(fault.Limit, "%s: too many files for one change", w.what).Advise("name fewer at a time")
+	}
+	return place.File(intentPath(w.l), raw, 0o600)
+}
+
+// apply puts what was staged in place, and removes what is to go.
+func (w *work) apply() error {
+	w.begun = true
+	for i := range w.files {
+		f := &w.files[i]
+		if f.after == vacant {
+			if err := w.l.Remove(f.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove .ai/%s: %w", f.path, err)
+			}
+			continue
+		}
+		if err := w.l.root.Rename(f.temp, f.path); err != nil {
+			return fmt.Errorf("write .ai/%s: %w", f.path, err)
+		}
+		f.temp = ""
+	}
+	return w.syncNames()
+}
+
+func (w *work) syncNames() error {
+	names := make([]store.Change, len(w.files))
+	for i := range w.files {
+		names[i].Path = w.files[i].path
+	}
+	return SyncNames(w.l, names...)
+}
+
+// put brings each file that stands as it was before to what it is to be, or back. One that
+// somebody changed since stays.
+func (w *work) put(back bool) error {
+	for i := range w.files {
+		f := &w.files[i]
+		from, to, raw := f.before, f.after, f.data
+		if back {
+			from, to, raw = f.after, f.before, f.was
+		}
+		is, _, err := contentAt(w.l, f.path)
+		if err != nil {
+			return err
+		}
+		if is != from || is == to || to == notPlain {
+			continue
+		}
+		if err := w.putFile(f, to, raw, back); err != nil {
+			return fmt.Errorf(".ai/%s: %w", f.path, err)
+		}
+	}
+	return w.syncNames()
+}
+
+func (w *work) putFile(f *changing, to content, raw []byte, back bool) (err error) {
+	if to == vacant {
+		return w.l.Remove(f.path)
+	}
+	if raw == nil {
+		if raw, err = w.l.repo.Blob(to.id(), MaxItem); err != nil {
+			return damaged(w.l, err)
+		}
+	}
+	if err := w.l.Write(f.path, raw, WaitFile); err != nil || !back {
+		return err
+	}
+	return w.l.root.Chmod(f.path, f.mode)
+}
+
+// committed reports whether the record holds what it is to hold.
+func (w *work) committed() (bool, error) {
+	held, _, err := recordedAt(w.l, w.record)
+	for i := range held {
+		if held[i] != w.record[i].after {
+			return false, nil
+		}
+	}
+	return err == nil, err
+}
+
+// takeBack makes record and files what they were, and returns the error for which it does.
+// Where that fails, the intent stays, and the next change finishes what was committed.
+func (w *work) takeBack(ctx context.Context, cause error, o store.CommitOptions) error {
+	err := w.revert(ctx, o)
+	if err == nil && w.begun {
+		err = w.put(true)
+	}
+	w.unstage()
+	if err == nil {
+		err = w.end()
+	}
+	if err != nil {
+		return fault.New(fault.CodeOf(cause), "%w; and it cannot be taken back: %v", cause, err).Advise("make room, or the directories writable, then rye status")
+	}
+	return cause
+}
+
+// revert records again what the record held.
+func (w *work) revert(ctx context.Context, o store.CommitOptions) error {
+	held, tip, err := recordedAt(w.l, w.record)
+	if err != nil || tip == w.tip {
+		return err
+	}
+	var changes []store.Change
+	for i, f := range w.record {
+		if held[i] == f.after && f.before != f.after {
+			was := f.after.id()
+			changes = append(changes, store.Change{Path: f.path, ID: f.before.id(), Delete: f.before == vacant, Was: &was})
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	o.Message = "take back: " + o.Message
+	_, err = w.l.repo.Edit(ctx, w.l.Ref(), changes, o)
+	return err
+}
+
+// unstage removes what was staged and is not in place, and the folders that were made for it.
+func (w *work) unstage() {
+	for _, f := range w.files {
+		if f.temp != "" {
+			w.l.root.Remove(f.temp)
+		}
+	}
+	slices.SortFunc(w.made, func(a, b string) int { return strings.Compare(b, a) }) // what is below comes first
+	for _, dir := range w.made {
+		w.l.root.Remove(dir) // fails, and is meant to, while something is in it
+	}
+}
+
+// end removes the intent.
+func (w *work) end() error {
+	if err := os.Remove(intentPath(w.l)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Failed, "end %q: %w", w.what, err)
+	}
+	return nil
+}
+
+// encode returns the intent's file.
+func (w *work) encode() []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "rye-change 1\nwhat %s\ntip %s\n", strconv.Quote(w.what), contentOf(w.tip))
+	for _, f := range slices.Backward(w.files) {
+		fmt.Fprintf(&b, "file %04o %s %s %s\n", f.mode, f.before, f.after, strconv.Quote(f.path))
+	}
+	for _, f := range w.record {
+		fmt.Fprintf(&b, "record %s %s %s\n", f.before, f.after, strconv.Quote(f.path))
+	}
+	b.WriteString("end\n")
+	return []byte(b.String())
+}
+
+func badIntent(l *Layer, why string) error {
+	return fault.New(fault.Malformed, "read %s: %s", intentPath(l), why).Advise("compare rye status with rye log, then remove that file")
+}
+
+// parseHead reads the first three lines of an intent.
+func parseHead(l *Layer, text string) (w *work, rest string, err error) {
+	w = &work{l: l}
+	first, text, _ := strings.Cut(text, "\n")
+	what, text, _ := strings.Cut(text, "\n")
+	tip, rest, ok := strings.Cut(text, "\n")
+	if first != "rye-change 1" || !ok {
+		return nil, "", badIntent(l, "it is not one of format 1")
+	}
+	what, is := strings.CutPrefix(what, "what ")
+	if w.what, err = strconv.Unquote(what); err != nil || !is {
+		return nil, "", badIntent(l, "line 2 is no name")
+	}
+	tip, is = strings.CutPrefix(tip, "tip ")
+	if !is || !isContent(l, content(tip)) || content(tip) == notPlain {
+		return nil, "", badIntent(l, "line 3 is no commit")
+	}
+	w.tip = content(tip).id()
+	return w, rest, nil
+}
+
+// parseIntent reads an intent.
+func parseIntent(l *Layer, text string) (*work, error) {
+	w, rest, err := parseHead(l, text)
+	if err != nil {
+		return nil, err
+	}
+	rest, ok := strings.CutSuffix(rest, "end\n")
+	if !ok {
+		return nil, badIntent(l, "its end is missing")
+	}
+	for line := range strings.Lines(rest) {
+		f, isFile, ok := parsePath(l, strings.TrimSuffix(line, "\n"))
+		switch {
+		case !ok:
+			return nil, badIntent(l, fmt.Sprintf("line %q", words.Brief(line)))
+		case isFile:
+			w.files = append(w.files, f)
+		default:
+			w.record = append(w.record, f)
+		}
+	}
+	if slices.Reverse(w.files); string(w.encode()) != text {
+		return nil, badIntent(l, "it is not as rye writes it")
+	}
+	return w, nil
+}
+
+func parsePath(l *Layer, line string) (f changing, isFile, ok bool) {
+	kind, line, _ := strings.Cut(line, " ")
+	if isFile = kind == "file"; isFile {
+		var mode string
+		mode, line, _ = strings.Cut(line, " ")
+		n, err := strconv.ParseUint(mode, 8, 9)
+		if f.mode = fs.FileMode(n); err != nil {
+			return f, isFile, false
+		}
+	} else if kind != "record" {
+		return f, isFile, false
+	}
+	before, line, _ := strings.Cut(line, " ")
+	after, quoted, _ := strings.Cut(line, " ")
+	var err error
+	f.before, f.after = content(before), content(after)
+	f.path, err = strconv.Unquote(quoted)
+	return f, isFile, err == nil && fs.ValidPath(f.path) && f.path != "." && isContent(l, f.before) && isContent(l, f.after) && f.after != notPlain
+}
+
+func isContent(l *Layer, c content) bool {
+	if c == vacant || c == notPlain {
+		return true
+	}
+	id, err := store.ParseOID(string(c))
+	return err == nil && !id.IsZero() && len(c) == len(l.BlobID(nil).String())
+}

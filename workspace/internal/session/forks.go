@@ -1,0 +1,57 @@
+package session
+
+import (
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/registry"
+)
+
+// Fork says that a registry, or a mirror of it, showed another history than the one that was
+// verified. It is reported until somebody removes the directory that keeps both.
+type Fork struct {
+	Text string
+	Mend fault.Hint
+}
+
+// Forks returns the forks that were seen, of every registry. project names its registries;
+// it may be nil.
+func Forks(h *Host, project *Project) ([]Fork, error) {
+	_, state := h.Registries()
+	kept, err := registry.Evidence(state)
+	var all []Fork
+	for _, e := range kept {
+		name := "the registry " + e.ID.String()
+		if project != nil {
+			for n, r := range project.Registries {
+				if id, err := objects.ParseDigest(r.ID); err == nil && id == e.ID {
+					name = "the registry " + n
+				}
+			}
+		}
+		all = append(all, Fork{name + " showed two histories, which are kept in " + e.Dir,
+			fault.Advice("show both to its owners; when that is settled: rm -r %s", e.Dir)})
+	}
+	return all, err
+}
+
+// TellForks tells the user of the forks that were seen.
+func TellForks(s *Session) error {
+	all, err := Forks(s.Host, s.Project)
+	for _, f := range all {
+		s.Tell(f.Text + "; " + f.Mend.String())
+	}
+	return err
+}
+
+// checkForks says of the forks that were seen, one by one.
+func checkForks(h *Host) (all []rye.DoctorCheck) {
+	forks, err := Forks(h, nil)
+	if err != nil {
+		all = append(all, Checked("registries", "", err))
+	}
+	for _, f := range forks {
+		all = append(all, rye.DoctorCheck{Name: "registries", Text: f.Text, Mend: f.Mend})
+	}
+	return all
+}
