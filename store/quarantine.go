@@ -166,7 +166,7 @@ func (r *Reader) links(id OID) ([]OID, error) {
 	if err != nil || t == TypeBlob {
 		return nil, err
 	}
-	_, data, err := r.Object(id, max(size, 1))
+	_, data, err := r.Object(id, min(max(size, 1), MaxTreeSize)) // what links is no larger
 	if err != nil {
 		return nil, err
 	}

@@ -25,9 +25,10 @@ const (
 var large = map[string]int{
 	"store/space.Layer":   60,
 	"store/space.Stack":   42,
-	"store.Repo":          74,
-	"store.diskObjects":   31,
+	"store.Repo":          75,
+	"store.diskObjects":   33,
 	"store.files":         54,
+	"store.pack":          26,
 	"registry.Registry":   41,
 	"objects/trust.Store": 60,
 	"objects.parser":      36,
