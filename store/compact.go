@@ -381,7 +381,7 @@ func (r *Repo) reachable(ctx context.Context, lately map[OID]bool) (map[OID]bool
 	}
 	got, err := r.Reach(ctx, tips, older, ReachOptions{})
 	if isMissing(err) {
-		return nil, fault.New(fault.Integrity, "something that a ref leads to is missing: %w", err).Advise("git -C %s fsck", r.dir)
+		return nil, fault.New(fault.Integrity, "something that a ref leads to is missing: %w", err).Mend("rye fsck")
 	}
 	if err != nil {
 		return nil, err

@@ -197,7 +197,7 @@ func (q *Quarantine) Accept(ctx context.Context, ids ...OID) error {
 	var err error
 	if len(q.ids) > 0 {
 		q.src.close()
-		q.keep, err = q.r.install(ctx, q.path, q.sum)
+		q.keep, err = q.r.installNew(ctx, q.path, q.sum)
 	}
 	q.remove()
 	return err

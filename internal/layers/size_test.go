@@ -25,9 +25,9 @@ const (
 var large = map[string]int{
 	"store/space.Layer":   60,
 	"store/space.Stack":   42,
-	"store.Repo":          75,
+	"store.Repo":          77,
 	"store.diskObjects":   33,
-	"store.files":         54,
+	"store.files":         56,
 	"store.pack":          26,
 	"registry.Registry":   41,
 	"objects/trust.Store": 60,
