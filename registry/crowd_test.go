@@ -36,7 +36,19 @@ func crowdHosts(t *testing.T, w *world) map[string]string {
 		(&cgi.Handler{Path: "/bin/sh", Args: []string{"-c", `ulimit -t 10; exec "$0"`, programs + "/git-http-backend"}, Root: "/git", Env: env, Stderr: io.Discard}).ServeHTTP(rw, r)
 	}))
 	t.Cleanup(h.Close)
-	return map[string]string{"http-backend": h.URL + "/" + name, "git daemon": gitDaemon(t, programs, root) + "/" + name}
+	w.ssh = plainSSH(t)
+	return map[string]string{"ssh, protocol 0": "ssh://example.org" + w.dir, "http-backend": h.URL + "/" + name, "git daemon": gitDaemon(t, programs, root) + "/" + name}
+}
+
+// plainSSH is an ssh to a host that does not hand on GIT_PROTOCOL, as OpenSSH is unless it is
+// told to: git speaks its protocol 0 there, and serves only what a ref names.
+func plainSSH(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "ssh")
+	script := "#!/bin/sh\nunset GIT_PROTOCOL\nfor last; do :; done\nexec sh -c \"$last\"\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // gitDaemon serves root, to few at a time, as it does everywhere: others are hung up on.
@@ -111,7 +123,7 @@ func TestCrowd(t *testing.T) {
 		t.Logf("%d publishers: %v, tries %v", n, took.Round(time.Millisecond), tries)
 		return took
 	}
-	for _, name := range []string{"http-backend", "git daemon"} {
+	for _, name := range []string{"ssh, protocol 0", "http-backend", "git daemon"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, ClaimsGranted)
 			admin := w.machine(t)
@@ -124,6 +136,11 @@ func TestCrowd(t *testing.T) {
 			w.publish(w.machine(t), w.ada, "acme/knowledge/first@1.0.0")
 			url := crowdHosts(t, w)[name]
 			w.url = url
+			if strings.HasPrefix(url, "ssh:") { // a repository as git init makes it
+				for _, key := range []string{"uploadpack.allowReachableSHA1InWant", "uploadpack.allowFilter"} {
+					git(t, w.dir, "config", key, "false")
+				}
+			}
 			one := crowd(t, w, url, n, func(int) string { return "acme" }, "a")
 			many := crowd(t, w, url, n, func(i int) string { return fmt.Sprintf("n%d", i) }, "b")
 			t.Logf("one namespace / one each = %.1f", one.Seconds()/many.Seconds())

@@ -221,11 +221,12 @@ func vouch(ctx context.Context, r *Registry, rel *Release) error {
 func contentRef(sum objects.Digest) string { return "refs/rye/content/" + sum.Hex() }
 
 // CopyTo copies the version into a repository and points ref at it, when
-// it does not already. It returns the commit's id.
+// it does not already. It returns the commit's id. All of it is written, also what is there:
+// a git repack that is under way may be about to drop that.
 func (f *Fetched) CopyTo(ctx context.Context, repo *store.Repo, ref string) (store.OID, error) {
 	b := repo.NewBatch()
 	defer b.Discard()
-	_, id, err := copyContent(&f.repo.Reader, &f.Entry, lacking(repo, b))
+	_, id, err := copyContent(&f.repo.Reader, &f.Entry, b.Add)
 	if err != nil {
 		return store.OID{}, err
 	}

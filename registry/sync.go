@@ -179,8 +179,27 @@ func toThis(ctx context.Context, r *Registry, ns string) ([]*mirror, error) {
 	return []*mirror{m}, err
 }
 
-// with syncs one log with one address.
+// with syncs one log with one address. A host that serves only what a ref names may have
+// moved a branch since it listed them: then it is asked anew.
 func (y *round) with(ctx context.Context, m *mirror, ns string, others bool) error {
+	for try := 1; ; try++ {
+		err := y.once(ctx, m, ns, others)
+		if !errors.Is(err, transport.ErrNamedOnly) || try > maxLost {
+			return err
+		}
+		if err := pause(ctx, try, leastPause); err != nil {
+			return err
+		}
+		delete(y.listed, m)
+		if ns != "" { // what the namespace does now may follow from what the root became
+			if err := y.with(ctx, m, "", others); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (y *round) once(ctx context.Context, m *mirror, ns string, others bool) error {
 	refs, ok := y.listed[m]
 	if !ok {
 		to := y.purposeAt(ctx, m)

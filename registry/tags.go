@@ -167,6 +167,31 @@ func hasAll(has func(store.OID) bool, ids []store.OID) bool {
 	return !slices.ContainsFunc(ids, func(id store.OID) bool { return !has(id) })
 }
 
+// fetchTip fetches the branch of the content as it is now, where it moved since the host
+// listed it: the host serves only what a ref names. It is not noted that it moved, for a
+// writer has planned by what was listed.
+func fetchTip(ctx context.Context, r *Registry, m *mirror, repo *store.Repo, namespace string, tip store.OID, have []store.OID) (*store.Quarantine, store.OID, error) {
+	for try := 1; ; try++ {
+		q, err := fetchFrom(ctx, r, m, repo, []store.OID{tip}, have, transport.FetchOptions{})
+		if !errors.Is(err, transport.ErrNamedOnly) || try > maxLost {
+			return q, tip, err
+		}
+		if err := pause(ctx, try, leastPause); err != nil {
+			return nil, tip, err
+		}
+		r.stats.Listings++
+		refs, lerr := m.remote.Refs(ctx, contentOf(namespace))
+		if lerr != nil {
+			return nil, tip, lerr
+		}
+		now := refs[contentOf(namespace)]
+		if now.IsZero() || now == tip {
+			return nil, tip, err
+		}
+		tip = now
+	}
+}
+
 // fetchWhole brings the branch of the content into the cache, after asking whether to.
 func fetchWhole(ctx context.Context, r *Registry, repo *store.Repo, namespace string) error {
 	m := r.shown[namespace]
@@ -186,7 +211,7 @@ func fetchWhole(ctx context.Context, r *Registry, repo *store.Repo, namespace st
 			return err
 		}
 	}
-	q, err := fetchFrom(ctx, r, m, repo, []store.OID{tip}, have, transport.FetchOptions{})
+	q, tip, err := fetchTip(ctx, r, m, repo, namespace, tip, have)
 	if err != nil {
 		return err
 	}

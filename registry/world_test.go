@@ -31,6 +31,7 @@ type world struct {
 	ada  *testKey // owns acme
 	root *testKey
 	now  time.Time
+	ssh  string // the program of that name; "" the system's
 }
 
 // newWorld makes a registry whose root grants acme to ada.
@@ -73,7 +74,7 @@ type machine struct {
 
 func (w *world) options(t testing.TB) Options {
 	return Options{URL: w.url, ID: w.id.ID, CacheDir: filepath.Join(t.TempDir(), "cache"), StateDir: filepath.Join(t.TempDir(), "state"),
-		Now: func() time.Time { return w.now }}
+		Now: func() time.Time { return w.now }, Transport: transport.Options{SSH: w.ssh}}
 }
 
 func (w *world) machine(t testing.TB) *machine {

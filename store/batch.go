@@ -152,6 +152,66 @@ func (p *packFile) remove() {
 	p.files.unlink(p.path + ".idx")
 }
 
+// installNew is install of a pack that must stay though git began to repack before: git
+// removes packs by the names that it listed. Where one of this name is there, which nothing
+// may lead to, the new one gets an object more, and so another name.
+func (r *Repo) installNew(ctx context.Context, temp string, sum []byte) (*keep, error) {
+	if name := r.disk.name("pack/pack-" + oidOf(sum).String()); r.files.has(name+".pack") || r.files.has(name+".idx") {
+		var err error
+		if sum, err = r.makeNew(temp); err != nil {
+			return nil, fault.Wrap(err, "add a pack")
+		}
+	}
+	return r.install(ctx, temp, sum)
+}
+
+// makeNew adds a blob of random bytes to a finished pack, so that its checksum, which is its
+// name, is one that nobody has seen.
+func (r *Repo) makeNew(temp string) (sum []byte, err error) {
+	old := &pack{files: r.files, path: temp, format: r.format}
+	if err := old.open(true); err != nil {
+		return nil, err
+	}
+	list, size := make([]packed, old.idx.n), old.size
+	for i := range list {
+		list[i].id, err = old.idx.id(int64(i))
+		if err == nil {
+			list[i].crc, err = old.idx.crc(int64(i))
+		}
+		if err == nil {
+			list[i].off, err = old.idx.offset(int64(i))
+		}
+		if err != nil {
+			old.close()
+			return nil, err
+		}
+	}
+	old.close()
+	p := &packFile{format: r.format, files: r.files, wait: r.disk.wait, path: temp, off: size, list: list}
+	if err := r.files.setMode(temp+".pack", permFile); err != nil {
+		return nil, err
+	}
+	if p.file, err = r.files.openTo(temp+".pack", 0, 0); err != nil {
+		return nil, err
+	}
+	defer p.file.Close()
+	if _, err := p.file.Seek(size, io.SeekStart); err != nil {
+		return nil, err
+	}
+	p.w = bufio.NewWriter(p.file)
+	data := []byte("rye pack " + randomName() + randomName() + "\n")
+	if err := p.add(r.format.Hash(TypeBlob, data), TypeBlob, data); err != nil {
+		return nil, err
+	}
+	if err := r.files.unlink(temp + ".idx"); err != nil {
+		return nil, err
+	}
+	if sum, err = p.finish(); err == nil {
+		err = r.files.setMode(temp+".pack", permObject)
+	}
+	return sum, err
+}
+
 // install gives a finished pack its name in objects/pack: first the pack, then
 // the index by which readers find it. The .keep file comes before both.
 func (r *Repo) install(ctx context.Context, temp string, sum []byte) (*keep, error) {
@@ -412,7 +472,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 	sum, err := b.pack.finish()
 	var k *keep
 	if err == nil {
-		k, err = b.r.install(ctx, b.pack.path, sum)
+		k, err = b.r.installNew(ctx, b.pack.path, sum)
 	}
 	b.drop()
 	if err != nil {

@@ -41,7 +41,7 @@ func BrokenRefs(ctx context.Context, r *Repo) ([]BrokenRef, error) {
 		names = append(names, ref.Name)
 	}
 	slices.SortFunc(names, headLast)
-	w := &wholeness{ctx: ctx, r: r, known: map[OID]*flaw{}}
+	w := &wholeness{ctx: ctx, r: r, known: map[OID]*flaw{}, types: map[OID]Type{}}
 	var all []BrokenRef
 	for _, name := range slices.Compact(names) {
 		b, err := w.ref(name)
@@ -113,7 +113,9 @@ func (w *wholeness) at(name string, moves []Move) (id OID, wrong, err error) {
 	if _, target, err := w.r.rawRef(name); err == nil && target != "" {
 		return id, nil, nil // symbolic: the other is looked at
 	}
-	wrong, err = w.whole(id)
+	if wrong, err = w.whole(id); wrong == nil && err == nil && strings.HasPrefix(name, "refs/heads/") && w.types[id] != TypeCommit {
+		wrong = fault.New(fault.Integrity, "%s is a %s, and a branch names a commit", id, w.types[id])
+	}
 	return id, wrong, err
 }
 
@@ -132,4 +134,40 @@ func refText(r *Repo, name string) string {
 	text, _ := r.files.read(name, maxRefFile)
 	packed, _ := r.packedRefID(name)
 	return string(text) + "\x00" + packed.String()
+}
+
+// BrokenPacks reads every pack and every index, and returns what is wrong with each that is
+// not what was written there, whether or not another file holds the same objects.
+func BrokenPacks(ctx context.Context, r *Repo) (wrong []error, err error) {
+	list, err := r.files.readDir(r.disk.name("pack"))
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		base, isPack := strings.CutSuffix(e.Name(), ".pack")
+		base, isIdx := strings.CutSuffix(base, ".idx")
+		if !isPack && !isIdx || !strings.HasPrefix(base, "pack-") {
+			continue
+		}
+		name := r.disk.name("pack/" + e.Name())
+		why := r.sealed(name)
+		if why == nil && isIdx {
+			p := &pack{files: r.files, path: strings.TrimSuffix(name, ".idx"), format: r.format}
+			why = p.open(true)
+			p.close()
+		}
+		if isMissing(why) && (!isIdx || !r.files.has(name)) {
+			continue // repacked meanwhile
+		}
+		if why != nil {
+			wrong = append(wrong, fault.New(fault.Integrity, "pack file %s: %v", r.files.path(name), why))
+		}
+	}
+	return wrong, nil
 }

@@ -321,9 +321,17 @@ func signCommit(ctx context.Context, c Commit, signer CommitSigner) ([]byte, err
 	return EncodeCommit(&c)
 }
 
+// CommitLinks returns what a commit names, also of one that ParseCommit refuses for its
+// headers.
+func CommitLinks(raw []byte) (tree OID, parents []OID, err error) {
+	tree, parents, _, err = commitLinks(raw)
+	return tree, parents, err
+}
+
 // Tag is an annotated tag, as far as rye reads them: what it names.
 type Tag struct {
 	Target OID
+	Type   Type // of the target, as the tag says
 	Name   string
 }
 
@@ -341,7 +349,8 @@ func ParseTag(raw []byte) (*Tag, error) {
 	if t.Target, ok = parseHex(obj); !ok || t.Target.IsZero() {
 		return nil, fault.New(fault.Malformed, "parse tag: object %q", words.Brief(string(obj)))
 	}
-	if _, err := ParseType(string(typ)); err != nil {
+	var err error
+	if t.Type, err = ParseType(string(typ)); err != nil {
 		return nil, fault.New(fault.Malformed, "parse tag: %w", err)
 	}
 	t.Name = string(name)

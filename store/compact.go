@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"sort"
@@ -340,7 +341,7 @@ func (r *Repo) toCompact(ctx context.Context, c *Compacted, packsOnly, recent bo
 		}
 		for _, id := range all {
 			i, err := r.files.lstat(r.disk.loose(id))
-			if !reached[id] || err != nil {
+			if !reached[id] || err != nil || !i.isRegular() {
 				c.Left++
 				continue
 			}
@@ -380,7 +381,7 @@ func (r *Repo) reachable(ctx context.Context, lately map[OID]bool) (map[OID]bool
 	}
 	got, err := r.Reach(ctx, tips, older, ReachOptions{})
 	if isMissing(err) {
-		return nil, fault.New(fault.Integrity, "something that a ref leads to is missing: %w", err).Advise("git -C %s fsck", r.dir)
+		return nil, fault.New(fault.Integrity, "something that a ref leads to is missing: %w", err).Mend("rye fsck")
 	}
 	if err != nil {
 		return nil, err
@@ -485,7 +486,10 @@ func (r *Repo) readBack(ctx context.Context, out *packFile) error {
 			t, data, err = p.load(i, maxRaw)
 		}
 		if fault.Is(err, fault.Limit) {
-			continue // larger than is held in memory: copied by its CRC, or hashed when it was read
+			if _, _, err = p.pour(i, o.id, &onceWriter{w: io.Discard}); err != nil {
+				return fault.Wrap(err, "object %s", o.id).Mend("git fsck --full")
+			}
+			continue
 		}
 		if err == nil {
 			err = compare(r.format, o.id, t, data)

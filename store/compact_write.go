@@ -125,7 +125,7 @@ func (k *packer) object(p *part) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, data, err := k.r.Object(p.id, max(size, 1))
+	_, data, err := k.r.Object(p.id, min(max(size, 1), maxBroken))
 	return data, err
 }
 
@@ -197,11 +197,7 @@ func (j *packing) deflate() {
 func (k *packer) put(j *packing) error {
 	j.at = k.out.off
 	if j.stream == nil { // huge, and no pack has it
-		data, err := k.object(j.part)
-		if err != nil {
-			return err
-		}
-		return k.out.add(j.id, j.t, data)
+		return k.out.addPoured(k.r.disk, j.id, j.t, j.size)
 	}
 	var of *spot
 	if j.of != nil {

@@ -39,7 +39,7 @@ func applyDelta(base, delta []byte, limit int64) ([]byte, error) {
 	if size > limit {
 		return nil, tooLarge(size, limit)
 	}
-	out := make([]byte, 0, size)
+	out := make([]byte, 0, min(size, maxBelieved))
 	for len(ops) > 0 {
 		op := ops[0]
 		ops = ops[1:]

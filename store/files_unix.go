@@ -223,6 +223,16 @@ func (f *files) both(op, from, to string, use func(fromDir int, from string, toD
 	return f.beside(op, to, func(dir int, base string) error { return use(fd, path.Base(from), dir, base) })
 }
 
+// setMode changes the permissions of a file.
+func (f *files) setMode(name string, perm fs.FileMode) error {
+	file, err := f.open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return file.Chmod(perm)
+}
+
 // setTime makes a file look as if it had been written at a time.
 func (f *files) setTime(name string, t time.Time) error {
 	ts, err := unix.TimeToTimespec(t)

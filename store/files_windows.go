@@ -151,6 +151,11 @@ func (f *files) addName(from, to string) error {
 	})
 }
 
+// setMode changes the permissions of a file.
+func (f *files) setMode(name string, perm fs.FileMode) error {
+	return f.one("chmod", name, func(p string) error { return f.root.Chmod(p, perm) })
+}
+
 // setTime makes a file look as if it had been written at a time.
 func (f *files) setTime(name string, t time.Time) error {
 	return f.one("touch", name, func(p string) error { return f.root.Chtimes(p, t, t) })

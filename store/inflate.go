@@ -52,9 +52,15 @@ func (in *inflater) startOf(r io.Reader) (err error) {
 	return nil
 }
 
+// maxBelieved is up to how many bytes a stated size is made room for at once.
+const maxBelieved = 16 << 20
+
 // exactly reads the rest of the stream, which must be size bytes long. The caller
 // has bounded size.
 func (in *inflater) exactly(size int64) ([]byte, error) {
+	if size > maxBelieved {
+		return in.growing(size)
+	}
 	b := make([]byte, size)
 	if err := in.fill(b); err != nil {
 		return nil, err

@@ -63,7 +63,10 @@ func (r *Repo) writeObject(w *bufio.Writer, id OID) error {
 	if err != nil {
 		return err
 	}
-	_, data, err := r.Object(id, max(size, 1))
+	if t == TypeBlob && size > maxRaw {
+		return writePoured(w, r.disk, id, t, size)
+	}
+	_, data, err := r.Object(id, min(max(size, 1), maxBroken))
 	if err != nil {
 		return err
 	}

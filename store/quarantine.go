@@ -166,7 +166,7 @@ func (r *Reader) links(id OID) ([]OID, error) {
 	if err != nil || t == TypeBlob {
 		return nil, err
 	}
-	_, data, err := r.Object(id, max(size, 1))
+	_, data, err := r.Object(id, min(max(size, 1), MaxTreeSize)) // what links is no larger
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (q *Quarantine) Accept(ctx context.Context, ids ...OID) error {
 	var err error
 	if len(q.ids) > 0 {
 		q.src.close()
-		q.keep, err = q.r.install(ctx, q.path, q.sum)
+		q.keep, err = q.r.installNew(ctx, q.path, q.sum)
 	}
 	q.remove()
 	return err

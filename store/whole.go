@@ -20,6 +20,7 @@ type wholeness struct {
 	ctx   context.Context
 	r     *Repo
 	known map[OID]*flaw
+	types map[OID]Type // of what was read
 }
 
 // whole returns what is wrong with an object or below it, nil when nothing is.
@@ -44,6 +45,7 @@ type below struct {
 type lead struct {
 	name string // in a tree
 	id   OID
+	want Type // 0: any
 }
 
 // of looks at what an object leads to before it decides about the object.
@@ -80,6 +82,10 @@ func (w *wholeness) of(id OID) (_ *flaw, failed error) {
 		case f != nil:
 			w.known[top.id] = f.above(next.name)
 			stack = stack[:len(stack)-1]
+		case next.want != 0 && next.want != w.types[next.id]:
+			wrong := &flaw{err: fault.New(fault.Integrity, "%s is a %s, where a %s belongs", next.id, w.types[next.id], next.want)}
+			w.known[top.id] = wrong.above(next.name)
+			stack = stack[:len(stack)-1]
 		default:
 			top.todo = top.todo[1:]
 		}
@@ -103,22 +109,23 @@ func (f *flaw) above(name string) *flaw {
 
 // leads reads an object, compares it with its id, and returns what it leads to.
 func (w *wholeness) leads(id OID) (all []lead, err error) {
-	t, raw, err := w.r.Object(id, maxBroken)
+	t, raw, err := w.r.Check(id)
 	if err != nil {
 		return nil, err
 	}
+	w.types[id] = t
 	switch t {
 	case TypeCommit:
-		tree, parents, _, err := commitLinks(raw)
+		tree, parents, err := CommitLinks(raw)
 		for _, p := range parents {
-			all = append(all, lead{id: p})
+			all = append(all, lead{id: p, want: TypeCommit})
 		}
-		return append(all, lead{id: tree}), err
+		return append(all, lead{id: tree, want: TypeTree}), err
 	case TypeTree:
 		entries, err := ParseTree(w.r.format, raw)
 		for _, e := range entries {
 			if e.Mode != ModeGitlink {
-				all = append(all, lead{e.Name, e.ID})
+				all = append(all, lead{e.Name, e.ID, e.Type()})
 			}
 		}
 		return all, err
@@ -127,7 +134,7 @@ func (w *wholeness) leads(id OID) (all []lead, err error) {
 		if err != nil {
 			return nil, err
 		}
-		return []lead{{id: tag.Target}}, nil
+		return []lead{{id: tag.Target, want: tag.Type}}, nil
 	}
 	return nil, nil
 }

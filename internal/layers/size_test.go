@@ -25,11 +25,12 @@ const (
 var large = map[string]int{
 	"store/space.Layer":   60,
 	"store/space.Stack":   42,
-	"store.Repo":          74,
-	"store.diskObjects":   31,
-	"store.files":         54,
+	"store.Repo":          77,
+	"store.diskObjects":   33,
+	"store.files":         56,
 	"registry.Registry":   50,
 	"objects/trust.Store": 70,
+	"store.pack":          26,
 	"objects.parser":      36,
 	"chain.Plan":          39,
 }

@@ -14,10 +14,7 @@ import (
 	"github.com/rye-os/rye/store"
 )
 
-const (
-	maxFsckObject = 1 << 30 // bytes
-	maxDamage     = 20      // told one by one; that there is more is one more
-)
+const maxDamage = 20 // told one by one; that there is more is one more
 
 // Checked is what Fsck found in the store of a layer.
 type Checked struct {
@@ -34,7 +31,7 @@ type Checked struct {
 // those of their bytes. It goes on after what is damaged, changes nothing, and fails
 // only with ctx.
 func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
-	f := &fsck{l: l, seen: map[store.OID]bool{{}: true}}
+	f := &fsck{l: l, types: map[store.OID]store.Type{}}
 	f.Signers = map[trust.PublicKey]int{}
 	if err := l.load(); err != nil {
 		f.damage(err)
@@ -50,24 +47,27 @@ func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 	if err := f.objects(ctx); err != nil {
 		return &f.Checked, err
 	}
+	if err := f.packs(ctx); err != nil {
+		return &f.Checked, err
+	}
 	return &f.Checked, f.line(ctx)
 }
 
 // fsck is one run.
 type fsck struct {
 	Checked
-	l    *Layer
-	seen map[store.OID]bool
-	todo []toRead
-	mend func() fault.Hint // for what is missing or damaged
+	l     *Layer
+	types map[store.OID]store.Type // of what was read; 0 of what cannot be
+	todo  []toRead
+	mend  func() fault.Hint // for what is missing or damaged
 }
 
 // toRead is an object that something names.
 type toRead struct {
 	id     store.OID
-	place  string // what names it, for people
-	folder string // of a tree: its path, with a slash behind; "" at the top
-	blind  bool   // only to be hashed: what it leads to was found already
+	want   store.Type // what it has to be; 0: anything
+	place  string     // what names it, for people
+	folder string     // of a tree: its path, with a slash behind; "" at the top
 }
 
 func (f *fsck) damage(err error) {
@@ -107,7 +107,11 @@ func (f *fsck) refs() {
 		f.damage(err)
 	}
 	for _, ref := range refs {
-		f.name(ref.ID, "ref "+ref.Name)
+		want := store.Type(0)
+		if strings.HasPrefix(ref.Name, "refs/heads/") || ref.Name == f.l.Ref() {
+			want = store.TypeCommit
+		}
+		f.push(toRead{id: ref.ID, want: want, place: "ref " + ref.Name})
 	}
 	roots, err := r.Roots() // and what the logs name, as far as it is here
 	if err != nil && len(f.Damage) == 0 {
@@ -119,20 +123,18 @@ func (f *fsck) refs() {
 		}
 	}
 	for _, id := range roots {
-		f.name(id, "the log of a ref")
+		f.push(toRead{id: id, place: "the log of a ref"})
 	}
 }
 
-func (f *fsck) name(id store.OID, place string) { f.push(toRead{id: id, place: place}) }
-
 func (f *fsck) push(o toRead) {
-	if !f.seen[o.id] {
-		f.seen[o.id] = true
+	if !o.id.IsZero() {
 		f.todo = append(f.todo, o)
 	}
 }
 
-// objects reads what is named until nothing new is.
+// objects reads what is named until nothing new is, each once, and compares what each is
+// with what all that name it say.
 func (f *fsck) objects(ctx context.Context) error {
 	for len(f.todo) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -140,34 +142,68 @@ func (f *fsck) objects(ctx context.Context) error {
 		}
 		o := f.todo[len(f.todo)-1]
 		f.todo = f.todo[:len(f.todo)-1]
-		typ, raw, err := f.l.repo.Object(o.id, maxFsckObject)
-		if err != nil {
-			f.damage(fault.New(fault.Integrity, "%s: %v", o.place, err).With(f.mend()))
-			continue
+		typ, known := f.types[o.id]
+		if !known {
+			typ = f.read(o)
 		}
-		f.Objects++
-		if o.blind {
-			continue
-		}
-		if err := f.follow(ctx, o, typ, raw); err != nil {
-			f.damage(fault.New(fault.Integrity, "%s: %s %s: %v", o.place, typ, o.id, err).With(f.mend()))
+		if typ != 0 && o.want != 0 && typ != o.want {
+			f.damage(fault.New(fault.Integrity, "%s: %s is a %s, where a %s belongs", o.place, o.id, typ, o.want).With(f.mend()))
 		}
 	}
 	return nil
 }
 
+// read reads one object and has read what it leads to. It returns the type, 0 of what cannot
+// be read.
+func (f *fsck) read(o toRead) store.Type {
+	typ, raw, err := f.l.repo.Check(o.id)
+	f.types[o.id] = typ
+	if err != nil {
+		f.damage(fault.New(fault.Integrity, "%s: %v", o.place, err).With(f.mend()))
+		return 0
+	}
+	f.Objects++
+	if err := f.follow(o, typ, raw); err != nil {
+		f.damage(fault.New(fault.Integrity, "%s: %s %s: %v", o.place, typ, o.id, err).With(f.mend()))
+	}
+	return typ
+}
+
+// packs reads all packs, for one that is broken may hold nothing that is not elsewhere too.
+func (f *fsck) packs(ctx context.Context) error {
+	wrong, err := store.BrokenPacks(ctx, f.l.repo)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, w := range append(wrong, err) {
+		if w != nil {
+			f.damage(fault.New(fault.Integrity, "%v", w).With(f.mendPack()))
+		}
+	}
+	return nil
+}
+
+// mendPack is what is done about a broken pack: where everything else is whole, it is put
+// aside.
+func (f *fsck) mendPack() fault.Hint {
+	if len(f.Damage) > 0 {
+		return f.mend()
+	}
+	return fault.Advice("all that refs lead to is whole without it: move its .pack and .idx out of %s, then rye fsck", filepath.Join(f.Dir, "objects", "pack"))
+}
+
 // follow has read what an object leads to.
-func (f *fsck) follow(ctx context.Context, o toRead, typ store.Type, raw []byte) error {
+func (f *fsck) follow(o toRead, typ store.Type, raw []byte) error {
 	switch typ {
 	case store.TypeCommit:
-		c, err := store.ParseCommit(raw)
-		if err != nil { // written by another program, with headers that rye does not write
-			return f.byReach(ctx, o)
+		tree, parents, err := store.CommitLinks(raw)
+		if err != nil {
+			return err
 		}
 		at := "commit " + o.id.String()[:12]
-		f.push(toRead{id: c.Tree, place: "the tree of " + at})
-		for _, p := range c.Parents {
-			f.name(p, "parent of "+at)
+		f.push(toRead{id: tree, want: store.TypeTree, place: "the tree of " + at})
+		for _, p := range parents {
+			f.push(toRead{id: p, want: store.TypeCommit, place: "parent of " + at})
 		}
 	case store.TypeTree:
 		entries, err := store.ParseTree(f.l.repo.Format(), raw)
@@ -181,13 +217,17 @@ func (f *fsck) follow(ctx context.Context, o toRead, typ store.Type, raw []byte)
 			}
 			switch {
 			case e.IsDir():
-				f.push(toRead{id: e.ID, place: p, folder: p + "/"})
+				f.push(toRead{id: e.ID, want: store.TypeTree, place: p, folder: p + "/"})
 			case e.Type() == store.TypeBlob:
-				f.push(toRead{id: e.ID, place: p, blind: true})
+				f.push(toRead{id: e.ID, want: store.TypeBlob, place: p})
 			}
 		}
 	case store.TypeTag:
-		return f.byReach(ctx, o)
+		tag, err := store.ParseTag(raw)
+		if err != nil {
+			return err
+		}
+		f.push(toRead{id: tag.Target, want: tag.Type, place: "tag " + tag.Name})
 	}
 	return nil
 }
@@ -206,18 +246,6 @@ func badEntry(e store.Entry) string {
 		return "a link"
 	}
 	return ""
-}
-
-// byReach has read what the store finds from an object that is not taken apart here.
-func (f *fsck) byReach(ctx context.Context, o toRead) error {
-	all, err := f.l.repo.Reach(ctx, []store.OID{o.id}, nil, store.ReachOptions{})
-	if err != nil {
-		return err
-	}
-	for _, id := range all.Objects {
-		f.push(toRead{id: id, place: o.place, blind: true})
-	}
-	return nil
 }
 
 // line checks the layer's own ref: one commit after the other, and who signed them.

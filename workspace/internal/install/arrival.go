@@ -127,9 +127,11 @@ func (a *arrival) pin(ctx context.Context, s *session.Session, lock *chain.Lock,
 		return err
 	}
 	e, tip := a.release.Entry, a.release.Tip
-	unchanged := a.pinned(s.Lock) && repo.Has(e.Commit)
+	ref := session.LockRefs + e.Sum.Hex()
+	at, err := repo.Ref(ref)
+	unchanged := err == nil && at == e.Commit && a.pinned(s.Lock) && repo.Has(e.Commit)
 	if !unchanged {
-		if _, err := a.content.CopyTo(ctx, repo, session.LockRefs+e.Sum.Hex()); err != nil {
+		if _, err := a.content.CopyTo(ctx, repo, ref); err != nil {
 			return err
 		}
 	}
