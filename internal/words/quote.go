@@ -1,6 +1,7 @@
 package words
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode"
@@ -87,6 +88,23 @@ func Line(s string) string {
 }
 
 var breaks = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
+// JSON returns a JSON text in which what is Hidden is escaped in JSON's own way: it means the
+// same, and shows all that it holds.
+func JSON(text []byte) []byte {
+	if utf8.Valid(text) && !bytes.ContainsFunc(text, Hidden) {
+		return text
+	}
+	var b bytes.Buffer
+	for _, r := range string(text) {
+		if Hidden(r) {
+			b.WriteString(Escaped(r))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.Bytes()
+}
 
 // Lines returns the message of an error as lines of output, each of them a Line: one for each
 // of the errors that were joined, and one for any other.
