@@ -6,6 +6,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 func TestWrapKeepsCodeAndHint(t *testing.T) {
@@ -49,6 +51,8 @@ func TestHint(t *testing.T) {
 		{Command("rye sign .ai/%s", "a b"), "rye sign '.ai/a b'", []string{"rye", "sign", ".ai/a b"}},
 		{CommandOf("rye", "sign", "*", ""), "rye sign '*' ''", []string{"rye", "sign", "*", ""}},
 		{CommandOf("rye", "add", "x; rm -rf ~"), "rye add 'x; rm -rf ~'", []string{"rye", "add", "x; rm -rf ~"}},
+		{Command("rye sign %s --all", "a\nb\x1b'\\\u202e\xff\t"), `rye sign $'a\nb\033\'\\\342\200\256\377\011' --all`, []string{"rye", "sign", "a\nb\x1b'\\\u202e\xff\t", "--all"}},
+		{Command("rye sign %s", "grün $'x'"), `rye sign 'grün $'\''x'\'''`, []string{"rye", "sign", "grün $'x'"}},
 		{Command("rye %s%%", "50"), "rye 50%", []string{"rye", "50%"}},
 		{Advice("leave out --%s", "offline"), "leave out --offline", nil},
 		{Hint{}, "", nil},
@@ -72,9 +76,13 @@ func TestHint(t *testing.T) {
 func FuzzCommandOf(f *testing.F) {
 	f.Add("sign", "it's", "")
 	f.Add(`\`, "\n", "'")
+	f.Add("\x1b[2J", "$'a\n'", "\u202e\xff0\t0")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		if want, got := []string{"rye", a, b, c}, CommandOf("rye", a, b, c).Words(); !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
+		}
+		if line := CommandOf("rye", a, b, c).String(); words.Line(line) != line {
+			t.Errorf("%q is not shown as it is", line)
 		}
 	})
 }

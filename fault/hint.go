@@ -3,6 +3,8 @@ package fault
 import (
 	"fmt"
 	"strings"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Hint says how to mend a failure: a command to type, or advice in a few words. A
@@ -17,18 +19,18 @@ type Hint struct {
 // command's words; an argument never splits one, so a path with a space in it stays
 // whole.
 func Command(format string, args ...any) Hint {
-	words := strings.Fields(format)
-	for i, w := range words {
+	typed := strings.Fields(format)
+	for i, w := range typed {
 		n := strings.Count(w, "%") - 2*strings.Count(w, "%%")
-		words[i], args = fmt.Sprintf(w, args[:n]...), args[n:]
+		typed[i], args = fmt.Sprintf(w, args[:n]...), args[n:]
 	}
-	return CommandOf(words...)
+	return CommandOf(typed...)
 }
 
 // CommandOf returns the hint to type the command with these words.
-func CommandOf(words ...string) Hint {
-	quoted := make([]string, len(words))
-	for i, w := range words {
+func CommandOf(typed ...string) Hint {
+	quoted := make([]string, len(typed))
+	for i, w := range typed {
 		quoted[i] = quote(w)
 	}
 	return Hint{strings.Join(quoted, " "), true}
@@ -43,7 +45,8 @@ func (h Hint) IsZero() bool { return h == Hint{} }
 // IsCommand reports whether h is a command.
 func (h Hint) IsCommand() bool { return h.command }
 
-// String returns the advice, or the command as a line for a POSIX shell.
+// String returns the advice, or the command as one line for a POSIX shell. A word that holds
+// what cannot be shown, such as a line feed, stands in $'…', with escapes.
 func (h Hint) String() string { return h.text }
 
 // MarshalText writes what String returns, so JSON does not tell commands from advice.
@@ -60,23 +63,23 @@ func (h Hint) Words() []string {
 	if !h.command {
 		return nil
 	}
-	var words []string
+	var typed []string
 	for rest := h.text; rest != ""; {
 		var w string
 		w, rest = unquote(rest)
-		words = append(words, w)
+		typed = append(typed, w)
 	}
-	return words
+	return typed
 }
 
 // From returns the hint for who types it in another directory than dir, which it is about:
 // a command of rye is told where. What it says otherwise stays.
 func (h Hint) From(dir string) Hint {
-	words := h.Words()
-	if dir == "" || len(words) < 2 || words[0] != "rye" || words[1] == "-C" {
+	typed := h.Words()
+	if dir == "" || len(typed) < 2 || typed[0] != "rye" || typed[1] == "-C" {
 		return h
 	}
-	return CommandOf(append([]string{"rye", "-C", dir}, words[1:]...)...)
+	return CommandOf(append([]string{"rye", "-C", dir}, typed[1:]...)...)
 }
 
 // Encode returns h as one string that Decode reads; "" for the zero Hint.
@@ -103,7 +106,55 @@ func quote(s string) string {
 	if s != "" && strings.Trim(s, plain) == "" {
 		return s
 	}
+	if words.Line(s) != s || strings.Contains(s, "\t") {
+		return escaped(s)
+	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// escaped is quote for a word that cannot be shown as it is: $'…' of POSIX.1-2024, in which
+// every byte that is no visible ASCII is three octal digits.
+func escaped(s string) string {
+	var b strings.Builder
+	b.WriteString("$'")
+	for _, c := range []byte(s) {
+		switch {
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
+}
+
+// unescaped reads what escaped wrote, behind its $', and returns what follows it.
+func unescaped(line string) (word, rest string) {
+	var b strings.Builder
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '\'':
+			return b.String(), line[i+1:]
+		case c == '\\' && i+3 < len(line) && line[i+1] >= '0' && line[i+1] <= '3':
+			b.WriteByte((line[i+1]-'0')<<6 | (line[i+2]-'0')<<3 | (line[i+3] - '0'))
+			i += 3
+		case c == '\\' && i+1 < len(line):
+			i++
+			if c = line[i]; c == 'n' {
+				c = '\n'
+			}
+			b.WriteByte(c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String(), ""
 }
 
 // unquote reads one word that quote wrote, and returns what follows it.
@@ -112,6 +163,10 @@ func unquote(line string) (word, rest string) {
 	in := false
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
+		case c == '$' && !in && strings.HasPrefix(line[i+1:], "'"):
+			word, rest := unescaped(line[i+2:])
+			b.WriteString(word)
+			line, i = rest, -1
 		case c == '\'':
 			in = !in
 		case c == '\\' && !in && i+1 < len(line):

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // Answer is what a model is told of one call: a few facts, and the text that they are about
@@ -17,7 +19,8 @@ type Answer struct {
 	Failed bool
 }
 
-// JSON spells a value as a model reads it: <, > and & stay as they are.
+// JSON spells a value as a model reads it: <, > and & stay as they are, and what hides or
+// reorders text is escaped, so that a person who reads along sees what the model sees.
 func JSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -25,7 +28,7 @@ func JSON(v any) string {
 	if err := enc.Encode(v); err != nil {
 		return `{"status":"error","code":"failed","message":"the answer cannot be spelled as JSON"}`
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(string(words.JSON(b.Bytes())), "\n")
 }
 
 // String is the whole answer as one text.

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
-	"os"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -26,7 +24,7 @@ func serveHTTP(ctx context.Context, a *app.App, s *mcp.Server) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "rye mcp: listening on %s\n", o.URL(l))
+	a.Screen.Say("rye mcp: listening on %s\n", o.URL(l))
 	return s.ServeListener(ctx, l, o)
 }
 

@@ -8,7 +8,6 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,7 +23,6 @@ import (
 	"github.com/rye-os/rye/internal/bearer"
 	"github.com/rye-os/rye/internal/build"
 	"github.com/rye-os/rye/internal/place"
-	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -212,7 +210,7 @@ func (a *App) notice() func(text string) {
 	if a.Quiet || a.JSON {
 		return nil
 	}
-	return func(text string) { fmt.Fprintf(a.Screen.Err(), "rye: %s\n", words.Printable(text)) }
+	return func(text string) { a.Screen.Say("rye: %s\n", text) }
 }
 
 // Open returns the workspace of this run. It touches nothing on disk.

@@ -3,7 +3,6 @@ package app
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"strings"
 
@@ -18,25 +17,24 @@ import (
 // where only a person may answer. Without a terminal and without --yes the answer is a
 // refusal that names what would have answered.
 func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
-	w := a.Screen.Err()
 	switch {
 	case a.Yes && !q.Person:
 		if !a.Quiet {
-			fmt.Fprintf(w, "rye: %s: %s: yes, by --yes\n", words.Printable(q.Topic), words.Printable(q.Text))
+			a.Screen.Say("rye: %s: %s: yes, by --yes\n", q.Topic, q.Text)
 		}
 		return true, nil
 	case !a.Screen.InTTY || !a.Screen.ErrTTY:
 		return false, refusal(q)
 	}
 	Listen(ctx) // Ctrl-C is an answer, and what was begun is to be cleared away
-	fmt.Fprintf(w, "%s\n", words.Printable(q.Text))
+	a.Screen.Say("%s\n", q.Text)
 	for _, l := range q.Lines {
-		fmt.Fprintf(w, "    %s\n", words.Printable(l))
+		a.Screen.Say("    %s\n", l)
 	}
-	fmt.Fprintf(w, "%s? [y/N] ", words.Printable(q.Topic))
+	a.Screen.Say("%s? [y/N] ", q.Topic)
 	answer, err := a.readLine(ctx)
 	if err != nil {
-		fmt.Fprintln(w)
+		a.Screen.Say("\n")
 		return false, err
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
@@ -112,8 +110,8 @@ func (a *App) ReadSecret(ctx context.Context, prompt string) ([]byte, error) {
 	}
 	// Also when the wait is cancelled: the reading goroutine is left behind then.
 	defer restore()
-	fmt.Fprintf(a.Screen.Err(), "%s: ", prompt)
+	a.Screen.Say("%s: ", prompt)
 	secret, err := interruptible(ctx, func() ([]byte, error) { return term.ReadPassword(fd) })
-	fmt.Fprintln(a.Screen.Err())
+	a.Screen.Say("\n")
 	return secret, err
 }

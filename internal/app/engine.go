@@ -40,9 +40,12 @@ func EngineMain(argv []string, faces map[string]Face, command func(argv []string
 	if errors.Is(err, context.Canceled) {
 		return fault.Interrupt.Exit()
 	}
-	fmt.Fprintf(os.Stderr, "rye: %s\n", words.Printable(err.Error()))
+	screen := NewScreen(os.Stdin, os.Stdout, os.Stderr)
+	for _, line := range words.Lines(err) {
+		screen.Say("rye: %s\n", line)
+	}
 	if h := fault.HintOf(err); !h.IsZero() {
-		fmt.Fprintf(os.Stderr, "rye: hint: %s\n", words.Printable(h.String()))
+		screen.Say("rye: hint: %s\n", h.String())
 	}
 	return fault.Exit(err)
 }

@@ -73,6 +73,16 @@ func (c channel) Write(p []byte) (int, error) {
 	return (*c.w).Write(p)
 }
 
+// Say writes a message. The format is a constant, and alone makes lines: texts are shown as
+// words.Line has them.
+func (s *Screen) Say(format string, texts ...string) {
+	shown := make([]any, len(texts))
+	for i, t := range texts {
+		shown[i] = words.Line(t)
+	}
+	fmt.Fprintf(s.Err(), format, shown...)
+}
+
 // Done wipes the progress line.
 func (s *Screen) Done() {
 	s.mu.Lock()
@@ -104,7 +114,7 @@ func (s *Screen) progress(text string) {
 	if now := time.Now(); now.Sub(s.last) >= progressEvery {
 		s.last = now
 		s.wipe()
-		text = words.Printable(clip(text, s.progressWidth()))
+		text = clip(words.Line(text), s.progressWidth())
 		io.WriteString(s.err, text)
 		s.line = words.Width(text)
 	}

@@ -17,19 +17,19 @@ func printMoved(p *printer, rep *rye.InstallReport, name string) {
 	c := rep.Changes[i]
 	say := func(format string, args ...any) { p.resultf(rep.DryRun, "    "+format+"\n", args...) }
 	if !c.Direct {
-		say("comes along: %s", strings.Join(c.WantedBy, "; "))
+		say("comes along: %s", prose(strings.Join(c.WantedBy, "; ")))
 	}
 	if c.Was != "" {
 		say("+%d -%d lines", c.Added, c.Removed)
 	}
 	if c.Needs != c.NeedsWas && (c.NeedsWas != "" || rep.DryRun) {
-		say("needs: %s%s", c.Needs, before(c.NeedsWas))
+		say("needs: %s%s", prose(c.Needs), before(c.NeedsWas))
 	}
 	if now, was := strings.Join(c.Capabilities, ", "), strings.Join(c.CapabilitiesWas, ", "); now != was {
-		say("asks for: %s%s", now, before(was))
+		say("asks for: %s%s", prose(now), before(was))
 	}
 	for _, w := range c.Wider {
-		say("more: it %s", w)
+		say("more: it %s", prose(w))
 	}
 	if c.AuthorWas != "" {
 		say("author: %s%s", c.Author, before(c.AuthorWas))
@@ -41,16 +41,11 @@ func printMoved(p *printer, rep *rye.InstallReport, name string) {
 		say("uses %s %s", dep, c.Deps[dep])
 	}
 	if len(c.DepsGone) > 0 {
-		say("uses no more: %s", strings.Join(c.DepsGone, ", "))
+		say("uses no more: %s", listed(c.DepsGone))
 	}
 	if len(c.Diff) > 0 {
 		printHunks(p, "a/"+name, "b/"+name, c.Diff)
 	}
 }
 
-func before(was string) string {
-	if was == "" {
-		return ""
-	}
-	return ", was: " + was
-}
+func before(was string) prose { return prose(prefixed(", was: ", was)) }

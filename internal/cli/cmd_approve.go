@@ -43,7 +43,7 @@ func denyCommand() *spec {
 func answerQuestion(t *task, no bool) error {
 	if len(t.args) == 0 {
 		return answerRows(t, bare(t.openQuestions), none, "open question", func(q rye.OpenQuestion) []any {
-			return []any{q.ID, q.Caller, bold(q.Topic), q.Directory, "until " + localTime(q.Expires)}
+			return []any{q.ID, q.Caller, bold(prose(q.Topic)), q.Directory, "until " + localTime(q.Expires)}
 		})
 	}
 	return answer(t, t.w.Policy().Answer, rye.AnswerRequest{ID: t.args[0], No: no}, func(p *printer, q *rye.OpenQuestion) {
@@ -51,7 +51,7 @@ func answerQuestion(t *task, no bool) error {
 		if q.Answer == "no" {
 			word = bad("denied")
 		}
-		p.printf("%s  %s  %s\n", word, q.ID, q.Topic)
+		p.printf("%s  %s  %s\n", word, q.ID, prose(q.Topic))
 	})
 }
 

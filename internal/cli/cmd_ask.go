@@ -101,10 +101,10 @@ func (t *task) askedFor(e rye.Event) error {
 	}
 	switch e.Type {
 	case "tool_call_start":
-		t.out.infof("rye: %s", d.call())
+		t.out.infof("rye: %s", prose(d.call()))
 	case "tool_call_result":
 		if d.Error != "" {
-			t.out.infof("rye: failed: %s", words.Clip(words.LastLine(d.Error), 200))
+			t.out.infof("rye: failed: %s", prose(words.Clip(words.LastLine(d.Error), 200)))
 		}
 	case "approval_requested":
 		t.out.infof("rye: waits for: rye approve %s", d.Question)

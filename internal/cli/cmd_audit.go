@@ -66,17 +66,17 @@ func countHigh(all []rye.AuditFinding) (n int) {
 // printFindings prints lines for machines, as compilers do: where, how grave, which rule.
 func printFindings(p *printer, rep *rye.AuditReport) {
 	for _, f := range rep.Findings {
-		p.exactf("%s: %s: %s: %s%s\n", where(f), f.Severity, f.Rule, f.Says, prefixed(": ", words.Printable(f.Excerpt)))
+		p.exactf("%s: %s: %s: %s%s\n", where(f), f.Severity, f.Rule, prose(f.Says), prose(prefixed(": ", f.Excerpt)))
 	}
 }
 
 // where is the place of a finding: a file and a line, or an item.
-func where(f rye.AuditFinding) string {
-	at := words.Printable(cmp.Or(f.Path, f.Item, "project"))
+func where(f rye.AuditFinding) prose {
+	at := words.Quote(cmp.Or(f.Path, f.Item, "project"))
 	if f.Line > 0 {
-		return fmt.Sprintf("%s:%d", at, f.Line)
+		at += fmt.Sprintf(":%d", f.Line)
 	}
-	return at
+	return prose(at)
 }
 
 func printAudit(p *printer, rep *rye.AuditReport) {
@@ -88,14 +88,14 @@ func printAudit(p *printer, rep *rye.AuditReport) {
 		case "medium":
 			mark = warning(f.Severity)
 		}
-		p.printf("%s  %s  %s: %s\n", mark, bold(f.Rule), where(f), f.Says)
+		p.printf("%s  %s  %s: %s\n", mark, bold(f.Rule), where(f), prose(f.Says))
 		if f.Excerpt != "" {
-			p.exactf("      %s\n", f.Excerpt)
+			p.exactf("      %s\n", prose(f.Excerpt))
 		}
 		p.hint(f.Mend)
 	}
 	for _, f := range rep.Accepted {
-		p.printf("%s  %s  %s: %s\n", faint("accepted"), f.Rule, where(f), f.Reason)
+		p.printf("%s  %s  %s: %s\n", faint("accepted"), f.Rule, where(f), prose(f.Reason))
 	}
 	p.infof("%s: %d high, of %s and %s", words.Plural(len(rep.Findings), "finding"), countHigh(rep.Findings),
 		words.Plural(rep.Items, "item"), words.Plural(rep.Files, "text"))

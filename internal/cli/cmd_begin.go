@@ -46,7 +46,7 @@ func printInit(p *printer, rep *rye.InitReport) {
 		p.infof("made the key %s", rep.Key)
 	}
 	for _, l := range rep.Legacy {
-		p.infof("legacy: %s", l)
+		p.infof("legacy: %s", prose(l))
 	}
 	if len(rep.Legacy) > 0 {
 		p.infof("re-sign them with: rye sign --all --upgrade")

@@ -85,7 +85,7 @@ func printBundleVerdict(p *printer, b *rye.BundleInfo) {
 		p.resultf(false, "%s    %s %s  %s\n", good("ok"), refOfBundle(b.ID), b.Version, faint(b.Signer))
 		return
 	}
-	p.printf("%s  %s: %s\n", bad("FAIL"), refOfBundle(b.ID), b.Error)
+	p.printf("%s  %s: %s\n", bad("FAIL"), refOfBundle(b.ID), prose(b.Error))
 	printBundleDifferences(p, b)
 	if !b.Hint.IsZero() {
 		p.infof("rye: hint: %s", b.Hint)
@@ -105,7 +105,7 @@ func printBundleDifferences(p *printer, b *rye.BundleInfo) {
 
 func printBundle(p *printer, b *rye.BundleInfo) {
 	p.printf("%s  %s\n", bold(refOfBundle(b.ID)), stateStyle(b.State))
-	p.fields(9, "why", b.Error, "version", b.Version, "space", b.Space, "path", b.Path,
+	p.fields(9, "why", prose(b.Error), "version", b.Version, "space", b.Space, "path", b.Path,
 		"signer", b.Signer, "signed at", b.SignedAt, "sha256", b.SHA256)
 	printBundleDifferences(p, b)
 	var rows [][]any
@@ -117,7 +117,7 @@ func printBundle(p *printer, b *rye.BundleInfo) {
 		if f.Signed {
 			what = strings.TrimPrefix(what+", signed", ", ")
 		}
-		rows = append(rows, []any{"  " + f.Path, strconv.FormatInt(f.Size, 10), f.SHA256, what})
+		rows = append(rows, []any{prose("  " + words.Quote(f.Path)), strconv.FormatInt(f.Size, 10), f.SHA256, what})
 	}
 	p.table(rows)
 	p.infof("%s, %s", words.Plural(len(b.Files), "file"), words.Plural(int(b.Bytes), "byte"))

@@ -270,7 +270,7 @@ func printClient(p *printer, r *files.Report) {
 	p.resultf(r.DryRun, "%s  %s  %s\n", statusMark(word, ""), bold(r.Client), r.Path)
 	if r.DryRun {
 		for _, line := range r.Changes {
-			p.printf("    %s\n", line)
+			p.printf("    %s\n", prose(line))
 		}
 	}
 	if r.Copy != "" {
@@ -298,10 +298,10 @@ func listClients(t *task) error {
 		case files.Stale, files.Other, files.Unknown:
 			mark = warning(s.State)
 		}
-		return []any{mark, bold(s.Client), string(s.Scope), s.Path, s.Text}
+		return []any{mark, bold(s.Client), string(s.Scope), s.Path, prose(s.Text)}
 	})
 	if err == nil && len(shown) == 0 {
-		t.out.infof("no MCP client that rye knows is on this machine; rye knows %s", strings.Join(clients.Names(), ", "))
+		t.out.infof("no MCP client that rye knows is on this machine; rye knows %s", listed(clients.Names()))
 	}
 	return err
 }

@@ -32,7 +32,7 @@ hosts that may be spoken to without encryption; an empty value takes one back.`,
 			}
 			switch len(t.args) {
 			case 0:
-				return rows(t.out, all, func(s rye.Setting) []any { return []any{bold(s.Name), s.Value, faint(s.Origin)} })
+				return rows(t.out, all, func(s rye.Setting) []any { return []any{bold(s.Name), s.Value, faint(prose(s.Origin))} })
 			case 1:
 				return printSetting(t, all, t.args[0])
 			}
@@ -87,7 +87,7 @@ func printSetting(t *task, all []rye.Setting, name string) error {
 	}
 	return t.out.show(s, func() {
 		t.out.printf("%s\n", s.Value)
-		t.out.infof("from %s", s.Origin)
+		t.out.infof("from %s", prose(s.Origin))
 	})
 }
 
@@ -99,7 +99,7 @@ func set(t *task, all []rye.Setting, name, value string) error {
 		if err != nil {
 			return err
 		}
-		return t.out.show(done, func() { t.out.resultf(false, "%s is %s, in %s\n", done.Name, done.Value, done.Origin) })
+		return t.out.show(done, func() { t.out.resultf(false, "%s is %s, in %s\n", done.Name, done.Value, prose(done.Origin)) })
 	}
 	if err != nil {
 		return err

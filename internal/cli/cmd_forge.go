@@ -64,7 +64,7 @@ type advice struct {
 }
 
 func (t *task) advise(a advice) error {
-	return t.out.show(a, func() { t.out.printf("%s", a.Text) })
+	return t.out.show(a, func() { t.out.page(a.Text) })
 }
 
 func registryProtect() *spec {

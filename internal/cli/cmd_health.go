@@ -40,7 +40,7 @@ project changes.`,
 					t.out.next(d.Instead)
 				}
 			}
-			t.out.infof("%s, %d to look at%s", dependencies(len(rep.Dependencies)), n, knownSince(rep.Dependencies))
+			t.out.infof("%s, %d to look at%s", dependencies(len(rep.Dependencies)), n, prose(knownSince(rep.Dependencies)))
 			if exitCode && n > 0 {
 				t.exit = fault.Failed.Exit()
 			}
@@ -59,7 +59,7 @@ func dependencyRow(d rye.Dependency) []any {
 	case d.State == "revoked", d.State == "redacted":
 		state = bad(d.State)
 	}
-	return []any{d.Name, cmp.Or(d.Pinned, "-"), cmp.Or(d.InRange, "-"), cmp.Or(d.Newest, "-"), state, d.Reason}
+	return []any{d.Name, cmp.Or(d.Pinned, "-"), cmp.Or(d.InRange, "-"), cmp.Or(d.Newest, "-"), state, prose(d.Reason)}
 }
 
 // knownSince is the oldest time at which a registry was asked about one of the dependencies.
@@ -103,7 +103,7 @@ project, from a bundle; through executors and through what items say that they u
 }
 
 // whyLine is one chain, from the left to the right.
-func whyLine(chain []rye.Step) string {
+func whyLine(chain []rye.Step) prose {
 	var b strings.Builder
 	for i, s := range chain {
 		if i > 0 {
@@ -112,12 +112,12 @@ func whyLine(chain []rye.Step) string {
 		if s.How != "" && i > 0 {
 			b.WriteString(s.How + " ")
 		}
-		b.WriteString(s.Name)
+		b.WriteString(words.Quote(s.Name))
 	}
 	if len(chain) == 1 && chain[0].How != "" {
 		b.WriteString("  " + chain[0].How)
 	}
-	return b.String()
+	return prose(b.String())
 }
 
 func treeCommand() *spec {
@@ -188,7 +188,7 @@ func printTree(p *printer, lines []rye.TreeLine) {
 		if p.columns > 0 && words.Width(text) > p.columns {
 			text = words.Fold(text, p.columns)[0]
 		}
-		p.exactf("%s\n", text)
+		p.exactf("%s\n", prose(text))
 	}
 }
 
@@ -209,7 +209,7 @@ func lastOfAll(lines []rye.TreeLine) []bool {
 }
 
 func treeText(l rye.TreeLine) string {
-	text := l.Name + prefixed(" ", l.Version)
+	text := words.Quote(l.Name) + prefixed(" ", words.Quote(l.Version))
 	switch {
 	case l.Cycle:
 		text += "  (leads back to itself)"

@@ -87,7 +87,7 @@ func printPublished(p *printer, r *rye.Published) {
 	p.table(list)
 	for _, m := range r.Members {
 		own := map[bool]string{true: ", yours"}[m.Own]
-		p.printf("  key  %s  %s since operation %d%s\n", m.Fingerprint, m.State, m.Added, own)
+		p.printf("  key  %s  %s since operation %d%s\n", m.Fingerprint, m.State, m.Added, prose(own))
 	}
 	printNamespaces(p, r.Namespaces)
 	printAge(p, r)
@@ -101,7 +101,7 @@ func printFields(p *printer, width int, head string, all []string) {
 
 // versionStatus is what there is to know of a version that is not simply there.
 func versionStatus(status, reason string) style {
-	text := status + prefixed(": ", reason)
+	text := prose(words.Quote(status) + prefixed(": ", reason))
 	switch status {
 	case "ok":
 		return good(status)
@@ -119,17 +119,17 @@ func printVersion(p *printer, v *rye.PublishedVersion) {
 	if v.InRange {
 		notes = append(notes, "in the range asked for")
 	}
-	p.printf("%s  %s  %s%s\n", bold(v.Version), versionStatus(v.Status, v.Reason), v.Time, prefixed("  ", strings.Join(notes, ", ")))
+	p.printf("%s  %s  %s%s\n", bold(v.Version), versionStatus(v.Status, v.Reason), v.Time, prose(prefixed("  ", strings.Join(notes, ", "))))
 	publisher := v.Publisher
 	if publisher == v.Author {
 		publisher = ""
 	}
 	var deps []string
 	for _, name := range slices.Sorted(maps.Keys(v.Deps)) {
-		deps = append(deps, name+"@"+v.Deps[name])
+		deps = append(deps, words.Quote(name+"@"+v.Deps[name]))
 	}
 	p.fields(14, "  description", v.Description, "  author", v.Author, "  publisher", publisher, "  operation", fmt.Sprint(v.Seq), "  size", words.Plural(int(v.Size), "byte"),
-		"  sha256", v.SHA256, "  depends on", strings.Join(deps, ", "), "  needs", v.Needs, "  capabilities", v.Caps)
+		"  sha256", v.SHA256, "  depends on", prose(strings.Join(deps, ", ")), "  needs", prose(v.Needs), "  capabilities", prose(v.Caps))
 }
 
 func printNamespaces(p *printer, all []rye.PublishedNamespace) {
@@ -154,11 +154,11 @@ func notAccepted(accepted bool) string { return map[bool]string{false: "not acce
 func printAge(p *printer, r *rye.Published) {
 	switch {
 	case r.Contacted:
-		p.infof("%s was asked just now%s", r.Registry, prefixed("; its last operation is of ", r.Dated))
+		p.infof("%s was asked just now%s", r.Registry, prose(prefixed("; its last operation is of ", r.Dated)))
 	case r.Verified != "":
-		p.infof("as verified here, %s was last asked %s%s", r.Registry, r.Verified, prefixed("; its last operation is of ", r.Dated))
+		p.infof("as verified here, %s was last asked %s%s", r.Registry, r.Verified, prose(prefixed("; its last operation is of ", r.Dated)))
 	default:
-		p.infof("as verified here before, it is not known when%s", prefixed("; the last operation is of ", r.Dated))
+		p.infof("as verified here before, it is not known when%s", prose(prefixed("; the last operation is of ", r.Dated)))
 	}
 	if r.Namespace != "" && !r.Complete {
 		p.infof("this is not all of it; rye fetch --catalogue %s brings the rest", r.Namespace)
@@ -167,7 +167,7 @@ func printAge(p *printer, r *rye.Published) {
 		p.infof("%s is not accepted from it here: rye add asks", r.Namespace)
 	}
 	for _, w := range r.Warnings {
-		p.infof("warning: %s", w)
+		p.infof("warning: %s", prose(w))
 	}
 }
 
@@ -186,7 +186,7 @@ func fetchCatalogues(t *task, q rye.CatalogueRequest) error {
 
 func printCatalogue(p *printer, i *rye.CatalogueInfo) {
 	if i.Error != "" {
-		p.printf("%s  %s\n", bad("FAIL"), strings.TrimSpace(i.Registry+" "+i.Namespace)+": "+i.Error)
+		p.printf("%s  %s\n", bad("FAIL"), prose(strings.TrimSpace(words.Quote(i.Registry)+" "+words.Quote(i.Namespace))+": "+i.Error))
 		return
 	}
 	if i.Seq == 0 {
@@ -202,7 +202,7 @@ func printCatalogue(p *printer, i *rye.CatalogueInfo) {
 		old = "as verified here before"
 	}
 	p.resultf(false, "%s  %s  %s, %s, %s, last operation of %s%s%s\n", i.Registry, i.Namespace, words.Plural(i.Items, "item"), words.Plural(int(i.Versions), "version"), whole,
-		i.Dated, prefixed("; ", old), prefixed("; ", notAccepted(i.Accepted)))
+		i.Dated, prose(prefixed("; ", old)), prose(prefixed("; ", notAccepted(i.Accepted))))
 }
 
 // printOffer prints an item that a registry offers.
@@ -213,13 +213,13 @@ func printOffer(p *printer, h *rye.Hit) {
 		notes = append(notes, o.Status+prefixed(": ", o.Reason))
 	}
 	if o.Locked != "" {
-		notes = append(notes, "locked "+o.Locked)
+		notes = append(notes, "locked "+words.Quote(o.Locked))
 	}
 	if !o.Accepted {
 		notes = append(notes, "not accepted here: rye add asks")
 	}
 	// What rye says stands before what a publisher says, who could imitate it.
-	p.resultf(h.Why != nil, "%.2f%s  %s  %s  %s%s  %s\n", h.Score, mark(h.Guess, false), o.Item, o.Registry, h.Version, prefixed("  [", closed(notes)), h.Description)
+	p.resultf(h.Why != nil, "%.2f%s  %s  %s  %s%s  %s\n", h.Score, mark(h.Guess, false), o.Item, o.Registry, h.Version, prose(prefixed("  [", closed(notes))), h.Description)
 	if h.Why != nil {
 		printWhy(p, h.Why)
 	}

@@ -123,23 +123,16 @@ func isName(s string) bool {
 // printAdded says what became of one item.
 func printAdded(p *printer, did outcome, dry bool, rep *rye.AddReport) {
 	if rep.Why != "" {
-		p.infof("passed over %s: %s", rep.Path, rep.Why)
+		p.infof("passed over %s: %s", rep.Path, prose(rep.Why))
 		return
 	}
-	p.resultf(dry, "%s %s (%s)%s\n", did.word(dry), rep.Ref, string(rep.State), faint(aside(rep.What)))
+	p.resultf(dry, "%s %s (%s)%s\n", did.word(dry), rep.Ref, string(rep.State), faint(prose(prefixed("  ", words.Quote(rep.What)))))
 	for _, l := range rep.Lost {
-		p.infof("  note: %s", l)
+		p.infof("  note: %s", prose(l))
 	}
 	if !rep.Next.IsZero() && !dry {
 		p.infof("next: %s", rep.Next)
 	}
-}
-
-func aside(what string) string {
-	if what == "" {
-		return ""
-	}
-	return "  " + what
 }
 
 func removeCommand() *spec {

@@ -132,7 +132,7 @@ format it keeps its passphrase; --pem (PKCS#8, as RYE OS reads it) has none.`,
 				if k.Out != "" {
 					p.infof("%s written to %s", k.Fingerprint, k.Out)
 				}
-				p.printf("%s", k.Text)
+				p.content(k.Text)
 			})
 		},
 	}
@@ -186,7 +186,7 @@ func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
 	default:
 		p.printf("     still the key %s: the rotation stopped\n", rep.Name)
 	}
-	p.printf("     vouches for %s that it signed, in %s\n", words.Plural(rep.Kept, "file"), strings.Join(rep.Places, ", "))
+	p.printf("     vouches for %s that it signed, in %s\n", words.Plural(rep.Kept, "file"), listed(rep.Places))
 	if rep.New != "" {
 		p.printf("new  %s\n", rep.New)
 	}
@@ -201,13 +201,13 @@ func printRotation(p *printer, rep *rye.KeyRotation, done bool) {
 		if n.Status == "left" {
 			mark = bad(n.Status)
 		}
-		p.printf("%s  %s/ in %s: %s\n", mark, n.Namespace, n.URL, n.Text)
+		p.printf("%s  %s/ in %s: %s\n", mark, n.Namespace, n.URL, prose(n.Text))
 	}
 	for _, id := range rep.Roots {
 		p.printf("%s  the old key is a root key of registry %s: rye registry root add, approve and remove\n", bad("left"), id)
 	}
 	if len(rep.SignAgain) > 0 && done {
-		p.infof("next: rye sign '%s'", strings.Join(rep.SignAgain, "' '"))
+		p.infof("next: %s", typed(append([]string{"rye", "sign"}, rep.SignAgain...)...))
 	}
 }
 
@@ -287,7 +287,7 @@ func printKey(p *printer, k *rye.KeyInfo, ssh bool) {
 	}
 	p.printf("%s  %s\n%s\n", bold(k.Name), k.Fingerprint, k.SSH)
 	if notes := keyNotes(k); notes != "" {
-		p.printf("%s\n", notes)
+		p.printf("%s\n", prose(notes))
 	}
 	if k.Path != "" {
 		p.printf("%s\n", k.Path)

@@ -37,7 +37,7 @@ taken. With three files it is a merge driver, and git need not ask:
 					p.resultf(q.DryRun, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 				}
 				for _, c := range rep.Conflicts {
-					p.printf("%s  %s\n", bad("conflict"), c)
+					p.printf("%s  %s\n", bad("conflict"), prose(c))
 				}
 			})
 		},
@@ -86,7 +86,7 @@ stays as it is. The files are not touched; rye has no use for them afterwards.`,
 			return answerAlways(t, t.w.Locks().Import, q, func(p *printer, rep *rye.LockImport, _ bool) {
 				var rows [][]any
 				for _, f := range rep.Files {
-					rows = append(rows, []any{statusMark(f.Status, f.Error), f.Ref, f.Error, faint(f.File)})
+					rows = append(rows, []any{statusMark(f.Status, f.Error), f.Ref, prose(f.Error), faint(f.File)})
 				}
 				p.table(rows)
 			})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -56,7 +57,7 @@ func short(id string) string { return id[:min(12, len(id))] }
 // only renamed has no hunks.
 func printChange(p *printer, c rye.FileChange) {
 	if len(c.Lines) == 0 && c.From != "" && c.To != "" && c.From != c.To {
-		p.printf("%s\n", bold("renamed "+c.From+" to "+c.To))
+		p.printf("%s\n", bold(prose("renamed "+words.Quote(c.From)+" to "+words.Quote(c.To))))
 		return
 	}
 	name := func(prefix, path string) string {
@@ -88,7 +89,7 @@ signature itself is new with every version.`,
 }
 
 func blameRow(l rye.BlameLine) []any {
-	return []any{warning(short(l.Commit)), l.When, l.Author, blameSigner(l), l.Version, fmt.Sprintf("%4d", l.Line), l.Text}
+	return []any{warning(short(l.Commit)), l.When, l.Author, blameSigner(l), l.Version, prose(fmt.Sprintf("%4d", l.Line)), prose(l.Text)}
 }
 
 // blameSigner is who answers for a line, in one word.

@@ -49,14 +49,14 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 		more := len(v.Checks)+len(v.Mistakes) > 0 // which this line is the head of
 		what := faint(v.Signer)
 		if v.State == objects.Legacy {
-			what = warning("legacy, covers " + v.Covers)
+			what = warning(prose("legacy, covers " + v.Covers))
 		}
 		p.resultf(more, "%s    %s  %s%s\n", good("ok"), v.Ref, what, older(v.State))
 	} else {
-		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), v.Error)
+		p.printf("%s  %s: %s\n", bad("FAIL"), cmp.Or(v.Ref, v.Path), prose(v.Error))
 	}
 	for _, c := range v.Checks {
-		p.printf("      %s  %s: %s\n", checkMark(c), c.Name, c.Text)
+		p.printf("      %s  %s: %s\n", checkMark(c), c.Name, prose(c.Text))
 	}
 	printMistakes(p, v.Mistakes)
 	p.hint(v.Hint)
@@ -64,9 +64,9 @@ func printVerdict(p *printer, v rye.VerifyResult) {
 }
 
 // older is the word behind the name of an item that stands behind its record.
-func older(s rye.State) string {
+func older(s rye.State) prose {
 	if s == objects.Older {
-		return "  " + string(s)
+		return prose("  " + s)
 	}
 	return ""
 }
@@ -113,7 +113,7 @@ func printStatus(p *printer, sum *rye.Survey) {
 	var rows [][]any
 	for i := range sum.Items {
 		it := &sum.Items[i]
-		rows = append(rows, []any{stateStyle(it.State), cmp.Or(it.Ref, it.Path), notes(it)}) // what cannot be an item has no ref
+		rows = append(rows, []any{stateStyle(it.State), cmp.Or(it.Ref, it.Path), prose(notes(it))}) // what cannot be an item has no ref
 	}
 	p.table(rows)
 	n, parts := 0, []string(nil)
@@ -121,7 +121,7 @@ func printStatus(p *printer, sum *rye.Survey) {
 		n += sum.Count[s]
 		parts = append(parts, fmt.Sprintf("%d %s", sum.Count[s], s))
 	}
-	p.infof("%s%s", words.Plural(n, "item"), prefixed(": ", strings.Join(parts, ", ")))
+	p.infof("%s%s", words.Plural(n, "item"), prose(prefixed(": ", strings.Join(parts, ", "))))
 	printDependencies(p, sum)
 	if sum.OldRecord != "" {
 		p.infof("rye: %s is ignored: a record as rye 0.1 kept it, or what a clone brought; rm -r %s", sum.OldRecord, sum.OldRecord)
@@ -155,7 +155,7 @@ func notes(it *rye.ItemInfo) string {
 		n = append(n, "legacy, covers "+it.Covers)
 	}
 	if it.Bundle != "" && it.Kind != "bundle" {
-		n = append(n, "in bundle "+it.Bundle)
+		n = append(n, "in bundle "+words.Quote(it.Bundle))
 	}
 	if it.State == "signed" && !it.Recorded {
 		n = append(n, "not recorded yet")
@@ -164,7 +164,7 @@ func notes(it *rye.ItemInfo) string {
 		n = append(n, "locked")
 	}
 	if len(it.Shadows) > 0 {
-		n = append(n, "shadows "+strings.Join(it.Shadows, ", "))
+		n = append(n, "shadows "+string(listed(it.Shadows)))
 	}
 	return strings.Join(n, "; ")
 }
@@ -279,10 +279,10 @@ func printItem(p *printer, it rye.ItemInfo) {
 	if it.Origin != "" {
 		path = "" // it lies in the record, and nowhere in the working tree
 	}
-	p.fields(11, "why", it.Why, "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range, "published", strings.Join(it.Published, ", "),
-		"description", it.Description, "category", it.Category, "tags", strings.Join(it.Tags, ", "),
-		"covers", it.Covers, "bundle", it.Bundle, "executor", it.Executor, "needs", it.Needs, "limits", it.Limits, "model", it.Model, "signer", it.Signer, "signed at", it.SignedAt,
-		"sha256", it.SHA256, "shadows", strings.Join(it.Shadows, ", "), "used by", strings.Join(it.UsedBy, ", "))
+	p.fields(11, "why", prose(it.Why), "space", it.Space, "origin", it.Origin, "path", path, "version", it.Version, "asked for", it.Range, "published", listed(it.Published),
+		"description", it.Description, "category", it.Category, "tags", listed(it.Tags),
+		"covers", prose(it.Covers), "bundle", it.Bundle, "executor", it.Executor, "needs", prose(it.Needs), "limits", prose(it.Limits), "model", it.Model, "signer", it.Signer, "signed at", it.SignedAt,
+		"sha256", it.SHA256, "shadows", listed(it.Shadows), "used by", listed(it.UsedBy))
 	for _, name := range sortedKeys(it.Fields) {
 		p.field(11, name, it.Fields[name])
 	}
@@ -307,16 +307,11 @@ func printParams(p *printer, head string, params []rye.ParamInfo) {
 		if i > 0 {
 			head = ""
 		}
-		words := []string{x.Name}
-		for _, w := range []string{x.Type, map[bool]string{true: "required"}[x.Required], x.Description} {
-			if w != "" {
-				words = append(words, w)
-			}
+		text := words.Quote(x.Name)
+		for _, w := range []string{x.Type, map[bool]string{true: "required"}[x.Required], x.Description, prefixed("default ", x.Default)} {
+			text += prefixed(", ", words.Quote(w))
 		}
-		if x.Default != "" {
-			words = append(words, "default "+x.Default)
-		}
-		p.field(11, head, strings.Join(words, ", "))
+		p.field(11, head, prose(text))
 	}
 }
 

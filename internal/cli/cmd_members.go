@@ -8,6 +8,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // proposalFile is the flag of commands whose change may have to travel to others.
@@ -131,7 +132,7 @@ func (t *task) members(q rye.MembersRequest) error {
 
 func printMembers(p *printer, rep *rye.MembersReport) {
 	if rep.Status == "requested" {
-		p.printf("%s\n", fault.CommandOf(rep.Command...).String()) // for somebody else: no hint
+		p.printf("%s\n", typed(rep.Command...)) // for somebody else: no hint
 		p.infof("send this to a member of %s, who runs it", rep.Namespace)
 		return
 	}
@@ -140,7 +141,7 @@ func printMembers(p *printer, rep *rye.MembersReport) {
 		return
 	}
 	for _, line := range rep.Changes {
-		p.printf("%s  %s\n", good(rep.Status), line)
+		p.printf("%s  %s\n", good(rep.Status), prose(line))
 	}
 	p.printf("%s  in %s, at %d\n", bold(rep.Namespace), rep.Registry, rep.Seq)
 	if rep.Threshold > 1 {
@@ -154,7 +155,7 @@ func printMembers(p *printer, rep *rye.MembersReport) {
 		if k.Own {
 			whose = "  yours"
 		}
-		p.printf("  %-7s  %s  added by operation %s%s%s\n", k.State, k.Fingerprint, strconv.FormatUint(k.Added, 10), prefixed(": ", k.Reason), faint(whose))
+		p.printf("  %-7s  %s  added by operation %s%s%s\n", k.State, k.Fingerprint, strconv.FormatUint(k.Added, 10), prose(prefixed(": ", k.Reason)), faint(prose(whose)))
 	}
 	if len(rep.Members) == 0 {
 		p.infof("nobody has published anything there yet")
@@ -228,7 +229,7 @@ that nobody can show you an older one then.`,
 		run: func(t *task) error {
 			return answer(t, t.w.Registry().Remove, q, func(p *printer, rep *rye.RegistryRemoveReport) {
 				did := removed.mark(rep.DryRun)
-				p.resultf(rep.DryRun, "%s  %s\n", did, strings.TrimSpace(rep.Name+"  "+rep.ID))
+				p.resultf(rep.DryRun, "%s  %s\n", did, prose(strings.TrimSpace(words.Quote(rep.Name)+"  "+words.Quote(rep.ID))))
 				for _, scope := range rep.Scopes {
 					p.resultf(rep.DryRun, "  scope      %s\n", scope)
 				}

@@ -117,9 +117,9 @@ func printRepair(p *printer, r rye.RefRepair) {
 	} else {
 		p.resultf(r.DryRun, "%s  %s: the log of %s\n", shortened.mark(r.DryRun), r.Place, r.Ref)
 	}
-	p.resultf(r.DryRun, "      %s\n", r.Why)
+	p.resultf(r.DryRun, "      %s\n", prose(r.Why))
 	for _, m := range r.Lost {
-		p.resultf(r.DryRun, "      lost: %s  %s  %s\n", m.Commit, m.At, m.Why)
+		p.resultf(r.DryRun, "      lost: %s  %s  %s\n", m.Commit, m.At, prose(m.Why))
 	}
 }
 
@@ -143,7 +143,7 @@ come together. Records of directories that are gone are counted, and removed onl
 		},
 		run: func(t *task) error {
 			list, err := t.w.Upkeep().GC(t.ctx, t.env.Caller, q)
-			perr := each(t.out, list, func(p *printer, g rye.GCReport) { p.resultf(q.DryRun, "%s: %s\n", g.Place, g.Text) })
+			perr := each(t.out, list, func(p *printer, g rye.GCReport) { p.resultf(q.DryRun, "%s: %s\n", prose(g.Place), prose(g.Text)) })
 			return cmp.Or(perr, err)
 		},
 	}
@@ -152,10 +152,10 @@ come together. Records of directories that are gone are counted, and removed onl
 func printChecks(t *task, checks []rye.DoctorCheck, code fault.Code) error {
 	print := func(p *printer, c rye.DoctorCheck) {
 		if c.OK {
-			p.resultf(false, "%s  %s: %s\n", good("ok"), c.Name, c.Text)
+			p.resultf(false, "%s  %s: %s\n", good("ok"), prose(c.Name), prose(c.Text))
 			return
 		}
-		p.printf("%s  %s: %s\n", bad("no"), c.Name, c.Text)
+		p.printf("%s  %s: %s\n", bad("no"), prose(c.Name), prose(c.Text))
 		if !c.Mend.IsZero() {
 			p.printf("      %s\n", c.Mend)
 		}

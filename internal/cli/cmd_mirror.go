@@ -108,12 +108,12 @@ func printMirrors(p *printer, rep *rye.MirrorReport) {
 		if !at.Agreed {
 			said = "  not agreed to: rye trust"
 		}
-		p.resultf(rep.DryRun, "  %s %s%s\n", what, at.URL, faint(said))
+		p.resultf(rep.DryRun, "  %s %s%s\n", prose(what), at.URL, faint(prose(said)))
 		for _, name := range at.Moved {
 			p.resultf(rep.DryRun, "    %s %s\n", moved.mark(rep.DryRun), name)
 		}
 		if at.Problem != "" {
-			p.errorf("warning: %s", at.Problem)
+			p.errorf("warning: %s", prose(at.Problem))
 		}
 	}
 }

@@ -163,17 +163,17 @@ func printApproval(p *printer, a *rye.ApprovalInfo) {
 		p.printf("  %-13s  %s\n", "in", a.Directory)
 	}
 	for _, u := range a.Uncovered {
-		p.printf("  %-13s  %s\n", "not covered", u)
+		p.printf("  %-13s  %s\n", "not covered", prose(u))
 	}
 }
 
 func printConsent(p *printer, c rye.ConsentReport) {
 	p.printf("%s  %s  %s\n", c.Status, c.What, bold(c.Path))
 	if len(c.Names) > 0 {
-		p.printf("  %-13s  %s\n", "names", strings.Join(c.Names, ", "))
+		p.printf("  %-13s  %s\n", "names", listed(c.Names))
 	}
 	if len(c.Changed) > 0 {
-		p.printf("  %-13s  %s\n", "changed", strings.Join(c.Changed, ", "))
+		p.printf("  %-13s  %s\n", "changed", listed(c.Changed))
 	}
 }
 
@@ -181,10 +181,15 @@ func printPolicy(p *printer, rep *rye.PolicyReport) {
 	p.printf("%s  %s\n", bold(rep.Ref), rep.SHA256)
 	for _, f := range [...]struct{ name, value string }{
 		{"you", rep.Verdict}, {"an MCP client", rep.Client}, {"tier", rep.Tier}, {"rule", rep.Rule}, {"because", rep.Reason},
-		{"needs", rep.Needs}, {"limits", rep.Limits}, {"sandbox", rep.Sandbox}, {"not limited", strings.Join(rep.Unbound, "\n"+strings.Repeat(" ", 17))},
+		{"needs", rep.Needs}, {"limits", rep.Limits}, {"sandbox", rep.Sandbox},
 	} {
 		if f.value != "" {
-			p.printf("  %-13s  %s\n", f.name, f.value)
+			p.printf("  %-13s  %s\n", f.name, prose(f.value))
 		}
+	}
+	head := "not limited"
+	for _, u := range rep.Unbound {
+		p.printf("  %-13s  %s\n", head, prose(u))
+		head = ""
 	}
 }

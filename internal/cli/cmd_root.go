@@ -41,7 +41,7 @@ func rootShow() *spec {
 					if k.Own {
 						whose = "  yours"
 					}
-					p.printf("  root       %s%s\n", k.Fingerprint, faint(whose))
+					p.printf("  root       %s%s\n", k.Fingerprint, faint(prose(whose)))
 				}
 				p.infof("%d operations", info.Seq)
 			})
@@ -193,9 +193,9 @@ func proposalVerb(s spec, verbOf func(workspace.Registry) proposal) *spec {
 
 // printRootChange shows how far a change has come.
 func printRootChange(p *printer, c *rye.RootChange) {
-	p.printf("%s  %s\n", good(c.Status), c.Changes[0])
+	p.printf("%s  %s\n", good(c.Status), prose(c.Changes[0]))
 	for _, line := range c.Changes[1:] {
-		p.printf("  %s\n", line)
+		p.printf("  %s\n", prose(line))
 	}
 	p.printf("  agreed %d of %d\n", c.Have, c.Want)
 	for _, k := range c.Newcomers {
@@ -204,18 +204,18 @@ func printRootChange(p *printer, c *rye.RootChange) {
 	switch {
 	case c.File == "":
 	case c.Complete:
-		p.infof("next: rye registry %scommit %s", under(c), c.File)
+		p.infof("next: %s", typed(registryVerb(c, "commit")...))
 	default:
-		p.infof("next: send %s to the others, for rye registry %sapprove %s", c.File, under(c), c.File)
+		p.infof("next: send %s to the others, for %s", c.File, typed(registryVerb(c, "approve")...))
 	}
 }
 
-// under is the word of the commands of the root before the verb.
-func under(c *rye.RootChange) string {
+// registryVerb is the command that does something with the file of a proposal.
+func registryVerb(c *rye.RootChange, verb string) []string {
 	if c.Namespace == "" {
-		return "root "
+		return []string{"rye", "registry", "root", verb, c.File}
 	}
-	return ""
+	return []string{"rye", "registry", verb, c.File}
 }
 
 // The verbs for every proposal, of the root or of a namespace: which it is, the file says.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -92,11 +91,11 @@ func (l *liveOutput) flush() {
 // printTaken names what a run left that other programs would run by themselves.
 func printTaken(p *printer, all []rye.TakenInfo) {
 	for _, t := range all {
-		text := fmt.Sprintf("rye: taken away: %s (%s: %s)", t.Path, t.How, t.Kind)
+		need := prose("")
 		if t.Need != "" {
-			text += "; a tool that means to declares needs: {write: [" + t.Need + "]}"
+			need = prose("; a tool that means to declares needs: {write: [" + words.Quote(t.Need) + "]}")
 		}
-		p.infof("%s", text)
+		p.infof("rye: taken away: %s (%s: %s)%s", t.Path, prose(t.How), prose(t.Kind), need)
 		if t.Where != "" {
 			p.infof("rye:   it is now %s", t.Where)
 		}
@@ -107,11 +106,11 @@ func printTaken(p *printer, all []rye.TakenInfo) {
 func printReach(p *printer, r *rye.Reach) {
 	for _, f := range [...]struct{ name, value string }{{"needs", r.Needs}, {"limits", r.Limits}, {"sandbox", r.Sandbox}} {
 		if f.value != "" {
-			p.printf("  %-11s  %s\n", f.name, f.value)
+			p.printf("  %-11s  %s\n", f.name, prose(f.value))
 		}
 	}
 	for _, u := range r.Unbound {
-		p.printf("  not limited  %s\n", u)
+		p.printf("  not limited  %s\n", prose(u))
 	}
 }
 
@@ -131,7 +130,7 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 	case res.Type != "tool":
 		p.content(itemText(res))
 		if res.Instructions != "" {
-			p.infof("%s", res.Instructions)
+			p.infof("%s", prose(res.Instructions))
 		}
 	}
 	for _, d := range res.Metadata.Denied {
@@ -139,10 +138,10 @@ func printRun(p *printer, res *rye.ExecuteResult, shown bool) {
 		if d.Need != "" {
 			line += "; if it is meant to: " + d.Need
 		}
-		p.infof("%s", line)
+		p.infof("%s", prose(line))
 	}
 	if d := res.Metadata.Drift; d != "" {
-		p.infof("rye: drift: %s; rye lock %s:%s pins it", strings.TrimPrefix(d, "lock: "), res.Type, res.ItemID)
+		p.infof("rye: drift: %s; rye lock %s:%s pins it", prose(strings.TrimPrefix(d, "lock: ")), res.Type, res.ItemID)
 	}
 	for _, l := range res.Chain {
 		if l.State != "" {
@@ -313,20 +312,20 @@ func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
 	perr := t.out.show(rep, func() {
 		t.out.resultf(false, "%s: %s\n", rep.Path, words.Plural(rep.Items, "item"))
 		for _, a := range rep.Added {
-			t.out.resultf(false, "%s  %s\n", good("added"), a)
+			t.out.resultf(false, "%s  %s\n", good("added"), prose(a))
 		}
 		for _, c := range rep.Changed {
 			text := c.Why
 			if c.From != c.To {
 				text = cmp.Or(c.From, "none") + " -> " + cmp.Or(c.To, "none")
 			}
-			t.out.resultf(false, "%s  %s  %s\n", warning("changed"), c.Ref, text)
+			t.out.resultf(false, "%s  %s  %s\n", warning("changed"), c.Ref, prose(text))
 		}
 		for _, r := range rep.Removed {
-			t.out.resultf(false, "%s  %s\n", warning("removed"), r)
+			t.out.resultf(false, "%s  %s\n", warning("removed"), prose(r))
 		}
 		for _, d := range rep.Drift {
-			t.out.printf("%s  %s\n", bad("drift"), d)
+			t.out.printf("%s  %s\n", bad("drift"), prose(d))
 		}
 		t.out.warn(rep.Warnings...)
 	})

@@ -80,7 +80,7 @@ func ofRegistries(t *task, q *rye.SearchRequest, only string) error {
 // printFound prints the hits, and beside them what there is to say about all of them.
 func printFound(p *printer, res *rye.SearchResult) error {
 	for _, note := range res.Notes {
-		p.infof("rye: %s", note)
+		p.infof("rye: %s", prose(note))
 	}
 	err := each(p, res.Results, printHit)
 	if err == nil {
@@ -90,7 +90,7 @@ func printFound(p *printer, res *rye.SearchResult) error {
 		err = each(p, res.Words, printWord)
 	}
 	if len(res.Nearest) > 0 {
-		p.infof("nothing says that; these say %s", strings.Join(res.Nearest, ", "))
+		p.infof("nothing says that; these say %s", listed(res.Nearest))
 	}
 	total := fmt.Sprint(res.Total)
 	if res.AtLeast {
@@ -116,7 +116,7 @@ func printTurn(p *printer, h rye.TurnHit) {
 }
 
 // mark says behind a score what there is to know about a hit.
-func mark(guess, partly bool) (s string) {
+func mark(guess, partly bool) (s prose) {
 	if guess {
 		s = "?"
 	}
@@ -128,7 +128,7 @@ func mark(guess, partly bool) (s string) {
 
 func printLines(p *printer, lines []rye.Line, why *rye.HitWhy) {
 	for _, l := range lines {
-		p.printf("      %s\n", faint(fmt.Sprintf("%d: %s", l.Number, l.Text)))
+		p.printf("      %s\n", faint(prose(fmt.Sprintf("%d: %s", l.Number, l.Text))))
 	}
 	if why != nil {
 		printWhy(p, why)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // sharing are the statuses that talking to a registry may give.
@@ -157,7 +158,7 @@ func printCheck(p *printer, c *rye.RegistryCheck) {
 	}
 	p.printf("\n")
 	for _, what := range c.Missing {
-		p.printf("  missing   %s\n", what)
+		p.printf("  missing   %s\n", prose(what))
 	}
 }
 
@@ -195,7 +196,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 		p.printf("  root    %s\n", k)
 	}
 	if len(info.Scopes) > 0 {
-		p.printf("  scopes  %s\n", strings.Join(info.Scopes, ", "))
+		p.printf("  scopes  %s\n", listed(info.Scopes))
 	}
 	for _, ns := range sortedKeys(info.Seen) {
 		p.printf("  seen    %s at %d\n", ns, info.Seen[ns])
@@ -204,7 +205,7 @@ func printRegistry(p *printer, info *rye.RegistryInfo) {
 		printCheck(p, &info.Checked[i])
 	}
 	for _, w := range info.Warnings {
-		p.infof("%s", w)
+		p.infof("%s", prose(w))
 	}
 	if !info.Pinned {
 		p.infof("you did not agree to it here: rye trust")
@@ -259,7 +260,7 @@ func printPush(p *printer, rep *rye.PushReport) {
 		p.infof("%s: %s is at %d", rep.Registry, rep.Namespace, rep.Seq)
 	}
 	if rep.Warning != "" {
-		p.errorf("warning: %s\nhint: rye fetch", rep.Warning)
+		p.errorf("warning: %s\nhint: rye fetch", prose(rep.Warning))
 	}
 }
 
@@ -350,7 +351,7 @@ func install(t *task, q rye.InstallRequest) error {
 			if i.Was != "" {
 				version = i.Was + " -> " + i.Version
 			}
-			p.resultf(rep.DryRun, "%s  %s@%s  %s\n", installed.mark(rep.DryRun), i.Name, version, faint("by "+i.Author+" from "+i.Registry))
+			p.resultf(rep.DryRun, "%s  %s@%s  %s\n", installed.mark(rep.DryRun), i.Name, version, faint(prose("by "+words.Quote(i.Author)+" from "+words.Quote(i.Registry))))
 			printMoved(p, rep, i.Name)
 			if i.Was != "" && !rep.DryRun {
 				p.infof("see what changed: rye diff %s", i.Name)
@@ -362,13 +363,13 @@ func install(t *task, q rye.InstallRequest) error {
 			}
 		}
 		for _, w := range rep.Warnings {
-			p.infof("%s", w)
+			p.infof("%s", prose(w))
 		}
 		received := ""
 		if rep.Bytes > 0 { // a directory of this machine sends none
 			received = ", " + size(rep.Bytes) + " received"
 		}
-		p.infof("%d changed, %d unchanged%s", len(rep.Installed), len(rep.Unchanged), received)
+		p.infof("%d changed, %d unchanged%s", len(rep.Installed), len(rep.Unchanged), prose(received))
 	})
 }
 

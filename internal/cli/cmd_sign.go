@@ -59,7 +59,7 @@ func printSign(p *printer, rep *rye.SignReport) {
 	var past []string // left, for it stands behind the record
 	for _, r := range rep.Results {
 		if r.Status == "passed over" && r.Error == "" {
-			p.resultf(false, "%s  %s: %s\n", r.Status, r.Ref, cmp.Or(r.Why, "signed by "+r.SignedBy))
+			p.resultf(false, "%s  %s: %s\n", r.Status, r.Ref, prose(cmp.Or(r.Why, "signed by "+r.SignedBy)))
 			p.hint(r.Hint)
 			continue
 		}
@@ -83,7 +83,7 @@ func printSign(p *printer, rep *rye.SignReport) {
 			printPaste(p, r.Paste)
 			continue
 		}
-		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, r.Error)
+		p.printf("%s  %s: %s\n", bad(r.Status), r.Ref, prose(r.Error))
 		p.hint(r.Hint)
 	}
 	if len(past) > 0 {
@@ -105,7 +105,7 @@ func printBundleChanges(p *printer, all []objects.MemberChange) {
 		if m.Executable {
 			what = "  (executable)"
 		}
-		p.printf("    %-7s  %s%s\n", m.Change, m.Path, what)
+		p.printf("    %-7s  %s%s\n", m.Change, m.Path, prose(what))
 	}
 }
 
@@ -113,7 +113,7 @@ func printBundleChanges(p *printer, all []objects.MemberChange) {
 // it breaks, the line itself, and what to write instead.
 func printMistakes(p *printer, all []rye.Mistake) {
 	for _, m := range all {
-		place := m.Path
+		place := words.Quote(m.Path)
 		if m.Line > 0 {
 			place += ":" + strconv.Itoa(m.Line)
 		}
@@ -124,12 +124,12 @@ func printMistakes(p *printer, all []rye.Mistake) {
 		if m.Field != "" && !strings.HasPrefix(rule, m.Field+" ") {
 			rule = m.Field + ": " + rule
 		}
-		p.printf("    %s  %s\n", place, rule)
+		p.printf("    %s  %s\n", prose(place), prose(rule))
 		if m.Text != "" {
-			p.printf("      %4d | %s\n", m.Line, m.Text)
+			p.printf("      %4d | %s\n", m.Line, prose(m.Text))
 		}
 		if m.Mend != "" {
-			p.printf("      mend | %s\n", m.Mend)
+			p.printf("      mend | %s\n", prose(m.Mend))
 		}
 	}
 }
@@ -137,7 +137,8 @@ func printMistakes(p *printer, all []rye.Mistake) {
 // printPaste shows the metadata that a file without any could begin with.
 func printPaste(p *printer, text string) {
 	if text != "" {
-		p.printf("    to begin with, put this into the file:\n\n%s\n", strings.TrimRight(text, "\n")+"\n")
+		p.printf("    to begin with, put this into the file:\n\n")
+		p.example(strings.TrimRight(text, "\n") + "\n\n")
 	}
 }
 
@@ -150,13 +151,13 @@ func printReplaced(p *printer, r *rye.Replaced) {
 	if !r.Held {
 		by += ", which did not hold: " + r.Why
 	}
-	p.printf("        replaced a signature of RYE OS%s\n", by)
-	p.printf("        it covered %s; id, version and time never\n", r.Covers)
+	p.printf("        replaced a signature of RYE OS%s\n", prose(by))
+	p.printf("        it covered %s; id, version and time never\n", prose(r.Covers))
 	if len(r.Uncovered) > 0 {
 		p.printf("        not covered until now:\n")
 	}
 	for _, line := range r.Uncovered {
-		p.printf("        | %s\n", line)
+		p.printf("        | %s\n", prose(line))
 	}
 }
 

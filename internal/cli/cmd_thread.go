@@ -109,13 +109,13 @@ func printAllowed(p *printer, info *rye.ThreadInfo) {
 	l := info.Limits
 	p.printf("  at most      %s, %d tokens, %s, %s\n", l.Spend.String(), l.Tokens, words.Plural(int(l.Turns), "turn"), time.Duration(l.Duration*int64(time.Second)).String())
 	for i, c := range info.Allowed {
-		p.printf("  %-11s  %s\n", []string{"may", ""}[min(i, 1)], c)
+		p.printf("  %-11s  %s\n", []string{"may", ""}[min(i, 1)], prose(c))
 	}
 	if len(info.Allowed) == 0 {
 		p.printf("  may          nothing: the directive declares no permissions\n")
 	}
 	for _, c := range info.Denied {
-		p.printf("  %-11s  %s\n", "may not", c)
+		p.printf("  %-11s  %s\n", "may not", prose(c))
 	}
 }
 
@@ -177,7 +177,7 @@ func threadShow() *spec {
 func printThread(p *printer, i *rye.ThreadInfo) {
 	p.printf("%s  %s  %s\n", i.ID, statusStyle(i.Status), bold(i.Directive))
 	if i.Why != "" {
-		p.printf("  why          %s\n", i.Why)
+		p.printf("  why          %s\n", prose(i.Why))
 	}
 	if i.Question != "" {
 		p.printf("  asks         rye approve %s\n", i.Question)
@@ -198,7 +198,7 @@ func printThread(p *printer, i *rye.ThreadInfo) {
 	}
 	if i.Text != "" {
 		p.printf("\n")
-		p.content(ensureNewline(i.Text))
+		p.block(i.Text)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 func trustCommand() *spec {
@@ -108,17 +109,17 @@ func (t *task) publicKey(joined string) (string, error) {
 }
 
 func printTrustChange(p *printer, c *rye.TrustChange) {
-	text := c.Status + " " + c.Subject
+	text := c.Status + " " + words.Quote(c.Subject)
 	if c.Name != "" {
-		text += " (" + c.Name + ")"
+		text += " (" + words.Quote(c.Name) + ")"
 	}
-	text += prefixed(" for ", strings.Join(c.Namespaces, ", "))
-	text += prefixed(" in ", strings.Join(c.Where, ", "))
+	text += prefixed(" for ", string(listed(c.Namespaces)))
+	text += prefixed(" in ", string(listed(c.Where)))
 	text += prefixed(": ", c.Detail)
 	if c.DryRun {
 		text += " (nothing was changed: --dry-run)"
 	}
-	p.infof("%s", text)
+	p.infof("%s", prose(text))
 }
 
 func trustUnpin() *spec {
@@ -233,7 +234,7 @@ func printExplanation(p *printer, e rye.TrustExplanation) {
 	}
 	p.printf("%s  %s  in the %s space, %s\n", verdict, e.Ref, e.Space, use)
 	for _, c := range e.Checks {
-		p.printf("  %s  %-11s  %s\n", checkMark(c), c.Name, c.Text)
+		p.printf("  %s  %-11s  %s\n", checkMark(c), c.Name, prose(c.Text))
 	}
 }
 
@@ -265,7 +266,7 @@ What would be pinned is shown, and you are asked. Without a terminal every key's
 func printTrustImport(p *printer, rep *rye.TrustImport, _ bool) {
 	var rows [][]any
 	for _, k := range rep.Keys {
-		rows = append(rows, []any{statusMark(k.Status, k.Error), k.Fingerprint, k.Owner, cmp.Or(k.Error, k.Legacy)})
+		rows = append(rows, []any{statusMark(k.Status, k.Error), k.Fingerprint, k.Owner, prose(cmp.Or(k.Error, k.Legacy))})
 	}
 	p.table(rows)
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/internal/words"
 )
@@ -11,7 +9,7 @@ import (
 // part, and what became of it.
 func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 	for _, text := range rep.First {
-		p.printf("%s  %s\n", bad("first"), text)
+		p.printf("%s  %s\n", bad("first"), prose(text))
 	}
 	p.printf("directory  %s\nproject    %s\nstatement  %s\n", rep.Dir, rep.Project, rep.Digest)
 	var rows [][]any
@@ -20,18 +18,18 @@ func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 		if d.Status == "asked" {
 			status = bad(d.Status)
 		}
-		rows = append(rows, []any{status, d.Digest, partWords(d)})
+		rows = append(rows, []any{status, d.Digest, prose(partWords(d))})
 	}
 	p.table(rows)
 	for _, u := range rep.Undeclared {
 		p.printf("%s  %s signed %s in %s/, and is not declared for it: %s\n", bad("untrusted"),
-			u.Signer, words.Plural(u.Items, "item"), u.Namespace, strings.Join(u.Paths, ", "))
+			u.Signer, words.Plural(u.Items, "item"), u.Namespace, listed(u.Paths))
 	}
 	for _, d := range rep.Unknown {
 		p.infof("nothing here has the digest %s", d)
 	}
 	if rep.Note != "" {
-		p.infof("%s", rep.Note)
+		p.infof("%s", prose(rep.Note))
 	}
 	switch {
 	case rep.DryRun:
@@ -50,16 +48,16 @@ func partWords(d rye.TrustPart) string {
 	case d.You:
 		who += " (you)"
 	case d.Name != "":
-		who += " (" + d.Name + ")"
+		who += " (" + words.Quote(d.Name) + ")"
 	}
 	switch d.Kind {
 	case "project":
 		return "your own keys count here"
 	case "signer":
-		return d.Namespace + "/ by " + who + ", " + words.Plural(d.Items, "item")
+		return words.Quote(d.Namespace) + "/ by " + who + ", " + words.Plural(d.Items, "item")
 	case "override":
-		return d.Ref + " by " + who
+		return words.Quote(d.Ref) + " by " + who
 	}
-	return "registry " + d.Registry + " at " + strings.Join(d.Addresses, ", ") +
-		", root keys " + strings.Join(d.RootKeys, ", ") + prefixed(", for ", strings.Join(d.Scopes, ", "))
+	return "registry " + words.Quote(d.Registry) + " at " + string(listed(d.Addresses)) +
+		", root keys " + string(listed(d.RootKeys)) + prefixed(", for ", string(listed(d.Scopes)))
 }

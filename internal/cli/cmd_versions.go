@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 func restoreCommand() *spec {
@@ -87,12 +88,12 @@ func copyCommand() *spec {
 func printCopy(p *printer, rep *rye.CopyReport) {
 	as := ""
 	if rep.Ref != rep.From {
-		as = " as " + rep.Ref
+		as = " as " + words.Quote(rep.Ref)
 	}
 	if rep.Replaces {
 		as += ", in the place of another one"
 	}
-	p.resultf(rep.DryRun, "%s %s to the %s space%s (%s)\n", copied.word(rep.DryRun), rep.From, rep.Space, as, string(rep.State))
+	p.resultf(rep.DryRun, "%s %s to the %s space%s (%s)\n", copied.word(rep.DryRun), rep.From, rep.Space, prose(as), rep.State)
 	p.next(rep.Next)
 }
 
@@ -140,7 +141,7 @@ func printDiff(p *printer, d rye.ItemDiff) {
 	case len(d.Lines) == 0:
 		what = "as recorded"
 	}
-	p.printf("%s  %s  %s\n", bold(d.Ref), d.Path, what)
+	p.printf("%s  %s  %s\n", bold(d.Ref), d.Path, prose(what))
 	if len(d.Lines) == 0 {
 		return
 	}
@@ -156,17 +157,17 @@ func printDiff(p *printer, d rye.ItemDiff) {
 
 // printHunks prints hunks in the unified format, below the names of their files.
 func printHunks(p *printer, old, now string, lines []string) {
-	p.exactf("%s\n%s\n", bold("--- "+old), bold("+++ "+now))
+	p.exactf("%s\n%s\n", bold(prose("--- "+words.Quote(old))), bold(prose("+++ "+words.Quote(now))))
 	for _, l := range lines {
 		switch {
 		case strings.HasPrefix(l, "+"):
-			p.exactf("%s\n", good(l))
+			p.exactf("%s\n", good(prose(l)))
 		case strings.HasPrefix(l, "-"):
-			p.exactf("%s\n", bad(l))
+			p.exactf("%s\n", bad(prose(l)))
 		case strings.HasPrefix(l, "@@"):
-			p.exactf("%s\n", style{"36", l})
+			p.exactf("%s\n", style{"36", prose(l)})
 		default:
-			p.exactf("%s\n", l)
+			p.exactf("%s\n", prose(l))
 		}
 	}
 }

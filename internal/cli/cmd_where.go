@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 )
 
 // keyLen is the length of a record's key.
@@ -98,7 +99,7 @@ func printWhere(p *printer, rep *rye.WhereReport, q rye.WhereRequest) {
 		}
 	}
 	if rep.NoRecord != "" {
-		p.printf("%-12s none: %s\n", "record", rep.NoRecord)
+		p.printf("%-12s none: %s\n", "record", prose(rep.NoRecord))
 	}
 	if rep.Replaced {
 		p.printf("             the directory was made anew since its record was last written; its history stays\n")
@@ -113,7 +114,7 @@ func printWhere(p *printer, rep *rye.WhereReport, q rye.WhereRequest) {
 		p.printf("             %s\n", rep.Hint)
 	}
 	for _, r := range rep.Records {
-		p.printf("%s\n", recordLine(r, q.All))
+		p.printf("%s\n", prose(recordLine(r, q.All)))
 	}
 }
 
@@ -124,9 +125,9 @@ func recordLine(r rye.RecordInfo, all bool) string {
 		line = r.Key[:min(len(r.Key), 12)] + " "
 	}
 	if r.Path == "" {
-		return line + r.Dir + ", of a place that is not known"
+		return line + words.Quote(r.Dir) + ", of a place that is not known"
 	}
-	line += r.Path
+	line += words.Quote(r.Path)
 	switch {
 	case r.Foreign:
 		line += ", of another machine or user"

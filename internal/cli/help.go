@@ -41,14 +41,14 @@ func helpCommand() *spec {
 }
 
 func printExitCodes(t *task) error {
-	return rows(t.out, exitMeanings(), func(e Exit) []any { return []any{fmt.Sprintf("%3d", e.Status), e.Code, e.When} })
+	return rows(t.out, exitMeanings(), func(e Exit) []any { return []any{prose(fmt.Sprintf("%3d", e.Status)), e.Code, prose(e.When)} })
 }
 
 // printHelp shows the help of the command at the end of path, or the overview.
 // It was asked for, so it is a result.
 func printHelp(t *task, path []*spec) error {
 	if len(path) == 0 {
-		t.out.printf("%s", overview(Tree()))
+		t.out.page(overview(Tree()))
 		return nil
 	}
 	c := describe(path)
@@ -56,9 +56,9 @@ func printHelp(t *task, path []*spec) error {
 		c.Long = joined(c.Long)
 	}
 	head, examples, rest := commandHelp(c)
-	t.out.printf("%s", head)
-	t.out.exactf("%s", examples)
-	t.out.printf("%s", rest)
+	t.out.page(head)
+	t.out.example(examples)
+	t.out.page(rest)
 	return nil
 }
 

@@ -3,22 +3,21 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/app"
 	"github.com/rye-os/rye/internal/words"
 )
 
-// printer writes results to standard output and messages to standard error.
-// What comes from items is escaped wherever a terminal would act on it, so a
-// command cannot forget to: strings reach a terminal only through here.
+// printer writes results to standard output and messages to standard error. It alone makes
+// lines: a command gives it a format, and arguments that it quotes or escapes, on terminals and
+// pipes alike, so a command cannot forget to. What is written byte for byte is in data.go.
 type printer struct {
 	out   *bufio.Writer
 	err   io.Writer
@@ -46,37 +45,63 @@ func newPrinter(s *app.Screen, g app.Flags) *printer {
 
 func (p *printer) flush() error { return p.out.Flush() }
 
+// prose is a sentence or a line that may hold text from outside: words.Line shows it. An
+// argument that is a string is a name, an id or another text, and words.Quote shows that.
+type prose string
+
+// listed are names, ids or paths in one line.
+func listed(all []string) prose {
+	shown := make([]string, len(all))
+	for i, s := range all {
+		shown[i] = words.Quote(s)
+	}
+	return prose(strings.Join(shown, ", "))
+}
+
+// typed is a command line that somebody else types, or later: no hint.
+func typed(line ...string) prose { return prose(fault.CommandOf(line...).String()) }
+
 // style is text in a colour, where there are colours.
 type style struct {
 	code string // of SGR
-	text string
+	text any    // as an argument of printf
 }
 
-func good(text string) style    { return style{"32", text} }
-func bad(text string) style     { return style{"31", text} }
-func warning(text string) style { return style{"33", text} }
-func faint(text string) style   { return style{"2", text} }
-func bold(text string) style    { return style{"1", text} }
+func good(text any) style    { return style{"32", text} }
+func bad(text any) style     { return style{"31", text} }
+func warning(text any) style { return style{"33", text} }
+func faint(text any) style   { return style{"2", text} }
+func bold(text any) style    { return style{"1", text} }
 
-// printf writes a result. Arguments are escaped, the format is not. On a terminal lines are
-// broken between words.
+// printf writes a result. The format is a constant, and makes the lines; no argument does. On a
+// terminal lines are broken between words.
 func (p *printer) printf(format string, args ...any) {
-	for i, a := range args {
-		args[i] = p.safe(a)
-	}
-	if p.columns == 0 {
-		fmt.Fprintf(p.out, format, args...)
-		return
-	}
-	p.out.WriteString(fitted(fmt.Sprintf(format, args...), p.columns))
+	text := fmt.Sprintf(format, p.shown(args)...)
+	p.out.WriteString(fitted(text, p.columns))
 }
 
-// exactf is printf for what people take from the screen as it is: a change, an example.
+// exactf is printf for what people take from the screen as it is: a change, a tree.
 func (p *printer) exactf(format string, args ...any) {
-	for i, a := range args {
-		args[i] = p.safe(a)
+	fmt.Fprintf(p.out, format, p.shown(args)...)
+}
+
+// page writes a text of rye's own, such as help, which has lines.
+func (p *printer) page(text string) {
+	p.out.WriteString(fitted(words.Printable(text), p.columns))
+}
+
+// example is page for what people copy.
+func (p *printer) example(text string) { p.out.WriteString(words.Printable(text)) }
+
+// bar stands before each line of a text from outside that rye prints among lines of its own,
+// so that none of them looks like one of those.
+const bar = "| "
+
+// block writes a text from outside below a line that says what it is.
+func (p *printer) block(text string) {
+	for line := range strings.Lines(text) {
+		p.out.WriteString(bar + words.Line(strings.TrimRight(line, "\r\n")) + "\n")
 	}
-	fmt.Fprintf(p.out, format, args...)
 }
 
 // fitted breaks the lines of a text between words. What goes on stands below the last
@@ -104,33 +129,87 @@ func hang(line string, columns int) int {
 			return at
 		}
 	}
-	return min(len(line)-len(strings.TrimLeft(line, " "))+4, columns-least)
+	return min(len(line)-len(strings.TrimLeft(line, " "))+4, max(columns-least, 2))
 }
 
-func (p *printer) safe(a any) any {
+// speech returns what writes a text from outside that comes in pieces, as block does.
+func (p *printer) speech() *speech {
+	s := &speech{p: p}
+	s.safe = app.PrintableWriter(s)
+	return s
+}
+
+// speech is a text that comes in pieces, which may end within a character.
+type speech struct {
+	p    *printer
+	safe *app.EscapeWriter
+	open bool // a line was begun
+}
+
+func (s *speech) write(text string) {
+	io.WriteString(s.safe, text)
+	s.p.flush()
+}
+
+// Write gets what is safe to be shown.
+func (s *speech) Write(text []byte) (int, error) {
+	for line := range bytes.Lines(text) {
+		if !s.open {
+			s.p.out.WriteString(bar)
+		}
+		s.p.out.Write(line)
+		s.open = line[len(line)-1] != '\n'
+	}
+	return len(text), nil
+}
+
+// end ends a line that was begun.
+func (s *speech) end() {
+	s.safe.Flush()
+	if s.open {
+		s.p.out.WriteByte('\n')
+		s.open = false
+	}
+}
+
+// shown returns the arguments of a format as they may be printed.
+func (p *printer) shown(args []any) []any {
+	all := make([]any, len(args))
+	for i, a := range args {
+		if all[i] = a; !isNumber(a) {
+			all[i] = p.text(a)
+		}
+	}
+	return all
+}
+
+// text is how one argument is printed: one line, in which nothing acts on a terminal.
+func (p *printer) text(a any) string {
 	switch v := a.(type) {
 	case string:
-		return p.text(v)
+		return words.Quote(v)
+	case prose:
+		return words.Line(string(v))
 	case fault.Hint:
 		v = v.From(p.dir)
 		showing(v)
-		return p.text(v.String())
+		return words.Line(v.String())
 	case style:
-		text := p.safe(v.text).(string)
+		text := p.text(v.text)
 		if p.color && text != "" {
 			return "\x1b[" + v.code + "m" + text + "\x1b[0m"
 		}
 		return text
+	case error:
+		return strings.Join(words.Lines(v), "; ")
 	}
-	return a
+	return words.Quote(fmt.Sprint(a))
 }
 
-// text is safe for one string.
-func (p *printer) text(s string) string {
-	if p.tty {
-		return words.Printable(s)
-	}
-	return s
+// isNumber reports whether a holds nothing from outside, and has verbs of its own.
+func isNumber(a any) bool {
+	k := reflect.ValueOf(a).Kind()
+	return k >= reflect.Bool && k <= reflect.Float64
 }
 
 // resultf writes what a verb did, or found well. --quiet silences it, but not what a
@@ -173,7 +252,7 @@ func (o outcome) mark(dry bool) style {
 	return good(o.did)
 }
 
-// infof writes a message for a person; --quiet silences it.
+// infof writes a message for a person, as errorf does; --quiet silences it.
 func (p *printer) infof(format string, args ...any) {
 	if p.quiet || p.json {
 		return
@@ -181,22 +260,17 @@ func (p *printer) infof(format string, args ...any) {
 	p.errorf(format, args...)
 }
 
-// errorf writes a message that even --quiet shows.
+// errorf writes a message that even --quiet shows, and ends its line. Format and arguments are
+// as those of printf.
 func (p *printer) errorf(format string, args ...any) {
 	columns := p.errColumns
-	for i, a := range args {
-		if h, ok := a.(fault.Hint); ok {
-			args[i] = h.From(p.dir)
-			if h.IsCommand() {
-				columns = 0 // to be copied as it is
-			}
+	for _, a := range args {
+		if h, ok := a.(fault.Hint); ok && h.IsCommand() {
+			columns = 0 // to be copied as it is
 		}
 	}
-	showing(args)
 	p.out.Flush() // so that a terminal shows both in order; an error is kept for the end
-	// Escaped where no terminal is, too: what reads it may show it on one.
-	text := words.Printable(fmt.Sprintf(format, args...))
-	io.WriteString(p.err, fitted(text, columns)+"\n")
+	io.WriteString(p.err, fitted(fmt.Sprintf(format, p.shown(args)...), columns)+"\n")
 }
 
 // show prints v as JSON, or calls human.
@@ -211,119 +285,38 @@ func (p *printer) show(v any, human func()) error {
 	return nil
 }
 
-// object writes one line of JSON. On a terminal, characters that it would act on
-// are escaped in JSON's own way, so the line still means the same.
-func (p *printer) object(v any) error {
-	showing(v)
-	line, err := encode(v)
-	if err != nil {
-		return err
-	}
-	if p.tty {
-		line = escapeJSON(line)
-	}
-	p.out.Write(line)
-	return nil
-}
-
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fault.New(fault.Failed, "encode the result: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-func escapeJSON(line []byte) []byte {
-	if utf8.Valid(line) && !bytes.ContainsFunc(line, words.Hidden) {
-		return line
-	}
-	var b bytes.Buffer
-	for _, r := range string(line) {
-		if words.Hidden(r) {
-			b.WriteString(words.Escaped(r))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.Bytes()
-}
-
-// content writes an item's text: byte for byte, or escaped on a terminal.
-func (p *printer) content(text string) {
-	if !p.tty {
-		p.out.WriteString(text)
-		return
-	}
-	text = words.Printable(text)
-	p.out.WriteString(text)
-	if !strings.HasSuffix(text, "\n") {
-		p.out.WriteByte('\n')
-	}
-}
-
-// stream returns where a running tool's standard output goes, at once.
-func (p *printer) stream() io.Writer {
-	if p.tty {
-		return app.PrintableWriter(unbuffered{p.out})
-	}
-	return unbuffered{p.out}
-}
-
-// streamErr is stream for a tool's standard error.
-func (p *printer) streamErr() io.Writer {
-	if p.errs {
-		return app.PrintableWriter(p.err)
-	}
-	return p.err
-}
-
-type unbuffered struct{ w *bufio.Writer }
-
-func (u unbuffered) Write(b []byte) (int, error) {
-	n, err := u.w.Write(b)
-	if err == nil {
-		err = u.w.Flush()
-	}
-	return n, err
-}
-
 // table prints rows with their columns aligned. The last column is not padded.
 func (p *printer) table(rows [][]any) {
-	var width []int
-	for _, row := range rows {
+	type cell struct {
+		text  string
+		width int
+	}
+	var widest []int
+	lines := make([][]cell, len(rows))
+	for n, row := range rows {
 		for i, c := range row {
-			if i == len(width) {
-				width = append(width, 0)
+			text := p.text(c)
+			if i == len(widest) {
+				widest = append(widest, 0)
 			}
-			width[i] = max(width[i], cellWidth(p, c))
+			lines[n] = append(lines[n], cell{text, words.Width(text)})
+			widest[i] = max(widest[i], lines[n][i].width)
 		}
 	}
-	for _, row := range rows {
-		for len(row) > 0 && cellWidth(p, row[len(row)-1]) == 0 {
-			row = row[:len(row)-1] // nothing is padded for the sake of nothing
+	for _, cells := range lines {
+		for len(cells) > 0 && cells[len(cells)-1].text == "" {
+			cells = cells[:len(cells)-1] // nothing is padded for the sake of nothing
 		}
 		var line strings.Builder // not printf: tables have thousands of cells
-		for i, c := range row {
-			text, _ := p.safe(c).(string)
-			line.WriteString(text)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", width[i]-cellWidth(p, c)+2))
+		for i, c := range cells {
+			line.WriteString(c.text)
+			if i < len(cells)-1 {
+				line.WriteString(strings.Repeat(" ", widest[i]-c.width+2))
 			}
 		}
 		p.out.WriteString(fitted(line.String(), p.columns))
 		p.out.WriteByte('\n')
 	}
-}
-
-func cellWidth(p *printer, c any) int {
-	if s, ok := c.(style); ok {
-		c = s.text
-	}
-	s, _ := p.safe(c).(string)
-	return words.Width(s)
 }
 
 // rows prints each of list as one line of JSON, or as a row of a table.
@@ -367,16 +360,16 @@ func verdicts[T any](p *printer, list []T, human func(*printer, T), verdict func
 }
 
 // fields prints pairs of a name and a value, one on a line, without those whose value is "".
-func (p *printer) fields(width int, pairs ...string) {
+func (p *printer) fields(width int, pairs ...any) {
 	for pair := range slices.Chunk(pairs, 2) {
-		if pair[1] != "" {
-			p.field(width, pair[0], pair[1])
+		if value := pair[1]; value != "" && value != prose("") {
+			p.field(width, pair[0].(string), value)
 		}
 	}
 }
 
-func (p *printer) field(width int, name, value string) {
-	p.printf("  %s  %s\n", faint(fmt.Sprintf("%-*s", width, name)), value)
+func (p *printer) field(width int, name string, value any) {
+	p.printf("  %s  %s\n", faint(prose(fmt.Sprintf("%-*s", width, words.Quote(name)))), value)
 }
 
 // hint shows how to mend what a result says.
@@ -420,18 +413,21 @@ func (p *printer) report(err error) int {
 		return 0
 	}
 	hint := fault.HintOf(err).From(p.dir)
-	showing(hint)
 	exit := fault.Exit(err)
 	switch {
 	case p.json:
-		line, _ := encode(failure{failureBody{fault.CodeOf(err), exit, message(err), hint}})
+		showing(hint)
+		line, _ := encode(failure{failureBody{fault.CodeOf(err), exit, told(err).Error(), hint}})
 		if p.errs {
-			line = escapeJSON(line)
+			line = words.JSON(line)
 		}
 		p.err.Write(line)
 	case wasPrinted(err) && p.quiet:
+		showing(hint)
 	default:
-		p.errorf("rye: %s", message(err))
+		for _, line := range words.Lines(told(err)) {
+			p.errorf("rye: %s", prose(line))
+		}
 		if !hint.IsZero() {
 			p.errorf("rye: hint: %s", hint)
 		}
@@ -439,10 +435,11 @@ func (p *printer) report(err error) int {
 	return exit
 }
 
-func message(err error) string {
+// told is the error of which a person is told.
+func told(err error) error {
 	var of stopped
 	if fault.Is(err, fault.Interrupt) && !errors.As(err, &of) {
-		return "interrupted"
+		return errors.New("interrupted")
 	}
-	return err.Error()
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -53,6 +54,45 @@ func TestJSONIsSafeAndTheSame(t *testing.T) {
 	var back map[string]string
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["x"] != nasty+"\U000e0041" {
 		t.Errorf("%q reads back as %q, %v", out.String(), back["x"], err)
+	}
+}
+
+// TestLinesAreThePrinters: no argument makes a line, acts on a terminal or looks like two columns,
+// in a pipe, either.
+func TestLinesAreThePrinters(t *testing.T) {
+	const forged = "ok    tool:a/b"
+	for _, text := range []string{nasty, "x\n" + forged, "x\r\n" + forged + "\r", forged, "\"x\\n" + forged + "\""} {
+		for _, columns := range []int{0, 20, 24} {
+			var out, errs bytes.Buffer
+			p := &printer{out: bufio.NewWriter(&out), err: &errs, tty: columns > 0, errs: columns > 0, columns: columns, errColumns: columns}
+			p.printf("%s\n", text)
+			p.printf("%s  %v\n", good(text), rye.Target(text))
+			p.table([][]any{{text, bold(prose("a " + text))}, {rye.State(text)}})
+			p.fields(9, text, text, "why", prose("b "+text))
+			p.block(text + "\n" + text)
+			s := p.speech()
+			for _, piece := range strings.SplitAfter(text, "") {
+				s.write(piece)
+			}
+			s.end()
+			p.infof("%s", text)
+			p.errorf("warning: %s", fmt.Errorf("read %s: %w", text, errors.Join(errors.New("c "+text), errors.New("d "+text))))
+			p.hint(fault.Command("rye sign %s", text))
+			p.report(errors.Join(fault.New(fault.Failed, "e %s", text), errors.New("f "+text)))
+			p.flush()
+			all := out.String() + errs.String()
+			if i := strings.IndexFunc(all, words.Hidden); i >= 0 {
+				t.Errorf("%q at %d columns: %q is printed", text, columns, all[i:])
+			}
+			for line := range strings.Lines(all) {
+				if strings.HasPrefix(line, forged) {
+					t.Errorf("%q at %d columns makes the line %q", text, columns, line)
+				}
+			}
+			if n, want := strings.Count(errs.String(), "\n"), 5; columns == 0 && n != want {
+				t.Errorf("%q makes %d lines of %d messages:\n%s", text, n, want, errs.String())
+			}
+		}
 	}
 }
 

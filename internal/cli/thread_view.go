@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -17,12 +16,11 @@ import (
 // says it, each call with what came of it in a line, and how it ends.
 type threadView struct {
 	p     *printer
-	out   io.Writer // of the model's words, which come in pieces
-	shown string    // of this answer's words, as they came
-	open  bool      // a line was begun
+	out   *speech // of the model's words, which come in pieces
+	shown string  // of this answer's words, as they came
 }
 
-func newThreadView(p *printer) *threadView { return &threadView{p: p, out: p.stream()} }
+func newThreadView(p *printer) *threadView { return &threadView{p: p, out: p.speech()} }
 
 // payload holds the members of the records that are shown.
 type payload struct {
@@ -85,25 +83,25 @@ func (v *threadView) event(e rye.Event) error {
 		v.line("%s  %s  %s with %s", bold("thread"), e.Thread, d.Directive, d.Model)
 	case "cognition_in":
 		if d.Role == "user" && e.Turn > 0 {
-			v.line("%s  %s", bold("told"), words.Clip(strings.Join(strings.Fields(d.Text), " "), 200))
+			v.line("%s  %s", bold("told"), prose(words.Clip(strings.Join(strings.Fields(d.Text), " "), 200)))
 		}
 	case "cognition_out_delta":
 		v.words(d.Text)
 	case "cognition_out":
 		v.rest(d.Text)
 	case "tool_call_start":
-		v.line("%s  %s", faint("call"), d.call())
+		v.line("%s  %s", faint("call"), prose(d.call()))
 	case "tool_call_result":
 		if d.Error != "" {
-			v.line("      %s %s", bad("failed:"), words.Clip(words.LastLine(d.Error), 200))
+			v.line("      %s %s", bad("failed:"), prose(words.Clip(words.LastLine(d.Error), 200)))
 		} else {
-			v.line("      %s", faint(words.Clip(words.FirstLine(strings.TrimSpace(d.Output)), 200)))
+			v.line("      %s", faint(prose(words.Clip(words.FirstLine(strings.TrimSpace(d.Output)), 200))))
 		}
 	case "callback_start":
-		v.line("  %s  %s", faint("asks"), strings.TrimSpace(d.Index+"  "+d.Verb+" "+d.Item))
+		v.line("  %s  %s", faint("asks"), prose(strings.TrimSpace(d.Index+"  "+d.Verb+" "+words.Quote(d.Item))))
 	case "callback_result":
 		if d.Outcome != "ok" {
-			v.line("        %s %s", bad("failed:"), d.Outcome+prefixed(", rye approve ", d.Question))
+			v.line("        %s %s", bad("failed:"), prose(d.Outcome+prefixed(", rye approve ", d.Question)))
 		}
 	case "hook_fired":
 		v.line("%s  %s at %s: %s", faint("hook"), d.Hook, d.Event, d.Action)
@@ -116,13 +114,13 @@ func (v *threadView) event(e rye.Event) error {
 		v.shown = "" // what was said before an error counts for nothing
 		what := cmp.Or(d.Text, d.Reason, d.Error, d.Code, "see rye thread log --events")
 		if d.Fallback != "" {
-			what += "; " + d.Fallback + " is asked instead"
+			what += "; " + words.Quote(d.Fallback) + " is asked instead"
 		}
-		v.line("%s  %s", warning(noticed[e.Type]), what)
+		v.line("%s  %s", warning(noticed[e.Type]), prose(what))
 	case "thread_completed":
-		v.line("%s  %s", good("completed"), d.total())
+		v.line("%s  %s", good("completed"), prose(d.total()))
 	case "thread_suspended", "thread_cancelled", "thread_error":
-		v.line("%s  %s", bad(strings.TrimPrefix(e.Type, "thread_")), why(d))
+		v.line("%s  %s", bad(strings.TrimPrefix(e.Type, "thread_")), prose(why(d)))
 	}
 	return v.p.flush()
 }
@@ -132,34 +130,24 @@ func (v *threadView) words(text string) {
 	if text == "" {
 		return
 	}
-	v.p.flush()
-	io.WriteString(v.out, text)
+	v.out.write(text)
 	v.shown += text
-	v.open = !strings.HasSuffix(text, "\n")
 }
 
 // rest writes what was not shown of an answer while it came: live records may be missing.
 func (v *threadView) rest(answer string) {
 	more, ok := strings.CutPrefix(answer, v.shown)
 	if !ok {
-		v.end()
+		v.out.end()
 		more = answer
 	}
 	v.words(more)
-	v.end()
+	v.out.end()
 	v.shown = ""
 }
 
-// end ends a line that was begun.
-func (v *threadView) end() {
-	if v.open {
-		v.p.printf("\n")
-		v.open = false
-	}
-}
-
 func (v *threadView) line(format string, args ...any) {
-	v.end()
+	v.out.end()
 	v.p.printf(format+"\n", args...)
 }
 

@@ -88,7 +88,7 @@ func printTopic(p *printer, text string) {
 	if p.columns > 0 && p.columns < helpColumns {
 		text = joined(text)
 	}
-	p.printf("%s\n", text)
+	p.page(text + "\n")
 }
 
 // aboutTopic returns the text of the topic that help was asked for. The command lock is more

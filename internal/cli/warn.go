@@ -11,7 +11,7 @@ import (
 func (p *printer) warn(all ...string) {
 	for _, w := range all {
 		if w != "" {
-			p.infof("rye: warning: %s", w)
+			p.infof("rye: warning: %s", prose(w))
 		}
 	}
 }

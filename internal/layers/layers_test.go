@@ -28,12 +28,12 @@ type room struct {
 // that wants to import upward declares the one-method interface that it needs
 // and lets internal/app hand it in.
 var house = []room{
-	{0, "fault", "what went wrong: a code, a message and a hint; public",
-		"", ""},
 	{0, "internal/words", "puts counts, quotes and text from outside into messages",
 		"", ""},
 	{0, "internal/hosts", "which hosts and addresses are not on the public Internet; pure",
 		"", ""},
+	{0, "fault", "what went wrong: a code, a message and a hint; public",
+		"internal/words", ""},
 	{0, "internal/secrets", "which files usually hold secrets, by their names; pure",
 		"", ""},
 	{0, "internal/parallel", "does one thing to many, on every processor",

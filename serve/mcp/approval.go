@@ -186,9 +186,9 @@ func agreed(r *mcp.ElicitationResult) bool {
 // reorder the rest.
 func questionText(q rye.Question) string {
 	var b strings.Builder
-	b.WriteString(words.Printable(q.Topic) + ": " + words.Printable(q.Text))
+	b.WriteString(words.Line(q.Topic) + ": " + words.Line(q.Text))
 	for _, l := range q.Lines {
-		b.WriteString("\n" + words.Printable(l))
+		b.WriteString("\n" + words.Line(l))
 	}
 	return b.String()
 }

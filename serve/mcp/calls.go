@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -82,7 +83,7 @@ func handle[A interface{ project() string }](s *Server, run func(context.Context
 	return func(ctx context.Context, req mcp.CallToolRequest) (res *mcp.CallToolResult, err error) {
 		defer func() {
 			if r := recover(); r != nil {
-				s.log.Printf("panic in %s: %v\n%s", req.Params.Name, r, debug.Stack())
+				s.log.Printf("panic in %s: %s\n%s", words.Quote(req.Params.Name), words.Line(fmt.Sprint(r)), debug.Stack())
 				res, err = failed(fault.New(fault.Failed, "internal error in %s; the server's standard error has more", req.Params.Name)), nil
 			}
 		}()
@@ -262,7 +263,7 @@ func (p *progress) output(b []byte) {
 	if now := time.Now(); p.token != nil && now.Sub(p.last) >= 100*time.Millisecond {
 		p.last = now
 		p.s.notify(string(mcp.MethodNotificationProgress), map[string]any{
-			"progressToken": p.token, "progress": p.bytes, "message": words.Printable(lastLine(b)),
+			"progressToken": p.token, "progress": p.bytes, "message": words.Line(lastLine(b)),
 		})
 	}
 }

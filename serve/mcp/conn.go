@@ -248,7 +248,7 @@ func (c *conn) process(ctx context.Context, e *envelope, out outlet, t *turn) re
 func (c *conn) handle(ctx context.Context, e *envelope) (answer mcp.JSONRPCMessage) {
 	defer func() {
 		if r := recover(); r != nil {
-			c.s.log.Printf("panic: %v\n%s", r, debug.Stack())
+			c.s.log.Printf("panic: %s\n%s", words.Line(fmt.Sprint(r)), debug.Stack())
 			answer = mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION,
 				Error: mcp.JSONRPCErrorDetails{Code: mcp.INTERNAL_ERROR, Message: "internal error; the server's standard error has more"}}
 		}
@@ -271,7 +271,7 @@ func (c *conn) encoded(e *envelope, m mcp.JSONRPCMessage) response {
 	}
 	raw, err := encode(m)
 	if err != nil {
-		c.s.log.Printf("encode an answer: %v", err)
+		c.s.log.Printf("encode an answer: %s", words.Line(err.Error()))
 		return rpcError(e.id, mcp.INTERNAL_ERROR, "internal error; the server's standard error has more")
 	}
 	return response{raw, code}

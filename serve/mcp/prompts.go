@@ -9,6 +9,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/view"
 )
@@ -101,9 +102,9 @@ func (s items) listPrompts(ctx context.Context, cursor mcp.Cursor, res *mcp.List
 	}
 	hits, next := s.page(ctx, rye.SearchRequest{Query: "*", Kind: string(objects.Directive), Limit: rye.MaxSearchParams, Offset: offsetOf(cursor), Params: true})
 	for _, h := range hits {
-		p := mcp.NewPrompt(h.ID, mcp.WithPromptDescription(h.Description))
+		p := mcp.NewPrompt(h.ID, mcp.WithPromptDescription(words.Line(h.Description)))
 		for _, in := range h.Params {
-			p.Arguments = append(p.Arguments, mcp.PromptArgument{Name: in.Name, Description: in.Description, Required: in.Required && in.Default == ""})
+			p.Arguments = append(p.Arguments, mcp.PromptArgument{Name: in.Name, Description: words.Line(in.Description), Required: in.Required && in.Default == ""})
 		}
 		kept = append(kept, p)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -141,7 +142,7 @@ func (s items) listResources(ctx context.Context, cursor mcp.Cursor, res *mcp.Li
 	q := rye.SearchRequest{Query: "*", Limit: resourcePage, Offset: offsetOf(cursor)}
 	hits, next := s.page(ctx, q)
 	for _, h := range hits {
-		r := mcp.NewResource(addressOf(h.Space, h.Kind, h.ID), h.Ref, mcp.WithResourceDescription(h.Description), mcp.WithMIMEType(typeOf(h.Path)))
+		r := mcp.NewResource(addressOf(h.Space, h.Kind, h.ID), h.Ref, mcp.WithResourceDescription(words.Line(h.Description)), mcp.WithMIMEType(typeOf(h.Path)))
 		r.Meta = mcp.NewMetaFromMap(facts(h.ItemInfo))
 		res.Resources = append(res.Resources, r)
 	}
@@ -157,7 +158,7 @@ func (s items) page(ctx context.Context, q rye.SearchRequest) (hits []rye.Hit, n
 	}
 	found, err := verbs.Search(ctx, s.caller(ctx), q)
 	if err != nil {
-		s.log.Printf("list: %v", err)
+		s.log.Printf("list: %s", words.Line(err.Error()))
 		return nil, ""
 	}
 	for _, h := range found.Results {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/rye-os/rye/internal/words"
 )
 
 // session is what mcp-go knows of the client during one request, and where the request's
@@ -129,7 +131,7 @@ func (s *session) forward(n mcp.JSONRPCNotification) {
 	}
 	raw, err := encode(n)
 	if err != nil {
-		s.c.s.log.Printf("encode a notification: %v", err)
+		s.c.s.log.Printf("encode a notification: %s", words.Line(err.Error()))
 		return
 	}
 	s.out.tell(raw)
@@ -154,7 +156,7 @@ func (s *session) subscribe(ctx context.Context, e *envelope) (end func()) {
 	s.subscription, s.id = e.id, s.c.id+" "+randomID()
 	s.SetSubscriptionFilter(mcp.SubscriptionFilter{}) // nothing before it was agreed on
 	if err := s.c.s.rpc.RegisterSession(ctx, s); err != nil {
-		s.c.s.log.Printf("subscribe: %v", err)
+		s.c.s.log.Printf("subscribe: %s", words.Line(err.Error()))
 		return func() {}
 	}
 	return func() { s.c.s.rpc.UnregisterSession(context.WithoutCancel(ctx), s.id) }
