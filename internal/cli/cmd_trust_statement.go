@@ -27,6 +27,9 @@ func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 		p.printf("%s  %s signed %s in %s/, and is not declared for it: %s\n", bad("untrusted"),
 			u.Signer, words.Plural(u.Items, "item"), u.Namespace, strings.Join(u.Paths, ", "))
 	}
+	for _, text := range rep.Ignored {
+		p.infof("%s", text)
+	}
 	for _, d := range rep.Unknown {
 		p.infof("nothing here has the digest %s", d)
 	}
@@ -56,9 +59,9 @@ func partWords(d rye.TrustPart) string {
 	case "project":
 		return "your own keys count here"
 	case "signer":
-		return d.Namespace + "/ by " + who + ", " + words.Plural(d.Items, "item")
+		return d.Namespace + "/ by " + who + ", " + words.Plural(d.Items, "item") + prefixed(", removed on ", d.Removed)
 	case "override":
-		return d.Ref + " by " + who
+		return d.Ref + " by " + who + prefixed(", removed on ", d.Removed)
 	}
 	return "registry " + d.Registry + " at " + strings.Join(d.Addresses, ", ") +
 		", root keys " + strings.Join(d.RootKeys, ", ") + prefixed(", for ", strings.Join(d.Scopes, ", "))

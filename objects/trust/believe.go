@@ -47,7 +47,7 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 		return "", no("this directory was not accepted on this machine, so your keys do not count in it").Mend("rye trust")
 	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && own:
 		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
-	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && in.Declared.stands(ref, k.Fingerprint()):
+	case project && in.Declared.stands(ref, k.Fingerprint()) && s.stands(in.Site().Override(ref, k.Fingerprint()), in.Declared):
 		return "granted to override this item in this directory", nil
 	case Reserved(ns) && own && in.Space == objects.User && ref.Kind == objects.Config: // it takes nothing's place: it is merged
 		return s.judgeOwn(k, ref, in, sum, "it is your own configuration")
@@ -74,9 +74,13 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 // counts, in the user space what was pinned.
 func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
 	ns := ref.ID.Namespace()
-	declared, granted := in.Declared.signs(k, ns), s.Granted(in.Site().Signer(ns, k))
+	g := in.Site().Signer(ns, k)
+	declared, granted := in.Declared.signs(k, ns), s.Granted(g)
+	gone, removed := in.Declared.Removal(s, g)
 	switch {
 	case in.Space != objects.Project:
+	case declared && removed:
+		return "", fault.New(fault.Untrusted, "verify %s in the %s: %s was removed from %s/ on %s, and not granted since", ref, in, k, ns, gone).Mend("rye trust")
 	case declared && granted:
 		return "granted for " + ns + "/ in this directory", nil
 	case granted:

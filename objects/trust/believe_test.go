@@ -236,7 +236,7 @@ func TestAttack82Reserved(t *testing.T) {
 	theirs := parse(t, path, raw)
 	refused(t, "teammate", theirs, inA, st, fault.Untrusted)
 	declared := inA
-	declared.Declared = NewDeclared(nil, nil, []StatedOverride{{theirs.Ref, bob.Public().Fingerprint()}})
+	declared.Declared = NewDeclared(nil, nil, []StatedOverride{{theirs.Ref, bob.Public().Fingerprint()}}, nil)
 	if err := refused(t, "declared", theirs, declared, st, fault.Untrusted); fault.HintOf(err).String() != "rye trust" {
 		t.Errorf("mend %q", fault.HintOf(err))
 	}
@@ -246,7 +246,7 @@ func TestAttack82Reserved(t *testing.T) {
 	}
 	refused(t, "granted, in a directory that declares nothing", theirs, inA, st, fault.Untrusted)
 	refused(t, "in another directory", theirs, inB, st, fault.Untrusted)
-	declared.Declared = NewDeclared(nil, nil, nil)
+	declared.Declared = NewDeclared(nil, nil, nil, nil)
 	refused(t, "no longer declared", theirs, declared, st, fault.Untrusted)
 }
 

@@ -14,16 +14,17 @@ import (
 // safe for concurrent use, and reads the keys when the first one is asked about.
 type Declared struct {
 	overrides []StatedOverride
+	removed   *Dismissed // signers that owners took out; here, and seen before
 	sum       objects.Digest
 	read      func() (*Signers, error)
 }
 
 // NewDeclared returns what the text of an allowed_signers file and overrides declare; err
-// is why the text cannot be read. No text declares nobody. The caller must not change them
-// afterwards.
-func NewDeclared(raw []byte, err error, overrides []StatedOverride) *Declared {
-	d := &Declared{overrides: overrides}
-	d.sum = objects.DigestOf(fmt.Appendf(slices.Clone(raw), "\n%v\n%v", err, overrides))
+// is why the text cannot be read. No text declares nobody. removed is what ended earlier
+// grants; it may be nil. The caller must not change them afterwards.
+func NewDeclared(raw []byte, err error, overrides []StatedOverride, removed *Dismissed) *Declared {
+	d := &Declared{overrides: overrides, removed: removed}
+	d.sum = objects.DigestOf(fmt.Appendf(slices.Clone(raw), "\n%v\n%v\n%s", err, overrides, removed.Sum()))
 	d.read = sync.OnceValues(func() (*Signers, error) {
 		if err != nil {
 			return nil, err

@@ -45,7 +45,7 @@ func declaring(t testing.TB, in Scope, k PublicKey, namespaces ...string) Scope 
 
 // declared returns a scope whose directory has this allowed_signers.
 func declared(in Scope, text string, overrides ...StatedOverride) Scope {
-	in.Declared = NewDeclared([]byte(text), nil, overrides)
+	in.Declared = NewDeclared([]byte(text), nil, overrides, nil)
 	return in
 }
 

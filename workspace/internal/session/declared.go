@@ -35,7 +35,8 @@ func readDeclared(s *Session, ai place.Folder) (*trust.Declared, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		raw, err = nil, nil
 	}
-	return trust.NewDeclared(raw, err, overrides), nil
+	removed, kerr := s.against.read(s, objects.SignerRemoved, raw)
+	return trust.NewDeclared(raw, err, overrides, removed), kerr
 }
 
 // StatedRegistries returns the registries as the project's statement names them. One
