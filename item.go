@@ -79,7 +79,8 @@ type Survey struct {
 	// those that are deprecated or yanked, as registries were last seen to say.
 	Outdated, Warned int
 
-	OldRecord string // the directory of a record as rye 0.1 kept it, which is ignored; "" for none
+	Ignored   []string // lines against keys that have no effect here, and why
+	OldRecord string   // the directory of a record as rye 0.1 kept it, which is ignored; "" for none
 }
 
 // ParamInfo is a parameter of a tool or an input of a directive.

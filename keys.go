@@ -132,6 +132,7 @@ type TrustStatement struct {
 	Parts   []TrustPart `json:"parts"`
 
 	First      []string         `json:"first,omitempty"`      // what has to be known before: another owner, another project at this path
+	Ignored    []string         `json:"ignored,omitempty"`    // lines against keys that have no effect here, and why
 	Undeclared []UntrustedItems `json:"undeclared,omitempty"` // what stands in items and is not asked for, so that nothing can grant it
 	Unknown    []string         `json:"unknown,omitempty"`    // digests that were given and match nothing here
 
@@ -147,6 +148,8 @@ type TrustPart struct {
 	Digest string `json:"digest"`
 	Kind   string `json:"kind"`   // project, signer, registry, override
 	Status string `json:"status"` // asked, granted (before), accepted (now)
+
+	Removed string `json:"removed,omitempty"` // the day on which the signer was taken out, and by which key; not granted since
 
 	Signer    string   `json:"signer,omitempty"` // fingerprint, of a signer or an override
 	Namespace string   `json:"namespace,omitempty"`
@@ -180,7 +183,8 @@ type TrustPinRequest struct {
 	DryRun      bool
 }
 
-// TrustUnpinRequest takes a pin back, or some of its namespaces.
+// TrustUnpinRequest takes a pin back, or some of its namespaces, and removes the signer from
+// the project.
 type TrustUnpinRequest struct {
 	Subject    string   // the key, its fingerprint, or the name that it was pinned under
 	Namespaces []string // nil is all of them
@@ -189,10 +193,11 @@ type TrustUnpinRequest struct {
 
 // TrustDenyRequest refuses a key or a file from now on, wherever it comes from.
 type TrustDenyRequest struct {
-	Subject string // a key's SHA256:... or a file's sha256:...
-	Reason  string // shown where it is refused
-	Share   bool   // also take it back for everybody, by a signed line in .ai/denied
-	DryRun  bool
+	Subject    string   // a key's SHA256:... or a file's sha256:...
+	Reason     string   // shown where it is refused
+	Share      bool     // also for everybody, by a signed line in .ai/denied or .ai/denied-keys
+	Namespaces []string // of a shared denial of a key; nil is all that the key counts for here
+	DryRun     bool
 }
 
 // TrustAllowRequest takes a denial back.

@@ -33,13 +33,15 @@ func (g Trust) Pin(ctx context.Context, c rye.Caller, q rye.TrustPinRequest) (*r
 }
 
 // Unpin takes back what a key was pinned for in the user space and granted in this
-// project, or some of its namespaces.
+// project, or some of its namespaces. In a project it also removes the signer for everybody,
+// by signed lines in .ai/allowed_signers, as far as the user's key owns the namespaces.
 func (g Trust) Unpin(ctx context.Context, c rye.Caller, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
-	return do(ctx, c, "trust.unpin", g.enter, custody.Unpin, q)
+	return do(ctx, c, "trust.unpin", in(g.enter, g.author), author.Unpin, q)
 }
 
 // Deny refuses a key, or the file with a digest, from now on and wherever it comes from.
-// With q.Share a signed line in .ai/denied takes a file back for everybody.
+// With q.Share a signed line in .ai/denied takes a file back for everybody, and one in
+// .ai/denied-keys a key in namespaces that the user's key owns.
 func (g Trust) Deny(ctx context.Context, c rye.Caller, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	if err := g.host.Permit(c, "trust.deny"); err != nil {
 		return nil, err

@@ -123,6 +123,9 @@ func printStatus(p *printer, sum *rye.Survey) {
 	}
 	p.infof("%s%s", words.Plural(n, "item"), prose(prefixed(": ", strings.Join(parts, ", "))))
 	printDependencies(p, sum)
+	for _, text := range sum.Ignored {
+		p.infof("%s", text)
+	}
 	if sum.OldRecord != "" {
 		p.infof("rye: %s is ignored: a record as rye 0.1 kept it, or what a clone brought; rm -r %s", sum.OldRecord, sum.OldRecord)
 	}

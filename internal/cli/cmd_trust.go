@@ -126,7 +126,11 @@ func trustUnpin() *spec {
 	var q rye.TrustUnpinRequest
 	return &spec{
 		name: "unpin", args: "<fingerprint | name>",
-		short:    "Believe a key no longer, or for fewer namespaces",
+		short: "Believe a key no longer, or for fewer namespaces",
+		long: `In a project the signer is also removed for everybody: its declaration goes, and a
+signed line in .ai/allowed_signers ends what others granted it before, on every branch
+that they have seen the line on. That takes a key of yours that owns the namespace,
+or the signer's own. Declared again, the signer is asked about again.`,
 		examples: "rye trust unpin SHA256:…\nrye trust unpin Bob --namespace tools",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags: []cli.Flag{
@@ -143,12 +147,13 @@ func trustDeny() *spec {
 	return &spec{
 		name: "deny", args: "<fingerprint | digest>",
 		short:    "Never again accept a key, or certain bytes",
-		long:     "It holds at once, everywhere, offline too, whoever vouches for them. --share also\nwrites a signed line into .ai/denied, for your colleagues: it takes the version of your\nitem that has the digest back, on every branch that they have seen it on.",
-		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny sha256:…\nrye trust deny sha256:… --share",
+		long:     "It holds at once, everywhere, offline too, whoever vouches for them. --share also\nwrites a signed line for your colleagues, which holds on every branch once they have\nseen it: in .ai/denied it takes the version of your item that has the digest back, in\n.ai/denied-keys it denies a key for namespaces that your key owns.",
+		examples: "rye trust deny SHA256:… --reason 'key lost'\nrye trust deny SHA256:… --share --namespace acme\nrye trust deny sha256:…\nrye trust deny sha256:… --share",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Untrusted, fault.Malformed, fault.Limit},
 		flags: []cli.Flag{
 			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`text` to remember with it"},
-			&cli.BoolFlag{Name: "share", Destination: &q.Share, Usage: "take the item with this digest back for everybody, in .ai/denied"},
+			&cli.BoolFlag{Name: "share", Destination: &q.Share, Usage: "also for everybody, by a signed line in .ai/denied or .ai/denied-keys"},
+			repeated("namespace", &q.Namespaces, "with --share: `name` that the key is denied for (default: all that it counts for here); repeatable"),
 			dryRun(&q.DryRun),
 		},
 		min: 1, max: 1, arg: &q.Subject,
@@ -161,7 +166,7 @@ func trustAllow() *spec {
 	return &spec{
 		name: "allow", args: "<fingerprint | digest>",
 		short:    "Take a denial back",
-		long:     "What a registry revoked is denied again when the registry is next asked. What was\nseen in .ai/denied is forgotten; as long as it stands there it holds.",
+		long:     "What a registry revoked is denied again when the registry is next asked. What was\nseen in .ai/denied and .ai/denied-keys is forgotten; as long as it stands there it holds.",
 		examples: "rye trust allow SHA256:…",
 		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Malformed},
 		flags:    []cli.Flag{dryRun(&q.DryRun)},

@@ -25,6 +25,9 @@ func printStatement(p *printer, rep *rye.TrustStatement, ok bool) {
 		p.printf("%s  %s signed %s in %s/, and is not declared for it: %s\n", bad("untrusted"),
 			u.Signer, words.Plural(u.Items, "item"), u.Namespace, listed(u.Paths))
 	}
+	for _, text := range rep.Ignored {
+		p.infof("%s", text)
+	}
 	for _, d := range rep.Unknown {
 		p.infof("nothing here has the digest %s", d)
 	}
@@ -54,9 +57,9 @@ func partWords(d rye.TrustPart) string {
 	case "project":
 		return "your own keys count here"
 	case "signer":
-		return words.Quote(d.Namespace) + "/ by " + who + ", " + words.Plural(d.Items, "item")
+		return words.Quote(d.Namespace) + "/ by " + who + ", " + words.Plural(d.Items, "item") + prefixed(", removed on ", d.Removed)
 	case "override":
-		return words.Quote(d.Ref) + " by " + who
+		return words.Quote(d.Ref) + " by " + who + prefixed(", removed on ", d.Removed)
 	}
 	return "registry " + words.Quote(d.Registry) + " at " + string(listed(d.Addresses)) +
 		", root keys " + string(listed(d.RootKeys)) + prefixed(", for ", string(listed(d.Scopes)))

@@ -119,7 +119,7 @@ func checkNamed(tree []*spec, text string) string {
 		s := find(tree, words[0])
 		for at := 1; s != nil && at < len(words); at++ {
 			sub := find(s.subs, words[at])
-			if sub == nil && (len(s.subs) > 0 || s.max == 0) && !slices.Contains(prose, words[at]) {
+			if sub == nil && (len(s.subs) > 0 || s.max == 0) && !slices.Contains(sentence, words[at]) {
 				return fmt.Sprintf("rye %s has no %s", strings.Join(words[:at], " "), words[at])
 			}
 			s = sub
@@ -128,8 +128,8 @@ func checkNamed(tree []*spec, text string) string {
 	return ""
 }
 
-// prose are words that stand behind a command in a sentence.
-var prose = strings.Fields("and decides instead lists offers pins says shows tells that the to")
+// sentence are words that stand behind a command in a sentence.
+var sentence = strings.Fields("and decides instead lists offers pins says shows tells that the to")
 
 func TestCheckNamed(t *testing.T) {
 	for text, want := range map[string]string{

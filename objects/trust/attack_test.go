@@ -172,9 +172,12 @@ func TestAttack10OtherNamespace(t *testing.T) {
 		t.Errorf("%v names neither key nor namespace", err)
 	}
 	must(t, st.Grant(noon, inA.Site().Signer("acme", bob.Public())))
-	if _, err := Verify(it, inA, st); err != nil {
-		t.Errorf("pinned: %v", err)
+	if _, err := Verify(it, declaring(t, inA, bob.Public(), "acme"), st); err != nil {
+		t.Errorf("granted and declared: %v", err)
 	}
+	refused(t, "granted and not declared", it, inA, st, fault.Untrusted)
+	refused(t, "granted, in a file that breaks its format", it, declared(inA, "acme "+bob.Public().Authorized()), st, fault.Untrusted)
+	refused(t, "declared for another namespace", it, declaring(t, inA, bob.Public(), "tools"), st, fault.Untrusted)
 	refused(t, "user space", it, inUser, st, fault.Untrusted)
 	must(t, st.Grant(noon, inB.Site().OwnKeys()))
 	refused(t, "other project", it, inB, st, fault.Untrusted)
@@ -185,7 +188,7 @@ func TestAttack10OtherNamespace(t *testing.T) {
 		t.Errorf("pinned in the user space: %v", err)
 	}
 	st.Ungrant(func(g Grant) bool { return g.Kind == GrantSigner })
-	refused(t, "pinned for the user space only", it, inA, st, fault.Untrusted)
+	refused(t, "pinned for the user space only", it, declaring(t, inA, bob.Public(), "acme"), st, fault.Untrusted)
 }
 
 // TestAttack11ShortFingerprint: keys are looked up by the whole fingerprint.

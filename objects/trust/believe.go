@@ -47,13 +47,13 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 		return "", no("this directory was not accepted on this machine, so your keys do not count in it").Mend("rye trust")
 	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && own:
 		return s.judgeOwn(k, ref, in, sum, "you chose to override this item in this directory")
-	case project && s.Granted(in.Site().Override(ref, k.Fingerprint())) && in.Declared.stands(ref, k.Fingerprint()):
+	case project && in.Declared.stands(ref, k.Fingerprint()) && s.stands(in.Site().Override(ref, k.Fingerprint()), in.Declared):
 		return "granted to override this item in this directory", nil
 	case Reserved(ns) && own && in.Space == objects.User && ref.Kind == objects.Config: // it takes nothing's place: it is merged
 		return s.judgeOwn(k, ref, in, sum, "it is your own configuration")
 	case Reserved(ns) && own && project:
 		return "", no("%s/ belongs to the system space", ns).Mend("rye trust override %s", ref)
-	case Reserved(ns) && project && in.Declared != nil && in.Declared.stands(ref, k.Fingerprint()):
+	case Reserved(ns) && project && in.Declared.stands(ref, k.Fingerprint()):
 		return "", no("%s/ belongs to the system space", ns).Mend("rye trust")
 	case Reserved(ns) && project:
 		return "", no("%s/ belongs to the system space, and this project declares no override of it by %s", ns, k).
@@ -74,9 +74,18 @@ func (s *Store) judge(k PublicKey, ref objects.Ref, in Scope, sum objects.Digest
 // counts, in the user space what was pinned.
 func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, err error) {
 	ns := ref.ID.Namespace()
-	declared := in.Declared.signs(k, ns)
-	if in.Space == objects.Project && declared && s.Granted(in.Site().Signer(ns, k)) {
+	g := in.Site().Signer(ns, k)
+	declared, granted := in.Declared.signs(k, ns), s.Granted(g)
+	gone, removed := in.Declared.Removal(s, g)
+	switch {
+	case in.Space != objects.Project:
+	case declared && removed:
+		return "", fault.New(fault.Untrusted, "verify %s in the %s: %s was removed from %s/ on %s, and not granted since", ref, in, k, ns, gone).Mend("rye trust")
+	case declared && granted:
 		return "granted for " + ns + "/ in this directory", nil
+	case granted:
+		return "", fault.New(fault.Untrusted, "verify %s in the %s: you granted %s for %s/, and this project does not declare it", ref, in, k, ns).
+			Advise("ask who removed it from .ai/allowed_signers; rye trust pin %s --namespace %s --space project declares it again", k, ns)
 	}
 	for _, p := range s.pins {
 		if in.Space == objects.User && p.Key == k && slices.Contains(p.Namespaces, ns) {
@@ -84,7 +93,7 @@ func (s *Store) judgeOther(k PublicKey, ref objects.Ref, in Scope) (why string, 
 		}
 	}
 	refused := fault.New(fault.Untrusted, "verify %s in the %s: %s, which does not count for %s/ here", ref, in, s.describe(k), ns)
-	if in.Space == objects.Project && declared && in.Declared != nil {
+	if in.Space == objects.Project && declared {
 		return "", refused.Mend("rye trust")
 	}
 	return "", refused.Mend("rye trust pin %s --namespace %s --space %s", k, ns, in.Space)

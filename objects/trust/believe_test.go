@@ -236,16 +236,17 @@ func TestAttack82Reserved(t *testing.T) {
 	theirs := parse(t, path, raw)
 	refused(t, "teammate", theirs, inA, st, fault.Untrusted)
 	declared := inA
-	declared.Declared = NewDeclared(nil, nil, []StatedOverride{{theirs.Ref, bob.Public().Fingerprint()}})
+	declared.Declared = NewDeclared(nil, nil, []StatedOverride{{theirs.Ref, bob.Public().Fingerprint()}}, nil)
 	if err := refused(t, "declared", theirs, declared, st, fault.Untrusted); fault.HintOf(err).String() != "rye trust" {
 		t.Errorf("mend %q", fault.HintOf(err))
 	}
 	must(t, st.Grant(noon, inA.Site().Override(theirs.Ref, bob.Public().Fingerprint())))
-	if _, err := Verify(theirs, inA, st); err != nil {
+	if _, err := Verify(theirs, declared, st); err != nil {
 		t.Errorf("granted to a teammate: %v", err)
 	}
+	refused(t, "granted, in a directory that declares nothing", theirs, inA, st, fault.Untrusted)
 	refused(t, "in another directory", theirs, inB, st, fault.Untrusted)
-	declared.Declared = NewDeclared(nil, nil, nil)
+	declared.Declared = NewDeclared(nil, nil, nil, nil)
 	refused(t, "no longer declared", theirs, declared, st, fault.Untrusted)
 }
 

@@ -10,19 +10,21 @@ import (
 
 // Declared is what a directory says of others whose items it means to hold: its
 // allowed_signers, and the overrides of its rye.yaml. It can only narrow: a key of
-// somebody else's that was granted counts while it is declared. nil narrows nothing. It is
+// somebody else's that was granted counts while it is declared. nil declares nobody. It is
 // safe for concurrent use, and reads the keys when the first one is asked about.
 type Declared struct {
 	overrides []StatedOverride
+	removed   *Dismissed // signers that owners took out; here, and seen before
 	sum       objects.Digest
 	read      func() (*Signers, error)
 }
 
 // NewDeclared returns what the text of an allowed_signers file and overrides declare; err
-// is why there is no text. The caller must not change them afterwards.
-func NewDeclared(raw []byte, err error, overrides []StatedOverride) *Declared {
-	d := &Declared{overrides: overrides}
-	d.sum = objects.DigestOf(fmt.Appendf(slices.Clone(raw), "\n%v\n%v", err, overrides))
+// is why the text cannot be read. No text declares nobody. removed is what ended earlier
+// grants; it may be nil. The caller must not change them afterwards.
+func NewDeclared(raw []byte, err error, overrides []StatedOverride, removed *Dismissed) *Declared {
+	d := &Declared{overrides: overrides, removed: removed}
+	d.sum = objects.DigestOf(fmt.Appendf(slices.Clone(raw), "\n%v\n%v\n%s", err, overrides, removed.Sum()))
 	d.read = sync.OnceValues(func() (*Signers, error) {
 		if err != nil {
 			return nil, err
@@ -50,18 +52,15 @@ func (d *Declared) Signers() (*Signers, error) {
 }
 
 // signs reports whether the directory means what k signs in a namespace to count. Where
-// the file cannot be read nobody is meant.
+// the file is missing or cannot be read nobody is meant.
 func (d *Declared) signs(k PublicKey, namespace string) bool {
-	if d == nil {
-		return true
-	}
-	s, err := d.read()
+	s, err := d.Signers()
 	return err == nil && s.Has(k, namespace)
 }
 
 // stands reports whether the directory means an item by a key to stand for another.
 func (d *Declared) stands(ref objects.Ref, key objects.Fingerprint) bool {
-	return d == nil || slices.Contains(d.overrides, StatedOverride{ref, key})
+	return d != nil && slices.Contains(d.overrides, StatedOverride{ref, key})
 }
 
 // key returns a declared key, so that what it signed can be checked before it counts.

@@ -44,7 +44,7 @@ type Grant struct {
 	Site
 	Kind  GrantKind
 	Value string
-	At    time.Time // when it was agreed to: whole seconds, UTC; decides nothing
+	At    time.Time // when it was agreed to: whole seconds, UTC; a newer removal of the signer ends it
 }
 
 // OwnKeys is the grant that lets the user's own keys count in the directory.
@@ -98,7 +98,10 @@ func (d Site) Among(all []Grant) []Grant {
 }
 
 // Granted reports whether the user agreed to g, whenever that was.
-func (s *Store) Granted(g Grant) bool { return s.granted[g.same()] }
+func (s *Store) Granted(g Grant) bool {
+	_, ok := s.granted[g.same()]
+	return ok
+}
 
 // Accepted reports whether the user's own keys count in a directory.
 func (s *Store) Accepted(d Site) bool { return s.Granted(d.OwnKeys()) }
@@ -125,6 +128,21 @@ func (s *Store) Grant(at time.Time, gs ...Grant) error {
 	s.grants = append(s.grants, fresh...)
 	s.changed()
 	return nil
+}
+
+// GrantAgain is Grant for what a removal ended: the new time is after the removal's, also
+// where a clock is behind.
+func (s *Store) GrantAgain(at time.Time, d *Declared, gs ...Grant) error {
+	at = at.UTC().Truncate(time.Second)
+	for _, g := range gs {
+		if r, ok := d.Removal(s, g); ok {
+			s.Ungrant(func(x Grant) bool { return x.same() == g.same() })
+			if !r.At.Before(at) {
+				at = r.At.Add(time.Second)
+			}
+		}
+	}
+	return s.Grant(at, gs...)
 }
 
 // Ungrant takes back every grant that match names, and returns how many there were.

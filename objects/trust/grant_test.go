@@ -16,7 +16,7 @@ func TestGrantBelongsToPlaceAndProject(t *testing.T) {
 	must(t, st.Grant(noon, inA.Site().Signer("acme", bob.Public())))
 	mine, theirs := sign(t, me, tool, inA), sign(t, bob, tool, inA)
 	for _, it := range []*objects.Item{mine, theirs} {
-		if _, err := Verify(it, inA, st); err != nil {
+		if _, err := Verify(it, declaring(t, inA, bob.Public(), "acme"), st); err != nil {
 			t.Errorf("granted: %v", err)
 		}
 		for name, in := range map[string]Scope{
@@ -30,9 +30,23 @@ func TestGrantBelongsToPlaceAndProject(t *testing.T) {
 			if it == mine && in.Space == objects.User {
 				continue // one's own key counts there
 			}
-			refused(t, name, it, in, st, fault.Untrusted)
+			refused(t, name, it, declaring(t, in, bob.Public(), "acme"), st, fault.Untrusted)
 		}
 	}
+}
+
+// declaring returns a scope whose directory declares a key for namespaces.
+func declaring(t testing.TB, in Scope, k PublicKey, namespaces ...string) Scope {
+	t.Helper()
+	s := &Signers{}
+	s.Add(k, namespaces...)
+	return declared(in, string(s.Encode()))
+}
+
+// declared returns a scope whose directory has this allowed_signers.
+func declared(in Scope, text string, overrides ...StatedOverride) Scope {
+	in.Declared = NewDeclared([]byte(text), nil, overrides, nil)
+	return in
 }
 
 func TestMoveAndDropGrants(t *testing.T) {

@@ -21,6 +21,10 @@ const (
 // signersOption stands in every line, so that ssh-keygen and git use the file as it is.
 const signersOption = `namespaces="git"`
 
+// removalBegins begins a line that removes a signer. It is kept as it is: one that breaks its
+// format has no effect, and spoils no other.
+const removalBegins = "# rye:removed:"
+
 // Signers is what .ai/allowed_signers declares: keys, and the namespaces that each signs
 // here. docs/format/statement.md describes the file. A key that is declared is not
 // believed for it.
@@ -46,7 +50,7 @@ func ParseSigners(raw []byte) (*Signers, error) {
 		switch {
 		case text == "":
 		case strings.HasPrefix(text, "#"):
-			if err := checkText("comment", text, maxText); err != nil {
+			if err := checkText("comment", text, maxText); err != nil && !strings.HasPrefix(text, removalBegins) {
 				return nil, badSigners(n, err)
 			}
 			s.comments = append(s.comments, text)
@@ -120,6 +124,24 @@ func (s *Signers) Add(k PublicKey, namespaces ...string) (changed bool) {
 	}
 	s.of[k] = sorted(slices.Concat(had, namespaces))
 	return !known || len(s.of[k]) != len(had)
+}
+
+// Remove takes a key's declaration for a namespace out, and adds the line that removes it for
+// those who granted it before.
+func (s *Signers) Remove(l objects.Dismissal) {
+	if text := l.Line(); !slices.Contains(s.comments, text) {
+		s.comments = append(s.comments, text)
+	}
+	k, ok := s.prints[l.Signer]
+	if !ok {
+		return
+	}
+	if s.of[k] = slices.DeleteFunc(s.of[k], func(ns string) bool { return ns == l.Namespace }); len(s.of[k]) > 0 {
+		return
+	}
+	delete(s.of, k)
+	delete(s.prints, l.Signer)
+	s.keys = slices.DeleteFunc(s.keys, func(x PublicKey) bool { return x == k })
 }
 
 // Keys returns the declared keys, in the order of the file.

@@ -261,13 +261,14 @@ func (r StatedRegistry) grants(at Site) []Grant {
 	return all
 }
 
-// Missing returns the parts that the user has not agreed to in a directory. What a key of
-// the user's own signs needs no grant but "project".
-func (st *Statement) Missing(s *Store, at Site) []Part {
+// Missing returns the parts that the user has not agreed to in a directory, and those of
+// signers that were removed since. What a key of the user's own signs needs no grant but
+// "project".
+func (st *Statement) Missing(s *Store, at Site, d *Declared) []Part {
 	return slices.DeleteFunc(st.Parts(), func(p Part) bool {
 		if p.Kind == GrantSigner && s.IsOwn(p.Signer.Key) {
 			return true
 		}
-		return !slices.ContainsFunc(p.Grants(at), func(g Grant) bool { return !s.Granted(g) })
+		return !slices.ContainsFunc(p.Grants(at), func(g Grant) bool { return !s.stands(g, d) })
 	})
 }

@@ -175,18 +175,18 @@ func TestOneMoreIsAskedAlone(t *testing.T) {
 		for _, p := range st.Parts() {
 			must(t, store.Grant(noon, p.Grants(here)...))
 		}
-		if left := st.Missing(store, here); len(left) != 0 {
+		if left := st.Missing(store, here, nil); len(left) != 0 {
 			t.Fatalf("all granted, and %d are asked", len(left))
 		}
 		f(&v)
 		after := v.statement(t)
-		if left := after.Missing(store, here); len(left) != 1 || after.Digest() == st.Digest() {
+		if left := after.Missing(store, here, nil); len(left) != 1 || after.Digest() == st.Digest() {
 			t.Errorf("%s more: %d parts are asked, the digest is %s and was %s", name, len(left), after.Digest(), st.Digest())
 		}
-		if n := len(after.Missing(store, inB.Site())); n != len(after.Parts()) {
+		if n := len(after.Missing(store, inB.Site(), nil)); n != len(after.Parts()) {
 			t.Errorf("%s more: %d of %d parts are asked in another directory", name, n, len(after.Parts()))
 		}
-		if n := len(st.Missing(store, here)); n != 0 {
+		if n := len(st.Missing(store, here, nil)); n != 0 {
 			t.Errorf("%s less: %d parts are asked", name, n)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -27,7 +28,7 @@ type Store struct {
 
 	known   map[objects.Fingerprint]PublicKey       // every key above
 	denied  deniedBy                                // the user's own denials
-	granted map[Grant]bool                          // without their times
+	granted map[Grant]time.Time                     // without their times: when
 	scopes  scopes                                  // of the grants
 	keyFile func(objects.Fingerprint) (path string) // see KeyFiles; may be nil
 
@@ -159,9 +160,9 @@ func (s *Store) index() {
 			s.denied.digests[d.Digest] = d.Reason
 		}
 	}
-	s.granted = make(map[Grant]bool, len(s.grants))
+	s.granted = make(map[Grant]time.Time, len(s.grants))
 	for _, g := range s.grants {
-		s.granted[g.same()] = true
+		s.granted[g.same()] = g.At
 	}
 	s.scopes = scopesIn(s.grants)
 	s.mu.Lock()

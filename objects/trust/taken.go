@@ -2,6 +2,7 @@ package trust
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -14,6 +15,20 @@ import (
 type Taken struct {
 	byDigest map[objects.Digest][]objects.Taken
 	Sum      objects.Digest // of all its lines; zero for none
+	keys     *Dismissed
+}
+
+// WithKeys returns t with what was denied of keys in .ai/denied-keys.
+func (t *Taken) WithKeys(keys *Dismissed) *Taken {
+	if keys == nil {
+		return t
+	}
+	if t == nil {
+		t = &Taken{}
+	}
+	n := *t
+	n.keys, n.Sum = keys, objects.DigestOf(fmt.Appendf(nil, "%s\n%s\n", t.Sum, keys.Sum()))
+	return &n
 }
 
 // NewTaken returns what lines take back. They are believed only where they apply.
@@ -33,6 +48,9 @@ func NewTaken(lines []objects.Taken) *Taken {
 func (t *Taken) Denies(v Verified, st *Store) error {
 	if t == nil || v.IsZero() {
 		return nil
+	}
+	if err := t.keys.denies(v, st); err != nil {
+		return err
 	}
 	it := v.Item()
 	for _, sum := range []objects.Digest{it.Sum, it.Digest} {

@@ -33,7 +33,7 @@ type Scope struct {
 	Project  string         // the project's genesis id (rye.yaml "project"); "" outside a project
 	Place    string         // key of the place of the space's directory (store/records); what is granted belongs to both
 	Registry string         // registry identity an item was locked from ("sha256:..."); "" for own files
-	Declared *Declared      // by the project's directory; nil narrows nothing
+	Declared *Declared      // by the project's directory; nil declares nobody
 	Pinned   objects.Digest // SHA-256 that the whole file must have, as a lock or a log says; zero when nothing does. It vouches for nothing
 }
 

@@ -32,7 +32,7 @@ type Stack struct {
 	Place   string                  // key of the project's place: what is granted belongs to both
 	Home    string                  // key of the user space's place
 	Trust   *trust.Store
-	// Declared narrows whose signatures count in the project; nil narrows nothing.
+	// Declared names the others whose signatures may count in the project; nil is nobody.
 	Declared *trust.Declared
 	Locked   func(objects.Ref) (Pin, bool) // nil when there is no lock
 	Taken    *trust.Taken                  // what signers took back; nil for nothing

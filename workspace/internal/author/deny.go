@@ -14,14 +14,17 @@ import (
 	"github.com/rye-os/rye/workspace/internal/session"
 )
 
-// DenyShared denies a content of an item of the project for the user, and takes it back for
+// DenyShared denies a key (denyKeyShared), or a content of an item of the project for the user, and takes it back for
 // everybody: by a line in .ai/denied that the user's key signs. Only who signed the item,
 // or a key of its namespace's registry, can do that: others would write a line that counts
 // for nobody.
 func DenyShared(ctx context.Context, s *Desk, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
+	if fp, err := objects.ParseFingerprint(q.Subject); err == nil {
+		return denyKeyShared(ctx, s, fp, q)
+	}
 	d, err := objects.ParseDigest(q.Subject)
 	if err != nil {
-		return nil, fault.New(fault.Usage, "deny %q: only a file's sha256:... can be shared", q.Subject).Advise("rye status --all --json")
+		return nil, fault.New(fault.Usage, "deny %q: want a key's SHA256:... or a file's sha256:...", q.Subject).Advise("rye status --all --json")
 	}
 	v, err := withDigest(ctx, s, d)
 	if err != nil {

@@ -23,9 +23,12 @@ import (
 // What an .ai directory tells the user's own git: machine state stays out, and no line
 // ending is rewritten under a signature.
 const (
-	gitignore     = "/threads/\n.rye-tmp-*\n"
-	maxGitFile    = 1 << 20 // bytes of one that is completed
-	gitattributes = "* -text\n/allowed_signers merge=union\n/denied merge=union\n/rye.lock merge=rye-lock\n"
+	gitignore  = "/threads/\n.rye-tmp-*\n"
+	maxGitFile = 1 << 20 // bytes of one that is completed
+
+	// unionOfSigners is what rye wrote before removals were lines of that file.
+	unionOfSigners = "/allowed_signers merge=union"
+	gitattributes  = "* -text\n/allowed_signers -merge\n/denied merge=union\n/denied-keys merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
@@ -188,6 +191,11 @@ func complete(root *os.Root, name, lines string) (added bool, err error) {
 	}
 	if err != nil {
 		return false, err
+	}
+	if i := slices.Index(strings.Split(string(b), "\n"), unionOfSigners); i >= 0 { // as rye wrote it: a merge brought signers back
+		all := strings.Split(string(b), "\n")
+		all[i] = "/allowed_signers -merge"
+		b, added = []byte(strings.Join(all, "\n")), true
 	}
 	said := map[string]bool{}
 	for line := range strings.Lines(string(b)) {

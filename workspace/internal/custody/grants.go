@@ -302,7 +302,7 @@ func (w where) pin(s *session.Session, st *trust.Store, p trust.Pin) error {
 	for _, ns := range p.Namespaces {
 		grants = append(grants, w.site.Signer(ns, p.Key))
 	}
-	return st.Grant(s.Now(), grants...)
+	return st.GrantAgain(s.Now(), s.Stack.Declared, grants...)
 }
 
 // declare lets the project declare the key: where it declares nobody else, nobody else

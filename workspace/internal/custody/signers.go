@@ -29,10 +29,21 @@ func NoteSigner(h *session.Host, k trust.PublicKey, namespaces ...string) error 
 		return err
 	}
 	s.Add(k, namespaces...)
-	text := s.Encode()
-	if bytes.Equal(text, raw) {
+	if bytes.Equal(s.Encode(), raw) {
 		return nil
 	}
+	return WriteSigners(h, s)
+}
+
+// Signers returns who is declared in the project; nobody where the file is missing.
+func Signers(h *session.Host) (*trust.Signers, error) {
+	s, _, err := readSigners(h)
+	return s, err
+}
+
+// WriteSigners writes who is declared in the project.
+func WriteSigners(h *session.Host, s *trust.Signers) error {
+	text := s.Encode()
 	if _, err := trust.ParseSigners(text); err != nil { // what is too large is not written
 		return err
 	}

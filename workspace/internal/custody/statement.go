@@ -29,6 +29,9 @@ func Trust(ctx context.Context, s *session.Session, q rye.TrustRequest, files []
 		return nil, err
 	}
 	a.rep.DryRun = q.DryRun
+	if !q.DryRun {
+		session.KeepSigners(ctx, s)
+	}
 	a.note(a.parts, a.store, nil)
 	if q.DryRun {
 		return a.rep, nil
@@ -69,12 +72,13 @@ func readAsking(s *session.Session, files []session.SignedFile) (*asking, error)
 	if err != nil {
 		return nil, fault.Wrap(err, "read what %s asks for", s.ProjectDir)
 	}
-	a := &asking{s: s, store: s.Trust, statement: st, parts: st.Parts(), missing: st.Missing(s.Trust, s.Site()), files: files,
+	a := &asking{s: s, store: s.Trust, statement: st, parts: st.Parts(), missing: st.Missing(s.Trust, s.Site(), s.Stack.Declared), files: files,
 		rep: &rye.TrustStatement{Dir: s.ProjectDir, Project: st.Project, Digest: st.Digest().String()}}
 	if a.owners, err = session.ForeignOwners(s); err != nil {
 		return nil, err
 	}
 	a.rep.First = a.first(without)
+	a.rep.Ignored = session.AgainstNotes(s)
 	a.rep.Undeclared = a.undeclared()
 	return a, nil
 }
@@ -158,13 +162,14 @@ func (a *asking) declares(f session.SignedFile) bool {
 // note writes the parts into the report, as a store has them. The user's own keys are
 // granted as soon as those count here.
 func (a *asking) note(parts []trust.Part, now *trust.Store, accepted []trust.Part) {
-	missing := a.statement.Missing(now, a.s.Site())
+	missing := a.statement.Missing(now, a.s.Site(), a.s.Stack.Declared)
 	isIn := func(list []trust.Part, p trust.Part) bool {
 		return slices.ContainsFunc(list, func(x trust.Part) bool { return x.Digest() == p.Digest() })
 	}
 	a.rep.Parts, a.rep.Missing = nil, len(missing)
 	for _, p := range parts {
 		d := a.describe(p)
+		d.Removed = a.removed(p, now)
 		switch {
 		case isIn(missing, p), d.You && p.Kind == trust.GrantSigner && !now.Accepted(a.s.Site()):
 			d.Status = "asked"
@@ -175,6 +180,17 @@ func (a *asking) note(parts []trust.Part, now *trust.Store, accepted []trust.Par
 		}
 		a.rep.Parts = append(a.rep.Parts, d)
 	}
+}
+
+// removed returns when a signer was taken out whom the user did not agree to since, and by
+// which key; "" for no such signer.
+func (a *asking) removed(p trust.Part, now *trust.Store) string {
+	for _, g := range p.Grants(a.s.Site()) {
+		if r, ok := a.s.Stack.Declared.Removal(now, g); ok {
+			return r.String()
+		}
+	}
+	return ""
 }
 
 // describe says for people what a part asks for.
@@ -270,7 +286,7 @@ func (a *asking) grant(parts []trust.Part, owners []trust.Grant) error {
 					return err
 				}
 			}
-			if err := st.Grant(a.s.Now(), p.Grants(a.s.Site())...); err != nil {
+			if err := st.GrantAgain(a.s.Now(), a.s.Stack.Declared, p.Grants(a.s.Site())...); err != nil {
 				return err
 			}
 		}
@@ -343,6 +359,9 @@ func StatementLines(rep *rye.TrustStatement, asked bool) []string {
 		lines = append(lines, fmt.Sprintf("NOT ASKED  %s signed %s in %s/, and is not declared for it: untrusted (%s)",
 			u.Signer, words.Plural(u.Items, "item"), u.Namespace, strings.Join(u.Paths, ", ")))
 	}
+	for _, text := range rep.Ignored {
+		lines = append(lines, "IGNORED    "+text)
+	}
 	return lines
 }
 
@@ -353,6 +372,9 @@ func partLines(p rye.TrustPart) []string {
 	}
 	if p.Items > len(p.Paths) {
 		items += ", …"
+	}
+	if p.Removed != "" {
+		items += "; REMOVED on " + p.Removed
 	}
 	switch trust.GrantKind(p.Kind) {
 	case trust.GrantProject:

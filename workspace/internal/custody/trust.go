@@ -116,16 +116,23 @@ func Deny(h *session.Host, q rye.TrustDenyRequest) (*rye.TrustChange, error) {
 	})
 }
 
-// Allow takes a denial back, and forgets what .ai/denied was seen to say of the digest. One
+// Allow takes a denial back, and forgets what .ai/denied was seen to say of the digest, or
+// .ai/denied-keys of the key. One
 // that is not there is fault.NotFound.
 func Allow(ctx context.Context, h *session.Host, q rye.TrustAllowRequest) (*rye.TrustChange, error) {
 	fp, d, err := keyOrDigest("allow", q.Subject)
 	if err != nil {
 		return nil, err
 	}
-	kept, listed := false, false
+	kept, listed, file := false, false, objects.TakenFile
 	if !d.IsZero() && h.ProjectDir != "" {
 		if kept, listed, err = session.TakenBack(ctx, h, d, !q.DryRun); err != nil {
+			return nil, err
+		}
+	}
+	if !fp.IsZero() && h.ProjectDir != "" {
+		file = objects.DeniedKeysFile
+		if kept, listed, err = session.ForgetKeyDenials(ctx, h, fp, !q.DryRun); err != nil {
 			return nil, err
 		}
 	}
@@ -142,7 +149,7 @@ func Allow(ctx context.Context, h *session.Host, q rye.TrustAllowRequest) (*rye.
 		return nil
 	})
 	if err == nil && listed {
-		c.Status, c.Detail = "still denied", ".ai/"+objects.TakenFile+" lists it; remove its line there"
+		c.Status, c.Detail = "still denied", ".ai/"+file+" lists it; remove its line there"
 	}
 	return c, err
 }

@@ -100,12 +100,12 @@ func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
 }
 
 // Unpin takes back what a key was pinned for in the user space and granted in this
-// project, or some of its namespaces.
-func Unpin(ctx context.Context, s *session.Session, q rye.TrustUnpinRequest) (*rye.TrustChange, error) {
-	c := &rye.TrustChange{Status: "unpinned", Namespaces: q.Namespaces, DryRun: q.DryRun}
-	return c, update(s.Host, q.DryRun, func(st *trust.Store) error {
-		fp, err := pinned(st, q.Subject)
-		if err != nil {
+// project, or some of its namespaces. It returns the key as far as it was found, also beside
+// fault.NotFound where it counted for nothing.
+func Unpin(ctx context.Context, s *session.Session, q rye.TrustUnpinRequest) (c *rye.TrustChange, fp objects.Fingerprint, err error) {
+	c = &rye.TrustChange{Status: "unpinned", Namespaces: q.Namespaces, DryRun: q.DryRun}
+	err = update(s.Host, q.DryRun, func(st *trust.Store) error {
+		if fp, err = pinned(st, q.Subject); err != nil {
 			return err
 		}
 		c.Subject = fp.String()
@@ -123,6 +123,7 @@ func Unpin(ctx context.Context, s *session.Session, q rye.TrustUnpinRequest) (*r
 		}
 		return err
 	})
+	return c, fp, err
 }
 
 // pinned finds the one pinned key that a person means.

@@ -66,7 +66,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	if err != nil {
 		return nil, err
 	}
-	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host)}
+	sum = &rye.Survey{Count: map[rye.State]int{}, OldRecord: session.OldRecord(s.Host), Ignored: session.AgainstNotes(s)}
 	var rest []space.Row
 	own := ownPins(s, k)
 	for i := range k.Len() {

@@ -25,7 +25,7 @@ type SignedFile struct {
 }
 
 // readDeclared reads what the project says of others' signatures: it can only narrow what
-// was granted. Without the file it narrows nothing.
+// was granted. Without the file nobody is declared.
 func readDeclared(s *Session, ai place.Folder) (*trust.Declared, error) {
 	overrides, err := s.Project.StatedOverrides()
 	if err != nil {
@@ -33,9 +33,10 @@ func readDeclared(s *Session, ai place.Folder) (*trust.Declared, error) {
 	}
 	raw, err := ai.Read(SignersFile, trust.MaxSignersFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		raw, err = nil, nil
 	}
-	return trust.NewDeclared(raw, err, overrides), nil
+	removed, kerr := s.against.read(s, objects.SignerRemoved, raw)
+	return trust.NewDeclared(raw, err, overrides, removed), kerr
 }
 
 // StatedRegistries returns the registries as the project's statement names them. One

@@ -38,6 +38,8 @@ type Session struct {
 	head  *checkedOut // of the project, by the user's git
 	taken takenBack
 	marks *marks // what registries said of items
+
+	against against // what was written against keys
 }
 
 // Open reads a session, with or without a project. The caller closes it.
@@ -103,6 +105,9 @@ func (s *Session) readSpaces(look *place.Look, begin func(project *space.Layer))
 	if err := readTaken(s, ai); err != nil {
 		return foreign, err
 	}
+	if err := readDeniedKeys(s, ai); err != nil {
+		return foreign, err
+	}
 	return foreign, s.readLock(ai)
 }
 
@@ -119,13 +124,13 @@ func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*spa
 		return nil, err
 	}
 	s.Stack.Genesis = s.Project.Project
-	if s.Stack.Declared, err = readDeclared(s, ai); err != nil {
-		return nil, err
-	}
 	if s.Stack.Project, s.Place, err = s.Layer(look, objects.Project, s.ProjectDir, s.Project.Project); err != nil {
 		return nil, err
 	}
-	if s.Stack.Place, err = grantPlace(look, s); err == nil && len(foreign) == 0 {
+	if s.Stack.Place, err = grantPlace(look, s); err != nil {
+		return foreign, err
+	}
+	if s.Stack.Declared, err = readDeclared(s, ai); err == nil && len(foreign) == 0 {
 		begin(s.Stack.Project)
 	}
 	return foreign, err
@@ -143,6 +148,7 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 		release()
 		return nil, nil, err
 	}
+	KeepSigners(ctx, s)
 	fresh = s.copy()
 	ai, err := openAI(s.ProjectDir)
 	if err == nil {

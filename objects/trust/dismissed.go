@@ -1,0 +1,225 @@
+package trust
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+)
+
+// Dismissed is what was written against keys of namespaces in one project: removals of
+// signers, or denials of keys; there, and where it was seen before. Nothing in it counts
+// before a key that may say so is found to have signed it. nil is nothing. It is safe for
+// concurrent use.
+type Dismissed struct {
+	at  Site
+	of  map[dismissed][]dismissal
+	sum objects.Digest
+}
+
+// dismissal is a line. One that was kept was signed by an owner when it was kept, so it
+// outlives the retirement of its key.
+type dismissal struct {
+	objects.Dismissal
+	kept bool
+}
+
+type dismissed struct {
+	namespace string
+	signer    objects.Fingerprint
+}
+
+// NewDismissed returns what lines say in a project's directory: those that stand there, and
+// those that were kept.
+func NewDismissed(at Site, here, kept []objects.Dismissal) *Dismissed {
+	if len(here)+len(kept) == 0 {
+		return nil
+	}
+	d := &Dismissed{at: at, of: map[dismissed][]dismissal{}}
+	d.sum = objects.DigestOf(fmt.Appendf(objects.EncodeDismissals(here), "\n%s", objects.EncodeDismissals(kept)))
+	for i, l := range slices.Concat(here, kept) {
+		of := dismissed{l.Namespace, l.Signer}
+		d.of[of] = append(d.of[of], dismissal{l, i >= len(here)})
+	}
+	return d
+}
+
+// Sum digests all lines; zero for none.
+func (d *Dismissed) Sum() objects.Digest {
+	if d == nil {
+		return objects.Digest{}
+	}
+	return d.sum
+}
+
+// newest returns the last line, from a time on, that takes a key out of a namespace, and the key
+// that signed it. The user's own keys are never taken out.
+func (d *Dismissed) newest(s *Store, namespace string, k PublicKey, after time.Time) (found objects.Dismissal, by PublicKey, ok bool) {
+	if d == nil || s.IsOwn(k) {
+		return found, by, false
+	}
+	for _, l := range d.of[dismissed{namespace, k.Fingerprint()}] {
+		if l.At.Before(after) || ok && !l.At.After(found.At) {
+			continue
+		}
+		if key, may := s.dismisses(l, d.at, k); may {
+			found, by, ok = l.Dismissal, key, true
+		}
+	}
+	return found, by, ok
+}
+
+// Dismisses returns the key that signed a line, where the line counts in a project's
+// directory: its signature holds, and its key owns the namespace there or, in a removal, is
+// the removed key. k is the key that the line is about, where that is known.
+func (s *Store) Dismisses(l objects.Dismissal, at Site, k PublicKey) (by PublicKey, ok bool) {
+	return s.dismisses(dismissal{Dismissal: l}, at, k)
+}
+
+func (s *Store) dismisses(l dismissal, at Site, k PublicKey) (by PublicKey, ok bool) {
+	by, ok = s.known[l.Key]
+	if !ok && l.Key == l.Signer && k.Fingerprint() == l.Key {
+		by, ok = k, true
+	}
+	if !ok || !s.mayDismiss(by, l, at) {
+		return PublicKey{}, false
+	}
+	return by, by.Verify(l.Message(at.Project), l.Sig[:])
+}
+
+// MayDismiss reports whether a key may take another one out of a namespace in a directory.
+func (s *Store) MayDismiss(by PublicKey, kind objects.DismissalKind, namespace string, signer objects.Fingerprint, at Site) bool {
+	return s.mayDismiss(by, dismissal{Dismissal: objects.Dismissal{Kind: kind, Namespace: namespace, Signer: signer}}, at)
+}
+
+func (s *Store) mayDismiss(by PublicKey, l dismissal, at Site) bool {
+	if l.Kind == objects.SignerRemoved && by.Fingerprint() == l.Signer {
+		return true
+	}
+	state := s.ownsIn(by, l.Namespace, at)
+	return state == Current || l.kept && state == Retired
+}
+
+// ownsIn returns whether a key that owns a namespace in a project's directory is in use or
+// retired, and "" for a key that does not own it. Owners are the keys of the registry that
+// the directory gave the namespace to; otherwise the user's own, and those that were granted
+// the namespace there. What the directory declares decides nothing, so that no branch takes a
+// removal away.
+func (s *Store) ownsIn(k PublicKey, namespace string, at Site) KeyState {
+	_, denied := s.deniedKey(k.Fingerprint())
+	own, isOwn := s.ownKey(k)
+	b, bound := s.bound[namespace]
+	switch {
+	case denied, isOwn && !s.Accepted(at):
+		return ""
+	case bound && s.scopes.of(at, namespace) == b.Registry && !Reserved(namespace):
+		return b.state(k)
+	case isOwn && own.Retired != "":
+		return Retired
+	case isOwn, !Reserved(namespace) && s.Granted(at.Signer(namespace, k)): // of a reserved one the user decides alone
+		return Current
+	}
+	return ""
+}
+
+// EndRemoved drops the grants of a directory that a removal ended, and returns how many
+// there were: so they stay ended when the key that removed the signer is known no more.
+func (s *Store) EndRemoved(at Site, d *Declared) int {
+	return s.Ungrant(func(g Grant) bool { return g.Site == at && s.ended(g, d) })
+}
+
+// HasRemoved reports whether EndRemoved would drop a grant.
+func (s *Store) HasRemoved(at Site, d *Declared) bool {
+	return slices.ContainsFunc(s.grants, func(g Grant) bool { return g.Site == at && s.ended(g, d) })
+}
+
+func (s *Store) ended(g Grant, d *Declared) bool {
+	_, ok := d.Removal(s, g)
+	return ok
+}
+
+// Dismiss signs a line that takes a key out of a namespace.
+func Dismiss(ctx context.Context, k Signer, kind objects.DismissalKind, namespace string, signer objects.Fingerprint, project string, at time.Time) (objects.Dismissal, error) {
+	l := objects.Dismissal{Kind: kind, Namespace: namespace, Signer: signer, At: at.UTC().Truncate(time.Second), Key: k.Public().Fingerprint()}
+	sig, err := k.Sign(ctx, l.Message(project))
+	if err != nil {
+		return l, err
+	}
+	if len(sig) != len(l.Sig) || !k.Public().Verify(l.Message(project), sig) {
+		return l, fault.New(fault.Integrity, "take %s out of %s/: the key made no signature that holds (%s)", signer, namespace, words.Plural(len(sig), "byte"))
+	}
+	copy(l.Sig[:], sig)
+	return l, nil
+}
+
+// Removal is the removal that ended what was granted to a key.
+type Removal struct {
+	At time.Time
+	By PublicKey
+}
+
+// String returns the day and the key.
+func (r Removal) String() string { return r.At.Format(time.DateOnly) + " by " + r.By.String() }
+
+// Removal returns the removal that is newer than a grant to somebody else's key, or than
+// every grant of that kind where there is none.
+func (d *Declared) Removal(s *Store, g Grant) (r Removal, ok bool) {
+	if d == nil || d.removed == nil {
+		return r, false
+	}
+	namespace, k, ok := g.signs(d, s)
+	if !ok {
+		return r, false
+	}
+	l, by, ok := d.removed.newest(s, namespace, k, s.granted[g.same()])
+	return Removal{l.At, by}, ok
+}
+
+// signs returns the namespace and the key that a grant is about.
+func (g Grant) signs(d *Declared, s *Store) (namespace string, k PublicKey, ok bool) {
+	what, of := g.Cut()
+	switch g.Kind {
+	case GrantSigner:
+		k, err := ParsePublicKey(of)
+		return what, k, err == nil
+	case GrantOverride:
+		ref, err := objects.ParseRef(what)
+		fp, kerr := objects.ParseFingerprint(of)
+		if err != nil || kerr != nil {
+			return "", k, false
+		}
+		if k, ok = s.known[fp]; !ok {
+			k, ok = d.key(fp)
+		}
+		return ref.ID.Namespace(), k, ok
+	}
+	return "", k, false
+}
+
+// stands reports whether g was granted, and no removal ended it since.
+func (s *Store) stands(g Grant, d *Declared) bool {
+	if !s.Granted(g) {
+		return false
+	}
+	_, removed := d.Removal(s, g)
+	return !removed
+}
+
+// denies returns an error (Revoked) when the lines deny the key of what was verified for its
+// namespace.
+func (d *Dismissed) denies(v Verified, s *Store) error {
+	if d == nil {
+		return nil
+	}
+	it := v.Item()
+	l, by, ok := d.newest(s, it.Ref.ID.Namespace(), v.Key(), time.Time{})
+	if !ok {
+		return nil
+	}
+	return fault.New(fault.Revoked, "verify %s: signed by %s, which %s denied for %s/ on %s, in .ai/%s", it.Ref, v.Key(), by, l.Namespace, l.At.Format(time.DateOnly), objects.DeniedKeysFile).
+		Advise("ask for a version that another key signed")
+}

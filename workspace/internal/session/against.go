@@ -1,0 +1,284 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/space"
+)
+
+const (
+	maxKept     = 1000           // lines that are kept of one key, of each kind
+	maxKeptFile = 16 << 20       // bytes
+	maxAhead    = 24 * time.Hour // that the time of a line may be in the future
+	maxAgainst  = 20             // lines that are reported
+	removedKept = "removed"      // the file in which removals are kept
+)
+
+// against is what was written against keys of namespaces: removals in allowed_signers and
+// denials in .ai/denied-keys, there, and what was kept of them for every directory of this
+// project.
+type against struct {
+	here, kept []objects.Dismissal
+	notes      []string // what has no effect, and why
+}
+
+// of returns the lines of a kind.
+func of(kind objects.DismissalKind, all []objects.Dismissal) (some []objects.Dismissal) {
+	for _, l := range all {
+		if l.Kind == kind {
+			some = append(some, l)
+		}
+	}
+	return some
+}
+
+// fileOf names the file below .ai with the lines of a kind.
+func fileOf(kind objects.DismissalKind) string {
+	if kind == objects.SignerRemoved {
+		return SignersFile
+	}
+	return objects.DeniedKeysFile
+}
+
+// read takes in the text of a file, and what was kept of it, for a session that is being
+// made. What breaks the format has no effect and is noted.
+func (a *against) read(s *Session, kind objects.DismissalKind, raw []byte) (*trust.Dismissed, error) {
+	lines, bad := objects.ParseDismissals(kind, raw)
+	for _, b := range bad {
+		a.note(fmt.Sprintf(".ai/%s line %d has no effect: %s", fileOf(kind), b.N, b.Why))
+	}
+	var here []objects.Dismissal
+	for _, l := range lines {
+		if l.At.After(s.Now().Add(maxAhead)) {
+			a.note(fmt.Sprintf(".ai/%s has no effect against %s in %s/: its line is of %s, in the future", fileOf(kind), l.Signer, l.Namespace, l.At.Format(time.DateOnly)))
+			continue
+		}
+		here = append(here, l)
+	}
+	kept, err := readKeptLines(keptAgainst(s, kind), kind)
+	if err != nil {
+		return nil, err
+	}
+	a.here, a.kept = append(a.here, here...), append(a.kept, kept...)
+	return trust.NewDismissed(s.Site(), here, kept), nil
+}
+
+func (a *against) note(text string) {
+	if len(a.notes) < maxAgainst {
+		a.notes = append(a.notes, text)
+	}
+}
+
+// readDeniedKeys reads .ai/denied-keys into a session that is being made. A file that cannot
+// be read is noted, and stops nothing.
+func readDeniedKeys(s *Session, ai place.Folder) error {
+	raw, err := ai.Read(objects.DeniedKeysFile, objects.MaxDismissalFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.against.note(fmt.Sprintf(".ai/%s has no effect: %v", objects.DeniedKeysFile, err))
+	}
+	keys, err := s.against.read(s, objects.KeyDenied, raw)
+	if err != nil {
+		return err
+	}
+	s.Stack.Taken = s.Stack.Taken.WithKeys(keys)
+	note := s.Stack.Project.Ready
+	s.Stack.Project.Ready = func() error { // before the record is written to
+		if err := note(); err != nil {
+			return err
+		}
+		KeepSigners(context.Background(), s)
+		return nil
+	}
+	return nil
+}
+
+// keptAgainst returns the file in which lines of a kind are kept with the user, for every
+// directory that states this project; "" where no record can lie.
+func keptAgainst(s *Session, kind objects.DismissalKind) string {
+	if s.Place.Dir == "" {
+		return ""
+	}
+	name := objects.DeniedKeysFile
+	if kind == objects.SignerRemoved {
+		name = removedKept
+	}
+	return filepath.Join(filepath.Dir(filepath.Dir(s.Place.Dir)), "projects", s.Project.Project, name)
+}
+
+func readKeptLines(file string, kind objects.DismissalKind) ([]objects.Dismissal, error) {
+	if file == "" {
+		return nil, nil
+	}
+	raw, err := place.Read(file, maxKeptFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	all, _ := objects.ParseDismissals(kind, raw)
+	return all, err
+}
+
+// KeepSigners keeps what owners of namespaces wrote against keys, and drops the grants that
+// it ended. What cannot be kept is reported, and holds in this run. Commands that write or
+// execute call it; commands that look do not.
+func KeepSigners(ctx context.Context, s *Session) {
+	if s.Project == nil {
+		return
+	}
+	for _, kind := range []objects.DismissalKind{objects.SignerRemoved, objects.KeyDenied} {
+		left, err := keepLines(ctx, s, kind)
+		switch {
+		case err != nil:
+			s.Tell(fmt.Sprintf("what .ai/%s says against keys could not be kept: %v", fileOf(kind), err))
+		case left > 0:
+			s.Tell(fmt.Sprintf("%s of .ai/%s did not fit into the %d that are kept of one key: they hold while they stand there", words.Plural(left, "line"), fileOf(kind), maxKept))
+		}
+	}
+	if !s.Trust.HasRemoved(s.Site(), s.Stack.Declared) {
+		return
+	}
+	err := trust.Update(s.TrustPath(), func(st *trust.Store) error {
+		st.EndRemoved(s.Site(), s.Stack.Declared)
+		return nil
+	})
+	if err != nil {
+		s.Tell("the grants of signers that were removed could not be dropped: " + err.Error())
+	}
+}
+
+// Remember keeps lines that the user signed just now. What cannot be kept is reported.
+func Remember(ctx context.Context, s *Session, lines ...objects.Dismissal) {
+	for _, kind := range []objects.DismissalKind{objects.SignerRemoved, objects.KeyDenied} {
+		if _, err := keep(ctx, keptAgainst(s, kind), kind, of(kind, lines)); err != nil {
+			s.Tell(fmt.Sprintf("what .ai/%s says against keys could not be kept: %v", fileOf(kind), err))
+		}
+	}
+}
+
+// keepLines returns how many lines did not fit.
+func keepLines(ctx context.Context, s *Session, kind objects.DismissalKind) (left int, err error) {
+	var fresh []objects.Dismissal
+	for _, l := range of(kind, s.against.here) {
+		if !slices.Contains(s.against.kept, l) && s.counts(l) {
+			fresh = append(fresh, l)
+		}
+	}
+	return keep(ctx, keptAgainst(s, kind), kind, fresh)
+}
+
+func keep(ctx context.Context, file string, kind objects.DismissalKind, fresh []objects.Dismissal) (left int, err error) {
+	if file == "" || len(fresh) == 0 {
+		return 0, nil
+	}
+	err = editKeptLines(ctx, file, kind, func(all []objects.Dismissal) []objects.Dismissal {
+		of := map[objects.Fingerprint]int{}
+		for _, l := range all {
+			of[l.Key]++
+		}
+		for _, l := range fresh {
+			all = slices.DeleteFunc(all, func(x objects.Dismissal) bool {
+				older := x.Key == l.Key && x.Signer == l.Signer && x.Namespace == l.Namespace && x.At.Before(l.At)
+				if older {
+					of[l.Key]--
+				}
+				return older
+			})
+			if of[l.Key] >= maxKept {
+				left++
+				continue
+			}
+			of[l.Key]++
+			all = append(all, l)
+		}
+		return all
+	})
+	return left, err
+}
+
+func editKeptLines(ctx context.Context, file string, kind objects.DismissalKind, change func([]objects.Dismissal) []objects.Dismissal) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	unlock, err := place.Lock(ctx, file+".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := readKeptLines(file, kind)
+	if err != nil {
+		return err
+	}
+	return place.File(file, objects.EncodeDismissals(change(all)), 0o600)
+}
+
+// counts reports whether a line that stands in the project was signed by a key that may say
+// it here.
+func (s *Session) counts(l objects.Dismissal) bool {
+	k, ok := s.Trust.Key(l.Signer)
+	if signers, err := s.Stack.Declared.Signers(); !ok && err == nil {
+		k, _ = signers.Key(l.Signer)
+	}
+	_, ok = s.Trust.Dismisses(l, s.Site(), k)
+	return ok
+}
+
+// AgainstNotes returns which lines against keys have no effect here, and why.
+func AgainstNotes(s *Session) []string {
+	notes, more := slices.Clone(s.against.notes), 0
+	for _, l := range s.against.here {
+		if s.counts(l) || slices.Contains(s.against.kept, l) {
+			continue
+		}
+		if len(notes) >= maxAgainst {
+			more++
+			continue
+		}
+		notes = append(notes, fmt.Sprintf(".ai/%s has no effect against %s in %s/: %s does not own that namespace here", fileOf(l.Kind), l.Signer, l.Namespace, l.Key))
+	}
+	if more > 0 {
+		notes = append(notes, fmt.Sprintf("%s more against keys have no effect", words.Plural(more, "line")))
+	}
+	return notes
+}
+
+// ForgetKeyDenials drops the kept denials of a key, and reports whether there were some, and
+// whether lines that stand in .ai/denied-keys now deny it.
+func ForgetKeyDenials(ctx context.Context, h *Host, fp objects.Fingerprint, forget bool) (kept, listed bool, err error) {
+	s, err := h.Open()
+	if err != nil {
+		return false, false, err
+	}
+	defer s.Close()
+	is := func(l objects.Dismissal) bool { return l.Kind == objects.KeyDenied && l.Signer == fp }
+	kept, listed = slices.ContainsFunc(s.against.kept, is), slices.ContainsFunc(s.against.here, func(l objects.Dismissal) bool { return is(l) && s.counts(l) })
+	if kept && forget {
+		err = editKeptLines(ctx, keptAgainst(s, objects.KeyDenied), objects.KeyDenied, func(all []objects.Dismissal) []objects.Dismissal {
+			return slices.DeleteFunc(all, is)
+		})
+	}
+	return kept, listed, err
+}
+
+// DenyKeys adds lines to .ai/denied-keys. What stands there stays, also what this rye cannot
+// read.
+func DenyKeys(s *Session, lines ...objects.Dismissal) error {
+	raw, err := ReadAI(s.Host, objects.DeniedKeysFile, objects.MaxDismissalFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(raw) > 0 && raw[len(raw)-1] != '\n' {
+		raw = append(raw, '\n')
+	}
+	raw = append(raw, objects.EncodeDismissals(lines)...)
+	return s.Stack.Project.Write(objects.DeniedKeysFile, raw, space.WaitAll)
+}
