@@ -33,6 +33,10 @@ func step() error {
 // directory) is synced.
 var testOnlySync func(f *os.File, dir string)
 
+// testOnlyRemove, set by a test, runs before a file is removed, and its error is that of
+// removing it.
+var testOnlyRemove func(name string) error
+
 // testOnlyNoSync leaves out waiting for the disk, to measure the rest.
 var testOnlyNoSync bool
 

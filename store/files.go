@@ -182,6 +182,11 @@ func (f *files) link(from, to string) error {
 // remove removes a file, or a link itself. It needs no room.
 func (f *files) remove(name string) error {
 	step()
+	if testOnlyRemove != nil {
+		if err := testOnlyRemove(name); err != nil {
+			return err
+		}
+	}
 	return f.unlink(name)
 }
 

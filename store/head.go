@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 
 	"github.com/rye-os/rye/fault"
 )
@@ -34,24 +31,16 @@ func AdoptHead(ctx context.Context, r *Repo, branch string) (moved bool, err err
 	return moved && err == nil, err
 }
 
-// writeHead replaces HEAD by git's own lock file. The caller holds the write lock.
-func writeHead(r *Repo, branch string) error {
-	const lock = "HEAD.lock"
-	f, err := r.files.openTo(lock, os.O_CREATE|os.O_EXCL, permFile)
-	if errors.Is(err, fs.ErrExist) {
-		return &foreignLock{r.files.path(lock)}
-	}
-	if err != nil {
+// writeHead replaces HEAD by git's own lock file, which the record names: it does not stay
+// when this process dies. The caller holds the write lock.
+func writeHead(r *Repo, branch string) (err error) {
+	tx := &refTx{r: r}
+	defer tx.end(&err)
+	if err := tx.prepareLock("HEAD.lock", "ref: "+branch+"\n"); err != nil {
 		return err
 	}
-	_, err = f.WriteString("ref: " + branch + "\n")
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = r.files.moveName(lock, "HEAD")
-	}
-	if err != nil {
-		r.files.unlink(lock)
+	if err := tx.holdFiles(); err != nil {
 		return err
 	}
-	return r.files.fsyncDir(".")
+	return moveBack(tx, "HEAD")
 }

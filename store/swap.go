@@ -364,7 +364,8 @@ func (tx *refTx) unlock() (dirs []string, err error) {
 			dirs = append(dirs, dir)
 		}
 		if err := tx.r.files.removeFile(l.path); err != nil {
-			errs = append(errs, err)
+			errs = append(errs, err) // the record goes on naming it: the next writer removes it
+			continue
 		}
 		tx.locks[i].path, tx.gone = "", append(tx.gone, l.path)
 	}

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rye-os/rye/fault"
 )
 
@@ -88,6 +90,22 @@ func ownedHere(path string, st fs.FileInfo, asked bool) error {
 // does not have the system's users, root shows as the overflow user.
 func mine(uid uint32) bool {
 	return uid == 0 || int(uid) == os.Geteuid() || uid == overflowUID && inNamespace()
+}
+
+// Writable returns nil when this process may make files in a directory, or in the nearest
+// one above it that is there.
+func Writable(dir string) error {
+	for {
+		err := unix.Access(dir, unix.W_OK|unix.X_OK)
+		up := filepath.Dir(dir)
+		switch {
+		case err == nil:
+			return nil
+		case err != unix.ENOENT || up == dir:
+			return fault.New(fault.Failed, "%s cannot be written: %w", dir, err).Mend("chmod u+rwx %s", dir)
+		}
+		dir = up
+	}
 }
 
 // behalf is the user for whom a process of root acts, plus one; 0: nobody.

@@ -39,7 +39,7 @@ func CheckProject(h *Host) rye.DoctorCheck {
 // Checks looks at the places that rye uses: where the user's configuration and data lie,
 // and what this project's .ai holds.
 func Checks(h *Host) []rye.DoctorCheck {
-	all := []rye.DoctorCheck{Checked("configuration", h.ConfigDir, CheckConfig(h)), Checked("data", h.Records.Dir(), h.Records.Err()),
+	all := []rye.DoctorCheck{Checked("configuration", h.ConfigDir, CheckConfig(h)), checkData(h),
 		checkState(h.StateDir), CheckProject(h)}
 	all = append(all, checkForks(h)...)
 	if h.ProjectDir == "" {
@@ -50,6 +50,18 @@ func Checks(h *Host) []rye.DoctorCheck {
 			Text: old + " is a record as rye 0.1 kept it, or came with a clone: it is ignored"})
 	}
 	return append(all, checkFolders(h.AIDir())...)
+}
+
+// checkData looks at the directory of the records: a command that records fails where it
+// cannot be written.
+func checkData(h *Host) rye.DoctorCheck {
+	dir, err := h.Records.Dir(), h.Records.Err()
+	for _, d := range []string{dir, filepath.Join(dir, "records")} {
+		if err == nil {
+			err = place.Writable(d)
+		}
+	}
+	return Checked("data", dir, err)
 }
 
 // OldRecord returns where a record of rye 0.1 lies in the project, which is ignored; ""
@@ -70,6 +82,9 @@ func checkState(dir string) rye.DoctorCheck {
 	err := records.Outside(nil, dir)
 	if err == nil {
 		err = place.Owned(dir)
+	}
+	if err == nil {
+		err = place.Writable(dir)
 	}
 	return Checked("state", dir, err)
 }

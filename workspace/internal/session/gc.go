@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,10 @@ import (
 
 // tempPrefixes begin the names of files and directories that rye is about to
 // rename or remove; one that is older than tempAge belongs to a process that died.
-var tempPrefixes = []string{".rye-tmp-", ".tmp-", "rye-create-", "rye-contact-"}
+var tempPrefixes = []string{tempFile, ".tmp-", "rye-create-", "rye-contact-", "rye-add-", "rye-registry-"}
+
+// tempFile begins the name of a file that is about to replace another.
+const tempFile = ".rye-tmp-"
 
 const tempAge = time.Hour
 
@@ -45,7 +49,62 @@ func (h *Host) SweepTemps(q rye.GCRequest) (*rye.GCReport, error) {
 			errs = append(errs, err)
 		}
 	}
+	for _, dir := range slices.Compact(slices.Sorted(slices.Values(append(tempDirs(h), h.Records.Dir())))) {
+		n, err := h.sweepBelow(dir, q.DryRun)
+		g.Removed, errs = g.Removed+n, append(errs, err)
+	}
 	return g, errors.Join(errs...)
+}
+
+// Bounds of a look for what is left below a directory of rye's own.
+const (
+	sweepDepth = 6
+	sweepNames = 100_000
+)
+
+// isHalfRepository reports whether a name is that of a repository that is being made.
+func isHalfRepository(name string) bool {
+	base, digits, ok := strings.Cut(name, ".git.")
+	return ok && strings.HasPrefix(base, ".") && len(digits) == 16 && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// sweepBelow removes what processes that died left in the folders of a directory of rye's
+// own: files that were to replace others, and repositories that were being made. It looks
+// into no repository, and follows no link.
+func (h *Host) sweepBelow(dir string, dryRun bool) (n int, err error) {
+	if !filepath.IsAbs(dir) {
+		return 0, nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return 0, nil // one that is not there, or is another's, holds nothing
+	}
+	defer root.Close()
+	left := sweepNames
+	var errs []error
+	fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if left--; err != nil || left < 0 {
+			return nil
+		}
+		half := d.IsDir() && isHalfRepository(d.Name())
+		if half || d.Type().IsRegular() && strings.HasPrefix(d.Name(), tempFile) {
+			if st, err := d.Info(); err != nil || h.Now().Sub(st.ModTime()) < tempAge {
+				return nil
+			}
+			if !dryRun {
+				err = root.RemoveAll(p)
+			}
+			if err == nil {
+				n++
+			}
+			errs = append(errs, err)
+		}
+		if d.IsDir() && (half || strings.HasSuffix(d.Name(), ".git") || strings.Count(p, "/") >= sweepDepth) {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return n, errors.Join(errs...)
 }
 
 // SweepLayers removes what processes that died left among the files of the project and of
