@@ -112,4 +112,10 @@ func TestPackageDigest(t *testing.T) {
 	if PackageDigest([]*objects.Item{a, b}) == was {
 		t.Error("needs that move from one tool to another do not change the digest")
 	}
+	d := &objects.Item{Ref: objects.Ref{Kind: objects.Directive, ID: "acme/kit/d"}}
+	without, with := PackageDigest([]*objects.Item{a, b}), PackageDigest([]*objects.Item{d, a, b})
+	d.Meta.Permissions = []string{"rye.execute.tool.*"}
+	if wider := PackageDigest([]*objects.Item{d, a, b}); with == without || wider == with {
+		t.Error("a directive, or what it may do, does not change the digest")
+	}
 }

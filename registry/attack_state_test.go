@@ -22,6 +22,12 @@ import (
 // forge lets acme's log end in an operation that is honest but for the state that it names.
 func (h *host) forge(op Op, change func(s State, d draft)) {
 	h.w.t.Helper()
+	h.forgeState(op, func(s *State, d draft) { change(*s, d) })
+}
+
+// forgeState is forge, for what else a state says, too: its keys.
+func (h *host) forgeState(op Op, change func(s *State, d draft)) {
+	h.w.t.Helper()
 	s := h.state()
 	p := penOf(h.w.ada)
 	op = p.place(s, op)
@@ -30,7 +36,7 @@ func (h *host) forge(op Op, change func(s State, d draft)) {
 		h.w.t.Fatal(err)
 	}
 	d := newDraft(next.cat)
-	change(next, d)
+	change(&next, d)
 	if next.cat, err = next.cat.with(addressOf(encodeNamespace(&next)), d.shards()); err != nil {
 		h.w.t.Fatal(err)
 	}
@@ -117,6 +123,17 @@ func TestAttack44StatesThatDoNotFollow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAttackKeysOfAState: an owner signs a state that names a key which no operation added.
+func TestAttackKeysOfAState(t *testing.T) {
+	w, h, m := attacked(t)
+	fresh, eve := w.machine(t), newKey("eve")
+	h.forgeState(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(s *State, _ draft) {
+		s.keys = append(slices.Clone(s.keys), Key{Public: eve.pub, Added: s.Seq, By: w.ada.fp(), State: KeyActive})
+	})
+	m.refuses(t, w, "integrity")
+	wantCode(t, fresh.Sync(w.ctx, "acme"), fault.Integrity)
 }
 
 // TestAttackLineByAnEndedKey: a state, signed by an owner, that credits versions to a key

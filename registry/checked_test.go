@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/transport"
 )
 
@@ -35,10 +36,13 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 		t.Fatal("nothing was settled, and nothing is new")
 	} else {
 		w.sync(m, "acme")
+		if err := m.look(mustRef("acme/knowledge/one")); err != nil {
+			t.Fatal(err)
+		}
 		Settle(m.Registry, settledWith, time.Time{}, "acme")
 	}
 	host.requests.Store(0)
-	asked := AskedAt(m.Registry, "acme")
+	noted := m.backdate(t)
 	w.now = w.now.Add(time.Hour)
 	m, same := unchanged(t, w, m, settledWith, nil)
 	if !same || host.requests.Load() != 1 {
@@ -47,8 +51,13 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 	if m.repo != nil {
 		t.Error("the cache was opened for it")
 	}
-	if !AskedAt(m.Registry, "acme").After(asked) {
-		t.Error("it is not noted that the registry was asked")
+	for _, of := range []string{"", "acme"} {
+		if at := AskedAt(m.Registry, of); !at.Equal(w.now) {
+			t.Errorf("AskedAt(%q) = %v, want %v", of, at, w.now)
+		}
+	}
+	if at := m.notedAt(t); !at.After(noted) {
+		t.Errorf("noted at %v, want a time after %v", at, noted)
 	}
 
 	if _, same := unchanged(t, w, m, objects.DigestOf([]byte("another lock")), nil); same {
@@ -93,6 +102,90 @@ func TestNothingNewIsOneRequest(t *testing.T) {
 	os.RemoveAll(m.cacheDir())
 	if _, same = unchanged(t, w, m, settledWith, nil); same {
 		t.Error("settled without a cache")
+	}
+}
+
+// backdate sets what is noted of acme's items back by an hour, and returns its time.
+func (m *machine) backdate(t *testing.T) time.Time {
+	t.Helper()
+	at := m.notedAt(t).Add(-time.Hour)
+	if err := os.Chtimes(notedPath(m.o.StateDir, m.o.ID, "acme"), at, at); err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// notedAt returns when the registry was last asked about acme's items.
+func (m *machine) notedAt(t *testing.T) time.Time {
+	t.Helper()
+	n, err := ReadNoted(m.o.StateDir, m.o.ID, "acme")
+	if err != nil || n.At.IsZero() {
+		t.Fatalf("nothing is noted: %v", err)
+	}
+	return n.At
+}
+
+// Something that another process learned since ends what was settled, although the host
+// shows nothing new.
+func TestSettledBeforeAnotherProcess(t *testing.T) {
+	for name, learn := range map[string]func(*world, *machine) error{
+		"the root moved": func(w *world, m *machine) error {
+			w.host().rootOp(w.root, RootOp{Kind: OpGrant, Namespace: "other", Keys: []trust.PublicKey{w.ada.pub}})
+			return m.Sync(w.ctx)
+		},
+		"an item was looked at": func(_ *world, m *machine) error { return m.look(mustRef("acme/knowledge/one")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ClaimsGranted)
+			w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
+			m := w.machine(t)
+			w.sync(m, "acme")
+			Settle(m.Registry, settledWith, time.Time{}, "acme")
+			m, same := unchanged(t, w, m, settledWith, nil)
+			if !same {
+				t.Fatal("not settled")
+			}
+			other := w.open(t, m.o)
+			if err := learn(w, other); err != nil {
+				t.Fatal(err)
+			}
+			other.Close()
+			if _, same := unchanged(t, w, m, settledWith, nil); same {
+				t.Error("settled by a comparison with less than is known")
+			}
+		})
+	}
+}
+
+// A comparison that asked nobody settles nothing.
+func TestSettledByNobody(t *testing.T) {
+	offline := func(yes bool) func(*Options) { return func(o *Options) { o.Offline = yes } }
+	for name, settle := range map[string]func(*world, *machine) *machine{
+		"offline": func(w *world, m *machine) *machine {
+			m = m.reopen(w, offline(true))
+			Settle(m.Registry, settledWith, time.Time{}, "acme")
+			return m.reopen(w, offline(false))
+		},
+		"without a cache": func(w *world, m *machine) *machine {
+			m = m.reopen(w, nil)
+			if err := os.RemoveAll(m.cacheDir()); err != nil {
+				w.t.Fatal(err)
+			}
+			Settle(m.Registry, settledWith, time.Time{}, "acme")
+			return m
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, ClaimsGranted)
+			w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
+			m := w.machine(t)
+			w.sync(m, "acme")
+			if _, same := unchanged(t, w, settle(w, m), settledWith, nil); same {
+				t.Error("settled")
+			}
+		})
 	}
 }
 

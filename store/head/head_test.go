@@ -371,6 +371,40 @@ func TestNone(t *testing.T) {
 	}
 }
 
+// TestPointersToOthers: a pointer of the user's that leads to a directory of another user's
+// is not followed, whoever owns the files in that directory.
+func TestPointersToOthers(t *testing.T) {
+	if os.Geteuid() != 0 || runtime.GOOS == "windows" {
+		return
+	}
+	for name, lead := range map[string]func(t *testing.T) (dir, to string){
+		".git of a file": func(t *testing.T) (string, string) {
+			dir := repository(t)
+			to := filepath.Join(filepath.Dir(dir), "apart")
+			git(t, dir, "init", "-q", "--separate-git-dir", to)
+			return dir, to
+		},
+		"the main repository of a worktree": func(t *testing.T) (string, string) {
+			dir := repository(t)
+			git(t, dir, "worktree", "add", "-q", "../wt")
+			return filepath.Join(filepath.Dir(dir), "wt"), filepath.Join(dir, ".git")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, to := lead(t)
+			if got, err := look(dir, "two\n"); err != nil || !got {
+				t.Fatalf("HEAD has it: %t, %v", got, err)
+			}
+			if err := os.Lchown(to, 4711, 4711); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := look(dir, "two\n"); err == nil || !strings.Contains(err.Error(), "belongs to user 4711") {
+				t.Errorf("it belongs to another user: %v", err)
+			}
+		})
+	}
+}
+
 // TestTimeEnds: what takes too long is unknown.
 func TestTimeEnds(t *testing.T) {
 	dir := repository(t)

@@ -131,6 +131,42 @@ func TestDeniedNewest(t *testing.T) {
 	}
 }
 
+// TestTakenBackNewest: a version that its signer took back is none that others are measured
+// by, so that it excuses no wide one.
+func TestTakenBackNewest(t *testing.T) {
+	w := newWorld(t)
+	narrow := w.sign(w.project, greet, needing("1.0.0", "{net: [a.example]}"))
+	wide := w.sign(w.project, greet, needing("2.0.0", "{net: [a.example, b.example]}"))
+	next := w.sign(w.project, greet, needing("2.0.1", "{net: [a.example]}"))
+	bad := w.sign(w.project, greet, needing("3.0.0", "{net: ['*']}"))
+	for _, raw := range [][]byte{narrow, wide, next, bad} {
+		w.record(w.project, store.Change{Path: greet, Data: raw})
+	}
+	line, err := trust.TakeBack(t.Context(), w.key, ref("tool:acme/greet"), objects.DigestOf(bad), genesis, w.clock)
+	w.must(err)
+	for _, tt := range []struct {
+		name  string
+		raw   []byte
+		lines []objects.Taken
+		wider string
+	}{
+		{"beside a newer one that is wide", wide, nil, ""},
+		{"beside one that was taken back", wide, []objects.Taken{line}, `reaches "b.example"`},
+		{"as narrow as the newest that counts", narrow, []objects.Taken{line}, ""},
+	} {
+		w.write(w.project, greet, tt.raw)
+		s := w.stack()
+		s.Taken = trust.NewTaken(tt.lines)
+		f, ok, err := s.In(t.Context(), objects.Project, ref("tool:acme/greet"))
+		if err != nil || !ok || f.Past == nil {
+			t.Fatalf("%s: %t, %v, %v", tt.name, ok, err, f.Past)
+		}
+		if got := strings.Join(f.Past.Wider, "; "); f.State != objects.Older || got != tt.wider {
+			t.Errorf("%s: %s, wider %q, want %q", tt.name, f.State, got, tt.wider)
+		}
+	}
+}
+
 // TestReturned: what was removed and is back is asked about, whether the same bytes or
 // others that were signed before; what was signed after that is new.
 func TestReturned(t *testing.T) {
