@@ -129,6 +129,13 @@ func (f *files) openTo(name string, flags int, perm fs.FileMode) (*os.File, erro
 }
 
 func (f *files) openFile(name string, flags int, perm fs.FileMode) (*os.File, error) {
+	if flags&unix.O_EXCL != 0 { // then it is new, and nothing else
+		fd, err := f.at("open", name, flags, perm)
+		if err != nil {
+			return nil, err
+		}
+		return os.NewFile(uintptr(fd), f.path(name)), nil
+	}
 	fd, err := f.at("open", name, flags|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
 	if errors.Is(err, unix.ENXIO) {
 		return nil, f.irregular(name) // a socket
@@ -136,17 +143,19 @@ func (f *files) openFile(name string, flags int, perm fs.FileMode) (*os.File, er
 	if err != nil {
 		return nil, err
 	}
-	if flags&unix.O_EXCL == 0 {
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-			unix.Close(fd)
-			if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
-				return nil, f.fail("open", name, unix.EISDIR)
-			}
-			return nil, f.irregular(name)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		if err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR {
+			return nil, f.fail("open", name, unix.EISDIR)
 		}
+		return nil, f.irregular(name)
 	}
-	unix.SetNonblock(fd, false) // else Go asks the system to say when there is something to read
+	// Else Go asks the system to say when there is something to read.
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFL, flags&unix.O_APPEND); err != nil {
+		unix.Close(fd)
+		return nil, f.fail("open", name, err)
+	}
 	return os.NewFile(uintptr(fd), f.path(name)), nil
 }
 
