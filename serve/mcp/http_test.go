@@ -401,6 +401,15 @@ func TestSessions(t *testing.T) {
 	if res, _ := s.do("POST", "/mcp", head{"Mcp-Session-Id": other, "Authorization": bob["Authorization"]}, call); res.StatusCode != 200 {
 		t.Errorf("another client's session, when one has too many: %s", res.Status)
 	}
+	kept := s.initialize(nil, "{}")
+	for range maxSessions { // one that is refused is no session, so that none has to make room
+		if res, text := s.do("POST", "/mcp", nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":5}}`); res.Header.Get("Mcp-Session-Id") != "" || !strings.Contains(text, `"error"`) {
+			t.Fatalf("initialize with a number as version: %s %s", res.Status, text)
+		}
+	}
+	if res, _ := s.do("POST", "/mcp", head{"Mcp-Session-Id": kept}, call); res.StatusCode != 200 {
+		t.Errorf("a session, after others were refused: %s", res.Status)
+	}
 	w := newWeb(t.Context(), New(options(t, &verbs{})), mustListen(t), HTTPOptions{})
 	a := w.newSession(t.Context(), w.account("ann"), false)
 	w.expire(time.Now().Add(29 * time.Minute))
