@@ -179,6 +179,25 @@ func (d *Declared) Removal(s *Store, g Grant) (r Removal, ok bool) {
 	return Removal{l.At, by}, ok
 }
 
+// Claimed is Removal, also by keys that the directory declares for the namespace and nobody
+// granted yet. It ends nothing: it is what a person should see before agreeing.
+func (d *Declared) Claimed(s *Store, g Grant) (r Removal, ok bool) {
+	if r, ok = d.Removal(s, g); ok || d == nil || d.removed == nil {
+		return r, ok
+	}
+	namespace, k, found := g.signs(d, s)
+	if !found || s.IsOwn(k) {
+		return r, false
+	}
+	for _, l := range d.removed.of[dismissed{namespace, k.Fingerprint()}] {
+		by, known := d.key(l.Key)
+		if known && d.signs(by, namespace) && l.At.After(r.At) && !l.At.Before(s.granted[g.same()]) && by.Verify(l.Message(d.removed.at.Project), l.Sig[:]) {
+			r, ok = Removal{l.At, by}, true
+		}
+	}
+	return r, ok
+}
+
 // signs returns the namespace and the key that a grant is about.
 func (g Grant) signs(d *Declared, s *Store) (namespace string, k PublicKey, ok bool) {
 	what, of := g.Cut()

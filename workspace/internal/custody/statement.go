@@ -186,7 +186,7 @@ func (a *asking) note(parts []trust.Part, now *trust.Store, accepted []trust.Par
 // which key; "" for no such signer.
 func (a *asking) removed(p trust.Part, now *trust.Store) string {
 	for _, g := range p.Grants(a.s.Site()) {
-		if r, ok := a.s.Stack.Declared.Removal(now, g); ok {
+		if r, ok := a.s.Stack.Declared.Claimed(now, g); ok {
 			return r.String()
 		}
 	}
