@@ -534,7 +534,7 @@ func (w *work) encode() []byte {
 }
 
 func badIntent(l *Layer, why string) error {
-	return fault.New(fault.Malformed, "read %s: %s", intentPath(l), why).Advise("compare rye status with rye log, then remove that file")
+	return fault.New(fault.Malformed, "read %s: %s", intentPath(l), why).Advise("look at rye log, then remove that file")
 }
 
 // parseHead reads the first three lines of an intent.
