@@ -222,9 +222,12 @@ var ended = []struct {
 	{-1, "serves until it is interrupted", []string{"rye mcp serve", "rye mcp serve --http 127.0.0.1:8765"}},
 	{3, "names an archive of the reader's", []string{"rye add skills.zip"}},
 	{11, "names a key that is not there", []string{"rye registry transfer acme 'ssh-ed25519 AAAA… <proof>' --dry-run"}},
+	{11, "gives a namespace that the reader gave to another registry", []string{
+		"rye registry init ./registry.git --namespace acme", "rye registry init https://example.org/registry.git --open",
+	}},
 	{4, "is for somebody who has not yet what is there", []string{
 		"rye add acme/tool/hello@^1.2", "rye pull acme/tool/hello@^1.2", "rye update acme/tool/hello", "rye update acme/tool/hello --diff", "rye key new", "rye init --project 3f0c9a1b8c2d4e5f60718293a4b5c6d7",
-		"rye registry init ./registry.git --namespace acme", "rye registry init https://example.org/registry.git --open", "rye registry members acme --join",
+		"rye registry members acme --join",
 		"rye registry members acme --threshold 2",
 	}},
 	{16, "finds what helpWorld left unsigned", []string{"rye audit --ci"}},
