@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/view"
@@ -160,6 +161,9 @@ func unfit(p provoked) string {
 		return fmt.Sprintf("%q is no program of %q", p.Words[0], mayMend)
 	}
 	for _, w := range p.Words[1:] {
+		if strings.ContainsFunc(w, unicode.IsControl) {
+			continue // the hint shows it as $'...', which a shell reads
+		}
 		pattern := p.Words[0] == "go" && strings.HasSuffix(strings.Split(w, "@")[0], "/...")
 		if strings.ContainsAny(w, "<>()[]\u2026") || strings.Contains(w, "...") && !pattern {
 			return fmt.Sprintf("%q is no word to type", w)

@@ -25,7 +25,7 @@ import (
 // changes until after the last; docs/format/record.md describes it.
 const (
 	intentName = "rye-change"
-	intentLock = intentName + ".lock" // held by the one process that changes the record
+	intentLock = intentName + ".held" // locked by the one process that changes the record
 	maxIntent  = 64 << 20             // bytes: MaxFiles files with long names
 	maxHead    = 32 << 10             // bytes of its first four lines
 )
