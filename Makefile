@@ -109,7 +109,7 @@ mutants: ## break the program in many places: the test of each must notice
 fuzz: ## each fuzz target for FUZZTIME (30s)
 	@grep -rHo --include='*_test.go' 'func Fuzz[A-Za-z0-9_]*' . | sort | while IFS=: read -r file func; do \
 	   name=$${func#func }; echo "fuzz $${file%/*} $$name"; \
-	   CGO_ENABLED=0 $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) "$${file%/*}" || exit 1; done
+	   CGO_ENABLED=0 $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$${file%/*}" || exit 1; done
 
 .PHONY: golden
 golden: ## rewrite the golden files; read the diff before you commit it

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -132,7 +133,9 @@ func FuzzConfig(f *testing.F) {
 }
 
 // FuzzPack puts a pack and its index, each possibly garbage, where the reader
-// looks, and asks for everything the index promises.
+// looks, and asks for everything the index promises. The fan-out of the index, which is 1 KiB
+// that hardly ever changes, is given as runs: a fuzzer makes each input small that it finds
+// interesting, byte by byte.
 func FuzzPack(f *testing.F) {
 	var p packBuilder
 	p.ofs(p.blob("hello"), delta(5, 1, "!"))
@@ -152,14 +155,19 @@ func FuzzPack(f *testing.F) {
 		f.Fatal(err1, err2)
 	}
 	r.Close()
-	f.Add(pk, ix)
-	f.Fuzz(func(t *testing.T, pk, ix []byte) {
-		dir := t.TempDir()
-		base := filepath.Join(dir, "p")
-		if os.WriteFile(base+".pack", pk, 0o644) != nil || os.WriteFile(base+".idx", ix, 0o644) != nil {
-			t.Skip()
-		}
-		in, err := openFiles(dir)
+	runs := fanRuns(ix[8:1032])
+	if fan := fanOf(runs); !bytes.Equal(fan, ix[8:1032]) {
+		f.Fatalf("the runs %x give another fan-out: %x", runs, fan)
+	}
+	f.Add(pk, ix[:8], runs, ix[1032:])
+	at := filepath.Join(dir, "p") // one directory for all runs of a process
+	if err := os.Mkdir(at, 0o755); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, pk, head, runs, rest []byte) {
+		must(t, os.WriteFile(filepath.Join(at, "p.pack"), pk, 0o644))
+		must(t, os.WriteFile(filepath.Join(at, "p.idx"), slices.Concat(head, fanOf(runs), rest), 0o644))
+		in, err := openFiles(at)
 		must(t, err)
 		defer in.close()
 		p := &pack{files: in, path: "p", format: SHA1}
@@ -182,6 +190,25 @@ func FuzzPack(f *testing.F) {
 		pieces, _ := p.pieces(ids)
 		p.copy(t.Context(), bufio.NewWriter(io.Discard), pieces)
 	})
+}
+
+// fanRuns returns a fan-out as runs of five bytes: the length of a run less one, and the four
+// bytes that all its entries are.
+func fanRuns(fan []byte) (runs []byte) {
+	for n := 0; len(fan) > 0; fan = fan[4*n:] {
+		for n = 1; n < 256 && len(fan) >= 4*n+4 && bytes.Equal(fan[4*n:4*n+4], fan[:4]); n++ {
+		}
+		runs = append(append(runs, byte(n-1)), fan[:4]...)
+	}
+	return runs
+}
+
+// fanOf is the fan-out of runs: of 256 entries at most, and fewer where the runs end.
+func fanOf(runs []byte) (fan []byte) {
+	for ; len(runs) >= 5 && len(fan) < 1024; runs = runs[5:] {
+		fan = append(fan, bytes.Repeat(runs[1:5], int(runs[0])+1)...)
+	}
+	return fan[:min(len(fan), 1024)]
 }
 
 // FuzzImport reads a stream; whatever it accepts must be readable as it says.

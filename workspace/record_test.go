@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 )
 
 const someThread = "01jz9qk3w5v8y2n4m6p7r8s9t0"
@@ -186,4 +188,58 @@ func TestPinsHold(t *testing.T) {
 	p.sign("tool:acme/greet", "tool:acme/late")
 	wantCode(t, "a tool that changed", execute("tool:acme/greet"), fault.Drift)
 	wantCode(t, "a tool that came later", execute("tool:acme/late"), fault.Drift)
+}
+
+// A thread begins while somebody edits and signs an item that it may use and did not ask for:
+// the item is pinned as it stands, with its bytes, or left out while it may not be used.
+func TestPinWhileOthersEdit(t *testing.T) {
+	p := project(t)
+	p.write("directives/acme/review.md", review)
+	p.write("tools/acme/greet.sh", greet)
+	third := strings.ReplaceAll(greet, "greet", "third")
+	p.write("tools/acme/third.sh", third)
+	p.sign("*")
+	signed := [][]byte{[]byte(p.read("tools/acme/third.sh"))}
+	p.write("tools/acme/third.sh", third+"# edited\n")
+	p.sign("tool:acme/third")
+	signed = append(signed, []byte(p.read("tools/acme/third.sh")))
+
+	ctx, stop := context.WithCancel(t.Context())
+	edits := make(chan error, 1)
+	go func() { // as editors save: a new file, and a rename
+		var err error
+		for i := 0; err == nil && ctx.Err() == nil; i++ {
+			text := signed[i/2%2]
+			if i%2 == 0 {
+				text = append([]byte(third), "# half done\n"...)
+			}
+			at := p.path("tools/acme/.third.tmp")
+			if err = os.WriteFile(at, text, 0o755); err == nil {
+				err = os.Rename(at, p.path("tools/acme/third.sh"))
+			}
+		}
+		edits <- err
+	}()
+	for range 100 {
+		got, err := p.Record().Pin(t.Context(), rye.Terminal(), rye.PinRequest{Ref: refOf("directive:acme/review"), Params: []byte(`{"file":"a.go"}`)})
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		sums := map[string]string{}
+		for _, it := range got.Items {
+			sums[it.Ref] = it.SHA256
+		}
+		if sums["tool:acme/greet"] == "" {
+			t.Error("tool:acme/greet is not pinned")
+		}
+		raw, kept := got.Files["project/tools/acme/third.sh"]
+		if want := sums["tool:acme/third"]; kept != (want != "") || kept && objects.DigestOf(raw).String() != want {
+			t.Errorf("tool:acme/third is pinned as %q, with %d bytes of another", want, len(raw))
+		}
+	}
+	stop()
+	if err := <-edits; err != nil {
+		t.Error(err)
+	}
 }

@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"bytes"
+	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace"
 )
 
 // published is alice with a registry in a directory that holds greet@1.0.0, and
@@ -336,4 +338,62 @@ func TestOnlyTheNamespaceTravels(t *testing.T) {
 	if err != nil || strings.Join(refs, " ") != "refs/heads/content/acme refs/heads/main refs/heads/ns/acme" {
 		t.Errorf("the registry holds %v, %v", refs, err)
 	}
+}
+
+// Two additions at once: what a person was asked about is not put in the place of something
+// that another rye pinned meanwhile, and two that pin different items keep both.
+func TestAdditionsOvertake(t *testing.T) {
+	alice, bob, _ := published(t)
+	alice.write("tools/acme/other.sh", strings.ReplaceAll(greet, "greet", "other"))
+	alice.sign("tool:acme/other")
+	alice.push("tool:acme/other")
+	alice.release("1.1.0")
+	pinned := func() string { t.Helper(); return bob.read("rye.lock") }
+	beside := func(names ...string) { // a second process of bob's, while the first one asks
+		ask := bob.o.Consent
+		second := workspace.Open(bob.o)
+		once := false
+		bob.o.Consent = func(ctx context.Context, q rye.Question) (bool, error) {
+			if !once {
+				once = true
+				if _, err := second.Registry().Install(ctx, rye.Terminal(), rye.InstallRequest{Names: names}); err != nil {
+					t.Errorf("the second process: %v", err)
+				}
+			}
+			return ask(ctx, q)
+		}
+		bob.Workspace = workspace.Open(bob.o)
+		bob.o.Consent = ask
+	}
+	install := func(name string) error {
+		_, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{name}})
+		return err
+	}
+
+	beside("acme/tool/greet@1.0.0")
+	wantCode(t, "another version meanwhile", install("acme/tool/greet@1.1.0"), fault.Conflict)
+	wantText(t, "the lock", pinned(), "version: 1.0.0")
+	beside("acme/tool/other")
+	if err := install("acme/tool/greet@1.1.0"); err != nil {
+		t.Errorf("another item meanwhile: %v", err)
+	}
+	wantText(t, "the lock", pinned(), "tool:acme/greet:", "version: 1.1.0", "tool:acme/other:")
+	wantText(t, "rye.yaml", bob.read("rye.yaml"), "acme/tool/greet: 1.1.0", "acme/tool/other:")
+
+	before := pinned()
+	bob.enter(bob.dir)
+	if err := install("acme/tool/greet@1.1.0"); err != nil || pinned() != before {
+		t.Errorf("what is pinned already: %v, and the lock changed: %t", err, pinned() != before)
+	}
+	// One that was pinned before, too, is replaced by one of the two only.
+	alice.release("1.2.0")
+	beside("acme/tool/greet@1.0.0")
+	wantCode(t, "an older version meanwhile", install("acme/tool/greet@1.2.0"), fault.Conflict)
+	wantText(t, "the lock", pinned(), "tool:acme/greet:", "version: 1.0.0")
+	// The same version meanwhile is what was asked for.
+	beside("acme/tool/greet@1.2.0")
+	if err := install("acme/tool/greet@1.2.0"); err != nil {
+		t.Errorf("the same version meanwhile: %v", err)
+	}
+	wantText(t, "the lock", pinned(), "version: 1.2.0")
 }

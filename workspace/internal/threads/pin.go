@@ -56,7 +56,9 @@ func Pin(ctx context.Context, s *session.Session, c rye.Caller, q rye.PinRequest
 	return p, pinItems(ctx, s, p, reach)
 }
 
-// pinItems lists what is in use, with the bytes of what the capabilities reach.
+// pinItems lists what is in use, with the bytes of what the capabilities reach. People go on
+// editing meanwhile: an item that changed since it was listed is pinned as it is now, and left
+// out where it may not be used now. Of the directive itself there is one version only.
 func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabilities []string) error {
 	caps, err := policy.ParseCaps(dotted(capabilities))
 	if err != nil {
@@ -69,15 +71,24 @@ func pinItems(ctx context.Context, s *session.Session, p *rye.Pinned, capabiliti
 	p.Files = map[string][]byte{}
 	size := 0
 	for _, r := range rows {
-		p.Items = append(p.Items, rye.PinnedItem{Ref: r.Ref.String(), Space: r.Space.String(), SHA256: r.Sum.String()})
+		pinned := rye.PinnedItem{Ref: r.Ref.String(), Space: r.Space.String(), SHA256: r.Sum.String()}
 		if r.Space == objects.System || !reached(caps, r.Ref) && r.Ref != p.Ref {
+			p.Items = append(p.Items, pinned)
 			continue // the library is one for all, and a release names it
 		}
 		f, err := s.Stack.Find(ctx, r.Ref)
-		if err != nil || f.Verified.Item().Sum != r.Sum || f.Space != r.Space {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if r.Ref == p.Ref && (err != nil || f.Verified.Item().Sum.String() != p.SHA256) {
 			return fault.New(fault.Conflict, "%s changed while the thread was to begin", r.Ref).Advise("try again")
 		}
+		if err != nil {
+			continue
+		}
 		raw := f.Verified.Item().Raw
+		pinned.Space, pinned.SHA256 = f.Space.String(), f.Verified.Item().Sum.String()
+		p.Items = append(p.Items, pinned)
 		if size += len(raw); size <= MaxPinned {
 			p.Files[f.Space.String()+"/"+f.Path] = raw
 		}
