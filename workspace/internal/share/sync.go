@@ -30,9 +30,9 @@ func Sync(ctx context.Context, s *Desk, q rye.RegistryRequest) ([]rye.RegistryIn
 	var all []rye.RegistryInfo
 	for _, name := range names {
 		info, err := syncRegistry(ctx, s, name)
-		lie, mirror := new(lockError), new(mirrorError)
-		if errors.As(err, &lie) || errors.As(err, &mirror) {
-			faults = errors.Join(faults, err) // the lock's fault, or a mirror's, and nothing else waits for it
+		lie, mirror, held := new(lockError), new(mirrorError), new(heldError)
+		if errors.As(err, &lie) || errors.As(err, &mirror) || errors.As(err, &held) {
+			faults = errors.Join(faults, err) // the lock's fault, a mirror's, or one namespace's, and nothing else waits for it
 		} else if err != nil {
 			return all, err
 		}
@@ -56,9 +56,20 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		reg.Close()
 		return info, err
 	}
-	reg, standings, mirrors, err := openSurveyed(ctx, s, name, namespaces, reg)
+	var waiting error // namespaces whose owners nobody agreed to
+	var standings []string
+	var mirrors error
+	for {
+		reg, standings, mirrors, err = openSurveyed(ctx, s, name, namespaces, reg)
+		held := new(heldError)
+		if !errors.As(err, &held) || !slices.Contains(namespaces, held.namespace) {
+			break
+		}
+		waiting, reg = errors.Join(waiting, err), nil
+		namespaces = slices.DeleteFunc(slices.Clone(namespaces), func(ns string) bool { return ns == held.namespace })
+	}
 	if err != nil {
-		return info, err
+		return info, errors.Join(waiting, err)
 	}
 	defer reg.Close()
 	root, err := reg.Root(ctx)
@@ -69,6 +80,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		return info, err
 	}
 	info.Seen = map[string]uint64{}
+	var known []string // of these namespaces, those that are brought up to date
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if fault.Is(err, fault.NotFound) {
@@ -77,19 +89,25 @@ func syncRegistry(ctx context.Context, s *Desk, name string) (rye.RegistryInfo, 
 		if err != nil {
 			return info, err
 		}
-		info.Seen[ns] = st.Seq
 		if err := lookAtLocked(ctx, s, reg, ns); err != nil {
 			return info, err
 		}
-		if err := UpdateTrust(ctx, s, reg, ns); err != nil {
+		err = UpdateTrust(ctx, s, reg, ns)
+		if held := new(heldError); errors.As(err, &held) {
+			waiting = errors.Join(waiting, err)
+			continue
+		}
+		if err != nil {
 			return info, err
 		}
+		info.Seen[ns] = st.Seq
+		known = append(known, ns)
 	}
-	if info.Warnings, err = Newest(s, reg, root, namespaces...); err != nil {
+	if info.Warnings, err = Newest(s, reg, root, known...); err != nil {
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, standings...)
-	if err = errors.Join(mirrors, LockFault(ctx, s, reg, namespaces...)); err == nil && len(info.Warnings) == 0 {
+	if err = errors.Join(mirrors, LockFault(ctx, s, reg, namespaces...), waiting); err == nil && len(info.Warnings) == 0 {
 		registry.Settle(reg, what, freshUntil(root, namespaces), namespaces...)
 	}
 	return info, err
@@ -175,6 +193,9 @@ func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string
 	}
 	keys, err := boundKeys(ctx, s, reg, ns, b)
 	if err != nil {
+		return err
+	}
+	if err := agreeToBind(ctx, s, reg, ns, keys); err != nil {
 		return err
 	}
 	return trust.Ensure(s.Trust, func(t *trust.Store) error {
