@@ -22,10 +22,10 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	w := a.Screen.Err()
 	switch {
 	case a.Yes && !q.Person && len(q.Flags) == 0:
-		a.answered(q, "--yes")
+		a.answered(w, q, "--yes")
 		return true, nil
 	case len(q.Flags) > 0 && a.gave(q.Flags):
-		a.answered(q, strings.Join(q.Flags, " "))
+		a.answered(w, q, strings.Join(q.Flags, " "))
 		return true, nil
 	case !a.Screen.InTTY || !a.Screen.ErrTTY:
 		return false, refusal(q)
@@ -49,18 +49,18 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 }
 
 // answered says which flag answered a question.
-func (a *App) answered(q rye.Question, flag string) {
-	if !a.Quiet {
-		fmt.Fprintf(a.Screen.Err(), "rye: %s: %s: yes, by %s\n", words.Printable(q.Topic), words.Printable(q.Text), words.Printable(flag))
+func (f Flags) answered(w io.Writer, q rye.Question, flag string) {
+	if !f.Quiet {
+		fmt.Fprintf(w, "rye: %s: %s: yes, by %s\n", words.Printable(q.Topic), words.Printable(q.Text), words.Printable(flag))
 	}
 }
 
 // gave reports whether the command line has each of these flags. Those of a request are not
 // here: the room that asks takes them off the question.
-func (a *App) gave(flags []string) bool {
-	return !slices.ContainsFunc(flags, func(f string) bool {
-		ns, owner := strings.CutPrefix(f, rye.AcceptOwner+" ")
-		return !owner || !slices.Contains(a.AcceptOwner, ns)
+func (f Flags) gave(flags []string) bool {
+	return !slices.ContainsFunc(flags, func(flag string) bool {
+		ns, owner := strings.CutPrefix(flag, rye.AcceptOwner+" ")
+		return !owner || !slices.Contains(f.AcceptOwner, ns)
 	})
 }
 
