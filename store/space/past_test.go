@@ -178,6 +178,14 @@ func TestRuleDecides(t *testing.T) {
 	}
 }
 
+// takenText is .ai/denied with some lines.
+func takenText(all []objects.Taken) (raw []byte) {
+	for _, l := range all {
+		raw = objects.AddTaken(raw, l)
+	}
+	return raw
+}
+
 // TestTakenBack: a line in .ai/denied counts for its ref, its bytes and its signer alone.
 func TestTakenBack(t *testing.T) {
 	w := newWorld(t)
@@ -209,7 +217,7 @@ func TestTakenBack(t *testing.T) {
 		"nothing taken back": {nil, objects.Signed},
 	} {
 		s := w.stack()
-		s.Taken = trust.NewTaken(c.lines)
+		s.Taken = trust.NewTaken(takenText(c.lines), nil)
 		f, ok, err := s.In(t.Context(), objects.Project, ref("tool:acme/greet"))
 		if err != nil || !ok || f.State != c.state || (c.state == objects.Denied) != (fault.CodeOf(f.Err) == fault.Revoked) {
 			t.Errorf("%s: %s, %v, want %s", name, f.State, f.Err, c.state)
@@ -223,9 +231,30 @@ func TestTakenBack(t *testing.T) {
 		t.Fatal(rows, err)
 	}
 	s = w.stack()
-	s.Taken = trust.NewTaken([]objects.Taken{mine})
+	s.Taken = trust.NewTaken(takenText([]objects.Taken{mine}), nil)
 	if rows, err = rowsOf(t.Context(), s, s.Project); err != nil || rows[0].State != objects.Denied {
 		t.Errorf("the catalogue says %s, %v", rows[0].State, err)
+	}
+}
+
+// TestTakenBackNewest: what its signer took back is not what others are measured by.
+func TestTakenBackNewest(t *testing.T) {
+	w := newWorld(t)
+	wide := w.sign(w.project, greet, needing("1.0.0", "{net: [a.example, b.example]}"))
+	narrow := w.sign(w.project, greet, needing("2.0.0", "{net: [a.example]}"))
+	for _, raw := range [][]byte{wide, narrow} {
+		w.record(w.project, store.Change{Path: greet, Data: raw})
+	}
+	w.write(w.project, greet, wide)
+	l, err := trust.TakeBack(t.Context(), w.key, ref("tool:acme/greet"), objects.DigestOf(narrow), genesis, w.clock)
+	w.must(err)
+	for _, taken := range []*trust.Taken{nil, trust.NewTaken(takenText([]objects.Taken{l}), nil)} {
+		s := w.stack()
+		s.Taken = taken
+		f, ok, err := s.In(t.Context(), objects.Project, ref("tool:acme/greet"))
+		if err != nil || !ok || f.State != objects.Older || fault.Is(f.Err, fault.Rollback) != (taken == nil) {
+			t.Errorf("the newest taken back %t: %s, %v, %v", taken != nil, f.State, f.Err, err)
+		}
 	}
 }
 

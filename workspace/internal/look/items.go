@@ -31,7 +31,16 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	}
 	items = describeTwins(rows)
 	warnAll(s, items)
-	return items, nil
+	return items, reportTaken(s)
+}
+
+// reportTaken tells the user which denials have no effect here, and why.
+func reportTaken(s *session.Session) error {
+	all, err := session.ReportTaken(s)
+	for _, n := range all {
+		s.Tell(n.Text)
+	}
+	return err
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, those that
@@ -64,7 +73,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	sum.Items = describeTwins(rest)
 	warnAll(s, sum.Items)
 	sum.Outdated, sum.Warned = outdated(s)
-	return sum, nil
+	return sum, reportTaken(s)
 }
 
 // elsewhere reports whether an item is absent because it belongs to another branch: the
