@@ -51,6 +51,7 @@ type asking struct {
 	parts     []trust.Part
 	missing   []trust.Part
 	owners    []trust.Grant // other users to whom the directory belongs
+	over      []trust.Grant // of the main working tree, which this linked one takes over
 	files     []session.SignedFile
 	rep       *rye.TrustStatement
 }
@@ -74,9 +75,28 @@ func readAsking(s *session.Session, files []session.SignedFile) (*asking, error)
 	if a.owners, err = session.ForeignOwners(s); err != nil {
 		return nil, err
 	}
+	main := a.takeOver()
 	a.rep.First = a.first(without)
+	for _, g := range a.over {
+		a.rep.First = append(a.rep.First, fmt.Sprintf("granted in %s, whose linked worktree this is, a yes lets it hold here too: %s", main, strings.TrimSpace(string(g.Kind)+" "+g.Value)))
+	}
 	a.rep.Undeclared = a.undeclared()
 	return a, nil
+}
+
+// takeOver finds what was granted to the main working tree, and not yet here, and returns
+// where that is.
+func (a *asking) takeOver() (main string) {
+	at, ok := session.MainTree(a.s)
+	if !ok {
+		return ""
+	}
+	for _, g := range (trust.Site{Place: at.Key, Project: a.statement.Project}).Among(a.store.Grants()) {
+		if g.Site = a.s.Site(); !a.store.Granted(g) {
+			a.over = append(a.over, g)
+		}
+	}
+	return at.Path
 }
 
 // first says what has to be known before everything else.
@@ -228,13 +248,13 @@ func (a *asking) choose(ctx context.Context, q rye.TrustRequest) (parts []trust.
 		}
 		return parts, owners, err
 	}
-	if len(a.missing)+len(a.owners) == 0 {
+	if len(a.missing)+len(a.owners)+len(a.over) == 0 {
 		return nil, nil, nil
 	}
 	if err := a.s.Ask(ctx, a.question()); err != nil {
 		return nil, nil, err
 	}
-	return a.missing, a.owners, nil
+	return a.missing, slices.Concat(a.owners, a.over), nil
 }
 
 // named returns the parts that digests name: the whole statement's stands for all of them.
