@@ -218,6 +218,42 @@ func TestLockSetAndRemove(t *testing.T) {
 	}
 }
 
+// What another pinned tool runs by stays when a tool is removed.
+func TestLockRemoveKeepsSharedLinks(t *testing.T) {
+	l, p, w := sample(t)
+	delete(l.Items, tool("beta/fetch"))
+	w.add(objects.Project, "tools/acme/other.sh", hello+"echo other\n")
+	if err := l.Set(w.plan("acme/other")); err != nil {
+		t.Fatal(err)
+	}
+	want := len(l.Items) - 1
+	l.Remove(tool("acme/other"))
+	for _, link := range p.Links {
+		if _, ok := l.Items[link.Ref()]; !ok {
+			t.Errorf("%s is not pinned any more, and %s needs it", link.Ref(), p.Tool().Ref)
+		}
+	}
+	if len(l.Items) != want {
+		t.Errorf("%d items are left, want %d: %v", len(l.Items), want, l.Items)
+	}
+}
+
+// A runtime of the user space cannot be pinned, even for a tool of the project.
+func TestLockRefusesRuntimeOfTheUserSpace(t *testing.T) {
+	w := newWorld(t)
+	path, text := yamlTool("acme/runtime", "rye/core/runtimes/bash_runtime", "config: {command: 'echo'}")
+	w.add(objects.User, path, text)
+	w.add(objects.Project, "tools/acme/mine.sh", strings.ReplaceAll(hello, "rye/core/runtimes/bash_runtime", "acme/runtime")+"echo hi\n")
+	l := &Lock{}
+	err := l.Set(w.plan("acme/mine"))
+	if !fault.Is(err, fault.Denied) || !strings.Contains(err.Error(), "acme/runtime") {
+		t.Errorf("Set = %v, want denied because of the runtime", err)
+	}
+	if len(l.Items) != 0 {
+		t.Errorf("a refused Set left %v", l.Items)
+	}
+}
+
 func TestCapabilityDigest(t *testing.T) {
 	w := newWorld(t)
 	sum := func(id, more string) objects.Digest {

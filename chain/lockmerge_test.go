@@ -65,6 +65,11 @@ func TestMergeLocks(t *testing.T) {
 		{"removed against untouched", drop(hello), func(*Lock) {}, LockChoices{}, drop(hello), nil},
 		{"the later version of a registry", fetchAt("2.0.0"), fetchAt("1.10.0"), LockChoices{}, fetchAt("2.0.0"), nil},
 		{"the later version is theirs", fetchAt("1.9.0"), fetchAt("1.10.0"), LockChoices{}, fetchAt("1.10.0"), nil},
+		{"versions of two registries", fetchAt("2.0.0"), func(l *Lock) {
+			l.Registries["fork"] = RegistryPin{objects.DigestOf([]byte("fork")), "https://fork.example"}
+			fetchAt("3.0.0")(l)
+			withPin(fetch, func(p *Pin) { p.From = "fork" })(l)
+		}, LockChoices{}, nil, []string{"tool:beta/fetch"}},
 		{"the later position", seq(50), seq(60), LockChoices{}, seq(60), nil},
 		{"a fork of a log", seq(50), func(l *Lock) {
 			seq(50)(l)

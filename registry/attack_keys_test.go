@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 )
 
@@ -106,6 +107,17 @@ func TestAttack52And66Root(t *testing.T) {
 			m.refuses(t, w, "untrusted")
 			w.machine(t).refuses(t, w, "untrusted")
 		})
+	}
+}
+
+// News of the root judges a namespace that did not move: here its checkpoint contradicts the log.
+func TestNewsOfTheRootJudgesAllNamespaces(t *testing.T) {
+	w, h, m := attacked(t)
+	s := h.state()
+	h.rootOp(w.root, RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{
+		{Namespace: "acme", Seq: s.Seq, Sum: objects.DigestOf([]byte("another operation")), ID: s.At, State: s.Digest()}}})
+	if err := m.Sync(w.ctx, "acme"); codeOf(err) != "fork" {
+		t.Errorf("sync = %v, want a fork", err)
 	}
 }
 

@@ -189,6 +189,25 @@ func TestSettledByNobody(t *testing.T) {
 	}
 }
 
+// News of the root alone ends what was settled.
+func TestSettledUntilTheRootMoves(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	w.publish(w.machine(t), w.ada, "acme/knowledge/one@1.0.0")
+	m := w.machine(t)
+	w.sync(m, "acme")
+	Settle(m.Registry, settledWith, time.Time{}, "acme")
+	m, same := unchanged(t, w, m, settledWith, nil)
+	if !same {
+		t.Fatal("not settled before the root moves")
+	}
+	if err := w.machine(t).Grant(w.ctx, By{Signer: w.root}, "other", w.ada.pub); err != nil {
+		t.Fatal(err)
+	}
+	if _, same = unchanged(t, w, m, settledWith, nil); same {
+		t.Error("settled, although the root has news")
+	}
+}
+
 // A time until which a namespace is fresh ends what was settled.
 func TestSettledUntil(t *testing.T) {
 	w := newWorld(t, ClaimsGranted)

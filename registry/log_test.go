@@ -236,6 +236,31 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
+// TestGoneStaysGone: no operation brings a revoked or redacted version back.
+func TestGoneStaysGone(t *testing.T) {
+	ada := newKey("ada")
+	for _, gone := range []OpKind{OpRevoke, OpRedact} {
+		r := newRig(t, ClaimsGranted, ada)
+		r.claim(ada)
+		r.publish(ada, "acme/directive/hi@1.0.0")
+		hi := []Entry{{Ref: mustRef("acme/directive/hi"), Version: "1.0.0"}}
+		r.do(ada, Op{Kind: gone, Reason: "steals", Items: hi})
+		before := r.s.Digest()
+		for _, kind := range []OpKind{OpUnyank, OpYank, OpDeprecate, gone} {
+			op := Op{Kind: kind, Reason: "x", Items: hi}
+			if kind == OpUnyank {
+				op.Reason = ""
+			}
+			t.Run(string(gone)+" "+string(kind), func(t *testing.T) {
+				wantCode(t, r.try(ada, op), fault.Conflict)
+				if r.s.Digest() != before {
+					t.Error("the state changed")
+				}
+			})
+		}
+	}
+}
+
 func TestKeyRevocation(t *testing.T) {
 	ada, bob, mal := newKey("ada"), newKey("bob"), newKey("mal")
 	r := newRig(t, ClaimsOpen)

@@ -195,6 +195,32 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestAllowTakesBackOneDenial: every other denial stays.
+func TestAllowTakesBackOneDenial(t *testing.T) {
+	me, lost := newKey(t), newKey(t).Public().Fingerprint()
+	it, other := sign(t, me, tool, inA), objects.DigestOf([]byte("other"))
+	for name, c := range map[string]struct {
+		key    objects.Fingerprint
+		digest objects.Digest
+		left   int
+	}{
+		"one digest": {digest: other, left: 2},
+		"one key":    {key: lost, left: 2},
+		"both":       {key: lost, digest: other, left: 1},
+		"neither":    {left: 3},
+	} {
+		st := storeOf(t, me)
+		must(t, st.DenyDigest(it.Sum, "broken"))
+		must(t, st.DenyDigest(other, "broken"))
+		must(t, st.DenyKey(lost, "lost laptop"))
+		st.Allow(c.key, c.digest)
+		if got := len(st.Denials()); got != c.left {
+			t.Errorf("%s: %d denials are left, want %d", name, got, c.left)
+		}
+		refused(t, name+" allowed", it, inA, st, fault.Revoked)
+	}
+}
+
 // TestAttack82Reserved: the system's namespaces are nobody's, unless the user
 // chose so for one item in one project.
 func TestAttack82Reserved(t *testing.T) {

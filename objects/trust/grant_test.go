@@ -97,3 +97,23 @@ func TestGrantTwice(t *testing.T) {
 		t.Error("nothing was granted to nobody")
 	}
 }
+
+// TestScopeOfTwoRegistries: a scope that two registries were granted belongs to neither, and
+// not to the registry of "*" either.
+func TestScopeOfTwoRegistries(t *testing.T) {
+	d := inA.Site()
+	for _, first := range []string{regOne, regTwo} {
+		st := storeOf(t)
+		must(t, st.Grant(noon, d.Scope("*", first), d.Scope("acme", regOne)))
+		if got := d.RegistryOf(st, "acme"); got != regOne {
+			t.Errorf("granted to one: %q, want %q", got, regOne)
+		}
+		must(t, st.Grant(noon, d.Scope("acme", regTwo)))
+		if got := d.RegistryOf(st, "acme"); got != "" {
+			t.Errorf("granted to two, and * to %q: %q, want none", first, got)
+		}
+		if got := d.RegistryOf(st, "beta"); got != first {
+			t.Errorf("another namespace: %q, want that of *, %q", got, first)
+		}
+	}
+}

@@ -329,6 +329,25 @@ func TestStoreFileRefused(t *testing.T) {
 	}
 }
 
+// TestDamagedStoresAsideAreAllKept: the hint of each moves its file to a place of its own.
+func TestDamagedStoresAsideAreAllKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trust.yaml")
+	at := map[string]string{}
+	for _, text := range []string{"format: 1\nnonsense: 1\n", "format: 1\nnonsense: 2\n"} {
+		write(t, path, text)
+		_, err := LoadStore(path)
+		hint := fault.HintOf(err).String()
+		to := hint[strings.LastIndexByte(hint, ' ')+1:]
+		if !strings.HasPrefix(hint, "mv ") || to == path {
+			t.Fatalf("%v has the hint %q, want one that moves the file", err, hint)
+		}
+		if other, ok := at[to]; ok {
+			t.Errorf("%q is moved to %s, where %q lies", text, to, other)
+		}
+		at[to] = text
+	}
+}
+
 // TestStoreFormat reads the example of docs/format/trust.md.
 func TestStoreFormat(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "format", "trust.md"))

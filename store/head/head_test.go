@@ -278,6 +278,11 @@ func TestUnknown(t *testing.T) {
 			put(t, to, ".git", string(raw))
 			return to
 		}, "which is another"},
+		"worktree that is named nowhere": {func(t *testing.T, dir string) string {
+			git(t, dir, "worktree", "add", "-q", "../wt")
+			put(t, dir, ".git/worktrees/wt/gitdir", filepath.Join(dir, "../gone/.git")+"\n")
+			return filepath.Join(dir, "../wt")
+		}, "which is another"},
 		"commondir without a way back": {func(t *testing.T, dir string) string {
 			other := repository(t)
 			put(t, dir, ".git/commondir", filepath.Join(other, ".git")+"\n")

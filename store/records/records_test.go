@@ -286,3 +286,31 @@ func FuzzKnown(f *testing.F) {
 		}
 	})
 }
+
+// A directory that another project was in before does not bring the record of that project.
+func TestMoveIsOfferedToTheSameProjectOnly(t *testing.T) {
+	d, top := open(t), t.TempDir()
+	old, moved := filepath.Join(top, "old"), filepath.Join(top, "new")
+	if err := os.Mkdir(old, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := StampOf(old); err != nil || s.Born == 0 {
+		t.Skip("this file system keeps no birth times")
+	}
+	if err := at(t, d, old).Note(now); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(old, moved); err != nil {
+		t.Fatal(err)
+	}
+	other, err := d.At(nil, moved, strings.Repeat("0a", 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k, ok, err := d.Moved(other); ok || err != nil {
+		t.Errorf("another project is offered the record of %s, %v", k.Path, err)
+	}
+	if _, ok, err := d.Moved(at(t, d, moved)); !ok || err != nil {
+		t.Errorf("the same project is not offered its record, %v", err)
+	}
+}
