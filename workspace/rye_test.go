@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -455,6 +456,88 @@ func TestCloneNeedsConsent(t *testing.T) {
 	}
 	if len(b.asks) == 0 || !strings.Contains(strings.Join(b.asks[0].Lines, "\n"), "SHA256:") {
 		t.Errorf("the question names no signer: %+v", b.asks)
+	}
+}
+
+// Forgetting what one directory asks for leaves the grants of others.
+func TestForgetHereIsHereOnly(t *testing.T) {
+	p := project(t)
+	first, second := p.dir, t.TempDir()
+	if _, err := p.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: second, Namespace: "beta"}); err != nil {
+		t.Fatal(err)
+	}
+	statement := func(dir string) (*rye.TrustStatement, error) {
+		p.enter(dir)
+		return p.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{Here: true, DryRun: true})
+	}
+	granted := func(dir string) bool {
+		s, err := statement(dir)
+		return err == nil && len(s.Parts) > 0 && s.Parts[0].Status == "granted"
+	}
+	if !granted(second) || !granted(first) {
+		t.Fatal("init granted nothing")
+	}
+	s, err := statement(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Trust().Forget(t.Context(), rye.Terminal(), rye.TrustForgetRequest{Subject: s.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	if granted(first) || !granted(second) {
+		t.Errorf("granted here: %v, elsewhere: %v; want false, true", granted(first), granted(second))
+	}
+}
+
+// A restore makes no second file of an item.
+func TestRestoreBesideAnotherFileIsRefused(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	if err := os.Rename(p.path("tools/acme/greet.sh"), p.path("tools/acme/greet.bash")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.History().Restore(t.Context(), rye.Terminal(), rye.RestoreRequest{Target: "tool:acme/greet"})
+	wantCode(t, "restore beside another file", err, fault.Conflict)
+	if _, err := os.Stat(p.path("tools/acme/greet.sh")); err == nil {
+		t.Error("the item has two files now")
+	}
+}
+
+// A ref that moves while a person is asked is not repaired, and not reported as repaired.
+func TestRepairThatFailsIsAnError(t *testing.T) {
+	p := project(t)
+	p.write("tools/acme/greet.sh", greet)
+	p.sign("tool:acme/greet")
+	p.write("tools/acme/other.sh", greet)
+	p.sign("tool:acme/other")
+	rep, err := p.Upkeep().Where(t.Context(), rye.Terminal(), rye.WhereRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := filepath.Join(rep.Record, "refs", "heads", "spaces", "project")
+	raw, err := os.ReadFile(ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := strings.TrimSpace(string(raw))
+	if err := os.Remove(filepath.Join(rep.Record, "objects", id[:2], id[2:])); err != nil {
+		t.Fatal(err)
+	}
+	consent := p.o.Consent
+	p.o.Consent = func(ctx context.Context, q rye.Question) (bool, error) {
+		if err := os.WriteFile(ref, []byte(strings.Repeat("1", 40)+"\n"), 0o644); err != nil {
+			t.Error(err)
+		}
+		return consent(ctx, q)
+	}
+	p.enter(p.dir)
+	got, err := p.Upkeep().Fsck(t.Context(), rye.Terminal(), rye.FsckRequest{Repair: true})
+	wantCode(t, "repair of a ref that moved", err, fault.Conflict)
+	for _, r := range got.Repairs {
+		if r.Ref == "refs/heads/spaces/project" {
+			t.Errorf("reported as repaired: %+v", r)
+		}
 	}
 }
 

@@ -188,6 +188,40 @@ func TestForeignNamespaceCannotBePublished(t *testing.T) {
 	wantCode(t, "push into somebody's namespace", err, fault.Untrusted)
 }
 
+// Where anybody may claim a namespace, a registry decides about one only where its user
+// named that scope: "*" is not enough.
+func TestOpenRegistryNeedsANamedScope(t *testing.T) {
+	alice, url := project(t), filepath.Join(t.TempDir(), "tools.git")
+	alice.write("tools/acme/greet.sh", greet)
+	alice.sign("*")
+	if _, err := alice.Registry().Init(t.Context(), rye.Terminal(), rye.RegistryInitRequest{URL: url, Open: true}); err != nil {
+		t.Fatal(err)
+	}
+	alice.push("tool:acme/greet")
+	for _, scope := range []string{"beta", "acme"} {
+		bob := newPerson(t)
+		if _, err := bob.Init(t.Context(), rye.Terminal(), rye.InitRequest{Dir: bob.dir}); err != nil {
+			t.Fatal(err)
+		}
+		bob.enter(bob.dir)
+		if _, err := bob.Registry().Add(t.Context(), rye.Terminal(), rye.RegistryAddRequest{URL: url, Scopes: []string{scope}}); err != nil {
+			t.Fatal(err)
+		}
+		if scope == "beta" { // as a project that came from elsewhere says
+			bob.write("rye.yaml", strings.Replace(bob.read("rye.yaml"), "  beta: main", `  "*": main`, 1))
+			if _, err := bob.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{Here: true}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/greet"}})
+		if scope == "beta" {
+			wantCode(t, `install by the scope "*"`, err, fault.Denied)
+		} else if err != nil {
+			t.Errorf("install by a named scope: %v", err)
+		}
+	}
+}
+
 func TestVersionIsPublishedOnce(t *testing.T) {
 	alice, _, _ := published(t)
 	rep, err := alice.Registry().Push(t.Context(), rye.Terminal(), rye.PushRequest{Targets: []rye.Target{"tool:acme/greet"}})

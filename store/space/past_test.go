@@ -250,6 +250,9 @@ func TestTakenBack(t *testing.T) {
 		if err != nil || !ok || f.State != c.state || (c.state == objects.Denied) != (fault.CodeOf(f.Err) == fault.Revoked) {
 			t.Errorf("%s: %s, %v, want %s", name, f.State, f.Err, c.state)
 		}
+		if f.Verified.IsZero() != (c.state == objects.Denied) {
+			t.Errorf("%s: %s, and verified by %v", name, f.State, f.Verified)
+		}
 	}
 	// The catalogue does not keep a verdict from before the line came.
 	w.settle()
@@ -346,4 +349,28 @@ func TestManyOlder(t *testing.T) {
 			t.Errorf("%s, want %s", line, want[i])
 		}
 	}
+}
+
+// TestLastFolderIsAsRecordedLast: a file that was recorded after the mark comes back as it
+// was last.
+func TestLastFolderIsAsRecordedLast(t *testing.T) {
+	w := newWorld(t)
+	const dir = "tools/acme/pack"
+	at := func(name, text string) store.Change { return store.Change{Path: dir + "/" + name, Data: []byte(text)} }
+	want := func(what, text string) {
+		t.Helper()
+		all, err := w.stack().Project.LastFolder(t.Context(), dir, dir+"/mark")
+		w.must(err)
+		got := map[string]string{}
+		for _, c := range all {
+			got[c.Path] = string(c.Data)
+		}
+		if len(got) != 2 || got[dir+"/mark"] != "mark" || got[dir+"/data"] != text {
+			t.Errorf("%s: %q, want the data %q", what, got, text)
+		}
+	}
+	w.record(w.project, at("mark", "mark"), at("data", "one"))
+	want("as it was made", "one")
+	w.record(w.project, at("data", "two"))
+	want("a file was recorded later", "two")
 }

@@ -1,0 +1,71 @@
+package session
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rye-os/rye/store/records"
+)
+
+// git runs git in a directory, with no settings of the user.
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "LC_ALL=C",
+		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@t", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@t"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
+// A project in a linked worktree has the grants of the same directory in the main working
+// tree. Beside a bare repository there is no main working tree to have them from.
+func TestWorktreeGrantsAreThoseOfTheSameDirectory(t *testing.T) {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	main, data := filepath.Join(top, "main"), records.Open("")
+	project := NewProject("acme", "")
+	for _, dir := range []string{main, filepath.Join(main, "sub")} {
+		if err := os.MkdirAll(filepath.Join(dir, ".ai"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := project.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git(t, top, "init", "-q", "main")
+	git(t, main, "add", "-A")
+	git(t, main, "commit", "-qm", "base")
+	git(t, main, "worktree", "add", "-q", "../linked")
+	git(t, top, "clone", "-q", "--bare", "main", "hub.git")
+	git(t, filepath.Join(top, "hub.git"), "worktree", "add", "-q", "../beside", "-b", "beside")
+	for dir, as := range map[string]string{"main": "main", "main/sub": "main/sub", "linked": "main", "linked/sub": "main/sub",
+		"beside": "beside", "beside/sub": "beside/sub"} {
+		h := &Host{ProjectDir: filepath.Join(top, dir), Dirs: Dirs{ConfigDir: t.TempDir(), CacheDir: t.TempDir()}, Records: data, Now: time.Now}
+		s, err := h.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := grantPlace(nil, s)
+		s.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := data.At(nil, filepath.Join(top, as), project.Project)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want.Key {
+			t.Errorf("%s has not the grants of %s", dir, as)
+		}
+	}
+}
