@@ -366,14 +366,17 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 		return y.absent(ctx, ns, seen)
 	}
 	base, baseErr := r.load(ns, y.m)
-	if baseErr == nil && tip == p.Tip && !y.moved {
-		return r.noteRevoked(ctx, ns, nil)
-	}
-	repo, err := r.writing()
+	root, err := r.loadRoot(ctx, y.m)
 	if err != nil {
 		return err
 	}
-	root, err := r.loadRoot(ctx, y.m)
+	if baseErr == nil && tip == p.Tip && !y.moved && !root.Grant(ns).contradicts(p) {
+		if err := r.checkOwners(root, base, p); err != nil {
+			return err
+		}
+		return r.noteRevoked(ctx, ns, nil)
+	}
+	repo, err := r.writing()
 	if err != nil {
 		return err
 	}

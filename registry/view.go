@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -120,6 +121,16 @@ func (g *Grant) point() []Point {
 	}
 	c := g.Checkpoint
 	return []Point{{Seq: c.Seq, Tip: c.ID, Sum: c.Sum}}
+}
+
+// contradicts reports whether the root vouches for more of a log than is known of it, or for
+// another operation at its end. News of the root is kept although it contradicts a log, so
+// each sync asks this, not only the one that brought the news. A checkpoint of an earlier
+// operation is compared when the root moves: that takes a walk.
+func (g *Grant) contradicts(p Point) bool {
+	return slices.ContainsFunc(g.point(), func(c Point) bool {
+		return c.Seq > p.Seq || c.Seq == p.Seq && c.Sum != p.Sum
+	})
 }
 
 // fromCheckpoint returns the state at the checkpoint that the root vouches for,

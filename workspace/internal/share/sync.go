@@ -228,8 +228,12 @@ func boundKeys(ctx context.Context, s *Desk, reg *registry.Registry, ns string, 
 			continue
 		}
 		keys[i].Logged = had.Logged(keys[i].Key)
-		if err == nil {
-			keys[i].Logged, err = trust.KeepLogged(s.TrustPath(), logged[keys[i].Key.Fingerprint()])
+		if err != nil {
+			continue
+		}
+		var list objects.Digest
+		if list, err = trust.KeepLogged(s.TrustPath(), logged[keys[i].Key.Fingerprint()]); err == nil {
+			keys[i].Logged = list
 		}
 	}
 	return keys, err
