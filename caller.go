@@ -211,6 +211,9 @@ const (
 	MaxLineBytes     = 4 << 10  // of one line; no screen shows a longer one
 )
 
+// AcceptOwner is the flag that lets a registry's keys own a namespace, before its name.
+const AcceptOwner = "--accept-owner"
+
 // Question is a decision that only a person may take, or a flag that stands for one. What
 // is put to workspace.Options.Consent is within the bounds above.
 type Question struct {
@@ -233,6 +236,11 @@ type Question struct {
 	// Person is set for what only a person who looks at it may answer: a yes makes
 	// something trusted that was not, so no flag may stand for one.
 	Person bool
+
+	// Flags are what says yes without a person, as it is typed: "--accept-owner acme". Where
+	// there are any, --yes answers nothing: new owners, new signers and wider needs are agreed
+	// to by name. Those that were given to the request that asks are not listed.
+	Flags []string
 }
 
 // Check refuses a question beyond the bounds with fault.Limit.

@@ -31,9 +31,11 @@ type Flags struct {
 	Dir     string // -C: act as if started there; "" is the working directory
 	JSON    bool
 	Quiet   bool
-	Yes     bool // answers every consent that a flag may answer
+	Yes     bool // answers every question that has no flag of its own
 	Offline bool
 	NoColor bool
+
+	AcceptOwner []string // namespaces that a registry may give to other owners
 
 	Projects []string // that a server serves besides its own
 	Reach    Reach    // where a server is reached over HTTP

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -14,14 +15,15 @@ import (
 )
 
 // consent asks the person at the terminal. --yes answers for them and says so, except
-// where only a person may answer. Without a terminal and without --yes the answer is a
+// where only a person or a flag of its own may answer. Without a terminal and without --yes the answer is a
 // refusal that names what would have answered.
 func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	switch {
-	case a.Yes && !q.Person:
-		if !a.Quiet {
-			a.Screen.Say("rye: %s: %s: yes, by --yes\n", q.Topic, q.Text)
-		}
+	case a.Yes && !q.Person && len(q.Flags) == 0:
+		a.answered(q, "--yes")
+		return true, nil
+	case len(q.Flags) > 0 && a.gave(q.Flags):
+		a.answered(q, strings.Join(q.Flags, " "))
 		return true, nil
 	case !a.Screen.InTTY || !a.Screen.ErrTTY:
 		return false, refusal(q)
@@ -44,6 +46,22 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	return false, nil
 }
 
+// answered names the flag that answered a question.
+func (a *App) answered(q rye.Question, flag string) {
+	if !a.Quiet {
+		a.Screen.Say("rye: %s: %s: yes, by %s\n", q.Topic, q.Text, flag)
+	}
+}
+
+// gave reports whether the command line has each of these flags. Those of a request are not
+// here: the room that asks takes them off the question.
+func (a *App) gave(flags []string) bool {
+	return !slices.ContainsFunc(flags, func(f string) bool {
+		ns, owner := strings.CutPrefix(f, rye.AcceptOwner+" ")
+		return !owner || !slices.Contains(a.AcceptOwner, ns)
+	})
+}
+
 // maxRefusal bounds what an error repeats of a question, in bytes.
 const maxRefusal = 4 << 10
 
@@ -60,7 +78,11 @@ func refusal(q rye.Question) error {
 		}
 		about += " (" + words.Clip(strings.Join(lines, "; "), maxRefusal) + ")"
 	}
-	return fault.New(fault.Denied, "%s: %s: this needs consent, and there is no terminal to ask on", q.Topic, about).With(mend)
+	why := "this needs consent, and there is no terminal to ask on"
+	if len(q.Flags) > 0 {
+		why += "; --yes does not answer it, but " + strings.Join(q.Flags, " ")
+	}
+	return fault.New(fault.Denied, "%s: %s: %s", q.Topic, about, why).With(mend)
 }
 
 // readLine reads one line of the terminal.

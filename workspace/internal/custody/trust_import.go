@@ -200,9 +200,12 @@ func (p *importing) compare() error {
 }
 
 func (p *importing) question() rye.Question {
-	q := rye.Question{Topic: "import keys", Person: len(p.q.Fingerprints) == 0,
+	q := rye.Question{Topic: "import keys",
 		Text: "Believe " + words.Plural(len(p.keys), "key") + " that RYE OS trusted? Nobody vouches for who owns them.",
 		Mend: fault.Advice("rye trust import %s --namespace … --fingerprint SHA256:… --yes, for each key shown", p.q.From)}
+	if len(p.q.Fingerprints) == 0 {
+		q.Flags = []string{"--fingerprint"}
+	}
 	for _, t := range p.keys {
 		q.Lines = append(q.Lines, t.Key.String()+" (RYE OS's "+t.Fingerprint+", owner "+cmp.Or(t.Owner, "unknown")+")")
 	}

@@ -90,9 +90,12 @@ func checkPinNamespaces(pub trust.PublicKey, namespaces []string) error {
 }
 
 func pinQuestion(c *rye.TrustChange, person bool) rye.Question {
-	q := rye.Question{Topic: "pin key", Person: person, Lines: []string{c.Subject},
+	q := rye.Question{Topic: "pin key", Lines: []string{c.Subject},
 		Text: "Believe this key? Compare the fingerprint with what its owner tells you.",
 		Mend: fault.Advice("rye trust pin <key> --namespace <name> --fingerprint <SHA256:...> --yes, with what the owner told you")}
+	if person {
+		q.Flags = []string{"--fingerprint"}
+	}
 	for _, ns := range c.Namespaces {
 		q.Lines = append(q.Lines, "for "+ns+"/ in the "+strings.Join(c.Where, " and "))
 	}

@@ -16,6 +16,7 @@ import (
 // namespaces from their claims with everything that was written, and asks for every object
 // that they name. What is missing is an error, after everything was looked at.
 func Verify(ctx context.Context, s *share.Desk, q rye.RegistryVerifyRequest) ([]rye.RegistryInfo, error) {
+	s = s.Looking()
 	all, err := share.Sync(ctx, s, rye.RegistryRequest{Registry: q.Registry})
 	if err != nil {
 		return all, err

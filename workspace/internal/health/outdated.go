@@ -23,6 +23,7 @@ import (
 // this machine saw it last. A registry that cannot be asked is told, and its error returned
 // beside what is known.
 func Outdated(ctx context.Context, d *share.Desk, _ struct{}) (*rye.OutdatedReport, error) {
+	d = d.Looking()
 	rep := &rye.OutdatedReport{Dependencies: []rye.Dependency{}}
 	var faults error
 	byRegistry := dependencies(d.Session)

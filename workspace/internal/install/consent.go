@@ -188,11 +188,18 @@ func (r review) agree(ctx context.Context, all []rye.Change) error {
 	return nil
 }
 
+// The flags that a yes needs beside --yes.
+const (
+	acceptNeeds  = "--accept-needs"
+	acceptSigner = "--accept-signer"
+)
+
 // question is about as many of the changes as a person is shown at once, at least one. No flag
 // answers it for what asks for more, or is signed by others, but the flag for that.
 func (r review) question(all []rye.Change) (rye.Question, int) {
 	var q rye.Question
 	n, size := 0, 0
+	needs, signer := false, false
 	for _, c := range all {
 		lines := r.lines(c)
 		for _, l := range lines {
@@ -203,7 +210,14 @@ func (r review) question(all []rye.Change) (rye.Question, int) {
 		}
 		q.Lines = append(q.Lines, lines...)
 		n++
-		q.Person = q.Person || len(c.Wider) > 0 && !r.q.AcceptNeeds || signerChanged(c) && !r.q.AcceptSigner
+		needs = needs || len(c.Wider) > 0 && !r.q.AcceptNeeds
+		signer = signer || signerChanged(c) && !r.q.AcceptSigner
+	}
+	if needs {
+		q.Flags = append(q.Flags, acceptNeeds)
+	}
+	if signer {
+		q.Flags = append(q.Flags, acceptSigner)
 	}
 	q.Topic = r.verb() + " " + all[0].Name
 	if all[0].Version != "" {
@@ -235,10 +249,10 @@ func (r review) verb() string {
 func (r review) again(all []rye.Change) fault.Hint {
 	args := append([]string{"rye", r.verb()}, r.q.Names...)
 	if slices.ContainsFunc(all, func(c rye.Change) bool { return len(c.Wider) > 0 }) {
-		args = append(args, "--accept-needs")
+		args = append(args, acceptNeeds)
 	}
 	if slices.ContainsFunc(all, signerChanged) {
-		args = append(args, "--accept-signer")
+		args = append(args, acceptSigner)
 	}
 	return fault.CommandOf(append(args, "--yes")...)
 }

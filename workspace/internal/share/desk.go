@@ -29,6 +29,15 @@ type Desk struct {
 	*session.Session
 	Keys *custody.Keys
 	Options
+
+	Looks bool // for a command that only looks: it gives no namespace to other owners
+}
+
+// Looking returns a desk for a command that only looks.
+func (s *Desk) Looking() *Desk {
+	n := *s
+	n.Looks = true
+	return &n
 }
 
 // transport returns how this user reaches other machines.

@@ -120,7 +120,7 @@ func openFollowing(ctx context.Context, s *Desk, name string, namespaces []strin
 		if !errors.As(err, &changed) || accepted[changed.Namespace] == changed.Seq {
 			return nil, err
 		}
-		if err := s.Ask(ctx, ownerQuestion(name, changed)); err != nil {
+		if err := acceptOwners(ctx, s, changed.Namespace, ownerQuestion(name, changed), err); err != nil {
 			return nil, registry.SyncError{changed.Namespace: err}
 		}
 		accepted[changed.Namespace] = changed.Seq
@@ -129,7 +129,7 @@ func openFollowing(ctx context.Context, s *Desk, name string, namespaces []strin
 
 func ownerQuestion(name string, e *registry.OwnerError) rye.Question {
 	q := rye.Question{Topic: "owners of " + e.Namespace, Text: "In registry " + name + " the namespace " + e.Namespace + " has other owners. Follow them?",
-		Mend: fault.Advice("rye fetch --yes, after asking whoever owned it")}
+		Mend: fault.Advice("rye fetch %s %s, after asking the former owners", rye.AcceptOwner, e.Namespace)}
 	for _, k := range e.Keys {
 		q.Lines = append(q.Lines, "now "+k.String())
 	}

@@ -335,7 +335,7 @@ func NamespaceLog(ctx context.Context, s *Desk, q rye.RegistryLogRequest) ([]rye
 			return nil, err
 		}
 	}
-	reg, err := OpenSynced(ctx, s, name, namespace)
+	reg, err := OpenSynced(ctx, s.Looking(), name, namespace)
 	if err != nil {
 		return nil, err
 	}

@@ -84,31 +84,33 @@ func syncNamespaces(ctx context.Context, s *Desk, name string, namespaces []stri
 	}
 	info.Seen = map[string]uint64{}
 	var faults error
+	var known []string // of these namespaces, those that are brought up to date
 	for _, ns := range namespaces {
 		st, err := reg.View(ns)
 		if fault.Is(err, fault.NotFound) {
 			continue // not claimed yet
 		}
 		if err == nil {
-			info.Seen[ns] = st.Seq
 			looked := lookAtLocked(ctx, s, reg, ns) // what a catalogue lacks keeps no key from being revoked
 			err = errors.Join(UpdateTrust(ctx, s, reg, ns), looked)
 		}
-		faults = errors.Join(faults, err)
+		if err != nil {
+			faults = errors.Join(faults, err)
+			continue
+		}
+		info.Seen[ns] = st.Seq
+		known = append(known, ns)
 	}
-	if faults != nil {
-		return info, faults
-	}
-	if info.Warnings, err = Newest(s, reg, root, namespaces...); err != nil {
+	if info.Warnings, err = Newest(s, reg, root, known...); err != nil {
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, standings...)
-	missing, err := unread(reg, namespaces)
+	missing, err := unread(reg, known)
 	if err != nil {
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, missing...)
-	if err = errors.Join(mirrors, LockFault(ctx, s, reg, namespaces...)); err == nil && len(info.Warnings) == 0 {
+	if err = errors.Join(faults, mirrors, LockFault(ctx, s, reg, namespaces...)); err == nil && len(info.Warnings) == 0 {
 		registry.Settle(reg, what, freshUntil(root, namespaces), namespaces...)
 	}
 	return info, err
@@ -203,6 +205,9 @@ func UpdateTrust(ctx context.Context, s *Desk, reg *registry.Registry, ns string
 		return err
 	}
 	keys, logged := boundKeys(ctx, s, reg, ns, b)
+	if err := agreeToBind(ctx, s, reg, ns, keys); err != nil {
+		return errors.Join(err, logged)
+	}
 	err = trust.Ensure(s.Trust, func(t *trust.Store) error {
 		if err := mayBind(s, t, reg.ID().String(), ns); err != nil {
 			return err

@@ -1,0 +1,257 @@
+package share
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
+	"github.com/rye-os/rye/workspace/internal/session"
+)
+
+// acceptOwners asks a person, or the flag of its own, whether a registry's keys own a
+// namespace. Without a yes that is a conflict; a command that only looks asks nobody.
+func acceptOwners(ctx context.Context, s *Desk, ns string, q rye.Question, conflict error) error {
+	if s.Looks {
+		return fault.New(fault.Untrusted, "%w", conflict).With(q.Mend)
+	}
+	q.Flags = []string{rye.AcceptOwner + " " + ns}
+	err := s.Ask(ctx, q)
+	if fault.Is(err, fault.Denied) && !errors.As(err, new(*rye.Unanswered)) {
+		return fault.New(fault.Untrusted, "%w", err).With(q.Mend)
+	}
+	return err
+}
+
+// maxShownItems bounds how many of the user's items a question about a namespace names.
+const maxShownItems = 5
+
+// agreeToBind asks before a namespace of the user's own is bound to a registry for the first
+// time. It is theirs where an item in it carries their signature, or where the project declares
+// it. Nothing is asked where their own key is among the registry's.
+func agreeToBind(ctx context.Context, s *Desk, reg *registry.Registry, ns string, keys []trust.BoundKey) error {
+	st, err := trust.LoadStore(s.TrustPath())
+	if err != nil {
+		return err
+	}
+	if _, bound := st.Binding(ns); bound || slices.ContainsFunc(keys, func(k trust.BoundKey) bool { return k.State == trust.Current && inUse(st, k.Key) }) {
+		return nil
+	}
+	own := ownNames{ns: ns, keys: map[string]bool{}}
+	if err := own.search(ctx, s); err != nil {
+		return err
+	}
+	if len(own.items) == 0 && !declared(s, ns, keys) {
+		return nil
+	}
+	return acceptOwners(ctx, s, ns, own.question(s, reg, keys), fault.New(fault.Untrusted, "bind %s/ to registry %s: %s", ns, words.Brief(reg.ID().String()), own.why()))
+}
+
+// inUse reports whether a key is one that the user signs with.
+func inUse(st *trust.Store, k trust.PublicKey) bool {
+	return slices.ContainsFunc(st.Own(), func(o trust.OwnKey) bool { return o.Key == k && o.Retired == "" })
+}
+
+// declaredIn reports whether an accepted project calls a namespace its own.
+func declaredIn(s *session.Session, ns string) bool {
+	return s.Project != nil && s.Project.Namespace == ns && s.Trust.Accepted(s.Site())
+}
+
+// sameOwners reports whether the registry names everybody whose signature the user granted for
+// a namespace in a project, and there is somebody.
+func sameOwners(s *Desk, site trust.Site, ns string, keys []trust.BoundKey) bool {
+	some := false
+	for _, g := range s.Trust.Grants() {
+		to, text := g.Cut()
+		if g.Kind != trust.GrantSigner || g.Site != site || to != ns {
+			continue
+		}
+		k, err := trust.ParsePublicKey(text)
+		if err != nil || !slices.Contains(keys, trust.BoundKey{Key: k, State: trust.Current}) {
+			return false
+		}
+		some = true
+	}
+	return some
+}
+
+// others calls visit with a session of each further directory of this user that is accepted.
+// One that cannot be opened is left out: what it holds is not known here.
+func others(s *Desk, visit func(*session.Session)) {
+	all, err := s.Records.All()
+	if err != nil {
+		return
+	}
+	for _, k := range all {
+		if k.Path == "" || k.Key == s.Place.Key || k.Project == "" || !s.Trust.Accepted(trust.Site{Place: k.Key, Project: k.Project}) {
+			continue
+		}
+		if other, err := s.At(k.Path).OpenProject(); err == nil {
+			visit(other)
+			other.Close()
+		}
+	}
+}
+
+// declared reports whether an accepted project of this user, here or elsewhere, calls a
+// namespace its own whose owners the registry does not name.
+func declared(s *Desk, ns string, keys []trust.BoundKey) bool {
+	found := declaredIn(s.Session, ns) && !sameOwners(s, s.Site(), ns, keys)
+	others(s, func(o *session.Session) {
+		found = found || declaredIn(o, ns) && !sameOwners(s, o.Site(), ns, keys)
+	})
+	return found
+}
+
+// ownNames are the items of one namespace that carry the user's own signature.
+type ownNames struct {
+	ns    string
+	items []string        // where each is, for people
+	keys  map[string]bool // that signed them
+}
+
+// search looks in the user space and the project, whose records tell what was signed before,
+// and in the user's further projects as they are.
+func (o *ownNames) search(ctx context.Context, s *Desk) error {
+	for _, l := range s.Stack.Layers() {
+		if err := o.layer(ctx, s.Session, l, l.Ever); err != nil {
+			return err
+		}
+	}
+	others(s, func(other *session.Session) {
+		_ = o.layer(ctx, other, other.Stack.Project, other.Stack.Project.Recorded) // as far as it can be read
+	})
+	return ctx.Err()
+}
+
+// layer looks through the working files of a space and its record.
+func (o *ownNames) layer(ctx context.Context, s *session.Session, l *space.Layer, record func(context.Context, func(string, store.OID) error) error) error {
+	own := s.Trust.Own()
+	site := s.Site()
+	if l.Space == objects.User {
+		site = s.Home()
+	}
+	seen := map[string]bool{}
+	judge := func(p string, raw []byte) {
+		if seen[p] || !slices.ContainsFunc(own, func(k trust.OwnKey) bool { return bytes.Contains(raw, []byte(k.Key.Fingerprint().URL())) }) {
+			return
+		}
+		it, err := itemAt(p, raw)
+		if err != nil || it.Ref.ID.Namespace() != o.ns || it.Signature == nil {
+			return
+		}
+		v, err := trust.Verify(it, s.Stack.Scope(l), s.Trust)
+		if err != nil || !s.Trust.IsOwn(v.Key()) || s.Trust.Granted(site.Override(it.Ref, v.Key().Fingerprint())) {
+			return // a patch of what others own claims nothing
+		}
+		seen[p] = true
+		o.keys[v.Key().String()] = true
+		o.items = append(o.items, it.Ref.String()+" in "+filepath.Dir(l.Dir))
+	}
+	read := func(p string) {
+		if raw, err := l.Read(p); err == nil {
+			judge(p, raw)
+		}
+	}
+	foreign, err := l.Files(ctx, func(p string, ref objects.Ref) error {
+		if ref.ID.Namespace() == o.ns {
+			read(p)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, dir := range space.BundlesAmong(foreign) {
+		read(dir + "/" + objects.ManifestName)
+	}
+	repo, err := l.Repo()
+	if repo == nil || err != nil {
+		return err
+	}
+	return record(ctx, func(p string, blob store.OID) error {
+		if ref, _, err := objects.RefOfPath(p); seen[p] || path.Base(p) != objects.ManifestName && (err != nil || ref.ID.Namespace() != o.ns) {
+			return nil
+		}
+		raw, err := repo.Blob(blob, space.MaxItem)
+		if err == nil {
+			judge(p, raw)
+		} else if !fault.Is(err, fault.Limit) {
+			return err
+		}
+		return nil
+	})
+}
+
+// itemAt parses an item, or the manifest of a bundle.
+func itemAt(p string, raw []byte) (*objects.Item, error) {
+	if path.Base(p) != objects.ManifestName {
+		return objects.Parse(p, raw)
+	}
+	m, err := objects.ParseManifest(raw)
+	if err != nil {
+		return nil, err
+	}
+	return m.Item(), nil
+}
+
+// why says what makes the namespace the user's.
+func (o *ownNames) why() string {
+	if len(o.items) == 0 {
+		return "a project of yours declares it"
+	}
+	return "you signed " + words.Plural(len(o.items), "item") + " in it"
+}
+
+// question shows both owners.
+func (o *ownNames) question(s *Desk, reg *registry.Registry, keys []trust.BoundKey) rye.Question {
+	q := rye.Question{Topic: "owners of " + o.ns, Text: "A registry names owners of " + o.ns + "/, and " + o.why() + ". Let its keys own " + o.ns + "/?",
+		Mend: fault.Advice("keep it: rye registry remove, then add with --scope; give it away: rye fetch %s %s", rye.AcceptOwner, o.ns)}
+	yours := slices.Sorted(maps.Keys(o.keys))
+	if len(yours) == 0 {
+		for _, k := range s.Trust.Own() {
+			yours = append(yours, k.Key.String())
+		}
+	}
+	for _, k := range yours {
+		q.Lines = append(q.Lines, "you       "+k)
+	}
+	for i, text := range o.items {
+		if i == maxShownItems {
+			q.Lines = append(q.Lines, "          … and "+words.Plural(len(o.items)-i, "more item"))
+			break
+		}
+		q.Lines = append(q.Lines, "          "+text)
+	}
+	name := ""
+	for n, c := range s.projectRegistries() {
+		if c.ID == reg.ID().String() {
+			name = " " + n
+		}
+	}
+	q.Lines = append(q.Lines, "registry "+name+" "+reg.URL(), "          "+reg.ID().String())
+	for _, k := range keys {
+		q.Lines = append(q.Lines, "its key   "+k.Key.String()+" ("+string(k.State)+")")
+	}
+	q.Lines = append(q.Lines, "after a yes your own items in "+o.ns+"/ stop running")
+	return q
+}
+
+// projectRegistries are the registries that the project names.
+func (s *Desk) projectRegistries() map[string]session.Registry {
+	if s.Project == nil {
+		return nil
+	}
+	return s.Project.Registries
+}
