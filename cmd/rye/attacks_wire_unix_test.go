@@ -408,7 +408,7 @@ func wireAttacks() []wireAttack {
 	r = add(65, "a revocation hidden by setting the log back", 13, "", back)
 	r.stage, r.who = "revoked", func(s *side) *machine { return s.erin }
 	add(66, "a root change by nobody's key", 11, "", func(s *side, h *registrytest.Host) { h.Forge(rootRef, registrytest.By(s.t, s.eve), nil) }).stage = "granted"
-	add(67, "handed to other owners", 16, "has other owners", nil).stage = "transferred"
+	add(67, "handed to other owners", 11, "has other owners", nil).stage = "transferred"
 	add(69, "a yanked version is not selected", 4, "", nil).gets(addC).stage = "yanked"
 	r = add(69, "a revoked version", 12, "", nil)
 	r.gets(addC).stage, r.learns = "taken", true

@@ -123,10 +123,11 @@ func TestMonth(t *testing.T) {
 
 	// The fourth week. Bob hands his namespace to Dan: nobody follows without being asked.
 	bob.rye("registry", "transfer", "bobs", dan.joins("bobs"), "--yes")
-	ann.fails(16, "fetch")
+	ann.fails(11, "fetch")
+	ann.fails(11, "fetch", "--yes")
 	ann.says("tool:bobs/hello", "from bob", "--locked")
-	ann.rye("fetch", "--yes")
-	dan.rye("fetch", "--yes")
+	ann.rye("fetch", "--accept-owner", "bobs")
+	dan.rye("fetch", "--accept-owner", "bobs")
 	dan.publishes("bobs/hello", "1.1.0", "from dan")
 	ann.fails(11, "update", "--yes") // it is signed by somebody else now
 	ann.rye("update", "--yes", "--accept-signer")

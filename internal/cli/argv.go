@@ -101,7 +101,7 @@ func (w word) normal() string {
 	return "--" + w.flag
 }
 
-// set sets a global flag, which is a switch or a text.
+// set sets a global flag, which is a switch, a text, or a list that grows.
 func (w word) set(f cli.Flag) error {
 	switch f := f.(type) {
 	case *cli.BoolFlag:
@@ -115,6 +115,8 @@ func (w word) set(f cli.Flag) error {
 		*f.Destination = on
 	case *cli.StringFlag:
 		*f.Destination = w.value
+	case *cli.GenericFlag:
+		return f.Value.Set(w.value)
 	}
 	return nil
 }
@@ -274,6 +276,8 @@ func isNamed(f cli.Flag, name string) bool {
 	case *cli.BoolFlag:
 		return f.Name == name || has(f.Aliases, name)
 	case *cli.StringFlag:
+		return f.Name == name || has(f.Aliases, name)
+	case *cli.GenericFlag:
 		return f.Name == name || has(f.Aliases, name)
 	default:
 		return has(f.Names(), name)

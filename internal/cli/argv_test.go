@@ -129,18 +129,20 @@ func TestFlagArity(t *testing.T) {
 	visit(commands(), globalFlags(&app.Flags{}))
 }
 
-// Global flags are set wherever they stand, and the last of one counts.
+// Global flags are set wherever they stand, and the last of one counts, or all of a
+// list.
 func TestGlobalFlags(t *testing.T) {
 	for args, want := range map[string]app.Flags{
-		"list":                           {},
-		"list|--json|-q":                 {JSON: true, Quiet: true},
-		"-qy|list|-C|dir|--no-color":     {Quiet: true, Yes: true, Dir: "dir", NoColor: true},
-		"--json|list|--json=false":       {},
-		"list|--json=0|--offline=t":      {Offline: true},
-		"-C|a|list|--directory=b":        {Dir: "b"},
-		"-C|a|list|-C=":                  {},
-		"execute|tool:a/b|--|-q|--json":  {},
-		"execute|tool:a/b|--params|-q|x": {},
+		"list":                                    {},
+		"list|--json|-q":                          {JSON: true, Quiet: true},
+		"-qy|list|-C|dir|--no-color":              {Quiet: true, Yes: true, Dir: "dir", NoColor: true},
+		"--json|list|--json=false":                {},
+		"list|--json=0|--offline=t":               {Offline: true},
+		"-C|a|list|--directory=b":                 {Dir: "b"},
+		"-C|a|list|-C=":                           {},
+		"--accept-owner|a|fetch|--accept-owner=b": {AcceptOwner: []string{"a", "b"}},
+		"execute|tool:a/b|--|-q|--json":           {},
+		"execute|tool:a/b|--params|-q|x":          {},
 	} {
 		var g app.Flags
 		if _, err := arrange(commands(), globalFlags(&g), strings.Split(args, "|")); err != nil || !reflect.DeepEqual(g, want) {
@@ -149,7 +151,7 @@ func TestGlobalFlags(t *testing.T) {
 	}
 	for _, f := range globalFlags(&app.Flags{}) {
 		switch f.(type) {
-		case *cli.BoolFlag, *cli.StringFlag:
+		case *cli.BoolFlag, *cli.StringFlag, *cli.GenericFlag:
 		default:
 			t.Errorf("--%s is a %T, which is not set", f.Names()[0], f)
 		}
