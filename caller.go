@@ -238,8 +238,8 @@ type Question struct {
 	Person bool
 
 	// Flags are what says yes without a person, as it is typed: "--accept-owner acme". Where
-	// there are any, --yes answers nothing: new owners, new signers and wider needs are agreed
-	// to by name. Those that were given to the request that asks are not listed.
+	// there are any, Person is set and --yes answers nothing: new owners, new signers and wider
+	// needs are agreed to by name. A flag that the request itself has is not listed.
 	Flags []string
 }
 

@@ -55,10 +55,10 @@ func (a *App) answered(q rye.Question, flag string) {
 
 // gave reports whether the command line has each of these flags. Those of a request are not
 // here: the room that asks takes them off the question.
-func (a *App) gave(flags []string) bool {
-	return !slices.ContainsFunc(flags, func(f string) bool {
-		ns, owner := strings.CutPrefix(f, rye.AcceptOwner+" ")
-		return !owner || !slices.Contains(a.AcceptOwner, ns)
+func (f Flags) gave(flags []string) bool {
+	return !slices.ContainsFunc(flags, func(flag string) bool {
+		ns, owner := strings.CutPrefix(flag, rye.AcceptOwner+" ")
+		return !owner || !slices.Contains(f.AcceptOwner, ns)
 	})
 }
 

@@ -124,6 +124,7 @@ func NotAgreed(q rye.Question) error {
 
 // Put is Ask that tells no (false) from nobody to ask (fault.Denied).
 func Put(ctx context.Context, h *Host, q rye.Question) (bool, error) {
+	q.Person = q.Person || len(q.Flags) > 0
 	if err := q.Check(); err != nil {
 		return false, err
 	}

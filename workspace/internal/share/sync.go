@@ -105,7 +105,7 @@ func syncNamespaces(ctx context.Context, s *Desk, name string, namespaces []stri
 		return info, err
 	}
 	info.Warnings = append(info.Warnings, standings...)
-	missing, err := unread(reg, known)
+	missing, err := unread(reg, namespaces)
 	if err != nil {
 		return info, err
 	}
