@@ -14,18 +14,16 @@ import (
 	"github.com/rye-os/rye/internal/words"
 )
 
-// consent asks the person at the terminal. --yes answers for them and says so, except
-// where only a person or a flag of its own may answer. Without a terminal and without --yes the answer is a
-// refusal that names what would have answered.
+// consent asks the person at the terminal. A flag that answers the question does so, and is
+// shown. Without a terminal and such a flag, the answer is a refusal that names what answers.
 func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
-	switch {
-	case a.Yes && !q.Person && len(q.Flags) == 0:
-		a.answered(q, "--yes")
+	if flag := a.Flags.answering(q); flag != "" {
+		if !a.Quiet {
+			a.Screen.Say("rye: %s: %s: yes, by %s\n", q.Topic, q.Text, flag)
+		}
 		return true, nil
-	case len(q.Flags) > 0 && a.gave(q.Flags):
-		a.answered(q, strings.Join(q.Flags, " "))
-		return true, nil
-	case !a.Screen.InTTY || !a.Screen.ErrTTY:
+	}
+	if !a.Screen.InTTY || !a.Screen.ErrTTY {
 		return false, refusal(q)
 	}
 	Listen(ctx) // Ctrl-C is an answer, and what was begun is to be cleared away
@@ -46,20 +44,22 @@ func (a *App) consent(ctx context.Context, q rye.Question) (bool, error) {
 	return false, nil
 }
 
-// answered names the flag that answered a question.
-func (a *App) answered(q rye.Question, flag string) {
-	if !a.Quiet {
-		a.Screen.Say("rye: %s: %s: yes, by %s\n", q.Topic, q.Text, flag)
+// answering returns the flags of the command line that answer a question, "" for none. --yes
+// answers what needs no person and no flag of its own. A request has flags, too: the room that
+// asks takes those off the question.
+func (f Flags) answering(q rye.Question) string {
+	if len(q.Flags) == 0 {
+		if f.Yes && !q.Person {
+			return "--yes"
+		}
+		return ""
 	}
-}
-
-// gave reports whether the command line has each of these flags. Those of a request are not
-// here: the room that asks takes them off the question.
-func (f Flags) gave(flags []string) bool {
-	return !slices.ContainsFunc(flags, func(flag string) bool {
-		ns, owner := strings.CutPrefix(flag, rye.AcceptOwner+" ")
-		return !owner || !slices.Contains(f.AcceptOwner, ns)
-	})
+	for _, flag := range q.Flags {
+		if ns, owner := strings.CutPrefix(flag, rye.AcceptOwner+" "); !owner || !slices.Contains(f.AcceptOwner, ns) {
+			return ""
+		}
+	}
+	return strings.Join(q.Flags, " ")
 }
 
 // maxRefusal bounds what an error repeats of a question, in bytes.

@@ -101,6 +101,7 @@ func questionAbout(f space.Finding) rye.Question {
 	p := f.Past
 	q := rye.Question{Topic: "use " + p.Name, Text: "It is older than the newest recorded version, and may more. Use it?", Mend: fault.HintOf(f.Err),
 		Lines: []string{p.Name + "  .ai/" + p.Path + "  " + objects.DigestOf(p.Raw).String()}}
+	q.Person = len(p.Wider) > 0 // --yes accepts no wider needs
 	for _, w := range p.Wider {
 		q.Lines = append(q.Lines, "it "+w)
 	}
