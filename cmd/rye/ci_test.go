@@ -73,7 +73,7 @@ func TestCIWorkflow(t *testing.T) {
 	// A stranger's branch: the first line ends it, and names the digest that would not be believed.
 	mallory := newHome(t)
 	mallory.dir = alice.dir
-	mallory.rye("trust", "--yes")
+	mallory.rye("trust", "--accept", statement(mallory))
 	mallory.write(".ai/tools/mallory/evil.sh", strings.NewReplacer("exit 3", "echo evil", "category: acme", "category: mallory").Replace(failingTool))
 	mallory.rye("sign", "tool:mallory/evil")
 	git(alice.dir, "add", ".")

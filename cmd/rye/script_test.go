@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -84,6 +85,7 @@ func program(name string) string {
 // testscript's own, the commands are
 //
 //	exits 11 rye execute tool:acme/hello    run it and compare its exit status
+//	grant rye -C clone                      grant all that a project asks for, by its digest
 //	remember dir                            note every file below dir, …
 //	unchanged dir                           … and fail when one changed, came or went
 //	webserver                               start a server on loopback; its address is $URL
@@ -139,6 +141,7 @@ func scripts(dir string) testscript.Params {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":     exits,
+			"grant":     grantAll,
 			"remember":  remember,
 			"unchanged": unchanged,
 			"webserver": webserver,
@@ -177,6 +180,17 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit %d, want %d", got, want)
 	}
+}
+
+// grantAll is what somebody does who got the digest of the statement from outside.
+func grantAll(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: grant rye [args...]")
+	}
+	ts.Check(ts.Exec(args[0], append(slices.Clone(args[1:]), "trust", "--dry-run", "--json")...))
+	var statement struct{ Digest string }
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &statement))
+	ts.Check(ts.Exec(args[0], append(slices.Clone(args[1:]), "trust", "--accept", statement.Digest)...))
 }
 
 func where(ts *testscript.TestScript, neg bool, args []string) {

@@ -201,7 +201,7 @@ func TestWeek(t *testing.T) {
 	if s := ann.state("tool:acme/greet"); s != "older" {
 		t.Errorf("an item of a branch that is behind is %q, want older", s)
 	}
-	ann.rye("trust", "--yes")
+	ann.rye("trust", "--accept", statement(ann.home))
 	ann.says("tool:acme/report", "all is well")
 	ann.git("switch", "--quiet", "main")
 	ann.says("tool:acme/greet", "good morning")
@@ -297,8 +297,9 @@ func TestWeek(t *testing.T) {
 	ann.save("publish")
 	bob.git("pull", "--quiet", "origin", "main")
 	bob.fails(11, "fetch") // another registry is another question
-	bob.rye("trust", "--yes")
-	bob.rye("fetch")
+	bob.rye("trust", "--accept", statement(bob.home))
+	bob.fails(11, "fetch", "--yes") // he signed an item in acme/, which the registry gives to ann
+	bob.rye("fetch", "--accept-owner", "acme")
 	ann.rye("registry", "grant", "bobs", bob.key("default").SSH, "--yes")
 	bob.rye("registry", "add", registry, "--name", "main", "--scope", "bobs", "--yes")
 	bob.edit("bobs/hello", "1.0.0", "from bob", "")
@@ -308,7 +309,7 @@ func TestWeek(t *testing.T) {
 	bob.git("push", "--quiet", "origin", "HEAD:main")
 	ann.git("pull", "--quiet", "origin", "main")
 	ann.fails(11, "add", "bobs/tool/hello", "--yes") // a namespace from a registry is another question
-	ann.rye("trust", "--yes")
+	ann.rye("trust", "--accept", statement(ann.home))
 	ann.rye("add", "bobs/tool/hello", "--yes")
 	ann.says("tool:bobs/hello", "from bob")
 	ann.save("use what bob published")

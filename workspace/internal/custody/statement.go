@@ -330,10 +330,33 @@ func (a *asking) remaining(q rye.TrustRequest) error {
 		Advise("compare that with the digest that somebody told you: one that this directory itself brings proves nothing; rye trust --dry-run shows every part")
 }
 
-// question puts everything that was not granted before.
+// question puts everything that was not granted before. Without a person, --yes agrees to the
+// user's own keys; what others sign or publish needs the digest of the statement.
 func (a *asking) question() rye.Question {
-	return rye.Question{Topic: "trust", Text: "Believe what this directory asks for?", Lines: StatementLines(a.rep, true),
-		Mend: fault.Advice("rye trust --accept sha256:…, with the digest that somebody outside of this directory told you; rye trust --dry-run shows it, and those of the parts")}
+	q := rye.Question{Topic: "trust", Text: "Grant what this directory asks for?", Lines: StatementLines(a.rep, true),
+		Mend: fault.Advice("rye trust --accept sha256:…, with the digest that you got from outside this directory; rye trust --dry-run shows it, and those of the parts")}
+	if slices.ContainsFunc(a.missing, a.ofOthers) {
+		q.Flags = []string{"--accept " + a.rep.Digest}
+	}
+	return q
+}
+
+// ofOthers reports whether a part lets keys other than the user's own sign something here, or
+// own a namespace.
+func (a *asking) ofOthers(p trust.Part) bool {
+	others := func(fp objects.Fingerprint) bool {
+		k, known := a.store.Key(fp)
+		return !known || !a.store.IsOwn(k)
+	}
+	switch p.Kind {
+	case trust.GrantSigner:
+		return others(p.Signer.Key.Fingerprint())
+	case trust.GrantOverride:
+		return others(p.Override.Signer)
+	case trust.GrantRegistry:
+		return slices.ContainsFunc(p.Registry.Roots, others)
+	}
+	return false // the user's own keys
 }
 
 // StatementLines says for people what a directory asks them to believe: every namespace of
