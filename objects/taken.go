@@ -1,9 +1,13 @@
 package objects
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -13,10 +17,14 @@ import (
 // TakenFile is the name, below .ai, of the file in which signers take versions back.
 const TakenFile = "denied"
 
-// Bounds of such a file.
+// Bounds. What lies behind MaxTakenFile in .ai/denied is not read.
 const (
-	MaxTakenFile  = 1 << 20 // bytes
-	MaxTakenLines = 10000
+	MaxTakenFile  = 8 << 20 // bytes of .ai/denied
+	MaxTakenLines = 10000   // of one signer, kept
+	maxTakenRef   = len("directive:") + MaxIDLength
+	maxTakenLine  = len(takenV1) + maxTakenRef + takenTail + 1
+
+	MaxTakenKept = MaxTakenLines * maxTakenLine // bytes of the kept lines of one signer
 )
 
 const (
@@ -92,41 +100,168 @@ func parseTaken(line string) (t Taken, why string) {
 	return t, ""
 }
 
+// TakenFault is a line of .ai/denied that has no effect, because it is malformed.
+type TakenFault struct {
+	Line int // from 1
+	Why  string
+}
+
 // ParseTakenFile reads a file of such lines, each ended by a line feed, without those that
-// occur twice: git merges it as a union. Anything else in it is Malformed, with the line.
-func ParseTakenFile(raw []byte) ([]Taken, error) {
-	if len(raw) > MaxTakenFile {
-		return nil, fault.New(fault.Limit, "read .ai/%s: %d bytes, at most %d are read", TakenFile, len(raw), MaxTakenFile)
-	}
-	var all []Taken
+// occur twice: git merges it as a union. Another line has no effect, and stops no line.
+func ParseTakenFile(raw []byte) (all []Taken, faults []TakenFault) {
 	seen := map[string]bool{}
 	n := 0
 	for line := range strings.Lines(string(raw)) {
-		if n++; n > MaxTakenLines {
-			return nil, fault.New(fault.Limit, "read .ai/%s: more than %d lines", TakenFile, MaxTakenLines)
-		}
+		n++
 		text, ended := strings.CutSuffix(line, "\n")
 		t, why := parseTaken(text)
 		if why == "" && !ended {
 			why = "it does not end with a line feed"
 		}
-		if why != "" {
-			return nil, fault.New(fault.Malformed, "read .ai/%s: line %d: %s", TakenFile, n, why).Advise("delete line %d of .ai/%s", n, TakenFile)
-		}
-		if !seen[text] {
+		switch {
+		case why != "":
+			faults = append(faults, TakenFault{n, why})
+		case !seen[text]:
 			seen[text] = true
 			all = append(all, t)
 		}
 	}
-	return all, nil
+	return all, faults
 }
 
-// EncodeTakenFile returns the file of some lines, sorted, each once.
-func EncodeTakenFile(all []Taken) []byte {
-	var lines []string
-	for _, t := range all {
-		lines = append(lines, t.Line()+"\n")
+// AddTaken returns the text of .ai/denied with one more line, sorted, each line once. It
+// keeps lines that it cannot read: a newer rye may have written them.
+func AddTaken(raw []byte, t Taken) []byte {
+	lines := []string{t.Line() + "\n"}
+	for line := range strings.Lines(string(raw)) {
+		lines = append(lines, strings.TrimSuffix(line, "\n")+"\n")
 	}
 	slices.Sort(lines)
 	return []byte(strings.Join(slices.Compact(lines), ""))
+}
+
+// TakenIndex finds lines of a text by the digest that they take back. It parses no line
+// that nobody asks for. It is safe for concurrent use.
+type TakenIndex struct {
+	raw  []byte
+	once sync.Once
+	at   map[[64]byte][]int // where lines begin, by the digits of their digest
+}
+
+// NewTakenIndex returns the index of a text of lines. The caller must not change it.
+func NewTakenIndex(raw []byte) *TakenIndex { return &TakenIndex{raw: raw} }
+
+// Find returns the lines that take a digest back.
+func (x *TakenIndex) Find(d Digest) (all []Taken) {
+	if x == nil || len(x.raw) == 0 {
+		return nil
+	}
+	x.once.Do(x.index)
+	for _, at := range x.at[hexOf(d)] {
+		end := bytes.IndexByte(x.raw[at:], '\n')
+		if t, why := parseTaken(string(x.raw[at : at+end])); why == "" {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+func (x *TakenIndex) index() {
+	x.at = map[[64]byte][]int{}
+	for at := 0; ; {
+		end := bytes.IndexByte(x.raw[at:], '\n')
+		if end < 0 {
+			return
+		}
+		if sum, ok := digestIn(x.raw[at : at+end]); ok {
+			key := [64]byte(sum)
+			x.at[key] = append(x.at[key], at)
+		}
+		at += end + 1
+	}
+}
+
+// hexOf returns the digits of a digest, as a line spells them.
+func hexOf(d Digest) (key [64]byte) {
+	hex.Encode(key[:], d[:])
+	return key
+}
+
+// digestIn returns the digits of the digest of a line without line feed.
+func digestIn(line []byte) ([]byte, bool) {
+	if len(line) <= len(takenV1)+takenTail {
+		return nil, false
+	}
+	at := len(line) - takenTail + 1
+	return line[at : at+64], true
+}
+
+// EncodeTakenKept returns the text in which lines of one signer are kept: sorted by the
+// digest that they take back, then by the line, each once.
+func EncodeTakenKept(all []Taken) []byte {
+	type row struct{ key, line string }
+	rows := make([]row, len(all))
+	for i, t := range all {
+		rows[i] = row{t.Digest.Hex(), t.Line() + "\n"}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.line, b.line)) })
+	rows = slices.Compact(rows)
+	var b strings.Builder
+	for _, r := range rows {
+		b.WriteString(r.line)
+	}
+	return []byte(b.String())
+}
+
+// ParseTakenKept reads such a text whole. Anything else is fault.Integrity: rye wrote it.
+func ParseTakenKept(raw []byte) ([]Taken, error) {
+	all, faults := ParseTakenFile(raw)
+	if len(faults) > 0 || !bytes.Equal(EncodeTakenKept(all), raw) {
+		return nil, damagedKept()
+	}
+	return all, nil
+}
+
+// FindTakenKept returns the lines of such a text that take a digest back. It looks at as
+// few lines as a binary search does. A line that is none is fault.Integrity.
+func FindTakenKept(raw []byte, d Digest) (all []Taken, err error) {
+	want := hexOf(d)
+	low, high := 0, len(raw) // where a line begins; what is before low is less
+	for low < high {
+		mid := low + (high-low)/2
+		begin := bytes.LastIndexByte(raw[low:mid], '\n') + 1 + low
+		end := bytes.IndexByte(raw[begin:], '\n')
+		sum, ok := []byte(nil), false
+		if end >= 0 {
+			sum, ok = digestIn(raw[begin : begin+end])
+		}
+		if !ok {
+			return nil, damagedKept()
+		}
+		if bytes.Compare(sum, want[:]) < 0 {
+			low = begin + end + 1
+		} else {
+			high = begin
+		}
+	}
+	for low < len(raw) {
+		end := bytes.IndexByte(raw[low:], '\n')
+		if end < 0 {
+			return nil, damagedKept()
+		}
+		t, why := parseTaken(string(raw[low : low+end]))
+		switch {
+		case why != "":
+			return nil, damagedKept()
+		case t.Digest != d:
+			return all, nil
+		}
+		all = append(all, t)
+		low += end + 1
+	}
+	return all, nil
+}
+
+func damagedKept() error {
+	return fault.New(fault.Integrity, "the kept denials are damaged: not sorted lines of rye:denied:v1")
 }

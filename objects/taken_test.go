@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,13 +22,15 @@ func takenLine() objects.Taken {
 
 func TestTakenLines(t *testing.T) {
 	good := takenLine().Line()
-	all, err := objects.ParseTakenFile([]byte(good + "\n" + good + "\n"))
-	if err != nil || len(all) != 1 || all[0] != takenLine() {
-		t.Fatalf("%v, %v", all, err)
+	all, faults := objects.ParseTakenFile([]byte(good + "\n" + good + "\n"))
+	if len(faults) != 0 || len(all) != 1 || all[0] != takenLine() {
+		t.Fatalf("%v, %v", all, faults)
 	}
-	if _, err := objects.ParseTakenFile(nil); err != nil {
-		t.Errorf("an empty file: %v", err)
+	if all, faults := objects.ParseTakenFile(nil); len(all)+len(faults) != 0 {
+		t.Errorf("an empty file: %v, %v", all, faults)
 	}
+	other := takenLine()
+	other.Digest[0]++
 	for name, text := range map[string]string{
 		"no line feed":         good,
 		"an empty line":        good + "\n\n",
@@ -45,12 +48,72 @@ func TestTakenLines(t *testing.T) {
 		if text == good+"\n" {
 			t.Fatalf("%s: nothing was changed", name)
 		}
-		if _, err := objects.ParseTakenFile([]byte(text)); !fault.Is(err, fault.Malformed) || fault.HintOf(err).IsZero() {
-			t.Errorf("%s: %v, want malformed and what to do", name, err)
+		all, faults := objects.ParseTakenFile([]byte(other.Line() + "\n" + text))
+		if len(faults) != 1 || faults[0].Line < 2 || faults[0].Why == "" {
+			t.Errorf("%s: %v, want one fault and what is wrong", name, faults)
+		}
+		if len(all) == 0 || all[0] != other {
+			t.Errorf("%s takes the line before it its effect: %v", name, all)
+		}
+		x := objects.NewTakenIndex([]byte(text))
+		if got := len(x.Find(takenLine().Digest)) == 1; got != strings.HasPrefix(strings.TrimPrefix(text, "<<<<<<< HEAD\n"), good+"\n") {
+			t.Errorf("%s: found by its digest: %v", name, got)
 		}
 	}
-	if _, err := objects.ParseTakenFile([]byte(strings.Repeat(good+"\n", objects.MaxTakenLines+1))[:objects.MaxTakenFile+1]); !fault.Is(err, fault.Limit) {
-		t.Errorf("too large: %v", err)
+}
+
+// TestTakenKept: lines are found among others by their digest, whatever their lengths; a
+// text that rye did not write is refused.
+func TestTakenKept(t *testing.T) {
+	var all []objects.Taken
+	for i := range 257 {
+		l := takenLine()
+		l.Digest, l.Key[0] = objects.DigestOf([]byte{byte(i / 2)}), byte(i)
+		l.Ref.ID = objects.ID("acme/" + strings.Repeat("x", 1+i%90))
+		all = append(all, l)
+	}
+	for n := range len(all) {
+		raw := objects.EncodeTakenKept(all[:n])
+		for i := range 130 {
+			d := objects.DigestOf([]byte{byte(i)})
+			got, err := objects.FindTakenKept(raw, d)
+			want := 0
+			for _, l := range all[:n] {
+				if l.Digest == d {
+					want++
+				}
+			}
+			if err != nil || len(got) != want {
+				t.Fatalf("%d lines, digest %d: %d, %v, want %d", n, i, len(got), err, want)
+			}
+		}
+		if back, err := objects.ParseTakenKept(raw); err != nil || len(back) != n {
+			t.Fatalf("%d lines read again: %d, %v", n, len(back), err)
+		}
+	}
+	raw := objects.EncodeTakenKept(all)
+	for name, bad := range map[string][]byte{"cut": raw[:len(raw)-1], "a note": append([]byte("# a note\n"), raw...), "unsorted": append(bytes.Clone(raw), raw...)} {
+		if _, err := objects.ParseTakenKept(bad); !fault.Is(err, fault.Integrity) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := objects.FindTakenKept([]byte("# a note\n"), all[0].Digest); !fault.Is(err, fault.Integrity) {
+		t.Errorf("a note: %v", err)
+	}
+}
+
+// TestAddTaken: a line is added to what is there, and no line is lost.
+func TestAddTaken(t *testing.T) {
+	l := takenLine()
+	for was, want := range map[string]string{
+		"":                      l.Line() + "\n",
+		l.Line() + "\n":         l.Line() + "\n",
+		"rye:denied:v9:x":       l.Line() + "\nrye:denied:v9:x\n",
+		"# note\n# note\nzzz\n": "# note\n" + l.Line() + "\nzzz\n",
+	} {
+		if got := string(objects.AddTaken([]byte(was), l)); got != want {
+			t.Errorf("AddTaken(%q) = %q, want %q", was, got, want)
+		}
 	}
 }
 
@@ -87,7 +150,7 @@ func TestTakenVectors(t *testing.T) {
 		msg := l.Message(v.Project)
 		copy(l.Sig[:], ed25519.Sign(k, msg))
 		v.Digest, v.At, v.Key, v.Message, v.Line = l.Digest.String(), l.At.Format(time.RFC3339), l.Key.String(), string(msg), l.Line()
-		if all, err := objects.ParseTakenFile([]byte(v.Line + "\n")); err != nil || len(all) != 1 || all[0] != l {
+		if all, err := objects.ParseTakenFile([]byte(v.Line + "\n")); len(err) != 0 || len(all) != 1 || all[0] != l {
 			t.Errorf("%s: %v, %v", v.Name, all, err)
 		}
 	}
@@ -129,18 +192,20 @@ func FuzzTaken(f *testing.F) {
 	f.Add([]byte("rye:denied:v1:tool:acme/hello:\n"))
 	f.Add([]byte("\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		all, err := objects.ParseTakenFile(raw)
-		if err != nil {
-			return
-		}
+		all, _ := objects.ParseTakenFile(raw)
+		x := objects.NewTakenIndex(raw)
 		for _, l := range all {
 			if !bytes.Contains(raw, []byte(l.Line()+"\n")) {
 				t.Errorf("%q gives %q", raw, l.Line())
 			}
+			if !slices.Contains(x.Find(l.Digest), l) {
+				t.Errorf("the index does not find %q", l.Line())
+			}
 		}
-		again, err := objects.ParseTakenFile(objects.EncodeTakenFile(all))
+		again, err := objects.ParseTakenKept(objects.EncodeTakenKept(all))
 		if err != nil || len(again) != len(all) {
 			t.Errorf("encoded and read again: %d of %d, %v", len(again), len(all), err)
 		}
+		objects.FindTakenKept(raw, objects.DigestOf(raw)) // ends
 	})
 }

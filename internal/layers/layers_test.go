@@ -82,6 +82,8 @@ var house = []room{
 		"fault internal/words store", gogit},
 	{1, "store/records", "where the record of a directory lies: with the user, outside of it",
 		"fault internal/place objects", xsys},
+	{1, "store/memory", "what holds in every directory of this user that states the same project",
+		"fault internal/place objects store/records", ""},
 	{1, "store/head", "what the user's own git holds at HEAD; reads only, bounded",
 		"fault internal/place internal/words store", ""},
 	{1, "store/transport", "moves objects between repositories",
@@ -227,7 +229,7 @@ var house = []room{
 }
 
 // session is what the rooms of the facade share besides one another.
-const session = "fault internal/place internal/words objects objects/trust store store/head store/records store/space chain chain/policy"
+const session = "fault internal/place internal/words objects objects/trust store store/head store/memory store/records store/space chain chain/policy"
 
 // Outside modules, by the longest prefix that belongs to their door.
 const (

@@ -4,11 +4,14 @@ package place
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rye-os/rye/fault"
 )
 
 // Folder is a directory that somebody else may have made, opened for reading several files
@@ -40,18 +43,51 @@ func (f Folder) Name() string { return f.name }
 // Read returns the bytes of a file right in the folder, at most limit of them (fault.Limit).
 // A link is not followed: it is no regular file (fault.Malformed).
 func (f Folder) Read(name string, limit int64) ([]byte, error) {
-	path := f.name + string(os.PathSeparator) + name
-	fd, err := Retry(func() (int, error) {
+	fd, path, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer syscall.Close(fd)
+	return ReadFd(fd, path, limit, func(fs.FileMode) error { return nil })
+}
+
+// Head is Read that returns the first limit bytes of a larger file; more reports that there
+// are others.
+func (f Folder) Head(name string, limit int64) (raw []byte, more bool, err error) {
+	raw, err = f.Read(name, limit)
+	if !fault.Is(err, fault.Limit) {
+		return raw, false, err
+	}
+	fd, path, err := f.open(name)
+	if err != nil {
+		return nil, false, err
+	}
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close()
+	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() {
+		return nil, false, irregular(path)
+	}
+	raw = make([]byte, limit)
+	n, err := io.ReadFull(file, raw)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) { // it shrank meanwhile
+		err = nil
+	}
+	return raw[:n], true, err
+}
+
+// open opens a file right in the folder without waiting for anything.
+func (f Folder) open(name string) (fd int, path string, err error) {
+	path = f.name + string(os.PathSeparator) + name
+	fd, err = Retry(func() (int, error) {
 		return unix.Openat(f.fd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	})
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK), errors.Is(err, unix.ENXIO): // a link, as some systems say it, too; a socket
-		return nil, irregular(path)
+		return -1, path, irregular(path)
 	case err != nil:
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return -1, path, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	defer syscall.Close(fd)
-	return ReadFd(fd, path, limit, func(fs.FileMode) error { return nil })
+	return fd, path, nil
 }
 
 // Close closes the folder.

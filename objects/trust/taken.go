@@ -3,6 +3,7 @@ package trust
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rye-os/rye/fault"
@@ -10,12 +11,13 @@ import (
 	"github.com/rye-os/rye/objects"
 )
 
-// Taken is what signers took back in .ai/denied, there or where it was seen before. nil is
+// Taken is what signers took back: in .ai/denied, and in what was kept of it before. nil is
 // nothing. It is safe for concurrent use.
 type Taken struct {
-	byDigest map[objects.Digest][]objects.Taken
-	Sum      objects.Digest // of all its lines; zero for none
-	keys     *Dismissed
+	here *objects.TakenIndex
+	sum  objects.Digest // of what is here
+	kept KeptTaken
+	keys *Dismissed
 }
 
 // WithKeys returns t with what was denied of keys in .ai/denied-keys.
@@ -27,24 +29,59 @@ func (t *Taken) WithKeys(keys *Dismissed) *Taken {
 		t = &Taken{}
 	}
 	n := *t
-	n.keys, n.Sum = keys, objects.DigestOf(fmt.Appendf(nil, "%s\n%s\n", t.Sum, keys.Sum()))
+	n.keys = keys
 	return &n
 }
 
-// NewTaken returns what lines take back. They are believed only where they apply.
-func NewTaken(lines []objects.Taken) *Taken {
-	if len(lines) == 0 {
+// KeptTaken is what was kept of .ai/denied: lines whose signer owned the namespace of their
+// item in a directory of the same project, when they were read there. Their signatures were
+// not verified.
+type KeptTaken interface {
+	// Signers returns whose lines were kept.
+	Signers() ([]objects.Fingerprint, error)
+	// Find returns the lines of a signer that take a digest back.
+	Find(signer objects.Fingerprint, d objects.Digest) ([]objects.Taken, error)
+	// Sum digests all of it.
+	Sum() (objects.Digest, error)
+}
+
+// NewTaken returns what the text of .ai/denied takes back, and what was kept, which may be
+// nil. The caller must not change raw.
+func NewTaken(raw []byte, kept KeptTaken) *Taken {
+	if len(raw) == 0 && kept == nil {
 		return nil
 	}
-	t := &Taken{byDigest: map[objects.Digest][]objects.Taken{}, Sum: objects.DigestOf(objects.EncodeTakenFile(lines))}
-	for _, l := range lines {
-		t.byDigest[l.Digest] = append(t.byDigest[l.Digest], l)
+	t := &Taken{here: objects.NewTakenIndex(raw), kept: kept}
+	if len(raw) > 0 {
+		t.sum = objects.DigestOf(raw)
 	}
 	return t
 }
 
+// Sum digests all of it: what was judged by it holds as long as that stays.
+func (t *Taken) Sum() (sum objects.Digest, err error) {
+	if t == nil {
+		return sum, nil
+	}
+	sum = t.sum
+	if t.kept != nil {
+		kept, err := t.kept.Sum()
+		if err != nil {
+			return sum, err
+		}
+		if !kept.IsZero() {
+			sum = objects.DigestOf(append(sum[:], kept[:]...))
+		}
+	}
+	if t.keys != nil {
+		sum = objects.DigestOf(fmt.Appendf(nil, "%s\n%s\n", sum, t.keys.Sum()))
+	}
+	return sum, nil
+}
+
 // Denies returns an error (Revoked) when a line takes back what was verified: its ref and
-// its digest are named, by a key that may do so (MayTakeBack), whose signature holds.
+// its digest are named, by a key that may do so (MayTakeBack), whose signature holds. It
+// returns another error where the kept lines cannot be read.
 func (t *Taken) Denies(v Verified, st *Store) error {
 	if t == nil || v.IsZero() {
 		return nil
@@ -54,51 +91,117 @@ func (t *Taken) Denies(v Verified, st *Store) error {
 	}
 	it := v.Item()
 	for _, sum := range []objects.Digest{it.Sum, it.Digest} {
-		for _, l := range t.byDigest[sum] {
-			if l.Ref != it.Ref {
-				continue
+		for _, l := range t.here.Find(sum) {
+			if err := denies(l, v, st, false); err != nil {
+				return err
 			}
-			k, ok := mayTakeBack(l.Key, v, st)
-			if ok && k.Verify(l.Message(v.Scope().binds()), l.Sig[:]) {
-				return fault.New(fault.Revoked, "verify %s: taken back on %s by %s, in .ai/%s", it.Ref, l.At.Format(time.DateOnly), k, objects.TakenFile).
-					Advise("use another version: rye log %s", it.Ref)
+		}
+	}
+	return t.keptDenies(v, st)
+}
+
+// keptDenies is Denies for the lines that were kept. It reads those of signers that own the
+// namespace here, and no others.
+func (t *Taken) keptDenies(v Verified, st *Store) error {
+	if t.kept == nil {
+		return nil
+	}
+	signers, err := t.kept.Signers()
+	if err != nil {
+		return err
+	}
+	it := v.Item()
+	for _, fp := range signers {
+		if _, ok := mayTakeBack(fp, v, st, true); !ok {
+			continue
+		}
+		for _, sum := range []objects.Digest{it.Sum, it.Digest} {
+			lines, err := t.kept.Find(fp, sum)
+			if err != nil {
+				return err
+			}
+			for _, l := range lines {
+				if err := denies(l, v, st, true); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// MayTakeBack reports whether a key may take back what was verified: it signed it, or is a
-// current key of whom a registry says the namespace belongs to.
+// denies returns an error (Revoked) when one line takes back what was verified.
+func denies(l objects.Taken, v Verified, st *Store, kept bool) error {
+	ref := v.Item().Ref
+	if l.Ref != ref {
+		return nil
+	}
+	k, ok := mayTakeBack(l.Key, v, st, kept)
+	if !ok || !k.Verify(l.Message(v.Scope().binds()), l.Sig[:]) {
+		return nil
+	}
+	return fault.New(fault.Revoked, "verify %s: taken back on %s by %s, in .ai/%s", ref, l.At.Format(time.DateOnly), k, objects.TakenFile).
+		Advise("use another version: rye log %s", ref)
+}
+
+// MayTakeBack reports whether a key may take back what was verified: it signed it, or owns
+// its namespace in the directory that it was verified in.
 func MayTakeBack(k PublicKey, v Verified, st *Store) bool {
-	got, ok := mayTakeBack(k.Fingerprint(), v, st)
+	got, ok := mayTakeBack(k.Fingerprint(), v, st, false)
 	return ok && got == k
 }
 
-func mayTakeBack(fp objects.Fingerprint, v Verified, st *Store) (PublicKey, bool) {
+// mayTakeBack is MayTakeBack. A line that was kept outlives the retirement of its key: it
+// was kept when the key was in use.
+func mayTakeBack(fp objects.Fingerprint, v Verified, st *Store, kept bool) (PublicKey, bool) {
 	if k := v.Key(); k.Fingerprint() == fp {
 		return k, true
 	}
-	if b, ok := st.Binding(v.Item().Ref.ID.Namespace()); ok {
-		for _, bk := range b.Keys {
-			if bk.State == Current && bk.Key.Fingerprint() == fp {
-				return bk.Key, true
-			}
-		}
-	}
-	return PublicKey{}, false
+	k, state := v.Scope().Owner(st, fp, v.Item().Ref)
+	return k, state == Current || kept && state == Retired
 }
 
-// Genuine returns the lines that keys known here signed, for the project with a genesis
-// id. Others are not worth keeping: anybody can write them.
-func Genuine(lines []objects.Taken, project string, st *Store) []objects.Taken {
-	var all []objects.Taken
-	for _, l := range lines {
-		if k, ok := st.Key(l.Key); ok && k.Verify(l.Message(project), l.Sig[:]) {
-			all = append(all, l)
+// Owner returns the key with a fingerprint where it owns the namespace of ref in a scope,
+// and whether it is Current or Retired there. The state is "" for a key that owns nothing:
+// what it claims about ref has no effect there. Owners are the keys of the registry that the
+// directory's scope gives the namespace to; otherwise the user's own, and those that were
+// granted the namespace in this directory. What the directory declares decides nothing, so
+// that no branch takes a revocation away.
+func (in Scope) Owner(s *Store, fp objects.Fingerprint, ref objects.Ref) (k PublicKey, state KeyState) {
+	ns := ref.ID.Namespace()
+	k, known := s.known[fp]
+	if _, denied := s.deniedKey(fp); denied || !known || in.Space == objects.System {
+		return PublicKey{}, ""
+	}
+	project, own, current := in.Space == objects.Project, s.IsOwn(k), Current
+	if o, ok := s.ownKey(k); ok && o.Retired != "" {
+		current = Retired
+	}
+	if project && own && !s.Accepted(in.Site()) {
+		return PublicKey{}, ""
+	}
+	b, bound := s.bound[ns]
+	switch {
+	case project && in.Registry == "" && s.Granted(in.Site().Override(ref, fp)):
+		return k, current
+	case Reserved(ns):
+		return PublicKey{}, ""
+	case bound && s.scopes.of(in.Site(), ns) == b.Registry:
+		if state := b.state(k); state == Current || state == Retired {
+			return k, state
+		}
+		return PublicKey{}, ""
+	case in.Registry != "":
+		return PublicKey{}, ""
+	case own, project && s.Granted(in.Site().Signer(ns, k)):
+		return k, current
+	}
+	for _, p := range s.pins {
+		if in.Space == objects.User && p.Key == k && slices.Contains(p.Namespaces, ns) {
+			return k, Current
 		}
 	}
-	return all
+	return PublicKey{}, ""
 }
 
 // TakeBack signs the line that takes a content of an item back.

@@ -3,75 +3,97 @@ package trust
 import (
 	"testing"
 
-	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
-// takeBack returns the line by which k takes an item back.
-func takeBack(t *testing.T, k *FileKey, it *objects.Item) objects.Taken {
+// takenBy returns the line in which a key takes an item back.
+func takenBy(t *testing.T, k *FileKey, it *objects.Item) objects.Taken {
 	t.Helper()
 	l, err := TakeBack(t.Context(), k, it.Ref, it.Sum, inA.Project, noon)
 	must(t, err)
 	return l
 }
 
-// TestWhoTakesBack: an item is taken back by the key that signed it, and by a key that the
-// registry of its namespace lists as current: one that is retired or revoked takes nothing
-// back of others.
-func TestWhoTakesBack(t *testing.T) {
-	me, publisher, other := newKey(t), newKey(t), newKey(t)
-	it := sign(t, publisher, tool, inA)
-	for name, tt := range map[string]struct {
-		by   *FileKey
-		keys []BoundKey
-		code fault.Code
-	}{
-		"its signer":    {publisher, nil, fault.Revoked},
-		"a current key": {other, []BoundKey{{Key: other.Public(), State: Current}}, fault.Revoked},
-		"a retired key": {other, []BoundKey{{Key: other.Public(), State: Retired}}, ""},
-		"a revoked key": {other, []BoundKey{{Key: other.Public(), State: Revoked}}, ""},
-		"a stranger":    {other, nil, ""},
-		"the user":      {me, nil, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			st := bound(t, me, append(tt.keys, BoundKey{Key: publisher.Public(), State: Current})...)
-			v, err := Verify(it, inA, st)
-			must(t, err)
-			if err := NewTaken([]objects.Taken{takeBack(t, tt.by, it)}).Denies(v, st); fault.CodeOf(err) != tt.code {
-				t.Errorf("Denies = %v, want %q", err, tt.code)
-			}
-			if may := MayTakeBack(tt.by.Public(), v, st); may != (tt.code != "") {
-				t.Errorf("MayTakeBack = %t", may)
-			}
-		})
+// keptOf is what was kept: some lines.
+type keptOf []objects.Taken
+
+func (k keptOf) Signers() (all []objects.Fingerprint, err error) {
+	for _, l := range k {
+		all = append(all, l.Key)
 	}
+	return all, nil
 }
 
-// TestGenuine: a line is worth keeping when a key that is known here signed it as it stands,
-// and for this project where it is of a local item.
-func TestGenuine(t *testing.T) {
-	me, stranger := newKey(t), newKey(t)
-	st := storeOf(t, me)
+func (k keptOf) Find(fp objects.Fingerprint, d objects.Digest) (all []objects.Taken, err error) {
+	for _, l := range k {
+		if l.Key == fp && l.Digest == d {
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+func (k keptOf) Sum() (objects.Digest, error) {
+	return objects.DigestOf(objects.EncodeTakenKept(k)), nil
+}
+
+// TestOwnersOfDenials: a line has effect from a key that owns the namespace in this
+// directory, or signed the item; and what was kept outlives the retirement of its key.
+func TestOwnersOfDenials(t *testing.T) {
+	me, other, old, gone, friend := newKey(t), newKey(t), newKey(t), newKey(t), newKey(t)
+	inB := inA
+	inB.Project = projectB
+	free := func() *Store {
+		st := storeOf(t, me)
+		must(t, st.Grant(noon, inA.Site().Signer("acme", friend.Public()), inB.Site().Signer("acme", other.Public()), inB.Site().OwnKeys()))
+		return st
+	}
+	registry := func(scope objects.Space) *Store {
+		st := storeOf(t, me)
+		must(t, st.PinRegistry(Registry{ID: regOne, URL: "https://one.example/r.git", Roots: []objects.Fingerprint{root}}))
+		must(t, st.BindNamespace("acme", regOne, BoundKey{Key: other.Public(), State: Current}, BoundKey{Key: old.Public(), State: Retired},
+			BoundKey{Key: gone.Public(), State: Revoked}, BoundKey{Key: me.Public(), State: Current}))
+		in := inA.Site()
+		if scope != objects.Project {
+			in = inB.Site()
+		}
+		must(t, st.Grant(noon, in.Scope("acme", regOne)))
+		return st
+	}
+	denied := free()
+	must(t, denied.DenyKey(friend.Public().Fingerprint(), "lost"))
 	it := sign(t, me, tool, inA)
-	good := takeBack(t, me, it)
-	forged, moved := takeBack(t, stranger, it), good
-	forged.Key = good.Key
-	local := takeBack(t, me, sign(t, me, "tools/local/scratch_own.py", inA))
-	moved.Ref.ID = "acme/other"
-	for name, tt := range map[string]struct {
-		line    objects.Taken
-		project string
-		want    int
+	for _, c := range []struct {
+		name       string
+		st         *Store
+		by         *FileKey
+		here, kept bool
 	}{
-		"as it was signed":                {good, inA.Project, 1},
-		"of a stranger":                   {takeBack(t, stranger, it), inA.Project, 0},
-		"under the name of a known":       {forged, inA.Project, 0},
-		"of another item":                 {moved, inA.Project, 0},
-		"a local item":                    {local, inA.Project, 1},
-		"a local item of another project": {local, projectB, 0},
+		{"its signer", free(), me, true, true},
+		{"a signer granted here", free(), friend, true, true},
+		{"a signer granted in another project", free(), other, false, false},
+		{"a key that nobody knows", free(), old, false, false},
+		{"a denied key", denied, friend, false, false},
+		{"a current key of the registry", registry(objects.Project), other, true, true},
+		{"a retired key of the registry", registry(objects.Project), old, false, true},
+		{"a revoked key of the registry", registry(objects.Project), gone, false, false},
+		{"a key of the registry of another directory", registry(objects.User), other, false, false},
 	} {
-		if got := Genuine([]objects.Taken{tt.line}, tt.project, st); len(got) != tt.want {
-			t.Errorf("%s: Genuine = %v, want %d lines", name, got, tt.want)
+		v, err := Verify(it, inA, c.st)
+		must(t, err)
+		l := takenBy(t, c.by, it)
+		if got := NewTaken(objects.AddTaken(nil, l), nil).Denies(v, c.st) != nil; got != c.here {
+			t.Errorf("%s: denies: %v", c.name, got)
+		}
+		if got := NewTaken(nil, keptOf{l}).Denies(v, c.st) != nil; got != c.kept {
+			t.Errorf("%s: denies once kept: %v", c.name, got)
+		}
+		if got := MayTakeBack(c.by.Public(), v, c.st); got != c.here {
+			t.Errorf("%s: may take it back: %v", c.name, got)
+		}
+		l.Sig[0] ^= 1
+		if NewTaken(objects.AddTaken(nil, l), keptOf{l}).Denies(v, c.st) != nil {
+			t.Errorf("%s: a signature that does not hold has effect", c.name)
 		}
 	}
 }

@@ -150,6 +150,15 @@ func (p Place) Store() string { return p.in("store.git") }
 // Lock is the file that the one process holds which changes the project.
 func (p Place) Lock() string { return p.in("project.lock") }
 
+// Shared is the directory of what holds in every directory of this user that is the same
+// project; "" when there is no data directory, and for a user space.
+func (p Place) Shared() string {
+	if p.Dir == "" || p.Project == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(filepath.Dir(p.Dir)), "projects", p.Project)
+}
+
 // Questions is the directory of the questions that were put about this directory; "" when
 // there is no data directory.
 func (p Place) Questions() string { return p.in(questions) }

@@ -49,9 +49,9 @@ func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key obje
 		place = fmt.Appendf(place, "%s\n", set.Digest())
 	}
 	name := objects.DigestOf(place)
-	var taken objects.Digest
-	if s.Taken != nil {
-		taken = s.Taken.Sum
+	taken, err := s.Taken.Sum()
+	if err != nil {
+		return "", key, err
 	}
 	key = objects.DigestOf(fmt.Appendf(nil, "%s%q\n%s\n%q\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", catMagic, dir, l.Space, s.Program, s.Genesis, s.Place, s.Home, s.Declared.Sum(), epoch, s.LockSum, set.Digest(), taken))
 	return filepath.Join(s.Cache, "catalogue", hex.EncodeToString(name[:16])+".cat"), key, nil

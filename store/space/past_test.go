@@ -156,7 +156,7 @@ func TestTakenBackNewest(t *testing.T) {
 	} {
 		w.write(w.project, greet, tt.raw)
 		s := w.stack()
-		s.Taken = trust.NewTaken(tt.lines)
+		s.Taken = trust.NewTaken(takenText(tt.lines), nil)
 		f, ok, err := s.In(t.Context(), objects.Project, ref("tool:acme/greet"))
 		if err != nil || !ok || f.Past == nil {
 			t.Fatalf("%s: %t, %v, %v", tt.name, ok, err, f.Past)
@@ -214,6 +214,14 @@ func TestRuleDecides(t *testing.T) {
 	}
 }
 
+// takenText is .ai/denied with some lines.
+func takenText(all []objects.Taken) (raw []byte) {
+	for _, l := range all {
+		raw = objects.AddTaken(raw, l)
+	}
+	return raw
+}
+
 // TestTakenBack: a line in .ai/denied counts for its ref, its bytes and its signer alone.
 func TestTakenBack(t *testing.T) {
 	w := newWorld(t)
@@ -245,7 +253,7 @@ func TestTakenBack(t *testing.T) {
 		"nothing taken back": {nil, objects.Signed},
 	} {
 		s := w.stack()
-		s.Taken = trust.NewTaken(c.lines)
+		s.Taken = trust.NewTaken(takenText(c.lines), nil)
 		f, ok, err := s.In(t.Context(), objects.Project, ref("tool:acme/greet"))
 		if err != nil || !ok || f.State != c.state || (c.state == objects.Denied) != (fault.CodeOf(f.Err) == fault.Revoked) {
 			t.Errorf("%s: %s, %v, want %s", name, f.State, f.Err, c.state)
@@ -262,7 +270,7 @@ func TestTakenBack(t *testing.T) {
 		t.Fatal(rows, err)
 	}
 	s = w.stack()
-	s.Taken = trust.NewTaken([]objects.Taken{mine})
+	s.Taken = trust.NewTaken(takenText([]objects.Taken{mine}), nil)
 	if rows, err = rowsOf(t.Context(), s, s.Project); err != nil || rows[0].State != objects.Denied {
 		t.Errorf("the catalogue says %s, %v", rows[0].State, err)
 	}

@@ -36,7 +36,7 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 
 // tellDue reports what waits for somebody to act.
 func tellDue(s *session.Session) error {
-	return cmp.Or(tellUnfinished(s), session.TellForks(s))
+	return cmp.Or(tellUnfinished(s), session.TellForks(s), reportTaken(s))
 }
 
 // tellUnfinished reports the changes that a killed process left, or that another process is
@@ -55,6 +55,15 @@ func tellUnfinished(s *session.Session) error {
 		}
 	}
 	return nil
+}
+
+// reportTaken tells the user which denials have no effect here, and why.
+func reportTaken(s *session.Session) error {
+	all, err := session.ReportTaken(s)
+	for _, n := range all {
+		s.Tell(n.Text)
+	}
+	return err
 }
 
 // Survey counts the items of the project by state, and returns, sorted by ref, those that

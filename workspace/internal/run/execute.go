@@ -179,9 +179,7 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk,
 		give()
 		return nil, nil, nil, err
 	}
-	if err := session.KeepTaken(ctx, seen); err != nil { // what is seen now must hold on every branch
-		seen.Tell("what .ai/" + objects.TakenFile + " takes back could not be kept: " + err.Error())
-	}
+	session.KeepTaken(ctx, seen) // what is seen now must hold on every branch
 	session.KeepSigners(ctx, seen)
 	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
 }

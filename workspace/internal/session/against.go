@@ -106,14 +106,14 @@ func readDeniedKeys(s *Session, ai place.Folder) error {
 // keptAgainst returns the file in which lines of a kind are kept with the user, for every
 // directory that states this project; "" where no record can lie.
 func keptAgainst(s *Session, kind objects.DismissalKind) string {
-	if s.Place.Dir == "" {
+	if s.Place.Shared() == "" {
 		return ""
 	}
 	name := objects.DeniedKeysFile
 	if kind == objects.SignerRemoved {
 		name = removedKept
 	}
-	return filepath.Join(filepath.Dir(filepath.Dir(s.Place.Dir)), "projects", s.Project.Project, name)
+	return filepath.Join(s.Place.Shared(), name)
 }
 
 func readKeptLines(file string, kind objects.DismissalKind) ([]objects.Dismissal, error) {

@@ -64,6 +64,26 @@ func checkData(h *Host) rye.DoctorCheck {
 	return Checked("data", dir, err)
 }
 
+// CheckTaken looks at the denials of this project that have no effect here, or are not kept.
+func CheckTaken(h *Host) (all []rye.DoctorCheck) {
+	if h.ProjectDir == "" {
+		return nil
+	}
+	s, err := h.OfAnyOwner().Open()
+	if err != nil {
+		return nil // CheckProject or CheckTrust tells of it
+	}
+	defer s.Close()
+	notes, err := ReportTaken(s)
+	for _, n := range notes {
+		all = append(all, rye.DoctorCheck{Name: "denials", Text: n.Text, OK: n.OK})
+	}
+	if err != nil {
+		all = append(all, Checked("denials", "", err))
+	}
+	return all
+}
+
 // OldRecord returns where a record of rye 0.1 lies in the project, which is ignored; ""
 // where there is none.
 func OldRecord(h *Host) string {

@@ -36,7 +36,7 @@ type Session struct {
 	Rules   func() (policy.Rules, error) // reads the policy once, when it is first asked for
 
 	head  *checkedOut // of the project, by the user's git
-	taken takenBack
+	taken *takenBack
 	marks *marks // what registries said of items
 
 	against against // what was written against keys
@@ -144,10 +144,7 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	if release, err = s.lockProject(ctx); err != nil {
 		return nil, nil, err
 	}
-	if err := KeepTaken(ctx, s); err != nil {
-		release()
-		return nil, nil, err
-	}
+	KeepTaken(ctx, s)
 	KeepSigners(ctx, s)
 	fresh = s.copy()
 	ai, err := openAI(s.ProjectDir)

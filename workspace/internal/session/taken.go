@@ -3,105 +3,139 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/store/memory"
 	"github.com/rye-os/rye/store/space"
 )
 
-// takenBack is what signers took back: in .ai/denied, and what was seen there before, which
-// lies with the project's record so that no branch takes it away.
-type takenBack struct{ here, kept []objects.Taken }
+// takenBack is what signers took back: in .ai/denied, and what was kept of it before. The
+// copies of a session share one.
+type takenBack struct {
+	raw  []byte // of .ai/denied
+	more bool   // the file goes on behind raw
+	kept *memory.Denied
+	told sync.Once
+}
 
-// readTaken reads both into a session that is being made.
+// readTaken reads .ai/denied into a session that is being made. What was kept is read when
+// an item is judged.
 func readTaken(s *Session, ai place.Folder) (err error) {
-	raw, err := ai.Read(objects.TakenFile, objects.MaxTakenFile) // not through the layer, which opens the record too
-	if err == nil {
-		s.taken.here, err = objects.ParseTakenFile(raw)
-	}
+	s.taken = &takenBack{}
+	raw, more, err := ai.Head(objects.TakenFile, objects.MaxTakenFile) // not through the layer, which opens the record too
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if s.taken.kept, err = readKept(keptPath(s)); err != nil {
-		return err
+	s.taken.raw, s.taken.more = raw, more
+	s.Stack.Taken = trust.NewTaken(raw, nil)
+	if s.taken.kept = memory.DeniedOf(s.Place); s.taken.kept != nil {
+		s.Stack.Taken = trust.NewTaken(raw, s.taken.kept)
 	}
-	s.Stack.Taken = trust.NewTaken(slices.Concat(s.taken.here, s.taken.kept))
 	note := s.Stack.Project.Ready
 	s.Stack.Project.Ready = func() error { // before the record is written to
 		if err := note(); err != nil {
 			return err
 		}
-		return KeepTaken(context.Background(), s)
+		KeepTaken(context.Background(), s)
+		return nil
 	}
 	return nil
 }
 
-func keptPath(s *Session) string {
-	if s.Place.Dir == "" {
-		return ""
+// KeepTaken keeps what .ai/denied takes back for every directory of this project, as far as
+// there is room. What cannot be kept is reported: it holds in this run, and as long as the
+// line stands there. Commands that write call it; commands that look do not.
+func KeepTaken(ctx context.Context, s *Session) {
+	if s.Project == nil || s.taken.kept == nil {
+		return
 	}
-	return filepath.Join(s.Place.Dir, objects.TakenFile)
-}
-
-func readKept(file string) ([]objects.Taken, error) {
-	if file == "" {
-		return nil, nil
+	left, err := keepTaken(ctx, s)
+	if err == nil && left == 0 {
+		return
 	}
-	raw, err := place.Read(file, objects.MaxTakenFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	all, err := objects.ParseTakenFile(raw)
-	if err != nil {
-		return nil, fault.New(fault.CodeOf(err), "what was taken back in this project: %w", err).Mend("rm %s", file)
-	}
-	return all, nil
-}
-
-// unkept returns the lines of .ai/denied that are worth keeping and were not seen before:
-// those that keys known here signed. Anybody can write others.
-func unkept(s *Session) []objects.Taken {
-	var fresh []objects.Taken
-	for _, t := range s.taken.here {
-		if !slices.Contains(s.taken.kept, t) {
-			fresh = append(fresh, t)
+	s.taken.told.Do(func() {
+		if err != nil {
+			s.Tell(fmt.Sprintf("what .ai/%s takes back holds in this run, and was not kept: %v", objects.TakenFile, err))
+			return
 		}
-	}
-	if len(fresh) == 0 || s.Place.Dir == "" {
-		return nil
-	}
-	return trust.Genuine(fresh, s.Project.Project, s.Trust)
+		s.Tell(notKept(left))
+	})
 }
 
-// KeepTaken keeps what .ai/denied takes back with the project's record, as far as there is
-// room. Commands that write call it; whoever only looks does not.
-func KeepTaken(ctx context.Context, s *Session) error {
-	if s.Project == nil {
-		return nil
+func notKept(n int) string {
+	return fmt.Sprintf("%s of .ai/%s did not fit into the %d that are kept of one signer: the denials hold while they stand there",
+		words.Plural(n, "line"), objects.TakenFile, objects.MaxTakenLines)
+}
+
+// keepTaken returns how many lines of owners did not fit. A text that was worked through
+// before, by the same trust store, is not worked through again.
+func keepTaken(ctx context.Context, s *Session) (left int, err error) {
+	k := s.taken.kept
+	old, err := k.Older()
+	if err != nil || len(s.taken.raw)+len(old) == 0 {
+		return 0, err
 	}
-	fresh := unkept(s)
-	if len(fresh) == 0 {
-		return nil
+	text, err := s.taken.by(s)
+	if err != nil {
+		return 0, err
+	}
+	if left, ok := k.Seen(text); ok && len(old) == 0 {
+		return left, nil
 	}
 	if err := s.Place.Note(s.Now()); err != nil {
-		return err
+		return 0, err
 	}
-	return editKept(ctx, s, func(all []objects.Taken) []objects.Taken {
-		for _, t := range fresh {
-			if more := append(all, t); len(more) <= objects.MaxTakenLines && len(objects.EncodeTakenFile(more)) <= objects.MaxTakenFile {
-				all = more
-			}
-		}
-		return all
+	left, err = k.Keep(ctx, s.ownersLines(old), func(l objects.Taken) bool { return s.ownsHere(l) != "" }, func(l objects.Taken) bool {
+		key, ok := s.Trust.Key(l.Key)
+		return ok && key.Verify(l.Message(s.Project.Project), l.Sig[:])
 	})
+	if err != nil {
+		return left, err
+	}
+	return left, k.See(text, left)
+}
+
+// by digests what decides which lines of .ai/denied are kept.
+func (t *takenBack) by(s *Session) (string, error) {
+	epoch, err := s.Trust.Epoch()
+	if err != nil {
+		return "", err
+	}
+	return objects.DigestOf(fmt.Appendf(nil, "%s\n%s\n%s\n", objects.DigestOf(t.raw), epoch, s.Stack.Place)).Hex(), nil
+}
+
+// ownsHere returns what the signer of a line is to the namespace of its item in this
+// directory: current, retired, or nothing.
+func (s *Session) ownsHere(l objects.Taken) trust.KeyState {
+	_, state := s.Stack.Scope(s.Stack.Project).Owner(s.Trust, l.Key, l.Ref)
+	return state
+}
+
+// ownersLines returns, by signer, the lines that count here: those of .ai/denied by keys in
+// use, and those that an earlier rye kept.
+func (s *Session) ownersLines(old []objects.Taken) map[objects.Fingerprint][]objects.Taken {
+	all := map[objects.Fingerprint][]objects.Taken{}
+	for _, l := range old {
+		if s.ownsHere(l) != "" {
+			all[l.Key] = append(all[l.Key], l)
+		}
+	}
+	here, _ := objects.ParseTakenFile(s.taken.raw) // ReportTaken reports the others
+	for _, l := range here {
+		if s.ownsHere(l) == trust.Current {
+			all[l.Key] = append(all[l.Key], l)
+		}
+	}
+	return all
 }
 
 // TakenBack reports whether a digest was taken back: by lines that were kept, which it
@@ -112,37 +146,114 @@ func TakenBack(ctx context.Context, h *Host, d objects.Digest, forget bool) (kep
 		return false, false, err
 	}
 	defer s.Close()
-	of := func(t objects.Taken) bool { return t.Digest == d }
-	kept, listed = slices.ContainsFunc(s.taken.kept, of), slices.ContainsFunc(s.taken.here, of)
-	if kept && forget {
-		err = editKept(ctx, s, func(all []objects.Taken) []objects.Taken { return slices.DeleteFunc(all, of) })
+	listed = len(objects.NewTakenIndex(s.taken.raw).Find(d)) > 0
+	if s.taken.kept != nil {
+		kept, err = s.taken.kept.Forget(ctx, d, forget)
 	}
 	return kept, listed, err
 }
 
 // ListTaken adds a line to .ai/denied, unless it is there.
 func ListTaken(s *Session, t objects.Taken) error {
-	if slices.Contains(s.taken.here, t) {
+	here, _ := objects.ParseTakenFile(s.taken.raw)
+	if slices.Contains(here, t) {
 		return nil
 	}
-	all := append(slices.Clip(s.taken.here), t)
-	raw := objects.EncodeTakenFile(all)
-	if len(all) > objects.MaxTakenLines || len(raw) > objects.MaxTakenFile {
+	n := 0
+	for _, l := range here {
+		if l.Key == t.Key {
+			n++
+		}
+	}
+	raw := objects.AddTaken(s.taken.raw, t)
+	if s.taken.more || n >= objects.MaxTakenLines || len(raw) > objects.MaxTakenFile {
 		return fault.New(fault.Limit, "deny %s: .ai/%s is full", t.Ref, objects.TakenFile).
 			Advise("take lines out of .ai/%s whose items nobody has any more", objects.TakenFile)
 	}
 	return s.Stack.Project.Write(objects.TakenFile, raw, space.WaitAll)
 }
 
-func editKept(ctx context.Context, s *Session, change func([]objects.Taken) []objects.Taken) error {
-	unlock, err := place.Lock(ctx, keptPath(s)+".lock")
-	if err != nil {
-		return err
+// someFaults is how many malformed lines are reported with their reasons.
+const someFaults = 3
+
+// TakenNote says of denials that they have no effect here, or are not kept, and why.
+type TakenNote struct {
+	Text string
+	OK   bool // as it has to be: their signer owns nothing here
+}
+
+// ReportTaken says which denials have no effect here, or are not kept.
+func ReportTaken(s *Session) (all []TakenNote, err error) {
+	if s.Project == nil {
+		return nil, nil
 	}
-	defer unlock()
-	all, err := readKept(keptPath(s))
-	if err != nil {
-		return err
+	const file = ".ai/" + objects.TakenFile
+	note := func(ok bool, format string, args ...any) {
+		all = append(all, TakenNote{fmt.Sprintf(format, args...), ok})
 	}
-	return place.File(keptPath(s), objects.EncodeTakenFile(change(all)), 0o600)
+	if s.taken.more {
+		note(false, "%s is larger than %d bytes: what is behind them is not read", file, objects.MaxTakenFile)
+	}
+	here, faults := objects.ParseTakenFile(s.taken.raw)
+	for i, f := range faults {
+		if i == someFaults {
+			note(false, "%s: no effect for %s more", file, words.Plural(len(faults)-i, "malformed line"))
+			break
+		}
+		note(false, "%s: line %d has no effect: %s", file, f.Line, f.Why)
+	}
+	strangers, full := tally{}, 0
+	for _, l := range here {
+		switch s.ownsHere(l) {
+		case "":
+			strangers.add(l)
+		case trust.Current:
+			kept, err := s.taken.kept.Full(l)
+			if err != nil {
+				return all, err
+			}
+			if kept {
+				full++
+			}
+		}
+	}
+	for _, t := range strangers.sorted() {
+		note(true, "%s: no effect for %s: %s owns no %s/ in this directory", file, words.Plural(t.n, "line"), t.key, t.namespace)
+	}
+	if full > 0 {
+		note(false, "%s", notKept(full))
+	}
+	elsewhere := tally{}
+	err = s.taken.kept.Each(func(l objects.Taken) {
+		if s.ownsHere(l) == "" {
+			elsewhere.add(l)
+		}
+	})
+	for _, t := range elsewhere.sorted() {
+		note(true, "no effect here for %s from another directory of this project: %s owns no %s/ in this directory", words.Plural(t.n, "denial"), t.key, t.namespace)
+	}
+	return all, err
+}
+
+// tally counts lines that have no effect, by whose they are and of which namespace.
+type tally map[claim]int
+
+type claim struct {
+	key       objects.Fingerprint
+	namespace string
+	n         int
+}
+
+func (t tally) add(l objects.Taken) { t[claim{key: l.Key, namespace: l.Ref.ID.Namespace()}]++ }
+
+func (t tally) sorted() []claim {
+	var all []claim
+	for c, n := range t {
+		c.n = n
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b claim) int {
+		return strings.Compare(a.key.String()+a.namespace, b.key.String()+b.namespace)
+	})
+	return all
 }
