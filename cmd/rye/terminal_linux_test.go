@@ -147,6 +147,40 @@ func TestTerminalPassphrase(t *testing.T) {
 	}
 }
 
+// TestTerminalTakesOver: a person in a linked git worktree is asked once whether what was
+// granted in the main working tree holds there too. No changes nothing.
+func TestTerminalTakesOver(t *testing.T) {
+	git := h2git(t)
+	bob := newHome(t)
+	bob.write(noteFile, attackNote)
+	bob.rye("sign", "--all")
+	alice := newHome(t)
+	key := alice.key("default")
+	bob.rye("trust", "pin", key.SSH, "--namespace", "other", "--space", "project", "--fingerprint", key.Fingerprint, "--yes")
+	git(bob.dir, "init", "-q", "-b", "main")
+	git(bob.dir, "add", "-A")
+	git(bob.dir, "commit", "-qm", "x")
+	tree := bob.at(bob.beside("tree"))
+	git(bob.dir, "worktree", "add", "-q", tree.dir)
+	before := bob.trustFile()
+	for _, c := range []struct {
+		name, typed string
+		exit        int
+	}{{"no", "n\n", 16}, {"yes", "y\n", 0}} {
+		shown, exit := terminal(t, tree, "trust? [y/N]", c.typed, "trust")
+		if exit != c.exit || !strings.Contains(shown, "signer other "+key.SSH[:60]) {
+			t.Errorf("%s: exit %d; shown:\n%s", c.name, exit, shown)
+		}
+		if same := bob.trustFile() == before; same != (c.exit != 0) {
+			t.Errorf("%s: trust.yaml is the same: %v", c.name, same)
+		}
+	}
+	tree.rye("load", noteRef)
+	if out, code := tree.status("trust"); code != 0 || strings.Contains(out, "whose linked worktree") {
+		t.Errorf("asked again: exit %d, %s", code, out)
+	}
+}
+
 // TestTerminalOffersTrust: at the first refusal in a clone the same screen is shown, and
 // after a yes the command goes on. No leaves everything as it was; --yes was said to the
 // command and not to that; and nobody is asked where nothing would be granted.

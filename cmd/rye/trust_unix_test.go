@@ -143,11 +143,17 @@ func TestWorktreeOfAnotherUser(t *testing.T) {
 	linked := *h
 	linked.dir = filepath.Join(filepath.Dir(h.dir), "linked")
 	git("worktree", "add", "-q", linked.dir)
-	linked.rye("load", noteRef)
+	const offered = "whose linked worktree this is"
+	if code, said := linked.exit("trust"); code != 16 || !strings.Contains(said, offered) {
+		t.Fatalf("rye trust in a worktree: exit %d, said %s", code, said)
+	}
 	for _, p := range []string{".git", ".git/worktrees/linked", ".git/worktrees/linked/gitdir", ".git/worktrees/linked/commondir"} {
 		path := filepath.Join(h.dir, p)
 		if err := os.Lchown(path, 12345, 12345); err != nil {
 			t.Fatal(err)
+		}
+		if code, said := linked.exit("trust"); code != 16 || strings.Contains(said, offered) {
+			t.Errorf("%s of another user: exit %d, said %s", p, code, said)
 		}
 		if code, said := linked.exit("load", noteRef); code != 11 {
 			t.Errorf("%s of another user: exit %d, said %s", p, code, said)
@@ -156,5 +162,7 @@ func TestWorktreeOfAnotherUser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	linked.rye("load", noteRef)
+	if code, said := linked.exit("trust"); code != 16 || !strings.Contains(said, offered) {
+		t.Errorf("rye trust in a worktree: exit %d, said %s", code, said)
+	}
 }

@@ -238,7 +238,9 @@ func TestWeek(t *testing.T) {
 	ann.git("worktree", "add", "--quiet", filepath.Join(filepath.Dir(ann.dir), "tree"), "ann/fix")
 	tree := &mate{ann.with(), "ann's worktree"}
 	tree.dir = filepath.Join(filepath.Dir(ann.dir), "tree")
-	tree.says("tool:acme/greet", "good evening") // what the main tree was granted
+	tree.fails(11, "execute", "tool:acme/greet") // nothing was granted to it
+	tree.rye("trust", "--accept", tree.asked())
+	tree.says("tool:acme/greet", "good evening")
 
 	// The build machine follows main. Bob's key is new to it, and that has to be said from
 	// outside: what the checkout says of itself grants nothing.

@@ -34,6 +34,16 @@ func NewDeclared(raw []byte, err error, overrides []StatedOverride, removed *Dis
 	return d
 }
 
+// At returns d as a directory that declares the same judges removals: by the owners there.
+func (d *Declared) At(at Site) *Declared {
+	if d == nil || d.removed == nil {
+		return d
+	}
+	n, removed := *d, *d.removed
+	removed.at, n.removed = at, &removed
+	return &n
+}
+
 // Sum digests all of it: what was judged by it holds as long as that stays.
 func (d *Declared) Sum() objects.Digest {
 	if d == nil {

@@ -54,6 +54,7 @@ type asking struct {
 	parts     []trust.Part
 	missing   []trust.Part
 	owners    []trust.Grant // other users to whom the directory belongs
+	over      []trust.Grant // of the main working tree, which this linked one takes over
 	files     []session.SignedFile
 	rep       *rye.TrustStatement
 }
@@ -77,10 +78,34 @@ func readAsking(s *session.Session, files []session.SignedFile) (*asking, error)
 	if a.owners, err = session.ForeignOwners(s); err != nil {
 		return nil, err
 	}
+	main := a.takeOver()
 	a.rep.First = a.first(without)
+	for _, g := range a.over {
+		a.rep.First = append(a.rep.First, fmt.Sprintf("granted in %s, whose linked worktree this is, a yes lets it hold here too: %s", words.Quote(main), strings.TrimSpace(string(g.Kind)+" "+g.Value)))
+	}
 	a.rep.Ignored = session.AgainstNotes(s)
 	a.rep.Undeclared = a.undeclared()
 	return a, nil
+}
+
+// takeOver finds the grants of the main working tree that are missing here, and returns
+// where that tree is. What a removal ended there is not offered.
+func (a *asking) takeOver() (main string) {
+	at, ok := session.MainTree(a.s)
+	if !ok {
+		return ""
+	}
+	tree := trust.Site{Place: at.Key, Project: a.statement.Project}
+	declared := a.s.Stack.Declared.At(tree)
+	for _, g := range tree.Among(a.store.Grants()) {
+		if _, removed := declared.Removal(a.store, g); removed {
+			continue
+		}
+		if g.Site = a.s.Site(); !a.store.Granted(g) {
+			a.over = append(a.over, g)
+		}
+	}
+	return at.Path
 }
 
 // first says what has to be known before everything else.
@@ -244,13 +269,13 @@ func (a *asking) choose(ctx context.Context, q rye.TrustRequest) (parts []trust.
 		}
 		return parts, owners, err
 	}
-	if len(a.missing)+len(a.owners) == 0 {
+	if len(a.missing)+len(a.owners)+len(a.over) == 0 {
 		return nil, nil, nil
 	}
 	if err := a.s.Ask(ctx, a.question()); err != nil {
 		return nil, nil, err
 	}
-	return a.missing, a.owners, nil
+	return a.missing, slices.Concat(a.owners, a.over), nil
 }
 
 // named returns the parts that digests name: the whole statement's stands for all of them.

@@ -127,9 +127,7 @@ func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*spa
 	if s.Stack.Project, s.Place, err = s.Layer(look, objects.Project, s.ProjectDir, s.Project.Project); err != nil {
 		return nil, err
 	}
-	if s.Stack.Place, err = grantPlace(look, s); err != nil {
-		return foreign, err
-	}
+	s.Stack.Place = s.Place.Key
 	if s.Stack.Declared, err = readDeclared(s, ai); err == nil && len(foreign) == 0 {
 		begin(s.Stack.Project)
 	}
@@ -273,8 +271,7 @@ func NoProject() error {
 	return fault.New(fault.NotFound, "no project here: no .ai/%s in this directory or above", ProjectFile).Mend("rye init")
 }
 
-// Site is the project's directory as grants name it; zero outside a project. That of a
-// linked git worktree is the main working tree's.
+// Site is the project's directory as grants name it; zero outside a project.
 func (s *Session) Site() trust.Site {
 	return trust.Site{Place: s.Stack.Place, Project: s.Stack.Genesis}
 }

@@ -6,26 +6,26 @@ import (
 	"strings"
 
 	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/store/records"
 )
 
 // maxGitFile bounds the small files that link a git worktree: each holds one path.
 const maxGitFile = 8 << 10 // bytes
 
-// grantPlace returns the key of the place that grants for this project name: its own, or
-// for a linked git worktree that of the same directory in the main working tree. A branch
-// that is checked out beside the main one is as much the user's as one that is checked out
-// in its place.
-func grantPlace(look *place.Look, s *Session) (string, error) {
-	top, main, ok := linkedWorktree(look, s.Place.Path)
+// MainTree returns, for a project in a linked git worktree, the same directory in the main
+// working tree. What was granted there is offered to the person, who takes it over with rye
+// trust; nothing is granted before that.
+func MainTree(s *Session) (main records.Place, ok bool) {
+	top, tree, ok := linkedWorktree(&place.Look{}, s.Place.Path)
 	if !ok {
-		return s.Place.Key, nil
+		return main, false
 	}
 	rel, err := filepath.Rel(top, s.Place.Path)
 	if err != nil || !filepath.IsLocal(rel) {
-		return s.Place.Key, nil
+		return main, false
 	}
-	p, err := s.Records.At(nil, filepath.Join(main, rel), s.Project.Project)
-	return p.Key, err
+	main, err = s.Records.At(nil, filepath.Join(tree, rel), s.Project.Project)
+	return main, err == nil
 }
 
 // linkedWorktree returns the top of the git worktree that dir lies in, and the main working

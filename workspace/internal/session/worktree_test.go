@@ -25,9 +25,9 @@ func git(t *testing.T, dir string, args ...string) {
 	}
 }
 
-// A project in a linked worktree has the grants of the same directory in the main working
-// tree. Beside a bare repository there is no main working tree to have them from.
-func TestWorktreeGrantsAreThoseOfTheSameDirectory(t *testing.T) {
+// TestMainTree: a project in a linked worktree belongs to the same directory in the main
+// working tree. Beside a bare repository there is no main working tree.
+func TestMainTree(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -48,24 +48,20 @@ func TestWorktreeGrantsAreThoseOfTheSameDirectory(t *testing.T) {
 	git(t, main, "worktree", "add", "-q", "../linked")
 	git(t, top, "clone", "-q", "--bare", "main", "hub.git")
 	git(t, filepath.Join(top, "hub.git"), "worktree", "add", "-q", "../beside", "-b", "beside")
-	for dir, as := range map[string]string{"main": "main", "main/sub": "main/sub", "linked": "main", "linked/sub": "main/sub",
-		"beside": "beside", "beside/sub": "beside/sub"} {
+	for dir, as := range map[string]string{"main": "", "main/sub": "", "linked": "main", "linked/sub": "main/sub",
+		"beside": "", "beside/sub": ""} {
 		h := &Host{ProjectDir: filepath.Join(top, dir), Dirs: Dirs{ConfigDir: t.TempDir(), CacheDir: t.TempDir()}, Records: data, Now: time.Now}
 		s, err := h.Open()
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := grantPlace(nil, s)
+		got, ok := MainTree(s)
 		s.Close()
-		if err != nil {
-			t.Fatal(err)
+		if got.Path != "" {
+			got.Path, _ = filepath.Rel(top, got.Path)
 		}
-		want, err := data.At(nil, filepath.Join(top, as), project.Project)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != want.Key {
-			t.Errorf("%s has not the grants of %s", dir, as)
+		if got.Path != as || ok != (as != "") {
+			t.Errorf("the main tree of %s is %q, want %q", dir, got.Path, as)
 		}
 	}
 }
