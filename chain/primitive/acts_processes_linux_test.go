@@ -34,7 +34,7 @@ var processDeeds = []deed{
 	{"lower the user's priority", "E15", "vvrr", "", func(s *scene) error {
 		return s.bound(func() error { return unix.Setpriority(unix.PRIO_USER, os.Getuid(), 7) })
 	}},
-	{"lower its own priority", "", "aahh", whyIsOwn, func(*scene) error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 7) }},
+	{"lower its own priority", "", "aahh", whyIsOwn, func(*scene) error { return unix.Setpriority(unix.PRIO_PROCESS, 0, 19) }},
 	{"change a process's scheduler", "E15", "arrn aarn", "", func(s *scene) error {
 		param := int32(0)
 		return call(unix.SYS_SCHED_SETSCHEDULER, s.pid(), 5, uintptr(unsafe.Pointer(&param))) // SCHED_IDLE
