@@ -7,21 +7,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// confine bounds this process: address space, processor time, files, no core dump.
+// apartSpace bounds the address space, which Go reserves in pieces of 64 MiB and more.
+const apartSpace = 1 << 30
+
+// confine bounds this process: memory, processor time, files, no core dump.
 func confine(lim Limits) error {
 	raw, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return err
 	}
-	var pages uint64
-	if _, err := fmt.Sscan(string(raw), &pages); err != nil {
+	var size, resident, shared, text, lib, data uint64 // proc(5), in pages
+	if _, err := fmt.Sscan(string(raw), &size, &resident, &shared, &text, &lib, &data); err != nil {
 		return err
 	}
+	page := uint64(os.Getpagesize())
 	for _, l := range []struct {
 		what int
 		most uint64
 	}{
-		{unix.RLIMIT_AS, pages*uint64(os.Getpagesize()) + apartMemory},
+		{unix.RLIMIT_DATA, data*page + apartMemory}, // what can be written, since Linux 4.7
+		{unix.RLIMIT_AS, size*page + apartSpace},
 		{unix.RLIMIT_CPU, apartCPU},
 		{unix.RLIMIT_FSIZE, uint64(lim.Bytes + lim.Total)},
 		{unix.RLIMIT_NOFILE, 256},
