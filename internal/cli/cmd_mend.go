@@ -80,7 +80,8 @@ func fsckCommand() *spec {
 	return &spec{
 		name: "fsck", slow: true, group: "Serve and mend",
 		short: "Check every object, ref and signature of the stores",
-		long: `Reads everything that the refs of the project's and the user's record lead to.
+		long: `Reads everything that the refs of the project's and the user's record lead to, and
+reports the limit where the record or the working tree holds more than rye reads.
 
 With --repair a ref that leads to something missing or damaged, which is what
 git gc --prune=now can make of a record that rye writes to, returns to the newest position
@@ -89,7 +90,7 @@ is deleted and no working file is touched; what was taken out of a log is kept i
 in the record. What stands in the working tree and is signed is recorded again by the
 next rye sign.`,
 		examples: "rye fsck\nrye fsck --repair --dry-run\nrye fsck --repair",
-		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Denied},
+		exits:    []fault.Code{fault.Usage, fault.NotFound, fault.Conflict, fault.Integrity, fault.Denied, fault.Limit},
 		flags: []cli.Flag{
 			&cli.BoolFlag{Name: "repair", Destination: &q.Repair, Usage: "return refs to where they were whole, after asking"},
 			&cli.BoolFlag{Name: "dry-run", Destination: &q.DryRun, Usage: "with --repair: say what would be done, and do nothing"},
@@ -105,7 +106,7 @@ next rye sign.`,
 			if q.DryRun {
 				return nil
 			}
-			return printChecks(t, rep.Checks, fault.Integrity) // err is the first of their errors
+			return printChecks(t, rep.Checks, fault.CodeOf(err)) // err is the first of their errors
 		},
 	}
 }

@@ -28,7 +28,8 @@ type Checked struct {
 
 // Fsck checks the layer's store: HEAD, every ref and its log, each object that these
 // reach, and on the layer's own ref that the commits are one line and their signatures
-// those of their bytes. It goes on after what is damaged, changes nothing, and fails
+// those of their bytes. Last it reports each limit at which a look at the record or at
+// the working tree ends. It goes on after what is damaged, changes nothing, and fails
 // only with ctx.
 func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 	f := &fsck{l: l, types: map[store.OID]store.Type{}}
@@ -38,7 +39,7 @@ func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 		return &f.Checked, nil
 	}
 	if l.repo == nil {
-		return &f.Checked, nil
+		return &f.Checked, f.limits(ctx)
 	}
 	f.Dir = l.repo.Dir()
 	f.head()
@@ -50,7 +51,10 @@ func (l *Layer) Fsck(ctx context.Context) (*Checked, error) {
 	if err := f.packs(ctx); err != nil {
 		return &f.Checked, err
 	}
-	return &f.Checked, f.line(ctx)
+	if err := f.line(ctx); err != nil {
+		return &f.Checked, err
+	}
+	return &f.Checked, f.limits(ctx)
 }
 
 // fsck is one run.
@@ -277,6 +281,22 @@ func (f *fsck) line(ctx context.Context) error {
 	}
 	if err != nil && len(f.Damage) == 0 {
 		f.damage(err)
+	}
+	return nil
+}
+
+// limits lists the record and the working tree as every look does. A store whose objects are
+// all whole may still name more files than rye reads.
+func (f *fsck) limits(ctx context.Context) error {
+	record := f.l.Recorded(ctx, func(string, store.OID) error { return nil })
+	_, tree := f.l.list(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, err := range []error{record, tree} {
+		if fault.Is(err, fault.Limit) {
+			f.damage(err)
+		}
 	}
 	return nil
 }

@@ -4,11 +4,13 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/store"
+	"github.com/rye-os/rye/store/space"
 )
 
 // TestFsckFindsDamage damages a store in every way that a machine or a person might:
@@ -160,23 +162,10 @@ func TestFsckRefusesBadEntries(t *testing.T) {
 	for name, mode := range map[string]string{"..": "40000", ".": "40000", ".git": "40000", ".GIT": "40000", "a\\b": "100644", "link": "120000", "module": "160000"} {
 		w := newWorld(t)
 		w.put(w.project, greet, "1.0.0", "hello")
-		repo, err := w.project.Repo()
-		w.must(err)
-		tip, err := w.project.Tip()
-		w.must(err)
-		blob, err := repo.Put(t.Context(), store.TypeBlob, []byte("x"))
-		w.must(err)
-		inner, err := repo.Put(t.Context(), store.TypeTree, treeEntry("100644", "inner.md", blob))
-		w.must(err)
+		blob := w.object(store.TypeBlob, []byte("x"))
+		inner := w.object(store.TypeTree, treeEntry("100644", "inner.md", blob))
 		id := map[bool]store.OID{true: inner, false: blob}[mode == "40000"]
-		tree, err := repo.Put(t.Context(), store.TypeTree, treeEntry(mode, name, id))
-		w.must(err)
-		by := store.Stamp{Name: "a", Email: "a@b", Unix: 1, Zone: "+0000"}
-		raw, err := store.EncodeCommit(&store.Commit{Tree: tree, Parents: []store.OID{tip}, Author: by, Committer: by, Message: "bad\n"})
-		w.must(err)
-		commit, err := repo.Put(t.Context(), store.TypeCommit, raw)
-		w.must(err)
-		w.must(repo.Swap(t.Context(), w.project.Ref(), tip, commit, "bad"))
+		w.commitTree(w.object(store.TypeTree, treeEntry(mode, name, id)))
 		w.project.Close()
 		f, err := w.stack().Project.Fsck(t.Context())
 		w.must(err)
@@ -190,6 +179,52 @@ func TestFsckRefusesBadEntries(t *testing.T) {
 	}
 }
 
+// TestFsckReportsLimits makes a record and a working tree that every look refuses, with objects
+// that are all whole.
+func TestFsckReportsLimits(t *testing.T) {
+	for name, c := range map[string]struct {
+		exceed func(w *world)
+		says   string
+	}{
+		"names in the record": {func(w *world) {
+			id := w.object(store.TypeTree, treeEntry("100644", "x", w.object(store.TypeBlob, []byte("x"))))
+			for range 5 { // 24^5 files in 120 entries
+				var entries []byte
+				for i := range 24 {
+					entries = append(entries, treeEntry("40000", string(rune('a'+i)), id)...)
+				}
+				id = w.object(store.TypeTree, entries)
+			}
+			w.commitTree(id)
+		}, "a tree names more than 262144 files and directories"},
+		"bytes in the working tree": {func(w *world) {
+			dir := filepath.Join(w.project.Dir, "knowledge", "large")
+			w.must(os.MkdirAll(dir, 0o755))
+			for i := range space.MaxBytes/space.MaxItem + 1 { // sparse
+				file := filepath.Join(dir, "x"+strconv.Itoa(i)+".md")
+				w.must(os.WriteFile(file, nil, 0o644))
+				w.must(os.Truncate(file, space.MaxItem))
+			}
+		}, "files of the project space have more than 512 MiB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.put(w.project, greet, "1.0.0", "hello")
+			c.exceed(w)
+			w.project.Close()
+			looks := w.stack()
+			if _, err := looks.Scan(t.Context(), looks.Project, nil); !fault.Is(err, fault.Limit) {
+				t.Fatalf("a look ends with %v, want %s", err, fault.Limit)
+			}
+			f, err := w.stack().Project.Fsck(t.Context())
+			w.must(err)
+			if len(f.Damage) != 1 || !fault.Is(f.Damage[0], fault.Limit) || !strings.Contains(f.Damage[0].Error(), c.says) || fault.HintOf(f.Damage[0]).IsZero() {
+				t.Errorf("Fsck = %q, want only %q with a hint", f.Damage, c.says)
+			}
+		})
+	}
+}
+
 // treeEntry is a tree with one entry, spelled out: EncodeTree refuses such names.
 func treeEntry(mode, name string, id store.OID) []byte {
 	raw, err := hex.DecodeString(id.String())
@@ -197,4 +232,27 @@ func treeEntry(mode, name string, id store.OID) []byte {
 		panic(err)
 	}
 	return append([]byte(mode+" "+name+"\x00"), raw...)
+}
+
+// object puts an object into the project's store.
+func (w *world) object(typ store.Type, raw []byte) store.OID {
+	w.t.Helper()
+	repo, err := w.project.Repo()
+	w.must(err)
+	id, err := repo.Put(w.t.Context(), typ, raw)
+	w.must(err)
+	return id
+}
+
+// commitTree moves the project's ref to a new commit of a tree, whatever the tree holds.
+func (w *world) commitTree(tree store.OID) {
+	w.t.Helper()
+	repo, err := w.project.Repo()
+	w.must(err)
+	tip, err := w.project.Tip()
+	w.must(err)
+	by := store.Stamp{Name: "a", Email: "a@b", Unix: 1, Zone: "+0000"}
+	raw, err := store.EncodeCommit(&store.Commit{Tree: tree, Parents: []store.OID{tip}, Author: by, Committer: by, Message: "bad\n"})
+	w.must(err)
+	w.must(repo.Swap(w.t.Context(), w.project.Ref(), tip, w.object(store.TypeCommit, raw), "bad"))
 }
