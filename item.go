@@ -44,7 +44,8 @@ type ItemInfo struct {
 	Shadows     []string `json:"shadows,omitempty"` // spaces below that hold the same ref
 
 	// Warning says in one line what the registry says against this version of a dependency,
-	// and what to take instead; "" for nothing.
+	// and what to take instead, or what a bundle's directory holds beside its manifest; ""
+	// for nothing.
 	Warning string `json:"warning,omitempty"`
 
 	// Fields are further ones that an extractor of the project or the user asks for.

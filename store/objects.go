@@ -48,6 +48,7 @@ func (o *Objects) Close() error {
 type RepoConfig struct {
 	Format   Format
 	Worktree string // core.worktree; "" where it does not say
+	FileMode bool   // core.fileMode: the working tree keeps modes; true where it does not say
 }
 
 // ParseRepoConfig reads the text of a repository's config, and refuses, as git demands of
@@ -57,11 +58,14 @@ func ParseRepoConfig(text string) (RepoConfig, error) {
 		return RepoConfig{}, fault.New(fault.Limit, "config: more than %d bytes", maxConfig)
 	}
 	c, err := parseConfig(text)
-	r := RepoConfig{Format: c.format}
+	r := RepoConfig{Format: c.format, FileMode: true}
 	if err == nil {
 		err = eachSetting(text, func(key, value string) {
-			if key == "core.worktree" {
+			switch key {
+			case "core.worktree":
 				r.Worktree = value
+			case "core.filemode":
+				r.FileMode = isTrue(value)
 			}
 		})
 	}

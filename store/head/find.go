@@ -21,6 +21,7 @@ type repo struct {
 	prefix  string   // of the directory that was asked for, below top
 	objects []string // directories of objects
 	format  store.Format
+	modes   bool // core.fileMode
 	head    store.OID
 }
 
@@ -34,6 +35,18 @@ const (
 
 // find looks for the repository of dir and reads everything but objects.
 func find(dir, home string) (*repo, error) {
+	r, err := locate(dir, home)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.findObjects(); err != nil {
+		return nil, err
+	}
+	return r, r.readHead()
+}
+
+// locate finds the git directories of the repository of dir, and reads its configuration.
+func locate(dir, home string) (*repo, error) {
 	top, err := topOf(dir, home)
 	if err != nil {
 		return nil, err
@@ -46,7 +59,7 @@ func find(dir, home string) (*repo, error) {
 	if r.prefix = filepath.ToSlash(rel); r.prefix == "." {
 		r.prefix = ""
 	}
-	for _, step := range []func() error{r.findDir, r.findCommon, r.readConfig, r.findObjects, r.readHead} {
+	for _, step := range []func() error{r.findDir, r.findCommon, r.readConfig} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -169,7 +182,7 @@ func (r *repo) readConfig() error {
 	if err != nil {
 		return unknown("%v", err)
 	}
-	r.format = c.Format
+	r.format, r.modes = c.Format, c.FileMode
 	if c.Worktree == "" || r.common != r.dir {
 		return nil
 	}

@@ -56,6 +56,20 @@ func Open(dir, home string, now time.Time) (*Tree, error) {
 	return t, nil
 }
 
+// KeepsModes reports whether git compares modes in dir: core.fileMode of the repository that
+// dir lies in, true where it lies in none. A repository that cannot be read for sure is an
+// error. dir and home are as for Open.
+func KeepsModes(dir, home string) (bool, error) {
+	r, err := locate(dir, home)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	return r.modes, nil
+}
+
 // Close closes what was opened.
 func (t *Tree) Close() error { return t.objects.Close() }
 

@@ -44,6 +44,11 @@ func Verify(ctx context.Context, s *session.Session, q rye.VerifyRequest) ([]rye
 		}
 		v.Mistakes, v.Checks = r.of(f)
 		warn(s, &v.ItemInfo, f.Registry)
+		if v.OK && f.Manifest && f.Registry == "" {
+			if v.Warning, err = beside(s, f); err != nil {
+				return all, err
+			}
+		}
 		all = append(all, v)
 	}
 	return all, cmp.Or(first, broken)
