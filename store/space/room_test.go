@@ -93,7 +93,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 
 // TestSweepTemps removes what was left of writing, beside items too, and nothing else.
 func TestSweepTemps(t *testing.T) {
-	dir, old := t.TempDir(), time.Now().Add(-2*time.Hour)
+	dir, old := t.TempDir(), time.Now().Add(-2*time.Minute)
 	made := []string{".rye-tmp-A", "tools/acme/.rye-tmp-B", "tools/acme/.rye-tmp-new", "tools/acme/.other", "tools/acme/a.sh"}
 	for _, p := range made {
 		path := filepath.Join(dir, p)
@@ -111,9 +111,8 @@ func TestSweepTemps(t *testing.T) {
 	}
 	l := &Layer{Dir: dir}
 	defer l.Close()
-	before := time.Now().Add(-time.Hour)
 	for i, dry := range []bool{true, false, false} {
-		if n, err := SweepTemps(t.Context(), l, before, dry); err != nil || n != [...]int{2, 2, 0}[i] {
+		if n, err := SweepTemps(t.Context(), l, time.Now(), dry); err != nil || n != [...]int{2, 2, 0}[i] {
 			t.Errorf("sweep %d: %d, %v", i, n, err)
 		}
 	}
@@ -121,6 +120,30 @@ func TestSweepTemps(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(dir, p)); (err == nil) != (i > 1) {
 			t.Errorf("%s: %v", p, err)
 		}
+	}
+}
+
+// TestSweepWaitsForAChange: what another process stages is no leftover, however old it is.
+func TestSweepWaitsForAChange(t *testing.T) {
+	l := &Layer{Space: objects.Project, Dir: filepath.Join(t.TempDir(), ".ai"), Store: filepath.Join(t.TempDir(), "store.git")}
+	defer l.Close()
+	unlock, err := alone(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	staged := filepath.Join(l.Dir, TempPrefix+"staged")
+	if err := os.WriteFile(staged, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	later := time.Now().Add(time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if n, err := SweepTemps(ctx, l, later, false); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("sweep beside a change: %d, %v", n, err)
+	}
+	unlock()
+	if n, err := SweepTemps(t.Context(), l, later, false); n != 1 || err != nil {
+		t.Errorf("sweep after it: %d, %v", n, err)
 	}
 }
 

@@ -7,15 +7,32 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/rye-os/rye/internal/place"
 )
 
-// SweepTemps removes the working files that were being written when their process died, of
-// before a moment: regular files whose names begin with TempPrefix. It returns how many,
-// and with dryRun only counts them.
-func SweepTemps(ctx context.Context, l *Layer, before time.Time, dryRun bool) (n int, err error) {
-	found, err := temps(ctx, l, before)
+// tempAge is how old a temporary file has to be for a sweep. No change is staged meanwhile,
+// so what is younger belongs at most to one single file that is written now.
+const tempAge = time.Minute
+
+// SweepTemps removes the working files that were being written when their process died:
+// regular files whose names begin with TempPrefix. It waits for a change of the layer that
+// another process makes. It returns how many, and with dryRun only counts them.
+func SweepTemps(ctx context.Context, l *Layer, now time.Time, dryRun bool) (n int, err error) {
+	if err := l.load(); err != nil {
+		return 0, err
+	}
+	if l.repo != nil {
+		unlock, err := place.Lock(ctx, filepath.Join(l.Store, intentLock))
+		if err != nil {
+			return 0, err
+		}
+		defer unlock()
+	}
+	found, err := temps(ctx, l, now.Add(-tempAge))
 	for _, p := range found {
 		if !dryRun {
 			if err := l.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +44,7 @@ func SweepTemps(ctx context.Context, l *Layer, before time.Time, dryRun bool) (n
 	return n, err
 }
 
-// temps lists those files.
+// temps lists those files of before a moment.
 func temps(ctx context.Context, l *Layer, before time.Time) (all []string, err error) {
 	folders, err := l.list(ctx)
 	if err != nil || l.root == nil {
