@@ -12,9 +12,10 @@ import (
 // for concurrent use.
 type Record interface {
 	// Threads returns the directory in which each thread of the project has one of its own,
-	// beside the record; it is made, for its user alone, when it is missing. Where there is
-	// no record there are no threads: fault.Denied.
+	// beside the record. It need not be there yet: MakeThreads makes it, for its user alone.
+	// Where there is no record there are no threads: fault.Denied.
 	Threads(context.Context, Caller) (dir string, err error)
+	MakeThreads(context.Context, Caller) (dir string, err error)
 
 	// Pin verifies a directive and all that its thread may reach.
 	Pin(context.Context, Caller, PinRequest) (*Pinned, error)

@@ -91,10 +91,10 @@ type ThreadInfo struct {
 	Question  string            `json:"question,omitempty"` // id of what it waits for a person to answer
 	Text      string            `json:"text,omitempty"`     // the model's last words
 	Outputs   map[string]string `json:"outputs,omitempty"`
-	Branch    string            `json:"branch"`        // ref in the project's record
-	Tip       string            `json:"tip,omitempty"` // commit id
-	Pid       int               `json:"pid,omitempty"` // while it runs
-	Seq       int64             `json:"seq"`           // of the newest record
+	Branch    string            `json:"branch,omitempty"` // ref in the project's record, once a turn is there
+	Tip       string            `json:"tip,omitempty"`    // commit id
+	Pid       int               `json:"pid,omitempty"`    // while it runs
+	Seq       int64             `json:"seq"`              // of the newest record
 }
 
 // ThreadListRequest bounds a list of threads.

@@ -16,14 +16,25 @@ type Record struct{ *rooms }
 // Record returns the project's record as threads need it.
 func (w *Workspace) Record() Record { return Record{&w.rooms} }
 
-// Threads returns the directory of the project's threads, beside its record.
+// Threads returns the directory of the project's threads, beside its record. It need not be
+// there yet.
 func (g Record) Threads(ctx context.Context, c rye.Caller) (string, error) {
 	s, err := g.project(c, "record")
 	if err != nil {
 		return "", err
 	}
 	defer s.Close()
-	return threads.Dir(ctx, s)
+	return threads.Dir(s)
+}
+
+// MakeThreads is Threads that makes the directory where it is missing.
+func (g Record) MakeThreads(ctx context.Context, c rye.Caller) (string, error) {
+	s, err := g.project(c, "record")
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	return threads.MakeDir(s)
 }
 
 // Pin verifies a directive, fills in its inputs, and lists every item in use.

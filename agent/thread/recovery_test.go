@@ -109,8 +109,15 @@ func TestEndIsFinished(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(c.threadDir(t, i.ID), keyFile)); i.Status != Completed || err != nil {
 				t.Fatalf("killed behind the end it is %s, and the key: %v", i.Status, err)
 			}
+			if i.Branch != "" || !strings.Contains(i.Why, "rye thread gc") {
+				t.Errorf("without a commit its branch is %q, and why: %q", i.Branch, i.Why)
+			}
 			wantCode(t, name+" of a thread that ended", do(i.ID), fault.Conflict)
-			c.checkEnded(t, c.info(t, i.ID))
+			i = c.info(t, i.ID)
+			if i.Branch != "refs/heads/threads/"+i.ID || i.Why != "" {
+				t.Errorf("all of it is on branch %q, and why: %q", i.Branch, i.Why)
+			}
+			c.checkEnded(t, i)
 		})
 	}
 }

@@ -72,7 +72,7 @@ func (s *Service) mayKnow(ctx context.Context, c rye.Caller, dir string) error {
 // threadIDs lists the threads of a project, the newest first.
 func threadIDs(top string) (ids []string, err error) {
 	list, err := os.ReadDir(top)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	for _, e := range list {
@@ -113,7 +113,7 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 	}
 	i := &rye.ThreadInfo{ID: d.ID, Directive: d.Directive, Parent: d.Parent, Model: d.Model, Provider: d.Provider, Started: d.Started, Turns: int64(max(h.turn-1, 0)),
 		Usage: h.usage, Spent: h.spent, Uncertain: h.uncertain, Limits: d.Limits, Allowed: d.Capabilities, Denied: d.Denied, Question: h.question,
-		Text: h.text, Outputs: h.returned(), Branch: "refs/heads/threads/" + d.ID, Seq: h.last.Seq}
+		Text: h.text, Outputs: h.returned(), Seq: h.last.Seq}
 	if alive {
 		i.Pid = holder.PID
 	}
@@ -125,7 +125,10 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 		i.Ended = h.last.Time.Format(time.RFC3339)
 	}
 	if b, err := s.o.Record.Branch(ctx, recorder, d.ID); err == nil {
-		i.Tip = b.Tip
+		i.Branch, i.Tip = b.Ref, b.Tip
+	}
+	if _, err := os.Lstat(filepath.Join(dir, keyFile)); err == nil && ended(i.Status) && !alive && i.Why == "" {
+		i.Why = "its last turns are not on its branch yet: rye thread gc puts them there"
 	}
 	return i, nil
 }

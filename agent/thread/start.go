@@ -51,7 +51,7 @@ func (s *Service) Start(ctx context.Context, c rye.Caller, q rye.StartRequest) (
 	if err := st.approve(ctx, c, plan); err != nil {
 		return nil, err
 	}
-	dir, err := s.o.Record.Threads(ctx, recorder)
+	dir, err := s.o.Record.MakeThreads(ctx, recorder)
 	if err != nil {
 		return nil, err
 	}

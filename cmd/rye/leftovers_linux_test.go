@@ -86,6 +86,9 @@ func TestDoctorSeesReadOnly(t *testing.T) {
 	chmodDirs(t, dir, 0o555)
 	f := h.doctor()["data"]
 	exit, said := h.exit("doctor")
+	if got := h.rye("thread", "list"); got != "" { // a look makes no directory
+		t.Errorf("no threads are listed as %q", got)
+	}
 	chmodDirs(t, dir, 0o755)
 	if f.OK || exit == 0 || !strings.Contains(said, "cannot be written") {
 		t.Errorf("%+v, exit %d: %s", f, exit, said)

@@ -192,7 +192,9 @@ func printThread(p *printer, i *rye.ThreadInfo) {
 		p.printf("  of that      %s for calls of which nobody knows the cost\n", i.Uncertain.String())
 	}
 	printAllowed(p, i)
-	p.printf("  branch       %s\n", i.Branch)
+	if i.Branch != "" {
+		p.printf("  branch       %s\n", i.Branch)
+	}
 	for _, name := range sortedNames(i.Outputs) {
 		p.printf("  %-11s  %s\n", name, i.Outputs[name])
 	}

@@ -29,7 +29,7 @@ func Commit(ctx context.Context, s *session.Session, q rye.BranchCommit) (tip st
 	if err := CheckID(q.Thread); err != nil {
 		return "", err
 	}
-	dir, err := Dir(ctx, s)
+	dir, err := MakeDir(s)
 	if err != nil {
 		return "", err
 	}

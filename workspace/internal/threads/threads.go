@@ -4,7 +4,6 @@
 package threads
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -22,23 +21,32 @@ const BranchRefs = "refs/heads/threads/"
 // dirName is the directory beside the record.
 const dirName = "threads"
 
-// Dir returns the directory of the project's threads. Who cannot keep a record cannot keep
-// what a thread did either: fault.Denied.
-func Dir(_ context.Context, s *session.Session) (string, error) {
+// Dir returns the directory of the project's threads, which need not be there yet. A place
+// without a record has no threads: fault.Denied.
+func Dir(s *session.Session) (string, error) {
 	if s.Place.Dir == "" {
-		return "", fault.New(fault.Denied, "threads keep what they did beside the record, and there is none here: %w", s.Records.Err()).Advise("rye where")
+		return "", fault.New(fault.Denied, "threads are kept beside the record, and there is none here: %w", s.Records.Err()).Advise("rye where")
+	}
+	dir := filepath.Join(s.Place.Dir, dirName)
+	if err := place.Mine(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fault.New(fault.Denied, "the directory of threads: %w", err)
+	}
+	return dir, nil
+}
+
+// MakeDir is Dir that makes the record and the directory where they are missing.
+func MakeDir(s *session.Session) (string, error) {
+	dir, err := Dir(s)
+	if err != nil {
+		return "", err
 	}
 	if err := s.Stack.Project.Create(); err != nil {
 		return "", err
 	}
-	dir := filepath.Join(s.Place.Dir, dirName)
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fault.New(fault.Failed, "make the directory of threads: %w", err)
 	}
-	if err := place.Mine(dir); err != nil {
-		return "", fault.New(fault.Denied, "the directory of threads: %w", err)
-	}
-	return dir, nil
+	return Dir(s)
 }
 
 // letters are those of ULIDs (Crockford's base32), in lower case.
