@@ -11,6 +11,10 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
+	"github.com/rye-os/rye/registry/registrytest"
+	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/workspace"
 )
 
@@ -334,6 +338,44 @@ func TestProjectCannotPin(t *testing.T) {
 	wantCode(t, "add from a registry that only the project names", err, fault.Untrusted)
 	if fault.HintOf(err).String() != "rye trust" {
 		t.Errorf("hint %q", fault.HintOf(err).String())
+	}
+}
+
+// TestAddVerifiesTheFile: an owner's log names a file that its author did not sign so.
+func TestAddVerifiesTheFile(t *testing.T) {
+	for _, c := range []struct {
+		name, version, more string
+		says                string
+	}{
+		{"of another version", "2.0.0", "", "the file says it is tool:acme/greet@2.0.0"},
+		{"changed after it was signed", "1.0.0", "# more\n", "changed after it was signed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			alice, bob, url := published(t)
+			alice.write("tools/acme/greet.sh", strings.ReplaceAll(greet, "1.0.0", c.version))
+			alice.sign("tool:acme/greet")
+			key, err := trust.LoadKey(filepath.Join(alice.home, "config", "keys", "default"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			signed := alice.read("tools/acme/greet.sh")
+			it, err := objects.Parse("tools/acme/greet.sh", []byte(signed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := registrytest.Open(t, url)
+			h.Forge("refs/heads/ns/acme", registrytest.By(t, key), func(op *store.Commit) {
+				h.Replace(op, "acme/tool/greet@1.0.0", it.Path, signed+c.more, it.Signature.SignedAt.Unix())
+			})
+			_, err = bob.Registry().Install(t.Context(), rye.Terminal(), rye.InstallRequest{Names: []string{"acme/tool/greet"}})
+			wantCode(t, "add of a file "+c.name, err, fault.Integrity)
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("add of a file %s: %v, want %q", c.name, err, c.says)
+			}
+			if _, err := os.Stat(bob.path("rye.lock")); err == nil {
+				t.Error("it is locked all the same")
+			}
+		})
 	}
 }
 
