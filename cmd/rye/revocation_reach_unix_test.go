@@ -101,6 +101,13 @@ func TestRevocationIsNotAimed(t *testing.T) {
 			r.reader.rye("load", ref)
 			r.reader.rye("load", ref, "--offline")
 			r.reader.rye("verify", ref)
+			// The same bytes elsewhere are reported, and refused nowhere.
+			same := ref + " has the same bytes as thief/knowledge/x@1.0.0, which was revoked: aimed at others"
+			for _, args := range [][]string{{"status"}, {"status", "--all"}, {"audit"}} {
+				if out, _ := r.reader.status(args...); strings.Count(out, same) != 1 {
+					t.Errorf("rye %s does not report the same bytes once:\n%s", strings.Join(args, " "), out)
+				}
+			}
 		})
 	}
 }
@@ -121,6 +128,9 @@ func TestRevocationReaches(t *testing.T) {
 				t.Errorf("load: %s", out)
 			}
 			r.reader.fails(12, "verify", "knowledge:thief/x")
+			if out, _ := r.reader.status("audit"); strings.Contains(out, "same bytes") || !strings.Contains(out, "was revoked") {
+				t.Errorf("audit of what the revocation reaches:\n%s", out)
+			}
 			r.reader.rye("load", "knowledge:acme/a")
 			r.reader.rye("load", "knowledge:mine/own")
 			r.reader.rye("update", "acme/knowledge/a", "--yes")

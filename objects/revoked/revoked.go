@@ -199,6 +199,34 @@ func Find(path string, digest objects.Digest) ([]Version, error) {
 	return found, nil
 }
 
+// wholeList is up to how many bytes of a list, for each digest that is looked for, reading all
+// of it takes less than finding each digest.
+const wholeList = 512
+
+// Among returns the versions of a list that have one of the digests; none where there is no
+// list.
+func Among(path string, digests map[objects.Digest]bool) (found []Version, err error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Failed, "read the revoked versions: %w", err)
+	}
+	if st.Size() <= wholeList*int64(len(digests)) {
+		found, err = All(path)
+		return slices.DeleteFunc(found, func(v Version) bool { return !digests[v.Digest] }), err
+	}
+	for d := range digests {
+		of, err := Find(path, d)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, of...)
+	}
+	return found, nil
+}
+
 func damaged(path string, err error) error {
 	return fault.New(fault.Integrity, "read the revoked versions, %s: %w", path, err).
 		Advise("rye fetch, after moving the damaged file away: mv %s %[1]s.damaged", path)

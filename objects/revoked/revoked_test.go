@@ -80,6 +80,37 @@ func TestAddKey(t *testing.T) {
 	}
 }
 
+// TestAmong: a list that is read whole and one in which digests are found give the same.
+func TestAmong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list")
+	if none, err := Among(path, map[objects.Digest]bool{version(1, 1).Digest: true}); none != nil || err != nil {
+		t.Errorf("no list: %v, %v", none, err)
+	}
+	var all []Version
+	for i := range 200 {
+		all = append(all, version(i, 1))
+	}
+	if err := Add(path, all); err != nil {
+		t.Fatal(err)
+	}
+	for _, many := range []int{3, 100_000} {
+		want, digests := map[string]bool{}, map[objects.Digest]bool{}
+		for i := range many {
+			digests[objects.DigestOf(fmt.Append(nil, "no ", i))] = true
+		}
+		for _, v := range all[5:9] {
+			digests[v.Digest], want[v.Line()] = true, true
+		}
+		found, err := Among(path, digests)
+		for _, v := range found {
+			delete(want, v.Line())
+		}
+		if err != nil || len(found) != 4 || len(want) != 0 {
+			t.Errorf("of %d digests: %d, %v; without %v", many, len(found), err, want)
+		}
+	}
+}
+
 func TestDamagedList(t *testing.T) {
 	good := version(1, 1).Line() + "\n"
 	for name, text := range map[string]string{

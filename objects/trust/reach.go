@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -149,6 +151,87 @@ func (s *Store) speaksFor(fp objects.Fingerprint, ns string, in Scope) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.pins, func(p Pin) bool { return p.Key == k && slices.Contains(p.Namespaces, ns) })
+}
+
+// Elsewhere is a content in use, and a revocation of the same bytes that does not reach it:
+// that of another namespace, or of a registry that does not decide about the item.
+type Elsewhere struct {
+	Use
+	Revocation
+}
+
+// Use is a content where it is used.
+type Use struct {
+	Ref objects.Ref
+	Sum objects.Digest // of the whole file
+	In  Scope
+}
+
+// String names both.
+func (e Elsewhere) String() string {
+	return e.Ref.String() + " has the same bytes as " + e.Name + ", which was revoked" + because(e.Reason)
+}
+
+// RevokedElsewhere returns those of the contents in use whose bytes were revoked where the
+// revocation does not reach them. It refuses nothing. Where nothing is revoked uses is not
+// asked.
+func RevokedElsewhere(s *Store, uses iter.Seq[Use]) (all []Elsewhere, err error) {
+	if len(s.revokedBy) == 0 && !slices.ContainsFunc(s.denials, func(d Denial) bool { return d.Registry != "" }) {
+		return nil, nil
+	}
+	sums, listed := map[objects.Digest]bool{}, slices.Collect(uses)
+	for _, u := range listed {
+		sums[u.Sum] = true
+	}
+	revoked, err := s.revokedAmong(sums)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range listed {
+		of := revoked[u.Sum]
+		if slices.ContainsFunc(of, func(r revokedIn) bool {
+			return r.namespace == u.Ref.ID.Namespace() && s.reaches(r.Registry, r.By, r.namespace, u.In)
+		}) {
+			continue // it is refused
+		}
+		if len(of) > 0 {
+			all = append(all, Elsewhere{u, of[0].Revocation})
+		}
+	}
+	return all, nil
+}
+
+// revokedIn is a revocation with the namespace that it is about.
+type revokedIn struct {
+	Revocation
+	namespace string
+}
+
+// revokedAmong returns the revocations of some contents, in whichever namespace.
+func (s *Store) revokedAmong(sums map[objects.Digest]bool) (map[objects.Digest][]revokedIn, error) {
+	all := map[objects.Digest][]revokedIn{}
+	for _, ns := range slices.Sorted(maps.Keys(s.revokedBy)) {
+		for _, registry := range s.revokedBy[ns] {
+			id, err := objects.ParseDigest(registry)
+			if err != nil {
+				return nil, err
+			}
+			found, err := revoked.Among(revoked.Path(s.revokedDir, id, ns), sums)
+			if err != nil {
+				return nil, err
+			}
+			for _, v := range found {
+				all[v.Digest] = append(all[v.Digest], revokedIn{Revocation{v, registry}, ns})
+			}
+		}
+	}
+	for _, d := range s.denials {
+		if d.Registry != "" && sums[d.Digest] {
+			name, reason, _ := cutRevoked(d.Reason)
+			all[d.Digest] = append(all[d.Digest], revokedIn{Revocation{revoked.Version{Digest: d.Digest, Name: name, Reason: reason}, d.Registry}, d.Namespace})
+		}
+	}
+	return all, nil
 }
 
 // keyRevoked returns the registry that revoked a key for a namespace, where that reaches a

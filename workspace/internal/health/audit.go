@@ -37,6 +37,11 @@ func Audit(ctx context.Context, d *share.Desk, _ rye.AuditRequest) (*rye.AuditRe
 		rep.Findings = append(rep.Findings, worth(f)...)
 	}
 	rep.Findings = append(rep.Findings, drifted(ctx, d)...)
+	again, err := revokedElsewhere(d.Session, found)
+	if err != nil {
+		return nil, err
+	}
+	rep.Findings = append(rep.Findings, again...)
 	said, err := said(d.Session)
 	if err != nil {
 		return nil, err
@@ -92,6 +97,25 @@ func worth(f space.Finding) []rye.AuditFinding {
 		rule = string(fault.CodeOf(f.Err))
 	}
 	return []rye.AuditFinding{finding(rule, severity, item, path, f.Err.Error(), fault.HintOf(f.Err))}
+}
+
+// revokedElsewhere reports the items whose bytes were revoked where that does not reach them.
+func revokedElsewhere(s *session.Session, found []space.Finding) (all []rye.AuditFinding, err error) {
+	paths := map[objects.Ref]string{}
+	same, err := look.RevokedElsewhere(s, func(yield func(space.Row) bool) {
+		for _, f := range found {
+			if f.Registry == "" {
+				paths[f.Ref] = ".ai/" + f.Path
+			}
+			if !yield(f.Row(nil)) {
+				return
+			}
+		}
+	})
+	for _, e := range same {
+		all = append(all, finding("revoked-elsewhere", audit.Medium, e.Use.Ref.String(), paths[e.Use.Ref], e.String(), look.ElsewhereHint(e)))
+	}
+	return all, err
 }
 
 // drifted says where the lock and what is here differ.

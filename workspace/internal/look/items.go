@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/rye-os/rye"
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/parallel"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/extract"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/session"
 )
@@ -31,12 +34,50 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	}
 	items = describeTwins(rows)
 	warnAll(s, items)
-	return items, tellDue(s)
+	return items, tellDue(s, k)
 }
 
 // tellDue reports what waits for somebody to act.
-func tellDue(s *session.Session) error {
-	return cmp.Or(tellUnfinished(s), session.TellForks(s), reportTaken(s))
+func tellDue(s *session.Session, k *space.Look) error {
+	return cmp.Or(tellUnfinished(s), session.TellForks(s), reportTaken(s), tellElsewhere(s, k))
+}
+
+// tellElsewhere reports the items whose bytes were revoked elsewhere.
+func tellElsewhere(s *session.Session, k *space.Look) error {
+	all, err := RevokedElsewhere(s, func(yield func(space.Row) bool) {
+		for i := range k.Len() {
+			if !yield(k.Row(i)) {
+				return
+			}
+		}
+	})
+	for _, e := range all {
+		s.Tell(e.String() + "; " + ElsewhereHint(e).String())
+	}
+	return err
+}
+
+// RevokedElsewhere returns those of the project's items whose bytes a registry revoked where
+// that does not reach them.
+func RevokedElsewhere(s *session.Session, rows iter.Seq[space.Row]) ([]trust.Elsewhere, error) {
+	own := s.Stack.Scope(s.Stack.Project)
+	return trust.RevokedElsewhere(s.Trust, func(yield func(trust.Use) bool) {
+		for r := range rows {
+			if r.Ref.Kind == "" || r.Sum.IsZero() {
+				continue
+			}
+			in := own
+			in.Registry = r.Registry
+			if !yield(trust.Use{Ref: r.Ref, Sum: r.Sum, In: in}) {
+				return
+			}
+		}
+	})
+}
+
+// ElsewhereHint is what a person does about it.
+func ElsewhereHint(e trust.Elsewhere) fault.Hint {
+	return fault.Advice("that does not reach it: look at it with rye show %s; rye rm %[1]s removes it", e.Ref)
 }
 
 // tellUnfinished reports the changes that a killed process left, or that another process is
@@ -96,7 +137,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	sum.Items = describeTwins(rest)
 	warnAll(s, sum.Items)
 	sum.Outdated, sum.Warned = outdated(s)
-	return sum, tellDue(s)
+	return sum, tellDue(s, k)
 }
 
 // elsewhere reports whether an item is absent because it belongs to another branch: the
