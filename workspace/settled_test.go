@@ -32,6 +32,9 @@ func TestFetchRepeatsItsWarnings(t *testing.T) {
 	if mirror == plain {
 		t.Fatalf("no registry in rye.yaml:\n%s", plain)
 	}
+	if got := bob.fetched(); got != "" { // now all of it is settled
+		t.Errorf("before: %s", got)
+	}
 	bob.write("rye.yaml", mirror)
 	for i := range 3 {
 		if got := bob.fetched(); !strings.Contains(got, "you did not agree to it") {

@@ -58,7 +58,7 @@ func syncRegistry(ctx context.Context, s *Desk, name string, namespaces []string
 
 func syncNamespaces(ctx context.Context, s *Desk, name string, namespaces []string) (rye.RegistryInfo, error) {
 	info := registryInfo(s, name)
-	what, err := believedHere(s, namespaces)
+	what, err := settledBy(s, name, namespaces)
 	if err != nil {
 		return info, err
 	}
@@ -147,11 +147,15 @@ func asSettled(ctx context.Context, reg *registry.Registry, what objects.Digest,
 	return seen, err
 }
 
-// believedHere names what the user believes, and what the lock says of namespaces and pins of
-// them: what a registry is compared with.
-func believedHere(s *Desk, namespaces []string) (objects.Digest, error) {
+// settledBy digests everything that a fetch of a registry depends on beside the registry: the
+// trust store, the addresses and mirrors in the project, and the pins and namespaces in the
+// lock. When one of them changes, a settled registry is asked again.
+func settledBy(s *Desk, name string, namespaces []string) (objects.Digest, error) {
 	epoch, err := s.Trust.Epoch()
 	lines := []string{epoch.String()}
+	for _, at := range append([]string{s.Project.Registries[name].URL}, s.Project.Registries[name].Mirrors...) {
+		lines = append(lines, "at "+at)
+	}
 	for _, ns := range namespaces {
 		for _, ref := range lockedOf(s, ns) {
 			pin := s.Lock.Items[ref]
