@@ -96,7 +96,7 @@ func newMate(t *testing.T, name, url string) *mate {
 func (m *mate) git(args ...string) string {
 	m.t.Helper()
 	cmd := exec.Command("git", args...)
-	cmd.Dir, cmd.Env = m.dir, m.env
+	cmd.Dir, cmd.Env, cmd.SysProcAttr = m.dir, m.env, m.as
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		m.t.Fatalf("%s: git %s: %v\n%s", m.name, strings.Join(args, " "), err, out)
