@@ -74,7 +74,7 @@ func newGuild(t *testing.T) *guild {
 	g.bob().rye("registry", "mirror", "add", "main", g.mirror, "--yes")
 	g.keep("mirrored")
 	g.enter("now")
-	g.alice().rye("registry", "revoke-key", "acme", g.oscar().key("default").Fingerprint, "--from", "6", "--reason", "stolen", "--yes") // 8
+	g.revokesOscar() // 8
 	g.bob().rye("fetch")
 	g.keep("stolen")
 	var err error
@@ -82,6 +82,14 @@ func newGuild(t *testing.T) *guild {
 		t.Fatal(err)
 	}
 	return g
+}
+
+// in lets a subtest report.
+func (g *guild) in(t *testing.T) {
+	g.t = t
+	for _, m := range g.people {
+		m.t = t
+	}
 }
 
 // asksToJoin returns what a member of acme lets this person in with.
@@ -319,6 +327,64 @@ func (g *guild) serves(c claim, stage string) string {
 	return g.told(c)
 }
 
+// A theft is a row of what somebody with a member's key does to bob's use of an item, before
+// the owner revokes the key from operation 6 on, and after.
+type theft struct {
+	name  string
+	plays func(g *guild, revoked bool) shown
+}
+
+var thefts = []theft{
+	{"what the key published before the position named", func(g *guild, _ bool) shown { return g.bob().looks("execute", "knowledge:acme/good") }},
+	{"what it published from there on", func(g *guild, _ bool) shown { return g.bob().looks("execute", "knowledge:acme/since") }},
+	{"a version that the thief publishes now", func(g *guild, _ bool) shown {
+		g.oscar().publishable("new", 0)
+		if s := g.oscar().shows("push", "knowledge:acme/new", "--yes"); s.exit != 0 {
+			return s
+		}
+		return g.bob().shows("add", "acme/knowledge/new", "--yes")
+	}},
+	{"a file of the namespace in the reader's project, signed by the thief", func(g *guild, _ bool) shown {
+		g.oscar().knowledge("acme/file", "text 0")
+		g.bob().write(".ai/knowledge/acme/file.md", g.oscar().read(".ai/knowledge/acme/file.md"))
+		return g.bob().looks("execute", "knowledge:acme/file")
+	}},
+	{"an item by a key that the thief let in", func(g *guild, revoked bool) shown {
+		g.enter("now")
+		g.oscar().rye("registry", "members", "acme", "--add", g.fred().asksToJoin(), "--yes")
+		g.fred().pushes("freds")
+		g.bob().rye("add", "acme/knowledge/freds", "--yes")
+		if revoked {
+			g.revokesOscar()
+			g.bob().rye("fetch")
+		}
+		return g.bob().looks("execute", "knowledge:acme/freds")
+	}},
+}
+
+// revokesOscar lets the owner revoke the stolen key from operation 6 on.
+func (g *guild) revokesOscar() {
+	g.t.Helper()
+	g.alice().rye("registry", "revoke-key", "acme", g.oscar().key("default").Fingerprint, "--from", "6", "--reason", "stolen", "--yes")
+}
+
+// steals measures the table of what a thief can do.
+func (g *guild) steals() {
+	cells := map[[2]string]string{}
+	for _, d := range thefts {
+		for _, at := range []struct{ column, stage string }{{"before the key is revoked", "now"}, {"after, once the reader fetched", "stolen"}} {
+			g.enter(at.stage)
+			s := d.plays(g, at.stage == "stolen")
+			cell := "runs"
+			if s.exit != 0 {
+				cell = fmt.Sprintf("refused (%d)", s.exit)
+			}
+			cells[[2]string{d.name, at.column}] = cell
+		}
+	}
+	compare(g.t, "### What a thief with a member's key can do", cells)
+}
+
 func TestWhoStatesWhatInARegistry(t *testing.T) {
 	g := newGuild(t)
 	cells := map[[2]string]string{}
@@ -328,10 +394,7 @@ func TestWhoStatesWhatInARegistry(t *testing.T) {
 			{"host", "", "now"}, {"mirror", "", "mirrored"},
 		} {
 			t.Run(a.name+"/"+c.name, func(t *testing.T) {
-				g.t = t
-				for _, m := range g.people {
-					m.t = t
-				}
+				g.in(t)
 				cell := ""
 				if a.who == "" {
 					cell = g.serves(c, a.stage)
@@ -342,6 +405,10 @@ func TestWhoStatesWhatInARegistry(t *testing.T) {
 			})
 		}
 	}
+	t.Run("a thief", func(t *testing.T) {
+		g.in(t)
+		g.steals()
+	})
 	compare(t, "### Who can state what about whom, in a registry", cells)
 	compareLines(t, "What each refusal reports:", g.lines)
 }
