@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
@@ -101,7 +102,8 @@ func (a *asking) takeOver() (main string) {
 		if _, removed := declared.Removal(a.store, g); removed {
 			continue
 		}
-		if g.Site = a.s.Site(); !a.store.Granted(g) {
+		g.Site, g.At = a.s.Site(), time.Time{} // a yes has a time of its own
+		if !a.store.Granted(g) {
 			a.over = append(a.over, g)
 		}
 	}
@@ -367,8 +369,11 @@ func (a *asking) question() rye.Question {
 }
 
 // ofOthers reports whether a part lets keys other than the user's own sign something here, or
-// own a namespace.
+// own a namespace. The user agreed to what holds in the main working tree.
 func (a *asking) ofOthers(p trust.Part) bool {
+	if !slices.ContainsFunc(p.Grants(a.s.Site()), func(g trust.Grant) bool { return !slices.Contains(a.over, g) }) {
+		return false
+	}
 	others := func(fp objects.Fingerprint) bool {
 		k, known := a.store.Key(fp)
 		return !known || !a.store.IsOwn(k)
