@@ -138,7 +138,8 @@ func revokedRows(namespace string, rows []*row, by objects.Fingerprint) (all []r
 	return all
 }
 
-// rememberRevoked adds versions to the list of a namespace.
+// rememberRevoked adds versions to the list of a namespace. Where that fails they hold until the
+// process ends.
 func (r *Registry) rememberRevoked(ctx context.Context, namespace string, news []revoked.Version) error {
 	if len(news) == 0 {
 		return nil
@@ -150,6 +151,7 @@ func (r *Registry) rememberRevoked(ctx context.Context, namespace string, news [
 		err = revoked.Add(path, news)
 	}
 	if err != nil {
+		revoked.Hold(path, news)
 		return fault.New(fault.CodeOf(err), "remember %d revoked versions of %s/: %w", len(news), namespace, err).
 			Advise("rye fetch, once %s can be written", filepath.Dir(path))
 	}

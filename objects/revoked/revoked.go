@@ -20,11 +20,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/place"
@@ -104,6 +106,53 @@ func Add(path string, news []Version) error {
 	return place.File(path, text, 0o600)
 }
 
+// held are versions whose list could not be written, by the path of the list: a revocation
+// applies from the moment it is read, for as long as the process runs.
+var held struct {
+	sync.Mutex
+	of map[string][]Version
+}
+
+// Hold lets versions be found in the list at a path until the process ends, for who could not
+// add them to it. It is safe for concurrent use.
+func Hold(path string, news []Version) {
+	held.Lock()
+	defer held.Unlock()
+	if held.of == nil {
+		held.of = make(map[string][]Version)
+	}
+	for _, v := range news {
+		if !slices.Contains(held.of[path], v) {
+			held.of[path] = append(held.of[path], v)
+		}
+	}
+}
+
+// Held returns the paths of the lists below a directory for which versions are held, sorted, each
+// with their number.
+func Held(dir string) (paths []string, counts []int) {
+	held.Lock()
+	defer held.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(held.of)) {
+		if filepath.Dir(filepath.Dir(path)) == filepath.Clean(dir) {
+			paths, counts = append(paths, path), append(counts, len(held.of[path]))
+		}
+	}
+	return paths, counts
+}
+
+// findHeld returns the held versions of a list that have a digest.
+func findHeld(path string, digest objects.Digest) (found []Version) {
+	held.Lock()
+	defer held.Unlock()
+	for _, v := range held.of[path] {
+		if v.Digest == digest {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
 // merge returns the sorted lines of a list and of new versions.
 func merge(old []byte, news []Version) []byte {
 	lines := make([]string, 0, len(news))
@@ -177,9 +226,12 @@ func All(path string) (all []Version, err error) {
 	return all, nil
 }
 
-// Find returns the versions of a list that have a digest; none where there is no list. It
-// reads a few blocks of the file, however long that is.
+// Find returns the versions of a list that have a digest, and those that are held for it; none
+// where there is no list. It reads a few blocks of the file, however long that is.
 func Find(path string, digest objects.Digest) ([]Version, error) {
+	if found := findHeld(path, digest); len(found) > 0 {
+		return found, nil
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

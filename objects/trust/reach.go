@@ -25,44 +25,71 @@ import (
 const revokedSuffix = ".revoked"
 
 // RevokedIn lets the store consult the versions that registries revoked, as the user's rye
-// remembers them below dir. It lists the namespaces that have some; the lists themselves are
-// read when an item is verified. What is remembered later, another store sees.
+// remembers them below dir, and those that this process could not write there. It lists the
+// namespaces that have some; the lists themselves are read when an item is verified. What is
+// remembered later, another store sees.
 func (s *Store) RevokedIn(dir string) error {
 	s.revokedDir, s.revokedBy, s.revokedSum = dir, nil, objects.Digest{}
-	registries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	stamp, err := s.listRevoked(dir)
 	if err != nil {
 		return fault.New(fault.Failed, "list the revoked versions: %w", err)
 	}
-	var stamp []byte
+	paths, counts := revoked.Held(dir)
+	for i, path := range paths {
+		s.noteRevoked(filepath.Base(filepath.Dir(path)), filepath.Base(path))
+		stamp = fmt.Appendf(stamp, "held %s %d\n", path, counts[i])
+	}
+	if len(stamp) > 0 {
+		s.revokedSum = objects.DigestOf(stamp)
+	}
+	return nil
+}
+
+// listRevoked notes the lists below a directory, and returns a text that changes with them.
+func (s *Store) listRevoked(dir string) (stamp []byte, err error) {
+	registries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range registries {
-		hex, ok := strings.CutSuffix(r.Name(), revokedSuffix)
-		id, err := objects.ParseDigest("sha256:" + hex)
-		if !ok || err != nil {
+		if !strings.HasSuffix(r.Name(), revokedSuffix) {
 			continue
 		}
 		lists, err := os.ReadDir(filepath.Join(dir, r.Name()))
 		if err != nil {
-			return fault.New(fault.Failed, "list the revoked versions: %w", err)
+			return nil, err
 		}
 		for _, l := range lists {
 			st, err := l.Info()
 			if strings.Contains(l.Name(), ".") || err != nil { // a namespace has no dot; a file that is being written has
 				continue
 			}
-			if s.revokedBy == nil {
-				s.revokedBy = make(map[string][]string)
+			if s.noteRevoked(r.Name(), l.Name()) {
+				stamp = fmt.Appendf(stamp, "%s/%s %d %d\n", r.Name(), l.Name(), st.Size(), st.ModTime().UnixNano())
 			}
-			s.revokedBy[l.Name()] = append(s.revokedBy[l.Name()], id.String())
-			stamp = fmt.Appendf(stamp, "%s/%s %d %d\n", r.Name(), l.Name(), st.Size(), st.ModTime().UnixNano())
 		}
 	}
-	if len(stamp) > 0 {
-		s.revokedSum = objects.DigestOf(stamp)
+	return stamp, nil
+}
+
+// noteRevoked notes that a registry has revoked versions of a namespace, by the name of its
+// directory of them, and reports whether that is one.
+func (s *Store) noteRevoked(dir, namespace string) bool {
+	hex, ok := strings.CutSuffix(dir, revokedSuffix)
+	id, err := objects.ParseDigest("sha256:" + hex)
+	if !ok || err != nil {
+		return false
 	}
-	return nil
+	if s.revokedBy == nil {
+		s.revokedBy = make(map[string][]string)
+	}
+	if !slices.Contains(s.revokedBy[namespace], id.String()) {
+		s.revokedBy[namespace] = append(s.revokedBy[namespace], id.String())
+	}
+	return true
 }
 
 // A Revocation is a registry's denial of one content.
