@@ -16,6 +16,7 @@ import (
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/revoked"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
 	"github.com/rye-os/rye/store/transport"
@@ -289,6 +290,36 @@ func TestInterruptedKeep(t *testing.T) {
 				t.Error("not at the tip")
 			}
 		})
+	}
+}
+
+// TestRevocationsRememberedAtOnce: several registries over one state directory remember
+// revocations of one namespace, and none of them is lost.
+func TestRevocationsRememberedAtOnce(t *testing.T) {
+	w := newWorld(t, ClaimsGranted)
+	const several, each = 4, 10
+	first := w.machine(t)
+	if err := os.MkdirAll(first.o.StateDir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	errs := make([]error, several)
+	var running sync.WaitGroup
+	for p := range several {
+		m := w.open(t, first.o)
+		running.Go(func() {
+			for i := range each {
+				name := fmt.Sprintf("acme/knowledge/n%d@1.0.%d", p, i)
+				v := revoked.Version{Digest: objects.DigestOf([]byte(name)), Name: name, Reason: "wrong"}
+				errs[p] = errors.Join(errs[p], m.rememberRevoked(w.ctx, "acme", []revoked.Version{v}))
+			}
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := revoked.All(first.revokedPath("acme")); err != nil || len(all) != several*each {
+		t.Errorf("%d are remembered, %v; want %d", len(all), err, several*each)
 	}
 }
 

@@ -379,6 +379,26 @@ func TestAddVerifiesTheFile(t *testing.T) {
 	}
 }
 
+// TestRetiredKeyOfALockedItem: a machine that has never looked at the catalogue fetches, after
+// the key that published a locked item was retired. One fetch is enough to use the item.
+func TestRetiredKeyOfALockedItem(t *testing.T) {
+	alice, bob, _ := published(t)
+	bob.add("acme/tool/greet")
+	if _, err := alice.Keys().Rotate(t.Context(), rye.Terminal(), rye.KeyRotateRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(bob.o.CacheDir); err != nil {
+		t.Fatal(err)
+	}
+	if got := bob.fetched(); got != "" {
+		t.Errorf("fetch warns: %s", got)
+	}
+	bob.enter(bob.dir)
+	if _, err := bob.run("tool:acme/greet", nil); err != nil {
+		t.Errorf("after one fetch: %v", err)
+	}
+}
+
 func TestContentThatIsGone(t *testing.T) {
 	_, bob, url := published(t)
 	bob.add("acme/tool/greet")

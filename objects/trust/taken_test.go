@@ -3,6 +3,7 @@ package trust
 import (
 	"testing"
 
+	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
 )
 
@@ -35,6 +36,30 @@ func (k keptOf) Find(fp objects.Fingerprint, d objects.Digest) (all []objects.Ta
 
 func (k keptOf) Sum() (objects.Digest, error) {
 	return objects.DigestOf(objects.EncodeTakenKept(k)), nil
+}
+
+// TestTakenBackIsOneItem: another item with the same text stays.
+func TestTakenBackIsOneItem(t *testing.T) {
+	k := newKey(t)
+	st := storeOf(t, k)
+	one := sign(t, k, "config/acme/settings.yaml", inA)
+	raw, err := SignItem(t.Context(), k, parse(t, "config/acme/twin.yaml", one.Body), inA, noon)
+	must(t, err)
+	line, err := TakeBack(t.Context(), k, one.Ref, one.Digest, inA.Project, noon)
+	must(t, err)
+	for _, tt := range []struct {
+		it   *objects.Item
+		code fault.Code
+	}{{one, fault.Revoked}, {parse(t, "config/acme/twin.yaml", raw), ""}} {
+		v, err := Verify(tt.it, inA, st)
+		must(t, err)
+		if tt.it.Digest != one.Digest {
+			t.Fatalf("%s has another text", tt.it.Ref)
+		}
+		if err := NewTaken([]byte(line.Line()+"\n"), nil).Denies(v, st); fault.CodeOf(err) != tt.code {
+			t.Errorf("Denies(%s) = %v, want %q", tt.it.Ref, err, tt.code)
+		}
+	}
 }
 
 // TestOwnersOfDenials: a line has effect from a key that owns the namespace in this

@@ -26,7 +26,8 @@ func git(t *testing.T, dir string, args ...string) {
 }
 
 // TestMainTree: a project in a linked worktree belongs to the same directory in the main
-// working tree. Beside a bare repository there is no main working tree.
+// working tree. The repository names no copy of it. Beside a bare repository there is no main
+// working tree.
 func TestMainTree(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -48,7 +49,10 @@ func TestMainTree(t *testing.T) {
 	git(t, main, "worktree", "add", "-q", "../linked")
 	git(t, top, "clone", "-q", "--bare", "main", "hub.git")
 	git(t, filepath.Join(top, "hub.git"), "worktree", "add", "-q", "../beside", "-b", "beside")
-	for dir, as := range map[string]string{"main": "", "main/sub": "", "linked": "main", "linked/sub": "main/sub",
+	if err := os.CopyFS(filepath.Join(top, "copied"), os.DirFS(filepath.Join(top, "linked"))); err != nil {
+		t.Fatal(err)
+	}
+	for dir, as := range map[string]string{"main": "", "main/sub": "", "linked": "main", "linked/sub": "main/sub", "copied": "",
 		"beside": "", "beside/sub": ""} {
 		h := &Host{ProjectDir: filepath.Join(top, dir), Dirs: Dirs{ConfigDir: t.TempDir(), CacheDir: t.TempDir()}, Records: data, Now: time.Now}
 		s, err := h.Open()
