@@ -5,6 +5,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/workspace/internal/author"
 	"github.com/rye-os/rye/workspace/internal/custody"
 	"github.com/rye-os/rye/workspace/internal/look"
 	"github.com/rye-os/rye/workspace/internal/run"
@@ -45,8 +46,24 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	}
 	all := append([]rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host)}, session.Checks(g.host)...)
 	all = append(all, custody.CheckAccepted(g.host)...)
-	all = append(append(all, session.CheckTaken(g.host)...), look.CheckRecords(ctx, g.host)...)
+	all = append(append(all, author.CheckAttributes(g.host)...), session.CheckTaken(g.host)...)
+	all = append(all, look.CheckRecords(ctx, g.host)...)
 	return append(append(all, session.CheckSystem(g.host)), g.runner.Check()...), ctx.Err()
+}
+
+// Fix shows and then writes what Doctor reports and rye can write: the attributes for the
+// user's own git. It returns the files that it wrote.
+func (g Upkeep) Fix(ctx context.Context, c rye.Caller) ([]string, error) {
+	s, err := g.project(c, "doctor")
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	written, err := author.FixAttributes(ctx, s)
+	if written == "" {
+		return nil, err
+	}
+	return []string{written}, err
 }
 
 // Where says where things lie, and with q.Move takes over the record of a directory that

@@ -60,12 +60,25 @@ and the name by which clients reach it (--host).`,
 var mcpExits = []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Conflict, fault.Network, fault.Auth, fault.Denied, fault.Malformed, fault.Interrupt}
 
 func doctorCommand() *spec {
+	var fix bool
 	return &spec{
 		name: "doctor", group: "Serve and mend",
-		short:    "Look for what could go wrong on this machine",
-		examples: "rye doctor\nrye doctor --json",
-		exits:    []fault.Code{fault.Failed, fault.Usage},
+		short: "Look for what could go wrong on this machine",
+		long: `With --fix a project's .ai/.gitattributes is changed where it lets git merge
+.ai/allowed_signers by itself. The change is shown, and asked about, first.`,
+		examples: "rye doctor\nrye doctor --json\nrye doctor --fix",
+		exits:    []fault.Code{fault.Failed, fault.Usage, fault.NotFound, fault.Denied},
+		flags:    []cli.Flag{&cli.BoolFlag{Name: "fix", Destination: &fix, Usage: "write what rye can mend, after asking; then look"}},
 		run: func(t *task) error {
+			if fix {
+				written, err := t.w.Upkeep().Fix(t.ctx, t.env.Caller)
+				for _, file := range written {
+					t.out.infof("wrote %s", file)
+				}
+				if err != nil {
+					return err
+				}
+			}
 			checks, err := t.w.Upkeep().Doctor(t.ctx, t.env.Caller)
 			if err != nil {
 				return err

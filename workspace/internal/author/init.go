@@ -28,7 +28,7 @@ const (
 
 	// unionOfSigners is what rye wrote before removals were lines of that file.
 	unionOfSigners = "/allowed_signers merge=union"
-	gitattributes  = "* -text\n/allowed_signers -merge\n/denied merge=union\n/denied-keys merge=union\n/rye.lock merge=rye-lock\n"
+	gitattributes  = "* -text\n" + signersLine + "/denied merge=union\n/denied-keys merge=union\n/rye.lock merge=rye-lock\n"
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
@@ -192,10 +192,8 @@ func complete(root *os.Root, name, lines string) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if i := slices.Index(strings.Split(string(b), "\n"), unionOfSigners); i >= 0 { // as rye wrote it: a merge brought signers back
-		all := strings.Split(string(b), "\n")
-		all[i] = "/allowed_signers -merge"
-		b, added = []byte(strings.Join(all, "\n")), true
+	if slices.Contains(strings.Split(string(b), "\n"), unionOfSigners) { // as rye wrote it: a merge brought signers back
+		b, added = []byte(withSignersUnmerged(string(b))), true
 	}
 	said := map[string]bool{}
 	for line := range strings.Lines(string(b)) {
