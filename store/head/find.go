@@ -120,7 +120,7 @@ func (r *repo) findDir() error {
 
 // follow returns the directory that a path in one of git's files leads to, relative to
 // where git means it to be. One in the checked-out tree may have been brought by a branch
-// or an archive, so it is not believed.
+// or an archive, so it is refused.
 func (r *repo) follow(from, to string) (string, error) {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(from, filepath.FromSlash(to))
@@ -145,7 +145,7 @@ func inside(p, dir string) bool {
 }
 
 // findCommon finds where refs and objects are. A linked worktree has them elsewhere, and
-// is believed only where the other end names it too.
+// is accepted only where the other end names it too.
 func (r *repo) findCommon() error {
 	r.common = r.dir
 	text, err := readLine(filepath.Join(r.dir, "commondir"))

@@ -32,7 +32,7 @@ const (
 )
 
 // Init makes a project in q.Dir, or completes one: files that are there are kept. It makes a
-// signing key when this user has none, and believes that key in a project that it made
+// signing key when this user has none, and trusts that key in a project that it made
 // itself; in one that was there it grants nothing. Items of RYE OS that are already there
 // are reported, never signed unseen.
 func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRequest) (*rye.InitReport, error) {
@@ -52,7 +52,7 @@ func Init(ctx context.Context, h *session.Host, keys *custody.Keys, q rye.InitRe
 		return nil, fault.New(fault.Usage, "namespace %q is reserved", q.Namespace).Advise("rye init --namespace <yours>")
 	}
 	if _, inside := session.Below(dir, h.ConfigDir); inside {
-		return nil, fault.New(fault.Auth, "init %s: your configuration, %s, lies in it, and whoever can change the project could change whom you believe", dir, h.ConfigDir).
+		return nil, fault.New(fault.Auth, "init %s: your configuration, %s, lies in it, and a change of the project could change your trust", dir, h.ConfigDir).
 			Advise("make a project in a directory that holds nothing else")
 	}
 	if err := session.CheckConfig(h.At(dir)); err != nil {

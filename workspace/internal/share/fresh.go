@@ -8,7 +8,7 @@ import (
 	"github.com/rye-os/rye/registry"
 )
 
-// Newest says how far what was read of namespaces may be believed to be the newest. Where the
+// Newest warns of namespaces of which something newer may exist than what was read. Where the
 // policy says so, it refuses those that are beyond what the root calls fresh.
 func Newest(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...string) (warnings []string, err error) {
 	for _, ns := range namespaces {
@@ -24,7 +24,7 @@ func Newest(s *Desk, reg *registry.Registry, root registry.Root, namespaces ...s
 				return warnings, err
 			}
 		case !said && !s.Offline && registry.FirstContact(reg, ns) && !lockKnows(s, reg, ns):
-			warnings = append(warnings, fmt.Sprintf("%s: first seen here, and no lock or checkpoint tells how far it is: its host is believed about that", ns))
+			warnings = append(warnings, fmt.Sprintf("%s: first seen here, and no lock or checkpoint states how far it is: rye cannot check this and trusts the host", ns))
 		}
 	}
 	return warnings, nil
