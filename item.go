@@ -271,6 +271,11 @@ type LogEntry struct {
 	Author  string `json:"author"`
 	Subject string `json:"subject"`
 
+	// Of the log of a registry.
+	Seq     uint64 `json:"seq,omitempty"`     // position
+	Skipped string `json:"skipped,omitempty"` // why the operation has no effect
+	Voided  uint64 `json:"voided,omitempty"`  // the operation that voided it
+
 	Changes []FileChange `json:"changes,omitempty"` // where that was asked for
 }
 

@@ -34,8 +34,21 @@ type RegistryInfo struct {
 	Seen    map[string]uint64 `json:"seen,omitempty"`   // namespace -> last position of its log that was seen here
 	Pinned  bool              `json:"pinned"`           // in the user's trust store
 
+	Skipped     []SkippedOperation `json:"skipped,omitempty"`      // operations of its namespaces that have no effect, and were not voided
+	SkippedMore uint64             `json:"skipped_more,omitempty"` // that are not listed
+
 	Checked  []RegistryCheck `json:"checked,omitempty"`  // by Verify
 	Warnings []string        `json:"warnings,omitempty"` // how far the registry may be believed to be the newest
+}
+
+// SkippedOperation is a malformed operation of a namespace: it has no effect.
+type SkippedOperation struct {
+	Namespace string `json:"namespace"`
+	Seq       uint64 `json:"seq"` // position in the log
+	Commit    string `json:"commit"`
+	SHA256    string `json:"sha256"` // of the raw commit
+	Author    string `json:"author"` // fingerprint of the key that signed it
+	Why       string `json:"why"`
 }
 
 // RegistryCheck is what became of asking a registry for everything that the log of a
@@ -429,6 +442,15 @@ type RevokeKeyRequest struct {
 	Key       string // SHA256:..., or an authorized_keys line
 	From      uint64 // the first operation by it that does not count; 0 is the next one
 	Reason    string
+	Out       string // as in MembersRequest
+	DryRun    bool
+}
+
+// VoidRequest voids a malformed operation, so that it is reported no more.
+type VoidRequest struct {
+	Registry  string // as in MembersRequest
+	Namespace string
+	Seq       uint64 // its position
 	Out       string // as in MembersRequest
 	DryRun    bool
 }

@@ -222,6 +222,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 	}
 	defer prep.end()
 	var gone []revoked.Version
+	var done replayed
 	next := s
 	keep := keeping{p: p, put: lasting(b), tip: contentTip(r, c.namespace)}
 	var beside sync.WaitGroup
@@ -240,6 +241,7 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		if err := w.put(next, lasting(b)); err != nil {
 			return State{}, err
 		}
+		done.ops = append(done.ops, w.op)
 		keep.add(w.op, w.after, ops[i].Items)
 		if refusesForGood(ops[i].Kind) && w.changes != nil {
 			rows, err := parseShard(w.changes)
@@ -285,6 +287,9 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		return State{}, err
 	}
 	if err := r.rememberRevoked(ctx, c.namespace, gone); err != nil {
+		return State{}, err
+	}
+	if err := noteSkipped(ctx, r, c.namespace, &repo.Reader, s.point(), done); err != nil {
 		return State{}, err
 	}
 	return next, r.keepState(ctx, repo, next)

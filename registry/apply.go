@@ -143,7 +143,7 @@ func (s State) judge(op Op) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	if err := checkAgreement(&s, op, grant != s.Grant); err != nil {
+	if err := checkAgreement(&s, op, rootsWord(&s, op, grant)); err != nil {
 		return State{}, err
 	}
 	return follow(s, op, grant)
@@ -153,7 +153,9 @@ func (s State) judge(op Op) (State, error) {
 func follow(s State, op Op, grant uint64) (State, error) {
 	var err error
 	next := s
-	next.Seq, next.Tip, next.At, next.Root, next.Time = op.Seq, op.Sum, op.ID, op.Root, op.Time
+	next.last = Position{op.Seq, op.ID, op.Sum}
+	next = past(next, next.last)
+	next.Root, next.Time = op.Root, op.Time
 	if op.Kind == OpClaim {
 		next.Genesis = op.Sum
 	}
@@ -174,7 +176,7 @@ func follow(s State, op Op, grant uint64) (State, error) {
 		next.Published += uint64(op.Changes.Count)
 	case OpThreshold:
 		err = setThreshold(&next, op)
-	case OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact:
+	case OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact, OpVoid:
 	default:
 		err = unknownOp(op.Kind)
 	}
@@ -215,7 +217,8 @@ func (s State) checkLink(op Op) error {
 // Keys of the namespace may write everything. Beside them only the root has a
 // say: a key that it granted the namespace to later may add itself, or take the
 // place of all others; one that is there already may set how many must agree. That is
-// how a namespace is rescued, and what readers take as a change of owners.
+// how a namespace is rescued, and what readers take as a change of owners. Such a key may
+// also void a malformed operation without being a key of the namespace.
 func (s State) authority(op Op) (grant uint64, err error) {
 	g := s.root.grantAt(s.Namespace, op.Root)
 	fp := op.Signer.Fingerprint()
@@ -236,6 +239,8 @@ func (s State) authority(op Op) (grant uint64, err error) {
 	switch {
 	case i < 0 && granted && g.Since > s.Grant && (op.Kind == OpKeyAdd || op.Kind == OpTransfer) && adds(op, fp):
 		return g.Since, nil
+	case i < 0 && granted && op.Kind == OpVoid:
+		return s.Grant, nil
 	case i < 0:
 		return 0, fault.New(fault.Untrusted, "signed by %s, which is not a key of %s", fp, s.Namespace)
 	case s.keys[i].State == KeyActive && op.Kind == OpThreshold && op.Terms == (Terms{}) && s.Threshold > 1 && granted && g.Since > s.Grant:

@@ -350,6 +350,31 @@ func TestAttack51HiddenParts(t *testing.T) {
 	}
 }
 
+// TestAttack51HiddenRootList: a log whose last state no host serves is refused, each time, and
+// is no floor, so that the host may set it back. What it revokes is remembered all the same.
+func TestAttack51HiddenRootList(t *testing.T) {
+	w, h, m := attacked(t)
+	pub := w.machine(t)
+	if err := pub.Mark(w.ctx, OpRevoke, StatusChange{Names: []string{"acme/knowledge/a@1.0.0"}, Reason: "steals", By: By{Signer: w.ada}}); err != nil {
+		t.Fatal(err)
+	}
+	good := h.ref(branchPrefix + "acme")
+	e := h.content(w.ada, "acme/knowledge/c@1.0.0", "c")
+	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e)}, func(op *Op) { op.State = addressOf([]byte("nowhere")) })
+	before := m.memoryOf(t)
+	for range 2 {
+		wantCode(t, m.Sync(w.ctx, "acme"), fault.Network)
+		if list, err := m.Revoked("acme"); err != nil || len(list) != 1 {
+			t.Errorf("Revoked = %v, %v; want one version", list, err)
+		}
+		if m.memoryOf(t) != before {
+			t.Error("it moved the memory")
+		}
+	}
+	h.set(branchPrefix+"acme", good)
+	w.sync(m, "acme")
+}
+
 // TestAttackContentRewound: the branch of the content proves nothing. Set back, set to
 // something else or taken away, it costs what it keeps and never adds anything; the next
 // publication goes on from it.

@@ -3,7 +3,6 @@ package registry
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -140,7 +139,8 @@ func TestAttack39CutLog(t *testing.T) {
 	fresh.refuses(t, w, "malformed")
 }
 
-// TestAttackOperations: one spoilt operation after an honest log.
+// TestAttackOperations: one spoilt operation after an honest log that is none of this log, or
+// not yet. TestMalformedOperations has those that are.
 func TestAttackOperations(t *testing.T) {
 	eve := newKey("eve")
 	for _, tt := range []struct {
@@ -150,23 +150,13 @@ func TestAttackOperations(t *testing.T) {
 		text  func(string) string
 		want  string
 	}{
-		{"40 gap", nil, func(op *Op) { op.Seq++ }, nil, "malformed"},
-		{"40 repeat", nil, func(op *Op) { op.Seq-- }, nil, "malformed"},
-		{"40 jump to 2^63", nil, nil, func(m string) string { return strings.Replace(m, "Rye-Seq: 4", "Rye-Seq: 9223372036854775808", 1) }, "malformed"},
-		{"41 another registry", nil, func(op *Op) { op.Registry[0] ^= 1 }, nil, "integrity"},
-		{"41 another namespace's genesis", nil, func(op *Op) { op.Genesis[0] ^= 1 }, nil, "integrity"},
 		{"42 wrong predecessor", nil, func(op *Op) { op.Prev[0] ^= 1 }, nil, "integrity"},
 		{"43 two parents", nil, func(op *Op) { op.Parents = append(op.Parents, op.Parents[0]) }, nil, "fork"},
 		{"43 its content as a second parent", nil, func(op *Op) { op.Parents = append(op.Parents, op.Kept) }, nil, "fork"},
 		{"44 another state", nil, func(op *Op) { op.State.Sum[0] ^= 1 }, nil, "integrity"},
 		{"44 a state that is not there", nil, func(op *Op) { op.State = addressOf([]byte("nowhere")) }, nil, "network"},
 		{"45 a key without the namespace", eve, nil, nil, "untrusted"},
-		{"48 time before the operation before", nil, func(op *Op) { op.Time = op.Time.Add(-time.Second) }, nil, "malformed"},
-		{"52 an operation to skip", nil, nil, func(m string) string { return strings.Replace(m, "Rye-Op: publish", "Rye-Op: skip", 1) }, "malformed"},
-		{"54 root position lowered", nil, func(op *Op) { op.Root = 1 }, nil, "rollback"},
 		{"54 root position beyond the root", nil, func(op *Op) { op.Root = 99 }, nil, "rollback"},
-		{"54 another format", nil, nil, func(m string) string { return strings.Replace(m, "Rye-Format: 1", "Rye-Format: 0", 1) }, "malformed"},
-		{"28 another trailer", nil, nil, func(m string) string { return m + "Rye-Note: hi\n" }, "malformed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -189,17 +179,6 @@ func TestAttack48Future(t *testing.T) {
 	m.refuses(t, w, "malformed")
 	w.now = w.now.Add(time.Hour) // once the clock gets there it is an honest operation
 	w.sync(m, "acme")
-}
-
-func TestAttack44Smuggled(t *testing.T) {
-	w, h, m := attacked(t)
-	e := h.content(w.ada, "acme/knowledge/c@1.0.0", "c")
-	h.write(forgery{s: h.state(), by: w.ada, op: publishOp(e), tree: func(put sink) store.OID {
-		blob, _ := put(store.TypeBlob, []byte("evil"))
-		id, _ := putTrees(put, map[string]store.OID{"README.md": blob})
-		return id
-	}}, nil)
-	m.refuses(t, w, "integrity")
 }
 
 func TestAttack49MixedContent(t *testing.T) {

@@ -425,7 +425,11 @@ func vouched(ctx context.Context, r *Registry, s State, e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if op.Kind != OpPublish || op.Signer.Fingerprint() != e.Publisher {
+	skips, err := skipsOf(r, s.Namespace)
+	if err != nil {
+		return err
+	}
+	if _, skipped := skips.find(e.Seq); skipped || op.Kind != OpPublish || op.Signer.Fingerprint() != e.Publisher {
 		return fault.New(fault.Integrity, "%s: operation %d did not publish it", e.Name(), e.Seq)
 	}
 	if err := bringBlobs(ctx, r, s.Namespace, "change list", []store.OID{op.Kept}, []Address{op.Changes.Address}); err != nil {

@@ -26,11 +26,12 @@ func verifiedRef(namespace string) string {
 
 // loadState returns the state of a namespace at a point that was verified.
 func loadState(repo *store.Repo, from source, id objects.Digest, namespace string, p Point) (State, error) {
-	raw, _, err := readCommit(&repo.Reader, p.Tip)
+	last := p.last()
+	raw, _, err := readCommit(&repo.Reader, last.ID)
 	if err != nil {
 		return State{}, err
 	}
-	if objects.DigestOf(raw) != p.Sum {
+	if objects.DigestOf(raw) != last.Sum {
 		return State{}, fault.New(fault.Integrity, "cache of the registry: the tip of %s is not the one that was verified", namespace)
 	}
 	op, err := parseOp(raw, false)
@@ -41,10 +42,10 @@ func loadState(repo *store.Repo, from source, id objects.Digest, namespace strin
 	if err != nil {
 		return State{}, err
 	}
-	if s.Registry != id || s.Namespace != namespace || s.Seq != p.Seq {
+	if s.Registry != id || s.Namespace != namespace || s.Seq != last.Seq {
 		return State{}, fault.New(fault.Integrity, "cache of the registry: the state of %s is another's", namespace)
 	}
-	return s, nil
+	return past(s, Position{p.Seq, p.Tip, p.Sum}), nil
 }
 
 // stateAt returns the state that follows an operation that is believed. The catalogue is
@@ -65,7 +66,9 @@ func stateAt(from source, op Op) (State, error) {
 	if s.Registry != op.Registry || s.Namespace != op.Namespace {
 		return State{}, fault.New(fault.Integrity, "state of %s: is another namespace's", op.Namespace)
 	}
-	s.Genesis, s.Seq, s.Tip, s.At, s.Root, s.Time = op.Genesis, op.Seq, op.Sum, op.ID, op.Root, op.Time
+	s.last = Position{op.Seq, op.ID, op.Sum}
+	s = past(s, s.last)
+	s.Genesis, s.Root, s.Time = op.Genesis, op.Root, op.Time
 	if op.Kind == OpClaim {
 		s.Genesis = op.Sum
 	}
@@ -155,7 +158,19 @@ func (r *Registry) keepRoot(ctx context.Context, repo *store.Repo, root Root) er
 }
 
 func (s State) point() Point {
-	return Point{Genesis: s.Genesis, Seq: s.Seq, Tip: s.At, Sum: s.Tip, Owners: s.Owners}
+	p := Point{Genesis: s.Genesis, Seq: s.Seq, Tip: s.At, Sum: s.Tip, Owners: s.Owners}
+	if s.last.Seq != s.Seq {
+		p.Last = s.last
+	}
+	return p
+}
+
+// last returns the last operation up to p that has effect.
+func (p Point) last() Position {
+	if p.Last.Seq > 0 {
+		return p.Last
+	}
+	return Position{p.Seq, p.Tip, p.Sum}
 }
 
 func (r Root) point() Point { return Point{Seq: r.Seq, Tip: r.At, Sum: r.Tip} }

@@ -99,43 +99,45 @@ func replayRoot(base Root, raws [][]byte, now time.Time, f store.Format) (Root, 
 	return root, ops, checkTree("root of the registry", last.Tree, want)
 }
 
+// replayed is what a part of a log holds.
+type replayed struct {
+	ops     []Op      // that have effect
+	skipped []Skipped // that have none
+}
+
 // replay applies the operations in raws to base, as far as the log tells.
-func replay(ctx context.Context, base State, raws [][]byte, now time.Time) (State, []Op, error) {
-	s := base
-	ops, bad := parseOps(ctx, raws)
-	for _, op := range ops {
-		var err error
-		if s, err = Apply(s, op); err != nil {
-			return State{}, nil, err
+func replay(ctx context.Context, base State, raws [][]byte, now time.Time) (s State, done replayed, err error) {
+	s = base
+	ops, bad, err := parseOps(ctx, raws)
+	if err != nil {
+		return s, done, err
+	}
+	for i, op := range ops {
+		var k *Skipped
+		if s, k, err = follows(s, raws[i], op, bad[i]); err != nil {
+			return s, replayed{}, err
+		}
+		if k != nil {
+			done.skipped = append(done.skipped, *k)
+		} else {
+			done.ops = append(done.ops, op)
 		}
 	}
-	if bad != nil {
-		return State{}, nil, fmt.Errorf("namespace %s: %w", base.Namespace, bad)
+	if len(done.ops) == 0 {
+		return s, done, nil
 	}
-	if len(ops) == 0 {
-		return s, nil, nil
-	}
-	last := ops[len(ops)-1]
-	return s, ops, checkFuture(s.Namespace, last.Seq, last.Time, now)
+	return s, done, checkFuture(s.Namespace, s.last.Seq, s.Time, now)
 }
 
 // parseOps reads operations and checks their signatures, which is most of the work, on all
-// processors. Where one is refused it returns those before it, and why.
-func parseOps(ctx context.Context, raws [][]byte) ([]Op, error) {
-	ops, errs := make([]Op, len(raws)), make([]error, len(raws))
-	err := parallel.Chunks(ctx, len(raws), dozen, func(i int) error {
-		ops[i], errs[i] = ParseOp(raws[i])
+// processors. Of one that is refused it tells why.
+func parseOps(ctx context.Context, raws [][]byte) (ops []Op, bad []error, err error) {
+	ops, bad = make([]Op, len(raws)), make([]error, len(raws))
+	err = parallel.Chunks(ctx, len(raws), dozen, func(i int) error {
+		ops[i], bad[i] = ParseOp(raws[i])
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	for i, err := range errs {
-		if err != nil {
-			return ops[:i], err
-		}
-	}
-	return ops, nil
+	return ops, bad, err
 }
 
 // checkFuture looks at the last operation only: times never go back.
@@ -196,28 +198,14 @@ func rawAt(ctx context.Context, rd *store.Reader, p Point, seq uint64) ([]byte, 
 		if at == seq {
 			return raw, nil
 		}
-		if want, err = prevOf(raw); err != nil {
+		c, err := store.ParseCommit(raw)
+		if err != nil {
+			return nil, err
+		}
+		if want, err = prevOf(c); err != nil {
 			return nil, err
 		}
 		id = parent
 	}
 	return nil, fault.New(fault.NotFound, "the log has no operation %d", seq)
-}
-
-// prevOf returns the Rye-Prev of an operation of either kind of log.
-func prevOf(raw []byte) (objects.Digest, error) {
-	c, err := store.ParseCommit(raw)
-	if err != nil {
-		return objects.Digest{}, err
-	}
-	list, err := parseMessage(c.Message)
-	if err != nil {
-		return objects.Digest{}, err
-	}
-	for _, t := range list {
-		if t.key == "Rye-Prev" {
-			return objects.ParseDigest(t.value)
-		}
-	}
-	return objects.Digest{}, nil
 }

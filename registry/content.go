@@ -163,4 +163,7 @@ type LogEntry struct {
 	Text   string // the subject: "publish acme/tool/hello@1.4.0"
 	Reason string // "" when none
 	Commit store.OID
+
+	Skipped string // why it has no effect; "" where it has
+	Voided  uint64 // the operation that voided it; 0 for none
 }

@@ -20,6 +20,8 @@ type examined struct {
 	states   []kept
 	versions []version // that were published
 	redacted int       // versions
+	skipped  []Skipped // operations without effect
+	passed   int       // of these
 }
 
 // kept is where the state after an operation is kept.
@@ -54,14 +56,19 @@ func examineFrom(ctx context.Context, r *Registry, s State, known Point) (examin
 	}
 	x := examined{State: base, since: base.Seq, before: base.Kept}
 	from := cached(r)
-	ops, err := readOps(ctx, r, s.Namespace, raws)
+	_, done, err := replay(ctx, base, raws, r.o.Now())
 	if err != nil {
 		return x, err
 	}
-	err = withChanges(ctx, from, ops, func(op Op, changes []byte) error { return x.apply(op, changes) })
+	if err := bringChanges(ctx, r, s.Namespace, done.ops); err != nil {
+		return x, err
+	}
+	x.skipped = done.skipped
+	err = withChanges(ctx, from, done.ops, func(op Op, changes []byte) error { return x.apply(op, changes) })
 	if err != nil {
 		return x, err
 	}
+	x.pass(s.Seq)
 	if x.Tip != s.Tip {
 		return x, fault.New(fault.Integrity, "namespace %s: its log ends in %s, what was verified is %s", s.Namespace, x.Tip, s.Tip)
 	}
@@ -72,8 +79,16 @@ func examineFrom(ctx context.Context, r *Registry, s State, known Point) (examin
 	return x, noteShards(ctx, r, x.State, everyShard())
 }
 
+// pass takes the state over operations without effect, up to a position.
+func (x *examined) pass(seq uint64) {
+	for ; x.passed < len(x.skipped) && x.skipped[x.passed].Seq <= seq; x.passed++ {
+		x.State = past(x.State, x.skipped[x.passed].Position)
+	}
+}
+
 // apply applies an operation whose change list was read.
 func (x *examined) apply(op Op, changes []byte) error {
+	x.pass(op.Seq - 1)
 	next, err := applyRead(x.State, op, changes)
 	if err != nil {
 		return inOperation(x.State, op, err)
@@ -110,12 +125,8 @@ func logSince(ctx context.Context, r *Registry, s State, known Point) (State, []
 	return NewState(s.root, s.Namespace), raws, err
 }
 
-// readOps reads operations and brings their change lists.
-func readOps(ctx context.Context, r *Registry, namespace string, raws [][]byte) ([]Op, error) {
-	ops, err := parseOps(ctx, raws)
-	if err != nil {
-		return nil, err
-	}
+// bringChanges brings the change lists of operations.
+func bringChanges(ctx context.Context, r *Registry, namespace string, ops []Op) error {
 	var lists []Address
 	var kept []store.OID
 	for i := range ops {
@@ -123,7 +134,7 @@ func readOps(ctx context.Context, r *Registry, namespace string, raws [][]byte) 
 			lists, kept = append(lists, ops[i].Changes.Address), append(kept, ops[i].Kept)
 		}
 	}
-	return ops, bringBlobs(ctx, r, namespace, "change list", kept, lists)
+	return bringBlobs(ctx, r, namespace, "change list", kept, lists)
 }
 
 // Bounds of the change lists that are read while those before them are applied.

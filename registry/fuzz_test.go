@@ -23,6 +23,7 @@ func fuzzRig(f *testing.F) *rig {
 	e.Meta = Meta{Description: "Grüße", Deps: map[string]string{"acme/tool/x": "^1"}, Caps: objects.DigestOf(nil)}
 	r.do(ada, Op{Kind: OpPublish, Items: []Entry{e}})
 	r.do(ada, Op{Kind: OpYank, Reason: "wör\"se", Items: []Entry{{Ref: e.Ref, Version: e.Version}}})
+	r.do(ada, Op{Kind: OpVoid, Void: Voided{Seq: 2, Sum: r.s.Tip}})
 	r.do(ada, Op{Kind: OpKeyRevoke, Reason: "lost", Key: ada.fp(), BadFrom: 3})
 	return r
 }
@@ -46,6 +47,8 @@ func FuzzParseOp(f *testing.F) {
 			wantCoded(t, err)
 		} else if c, _ := store.ParseCommit(raw); op.Message() != c.Message {
 			t.Fatalf("%q becomes %q", c.Message, op.Message())
+		} else if prev, err := prevOf(c); err != nil || prev != op.Prev {
+			t.Fatalf("%q follows %s, %v; want %s", c.Message, prev, err, op.Prev)
 		}
 		if op, err := ParseRootOp(raw); err != nil {
 			wantCoded(t, err)
@@ -183,6 +186,9 @@ func FuzzMemory(f *testing.F) {
 	id := objects.DigestOf([]byte("registry"))
 	p := Point{Genesis: id, Seq: 3, Tip: store.SHA1.Hash(store.TypeBlob, nil), Sum: id, Owners: 1}
 	f.Add(memory{"": p, "acme": p}.text("https://example.org/r.git", id))
+	skips := p
+	skips.Last = Position{2, p.Tip, id}
+	f.Add(memory{"": p, "acme": skips}.text("https://example.org/r.git", id))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m, err := parseMemory(raw, id)
 		if err != nil {
@@ -192,6 +198,19 @@ func FuzzMemory(f *testing.F) {
 		again, err := parseMemory(m.text("", id), id)
 		if err != nil || !maps.Equal(again, m) {
 			t.Fatalf("%+v becomes %+v (%v)", m, again, err)
+		}
+	})
+}
+
+func FuzzSkips(f *testing.F) {
+	id := objects.DigestOf([]byte("operation"))
+	p := Position{4, store.SHA1.Hash(store.TypeBlob, nil), id}
+	f.Add(Skips{List: []Skipped{{Position: p, By: newKey("ada").fp(), Why: "Grüße \"x\""}, {Position: p, Voided: 5}}, More: 3, upTo: 9}.text())
+	f.Fuzz(func(t *testing.T, text string) {
+		if k, err := parseSkips(text); err != nil {
+			wantCoded(t, err)
+		} else if k.text() != text {
+			t.Fatalf("%q becomes %q", text, k.text())
 		}
 	})
 }

@@ -267,7 +267,7 @@ func (r *Registry) CheckpointOp(ctx context.Context, until time.Time, namespaces
 		if err != nil {
 			return op, err
 		}
-		op.Checkpoints = append(op.Checkpoints, Checkpoint{Namespace: ns, Seq: s.Seq, Sum: s.Tip, ID: s.At, State: s.Digest()})
+		op.Checkpoints = append(op.Checkpoints, Checkpoint{Namespace: ns, Seq: s.last.Seq, Sum: s.last.Sum, ID: s.last.ID, State: s.Digest()})
 	}
 	if n := len(op.Checkpoints); n == 0 || n > maxCheckpoints {
 		return op, fault.New(fault.Usage, "checkpoint of %d namespaces: want 1 to %d", n, maxCheckpoints)

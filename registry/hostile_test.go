@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,14 +66,8 @@ func (h *host) stateAt(tip store.OID) State {
 		h.w.t.Fatal(err)
 	}
 	s.from = h.blob
-	for _, raw := range raws {
-		op, err := ParseOp(raw)
-		if err != nil {
-			h.w.t.Fatal(err)
-		}
-		if s, err = Apply(s, op); err != nil {
-			h.w.t.Fatal(err)
-		}
+	if s, _, err = replay(h.w.ctx, s, raws, h.w.now); err != nil {
+		h.w.t.Fatal(err)
 	}
 	return s
 }
@@ -211,8 +207,6 @@ func (m *machine) fetchForged(t *testing.T, h *host, e Entry) error {
 	return err
 }
 
-// refuses checks that a sync is refused with a code, that nothing which it knew
-// changed, and that what it knew still serves.
 // memoryOf returns the file of what was verified.
 func (m *machine) memoryOf(t *testing.T) string {
 	t.Helper()
@@ -223,6 +217,8 @@ func (m *machine) memoryOf(t *testing.T) string {
 	return string(raw)
 }
 
+// refuses checks that a sync is refused with a code, that nothing which it knew
+// changed, and that what it knew still serves.
 func (m *machine) refuses(t *testing.T, w *world, want string) {
 	t.Helper()
 	before := m.snapshot(t)
@@ -233,6 +229,40 @@ func (m *machine) refuses(t *testing.T, w *world, want string) {
 		}
 		if after := m.snapshot(t); after != before {
 			t.Errorf("refusing changed what was there:\n%s\nwas\n%s", after, before)
+		}
+	}
+}
+
+// skips checks that a sync reports the last operation of acme as one without effect, and why.
+func (m *machine) skips(t *testing.T, w *world, why string) {
+	t.Helper()
+	before, err := m.View("acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.sync(m, "acme")
+	w.sync(m, "acme") // the state is read from what was kept
+	m.reports(t, why)
+	s, err := m.reopen(w, nil).View("acme")
+	if err != nil || s.Seq == before.Seq {
+		t.Fatalf("View = %d, %v; want more than %d", s.Seq, err, before.Seq)
+	}
+	if s.Digest() != before.Digest() || !bytes.Equal(encodeNamespace(&s), encodeNamespace(&before)) {
+		t.Errorf("the state changed: %s", encodeNamespace(&s))
+	}
+}
+
+// reports checks which operations of acme are reported as skipped, by why.
+func (m *machine) reports(t *testing.T, why ...string) {
+	t.Helper()
+	got, err := SkippedOf(m.Registry, "acme")
+	open := got.Open()
+	if err != nil || len(open) != len(why) {
+		t.Fatalf("%d operations are reported, want %d: %v, %v", len(open), len(why), got, err)
+	}
+	for i := range open {
+		if !strings.Contains(open[i].Why, why[i]) {
+			t.Errorf("operation %d is reported: %s; want %q", open[i].Seq, open[i].Why, why[i])
 		}
 	}
 }

@@ -97,17 +97,18 @@ func doneLine(op Op, when time.Time) string {
 
 // doneBefore returns what the cache knows of the operations up to one, newest first.
 func doneBefore(rd *store.Reader, at store.OID) (done []string) {
-	for len(done) < shownOperations && !at.IsZero() {
+	for range shownOperations {
+		if at.IsZero() {
+			break
+		}
 		raw, parent, err := readCommit(rd, at)
 		if err != nil {
 			break // the cache begins at a checkpoint
 		}
-		op, err := parseOp(raw, false)
-		if err != nil {
-			break
-		}
-		done = append(done, doneLine(op, op.Time))
 		at = parent
+		if op, err := parseOp(raw, false); err == nil { // else it is malformed, and did nothing
+			done = append(done, doneLine(op, op.Time))
+		}
 	}
 	return done
 }

@@ -70,13 +70,13 @@ func (c *StatusChange) items() ([]Entry, error) {
 }
 
 // ChangeKeys appends operations on the keys of a namespace that is claimed (OpKeyAdd,
-// OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold), all of them or none: one ref update. It returns the state
-// after them; dry checks everything and changes nothing.
+// OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold), or voids an operation (OpVoid), all of
+// them or none: one ref update. It returns the state after them; dry checks everything and changes nothing.
 func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry bool, ops ...Op) (State, error) {
 	c := change{namespace: namespace, by: by, dry: dry, refs: []objects.Ref{}}
 	for i, op := range ops {
 		switch op.Kind {
-		case OpKeyAdd, OpKeyRetire, OpThreshold:
+		case OpKeyAdd, OpKeyRetire, OpThreshold, OpVoid:
 		case OpTransfer:
 			c.refs = nil // what is handed over is examined first
 		case OpKeyRevoke:
@@ -103,15 +103,28 @@ func amend(ctx context.Context, r *Registry, c change, ops ...Op) (State, error)
 		if s.Seq == 0 {
 			return nil, fault.New(fault.NotFound, "namespace %s: nobody has claimed it", c.namespace)
 		}
-		if mine.Seq > 0 && s.Digest() == mine.Digest() {
-			return nil, nil // the answer was lost, the push was not
+		done, err := alreadyDone(r, s, mine, ops)
+		if done || err != nil {
+			return nil, err
 		}
-		var err error
 		mine, err = r.pen(c.by, c.namespace).rehearse(s, ops)
 		return ops, err
 	}
 	done, err := r.advance(ctx, c)
 	return done.state, err
+}
+
+// alreadyDone reports whether an earlier try, which would have led to the state mine, was
+// pushed although its answer was lost.
+func alreadyDone(r *Registry, s, mine State, ops []Op) (bool, error) {
+	if ops[0].Kind != OpVoid { // which changes no state
+		return mine.Seq > 0 && s.Digest() == mine.Digest(), nil
+	}
+	err := mayVoid(r, s.Namespace, ops[0].Void)
+	if fault.Is(err, fault.Conflict) && mine.Seq > 0 {
+		return true, nil
+	}
+	return false, err
 }
 
 // Prove returns the proof that the owner of a key agrees to its being added.

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,10 +32,8 @@ const (
 	OpTransfer  OpKind = "transfer"   // other keys in the place of all that are active
 	OpRedact    OpKind = "redact"     // anything -> redacted: revoked, and the bytes are to go
 	OpThreshold OpKind = "threshold"  // how many keys must agree to what Governs names
+	OpVoid      OpKind = "void"       // a malformed operation is known, and is reported no more
 )
-
-// reserved are operations that a later format gives a meaning, so that nothing else does.
-var reserved = []OpKind{"attest", "delegate", "undelegate", "vendor", "skip"}
 
 // Bounds of one operation.
 const (
@@ -69,6 +66,7 @@ type Op struct {
 	Keys    []KeyGrant // claim, key-add, transfer
 	Key     objects.Fingerprint
 	BadFrom uint64 // key-revoke: the first operation by Key that no longer counts
+	Void    Voided // void
 
 	Threshold int        // threshold; claim, transfer: 0 is one key
 	Terms     Terms      // where others than the signer agree; see Governs
@@ -79,6 +77,12 @@ type Op struct {
 	Items []Entry
 
 	Envelope
+}
+
+// Voided names the malformed operation that a void is about.
+type Voided struct {
+	Seq uint64
+	Sum objects.Digest // of the raw commit
 }
 
 // Changes names the change list of an operation: the catalogue lines that it wrote. The
@@ -231,6 +235,11 @@ func (op *Op) trailers(f *fields) {
 		if op.Changes.Count > 0 || f.next("Rye-Changes") { // the key may have published nothing
 			changes = func() { f.changes(op) }
 		}
+	case OpVoid:
+		f.value("Rye-Void", number(&op.Void.Seq), digest(&op.Void.Sum))
+		if op.Void.Seq < 2 || op.Void.Seq >= op.Seq {
+			f.fail(fault.New(fault.Malformed, "trailer Rye-Void: position %d, want 2 to %d", op.Void.Seq, op.Seq-1))
+		}
 	default:
 		f.fail(unknownOp(op.Kind))
 	}
@@ -282,10 +291,6 @@ func (f *fields) changes(op *Op) {
 }
 
 func unknownOp(kind OpKind) error {
-	if slices.Contains(reserved, kind) {
-		return fault.New(fault.Malformed, "operation %q: is reserved, and this rye gives it no meaning", string(kind)).
-			Advise("a newer rye may read it")
-	}
 	return fault.New(fault.Malformed, "operation %q: is not known to this rye", words.Brief(string(kind)))
 }
 
@@ -309,6 +314,8 @@ func (op *Op) Subject() string {
 		return "claim " + op.Namespace
 	case op.Kind == OpThreshold:
 		return fmt.Sprintf("threshold %d", op.Threshold)
+	case op.Kind == OpVoid:
+		return fmt.Sprintf("void %d", op.Void.Seq)
 	case op.Kind == OpKeyRetire || op.Kind == OpKeyRevoke:
 		return string(op.Kind) + " " + op.Key.String()
 	case op.Changes.Count == 1:

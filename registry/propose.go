@@ -27,7 +27,7 @@ func NeedsOthers(s State, root Root, op Op, signer trust.PublicKey) bool {
 	}
 	op.Root, op.Signer = root.Seq, signer
 	grant, err := s.WithRoot(root).authority(op)
-	return err == nil && grant == s.Grant
+	return err == nil && !rootsWord(&s, op, grant)
 }
 
 // ProposeOp fills in where an operation of a namespace stands and what it leads to, after a
@@ -264,6 +264,8 @@ func DescribeOp(s State, op Op) []string {
 			"every reader is asked before that counts")
 	case OpThreshold:
 		lines = append(lines, fmt.Sprintf("then %d of %d keys must agree, now %d", op.Threshold, len(active(&s)), s.Threshold))
+	case OpVoid:
+		lines = append(lines, fmt.Sprintf("void   operation %d, which has no effect, and report it no more", op.Void.Seq))
 	case OpRevoke, OpRedact:
 		for i := range op.Items {
 			lines = append(lines, string(op.Kind)+" "+op.Items[i].Name())

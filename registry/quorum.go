@@ -14,10 +14,16 @@ import (
 // and yanking stay one member's daily work.
 func Governs(kind OpKind) bool {
 	switch kind {
-	case OpKeyAdd, OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold, OpRevoke, OpRedact:
+	case OpKeyAdd, OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold, OpRevoke, OpRedact, OpVoid:
 		return true
 	}
 	return false
+}
+
+// rootsWord reports whether an operation stands on a grant of the root, and not on the keys
+// of the namespace. grant is what authority made of it.
+func rootsWord(s *State, op Op, grant uint64) bool {
+	return grant != s.Grant || op.Kind == OpVoid && findKey(s.keys, op.Signer.Fingerprint()) < 0
 }
 
 // active returns the keys that may sign.
@@ -39,13 +45,13 @@ func (op *Op) ApprovalMessage() []byte {
 	return objects.PAE("application/vnd.rye.namespace-approval.v1", []byte(plain.Message()))
 }
 
-// checkAgreement counts the active keys that signed or approved. A rescue, which stands on
-// the root's word, needs nobody else's.
-func checkAgreement(s *State, op Op, rescue bool) error {
+// checkAgreement counts the active keys that signed or approved. What stands on the root's
+// word needs nobody else's.
+func checkAgreement(s *State, op Op, word bool) error {
 	switch alone := op.Terms == (Terms{}); {
-	case !Governs(op.Kind) || alone && (rescue || s.Threshold <= 1):
+	case !Governs(op.Kind) || alone && (word || s.Threshold <= 1):
 		return nil
-	case rescue || s.Threshold <= 1:
+	case word || s.Threshold <= 1:
 		return fault.New(fault.Malformed, "has terms, and nobody else need agree")
 	case alone:
 		return fault.New(fault.Untrusted, "1 of %d keys of %s agreed, %d must", len(active(s)), s.Namespace, s.Threshold)

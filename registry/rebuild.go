@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -37,7 +38,7 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 	if err != nil {
 		return c, err
 	}
-	b := rebuilding{r: r, s: x.State, dry: dry, missing: map[string]bool{}}
+	b := rebuilding{r: r, s: x.State, skipped: x.skipped, dry: dry, missing: map[string]bool{}}
 	for _, what := range c.Missing {
 		b.missing[what] = true
 	}
@@ -48,6 +49,7 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 type rebuilding struct {
 	r       *Registry
 	s       State
+	skipped []Skipped
 	dry     bool
 	missing map[string]bool
 	heads   []store.OID
@@ -117,7 +119,10 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 		vouched = g.Checkpoint.Seq
 	}
 	lists := map[string]store.OID{}
-	for _, raw := range raws {
+	for i, raw := range raws {
+		if b.skips(uint64(i) + 1) {
+			continue
+		}
 		op, err := parseOp(raw, false)
 		if err != nil {
 			return nil, err
@@ -126,7 +131,7 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 			lists[fmt.Sprintf("changes/%d.jsonl", op.Seq)] = op.Changes.ID
 			b.again = append(b.again, op.Changes.ID) // examined, so here; small
 		}
-		if op.Seq == vouched && op.Seq != b.s.Seq && !b.missing[fmt.Sprintf("state after operation %d", op.Seq)] {
+		if op.Seq == vouched && op.Seq != b.s.last.Seq && !b.missing[fmt.Sprintf("state after operation %d", op.Seq)] {
 			b.heads = append(b.heads, op.Kept)
 		}
 	}
@@ -152,9 +157,15 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 	})
 }
 
+// skips reports whether the operation at a position has no effect.
+func (b *rebuilding) skips(seq uint64) bool {
+	_, found := slices.BinarySearchFunc(b.skipped, seq, func(k Skipped, seq uint64) int { return cmp.Compare(k.Seq, seq) })
+	return found
+}
+
 // state makes the last state anew, whole: it follows from the log.
 func (b *rebuilding) state(lists map[string]store.OID, put sink) error {
-	id, err := keepState(b.s, Address{ID: lists[fmt.Sprintf("changes/%d.jsonl", b.s.Seq)]}, nil, put)
+	id, err := keepState(b.s, Address{ID: lists[fmt.Sprintf("changes/%d.jsonl", b.s.last.Seq)]}, nil, put)
 	if err == nil && id != b.s.Kept {
 		err = fault.New(fault.Integrity, "rebuild the content of %s: its state is %s, the log names %s", b.s.Namespace, id, b.s.Kept)
 	}

@@ -168,7 +168,7 @@ func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (State, error
 	if j.root.Seq == 0 {
 		return State{}, fault.New(fault.Untrusted, "%s: there is no registry here", words.Brief(m.Ref)).Advise("rye registry init makes its root")
 	}
-	s, err := j.stateOf(ns, m.Old)
+	s, err := j.stateOf(ctx, ns, m.Old)
 	if err != nil {
 		return s, err
 	}
@@ -192,7 +192,7 @@ func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (State, error
 }
 
 // stateOf returns the state that the host has of a namespace, and believes it.
-func (j *judging) stateOf(ns string, tip store.OID) (State, error) {
+func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (State, error) {
 	s := NewState(j.root, ns)
 	s.from = j.load
 	if tip.IsZero() {
@@ -203,13 +203,22 @@ func (j *judging) stateOf(ns string, tip store.OID) (State, error) {
 		return s, err
 	}
 	op, err := parseOp(raw, false)
-	if err != nil {
-		return s, err
+	if err != nil { // it is malformed, and was there before pushes were judged
+		return j.replay(ctx, s, tip)
 	}
 	if s, err = stateAt(j.load, op); err != nil {
 		return s, fmt.Errorf("the host's own state of %s: %w", ns, err)
 	}
 	return s.WithRoot(j.root), nil
+}
+
+// replay returns the state at the end of a log as readers see it.
+func (j *judging) replay(ctx context.Context, s State, tip store.OID) (State, error) {
+	raws, _, err := readLine(ctx, j.rd, tip, store.OID{})
+	if err == nil {
+		s, _, err = replay(ctx, s, raws, j.now)
+	}
+	return s, err
 }
 
 // load is the source of the host's objects.
@@ -255,7 +264,7 @@ func (j *judging) judgeContent(ctx context.Context, ns string, m Move) error {
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
-		if s, err = j.stateOf(ns, tip); err != nil {
+		if s, err = j.stateOf(ctx, ns, tip); err != nil {
 			return err
 		}
 	}

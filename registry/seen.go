@@ -29,6 +29,7 @@ type Point struct {
 	Tip     store.OID
 	Sum     objects.Digest // of the raw commit at Seq
 	Owners  uint64         // of the state at Seq
+	Last    Position       // the last operation that has effect, where that is not the one at Seq
 }
 
 // memory is what this machine has verified of one registry: a small file in the
@@ -72,7 +73,11 @@ func (m memory) text(url string, id objects.Digest) []byte {
 		if !p.Genesis.IsZero() {
 			genesis = p.Genesis.String()
 		}
-		b = fmt.Appendf(b, "%s %d %s %s %d %s\n", cmp.Or(ns, rootLine), p.Seq, p.Tip, p.Sum, p.Owners, genesis)
+		b = fmt.Appendf(b, "%s %d %s %s %d %s", cmp.Or(ns, rootLine), p.Seq, p.Tip, p.Sum, p.Owners, genesis)
+		if p.Last.Seq > 0 {
+			b = fmt.Appendf(b, " %d %s %s", p.Last.Seq, p.Last.ID, p.Last.Sum)
+		}
+		b = append(b, '\n')
 	}
 	return b
 }
@@ -102,10 +107,10 @@ func parseMemory(raw []byte, id objects.Digest) (memory, error) {
 
 func parsePoint(line string) (ns string, p Point, err error) {
 	f := strings.Split(line, " ")
-	if len(f) != 6 {
-		return "", p, fault.New(fault.Malformed, "%d words in a line, want 6", len(f))
+	if len(f) != 6 && (len(f) != 9 || f[0] == rootLine) {
+		return "", p, fault.New(fault.Malformed, "%d words in a line, want 6, or for a namespace 9", len(f))
 	}
-	var errs [5]error
+	var errs [8]error
 	p.Seq, errs[0] = strconv.ParseUint(f[1], 10, 64)
 	p.Tip, errs[1] = store.ParseOID(f[2])
 	p.Sum, errs[2] = objects.ParseDigest(f[3])
@@ -113,8 +118,14 @@ func parsePoint(line string) (ns string, p Point, err error) {
 	if f[5] != noDigest {
 		p.Genesis, errs[4] = objects.ParseDigest(f[5])
 	}
-	if err = errors.Join(errs[:]...); err == nil && p.Seq == 0 {
-		err = fault.New(fault.Malformed, "position 0")
+	skips := len(f) == 9
+	if skips {
+		p.Last.Seq, errs[5] = strconv.ParseUint(f[6], 10, 64)
+		p.Last.ID, errs[6] = store.ParseOID(f[7])
+		p.Last.Sum, errs[7] = objects.ParseDigest(f[8])
+	}
+	if err = errors.Join(errs[:]...); err == nil && (p.Seq == 0 || p.Last.Seq >= p.Seq || skips && p.Last.Seq == 0) {
+		err = fault.New(fault.Malformed, "position %d, the last that has effect %d", p.Seq, p.Last.Seq)
 	}
 	return f[0], p, err
 }

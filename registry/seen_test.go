@@ -74,6 +74,17 @@ func TestMemoryHasOneSpelling(t *testing.T) {
 	if m, err := parseMemory([]byte(want), id); err != nil || !maps.Equal(m, kept) {
 		t.Fatalf("read as %+v, %v", m, err)
 	}
+	skips := acme
+	skips.Last = Position{4, at, id}
+	kept["zoo"] = skips
+	last := " 4 " + tip + " " + id.String() + "\n"
+	if got := kept.text("https://git.example.org/registry.git", id); string(got) != strings.TrimSuffix(want, "\n")+last {
+		t.Fatalf("with operations that were skipped, written as\n%s", got)
+	}
+	if m, err := parseMemory([]byte(strings.TrimSuffix(want, "\n")+last), id); err != nil || !maps.Equal(m, kept) {
+		t.Fatalf("with operations that were skipped, read as %+v, %v", m, err)
+	}
+	kept["zoo"] = acme
 	if m, err := parseMemory(kept.text("/srv/a\nacme"+tail, id), id); err != nil || !maps.Equal(m, kept) {
 		t.Fatalf("in a directory with lines in its name: read as %+v, %v", m, err)
 	}
@@ -96,6 +107,8 @@ func TestMemoryHasOneSpelling(t *testing.T) {
 		"position 0":            strings.Replace(want, "acme 6", "acme 0", 1),
 		"a position below 0":    strings.Replace(want, "acme 6", "acme -6", 1),
 		"a position with zeros": strings.Replace(want, "acme 6", "acme 06", 1),
+		"the last beyond":       strings.TrimSuffix(want, "\n") + strings.Replace(last, " 4", " 6", 1),
+		"the root skips":        strings.Replace(want, " 0 -\n", " 0 -"+strings.Replace(last, " 4", " 1", 1), 1),
 		"a word too many":       strings.Replace(want, " 0 -\n", " 0 - -\n", 1),
 		"upper case":            strings.Replace(want, "sha256:", "SHA256:", 1),
 	} {

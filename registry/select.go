@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/objects"
@@ -281,8 +282,14 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 	if p.Seq == 0 || repo == nil {
 		return nil, fault.New(fault.NotFound, "history of the %s: was never synced, or nobody has claimed it", logName(namespace)).Advise("rye fetch shows what there is")
 	}
+	var skips Skips
+	if namespace != "" {
+		if skips, err = skipsOf(r, namespace); err != nil {
+			return nil, err
+		}
+	}
 	var out []LogEntry
-	want := p.Sum
+	want, seq := p.Sum, p.Seq
 	for id := p.Tip; !id.IsZero() && (limit == 0 || len(out) < limit); {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -298,24 +305,47 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 			return nil, fault.New(fault.Integrity, "history of the %s: commit %s is not the one that was verified", logName(namespace), id)
 		}
 		e, prev, err := logEntry(namespace, raw)
+		if err != nil && namespace != "" { // the log was verified, so it was skipped
+			e.Text, e.Skipped, err = "malformed", whySkipped(err), nil
+		}
+		if i, skipped := skips.find(seq); skipped {
+			k := &skips.List[i]
+			e.Signer, e.Skipped, e.Voided = k.By, k.Why, k.Voided
+		}
 		if err != nil {
 			return nil, fmt.Errorf("history of the %s: %w", logName(namespace), err)
 		}
+		e.Seq = seq
 		out = append(out, e)
-		id, want = parent, prev
+		id, want, seq = parent, prev, seq-1
 	}
 	return out, nil
 }
 
-func logEntry(namespace string, raw []byte) (LogEntry, objects.Digest, error) {
+// logEntry reads an operation, and what it states of the one before it. Of one that is
+// malformed it says when it was signed, beside the error.
+func logEntry(namespace string, raw []byte) (e LogEntry, prev objects.Digest, err error) {
+	c, err := store.ParseCommit(raw)
+	if err != nil {
+		return e, prev, err
+	}
+	if prev, err = prevOf(c); err != nil {
+		return e, prev, err
+	}
+	e = LogEntry{Commit: commitID(c), Time: time.Unix(c.Committer.Unix, 0).UTC()}
 	if namespace == "" {
 		op, err := ParseRootOp(raw)
-		return op.entry(op.Seq, op.Subject()), op.Prev, err
+		if err == nil {
+			e = op.entry(op.Seq, op.Subject())
+		}
+		return e, prev, err
 	}
 	op, err := ParseOp(raw)
-	e := op.entry(op.Seq, op.Subject())
-	e.Reason = op.Reason
-	return e, op.Prev, err
+	if err == nil {
+		e = op.entry(op.Seq, op.Subject())
+		e.Reason = op.Reason
+	}
+	return e, prev, err
 }
 
 func (e *Envelope) entry(seq uint64, text string) LogEntry {

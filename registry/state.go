@@ -30,8 +30,9 @@ type State struct {
 	At      store.OID      // its address
 	Kept    store.OID      // the commit that keeps this state
 	Root    uint64         // highest root position seen by an operation
-	Time    time.Time      // of the operation at Seq
+	Time    time.Time      // of the last operation that has effect
 
+	last Position // of the last operation that has effect; those after it were skipped
 	root Root
 	keys []Key
 	cat  *catalogue // nil before the claim
@@ -156,7 +157,7 @@ func keepState(s State, changes Address, before *catalogue, put sink) (store.OID
 	if err != nil {
 		return store.OID{}, err
 	}
-	raw, err := plainCommit(tree, fmt.Sprintf("state of %s after operation %d\n", s.Namespace, s.Seq), s.Time)
+	raw, err := plainCommit(tree, fmt.Sprintf("state of %s after operation %d\n", s.Namespace, s.last.Seq), s.Time)
 	if err != nil {
 		return store.OID{}, err
 	}

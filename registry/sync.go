@@ -417,7 +417,12 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	if err := r.noteRevoked(ctx, ns, got.ops); err != nil { // before anything of the state can fail
 		return err
 	}
+	// A log whose state nobody can read does not become a floor: one member could make such an
+	// operation, nobody could write after it, and the host could not set the branch back.
 	if err := bringRoot(ctx, r, s); err != nil {
+		return err
+	}
+	if err := noteSkipped(ctx, r, ns, got.rd, got.base.point(), got.replayed); err != nil {
 		return err
 	}
 	r.first[ns] = r.first[ns] || !seen
@@ -448,11 +453,11 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 // shown is a log as the registry shows it: valid in itself, not yet compared
 // with what is known.
 type shown struct {
-	s, base State // base was verified before; raws lie between the two
-	raws    [][]byte
-	ops     []Op // of raws
-	rd      *store.Reader
-	q       *store.Quarantine // nil when the cache had it all
+	s, base  State // base was verified before; raws lie between the two
+	raws     [][]byte
+	replayed // of raws
+	rd       *store.Reader
+	q        *store.Quarantine // nil when the cache had it all
 
 	accepted bool // q is part of the cache
 }
@@ -496,7 +501,7 @@ func (y *syncing) verify(ctx context.Context, got *shown, tip store.OID) error {
 		got.base = unclaimed(y.r, got.base.root, got.base.Namespace)
 	}
 	got.raws = raws
-	got.s, got.ops, err = replay(ctx, got.base, raws, y.r.o.Now())
+	got.s, got.replayed, err = replay(ctx, got.base, raws, y.r.o.Now())
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,16 @@ type vectors struct {
 	Refuse    []refusal         `json:"refuse"`
 	Read      []readable        `json:"read"` // operations of a root, and the file that follows from them alone
 	Wrong     []wrong           `json:"wrong"`
+	After     after             `json:"after"`
 	Quorum    quorum            `json:"quorum"`
+}
+
+// after is how Log goes on: malformed operations, and one that voids the first of them. They
+// leave the state as it is.
+type after struct {
+	Log     []string `json:"log"`     // raw commits
+	Skipped []uint64 `json:"skipped"` // positions that have no effect
+	Voided  []uint64 `json:"voided"`  // of these, those that are reported no more
 }
 
 // wrong is a well-formed operation that does not follow from the first operations of Log.
@@ -47,6 +57,7 @@ type wrong struct {
 	Commit  string `json:"commit"`            // raw
 	Changes string `json:"changes,omitempty"` // its change list
 	Code    string `json:"code"`
+	Skipped bool   `json:"skipped,omitempty"` // a member signed it as the next operation: it has no effect
 }
 
 type readable struct {
@@ -111,6 +122,7 @@ func TestVectors(t *testing.T) {
 		t.Errorf("kept in %s, want %s", got, v.Kept)
 	}
 	checkWrong(t, v, root)
+	checkAfter(t, v.After, s)
 	checkQuorum(t, v.Quorum)
 	for item, want := range v.Shards {
 		if got := shardPath(int(shardOf(mustRef(item)))); got != want {
@@ -186,7 +198,74 @@ func checkWrong(t *testing.T, v vectors, root Root) {
 		if got := string(fault.CodeOf(err)); got != w.Code {
 			t.Errorf("%s: code %q, want %q (%v)", w.Name, got, w.Code, err)
 		}
+		op, err = ParseOp([]byte(w.Commit))
+		if _, k, _ := follows(applyVectors(t, v, root, w.After), []byte(w.Commit), op, err); (k != nil) != w.Skipped {
+			t.Errorf("%s: skipped as %v, want %t", w.Name, k, w.Skipped)
+		}
 	}
+}
+
+func checkAfter(t *testing.T, a after, s State) {
+	t.Helper()
+	var raws [][]byte
+	for _, c := range a.Log {
+		raws = append(raws, []byte(c))
+	}
+	end, done, err := replay(context.Background(), s, raws, testTime)
+	if err != nil || end.Digest() != s.Digest() || end.Seq != s.Seq+uint64(len(raws)) {
+		t.Fatalf("the log goes on to %d, state %s, %v; want the state as it was", end.Seq, end.Digest(), err)
+	}
+	var k Skips
+	for _, one := range done.skipped {
+		k.add(one)
+	}
+	for _, op := range done.ops {
+		if op.Kind != OpVoid || !k.void(op.Void, op.Seq) {
+			t.Errorf("operation %d voids nothing", op.Seq)
+		}
+	}
+	var skipped, voided []uint64
+	for _, one := range k.List {
+		skipped = append(skipped, one.Seq)
+		if one.Voided > 0 {
+			voided = append(voided, one.Seq)
+		}
+	}
+	if !slices.Equal(skipped, a.Skipped) || !slices.Equal(voided, a.Voided) {
+		t.Errorf("skipped %d and voided %d, want %d and %d", skipped, voided, a.Skipped, a.Voided)
+	}
+}
+
+// makeAfter goes on after a log, by one of its keys.
+func makeAfter(t *testing.T, s State, by *testKey) (a after) {
+	ctx, p := context.Background(), penOf(by)
+	retire := Op{Kind: OpKeyRetire, Key: newKey("nobody").fp()}
+	for _, change := range []func(string) string{
+		strings.NewReplacer("key-retire SHA256", "forbid SHA256", "Rye-Op: key-retire", "Rye-Op: forbid").Replace,
+		func(m string) string { return m },
+		func(m string) string { return strings.Replace(m, "Rye-Format: 1", "Rye-Format: 2", 1) },
+		func(m string) string { return m + "Rye-Note: one trailer too many\n" },
+	} {
+		op := p.place(s, retire)
+		op.State, op.Kept = s.cat.at, s.Kept
+		raw, err := p.commit(ctx, emptyTree, op.Parents, change(op.Message()), op.Time)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, k, err := follows(s, raw, Op{}, fault.New(fault.Malformed, "malformed"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, a.Log, a.Skipped = next, append(a.Log, string(raw)), append(a.Skipped, k.Seq)
+		if a.Voided == nil {
+			w, err := p.operation(ctx, s, Op{Kind: OpVoid, Void: Voided{k.Seq, k.Sum}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, a.Log, a.Voided = w.after, append(a.Log, string(w.raw)), []uint64{k.Seq}
+		}
+	}
+	return a
 }
 
 func sameFiles(t *testing.T, got map[string][]byte, want map[string]string) {
@@ -239,6 +318,7 @@ func makeVectors(t *testing.T) vectors {
 		v.Log, v.Changes = append(v.Log, string(raw)), append(v.Changes, string(r.lists[i]))
 	}
 	v.Wrong = wrongs(t, r)
+	v.After = makeAfter(t, r.s, ada)
 	v.Quorum = makeQuorum(t)
 	for path, raw := range r.root.Encode() {
 		v.RootFiles[path] = string(raw)
@@ -257,7 +337,7 @@ func makeVectors(t *testing.T) vectors {
 		{"a foreign trailer", good + "Signed-off-by: Ada <ada@example.org>\n"},
 		{"a subject that says something else", strings.Replace(good, "publish acme/directive", "yank acme/directive", 1)},
 		{"a position with a leading zero", strings.Replace(good, "Rye-Seq: 2", "Rye-Seq: 02", 1)},
-		{"an operation that is reserved", strings.NewReplacer("publish acme/directive", "attest acme/directive", "Rye-Op: publish", "Rye-Op: attest").Replace(good)},
+		{"an operation that is not known", strings.NewReplacer("publish acme/directive", "attest acme/directive", "Rye-Op: publish", "Rye-Op: attest").Replace(good)},
 		{"no state", strings.Replace(good, "Rye-State: ", "Rye-Stat: ", 1)},
 		{"a change list of nothing", strings.NewReplacer("Rye-Changes: 2", "Rye-Changes: 0", " and 1 more", "").Replace(good)},
 		{"a change list of another namespace", strings.ReplaceAll(good, "acme/directive/hello", "other/directive/hello")},
@@ -342,7 +422,11 @@ func wrongs(t *testing.T, r *rig) []wrong {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return wrong{Name: name, After: 2, Commit: string(raw), Changes: string(changes), Code: code}
+		w := wrong{Name: name, After: 2, Commit: string(raw), Changes: string(changes), Code: code}
+		again, bad := ParseOp(raw)
+		_, k, _ := follows(base, raw, again, bad)
+		w.Skipped = k != nil
+		return w
 	}
 	none := func(*Op) {}
 	status := []byte(strings.Replace(string(honest.changes), `"state":"ok"`, `"state":"revoked"`, 1))

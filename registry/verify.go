@@ -186,11 +186,11 @@ func (v *verification) again(ctx context.Context, named named) error {
 		return err
 	}
 	v.c.Pruned = 0
-	for _, raw := range raws[:v.had.at.Seq] {
-		op, err := parseOp(raw, false)
-		if err != nil {
-			return err
-		}
+	_, had, err := replay(ctx, NewState(v.x.root, v.x.Namespace), raws[:v.had.at.Seq], v.r.o.Now())
+	if err != nil {
+		return err
+	}
+	for _, op := range had.ops {
 		v.state(kept{op.Seq, op.Kept}, named)
 	}
 	return v.x.Entries(func(e Entry) error {
@@ -209,7 +209,7 @@ func (v *verification) state(k kept, named named) {
 		vouched = g.Checkpoint.Seq
 	}
 	switch {
-	case k.seq == v.x.Seq || named.ids[k.at]:
+	case k.seq == v.x.last.Seq || named.ids[k.at]:
 	case k.seq == vouched:
 		v.miss(stateName(k.seq))
 	default:
@@ -222,7 +222,7 @@ func stateName(seq uint64) string { return fmt.Sprintf("state after operation %d
 // lastState asks for the last state with all that it names and the state that was had did
 // not.
 func (v *verification) lastState(ctx context.Context) error {
-	if v.x.Seq == v.had.at.Seq {
+	if v.x.last.Seq == v.had.at.Seq {
 		return nil
 	}
 	repo, err := v.r.writing()
@@ -238,7 +238,7 @@ func (v *verification) lastState(ctx context.Context) error {
 		return v.lastWhole(ctx, repo)
 	}
 	if gone(err) {
-		v.miss(stateName(v.x.Seq))
+		v.miss(stateName(v.x.last.Seq))
 		return nil
 	}
 	if err != nil {
@@ -246,7 +246,7 @@ func (v *verification) lastState(ctx context.Context) error {
 	}
 	defer q.Discard()
 	if err := q.Connected(ctx, v.x.Kept); err != nil {
-		v.miss(stateName(v.x.Seq))
+		v.miss(stateName(v.x.last.Seq))
 	}
 	return nil
 }
@@ -317,7 +317,7 @@ func (v *verification) fetchAll(ctx context.Context, repo *store.Repo) (map[stor
 func (v *verification) lastWhole(ctx context.Context, repo *store.Repo) error {
 	ids, err := v.fetchAll(ctx, repo)
 	if err == nil && (!ids[v.x.Kept] || !repo.Has(v.x.Kept)) {
-		v.miss(stateName(v.x.Seq))
+		v.miss(stateName(v.x.last.Seq))
 	}
 	return err
 }
@@ -367,7 +367,8 @@ func (v *verification) remember() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fault.New(fault.Failed, "remember what was verified: %w", err)
 	}
-	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", v.x.Seq, v.x.At, v.x.Tip, v.m.content[v.x.Namespace], v.c.Redacted, v.c.Pruned)
+	at := v.x.last
+	line := fmt.Appendf(nil, "%d %s %s %s %d %d\n", at.Seq, at.ID, at.Sum, v.m.content[v.x.Namespace], v.c.Redacted, v.c.Pruned)
 	return place.File(path, line, 0o600)
 }
 
@@ -389,7 +390,7 @@ func readVerified(r *Registry, s State) (h hadAll) {
 	if err == nil {
 		h.content, err = store.ParseOID(content)
 	}
-	if err != nil || h.at.Seq > s.Seq || h.at.Seq == s.Seq && h.at.Sum != s.Tip {
+	if err != nil || h.at.Seq > s.last.Seq || h.at.Seq == s.last.Seq && h.at.Sum != s.last.Sum {
 		return hadAll{}
 	}
 	return h

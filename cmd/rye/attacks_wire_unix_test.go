@@ -243,6 +243,10 @@ func wireAttacks() []wireAttack {
 	item := func(n int, what string, exit int, says string, change func(string) string) {
 		add(n, "published: "+what, exit, says, another(change)).gets(addC)
 	}
+	// An operation by a member that cannot be applied has no effect, and is reported.
+	skipped := func(n int, what, why string, play func(*side, *registrytest.Host)) *wireAttack {
+		return add(n, what, 0, "is malformed and has no effect: "+why, play)
+	}
 	replace := func(old, new string) func(string) string {
 		return func(s string) string { return strings.Replace(s, old, new, 1) }
 	}
@@ -294,7 +298,7 @@ func wireAttacks() []wireAttack {
 	add(28, "unknown header", 19, "", spoil(registrytest.After("committer", "x-note hello\n")))
 	add(28, "mergetag", 19, "", spoil(registrytest.After("committer", "mergetag object "+nowhere+"\n type commit\n tag v1\n")))
 	add(28, "encoding", 19, "", spoil(registrytest.After("committer", "encoding ISO-8859-1\n")))
-	add(28, "another trailer", 19, "", forged(func(_ *registrytest.Host, c *store.Commit) { c.Message += "Rye-Note: hi\n" }))
+	skipped(28, "another trailer", "trailers: Rye-Note", forged(func(_ *registrytest.Host, c *store.Commit) { c.Message += "Rye-Note: hi\n" }))
 	add(29, "message rewritten under its signature", 10, "", spoil(replace("publish acme", "Publish acme")))
 	for _, tag := range []struct{ n int }{{31}, {32}} {
 		add(tag.n, "a version that only a tag names", 4, "", tagged).gets("add acme/knowledge/a@9.9.9 --yes").stage = "three"
@@ -322,13 +326,13 @@ func wireAttacks() []wireAttack {
 	add(39, "a log cut off", 19, "", forged(func(_ *registrytest.Host, c *store.Commit) { c.Parents = nil }))
 	r = add(39, "a shallow repository", 19, "", shallow) // the root is whole
 	r.who, r.holds = byDave, true
-	add(40, "a gap", 19, "", trailer("Rye-Seq", becomes("5")))
-	add(40, "a repetition", 19, "", trailer("Rye-Seq", becomes("3")))
-	add(40, "a jump to 2^63", 19, "", trailer("Rye-Seq", becomes("9223372036854775808")))
-	add(41, "of another registry", 10, "", trailer("Rye-Registry", flipped))
-	add(41, "of another genesis", 10, "", trailer("Rye-Genesis", flipped))
+	skipped(40, "a gap", "follows position 3", trailer("Rye-Seq", becomes("5")))
+	skipped(40, "a repetition", "follows position 3", trailer("Rye-Seq", becomes("3")))
+	skipped(40, "a jump to 2^63", "", trailer("Rye-Seq", becomes("9223372036854775808")))
+	skipped(41, "of another registry", "belongs to registry", trailer("Rye-Registry", flipped))
+	skipped(41, "of another genesis", "belongs to the log", trailer("Rye-Genesis", flipped))
 	add(42, "another predecessor", 10, "", trailer("Rye-Prev", flipped))
-	add(44, "files in the tree of an operation", 10, "", forged(func(h *registrytest.Host, c *store.Commit) { c.Tree = h.Commit(h.At(rootRef)).Tree }))
+	skipped(44, "files in the tree of an operation", "", forged(func(h *registrytest.Host, c *store.Commit) { c.Tree = h.Commit(h.At(rootRef)).Tree }))
 	add(44, "another state digest", 10, "", trailer("Rye-State", flipped))
 	add(45, "by a key without the namespace", 11, "", func(s *side, h *registrytest.Host) { h.Forge(logRef, registrytest.By(s.t, s.eve), nil) })
 	rewrite := forged(func(h *registrytest.Host, c *store.Commit) {
@@ -342,7 +346,7 @@ func wireAttacks() []wireAttack {
 		s.bob.write(".ai/policy.yaml", "policy: 1\nstale: refuse\n")
 	})
 	r.stage, r.holds = "stale", true
-	add(48, "before its predecessor", 19, "", later(-100))
+	skipped(48, "before its predecessor", "dated", later(-100))
 	add(48, "in the future", 19, "", later(3600))
 	add(49, "the commit of another version", 19, "", forged(func(h *registrytest.Host, c *store.Commit) {
 		before := h.Commit(c.Parents[0])
@@ -360,15 +364,15 @@ func wireAttacks() []wireAttack {
 	r.run = addC
 	r = add(51, "not fetched before, offline", 0, "", nil)
 	r.then = func(s *side, m *machine) { m.fails(17, append([]string{"--offline"}, strings.Fields(addC)...)...) }
-	add(52, "an operation to skip", 19, "reserved", forged(func(_ *registrytest.Host, c *store.Commit) {
+	skipped(52, "an operation to skip", "operation", forged(func(_ *registrytest.Host, c *store.Commit) {
 		c.Message = strings.NewReplacer("publish acme/", "skip acme/", "Rye-Op: publish", "Rye-Op: skip").Replace(c.Message)
 	}))
 	add(53, "another registry at the address", 11, "", func(*side, *registrytest.Host) {}).stage = "another"
 	r = add(53, "another registry at the address, for who pinned it only", 11, "", func(*side, *registrytest.Host) {})
 	r.stage, r.who = "another", byDave
-	add(54, "position of the root lowered", 13, "", trailer("Rye-Root", becomes("1")))
+	skipped(54, "position of the root lowered", "saw the root at 1", trailer("Rye-Root", becomes("1")))
 	add(54, "position of the root beyond it", 13, "", trailer("Rye-Root", becomes("99")))
-	add(54, "format lowered", 19, "", trailer("Rye-Format", becomes("0")))
+	skipped(54, "format lowered", "format 0", trailer("Rye-Format", becomes("0")))
 	r = add(56, "a teammate's lock names another tip", 10, "rye.lock", func(s *side, _ *registrytest.Host) {
 		lock := s.bob.read(".ai/rye.lock")
 		_, rest, _ := strings.Cut(lock, "seq: 3\n")
@@ -402,7 +406,7 @@ func wireAttacks() []wireAttack {
 			}
 		})
 	}).stage = "after"
-	add(64, "a key without the proof that its owner agrees", 11, "", trailer("Rye-Proof", func(old string) string {
+	skipped(64, "a key without the proof that its owner agrees", "key", trailer("Rye-Proof", func(old string) string {
 		return strings.Repeat("A", 85) + "A"
 	})).stage = "joined"
 	r = add(65, "a revocation hidden by setting the log back", 13, "", back)

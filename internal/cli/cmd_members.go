@@ -212,6 +212,33 @@ registry log has the positions; by default only what is yet to come is refused.`
 	}
 }
 
+func registryVoid() *spec {
+	var q rye.VoidRequest
+	return &spec{
+		name: "void", args: "<namespace> <position>",
+		short: "Say that a malformed operation is known, as a member",
+		long: `An operation that a member signed and that cannot be applied has no effect. Readers skip
+it and report it until it is voided. Whoever signed it has the key of a member: ask its
+owner, and where the key was stolen, rye registry revoke-key comes first. A key that the
+root grants the namespace to may void, too. Nothing else is undone by it.`,
+		examples: "rye registry void acme 12\nrye registry void acme 12 --dry-run",
+		exits:    sharing,
+		flags:    []cli.Flag{registryName(&q.Registry), proposalFile(&q.Out), dryRun(&q.DryRun)},
+		min:      2, max: 2,
+		run: func(t *task) (err error) {
+			q.Namespace = t.args[0]
+			if q.Seq, err = strconv.ParseUint(t.args[1], 10, 64); err != nil {
+				return fault.New(fault.Usage, "registry void %s: position %q: want a number", q.Namespace, words.Brief(t.args[1])).
+					Advise("rye registry log %s shows the positions", q.Namespace)
+			}
+			if q.Out != "" {
+				q.Out = t.path(q.Out)
+			}
+			return answer(t, t.w.Registry().Void, q, printMembers)
+		},
+	}
+}
+
 func registryRemove() *spec {
 	var q rye.RegistryRemoveRequest
 	return &spec{

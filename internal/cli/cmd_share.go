@@ -25,7 +25,7 @@ func registryCommand() *spec {
 		examples: "rye registry init ./registry.git --namespace acme\nrye registry add https://example.org/registry.git\nrye registry list",
 		exits:    sharing,
 		subs: []*spec{registryInit(), registryAdd(), registryRemove(), registryList(), registryMirror(), registryVerify(), registryLog(),
-			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot(), registryProtect(), registryHook(), registryCI()},
+			registryGrant(), registryMembers(), registryTransfer(), registryRevokeKey(), registryVoid(), registryApprove(), registryCommit(), registryCheckpoint(), registryRedact(), registryRebuild(), registryRoot(), registryProtect(), registryHook(), registryCI()},
 	}
 }
 
@@ -166,13 +166,24 @@ func registryLog() *spec {
 	var q rye.RegistryLogRequest
 	return &spec{
 		name: "log", args: "[namespace]", short: "Show what was published in a namespace",
-		long:     "Without a namespace, that of the project.",
+		long:     "Each operation with its position. Without a namespace, that of the project.",
 		examples: "rye registry log\nrye registry log acme --name main",
 		exits:    sharing,
 		flags:    []cli.Flag{registryName(&q.Registry)},
 		max:      1, arg: &q.Namespace,
-		run: func(t *task) error { return answerRows(t, t.w.Registry().Log, q, "", logRow) },
+		run: func(t *task) error { return answerRows(t, t.w.Registry().Log, q, "", registryLogRow) },
 	}
+}
+
+func registryLogRow(e rye.LogEntry) []any {
+	row := append([]any{prose(fmt.Sprintf("%4d", e.Seq))}, logRow(e)...)
+	switch {
+	case e.Voided > 0:
+		row = append(row, faint(fmt.Sprintf("no effect, voided by %d", e.Voided)))
+	case e.Skipped != "":
+		row = append(row, warning("no effect: "+e.Skipped))
+	}
+	return row
 }
 
 // answerRegistries runs a verb and prints each registry that it reports.

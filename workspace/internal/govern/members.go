@@ -57,6 +57,21 @@ func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye
 	return m.change(ctx, []registry.Op{op}, []string{text, "what it published from there on, and keys that it added, are revoked with it, for good"}, step{file: q.Out, dryRun: q.DryRun})
 }
 
+// Void voids a malformed operation of a namespace, which has no effect: readers report it no more.
+func Void(ctx context.Context, s *share.Desk, q rye.VoidRequest) (*rye.MembersReport, error) {
+	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer m.reg.Close()
+	op, bad, err := registry.VoidOp(m.reg, m.state.Namespace, q.Seq)
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("void operation %d of %s, signed by %s: %s", bad.Seq, m.state.Namespace, bad.By, bad.Why)
+	return m.change(ctx, []registry.Op{op}, []string{text, "it has no effect, and is reported no more"}, step{file: q.Out, dryRun: q.DryRun})
+}
+
 // members is a namespace whose keys are looked at.
 type members struct {
 	s     *share.Desk

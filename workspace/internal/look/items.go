@@ -39,7 +39,7 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 
 // tellDue reports what waits for somebody to act.
 func tellDue(s *session.Session, k *space.Look) error {
-	return cmp.Or(tellUnfinished(s), session.TellForks(s), reportTaken(s), tellElsewhere(s, k))
+	return cmp.Or(tellUnfinished(s), session.TellForks(s), session.TellSkipped(s), reportTaken(s), tellElsewhere(s, k))
 }
 
 // tellElsewhere reports the items whose bytes were revoked elsewhere.

@@ -15,6 +15,7 @@ import (
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/registry"
+	"github.com/rye-os/rye/workspace/internal/session"
 )
 
 // Sync brings what this machine knows of the project's registries up to date: of one, or
@@ -101,13 +102,15 @@ func syncNamespaces(ctx context.Context, s *Desk, name string, namespaces []stri
 		info.Seen[ns] = st.Seq
 		known = append(known, ns)
 	}
-	if info.Warnings, err = Newest(s, reg, root, known...); err != nil {
-		return info, err
+	faults = errors.Join(faults, tellSkipped(&info, reg, namespaces))
+	doubts, err := Newest(s, reg, root, known...)
+	if err != nil {
+		return info, errors.Join(faults, err)
 	}
-	info.Warnings = append(info.Warnings, standings...)
+	info.Warnings = append(append(info.Warnings, doubts...), standings...)
 	missing, err := unread(reg, namespaces)
 	if err != nil {
-		return info, err
+		return info, errors.Join(faults, err)
 	}
 	info.Warnings = append(info.Warnings, missing...)
 	if err = errors.Join(faults, mirrors, LockFault(ctx, s, reg, namespaces...)); err == nil && len(info.Warnings) == 0 {
@@ -128,6 +131,30 @@ func unread(reg *registry.Registry, namespaces []string) (warnings []string, err
 		}
 	}
 	return warnings, nil
+}
+
+// mostSkipped bounds the malformed operations that are listed of a registry.
+const mostSkipped = 64
+
+// tellSkipped adds the malformed operations of namespaces to what is said of their registry.
+func tellSkipped(info *rye.RegistryInfo, reg *registry.Registry, namespaces []string) error {
+	for _, ns := range namespaces {
+		all, err := registry.SkippedOf(reg, ns)
+		if err != nil {
+			return err
+		}
+		info.Warnings = append(info.Warnings, session.SkippedLines(ns, all)...)
+		info.SkippedMore += all.More
+		for _, s := range all.Open() {
+			if len(info.Skipped) >= mostSkipped {
+				info.SkippedMore++
+				continue
+			}
+			info.Skipped = append(info.Skipped, rye.SkippedOperation{Namespace: ns, Seq: s.Seq, Commit: s.ID.String(),
+				SHA256: s.Sum.String(), Author: s.By.String(), Why: s.Why})
+		}
+	}
+	return nil
 }
 
 // asSettled returns how far each namespace is, where nothing is new since all of it was
