@@ -375,6 +375,23 @@ func TestAttack51HiddenRootList(t *testing.T) {
 	w.sync(m, "acme")
 }
 
+// TestAttack51HiddenCheckpoint: a newcomer whom the root sends to a state that no host serves
+// reads the log from its beginning.
+func TestAttack51HiddenCheckpoint(t *testing.T) {
+	w, h, m := attacked(t)
+	s := h.state()
+	if err := m.Checkpoint(w.ctx, By{Signer: w.root}, "acme"); err != nil {
+		t.Fatal(err)
+	}
+	w.publish(m, w.ada, "acme/knowledge/c@1.0.0")
+	h.set(contentPrefix+"acme", store.OID{}) // so that asking for all of it does not help
+	fresh := w.lying(w.machine(t), map[store.OID][]byte{s.cat.at.ID: nil})
+	w.sync(fresh, "acme")
+	if got, err := fresh.View("acme"); err != nil || got.Seq != 4 {
+		t.Errorf("ends at %d, %v; want 4", got.Seq, err)
+	}
+}
+
 // TestAttackContentRewound: the branch of the content proves nothing. Set back, set to
 // something else or taken away, it costs what it keeps and never adds anything; the next
 // publication goes on from it.

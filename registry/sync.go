@@ -476,7 +476,8 @@ func (y *syncing) read(ctx context.Context, repo *store.Repo, base State, tip st
 	if err == nil {
 		err = y.verify(ctx, &got, tip)
 	}
-	if base.Seq > 0 && (fault.Is(err, fault.Malformed) && cutOff(err) || got.rd == nil && fault.Is(err, fault.Integrity)) {
+	short := fault.Is(err, fault.Malformed) && cutOff(err) && (base.Seq > 0 || got.q == nil)
+	if short || base.Seq > 0 && got.rd == nil && fault.Is(err, fault.Integrity) {
 		discard(got.q)
 		got.base = unclaimed(y.r, base.root, base.Namespace)
 		if got.q, err = fetchFrom(ctx, y.r, y.from, repo, []store.OID{tip}, nil, transport.FetchOptions{Filter: commitsOnly}); err != nil {

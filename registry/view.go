@@ -165,20 +165,31 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Roo
 	if op.Namespace != ns || op.Registry != root.ID || op.Seq != c.Seq || op.State.Sum != c.State {
 		return none, fault.New(fault.Integrity, "checkpoint of %s: is operation %d of %s in %s", ns, op.Seq, op.Namespace, op.Registry)
 	}
-	if err := q.Accept(ctx, c.ID); err != nil {
-		return none, err
+	err = bringBlobs(ctx, y.r, ns, "root list", []store.OID{op.Kept}, []Address{op.State})
+	if fault.Is(err, fault.Network) {
+		return none, nil // the log from its beginning gives the keys, too
 	}
-	defer q.Release()
-	if err := bringBlobs(ctx, y.r, ns, "root list", []store.OID{op.Kept}, []Address{op.State}); err != nil {
+	if err != nil {
 		return none, err
 	}
 	cat := openCatalogue(op.State, cached(y.r))
 	if err := cat.get(); err != nil {
 		return none, err
 	}
-	if err := bringBlobs(ctx, y.r, ns, "keys", []store.OID{op.Kept}, []Address{cat.keys}); err != nil {
+	err = bringBlobs(ctx, y.r, ns, "keys", []store.OID{op.Kept}, []Address{cat.keys})
+	if fault.Is(err, fault.Network) {
+		return none, nil
+	}
+	if err != nil {
 		return none, err
 	}
 	s, err := stateAt(cached(y.r), op)
-	return s.WithRoot(root), err
+	if err != nil {
+		return none, err
+	}
+	if err := q.Accept(ctx, c.ID); err != nil { // the log from its beginning must not end there
+		return none, err
+	}
+	q.Release()
+	return s.WithRoot(root), nil
 }
