@@ -148,6 +148,25 @@ func wantCode(t testing.TB, err error, want fault.Code) {
 	}
 }
 
+// TestLongestNames: what may be published may be deprecated, all at once.
+func TestLongestNames(t *testing.T) {
+	ada := newKey("ada")
+	r := newRig(t, ClaimsGranted, ada)
+	r.claim(ada)
+	id := "acme/directive/" + strings.Repeat("a", 100) + "/" + strings.Repeat("b", 100) + "/"
+	id += strings.Repeat("c", objects.MaxIDLength+len("directive/")-len(id))
+	var names []string
+	for i := range 11 {
+		names = append(names, fmt.Sprintf("%s@1.0.0-%sx%02d", id, strings.Repeat("x", 128-len("1.0.0-x00")), i))
+	}
+	r.publish(ada, names...)
+	op, err := StatusChange{Names: names, Reason: strings.Repeat("\U0001f600", MaxReason/4)}.Operation(OpDeprecate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.do(ada, op)
+}
+
 func TestLogLife(t *testing.T) {
 	ada, bob := newKey("ada"), newKey("bob")
 	r := newRig(t, ClaimsGranted, ada)

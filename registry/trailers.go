@@ -18,7 +18,7 @@ import (
 // Bounds of a log message, in bytes.
 const (
 	maxMessage = 1 << 20
-	maxSubject = 400
+	maxSubject = 512 // of the longest name, with its operation and how many more
 	maxValue   = 4096
 	maxCount   = 1<<53 - 1 // positions fit every JSON reader
 )
