@@ -233,7 +233,8 @@ func FuzzProposal(f *testing.F) {
 	r, ada, bob, eve := quorumRig(f)
 	tool := testEntry(ada, "acme/tool/hi@1.0.0", "body of acme/tool/hi@1.0.0")
 	for _, op := range []Op{{Kind: OpRedact, Reason: "a \"password\"", Items: []Entry{tool}}, {Kind: OpThreshold, Threshold: 3},
-		{Kind: OpTransfer, Keys: grants(f, r.s, newKey("x"), newKey("y")), Threshold: 2}, {Kind: OpKeyRevoke, Key: eve.fp(), BadFrom: 1, Reason: "lost"}} {
+		{Kind: OpTransfer, Keys: grants(f, r.s, newKey("x"), newKey("y")), Threshold: 2}, {Kind: OpKeyRevoke, Key: eve.fp(), BadFrom: 1, Reason: "lost"},
+		{Kind: OpVoid, Void: Voided{Seq: 2, Sum: r.s.Tip}}} {
 		op = r.proposed(ada, op, bob)
 		f.Add(op.Proposal())
 	}

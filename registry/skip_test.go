@@ -215,6 +215,28 @@ func TestThiefIsTakenOut(t *testing.T) {
 	git(t, w.dir, "fsck", "--strict")
 }
 
+// TestStateOfASkippedOperation: what a skipped operation calls the state after it is believed
+// by nobody, not by who goes on from it either.
+func TestStateOfASkippedOperation(t *testing.T) {
+	w, h, m := attacked(t)
+	w.look(m)
+	old := h.state()
+	w.publish(w.machine(t), w.ada, "acme/knowledge/c@1.0.0")
+	retire := Op{Kind: OpKeyRetire, Key: newKey("nobody").fp()}
+	h.write(forgery{s: h.state(), by: w.ada, op: retire}, func(op *Op) { op.State, op.Kept = old.cat.at, old.Kept })
+	for _, name := range []string{"d", "e"} {
+		w.sync(m, "acme")
+		if c, err := Verify(w.ctx, m.Registry, "acme", false); err != nil || len(c.Missing) > 0 {
+			t.Errorf("Verify = %+v, %v", c, err)
+		}
+		if _, err := m.Select(mustRef("acme/knowledge/c"), mustRange("*")); err != nil {
+			t.Error(err)
+		}
+		m = m.reopen(w, nil)
+		w.publish(w.machine(t), w.ada, "acme/knowledge/"+name+"@1.0.0")
+	}
+}
+
 // TestSkipsAreBounded: the list of skipped operations has an end, and what is beyond it is
 // counted, once.
 func TestSkipsAreBounded(t *testing.T) {
@@ -342,6 +364,24 @@ func TestVoidByWhom(t *testing.T) {
 	w.sync(m, "acme")
 	m.reports(t, "1 of 2 keys of acme agreed", "1 of 2 keys of acme agreed")
 
+	agreed, err := ProposeOp(w.ctx, m.Registry, "acme", w.ada.pub, op)
+	if err == nil {
+		err = agreed.Approve(w.ctx, w.ada)
+	}
+	if err == nil {
+		agreed, err = ParseOpProposal(agreed.Proposal())
+	}
+	if err == nil {
+		_, err = CommitOp(w.ctx, m.Registry, By{Signer: bob}, agreed) // 8
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.reports(t, "1 of 2 keys of acme agreed")
+	if op, _, err = VoidOp(m.Registry, "acme", 7); err != nil {
+		t.Fatal(err)
+	}
+
 	carol := newKey("carol")
 	if err := m.Grant(w.ctx, By{Signer: w.root}, "acme", carol.pub); err != nil {
 		t.Fatal(err)
@@ -350,7 +390,7 @@ func TestVoidByWhom(t *testing.T) {
 	if err := changeKeys(w, m, By{Signer: carol}, op); err != nil {
 		t.Fatal(err)
 	}
-	m.reports(t, "1 of 2 keys of acme agreed")
+	m.reports(t)
 	if s, err := m.View("acme"); err != nil || len(s.keys) != 2 || s.Owners != 1 {
 		t.Errorf("%d keys, owners since %d, %v; want as before", len(s.keys), s.Owners, err)
 	}
