@@ -41,11 +41,15 @@ type memory map[string]Point
 // memoryPath returns <dir>/<64 hex of the identity>.seen.
 func memoryPath(dir string, id objects.Digest) string { return filepath.Join(dir, id.Hex()+".seen") }
 
+// maxMemory bounds the file, in bytes, where it is written and where it is read: about 60,000
+// namespaces.
+const maxMemory = 16 << 20
+
 // readMemory returns what was verified of a registry; nothing yet is no error.
 // A file that cannot be read is one: forgetting would open the way back.
 func readMemory(dir string, id objects.Digest) (memory, error) {
 	path := memoryPath(dir, id)
-	raw, err := place.Read(path, 16<<20)
+	raw, err := place.Read(path, maxMemory)
 	if errors.Is(err, fs.ErrNotExist) {
 		return memory{}, nil
 	}
@@ -192,8 +196,12 @@ func (r *Registry) remember(ctx context.Context, namespace string, p Point) erro
 		drafts = append(drafts, note)
 	}
 	m[namespace] = p
+	draft := m.draft(r.o.StateDir, r.o.URL, r.o.ID)
+	if len(draft.Data) > maxMemory {
+		return fault.New(fault.Limit, "remember what was verified of %s: %d namespaces of one registry are too many", logName(namespace), len(m)-1)
+	}
 	r.recalled = recalled{}
-	return place.Files(append(drafts, m.draft(r.o.StateDir, r.o.URL, r.o.ID))...)
+	return place.Files(append(drafts, draft)...)
 }
 
 // logName names a log for people.

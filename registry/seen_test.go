@@ -52,6 +52,20 @@ func TestMemoryOnlyMovesForward(t *testing.T) {
 	}
 }
 
+// TestMemoryIsBounded: what is too much to be read again is not written.
+func TestMemoryIsBounded(t *testing.T) {
+	w, _, m := attacked(t)
+	all, err := readMemory(m.o.StateDir, m.o.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Registry.o.URL = strings.Repeat("x", maxMemory) // as long as 60,000 namespaces
+	wantCode(t, m.remember(w.ctx, "beta", all["acme"]), fault.Limit)
+	if got, err := readMemory(m.o.StateDir, m.o.ID); err != nil || !maps.Equal(got, all) {
+		t.Errorf("it remembers %v, %v; want %v", got, err, all)
+	}
+}
+
 // TestMemoryHasOneSpelling: the file is as docs/format/registry.md has it, and no other text
 // is taken for it, for what is forgotten opens the way back.
 func TestMemoryHasOneSpelling(t *testing.T) {
