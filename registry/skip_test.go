@@ -97,6 +97,9 @@ func TestMalformedOperations(t *testing.T) {
 					t.Errorf("%s: Revoked = %v, %v; want one version", who, list, err)
 				}
 				m.reports(t, tt.why)
+				if list, err := m.History(w.ctx, "acme", 0); err != nil || len(list) != 5 || !strings.Contains(list[1].Skipped, tt.why) || list[1].Signer != w.ada.fp() {
+					t.Errorf("%s: History = %+v, %v", who, list, err)
+				}
 			}
 		})
 	}

@@ -145,9 +145,6 @@ func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.R
 	if err != nil {
 		return err
 	}
-	if base.Seq == 0 {
-		all = Skips{}
-	}
 	before, first := all.upTo, uint64(0)
 	skipped := done.skipped
 	take := func(until uint64) {
@@ -174,27 +171,20 @@ func noteSkipped(ctx context.Context, r *Registry, namespace string, rd *store.R
 		}
 	}
 	take(math.MaxUint64)
-	if len(all.List) == 0 && base.Seq > 0 {
+	if len(all.List) == 0 {
 		return nil
 	}
 	return keepSkips(ctx, r, namespace, all)
 }
 
-// keepSkips writes the list of a namespace; an empty one is no file.
+// keepSkips writes the list of a namespace.
 func keepSkips(ctx context.Context, r *Registry, namespace string, all Skips) error {
-	path := skippedPath(r, namespace)
-	if len(all.List) == 0 {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fault.New(fault.Failed, "forget the skipped operations: %w", err)
-		}
-		return nil
-	}
 	unlock, err := place.Lock(ctx, memoryPath(r.o.StateDir, r.o.ID)+".lock")
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return place.File(path, []byte(all.text()), 0o600)
+	return place.File(skippedPath(r, namespace), []byte(all.text()), 0o600)
 }
 
 // firstAtHand returns the first position of the log up to base whose commit rd has.
