@@ -284,6 +284,7 @@ func (m *machine) unchanged(do func() shown) shown {
 // TestHowSoonRefused measures when each reader refuses a version that was revoked, and compares
 // the table in docs/security.md, with the messages below it.
 func TestHowSoonRefused(t *testing.T) {
+	t.Parallel()
 	w := newWaiting(t)
 	cells, lines := map[[2]string]string{}, map[shown]bool{}
 	for _, r := range waitingReaders {

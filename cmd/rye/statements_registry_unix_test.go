@@ -24,6 +24,7 @@ type guild struct {
 	people map[string]*machine
 	stages map[string]map[string]map[string]file
 	eve    trust.Signer // whose key nobody knows
+	keys   map[string]trust.Signer
 	lines  map[shown]bool
 }
 
@@ -38,9 +39,10 @@ func (g *guild) bob() *machine   { return g.people["bob"] }
 
 func newGuild(t *testing.T) *guild {
 	t.Helper()
-	g := &guild{t: t, people: map[string]*machine{}, stages: map[string]map[string]map[string]file{}, lines: map[shown]bool{}}
+	g := &guild{t: t, people: map[string]*machine{}, stages: map[string]map[string]map[string]file{}, keys: map[string]trust.Signer{}, lines: map[shown]bool{}}
 	for _, name := range []string{"rita", "alice", "oscar", "mia", "otto", "fred", "bob"} {
 		g.people[name] = newReader(t)
+		g.keys[name] = loadKey(t, g.people[name].home, "default")
 	}
 	g.origin = filepath.Join(g.rita().top(), "origin.git")
 	g.mirror = filepath.Join(g.bob().top(), "mirror.git")
@@ -125,7 +127,7 @@ func (g *guild) enter(stage string) {
 	}
 }
 
-func (g *guild) key(who string) trust.Signer { return loadKey(g.t, g.people[who].home, "default") }
+func (g *guild) key(who string) trust.Signer { return g.keys[who] }
 
 // A claim is a column: what a statement about acme would do.
 type claim struct {
@@ -171,7 +173,7 @@ func about(what func(*guild) string, args ...string) (func(*guild, *machine) sho
 }
 
 func fredsRequest(g *guild) string { return g.fred().asksToJoin() }
-func miasKey(g *guild) string      { return g.people["mia"].key("default").Fingerprint }
+func miasKey(g *guild) string      { return g.key("mia").Public().Fingerprint().String() }
 
 func claims() []claim {
 	revoke := func(name string) []string { return []string{"revoke", name, "--reason", "x"} }
@@ -226,7 +228,7 @@ func claims() []claim {
 		},
 		{name: "other owners", tells: func(g *guild, m *machine) shown {
 			if m == g.rita() { // who grants it, as nobody else can
-				m.rye("registry", "grant", "acme", g.fred().key("default").SSH, "--yes")
+				m.rye("registry", "grant", "acme", g.key("fred").Public().Authorized(), "--yes")
 				m = g.fred()
 				return m.shows("registry", "members", "acme", "--join", "--yes")
 			}
@@ -369,7 +371,7 @@ var thefts = []theft{
 // revokesOscar lets the owner revoke the stolen key from operation 6 on.
 func (g *guild) revokesOscar() {
 	g.t.Helper()
-	g.alice().rye("registry", "revoke-key", "acme", g.oscar().key("default").Fingerprint, "--from", "6", "--reason", "stolen", "--yes")
+	g.alice().rye("registry", "revoke-key", "acme", g.key("oscar").Public().Fingerprint().String(), "--from", "6", "--reason", "stolen", "--yes")
 }
 
 // steals measures the table of what a thief can do.
@@ -390,6 +392,7 @@ func (g *guild) steals() {
 }
 
 func TestWhoStatesWhatInARegistry(t *testing.T) {
+	t.Parallel()
 	g := newGuild(t)
 	cells := map[[2]string]string{}
 	for _, c := range claims() {
