@@ -225,7 +225,7 @@ var house = []room{
 	{6, "internal/tools/live", "make live",
 		"", ""},
 	{6, "internal/tools/bench", "make bench",
-		"internal/words chain/primitive objects objects/trust search search/fulltext store", gogit + " " + sqlite},
+		"internal/words chain/primitive objects objects/revoked objects/trust search search/fulltext store", gogit + " " + sqlite},
 }
 
 // session is what the rooms of the facade share besides one another.
