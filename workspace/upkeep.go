@@ -46,7 +46,7 @@ func (g Upkeep) Doctor(ctx context.Context, c rye.Caller) ([]rye.DoctorCheck, er
 	}
 	all := append([]rye.DoctorCheck{g.keys.Check(ctx), custody.CheckTrust(g.host)}, session.Checks(g.host)...)
 	all = append(all, custody.CheckAccepted(g.host)...)
-	all = append(append(all, author.CheckAttributes(g.host)...), session.CheckTaken(g.host)...)
+	all = append(append(all, author.CheckAttributes(g.host)...), session.CheckTaken(ctx, g.host)...)
 	all = append(all, look.CheckRecords(ctx, g.host)...)
 	return append(append(all, session.CheckSystem(g.host)), g.runner.Check()...), ctx.Err()
 }

@@ -93,6 +93,9 @@ func (p Place) Note(now time.Time) error {
 	if err := place.Owned(p.Dir); err != nil { // again: somebody may have been faster
 		return err
 	}
+	if err := p.list(); err != nil {
+		return fault.New(fault.Failed, "note that %s has this project: %w", p.Path, err)
+	}
 	now = now.UTC().Truncate(time.Second)
 	is := Known{Place: p, Stamp: s, Made: was.Made, Used: now}
 	if !ok {

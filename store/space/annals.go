@@ -48,7 +48,7 @@ func (a *annals) of(ctx context.Context, l *Layer, from *store.Commit, sub subje
 	if h == nil {
 		return &versions{}, nil
 	}
-	return &versions{slices.Clone(h.versions), h.removed}, nil
+	return h.copy(), nil
 }
 
 // key is the name of a subject among all.
@@ -135,7 +135,7 @@ func (n *notes) note(c *store.Commit, path string, blob store.OID) {
 	}
 	h := n.names[key]
 	if h == nil {
-		h = &versions{removed: c.Committer.Time()} // unless the tip holds it
+		h = &versions{removed: c.Committer.Time(), changed: c.Committer.Time()} // removed unless the tip holds it
 		n.names[key] = h
 	}
 	if !n.known[path] {

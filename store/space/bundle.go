@@ -31,6 +31,8 @@ type Cover struct {
 	State    objects.State
 	Err      error
 	Past     *Past // how the manifest stands behind the record; nil when it does not
+
+	elsewhere *Past // how it stands behind what other directories of the project recorded
 }
 
 // Covers remembers the bundles that one verb met, so that each manifest is read
@@ -132,15 +134,21 @@ func (s *Stack) verifyCover(ctx context.Context, l *Layer, c *Cover, raw []byte,
 		c.State = objects.Denied
 		return err
 	}
+	sub := subject{name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), parse: parseManifestItem}
 	if !c.Recorded {
-		c.Past, err = pastOf(ctx, s, l, subject{name: "bundle " + string(m.ID), path: c.Dir + "/" + objects.ManifestName, item: m.Item(), parse: parseManifestItem})
-		if err != nil {
+		if c.Past, err = pastOf(ctx, s, l, sub); err != nil {
 			return err
 		}
-		if c.Past != nil {
-			if c.State = c.Past.state(); !c.Past.Removed.IsZero() {
-				return c.Past.verdict()
-			}
+	}
+	if c.elsewhere, err = pastElsewhere(ctx, s, l, sub, c.Recorded); err != nil {
+		return err
+	}
+	if c.elsewhere != nil && !c.elsewhere.Removed.IsZero() {
+		c.Past = c.elsewhere
+	}
+	if c.Past != nil {
+		if c.State = c.Past.state(); !c.Past.Removed.IsZero() {
+			return c.Past.verdict()
 		}
 	}
 	c.Bundle = b
@@ -208,21 +216,27 @@ func (s *Stack) judgeCovered(f *Finding, l *Layer, c *Cover, raw []byte, parsed 
 		return
 	}
 	if c.Past != nil {
-		f.behindWith(l, c.Past)
+		f.behindWith(c.Past)
+	}
+	if c.elsewhere != nil && f.Err == nil {
+		f.behindWith(c.elsewhere)
 	}
 }
 
 // behindWith notes that a file, which has no line of its own, stands behind the record with
 // its bundle: it is compared with the file that lay there beside the newest manifest.
-func (f *Finding) behindWith(l *Layer, of *Past) {
+func (f *Finding) behindWith(of *Past) {
 	p := *of
 	p.Wider = []string{"is a file that the newest recorded version of its bundle does not have"}
-	if e, err := l.repo.Lookup(p.tree, f.Path); err == nil {
-		if raw, err := l.repo.Blob(e.ID, MaxItem); err == nil {
+	if e, err := p.repo.Lookup(p.tree, f.Path); err == nil {
+		if raw, err := p.repo.Blob(e.ID, MaxItem); err == nil {
 			if was, err := objects.Parse(f.Path, raw); err == nil {
 				p.Wider = policy.Wider(f.Item, was)
 			}
 		}
+	}
+	if p.Where != "" && p.verdict() == nil {
+		return // as in pastElsewhere
 	}
 	f.Past, f.held, f.State, f.Err = &p, f.Verified, p.state(), p.verdict()
 	if f.Err != nil {

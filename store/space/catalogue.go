@@ -32,7 +32,7 @@ func (s *Stack) Look(ctx context.Context, l *Layer) (*Look, error) {
 // besides the files and the record. Extractors are part of the name as well: what
 // one project wants to see of the user space is another catalogue than what another
 // does, and neither throws the other's away.
-func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key objects.Digest, err error) {
+func (s *Stack) catalogueFile(ctx context.Context, l *Layer, set *extract.Set) (file string, key objects.Digest, err error) {
 	if s.Cache == "" {
 		return "", key, nil
 	}
@@ -53,7 +53,13 @@ func (s *Stack) catalogueFile(l *Layer, set *extract.Set) (file string, key obje
 	if err != nil {
 		return "", key, err
 	}
-	key = objects.DigestOf(fmt.Appendf(nil, "%s%q\n%s\n%q\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", catMagic, dir, l.Space, s.Program, s.Genesis, s.Place, s.Home, s.Declared.Sum(), epoch, s.LockSum, set.Digest(), taken))
+	var others objects.Digest
+	if l.Space == objects.Project {
+		if others, err = sumOfOthers(ctx, s); err != nil {
+			return "", key, err
+		}
+	}
+	key = objects.DigestOf(fmt.Appendf(nil, "%s%q\n%s\n%q\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n", catMagic, dir, l.Space, s.Program, s.Genesis, s.Place, s.Home, s.Declared.Sum(), epoch, s.LockSum, set.Digest(), taken, others))
 	return filepath.Join(s.Cache, "catalogue", hex.EncodeToString(name[:16])+".cat"), key, nil
 }
 

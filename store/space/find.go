@@ -37,6 +37,10 @@ type Stack struct {
 	Locked   func(objects.Ref) (Pin, bool) // nil when there is no lock
 	Taken    *trust.Taken                  // what signers took back; nil for nothing
 
+	// Others returns the records of other directories of this project, whose restrictions
+	// hold here as well; nil is none. It is called more than once.
+	Others func() ([]*Other, error)
+
 	// Rule says whether an item that stands behind its record (Finding.Past) may be used
 	// by whom the stack works for, and asks where that is for a person to say. beside
 	// is true for a file that the item asked for brings with it. nil refuses each.

@@ -105,8 +105,15 @@ func (s *Stack) judgeBytes(ctx context.Context, l *Layer, p string, ref objects.
 // standing notes how what was verified stands behind the record: by itself, or with the
 // bundle that it lies in.
 func standing(ctx context.Context, s *Stack, l *Layer, f *Finding, cover *Cover) (err error) {
+	sub := subject{name: f.Ref.String(), ref: f.Ref, path: f.Path, item: f.Item, parse: objects.Parse}
 	if !f.Recorded {
-		f.Past, err = pastOf(ctx, s, l, subject{name: f.Ref.String(), ref: f.Ref, path: f.Path, item: f.Item, parse: objects.Parse})
+		f.Past, err = pastOf(ctx, s, l, sub)
+	}
+	if err == nil && (f.Past == nil || f.Past.verdict() == nil) {
+		var p *Past
+		if p, err = pastElsewhere(ctx, s, l, sub, f.Recorded); p != nil {
+			f.Past = p
+		}
 	}
 	if f.Past == nil && cover != nil {
 		f.Past = cover.Past

@@ -45,7 +45,7 @@ const OldRecord = ".rye"
 // concurrent use.
 type Layer struct {
 	Space objects.Space
-	Dir   string       // the .ai directory
+	Dir   string       // the .ai directory; "" for a record that is only read
 	Store string       // where its store is, or will be, outside of Dir; "" for none, ever
 	Ready func() error // called before the store is made or written to; may be nil
 
@@ -66,6 +66,10 @@ func (l *Layer) Ref() string { return HeadRefs + l.Space.String() }
 // directory is an empty layer; a missing store is a layer without a record.
 func (l *Layer) load() error {
 	l.open.Do(func() {
+		if l.Dir == "" {
+			l.repo, l.err = l.openStore()
+			return
+		}
 		root, err := l.openTop()
 		if errors.Is(err, fs.ErrNotExist) {
 			return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rye-os/rye/chain/policy"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store"
@@ -26,8 +27,10 @@ type Past struct {
 	Newest  time.Time // when the newest recorded version was signed
 	Removed time.Time // when it was removed; zero unless it is back after that
 	Wider   []string  // what it may and the newest recorded version may not, in words
+	Where   string    // the other directory of the project that recorded so; "" for this one
 
-	tree  store.OID // of the record, when it first held the newest version
+	tree  store.OID   // of the record, when it first held the newest version
+	repo  *store.Repo // that has it
 	space objects.Space
 }
 
@@ -46,12 +49,36 @@ func (p *Past) Refusal(why string, args ...any) *fault.Error {
 // verdict is the refusal of what only a person can let through; nil for what is merely older.
 func (p *Past) verdict() error {
 	switch {
+	case !p.Removed.IsZero() && p.Where != "":
+		return p.Refusal("removed on %s in %s, which is the same project", p.Removed.UTC().Format(time.DateOnly), words.Quote(p.Where))
 	case !p.Removed.IsZero():
 		return p.Refusal("removed on %s, and back", p.Removed.UTC().Format(time.DateOnly))
+	case len(p.Wider) > 0 && p.Where != "":
+		return p.Refusal("older than the version signed %s in %s, which is the same project, and wider: it %s", p.Newest.UTC().Format(time.RFC3339), words.Quote(p.Where), p.Says())
 	case len(p.Wider) > 0:
 		return p.Refusal("older than the version signed %s, and wider: it %s", p.Newest.UTC().Format(time.RFC3339), p.Says())
 	}
 	return nil
+}
+
+// After returns now, or the first second that is after everything that p stands behind: with
+// a signature of then it is the newest.
+func (p *Past) After(now time.Time) time.Time {
+	if first := p.since().Truncate(time.Second).Add(time.Second); first.After(now) && first.Sub(now) < maxAhead {
+		return first
+	}
+	return now
+}
+
+// maxAhead is how far in the future the record may say that something was removed or signed.
+const maxAhead = 24 * time.Hour
+
+// since is when what p stands behind was recorded: it was signed, or removed.
+func (p *Past) since() time.Time {
+	if p.Removed.After(p.Newest) {
+		return p.Removed
+	}
+	return p.Newest
 }
 
 // Says lists what is wider.
@@ -97,6 +124,11 @@ type subject struct {
 	parse      func(path string, raw []byte) (*objects.Item, error)
 }
 
+// signedAfter reports whether it was signed after a time. A line of RYE OS binds none.
+func (s subject) signedAfter(t time.Time) bool {
+	return s.item.Signature != nil && s.item.Signature.SignedAt.After(t)
+}
+
 // pastOf returns how a validly signed file stands behind the record, nil when it does not:
 // it was never recorded, and it was signed after all that is. Only signed_at orders; what
 // a version calls itself counts for nothing.
@@ -110,18 +142,17 @@ func pastOf(ctx context.Context, s *Stack, l *Layer, sub subject) (*Past, error)
 		return nil, damaged(l, err)
 	}
 	seen := h.holds(l.BlobID(sub.item.Raw))
-	newest, err := h.newest(s, l, sub)
+	newest, err := h.newest(s, l, s.Scope(l), sub)
 	if err != nil {
 		return nil, err
 	}
-	p := &Past{Name: sub.name, Path: sub.path, Raw: sub.item.Raw, space: l.Space}
+	p := &Past{Name: sub.name, Path: sub.path, Raw: sub.item.Raw, space: l.Space, repo: l.repo}
 	if newest != nil {
 		p.Newest, p.tree = newest.signedAt, newest.tree
 		p.Wider = widerThan(sub.item, newest.item)
 	}
-	after := func(t time.Time) bool { return sub.item.Signature != nil && sub.item.Signature.SignedAt.After(t) }
 	switch {
-	case !h.removed.IsZero() && !after(h.removed):
+	case !h.removed.IsZero() && !sub.signedAfter(h.removed):
 		p.Removed = h.removed
 		return p, nil
 	case seen || newest != nil && newest.aheadOf(sub.item):
@@ -162,6 +193,17 @@ func (v *version) aheadOf(it *objects.Item) bool {
 type versions struct {
 	versions []version
 	removed  time.Time // when it was taken out; zero while it is recorded
+	changed  time.Time // when the record last took something in or out
+}
+
+// copy returns versions whose bytes may be read into them; nil stays nil.
+func (h *versions) copy() *versions {
+	if h == nil {
+		return nil
+	}
+	n := *h
+	n.versions = slices.Clone(h.versions)
+	return &n
 }
 
 func (h *versions) holds(blob store.OID) bool {
@@ -172,6 +214,9 @@ func (h *versions) holds(blob store.OID) bool {
 func versionsOf(ctx context.Context, l *Layer, from store.OID, sub subject) (*versions, error) {
 	h, first := &versions{}, true
 	err := heldAs(ctx, l, from, sub, func(c *store.Commit, held []store.Entry) error {
+		if first {
+			h.changed = c.Committer.Time()
+		}
 		if first && len(held) == 0 {
 			h.removed = c.Committer.Time()
 		}
@@ -201,19 +246,28 @@ func heldAs(ctx context.Context, l *Layer, from store.OID, sub subject, visit fu
 	})
 }
 
-// newest returns the version that was signed last, of those whose signatures hold here:
-// the record also keeps what was replaced, signed or not. nil when none does.
-func (h *versions) newest(s *Stack, l *Layer, sub subject) (*version, error) {
+// readAll reads the bytes of all versions from the record of a layer.
+func (h *versions) readAll(l *Layer) error {
 	for i := range h.versions {
 		v := &h.versions[i]
 		raw, err := l.repo.Blob(v.blob, MaxItem)
 		if err != nil {
-			return nil, damaged(l, err)
+			return damaged(l, err)
 		}
 		v.raw = raw
 		if _, sig, _, err := objects.Split(v.path, raw); err == nil && sig != nil {
 			v.signedAt = sig.SignedAt
 		}
+	}
+	return nil
+}
+
+// newest returns the version that was signed last, of those in the record of a layer whose
+// signatures hold in a scope: the record also keeps what was replaced, signed or not. nil
+// when none does.
+func (h *versions) newest(s *Stack, l *Layer, in trust.Scope, sub subject) (*version, error) {
+	if err := h.readAll(l); err != nil {
+		return nil, err
 	}
 	byTime := slices.Clone(h.versions)
 	slices.SortStableFunc(byTime, func(a, b version) int { return cmp.Compare(b.signedAt.Unix(), a.signedAt.Unix()) })
@@ -221,7 +275,7 @@ func (h *versions) newest(s *Stack, l *Layer, sub subject) (*version, error) {
 		v := &byTime[i]
 		var err error
 		if v.item, err = sub.parse(v.path, v.raw); err == nil {
-			if verified, err := trust.Verify(v.item, s.Scope(l), s.Trust); err == nil && s.Taken.Denies(verified, s.Trust) == nil {
+			if verified, err := trust.Verify(v.item, in, s.Trust); err == nil && s.Taken.Denies(verified, s.Trust) == nil {
 				return v, nil
 			}
 		}

@@ -51,7 +51,7 @@ func (s *Stack) update(ctx context.Context, l *Layer) (u *update, err error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, err
 	}
-	file, key, err := s.catalogueFile(l, set)
+	file, key, err := s.catalogueFile(ctx, l, set)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func (w *Watch) same(ctx context.Context, s *Stack, l *Layer) (bool, error) {
 	if err != nil && ctx.Err() != nil {
 		return false, err
 	}
-	_, key, err := s.catalogueFile(l, set)
+	_, key, err := s.catalogueFile(ctx, l, set)
 	if err != nil || key != w.key {
 		return false, err
 	}

@@ -203,7 +203,7 @@ func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string)
 	if err != nil {
 		return err
 	}
-	if d.recorded = blob == g.layer.BlobID(d.data); d.recorded {
+	if d.recorded = blob == g.layer.BlobID(d.data); d.recorded && !space.HasOthers(g.Stack) {
 		return nil
 	}
 	f, err := g.Stack.JudgeBytes(ctx, g.layer, d.path, d.ref, d.data, blob)
@@ -214,12 +214,13 @@ func (g *signing) compare(ctx context.Context, d *draft, recorded func(p string)
 		d.passOver(f.State)
 		return nil
 	}
-	return g.anew(ctx, d, f.Item)
+	d.recorded = false
+	return g.anew(ctx, d, f.Item, f.Past.After(g.now))
 }
 
 // anew signs an item although it has a signature of ours that holds.
-func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item) error {
-	raw, err := trust.SignItem(ctx, g.key, it, g.scope, g.now)
+func (g *signing) anew(ctx context.Context, d *draft, it *objects.Item, now time.Time) error {
+	raw, err := trust.SignItem(ctx, g.key, it, g.scope, now)
 	if err == nil {
 		it, err = objects.Parse(it.Path, raw)
 	}

@@ -34,12 +34,12 @@ func Status(ctx context.Context, s *session.Session) (items []rye.ItemInfo, err 
 	}
 	items = describeTwins(rows)
 	warnAll(s, items)
-	return items, tellDue(s, k)
+	return items, tellDue(ctx, s, k)
 }
 
 // tellDue reports what waits for somebody to act.
-func tellDue(s *session.Session, k *space.Look) error {
-	return cmp.Or(tellUnfinished(s), session.TellForks(s), session.TellSkipped(s), reportTaken(s), tellElsewhere(s, k))
+func tellDue(ctx context.Context, s *session.Session, k *space.Look) error {
+	return cmp.Or(tellUnfinished(s), session.TellForks(s), session.TellSkipped(s), reportTaken(ctx, s), tellElsewhere(s, k))
 }
 
 // tellElsewhere reports the items whose bytes were revoked elsewhere.
@@ -99,8 +99,8 @@ func tellUnfinished(s *session.Session) error {
 }
 
 // reportTaken tells the user which denials have no effect here, and why.
-func reportTaken(s *session.Session) error {
-	all, err := session.ReportTaken(s)
+func reportTaken(ctx context.Context, s *session.Session) error {
+	all, err := session.ReportTaken(ctx, s)
 	for _, n := range all {
 		s.Tell(n.Text)
 	}
@@ -137,7 +137,7 @@ func Survey(ctx context.Context, s *session.Session) (sum *rye.Survey, err error
 	sum.Items = describeTwins(rest)
 	warnAll(s, sum.Items)
 	sum.Outdated, sum.Warned = outdated(s)
-	return sum, tellDue(s, k)
+	return sum, tellDue(ctx, s, k)
 }
 
 // elsewhere reports whether an item is absent because it belongs to another branch: the

@@ -181,6 +181,7 @@ func (r *Runner) begin(ctx context.Context, j *job) (_ context.Context, s *Desk,
 	}
 	session.KeepTaken(ctx, seen) // what is seen now must hold on every branch
 	session.KeepSigners(ctx, seen)
+	session.KeepNames(ctx, seen)
 	return ctx, r.At(session.For(seen, j.caller, j.q.Ref)), func() { seen.Close(); give() }, nil
 }
 
@@ -194,7 +195,7 @@ func find(ctx context.Context, s *Desk, j *job) (space.Found, error) {
 	if err != nil {
 		return offer(ctx, s, j.caller, j.q.Ref, err)
 	}
-	if locks.StateOf(found) == objects.Returned { // only a person's yes lets it get here
+	if locks.StateOf(found) == objects.Returned && !found.Recorded { // only a person's yes lets it get here
 		author.Readmit(ctx, &author.Desk{Session: s.Session, Keys: s.Keys}, found)
 	}
 	return found, nil

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,7 +66,7 @@ func checkData(h *Host) rye.DoctorCheck {
 }
 
 // CheckTaken looks at the denials of this project that have no effect here, or are not kept.
-func CheckTaken(h *Host) (all []rye.DoctorCheck) {
+func CheckTaken(ctx context.Context, h *Host) (all []rye.DoctorCheck) {
 	if h.ProjectDir == "" {
 		return nil
 	}
@@ -74,7 +75,7 @@ func CheckTaken(h *Host) (all []rye.DoctorCheck) {
 		return nil // CheckProject or CheckTrust tells of it
 	}
 	defer s.Close()
-	notes, err := ReportTaken(s)
+	notes, err := ReportTaken(ctx, s)
 	for _, n := range notes {
 		all = append(all, rye.DoctorCheck{Name: "denials", Text: n.Text, OK: n.OK})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/head"
 	"github.com/rye-os/rye/store/records"
@@ -108,6 +109,12 @@ func questionAbout(f space.Finding) rye.Question {
 	if !p.Removed.IsZero() {
 		q.Text = "It was removed, and is back. Use it, and record it again?"
 		q.Lines = append(q.Lines, "removed on "+p.Removed.UTC().Format("2006-01-02 15:04 MST"))
+	}
+	if p.Where != "" {
+		q.Lines = append(q.Lines, "recorded in "+words.Quote(p.Where)+", which is the same project")
+	}
+	if p.Where != "" && f.Recorded {
+		q.Text = "Another directory of this project removed it, or replaced it by one that may less. Use it?"
 	}
 	return q
 }

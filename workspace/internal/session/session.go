@@ -39,6 +39,7 @@ type Session struct {
 	taken *takenBack
 	marks *marks // what registries said of items
 
+	others  *others // records of other directories of the project
 	against against // what was written against keys
 }
 
@@ -49,7 +50,7 @@ func (h *Host) Open() (*Session, error) {
 
 // openWith is Open that hands the project's layer to begin before the rest is read.
 func (h *Host) openWith(begin func(project *space.Layer)) (*Session, error) {
-	s := &Session{Host: h, marks: &marks{}, Stack: &space.Stack{System: h.System, Cache: h.CacheDir, Program: h.Version}}
+	s := &Session{Host: h, marks: &marks{}, others: &others{}, Stack: &space.Stack{System: h.System, Cache: h.CacheDir, Program: h.Version}}
 	s.Rules, s.head = sync.OnceValues(s.readRules), &checkedOut{host: h}
 	s.Stack.Lacks = s.head.lacks
 	if err := s.read(begin); err != nil {
@@ -128,6 +129,7 @@ func (s *Session) openProject(look *place.Look, ai place.Folder, begin func(*spa
 		return nil, err
 	}
 	s.Stack.Place = s.Place.Key
+	s.others.place, s.Stack.Others = s.Place, s.others.list
 	if s.Stack.Declared, err = readDeclared(s, ai); err == nil && len(foreign) == 0 {
 		begin(s.Stack.Project)
 	}
@@ -144,6 +146,7 @@ func (s *Session) Alone(ctx context.Context) (fresh *Session, release func(), er
 	}
 	KeepTaken(ctx, s)
 	KeepSigners(ctx, s)
+	KeepNames(ctx, s)
 	fresh = s.copy()
 	ai, err := openAI(s.ProjectDir)
 	if err == nil {
@@ -201,7 +204,7 @@ func (s *Session) copy() *Session {
 	n := *s
 	n.Stack = &space.Stack{Project: s.Stack.Project, User: s.Stack.User, System: s.Stack.System, Genesis: s.Stack.Genesis,
 		Place: s.Stack.Place, Home: s.Stack.Home, Declared: s.Stack.Declared, Trust: s.Stack.Trust,
-		Taken: s.Stack.Taken, Rule: s.Stack.Rule, Lacks: s.Stack.Lacks, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
+		Taken: s.Stack.Taken, Others: s.Stack.Others, Rule: s.Stack.Rule, Lacks: s.Stack.Lacks, Locked: s.Stack.Locked, Cache: s.Stack.Cache, LockSum: s.Stack.LockSum, Program: s.Stack.Program}
 	return &n
 }
 
@@ -253,6 +256,7 @@ func (s *Session) Close() {
 	for _, l := range s.Stack.Layers() {
 		l.Close() // read-only handles: nothing to lose
 	}
+	s.others.close()
 	s.head.close()
 }
 

@@ -176,14 +176,14 @@ func ListTaken(s *Session, t objects.Taken) error {
 // someFaults is how many malformed lines are reported with their reasons.
 const someFaults = 3
 
-// TakenNote says of denials that they have no effect here, or are not kept, and why.
+// TakenNote says of denials and removals that they have no effect here, or are not kept, and why.
 type TakenNote struct {
 	Text string
 	OK   bool // as it has to be: their signer owns nothing here
 }
 
-// ReportTaken says which denials have no effect here, or are not kept.
-func ReportTaken(s *Session) (all []TakenNote, err error) {
+// ReportTaken says which denials and removals have no effect here, or are not kept.
+func ReportTaken(ctx context.Context, s *Session) (all []TakenNote, err error) {
 	if s.Project == nil {
 		return nil, nil
 	}
@@ -232,7 +232,11 @@ func ReportTaken(s *Session) (all []TakenNote, err error) {
 	for _, t := range elsewhere.sorted() {
 		note(true, "no effect here for %s from another directory of this project: %s owns no %s/ in this directory", words.Plural(t.n, "denial"), t.key, t.namespace)
 	}
-	return all, err
+	if err != nil {
+		return all, err
+	}
+	removals, err := reportOthers(ctx, s)
+	return append(all, removals...), err
 }
 
 // tally counts lines that have no effect, by whose they are and of which namespace.

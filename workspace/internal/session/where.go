@@ -192,6 +192,7 @@ func RemoveGone(ctx context.Context, s *Session, q rye.GCRequest) (*rye.GCReport
 	for _, r := range gone {
 		question.Lines = append(question.Lines, fmt.Sprintf("%s, used %s, %d bytes", r.Path, r.Used, r.Bytes))
 	}
+	question.Lines = append(question.Lines, "what was removed there holds in no other directory of the project afterwards")
 	if err := s.Ask(ctx, question); err != nil {
 		return g, err
 	}
@@ -212,6 +213,9 @@ func removeRecord(s *Session, r rye.RecordInfo) error {
 	}
 	if err := os.RemoveAll(r.Dir); err != nil {
 		return fault.New(fault.Failed, "remove the record of %s: %w", r.Path, err)
+	}
+	if err := os.Remove(records.Place{Key: r.Key, Project: r.Project, Dir: r.Dir}.Index()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Failed, "remove what was kept of the record of %s: %w", r.Path, err)
 	}
 	return trust.Update(s.TrustPath(), func(st *trust.Store) error {
 		st.DropGrants(r.Key)

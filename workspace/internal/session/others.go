@@ -1,0 +1,80 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/rye-os/rye/internal/place"
+	"github.com/rye-os/rye/internal/words"
+	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/store/records"
+	"github.com/rye-os/rye/store/space"
+)
+
+// others are the records of other directories in which the user has this project. What was
+// removed there, and what is older and wider than what was signed there, is refused here as
+// well, where its signer counts here. The copies of a session share one. It is safe for
+// concurrent use.
+type others struct {
+	place records.Place
+	once  sync.Once
+	all   []*space.Other
+	more  int // directories that are not looked into
+	err   error
+}
+
+// list finds them, when something is first asked about them.
+func (o *others) list() ([]*space.Other, error) {
+	o.once.Do(func() {
+		known, more, err := o.place.Siblings()
+		o.more, o.err = more, err
+		look := &place.Look{}
+		for _, k := range known {
+			if o.err = look.Owned(k.Store()); o.err != nil {
+				return
+			}
+			o.all = append(o.all, space.NewOther(k.Key, k.Path, k.Store(), records.Place{Key: k.Key, Project: k.Project, Dir: k.Dir}.Index()))
+		}
+	})
+	return o.all, o.err
+}
+
+func (o *others) close() {
+	for _, other := range o.all {
+		other.Close() // read-only handles: nothing to lose
+	}
+}
+
+// KeepNames keeps what has to be read of the records of other directories of the project,
+// so that the next command does not read them again. Where it cannot be kept it is read.
+func KeepNames(ctx context.Context, s *Session) {
+	if s.Project == nil || s.Place.List() != nil {
+		return
+	}
+	all, _ := s.others.list() // what cannot be read refuses the items that it is asked about
+	for _, o := range all {
+		_ = o.Keep(ctx)
+	}
+}
+
+// reportOthers says which removals in other directories of this project have no effect here,
+// and that there are more directories than are looked into.
+func reportOthers(ctx context.Context, s *Session) (notes []TakenNote, err error) {
+	all, err := s.others.list()
+	for _, o := range all {
+		strangers := tally{}
+		if err := o.NoEffect(ctx, s.Stack, func(ref objects.Ref, signer objects.Fingerprint) {
+			strangers[claim{key: signer, namespace: ref.ID.Namespace()}]++
+		}); err != nil {
+			return notes, err
+		}
+		for _, t := range strangers.sorted() {
+			notes = append(notes, TakenNote{fmt.Sprintf("no effect here for %s in %s: %s owns no %s/ in this directory", words.Plural(t.n, "removal"), words.Quote(o.Path), t.key, t.namespace), true})
+		}
+	}
+	if s.others.more > 0 {
+		notes = append(notes, TakenNote{fmt.Sprintf("%d more directories have this project, and what was removed there has no effect here: rye gc --gone", s.others.more), false})
+	}
+	return notes, err
+}
