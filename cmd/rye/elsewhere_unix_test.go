@@ -109,8 +109,8 @@ func TestWiderElsewhere(t *testing.T) {
 	at.rye("execute", helloRef)
 }
 
-// TestStrangersClone: what is removed in a clone that states the id of somebody's project, and
-// has another owner, has no effect elsewhere, and is reported.
+// TestStrangersClone: a clone that states the id of somebody's project and has another owner
+// is a conflict when it asks for trust, and what is removed in it has no effect elsewhere.
 func TestStrangersClone(t *testing.T) {
 	git := h2git(t)
 	h := newHome(t)
@@ -125,6 +125,20 @@ func TestStrangersClone(t *testing.T) {
 	at := h.at(h.beside("theirs"))
 	must(t, os.CopyFS(at.dir, os.DirFS(thief.dir)))
 	key := thief.key("default")
+	before := h.trustFile()
+	for _, args := range [][]string{{"trust", "--yes"}, {"trust", "--accept", statement(at)}} {
+		out := says(t, at.command(args...), 11, "the same project")
+		for _, want := range []string{key.Fingerprint, h.key("default").Fingerprint, h.dir, "hint: rye trust pin"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("rye %v does not show %q:\n%s", args, want, out)
+			}
+		}
+	}
+	if h.trustFile() != before {
+		t.Error("a conflict changed trust.yaml")
+	}
+	h.rye("execute", helloRef)
+	// Its person agrees to that key by name: it counts there, and nowhere else.
 	at.rye("trust", "pin", key.Fingerprint, "--namespace", "acme", "--space", "project", "--fingerprint", key.Fingerprint, "--yes")
 	at.rye("trust", "--accept", statement(at))
 	at.rye("execute", helloRef)

@@ -191,6 +191,31 @@ func (h *versions) lastSignature() *objects.Signature {
 	return nil
 }
 
+// Signer returns a key that the record's items of a namespace name as their signer, among
+// those that is accepts; ok is false for none. No signature is verified. At most someNames
+// are looked at.
+func (o *Other) Signer(ctx context.Context, namespace string, is func(objects.Fingerprint) bool) (fp objects.Fingerprint, ok bool, err error) {
+	if err := o.read(ctx); err != nil {
+		return fp, false, err
+	}
+	n := 0
+	err = o.names.each(func(name string, h *versions) error {
+		ref, err := objects.ParseRef(name)
+		if err != nil || ok || ref.ID.Namespace() != namespace || !h.removed.IsZero() || n >= someNames {
+			return nil
+		}
+		n++
+		if err := h.readAll(o.l); err != nil {
+			return err
+		}
+		if sig := h.lastSignature(); sig != nil && is(sig.Key) {
+			fp, ok = sig.Key, true
+		}
+		return nil
+	})
+	return fp, ok, err
+}
+
 // HasOthers reports whether other directories of the project may restrict this one.
 func HasOthers(s *Stack) bool {
 	all, err := othersOf(s)

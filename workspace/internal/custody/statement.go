@@ -26,6 +26,9 @@ const somePaths = 3
 // (fault.Untrusted).
 func Trust(ctx context.Context, s *session.Session, q rye.TrustRequest, files []session.SignedFile) (*rye.TrustStatement, error) {
 	a, err := readAsking(s, files)
+	if err == nil {
+		err = a.findContests(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -56,6 +59,7 @@ type asking struct {
 	missing   []trust.Part
 	owners    []trust.Grant // other users to whom the directory belongs
 	over      []trust.Grant // of the main working tree, which this linked one takes over
+	contested []contest
 	files     []session.SignedFile
 	rep       *rye.TrustStatement
 }
@@ -122,6 +126,59 @@ func (a *asking) first(without []string) (all []string) {
 		all = append(all, fmt.Sprintf("registry %q is named without root keys, so it cannot be agreed to here: rye registry add %s", name, a.s.Project.Registries[name].URL))
 	}
 	return all
+}
+
+// contest is a namespace that has one owner in another directory of the project, and for
+// which this one asks for another.
+type contest struct {
+	part      trust.Part
+	namespace string
+	there     session.Owner
+	here      objects.Fingerprint
+}
+
+func (c contest) String() string {
+	return fmt.Sprintf("%s/ belongs to %s in %s, which states the same project; here %s asks for it", c.namespace, c.there.Key, words.Quote(c.there.Path), c.here)
+}
+
+// findContests notes them. A directory that asks for an owner of the other one, too, is a clone
+// of it, whatever other signers it has.
+func (a *asking) findContests(ctx context.Context) error {
+	asked := map[string]map[objects.Fingerprint]bool{} // signers here, granted or not, by namespace
+	for _, p := range a.parts {
+		if p.Kind == trust.GrantSigner {
+			ns := p.Signer.Namespaces[0]
+			if asked[ns] == nil {
+				asked[ns] = map[objects.Fingerprint]bool{}
+			}
+			asked[ns][p.Signer.Key.Fingerprint()] = true
+		}
+	}
+	for _, p := range a.missing {
+		if p.Kind != trust.GrantSigner || a.store.IsOwn(p.Signer.Key) {
+			continue
+		}
+		ns := p.Signer.Namespaces[0]
+		owners, err := session.OwnersElsewhere(ctx, a.s, ns)
+		if err != nil {
+			return err
+		}
+		if len(owners) > 0 && !slices.ContainsFunc(owners, func(o session.Owner) bool { return asked[ns][o.Key] }) {
+			c := contest{p, ns, owners[0], p.Signer.Key.Fingerprint()}
+			a.contested, a.rep.First = append(a.contested, c), append(a.rep.First, c.String())
+		}
+	}
+	return nil
+}
+
+// conflict is the refusal of parts that only a person agrees to who saw both owners.
+func (a *asking) conflict(parts []trust.Part) error {
+	for _, c := range a.contested {
+		if slices.ContainsFunc(parts, func(p trust.Part) bool { return p.Digest() == c.part.Digest() }) {
+			return fault.New(fault.Untrusted, "trust %s: %s", a.s.ProjectDir, c).Mend("rye trust pin %s --namespace %s --space project", c.here, c.namespace)
+		}
+	}
+	return nil
 }
 
 // formerly returns the ids that projects at this path had before, as far as something was
@@ -269,13 +326,17 @@ func (a *asking) choose(ctx context.Context, q rye.TrustRequest) (parts []trust.
 		if len(parts) > 0 && q.Here {
 			owners = a.owners
 		}
-		return parts, owners, err
+		return parts, owners, cmp.Or(err, a.conflict(parts))
 	}
 	if len(a.missing)+len(a.owners)+len(a.over) == 0 {
 		return nil, nil, nil
 	}
-	if err := a.s.Ask(ctx, a.question()); err != nil {
-		return nil, nil, err
+	ask := a.question()
+	ask.Person = len(a.contested) > 0
+	if yes, err := session.Put(ctx, a.s.Host, ask); err != nil {
+		return nil, nil, cmp.Or(a.conflict(a.missing), err)
+	} else if !yes {
+		return nil, nil, session.NotAgreed(ask)
 	}
 	return a.missing, slices.Concat(a.owners, a.over), nil
 }

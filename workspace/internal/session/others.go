@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -8,6 +9,7 @@ import (
 	"github.com/rye-os/rye/internal/place"
 	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
+	"github.com/rye-os/rye/objects/trust"
 	"github.com/rye-os/rye/store/records"
 	"github.com/rye-os/rye/store/space"
 )
@@ -77,4 +79,48 @@ func reportOthers(ctx context.Context, s *Session) (notes []TakenNote, err error
 		notes = append(notes, TakenNote{fmt.Sprintf("%d more directories have this project, and what was removed there has no effect here: rye gc --gone", s.others.more), false})
 	}
 	return notes, err
+}
+
+// Owner is a key that owns a namespace of this project in another directory of the user.
+type Owner struct {
+	Key  objects.Fingerprint
+	Path string // of the directory
+}
+
+// OwnersElsewhere returns who owns a namespace in other directories that state this project:
+// the keys that were granted it there, and the user's own that signed items of it.
+func OwnersElsewhere(ctx context.Context, s *Session, namespace string) (all []Owner, err error) {
+	others, err := s.others.list()
+	if err != nil {
+		return nil, err
+	}
+	paths := map[string]string{}
+	for _, o := range others {
+		paths[o.Key] = o.Path
+		if !s.Trust.Accepted(trust.Site{Place: o.Key, Project: s.Project.Project}) {
+			continue
+		}
+		fp, ok, err := o.Signer(ctx, namespace, func(fp objects.Fingerprint) bool {
+			k, known := s.Trust.Key(fp)
+			return known && s.Trust.IsOwn(k)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, Owner{fp, o.Path})
+		}
+	}
+	for _, g := range s.Trust.Grants() {
+		what, of := g.Cut()
+		if g.Kind != trust.GrantSigner || what != namespace || g.Project != s.Project.Project || g.Place == s.Stack.Place {
+			continue
+		}
+		k, err := trust.ParsePublicKey(of)
+		if _, removed := s.Stack.Declared.At(g.Site).Removal(s.Trust, g); err != nil || removed {
+			continue
+		}
+		all = append(all, Owner{k.Fingerprint(), cmp.Or(paths[g.Place], "another directory")})
+	}
+	return all, nil
 }
