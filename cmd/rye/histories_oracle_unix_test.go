@@ -113,7 +113,7 @@ func (o *oracle) mayRun(s sighting) string {
 		return "rule 1: " + what + "; the reader agreed to nothing there"
 	}
 	for _, place := range slices.Sorted(maps.Keys(o.refused[s.of.digest])) {
-		if status := o.refused[s.of.digest][place]; status == 12 || place == s.place.name {
+		if status := o.refused[s.of.digest][place]; status != 11 || place == s.place.name {
 			return fmt.Sprintf("rule 1: %s; it was refused with %d in %s", what, status, place)
 		}
 	}
