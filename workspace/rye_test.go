@@ -448,6 +448,9 @@ func TestCloneNeedsConsent(t *testing.T) {
 	_, err = b.run("tool:acme/greet", nil)
 	wantCode(t, "after refusing", err, fault.Untrusted)
 	b.yes = true
+	_, err = b.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{})
+	wantCode(t, "trust of other keys without a person", err, fault.Denied)
+	b.looks = true
 	if _, err := b.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{}); err != nil {
 		t.Fatal(err)
 	}

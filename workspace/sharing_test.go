@@ -213,6 +213,7 @@ func TestOpenRegistryNeedsANamedScope(t *testing.T) {
 		}
 		if scope == "beta" { // as a project that came from elsewhere says
 			bob.write("rye.yaml", strings.Replace(bob.read("rye.yaml"), "  beta: main", `  "*": main`, 1))
+			bob.looks = true
 			if _, err := bob.Trust().Statement(t.Context(), rye.Terminal(), rye.TrustRequest{Here: true}); err != nil {
 				t.Fatal(err)
 			}

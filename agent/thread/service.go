@@ -128,7 +128,7 @@ func (s *Service) describe(ctx context.Context, dir string) (*rye.ThreadInfo, er
 		i.Branch, i.Tip = b.Ref, b.Tip
 	}
 	if _, err := os.Lstat(filepath.Join(dir, keyFile)); err == nil && ended(i.Status) && !alive && i.Why == "" {
-		i.Why = "its last turns are not on its branch yet: rye thread gc puts them there"
+		i.Why = "its last turns are not on its branch yet; to put them there: rye thread gc"
 	}
 	return i, nil
 }

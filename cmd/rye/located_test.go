@@ -46,7 +46,7 @@ func TestFarLocationIsRefused(t *testing.T) {
 		t.Errorf("says %s", said)
 	}
 	bob.rye("registry", "mirror", "add", "main", address, "--yes")
-	bob.rye("add", "acme/knowledge/style", "--yes")
+	bob.rye("add", "acme/knowledge/style", "--yes", "--accept-owner", "acme") // his other project declares acme, too
 	bob.fails(2, "registry", "mirror", "add", "main", "ext::sh -c id", "--yes")
 	bob.fails(2, "registry", "mirror", "add", "main", "--yes", "--", "--upload-pack=id")
 }

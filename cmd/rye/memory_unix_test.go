@@ -50,14 +50,28 @@ func (h *home) digestOf(path string) string {
 // deniedKept returns what is kept of .ai/denied, in all projects of the person.
 func (h *home) deniedKept() (all string) {
 	h.t.Helper()
-	files, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(h.store()))), "projects", "*", "denied", "*"))
+	for _, dir := range h.deniedDirs() {
+		files, err := filepath.Glob(filepath.Join(dir, "*"))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for _, f := range files {
+			if filepath.Ext(f) == "" {
+				all += h.readAt(f)
+			}
+		}
+	}
+	return all
+}
+
+// deniedDirs are the directories of kept lines, one for each project.
+func (h *home) deniedDirs() []string {
+	h.t.Helper()
+	dirs, err := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(filepath.Dir(h.store()))), "projects", "*", "denied"))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	for _, f := range files {
-		all += h.readAt(f)
-	}
-	return all
+	return dirs
 }
 
 const hello = "#!/usr/bin/env bash\n# version: 1.0.0\n# executor_id: rye/core/runtimes/bash_runtime\n# category: acme\n# description: Say hello.\necho %s\n"
@@ -172,6 +186,15 @@ func TestDeniedInEveryClone(t *testing.T) {
 	h.rye("trust", "allow", h.digestOf(helloFile)) // only the shared line is left
 	h.write(".ai/knowledge/acme/notes.md", attackNote)
 	h.rye("sign", "knowledge:acme/notes") // keeps the line
+	kept, dirs := h.deniedKept(), h.deniedDirs()
+	for _, dir := range dirs { // as where data was restored without them
+		must(t, os.RemoveAll(dir))
+	}
+	h.write(".ai/knowledge/acme/notes.md", attackNote+"\n")
+	h.rye("sign", "knowledge:acme/notes")
+	if again := h.deniedKept(); again != kept || kept == "" {
+		t.Errorf("kept again: %q, want %q", again, kept)
+	}
 	git(h.dir, "worktree", "add", "-q", h.beside("tree"), "bad")
 	git(h.dir, "clone", "-q", "-b", "bad", h.dir, h.beside("clone"))
 	for _, name := range []string{"tree", "clone", "copy"} {

@@ -23,8 +23,9 @@ import (
 // Denied is what was kept of .ai/denied for one project: a file for each signer, so that no
 // signer takes another's room. It is safe for concurrent use.
 type Denied struct {
-	dir string // of the files; docs/format/denied.md
-	old string // the one file of this directory's record that rye 0.2 kept; "" for none
+	dir  string // of the files; docs/format/denied.md
+	seen string // which text of .ai/denied was worked through, among them: without them it says nothing
+	old  string // the one file of this directory's record that rye 0.2 kept; "" for none
 
 	mu     sync.Mutex
 	listed bool
@@ -40,7 +41,8 @@ func DeniedOf(p records.Place) *Denied {
 	if p.Shared() == "" {
 		return nil
 	}
-	return &Denied{dir: filepath.Join(p.Shared(), objects.TakenFile), old: filepath.Join(p.Dir, objects.TakenFile)}
+	dir := filepath.Join(p.Shared(), objects.TakenFile)
+	return &Denied{dir: dir, seen: filepath.Join(dir, p.Key+".seen"), old: filepath.Join(p.Dir, objects.TakenFile)}
 }
 
 // Signers returns whose lines were kept.
@@ -361,7 +363,7 @@ func (k *Denied) Forget(ctx context.Context, d objects.Digest, do bool) (had boo
 
 // Seen returns what See noted of the text of .ai/denied.
 func (k *Denied) Seen(text string) (left int, ok bool) {
-	raw, err := place.Read(k.old+".seen", 1<<10)
+	raw, err := place.Read(k.seen, 1<<10)
 	rest, is := strings.CutPrefix(string(raw), text+" ")
 	if err != nil || !is {
 		return 0, false
@@ -376,5 +378,5 @@ func (k *Denied) See(text string, left int) error {
 	if _, err := os.Stat(filepath.Dir(k.old)); errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing was ever noted of this directory
 	}
-	return place.File(k.old+".seen", fmt.Appendf(nil, "%s %d\n", text, left), 0o600)
+	return place.File(k.seen, fmt.Appendf(nil, "%s %d\n", text, left), 0o600)
 }

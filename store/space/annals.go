@@ -119,12 +119,15 @@ func (n *notes) read(ctx context.Context, l *Layer, commits, parents []*store.Co
 			return nil
 		})
 	})
+	if err != nil {
+		return err
+	}
 	for i, c := range commits {
 		for _, is := range changes[i] {
 			n.note(c, is.path, is.blob)
 		}
 	}
-	return err
+	return nil
 }
 
 // note notes that a commit made path what blob is.

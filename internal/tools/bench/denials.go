@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/rye-os/rye/objects"
@@ -70,12 +71,11 @@ func denied(keeps bool, args ...string) func(*bench, int) (side, side, error) {
 		command := func(text []byte, keeps bool) side {
 			return func() (cost, error) {
 				all := filepath.Join(b.dir, ".local", "share", "rye", "projects")
-				seen := filepath.Join(filepath.Dir(b.store(dir)), objects.TakenFile+".seen")
-				if err := errors.Join(os.RemoveAll(all), os.RemoveAll(seen), os.WriteFile(file, text, 0o644)); err != nil {
+				if err := errors.Join(os.RemoveAll(all), os.WriteFile(file, text, 0o644)); err != nil {
 					return cost{}, err
 				}
 				c, err := b.process(dir, append([]string{"rye"}, args...)...)()
-				if kept, _ := filepath.Glob(filepath.Join(all, "*", objects.TakenFile, "*")); (len(kept) > 0) != keeps {
+				if kept, _ := filepath.Glob(filepath.Join(all, "*", objects.TakenFile, strings.Repeat("[0-9a-f]", 64))); (len(kept) > 0) != keeps {
 					err = errors.Join(err, fmt.Errorf("lines were kept: %t, want %t", len(kept) > 0, keeps))
 				}
 				return c, err

@@ -225,6 +225,7 @@ var ended = []struct {
 	{11, "gives a namespace that the reader gave to another registry", []string{
 		"rye registry init ./registry.git --namespace acme", "rye registry init https://example.org/registry.git --open",
 	}},
+	{4, "is about a log with a malformed operation", []string{"rye registry void acme 12", "rye registry void acme 12 --dry-run"}},
 	{4, "is for somebody who has not yet what is there", []string{
 		"rye add acme/tool/hello@^1.2", "rye pull acme/tool/hello@^1.2", "rye update acme/tool/hello", "rye update acme/tool/hello --diff", "rye key new", "rye init --project 3f0c9a1b8c2d4e5f60718293a4b5c6d7",
 		"rye registry members acme --join",
