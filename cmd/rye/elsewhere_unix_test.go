@@ -30,7 +30,7 @@ func (h *home) commits(git func(dir string, args ...string)) {
 func changeNothing(t *testing.T, h *home, exit int, want string, commands ...[]string) {
 	t.Helper()
 	kept := func() (all string) {
-		for line := range strings.Lines(sums(t, h.dir) + sums(t, h.variable("HOME"))) {
+		for line := range strings.Lines(everyFile(t, h.dir) + everyFile(t, h.variable("HOME"))) {
 			if !strings.Contains(line, "/.cache/") {
 				all += line
 			}

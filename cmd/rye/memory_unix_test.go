@@ -22,24 +22,6 @@ func (h *home) at(dir string) *home {
 // beside is a directory beside the project's.
 func (h *home) beside(name string) string { return filepath.Join(filepath.Dir(h.dir), name) }
 
-// sums returns every file below a directory with its digest.
-func sums(t *testing.T, dir string) string {
-	t.Helper()
-	var b strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		fmt.Fprintf(&b, "%s %x\n", path, sha256.Sum256(raw))
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 // digestOf is a file's SHA-256, as rye names it.
 func (h *home) digestOf(path string) string {
 	h.t.Helper()
@@ -116,14 +98,14 @@ func TestDeniedFileIsFull(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(h.dir, ".ai/denied")))
 	h.write(helloFile, bad)
-	before := sums(t, filepath.Dir(h.dir))
+	before := everyFile(t, filepath.Dir(h.dir))
 	if code, said := h.exit("status"); code != 0 || !strings.Contains(said, "denied") {
 		t.Errorf("status: exit %d, %s", code, said)
 	}
 	if code, said := h.exit("load", "tool:acme/hello"); code != 12 {
 		t.Errorf("the denied version is used: exit %d, %s", code, said)
 	}
-	if after := sums(t, filepath.Join(h.dir)); !strings.Contains(before, after) {
+	if after := everyFile(t, filepath.Join(h.dir)); !strings.Contains(before, after) {
 		t.Error("looking changed files")
 	}
 }
@@ -200,10 +182,10 @@ func TestDeniedInEveryClone(t *testing.T) {
 	for _, name := range []string{"tree", "clone", "copy"} {
 		at := h.at(h.beside(name))
 		at.rye("trust", "--accept", statement(at))
-		before := sums(t, at.dir)
+		before := everyFile(t, at.dir)
 		says(t, at.command("load", "tool:acme/hello"), 12, "taken back on")
 		says(t, at.command("execute", "tool:acme/hello"), 12, "taken back on")
-		if after := sums(t, at.dir); after != before {
+		if after := everyFile(t, at.dir); after != before {
 			t.Errorf("%s changed:\n%s\n%s", name, before, after)
 		}
 	}
