@@ -121,6 +121,14 @@ func TestNewsOfTheRootJudgesAllNamespaces(t *testing.T) {
 			t.Errorf("sync = %v, want a fork", err)
 		}
 	}
+	// A checkpoint of an earlier operation is compared when it is news.
+	w, h, m = attacked(t)
+	s = h.state()
+	h.rootOp(w.root, RootOp{Kind: OpCheckpoint, Checkpoints: []Checkpoint{
+		{Namespace: "acme", Seq: s.Seq - 1, Sum: objects.DigestOf([]byte("another operation")), ID: s.At, State: s.Digest()}}})
+	if err := m.Sync(w.ctx, "acme"); codeOf(err) != "fork" {
+		t.Errorf("sync = %v, want a fork", err)
+	}
 }
 
 func TestAttackRootSetBack(t *testing.T) {
