@@ -57,6 +57,8 @@ type change struct {
 	// refs are the items that the operations are about; nil: any, and the whole catalogue
 	// is brought, and every change list compared, before they are planned.
 	refs []objects.Ref
+	// wants are the operations that are planned: what they drop is not brought.
+	wants []Op
 }
 
 // A preparation makes objects while operations are made.
@@ -88,17 +90,14 @@ func (r *Registry) advance(ctx context.Context, c change) (advanced, error) {
 	shortest := time.Duration(math.MaxInt64) // that a try took: what it takes when nobody else is at it
 	for try := 1; ; try++ {
 		begun := time.Now()
-		if err := syncFrom(ctx, r, to, []string{c.namespace}, allMust); err != nil {
-			return advanced{}, errors.Join(err, lost)
-		}
-		s, err := r.current(ctx, c.namespace)
+		s, err := tipFor(ctx, r, to, c.namespace, c.wants)
 		if err != nil {
-			return advanced{}, err
+			return advanced{}, errors.Join(err, lost)
 		}
 		if rejected(lost) && !fault.Is(lost, fault.Conflict) && s.At == at {
 			return advanced{}, lost // nobody was faster: the host does not want it
 		}
-		if err := lookAt(ctx, r, s, c.refs); err != nil {
+		if s, err = lookAt(ctx, r, s, c.refs, c.wants); err != nil {
 			return advanced{}, err
 		}
 		if c.as != nil {
@@ -183,16 +182,32 @@ func (r *Registry) current(ctx context.Context, namespace string) (State, error)
 	return s.WithRoot(root), err
 }
 
-// lookAt brings what a change reads of the catalogue.
-func lookAt(ctx context.Context, r *Registry, s State, refs []objects.Ref) error {
+// tipFor returns a namespace after a sync, for operations that are planned: where these drop what
+// nobody can derive, its state need not be readable.
+func tipFor(ctx context.Context, r *Registry, to purpose, ns string, wants []Op) (State, error) {
+	if dropsAny(wants) {
+		return beyond(ctx, r, to, ns)
+	}
+	if err := syncFrom(ctx, r, to, []string{ns}, allMust); err != nil {
+		return State{}, err
+	}
+	return r.current(ctx, ns)
+}
+
+// lookAt brings what a change reads of the catalogue, and returns the state that planned
+// operations follow: where they drop others, it is the one without these.
+func lookAt(ctx context.Context, r *Registry, s State, refs []objects.Ref, wants []Op) (State, error) {
 	if refs == nil {
-		_, err := examine(ctx, r, s, readVerified(r, s).at)
-		return err
+		x, err := examineAs(ctx, r, s, readVerified(r, s).at, plannedKeys(s, wants))
+		if err == nil && dropsAny(wants) {
+			s.cat, s.from, s.Kept = x.cat, x.from, x.Kept
+		}
+		return s, err
 	}
 	if err := bringLists(ctx, r, s); err != nil {
-		return err
+		return s, err
 	}
-	return bringShards(ctx, r, s, shardsOf(refs))
+	return s, bringShards(ctx, r, s, shardsOf(refs))
 }
 
 // rehearse applies the planned operations without signing them.
@@ -238,7 +253,11 @@ func (r *Registry) append(ctx context.Context, s State, c change, ops []Op) (Sta
 		if err != nil {
 			return State{}, err
 		}
-		if err := w.put(next, lasting(b)); err != nil {
+		before := next
+		if i == 0 && dropsAny(c.wants) {
+			before.cat = nil // no host has the state that this follows
+		}
+		if err := w.put(before, lasting(b)); err != nil {
 			return State{}, err
 		}
 		done.ops = append(done.ops, w.op)

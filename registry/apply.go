@@ -120,9 +120,9 @@ func write(s, next State, op Op) (_ State, _ []*row, err error) {
 	case OpKeyRevoke:
 		err = next.spoilt(op, d)
 	case OpPublish:
-		err = next.publish(op, d)
+		err = putLines(op, d, next.newLine)
 	case OpDeprecate, OpYank, OpUnyank, OpRevoke, OpRedact:
-		err = setStatus(op, d)
+		err = putLines(op, d, markedLine)
 	}
 	if err != nil {
 		return next, nil, err
@@ -328,14 +328,23 @@ func (s *State) retireKey(op Op) error {
 	return nil
 }
 
-// revokeKey marks a key bad from a position on, and with it the keys that it added since.
+// revokeKey marks a key bad from a position on, and with it the keys that it added since. A
+// key that is revoked already is revoked again only where more of its operations are dropped:
+// a thief who revoked the stolen key would else keep everybody from that.
 func (s *State) revokeKey(op Op) error {
-	i, err := changeKey(s, op, KeyActive, KeyRetired)
+	from := []KeyState{KeyActive, KeyRetired}
+	if i := findKey(s.keys, op.Key); i >= 0 && s.keys[i].drops(op.DropFrom) {
+		from = append(from, KeyRevoked)
+	}
+	i, err := changeKey(s, op, from...)
 	if err != nil {
 		return err
 	}
 	if op.BadFrom == 0 || op.BadFrom > op.Seq {
 		return fault.New(fault.Malformed, "key %s: bad from %d, want 1 to %d", op.Key, op.BadFrom, op.Seq)
+	}
+	if op.DropFrom != 0 && (op.DropFrom < op.BadFrom || op.DropFrom >= op.Seq) {
+		return fault.New(fault.Malformed, "key %s: drop from %d, want %d to %d", op.Key, op.DropFrom, op.BadFrom, op.Seq-1)
 	}
 	s.spoil(i, op.BadFrom, op)
 	// As many as were needed before agreed to this, so that they may go on with fewer.
@@ -346,11 +355,18 @@ func (s *State) revokeKey(op Op) error {
 // spoil revokes key i, and every key that it added at or after from.
 func (s *State) spoil(i int, from uint64, op Op) {
 	k := &s.keys[i]
-	if k.State == KeyRevoked {
+	without := op.DropFrom
+	if without > 0 {
+		without = max(without, from)
+	}
+	if k.State == KeyRevoked && !k.drops(without) {
 		return
 	}
+	if k.State == KeyRevoked {
+		from = min(from, k.BadFrom)
+	}
 	fp := k.Public.Fingerprint()
-	k.State, k.Since, k.BadFrom, k.Reason = KeyRevoked, op.Seq, from, op.Reason
+	k.State, k.Since, k.BadFrom, k.DropFrom, k.Reason = KeyRevoked, op.Seq, from, without, op.Reason
 	for j := range s.keys {
 		if o := &s.keys[j]; o.By == fp && o.Added >= from && j != i {
 			s.spoil(j, o.Added, op)
@@ -383,35 +399,45 @@ func (s *State) spoilt(op Op, d draft) error {
 	})
 }
 
-func (s *State) publish(op Op, d draft) error {
+// putLines writes the line of every item of an operation, which line makes of the one before,
+// nil where there is none.
+func putLines(op Op, d draft, line func(op Op, item, old *Entry) (*Entry, error)) error {
 	if n := len(op.Items); n == 0 || n > MaxItems {
-		return fault.New(fault.Malformed, "publish of %d items: want 1 to %d", n, MaxItems)
+		return fault.New(fault.Malformed, "%s of %d items: want 1 to %d", op.Kind, n, MaxItems)
 	}
-	publisher := op.Signer.Fingerprint()
 	for i := range op.Items {
-		e := op.Items[i]
-		if e.Ref.ID.Namespace() != s.Namespace {
-			return fault.New(fault.Malformed, "%s: is not of namespace %s", e.Name(), s.Namespace)
-		}
-		if err := s.checkAuthor(&e); err != nil {
-			return err
-		}
-		old, err := d.get(e.Ref, e.Version)
+		old, err := d.get(op.Items[i].Ref, op.Items[i].Version)
 		if err != nil {
 			return err
 		}
-		if old != nil && old.Sum != e.Sum {
-			return changedVersion(old, e.Sum)
+		e, err := line(op, &op.Items[i], old)
+		if err != nil {
+			return err
 		}
-		if old != nil {
-			return fault.New(fault.Conflict, "%s: was published by operation %d", e.Name(), old.Seq)
-		}
-		e.Publisher, e.Seq, e.Time, e.Status, e.Reason = publisher, op.Seq, op.Time, StatusOK, ""
-		if err := d.put(&e); err != nil {
+		if err := d.put(e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// newLine returns the line of a version that an operation publishes.
+func (s *State) newLine(op Op, item, old *Entry) (*Entry, error) {
+	e := *item
+	if e.Ref.ID.Namespace() != s.Namespace {
+		return nil, fault.New(fault.Malformed, "%s: is not of namespace %s", e.Name(), s.Namespace)
+	}
+	if err := s.checkAuthor(&e); err != nil {
+		return nil, err
+	}
+	if old != nil && old.Sum != e.Sum {
+		return nil, changedVersion(old, e.Sum)
+	}
+	if old != nil {
+		return nil, fault.New(fault.Conflict, "%s: was published by operation %d", e.Name(), old.Seq)
+	}
+	e.Publisher, e.Seq, e.Time, e.Status, e.Reason = op.Signer.Fingerprint(), op.Seq, op.Time, StatusOK, ""
+	return &e, nil
 }
 
 func changedVersion(old *Entry, sum objects.Digest) error {
@@ -449,23 +475,15 @@ func statusAfter(kind OpKind, from Status) Status {
 	return ""
 }
 
-func setStatus(op Op, d draft) error {
-	for i := range op.Items {
-		old, err := d.get(op.Items[i].Ref, op.Items[i].Version)
-		if err != nil {
-			return err
-		}
-		if old == nil {
-			return fault.New(fault.NotFound, "%s: was never published", op.Items[i].Name())
-		}
-		e := *old
-		if e.Status = statusAfter(op.Kind, old.Status); e.Status == "" {
-			return fault.New(fault.Conflict, "%s: is %s, which %s does not change", e.Name(), old.Status, op.Kind)
-		}
-		e.Reason = op.Reason
-		if err := d.put(&e); err != nil {
-			return err
-		}
+// markedLine returns the line of a version whose status an operation changes.
+func markedLine(op Op, item, old *Entry) (*Entry, error) {
+	if old == nil {
+		return nil, fault.New(fault.NotFound, "%s: was never published", item.Name())
 	}
-	return nil
+	e := *old
+	if e.Status = statusAfter(op.Kind, old.Status); e.Status == "" {
+		return nil, fault.New(fault.Conflict, "%s: is %s, which %s does not change", e.Name(), old.Status, op.Kind)
+	}
+	e.Reason = op.Reason
+	return &e, nil
 }

@@ -22,14 +22,14 @@ import (
 // forge lets acme's log end in an operation that is honest but for the state that it names.
 func (h *host) forge(op Op, change func(s State, d draft)) {
 	h.w.t.Helper()
-	h.forgeState(op, func(s *State, d draft) { change(*s, d) })
+	h.forgeState(h.w.ada, op, func(s *State, d draft) { change(*s, d) })
 }
 
-// forgeState is forge, for what else a state says, too: its keys.
-func (h *host) forgeState(op Op, change func(s *State, d draft)) {
+// forgeState is forge by anybody, for what else a state says, too: its keys.
+func (h *host) forgeState(by *testKey, op Op, change func(s *State, d draft)) {
 	h.w.t.Helper()
 	s := h.state()
-	p := penOf(h.w.ada)
+	p := penOf(by)
 	op = p.place(s, op)
 	next, wrote, err := s.step(op)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestAttack44StatesThatDoNotFollow(t *testing.T) {
 func TestAttackKeysOfAState(t *testing.T) {
 	w, h, m := attacked(t)
 	fresh, eve := w.machine(t), newKey("eve")
-	h.forgeState(publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(s *State, _ draft) {
+	h.forgeState(w.ada, publishOp(h.content(w.ada, "acme/knowledge/c@1.0.0", "c")), func(s *State, _ draft) {
 		s.keys = append(slices.Clone(s.keys), Key{Public: eve.pub, Added: s.Seq, By: w.ada.fp(), State: KeyActive})
 	})
 	m.refuses(t, w, "integrity")

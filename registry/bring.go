@@ -292,13 +292,18 @@ func noteShards(ctx context.Context, r *Registry, s State, shards []byte) error 
 		}
 		old, had := seen[seenName(i)]
 		switch {
-		case sh == nil && had:
+		case sh == nil && had && !anyDropped(s.keys):
 			return fault.New(fault.Integrity, "namespace %s: its catalogue lost what this machine saw in %s", s.Namespace, shardPath(int(i)))
-		case sh == nil, had && old == sh.at.ID:
+		case sh == nil && !had, sh != nil && had && old == sh.at.ID:
 			continue
 		}
-		if err := sh.continues(repo, old); err != nil {
+		if err := sh.continues(ctx, r, s, old); err != nil {
 			return fmt.Errorf("namespace %s: %w", s.Namespace, err)
+		}
+		if sh == nil { // all of it was dropped
+			delete(seen, seenName(i))
+			news = true
+			continue
 		}
 		rows, err := sh.get()
 		if err != nil {
@@ -341,15 +346,16 @@ func seenShards(repo *store.Repo, namespace string) (map[string]store.OID, error
 }
 
 // continues checks that the shard, nil for none, follows from an older one.
-func (s *shard) continues(repo *store.Repo, old store.OID) error {
-	if old.IsZero() {
+func (sh *shard) continues(ctx context.Context, r *Registry, s State, old store.OID) error {
+	repo := r.reading()
+	if old.IsZero() || repo == nil {
 		return nil
 	}
 	raw, err := repo.Blob(old, maxShard)
 	if err != nil {
 		return nil // a cache may be deleted at any time, in parts too
 	}
-	rows, err := s.get()
+	rows, err := sh.get()
 	if err != nil {
 		return err
 	}
@@ -366,12 +372,21 @@ func (s *shard) continues(repo *store.Repo, old store.OID) error {
 			return err
 		}
 		now := findEntry(rows, was.Ref, was.Version)
+		if now == nil || !same(was, now) {
+			may, err := mayGo(ctx, r, s, was)
+			if err != nil {
+				return err
+			}
+			if may {
+				continue
+			}
+		}
 		switch {
 		case now == nil:
 			return fault.New(fault.Integrity, "%s: was published, and its catalogue lost it", was.Name())
 		case !same(was, now):
 			return fault.New(fault.Integrity, "%s: its line in the catalogue is not the one that this machine saw: a version never changes", was.Name())
-		case was.Status.Gone() && !now.Status.Gone():
+		case was.Status.Gone() && !now.Status.Gone() && !anyDropped(s.keys): // else the list of revoked versions has it
 			return fault.New(fault.Integrity, "%s: was %s, which nothing takes back", was.Name(), was.Status)
 		}
 	}
@@ -400,6 +415,9 @@ func sound(s State, e *Entry) error {
 			return wrong("signed by %s, which was not a key of %s at operation %d", fp, s.Namespace, e.Seq)
 		}
 	}
+	if dropped(s.keys, e.Publisher, e.Seq) {
+		return wrong("published by operation %d, which was dropped with its key", e.Seq)
+	}
 	if s.bad(e) && !e.Status.Gone() {
 		return wrong("is called %s, and a key that signed it was revoked from before it on", e.Status)
 	}
@@ -417,6 +435,11 @@ func vouched(ctx context.Context, r *Registry, s State, e *Entry) error {
 	if active(e.Author) && active(e.Publisher) {
 		return nil
 	}
+	return publishedBy(ctx, r, s, e)
+}
+
+// publishedBy checks that a line stands in the change list of the operation that it names.
+func publishedBy(ctx context.Context, r *Registry, s State, e *Entry) error {
 	raw, err := operationAt(ctx, r, s, e.Seq)
 	if err != nil {
 		return err

@@ -166,4 +166,6 @@ type LogEntry struct {
 
 	Skipped string // why it has no effect; "" where it has
 	Voided  uint64 // the operation that voided it; 0 for none
+	Dropped uint64 // the key-revoke that dropped what it wrote; 0 for none
+	wrote   bool   // something of the catalogue
 }

@@ -3,6 +3,7 @@ package registry
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rye-os/rye/fault"
 	"github.com/rye-os/rye/internal/parallel"
@@ -22,6 +23,8 @@ type examined struct {
 	redacted int       // versions
 	skipped  []Skipped // operations without effect
 	passed   int       // of these
+	keys     []Key     // as they are at the end, or are to be: which operations are dropped
+	dropped  []Drop
 }
 
 // kept is where the state after an operation is kept.
@@ -39,33 +42,41 @@ type version struct {
 // catalogue is believed. It begins with the claim, or after a point up to which this machine
 // has examined it. s was synced.
 func examine(ctx context.Context, r *Registry, s State, known Point) (examined, error) {
+	return examineAs(ctx, r, s, known, s.keys)
+}
+
+// examineAs is examine where the keys are to be other ones, by operations that are planned: what
+// these drop is not derived any more.
+func examineAs(ctx context.Context, r *Registry, s State, known Point, keys []Key) (examined, error) {
 	if s.Seq == 0 {
 		return examined{State: s}, nil
 	}
-	x, err := examineFrom(ctx, r, s, known)
+	if unsettled(keys, known.last().Seq) { // what was derived there was dropped since
+		known = Point{}
+	}
+	x, err := examineFrom(ctx, r, s, known, keys)
 	if fault.Is(err, fault.Offline) && x.since > 0 { // a cache may be deleted at any time, in parts too
-		return examineFrom(ctx, r, s, Point{})
+		return examineFrom(ctx, r, s, Point{}, keys)
 	}
 	return x, err
 }
 
-func examineFrom(ctx context.Context, r *Registry, s State, known Point) (examined, error) {
+func examineFrom(ctx context.Context, r *Registry, s State, known Point, keys []Key) (examined, error) {
 	base, raws, err := logSince(ctx, r, s, known)
 	if err != nil {
 		return examined{}, err
 	}
-	x := examined{State: base, since: base.Seq, before: base.Kept}
+	x := examined{State: base, since: base.Seq, before: base.Kept, keys: keys}
 	from := cached(r)
 	_, done, err := replay(ctx, base, raws, r.o.Now())
 	if err != nil {
 		return x, err
 	}
-	if err := bringChanges(ctx, r, s.Namespace, done.ops); err != nil {
+	if err := bringChanges(ctx, r, s, slices.DeleteFunc(slices.Clone(done.ops), x.needsNone)); err != nil {
 		return x, err
 	}
 	x.skipped = done.skipped
-	err = withChanges(ctx, from, done.ops, func(op Op, changes []byte) error { return x.apply(op, changes) })
-	if err != nil {
+	if err := x.replay(ctx, from, done.ops); err != nil {
 		return x, err
 	}
 	x.pass(s.Seq)
@@ -76,7 +87,29 @@ func examineFrom(ctx context.Context, r *Registry, s State, known Point) (examin
 		return x, err
 	}
 	x.from = from
-	return x, noteShards(ctx, r, x.State, everyShard())
+	judged := x.State
+	judged.keys = keys // what these drop may be gone
+	return x, noteShards(ctx, r, judged, everyShard())
+}
+
+// needsNone reports whether an operation is applied without its change list.
+func (x *examined) needsNone(op Op) bool {
+	return op.Changes.Count == 0 || dropped(x.keys, op.Signer.Fingerprint(), op.Seq) || op.Kind == OpKeyRevoke && unsettled(x.keys, op.Seq)
+}
+
+// replay applies operations, whose change lists are in from.
+func (x *examined) replay(ctx context.Context, from source, ops []Op) error {
+	load := func(op *Op) ([]byte, error) {
+		if x.needsNone(*op) {
+			return nil, nil
+		}
+		raw, err := loadChanges(from, op)
+		if err != nil && !fault.Is(err, fault.Offline) {
+			err = blockedAt(op, err)
+		}
+		return raw, err
+	}
+	return withChanges(ctx, load, ops, x.apply)
 }
 
 // pass takes the state over operations without effect, up to a position.
@@ -89,9 +122,12 @@ func (x *examined) pass(seq uint64) {
 // apply applies an operation whose change list was read.
 func (x *examined) apply(op Op, changes []byte) error {
 	x.pass(op.Seq - 1)
+	if unsettled(x.keys, op.Seq) {
+		return x.applyWithin(op, changes)
+	}
 	next, err := applyRead(x.State, op, changes)
 	if err != nil {
-		return inOperation(x.State, op, err)
+		return blockedAt(&op, err)
 	}
 	x.State = next
 	x.states = append(x.states, kept{op.Seq, op.Kept})
@@ -102,6 +138,40 @@ func (x *examined) apply(op Op, changes []byte) error {
 		}
 	case OpRedact:
 		x.redacted += len(op.Items)
+	}
+	return nil
+}
+
+// applyWithin applies an operation between those that are dropped. The state that it names is
+// not compared.
+func (x *examined) applyWithin(op Op, changes []byte) error {
+	next, err := x.State.judge(op)
+	if err != nil {
+		return inOperation(x.State, op, err)
+	}
+	var rows []*row
+	if changes != nil {
+		if rows, err = parseShard(changes); err != nil {
+			return blockedAt(&op, err)
+		}
+	}
+	drop := dropped(x.keys, op.Signer.Fingerprint(), op.Seq)
+	if drop && op.Changes.Count > 0 && op.Kind != OpKeyRevoke {
+		x.dropped = append(x.dropped, Drop{Seq: op.Seq, By: op.Signer.Fingerprint(), Subject: op.Subject(), Kind: op.Kind,
+			list: op.Changes.Address, kept: op.Kept})
+	}
+	next, wrote, err := writeWithin(x.State, next, op, rows, drop)
+	if err != nil {
+		return inOperation(x.State, op, err)
+	}
+	x.State = next
+	for _, r := range wrote {
+		switch op.Kind {
+		case OpPublish:
+			x.versions = append(x.versions, version{r.Ref, r.Version})
+		case OpRedact:
+			x.redacted++
+		}
 	}
 	return nil
 }
@@ -125,16 +195,26 @@ func logSince(ctx context.Context, r *Registry, s State, known Point) (State, []
 	return NewState(s.root, s.Namespace), raws, err
 }
 
-// bringChanges brings the change lists of operations.
-func bringChanges(ctx context.Context, r *Registry, namespace string, ops []Op) error {
+// bringChanges brings the change lists of operations up to s. Where one does not come, halves
+// are asked for until it is known which is the first.
+func bringChanges(ctx context.Context, r *Registry, s State, ops []Op) error {
 	var lists []Address
 	var kept []store.OID
 	for i := range ops {
-		if ops[i].Changes.Count > 0 {
-			lists, kept = append(lists, ops[i].Changes.Address), append(kept, ops[i].Kept)
-		}
+		lists, kept = append(lists, ops[i].Changes.Address), append(kept, ops[i].Kept)
 	}
-	return bringBlobs(ctx, r, namespace, "change list", kept, lists)
+	err := bringBlobs(ctx, r, s.Namespace, "change list", kept, lists)
+	switch {
+	case err == nil || ctx.Err() != nil || r.o.Offline:
+		return err
+	case len(ops) == 1:
+		return blockedAt(&ops[0], err)
+	}
+	half := len(ops) / 2
+	if err := bringChanges(ctx, r, s, ops[:half]); err != nil {
+		return err
+	}
+	return bringChanges(ctx, r, s, ops[half:])
 }
 
 // Bounds of the change lists that are read while those before them are applied.
@@ -145,7 +225,7 @@ const (
 
 // withChanges calls apply for every operation in its order, with its change list read into
 // its items. Lists are read on all processors, while those before are applied.
-func withChanges(ctx context.Context, from source, ops []Op, apply func(Op, []byte) error) error {
+func withChanges(ctx context.Context, load func(*Op) ([]byte, error), ops []Op, apply func(Op, []byte) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	type window struct {
@@ -161,7 +241,7 @@ func withChanges(ctx context.Context, from source, ops []Op, apply func(Op, []by
 			w := window{ops: rest[:n], changes: make([][]byte, n)}
 			rest = rest[n:]
 			w.err = parallel.Chunks(ctx, n, dozen, func(i int) (err error) {
-				w.changes[i], err = loadChanges(from, &w.ops[i])
+				w.changes[i], err = load(&w.ops[i])
 				return err
 			})
 			select {
@@ -197,10 +277,8 @@ func windowOf(ops []Op) (n int) {
 
 // loadChanges reads the change list of an operation into its items.
 func loadChanges(from source, op *Op) (raw []byte, err error) {
-	if op.Changes.Count > 0 {
-		if raw, err = from.load(op.Changes.Address, "change list"); err != nil {
-			return nil, err
-		}
+	if raw, err = from.load(op.Changes.Address, "change list"); err != nil {
+		return nil, err
 	}
 	return raw, op.readChanges(raw)
 }

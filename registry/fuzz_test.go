@@ -24,7 +24,7 @@ func fuzzRig(f *testing.F) *rig {
 	r.do(ada, Op{Kind: OpPublish, Items: []Entry{e}})
 	r.do(ada, Op{Kind: OpYank, Reason: "wör\"se", Items: []Entry{{Ref: e.Ref, Version: e.Version}}})
 	r.do(ada, Op{Kind: OpVoid, Void: Voided{Seq: 2, Sum: r.s.Tip}})
-	r.do(ada, Op{Kind: OpKeyRevoke, Reason: "lost", Key: ada.fp(), BadFrom: 3})
+	r.do(ada, Op{Kind: OpKeyRevoke, Reason: "lost", Key: ada.fp(), BadFrom: 3, DropFrom: 4})
 	return r
 }
 

@@ -222,7 +222,7 @@ func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.P
 	if err := CheckNamespace(namespace); err != nil || len(keys) == 0 {
 		return op, fault.New(fault.Usage, "grant %s: want a namespace and its keys", words.Brief(namespace))
 	}
-	err := r.Sync(ctx, namespace)
+	s, err := Beyond(ctx, r, namespace) // a grant is the way out where nobody can read the state
 	root, rootErr := r.Root(ctx)
 	if rootErr != nil {
 		return op, rootErr
@@ -232,9 +232,7 @@ func GrantOp(ctx context.Context, r *Registry, namespace string, keys ...trust.P
 		if err != nil {
 			return op, err
 		}
-		if s, err := r.View(namespace); err == nil {
-			op.Genesis = s.Genesis
-		}
+		op.Genesis = s.Genesis
 	}
 	if old := root.Grant(namespace); old != nil {
 		op.Located = old.Located

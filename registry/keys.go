@@ -22,13 +22,14 @@ const (
 
 // Key is a key of a namespace with its history.
 type Key struct {
-	Public  trust.PublicKey
-	Added   uint64              // the operation that added it
-	By      objects.Fingerprint // who signed that operation; itself for a claim, and where several keys agreed
-	State   KeyState
-	Since   uint64 // the operation that retired or revoked it; 0 while active
-	BadFrom uint64 // revoked: the first operation by it that does not count
-	Reason  string // revoked
+	Public   trust.PublicKey
+	Added    uint64              // the operation that added it
+	By       objects.Fingerprint // who signed that operation; itself for a claim, and where several keys agreed
+	State    KeyState
+	Since    uint64 // the operation that retired or revoked it; 0 while active
+	BadFrom  uint64 // revoked: the first operation by it that does not count
+	DropFrom uint64 // revoked: the first operation by it that changes nothing of the catalogue; 0: none
+	Reason   string // revoked
 }
 
 func findKey(keys []Key, fp objects.Fingerprint) int {
@@ -52,7 +53,11 @@ func encodeNamespace(s *State) []byte {
 			fmt.Fprintf(&b, "    since: %d\n", k.Since)
 		}
 		if k.State == KeyRevoked {
-			fmt.Fprintf(&b, "    bad_from: %d\n    reason: %s\n", k.BadFrom, yamlQuoted(k.Reason))
+			fmt.Fprintf(&b, "    bad_from: %d\n", k.BadFrom)
+			if k.DropFrom > 0 { // what was never needed before is left out
+				fmt.Fprintf(&b, "    drop_from: %d\n", k.DropFrom)
+			}
+			fmt.Fprintf(&b, "    reason: %s\n", yamlQuoted(k.Reason))
 		}
 	}
 	return b.Bytes()
@@ -71,13 +76,14 @@ type yamlNamespace struct {
 }
 
 type yamlKey struct {
-	Key     string `yaml:"key"`
-	Added   uint64 `yaml:"added"`
-	By      string `yaml:"by"`
-	State   string `yaml:"state"`
-	Since   uint64 `yaml:"since"`
-	BadFrom uint64 `yaml:"bad_from"`
-	Reason  string `yaml:"reason"`
+	Key      string `yaml:"key"`
+	Added    uint64 `yaml:"added"`
+	By       string `yaml:"by"`
+	State    string `yaml:"state"`
+	Since    uint64 `yaml:"since"`
+	BadFrom  uint64 `yaml:"bad_from"`
+	DropFrom uint64 `yaml:"drop_from"`
+	Reason   string `yaml:"reason"`
 }
 
 // parseNamespace reads namespace.yaml into a state without catalogue. It accepts
@@ -128,15 +134,15 @@ func (y *yamlKey) key() (k Key, err error) {
 	if k.By, err = objects.ParseFingerprint(y.By); err != nil {
 		return k, err
 	}
-	k.Added, k.State, k.Since, k.BadFrom, k.Reason = y.Added, KeyState(y.State), y.Since, y.BadFrom, y.Reason
-	bad := k.Added == 0 || max(k.Added, k.Since, k.BadFrom) > maxCount
+	k.Added, k.State, k.Since, k.BadFrom, k.DropFrom, k.Reason = y.Added, KeyState(y.State), y.Since, y.BadFrom, y.DropFrom, y.Reason
+	bad := k.Added == 0 || max(k.Added, k.Since, k.BadFrom, k.DropFrom) > maxCount
 	switch k.State {
 	case KeyActive:
-		bad = bad || k.Since != 0 || k.BadFrom != 0 || k.Reason != ""
+		bad = bad || k.Since != 0 || k.BadFrom != 0 || k.DropFrom != 0 || k.Reason != ""
 	case KeyRetired:
-		bad = bad || k.Since <= k.Added || k.BadFrom != 0 || k.Reason != ""
+		bad = bad || k.Since <= k.Added || k.BadFrom != 0 || k.DropFrom != 0 || k.Reason != ""
 	case KeyRevoked:
-		bad = bad || k.Since <= k.Added || k.BadFrom == 0 || k.BadFrom > k.Since || checkText("reason", k.Reason, MaxReason) != nil
+		bad = bad || k.Since <= k.Added || k.BadFrom == 0 || k.BadFrom > k.Since || k.DropFrom != 0 && (k.DropFrom < k.BadFrom || k.DropFrom >= k.Since) || checkText("reason", k.Reason, MaxReason) != nil
 	default:
 		bad = true
 	}

@@ -73,7 +73,7 @@ func (c *StatusChange) items() ([]Entry, error) {
 // OpKeyRetire, OpKeyRevoke, OpTransfer, OpThreshold), or voids an operation (OpVoid), all of
 // them or none: one ref update. It returns the state after them; dry checks everything and changes nothing.
 func ChangeKeys(ctx context.Context, r *Registry, namespace string, by By, dry bool, ops ...Op) (State, error) {
-	c := change{namespace: namespace, by: by, dry: dry, refs: []objects.Ref{}}
+	c := change{namespace: namespace, by: by, dry: dry, refs: []objects.Ref{}, wants: ops}
 	for i, op := range ops {
 		switch op.Kind {
 		case OpKeyAdd, OpKeyRetire, OpThreshold, OpVoid:

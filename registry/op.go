@@ -62,11 +62,12 @@ type Op struct {
 	Kept      store.OID      // the commit that keeps that state
 	Changes   Changes        // the catalogue lines that it wrote
 
-	Reason  string     // deprecate, yank, revoke, redact, key-revoke
-	Keys    []KeyGrant // claim, key-add, transfer
-	Key     objects.Fingerprint
-	BadFrom uint64 // key-revoke: the first operation by Key that no longer counts
-	Void    Voided // void
+	Reason   string     // deprecate, yank, revoke, redact, key-revoke
+	Keys     []KeyGrant // claim, key-add, transfer
+	Key      objects.Fingerprint
+	BadFrom  uint64 // key-revoke: the first operation by Key that no longer counts
+	DropFrom uint64 // key-revoke: the first operation by Key that changes nothing of the catalogue; 0: none
+	Void     Voided // void
 
 	Threshold int        // threshold; claim, transfer: 0 is one key
 	Terms     Terms      // where others than the signer agree; see Governs
@@ -232,6 +233,9 @@ func (op *Op) trailers(f *fields) {
 		f.text("Rye-Reason", &op.Reason, MaxReason)
 		f.value("Rye-Key", fingerprint(&op.Key))
 		count(f, "Rye-Bad-From", &op.BadFrom)
+		if op.DropFrom > 0 || f.next("Rye-Drop-From") {
+			count(f, "Rye-Drop-From", &op.DropFrom)
+		}
 		if op.Changes.Count > 0 || f.next("Rye-Changes") { // the key may have published nothing
 			changes = func() { f.changes(op) }
 		}

@@ -72,17 +72,15 @@ func JudgeOp(ctx context.Context, r *Registry, op Op, signer trust.PublicKey) (A
 
 // proposedOn returns a namespace after a sync, with what a proposal reads of its catalogue.
 func proposedOn(ctx context.Context, r *Registry, ns string, op Op) (State, error) {
-	if err := r.sync(ctx, ns); err != nil {
-		return State{}, err
-	}
-	s, err := r.current(ctx, ns)
+	wants := []Op{op}
+	s, err := tipFor(ctx, r, toRead, ns, wants)
 	if err == nil && s.Seq == 0 {
 		err = fault.New(fault.NotFound, "namespace %s: nobody has claimed it", ns)
 	}
 	if err != nil {
 		return s, err
 	}
-	return s, lookAt(ctx, r, s, op.reads())
+	return lookAt(ctx, r, s, op.reads(), wants)
 }
 
 // reads returns the items whose lines an operation reads; nil is all of them.
@@ -171,7 +169,7 @@ func CommitOp(ctx context.Context, r *Registry, by By, op Op) (State, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	op = op.Without(by.Signer.Public().Fingerprint())
-	c := change{namespace: op.Namespace, by: by, refs: op.reads()}
+	c := change{namespace: op.Namespace, by: by, refs: op.reads(), wants: []Op{op}}
 	tried := false
 	c.plan = func(s State) ([]Op, error) {
 		switch {
@@ -256,6 +254,9 @@ func DescribeOp(s State, op Op) []string {
 	case OpKeyRevoke:
 		lines = append(lines, fmt.Sprintf("revoke %s from operation %d on", op.Key, op.BadFrom),
 			"what it published from there on, and keys that it added, are revoked with it, for good")
+		if op.DropFrom > 0 {
+			lines = append(lines, fmt.Sprintf("drop from the catalogue what these keys wrote from operation %d on", op.DropFrom))
+		}
 	case OpTransfer:
 		for _, k := range active(&s) {
 			lines = append(lines, "retire "+k.Fingerprint().String()+"; what it signed stays good")

@@ -38,7 +38,7 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 	if err != nil {
 		return c, err
 	}
-	b := rebuilding{r: r, s: x.State, skipped: x.skipped, dry: dry, missing: map[string]bool{}}
+	b := rebuilding{r: r, s: x.State, skipped: x.skipped, needsNone: x.needsNone, dry: dry, missing: map[string]bool{}}
 	for _, what := range c.Missing {
 		b.missing[what] = true
 	}
@@ -47,13 +47,14 @@ func Rebuild(ctx context.Context, r *Registry, by By, namespace string, dry bool
 
 // rebuilding is one Rebuild under way.
 type rebuilding struct {
-	r       *Registry
-	s       State
-	skipped []Skipped
-	dry     bool
-	missing map[string]bool
-	heads   []store.OID
-	again   []store.OID // objects that the host lost and this machine has
+	r         *Registry
+	s         State
+	skipped   []Skipped
+	needsNone func(Op) bool // the change list of an operation may be missing
+	dry       bool
+	missing   map[string]bool
+	heads     []store.OID
+	again     []store.OID // objects that the host lost and this machine has
 }
 
 func (b *rebuilding) run(ctx context.Context, p pen) error {
@@ -123,11 +124,11 @@ func (b *rebuilding) gather(ctx context.Context, repo *store.Repo) (map[string]s
 		if b.skips(uint64(i) + 1) {
 			continue
 		}
-		op, err := parseOp(raw, false)
+		op, err := ParseOp(raw)
 		if err != nil {
 			return nil, err
 		}
-		if op.Changes.Count > 0 {
+		if op.Changes.Count > 0 && (!b.needsNone(op) || repo.Has(op.Changes.ID)) {
 			lists[fmt.Sprintf("changes/%d.jsonl", op.Seq)] = op.Changes.ID
 			b.again = append(b.again, op.Changes.ID) // examined, so here; small
 		}

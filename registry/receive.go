@@ -181,7 +181,7 @@ func (j *judging) judgeLog(ctx context.Context, ns string, m Move) (State, error
 		if err := ctx.Err(); err != nil {
 			return s, err
 		}
-		if s, err = j.apply(s, raw); err != nil {
+		if s, err = j.apply(ctx, s, raw); err != nil {
 			return s, err
 		}
 	}
@@ -206,10 +206,14 @@ func (j *judging) stateOf(ctx context.Context, ns string, tip store.OID) (State,
 	if err != nil { // it is malformed, and was there before pushes were judged
 		return j.replay(ctx, s, tip)
 	}
-	if s, err = stateAt(j.load, op); err != nil {
+	at, err := stateAt(j.load, op)
+	if fault.Is(err, fault.NotFound) { // nobody sent it; the log gives the keys
+		return j.replay(ctx, s, tip)
+	}
+	if err != nil {
 		return s, fmt.Errorf("the host's own state of %s: %w", ns, err)
 	}
-	return s.WithRoot(j.root), nil
+	return at.WithRoot(j.root), nil
 }
 
 // replay returns the state at the end of a log as readers see it.
@@ -221,14 +225,39 @@ func (j *judging) replay(ctx context.Context, s State, tip store.OID) (State, er
 	return s, err
 }
 
+// without returns the state s without what a key-revoke that follows drops.
+func (j *judging) without(ctx context.Context, s State, op Op) (State, error) {
+	raws, _, err := readLine(ctx, j.rd, s.At, store.OID{})
+	if err != nil {
+		return s, err
+	}
+	x := examined{State: NewState(j.root, s.Namespace), keys: plannedKeys(s, []Op{op})}
+	x.from = j.load
+	_, done, err := replay(ctx, x.State, raws, j.now)
+	if err != nil {
+		return s, err
+	}
+	x.skipped = done.skipped
+	if err := x.replay(ctx, j.load, done.ops); err != nil {
+		return s, err
+	}
+	s.cat, s.from, s.Kept = x.cat, x.from, x.Kept
+	return s, nil
+}
+
 // load is the source of the host's objects.
 func (j *judging) load(a Address) ([]byte, error) { return j.rd.Blob(a.ID, maxShard) }
 
 // apply judges one operation with everything that it wrote.
-func (j *judging) apply(s State, raw []byte) (State, error) {
+func (j *judging) apply(ctx context.Context, s State, raw []byte) (State, error) {
 	op, err := ParseOp(raw)
 	if err != nil {
 		return s, err
+	}
+	if op.DropFrom > 0 {
+		if s, err = j.without(ctx, s, op); err != nil {
+			return s, err
+		}
 	}
 	var changes []byte
 	if op.Changes.Count > 0 {

@@ -64,6 +64,9 @@ func TestJudge(t *testing.T) {
 	gone := op
 	gone.Kept = log
 	lost := put(w.ada, emptyTree, gone.Message(), log)
+	beyond := op
+	beyond.Root = 99
+	early := put(w.ada, emptyTree, beyond.Message(), log)
 	merge := "content of acme\n"
 	tree := treeOf(t, repo, content)
 	root, err := hostRoot(ctx, &repo.Reader, main)
@@ -108,6 +111,7 @@ func TestJudge(t *testing.T) {
 		"an operation by a stranger":    {[]Move{{ns, log, stolen}}, fault.Untrusted},
 		"files in a log":                {[]Move{{ns, log, files}}, fault.Integrity},
 		"a state that is not kept":      {[]Move{{ns, log, lost}}, fault.Integrity},
+		"a root that nobody knows":      {[]Move{{ns, log, early}}, fault.Rollback},
 		"another root":                  {[]Move{{mainBranch, main, put(w.root, beta, grant.Message(), none)}}, fault.Fork},
 		"a further grant":               {[]Move{{mainBranch, main, put(w.root, beta, grant.Message(), main)}}, ""},
 		"a root with a file more":       {[]Move{{mainBranch, main, put(w.root, tree, grant.Message(), main)}}, fault.Integrity},

@@ -55,6 +55,7 @@ type Registry struct {
 	elsewhere []*mirror          // where the root locates namespaces, as far as somebody asked
 	shown     map[string]*mirror // who showed a namespace ("": the root) last
 	notes     []string           // for people
+	drops     []string           // of these, the key-revokes that were read and drop operations
 	repo      *store.Repo        // nil until the cache exists
 	root      Root
 	spaces    map[string]State // as of the last Sync or load

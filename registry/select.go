@@ -283,10 +283,16 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 		return nil, fault.New(fault.NotFound, "history of the %s: was never synced, or nobody has claimed it", logName(namespace)).Advise("rye fetch shows what there is")
 	}
 	var skips Skips
+	var keys []Key
 	if namespace != "" {
 		if skips, err = skipsOf(r, namespace); err != nil {
 			return nil, err
 		}
+		s, err := r.load(namespace, m)
+		if err != nil {
+			return nil, err
+		}
+		keys = s.keys
 	}
 	var out []LogEntry
 	want, seq := p.Sum, p.Seq
@@ -314,6 +320,9 @@ func (r *Registry) History(ctx context.Context, namespace string, limit int) ([]
 		}
 		if err != nil {
 			return nil, fmt.Errorf("history of the %s: %w", logName(namespace), err)
+		}
+		if i := findKey(keys, e.Signer); i >= 0 && e.Skipped == "" && keys[i].within(seq) && e.wrote {
+			e.Dropped = keys[i].Since
 		}
 		e.Seq = seq
 		out = append(out, e)
@@ -343,7 +352,7 @@ func logEntry(namespace string, raw []byte) (e LogEntry, prev objects.Digest, er
 	op, err := ParseOp(raw)
 	if err == nil {
 		e = op.entry(op.Seq, op.Subject())
-		e.Reason = op.Reason
+		e.Reason, e.wrote = op.Reason, op.Changes.Count > 0
 	}
 	return e, prev, err
 }

@@ -94,6 +94,12 @@ const (
 
 // syncFrom is SyncEach for a purpose.
 func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string, judge func(string, error) error) error {
+	return syncRound(ctx, r, &round{r: r, to: to, namespaces: namespaces}, judge)
+}
+
+// syncRound is syncFrom with a round that was prepared.
+func syncRound(ctx context.Context, r *Registry, y *round, judge func(string, error) error) error {
+	to, namespaces := y.to, y.namespaces
 	for _, ns := range namespaces {
 		if err := CheckNamespace(ns); err != nil {
 			return fault.New(fault.Usage, "sync: %w", err)
@@ -111,7 +117,7 @@ func syncFrom(ctx context.Context, r *Registry, to purpose, namespaces []string,
 			r.repo.Tidy(ctx, store.CompactOptions{Packs: true})
 		}
 	}(r.stats.Fetches)
-	y := &round{r: r, to: to, m: m, namespaces: namespaces, listed: map[*mirror]map[string]store.OID{}}
+	y.m, y.listed = m, map[*mirror]map[string]store.OID{}
 	if r.ahead.refs != nil && to == toRead && slices.Equal(r.ahead.namespaces, namespaces) {
 		y.listed[r.mirrors[0]] = r.ahead.refs
 	}
@@ -143,6 +149,7 @@ type round struct {
 	namespaces []string
 	moved      bool                             // the root has news
 	listed     map[*mirror]map[string]store.OID // what each address that was asked shows
+	beyond     func(State)                      // takes a state that nobody can read, which is then no error
 }
 
 // one syncs one log ("": the root) with the first address that shows no less than is known.
@@ -212,7 +219,7 @@ func (y *round) once(ctx context.Context, m *mirror, ns string, others bool) err
 		}
 		y.listed[m] = refs
 	}
-	at := &syncing{r: y.r, m: y.m, from: m, moved: y.moved, writes: y.to == toWrite}
+	at := &syncing{r: y.r, m: y.m, from: m, moved: y.moved, writes: y.to == toWrite, beyond: y.beyond}
 	if ns == "" {
 		err := at.syncRoot(ctx, refs[mainBranch])
 		y.moved = y.moved || at.moved
@@ -268,7 +275,8 @@ type syncing struct {
 	from  *mirror
 	moved bool // the root has news
 
-	writes bool // a push follows
+	writes bool        // a push follows
+	beyond func(State) // as in round
 }
 
 // bring fetches tip and its log, less what the cache has, and returns the reader
@@ -420,11 +428,17 @@ func (y *syncing) syncNamespace(ctx context.Context, ns string, tip store.OID) e
 	// A log whose state nobody can read does not become a floor: one member could make such an
 	// operation, nobody could write after it, and the host could not set the branch back.
 	if err := bringRoot(ctx, r, s); err != nil {
+		if y.beyond == nil || ctx.Err() != nil {
+			return err
+		}
+		y.beyond(s)
+		_, err := accept(ctx, got.q, tip) // the log is good, and is read again before anything is remembered
 		return err
 	}
 	if err := noteSkipped(ctx, r, ns, got.rd, got.base.point(), got.replayed); err != nil {
 		return err
 	}
+	noteDrops(r, got.ops)
 	r.first[ns] = r.first[ns] || !seen
 	if !got.accepted {
 		if _, err := accept(ctx, got.q, tip); err != nil {
@@ -448,6 +462,18 @@ func (y *syncing) absent(ctx context.Context, ns string, seen bool) error {
 	}
 	y.r.spaces[ns] = unclaimed(y.r, root, ns)
 	return nil
+}
+
+// beyond returns a namespace after a sync as far as its log tells, whether or not its state can
+// be read. What cannot is not remembered.
+func beyond(ctx context.Context, r *Registry, to purpose, ns string) (State, error) {
+	var s State
+	y := &round{r: r, to: to, namespaces: []string{ns}, beyond: func(unread State) { s = unread }}
+	err := syncRound(ctx, r, y, allMust)
+	if err != nil || s.Seq > 0 {
+		return s, err
+	}
+	return r.current(ctx, ns)
 }
 
 // shown is a log as the registry shows it: valid in itself, not yet compared

@@ -40,6 +40,7 @@ type vectors struct {
 	Wrong     []wrong           `json:"wrong"`
 	After     after             `json:"after"`
 	Quorum    quorum            `json:"quorum"`
+	Dropped   droppedLog        `json:"dropped"`
 }
 
 // after is how Log goes on: malformed operations, and one that voids the first of them. They
@@ -124,6 +125,7 @@ func TestVectors(t *testing.T) {
 	checkWrong(t, v, root)
 	checkAfter(t, v.After, s)
 	checkQuorum(t, v.Quorum)
+	checkDropped(t, v.Dropped)
 	for item, want := range v.Shards {
 		if got := shardPath(int(shardOf(mustRef(item)))); got != want {
 			t.Errorf("%s is in %s, want %s", item, got, want)
@@ -320,6 +322,7 @@ func makeVectors(t *testing.T) vectors {
 	v.Wrong = wrongs(t, r)
 	v.After = makeAfter(t, r.s, ada)
 	v.Quorum = makeQuorum(t)
+	v.Dropped = makeDropped(t)
 	for path, raw := range r.root.Encode() {
 		v.RootFiles[path] = string(raw)
 	}

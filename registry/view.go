@@ -187,6 +187,9 @@ func (y *syncing) fromCheckpoint(ctx context.Context, repo *store.Repo, root Roo
 	if err != nil {
 		return none, err
 	}
+	if anyDropped(s.keys) {
+		return none, nil // the log from its beginning tells what else was revoked
+	}
 	if err := q.Accept(ctx, c.ID); err != nil { // the log from its beginning must not end there
 		return none, err
 	}
