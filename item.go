@@ -274,6 +274,7 @@ type LogEntry struct {
 	// Of the log of a registry.
 	Seq     uint64 `json:"seq,omitempty"`     // position
 	Skipped string `json:"skipped,omitempty"` // why the operation has no effect
+	Dropped uint64 `json:"dropped,omitempty"` // the operation that dropped what this one wrote, with its key
 	Voided  uint64 `json:"voided,omitempty"`  // the operation that voided it
 
 	Changes []FileChange `json:"changes,omitempty"` // where that was asked for

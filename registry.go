@@ -442,6 +442,7 @@ type RevokeKeyRequest struct {
 	Key       string // SHA256:..., or an authorized_keys line
 	From      uint64 // the first operation by it that does not count; 0 is the next one
 	Reason    string
+	Drop      bool   // drops what the key wrote and can be read, where it has to
 	Out       string // as in MembersRequest
 	DryRun    bool
 }

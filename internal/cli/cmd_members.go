@@ -191,12 +191,17 @@ func registryRevokeKey() *spec {
 		short: "Take back what a stolen key signed for a namespace, as a member",
 		long: `Everything that the key published from an operation on, and every key that it added
 there, is revoked with it, for good and for every reader. What lies before stays. rye
-registry log has the positions; by default only what is yet to come is refused.`,
+registry log has the positions; by default only what is yet to come is refused.
+
+Where the key signed what does not follow, or what no host serves, its operations from there on
+are dropped: their versions leave the catalogue, and what was marked is as it was before. A key
+that the root grants the namespace to becomes a member first.`,
 		examples: "rye registry revoke-key acme SHA256:… --reason 'laptop stolen'\nrye registry revoke-key acme SHA256:… --from 12 --reason 'laptop stolen' --dry-run",
 		exits:    sharing,
 		flags: []cli.Flag{registryName(&q.Registry),
 			&cli.Uint64Flag{Name: "from", Destination: &q.From, Usage: "the first `operation` by the key that does not count (default the next)"},
 			&cli.StringFlag{Name: "reason", Destination: &q.Reason, Usage: "`why`, for everybody who meets the key (required)"},
+			&cli.BoolFlag{Name: "drop", Destination: &q.Drop, Usage: "drop operations that can be read, too, where it has to be"},
 			proposalFile(&q.Out), dryRun(&q.DryRun)},
 		min: 2, max: 2,
 		run: func(t *task) (err error) {

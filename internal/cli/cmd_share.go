@@ -182,6 +182,8 @@ func registryLogRow(e rye.LogEntry) []any {
 		row = append(row, faint(fmt.Sprintf("no effect, voided by %d", e.Voided)))
 	case e.Skipped != "":
 		row = append(row, warning("no effect: "+e.Skipped))
+	case e.Dropped > 0:
+		row = append(row, warning(fmt.Sprintf("what it wrote was dropped by %d", e.Dropped)))
 	}
 	return row
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rye-os/rye"
@@ -43,7 +44,7 @@ func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye
 	if strings.TrimSpace(q.Reason) == "" {
 		return nil, fault.New(fault.Usage, "registry revoke-key: say why: every reader is told").Advise("--reason '...'")
 	}
-	m, err := openMembers(ctx, s, q.Registry, q.Namespace)
+	m, err := openBeyond(ctx, s, q.Registry, q.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -52,9 +53,68 @@ func RevokeKey(ctx context.Context, s *share.Desk, q rye.RevokeKeyRequest) (*rye
 	if err != nil {
 		return nil, err
 	}
-	op := registry.Op{Kind: registry.OpKeyRevoke, Key: key.Public.Fingerprint(), BadFrom: cmp.Or(q.From, m.state.Seq+1), Reason: q.Reason}
-	text := fmt.Sprintf("revoke %s from operation %d of %s on: %s", op.Key, op.BadFrom, m.state.Namespace, words.Brief(q.Reason))
-	return m.change(ctx, []registry.Op{op}, []string{text, "what it published from there on, and keys that it added, are revoked with it, for good"}, step{file: q.Out, dryRun: q.DryRun})
+	op := registry.Op{Kind: registry.OpKeyRevoke, Key: key.Public.Fingerprint(), BadFrom: q.From, Reason: q.Reason}
+	op, drops, err := registry.DropsOf(ctx, m.reg, m.state.Namespace, op)
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{fmt.Sprintf("revoke %s from operation %d of %s on: %s", op.Key, op.BadFrom, m.state.Namespace, words.Brief(q.Reason)),
+		"what it published from there on, and keys that it added, are revoked with it, for good"}
+	lines = append(lines, dropLines(drops)...)
+	if err := m.askDrops(ctx, q, op, drops); err != nil {
+		return nil, err
+	}
+	ops := []registry.Op{op}
+	if g := m.root.Grant(m.state.Namespace); g != nil && g.Since > m.state.Grant { // it may be the signing key's
+		signer, err := s.Keys.Signer(ctx)
+		if err != nil {
+			return nil, err
+		}
+		me := signer.Public()
+		if _, member := m.state.Key(me.Fingerprint()); !member && registry.MayJoin(m.root, m.state, me) {
+			ops, lines = m.rescue(me, op, lines)
+		}
+	}
+	return m.change(ctx, ops, lines, step{file: q.Out, dryRun: q.DryRun})
+}
+
+// shownDrops bounds the operations that are shown one by one.
+const shownDrops = 20
+
+// dropLines are what a person is shown of operations that are dropped.
+func dropLines(drops []registry.Drop) (lines []string) {
+	for _, d := range drops[:min(len(drops), shownDrops)] {
+		lines = append(lines, d.String())
+	}
+	if more := len(drops) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("drop   %s more", words.Plural(more, "operation")))
+	}
+	return lines
+}
+
+// askDrops asks about operations that are dropped although their change lists can be read: what
+// they say is lost with them. No --yes answers that.
+func (m *members) askDrops(ctx context.Context, q rye.RevokeKeyRequest, op registry.Op, drops []registry.Drop) error {
+	readable := slices.DeleteFunc(slices.Clone(drops), func(d registry.Drop) bool { return !d.Readable })
+	if len(readable) == 0 || q.Drop || q.DryRun {
+		return nil
+	}
+	return m.s.Ask(ctx, rye.Question{Topic: "drop operations of " + m.state.Namespace, Lines: dropLines(readable), Person: true,
+		Text: fmt.Sprintf("The log of %s cannot be followed from operation %d on. Drop what the key wrote from there on?", m.state.Namespace, op.DropFrom),
+		Mend: fault.Advice("look with --dry-run, then the same with --drop")})
+}
+
+// rescue puts before a key-revoke what makes a key a member that the root granted the namespace
+// to: in one push, for the state between the two need not be derived. Where several must agree
+// it takes the place of them all.
+func (m *members) rescue(me trust.PublicKey, op registry.Op, lines []string) ([]registry.Op, []string) {
+	first := registry.Op{Kind: registry.OpKeyAdd, Keys: []registry.KeyGrant{{Public: me}}}
+	note := []string{"add    " + me.String() + ", which the root granted " + m.state.Namespace + "/ to"}
+	if m.state.Threshold > 1 {
+		first.Kind = registry.OpTransfer
+		note = append(note, "retire every other key, since "+fmt.Sprint(m.state.Threshold)+" of them must agree")
+	}
+	return []registry.Op{first, op}, append(append(note, "every reader is asked before that counts"), lines...)
 }
 
 // Void voids a malformed operation of a namespace, which has no effect: readers report it no more.
@@ -79,6 +139,35 @@ type members struct {
 	reg   *registry.Registry
 	root  registry.Root
 	state registry.State
+}
+
+// openBeyond is openMembers where the state of the namespace cannot be read, too: then it is
+// what the log tells.
+func openBeyond(ctx context.Context, s *share.Desk, name, ns string) (*members, error) {
+	m, err := openMembers(ctx, s, name, ns)
+	if err == nil || ctx.Err() != nil {
+		return m, err
+	}
+	ns = cmp.Or(ns, s.Project.Namespace)
+	if name == "" {
+		var none error
+		if name, _, none = s.Project.RegistryFor(ns); none != nil {
+			return nil, err
+		}
+	}
+	reg, none := share.OpenAgreed(s, name, ns)
+	if none != nil {
+		return nil, err
+	}
+	m = &members{s: s, name: name, reg: reg}
+	if m.state, none = registry.Beyond(ctx, reg, ns); none == nil {
+		m.root, none = reg.Root(ctx)
+	}
+	if none != nil {
+		reg.Close()
+		return nil, err // what the ordinary way failed for
+	}
+	return m, nil
 }
 
 // openMembers opens the registry of a namespace and brings both up to date.

@@ -72,7 +72,7 @@ func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string)
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range registry.Notes(reg) {
+	for _, note := range append(registry.Notes(reg), registry.Drops(reg)...) {
 		s.Tell(note)
 	}
 	if err := settle(ctx, s, reg, namespaces); err != nil {
@@ -80,6 +80,11 @@ func OpenSynced(ctx context.Context, s *Desk, name string, namespaces ...string)
 		return nil, err
 	}
 	return reg, nil
+}
+
+// OpenAgreed opens a registry about a namespace that its user gave to it, and syncs nothing.
+func OpenAgreed(s *Desk, name, namespace string) (*registry.Registry, error) {
+	return openAgreed(s, name, []string{namespace})
 }
 
 // openAgreed opens a registry about namespaces that its user gave to it. It uses no network yet.

@@ -347,7 +347,7 @@ func NamespaceLog(ctx context.Context, s *Desk, q rye.RegistryLogRequest) ([]rye
 	var all []rye.LogEntry
 	for _, op := range ops {
 		all = append(all, rye.LogEntry{Commit: op.Commit.String(), When: op.Time.UTC().Format(time.RFC3339),
-			Author: op.Signer.String(), Subject: op.Text, Seq: op.Seq, Skipped: op.Skipped, Voided: op.Voided})
+			Author: op.Signer.String(), Subject: op.Text, Seq: op.Seq, Skipped: op.Skipped, Voided: op.Voided, Dropped: op.Dropped})
 	}
 	return all, nil
 }

@@ -107,6 +107,7 @@ func syncNamespaces(ctx context.Context, s *Desk, name string, namespaces []stri
 	if err != nil {
 		return info, errors.Join(faults, err)
 	}
+	doubts = append(doubts, registry.Drops(reg)...)
 	info.Warnings = append(append(info.Warnings, doubts...), standings...)
 	missing, err := unread(reg, namespaces)
 	if err != nil {
