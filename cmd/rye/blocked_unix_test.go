@@ -46,7 +46,7 @@ func TestBlockedRevocation(t *testing.T) {
 	key := cyd.key("default").Fingerprint
 	revoke := []string{"registry", "revoke-key", "acme", key, "--reason", "laptop stolen"}
 	if said := ann.rye(append(revoke, "--dry-run")...); !strings.Contains(said, "drop   operation 4, publish acme/tool/report@1.0.0") {
-		t.Errorf("a dry run does not show what is dropped:\n%s", said)
+		t.Errorf("a dry run does not show the dropped operations:\n%s", said)
 	}
 	if said := ann.fails(16, append(revoke, "--yes")...); !strings.Contains(said, "--drop") {
 		t.Errorf("refused with\n%s", said)
