@@ -70,6 +70,19 @@ func RefOfPublished(p string) (Ref, error) {
 	return BundleRef(id), err
 }
 
+// ParseRecorded is Parse for a file of a space or its record: for the manifest of a bundle,
+// wherever it lies, its item.
+func ParseRecorded(p string, raw []byte) (*Item, error) {
+	if path.Base(p) != ManifestName {
+		return Parse(p, raw)
+	}
+	m, err := ParseManifest(raw)
+	if err != nil {
+		return nil, err
+	}
+	return m.Item(), nil
+}
+
 // ParsePublished is Parse for a file that a registry or a lock names: for a package its
 // manifest, whose signature says nothing of the file's place.
 func ParsePublished(p string, raw []byte) (*Item, error) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -141,7 +140,7 @@ func (b *signedBy) searchRecord(ctx context.Context, s *session.Session, l *spac
 		case !bytes.Contains(raw, name) && !bytes.Contains(raw, legacy), b.digests[objects.DigestOf(raw)]:
 			return nil
 		}
-		it, err := recordedItem(p, raw)
+		it, err := objects.ParseRecorded(p, raw)
 		if err != nil {
 			return nil // a file that is no item counts for nothing
 		}
@@ -150,16 +149,4 @@ func (b *signedBy) searchRecord(ctx context.Context, s *session.Session, l *spac
 		}
 		return nil
 	})
-}
-
-// recordedItem parses a recorded item, or the manifest of a bundle.
-func recordedItem(p string, raw []byte) (*objects.Item, error) {
-	if path.Base(p) != objects.ManifestName {
-		return objects.Parse(p, raw)
-	}
-	m, err := objects.ParseManifest(raw)
-	if err != nil {
-		return nil, err
-	}
-	return m.Item(), nil
 }

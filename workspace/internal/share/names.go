@@ -147,7 +147,7 @@ func (o *ownNames) layer(ctx context.Context, s *session.Session, l *space.Layer
 		if seen[p] || !slices.ContainsFunc(own, func(k trust.OwnKey) bool { return bytes.Contains(raw, []byte(k.Key.Fingerprint().URL())) }) {
 			return
 		}
-		it, err := itemAt(p, raw)
+		it, err := objects.ParseRecorded(p, raw)
 		if err != nil || it.Ref.ID.Namespace() != o.ns || it.Signature == nil {
 			return
 		}
@@ -192,18 +192,6 @@ func (o *ownNames) layer(ctx context.Context, s *session.Session, l *space.Layer
 		}
 		return nil
 	})
-}
-
-// itemAt parses an item, or the manifest of a bundle.
-func itemAt(p string, raw []byte) (*objects.Item, error) {
-	if path.Base(p) != objects.ManifestName {
-		return objects.Parse(p, raw)
-	}
-	m, err := objects.ParseManifest(raw)
-	if err != nil {
-		return nil, err
-	}
-	return m.Item(), nil
 }
 
 // why says what makes the namespace the user's.
