@@ -232,6 +232,7 @@ type LockReport struct {
 
 	Changed []LockChange `json:"changed,omitempty"` // pinned otherwise than before
 	Removed []string     `json:"removed,omitempty"` // pinned before
+	Kept    []LockKept   `json:"kept,omitempty"`    // refused, so their old pins stay
 
 	Warnings []string `json:"warnings,omitempty"` // what registries say against versions that it pins
 }
@@ -242,6 +243,12 @@ type LockChange struct {
 	From string `json:"from,omitempty"` // version
 	To   string `json:"to,omitempty"`
 	Why  string `json:"why"` // from, version, path, content, chain, or files around it
+}
+
+// LockKept is a pinned item that is there and refused. Its pin stays as it was.
+type LockKept struct {
+	Ref string `json:"ref"`
+	Why string `json:"why"`
 }
 
 // LockImportRequest takes over lock files of RYE OS.

@@ -287,6 +287,23 @@ func (l *Lock) Remove(ref objects.Ref) {
 	}
 }
 
+// DropOwn unpins the items of the spaces, except those in keep and the links of every chain
+// that stays pinned.
+func (l *Lock) DropOwn(keep map[objects.Ref]bool) {
+	stays := maps.Clone(keep)
+	if stays == nil {
+		stays = map[objects.Ref]bool{}
+	}
+	for ref, pin := range l.Items {
+		if pin.From != "" || keep[ref] {
+			for _, link := range pin.Chain {
+				stays[link] = true
+			}
+		}
+	}
+	maps.DeleteFunc(l.Items, func(ref objects.Ref, pin Pin) bool { return pin.From == "" && !stays[ref] })
+}
+
 // Clone returns a lock that can be changed without changing l. A nil lock gives an
 // empty one.
 func (l *Lock) Clone() *Lock {

@@ -238,6 +238,33 @@ func TestLockRemoveKeepsSharedLinks(t *testing.T) {
 	}
 }
 
+// The chain of a kept pin stays pinned: a lock without it could not be read.
+func TestDropOwnKeepsChains(t *testing.T) {
+	l, p, w := sample(t)
+	w.add(objects.Project, "tools/acme/other.sh", hello+"echo other\n")
+	if err := l.Set(w.plan("acme/other")); err != nil {
+		t.Fatal(err)
+	}
+	l.DropOwn(map[objects.Ref]bool{p.Tool().Ref: true})
+	if _, ok := l.Items[tool("acme/other")]; ok {
+		t.Error("tool:acme/other is still pinned")
+	}
+	raw, err := l.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseLock(raw); err != nil {
+		t.Errorf("the rest cannot be read: %v\n%s", err, raw)
+	}
+	l.DropOwn(nil)
+	if raw, err = l.Encode(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ParseLock(raw); err != nil {
+		t.Errorf("the registry's items alone cannot be read: %v\n%s", err, raw)
+	}
+}
+
 // A runtime of the user space cannot be pinned, even for a tool of the project.
 func TestLockRefusesRuntimeOfTheUserSpace(t *testing.T) {
 	w := newWorld(t)

@@ -191,7 +191,7 @@ var historyActs = []historyAct{
 	}},
 	{"my-trust", 2, [][]string{atPlaces}, func(w *world, o *oracle, a []string) {
 		if p := w.place(a[0]); p != nil {
-			o.answered(p)
+			o.answered(w, p)
 			w.trusts("me", p.dir)
 			w.day(p)
 		}

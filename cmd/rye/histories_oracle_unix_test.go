@@ -20,6 +20,7 @@ type oracle struct {
 	ran     map[string]bool           // place and digest
 	refused map[string]map[string]int // by digest and place: the status
 	reached map[string]bool           // refs and digests that their owners or the reader acted on
+	granted map[string]bool           // place, namespace and person: signers that the reader added to the owners
 }
 
 func newOracle() *oracle {
@@ -28,6 +29,7 @@ func newOracle() *oracle {
 		ran:     map[string]bool{},
 		refused: map[string]map[string]int{},
 		reached: map[string]bool{},
+		granted: map[string]bool{},
 	}
 }
 
@@ -42,7 +44,7 @@ type sighting struct {
 // acts notes that somebody acted on an edition, or without a digest on the whole item. The act
 // has an effect where that person owns the namespace or signed the edition.
 func (o *oracle) acts(by string, w *world, ref, digest string) {
-	mine := slices.Contains(o.owners[namespaceOf(ref)], by) || by == "me"
+	mine := by == "me" || slices.ContainsFunc(w.places, func(p *place) bool { return o.owns(p, namespaceOf(ref), by) })
 	if e := w.digest[digest]; e != nil && e.by == by {
 		mine = true
 	}
@@ -62,9 +64,14 @@ func (o *oracle) acts(by string, w *world, ref, digest string) {
 	}
 }
 
+// owns reports whether a person may sign in a namespace, as the reader sees it in a place.
+func (o *oracle) owns(p *place, ns, who string) bool {
+	return slices.Contains(o.owners[ns], who) || o.granted[p.name+" "+ns+" "+who]
+}
+
 // actsOnAll notes that somebody acted on every item of a namespace, or on those by one key.
 func (o *oracle) actsOnAll(by string, w *world, ns, whose string) {
-	if by != "me" && by != whose && !slices.Contains(o.owners[ns], by) {
+	if by != "me" && by != whose && !slices.ContainsFunc(w.places, func(p *place) bool { return o.owns(p, ns, by) }) {
 		return
 	}
 	for ref, all := range w.works {
@@ -76,9 +83,17 @@ func (o *oracle) actsOnAll(by string, w *world, ns, whose string) {
 	}
 }
 
-// answered notes that the reader agreed to the questions of a place.
-func (o *oracle) answered(p *place) {
+// answered notes that the reader agreed to the questions of a place, and so to the signers
+// that its branch declares.
+func (o *oracle) answered(w *world, p *place) {
 	p.answered = true
+	for who := range w.people {
+		for _, ns := range []string{"mine", "col", "acme"} {
+			if w.declared(p, who, ns) {
+				o.granted[p.name+" "+ns+" "+who] = true
+			}
+		}
+	}
 	for _, at := range o.refused {
 		if at[p.name] == 11 {
 			delete(at, p.name)
@@ -106,7 +121,7 @@ func (o *oracle) sees(s sighting, w *world) string {
 
 func (o *oracle) mayRun(s sighting) string {
 	what := fmt.Sprintf("%s@%s by %s runs in %s", s.of.ref, s.of.version, s.of.by, s.place.name)
-	if !slices.Contains(o.owners[namespaceOf(s.of.ref)], s.of.by) && s.of.ref != "tool:acme/patched" {
+	if !o.owns(s.place, namespaceOf(s.of.ref), s.of.by) && s.of.ref != "tool:acme/patched" {
 		return "rule 1: " + what + "; its signer owns nothing there"
 	}
 	if !s.place.answered {
@@ -141,17 +156,20 @@ func (o *oracle) older(of *edition, w *world) bool {
 // excuse returns the reason in the branch of a place for refusing an edition, "" for none. The
 // authors of a branch may give such a reason; on another branch the edition runs again.
 func (w *world) excuse(p *place, e *edition) string {
-	signers := w.read(p.dir, ".ai/allowed_signers")
-	key := strings.Fields(w.people[e.by].key.Public().Authorized())[1]
-	declared := slices.ContainsFunc(strings.Split(signers, "\n"), func(line string) bool {
-		names, _, _ := strings.Cut(line, " ")
-		return strings.Contains(line, key) && slices.Contains(strings.Split(names, ","), namespaceOf(e.ref))
-	})
 	switch {
 	case !strings.Contains(w.read(p.dir, ".ai/rye.yaml"), w.id):
 		return "another project"
-	case e.by == "col" && !declared:
+	case e.by == "col" && !w.declared(p, "col", namespaceOf(e.ref)):
 		return "not declared"
 	}
 	return ""
+}
+
+// declared reports whether the branch of a place declares a person's key for a namespace.
+func (w *world) declared(p *place, who, ns string) bool {
+	key := strings.Fields(w.people[who].key.Public().Authorized())[1]
+	return slices.ContainsFunc(strings.Split(w.read(p.dir, ".ai/allowed_signers"), "\n"), func(line string) bool {
+		names, _, _ := strings.Cut(line, " ")
+		return strings.Contains(line, key) && slices.Contains(strings.Split(names, ","), ns)
+	})
 }

@@ -303,10 +303,10 @@ func lockCommand() *spec {
 	}
 }
 
-// answerLock prints the report even when there is drift, which is an error, too.
+// answerLock prints the report even when an item is refused or differs, which is an error, too.
 func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
 	rep, err := run(t.ctx, t.env.Caller, q)
-	if rep == nil || err != nil && !fault.Is(err, fault.Drift) {
+	if rep == nil {
 		return err
 	}
 	perr := t.out.show(rep, func() {
@@ -323,6 +323,9 @@ func answerLock[Q any](t *task, run verb[Q, *rye.LockReport], q Q) error {
 		}
 		for _, r := range rep.Removed {
 			t.out.resultf(false, "%s  %s\n", warning("removed"), prose(r))
+		}
+		for _, k := range rep.Kept {
+			t.out.printf("%s  %s  its pin stays\n", bad("refused"), prose(k.Ref))
 		}
 		for _, d := range rep.Drift {
 			t.out.printf("%s  %s\n", bad("drift"), prose(d))

@@ -11,6 +11,7 @@ import (
 	"github.com/rye-os/rye"
 	"github.com/rye-os/rye/chain"
 	"github.com/rye-os/rye/fault"
+	"github.com/rye-os/rye/internal/words"
 	"github.com/rye-os/rye/objects"
 	"github.com/rye-os/rye/store/space"
 	"github.com/rye-os/rye/workspace/internal/look"
@@ -21,7 +22,9 @@ import (
 const shownPath = ".ai/" + session.LockFile
 
 // Pin pins items of the project as they are now, with the whole chain of every tool.
-// Without targets it pins all that may be used, and drops pins of what is gone.
+// Without targets it pins all that may be used, and drops pins of what is gone. A pinned
+// item that is there and refused keeps its pin. The first of these refusals is the error,
+// beside the report.
 func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockReport, error) {
 	s, release, err := s.Alone(ctx)
 	if err != nil {
@@ -33,10 +36,12 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 	if err != nil {
 		return nil, err
 	}
-	if len(q.Targets) == 0 {
-		maps.DeleteFunc(lock.Items, func(_ objects.Ref, pin chain.Pin) bool { return pin.From == "" })
-	}
 	rep := &rye.LockReport{Path: shownPath}
+	var refused []space.Finding
+	if len(q.Targets) == 0 {
+		found, refused = usable(found, lock)
+		lock.DropOwn(refsOf(refused))
+	}
 	for _, f := range found {
 		if err := pinOne(ctx, s, lock, f); err != nil {
 			return nil, err
@@ -47,7 +52,44 @@ func Pin(ctx context.Context, s *session.Session, q rye.LockRequest) (*rye.LockR
 	}
 	compare(rep, s.Lock, lock)
 	rep.Warnings = warnLock(s, lock)
-	return rep, s.WriteLock(lock)
+	if err := s.WriteLock(lock); err != nil {
+		return nil, err
+	}
+	return rep, keep(rep, refused)
+}
+
+// usable divides what was found into the items to pin, and the refused items that the lock
+// pins. A bundle stays as it is pinned, with the tools that load it.
+func usable(all []space.Finding, lock *chain.Lock) (found, refused []space.Finding) {
+	for _, f := range all {
+		_, pinned := lock.Items[f.Ref]
+		switch {
+		case f.Err != nil && pinned:
+			refused = append(refused, f)
+		case f.Err == nil && !f.Manifest:
+			found = append(found, f)
+		}
+	}
+	return found, refused
+}
+
+func refsOf(all []space.Finding) map[objects.Ref]bool {
+	refs := map[objects.Ref]bool{}
+	for _, f := range all {
+		refs[f.Ref] = true
+	}
+	return refs
+}
+
+// keep reports refused items whose pins stay. It returns the first refusal, if there is one.
+func keep(rep *rye.LockReport, refused []space.Finding) error {
+	for _, f := range refused {
+		rep.Kept = append(rep.Kept, rye.LockKept{Ref: f.Ref.String(), Why: f.Err.Error()})
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return fault.Wrap(refused[0].Err, "lock: %s refused, and what the lock pinned stays", words.Plural(len(refused), "item"))
 }
 
 // compare notes what a new lock pins that the old one, which may be nil, did not, and the
@@ -130,13 +172,11 @@ func Stdlib(ctx context.Context, s *session.Session) (*chain.StdlibPin, error) {
 	return &chain.StdlibPin{Version: system.Release.Version, Manifest: system.Digest(), Commit: id.String()}, nil
 }
 
-// lockable returns the items to pin. Those that targets name must be usable. Without
-// targets it returns all that are: the others cannot run either, and a bundle is pinned
-// with the tools that load it.
+// lockable returns the items that targets name, which must be usable. Without targets it
+// returns all items of the project.
 func lockable(ctx context.Context, s *session.Session, targets []rye.Target) ([]space.Finding, error) {
 	if len(targets) == 0 {
-		all, err := look.Scan(ctx, s, objects.Project, nil)
-		return slices.DeleteFunc(all, func(f space.Finding) bool { return f.Err != nil || f.Manifest }), err // a package stays as it is pinned
+		return look.Scan(ctx, s, objects.Project, nil)
 	}
 	var all []space.Finding
 	for _, target := range targets {

@@ -31,6 +31,9 @@ func (s *Session) WriteLock(l *chain.Lock) error {
 	if err != nil {
 		return err
 	}
+	if _, err := chain.ParseLock(raw); err != nil { // would stop every command here
+		return fault.Wrap(err, "write %s", LockFile)
+	}
 	return WriteAI(s.Host, LockFile, raw)
 }
 
